@@ -1,0 +1,52 @@
+//! Two engines behind one face.
+//!
+//! [`Kind::Window`] cuts time into windows shorter than any link's delay and takes the nodes one after the
+//! other inside each window: no global event queue. [`Kind::Reference`] is one heap of events, plain enough to
+//! be obviously right. Both give the same [`Outcome`], bit for bit; tests hold them to it.
+//!
+//! The engine knows no scheme, transport or congestion control by name: it is generic over [`model::Parts`].
+//! It reads no clock and draws no number but by key, so a run depends on its plan and parts alone.
+
+pub mod outcome;
+
+pub use outcome::Outcome;
+
+/// Which engine runs a plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// Window by window, node by node.
+    #[default]
+    Window,
+    /// One event heap.
+    Reference,
+}
+
+/// How far a run has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Simulated time.
+    pub now: model::Time,
+    /// Messages delivered and acknowledged that count.
+    pub finished: u64,
+    /// Messages that count.
+    pub messages: u64,
+    /// Payload packets accepted, and expected in all.
+    pub accepted: u64,
+    /// Data packets of all messages that count.
+    pub packets: u64,
+    /// Link crossings so far.
+    pub hops: u64,
+}
+
+/// Whoever watches a run: called every few thousand node visits with how far it is.
+pub trait Observer {
+    /// Returns false to interrupt the run.
+    fn on_progress(&mut self, progress: Progress) -> bool;
+}
+
+/// Nobody watches.
+impl Observer for () {
+    fn on_progress(&mut self, _: Progress) -> bool {
+        true
+    }
+}

@@ -1,0 +1,33 @@
+//! Rate and window of one queue pair.
+
+use crate::{Pace, Time};
+
+/// What a queue pair may do now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allowance {
+    /// Packets that may be outstanding.
+    pub window: u64,
+    /// Spacing of packets.
+    pub pace: Pace,
+    /// No packet before this time (a NIC that stalls after a NACK).
+    pub not_before: Time,
+}
+
+/// A congestion control: a pure state machine, one per sending queue pair. Its timers live inside it: every
+/// call says what time it is, and the control catches up before it answers, so idle queue pairs cost nothing.
+pub trait Congestion {
+    /// What the queue pair may do now.
+    fn allowance(&mut self, now: Time) -> Allowance;
+
+    /// `packets` were acknowledged for the first time; `echo` says that the reply carried a mark.
+    fn on_ack(&mut self, _now: Time, _packets: u64, _echo: bool) {}
+
+    /// A CNP has come.
+    fn on_cnp(&mut self, _now: Time) {}
+
+    /// A NACK that the sender heeds has come.
+    fn on_nack(&mut self, _now: Time) {}
+
+    /// The retransmission timer has fired.
+    fn on_timeout(&mut self, _now: Time) {}
+}

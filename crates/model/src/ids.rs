@@ -1,0 +1,63 @@
+//! Numbers that name things. Nodes are numbered with the hosts first: host `h` is node `h`.
+
+use std::fmt;
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident($inner:ty)) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub $inner);
+
+        impl $name {
+            /// The number as an index into a table.
+            #[inline]
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}", self.0)
+            }
+        }
+    };
+}
+
+id!(
+    /// A host or a switch; hosts come first.
+    NodeId(u32)
+);
+id!(
+    /// A host: the node of the same number. A packet names at most 65,536 of them.
+    HostId(u16)
+);
+id!(
+    /// A port of one node, counted from 0 in the order in which its links were laid.
+    PortIndex(u16)
+);
+id!(
+    /// One direction of a link, which is also the global number of the port that sends into it.
+    LinkId(u32)
+);
+id!(
+    /// A reliable connection (queue pair) between two hosts. A packet names at most 2^24 of them.
+    QpId(u32)
+);
+id!(
+    /// A message: what a workload posts on a queue pair and what a result calls a flow.
+    MessageId(u32)
+);
+
+impl HostId {
+    /// The node that this host is.
+    #[inline]
+    pub const fn node(self) -> NodeId {
+        NodeId(self.0 as u32)
+    }
+}
+
+impl PortIndex {
+    /// The virtual port at which a packet enters that the node made itself.
+    pub const VIRTUAL: PortIndex = PortIndex(1023);
+}

@@ -1,0 +1,43 @@
+//! The vocabulary that every part of ropewalk shares: units, identifiers, packets, the fabric, the plan of a
+//! run, and the traits behind which the pluggable parts stand.
+//!
+//! This crate holds no algorithm: no scheme, no transport, no congestion control and no engine. A part is a
+//! pure state machine: time and randomness are arguments, and a handler sees its own node and nothing else.
+//!
+//! | file | what it defines |
+//! |---|---|
+//! | [`units`] | [`Time`], [`Rate`], [`Bytes`], [`Pace`], [`Probability`]: integers with a unit |
+//! | [`ids`] | node, host, port, queue-pair and message numbers |
+//! | [`packet`] | the 16-byte [`Packet`] that crosses links by value |
+//! | [`wire`] | frame sizes and transmission times |
+//! | [`fabric`] | nodes, links, equal-cost routes |
+//! | [`plan`] | everything one run needs, checked: what `scenario` makes and the engine obeys |
+//! | [`draw`] | keyed random numbers: (seed, purpose, entity, ordinal) |
+//! | [`scheme`] | trait [`Scheme`]: load balancing inside a switch |
+//! | [`transport`] | traits [`Sender`] and [`Receiver`]: loss recovery of one queue pair |
+//! | [`congestion`] | trait [`Congestion`]: rate and window of one queue pair |
+//! | [`parts`] | trait [`Parts`]: the bundle of pluggable parts that a run is made of |
+
+pub mod congestion;
+pub mod draw;
+pub mod fabric;
+pub mod ids;
+pub mod packet;
+pub mod parts;
+pub mod plan;
+pub mod scheme;
+pub mod transport;
+pub mod units;
+pub mod wire;
+
+pub use congestion::{Allowance, Congestion};
+pub use fabric::{Fabric, FabricBuilder, FabricError};
+pub use ids::{HostId, LinkId, MessageId, NodeId, PortIndex, QpId};
+pub use packet::{Kind, Packet};
+pub use parts::Parts;
+pub use plan::Plan;
+pub use scheme::{Cx, Interest, Scheme, Site, Verdict};
+pub use themis::Psn;
+pub use transport::{Receiver, Sender};
+pub use units::{Bytes, Pace, Probability, Rate, Time};
+pub use wire::Wire;

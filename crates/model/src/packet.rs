@@ -1,0 +1,233 @@
+//! A packet in flight: 16 bytes, copied by value, no pool and no pointer.
+
+use crate::{HostId, PortIndex, QpId};
+use std::fmt;
+use themis::Psn;
+
+/// What a packet is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// RDMA Write payload; PSN is its own.
+    Data = 0,
+    /// Positive acknowledgement; PSN is the last one received in order (ePSN - 1).
+    Ack = 1,
+    /// Negative acknowledgement, PSN sequence error; PSN is the ePSN, and all before it is acknowledged.
+    Nack = 2,
+    /// Congestion notification packet.
+    Cnp = 3,
+}
+
+impl Kind {
+    /// True for everything but data.
+    #[inline]
+    pub const fn is_control(self) -> bool {
+        !matches!(self, Kind::Data)
+    }
+}
+
+/// One packet.
+///
+/// `when` holds, from the highest bit: time offset in the window (32 bits, picoseconds), ingress port (10),
+/// frame size in bytes (14), flags (8). `what` holds destination host (16), queue pair (24), PSN (24).
+/// Comparing `when` therefore orders packets of one node by arrival, then by port.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Packet {
+    when: u64,
+    what: u64,
+}
+
+const KIND: u64 = 0b11;
+const CE: u64 = 1 << 2;
+const ECHO: u64 = 1 << 3;
+const LAST: u64 = 1 << 4;
+const RETRANSMISSION: u64 = 1 << 5;
+const SIZE_SHIFT: u32 = 8;
+const SIZE_MASK: u64 = (1 << 14) - 1;
+const PORT_SHIFT: u32 = 22;
+const PORT_MASK: u64 = (1 << 10) - 1;
+const PSN_MASK: u64 = (1 << 24) - 1;
+
+impl Packet {
+    /// Largest frame that the layout can name, bytes.
+    pub const MAX_FRAME: u32 = SIZE_MASK as u32;
+    /// Most ports that a node can have; the last number is the virtual port.
+    pub const MAX_PORTS: usize = PORT_MASK as usize;
+
+    /// A packet of `frame` bytes (Ethernet header to FCS) on queue pair `qp` to host `to`.
+    #[inline]
+    pub const fn new(kind: Kind, qp: QpId, to: HostId, psn: Psn, frame: u32) -> Self {
+        Packet {
+            when: (frame as u64) << SIZE_SHIFT | kind as u64,
+            what: (to.0 as u64) << 48 | (qp.0 as u64 & PSN_MASK) << 24 | psn.value() as u64,
+        }
+    }
+
+    /// What it is.
+    #[inline]
+    pub const fn kind(&self) -> Kind {
+        match self.when & KIND {
+            0 => Kind::Data,
+            1 => Kind::Ack,
+            2 => Kind::Nack,
+            _ => Kind::Cnp,
+        }
+    }
+
+    /// True for data.
+    #[inline]
+    pub const fn is_data(&self) -> bool {
+        self.when & KIND == 0
+    }
+
+    /// Packet sequence number; for replies see [`Kind`].
+    #[inline]
+    pub const fn psn(&self) -> Psn {
+        Psn::new((self.what & PSN_MASK) as u32)
+    }
+
+    /// Queue pair, the same number in both directions.
+    #[inline]
+    pub const fn qp(&self) -> QpId {
+        QpId((self.what >> 24 & PSN_MASK) as u32)
+    }
+
+    /// Destination host.
+    #[inline]
+    pub const fn to(&self) -> HostId {
+        HostId((self.what >> 48) as u16)
+    }
+
+    /// Bytes from the Ethernet header to the FCS, preamble and gap not counted.
+    #[inline]
+    pub const fn frame(&self) -> u32 {
+        (self.when >> SIZE_SHIFT & SIZE_MASK) as u32
+    }
+
+    /// Congestion experienced: a switch has marked it.
+    #[inline]
+    pub const fn marked(&self) -> bool {
+        self.when & CE != 0
+    }
+
+    /// Marks it (ECN codepoint CE).
+    #[inline]
+    pub const fn mark(&mut self) {
+        self.when |= CE;
+    }
+
+    /// A reply that echoes a mark, in place of a CNP (the ns-3 family's way).
+    #[inline]
+    pub const fn echo(&self) -> bool {
+        self.when & ECHO != 0
+    }
+
+    /// The last packet of its message: its sender asks for an ACK (BTH AckReq).
+    #[inline]
+    pub const fn last(&self) -> bool {
+        self.when & LAST != 0
+    }
+
+    /// A copy of a PSN that was sent before. Only the books read it: real packets do not say so.
+    #[inline]
+    pub const fn retransmission(&self) -> bool {
+        self.when & RETRANSMISSION != 0
+    }
+
+    /// The same packet with the echo flag set to `on`.
+    #[inline]
+    #[must_use]
+    pub const fn with_echo(mut self, on: bool) -> Self {
+        self.when = self.when & !ECHO | if on { ECHO } else { 0 };
+        self
+    }
+
+    /// The same packet with the last-of-message flag set to `on`.
+    #[inline]
+    #[must_use]
+    pub const fn with_last(mut self, on: bool) -> Self {
+        self.when = self.when & !LAST | if on { LAST } else { 0 };
+        self
+    }
+
+    /// The same packet with the retransmission flag set to `on`.
+    #[inline]
+    #[must_use]
+    pub const fn with_retransmission(mut self, on: bool) -> Self {
+        self.when = self.when & !RETRANSMISSION | if on { RETRANSMISSION } else { 0 };
+        self
+    }
+
+    /// The same packet as another kind (a blocked NACK that becomes an ACK) with another PSN.
+    #[inline]
+    #[must_use]
+    pub const fn with_kind(mut self, kind: Kind, psn: Psn) -> Self {
+        self.when = self.when & !KIND | kind as u64;
+        self.what = self.what & !PSN_MASK | psn.value() as u64;
+        self
+    }
+
+    /// The same packet, about to arrive at `port` of a node, `offset` picoseconds into a window.
+    #[inline]
+    #[must_use]
+    pub const fn arriving(mut self, offset: u32, port: PortIndex) -> Self {
+        self.when = (offset as u64) << 32
+            | (port.0 as u64) << PORT_SHIFT
+            | self.when & ((1 << PORT_SHIFT) - 1);
+        self
+    }
+
+    /// Picoseconds from the window's start to its arrival.
+    #[inline]
+    pub const fn offset(&self) -> u32 {
+        (self.when >> 32) as u32
+    }
+
+    /// The port at which it arrived.
+    #[inline]
+    pub const fn ingress(&self) -> PortIndex {
+        PortIndex((self.when >> PORT_SHIFT & PORT_MASK) as u16)
+    }
+}
+
+impl fmt::Debug for Packet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} {} of qp {} to host {}, {} B", self.kind(), self.psn(), self.qp(), self.to(), self.frame())?;
+        for (on, word) in [
+            (self.marked(), " CE"),
+            (self.echo(), " echo"),
+            (self.last(), " last"),
+            (self.retransmission(), " again"),
+        ] {
+            if on {
+                f.write_str(word)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_is_sixteen_bytes() {
+        assert_eq!(size_of::<Packet>(), 16);
+    }
+
+    #[test]
+    fn every_field_survives_the_packing() {
+        let p = Packet::new(Kind::Nack, QpId(0xABCDEF), HostId(0xFFFE), Psn::new(0xFFFFFF), Packet::MAX_FRAME)
+            .with_last(true)
+            .with_echo(true)
+            .arriving(u32::MAX, PortIndex::VIRTUAL);
+        assert_eq!(p.kind(), Kind::Nack);
+        assert_eq!((p.qp(), p.to(), p.psn()), (QpId(0xABCDEF), HostId(0xFFFE), Psn::new(0xFFFFFF)));
+        assert_eq!((p.frame(), p.offset(), p.ingress()), (Packet::MAX_FRAME, u32::MAX, PortIndex::VIRTUAL));
+        assert!(p.last() && p.echo() && !p.marked() && !p.retransmission());
+        let p = p.arriving(7, PortIndex(3)).with_kind(Kind::Ack, Psn::new(5));
+        assert_eq!((p.offset(), p.ingress(), p.kind(), p.psn()), (7, PortIndex(3), Kind::Ack, Psn::new(5)));
+        assert!(p.last() && p.echo());
+    }
+}

@@ -1,0 +1,175 @@
+//! Everything one run needs, checked: what `scenario` makes and the engine obeys.
+
+use crate::{Bytes, Fabric, HostId, LinkId, MessageId, Probability, QpId, Time, Wire};
+use std::ops::Range;
+
+/// A run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Root of every draw.
+    pub seed: u64,
+    /// Nodes, links, routes.
+    pub fabric: Fabric,
+    /// Frame sizes and clock.
+    pub wire: Wire,
+    /// Traffic classes of every port.
+    pub classes: Classes,
+    /// Settings of every port, by [`LinkId`] of its outgoing direction.
+    pub ports: Vec<PortSettings>,
+    /// Settings of every switch, by node number less the number of hosts.
+    pub switches: Vec<SwitchSettings>,
+    /// Whether links lose ACKs and NACKs as well as data. CNPs and PFC frames are never lost.
+    pub lose_replies: bool,
+    /// Queue pairs, sorted by destination host.
+    pub qps: Vec<Qp>,
+    /// Messages, sorted by queue pair; within one they are posted strictly in this order.
+    pub messages: Vec<Message>,
+    /// Messages that others set free, see [`Message::on_received`] and [`Message::on_acked`].
+    pub triggers: Vec<MessageId>,
+    /// Jobs, for the results.
+    pub jobs: Vec<Job>,
+    /// End the run at this time whatever is left.
+    pub stop_after: Option<Time>,
+    /// Give up when no data packet has been accepted for this long while messages wait.
+    pub no_progress: Time,
+    /// What to record over time.
+    pub series: SeriesPlan,
+}
+
+/// How a port treats kinds of packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Classes {
+    /// CNP before ACK and NACK before data, strictly; only data is charged to buffers and paused.
+    #[default]
+    Strict,
+    /// One queue for all; everything is charged and paused.
+    One,
+}
+
+/// When a queue decides on a mark.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MarkAt {
+    /// When a packet leaves the queue, by what is left behind it (HPCC family of ns-3 simulators).
+    #[default]
+    Dequeue,
+    /// When a packet joins the queue, by what stands before it.
+    Enqueue,
+}
+
+/// Random early marking of one queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Marking {
+    /// No marks up to this queue.
+    pub kmin: Bytes,
+    /// Every packet is marked above this queue.
+    pub kmax: Bytes,
+    /// Probability just below `kmax`.
+    pub pmax: Probability,
+    /// When it is decided.
+    pub at: MarkAt,
+}
+
+/// Settings of one port of a switch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortSettings {
+    /// Marks on the way out; `None` marks nothing.
+    pub marking: Option<Marking>,
+    /// Buffer kept for what still arrives at this port after a pause was sent.
+    pub headroom: Bytes,
+}
+
+/// Priority flow control of a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pfc {
+    /// Pause when an ingress holds this share of the free shared buffer: (numerator, denominator).
+    pub alpha: (u32, u32),
+    /// Resume this much below the threshold.
+    pub resume_offset: Bytes,
+}
+
+/// What a switch does when its buffer fills.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// It pauses its neighbours.
+    Lossless(Pfc),
+    /// It drops what would give one egress queue more than this share of the free buffer:
+    /// (numerator, denominator).
+    Lossy {
+        /// Share of the free buffer for one egress queue.
+        alpha: (u32, u32),
+    },
+}
+
+/// Settings of one switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SwitchSettings {
+    /// Packet buffer, shared by all ports.
+    pub buffer: Bytes,
+    /// Pause or drop.
+    pub flow: Flow,
+}
+
+/// A queue pair: a reliable connection between two hosts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Qp {
+    /// Sender.
+    pub from: HostId,
+    /// Receiver.
+    pub to: HostId,
+    /// Its messages, as indices into [`Plan::messages`].
+    pub messages: Range<u32>,
+}
+
+/// A message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// The queue pair that carries it.
+    pub qp: QpId,
+    /// Payload.
+    pub bytes: u64,
+    /// Earliest start; together with `needs` it says when the message is posted.
+    pub start: Time,
+    /// How many triggers must fire before it is posted. All fire at its own sender.
+    pub needs: u32,
+    /// Triggers that fire at the receiver when it has arrived whole, as a range of [`Plan::triggers`].
+    pub on_received: Range<u32>,
+    /// Triggers that fire at the sender when its last byte is acknowledged, likewise.
+    pub on_acked: Range<u32>,
+    /// Its job.
+    pub job: u16,
+    /// Its group (communicator) within the job.
+    pub group: u16,
+}
+
+/// A job: one entry of the scenario's workload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// Name.
+    pub name: String,
+    /// Start.
+    pub start: Time,
+    /// Number of groups (communicators).
+    pub groups: u16,
+    /// It ends with the others and does not count for completeness.
+    pub background: bool,
+}
+
+/// What to record over time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SeriesPlan {
+    /// Queue pairs: bytes sent and retransmitted per bin.
+    pub qps: Vec<QpId>,
+    /// Links: bytes sent and longest queue per bin.
+    pub links: Vec<LinkId>,
+    /// Width of the first bins; it doubles whenever `bins` are full.
+    pub width: Time,
+    /// Most bins per track.
+    pub bins: usize,
+}
+
+impl Plan {
+    /// The message's job.
+    pub fn job(&self, message: MessageId) -> &Job {
+        &self.jobs[self.messages[message.index()].job as usize]
+    }
+}

@@ -1,0 +1,198 @@
+//! Load balancing inside a switch.
+
+use crate::draw::{Key, below};
+use crate::plan::{Plan, Qp};
+use crate::{Fabric, HostId, Kind, NodeId, Packet, PortIndex, QpId, Time};
+use std::ops::Range;
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It leaves by this port.
+    Forward(PortIndex),
+    /// The engine keeps it, still charged to the buffer, until the scheme releases it by [`Cx::handle`].
+    Hold,
+    /// It ends here. A control packet that is dropped counts as blocked.
+    Drop,
+}
+
+/// What a scheme wants to see. What it does not ask for costs nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Interest {
+    /// It reads [`Cx::queued`].
+    pub queues: bool,
+    /// It wants `on_packet` also where there is only one port to choose.
+    pub every_packet: bool,
+    /// It wants `on_depart` for data that leaves towards a host.
+    pub host_departures: bool,
+}
+
+/// Identifies a held packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Handle(pub u32);
+
+/// What a handler asked for; the engine carries it out when the handler has returned.
+#[derive(Debug, Default)]
+pub struct Effects {
+    /// Packets that the switch makes; each takes the base path to its host.
+    pub emitted: Vec<Packet>,
+    /// Held packets to send, and where.
+    pub released: Vec<(Handle, PortIndex)>,
+    /// When to call `on_wake`; the earliest wish counts.
+    pub wake: Option<Time>,
+}
+
+/// What a handler sees: the present, its own switch, and nothing else.
+#[derive(Debug)]
+pub struct Cx<'a> {
+    /// Now.
+    pub now: Time,
+    /// Where the packet came in; [`PortIndex::VIRTUAL`] in `on_depart` and `on_wake`.
+    pub ingress: PortIndex,
+    /// The packet came from a host of this switch.
+    pub from_host: bool,
+    /// The packet goes to a host of this switch. With `from_host`: it stays inside the rack.
+    pub to_host: bool,
+    /// Bytes that wait at every port of this switch, the frame on the wire not counted. Only for schemes with
+    /// [`Interest::queues`]; zeros for others.
+    pub queued: &'a [u32],
+    key: Key,
+    salt: u64,
+    draws: u64,
+    handle: Handle,
+    effects: &'a mut Effects,
+}
+
+impl<'a> Cx<'a> {
+    /// For engines and for tests of schemes. `key` is the switch's key for [`crate::draw::Purpose::Scheme`],
+    /// `salt` its hash salt, `handle` the number of the next held packet.
+    #[inline]
+    #[expect(clippy::too_many_arguments, reason = "an engine fills it in one place")]
+    pub fn new(
+        now: Time,
+        ingress: PortIndex,
+        from_host: bool,
+        to_host: bool,
+        queued: &'a [u32],
+        key: Key,
+        salt: u64,
+        handle: Handle,
+        effects: &'a mut Effects,
+    ) -> Self {
+        Cx { now, ingress, from_host, to_host, queued, key, salt, draws: 0, handle, effects }
+    }
+
+    /// A uniform 64-bit number; a new one at every call, the same in every run.
+    #[inline]
+    pub fn draw(&mut self) -> u64 {
+        self.draws += 1;
+        self.key.draw2(self.now.ps(), (self.ingress.0 as u64) << 32 | self.draws)
+    }
+
+    /// A uniform number below `n`.
+    #[inline]
+    pub fn pick(&mut self, n: usize) -> usize {
+        below(self.draw(), n)
+    }
+
+    /// The switch's hash of a packet's 5-tuple, reduced to `0..n`: the same for all packets of one direction
+    /// of a queue pair.
+    #[inline]
+    pub fn hash(&self, pkt: &Packet, n: usize) -> usize {
+        flow_hash(self.salt, pkt, n)
+    }
+
+    /// The base path: the port that the packet's flow hashes to.
+    #[inline]
+    pub fn base_path(&self, pkt: &Packet, ports: &[PortIndex]) -> PortIndex {
+        if ports.len() == 1 { ports[0] } else { ports[self.hash(pkt, ports.len())] }
+    }
+
+    /// Sends a packet that this switch makes (a NACK, say). It takes the base path and does not meet the
+    /// scheme again.
+    pub fn emit(&mut self, pkt: Packet) {
+        self.effects.emitted.push(pkt);
+    }
+
+    /// The handle under which the engine will keep this packet if the verdict is [`Verdict::Hold`].
+    pub fn handle(&self) -> Handle {
+        self.handle
+    }
+
+    /// Sends a held packet by `port`.
+    pub fn release(&mut self, handle: Handle, port: PortIndex) {
+        self.effects.released.push((handle, port));
+    }
+
+    /// Asks for `on_wake` at `at`, which must lie after now.
+    pub fn wake_at(&mut self, at: Time) {
+        self.effects.wake = Some(self.effects.wake.map_or(at, |w| w.min(at)));
+    }
+}
+
+/// Hash of a packet's 5-tuple under a switch's `salt`, reduced to `0..n`. Both directions of a queue pair
+/// have 5-tuples of their own.
+#[inline]
+pub fn flow_hash(salt: u64, pkt: &Packet, n: usize) -> usize {
+    let tuple = (pkt.qp().0 as u64) << 1 | pkt.kind().is_control() as u64;
+    below(Key::from_salt(salt).draw(tuple), n)
+}
+
+/// A load-balancing scheme: a pure state machine, one instance per switch.
+pub trait Scheme {
+    /// What it wants to see; constant for the run.
+    fn interest(&self) -> Interest;
+
+    /// A packet has arrived; `ports` are the equal-cost ones towards its host (never empty).
+    fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict;
+
+    /// A data packet starts on the wire towards a host.
+    fn on_depart(&mut self, _cx: &mut Cx<'_>, _pkt: &Packet, _port: PortIndex) {}
+
+    /// The time asked for by [`Cx::wake_at`] has come.
+    fn on_wake(&mut self, _cx: &mut Cx<'_>) {}
+
+    /// Its counters, by name; the results sum them over all switches.
+    fn counters(&self, _sink: &mut dyn FnMut(&'static str, u64)) {}
+}
+
+/// Where an instance of a scheme is installed: what it may know of the fabric when it is built.
+#[derive(Clone, Copy, Debug)]
+pub struct Site<'a> {
+    /// The whole plan (fabric, frame sizes, queue pairs): a controller configures switches from it.
+    pub plan: &'a Plan,
+    /// The switch.
+    pub node: NodeId,
+}
+
+impl<'a> Site<'a> {
+    /// The fabric.
+    pub fn fabric(&self) -> &'a Fabric {
+        &self.plan.fabric
+    }
+
+    /// True if hosts hang on this switch.
+    pub fn is_tor(&self) -> bool {
+        self.fabric().ports(self.node).iter().any(|l| self.fabric().is_host(l.to))
+    }
+
+    /// Queue pairs that end at hosts of this switch, for tables of their state. They may include pairs of
+    /// other switches if hosts are not numbered rack by rack.
+    pub fn incoming(&self) -> Range<u32> {
+        let mine = |qp: &Qp| self.fabric().attachment(qp.to) == self.node;
+        let qps = &self.plan.qps;
+        let first = qps.iter().position(mine).unwrap_or(0);
+        let last = qps.iter().rposition(mine).map_or(0, |i| i + 1);
+        first as u32..last as u32
+    }
+
+    /// A queue pair.
+    pub fn qp(&self, id: QpId) -> &'a Qp {
+        &self.plan.qps[id.index()]
+    }
+}
+
+/// A frame-sized NACK as a ToR would forge it: to the sender of `qp`, naming `psn`.
+pub fn forged_nack(qp: QpId, sender: HostId, psn: crate::Psn, frame: u32) -> Packet {
+    Packet::new(Kind::Nack, qp, sender, psn, frame)
+}

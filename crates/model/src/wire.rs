@@ -1,0 +1,146 @@
+//! Frame sizes and transmission times.
+
+use crate::{Rate, Time};
+
+/// How a transmission time is rounded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Clock {
+    /// To the nearest picosecond: exact at 100, 200, 400 and 800 Gb/s.
+    #[default]
+    Picosecond,
+    /// Down to a whole nanosecond, as the HPCC family of ns-3 simulators does; at least one.
+    TruncatedNanosecond,
+}
+
+/// What a run puts on its links, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wire {
+    /// Headers and trailers of a data frame.
+    pub header: u32,
+    /// Most payload in a data frame.
+    pub payload: u32,
+    /// Least frame; shorter ones are padded.
+    pub min_frame: u32,
+    /// Preamble, start-of-frame and inter-packet gap: link time that no buffer sees.
+    pub gap: u32,
+    /// Frame of an ACK or NACK.
+    pub ack: u32,
+    /// Frame of a CNP.
+    pub cnp: u32,
+    /// Frame of a PFC pause or resume where it takes link time; 0 where it takes none.
+    pub pfc: u32,
+    /// Rounding of transmission times.
+    pub clock: Clock,
+}
+
+impl Wire {
+    /// RoCEv2 over IPv4: Ethernet 14 + FCS 4, IPv4 20, UDP 8, BTH 12, ICRC 4 (InfiniBand Architecture, Annex
+    /// A17); AETH 4 in an ACK or NACK, 16 reserved bytes in a CNP; preamble 8 and gap 12 (IEEE 802.3).
+    /// `frame` is the largest data frame, headers and FCS included. The RETH of a message's first packet is
+    /// not counted (16 B per message; our choice).
+    pub const fn roce(frame: u32) -> Self {
+        Wire {
+            header: 62,
+            payload: frame - 62,
+            min_frame: 64,
+            gap: 20,
+            ack: 66,
+            cnp: 78,
+            pfc: 0,
+            clock: Clock::Picosecond,
+        }
+    }
+
+    /// What the HPCC family of ns-3 simulators charges: data = payload + 48 (14 + 20 + 8 + 6), ACK = 60,
+    /// PFC = 43, no preamble, gap or FCS; nanoseconds truncated.
+    pub const fn ns3(payload: u32) -> Self {
+        Wire {
+            header: 48,
+            payload,
+            min_frame: 0,
+            gap: 0,
+            ack: 60,
+            cnp: 60,
+            pfc: 43,
+            clock: Clock::TruncatedNanosecond,
+        }
+    }
+
+    /// Frame of a data packet with `payload` bytes.
+    #[inline]
+    pub const fn data_frame(&self, payload: u32) -> u32 {
+        let frame = self.header + payload;
+        if frame < self.min_frame { self.min_frame } else { frame }
+    }
+
+    /// Largest data frame.
+    pub const fn max_frame(&self) -> u32 {
+        self.data_frame(self.payload)
+    }
+
+    /// Smallest frame that crosses a link in this run.
+    pub const fn smallest_frame(&self) -> u32 {
+        let mut least = self.data_frame(1);
+        if self.ack < least {
+            least = self.ack;
+        }
+        if self.cnp < least {
+            least = self.cnp;
+        }
+        least
+    }
+
+    /// Data packets of a message of `bytes` payload; an empty message still takes one.
+    pub const fn packets(&self, bytes: u64) -> u64 {
+        let n = bytes.div_ceil(self.payload as u64);
+        if n == 0 { 1 } else { n }
+    }
+
+    /// Payload of packet `index` of a message of `bytes`.
+    #[inline]
+    pub const fn payload_of(&self, bytes: u64, index: u64) -> u32 {
+        let left = bytes.saturating_sub(index * self.payload as u64);
+        if left < self.payload as u64 { left as u32 } else { self.payload }
+    }
+
+    /// Time on a link of `rate` for a frame of `frame` bytes.
+    pub const fn transmission(&self, rate: Rate, frame: u32) -> Time {
+        let bytes = (frame + self.gap) as u64;
+        match self.clock {
+            Clock::Picosecond => rate.time_for(bytes),
+            Clock::TruncatedNanosecond => {
+                let ns = bytes as u128 * 8_000_000_000 / rate.0 as u128;
+                Time::from_ns(if ns == 0 { 1 } else { ns as u64 })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_frame_of_the_themis_paper_takes_30_4_ns_at_400g() {
+        let wire = Wire::roce(1500);
+        assert_eq!(wire.payload, 1438);
+        assert_eq!(wire.transmission(Rate::from_gbps(400), wire.max_frame()), Time(30_400));
+        assert_eq!(wire.data_frame(1), 64);
+    }
+
+    #[test]
+    fn the_ns3_family_truncates_to_a_nanosecond() {
+        let wire = Wire::ns3(1000);
+        assert_eq!(wire.transmission(Rate::from_gbps(100), 1048), Time::from_ns(83));
+        assert_eq!(wire.transmission(Rate::from_gbps(400), 60), Time::from_ns(1));
+    }
+
+    #[test]
+    fn the_last_packet_is_short() {
+        let wire = Wire::roce(1500);
+        assert_eq!(wire.packets(1438), 1);
+        assert_eq!(wire.packets(1439), 2);
+        assert_eq!(wire.payload_of(1439, 1), 1);
+        assert_eq!(wire.packets(0), 1);
+    }
+}
