@@ -25,6 +25,7 @@ pub mod ids;
 pub mod packet;
 pub mod parts;
 pub mod plan;
+pub mod quantity;
 pub mod scheme;
 pub mod transport;
 pub mod units;
