@@ -1,0 +1,143 @@
+//! Literal against sound, and what the watch is worth, on the same traffic: one QP at line rate,
+//! 400 Gb/s and 1500 B (30 ns a packet), last hop 1 us each way, up to 2 us of jitter in the fabric.
+//! Open loop: a rate that reacts, or other QPs on the port, would make the numbers smaller.
+
+mod common;
+
+use common::{Rescue, Story, Weather, tell};
+use std::collections::BTreeSet;
+use themis::{Mode, Settings, Width};
+
+const PACKETS: u64 = 30_000;
+/// 1 us in packets.
+const LAST_HOP: u32 = 33;
+
+fn weather(jitter: u64, fabric_per_mille: u64, last_hop_per_mille: u64) -> Weather {
+    let mut draws = Draws(0x9E37_79B9_7F4A_7C15);
+    let delays = (0..2 * PACKETS).map(|_| draws.below(jitter + 1) as u32).collect();
+    let mut losses =
+        |per_mille| (0..PACKETS).filter(|_| draws.below(1000) < per_mille).collect::<BTreeSet<u64>>();
+    Weather {
+        first: 1 << 20,
+        packets: PACKETS,
+        delays,
+        fabric_loss: losses(fabric_per_mille),
+        last_hop_loss: losses(last_hop_per_mille),
+        last_hop: LAST_HOP,
+        link_busy: vec![],
+        port_busy: vec![],
+    }
+}
+
+/// The paper's ring of 100, whole PSNs in both modes, so that only the rules differ.
+fn run(mode: Mode, watch: bool, slots: u16, weather: &Weather) -> Story {
+    let sound = Settings { age_limit: weather.sound_ring(), watch, ..Settings::sound(slots, 100) };
+    tell(Settings { mode, width: Width::W24, ..sound }, weather)
+}
+
+#[test]
+fn where_nothing_is_lost_sound_sends_no_nack_and_literal_thousands() {
+    let lossless = weather(67, 0, 0);
+    println!("   N   blocked  made by literal  let through  | sound: blocked  made  let through");
+    for slots in [2, 4, 8, 16, 32, 64, 128, 256] {
+        let literal = run(Mode::Literal, false, slots, &lossless);
+        let sound = run(Mode::Sound, true, slots, &lossless);
+        println!(
+            "{slots:4} {:9} {:16} {:12}  | {:14} {:5} {:12}",
+            literal.blocked,
+            literal.made,
+            literal.forwarded(),
+            sound.blocked,
+            sound.made,
+            sound.forwarded()
+        );
+        assert_eq!((sound.made, sound.forwarded()), (0, 0), "N {slots}");
+        assert_eq!(literal.forwarded(), 0, "N {slots}: blocking itself is right in both");
+        // The next packet of the late one's slot comes N packets later: beyond the last hop's round trip
+        // (67 packets) the late one has always disarmed the ToR before it.
+        if slots <= 64 {
+            assert!(
+                literal.made * 10 > literal.blocked,
+                "N {slots}: {} of {}",
+                literal.made,
+                literal.blocked
+            );
+        } else {
+            assert_eq!(literal.made, 0, "N {slots}");
+        }
+    }
+}
+
+#[test]
+fn eight_bits_are_enough_for_sound_while_nothing_is_lost() {
+    let lossless = weather(20, 0, 0);
+    let narrow = Settings { width: Width::W8, age_limit: lossless.sound_ring(), ..Settings::sound(16, 100) };
+    let story = tell(narrow, &lossless);
+    assert!(story.blocked > 1000);
+    assert_eq!(story.made + story.forwarded(), 0, "{story:?}");
+}
+
+#[test]
+fn losses_in_the_fabric_are_found_by_both() {
+    let lossy = weather(67, 1, 0);
+    println!(
+        "   N  lost | literal: let through  made  spurious  timeouts | sound: let through  made  spurious  timeouts"
+    );
+    for slots in [4, 16, 64] {
+        let literal = run(Mode::Literal, false, slots, &lossy);
+        let sound = run(Mode::Sound, true, slots, &lossy);
+        println!(
+            "{slots:4} {:5} | {:20} {:5} {:9} {:9} | {:18} {:5} {:9} {:9}",
+            sound.lost,
+            literal.forwarded(),
+            literal.made,
+            literal.spurious(),
+            timeouts(&literal),
+            sound.forwarded(),
+            sound.made,
+            sound.spurious(),
+            timeouts(&sound)
+        );
+        assert_eq!(sound.spurious(), 0, "N {slots}");
+        assert_eq!(timeouts(&sound), 0, "N {slots}: {sound:?}");
+        assert_eq!(sound.forwarded() + sound.made, sound.lost, "N {slots}: one NACK for each loss");
+        assert!(literal.spurious() > 100, "N {slots}");
+    }
+}
+
+#[test]
+fn losses_on_the_last_hop_need_the_watch() {
+    let lossy = weather(67, 0, 1);
+    println!("   N  lost  timeouts: literal  sound  sound with watch");
+    for slots in [4, 16, 64] {
+        let literal = run(Mode::Literal, false, slots, &lossy);
+        let unwatched = run(Mode::Sound, false, slots, &lossy);
+        let watched = run(Mode::Sound, true, slots, &lossy);
+        println!(
+            "{slots:4} {:5} {:18} {:6} {:17}",
+            watched.lost,
+            timeouts(&literal),
+            timeouts(&unwatched),
+            timeouts(&watched)
+        );
+        assert_eq!(watched.spurious() + unwatched.spurious(), 0, "N {slots}");
+        assert_eq!(watched.timeouts.get(&Rescue::Missed), None, "N {slots}");
+        assert!(timeouts(&watched) < timeouts(&unwatched), "N {slots}");
+    }
+}
+
+fn timeouts(story: &Story) -> u64 {
+    story.timeouts.values().sum()
+}
+
+/// Numbers that look random and are the same every time (xorshift64).
+struct Draws(u64);
+
+impl Draws {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % limit
+    }
+}

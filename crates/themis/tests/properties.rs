@@ -1,0 +1,154 @@
+//! What must hold for every order of events that a fabric of FIFO paths can produce.
+
+mod common;
+
+use common::{Rescue, Weather, tell};
+use proptest::collection::{btree_set, vec};
+use proptest::prelude::*;
+use themis::{Flow, Mode, PSN_SPACE, Psn, Reason, Rule, Settings, Verdict, Width};
+
+/// Any weather; losses in the fabric and on the last hop up to the given numbers.
+fn weather(fabric: usize, last_hop: usize) -> impl Strategy<Value = Weather> {
+    let packets = 1_u64..250;
+    let first =
+        prop_oneof![Just(1_u64), Just(u64::from(PSN_SPACE) - 100), Just(77 * u64::from(PSN_SPACE) - 3)];
+    let lists = (vec(0_u32..40, 1..60), vec(any::<bool>(), 0..7), vec(proptest::bool::weighted(0.3), 0..7));
+    (packets, first, lists, 0_u32..12).prop_flat_map(move |(packets, first, lists, hop)| {
+        let losses = (btree_set(0..packets, 0..=fabric), btree_set(0..packets, 0..=last_hop));
+        losses.prop_map(move |(fabric_loss, last_hop_loss)| {
+            let (delays, link_busy, mut port_busy) = lists.clone();
+            port_busy.push(false); // a port that is always busy sends nothing
+            Weather {
+                first,
+                packets,
+                delays,
+                fabric_loss,
+                last_hop_loss,
+                last_hop: hop,
+                link_busy,
+                port_busy,
+            }
+        })
+    })
+}
+
+fn slots() -> impl Strategy<Value = u16> {
+    prop_oneof![Just(1), Just(2), Just(4), Just(5), Just(8), Just(16), Just(64)]
+}
+
+/// Ours with the shortest ring that covers the last hop, and some entries more.
+fn sound(weather: &Weather, slots: u16, more: u16, watch: bool) -> Settings {
+    let needed = weather.sound_ring();
+    Settings { watch, age_limit: needed, ..Settings::sound(slots, needed + more) }
+}
+
+fn config() -> ProptestConfig {
+    ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn a_packet_that_is_only_late_is_never_nacked(w in weather(0, 0), n in slots(), more in 0_u16..50, watch: bool) {
+        let story = tell(sound(&w, n, more, watch), &w);
+        prop_assert_eq!(story.forwarded() + story.made, 0, "{:?}", story);
+        prop_assert!(story.timeouts.is_empty());
+    }
+
+    #[test]
+    fn every_nack_names_a_packet_that_was_lost(w in weather(6, 4), n in slots(), more in 0_u16..50, watch: bool) {
+        let story = tell(sound(&w, n, more, watch), &w);
+        prop_assert_eq!(story.spurious(), 0, "{:?}", story);
+        prop_assert_eq!(story.forwarded.get(&Reason::NoTrigger), None, "the ring covers the last hop");
+    }
+
+    #[test]
+    fn a_loss_in_the_fabric_is_nacked_as_soon_as_its_proof_passes(w in weather(6, 4), n in slots(), more in 0_u16..50, watch: bool) {
+        let story = tell(sound(&w, n, more, watch), &w);
+        prop_assert_eq!(&story.slept, &[], "{:?}", story);
+    }
+
+    #[test]
+    fn with_the_watch_only_tails_and_lost_repeats_need_the_timeout(w in weather(6, 4), n in slots(), more in 0_u16..50) {
+        let story = tell(sound(&w, n, more, true), &w);
+        prop_assert_eq!(story.timeouts.get(&Rescue::Missed), None, "{:?}", story);
+    }
+
+    #[test]
+    fn literal_catches_every_loss_in_the_fabric_too(w in weather(6, 0), n in slots()) {
+        let story = tell(Settings { width: Width::W24, ..Settings::literal(n, 400) }, &w);
+        prop_assert_eq!(&story.slept, &[], "{:?}", story);
+    }
+
+    #[test]
+    fn wider_entries_than_needed_change_no_verdict(w in weather(6, 4), log in 0_u32..7, watch: bool) {
+        let whole = sound(&w, 1 << log, 10, watch);
+        let narrow = Settings { width: Width::W16, ..whole };
+        prop_assert_eq!(format!("{:?}", tell(whole, &w)), format!("{:?}", tell(narrow, &w)));
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Data(Psn),
+    Nack(Psn),
+    Ack(Psn),
+}
+
+/// Any event with a PSN from a small neighbourhood of the wrap, or from anywhere.
+fn event() -> impl Strategy<Value = Event> {
+    let psn = prop_oneof![4 => PSN_SPACE - 20..PSN_SPACE + 20, 1 => any::<u32>()].prop_map(Psn::new);
+    (0..6, psn).prop_map(|(kind, psn)| match kind {
+        0 => Event::Ack(psn),
+        1 | 2 => Event::Nack(psn),
+        _ => Event::Data(psn),
+    })
+}
+
+fn any_settings() -> impl Strategy<Value = Settings> {
+    let mode = prop_oneof![Just(Mode::Literal), Just(Mode::Sound)];
+    let width = prop_oneof![Just(Width::W8), Just(Width::W16), Just(Width::W24)];
+    let ring = prop_oneof![8 => 1_u16..6, 1 => Just(300), 1 => Just(u16::MAX)];
+    let age_limit = prop_oneof![4 => 0_u16..8, 1 => any::<u16>()];
+    (mode, width, ring, age_limit, any::<bool>(), 0_u32..9).prop_map(
+        |(mode, width, ring, age_limit, watch, log)| Settings {
+            mode,
+            slots: 1 << log,
+            ring,
+            width,
+            age_limit,
+            watch,
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    /// No panic on any sequence of events, and a NACK is made only in place of one that was blocked, once.
+    #[test]
+    fn nonsense_does_no_harm(settings in any_settings(), events in vec(event(), 0..200)) {
+        let rule = Rule::new(settings).unwrap();
+        let (mut flow, mut ring) = (Flow::new(), vec![0; rule.ring_len()]);
+        let mut blocked = None;
+        for event in events {
+            match event {
+                Event::Data(psn) => {
+                    if let Some(owed) = rule.on_depart(&mut flow, &mut ring, psn) {
+                        prop_assert_eq!(blocked.take(), Some(owed));
+                        prop_assert_eq!(flow.pending(), None);
+                    }
+                }
+                Event::Nack(psn) => {
+                    if let Verdict::Block(_) = rule.on_nack(&mut flow, &ring, psn) {
+                        blocked = Some(psn);
+                    }
+                }
+                Event::Ack(psn) => rule.on_ack(&mut flow, psn),
+            }
+            prop_assert!(flow.pending().is_none_or(|psn| blocked == Some(psn)));
+        }
+        prop_assert!(ring.iter().all(|&entry| entry < 1 << settings.width.bits()));
+    }
+}
