@@ -53,18 +53,11 @@ fn where_nothing_is_lost_sound_sends_no_nack_and_literal_thousands() {
         );
         assert_eq!((sound.made, sound.forwarded()), (0, 0), "N {slots}");
         assert_eq!(literal.forwarded(), 0, "N {slots}: blocking itself is right in both");
-        // The next packet of the late one's slot comes N packets later: beyond the last hop's round trip
-        // (67 packets) the late one has always disarmed the ToR before it.
-        if slots <= 64 {
-            assert!(
-                literal.made * 10 > literal.blocked,
-                "N {slots}: {} of {}",
-                literal.made,
-                literal.blocked
-            );
-        } else {
-            assert_eq!(literal.made, 0, "N {slots}");
-        }
+        // The next packet of the late one's slot comes N packets after it, less what it was late: beyond jitter
+        // and the last hop's round trip (67 packets each) the blocked NACK has always been disarmed by then.
+        let falsely = 100 * literal.made / literal.blocked;
+        assert!(if slots <= 64 { falsely >= 10 } else { falsely <= 5 }, "N {slots}: {falsely} %");
+        assert!(slots < 256 || literal.made == 0);
     }
 }
 
