@@ -1,1 +1,313 @@
-//! schemes
+//! Load balancing inside switches: one file per scheme, and the one list of them.
+//!
+//! | file | scheme |
+//! |---|---|
+//! | [`ecmp`] | every flow on the path that its hash says |
+//! | [`rps`] | every packet on a random path |
+//! | [`ar`] | every packet into the shortest queue |
+//! | [`drill`] | the shortest of a few queues: some drawn, some remembered |
+//! | [`themis`] | by sequence number, so that the far ToR can tell lost packets from late ones |
+//!
+//! A scheme spreads data. Control packets (ACK, NACK, CNP) always take the base path, the one that their flow
+//! hashes to: they are few, and their order carries meaning.
+//!
+//! # Adding a scheme
+//!
+//! Write `src/name.rs` with a `Config` (its table in a scenario; every field has a default and says where
+//! that comes from), a state machine `Name` that is a [`model::Scheme`], and `impl Recipe for Config`. Add
+//! `name: Name` to the list below. The contract test at the end of this file then holds it to what the
+//! engine expects of every scheme.
+//!
+//! A scheme that lives elsewhere needs none of that: [`AnyScheme::Custom`] holds it in a box.
+
+use model::{Cx, Interest, Packet, Plan, PortIndex, Scheme, Site, Verdict};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+#[cfg(test)]
+mod desk;
+
+/// Why a configuration cannot work on a plan.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {message}")]
+pub struct ConfigError {
+    /// The field at fault, as it is spelt in the scenario.
+    pub field: &'static str,
+    /// What is wrong and what would be right.
+    pub message: String,
+}
+
+impl ConfigError {
+    /// An error about `field`.
+    pub fn new(field: &'static str, message: impl Into<String>) -> Self {
+        ConfigError { field, message: message.into() }
+    }
+}
+
+/// What a configuration of this crate can do: every scheme's `Config` implements it.
+pub trait Recipe {
+    /// The state machine that it configures.
+    type Scheme: Scheme;
+
+    /// The scheme for one switch. Total: a configuration that [`Recipe::validate`] refuses still builds
+    /// something that forwards packets.
+    fn build(&self, site: Site<'_>) -> Self::Scheme;
+
+    /// Checks the configuration against a plan; returns warnings.
+    ///
+    /// # Errors
+    /// The first field that cannot work.
+    fn validate(&self, _plan: &Plan) -> Result<Vec<String>, ConfigError> {
+        Ok(Vec::new())
+    }
+}
+
+macro_rules! schemes {
+    ($($(#[$meta:meta])* $module:ident: $Variant:ident),+ $(,)?) => {
+        $(pub mod $module;)+
+
+        /// Which scheme, and its settings: the table `[scheme.NAME]` of a scenario.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum SchemeConfig {
+            $($(#[$meta])* $Variant($module::Config),)+
+        }
+
+        impl SchemeConfig {
+            /// The names of all schemes, as a scenario spells them.
+            pub const NAMES: &[&str] = &[$(kebab!($module)),+];
+
+            /// The scheme of that name with its defaults.
+            pub fn named(name: &str) -> Option<SchemeConfig> {
+                $(if name == kebab!($module) {
+                    return Some(SchemeConfig::$Variant(Default::default()));
+                })+
+                None
+            }
+
+            /// Its name, as a scenario spells it.
+            pub fn name(&self) -> &'static str {
+                match self { $(SchemeConfig::$Variant(_) => kebab!($module),)+ }
+            }
+
+            /// The scheme for one switch.
+            pub fn build(&self, site: Site<'_>) -> AnyScheme {
+                match self { $(SchemeConfig::$Variant(config) => AnyScheme::$Variant(config.build(site)),)+ }
+            }
+
+            /// Checks the settings against a plan; returns warnings, one sentence each.
+            ///
+            /// # Errors
+            /// The first field that cannot work.
+            pub fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
+                match self { $(SchemeConfig::$Variant(config) => config.validate(plan),)+ }
+            }
+        }
+
+        /// Any scheme, chosen at run time without a box.
+        pub enum AnyScheme {
+            $($(#[$meta])* $Variant($module::$Variant),)+
+            /// A scheme from outside this crate.
+            Custom(Box<dyn Scheme + Send>),
+        }
+
+        impl Scheme for AnyScheme {
+            #[inline]
+            fn interest(&self) -> Interest {
+                match self {
+                    $(AnyScheme::$Variant(scheme) => scheme.interest(),)+
+                    AnyScheme::Custom(scheme) => scheme.interest(),
+                }
+            }
+
+            #[inline]
+            fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
+                match self {
+                    $(AnyScheme::$Variant(scheme) => scheme.on_packet(cx, pkt, ports),)+
+                    AnyScheme::Custom(scheme) => scheme.on_packet(cx, pkt, ports),
+                }
+            }
+
+            #[inline]
+            fn on_depart(&mut self, cx: &mut Cx<'_>, pkt: &Packet, port: PortIndex) {
+                match self {
+                    $(AnyScheme::$Variant(scheme) => scheme.on_depart(cx, pkt, port),)+
+                    AnyScheme::Custom(scheme) => scheme.on_depart(cx, pkt, port),
+                }
+            }
+
+            #[inline]
+            fn on_wake(&mut self, cx: &mut Cx<'_>) {
+                match self {
+                    $(AnyScheme::$Variant(scheme) => scheme.on_wake(cx),)+
+                    AnyScheme::Custom(scheme) => scheme.on_wake(cx),
+                }
+            }
+
+            fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
+                match self {
+                    $(AnyScheme::$Variant(scheme) => scheme.counters(sink),)+
+                    AnyScheme::Custom(scheme) => scheme.counters(sink),
+                }
+            }
+        }
+    };
+}
+
+/// A module's name as a scenario spells it: `long_haul` becomes `"long-haul"`.
+macro_rules! kebab {
+    ($module:ident) => {
+        const {
+            const BYTES: [u8; stringify!($module).len()] = hyphenated(stringify!($module));
+            match std::str::from_utf8(&BYTES) {
+                Ok(name) => name,
+                Err(_) => stringify!($module),
+            }
+        }
+    };
+}
+
+const fn hyphenated<const N: usize>(name: &str) -> [u8; N] {
+    let mut bytes = [0; N];
+    let mut i = 0;
+    while i < N {
+        let byte = name.as_bytes()[i];
+        bytes[i] = if byte == b'_' { b'-' } else { byte };
+        i += 1;
+    }
+    bytes
+}
+
+schemes! {
+    /// Equal-cost multi-path: a flow stays on the path that its 5-tuple hashes to.
+    ecmp: Ecmp,
+    /// Random packet spraying: every data packet draws one of the equal-cost paths.
+    rps: Rps,
+    /// Adaptive routing: every data packet joins the shortest of the equal-cost queues.
+    ar: Ar,
+    /// DRILL: every data packet joins the shortest of a few sampled and remembered queues.
+    drill: Drill,
+    /// Themis (APNET'25): spraying by packet sequence number, and NACKs judged at the destination ToR.
+    themis: Themis,
+}
+
+impl Default for SchemeConfig {
+    /// ECMP: what switches do out of the box.
+    fn default() -> Self {
+        SchemeConfig::Ecmp(ecmp::Config::default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::desk::{Desk, Seen, leaf_spine, reply};
+    use model::draw::{Key, Purpose};
+    use model::{Kind, Psn, QpId};
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn names_tables_and_variants_are_the_same_words() {
+        for &name in SchemeConfig::NAMES {
+            let config = SchemeConfig::named(name).unwrap();
+            assert_eq!(config.name(), name);
+            let table: SchemeConfig = toml::from_str(&format!("[{name}]")).unwrap();
+            assert_eq!(table, config);
+            let written = serde_json::to_value(&config).unwrap();
+            assert!(written.get(name).is_some(), "{written}");
+            assert_eq!(serde_json::from_value::<SchemeConfig>(written).unwrap(), config);
+            assert!(toml::from_str::<SchemeConfig>(&format!("[{name}]\nno-such-key = 1")).is_err());
+        }
+        assert_eq!(SchemeConfig::named("themis2"), None);
+        assert_eq!(SchemeConfig::default().name(), "ecmp");
+        assert_eq!(hyphenated::<9>("long_haul"), *b"long-haul");
+    }
+
+    /// A switch sees `count` packets drawn from `seed`; `look` sees what comes of each.
+    fn story(
+        config: &SchemeConfig,
+        switch: &str,
+        seed: u64,
+        count: u64,
+        look: &mut dyn FnMut(&Packet, Seen),
+    ) {
+        let mut plan = leaf_spine(3, 4, 2);
+        plan.seed = seed;
+        let mut desk = Desk::new(&plan, switch, config);
+        let key = Key::new(seed, Purpose::Workload, 0);
+        for i in 0..count {
+            let pick = |what, n| model::draw::below(key.draw2(i, what), n);
+            let qp = QpId(pick(0, plan.qps.len()) as u32);
+            let psn = Psn::new((i as u32 / 8).wrapping_sub(4).wrapping_add(pick(1, 8) as u32));
+            desk.queued.iter_mut().for_each(|q| *q = pick(2, 3) as u32 * 1500);
+            let pkt = match pick(3, 6) {
+                0 => reply(&plan, Kind::Ack, qp, psn),
+                1 => reply(&plan, Kind::Nack, qp, psn),
+                2 => reply(&plan, Kind::Cnp, qp, psn),
+                _ => desk.data(qp, psn),
+            };
+            let seen = desk.see(pkt);
+            look(&pkt, seen);
+            if desk.site().fabric().attachment(plan.qps[qp.index()].to) == desk.node {
+                let emitted = desk.depart(qp, psn);
+                assert!(emitted.len() <= 1);
+                for nack in emitted {
+                    assert_eq!((nack.kind(), nack.qp()), (Kind::Nack, qp));
+                    assert_eq!(nack.to(), plan.qps[qp.index()].from);
+                    assert_eq!(nack.frame(), plan.wire.ack);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_scheme_keeps_the_contract_of_the_engine() {
+        for &name in SchemeConfig::NAMES {
+            let config = SchemeConfig::named(name).unwrap();
+            for switch in ["leaf0", "leaf2", "spine1"] {
+                let mut control = BTreeMap::new();
+                let mut log = Vec::new();
+                story(&config, switch, 7, 6_000, &mut |sent, seen| {
+                    assert!(seen.emitted.is_empty(), "{name} makes a packet out of nothing");
+                    let same = (seen.pkt.qp(), seen.pkt.to(), seen.pkt.frame());
+                    assert_eq!(same, (sent.qp(), sent.to(), sent.frame()), "{name} changes a packet");
+                    match seen.verdict {
+                        Verdict::Forward(port) => {
+                            assert!(seen.ports.contains(&port), "{name} invents port {port}");
+                            if sent.kind().is_control() {
+                                let before = control.insert((sent.qp(), sent.to()), port);
+                                assert!(before.is_none_or(|p| p == port), "{name} sprays control packets");
+                            } else {
+                                assert_eq!(seen.pkt, *sent, "{name} changes data");
+                            }
+                        }
+                        Verdict::Drop => assert_eq!(sent.kind(), Kind::Nack, "{name} drops"),
+                        Verdict::Hold => panic!("{name} holds a packet"),
+                    }
+                    log.push((seen.verdict, seen.pkt));
+                });
+                let mut again = log.iter();
+                story(&config, switch, 7, 6_000, &mut |_, seen| {
+                    assert_eq!(again.next(), Some(&(seen.verdict, seen.pkt)), "{name} is not repeatable");
+                });
+            }
+        }
+    }
+
+    #[test]
+    fn a_scheme_from_elsewhere_goes_into_a_box() {
+        struct First;
+        impl Scheme for First {
+            fn interest(&self) -> Interest {
+                Interest::default()
+            }
+            fn on_packet(&mut self, _: &mut Cx<'_>, _: &mut Packet, ports: &[PortIndex]) -> Verdict {
+                Verdict::Forward(ports[0])
+            }
+        }
+        let plan = leaf_spine(2, 4, 1);
+        let mut desk = Desk::with(&plan, "leaf0", AnyScheme::Custom(Box::new(First)));
+        let pkt = desk.data(QpId(1), Psn::new(9));
+        assert_eq!(desk.see(pkt).verdict, Verdict::Forward(PortIndex(1)));
+    }
+}

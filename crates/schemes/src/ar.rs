@@ -1,0 +1,90 @@
+//! Adaptive routing: every data packet joins the shortest of the equal-cost queues.
+//!
+//! The papers that compare with "AR" do not define it. Our choice, and the strongest local form: per packet,
+//! at every switch that has a choice, the port with the fewest bytes waiting; the frame on the wire does not
+//! count; equals are drawn for, since taking the first of them would load low ports and starve high ones.
+
+use crate::Recipe;
+use model::{Cx, Interest, Packet, PortIndex, Scheme, Site, Verdict};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `[scheme.ar]`: nothing to set.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {}
+
+/// The scheme; it has no state.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ar;
+
+impl Recipe for Config {
+    type Scheme = Ar;
+
+    fn build(&self, _site: Site<'_>) -> Ar {
+        Ar
+    }
+}
+
+/// Bytes that wait at a port.
+#[inline]
+pub(crate) fn load(queued: &[u32], port: PortIndex) -> u32 {
+    queued.get(port.index()).copied().unwrap_or(0)
+}
+
+impl Scheme for Ar {
+    #[inline]
+    fn interest(&self) -> Interest {
+        Interest { queues: true, ..Interest::default() }
+    }
+
+    #[inline]
+    fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
+        if !pkt.is_data() || ports.len() == 1 {
+            return Verdict::Forward(cx.base_path(pkt, ports));
+        }
+        let queued = cx.queued;
+        let (mut least, mut equals) = (u32::MAX, 0);
+        for &port in ports {
+            let load = load(queued, port);
+            if load < least {
+                (least, equals) = (load, 1);
+            } else if load == least {
+                equals += 1;
+            }
+        }
+        let lot = if equals > 1 { cx.pick(equals) } else { 0 };
+        let shortest = ports.iter().copied().filter(|&port| load(queued, port) == least).nth(lot);
+        Verdict::Forward(shortest.unwrap_or(ports[0]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::SchemeConfig;
+    use crate::desk::{Desk, leaf_spine, qp};
+    use model::{PortIndex, Psn, Verdict};
+
+    #[test]
+    fn the_shortest_queue_wins_and_equals_are_drawn_for() {
+        let plan = leaf_spine(2, 4, 1);
+        let qp = qp(&plan, 0, 1);
+        let mut desk = Desk::new(&plan, "leaf0", &SchemeConfig::named("ar").unwrap());
+        let mut next = |queues: [u32; 5], psn| {
+            desk.queued.copy_from_slice(&queues);
+            let pkt = desk.data(qp, Psn::new(psn));
+            match desk.see(pkt).verdict {
+                Verdict::Forward(PortIndex(port)) => port as usize,
+                other => panic!("{other:?}"),
+            }
+        };
+        // Port 0 is the host's and no choice, however short its queue.
+        assert_eq!(next([0, 3000, 3000, 1500, 4500], 0), 3);
+        let mut loads = [0; 5];
+        for psn in 0..6_000 {
+            loads[next([0, 1500, 3000, 1500, 1500], psn)] += 1;
+        }
+        assert_eq!((loads[0], loads[2]), (0, 0));
+        assert!([1, 3, 4].iter().all(|&p| (1_880..2_120).contains(&loads[p])), "{loads:?}");
+    }
+}

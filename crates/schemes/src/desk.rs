@@ -1,0 +1,188 @@
+//! A switch on a desk: hands a scheme packets as the engine would, and shows what comes of them.
+
+use crate::{AnyScheme, SchemeConfig};
+use model::draw::{Key, Purpose};
+use model::plan::{Classes, Flow, Pfc, PortSettings, Qp, SeriesPlan, SwitchSettings};
+use model::scheme::{Effects, Handle};
+use model::{
+    Bytes, Cx, FabricBuilder, HostId, Kind, NodeId, Packet, Plan, PortIndex, Probability, Psn, QpId, Rate,
+    Scheme, Site, Time, Verdict, Wire,
+};
+
+/// The plan of a leaf-spine fabric, 100 Gb/s and 1 us everywhere, with a queue pair of no messages between
+/// every two hosts, in both directions, sorted by destination and then by source. Ports of leaf `i`: its
+/// hosts, then the spines.
+pub(crate) fn leaf_spine(leaves: usize, spines: usize, per_leaf: usize) -> Plan {
+    leaf_spine_at(leaves, spines, per_leaf, |_| Rate::from_gbps(100))
+}
+
+/// The same with the rate of each spine's links.
+pub(crate) fn leaf_spine_at(
+    leaves: usize,
+    spines: usize,
+    per_leaf: usize,
+    rate: impl Fn(usize) -> Rate,
+) -> Plan {
+    let mut b = FabricBuilder::new();
+    let hosts: Vec<_> = (0..leaves * per_leaf).map(|h| b.host(format!("h{h}"))).collect();
+    let leaf: Vec<_> = (0..leaves).map(|l| b.switch(format!("leaf{l}"), "leaf")).collect();
+    let spine: Vec<_> = (0..spines).map(|s| b.switch(format!("spine{s}"), "spine")).collect();
+    let delay = Time::from_us(1);
+    for (h, &host) in hosts.iter().enumerate() {
+        b.connect(host, leaf[h / per_leaf], rate(0), delay, Probability::ZERO);
+    }
+    for &l in &leaf {
+        for (s, &node) in spine.iter().enumerate() {
+            b.connect(l, node, rate(s), delay, Probability::ZERO);
+        }
+    }
+    let fabric = b.build().unwrap();
+    let pfc = Pfc { alpha: (1, 8), resume_offset: Bytes(3072) };
+    let switch = SwitchSettings { buffer: Bytes(64_000_000), flow: Flow::Lossless(pfc) };
+    let ids = || (0..hosts.len() as u16).map(HostId);
+    let qps = ids().flat_map(|to| {
+        ids().filter(move |&from| from != to).map(move |from| Qp { from, to, messages: 0..0 })
+    });
+    Plan {
+        seed: 1,
+        wire: Wire::roce(1500),
+        classes: Classes::Strict,
+        ports: vec![PortSettings::default(); fabric.links().len()],
+        switches: vec![switch; leaves + spines],
+        lose_replies: false,
+        qps: qps.collect(),
+        messages: Vec::new(),
+        triggers: Vec::new(),
+        jobs: Vec::new(),
+        stop_after: None,
+        no_progress: Time::from_ms(100),
+        series: SeriesPlan::default(),
+        fabric,
+    }
+}
+
+/// The queue pair between two hosts.
+pub(crate) fn qp(plan: &Plan, from: u16, to: u16) -> QpId {
+    let ends = |qp: &Qp| qp.from == HostId(from) && qp.to == HostId(to);
+    QpId(plan.qps.iter().position(ends).unwrap() as u32)
+}
+
+/// A reply on its way to the sender of `qp`.
+pub(crate) fn reply(plan: &Plan, kind: Kind, qp: QpId, psn: Psn) -> Packet {
+    Packet::new(kind, qp, plan.qps[qp.index()].from, psn, plan.wire.ack)
+}
+
+/// What became of a packet.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    /// The scheme's answer.
+    pub(crate) verdict: Verdict,
+    /// The packet afterwards.
+    pub(crate) pkt: Packet,
+    /// The ports that it could take.
+    pub(crate) ports: Vec<PortIndex>,
+    /// Packets that the scheme made.
+    pub(crate) emitted: Vec<Packet>,
+}
+
+/// One switch and its scheme.
+pub(crate) struct Desk {
+    plan: Plan,
+    /// The switch.
+    pub(crate) node: NodeId,
+    scheme: AnyScheme,
+    /// What waits at every port, bytes; the scheme sees it only if it asked to.
+    pub(crate) queued: Vec<u32>,
+    now: Time,
+}
+
+impl Desk {
+    /// The switch named `switch` with the scheme that `config` builds.
+    pub(crate) fn new(plan: &Plan, switch: &str, config: &SchemeConfig) -> Self {
+        let node = plan.fabric.find(switch).unwrap();
+        Desk::with(plan, switch, config.build(Site { plan, node }))
+    }
+
+    /// The switch named `switch` with this scheme.
+    pub(crate) fn with(plan: &Plan, switch: &str, scheme: AnyScheme) -> Self {
+        let node = plan.fabric.find(switch).unwrap();
+        let queued = vec![0; plan.fabric.ports(node).len()];
+        Desk { plan: plan.clone(), node, scheme, queued, now: Time::ZERO }
+    }
+
+    pub(crate) fn site(&self) -> Site<'_> {
+        Site { plan: &self.plan, node: self.node }
+    }
+
+    pub(crate) fn scheme(&self) -> &AnyScheme {
+        &self.scheme
+    }
+
+    /// A full data packet.
+    pub(crate) fn data(&self, qp: QpId, psn: Psn) -> Packet {
+        Packet::new(Kind::Data, qp, self.plan.qps[qp.index()].to, psn, self.plan.wire.max_frame())
+    }
+
+    /// A packet arrives from the side where its source is, 100 ns after what happened before.
+    pub(crate) fn see(&mut self, mut pkt: Packet) -> Seen {
+        let Qp { from, to, .. } = self.plan.qps[pkt.qp().index()];
+        let source = if pkt.is_data() { from } else { to };
+        let fabric = &self.plan.fabric;
+        let ports = fabric.route(self.node, pkt.to()).to_vec();
+        let ingress = fabric.route(self.node, source)[0];
+        let local = |host| fabric.attachment(host) == self.node;
+        let ends = (local(source), local(pkt.to()));
+        let mut effects = Effects::default();
+        let verdict = if ports.len() == 1 && !self.scheme.interest().every_packet {
+            self.now += Time::from_ns(100);
+            Verdict::Forward(ports[0])
+        } else {
+            self.call(ingress, ends, &mut effects, |scheme, cx| scheme.on_packet(cx, &mut pkt, &ports))
+        };
+        Seen { verdict, pkt, ports, emitted: effects.emitted }
+    }
+
+    /// A data packet departs to its host; returns what the scheme emits.
+    pub(crate) fn depart(&mut self, qp: QpId, psn: Psn) -> Vec<Packet> {
+        self.depart_as(self.data(qp, psn))
+    }
+
+    /// This data packet departs to its host; returns what the scheme emits.
+    pub(crate) fn depart_as(&mut self, pkt: Packet) -> Vec<Packet> {
+        let port = self.plan.fabric.route(self.node, pkt.to())[0];
+        let mut effects = Effects::default();
+        if self.scheme.interest().host_departures {
+            let none = (false, false);
+            self.call(PortIndex::VIRTUAL, none, &mut effects, |s, cx| s.on_depart(cx, &pkt, port));
+        }
+        effects.emitted
+    }
+
+    /// A counter of the scheme.
+    pub(crate) fn counter(&self, name: &str) -> u64 {
+        let mut found = None;
+        self.scheme.counters(&mut |n, value| {
+            if n == name {
+                found = Some(value);
+            }
+        });
+        found.unwrap()
+    }
+
+    fn call<T>(
+        &mut self,
+        ingress: PortIndex,
+        (from_host, to_host): (bool, bool),
+        effects: &mut Effects,
+        handler: impl FnOnce(&mut AnyScheme, &mut Cx<'_>) -> T,
+    ) -> T {
+        self.now += Time::from_ns(100);
+        let entity = u64::from(self.node.0);
+        let key = Key::new(self.plan.seed, Purpose::Scheme, entity);
+        let salt = Key::new(self.plan.seed, Purpose::Salt, entity).salt();
+        let zeros = vec![0; self.queued.len()];
+        let queued = if self.scheme.interest().queues { &self.queued } else { &zeros };
+        let mut cx = Cx::new(self.now, ingress, from_host, to_host, queued, key, salt, Handle(0), effects);
+        handler(&mut self.scheme, &mut cx)
+    }
+}

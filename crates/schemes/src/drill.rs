@@ -1,0 +1,182 @@
+//! DRILL: the shortest of `d` sampled queues and `m` remembered ones.
+//!
+//! Ghorbani et al., "DRILL: Micro Load Balancing for Low-latency Data Center Networks", SIGCOMM'17. For every
+//! data packet a switch samples d of the equal-cost ports, adds the m that it remembers as the shortest at its
+//! last decision, takes the shortest of them all and remembers the m shortest.
+//!
+//! Our choices where the paper leaves room: the samples are d different ports; the memory is kept per
+//! destination rack, because all hosts of a rack have the same equal-cost ports; the first of equals wins,
+//! remembered ports before sampled ones, so that an idle fabric does not flutter.
+
+use crate::ar::load;
+use crate::{ConfigError, Recipe};
+use model::{Cx, HostId, Interest, Packet, Plan, PortIndex, Scheme, Site, Verdict};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Most samples and most remembered ports. Our choice: beyond a handful DRILL is adaptive routing, which
+/// `ar` does without sampling.
+const MOST: u8 = 16;
+
+/// `[scheme.drill]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Ports sampled for every packet, 1 to 16; more than there are equal-cost ports means all of them.
+    /// Default 2 (DRILL, SIGCOMM'17: DRILL(2,1)).
+    pub d: u8,
+    /// Ports remembered per destination rack, 0 to 16. Default 1 (DRILL, SIGCOMM'17: DRILL(2,1)).
+    pub m: u8,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config { d: 2, m: 1 }
+    }
+}
+
+/// The scheme of one switch.
+#[derive(Clone, Debug)]
+pub struct Drill {
+    samples: usize,
+    memory: usize,
+    /// Destination rack of every host.
+    rack_of: Vec<u16>,
+    /// `memory` ports for every rack; [`PortIndex::VIRTUAL`] stands for none.
+    remembered: Vec<PortIndex>,
+    /// The ports that stand for choice, kept for its storage.
+    candidates: Vec<PortIndex>,
+}
+
+impl Recipe for Config {
+    type Scheme = Drill;
+
+    fn build(&self, site: Site<'_>) -> Drill {
+        let fabric = site.fabric();
+        let mut number = vec![0; fabric.nodes()];
+        for (i, rack) in (0..).zip(fabric.racks()) {
+            number[rack.index()] = i;
+        }
+        let rack = |host| number[fabric.attachment(HostId(host as u16)).index()];
+        let memory = usize::from(self.m.min(MOST));
+        Drill {
+            samples: usize::from(self.d.clamp(1, MOST)),
+            memory,
+            rack_of: (0..fabric.hosts()).map(rack).collect(),
+            remembered: vec![PortIndex::VIRTUAL; fabric.racks().len() * memory],
+            candidates: Vec::with_capacity(2 * usize::from(MOST)),
+        }
+    }
+
+    fn validate(&self, _plan: &Plan) -> Result<Vec<String>, ConfigError> {
+        if !(1..=MOST).contains(&self.d) {
+            return Err(ConfigError::new("d", format!("{} samples; 1 to {MOST} are possible", self.d)));
+        }
+        if self.m > MOST {
+            return Err(ConfigError::new(
+                "m",
+                format!("{} ports remembered; 0 to {MOST} are possible", self.m),
+            ));
+        }
+        Ok(Vec::new())
+    }
+}
+
+impl Drill {
+    /// Adds different ports, drawn uniformly (Floyd's method: one draw per sample, none rejected).
+    fn sample(&mut self, cx: &mut Cx<'_>, ports: &[PortIndex]) {
+        let remembered = self.candidates.len();
+        let n = ports.len();
+        for last in n - self.samples.min(n)..n {
+            let drawn = ports[cx.pick(last + 1)];
+            let taken = self.candidates[remembered..].contains(&drawn);
+            self.candidates.push(if taken { ports[last] } else { drawn });
+        }
+    }
+}
+
+impl Scheme for Drill {
+    #[inline]
+    fn interest(&self) -> Interest {
+        Interest { queues: true, ..Interest::default() }
+    }
+
+    fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
+        if !pkt.is_data() || ports.len() == 1 {
+            return Verdict::Forward(cx.base_path(pkt, ports));
+        }
+        let rack = self.rack_of.get(pkt.to().index()).map_or(0, |&rack| usize::from(rack));
+        let mine = rack * self.memory..(rack + 1) * self.memory;
+        self.candidates.clear();
+        self.candidates.extend(self.remembered[mine.clone()].iter().filter(|port| ports.contains(port)));
+        self.sample(cx, ports);
+        let queued = cx.queued;
+        self.candidates.sort_by_key(|&port| load(queued, port)); // stable: the first of equals stays first
+        let best = self.candidates.first().copied().unwrap_or(ports[0]);
+        let slots = &mut self.remembered[mine];
+        let mut kept = 0;
+        for &port in &self.candidates {
+            if kept < slots.len() && !slots[..kept].contains(&port) {
+                slots[kept] = port;
+                kept += 1;
+            }
+        }
+        Verdict::Forward(best)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SchemeConfig;
+    use crate::desk::{Desk, leaf_spine, qp};
+    use model::Psn;
+    use std::collections::BTreeSet;
+
+    fn next(desk: &mut Desk, qp: model::QpId, queues: &[u32]) -> usize {
+        desk.queued[1..].copy_from_slice(queues);
+        let pkt = desk.data(qp, Psn::new(0));
+        match desk.see(pkt).verdict {
+            Verdict::Forward(port) => port.index(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_best_port_is_remembered_per_rack() {
+        let plan = leaf_spine(3, 8, 1);
+        let (to1, to2) = (qp(&plan, 0, 1), qp(&plan, 0, 2));
+        let config = SchemeConfig::Drill(Config { d: 8, m: 1 });
+        let mut desk = Desk::new(&plan, "leaf0", &config);
+        assert_eq!(next(&mut desk, to1, &[9, 9, 9, 9, 1, 9, 9, 9]), 5);
+        assert_eq!(next(&mut desk, to2, &[9, 1, 9, 9, 9, 9, 9, 9]), 2);
+        // All equal: each rack stays with what it remembers.
+        for _ in 0..50 {
+            assert_eq!(next(&mut desk, to1, &[4; 8]), 5);
+            assert_eq!(next(&mut desk, to2, &[4; 8]), 2);
+        }
+    }
+
+    #[test]
+    fn two_samples_are_two_different_ports_and_all_ports_are_sampled() {
+        let plan = leaf_spine(2, 2, 1);
+        let config = SchemeConfig::Drill(Config { d: 2, m: 0 });
+        let mut desk = Desk::new(&plan, "leaf0", &config);
+        for _ in 0..100 {
+            assert_eq!(next(&mut desk, qp(&plan, 0, 1), &[7, 3]), 2);
+        }
+        let plan = leaf_spine(2, 6, 1);
+        let config = SchemeConfig::Drill(Config { d: 1, m: 0 });
+        let mut desk = Desk::new(&plan, "leaf0", &config);
+        let used: BTreeSet<_> = (0..200).map(|_| next(&mut desk, qp(&plan, 0, 1), &[0; 6])).collect();
+        assert_eq!(used.len(), 6);
+    }
+
+    #[test]
+    fn counts_out_of_range_are_named() {
+        let plan = leaf_spine(2, 2, 1);
+        assert_eq!(Config { d: 0, m: 1 }.validate(&plan).unwrap_err().field, "d");
+        assert_eq!(Config { d: 2, m: 17 }.validate(&plan).unwrap_err().field, "m");
+        assert_eq!(Config::default().validate(&plan), Ok(vec![]));
+    }
+}

@@ -1,0 +1,63 @@
+//! Random packet spraying: every data packet draws its path.
+//!
+//! Uniform over the equal-cost ports at every switch that has a choice (Dixit et al., "On the impact of
+//! packet spraying in data center networks", INFOCOM'13). Even load, no order.
+
+use crate::Recipe;
+use model::{Cx, Interest, Packet, PortIndex, Scheme, Site, Verdict};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `[scheme.rps]`: nothing to set.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {}
+
+/// The scheme; it has no state.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rps;
+
+impl Recipe for Config {
+    type Scheme = Rps;
+
+    fn build(&self, _site: Site<'_>) -> Rps {
+        Rps
+    }
+}
+
+impl Scheme for Rps {
+    #[inline]
+    fn interest(&self) -> Interest {
+        Interest::default()
+    }
+
+    #[inline]
+    fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
+        Verdict::Forward(if pkt.is_data() && ports.len() > 1 {
+            ports[cx.pick(ports.len())]
+        } else {
+            cx.base_path(pkt, ports)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::SchemeConfig;
+    use crate::desk::{Desk, leaf_spine, qp};
+    use model::{Psn, Verdict};
+
+    #[test]
+    fn one_flow_loads_every_path_alike() {
+        let plan = leaf_spine(2, 4, 1);
+        let mut desk = Desk::new(&plan, "leaf0", &SchemeConfig::named("rps").unwrap());
+        let mut loads = [0; 5];
+        for psn in 0..8_000 {
+            let pkt = desk.data(qp(&plan, 0, 1), Psn::new(psn));
+            let Verdict::Forward(port) = desk.see(pkt).verdict else { panic!() };
+            loads[port.index()] += 1;
+        }
+        assert_eq!(loads[0], 0);
+        assert!(loads[1..].iter().all(|n| (1_880..2_120).contains(n)), "{loads:?}");
+    }
+}

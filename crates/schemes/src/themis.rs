@@ -1,0 +1,281 @@
+//! Themis: packets sprayed by sequence number, NACKs judged by it.
+//!
+//! Themis (APNET'25). Commodity NICs answer the first packet beyond a gap with a NACK, although under spraying it is
+//! mostly late and not lost. Themis lets the PSN choose the path, so that the ToR of the receiver can tell one from the
+//! other. Only ToRs take part; queue pairs inside one rack bypass it. The judgement itself is the crate
+//! [`themis`](::themis); this file puts it into a switch:
+//!
+//! * *Source ToR.* Data from a local host to another rack takes uplink (PSN mod N + base) mod N, the base being the
+//!   flow's hash (Eq. 1). With more or fewer slots than uplinks: ((PSN mod N) + base) mod uplinks.
+//! * *Destination ToR.* Data that starts on the wire to a local host is recorded; a NACK that the switch owes by
+//!   that goes out at once. Replies that come up from a local host are judged (NACK) or noted (ACK).
+//! * *Everything else* takes the base path. A switch between two ToRs must not reorder a slot, and the base
+//!   path does not.
+//!
+//! Our choices: the queue-pair tables are filled at the start of the run (the paper listens to handshakes); a
+//! forged NACK has the size of a real one; N is counted for every pair of racks.
+//!
+//! # Counters
+//!
+//! | name | counts |
+//! |---|---|
+//! | `nacks_seen` | NACKs that came up from local hosts, to other racks |
+//! | `nacks_forwarded`, `nacks_blocked` | what became of them; one that goes on as an ACK is blocked |
+//! | `nacks_compensated` | NACKs that the switch sent itself |
+//! | `compensations_spurious` | of these, for packets that were not lost |
+//! | `blocked_on_the_wire` | of the blocked, those whose packet was seen on its way to the host |
+//! | `ring_overflows` | NACKs for which the ring held no packet that could have caused them |
+//!
+//! A switch cannot know that a compensation was spurious; the books can, afterwards: the host acknowledges the packet
+//! although no further copy has left since, or the packet's first copy comes by. That bookkeeping (`Pair::owed`)
+//! is the simulation's and costs a real switch nothing. It takes NICs that answer every packet; answers that are
+//! lost or held back leave a spurious one uncounted.
+
+pub mod config;
+#[cfg(test)]
+mod tests;
+
+pub use config::Config;
+
+use crate::{ConfigError, Recipe};
+use ::themis::{Flow, Reason, Rule, Slots, path};
+use config::{LastHops, OnBlock};
+use model::plan::Qp;
+use model::scheme::forged_nack;
+use model::{
+    Cx, Fabric, HostId, Interest, Kind, NodeId, Packet, Plan, PortIndex, Psn, QpId, Scheme, Site, Verdict,
+};
+
+/// The scheme of one switch.
+#[derive(Clone, Debug)]
+pub struct Themis {
+    /// Slots, where they are not the number of uplinks.
+    slots: Option<Slots>,
+    on_block: OnBlock,
+    watch: bool,
+    interest: Interest,
+    /// Frame of a NACK.
+    nack: u32,
+    table: Table,
+    counts: Counts,
+}
+
+/// The queue pairs that end here.
+#[derive(Clone, Debug)]
+struct Table {
+    /// Number of the first entry of `pairs`.
+    first: u32,
+    /// By queue pair; `None` for those from this rack and those of other switches.
+    pairs: Vec<Option<Pair>>,
+    /// One rule for every number of slots.
+    rules: Vec<Rule>,
+    /// Entries of a ring.
+    ring: usize,
+    /// All rings, one after another. Zeros that the system hands out on first use: a pair that never sends
+    /// costs no memory.
+    rings: Vec<u32>,
+}
+
+/// A queue pair at its destination ToR.
+#[derive(Clone, Debug)]
+struct Pair {
+    flow: Flow,
+    /// Number of its ring.
+    ring: u32,
+    sender: HostId,
+    /// Number of its rule.
+    rule: u16,
+    /// For the books: the packet for which a compensation went out, until it is known whether it was lost.
+    owed: Option<Psn>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Counts {
+    seen: u64,
+    forwarded: u64,
+    blocked: u64,
+    compensated: u64,
+    spurious: u64,
+    on_the_wire: u64,
+    overflows: u64,
+}
+
+/// The source ToR of a queue pair that leaves its rack; `None` for one that does not, or cannot arrive.
+fn cross_rack(fabric: &Fabric, qp: &Qp) -> Option<NodeId> {
+    let tor = fabric.attachment(qp.from);
+    let leaves = !fabric.same_rack(qp.from, qp.to) && !fabric.route(tor, qp.to).is_empty();
+    leaves.then_some(tor)
+}
+
+impl Recipe for Config {
+    type Scheme = Themis;
+
+    fn build(&self, site: Site<'_>) -> Themis {
+        let fabric = site.fabric();
+        let incoming = site.incoming();
+        let ends_here = |&id: &QpId| {
+            let qp = site.qp(id);
+            fabric.attachment(qp.to) == site.node && cross_rack(fabric, qp).is_some()
+        };
+        let mine = || incoming.clone().map(QpId).filter(ends_here);
+        let lengths = LastHops::of(self, site.plan, site.node, mine()).lengths(self);
+        let (mut rules, mut rings, mut one_way_up) = (Vec::<Rule>::new(), 0, false);
+        let mut pair = |id: QpId| {
+            let qp = site.qp(id);
+            let uplinks = fabric.route(cross_rack(fabric, qp)?, qp.to).len();
+            let slots = self.slots.unwrap_or(uplinks as u16);
+            let rule = match rules.iter().position(|rule| rule.settings().slots == slots) {
+                Some(number) => number,
+                None => {
+                    rules.push(Rule::new(self.settings(slots, lengths)).ok()?);
+                    rules.len() - 1
+                }
+            };
+            one_way_up |= fabric.route(site.node, qp.from).len() == 1;
+            rings += 1;
+            Some(Pair { flow: Flow::new(), ring: rings - 1, sender: qp.from, rule: rule as u16, owed: None })
+        };
+        let pairs: Vec<_> = incoming.clone().map(QpId).map(|id| ends_here(&id).then(|| pair(id))?).collect();
+        let ring = usize::from(lengths.0);
+        Themis {
+            slots: self.slots.and_then(Slots::new),
+            on_block: self.on_block,
+            watch: rules.iter().any(|rule| rule.settings().watch),
+            // Replies that go up are seen anyway where there is a choice of ports.
+            interest: Interest { queues: false, every_packet: one_way_up, host_departures: rings > 0 },
+            nack: site.plan.wire.ack,
+            table: Table { first: incoming.start, pairs, rules, ring, rings: vec![0; rings as usize * ring] },
+            counts: Counts::default(),
+        }
+    }
+
+    fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
+        self.check(plan)
+    }
+}
+
+impl Table {
+    /// A queue pair's state, its rule and its ring; `None` if it bypasses the filter here.
+    #[inline]
+    fn find(&mut self, qp: QpId) -> Option<(&mut Pair, &Rule, &mut [u32])> {
+        let pair = self.pairs.get_mut(qp.0.wrapping_sub(self.first) as usize)?.as_mut()?;
+        let rule = self.rules.get(usize::from(pair.rule))?;
+        let start = pair.ring as usize * self.ring;
+        let ring = self.rings.get_mut(start..start + self.ring)?;
+        Some((pair, rule, ring))
+    }
+}
+
+impl Themis {
+    /// The uplink of a data packet.
+    #[inline]
+    fn spray(&self, cx: &Cx<'_>, pkt: &Packet, ports: &[PortIndex]) -> PortIndex {
+        let uplinks = ports.len();
+        if uplinks == 1 {
+            return ports[0];
+        }
+        let base = cx.hash(pkt, uplinks);
+        let uplink = match self.slots {
+            Some(slots) => (usize::from(slots.of(pkt.psn())) + base) % uplinks,
+            None => Slots::new(uplinks as u16)
+                .map_or(base, |slots| usize::from(path(pkt.psn(), slots, base as u16))),
+        };
+        ports[uplink]
+    }
+
+    /// A NACK comes up; true if it may pass, perhaps as an ACK.
+    fn judge(&mut self, pkt: &mut Packet) -> bool {
+        let Some((pair, rule, ring)) = self.table.find(pkt.qp()) else { return true };
+        let expected = pkt.psn();
+        let before = Psn::new(expected.value().wrapping_sub(1));
+        let counts = &mut self.counts;
+        counts.seen += 1;
+        pair.close_book(before, counts);
+        let verdict = rule.on_nack(&mut pair.flow, ring, expected);
+        let (::themis::Verdict::Forward(reason) | ::themis::Verdict::Block(reason)) = verdict;
+        counts.overflows += u64::from(reason == Reason::NoTrigger);
+        counts.on_the_wire += u64::from(reason == Reason::OnTheWire);
+        if matches!(verdict, ::themis::Verdict::Forward(_)) {
+            counts.forwarded += 1;
+            return true;
+        }
+        counts.blocked += 1;
+        let converted = self.on_block == OnBlock::Ack || pkt.echo();
+        if converted {
+            *pkt = pkt.with_kind(Kind::Ack, before);
+        }
+        converted
+    }
+
+    /// An ACK comes up.
+    #[inline]
+    fn note(&mut self, pkt: &Packet) {
+        let Some((pair, rule, _)) = self.table.find(pkt.qp()) else { return };
+        pair.close_book(pkt.psn(), &mut self.counts);
+        if self.watch {
+            rule.on_ack(&mut pair.flow, pkt.psn());
+        }
+    }
+}
+
+impl Pair {
+    /// The host has everything up to `acked`. If that covers the packet owed for, the host had it all along: a
+    /// further copy would have closed the book when it left.
+    #[inline]
+    fn close_book(&mut self, acked: Psn, counts: &mut Counts) {
+        if self.owed.is_some_and(|psn| !psn.is_after(acked)) {
+            self.owed = None;
+            counts.spurious += 1;
+        }
+    }
+}
+
+impl Scheme for Themis {
+    #[inline]
+    fn interest(&self) -> Interest {
+        self.interest
+    }
+
+    #[inline]
+    fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
+        if cx.from_host && !cx.to_host {
+            match pkt.kind() {
+                Kind::Data => return Verdict::Forward(self.spray(cx, pkt, ports)),
+                Kind::Nack => {
+                    if !self.judge(pkt) {
+                        return Verdict::Drop;
+                    }
+                }
+                Kind::Ack => self.note(pkt),
+                Kind::Cnp => {}
+            }
+        }
+        Verdict::Forward(cx.base_path(pkt, ports))
+    }
+
+    #[inline]
+    fn on_depart(&mut self, cx: &mut Cx<'_>, pkt: &Packet, _port: PortIndex) {
+        let Some((pair, rule, ring)) = self.table.find(pkt.qp()) else { return };
+        if pair.owed == Some(pkt.psn()) {
+            pair.owed = None;
+            // The first copy was only late; a further one means that somebody missed it.
+            self.counts.spurious += u64::from(!pkt.retransmission());
+        }
+        if let Some(missing) = rule.on_depart(&mut pair.flow, ring, pkt.psn()) {
+            self.counts.compensated += 1;
+            pair.owed = Some(missing);
+            cx.emit(forged_nack(pkt.qp(), pair.sender, missing, self.nack));
+        }
+    }
+
+    fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
+        let Counts { seen, forwarded, blocked, compensated, spurious, on_the_wire, overflows } = self.counts;
+        sink("nacks_seen", seen);
+        sink("nacks_forwarded", forwarded);
+        sink("nacks_blocked", blocked);
+        sink("nacks_compensated", compensated);
+        sink("compensations_spurious", spurious);
+        sink("blocked_on_the_wire", on_the_wire);
+        sink("ring_overflows", overflows);
+    }
+}

@@ -1,0 +1,295 @@
+//! Stories of one switch under Themis. Who is lost and who is late is for the crate `themis` to test.
+
+use super::config::{Entries, Judging};
+use super::*;
+use crate::desk::{Desk, leaf_spine, leaf_spine_at, qp, reply};
+use crate::{AnyScheme, SchemeConfig};
+use model::plan::Message;
+use model::{Rate, Time};
+
+fn config() -> Config {
+    Config::default()
+}
+
+fn desk(plan: &Plan, switch: &str, config: Config) -> Desk {
+    Desk::new(plan, switch, &SchemeConfig::Themis(config))
+}
+
+fn psn(n: u32) -> Psn {
+    Psn::new(n)
+}
+
+/// Departures at the destination ToR; what it emits, as PSNs.
+fn depart(desk: &mut Desk, qp: QpId, psns: &[u32]) -> Vec<u32> {
+    let one = |&n: &u32| desk.depart(qp, psn(n));
+    psns.iter().flat_map(one).map(|nack| nack.psn().value()).collect()
+}
+
+fn passes(desk: &mut Desk, plan: &Plan, qp: QpId, n: u32) -> bool {
+    matches!(desk.see(reply(plan, Kind::Nack, qp, psn(n))).verdict, Verdict::Forward(_))
+}
+
+fn themis(desk: &Desk) -> &Themis {
+    match desk.scheme() {
+        AnyScheme::Themis(themis) => themis,
+        _ => panic!("another scheme"),
+    }
+}
+
+#[test]
+fn the_source_tor_deals_packets_out_in_psn_order() {
+    let plan = leaf_spine(2, 4, 1);
+    let qp = qp(&plan, 0, 1);
+    let round = |config: Config, n: u32| -> Vec<u16> {
+        let mut desk = desk(&plan, "leaf0", config);
+        let ports = (0..n).map(|n| desk.see(desk.data(qp, psn(n))).verdict);
+        ports.map(|v| if let Verdict::Forward(port) = v { port.0 - 1 } else { panic!("{v:?}") }).collect()
+    };
+    let dealt = round(config(), 8);
+    let expected: Vec<_> = (0..8).map(|i| (dealt[0] + i) % 4).collect();
+    assert_eq!(dealt, expected);
+    // Eight slots on four uplinks: the same; two slots: two neighbours; and the flow's base is kept.
+    assert_eq!(round(Config { slots: Some(8), ..config() }, 8), expected);
+    let two = [dealt[0], dealt[1], dealt[0], dealt[1]];
+    assert_eq!(round(Config { slots: Some(2), ..config() }, 4), two);
+}
+
+#[test]
+fn only_the_source_tor_sprays() {
+    let plan = leaf_spine(2, 2, 2);
+    for (switch, from, to) in [("leaf1", 0, 2), ("leaf0", 0, 1), ("spine0", 0, 2)] {
+        let mut desk = desk(&plan, switch, config());
+        for n in 0..4 {
+            let seen = desk.see(desk.data(qp(&plan, from, to), psn(n)));
+            assert_eq!(seen.verdict, Verdict::Forward(seen.ports[0]));
+        }
+    }
+    let spine = desk(&plan, "spine0", config());
+    assert_eq!(spine.scheme().interest(), Interest::default());
+}
+
+#[test]
+fn a_tor_asks_only_for_what_it_needs() {
+    let several = leaf_spine(2, 2, 1);
+    let interest = desk(&several, "leaf0", config()).scheme().interest();
+    assert!(interest.host_departures && !interest.every_packet && !interest.queues);
+    // With one uplink there is no choice, but the replies must still be seen.
+    let one = leaf_spine(2, 1, 1);
+    assert!(desk(&one, "leaf0", config()).scheme().interest().every_packet);
+    let mut desk = desk(&one, "leaf1", config());
+    depart(&mut desk, qp(&one, 0, 1), &[0, 2]);
+    assert!(passes(&mut desk, &one, qp(&one, 0, 1), 1));
+    assert_eq!(desk.counter("nacks_forwarded"), 1);
+}
+
+#[test]
+fn the_papers_figure_4() {
+    let plan = leaf_spine(2, 2, 1);
+    let qp = qp(&plan, 0, 1);
+    for mode in [Judging::Sound, Judging::Literal] {
+        let mut desk = desk(&plan, "leaf1", Config { mode, ..config() });
+        assert!(depart(&mut desk, qp, &[0, 1, 3]).is_empty());
+        assert!(!passes(&mut desk, &plan, qp, 2), "3 proves nothing about 2");
+        assert!(depart(&mut desk, qp, &[2, 6]).is_empty());
+        assert!(passes(&mut desk, &plan, qp, 4), "6 overtook 4 on its own path");
+        let counts = ["nacks_seen", "nacks_forwarded", "nacks_blocked", "nacks_compensated"];
+        assert_eq!(counts.map(|name| desk.counter(name)), [2, 1, 1, 0]);
+    }
+}
+
+#[test]
+fn a_lost_packet_is_compensated_once_and_not_spuriously() {
+    let plan = leaf_spine(2, 2, 1);
+    let qp = qp(&plan, 0, 1);
+    let mut desk = desk(&plan, "leaf1", config());
+    depart(&mut desk, qp, &[0, 1, 3]);
+    assert!(!passes(&mut desk, &plan, qp, 2));
+    assert_eq!(depart(&mut desk, qp, &[4, 6]), [2]);
+    desk.see(reply(&plan, Kind::Ack, qp, psn(1)));
+    desk.depart_as(desk.data(qp, psn(2)).with_retransmission(true));
+    desk.see(reply(&plan, Kind::Ack, qp, psn(4)));
+    assert_eq!((desk.counter("nacks_compensated"), desk.counter("compensations_spurious")), (1, 0));
+}
+
+#[test]
+fn literal_compensates_for_a_packet_on_the_wire_and_the_books_say_so() {
+    let plan = leaf_spine(2, 2, 1);
+    let qp = qp(&plan, 0, 1);
+    for (mode, compensated) in [(Judging::Sound, 0), (Judging::Literal, 1)] {
+        let mut desk = desk(&plan, "leaf1", Config { mode, ..config() });
+        depart(&mut desk, qp, &[0, 1, 3, 2]); // 2 has left while the NACK that 3 caused was under way
+        assert!(!passes(&mut desk, &plan, qp, 2));
+        depart(&mut desk, qp, &[4]);
+        desk.see(reply(&plan, Kind::Ack, qp, psn(3)));
+        assert_eq!(desk.counter("nacks_compensated"), compensated, "{mode:?}");
+        assert_eq!(desk.counter("compensations_spurious"), compensated, "{mode:?}");
+        assert_eq!(desk.counter("blocked_on_the_wire"), 1 - compensated, "{mode:?}");
+    }
+}
+
+#[test]
+fn a_loss_on_the_last_hop_is_watched() {
+    let plan = leaf_spine(2, 2, 1);
+    let qp = qp(&plan, 0, 1);
+    let later: Vec<_> = (4..40).collect();
+    for (watch, acked, owed) in [(true, None, vec![2]), (false, None, vec![]), (true, Some(3), vec![])] {
+        let mut desk = desk(&plan, "leaf1", Config { watch, ..config() });
+        depart(&mut desk, qp, &[0, 1, 3, 2]);
+        assert!(!passes(&mut desk, &plan, qp, 2));
+        if let Some(n) = acked {
+            desk.see(reply(&plan, Kind::Ack, qp, psn(n)));
+        }
+        assert_eq!(depart(&mut desk, qp, &later), owed);
+    }
+}
+
+#[test]
+fn a_blocked_nack_may_go_on_as_an_ack() {
+    let plan = leaf_spine(2, 2, 1);
+    let qp = qp(&plan, 0, 1);
+    for (on_block, echo, acked) in [
+        (OnBlock::Drop, false, None),
+        (OnBlock::Drop, true, Some(2)),
+        (OnBlock::Ack, false, Some(2)),
+        (OnBlock::Ack, true, Some(2)),
+    ] {
+        let mut desk = desk(&plan, "leaf1", Config { on_block, ..config() });
+        depart(&mut desk, qp, &[0, 1, 2, 4]);
+        let nack = reply(&plan, Kind::Nack, qp, psn(3)).with_echo(echo);
+        let seen = desk.see(nack);
+        match acked {
+            None => assert_eq!(seen.verdict, Verdict::Drop),
+            Some(n) => {
+                assert!(matches!(seen.verdict, Verdict::Forward(_)));
+                assert_eq!((seen.pkt.kind(), seen.pkt.psn(), seen.pkt.echo()), (Kind::Ack, psn(n), echo));
+            }
+        }
+        assert_eq!((desk.counter("nacks_seen"), desk.counter("nacks_blocked")), (1, 1));
+    }
+}
+
+#[test]
+fn queue_pairs_inside_a_rack_bypass_it() {
+    let plan = leaf_spine(2, 2, 2);
+    let inside = qp(&plan, 2, 3);
+    let mut desk = desk(&plan, "leaf1", config());
+    assert!(depart(&mut desk, inside, &[0, 2]).is_empty());
+    assert!(passes(&mut desk, &plan, inside, 1));
+    assert_eq!(desk.counter("nacks_seen"), 0);
+    let with_state = themis(&desk).table.pairs.iter().flatten().count();
+    assert_eq!(with_state, 4, "two hosts here, two senders elsewhere");
+}
+
+#[test]
+fn replies_to_hosts_of_this_tor_are_not_judged() {
+    let plan = leaf_spine(2, 2, 1);
+    let mut desk = desk(&plan, "leaf0", config());
+    assert!(passes(&mut desk, &plan, qp(&plan, 0, 1), 1));
+    assert_eq!(desk.counter("nacks_seen"), 0);
+}
+
+#[test]
+fn the_formula_gives_the_papers_ring() {
+    let plan = leaf_spine_at(2, 2, 1, |_| Rate::from_gbps(400));
+    let ring = |config| {
+        let desk = desk(&plan, "leaf1", config);
+        (themis(&desk).table.ring, themis(&desk).table.rules[0].settings().age_limit)
+    };
+    // 400 Gb/s x 2 us x 1.5 / 1500 B; a round trip holds 2 us / 30.4 ns and what replies wait for.
+    assert_eq!(ring(config()), (100, 69));
+    assert_eq!(ring(Config { ring: Entries::Count(7), age_limit: Entries::Count(5), ..config() }), (7, 5));
+    // The paper's own ring may be shorter than a sound one.
+    assert_eq!(ring(Config { ring_factor: 0.5, ..config() }).0, 69);
+    assert_eq!(ring(Config { ring_factor: 0.5, mode: Judging::Literal, ..config() }).0, 34);
+}
+
+#[test]
+fn short_messages_need_a_longer_ring() {
+    let mut plan = leaf_spine(2, 2, 1);
+    let need = |plan: &Plan| themis(&desk(plan, "leaf1", config())).table.rules[0].settings().age_limit;
+    let full = need(&plan);
+    let message = |bytes| Message {
+        qp: QpId(0),
+        bytes,
+        start: Time::ZERO,
+        needs: 0,
+        on_received: 0..0,
+        on_acked: 0..0,
+        job: 0,
+        group: 0,
+    };
+    let id = qp(&plan, 0, 1).index();
+    plan.qps[id].messages = 0..1;
+    plan.messages = vec![message(1438 * 1000)];
+    assert_eq!(need(&plan), full);
+    plan.messages = vec![message(1438 * 1000 + 1)];
+    assert_eq!(need(&plan), full + 1);
+    plan.messages = vec![message(1)];
+    assert!(need(&plan) > 10 * full);
+}
+
+#[test]
+fn a_short_ring_is_warned_of_with_the_number() {
+    let plan = leaf_spine(2, 2, 1);
+    assert_eq!(config().check(&plan), Ok(vec![]));
+    let warnings = |config: Config| config.check(&plan).unwrap();
+    let short = warnings(Config { ring: Entries::Count(18), ..config() });
+    assert!(short.len() == 1 && short[0].contains("needs 19 at leaf0"), "{short:?}");
+    assert!(warnings(Config { ring: Entries::Count(19), ..config() }).is_empty());
+    assert!(warnings(Config { ring: Entries::Count(1), mode: Judging::Literal, ..config() }).is_empty());
+    assert_eq!(warnings(Config { age_limit: Entries::Count(3), ..config() }).len(), 1);
+    assert_eq!(warnings(Config { slots: Some(3), ..config() }).len(), 1);
+    assert_eq!(warnings(Config { slots: Some(1), ..config() }).len(), 1);
+    let mixed = leaf_spine_at(2, 2, 1, |spine| Rate::from_gbps(100 << spine));
+    assert!(config().check(&mixed).unwrap()[0].contains("differ in rate"));
+}
+
+#[test]
+fn what_cannot_work_is_refused_by_field() {
+    let three = leaf_spine(2, 3, 1);
+    let field = |config: Config| config.check(&three).unwrap_err().field;
+    assert_eq!(field(Config { ring: Entries::Count(0), ..config() }), "ring");
+    assert_eq!(field(Config { age_limit: Entries::Count(0), ..config() }), "age-limit");
+    assert_eq!(field(Config { psn_bits: 12, ..config() }), "psn-bits");
+    assert_eq!(field(Config { psn_bits: 8, ..config() }), "psn-bits");
+    assert_eq!(field(Config { psn_bits: 8, slots: Some(12), ..config() }), "slots");
+    assert_eq!(field(Config { slots: Some(0), ..config() }), "slots");
+    assert_eq!(field(Config { ring_factor: f64::NAN, ..config() }), "ring-factor");
+    assert!(config().check(&three).is_ok(), "whole PSNs need no power of two");
+    // Refused or not, it builds and forwards.
+    let mut desk = desk(&three, "leaf1", Config { psn_bits: 8, ring: Entries::Count(0), ..config() });
+    depart(&mut desk, qp(&three, 0, 1), &[0, 2]);
+    assert!(passes(&mut desk, &three, qp(&three, 0, 1), 1));
+}
+
+#[test]
+fn the_table_in_a_scenario() {
+    let text = r#"
+        [themis]
+        mode = "literal"
+        psn-bits = 8
+        ring = 100
+        ring-factor = 2.0
+        age-limit = "formula"
+        watch = false
+        on-block = "ack"
+        slots = 16
+    "#;
+    let expected = Config {
+        mode: Judging::Literal,
+        psn_bits: 8,
+        ring: Entries::Count(100),
+        ring_factor: 2.0,
+        age_limit: Entries::Formula,
+        watch: false,
+        on_block: OnBlock::Ack,
+        slots: Some(16),
+    };
+    let parsed: SchemeConfig = toml::from_str(text).unwrap();
+    assert_eq!(parsed, SchemeConfig::Themis(expected));
+    assert_eq!(toml::from_str::<SchemeConfig>(&toml::to_string(&parsed).unwrap()).unwrap(), parsed);
+    for (line, word) in [("ring = -1", "65535"), ("ring = 70000", "65535"), ("ring = \"long\"", "formula")] {
+        let error = toml::from_str::<SchemeConfig>(&format!("[themis]\n{line}")).unwrap_err().to_string();
+        assert!(error.contains(word) && error.contains("line 2"), "{error}");
+    }
+}
