@@ -7,9 +7,35 @@
 //! The engine knows no scheme, transport or congestion control by name: it is generic over [`model::Parts`].
 //! It reads no clock and draws no number but by key, so a run depends on its plan and parts alone.
 
+mod books;
+mod buffer;
+mod host;
 pub mod outcome;
+mod reference;
+mod series;
+mod setup;
+mod stall;
+mod switch;
 
 pub use outcome::Outcome;
+pub use setup::window;
+pub use stall::link_name;
+
+/// Runs a plan with the given parts to its end.
+///
+/// `observer` is called every so often and may interrupt the run. The outcome says how it ended; a broken rule
+/// of conservation stands in [`Outcome::violations`].
+pub fn run<P: model::Parts>(
+    plan: &model::Plan,
+    parts: &P,
+    kind: Kind,
+    observer: &mut impl Observer,
+) -> Outcome {
+    match kind {
+        Kind::Reference => reference::run(plan, parts, observer),
+        Kind::Window => reference::run(plan, parts, observer),
+    }
+}
 
 /// Which engine runs a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

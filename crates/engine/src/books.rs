@@ -1,0 +1,184 @@
+//! The books of a run: what nodes count, how it is summed, and the rules of conservation that are checked at
+//! the end of every run.
+
+use crate::host::Host;
+use crate::outcome::{Control, Data, Effort, Ending, LinkRecord, MessageRecord, Outcome};
+use crate::series::Recorder;
+use crate::setup::Setup;
+use crate::switch::Switch;
+use model::{Bytes, NodeId, Packet, Parts, Scheme, Time};
+use std::collections::BTreeMap;
+
+/// What an engine counts outside hosts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) data_hops: u64,
+    pub(crate) control_hops: u64,
+    pub(crate) dropped_buffer: u64,
+    pub(crate) dropped_link: u64,
+    pub(crate) dropped_scheme: u64,
+    pub(crate) control_dropped: u64,
+    pub(crate) blocked: u64,
+    pub(crate) forged: u64,
+    pub(crate) pause: u64,
+    pub(crate) resume: u64,
+    /// Found on wires and in queues at the end.
+    pub(crate) data_in_flight: u64,
+    pub(crate) control_in_flight: u64,
+}
+
+impl Tally {
+    #[inline]
+    pub(crate) fn hop(&mut self, pkt: &Packet) {
+        self.data_hops += pkt.is_data() as u64;
+        self.control_hops += !pkt.is_data() as u64;
+    }
+
+    pub(crate) fn dropped_by_scheme(&mut self, pkt: &Packet) {
+        match pkt.is_data() {
+            true => self.dropped_scheme += 1,
+            false => self.blocked += 1,
+        }
+    }
+
+    pub(crate) fn lost(&mut self, pkt: &Packet, for_lack_of_buffer: bool) {
+        match (pkt.is_data(), for_lack_of_buffer) {
+            (true, true) => self.dropped_buffer += 1,
+            (true, false) => self.dropped_link += 1,
+            (false, _) => self.control_dropped += 1,
+        }
+    }
+
+    pub(crate) fn under_way(&mut self, pkt: &Packet) {
+        self.data_in_flight += pkt.is_data() as u64;
+        self.control_in_flight += !pkt.is_data() as u64;
+    }
+}
+
+/// What an engine hands over when it has stopped.
+pub(crate) struct Closing<'r, P: Parts> {
+    pub(crate) ending: Ending,
+    pub(crate) stopped_at: Option<Time>,
+    pub(crate) hosts: &'r [Host<P>],
+    pub(crate) switches: &'r [Switch<P>],
+    pub(crate) links: Vec<LinkRecord>,
+    /// Since when each port is paused; [`u64::MAX`] if it is not.
+    pub(crate) paused_since: Vec<u64>,
+    pub(crate) recorder: &'r Recorder,
+    pub(crate) tally: Tally,
+    pub(crate) effort: Effort,
+}
+
+/// Sums up, and checks conservation.
+pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome {
+    let plan = setup.plan;
+    let Closing { ending, stopped_at, hosts, switches, mut links, paused_since, recorder, tally, effort } = run;
+    let last = hosts.iter().map(|h| h.last_event).max().unwrap_or(0);
+    let end = stopped_at.unwrap_or(Time(last));
+    for (link, since) in links.iter_mut().zip(&paused_since) {
+        if *since < end.ps() {
+            link.paused += Time(end.ps() - since);
+        }
+    }
+    let mut messages = vec![MessageRecord::default(); plan.messages.len()];
+    let mut data = Data {
+        dropped_buffer: tally.dropped_buffer,
+        dropped_link: tally.dropped_link,
+        dropped_scheme: tally.dropped_scheme,
+        in_flight: tally.data_in_flight,
+        ..Data::default()
+    };
+    let mut control = Control {
+        pause: tally.pause,
+        resume: tally.resume,
+        created: tally.forged,
+        forged: tally.forged,
+        blocked: tally.blocked,
+        dropped: tally.control_dropped,
+        in_flight: tally.control_in_flight,
+        ..Control::default()
+    };
+    for host in hosts {
+        host.collect(setup, &mut messages);
+        data.sent += host.data.sent;
+        data.accepted += host.data.accepted;
+        data.retransmitted += host.data.retransmitted;
+        data.spurious += host.data.spurious;
+        data.duplicate += host.data.duplicate;
+        data.discarded += host.data.discarded;
+        data.out_of_order += host.data.out_of_order;
+        control.ack += host.control.ack;
+        control.nack += host.control.nack;
+        control.cnp += host.control.cnp;
+        control.timeout += host.control.timeout;
+        control.created += host.control.created;
+        control.arrived += host.control.arrived;
+    }
+    let mut counters: BTreeMap<&'static str, u64> = BTreeMap::new();
+    for switch in switches {
+        let (held, held_control) = switch.held();
+        data.held += held;
+        control.in_flight += held_control;
+        switch.scheme.counters(&mut |name, value| *counters.entry(name).or_insert(0) += value);
+    }
+    let recorders = hosts.iter().map(|h| &h.recorder).chain(std::iter::once(recorder));
+    let mut outcome = Outcome {
+        end,
+        messages,
+        links,
+        max_buffer: switches.iter().map(|s| Bytes(s.buffer.peak)).collect(),
+        data,
+        control,
+        data_hops: tally.data_hops,
+        control_hops: tally.control_hops,
+        counters: counters.into_iter().collect(),
+        series: Recorder::merge(&plan.series, recorders),
+        violations: Vec::new(),
+        broke_lossless: (0..switches.len())
+            .filter(|i| switches[*i].dropped_while_lossless)
+            .map(|i| NodeId((plan.fabric.hosts() + i) as u32))
+            .collect(),
+        effort,
+        ending,
+    };
+    outcome.violations = violations(setup, &outcome, switches);
+    outcome
+}
+
+/// Every rule of conservation that the run broke, in words.
+fn violations<P: Parts>(setup: &Setup<'_>, run: &Outcome, switches: &[Switch<P>]) -> Vec<String> {
+    let mut broken = Vec::new();
+    let d = &run.data;
+    let out = d.accepted + d.duplicate + d.discarded + d.dropped_buffer + d.dropped_link + d.dropped_scheme;
+    if d.sent + d.duplicated != out + d.held + d.in_flight {
+        broken.push(format!("data packets do not add up: {d:?}"));
+    }
+    let c = &run.control;
+    if c.created != c.arrived + c.blocked + c.dropped + c.in_flight {
+        broken.push(format!("control packets do not add up: {c:?}"));
+    }
+    let plan = setup.plan;
+    let whole = |(i, record): (usize, &MessageRecord)| match record.received {
+        Time::NEVER => 0,
+        _ => plan.wire.packets(plan.messages[i].bytes),
+    };
+    let received: u64 = run.messages.iter().enumerate().map(whole).sum();
+    let drained = run.ending == Ending::Finished && d.in_flight == 0 && d.held == 0;
+    if d.accepted < received || drained && !plan.jobs.iter().any(|j| j.background) && d.accepted != received {
+        broken.push(format!("{} packets accepted, {received} in the messages received", d.accepted));
+    }
+    for (i, m) in run.messages.iter().enumerate() {
+        if m.acked != Time::NEVER && (m.received == Time::NEVER || m.received > m.acked) {
+            broken.push(format!("message {i} was acknowledged before it was received"));
+        }
+    }
+    if drained && c.in_flight == 0 {
+        for (i, switch) in switches.iter().enumerate() {
+            if !switch.buffer.idle() {
+                let name = plan.fabric.name(NodeId((plan.fabric.hosts() + i) as u32));
+                broken.push(format!("traffic has ended and {name} still charges its buffer or pauses"));
+            }
+        }
+    }
+    broken
+}

@@ -1,0 +1,220 @@
+//! The shared packet buffer of a switch: who may come in, whom to pause, whom to let go on.
+//!
+//! Lossless: an ingress may hold `alpha` times the free shared buffer. A packet over that threshold goes to
+//! the headroom of its ingress, which is then paused; it may go on when its headroom is empty and it is
+//! `resume_offset` below the threshold (dynamic thresholds: Choudhury and Hahne 1998; headroom and offset as
+//! in the HPCC family of ns-3 simulators). Lossy: one egress queue may hold `alpha` times the free buffer.
+
+use model::PortIndex;
+use model::plan::{Flow, PortSettings, SwitchSettings};
+
+/// What the buffer says to a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Admission {
+    /// It is charged.
+    Admitted,
+    /// It is charged, and its ingress must be told to pause.
+    AdmittedPause,
+    /// There is no room.
+    Dropped,
+}
+
+/// Charges of one switch.
+#[derive(Clone, Debug)]
+pub(crate) struct Buffer {
+    flow: Flow,
+    /// What ports share: the buffer less all headroom.
+    shared: u64,
+    /// Bytes charged to the shared part.
+    used: u64,
+    /// Of these by ingress port.
+    ingress: Vec<u64>,
+    /// Bytes in headroom, by ingress port.
+    headroom: Vec<u64>,
+    limit: Vec<u64>,
+    /// Ingress ports that have been told to pause.
+    paused: Vec<bool>,
+    pauses: u32,
+    /// Most bytes in use at a sampling instant.
+    pub(crate) peak: u64,
+}
+
+impl Buffer {
+    pub(crate) fn new(settings: &SwitchSettings, ports: &[PortSettings]) -> Self {
+        let limit: Vec<u64> = match settings.flow {
+            Flow::Lossless(_) => ports.iter().map(|p| p.headroom.get()).collect(),
+            Flow::Lossy { .. } => vec![0; ports.len()],
+        };
+        Buffer {
+            flow: settings.flow,
+            shared: settings.buffer.get().saturating_sub(limit.iter().sum()),
+            used: 0,
+            ingress: vec![0; ports.len()],
+            headroom: vec![0; ports.len()],
+            limit,
+            paused: vec![false; ports.len()],
+            pauses: 0,
+            peak: 0,
+        }
+    }
+
+    pub(crate) fn lossless(&self) -> bool {
+        matches!(self.flow, Flow::Lossless(_))
+    }
+
+    fn share(&self, used: u64, (num, den): (u32, u32)) -> u64 {
+        self.shared.saturating_sub(used) * num as u64 / den as u64
+    }
+
+    /// Asks for room for `bytes` that came in at `port` and go to an egress queue of `queue` bytes.
+    pub(crate) fn admit(&mut self, port: PortIndex, bytes: u64, queue: u64) -> Admission {
+        let i = port.0 as usize;
+        match self.flow {
+            Flow::Lossless(pfc) => {
+                if self.ingress[i] + bytes <= self.share(self.used, pfc.alpha) {
+                    self.charge(port, bytes);
+                    return Admission::Admitted;
+                }
+                if self.headroom[i] + bytes > self.limit[i] {
+                    return Admission::Dropped;
+                }
+                self.headroom[i] += bytes;
+                if self.paused[i] {
+                    return Admission::Admitted;
+                }
+                self.paused[i] = true;
+                self.pauses += 1;
+                Admission::AdmittedPause
+            }
+            Flow::Lossy { alpha } => {
+                if queue + bytes > self.share(self.used, alpha) || self.used + bytes > self.shared {
+                    return Admission::Dropped;
+                }
+                self.charge(port, bytes);
+                Admission::Admitted
+            }
+        }
+    }
+
+    /// Charges without asking: for a packet of which it is known that it is admitted to the shared part.
+    #[inline]
+    pub(crate) fn charge(&mut self, port: PortIndex, bytes: u64) {
+        self.used += bytes;
+        self.ingress[port.0 as usize] += bytes;
+    }
+
+    /// Gives back the room of a packet that leaves, where nothing can be paused.
+    #[inline]
+    pub(crate) fn release_light(&mut self, port: PortIndex, bytes: u64) {
+        self.used -= bytes;
+        self.ingress[port.0 as usize] -= bytes;
+    }
+
+    /// Gives back the room of a packet that leaves; true if its ingress may go on.
+    pub(crate) fn release(&mut self, port: PortIndex, bytes: u64) -> bool {
+        let i = port.0 as usize;
+        let from_headroom = bytes.min(self.headroom[i]);
+        self.headroom[i] -= from_headroom;
+        self.ingress[i] -= bytes - from_headroom;
+        self.used -= bytes - from_headroom;
+        let Flow::Lossless(pfc) = self.flow else { return false };
+        if !self.paused[i] || self.headroom[i] > 0 {
+            return false;
+        }
+        let below = self.ingress[i] + pfc.resume_offset.get() <= self.share(self.used, pfc.alpha);
+        if below || self.ingress[i] == 0 {
+            self.paused[i] = false;
+            self.pauses -= 1;
+            return true;
+        }
+        false
+    }
+
+    /// True if nothing that can arrive in a window, `incoming` bytes in all and `per_port` at one port, can
+    /// be paused or dropped, and nobody is paused now. Departures only make it truer.
+    pub(crate) fn carefree(&self, incoming: u64, per_port: u64, longest_queue: impl FnOnce() -> u64) -> bool {
+        if self.pauses > 0 {
+            return false;
+        }
+        let used = self.used + incoming;
+        match self.flow {
+            Flow::Lossless(pfc) => {
+                let most = self.ingress.iter().copied().max().unwrap_or(0);
+                most + per_port.min(incoming) <= self.share(used, pfc.alpha)
+            }
+            Flow::Lossy { alpha } => used <= self.shared && longest_queue() + incoming <= self.share(used, alpha),
+        }
+    }
+
+    /// Takes the use of this instant into the peak.
+    #[inline]
+    pub(crate) fn sample(&mut self) {
+        self.peak = self.peak.max(self.used + self.headroom.iter().sum::<u64>());
+    }
+
+    /// Nothing charged, nobody paused.
+    pub(crate) fn idle(&self) -> bool {
+        self.used == 0 && self.pauses == 0 && self.headroom.iter().all(|h| *h == 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::Bytes;
+    use model::plan::Pfc;
+
+    const IN: PortIndex = PortIndex(0);
+
+    fn lossless(buffer: u64, headroom: u64) -> Buffer {
+        let pfc = Pfc { alpha: (1, 8), resume_offset: Bytes(3072) };
+        let settings = SwitchSettings { buffer: Bytes(buffer), flow: Flow::Lossless(pfc) };
+        let port = PortSettings { marking: None, headroom: Bytes(headroom) };
+        Buffer::new(&settings, &[port, port])
+    }
+
+    #[test]
+    fn a_filling_ingress_is_paused_at_its_share_and_goes_on_below_it() {
+        let mut b = lossless(100_000, 10_000);
+        let mut held = 0;
+        while b.admit(IN, 1000, 0) == Admission::Admitted {
+            held += 1;
+        }
+        // 8 of 80 free: 8000 + 1000 > (80000 - 8000) / 8.
+        assert_eq!(held, 8);
+        assert_eq!(b.admit(IN, 1000, 0), Admission::Admitted);
+        assert!(!b.release(IN, 1000) && !b.release(IN, 1000), "headroom empties first");
+        let mut left = held;
+        while !b.release(IN, 1000) {
+            left -= 1;
+        }
+        assert_eq!(left - 1, 6, "3 KiB below the threshold of 9250");
+        assert!(b.admit(PortIndex(1), 1000, 0) == Admission::Admitted);
+    }
+
+    #[test]
+    fn beyond_the_headroom_a_lossless_switch_drops() {
+        let mut b = lossless(100_000, 2_000);
+        let drops = (0..20).filter(|_| b.admit(IN, 1000, 0) == Admission::Dropped).count();
+        assert_eq!(drops, 20 - 9 - 2, "nine in its share of 96 kB, two in headroom");
+    }
+
+    #[test]
+    fn a_lossy_queue_gets_its_share_of_what_is_free() {
+        let settings = SwitchSettings { buffer: Bytes(10_000), flow: Flow::Lossy { alpha: (1, 1) } };
+        let mut b = Buffer::new(&settings, &[PortSettings::default()]);
+        let mut queue = 0;
+        while b.admit(IN, 1000, queue) == Admission::Admitted {
+            queue += 1000;
+        }
+        assert_eq!(queue, 5000, "with alpha 1 half the buffer");
+    }
+
+    #[test]
+    fn carefree_means_that_admission_cannot_fail() {
+        let mut b = lossless(100_000, 10_000);
+        assert!(b.carefree(5_000, 5_000, || 0));
+        b.charge(IN, 5_000);
+        assert!(!b.carefree(8_000, 8_000, || 0));
+    }
+}

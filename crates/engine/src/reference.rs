@@ -1,0 +1,444 @@
+//! The reference engine: one heap of events, everything done at its time, nothing clever. It is the oracle
+//! for the window engine and shares with it the hosts, the schemes and the buffer arithmetic, but none of the
+//! order in which things happen.
+//!
+//! Order at one instant: pause and resume frames, departures, arrivals, wake-ups; among arrivals at one node a
+//! keyed hash decides.
+
+use crate::books::{Closing, Tally, close};
+use crate::buffer::Admission;
+use crate::host::Host;
+use crate::outcome::{Effort, Ending, LinkRecord, Outcome};
+use crate::series::Recorder;
+use crate::setup::{CLASSES, DATA, NO_TRACK, Setup};
+use crate::stall;
+use crate::switch::{Stand, Switch};
+use crate::{Observer, Progress};
+use model::plan::MarkAt;
+use model::scheme::{Effects, flow_hash};
+use model::{HostId, NodeId, Packet, Parts, Plan, PortIndex, QpId, Time, Verdict};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// What happens at a node; the order is the order at one instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    Pause { port: u16, sequence: u64, on: bool },
+    Depart { port: u16 },
+    Arrive { tie: (u64, u16), slot: usize },
+    Wake,
+}
+
+#[derive(Default)]
+struct Port {
+    queues: [VecDeque<Packet>; CLASSES],
+    bytes: [u64; CLASSES],
+    busy: u64,
+    paused: bool,
+    /// Time of the departure that stands in the heap; 0 if none does.
+    planned: u64,
+}
+
+struct Reference<'a, P: Parts> {
+    setup: &'a Setup<'a>,
+    hosts: Vec<Host<P>>,
+    switches: Vec<Switch<P>>,
+    ports: Vec<Port>,
+    queued: Vec<u32>,
+    links: Vec<LinkRecord>,
+    paused_since: Vec<u64>,
+    events: BinaryHeap<Reverse<(u64, u32, What)>>,
+    flying: Vec<Option<Packet>>,
+    landed: Vec<usize>,
+    sequence: u64,
+    /// Time of each host's wake-up that stands in the heap; [`u64::MAX`] if none does.
+    timers: Vec<u64>,
+    tally: Tally,
+    recorder: Recorder,
+}
+
+pub(crate) fn run<P: Parts>(plan: &Plan, parts: &P, observer: &mut impl Observer) -> Outcome {
+    let setup = Setup::new(plan);
+    let fabric = &plan.fabric;
+    let mut hosts: Vec<Host<P>> =
+        (0..fabric.hosts()).map(|h| Host::new(&setup, parts, HostId(h as u16))).collect();
+    for (i, qp) in plan.qps.iter().enumerate() {
+        hosts[qp.from.index()].add_outgoing(&setup, parts, QpId(i as u32));
+    }
+    let links = fabric.links().len();
+    let mut run = Reference {
+        setup: &setup,
+        hosts,
+        switches: fabric.switches().map(|n| Switch::new(&setup, parts, n)).collect(),
+        ports: (0..links).map(|_| Port::default()).collect(),
+        queued: vec![0; links],
+        links: vec![LinkRecord::default(); links],
+        paused_since: vec![u64::MAX; links],
+        events: BinaryHeap::new(),
+        flying: Vec::new(),
+        landed: Vec::new(),
+        sequence: 0,
+        timers: vec![u64::MAX; fabric.hosts()],
+        tally: Tally::default(),
+        recorder: Recorder::new(&plan.series),
+    };
+    let (ending, stopped_at) = run.go(observer);
+    for pkt in run.flying.iter().flatten() {
+        run.tally.under_way(pkt);
+    }
+    for pkt in run.ports.iter().flat_map(|p| p.queues.iter().flatten()) {
+        run.tally.under_way(pkt);
+    }
+    let Reference { hosts, switches, links, paused_since, recorder, tally, .. } = &run;
+    let effort = Effort::default();
+    let (links, paused_since, tally) = (links.clone(), paused_since.clone(), *tally);
+    close(&setup, Closing { ending, stopped_at, hosts, switches, links, paused_since, recorder, tally, effort })
+}
+
+impl<P: Parts> Reference<'_, P> {
+    fn go(&mut self, observer: &mut impl Observer) -> (Ending, Option<Time>) {
+        let plan = self.setup.plan;
+        let quantum = self.setup.window;
+        let background = plan.jobs.iter().any(|j| j.background);
+        let total: u64 = self.hosts.iter().map(|h| h.unfinished).sum();
+        for h in 0..self.hosts.len() {
+            self.plan_host(h as u32, 0);
+        }
+        let mut boundary = 0;
+        let horizon = plan.stop_after.map_or(u64::MAX, Time::ps);
+        let mut count = 0u64;
+        while let Some(&Reverse((now, node, what))) = self.events.peek() {
+            if now >= boundary {
+                let unfinished: u64 = self.hosts.iter().map(|h| h.unfinished).sum();
+                self.switches.iter_mut().for_each(|s| s.buffer.sample());
+                let crossed = now / quantum * quantum;
+                if unfinished == 0 && background {
+                    return (Ending::Finished, Some(Time(boundary)));
+                }
+                if unfinished > 0 && stall::stuck(&self.hosts, crossed, plan.no_progress) {
+                    return (self.stalled(), None);
+                }
+                boundary = crossed + quantum;
+            }
+            if now >= horizon {
+                let unfinished: u64 = self.hosts.iter().map(|h| h.unfinished).sum();
+                let ending = if unfinished == 0 { Ending::Finished } else { Ending::Stopped };
+                return (ending, plan.stop_after);
+            }
+            self.events.pop();
+            self.handle(now, node, what);
+            count += 1;
+            if count & 0xffff == 0 {
+                let finished = self.hosts.iter().map(|h| h.finished).sum();
+                let hops = self.tally.data_hops + self.tally.control_hops;
+                let accepted = self.hosts.iter().map(|h| h.data.accepted).sum();
+                let progress =
+                    Progress { now: Time(now), finished, messages: total, accepted, packets: 0, hops };
+                if !observer.on_progress(progress) {
+                    return (Ending::Interrupted, Some(Time(now)));
+                }
+            }
+        }
+        let unfinished: u64 = self.hosts.iter().map(|h| h.unfinished).sum();
+        if unfinished == 0 { (Ending::Finished, None) } else { (self.stalled(), None) }
+    }
+
+    fn stalled(&self) -> Ending {
+        let blocked = |gp: usize| {
+            let waits = self.ports[gp].queues[DATA].iter().map(|p| p.ingress()).collect();
+            (self.ports[gp].paused, waits)
+        };
+        Ending::Stalled(stall::explain(self.setup, &self.hosts, blocked))
+    }
+
+    fn handle(&mut self, now: u64, node: u32, what: What) {
+        let is_host = (node as usize) < self.hosts.len();
+        let base = self.setup.fabric().base(NodeId(node)) as usize;
+        match what {
+            What::Pause { port, on, .. } => self.on_pause(now, node, base + port as usize, on),
+            What::Depart { port } => {
+                let gp = base + port as usize;
+                if self.ports[gp].planned == now {
+                    self.ports[gp].planned = 0;
+                }
+                self.serve(now, node, gp);
+            }
+            What::Arrive { slot, .. } => {
+                let Some(pkt) = self.flying[slot].take() else { return };
+                self.landed.push(slot);
+                if is_host {
+                    let replies = self.hosts[node as usize].on_arrival(self.setup, now, &pkt);
+                    for reply in replies.into_iter().flatten() {
+                        self.enqueue(now, node, base, reply, false);
+                    }
+                    self.serve(now, node, base);
+                    self.plan_host(node, now);
+                } else {
+                    self.forward(now, node, pkt);
+                }
+            }
+            What::Wake if is_host => {
+                self.timers[node as usize] = u64::MAX;
+                self.hosts[node as usize].on_timer(self.setup, now);
+                self.serve(now, node, base);
+                self.plan_host(node, now);
+            }
+            What::Wake => {
+                let switch = &mut self.switches[node as usize - self.hosts.len()];
+                if switch.wake == now {
+                    let mut effects = Effects::default();
+                    let ports = self.setup.fabric().ports(NodeId(node)).len();
+                    switch.woken(now, &self.queued[base..base + ports], &mut effects);
+                    self.carry_out(now, node, effects);
+                }
+            }
+        }
+    }
+
+    /// A pause or resume frame has reached the sender of link `gp`.
+    fn on_pause(&mut self, now: u64, node: u32, gp: usize, on: bool) {
+        if on == self.ports[gp].paused {
+            return;
+        }
+        self.ports[gp].paused = on;
+        if on {
+            self.links[gp].pauses += 1;
+            self.paused_since[gp] = now;
+        } else {
+            self.links[gp].paused += Time(now - self.paused_since[gp]);
+            self.paused_since[gp] = u64::MAX;
+            self.serve(now, node, gp);
+        }
+    }
+
+    fn forward(&mut self, now: u64, node: u32, mut pkt: Packet) {
+        let fabric = self.setup.fabric();
+        let ports = fabric.route(NodeId(node), pkt.to());
+        let base = fabric.base(NodeId(node)) as usize;
+        let switch = &mut self.switches[node as usize - self.hosts.len()];
+        let mut port = ports[0];
+        if ports.len() > 1 || switch.interest.every_packet {
+            let stand = Stand {
+                now,
+                ingress: pkt.ingress(),
+                from_host: self.setup.ports[base + pkt.ingress().0 as usize].to_host,
+                to_host: fabric.attachment(pkt.to()) == NodeId(node),
+            };
+            let mut effects = Effects::default();
+            let count = fabric.ports(NodeId(node)).len();
+            let queued = &self.queued[base..base + count];
+            match switch.judge(stand, queued, &mut pkt, ports, &mut effects) {
+                Verdict::Forward(p) => port = p,
+                Verdict::Drop => {
+                    self.tally.dropped_by_scheme(&pkt);
+                    return self.carry_out(now, node, effects);
+                }
+                Verdict::Hold => {
+                    if self.admit(now, node, &pkt, 0) {
+                        self.switches[node as usize - self.hosts.len()].hold(pkt);
+                    }
+                    return self.carry_out(now, node, effects);
+                }
+            }
+            self.enqueue(now, node, base + port.0 as usize, pkt, false);
+            return self.carry_out(now, node, effects);
+        }
+        self.enqueue(now, node, base + port.0 as usize, pkt, false);
+    }
+
+    fn carry_out(&mut self, now: u64, node: u32, effects: Effects) {
+        let fabric = self.setup.fabric();
+        let base = fabric.base(NodeId(node)) as usize;
+        let index = node as usize - self.hosts.len();
+        for pkt in effects.emitted {
+            let ports = fabric.route(NodeId(node), pkt.to());
+            let port = match ports.len() {
+                1 => ports[0],
+                n => ports[flow_hash(self.switches[index].salt, &pkt, n)],
+            };
+            self.tally.forged += 1;
+            self.enqueue(now, node, base + port.0 as usize, pkt.arriving(0, PortIndex::VIRTUAL), false);
+        }
+        for (handle, port) in effects.released {
+            if let Some(pkt) = self.switches[index].unhold(handle) {
+                self.enqueue(now, node, base + port.0 as usize, pkt, true);
+            }
+        }
+        if let Some(at) = effects.wake {
+            let switch = &mut self.switches[index];
+            if at.ps() < switch.wake {
+                switch.wake = at.ps().max(now + 1);
+                self.events.push(Reverse((switch.wake, node, What::Wake)));
+            }
+        }
+    }
+
+    /// True if the packet may stay (and is charged, if packets of its class are).
+    fn admit(&mut self, now: u64, node: u32, pkt: &Packet, queue: u64) -> bool {
+        let host = (node as usize) < self.hosts.len();
+        if host || self.setup.class(pkt) != DATA || pkt.ingress() == PortIndex::VIRTUAL {
+            return true;
+        }
+        let buffer = &mut self.switches[node as usize - self.hosts.len()].buffer;
+        match buffer.admit(pkt.ingress(), pkt.frame() as u64, queue) {
+            Admission::Admitted => true,
+            Admission::AdmittedPause => {
+                self.send_pause(now, node, pkt.ingress(), true);
+                true
+            }
+            Admission::Dropped => {
+                let lossless = buffer.lossless();
+                self.switches[node as usize - self.hosts.len()].dropped_while_lossless |= lossless;
+                false
+            }
+        }
+    }
+
+    fn enqueue(&mut self, now: u64, node: u32, gp: usize, mut pkt: Packet, charged: bool) {
+        self.serve(now, node, gp);
+        let class = self.setup.class(&pkt);
+        if !charged && !self.admit(now, node, &pkt, self.ports[gp].bytes[DATA]) {
+            self.links[gp].drops += 1;
+            self.tally.lost(&pkt, true);
+            return;
+        }
+        if let Some(marking) = &self.setup.marking[gp]
+            && marking.at == MarkAt::Enqueue
+            && class == DATA
+            && pkt.is_data()
+            && self.setup.marks(marking, gp, now, self.ports[gp].bytes[DATA])
+        {
+            pkt.mark();
+            self.links[gp].marks += 1;
+        }
+        let port = &mut self.ports[gp];
+        port.bytes[class] += pkt.frame() as u64;
+        port.queues[class].push_back(pkt);
+        self.queued[gp] += pkt.frame();
+        self.serve(now, node, gp);
+        let waiting = self.ports[gp].bytes[DATA];
+        if waiting > self.links[gp].max_queue {
+            self.links[gp].max_queue = waiting;
+        }
+        if self.setup.ports[gp].track != NO_TRACK && waiting > 0 {
+            self.recorder.queue(self.setup.ports[gp].track, now, waiting);
+        }
+    }
+
+    /// Starts what may start at port `gp`, and plans the next departure.
+    fn serve(&mut self, now: u64, node: u32, gp: usize) {
+        let host = (node as usize) < self.hosts.len();
+        while self.ports[gp].busy <= now {
+            let port = &mut self.ports[gp];
+            let open = if port.paused { DATA } else { CLASSES };
+            if let Some(class) = (0..open).find(|c| !port.queues[*c].is_empty()) {
+                let Some(pkt) = port.queues[class].pop_front() else { break };
+                port.bytes[class] -= pkt.frame() as u64;
+                self.queued[gp] -= pkt.frame();
+                self.start(now, node, gp, pkt);
+            } else if host && !port.paused {
+                match self.hosts[node as usize].pull(self.setup, now) {
+                    Some(pkt) => self.start(now, node, gp, pkt),
+                    None => break,
+                }
+            } else {
+                break;
+            }
+        }
+        let port = &self.ports[gp];
+        let open = if port.paused { DATA } else { CLASSES };
+        let mut due = if (0..open).any(|c| !port.queues[c].is_empty()) { port.busy } else { u64::MAX };
+        if host && !port.paused {
+            due = due.min(self.hosts[node as usize].eligible_at().max(port.busy));
+        }
+        if due != u64::MAX && due != port.planned {
+            self.ports[gp].planned = due;
+            let base = self.setup.fabric().base(NodeId(node)) as usize;
+            self.events.push(Reverse((due, node, What::Depart { port: (gp - base) as u16 })));
+        }
+    }
+
+    fn start(&mut self, now: u64, node: u32, gp: usize, mut pkt: Packet) {
+        let facts = self.setup.ports[gp];
+        let time = self.setup.time_on_wire(facts.row, pkt.frame());
+        let port = &mut self.ports[gp];
+        port.busy = now + time;
+        let link = &mut self.links[gp];
+        link.frames += 1;
+        link.bytes += pkt.frame() as u64;
+        link.busy += Time(time);
+        self.tally.hop(&pkt);
+        if facts.track != NO_TRACK {
+            let on_wire = (pkt.frame() + self.setup.plan.wire.gap) as u64;
+            self.recorder.sent(facts.track, now, on_wire, pkt.retransmission());
+        }
+        let mut effects = Effects::default();
+        if (node as usize) >= self.hosts.len() {
+            let index = node as usize - self.hosts.len();
+            let queue = port.bytes[DATA];
+            if self.setup.class(&pkt) == DATA && pkt.ingress() != PortIndex::VIRTUAL {
+                let ingress = pkt.ingress();
+                if self.switches[index].buffer.release(ingress, pkt.frame() as u64) {
+                    self.send_pause(now, node, ingress, false);
+                }
+            }
+            if let Some(marking) = &self.setup.marking[gp]
+                && marking.at == MarkAt::Dequeue
+                && pkt.is_data()
+                && self.setup.marks(marking, gp, now, queue)
+            {
+                pkt.mark();
+                self.links[gp].marks += 1;
+            }
+            if facts.to_host && pkt.is_data() && self.switches[index].interest.host_departures {
+                let base = self.setup.fabric().base(NodeId(node)) as usize;
+                let count = self.setup.fabric().ports(NodeId(node)).len();
+                let at = PortIndex((gp - base) as u16);
+                let queued = &self.queued[base..base + count];
+                self.switches[index].departed(now, queued, &pkt, at, &mut effects);
+            }
+        }
+        if self.setup.loses(gp, now, &pkt) {
+            self.links[gp].lost += 1;
+            self.tally.lost(&pkt, false);
+        } else {
+            let at = now + time + facts.delay;
+            let tie = self.setup.tie(facts.peer, at, facts.peer_port);
+            let slot = self.landed.pop().unwrap_or_else(|| {
+                self.flying.push(None);
+                self.flying.len() - 1
+            });
+            self.flying[slot] = Some(pkt.arriving(0, facts.peer_port));
+            self.events.push(Reverse((at, facts.peer, What::Arrive { tie, slot })));
+        }
+        if (node as usize) >= self.hosts.len() {
+            self.carry_out(now, node, effects);
+        }
+    }
+
+    /// Tells the neighbour behind `ingress` to pause or to go on.
+    fn send_pause(&mut self, now: u64, node: u32, ingress: PortIndex, on: bool) {
+        let gp = self.setup.fabric().link(NodeId(node), ingress);
+        let facts = self.setup.ports[gp.index()];
+        let at = match self.setup.plan.wire.pfc {
+            0 => now,
+            frame => self.ports[gp.index()].busy.max(now) + self.setup.time_on_wire(facts.row, frame),
+        } + facts.delay;
+        match on {
+            true => self.tally.pause += 1,
+            false => self.tally.resume += 1,
+        }
+        self.sequence += 1;
+        let what = What::Pause { port: facts.peer_port.0, sequence: self.sequence, on };
+        self.events.push(Reverse((at, facts.peer, what)));
+    }
+
+    /// Plans the host's next timer and its next departure.
+    fn plan_host(&mut self, node: u32, now: u64) {
+        let at = self.hosts[node as usize].timer_at();
+        if at < self.timers[node as usize] {
+            self.timers[node as usize] = at.max(now);
+            self.events.push(Reverse((at.max(now), node, What::Wake)));
+        }
+    }
+}

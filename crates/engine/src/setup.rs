@@ -1,0 +1,167 @@
+//! What both engines derive from a plan before the first packet: transmission times, port constants, keys.
+
+use model::draw::{Key, Purpose};
+use model::plan::{Classes, Marking};
+use model::{Fabric, NodeId, Packet, Plan, PortIndex, Probability, Time};
+
+/// Constants of one port.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PortFacts {
+    /// Propagation delay of its link, ps.
+    pub(crate) delay: u64,
+    /// Start of its rate's row in [`Setup::transmission`].
+    pub(crate) row: u32,
+    /// Node at the far end.
+    pub(crate) peer: u32,
+    /// Port there.
+    pub(crate) peer_port: PortIndex,
+    /// The far end is a host.
+    pub(crate) to_host: bool,
+    /// Loss on the link.
+    pub(crate) loss: Probability,
+    /// Track of the link in the series, or [`NO_TRACK`].
+    pub(crate) track: u32,
+}
+
+/// No series track.
+pub(crate) const NO_TRACK: u32 = u32::MAX;
+
+/// Everything constant in a run.
+#[derive(Debug)]
+pub(crate) struct Setup<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) ports: Vec<PortFacts>,
+    pub(crate) marking: Vec<Option<Marking>>,
+    /// Transmission time in ps by rate row and frame size.
+    transmission: Vec<u32>,
+    /// Window that the links allow, ps.
+    pub(crate) window: u64,
+    /// Number of each queue pair among those of its sender.
+    pub(crate) sender_slot: Vec<u32>,
+    /// Tie key of every node.
+    ties: Vec<Key>,
+    /// Key of every link for losses and marks.
+    losses: Vec<Key>,
+    marks: Vec<Key>,
+}
+
+/// Longest window, ps: offsets inside it are 32 bits.
+const LONGEST_WINDOW: u64 = 1 << 31;
+
+impl<'a> Setup<'a> {
+    pub(crate) fn new(plan: &'a Plan) -> Self {
+        let fabric = &plan.fabric;
+        let row_length = (plan.wire.max_frame().max(plan.wire.cnp).max(plan.wire.ack).max(plan.wire.pfc) + 1) as usize;
+        let mut rates: Vec<model::Rate> = Vec::new();
+        let mut transmission = Vec::new();
+        let mut ports = Vec::with_capacity(fabric.links().len());
+        for (index, link) in fabric.links().iter().enumerate() {
+            let row = rates.iter().position(|r| *r == link.rate).unwrap_or_else(|| {
+                rates.push(link.rate);
+                let time = |frame| plan.wire.transmission(link.rate, frame).ps() as u32;
+                transmission.extend((0..row_length as u32).map(time));
+                rates.len() - 1
+            });
+            let track = plan.series.links.iter().position(|l| l.index() == index);
+            ports.push(PortFacts {
+                delay: link.delay.ps(),
+                row: (row * row_length) as u32,
+                peer: link.to.0,
+                peer_port: link.peer_port,
+                to_host: fabric.is_host(link.to),
+                loss: link.loss,
+                track: track.map_or(NO_TRACK, |t| (plan.series.qps.len() + t) as u32),
+            });
+        }
+        let mut per_host = vec![0u32; fabric.hosts()];
+        let sender_slot = plan
+            .qps
+            .iter()
+            .map(|qp| {
+                let count = &mut per_host[qp.from.index()];
+                *count += 1;
+                *count - 1
+            })
+            .collect();
+        let key = |purpose, n: usize| (0..n).map(move |i| Key::new(plan.seed, purpose, i as u64)).collect();
+        Setup {
+            plan,
+            ports,
+            marking: plan.ports.iter().map(|p| p.marking).collect(),
+            transmission,
+            window: window(plan),
+            sender_slot,
+            ties: key(Purpose::Tie, fabric.nodes()),
+            losses: key(Purpose::Loss, fabric.links().len()),
+            marks: key(Purpose::Mark, fabric.links().len()),
+        }
+    }
+
+    pub(crate) fn fabric(&self) -> &'a Fabric {
+        &self.plan.fabric
+    }
+
+    /// Time that a frame occupies the wire of port `gp`, ps.
+    #[inline]
+    pub(crate) fn time_on_wire(&self, row: u32, frame: u32) -> u64 {
+        self.transmission[(row + frame) as usize] as u64
+    }
+
+    /// Order among packets that reach `node` at the same time.
+    #[inline]
+    pub(crate) fn tie(&self, node: u32, at: u64, ingress: PortIndex) -> (u64, u16) {
+        (self.ties[node as usize].draw2(at, ingress.0 as u64), ingress.0)
+    }
+
+    /// Whether the link loses a packet that starts at `at`.
+    #[inline]
+    pub(crate) fn loses(&self, gp: usize, at: u64, pkt: &Packet) -> bool {
+        let loss = self.ports[gp].loss;
+        !loss.is_zero()
+            && (pkt.is_data() || self.plan.lose_replies && pkt.kind() != model::Kind::Cnp)
+            && loss.hits(self.losses[gp].draw(at))
+    }
+
+    /// Whether a queue of `queue` bytes at port `gp` marks a packet at `at`.
+    #[inline]
+    pub(crate) fn marks(&self, marking: &Marking, gp: usize, at: u64, queue: u64) -> bool {
+        let (kmin, kmax) = (marking.kmin.get(), marking.kmax.get());
+        if queue <= kmin {
+            return false;
+        }
+        queue > kmax || marking.pmax.scaled(queue - kmin, kmax - kmin).hits(self.marks[gp].draw(at))
+    }
+
+    /// Keys of a switch: for its scheme's draws, and its hash salt.
+    pub(crate) fn scheme_keys(&self, node: NodeId) -> (Key, u64) {
+        let of = |purpose| Key::new(self.plan.seed, purpose, node.0 as u64);
+        (of(Purpose::Scheme), of(Purpose::Salt).salt())
+    }
+
+    /// The class in which a packet waits: 0 is served first.
+    #[inline]
+    pub(crate) fn class(&self, pkt: &Packet) -> usize {
+        match (self.plan.classes, pkt.kind()) {
+            (Classes::One, _) | (_, model::Kind::Data) => DATA,
+            (_, model::Kind::Cnp) => 0,
+            _ => 1,
+        }
+    }
+}
+
+/// The class of data; PFC pauses it, and it alone is charged to buffers.
+pub(crate) const DATA: usize = 2;
+/// Number of classes.
+pub(crate) const CLASSES: usize = 3;
+
+/// The window that a plan's links allow: nothing that a node does can reach another one sooner. Pause frames
+/// take no link time, so where they can occur the delay alone counts.
+pub fn window(plan: &Plan) -> u64 {
+    let smallest = plan.wire.smallest_frame();
+    let lossless = plan.switches.iter().any(|s| matches!(s.flow, model::plan::Flow::Lossless(_)));
+    let reach = |l: &model::fabric::Link| {
+        let frame = if lossless { Time::ZERO } else { plan.wire.transmission(l.rate, smallest) };
+        l.delay.ps() + frame.ps()
+    };
+    plan.fabric.links().iter().map(reach).min().unwrap_or(LONGEST_WINDOW).min(LONGEST_WINDOW)
+}

@@ -1,0 +1,116 @@
+//! A switch apart from its ports: its scheme, its buffer, and the packets that its scheme holds. Both
+//! engines use it.
+
+use crate::buffer::Buffer;
+use crate::setup::Setup;
+use model::draw::Key;
+use model::scheme::{Effects, Handle};
+use model::{Cx, Interest, NodeId, Packet, Parts, PortIndex, Scheme, Site, Time, Verdict};
+
+/// A switch.
+pub(crate) struct Switch<P: Parts> {
+    pub(crate) scheme: P::Scheme,
+    pub(crate) interest: Interest,
+    pub(crate) buffer: Buffer,
+    key: Key,
+    pub(crate) salt: u64,
+    stash: Vec<Option<Packet>>,
+    free: Vec<u32>,
+    /// When the scheme wants to be woken; [`u64::MAX`] if it does not.
+    pub(crate) wake: u64,
+    pub(crate) dropped_while_lossless: bool,
+}
+
+/// Where a packet stands when its switch looks at it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stand {
+    pub(crate) now: u64,
+    pub(crate) ingress: PortIndex,
+    pub(crate) from_host: bool,
+    pub(crate) to_host: bool,
+}
+
+impl<P: Parts> Switch<P> {
+    pub(crate) fn new(setup: &Setup<'_>, parts: &P, node: NodeId) -> Self {
+        let plan = setup.plan;
+        let scheme = parts.scheme(Site { plan, node });
+        let (key, salt) = setup.scheme_keys(node);
+        let base = plan.fabric.base(node) as usize;
+        let ports = &plan.ports[base..base + plan.fabric.ports(node).len()];
+        let settings = &plan.switches[node.index() - plan.fabric.hosts()];
+        Switch {
+            interest: scheme.interest(),
+            scheme,
+            buffer: Buffer::new(settings, ports),
+            key,
+            salt,
+            stash: Vec::new(),
+            free: Vec::new(),
+            wake: u64::MAX,
+            dropped_while_lossless: false,
+        }
+    }
+
+    #[inline]
+    fn next_handle(&self) -> Handle {
+        Handle(self.free.last().copied().unwrap_or(self.stash.len() as u32))
+    }
+
+    #[inline]
+    pub(crate) fn judge(
+        &mut self,
+        stand: Stand,
+        queued: &[u32],
+        pkt: &mut Packet,
+        ports: &[PortIndex],
+        effects: &mut Effects,
+    ) -> Verdict {
+        let handle = self.next_handle();
+        let Stand { now, ingress, from_host, to_host } = stand;
+        let mut cx =
+            Cx::new(Time(now), ingress, from_host, to_host, queued, self.key, self.salt, handle, effects);
+        self.scheme.on_packet(&mut cx, pkt, ports)
+    }
+
+    #[inline]
+    pub(crate) fn departed(
+        &mut self,
+        now: u64,
+        queued: &[u32],
+        pkt: &Packet,
+        port: PortIndex,
+        effects: &mut Effects,
+    ) {
+        let (handle, virt) = (self.next_handle(), PortIndex::VIRTUAL);
+        let mut cx = Cx::new(Time(now), virt, false, true, queued, self.key, self.salt, handle, effects);
+        self.scheme.on_depart(&mut cx, pkt, port);
+    }
+
+    pub(crate) fn woken(&mut self, now: u64, queued: &[u32], effects: &mut Effects) {
+        self.wake = u64::MAX;
+        let (handle, virt) = (self.next_handle(), PortIndex::VIRTUAL);
+        let mut cx = Cx::new(Time(now), virt, false, false, queued, self.key, self.salt, handle, effects);
+        self.scheme.on_wake(&mut cx);
+    }
+
+    /// Keeps a packet under the handle that its scheme was shown.
+    pub(crate) fn hold(&mut self, pkt: Packet) {
+        match self.free.pop() {
+            Some(i) => self.stash[i as usize] = Some(pkt),
+            None => self.stash.push(Some(pkt)),
+        }
+    }
+
+    /// Hands out a held packet; `None` if the scheme names one that is not held.
+    pub(crate) fn unhold(&mut self, handle: Handle) -> Option<Packet> {
+        let pkt = self.stash.get_mut(handle.0 as usize)?.take()?;
+        self.free.push(handle.0);
+        Some(pkt)
+    }
+
+    /// Packets held now: of data, and others.
+    pub(crate) fn held(&self) -> (u64, u64) {
+        let data = self.stash.iter().flatten().filter(|p| p.is_data()).count() as u64;
+        (data, self.stash.iter().flatten().count() as u64 - data)
+    }
+}
