@@ -221,21 +221,19 @@ impl Rule {
     }
 
     fn judge_literally(&self, flow: &mut Flow, ring: &[u32], expected: Psn) -> Verdict {
-        // The text does not say what a valid NACK does to BePSN: leave it.
-        let reason = loop {
-            if flow.live == 0 {
-                // Nor what an emptied ring means (overflow, or the trigger was dequeued before): not proven valid.
-                break Reason::NoTrigger;
-            }
-            let seen = entry(flow, ring, self.settings.ring, flow.live - 1);
+        // An emptied ring (overflow, or the trigger was dequeued before) is not in the text: not proven valid.
+        let mut reason = Reason::NoTrigger;
+        for seen in newest(flow, ring, self.settings.ring, flow.live).into_iter().flatten().copied() {
             flow.live -= 1;
             if self.is_later(seen, expected) {
                 if self.same_slot(seen, expected) {
+                    // Nor does the text say what a valid NACK does to BePSN: leave it.
                     return Verdict::Forward(Reason::SamePath);
                 }
-                break Reason::OtherPath;
+                reason = Reason::OtherPath;
+                break;
             }
-        };
+        }
         flow.arm(expected);
         Verdict::Block(reason)
     }
@@ -275,15 +273,18 @@ impl Rule {
 
     fn scan(&self, flow: &Flow, ring: &[u32], expected: Psn) -> Scan {
         let mut found = Scan::default();
-        for age in (0..flow.len.min(self.reach())).rev() {
-            let seen = entry(flow, ring, self.settings.ring, age);
-            if seen == expected.value() & self.mask {
-                found.age = Some(age); // the newest copy, if a retransmission has passed as well
-            } else if self.is_later(seen, expected) {
-                found.later = true;
-                found.same_slot |= self.same_slot(seen, expected);
-                if found.trigger.is_none() && age < flow.live {
-                    found.trigger = Some(age);
+        let mut age = flow.len.min(self.reach());
+        for part in newest(flow, ring, self.settings.ring, age) {
+            for &seen in part {
+                age -= 1;
+                if seen == expected.value() & self.mask {
+                    found.age = Some(age); // the newest copy, if a retransmission has passed as well
+                } else if self.is_later(seen, expected) {
+                    found.later = true;
+                    found.same_slot |= self.same_slot(seen, expected);
+                    if found.trigger.is_none() && age < flow.live {
+                        found.trigger = Some(age);
+                    }
                 }
             }
         }
@@ -321,10 +322,14 @@ struct Scan {
     same_slot: bool,
 }
 
-/// The ring entry with this age, which must be below `flow.len`. Storage that is too short reads as 0.
+/// The newest `count` entries, oldest first, in two parts; `count` is at most `flow.len`.
+///
+/// Storage shorter than the rule's ring gives no entries, not a panic.
 #[inline]
-fn entry(flow: &Flow, ring: &[u32], length: u16, age: u16) -> u32 {
-    let back = age + 1;
-    let index = if flow.next >= back { flow.next - back } else { length - (back - flow.next) };
-    ring.get(usize::from(index)).copied().unwrap_or(0)
+fn newest<'a>(flow: &Flow, ring: &'a [u32], length: u16, count: u16) -> [&'a [u32]; 2] {
+    let part = |from: u16, to: u16| ring.get(usize::from(from)..usize::from(to)).unwrap_or_default();
+    match flow.next.checked_sub(count) {
+        Some(start) => [&[], part(start, flow.next)],
+        None => [part(length - (count - flow.next), length), part(0, flow.next)],
+    }
 }

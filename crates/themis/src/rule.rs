@@ -58,7 +58,8 @@ pub struct Settings {
     pub width: Width,
     /// [`Mode::Sound`]: a packet after which this many others of its QP have left, and which the RNIC
     /// has not received, was lost on the last hop. In packets: the last hop's round trip at line rate,
-    /// [`crate::memory::sound_ring_entries`]. If the RNIC sends one ACK per k packets, add k.
+    /// [`crate::memory::sound_ring_entries`]. If the RNIC sends one ACK per k packets, add k - 1
+    /// (the ring need not grow with it); then a loss among those k on the last hop can still cost a false NACK.
     pub age_limit: u16,
     /// [`Mode::Sound`] only: see [`crate::Rule::on_ack`]. Needs to see every ACK that passes upward.
     pub watch: bool,
@@ -118,10 +119,11 @@ impl Rule {
         self.settings.ring as usize
     }
 
-    /// True if the ring remembers a packet for as long as the age limit asks. If not, a sound rule lets
-    /// NACKs through for packets that are only late; whoever reads a configuration should warn.
-    pub const fn ring_covers_age_limit(&self) -> bool {
-        self.reach() >= self.settings.age_limit
+    /// True if the ring remembers as many packets as leave in the last hop's round trip,
+    /// [`crate::memory::sound_ring_entries`]. If not, a sound rule lets NACKs through for packets that are
+    /// only late; whoever reads a configuration should warn.
+    pub const fn ring_covers(&self, round_trip: u64) -> bool {
+        self.reach() as u64 >= round_trip
     }
 
     /// How many of the newest entries a sound rule looks at. Our choice: no further back than PSNs of
@@ -181,10 +183,9 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_shorter_than_the_age_limit_is_told() {
-        let covers = |settings| Rule::new(settings).unwrap().ring_covers_age_limit();
-        assert!(covers(Settings::sound(4, 19)));
-        assert!(!covers(Settings { age_limit: 20, ..Settings::sound(4, 19) }));
-        assert!(!covers(Settings { width: Width::W8, ..Settings::sound(4, 128) }));
+    fn a_ring_shorter_than_the_last_hop_is_told() {
+        let covers = |settings, round_trip| Rule::new(settings).unwrap().ring_covers(round_trip);
+        assert!(covers(Settings::sound(4, 19), 19) && !covers(Settings::sound(4, 19), 20));
+        assert!(!covers(Settings { width: Width::W8, ..Settings::sound(4, 128) }, 128));
     }
 }

@@ -25,13 +25,14 @@ fn weather(jitter: u64, fabric_per_mille: u64, last_hop_per_mille: u64) -> Weath
         last_hop_loss: losses(last_hop_per_mille),
         last_hop: LAST_HOP,
         link_busy: vec![],
+        ack_every: 1,
         port_busy: vec![],
     }
 }
 
 /// The paper's ring of 100, whole PSNs in both modes, so that only the rules differ.
 fn run(mode: Mode, watch: bool, slots: u16, weather: &Weather) -> Story {
-    let sound = Settings { age_limit: weather.sound_ring(), watch, ..Settings::sound(slots, 100) };
+    let sound = Settings { age_limit: weather.age_limit(), watch, ..Settings::sound(slots, 100) };
     tell(Settings { mode, width: Width::W24, ..sound }, weather)
 }
 
@@ -64,7 +65,7 @@ fn where_nothing_is_lost_sound_sends_no_nack_and_literal_thousands() {
 #[test]
 fn eight_bits_are_enough_for_sound_while_nothing_is_lost() {
     let lossless = weather(20, 0, 0);
-    let narrow = Settings { width: Width::W8, age_limit: lossless.sound_ring(), ..Settings::sound(16, 100) };
+    let narrow = Settings { width: Width::W8, age_limit: lossless.age_limit(), ..Settings::sound(16, 100) };
     let story = tell(narrow, &lossless);
     assert!(story.blocked > 1000);
     assert_eq!(story.made + story.forwarded(), 0, "{story:?}");
@@ -116,6 +117,31 @@ fn losses_on_the_last_hop_need_the_watch() {
         assert_eq!(watched.spurious() + unwatched.spurious(), 0, "N {slots}");
         assert_eq!(watched.timeouts.get(&Rescue::Missed), None, "N {slots}");
         assert!(timeouts(&watched) < timeouts(&unwatched), "N {slots}");
+    }
+}
+
+#[test]
+fn short_messages_lose_their_tails_to_the_timeout() {
+    let mut draws = Draws(88_172_645_463_325_252);
+    println!("packets  messages with a loss  timeouts: tail  repeat  missed");
+    for packets in [16, 64, 256] {
+        let (mut hit, mut rescues) = (0, [0; 3]);
+        for _ in 0..400 {
+            let mut losses = || (0..packets).filter(|_| draws.below(100) == 0).collect();
+            let (fabric_loss, last_hop_loss) = (losses(), losses());
+            let delays = (0..2 * packets).map(|_| draws.below(20) as u32).collect();
+            let weather = Weather { packets, fabric_loss, last_hop_loss, delays, ..weather(0, 0, 0) };
+            let story = run(Mode::Sound, true, 16, &weather);
+            hit += u32::from(story.lost > 0);
+            for (count, rescue) in rescues.iter_mut().zip([Rescue::Tail, Rescue::Repeat, Rescue::Missed]) {
+                *count += story.timeouts.get(&rescue).unwrap_or(&0);
+            }
+            assert_eq!(story.spurious(), 0);
+        }
+        let [tail, repeat, missed] = rescues;
+        println!("{packets:7} {hit:21} {tail:15} {repeat:7} {missed:7}");
+        assert!(tail > 0, "a loss near the end has no proof behind it");
+        assert_eq!(missed, 0);
     }
 }
 

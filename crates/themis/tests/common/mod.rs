@@ -24,6 +24,8 @@ pub(crate) struct Weather {
     pub(crate) last_hop: u32,
     /// Whether a reply finds the RNIC's link busy and waits a tick, per reply.
     pub(crate) link_busy: Vec<bool>,
+    /// The RNIC sends one ACK per so many packets (NACKs at once).
+    pub(crate) ack_every: u64,
     /// Whether the ToR's port sends another flow's packet first, per tick.
     pub(crate) port_busy: Vec<bool>,
 }
@@ -32,6 +34,11 @@ impl Weather {
     /// Entries that a sound rule needs on this last hop (replies are infinitely short here).
     pub(crate) fn sound_ring(&self) -> u16 {
         themis::memory::sound_ring_entries(u64::from(self.last_hop), 1, 0) as u16
+    }
+
+    /// The age limit of a sound rule: as long, and a reply may wait for the packets that share its ACK.
+    pub(crate) fn age_limit(&self) -> u16 {
+        self.sound_ring() + self.ack_every as u16 - 1
     }
 }
 

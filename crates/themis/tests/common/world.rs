@@ -54,6 +54,7 @@ struct World<'a> {
     early: BTreeSet<u64>,
     last_nack: Option<u64>,
     replies: u64,
+    unacked: u64,
     story: Story,
 }
 
@@ -91,6 +92,7 @@ impl<'a> World<'a> {
             early: BTreeSet::new(),
             last_nack: None,
             replies: 0,
+            unacked: 0,
             story: Story::default(),
         }
     }
@@ -183,6 +185,11 @@ impl<'a> World<'a> {
             self.last_nack = Some(self.expected);
             Reply::Nack(self.expected)
         } else {
+            self.unacked += 1;
+            if self.unacked < self.weather.ack_every {
+                return;
+            }
+            self.unacked = 0;
             Reply::Ack(self.expected)
         };
         let busy = turn(&self.weather.link_busy, self.replies) == Some(true);
