@@ -16,6 +16,7 @@ mod series;
 mod setup;
 mod stall;
 mod switch;
+mod window;
 
 pub use outcome::Outcome;
 pub use setup::window;
@@ -33,7 +34,8 @@ pub fn run<P: model::Parts>(
 ) -> Outcome {
     match kind {
         Kind::Reference => reference::run(plan, parts, observer),
-        Kind::Window => reference::run(plan, parts, observer),
+        Kind::Window => window::run(plan, parts, 1, observer),
+        Kind::HalfWindow => window::run(plan, parts, 2, observer),
     }
 }
 
@@ -45,6 +47,8 @@ pub enum Kind {
     Window,
     /// One event heap.
     Reference,
+    /// The window engine with windows of half the length: a check, never faster.
+    HalfWindow,
 }
 
 /// How far a run has come.

@@ -169,7 +169,10 @@ impl<P: Parts> Reference<'_, P> {
                 if is_host {
                     let replies = self.hosts[node as usize].on_arrival(self.setup, now, &pkt);
                     for reply in replies.into_iter().flatten() {
-                        self.enqueue(now, node, base, reply, false);
+                        let class = self.setup.class(&reply);
+                        self.ports[base].bytes[class] += reply.frame() as u64;
+                        self.ports[base].queues[class].push_back(reply);
+                        self.queued[base] += reply.frame();
                     }
                     self.serve(now, node, base);
                     self.plan_host(node, now);
@@ -317,11 +320,11 @@ impl<P: Parts> Reference<'_, P> {
         self.queued[gp] += pkt.frame();
         self.serve(now, node, gp);
         let waiting = self.ports[gp].bytes[DATA];
-        if waiting > self.links[gp].max_queue {
-            self.links[gp].max_queue = waiting;
-        }
-        if self.setup.ports[gp].track != NO_TRACK && waiting > 0 {
-            self.recorder.queue(self.setup.ports[gp].track, now, waiting);
+        if class == DATA && waiting > 0 {
+            self.links[gp].max_queue = self.links[gp].max_queue.max(waiting);
+            if self.setup.ports[gp].track != NO_TRACK {
+                self.recorder.queue(self.setup.ports[gp].track, now, waiting);
+            }
         }
     }
 
@@ -392,10 +395,8 @@ impl<P: Parts> Reference<'_, P> {
             }
             if facts.to_host && pkt.is_data() && self.switches[index].interest.host_departures {
                 let base = self.setup.fabric().base(NodeId(node)) as usize;
-                let count = self.setup.fabric().ports(NodeId(node)).len();
                 let at = PortIndex((gp - base) as u16);
-                let queued = &self.queued[base..base + count];
-                self.switches[index].departed(now, queued, &pkt, at, &mut effects);
+                self.switches[index].departed(now, &pkt, at, &mut effects);
             }
         }
         if self.setup.loses(gp, now, &pkt) {

@@ -76,13 +76,12 @@ impl<P: Parts> Switch<P> {
     pub(crate) fn departed(
         &mut self,
         now: u64,
-        queued: &[u32],
         pkt: &Packet,
         port: PortIndex,
         effects: &mut Effects,
     ) {
         let (handle, virt) = (self.next_handle(), PortIndex::VIRTUAL);
-        let mut cx = Cx::new(Time(now), virt, false, true, queued, self.key, self.salt, handle, effects);
+        let mut cx = Cx::new(Time(now), virt, false, true, &[], self.key, self.salt, handle, effects);
         self.scheme.on_depart(&mut cx, pkt, port);
     }
 

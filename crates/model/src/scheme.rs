@@ -53,8 +53,9 @@ pub struct Cx<'a> {
     pub from_host: bool,
     /// The packet goes to a host of this switch. With `from_host`: it stays inside the rack.
     pub to_host: bool,
-    /// Bytes that wait at every port of this switch, the frame on the wire not counted. Only for schemes with
-    /// [`Interest::queues`]; zeros for others.
+    /// Bytes that wait at every port of this switch, the frame on the wire not counted: true at this instant
+    /// for the ports that `on_packet` may choose from and, in `on_wake`, for all, if the scheme has
+    /// [`Interest::queues`]; of no meaning for others. Empty in `on_depart`.
     pub queued: &'a [u32],
     key: Key,
     salt: u64,

@@ -1,0 +1,319 @@
+//! Packets on their way: for every node and every coming window a list of chunks.
+//!
+//! A push is one store. Chunks come from a pool, last freed first used, so that the ones in use stay in the
+//! cache. Packets that arrive beyond the ring of windows wait in a map until their window comes near.
+
+use model::{Packet, PortIndex};
+use std::collections::BTreeMap;
+
+/// Packets of a chunk; the position after the last one says "full".
+const CHUNK: u32 = 63;
+const SHIFT: u32 = 6;
+const FULL: u32 = 63;
+const NONE: u32 = u32::MAX;
+/// Windows that the ring covers.
+const RING: usize = 8;
+
+#[derive(Clone, Copy, Debug)]
+struct Inbox {
+    first: u32,
+    at: u32,
+    count: u32,
+}
+
+/// Nobody wrote.
+const EMPTY: Inbox = Inbox { first: NONE, at: NONE, count: 0 };
+
+/// All inboxes.
+#[derive(Debug)]
+pub(crate) struct Mail {
+    nodes: usize,
+    window: u64,
+    /// Number of the open window.
+    open: u64,
+    boxes: Vec<Inbox>,
+    arena: Vec<Packet>,
+    next: Vec<u32>,
+    free: Vec<u32>,
+    far: BTreeMap<u64, Vec<(u32, Packet)>>,
+    /// Packets under way.
+    total: u64,
+}
+
+const BLANK: Packet = Packet::new(
+    model::Kind::Data,
+    model::QpId(0),
+    model::HostId(0),
+    model::Psn::new(0),
+    0,
+);
+
+impl Mail {
+    pub(crate) fn new(nodes: usize, window: u64) -> Self {
+        Mail {
+            nodes,
+            window,
+            open: 0,
+            boxes: vec![EMPTY; nodes * RING],
+            arena: Vec::new(),
+            next: Vec::new(),
+            free: Vec::new(),
+            far: BTreeMap::new(),
+            total: 0,
+        }
+    }
+
+    /// Opens window `number`; what was far comes near.
+    pub(crate) fn turn(&mut self, number: u64) {
+        self.open = number;
+        while let Some(entry) = self.far.first_entry() {
+            if *entry.key() >= number + RING as u64 {
+                break;
+            }
+            let window = *entry.key();
+            for (node, pkt) in entry.remove() {
+                self.put(window, node as usize, pkt);
+            }
+        }
+    }
+
+    /// Sends a packet to arrive `after` picoseconds from the open window's start, at a port of `node`.
+    #[inline]
+    pub(crate) fn push(&mut self, node: u32, port: PortIndex, after: u64, pkt: Packet) {
+        self.total += 1;
+        let mut window = self.open + 1;
+        let mut offset = after - self.window;
+        if offset >= self.window {
+            window += 1;
+            offset -= self.window;
+            if offset >= self.window {
+                window += offset / self.window;
+                offset %= self.window;
+            }
+        }
+        let pkt = pkt.arriving(offset as u32, port);
+        if window >= self.open + RING as u64 {
+            self.far.entry(window).or_default().push((node, pkt));
+            return;
+        }
+        self.put(window, node as usize, pkt);
+    }
+
+    #[inline]
+    fn put(&mut self, window: u64, node: usize, pkt: Packet) {
+        let inbox = &mut self.boxes[(window as usize & (RING - 1)) * self.nodes + node];
+        if inbox.at & FULL == FULL {
+            let chunk = self.free.pop().unwrap_or_else(|| {
+                self.next.push(NONE);
+                self.arena.resize(self.next.len() << SHIFT, BLANK);
+                self.next.len() as u32 - 1
+            });
+            self.next[chunk as usize] = NONE;
+            if inbox.first == NONE {
+                inbox.first = chunk;
+            } else {
+                self.next[(inbox.at >> SHIFT) as usize] = chunk;
+            }
+            inbox.at = chunk << SHIFT;
+        }
+        self.arena[inbox.at as usize] = pkt;
+        inbox.at += 1;
+        inbox.count += 1;
+    }
+
+    /// Packets that wait for `node` in the open window.
+    #[inline]
+    pub(crate) fn waiting(&self, node: usize) -> usize {
+        self.boxes[(self.open as usize & (RING - 1)) * self.nodes + node].count as usize
+    }
+
+    /// Nothing is under way.
+    pub(crate) fn idle(&self) -> bool {
+        self.total == 0
+    }
+
+    /// The first window from which on something is under way, if the ring is empty.
+    pub(crate) fn nearest(&self) -> Option<u64> {
+        let near = |w: u64| {
+            let at = (w as usize & (RING - 1)) * self.nodes;
+            self.boxes[at..at + self.nodes].iter().any(|b| b.count > 0)
+        };
+        (self.open..self.open + RING as u64).find(|w| near(*w)).or_else(|| self.far.keys().next().copied())
+    }
+
+    /// Takes the open window's packets for `node` into `out`, by arrival; ties by `order`.
+    pub(crate) fn take(
+        &mut self,
+        node: usize,
+        sorter: &mut Sorter,
+        order: impl Fn(&Packet) -> (u64, u16),
+    ) -> usize {
+        let inbox = std::mem::replace(&mut self.boxes[(self.open as usize & (RING - 1)) * self.nodes + node], EMPTY);
+        let count = inbox.count as usize;
+        if count == 0 {
+            return 0;
+        }
+        self.total -= count as u64;
+        if sorter.out.len() < count {
+            sorter.out.resize(count.next_power_of_two(), BLANK);
+        }
+        sorter.prepare(count, self.window);
+        let chunks = |mut visit: &mut dyn FnMut(&[Packet])| {
+            let visit = &mut visit;
+            let (mut chunk, mut left) = (inbox.first, count);
+            while chunk != NONE {
+                let here = left.min(CHUNK as usize);
+                let start = (chunk as usize) << SHIFT;
+                visit(&self.arena[start..start + here]);
+                left -= here;
+                chunk = self.next[chunk as usize];
+            }
+        };
+        chunks(&mut |packets| sorter.count(packets));
+        sorter.sum();
+        chunks(&mut |packets| sorter.place(packets));
+        let mut chunk = inbox.first;
+        while chunk != NONE {
+            self.free.push(chunk);
+            chunk = self.next[chunk as usize];
+        }
+        sorter.finish(count, order);
+        count
+    }
+
+    /// Everything under way, for the books.
+    pub(crate) fn under_way(&self) -> Vec<Packet> {
+        let mut all: Vec<Packet> = self.far.values().flatten().map(|(_, p)| *p).collect();
+        for inbox in &self.boxes {
+            let (mut chunk, mut left) = (inbox.first, inbox.count as usize);
+            while chunk != NONE {
+                let here = left.min(CHUNK as usize);
+                let start = (chunk as usize) << SHIFT;
+                all.extend_from_slice(&self.arena[start..start + here]);
+                left -= here;
+                chunk = self.next[chunk as usize];
+            }
+        }
+        all
+    }
+}
+
+/// Sorts a window's packets by arrival: a counting sort into bins of time, then insertion inside and across
+/// neighbouring bins.
+#[derive(Debug)]
+pub(crate) struct Sorter {
+    /// The sorted packets.
+    pub(crate) out: Vec<Packet>,
+    bins: Vec<u32>,
+    used: usize,
+    shift: u32,
+}
+
+const MOST_BINS: usize = 1 << 13;
+
+impl Sorter {
+    pub(crate) fn new() -> Self {
+        Sorter { out: Vec::new(), bins: vec![0; MOST_BINS + 1], used: 0, shift: 0 }
+    }
+
+    #[inline]
+    fn prepare(&mut self, count: usize, window: u64) {
+        let bins = (2 * count).next_power_of_two().min(MOST_BINS);
+        let bits = 64 - (window - 1).leading_zeros();
+        self.shift = bits.saturating_sub(bins.trailing_zeros());
+        self.used = ((window - 1) >> self.shift) as usize + 1;
+        self.bins[..self.used].fill(0);
+    }
+
+    #[inline]
+    fn count(&mut self, packets: &[Packet]) {
+        let bins = &mut self.bins[..self.used];
+        for p in packets {
+            bins[(p.offset() >> self.shift) as usize] += 1;
+        }
+    }
+
+    #[inline]
+    fn sum(&mut self) {
+        let mut sum = 0;
+        for bin in &mut self.bins[..self.used] {
+            sum += std::mem::replace(bin, sum);
+        }
+    }
+
+    #[inline]
+    fn place(&mut self, packets: &[Packet]) {
+        let bins = &mut self.bins[..self.used];
+        let out = &mut self.out[..];
+        for p in packets {
+            let at = &mut bins[(p.offset() >> self.shift) as usize];
+            out[*at as usize] = *p;
+            *at += 1;
+        }
+    }
+
+    #[inline]
+    fn finish(&mut self, count: usize, order: impl Fn(&Packet) -> (u64, u16)) {
+        let out = &mut self.out[..count];
+        for i in 1..count {
+            let p = out[i];
+            let at = p.offset();
+            if out[i - 1].offset() < at {
+                continue;
+            }
+            let mut j = i;
+            while j > 0 {
+                let before = &out[j - 1];
+                let stays = before.offset() < at || before.offset() == at && order(before) <= order(&p);
+                if stays {
+                    break;
+                }
+                out[j] = *before;
+                j -= 1;
+            }
+            out[j] = p;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{HostId, Kind, Psn, QpId};
+
+    fn packet(n: u32) -> Packet {
+        Packet::new(Kind::Data, QpId(n), HostId(0), Psn::new(n), 100)
+    }
+
+    #[test]
+    fn packets_come_out_by_arrival_and_ties_by_order() {
+        let mut mail = Mail::new(2, 1000);
+        let mut sorter = Sorter::new();
+        for n in 0..500u32 {
+            let after = 1000 + (n as u64 * 7919) % 1000 / 2 * 2;
+            mail.push(1, PortIndex((n % 3) as u16), after, packet(n));
+        }
+        mail.turn(1);
+        assert_eq!(mail.waiting(1), 500);
+        let count = mail.take(1, &mut sorter, |p| (0, p.ingress().0));
+        let out = &sorter.out[..count];
+        assert!(out.is_sorted_by_key(|p| (p.offset(), p.ingress())));
+        assert_eq!(count, 500);
+        assert!(mail.idle());
+    }
+
+    #[test]
+    fn a_packet_for_a_distant_window_arrives_in_it() {
+        let mut mail = Mail::new(1, 1000);
+        let mut sorter = Sorter::new();
+        mail.push(0, PortIndex(0), 500_123, packet(1));
+        assert_eq!(mail.nearest(), Some(500));
+        for w in 1..500 {
+            mail.turn(w);
+            assert_eq!(mail.waiting(0), 0);
+        }
+        mail.turn(500);
+        assert_eq!(mail.take(0, &mut sorter, |_| (0, 0)), 1);
+        assert_eq!(sorter.out[0].offset(), 123);
+    }
+}

@@ -1,0 +1,309 @@
+//! Ports of the window engine. A port is advanced lazily: only when something concerns it, and at the end of
+//! every window. Each start on the wire still gets its exact time.
+
+use super::Engine;
+use crate::buffer::Admission;
+use crate::setup::{CLASSES, DATA, NO_TRACK};
+use model::plan::MarkAt;
+use model::scheme::{Effects, flow_hash};
+use model::{NodeId, Packet, Parts, PortIndex, Time};
+use std::collections::VecDeque;
+
+/// A port. What every packet touches fits into one cache line.
+#[derive(Clone, Debug)]
+#[repr(align(64))]
+pub(crate) struct Port {
+    /// When the wire is free.
+    pub(crate) busy: u64,
+    delay: u64,
+    row: u32,
+    peer: u32,
+    /// Bytes of data that wait.
+    pub(crate) waiting: u32,
+    track: u32,
+    peer_port: PortIndex,
+    /// Classes that have packets waiting, a bit each.
+    pub(crate) classes: u8,
+    /// Data may not start.
+    pub(crate) paused: bool,
+    to_host: bool,
+    /// The far end's departures are watched by the scheme.
+    pub(crate) watched: bool,
+    /// The link loses packets.
+    lossy: bool,
+    frames: u64,
+    bytes: u64,
+}
+
+/// What waits at a port, by class.
+pub(crate) type Queues = [VecDeque<Packet>; CLASSES];
+
+impl Port {
+    pub(crate) fn new(facts: &crate::setup::PortFacts) -> Self {
+        Port {
+            busy: 0,
+            delay: facts.delay,
+            row: facts.row,
+            peer: facts.peer,
+            waiting: 0,
+            track: facts.track,
+            peer_port: facts.peer_port,
+            classes: 0,
+            paused: false,
+            to_host: facts.to_host,
+            watched: false,
+            lossy: !facts.loss.is_zero(),
+            frames: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Classes that wait and may start, a bit each.
+    #[inline]
+    pub(crate) fn open(&self) -> u8 {
+        if self.paused { self.classes & !(1 << DATA) } else { self.classes }
+    }
+
+    /// Frames and bytes sent.
+    pub(crate) fn meter(&self) -> (u64, u64) {
+        (self.frames, self.bytes)
+    }
+}
+
+impl<P: Parts> Engine<'_, P> {
+    /// A packet joins port `gp` of switch `node`. `charged`: the buffer knows it already.
+    #[inline]
+    pub(crate) fn enqueue(&mut self, node: u32, gp: usize, now: u64, mut pkt: Packet, charged: bool) {
+        if self.due[gp] <= now {
+            self.serve(node, gp, now + 1);
+        }
+        let class = self.setup.class(&pkt);
+        let counts = class == DATA && pkt.ingress() != PortIndex::VIRTUAL;
+        if self.heavy && counts && !charged && !self.admit(node, &pkt, now, self.ports[gp].waiting as u64) {
+            self.links[gp].drops += 1;
+            self.tally.lost(&pkt, true);
+            return;
+        }
+        let charged = charged || self.heavy;
+        let port = &mut self.ports[gp];
+        if port.busy <= now && !(class == DATA && port.paused) {
+            if counts && charged {
+                self.release(node, &pkt, now);
+            }
+            self.start(node, gp, now, pkt);
+            return;
+        }
+        if class == DATA {
+            if let Some(marking) = &self.setup.marking[gp]
+                && marking.at == MarkAt::Enqueue
+                && pkt.is_data()
+                && self.setup.marks(marking, gp, now, port.waiting as u64)
+            {
+                pkt.mark();
+                self.links[gp].marks += 1;
+            }
+            port.waiting += pkt.frame();
+            if port.waiting as u64 > self.links[gp].max_queue {
+                self.links[gp].max_queue = port.waiting as u64;
+            }
+            if port.track != NO_TRACK {
+                self.recorder.queue(port.track, now, port.waiting as u64);
+            }
+            if counts && !charged {
+                let index = node as usize - self.hosts.len();
+                self.switches[index].buffer.charge(pkt.ingress(), pkt.frame() as u64);
+            }
+        }
+        port.classes |= 1 << class;
+        self.queued[gp] += pkt.frame();
+        self.queues[gp][class].push_back(pkt);
+        if port.open() != 0 && self.due[gp] == u64::MAX {
+            self.due[gp] = port.busy;
+            if port.watched || self.heavy {
+                self.next_watched = self.next_watched.min(port.busy);
+            }
+        }
+    }
+
+    /// Starts everything at port `gp` of a switch whose time lies before `limit`.
+    #[inline]
+    pub(crate) fn serve(&mut self, node: u32, gp: usize, limit: u64) {
+        while self.due[gp] < limit {
+            self.serve_one(node, gp);
+        }
+    }
+
+    /// Starts the packet whose time has come at port `gp` of a switch.
+    pub(crate) fn serve_one(&mut self, node: u32, gp: usize) {
+        let at = self.due[gp];
+        let port = &mut self.ports[gp];
+        let open = port.open();
+        if open == 0 {
+            self.due[gp] = u64::MAX;
+            return;
+        }
+        let class = open.trailing_zeros() as usize;
+        let queue = &mut self.queues[gp][class];
+        let Some(mut pkt) = queue.pop_front() else { return };
+        if queue.is_empty() {
+            port.classes &= !(1 << class);
+        }
+        self.queued[gp] -= pkt.frame();
+        if class == DATA {
+            port.waiting -= pkt.frame();
+            if let Some(marking) = &self.setup.marking[gp]
+                && marking.at == MarkAt::Dequeue
+                && pkt.is_data()
+                && self.setup.marks(marking, gp, at, port.waiting as u64)
+            {
+                pkt.mark();
+                self.links[gp].marks += 1;
+            }
+            if pkt.ingress() != PortIndex::VIRTUAL {
+                self.release(node, &pkt, at);
+            }
+        }
+        // The next departure is planned before this one starts: what `start` sets off may join this port.
+        let port = &self.ports[gp];
+        let free = at + self.setup.time_on_wire(port.row, pkt.frame());
+        self.due[gp] = if port.open() != 0 { free } else { u64::MAX };
+        self.start(node, gp, at, pkt);
+    }
+
+    /// Puts a packet on the wire of port `gp` at `at`.
+    #[inline]
+    pub(crate) fn start(&mut self, node: u32, gp: usize, at: u64, pkt: Packet) {
+        let port = &mut self.ports[gp];
+        let free = at + self.setup.time_on_wire(port.row, pkt.frame());
+        port.busy = free;
+        port.frames += 1;
+        port.bytes += pkt.frame() as u64;
+        self.busy[gp] += free - at;
+        self.tally.hop(&pkt);
+        if port.track != NO_TRACK {
+            let on_wire = (pkt.frame() + self.setup.plan.wire.gap) as u64;
+            self.recorder.sent(port.track, at, on_wire, pkt.retransmission());
+        }
+        if port.lossy && self.setup.loses(gp, at, &pkt) {
+            self.links[gp].lost += 1;
+            self.tally.lost(&pkt, false);
+        } else {
+            self.mail.push(port.peer, port.peer_port, free + port.delay - self.opened, pkt);
+        }
+        if port.watched && pkt.is_data() {
+            self.departed(node, gp, at, &pkt);
+        }
+    }
+
+    /// Tells the scheme of a departure that it watches.
+    fn departed(&mut self, node: u32, gp: usize, at: u64, pkt: &Packet) {
+        let base = self.setup.fabric().base(NodeId(node)) as usize;
+        let port = PortIndex((gp - base) as u16);
+        let index = node as usize - self.hosts.len();
+        let mut effects = std::mem::take(&mut self.effects);
+        self.switches[index].departed(at, pkt, port, &mut effects);
+        self.carry_out(node, at, effects);
+    }
+
+    /// Does what a scheme asked for.
+    #[inline]
+    pub(crate) fn carry_out(&mut self, node: u32, now: u64, mut effects: Effects) {
+        if !(effects.emitted.is_empty() && effects.released.is_empty() && effects.wake.is_none()) {
+            self.carry_out_some(node, now, &mut effects);
+        }
+        self.effects = effects;
+    }
+
+    #[cold]
+    fn carry_out_some(&mut self, node: u32, now: u64, effects: &mut Effects) {
+        let fabric = self.setup.fabric();
+        let base = fabric.base(NodeId(node)) as usize;
+        let index = node as usize - self.hosts.len();
+        for pkt in effects.emitted.drain(..) {
+            let ports = fabric.route(NodeId(node), pkt.to());
+            let port = match ports.len() {
+                1 => ports[0],
+                n => ports[flow_hash(self.switches[index].salt, &pkt, n)],
+            };
+            self.tally.forged += 1;
+            self.enqueue(node, base + port.0 as usize, now, pkt.arriving(0, PortIndex::VIRTUAL), false);
+        }
+        for (handle, port) in effects.released.drain(..) {
+            if let Some(pkt) = self.switches[index].unhold(handle) {
+                self.enqueue(node, base + port.0 as usize, now, pkt, true);
+            }
+        }
+        if let Some(at) = effects.wake.take() {
+            let switch = &mut self.switches[index];
+            if at.ps() < switch.wake {
+                switch.wake = at.ps().max(now + 1);
+            }
+        }
+    }
+
+    /// Asks the buffer for room, in a heavy visit; false if there is none.
+    pub(crate) fn admit(&mut self, node: u32, pkt: &Packet, now: u64, queue: u64) -> bool {
+        let switch = &mut self.switches[node as usize - self.hosts.len()];
+        match switch.buffer.admit(pkt.ingress(), pkt.frame() as u64, queue) {
+            Admission::Admitted => true,
+            Admission::AdmittedPause => {
+                self.send_pause(node, pkt.ingress(), now, true);
+                true
+            }
+            Admission::Dropped => {
+                switch.dropped_while_lossless |= switch.buffer.lossless();
+                false
+            }
+        }
+    }
+
+    /// Gives back the room of a packet that leaves.
+    #[inline]
+    fn release(&mut self, node: u32, pkt: &Packet, at: u64) {
+        let buffer = &mut self.switches[node as usize - self.hosts.len()].buffer;
+        if !self.heavy {
+            buffer.release_light(pkt.ingress(), pkt.frame() as u64);
+        } else if buffer.release(pkt.ingress(), pkt.frame() as u64) {
+            self.send_pause(node, pkt.ingress(), at, false);
+        }
+    }
+
+    /// Tells the neighbour behind `ingress` to pause or to go on.
+    #[cold]
+    fn send_pause(&mut self, node: u32, ingress: PortIndex, now: u64, on: bool) {
+        let gp = self.setup.fabric().link(NodeId(node), ingress).index();
+        let port = &self.ports[gp];
+        let at = match self.setup.plan.wire.pfc {
+            0 => now,
+            frame => port.busy.max(now) + self.setup.time_on_wire(port.row, frame),
+        } + port.delay;
+        match on {
+            true => self.tally.pause += 1,
+            false => self.tally.resume += 1,
+        }
+        let peer = port.peer as usize;
+        self.pauses[peer].push((at, port.peer_port.0, on));
+        self.next[peer] = self.next[peer].min(at);
+    }
+
+    /// A pause or resume frame has reached the sender of link `gp`; true if data may start again.
+    #[cold]
+    pub(crate) fn on_pause(&mut self, gp: usize, now: u64, on: bool) -> bool {
+        if self.ports[gp].paused == on {
+            return false;
+        }
+        self.ports[gp].paused = on;
+        if on {
+            self.links[gp].pauses += 1;
+            self.paused_since[gp] = now;
+        } else {
+            self.links[gp].paused += Time(now - self.paused_since[gp]);
+            self.paused_since[gp] = u64::MAX;
+        }
+        !on
+    }
+
+    pub(crate) fn faces_host(&self, gp: usize) -> bool {
+        self.ports[gp].to_host
+    }
+}

@@ -1,0 +1,259 @@
+//! One node, one window: everything that happens at it, in order of time. At one instant: pause and resume
+//! frames, departures, arrivals, wake-ups.
+
+use super::Engine;
+use crate::setup::{CLASSES, DATA};
+use crate::switch::Stand;
+use model::{NodeId, Packet, Parts, Verdict};
+
+impl<P: Parts> Engine<'_, P> {
+    /// Moves the node's pause frames of this window to `self.frames`, by time and port.
+    fn collect_pauses(&mut self, node: u32) {
+        self.frames.clear();
+        self.frame = 0;
+        let pending = &mut self.pauses[node as usize];
+        if pending.is_empty() {
+            return;
+        }
+        let close = self.close;
+        self.frames.extend(pending.extract_if(.., |(at, ..)| *at < close));
+        self.frames.sort_by_key(|(at, port, _)| (*at, *port));
+    }
+
+    #[inline]
+    fn next_frame(&self) -> u64 {
+        self.frames.get(self.frame).map_or(u64::MAX, |f| f.0)
+    }
+
+    /// The earliest departure among the watched ports (all ports in a heavy visit) of a switch, and its port.
+    #[inline]
+    fn first_watched(&self, range: std::ops::Range<usize>) -> (u64, usize) {
+        let mut first = (u64::MAX, 0);
+        for gp in range {
+            if self.due[gp] < first.0 && (self.heavy || self.ports[gp].watched) {
+                first = (self.due[gp], gp);
+            }
+        }
+        first
+    }
+
+    pub(crate) fn visit_switch(&mut self, node: u32) {
+        let index = node as usize - self.hosts.len();
+        let base = self.setup.fabric().base(NodeId(node)) as usize;
+        let end = self.setup.fabric().base(NodeId(node + 1)) as usize;
+        self.collect_pauses(node);
+        let setup = self.setup;
+        let opened = self.opened;
+        let order = |p: &Packet| setup.tie(node, opened + p.offset() as u64, p.ingress());
+        let mut sorter = std::mem::take(&mut self.sorter).unwrap_or_else(super::mail::Sorter::new);
+        let count = self.mail.take(node as usize, &mut sorter, order);
+        let incoming = count as u64 * self.largest_frame;
+        let longest = || self.ports[base..end].iter().map(|p| p.waiting as u64).max().unwrap_or(0);
+        self.heavy = !self.switches[index].buffer.carefree(incoming, self.per_port[index], longest);
+        self.effort.heavy += self.heavy as u64;
+        self.watched = if self.heavy { base..end } else { self.watch[index].clone() };
+        self.next_watched = self.first_watched(self.watched.clone()).0;
+        for i in 0..count {
+            let pkt = sorter.out[i];
+            let now = opened + pkt.offset() as u64;
+            if now >= self.close {
+                self.tally.under_way(&pkt); // the run stops inside this window
+                continue;
+            }
+            if self.next_watched <= now || self.next_frame() <= now || self.switches[index].wake < now {
+                self.catch_up(node, now + 1, now);
+            }
+            self.forward(node, index, base, now, pkt);
+        }
+        self.sorter = Some(sorter);
+        self.catch_up(node, self.close, self.close);
+        let mut next = self.switches[index].wake;
+        for gp in base..end {
+            self.serve(node, gp, self.close);
+            next = next.min(self.due[gp]);
+        }
+        let pending = self.pauses[node as usize].iter().map(|f| f.0).min().unwrap_or(u64::MAX);
+        self.next[node as usize] = next.min(pending);
+    }
+
+    /// Does everything of a switch's own that comes before `limit`; wake-ups before `wake_limit`.
+    fn catch_up(&mut self, node: u32, limit: u64, wake_limit: u64) {
+        let index = node as usize - self.hosts.len();
+        let base = self.setup.fabric().base(NodeId(node)) as usize;
+        loop {
+            let (due, gp) = self.first_watched(self.watched.clone());
+            self.next_watched = due;
+            let (frame, wake) = (self.next_frame(), self.switches[index].wake);
+            if frame < limit && frame <= due && frame <= wake {
+                let (at, port, on) = self.frames[self.frame];
+                self.frame += 1;
+                let gp = base + port as usize;
+                self.serve(node, gp, at); // what started before the frame came
+                if self.on_pause(gp, at, on) && self.ports[gp].classes != 0 {
+                    self.due[gp] = self.ports[gp].busy.max(at);
+                    self.serve(node, gp, at + 1);
+                } else if on && self.ports[gp].open() == 0 {
+                    self.due[gp] = u64::MAX;
+                }
+            } else if due < limit && due <= wake {
+                self.serve_one(node, gp);
+            } else if wake < wake_limit {
+                let end = self.setup.fabric().base(NodeId(node + 1)) as usize;
+                let mut effects = std::mem::take(&mut self.effects);
+                self.settle(node, base, end, wake);
+                self.switches[index].woken(wake, &self.queued[base..end], &mut effects);
+                self.carry_out(node, wake, effects);
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Brings the queue lengths of the ports `from..to` up to `now`.
+    #[inline]
+    fn settle(&mut self, node: u32, from: usize, to: usize, now: u64) {
+        for gp in from..to {
+            self.serve(node, gp, now + 1);
+        }
+    }
+
+    /// A packet has arrived at a switch.
+    #[inline]
+    fn forward(&mut self, node: u32, index: usize, base: usize, now: u64, mut pkt: Packet) {
+        let fabric = self.setup.fabric();
+        let ports = fabric.route(NodeId(node), pkt.to());
+        let interest = self.switches[index].interest;
+        if ports.len() == 1 && !interest.every_packet {
+            self.enqueue(node, base + ports[0].0 as usize, now, pkt, false);
+            return;
+        }
+        if interest.queues {
+            for port in ports {
+                self.serve(node, base + port.0 as usize, now + 1);
+            }
+        }
+        let end = fabric.base(NodeId(node + 1)) as usize;
+        let stand = Stand {
+            now,
+            ingress: pkt.ingress(),
+            from_host: self.faces_host(base + pkt.ingress().0 as usize),
+            to_host: ports.len() == 1 && self.faces_host(base + ports[0].0 as usize),
+        };
+        let mut effects = std::mem::take(&mut self.effects);
+        let queued = &self.queued[base..end];
+        match self.switches[index].judge(stand, queued, &mut pkt, ports, &mut effects) {
+            Verdict::Forward(port) => self.enqueue(node, base + port.0 as usize, now, pkt, false),
+            Verdict::Drop => self.tally.dropped_by_scheme(&pkt),
+            Verdict::Hold => self.hold(node, index, now, pkt),
+        }
+        self.carry_out(node, now, effects);
+    }
+
+    #[cold]
+    fn hold(&mut self, node: u32, index: usize, now: u64, pkt: Packet) {
+        let counts = self.setup.class(&pkt) == DATA;
+        if counts && self.heavy && !self.admit(node, &pkt, now, 0) {
+            return;
+        }
+        if counts && !self.heavy {
+            self.switches[index].buffer.charge(pkt.ingress(), pkt.frame() as u64);
+        }
+        self.switches[index].hold(pkt);
+    }
+
+    pub(crate) fn visit_host(&mut self, node: u32) {
+        let gp = self.setup.fabric().base(NodeId(node)) as usize;
+        self.collect_pauses(node);
+        let setup = self.setup;
+        let opened = self.opened;
+        let order = |p: &Packet| setup.tie(node, opened + p.offset() as u64, p.ingress());
+        let mut sorter = std::mem::take(&mut self.sorter).unwrap_or_else(super::mail::Sorter::new);
+        let count = self.mail.take(node as usize, &mut sorter, order);
+        self.heavy = false;
+        for i in 0..count {
+            let pkt = sorter.out[i];
+            let now = opened + pkt.offset() as u64;
+            if now >= self.close {
+                self.tally.under_way(&pkt);
+                continue;
+            }
+            if self.due[gp] <= now || self.next_frame() <= now || self.hosts[node as usize].timer_at() < now {
+                self.host_catch_up(node, gp, now + 1, now);
+            }
+            let replies = self.hosts[node as usize].on_arrival(setup, now, &pkt);
+            for reply in replies.into_iter().flatten() {
+                self.host_enqueue(gp, reply);
+            }
+            self.host_serve(node, gp, now);
+        }
+        self.sorter = Some(sorter);
+        self.host_catch_up(node, gp, self.close, self.close);
+        let pending = self.pauses[node as usize].iter().map(|f| f.0).min().unwrap_or(u64::MAX);
+        self.next[node as usize] = self.due[gp].min(self.hosts[node as usize].timer_at()).min(pending);
+    }
+
+    /// Does everything of a host's own that comes before `limit`; timers before `timer_limit`.
+    fn host_catch_up(&mut self, node: u32, gp: usize, limit: u64, timer_limit: u64) {
+        loop {
+            let (due, frame, timer) = (self.due[gp], self.next_frame(), self.hosts[node as usize].timer_at());
+            if frame < limit && frame <= due && frame <= timer {
+                let (at, _, on) = self.frames[self.frame];
+                self.frame += 1;
+                self.on_pause(gp, at, on);
+                self.host_serve(node, gp, at);
+            } else if due < limit && due <= timer {
+                self.host_serve(node, gp, due);
+            } else if timer < timer_limit {
+                self.hosts[node as usize].on_timer(self.setup, timer);
+                self.host_serve(node, gp, timer);
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn host_enqueue(&mut self, gp: usize, pkt: Packet) {
+        let class = self.setup.class(&pkt);
+        let port = &mut self.ports[gp];
+        port.classes |= 1 << class;
+        if class == DATA {
+            port.waiting += pkt.frame();
+        }
+        self.queues[gp][class].push_back(pkt);
+    }
+
+    /// Starts at `now` what a host may start, and plans its next departure.
+    fn host_serve(&mut self, node: u32, gp: usize, now: u64) {
+        while self.ports[gp].busy <= now {
+            let port = &mut self.ports[gp];
+            let open = port.open();
+            let pkt = if open != 0 {
+                let class = open.trailing_zeros() as usize;
+                debug_assert!(class < CLASSES);
+                let queue = &mut self.queues[gp][class];
+                let pkt = queue.pop_front();
+                if queue.is_empty() {
+                    port.classes &= !(1 << class);
+                }
+                if let (DATA, Some(pkt)) = (class, &pkt) {
+                    port.waiting -= pkt.frame();
+                }
+                pkt
+            } else if port.paused {
+                None
+            } else {
+                self.hosts[node as usize].pull(self.setup, now)
+            };
+            let Some(pkt) = pkt else { break };
+            self.start(node, gp, now, pkt);
+        }
+        let port = &self.ports[gp];
+        self.due[gp] = if port.open() != 0 {
+            port.busy
+        } else if port.paused {
+            u64::MAX
+        } else {
+            self.hosts[node as usize].eligible_at().max(port.busy)
+        };
+    }
+}
