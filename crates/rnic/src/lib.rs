@@ -1,1 +1,65 @@
-//! rnic
+//! What an RDMA NIC does with a reliable connection (queue pair): which packet to send next, what to answer
+//! to one that arrives, when to give up waiting, and how fast to go.
+//!
+//! Everything here is a pure state machine behind a trait of [`model`]: time is an argument, and an answer is
+//! a return value. This crate sends no packet, reads no clock, draws no random number, and knows neither ports
+//! nor how a host shares its link among queue pairs.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | [`transport`] | loss recovery, one file per mode, sender and receiver together |
+//! | [`congestion`] | rate and window, one file per control |
+//! | [`reaction`] | what a NACK or a timeout does to the rate, for every control |
+//! | [`timeout`] | the retransmission timer and its presets |
+//! | [`ack`] | when a receiver acknowledges |
+//! | [`notification`] | when a receiver reports marks (CNP) |
+//! | [`config`] | the `[nic]` table of a scenario, and the factories |
+//!
+//! To add a recovery mode or a control: one file in its folder, its `pub mod` and its line in the list below.
+
+mod bitmap;
+mod family;
+mod flight;
+
+pub mod ack;
+pub mod config;
+pub mod notification;
+pub mod reaction;
+pub mod timeout;
+
+/// Loss recovery: one file per mode.
+pub mod transport {
+    pub mod go_back_n;
+    pub mod ideal;
+    pub mod nic_sr;
+}
+
+/// Rate and window: one file per control.
+pub mod congestion {
+    pub mod dcqcn;
+    pub mod none;
+}
+
+#[cfg(test)]
+mod tests;
+
+pub use config::{Invalid, NicConfig};
+pub use reaction::{Reacting, Reaction};
+
+family::transports! {
+    /// Go-back-N: the receiver drops what comes out of order, the sender starts again from the gap
+    /// (ConnectX-4 and -5).
+    go_back_n: GoBackN = "go-back-n",
+    /// Selective repeat as NICs do it: out-of-order packets are kept, one NACK per ePSN brings one packet back
+    /// (ConnectX-6 and -7, BlueField-3).
+    nic_sr: NicSr = "nic-sr",
+    /// Reordering costs nothing: out-of-order packets are kept and never NACKed; losses wait for the timer.
+    ideal: Ideal = "ideal",
+}
+
+family::congestions! {
+    /// DCQCN, the rate control of RoCEv2, in the variant of Mellanox NICs.
+    dcqcn: Dcqcn = "dcqcn",
+    /// No control: line rate always.
+    none: Unlimited = "none",
+}

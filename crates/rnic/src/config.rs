@@ -1,0 +1,228 @@
+//! The `[nic]` table of a scenario, its defaults, and the parts that it builds.
+
+use crate::ack::Acks;
+use crate::notification::{Cnp, Marks};
+use crate::timeout::{Backoff, Timeout, Timer};
+use crate::transport::nic_sr;
+use crate::{AnyReceiver, AnySender, CongestionConfig, Reacting, Reaction, TransportConfig, congestion};
+use model::{Rate, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `[nic]`: the RNICs of a fabric.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct NicConfig {
+    /// One ACK per this many data packets; besides, always for the last packet of a message, for one that
+    /// fills a gap, and for a duplicate. Default 1 (the habit of the HPCC family; no NIC's figure is public).
+    /// More than a sender may have outstanding makes it wait for its timer.
+    pub ack_every: u32,
+    /// Whether a duplicate is acknowledged again. Default true (InfiniBand Architecture, C9-110). With false,
+    /// as in the HPCC simulator, a message whose last ACK is lost never ends.
+    pub ack_duplicates: bool,
+    /// How marks are reported: `frame` (a CNP) or `flag` (on the reply). Default `frame` (RoCEv2, and our
+    /// choice: blocking a NACK must not block congestion feedback).
+    pub cnp: Cnp,
+    /// Least time between two CNP frames of one queue pair. Default "4us" (our choice: DCQCN's default
+    /// `rate-decrease-interval`, which no faster report could serve).
+    pub cnp_interval: Time,
+    /// How long a sender waits without progress: `{ fixed = "1ms" }`, `{ ib = 8 }`, `{ ib-floor = 14 }` or
+    /// "none". Default `{ fixed = "1ms" }` (our choice: about a ConnectX's timeout exponent of 8 without its
+    /// floor).
+    pub timeout: Timeout,
+    /// How the timeout grows while it repeats: `{ factor = 2, cap = "64ms" }`. Default: it does not (our
+    /// choice).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backoff: Option<Backoff>,
+    /// What a NACK does to the rate: "as-cnp", "none", `{ stall = "17us" }` or `{ to = 0.5 }`. Default
+    /// "as-cnp" (ConWeave's simulator; the Themis paper, section 1, has DCQCN react to NACKs).
+    pub on_nack: Reaction,
+    /// What a timeout does to the rate, likewise. Default "as-cnp" (the "slow restart" counters of ConnectX
+    /// NICs count one self-made CNP per retransmission by timeout).
+    pub on_timeout: Reaction,
+    /// How lost packets are found and sent again. Default `nic-sr` (Themis paper, section 2.2: what current
+    /// NICs do).
+    pub transport: TransportConfig,
+    /// How fast a queue pair may send. Default `dcqcn` (Themis paper, section 5).
+    pub congestion: CongestionConfig,
+}
+
+impl Default for NicConfig {
+    fn default() -> Self {
+        NicConfig {
+            ack_every: 1,
+            ack_duplicates: true,
+            cnp: Cnp::Frame,
+            cnp_interval: Time::from_us(4),
+            timeout: Timeout::Fixed(Time::from_ms(1)),
+            backoff: None,
+            on_nack: Reaction::AsCnp,
+            on_timeout: Reaction::AsCnp,
+            transport: TransportConfig::NicSr(nic_sr::Config::default()),
+            congestion: CongestionConfig::Dcqcn(congestion::dcqcn::Config::default()),
+        }
+    }
+}
+
+impl NicConfig {
+    /// The sending end of one queue pair.
+    pub fn sender(&self) -> AnySender {
+        self.transport.sender(Timer::new(self.timeout, self.backoff))
+    }
+
+    /// The receiving end of one queue pair.
+    pub fn receiver(&self) -> AnyReceiver {
+        let acks = Acks::new(self.ack_every, self.ack_duplicates);
+        self.transport.receiver(acks, Marks::new(self.cnp, self.cnp_interval))
+    }
+
+    /// The congestion control of one queue pair of a NIC of `line_rate`, with its reactions.
+    pub fn congestion(&self, line_rate: Rate) -> Reacting {
+        Reacting::new(self.congestion.control(line_rate), self.on_nack, self.on_timeout)
+    }
+
+    /// Whether the values are possible. The parts work with any values; impossible ones give no sense.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        if self.ack_every == 0 {
+            return Err(Invalid::new("ack-every", "must be at least 1"));
+        }
+        self.timeout.validate()?;
+        self.backoff.map_or(Ok(()), |backoff| backoff.validate())?;
+        let has_rate = self.congestion.has_rate();
+        self.on_nack.validate("on-nack", has_rate)?;
+        self.on_timeout.validate("on-timeout", has_rate)?;
+        self.transport.validate()?;
+        self.congestion.validate()
+    }
+}
+
+/// A value that is not possible.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {reason}")]
+pub struct Invalid {
+    /// The setting, a dotted path within `[nic]`.
+    pub field: String,
+    /// What it must be.
+    pub reason: &'static str,
+}
+
+impl Invalid {
+    pub(crate) fn new(field: impl Into<String>, reason: &'static str) -> Self {
+        Invalid { field: field.into(), reason }
+    }
+
+    pub(crate) fn within(self, table: &str) -> Self {
+        Invalid { field: format!("{table}.{}", self.field), ..self }
+    }
+}
+
+/// Whether a number of packets can be outstanding.
+pub(crate) fn outstanding(field: &str, packets: u32) -> Result<(), Invalid> {
+    if packets == 0 || packets > crate::flight::PSN_LIMIT {
+        return Err(Invalid::new(field, "must be between 1 and 8388607 (24-bit PSNs)"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(toml: &str) -> Result<NicConfig, String> {
+        toml::from_str(toml).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn an_empty_table_is_the_default_and_it_is_possible() {
+        assert_eq!(read("").unwrap(), NicConfig::default());
+        assert_eq!(NicConfig::default().validate(), Ok(()));
+    }
+
+    #[test]
+    fn a_scenario_reads_as_documented() {
+        let config = read(
+            r#"
+            cnp = "flag"
+            ack-every = 4
+            timeout = { ib-floor = 14 }
+            backoff = { cap = "64ms" }
+            on-nack = { stall = "17us" }
+            on-timeout = "none"
+            [transport.go-back-n]
+            renack-interval = "4us"
+            [congestion.dcqcn]
+            rate-increase-timer = "300us"
+            gain = 1
+            "#,
+        )
+        .unwrap();
+        assert_eq!(config.validate(), Ok(()));
+        assert_eq!((config.cnp, config.ack_every), (Cnp::Flag, 4));
+        assert_eq!(config.timeout, Timeout::IbFloor(14));
+        assert_eq!(config.backoff, Some(Backoff { factor: 2, cap: Time::from_ms(64) }));
+        assert_eq!(config.on_nack, Reaction::Stall(Time::from_us(17)));
+        assert_eq!(config.on_timeout, Reaction::None);
+        assert_eq!((config.transport.name(), config.congestion.name()), ("go-back-n", "dcqcn"));
+        let again = toml::to_string(&config).unwrap();
+        assert_eq!(read(&again).unwrap(), config, "{again}");
+        assert_eq!(read("[transport.ideal]\n[congestion.none]").unwrap().transport.name(), "ideal");
+    }
+
+    #[test]
+    fn unknown_keys_and_names_are_refused() {
+        let error = read("[transport.nic-sr]\nmax-outstandng = 4").unwrap_err();
+        assert!(error.contains("max-outstandng") && error.contains("max-outstanding"), "{error}");
+        let error = read("[transport.selective]").unwrap_err();
+        assert!(TransportConfig::NAMES.iter().all(|name| error.contains(name)), "{error}");
+        assert!(read("cnp-interval = 4").is_err());
+    }
+
+    #[test]
+    fn impossible_values_are_named() {
+        for (toml, field) in [
+            ("ack-every = 0", "ack-every"),
+            ("timeout = { fixed = \"0us\" }", "timeout.fixed"),
+            ("timeout = { ib = 32 }", "timeout.ib"),
+            ("backoff = { factor = 0, cap = \"1ms\" }", "backoff.factor"),
+            ("on-nack = { to = 1.5 }", "on-nack.to"),
+            ("on-timeout = { to = 0.5 }\n[congestion.none]", "on-timeout.to"),
+            ("on-nack = { stall = \"0us\" }", "on-nack.stall"),
+            ("[transport.nic-sr]\nmax-outstanding = 0", "transport.nic-sr.max-outstanding"),
+            ("[transport.ideal]\nreorder-window = 8388608", "transport.ideal.reorder-window"),
+            ("[transport.go-back-n]\nrenack-interval = \"0us\"", "transport.go-back-n.renack-interval"),
+            ("[congestion.dcqcn]\ngain = 0.0", "congestion.dcqcn.gain"),
+            ("[congestion.dcqcn]\nalpha-timer = \"0us\"", "congestion.dcqcn.alpha-timer"),
+            ("[congestion.dcqcn]\nmin-rate = \"0bps\"", "congestion.dcqcn.min-rate"),
+            ("[congestion.dcqcn]\nrate-on-first-cnp = 2", "congestion.dcqcn.rate-on-first-cnp"),
+        ] {
+            let error = read(toml).unwrap().validate().unwrap_err();
+            assert_eq!(error.field, field);
+        }
+    }
+
+    #[test]
+    fn every_setting_has_a_documented_default() {
+        let schema = serde_json::to_value(schemars::schema_for!(NicConfig)).unwrap();
+        let mut tables = vec![("nic", &schema)];
+        for (name, table) in schema["$defs"].as_object().unwrap() {
+            tables.push((name, table));
+        }
+        let mut seen = 0;
+        for (name, table) in tables {
+            let Some(fields) = table["properties"].as_object() else { continue };
+            for (field, about) in fields {
+                let text = about["description"].as_str().unwrap_or_default();
+                assert!(text.contains("efault"), "{name}.{field}: {text}");
+                seen += 1;
+            }
+        }
+        assert!(seen >= 29, "{seen}");
+    }
+
+    #[test]
+    fn a_queue_pair_is_small() {
+        assert!(size_of::<AnySender>() <= 96, "{}", size_of::<AnySender>());
+        assert!(size_of::<AnyReceiver>() <= 96, "{}", size_of::<AnyReceiver>());
+        assert!(size_of::<Reacting>() <= 256, "{}", size_of::<Reacting>());
+    }
+}

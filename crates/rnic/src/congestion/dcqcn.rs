@@ -1,0 +1,314 @@
+//! DCQCN, the rate control of RoCEv2 NICs (Zhu et al., SIGCOMM 2015), in the variant that the HPCC family of
+//! simulators models on Mellanox NICs: timers only, no byte counter.
+//!
+//! * The first CNP starts the alpha timer and the decrease timer; alpha starts at 1.
+//! * Every `alpha-timer`: alpha = (1 - g) alpha, plus g if a CNP came since the last tick.
+//! * Every `rate-decrease-interval`, if a CNP came since the last check: the rate is cut by alpha / 2, and the
+//!   increase timer starts again. The rate before is remembered as target, except (unless
+//!   `clamp-target-rate`) when no increase has happened since the cut before.
+//! * Every `rate-increase-timer` the target may rise, and the rate moves half-way to it. The first
+//!   `fast-recovery` ticks leave the target alone, the next one adds `additive-increase`, all others
+//!   `hyper-increase`. Nothing raises the rate before the first cut.
+//!
+//! What falls on the same instant happens in this order: alpha tick, decrease check, increase tick, and then
+//! the CNP, NACK or packet of that instant. So a cut precedes an increase and, by starting its timer again,
+//! cancels it. The order matters where `rate-decrease-interval` is a multiple of `rate-increase-timer`.
+//!
+//! The timers run when somebody asks: each call first does what was due, in order of time. How often one asks
+//! changes no bit of the result.
+
+use crate::config::Invalid;
+use model::{Allowance, Congestion, Pace, Rate, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `[nic.congestion.dcqcn]`.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Config {
+    /// Time between steps up, T_I. Default "900us" (Themis paper, section 5: its recommended pair).
+    pub rate_increase_timer: Time,
+    /// Least time between cuts, T_D. Default "4us" (Themis paper, section 5: its recommended pair).
+    pub rate_decrease_interval: Time,
+    /// Time between updates of alpha. Default "1us" (HPCC simulator, its DCQCN settings).
+    pub alpha_timer: Time,
+    /// Gain g of alpha's average, above 0 and at most 1. Default 0.00390625 = 1/256 (DCQCN paper, and HPCC
+    /// simulator).
+    pub gain: f64,
+    /// Steps up that only return towards the rate before the cut. Default 1 (HPCC simulator).
+    pub fast_recovery: u32,
+    /// What the first step after those adds to the target, per 100 Gb/s of line rate. Default "50Mbps" (HPCC
+    /// simulator, its sample configuration for 100 Gb/s).
+    pub additive_increase: Rate,
+    /// What each later step adds, per 100 Gb/s of line rate. Default "100Mbps" (HPCC simulator, likewise).
+    pub hyper_increase: Rate,
+    /// Whether the two increases grow with line rate; false takes them as they are. Default true (our choice:
+    /// then hosts of different speeds need equally long).
+    pub scale_increases: bool,
+    /// The rate never falls below this. Default "100Mbps" (HPCC simulator, its sample configuration).
+    pub min_rate: Rate,
+    /// Whether every cut moves the target down to the rate before it. Default false (HPCC simulator).
+    pub clamp_target_rate: bool,
+    /// The first CNP sets the rate to this share at once, above 0 and at most 1. Default 1.0: it does not (HPCC
+    /// simulator).
+    pub rate_on_first_cnp: f64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            rate_increase_timer: Time::from_us(900),
+            rate_decrease_interval: Time::from_us(4),
+            alpha_timer: Time::from_us(1),
+            gain: 1.0 / 256.0,
+            fast_recovery: 1,
+            additive_increase: Rate(50_000_000),
+            hyper_increase: Rate(100_000_000),
+            scale_increases: true,
+            min_rate: Rate(100_000_000),
+            clamp_target_rate: false,
+            rate_on_first_cnp: 1.0,
+        }
+    }
+}
+
+/// Least span of a timer that [`Config::validate`] accepts. Our choice: far below any NIC's, and catching up
+/// stays cheap.
+const LEAST_TIMER: Time = Time::from_ns(10);
+
+impl Config {
+    pub(crate) const HAS_RATE: bool = true;
+
+    /// Whether the values are possible.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        for (field, span) in [
+            ("rate-increase-timer", self.rate_increase_timer),
+            ("rate-decrease-interval", self.rate_decrease_interval),
+            ("alpha-timer", self.alpha_timer),
+        ] {
+            if span < LEAST_TIMER {
+                return Err(Invalid::new(field, "must be at least 10ns"));
+            }
+        }
+        for (field, share) in [("gain", self.gain), ("rate-on-first-cnp", self.rate_on_first_cnp)] {
+            if !(share > 0.0 && share <= 1.0) {
+                return Err(Invalid::new(field, "must be above 0 and at most 1"));
+            }
+        }
+        if self.min_rate == Rate(0) {
+            return Err(Invalid::new(
+                "min-rate",
+                "must be above 0: a queue pair at rate 0 never sends again",
+            ));
+        }
+        Ok(())
+    }
+
+    /// The control of one queue pair of a NIC of `line_rate`; it starts at that rate.
+    pub fn control(&self, line_rate: Rate) -> Dcqcn {
+        let line = (line_rate.bps() as f64).max(1.0);
+        // The increases are given per 100 Gb/s.
+        let scale = if self.scale_increases { line / 100e9 } else { 1.0 };
+        Dcqcn {
+            due: Time::NEVER,
+            pace: Pace::from_bps(line),
+            rate: line,
+            target: line,
+            alpha: 1.0,
+            next_alpha: Time::NEVER,
+            next_check: Time::NEVER,
+            next_increase: Time::NEVER,
+            stage: 0,
+            started: false,
+            alpha_heard: false,
+            check_heard: false,
+            clamp: self.clamp_target_rate,
+            fast_recovery: self.fast_recovery,
+            line,
+            min: (self.min_rate.bps() as f64).min(line),
+            additive: self.additive_increase.bps() as f64 * scale,
+            hyper: self.hyper_increase.bps() as f64 * scale,
+            gain: self.gain,
+            on_first_cnp: self.rate_on_first_cnp,
+            alpha_timer: self.alpha_timer.max(Time(1)),
+            decrease: self.rate_decrease_interval.max(Time(1)),
+            increase: self.rate_increase_timer.max(Time(1)),
+        }
+    }
+}
+
+/// The rate of one queue pair.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dcqcn {
+    /// The next time at which the rate may change by itself.
+    due: Time,
+    /// The pace of `rate`. At line rate too: it is rounded down, so that the port alone sets the speed then.
+    pace: Pace,
+    rate: f64,
+    target: f64,
+    alpha: f64,
+    next_alpha: Time,
+    next_check: Time,
+    next_increase: Time,
+    /// Increases since the last cut, up to `fast_recovery + 1`.
+    stage: u32,
+    /// The first CNP has come.
+    started: bool,
+    /// A CNP has come since the last alpha tick.
+    alpha_heard: bool,
+    /// A CNP has come since the last decrease check.
+    check_heard: bool,
+    clamp: bool,
+    fast_recovery: u32,
+    line: f64,
+    min: f64,
+    additive: f64,
+    hyper: f64,
+    gain: f64,
+    on_first_cnp: f64,
+    alpha_timer: Time,
+    decrease: Time,
+    increase: Time,
+}
+
+impl Dcqcn {
+    /// The rate, bits per second, as of the last call.
+    pub const fn rate(&self) -> f64 {
+        self.rate
+    }
+
+    /// Lowers the rate to `share` of line rate if it is above, as a cut does.
+    pub(crate) fn lower_to(&mut self, now: Time, share: f64) {
+        self.catch_up(now);
+        let rate = (share * self.line).max(self.min);
+        if rate < self.rate {
+            self.cut(now, rate);
+            self.settle();
+        }
+    }
+
+    /// Does all that was due up to `now`.
+    #[inline]
+    fn catch_up(&mut self, now: Time) {
+        if now >= self.due {
+            self.run_timers(now);
+        }
+    }
+
+    #[cold]
+    fn run_timers(&mut self, now: Time) {
+        while self.due <= now {
+            let at = self.due;
+            if self.check_heard && self.next_check == at {
+                self.check_heard = false;
+                self.next_check = after(at, self.decrease);
+                self.age_alpha(at);
+                self.cut(at, (self.rate * (1.0 - self.alpha / 2.0)).max(self.min));
+            } else {
+                self.step_up(at);
+            }
+            self.schedule();
+            if at == Time::NEVER {
+                break;
+            }
+        }
+        self.settle();
+    }
+
+    fn cut(&mut self, now: Time, rate: f64) {
+        if self.clamp || self.stage != 0 {
+            self.target = self.rate;
+        }
+        self.rate = rate;
+        self.stage = 0;
+        self.next_increase = after(now, self.increase);
+    }
+
+    fn step_up(&mut self, at: Time) {
+        let before = (self.rate, self.target);
+        if self.stage >= self.fast_recovery {
+            let step = if self.stage == self.fast_recovery { self.additive } else { self.hyper };
+            self.target = (self.target + step).min(self.line);
+        }
+        self.rate = (self.rate + self.target) / 2.0;
+        // A hyper step that changes nothing: no later one will, and the next cut starts the timer again.
+        let done = self.stage > self.fast_recovery && (self.rate, self.target) == before;
+        self.next_increase = if done { Time::NEVER } else { after(at, self.increase) };
+        self.stage = self.stage.saturating_add(1).min(self.fast_recovery.saturating_add(1));
+    }
+
+    /// Alpha's ticks up to and at `until`.
+    fn age_alpha(&mut self, until: Time) {
+        while self.next_alpha <= until && self.next_alpha != Time::NEVER {
+            self.alpha *= 1.0 - self.gain;
+            if self.alpha_heard {
+                self.alpha += self.gain;
+                self.alpha_heard = false;
+            } else if self.alpha < self.gain * 1e-20 {
+                // Too small to be seen: adding it to g, or half of it to 1, gives g and 1 in 53 bits.
+                self.alpha = 0.0;
+                self.next_alpha = first_after(until, self.next_alpha, self.alpha_timer);
+                return;
+            }
+            self.next_alpha = after(self.next_alpha, self.alpha_timer);
+        }
+    }
+
+    fn schedule(&mut self) {
+        let check = if self.check_heard { self.next_check } else { Time::NEVER };
+        self.due = check.min(self.next_increase);
+    }
+
+    /// After a change of rate.
+    fn settle(&mut self) {
+        self.schedule();
+        self.pace = Pace::from_bps(self.rate);
+    }
+}
+
+#[inline]
+const fn after(at: Time, span: Time) -> Time {
+    Time(at.ps().saturating_add(span.ps()))
+}
+
+/// The first of `next`, `next + span`, `next + 2 span` ... that is later than `now`.
+const fn first_after(now: Time, next: Time, span: Time) -> Time {
+    if next.ps() > now.ps() {
+        return next;
+    }
+    let periods = (now.ps() - next.ps()) / span.ps() + 1;
+    Time(next.ps().saturating_add(periods.saturating_mul(span.ps())))
+}
+
+impl Congestion for Dcqcn {
+    #[inline]
+    fn allowance(&mut self, now: Time) -> Allowance {
+        self.catch_up(now);
+        Allowance { window: u64::MAX, pace: self.pace, not_before: Time::ZERO }
+    }
+
+    #[inline]
+    fn on_ack(&mut self, now: Time, _packets: u64, echo: bool) {
+        if echo {
+            self.on_cnp(now);
+        }
+    }
+
+    fn on_cnp(&mut self, now: Time) {
+        self.catch_up(now);
+        if self.started {
+            self.age_alpha(now);
+            self.alpha_heard = true;
+            self.next_check = first_after(now, self.next_check, self.decrease);
+        } else {
+            self.started = true;
+            self.next_alpha = after(now, self.alpha_timer);
+            self.next_check = after(now, self.decrease);
+            self.rate = (self.rate * self.on_first_cnp).max(self.min);
+            self.target = self.rate;
+            self.pace = Pace::from_bps(self.rate);
+        }
+        self.check_heard = true;
+        self.schedule();
+    }
+}

@@ -1,0 +1,59 @@
+//! No congestion control: line rate, no window, deaf to every signal.
+
+use crate::config::Invalid;
+use model::{Allowance, Congestion, Pace, Rate, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `[nic.congestion.none]`: nothing to set.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Config {}
+
+impl Config {
+    pub(crate) const HAS_RATE: bool = false;
+
+    /// Always.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        Ok(())
+    }
+
+    /// The control of one queue pair.
+    pub fn control(&self, line_rate: Rate) -> Unlimited {
+        Unlimited { pace: Pace::from_bps(line_rate.bps() as f64) }
+    }
+}
+
+/// Line rate always.
+#[derive(Clone, Debug)]
+pub struct Unlimited {
+    pace: Pace,
+}
+
+impl Unlimited {
+    /// Nothing: it has no rate to lower.
+    pub(crate) fn lower_to(&mut self, _now: Time, _share: f64) {}
+}
+
+impl Congestion for Unlimited {
+    #[inline]
+    fn allowance(&mut self, _now: Time) -> Allowance {
+        Allowance { window: u64::MAX, pace: self.pace, not_before: Time::ZERO }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_slows_it_down() {
+        let mut control = Config {}.control(Rate::from_gbps(400));
+        let before = control.allowance(Time::ZERO);
+        control.on_cnp(Time::from_us(1));
+        control.on_nack(Time::from_us(1));
+        control.on_timeout(Time::from_us(1));
+        assert_eq!(control.allowance(Time::from_us(2)), before);
+        assert_eq!(before.pace.gap(1520), Time(30_400));
+    }
+}

@@ -1,0 +1,220 @@
+//! The two lists of the crate root become enums here: a choice at run time without a box and without `dyn`.
+
+/// From the list of recovery modes: `TransportConfig`, `AnySender`, `AnyReceiver`.
+macro_rules! transports {
+    ($($(#[$doc:meta])* $file:ident: $variant:ident = $name:tt,)+) => {
+        /// How lost packets are found and sent again: `[nic.transport.NAME]`.
+        #[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+        pub enum TransportConfig {
+            $($(#[$doc])* #[serde(rename = $name)] $variant(transport::$file::Config),)+
+        }
+
+        impl TransportConfig {
+            /// All names, in the order of the list.
+            pub const NAMES: &'static [&'static str] = &[$($name),+];
+
+            /// Its name, as in a scenario.
+            pub const fn name(&self) -> &'static str {
+                match self { $(Self::$variant(_) => $name,)+ }
+            }
+
+            /// Whether its values are possible.
+            pub fn validate(&self) -> Result<(), Invalid> {
+                match self {
+                    $(Self::$variant(config) => {
+                        config.validate().map_err(|e| e.within(concat!("transport.", $name)))
+                    })+
+                }
+            }
+
+            /// A sender.
+            pub fn sender(&self, timer: timeout::Timer) -> AnySender {
+                match self { $(Self::$variant(config) => AnySender::$variant(config.sender(timer)),)+ }
+            }
+
+            /// A receiver.
+            pub fn receiver(&self, acks: ack::Acks, marks: notification::Marks) -> AnyReceiver {
+                match self {
+                    $(Self::$variant(config) => AnyReceiver::$variant(config.receiver(acks, marks)),)+
+                }
+            }
+        }
+
+        /// The sending end of any recovery mode.
+        pub enum AnySender {
+            $($(#[$doc])* $variant(transport::$file::Sender),)+
+            /// One from elsewhere.
+            Custom(Box<dyn model::Sender + Send>),
+        }
+
+        impl AnySender {
+            /// The name of its recovery mode.
+            pub const fn name(&self) -> &'static str {
+                match self { $(Self::$variant(_) => $name,)+ Self::Custom(_) => "custom" }
+            }
+        }
+
+        impl model::Sender for AnySender {
+            #[inline]
+            fn post(&mut self, packets: u64) {
+                match self { $(Self::$variant(s) => s.post(packets),)+ Self::Custom(s) => s.post(packets) }
+            }
+            #[inline]
+            fn next(&mut self, now: model::Time, window: u64) -> Option<(u64, bool)> {
+                match self {
+                    $(Self::$variant(s) => s.next(now, window),)+
+                    Self::Custom(s) => s.next(now, window),
+                }
+            }
+            #[inline]
+            fn ready(&self, window: u64) -> bool {
+                match self { $(Self::$variant(s) => s.ready(window),)+ Self::Custom(s) => s.ready(window) }
+            }
+            #[inline]
+            fn on_reply(
+                &mut self,
+                now: model::Time,
+                reply: model::transport::Reply,
+            ) -> model::transport::Progress {
+                match self {
+                    $(Self::$variant(s) => s.on_reply(now, reply),)+
+                    Self::Custom(s) => s.on_reply(now, reply),
+                }
+            }
+            #[inline]
+            fn una(&self) -> u64 {
+                match self { $(Self::$variant(s) => s.una(),)+ Self::Custom(s) => s.una() }
+            }
+            #[inline]
+            fn deadline(&self) -> model::Time {
+                match self { $(Self::$variant(s) => s.deadline(),)+ Self::Custom(s) => s.deadline() }
+            }
+            #[inline]
+            fn on_timeout(&mut self, now: model::Time) {
+                match self { $(Self::$variant(s) => s.on_timeout(now),)+ Self::Custom(s) => s.on_timeout(now) }
+            }
+        }
+
+        /// The receiving end of any recovery mode.
+        pub enum AnyReceiver {
+            $($(#[$doc])* $variant(transport::$file::Receiver),)+
+            /// One from elsewhere.
+            Custom(Box<dyn model::Receiver + Send>),
+        }
+
+        impl AnyReceiver {
+            /// The name of its recovery mode.
+            pub const fn name(&self) -> &'static str {
+                match self { $(Self::$variant(_) => $name,)+ Self::Custom(_) => "custom" }
+            }
+        }
+
+        impl model::Receiver for AnyReceiver {
+            #[inline]
+            fn on_data(
+                &mut self,
+                now: model::Time,
+                psn: model::Psn,
+                marked: bool,
+                last: bool,
+            ) -> model::transport::Reception {
+                match self {
+                    $(Self::$variant(r) => r.on_data(now, psn, marked, last),)+
+                    Self::Custom(r) => r.on_data(now, psn, marked, last),
+                }
+            }
+            #[inline]
+            fn expected(&self) -> u64 {
+                match self { $(Self::$variant(r) => r.expected(),)+ Self::Custom(r) => r.expected() }
+            }
+        }
+    };
+}
+
+/// From the list of congestion controls: `CongestionConfig`, `AnyCongestion`.
+macro_rules! congestions {
+    ($($(#[$doc:meta])* $file:ident: $variant:ident = $name:tt,)+) => {
+        /// How fast a queue pair may send: `[nic.congestion.NAME]`.
+        #[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+        pub enum CongestionConfig {
+            $($(#[$doc])* #[serde(rename = $name)] $variant(congestion::$file::Config),)+
+        }
+
+        impl CongestionConfig {
+            /// All names, in the order of the list.
+            pub const NAMES: &'static [&'static str] = &[$($name),+];
+
+            /// Its name, as in a scenario.
+            pub const fn name(&self) -> &'static str {
+                match self { $(Self::$variant(_) => $name,)+ }
+            }
+
+            /// Whether its values are possible.
+            pub fn validate(&self) -> Result<(), Invalid> {
+                match self {
+                    $(Self::$variant(config) => {
+                        config.validate().map_err(|e| e.within(concat!("congestion.", $name)))
+                    })+
+                }
+            }
+
+            /// Whether the control has a rate that a [`Reaction::To`] can lower.
+            pub const fn has_rate(&self) -> bool {
+                match self { $(Self::$variant(_) => congestion::$file::Config::HAS_RATE,)+ }
+            }
+
+            /// The control of one queue pair of a NIC of `line_rate`.
+            pub fn control(&self, line_rate: model::Rate) -> AnyCongestion {
+                match self { $(Self::$variant(config) => AnyCongestion::$variant(config.control(line_rate)),)+ }
+            }
+        }
+
+        /// Any congestion control.
+        pub enum AnyCongestion {
+            $($(#[$doc])* $variant(congestion::$file::$variant),)+
+            /// One from elsewhere.
+            Custom(Box<dyn model::Congestion + Send>),
+        }
+
+        impl AnyCongestion {
+            /// Its name.
+            pub const fn name(&self) -> &'static str {
+                match self { $(Self::$variant(_) => $name,)+ Self::Custom(_) => "custom" }
+            }
+
+            /// Lowers the rate to `share` of line rate if it is above. A control without a rate and a custom
+            /// one ignore it.
+            pub fn lower_to(&mut self, now: model::Time, share: f64) {
+                match self { $(Self::$variant(c) => c.lower_to(now, share),)+ Self::Custom(_) => {} }
+            }
+        }
+
+        impl model::Congestion for AnyCongestion {
+            #[inline]
+            fn allowance(&mut self, now: model::Time) -> model::Allowance {
+                match self { $(Self::$variant(c) => c.allowance(now),)+ Self::Custom(c) => c.allowance(now) }
+            }
+            #[inline]
+            fn on_ack(&mut self, now: model::Time, packets: u64, echo: bool) {
+                match self {
+                    $(Self::$variant(c) => c.on_ack(now, packets, echo),)+
+                    Self::Custom(c) => c.on_ack(now, packets, echo),
+                }
+            }
+            #[inline]
+            fn on_cnp(&mut self, now: model::Time) {
+                match self { $(Self::$variant(c) => c.on_cnp(now),)+ Self::Custom(c) => c.on_cnp(now) }
+            }
+            #[inline]
+            fn on_nack(&mut self, now: model::Time) {
+                match self { $(Self::$variant(c) => c.on_nack(now),)+ Self::Custom(c) => c.on_nack(now) }
+            }
+            #[inline]
+            fn on_timeout(&mut self, now: model::Time) {
+                match self { $(Self::$variant(c) => c.on_timeout(now),)+ Self::Custom(c) => c.on_timeout(now) }
+            }
+        }
+    };
+}
+
+pub(crate) use {congestions, transports};

@@ -1,0 +1,152 @@
+//! What a NACK or a timeout does to the rate. NIC vendors do not say, so it is a setting, and it stands outside
+//! the controls so that each has it.
+
+use crate::AnyCongestion;
+use crate::config::Invalid;
+use model::{Allowance, Congestion, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What the control is told, or made to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reaction {
+    /// The same as one CNP: under DCQCN any number of them cut the rate at most once per
+    /// `rate-decrease-interval`.
+    #[default]
+    AsCnp,
+    /// Nothing (the HPCC family of ns-3 simulators).
+    None,
+    /// No packet for this long, the retransmission included; the rate stays.
+    Stall(Time),
+    /// The rate goes down to this share of line rate, above 0 and at most 1, if it is above. Only with a
+    /// control that has a rate.
+    To(f64),
+}
+
+impl Reaction {
+    /// Whether the value is possible; `field` names the setting.
+    pub fn validate(&self, field: &str, has_rate: bool) -> Result<(), Invalid> {
+        match *self {
+            Reaction::Stall(Time::ZERO) => {
+                Err(Invalid::new(format!("{field}.stall"), "must be longer than 0"))
+            }
+            Reaction::To(share) if !(share > 0.0 && share <= 1.0) => {
+                Err(Invalid::new(format!("{field}.to"), "must be above 0 and at most 1"))
+            }
+            Reaction::To(_) if !has_rate => {
+                Err(Invalid::new(format!("{field}.to"), "this congestion control has no rate to lower"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A congestion control with its reactions to NACKs and timeouts. The control also hears of both itself.
+pub struct Reacting {
+    control: AnyCongestion,
+    stalled_until: Time,
+    on_nack: Reaction,
+    on_timeout: Reaction,
+}
+
+impl Reacting {
+    /// `control`, with these reactions.
+    pub const fn new(control: AnyCongestion, on_nack: Reaction, on_timeout: Reaction) -> Self {
+        Reacting { control, stalled_until: Time::ZERO, on_nack, on_timeout }
+    }
+
+    /// The control inside.
+    pub const fn control(&self) -> &AnyCongestion {
+        &self.control
+    }
+
+    fn react(&mut self, now: Time, reaction: Reaction) {
+        match reaction {
+            Reaction::AsCnp => self.control.on_cnp(now),
+            Reaction::None => {}
+            Reaction::Stall(span) => {
+                self.stalled_until = self.stalled_until.max(Time(now.ps().saturating_add(span.ps())));
+            }
+            Reaction::To(share) => self.control.lower_to(now, share),
+        }
+    }
+}
+
+impl Congestion for Reacting {
+    #[inline]
+    fn allowance(&mut self, now: Time) -> Allowance {
+        let mut allowance = self.control.allowance(now);
+        allowance.not_before = allowance.not_before.max(self.stalled_until);
+        allowance
+    }
+
+    #[inline]
+    fn on_ack(&mut self, now: Time, packets: u64, echo: bool) {
+        self.control.on_ack(now, packets, echo);
+    }
+
+    #[inline]
+    fn on_cnp(&mut self, now: Time) {
+        self.control.on_cnp(now);
+    }
+
+    fn on_nack(&mut self, now: Time) {
+        self.control.on_nack(now);
+        self.react(now, self.on_nack);
+    }
+
+    fn on_timeout(&mut self, now: Time) {
+        self.control.on_timeout(now);
+        self.react(now, self.on_timeout);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::NicConfig;
+    use model::{Pace, Rate};
+
+    fn after_nack(on_nack: Reaction) -> (Allowance, Allowance) {
+        let config = NicConfig { on_nack, on_timeout: Reaction::None, ..NicConfig::default() };
+        let mut control = config.congestion(Rate::from_gbps(100));
+        let before = control.allowance(Time::from_us(1));
+        control.on_timeout(Time::from_us(1));
+        assert_eq!(control.allowance(Time::from_us(1)), before);
+        control.on_nack(Time::from_us(1));
+        (before, control.allowance(Time::from_us(6)))
+    }
+
+    #[test]
+    fn as_a_cnp_it_cuts_the_rate() {
+        let (before, after) = after_nack(Reaction::AsCnp);
+        assert!(after.pace > before.pace && after.not_before == Time::ZERO);
+    }
+
+    #[test]
+    fn none_changes_nothing() {
+        let (before, after) = after_nack(Reaction::None);
+        assert_eq!(after, before);
+    }
+
+    #[test]
+    fn a_stall_holds_the_packets_and_keeps_the_rate() {
+        let (before, after) = after_nack(Reaction::Stall(Time::from_us(17)));
+        assert_eq!((after.pace, after.not_before), (before.pace, Time::from_us(18)));
+    }
+
+    #[test]
+    fn to_a_share_sets_the_rate_at_once() {
+        let (_, after) = after_nack(Reaction::To(0.5));
+        assert_eq!(after.pace, Pace::from_bps(50e9));
+    }
+
+    #[test]
+    fn a_control_without_a_rate_cannot_go_to_a_share() {
+        assert!(Reaction::To(0.5).validate("on-nack", true).is_ok());
+        let error = Reaction::To(0.5).validate("on-nack", false).unwrap_err();
+        assert_eq!(error.to_string(), "on-nack.to: this congestion control has no rate to lower");
+        assert!(Reaction::To(f64::NAN).validate("on-nack", true).is_err());
+    }
+}

@@ -1,0 +1,143 @@
+//! Whatever the line does, every packet arrives exactly once and the sender ends.
+
+use super::{Fault, Pair, nic};
+use crate::timeout::{Backoff, Timeout};
+use crate::transport::nic_sr::Resend;
+use crate::transport::{go_back_n, ideal, nic_sr};
+use crate::{NicConfig, TransportConfig};
+use model::transport::{Fate, Reply};
+use model::{Psn, Receiver as _, Sender as _, Time};
+use proptest::prelude::*;
+
+fn transports() -> impl Strategy<Value = TransportConfig> {
+    let limits = || (prop_oneof![Just(1 << 15), 1..40u32], prop_oneof![Just(1 << 15), 1..40u32]);
+    let resend = || prop_oneof![Just(Resend::Oldest), Just(Resend::All)];
+    prop_oneof![
+        (limits(), prop::option::of(1..9u64)).prop_map(|((max_outstanding, _), us)| {
+            let renack_interval = us.map(Time::from_us);
+            TransportConfig::GoBackN(go_back_n::Config { max_outstanding, renack_interval })
+        }),
+        (limits(), resend()).prop_map(|((max_outstanding, reorder_window), resend)| {
+            TransportConfig::NicSr(nic_sr::Config { max_outstanding, reorder_window, resend })
+        }),
+        (limits(), resend()).prop_map(|((max_outstanding, reorder_window), resend)| {
+            TransportConfig::Ideal(ideal::Config { max_outstanding, reorder_window, resend })
+        }),
+    ]
+}
+
+fn faults() -> impl Strategy<Value = Vec<(u64, Fault)>> {
+    let late = || (1..60_000_000u64).prop_map(Time);
+    let fault = prop_oneof![
+        3 => Just(Fault::Lose),
+        3 => late().prop_map(Fault::Delay),
+        1 => late().prop_map(Fault::Copy),
+    ];
+    prop::collection::vec((0..300u64, fault), 0..80)
+}
+
+proptest! {
+    #[test]
+    fn everything_arrives_exactly_once(
+        transport in transports(),
+        (data, replies) in (faults(), faults()),
+        (packets, message) in (1..200u64, 1..50u64),
+        (ack_every, window) in (1..6u32, prop_oneof![Just(u64::MAX), 1..30u64]),
+        (rto_us, backoff) in (3..50u64, any::<bool>()),
+    ) {
+        let config = NicConfig {
+            ack_every,
+            timeout: Timeout::Fixed(Time::from_us(rto_us)),
+            backoff: backoff.then_some(Backoff { factor: 2, cap: Time::from_ms(1) }),
+            ..nic(transport)
+        };
+        prop_assert_eq!(config.validate(), Ok(()));
+        let mut pair = Pair::new(&config);
+        pair.data_faults.extend(data);
+        pair.reply_faults.extend(replies);
+        (pair.window, pair.message) = (window, message);
+        pair.run(packets);
+        pair.run(packets); // the queue pair lives on
+    }
+
+    #[test]
+    fn no_reply_and_no_packet_makes_either_end_panic(
+        transport in transports(),
+        steps in prop::collection::vec((0..6u8, any::<u32>(), any::<u64>()), 0..300),
+    ) {
+        let config = nic(transport);
+        let (mut sender, mut receiver) = (config.sender(), config.receiver());
+        for (what, psn, time) in steps {
+            let (now, psn) = (Time(time), Psn::new(psn));
+            match what {
+                0 => sender.post(u64::from(psn.value())),
+                1 => drop(sender.next(now, time)),
+                2 => drop(sender.on_reply(now, Reply::Ack(psn))),
+                3 => drop(sender.on_reply(now, Reply::Nack(psn))),
+                4 => sender.on_timeout(now),
+                _ => drop(receiver.on_data(now, psn, time % 2 == 0, time % 3 == 0)),
+            }
+        }
+    }
+}
+
+/// 2^24 packets and a few more: the PSN wraps, with a loss and a swap right there.
+#[test]
+fn psns_wrap_without_anyone_noticing() {
+    const WRAP: u64 = 1 << 24;
+    for name in TransportConfig::NAMES {
+        let config: NicConfig = toml::from_str(&format!("[transport.{name}]")).unwrap();
+        let (mut sender, mut receiver) = (config.sender(), config.receiver());
+        sender.post(WRAP + 100);
+        for seq in 0..WRAP - 2 {
+            assert_eq!(sender.next(Time::ZERO, u64::MAX), Some((seq, false)));
+            let answer = receiver.on_data(Time::ZERO, Psn::from_seq(seq), false, false);
+            assert_eq!(sender.on_reply(Time::ZERO, answer.reply.unwrap()).acked, 1);
+        }
+        // The last PSN before the wrap is lost, and those after it arrive.
+        let mut replies = Vec::new();
+        for seq in WRAP - 2..WRAP + 6 {
+            assert_eq!(sender.next(Time::ZERO, u64::MAX), Some((seq, false)));
+            if seq != WRAP - 1 {
+                replies.extend(receiver.on_data(Time::ZERO, Psn::from_seq(seq), false, false).reply);
+            }
+        }
+        for reply in replies {
+            sender.on_reply(Time::ZERO, reply);
+        }
+        assert_eq!((sender.una(), receiver.expected()), (WRAP - 1, WRAP - 1), "{name}");
+        sender.on_timeout(sender.deadline());
+        while let Some((seq, _)) = sender.next(Time::ZERO, u64::MAX) {
+            let answer = receiver.on_data(Time::ZERO, Psn::from_seq(seq), false, false);
+            if let Some(reply) = answer.reply {
+                sender.on_reply(Time::ZERO, reply);
+            }
+        }
+        assert_eq!((sender.una(), receiver.expected()), (WRAP + 100, WRAP + 100), "{name}");
+        let late = receiver.on_data(Time::ZERO, Psn::from_seq(WRAP - 1), false, false);
+        assert_eq!(late.fate, Fate::Duplicate);
+    }
+}
+
+#[test]
+fn without_faults_no_mode_retransmits() {
+    for name in TransportConfig::NAMES {
+        let config: NicConfig = toml::from_str(&format!("ack-every = 4\n[transport.{name}]")).unwrap();
+        let mut pair = Pair::new(&config);
+        pair.run(1003);
+        assert_eq!((pair.retransmitted, pair.nacks, pair.timeouts, pair.replies), (0, 0, 0, 251));
+        // The last ACK comes one spacing per packet and a round trip later.
+        assert_eq!(pair.finished, Time::from_ns(1002 * 100 + 1000));
+    }
+}
+
+#[test]
+fn a_lost_last_ack_comes_again_for_a_duplicate() {
+    for name in TransportConfig::NAMES {
+        let config: NicConfig = toml::from_str(&format!("[transport.{name}]")).unwrap();
+        let mut pair = Pair::new(&config);
+        pair.lose_reply(9);
+        pair.run(10);
+        assert_eq!((pair.timeouts, pair.retransmitted, pair.duplicate), (1, 1, 1), "{name}");
+    }
+}

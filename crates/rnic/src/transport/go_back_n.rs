@@ -1,0 +1,198 @@
+//! Go-back-N: what comes out of order is dropped, and the sender starts again from the gap.
+
+use crate::ack::Acks;
+use crate::config::{Invalid, outstanding};
+use crate::flight::{Flight, PSN_LIMIT};
+use crate::notification::Marks;
+use crate::timeout::Timer;
+use model::transport::{Fate, Progress, Reception, Reply};
+use model::{Psn, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `[nic.transport.go-back-n]`.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Config {
+    /// Most packets outstanding, up to 8388607. Default 8388607: what 24-bit PSNs can tell apart (InfiniBand
+    /// Architecture).
+    pub max_outstanding: u32,
+    /// While a gap stays open, NACK it again after this time. Default: never, one NACK per gap (InfiniBand
+    /// Architecture); ConWeave's simulator takes "4us".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub renack_interval: Option<Time>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config { max_outstanding: PSN_LIMIT, renack_interval: None }
+    }
+}
+
+impl Config {
+    /// Whether the values are possible.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        if self.renack_interval == Some(Time::ZERO) {
+            return Err(Invalid::new("renack-interval", "must be longer than 0"));
+        }
+        outstanding("max-outstanding", self.max_outstanding)
+    }
+
+    /// A sender.
+    pub fn sender(&self, timer: Timer) -> Sender {
+        Sender { flight: Flight::new(self.max_outstanding, timer) }
+    }
+
+    /// A receiver.
+    pub fn receiver(&self, acks: Acks, marks: Marks) -> Receiver {
+        Receiver {
+            expected: 0,
+            nack_after: Time::ZERO,
+            renack: self.renack_interval.unwrap_or(Time::NEVER),
+            acks,
+            marks,
+        }
+    }
+}
+
+/// The sending end. A NACK and a timeout both send everything again from the oldest unacknowledged packet on.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    flight: Flight,
+}
+
+impl model::Sender for Sender {
+    #[inline]
+    fn post(&mut self, packets: u64) {
+        self.flight.post(packets);
+    }
+
+    #[inline]
+    fn next(&mut self, now: Time, window: u64) -> Option<(u64, bool)> {
+        self.flight.take(now, window)
+    }
+
+    #[inline]
+    fn ready(&self, window: u64) -> bool {
+        self.flight.ready(window)
+    }
+
+    #[inline]
+    fn on_reply(&mut self, now: Time, reply: Reply) -> Progress {
+        let progress = self.flight.hear(now, reply);
+        if progress.nack {
+            self.flight.rewind();
+        }
+        progress
+    }
+
+    #[inline]
+    fn una(&self) -> u64 {
+        self.flight.una()
+    }
+
+    #[inline]
+    fn deadline(&self) -> Time {
+        self.flight.deadline()
+    }
+
+    fn on_timeout(&mut self, now: Time) {
+        if self.flight.times_out(now) {
+            self.flight.rewind();
+        }
+    }
+}
+
+/// The receiving end. The first packet after a gap is NACKed in place of its ACK; later ones are dropped in
+/// silence until the gap is closed.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    expected: u64,
+    /// The gap at `expected` may be NACKed from this time on.
+    nack_after: Time,
+    renack: Time,
+    acks: Acks,
+    marks: Marks,
+}
+
+impl model::Receiver for Receiver {
+    #[inline]
+    fn on_data(&mut self, now: Time, psn: Psn, marked: bool, last: bool) -> Reception {
+        let distance = psn.distance_from(Psn::from_seq(self.expected));
+        let (fate, reply) = if distance == 0 {
+            self.expected = self.expected.wrapping_add(1);
+            self.nack_after = Time::ZERO;
+            (Fate::Accepted, self.acks.on_packet(self.expected, last))
+        } else if distance < 0 {
+            (Fate::Duplicate, self.acks.on_duplicate(self.expected))
+        } else {
+            let nack = now >= self.nack_after;
+            if nack {
+                self.nack_after = Time(now.ps().saturating_add(self.renack.ps()));
+            }
+            (Fate::Discarded, nack.then(|| self.acks.nack(self.expected)))
+        };
+        self.marks.reception(now, marked, fate, distance > 0, reply)
+    }
+
+    #[inline]
+    fn expected(&self) -> u64 {
+        self.expected
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::NicConfig;
+    use crate::tests::{Pair, nic};
+    use model::Receiver as _;
+
+    fn go_back_n(config: Config) -> NicConfig {
+        nic(crate::TransportConfig::GoBackN(config))
+    }
+
+    #[test]
+    fn a_lost_packet_resends_the_whole_tail() {
+        let mut pair = Pair::new(&go_back_n(Config::default()));
+        pair.lose_data(2);
+        pair.run(10);
+        // 3 to 9 were on the wire when the NACK came: 2 to 9 go out again.
+        assert_eq!(pair.sent, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 2, 3, 4, 5, 6, 7, 8, 9]);
+        assert_eq!((pair.retransmitted, pair.discarded, pair.duplicate), (8, 7, 0));
+        assert_eq!((pair.nacks, pair.timeouts), (1, 0));
+    }
+
+    #[test]
+    fn a_gap_is_nacked_once_so_its_second_loss_waits_for_the_timer() {
+        let mut pair = Pair::new(&go_back_n(Config::default()));
+        pair.lose_data(2);
+        pair.lose_data(10); // transmission 10 is packet 2 again
+        pair.run(10);
+        assert_eq!((pair.nacks, pair.timeouts), (1, 1));
+        assert!(pair.finished > Time::from_ms(1));
+    }
+
+    #[test]
+    fn an_interval_nacks_the_same_gap_again() {
+        let config = Config { renack_interval: Some(Time::from_us(4)), ..Config::default() };
+        let mut receiver = go_back_n(config).receiver();
+        let mut nacked = |us, psn| {
+            let answer = receiver.on_data(Time::from_us(us), Psn::new(psn), false, false);
+            answer.reply == Some(Reply::Nack(Psn::new(0)))
+        };
+        assert!(nacked(1, 1));
+        assert!(!nacked(2, 2) && !nacked(4, 3));
+        assert!(nacked(5, 4));
+    }
+
+    #[test]
+    fn one_nack_per_gap_without_an_interval() {
+        let mut receiver = go_back_n(Config::default()).receiver();
+        let mut on = |psn: u32| receiver.on_data(Time::from_ms(psn.into()), Psn::new(psn), false, false);
+        assert_eq!(on(1).reply, Some(Reply::Nack(Psn::new(0))));
+        assert_eq!((on(2).reply, on(2).fate), (None, Fate::Discarded));
+        assert_eq!(on(0).reply, Some(Reply::Ack(Psn::new(0))));
+        assert_eq!(on(2).reply, Some(Reply::Nack(Psn::new(1))));
+    }
+}
