@@ -1,0 +1,203 @@
+//! How far the runs are: a bar on a terminal, a plain line every few seconds elsewhere, or nothing.
+
+use crate::clock::Stopwatch;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Seconds between plain lines.
+const LINE_EVERY_S: f64 = 5.0;
+/// Seconds between updates of the bar.
+const BAR_EVERY_S: f64 = 0.1;
+/// Parts that a run is divided into.
+const PARTS: u64 = 1000;
+
+/// How progress is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Show {
+    /// A bar, redrawn in place.
+    Bar,
+    /// Plain lines on standard error.
+    Lines,
+    /// Nothing.
+    Nothing,
+}
+
+impl Show {
+    /// What fits: nothing if `quiet`, a bar on a terminal, lines elsewhere.
+    pub fn fitting(quiet: bool) -> Self {
+        use std::io::IsTerminal;
+        match (quiet, std::io::stderr().is_terminal()) {
+            (true, _) => Show::Nothing,
+            (false, true) => Show::Bar,
+            (false, false) => Show::Lines,
+        }
+    }
+}
+
+/// The progress of one or several runs, and the flag that stops them.
+pub struct Progress<'a> {
+    stop: &'a AtomicBool,
+    show: Show,
+    runs: u64,
+    parts: AtomicU64,
+    finished: AtomicU64,
+    since: Stopwatch,
+    last: Mutex<f64>,
+    bar: ProgressBar,
+}
+
+impl<'a> Progress<'a> {
+    /// For `runs` runs that `stop` ends early.
+    pub fn new(show: Show, runs: usize, stop: &'a AtomicBool) -> Self {
+        let bar = match show {
+            Show::Bar => ProgressBar::new(runs as u64 * PARTS),
+            _ => ProgressBar::hidden(),
+        };
+        let style = ProgressStyle::with_template("{bar:24} {percent:>3} %  {msg}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        Progress {
+            stop,
+            show,
+            runs: runs as u64,
+            parts: AtomicU64::new(0),
+            finished: AtomicU64::new(0),
+            since: Stopwatch::start(),
+            last: Mutex::new(0.0),
+            bar,
+        }
+    }
+
+    /// Silent, for library use.
+    pub fn silent(stop: &'a AtomicBool) -> Self {
+        Self::new(Show::Nothing, 1, stop)
+    }
+
+    /// True if the user asked to stop.
+    pub fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Watches one run.
+    pub fn watch(&self) -> Watch<'_> {
+        Watch { all: self, parts: 0 }
+    }
+
+    /// Takes the bar away.
+    pub fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    /// Shows `message(fraction, seconds so far)` if it is time to.
+    fn tell(&self, message: impl Fn(f64, f64) -> String) {
+        let every = match self.show {
+            Show::Nothing => return,
+            Show::Bar => BAR_EVERY_S,
+            Show::Lines => LINE_EVERY_S,
+        };
+        let now = self.since.wall_s();
+        let Ok(mut last) = self.last.try_lock() else { return };
+        if now - *last < every {
+            return;
+        }
+        *last = now;
+        let parts = self.parts.load(Ordering::Relaxed);
+        let fraction = parts as f64 / (self.runs.max(1) * PARTS) as f64;
+        let text = message(fraction, now);
+        if self.show == Show::Bar {
+            self.bar.set_position(parts);
+            self.bar.set_message(text);
+        } else {
+            #[expect(clippy::print_stderr, reason = "this is the progress report")]
+            {
+                eprintln!("{:3.0} %  {text}", fraction * 100.0);
+            }
+        }
+    }
+}
+
+/// Watches one run among those of a [`Progress`].
+pub struct Watch<'a> {
+    all: &'a Progress<'a>,
+    parts: u64,
+}
+
+impl Watch<'_> {
+    fn advance(&mut self, to: u64) {
+        self.all.parts.fetch_add(to.saturating_sub(self.parts), Ordering::Relaxed);
+        self.parts = self.parts.max(to);
+    }
+}
+
+impl engine::Observer for Watch<'_> {
+    fn on_progress(&mut self, p: engine::Progress) -> bool {
+        // Messages that do not count may outlive those that do: the last part is for `drop`.
+        self.advance((p.accepted * PARTS).checked_div(p.packets).unwrap_or(0).min(PARTS - 1));
+        self.all.tell(|fraction, seconds| {
+            let left = eta(fraction, seconds);
+            if self.all.runs > 1 {
+                let finished = self.all.finished.load(Ordering::Relaxed);
+                return format!("{finished} of {} runs  {left}", self.all.runs);
+            }
+            let speed = p.hops as f64 / seconds / 1e6;
+            let (time, flows) = (p.now.as_us(), p.messages);
+            format!("{time:.0} us simulated  {}/{flows} flows  {speed:.1} M hops/s  {left}", p.finished)
+        });
+        !self.all.stopped()
+    }
+}
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        self.advance(PARTS);
+        self.all.finished.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn eta(fraction: f64, seconds: f64) -> String {
+    if fraction <= 0.0 {
+        return String::new();
+    }
+    let left = seconds * (1.0 - fraction) / fraction;
+    match left {
+        _ if left < 90.0 => format!("{left:.0} s left"),
+        _ if left < 5400.0 => format!("{:.0} min left", left / 60.0),
+        _ => format!("{:.1} h left", left / 3600.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use engine::Observer;
+
+    #[test]
+    fn a_raised_flag_stops_the_run_and_finished_runs_are_counted() {
+        let stop = AtomicBool::new(false);
+        let all = Progress::new(Show::Nothing, 2, &stop);
+        let step = engine::Progress {
+            now: model::Time::from_us(1),
+            finished: 0,
+            messages: 1,
+            accepted: 5,
+            packets: 10,
+            hops: 30,
+        };
+        {
+            let mut watch = all.watch();
+            assert!(watch.on_progress(step));
+            assert_eq!(all.parts.load(Ordering::Relaxed), 500);
+            stop.store(true, Ordering::Relaxed);
+            assert!(!watch.on_progress(step));
+        }
+        assert_eq!(all.parts.load(Ordering::Relaxed), PARTS);
+        assert_eq!(all.finished.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn the_time_left_is_said_in_fitting_units() {
+        assert_eq!(eta(0.5, 10.0), "10 s left");
+        assert_eq!(eta(0.1, 60.0), "9 min left");
+        assert_eq!(eta(0.0, 60.0), "");
+    }
+}

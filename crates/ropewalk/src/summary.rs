@@ -1,0 +1,450 @@
+//! The summary of a run: the JSON contract, and how each number comes about.
+//!
+//! | term | meaning |
+//! |---|---|
+//! | flow | one message |
+//! | FCT | from the flow's start to the arrival of the ACK of its last byte at the sender |
+//! | slowdown | FCT / ideal FCT (the flow alone on the fabric) |
+//! | goodput | payload bits / FCT, over flows that are not background |
+//! | sending-rate fraction | wire bytes sent, retransmissions included, / (NIC rate x (last byte sent - start)), over the same flows |
+//! | group completion | from the job's start until the last rank of the group has received its last byte |
+//!
+//! Flows that did not finish have no FCT and stand in no mean; `count` beside `finished` shows them. A group
+//! that did not finish has no completion time, and then its job has no slowest and no mean.
+
+use crate::digest;
+use crate::stats::{Spread, extremes, mean};
+use engine::Outcome;
+use engine::outcome::{Ending, MessageRecord};
+use model::plan::{Job, Message};
+use model::{Plan, Time};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What is known of a run besides its plan.
+#[derive(Clone, Copy, Debug)]
+pub struct Title<'a> {
+    /// The scenario's name.
+    pub scenario: &'a str,
+    /// The scheme's name.
+    pub scheme: &'a str,
+}
+
+/// What a run cost; the only part of the results that differs from one run to the next.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Timing {
+    /// Seconds of wall time in the engine.
+    pub wall_s: f64,
+    /// Seconds of CPU time in the engine.
+    pub cpu_s: f64,
+    /// Seconds of CPU time to read, check and lay out the scenario.
+    pub setup_s: f64,
+    /// Threads of the engine.
+    pub threads: u32,
+    /// `window` or `reference`.
+    pub engine: &'static str,
+    /// Link crossings of data and control packets per CPU second.
+    pub hops_per_cpu_s: f64,
+    /// Most memory that the process held, 10^6 bytes. Runs side by side share it.
+    pub peak_rss_mb: f64,
+}
+
+/// Link crossings.
+#[derive(Clone, Debug, Serialize)]
+pub struct Hops {
+    /// Of data.
+    pub data: u64,
+    /// Of ACKs, NACKs and CNPs.
+    pub control: u64,
+}
+
+/// A set of flows.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Flows {
+    /// All of them.
+    pub count: u64,
+    /// Those that finished.
+    pub finished: u64,
+    /// Payload of all of them.
+    pub bytes: u64,
+    /// Flow completion time of those that finished, us.
+    pub fct_us: Option<Spread>,
+    /// Slowdown of those that finished.
+    pub slowdown: Option<Spread>,
+}
+
+/// Completion of a job's groups.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Groups {
+    /// All groups.
+    pub count: u64,
+    /// When they completed.
+    pub completion_us: Completion,
+}
+
+/// Completion times of groups since their job's start, us.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Completion {
+    /// The last group; null if one did not complete.
+    pub slowest: Option<f64>,
+    /// The mean over all groups; null if one did not complete.
+    pub mean: Option<f64>,
+    /// The first group that completed.
+    pub fastest: Option<f64>,
+}
+
+/// One job.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct JobSummary {
+    /// Its groups.
+    pub groups: Groups,
+}
+
+/// Goodput, Gb/s.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Goodput {
+    /// Mean over flows.
+    pub mean: Option<f64>,
+    /// Of the slowest flow.
+    pub min: Option<f64>,
+}
+
+/// Sending rate as a fraction of the NIC's.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SendingRate {
+    /// Mean over flows.
+    pub mean: Option<f64>,
+}
+
+/// Data packets. `sent` = `accepted` + `duplicate` + `discarded` + all that was dropped + `held` + `in_flight`.
+#[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "engine::outcome::Data documents them")]
+pub struct Packets {
+    pub sent: u64,
+    pub accepted: u64,
+    pub retransmitted: u64,
+    pub spurious: u64,
+    pub duplicated: u64,
+    pub duplicate: u64,
+    pub discarded: u64,
+    pub out_of_order: u64,
+    pub dropped_buffer: u64,
+    pub dropped_link: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub dropped_scheme: u64,
+    pub held: u64,
+    pub in_flight: u64,
+}
+
+/// Control packets.
+#[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "engine::outcome::Control documents them")]
+pub struct Control {
+    pub ack: u64,
+    pub nack: u64,
+    pub cnp: u64,
+    pub pause: u64,
+    pub resume: u64,
+    pub timeout: u64,
+    pub blocked: u64,
+    pub created: u64,
+    pub dropped: u64,
+}
+
+/// The summary of a run, key for key what `summary.json` holds.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Name of the load-balancing scheme.
+    pub scheme: String,
+    /// Root of every random draw.
+    pub seed: u64,
+    /// One number for everything that happened.
+    pub digest: String,
+    /// Every flow that counts finished, and no lossless fabric dropped a packet.
+    pub complete: bool,
+    /// Simulated time at the end.
+    pub sim_time_us: f64,
+    /// What the run cost.
+    pub timing: Timing,
+    /// Link crossings.
+    pub packet_hops: Hops,
+    /// All flows.
+    pub flows: Flows,
+    /// Flows by class: `foreground` and, if there is any, `background`.
+    pub classes: BTreeMap<&'static str, Flows>,
+    /// Jobs by name.
+    pub jobs: BTreeMap<String, JobSummary>,
+    /// Goodput of foreground flows.
+    pub goodput_gbps: Goodput,
+    /// Sending rate of foreground flows.
+    pub sending_rate_fraction: SendingRate,
+    /// Data packets.
+    pub packets: Packets,
+    /// Control packets.
+    pub control: Control,
+    /// The scheme's own counters.
+    pub counters: BTreeMap<&'static str, u64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+/// A time that was set.
+pub(crate) fn set(time: Time) -> Option<Time> {
+    (time != Time::NEVER).then_some(time)
+}
+
+/// The flow's completion time if it finished.
+pub(crate) fn fct(record: &MessageRecord) -> Option<Time> {
+    set(record.acked).map(|acked| acked.since(record.start))
+}
+
+/// Payload bits over `time`, Gb/s.
+pub(crate) fn gbps(bytes: u64, time: Time) -> f64 {
+    bytes as f64 * 8000.0 / time.ps() as f64
+}
+
+impl Summary {
+    /// Derives it. `ideal` holds the ideal FCT by message.
+    pub fn new(title: Title<'_>, plan: &Plan, ideal: &[Time], outcome: &Outcome, timing: Timing) -> Self {
+        let view = View { plan, ideal, outcome };
+        let mut classes = BTreeMap::from([("foreground", view.flows(|job| !job.background))]);
+        if plan.jobs.iter().any(|job| job.background) {
+            classes.insert("background", view.flows(|job| job.background));
+        }
+        let (d, c) = (&outcome.data, &outcome.control);
+        Summary {
+            scenario: title.scenario.to_owned(),
+            scheme: title.scheme.to_owned(),
+            seed: plan.seed,
+            digest: digest::of_outcome(outcome),
+            complete: is_complete(plan, outcome),
+            sim_time_us: outcome.end.as_us(),
+            timing,
+            packet_hops: Hops { data: outcome.data_hops, control: outcome.control_hops },
+            flows: view.flows(|_| true),
+            classes,
+            jobs: view.jobs(),
+            goodput_gbps: view.goodput(),
+            sending_rate_fraction: view.sending_rate(),
+            packets: Packets {
+                sent: d.sent,
+                accepted: d.accepted,
+                retransmitted: d.retransmitted,
+                spurious: d.spurious,
+                duplicated: d.duplicated,
+                duplicate: d.duplicate,
+                discarded: d.discarded,
+                out_of_order: d.out_of_order,
+                dropped_buffer: d.dropped_buffer,
+                dropped_link: d.dropped_link,
+                dropped_scheme: d.dropped_scheme,
+                held: d.held,
+                in_flight: d.in_flight,
+            },
+            control: Control {
+                ack: c.ack,
+                nack: c.nack,
+                cnp: c.cnp,
+                pause: c.pause,
+                resume: c.resume,
+                timeout: c.timeout,
+                blocked: c.blocked,
+                created: c.created,
+                dropped: c.dropped,
+            },
+            counters: outcome.counters.iter().copied().collect(),
+        }
+    }
+
+    /// The JSON text of `summary.json`.
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+}
+
+/// Every flow that counts finished, nothing was dropped on a lossless fabric, and the books balance.
+pub fn is_complete(plan: &Plan, outcome: &Outcome) -> bool {
+    let counts = |m: &Message| !plan.jobs[m.job as usize].background;
+    let mut records = plan.messages.iter().zip(&outcome.messages);
+    records.all(|(m, r)| !counts(m) || r.acked != Time::NEVER) && !failed(outcome)
+}
+
+/// The simulation itself failed, as against: was stopped.
+pub fn failed(outcome: &Outcome) -> bool {
+    let stalled = matches!(outcome.ending, Ending::Stalled(_));
+    stalled || !outcome.broke_lossless.is_empty() || !outcome.violations.is_empty()
+}
+
+struct View<'a> {
+    plan: &'a Plan,
+    ideal: &'a [Time],
+    outcome: &'a Outcome,
+}
+
+impl<'a> View<'a> {
+    /// Messages with their records and ideal FCT, of the jobs that `pick` takes.
+    fn of(
+        &self,
+        pick: impl Fn(&Job) -> bool,
+    ) -> impl Iterator<Item = (&'a Message, &'a MessageRecord, Time)> {
+        let (plan, ideal) = (self.plan, self.ideal);
+        let records = plan.messages.iter().zip(&self.outcome.messages).zip(ideal);
+        records.filter(move |((m, _), _)| pick(&plan.jobs[m.job as usize])).map(|((m, r), &i)| (m, r, i))
+    }
+
+    fn flows(&self, pick: impl Fn(&Job) -> bool) -> Flows {
+        let mut flows = Flows { count: 0, finished: 0, bytes: 0, fct_us: None, slowdown: None };
+        let (mut times, mut slowdowns) = (Vec::new(), Vec::new());
+        for (message, record, ideal) in self.of(pick) {
+            flows.count += 1;
+            flows.bytes += message.bytes;
+            if let Some(fct) = fct(record) {
+                times.push(fct.as_us());
+                slowdowns.push(fct.ps() as f64 / ideal.ps().max(1) as f64);
+            }
+        }
+        flows.finished = times.len() as u64;
+        flows.fct_us = Spread::of(times);
+        flows.slowdown = Spread::of(slowdowns);
+        flows
+    }
+
+    fn goodput(&self) -> Goodput {
+        let rate = |(m, r, _): (&Message, &MessageRecord, Time)| fct(r).map(|t| gbps(m.bytes, t));
+        let rates: Vec<f64> = self.of(|job| !job.background).filter_map(rate).collect();
+        Goodput { mean: mean(&rates), min: extremes(&rates).map(|(least, _)| least) }
+    }
+
+    fn sending_rate(&self) -> SendingRate {
+        let fraction = |(m, r, _): (&Message, &MessageRecord, Time)| {
+            fct(r)?;
+            let sender = self.plan.qps[m.qp.index()].from;
+            let line = self.plan.fabric.ports(sender.node())[0].rate;
+            Some(gbps(r.wire_bytes, r.last_sent.since(r.start)) / line.as_gbps())
+        };
+        let fractions: Vec<f64> = self.of(|job| !job.background).filter_map(fraction).collect();
+        SendingRate { mean: mean(&fractions) }
+    }
+
+    fn jobs(&self) -> BTreeMap<String, JobSummary> {
+        let none = Some(Time::ZERO);
+        let mut last: Vec<Vec<Option<Time>>> =
+            self.plan.jobs.iter().map(|job| vec![none; job.groups.into()]).collect();
+        for (message, record, _) in self.of(|_| true) {
+            let group = &mut last[message.job as usize][message.group as usize];
+            *group = group.zip(set(record.received)).map(|(a, b)| a.max(b));
+        }
+        let summaries = self.plan.jobs.iter().zip(&last);
+        summaries.map(|(job, last)| (job.name.clone(), JobSummary { groups: groups(job, last) })).collect()
+    }
+}
+
+fn groups(job: &Job, last: &[Option<Time>]) -> Groups {
+    let times: Vec<f64> = last.iter().flatten().map(|t| t.since(job.start).as_us()).collect();
+    let all = times.len() == last.len();
+    let (fastest, slowest) = extremes(&times).unzip();
+    let completion_us =
+        Completion { slowest: slowest.filter(|_| all), mean: mean(&times).filter(|_| all), fastest };
+    Groups { count: last.len() as u64, completion_us }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    fn summary(plan: &Plan, outcome: &Outcome) -> Summary {
+        let ideal = vec![Time::from_us(5); plan.messages.len()];
+        let title = Title { scenario: "test", scheme: "ecmp" };
+        Summary::new(title, plan, &ideal, outcome, Timing::default())
+    }
+
+    #[test]
+    fn three_flows_by_hand() {
+        // 12,500 B in 10, 20 and 30 us: 10, 5 and 3.33 Gb/s.
+        let s = summary(&testing::plan(3), &testing::outcome(3));
+        assert!(s.complete);
+        assert_eq!(s.flows.count, 3);
+        assert_eq!(s.flows.bytes, 37_500);
+        assert_eq!(s.flows.fct_us, Some(Spread { mean: 20.0, p50: 20.0, p99: 30.0, max: 30.0 }));
+        assert_eq!(s.flows.slowdown, Some(Spread { mean: 4.0, p50: 4.0, p99: 6.0, max: 6.0 }));
+        let goodput = s.goodput_gbps.mean.unwrap();
+        assert!((goodput - (10.0 + 5.0 + 10.0 / 3.0) / 3.0).abs() < 1e-9, "{goodput}");
+        assert!((s.goodput_gbps.min.unwrap() - 10.0 / 3.0).abs() < 1e-9);
+        // 20,000 wire bytes until 8, 18, 28 us at 100 Gb/s.
+        let fraction = s.sending_rate_fraction.mean.unwrap();
+        assert!((fraction - (0.2 + 0.16 / 1.8 + 0.16 / 2.8) / 3.0).abs() < 1e-9, "{fraction}");
+        assert_eq!(s.classes.keys().copied().collect::<Vec<_>>(), ["foreground"]);
+    }
+
+    #[test]
+    fn a_group_is_done_when_its_last_rank_has_received() {
+        // Flow 0 and 2 form group 0, flow 1 group 1; received 1 us before acknowledged.
+        let s = summary(&testing::plan(3), &testing::outcome(3));
+        let times = s.jobs["job"].groups.completion_us;
+        assert_eq!(times, Completion { slowest: Some(29.0), mean: Some(24.0), fastest: Some(19.0) });
+    }
+
+    #[test]
+    fn an_unfinished_flow_is_never_passed_off() {
+        let mut outcome = testing::outcome(3);
+        outcome.messages[2] = MessageRecord { start: Time::ZERO, ..MessageRecord::default() };
+        let s = summary(&testing::plan(3), &outcome);
+        assert!(!s.complete);
+        assert_eq!((s.flows.count, s.flows.finished), (3, 2));
+        let times = s.jobs["job"].groups.completion_us;
+        assert_eq!((times.slowest, times.mean, times.fastest), (None, None, Some(19.0)));
+    }
+
+    #[test]
+    fn background_flows_do_not_count_for_completeness() {
+        let mut plan = testing::plan(3);
+        plan.jobs.push(Job { name: "bg".into(), start: Time::ZERO, groups: 1, background: true });
+        (plan.messages[2].job, plan.messages[2].group) = (1, 0);
+        let mut outcome = testing::outcome(3);
+        outcome.messages[2].acked = Time::NEVER;
+        let s = summary(&plan, &outcome);
+        assert!(s.complete);
+        assert_eq!(s.classes["background"].finished, 0);
+        assert_eq!(s.classes["foreground"].finished, 2);
+        assert!((s.goodput_gbps.mean.unwrap() - 7.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_drop_on_a_lossless_fabric_makes_a_run_incomplete() {
+        let mut outcome = testing::outcome(3);
+        outcome.broke_lossless.push(model::NodeId(2));
+        assert!(!summary(&testing::plan(3), &outcome).complete);
+    }
+
+    #[test]
+    fn the_keys_are_the_contract() {
+        let s = summary(&testing::plan(3), &testing::outcome(3));
+        let json: serde_json::Value = serde_json::from_str(&s.to_json()).unwrap();
+        let keys =
+            |v: &serde_json::Value| v.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
+        assert_eq!(
+            keys(&json),
+            "scenario scheme seed digest complete sim_time_us timing packet_hops flows classes jobs goodput_gbps \
+             sending_rate_fraction packets control counters"
+        );
+        assert_eq!(keys(&json["timing"]), "wall_s cpu_s setup_s threads engine hops_per_cpu_s peak_rss_mb");
+        assert_eq!(keys(&json["flows"]), "count finished bytes fct_us slowdown");
+        assert_eq!(keys(&json["classes"]["foreground"]), keys(&json["flows"]));
+        assert_eq!(keys(&json["flows"]["fct_us"]), "mean p50 p99 max");
+        assert_eq!(keys(&json["jobs"]["job"]["groups"]["completion_us"]), "slowest mean fastest");
+        assert_eq!(
+            keys(&json["packets"]),
+            "sent accepted retransmitted spurious duplicated duplicate discarded out_of_order dropped_buffer \
+             dropped_link held in_flight"
+        );
+        assert_eq!(keys(&json["control"]), "ack nack cnp pause resume timeout blocked created dropped");
+    }
+}
