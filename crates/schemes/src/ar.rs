@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 /// `[scheme.ar]`: nothing to set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "SchemeAr")]
 pub struct Config {}
 
 /// The scheme; it has no state.

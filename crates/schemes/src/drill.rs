@@ -21,6 +21,7 @@ const MOST: u8 = 16;
 /// `[scheme.drill]`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(rename = "SchemeDrill")]
 pub struct Config {
     /// Ports sampled for every packet, 1 to 16; more than there are equal-cost ports means all of them.
     /// Default 2 (DRILL, SIGCOMM'17: DRILL(2,1)).

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 /// `[scheme.rps]`: nothing to set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "SchemeRps")]
 pub struct Config {}
 
 /// The scheme; it has no state.

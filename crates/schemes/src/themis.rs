@@ -3,14 +3,15 @@
 //! Themis (APNET'25). Commodity NICs answer the first packet beyond a gap with a NACK, although under spraying it is
 //! mostly late and not lost. Themis lets the PSN choose the path, so that the ToR of the receiver can tell one from the
 //! other. Only ToRs take part; queue pairs inside one rack bypass it. The judgement itself is the crate
-//! [`themis`](::themis); this file puts it into a switch:
+//! `themis`; this file puts it into a switch:
 //!
 //! * *Source ToR.* Data from a local host to another rack takes uplink (PSN mod N + base) mod N, the base being the
 //!   flow's hash (Eq. 1). With more or fewer slots than uplinks: ((PSN mod N) + base) mod uplinks.
 //! * *Destination ToR.* Data that starts on the wire to a local host is recorded; a NACK that the switch owes by
 //!   that goes out at once. Replies that come up from a local host are judged (NACK) or noted (ACK).
 //! * *Everything else* takes the base path. A switch between two ToRs must not reorder a slot, and the base
-//!   path does not.
+//!   path does not. In a fabric of three tiers a flow so uses one path per uplink of its ToR; the paper rewrites UDP
+//!   source ports to steer the hashes further up as well, which is not modelled.
 //!
 //! Our choices: the queue-pair tables are filled at the start of the run (the paper listens to handshakes); a
 //! forged NACK has the size of a real one; N is counted for every pair of racks.

@@ -18,6 +18,7 @@ const FACTOR_UNIT: u64 = 1000;
 /// `[scheme.themis]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "SchemeThemis")]
 pub struct Config {
     /// How the destination ToR judges a NACK. `literal` is the text of Themis (APNET'25), which also sends NACKs
     /// for packets that are only late; `sound` looks at the whole ring before it holds a packet to be missing.
@@ -65,7 +66,7 @@ impl Default for Config {
     }
 }
 
-/// How NACKs are judged, see [`Mode`].
+/// How NACKs are judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Judging {
