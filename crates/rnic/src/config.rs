@@ -43,7 +43,7 @@ pub struct NicConfig {
     /// How lost packets are found and sent again. Default `nic-sr` (Themis paper, section 2.2: what current
     /// NICs do).
     pub transport: TransportConfig,
-    /// How fast a queue pair may send. Default `dcqcn` (Themis paper, section 5).
+    /// How fast a queue pair may send. Default `dcqcn` (Themis paper, evaluation).
     pub congestion: CongestionConfig,
 }
 

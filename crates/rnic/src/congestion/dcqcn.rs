@@ -12,7 +12,8 @@
 //!
 //! What falls on the same instant happens in this order: alpha tick, decrease check, increase tick, and then
 //! the CNP, NACK or packet of that instant. So a cut precedes an increase and, by starting its timer again,
-//! cancels it. The order matters where `rate-decrease-interval` is a multiple of `rate-increase-timer`.
+//! cancels it. The order matters where `rate-decrease-interval` is a multiple of `rate-increase-timer`. (The
+//! simulators of that family put the first check 1 ns late to have it after the alpha tick.)
 //!
 //! The timers run when somebody asks: each call first does what was due, in order of time. How often one asks
 //! changes no bit of the result.
@@ -26,9 +27,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Config {
-    /// Time between steps up, T_I. Default "900us" (Themis paper, section 5: its recommended pair).
+    /// Time between steps up, T_I. Default "900us" (Themis paper, evaluation: its recommended pair).
     pub rate_increase_timer: Time,
-    /// Least time between cuts, T_D. Default "4us" (Themis paper, section 5: its recommended pair).
+    /// Least time between cuts, T_D. Default "4us" (Themis paper, evaluation: its recommended pair).
     pub rate_decrease_interval: Time,
     /// Time between updates of alpha. Default "1us" (HPCC simulator, its DCQCN settings).
     pub alpha_timer: Time,

@@ -141,3 +141,35 @@ fn a_lost_last_ack_comes_again_for_a_duplicate() {
         assert_eq!((pair.timeouts, pair.retransmitted, pair.duplicate), (1, 1, 1), "{name}");
     }
 }
+
+#[test]
+fn a_filled_gap_is_acknowledged_at_once_however_rare_acks_are() {
+    for name in ["nic-sr", "ideal"] {
+        let config: NicConfig = toml::from_str(&format!("ack-every = 16\n[transport.{name}]")).unwrap();
+        let mut receiver = config.receiver();
+        let mut reply = |psn| receiver.on_data(Time::ZERO, Psn::new(psn), false, false).reply;
+        assert_eq!(reply(0), None);
+        reply(2);
+        assert_eq!(reply(1), Some(Reply::Ack(Psn::new(2))), "{name}");
+        assert_eq!(reply(3), None);
+    }
+}
+
+#[test]
+fn every_mode_reports_marks_as_it_is_told() {
+    for name in TransportConfig::NAMES {
+        for (cnp, frame) in [("frame", true), ("flag", false)] {
+            let toml = format!("cnp = \"{cnp}\"\ncnp-interval = \"10us\"\n[transport.{name}]");
+            let config: NicConfig = toml::from_str(&toml).unwrap();
+            let mut receiver = config.receiver();
+            let mut marked = |us, psn| {
+                let answer = receiver.on_data(Time::from_us(us), Psn::new(psn), true, false);
+                (answer.cnp, answer.echo)
+            };
+            // In order, ahead of a gap, a duplicate.
+            assert_eq!(marked(0, 0), (frame, !frame));
+            assert_eq!(marked(9, 2), (false, !frame));
+            assert_eq!(marked(10, 0), (frame, !frame));
+        }
+    }
+}
