@@ -33,6 +33,7 @@
 //! lost or held back leave a spurious one uncounted.
 
 pub mod config;
+mod last_hops;
 #[cfg(test)]
 mod tests;
 
@@ -40,7 +41,8 @@ pub use config::Config;
 
 use crate::{ConfigError, Recipe};
 use ::themis::{Flow, Reason, Rule, Slots, path};
-use config::{LastHops, OnBlock};
+use config::OnBlock;
+use last_hops::LastHops;
 use model::plan::Qp;
 use model::scheme::forged_nack;
 use model::{
