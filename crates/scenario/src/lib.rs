@@ -1,1 +1,83 @@
-//! scenario
+//! Scenarios: TOML in, a checked [`Plan`] and its parts out.
+//!
+//! ```text
+//! Source (text) + --set  ->  Scenario (1:1 with the TOML)  ->  Checked { plan, parts, ... }
+//! ```
+//!
+//! Every key has a default, a unit and a source, in the doc comment of its field: the JSON Schema and
+//! [`Checked::annotated`] print them. What is wrong is an [`Error`] with file, line, column and the nearest
+//! right word.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | [`config`] | [`Scenario`]: the keys of a scenario |
+//! | [`values`] | small kinds of value: `on`/`off` or settings, shares, probabilities |
+//! | [`switch`] | `[switch]`: buffers, PFC, marking |
+//! | [`topology`] | `[topology.NAME]`: one file each |
+//! | [`workload`] | `[[workload]]`: one file each |
+//! | [`ideal`] | how long a flow takes alone |
+//! | [`builtin`] | the scenarios that come with ropewalk |
+//! | [`import`] | other tools' files |
+
+mod build;
+pub mod builtin;
+mod check;
+pub mod config;
+mod document;
+mod error;
+pub mod ideal;
+pub mod import;
+mod overlay;
+mod parts;
+mod plan_check;
+mod show;
+pub mod switch;
+pub mod topology;
+pub mod values;
+pub mod workload;
+
+pub use check::Checked;
+pub use config::Scenario;
+pub use document::Source;
+pub use error::{Error, Location};
+pub use model::Plan;
+pub use parts::Chosen;
+pub use plan_check::plan_check;
+pub use show::{schema, template};
+
+/// Finds a scenario: a path to a TOML file, or the name of a built-in one.
+///
+/// # Errors
+/// If there is neither; the message names the nearest built-in scenario.
+pub fn find(scenario: &str) -> Result<Source, Error> {
+    let path = std::path::Path::new(scenario);
+    if let Some(found) = builtin::find(scenario).filter(|_| !path.is_file()) {
+        return Ok(Source::new(scenario, found.text));
+    }
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(Source::new(scenario, text)),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            let names: Vec<&str> = builtin::ALL.iter().map(|b| b.name).collect();
+            let help = error::suggestion(scenario, &names);
+            let text = format!("there is neither a file nor a built-in scenario {scenario:?}");
+            Err(Error::new(text).with_help(help))
+        }
+        Err(e) => Err(Error::new(format!("{scenario} cannot be read: {e}"))),
+    }
+}
+
+/// [`find`], then [`check()`].
+///
+/// # Errors
+/// What is wrong first.
+pub fn load(scenario: &str, set: &[String]) -> Result<Checked, Error> {
+    check(&find(scenario)?, set)
+}
+
+/// Reads a scenario with `--set` overlays (`KEY=VALUE`) on top, checks it, and lays out its plan.
+///
+/// # Errors
+/// What is wrong first, with its place in the text or in the `--set`.
+pub fn check(source: &Source, set: &[String]) -> Result<Checked, Error> {
+    Checked::new(source, set)
+}

@@ -1,0 +1,287 @@
+//! From a scenario to a plan.
+
+use crate::config::{Compat, Scenario, SeriesConfig, WireConfig};
+use crate::error::{Fault, suggestion};
+use crate::switch::Resolved;
+use crate::workload::draft::{Draft, Messages, On, Rough};
+use model::draw::{Key, Purpose};
+use model::plan::{Job, Message, PortSettings, Qp, SeriesPlan};
+use model::{Bytes, Fabric, HostId, LinkId, MessageId, Packet, Plan, QpId, Time, Wire};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Most simulated time that a scenario may speak of: a tenth of what 64 bits of picoseconds hold.
+const LATEST: Time = Time::from_ms(1_000_000_000);
+
+/// Fills in what depends on other keys, so that the scenario says everything about itself.
+pub(crate) fn resolve(scenario: &mut Scenario, says_cnp: bool) -> Result<(), Fault> {
+    let wire = wire(&scenario.wire, scenario.compat)?;
+    scenario.wire = WireConfig { frame: Some(Bytes(u64::from(wire.header + wire.payload))), payload: None };
+    if scenario.compat == Some(Compat::Ns3) && !says_cnp {
+        scenario.nic.cnp = rnic::notification::Cnp::Flag;
+    }
+    let mut taken: BTreeSet<String> = scenario.workload.iter().filter_map(|e| e.name.clone()).collect();
+    let mut seen = BTreeSet::new();
+    for (i, entry) in scenario.workload.iter_mut().enumerate() {
+        let kind = entry.one_kind().map_err(|f| f.within(&format!("workload.{i}")))?;
+        let name = entry.name.get_or_insert_with(|| {
+            let numbered = (1..).map(|n| if n == 1 { kind.to_owned() } else { format!("{kind}-{n}") });
+            let free = numbered.into_iter().find(|name| !taken.contains(name)).unwrap_or_default();
+            taken.insert(free.clone());
+            free
+        });
+        if name.is_empty() || !seen.insert(name.clone()) {
+            let text = format!("two workloads are named `{name}`; a name must be unique and not empty");
+            return Err(Fault::new(&format!("workload.{i}.name"), text));
+        }
+    }
+    Ok(())
+}
+
+/// Lays out the plan; the second part is warnings.
+pub(crate) fn plan(scenario: &Scenario) -> Result<(Plan, Vec<String>), Fault> {
+    let mut warnings = Vec::new();
+    let wire = wire(&scenario.wire, scenario.compat)?;
+    let fabric = scenario.topology.lay(scenario.links.loss.probability())?;
+    let (ports, switches) = switches(scenario, &fabric, &wire, &mut warnings)?;
+    let (messages, jobs) = workload(scenario, &fabric)?;
+    let (qps, messages, triggers) = sort(messages)?;
+    for qp in &qps {
+        if !fabric.reaches(qp.from, qp.to) {
+            let job = messages[qp.messages.start as usize].job;
+            let name = |h: HostId| fabric.name(h.node());
+            let text = format!("no path leads from {} to {}", name(qp.from), name(qp.to));
+            return Err(Fault::new(&format!("workload.{job}"), text));
+        }
+    }
+    let stop = &scenario.stop;
+    if stop.no_progress == Time::ZERO || stop.no_progress > LATEST {
+        let text = format!("`no-progress` must be above 0 and at most {LATEST}");
+        return Err(Fault::new("stop.no-progress", text));
+    }
+    if stop.after.is_some_and(|after| after == Time::ZERO || after > LATEST) {
+        return Err(Fault::new("stop.after", format!("`after` must be above 0 and at most {LATEST}")));
+    }
+    let series = series(&scenario.series, &fabric, qps.len())?;
+    let plan = Plan {
+        seed: scenario.seed,
+        fabric,
+        wire,
+        classes: scenario.switch.classes.into(),
+        ports,
+        switches,
+        lose_replies: scenario.links.lose_replies,
+        qps,
+        messages,
+        triggers,
+        jobs,
+        stop_after: stop.after,
+        no_progress: stop.no_progress,
+        series,
+    };
+    crate::plan_check(&plan).map_err(|broken| Fault::new("", format!("a mistake in ropewalk: {broken}")))?;
+    Ok((plan, warnings))
+}
+
+fn wire(config: &WireConfig, compat: Option<Compat>) -> Result<Wire, Fault> {
+    let (header, default) = match compat {
+        Some(Compat::Ns3) => (Wire::ns3(1).header, Wire::ns3(1000).max_frame()),
+        None => (Wire::roce(1500).header, 1500),
+    };
+    let (frame, path) = match (config.frame, config.payload) {
+        (Some(_), Some(_)) => {
+            return Err(Fault::new("wire.payload", "either `frame` or `payload`, not both"));
+        }
+        (None, Some(payload)) => (payload.get().saturating_add(u64::from(header)), "wire.payload"),
+        (frame, None) => (frame.map_or(u64::from(default), Bytes::get), "wire.frame"),
+    };
+    // A data frame of 64 B is the least on Ethernet.
+    let least = u64::from(header + 2);
+    if frame < least || frame > u64::from(Packet::MAX_FRAME) {
+        let text =
+            format!("a frame of {frame} B; between {least} B and {} B are possible", Packet::MAX_FRAME);
+        return Err(Fault::new(path, text).with_help(format!("headers take {header} B of a frame")));
+    }
+    let frame = frame as u32;
+    Ok(match compat {
+        Some(Compat::Ns3) => Wire::ns3(frame - header),
+        None => Wire::roce(frame),
+    })
+}
+
+fn switches(
+    scenario: &Scenario,
+    fabric: &Fabric,
+    wire: &Wire,
+    warnings: &mut Vec<String>,
+) -> Result<(Vec<PortSettings>, Vec<model::plan::SwitchSettings>), Fault> {
+    let roles: BTreeSet<&str> = fabric.switches().map(|node| fabric.role(node)).collect();
+    let known: Vec<&str> = roles.into_iter().collect();
+    for name in scenario.switch_role.keys() {
+        if !known.contains(&name.as_str()) {
+            let text = format!("no switch has the role `{name}`; {}", suggestion(name, &known));
+            let mut fault = Fault::new("switch-role", text);
+            fault.path.push(name.clone());
+            fault.key = true;
+            return Err(fault);
+        }
+    }
+    let mut ports = vec![PortSettings::default(); fabric.links().len()];
+    let mut switches = Vec::new();
+    for node in fabric.switches() {
+        let role = fabric.role(node);
+        let own = scenario.switch_role.get_key_value(role).map(|(name, config)| (name.as_str(), config));
+        let base = fabric.base(node) as usize;
+        let mine = &mut ports[base..base + fabric.ports(node).len()];
+        let mut about = Vec::new();
+        switches.push(Resolved::new(&scenario.switch, own).settle(fabric, wire, node, mine, &mut about)?);
+        if warnings.is_empty() {
+            // One switch speaks for all: a fabric may have hundreds alike.
+            warnings.extend(about.into_iter().take(1));
+        }
+    }
+    Ok((ports, switches))
+}
+
+fn workload(scenario: &Scenario, fabric: &Fabric) -> Result<(Messages, Vec<Job>), Fault> {
+    if scenario.workload.is_empty() {
+        return Err(Fault::new("workload", "the scenario has no [[workload]]: there is nothing to send"));
+    }
+    if scenario.workload.len() > usize::from(u16::MAX) {
+        return Err(Fault::new("workload", "more than 65535 workloads"));
+    }
+    let hosts: BTreeMap<&str, HostId> =
+        (0..fabric.hosts()).map(|h| HostId(h as u16)).map(|h| (fabric.name(h.node()), h)).collect();
+    let mut messages = Messages::default();
+    let mut jobs = Vec::new();
+    for (i, entry) in scenario.workload.iter().enumerate() {
+        let path = format!("workload.{i}");
+        if entry.start > LATEST {
+            return Err(Fault::new(&format!("{path}.start"), format!("the latest start is {LATEST}")));
+        }
+        let mut draft = Draft {
+            fabric,
+            hosts: &hosts,
+            key: Key::new(scenario.seed, Purpose::Workload, i as u64),
+            job: i as u16,
+            start: entry.start,
+            qp: entry.qp,
+            messages: &mut messages,
+        };
+        let groups = entry.generate(&mut draft).map_err(|fault| fault.within(&path))?;
+        if let Some(late) = messages.all.iter().find(|m| m.start > LATEST) {
+            return Err(Fault::new(
+                &path,
+                format!("a start at {} is too late; the latest is {LATEST}", late.start),
+            ));
+        }
+        jobs.push(Job {
+            name: entry.name.clone().unwrap_or_default(),
+            start: entry.start,
+            groups: groups as u16,
+            background: entry.background,
+        });
+    }
+    if jobs.iter().all(|job| job.background) {
+        let text = "all workloads are background: the run would end at once";
+        return Err(Fault::new("workload.0.background", text));
+    }
+    Ok((messages, jobs))
+}
+
+type Sorted = (Vec<Qp>, Vec<Message>, Vec<MessageId>);
+
+/// Gives messages their queue pairs and final numbers.
+fn sort(messages: Messages) -> Result<Sorted, Fault> {
+    let Messages { all, mut causes } = messages;
+    let qp_key = |i: u32| {
+        let Rough { from, to, job, fresh_qp, .. } = all[i as usize];
+        (to, from, job, if fresh_qp { i + 1 } else { 0 })
+    };
+    let mut order: Vec<u32> = (0..all.len() as u32).collect();
+    order.sort_by_key(|&i| (qp_key(i), i));
+    let mut place = vec![0u32; all.len()];
+    for (position, &i) in order.iter().enumerate() {
+        place[i as usize] = position as u32;
+    }
+    let mut qps: Vec<Qp> = Vec::new();
+    let mut sorted: Vec<Message> = Vec::with_capacity(all.len());
+    for (position, &i) in order.iter().enumerate() {
+        let m = &all[i as usize];
+        let at = position as u32;
+        if position == 0 || qp_key(order[position - 1]) != qp_key(i) {
+            qps.push(Qp { from: m.from, to: m.to, messages: at..at });
+        }
+        if let Some(qp) = qps.last_mut() {
+            qp.messages.end = at + 1;
+        }
+        sorted.push(Message {
+            qp: QpId(qps.len() as u32 - 1),
+            bytes: m.bytes,
+            start: m.start,
+            needs: 0,
+            on_received: 0..0,
+            on_acked: 0..0,
+            job: m.job,
+            group: m.group,
+        });
+    }
+    if qps.len() > 1 << 24 {
+        let text = format!("{} queue pairs; at most 2^24 are possible", qps.len());
+        return Err(Fault::new("workload", text));
+    }
+    for (cause, effect, _) in &mut causes {
+        (*cause, *effect) = (place[*cause as usize], place[*effect as usize]);
+        sorted[*effect as usize].needs += 1;
+    }
+    causes.sort_by_key(|&(cause, effect, on)| (cause, on, effect));
+    let mut triggers = Vec::with_capacity(causes.len());
+    for (cause, effect, on) in causes {
+        let at = triggers.len() as u32;
+        triggers.push(MessageId(effect));
+        let m = &mut sorted[cause as usize];
+        let range = if on == On::Received { &mut m.on_received } else { &mut m.on_acked };
+        if range.start == range.end {
+            range.start = at;
+        }
+        range.end = at + 1;
+    }
+    Ok((qps, sorted, triggers))
+}
+
+fn series(config: &SeriesConfig, fabric: &Fabric, qps: usize) -> Result<SeriesPlan, Fault> {
+    const MOST_TRACKS: usize = 4096;
+    for (key, n) in [("flows", config.flows), ("links", config.links)] {
+        if n > MOST_TRACKS {
+            let text = format!("{n} tracks; at most {MOST_TRACKS} are possible");
+            return Err(Fault::new(&format!("series.{key}"), text));
+        }
+    }
+    if !(2..=65_536).contains(&config.bins) || !config.bins.is_multiple_of(2) {
+        let text = format!("{} bins; an even number between 2 and 65536 is possible", config.bins);
+        return Err(Fault::new("series.bins", text));
+    }
+    if config.width == Time::ZERO || config.width > LATEST {
+        return Err(Fault::new(
+            "series.width",
+            format!("a bin's width must be above 0 and at most {LATEST}"),
+        ));
+    }
+    let between = |l: &&model::fabric::Link| !fabric.is_host(l.from) && !fabric.is_host(l.to);
+    let mut links: Vec<LinkId> =
+        fabric.links().iter().filter(between).map(|l| fabric.link(l.from, l.port)).collect();
+    if links.is_empty() {
+        links = (0..fabric.links().len() as u32).map(LinkId).collect();
+    }
+    Ok(SeriesPlan {
+        qps: evenly(qps, config.flows).map(|i| QpId(i as u32)).collect(),
+        links: evenly(links.len(), config.links).map(|i| links[i]).collect(),
+        width: config.width,
+        bins: config.bins,
+    })
+}
+
+/// `n` of `0..len`, evenly spread, or all of them.
+fn evenly(len: usize, n: usize) -> impl Iterator<Item = usize> {
+    let n = n.min(len);
+    (0..n).map(move |i| i * len / n)
+}

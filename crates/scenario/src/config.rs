@@ -1,0 +1,131 @@
+//! The keys of a scenario, one field each.
+
+use crate::switch::{RoleConfig, SwitchConfig};
+use crate::topology::Topology;
+use crate::values::Chance;
+use crate::workload::Entry;
+use model::{Bytes, Time};
+use rnic::NicConfig;
+use schemars::JsonSchema;
+use schemes::SchemeConfig;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A scenario: a fabric, its NICs, a load-balancing scheme and a workload.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Scenario {
+    /// Root of every random draw: the same scenario with the same seed gives the same result. Default 1 (our
+    /// choice).
+    #[serde(default = "one")]
+    pub seed: u64,
+    /// `"ns3"`: frame sizes and the truncating nanosecond clock of the HPCC family of ns-3 simulators, with
+    /// marks echoed on ACKs in place of CNP frames, and nothing else. Default: not set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compat: Option<Compat>,
+    /// Hosts, switches and links: one of the topologies.
+    pub topology: Topology,
+    /// What holds for every link.
+    #[serde(default)]
+    pub links: LinksConfig,
+    /// What goes on the wire.
+    #[serde(default)]
+    pub wire: WireConfig,
+    /// Every switch.
+    #[serde(default)]
+    pub switch: SwitchConfig,
+    /// What is different for switches of one role, such as `[switch-role.spine]`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub switch_role: BTreeMap<String, RoleConfig>,
+    /// Every host's NIC.
+    #[serde(default)]
+    pub nic: NicConfig,
+    /// Load balancing in every switch: one of the schemes. Default `ecmp` (what switches do out of the box).
+    #[serde(default)]
+    pub scheme: SchemeConfig,
+    /// Jobs; they run side by side.
+    #[serde(default)]
+    pub workload: Vec<Entry>,
+    /// When a run ends early.
+    #[serde(default)]
+    pub stop: StopConfig,
+    /// What is recorded over time.
+    #[serde(default)]
+    pub series: SeriesConfig,
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// Whose numbers to match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Compat {
+    /// The HPCC family of ns-3 simulators.
+    Ns3,
+}
+
+/// What holds for every link.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct LinksConfig {
+    /// Probability that a link loses a data packet, for links that do not say otherwise. Default 0 (our
+    /// choice: clean links).
+    pub loss: Chance,
+    /// Whether ACKs and NACKs can be lost as well; CNPs and PFC frames never are. Default false (our choice).
+    pub lose_replies: bool,
+}
+
+/// What goes on the wire.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct WireConfig {
+    /// Largest data frame from the Ethernet header to the FCS, preamble and gap not counted; its payload is
+    /// 62 B less (48 B less with `compat = "ns3"`). Default 1500 B (the MTU of the Themis paper); 1048 B with
+    /// `compat = "ns3"` (1000 B of payload, the default of the HPCC simulator).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frame: Option<Bytes>,
+    /// Most payload in a data frame, in place of `frame`. Default: what `frame` leaves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payload: Option<Bytes>,
+}
+
+/// When a run ends early.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct StopConfig {
+    /// Ends the run at this time, whatever is left. Default: when every flow has finished.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Time>,
+    /// Gives up, and says what waits for what, when no data packet has been accepted for this long while flows
+    /// wait. Default 100 ms (our choice: a hundred retransmission timeouts).
+    pub no_progress: Time,
+}
+
+impl Default for StopConfig {
+    fn default() -> Self {
+        StopConfig { after: None, no_progress: Time::from_ms(100) }
+    }
+}
+
+/// What is recorded over time. Tracks are chosen evenly over all queue pairs and over all links between
+/// switches, so the size of the output is bounded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct SeriesConfig {
+    /// Queue pairs to record. Default 8 (our choice).
+    pub flows: usize,
+    /// Links to record, each one direction. Default 8 (our choice).
+    pub links: usize,
+    /// Most bins per track, an even number. Default 256 (our choice).
+    pub bins: usize,
+    /// Width of the first bins; it doubles whenever the bins are full. Default 1 us (our choice).
+    pub width: Time,
+}
+
+impl Default for SeriesConfig {
+    fn default() -> Self {
+        SeriesConfig { flows: 8, links: 8, bins: 256, width: Time::from_us(1) }
+    }
+}

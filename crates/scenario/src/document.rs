@@ -1,0 +1,185 @@
+//! A scenario's text with the `--set` overlay on top: one table of values, and from every path in it the way
+//! back to the place that says so.
+
+use crate::error::{Error, Fault, suggestion};
+use crate::overlay::Set;
+use serde::de::DeserializeOwned;
+use serde_path_to_error::Segment;
+use std::ops::Range;
+use toml::de::{DeTable, DeValue};
+use toml::{Spanned, Table, Value};
+
+/// A scenario's text and what to call it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Where it came from: a path, or the name of a built-in scenario.
+    pub file: String,
+    /// The scenario's name: the file's name without its ending.
+    pub name: String,
+    /// TOML.
+    pub text: String,
+}
+
+impl Source {
+    /// A text from anywhere; `file` is what messages call it.
+    pub fn new(file: impl Into<String>, text: impl Into<String>) -> Self {
+        let file = file.into();
+        let stem = std::path::Path::new(&file).file_stem().and_then(|s| s.to_str());
+        Source { name: stem.unwrap_or("scenario").to_owned(), text: text.into(), file }
+    }
+}
+
+/// A source with its overlay.
+#[derive(Clone, Debug)]
+pub(crate) struct Document {
+    source: Source,
+    sets: Vec<Set>,
+    table: Table,
+}
+
+impl Document {
+    pub(crate) fn new(source: &Source, sets: &[String]) -> Result<Self, Error> {
+        let syntax = |e: toml::de::Error| {
+            let span = e.span().unwrap_or(0..0);
+            Error::at(&source.file, &source.text, span, e.message().to_owned())
+        };
+        let table: Table = toml::from_str(&source.text).map_err(syntax)?;
+        let mut document = Document { source: source.clone(), sets: Vec::new(), table };
+        crate::overlay::normalise(&mut document.table);
+        for text in sets {
+            let set = Set::apply(text, &mut document.table)?;
+            crate::overlay::normalise(&mut document.table);
+            document.sets.push(set);
+        }
+        Ok(document)
+    }
+
+    /// Reads the table into `T`.
+    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, Error> {
+        serde_path_to_error::deserialize(Value::Table(self.table.clone())).map_err(|e| {
+            let mut path = Vec::new();
+            for segment in e.path() {
+                match segment {
+                    Segment::Seq { index } => path.push(index.to_string()),
+                    Segment::Map { key } => path.push(key.clone()),
+                    Segment::Enum { variant } => path.push(variant.clone()),
+                    Segment::Unknown => {}
+                }
+            }
+            self.locate(explain(path, e.inner().message()))
+        })
+    }
+
+    /// True if the user wrote the value at this path, or something inside it.
+    pub(crate) fn says(&self, path: &[String]) -> bool {
+        let mut at = None;
+        for (i, part) in path.iter().enumerate() {
+            at = match (i, at) {
+                (0, _) => self.table.get(part),
+                (_, Some(value)) => step(value, part),
+                _ => None,
+            };
+            if at.is_none() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Finds the place of a fault.
+    pub(crate) fn locate(&self, fault: Fault) -> Error {
+        let Fault { path, message, help, key } = fault;
+        let set = self.sets.iter().rev().find(|set| set.concerns(&path));
+        let error = match set {
+            Some(set) => Error::at("--set", &set.text, set.value.clone(), message),
+            None => {
+                let span = self.span(&path, key);
+                Error::at(&self.source.file, &self.source.text, span, message)
+            }
+        };
+        match help {
+            Some(help) => error.with_help(help),
+            None => error,
+        }
+    }
+
+    /// The byte range of the value at `path`, of its key, or of the nearest thing around it that the text has.
+    fn span(&self, path: &[String], key: bool) -> Range<usize> {
+        let Ok(root) = DeTable::parse(&self.source.text) else { return 0..0 };
+        let mut span = 0..0;
+        let mut at: Option<&Spanned<DeValue<'_>>> = None;
+        for (i, part) in path.iter().enumerate() {
+            let table = match at {
+                None if i == 0 => Some(root.get_ref()),
+                Some(value) => value.get_ref().as_table(),
+                None => break,
+            };
+            let found = match (table, at.map(Spanned::get_ref)) {
+                (Some(table), _) => table.get_key_value(part.as_str()),
+                (None, Some(DeValue::Array(array))) => {
+                    match part.parse::<usize>().ok().and_then(|index| array.get(index)) {
+                        Some(value) => {
+                            span = value.span();
+                            at = Some(value);
+                            continue;
+                        }
+                        None => break,
+                    }
+                }
+                _ => None,
+            };
+            let Some((name, value)) = found else { break };
+            let last = i + 1 == path.len();
+            // A table's own range may be its header or, for dotted keys, nothing useful: its key always is.
+            span = if last && key || value.get_ref().is_table() && value.span().is_empty() {
+                name.span()
+            } else {
+                value.span()
+            };
+            at = Some(value);
+        }
+        span
+    }
+}
+
+/// The value inside `value` that a path's next part names.
+fn step<'a>(value: &'a Value, part: &str) -> Option<&'a Value> {
+    match value {
+        Value::Table(table) => table.get(part),
+        Value::Array(array) => array.get(part.parse::<usize>().ok()?),
+        _ => None,
+    }
+}
+
+/// serde's words, made useful: the nearest right word, and what kind of value was expected.
+fn explain(mut path: Vec<String>, message: &str) -> Fault {
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    let first = quoted.next().unwrap_or_default().to_owned();
+    let rest: Vec<&str> = quoted.collect();
+    let fault = |path: Vec<String>, message: String, key| Fault { path, message, help: None, key };
+    if message.starts_with("unknown field") {
+        if path.last() != Some(&first) {
+            path.push(first.clone());
+        }
+        return fault(path, format!("unknown key `{first}`; {}", suggestion(&first, &rest)), true);
+    }
+    if message.starts_with("unknown variant") {
+        let is_key = path.last() == Some(&first);
+        return fault(path, format!("unknown name `{first}`; {}", suggestion(&first, &rest)), is_key);
+    }
+    if message.starts_with("missing field") {
+        return fault(path, format!("the key `{first}` is missing"), false);
+    }
+    if message.starts_with("wanted exactly 1 element") {
+        let what = path.last().cloned().unwrap_or_default();
+        let found = if message.contains("found 0") { "none is chosen" } else { "more than one is chosen" };
+        let text = format!("exactly one `{what}` is needed; {found}");
+        return fault(path, text, false);
+    }
+    let text = message
+        .strip_prefix("invalid type: ")
+        .or_else(|| message.strip_prefix("invalid value: "))
+        .and_then(|m| m.split_once(", expected "))
+        .map(|(found, expected)| format!("expected {expected}, found {found}"));
+    fault(path, text.unwrap_or_else(|| message.to_owned()), false)
+}

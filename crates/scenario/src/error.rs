@@ -1,0 +1,216 @@
+//! One error for everything that can be wrong with an input: what, where, what was expected, and the nearest
+//! right word.
+
+use miette::{Diagnostic, NamedSource, SourceSpan};
+use std::fmt;
+use std::ops::Range;
+use thiserror::Error as ThisError;
+
+/// Something in an input that cannot be.
+///
+/// [`fmt::Display`] gives the message alone; [`Error::located`] puts `file:line:column` before it; as a
+/// [`Diagnostic`] it shows the lines with a caret.
+#[derive(Clone, ThisError, Diagnostic)]
+#[error(transparent)]
+#[diagnostic(transparent)]
+pub struct Error(Box<Inner>);
+
+#[derive(Clone, Debug, ThisError, Diagnostic)]
+#[error("{message}")]
+struct Inner {
+    message: String,
+    #[help]
+    help: Option<String>,
+    #[source_code]
+    source_code: Option<NamedSource<String>>,
+    #[label("{label}")]
+    span: Option<SourceSpan>,
+    label: String,
+    location: Option<Location>,
+}
+
+/// A place in a file; lines and columns count from 1, columns in characters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Location {
+    /// The file's name, or `--set`.
+    pub file: String,
+    /// Line.
+    pub line: usize,
+    /// Column.
+    pub column: usize,
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.file, self.line, self.column)
+    }
+}
+
+impl Error {
+    /// An error without a place, such as a file that cannot be read.
+    pub fn new(message: impl Into<String>) -> Self {
+        Error(Box::new(Inner {
+            message: message.into(),
+            help: None,
+            source_code: None,
+            span: None,
+            label: String::new(),
+            location: None,
+        }))
+    }
+
+    /// An error at a byte range of `text`, the content of `file`.
+    pub(crate) fn at(file: &str, text: &str, span: Range<usize>, message: impl Into<String>) -> Self {
+        let mut error = Error::new(message);
+        let start = floor(text, span.start);
+        let end = floor(text, span.end).max(start);
+        let before = &text[..start];
+        let line = before.matches('\n').count() + 1;
+        let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+        // A label over several lines hides more than it shows: it marks the first one.
+        let shown = text[start..end].split('\n').next().map_or(0, |first| first.trim_end().len());
+        error.0.source_code = Some(NamedSource::new(file, text.to_owned()));
+        error.0.span = Some((start, shown).into());
+        error.0.label = "here".into();
+        error.0.location = Some(Location { file: file.to_owned(), line, column });
+        error
+    }
+
+    /// Adds what would be right.
+    #[must_use]
+    pub fn with_help(mut self, help: impl Into<String>) -> Self {
+        self.0.help = Some(help.into());
+        self
+    }
+
+    /// What is wrong.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// What would be right, where that is not part of the message.
+    pub fn help(&self) -> Option<&str> {
+        self.0.help.as_deref()
+    }
+
+    /// Where it is.
+    pub fn location(&self) -> Option<&Location> {
+        self.0.location.as_ref()
+    }
+
+    /// `file:line:column: message`.
+    pub fn located(&self) -> String {
+        match &self.0.location {
+            Some(place) => format!("{place}: {}", self.0.message),
+            None => self.0.message.clone(),
+        }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // `main` and `unwrap` print this: the whole report, as a user should see it.
+        let mut text = String::new();
+        match miette::GraphicalReportHandler::new_themed(miette::GraphicalTheme::unicode_nocolor())
+            .render_report(&mut text, self)
+        {
+            Ok(()) => f.write_str(&text),
+            Err(_) => f.write_str(&self.located()),
+        }
+    }
+}
+
+/// A wrong value by the path of its key, before it is known where in which text that is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) path: Vec<String>,
+    pub(crate) message: String,
+    pub(crate) help: Option<String>,
+    /// Points at the key and not at its value.
+    pub(crate) key: bool,
+}
+
+impl Fault {
+    /// A fault at a dotted path such as `workload.0.incast.senders`.
+    pub(crate) fn new(path: &str, message: impl Into<String>) -> Self {
+        let path = path.split('.').filter(|p| !p.is_empty()).map(str::to_owned).collect();
+        Fault { path, message: message.into(), help: None, key: false }
+    }
+
+    pub(crate) fn with_help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// The same fault, seen from further out: `prefix` comes before its path.
+    pub(crate) fn within(mut self, prefix: &str) -> Self {
+        self.path.splice(0..0, prefix.split('.').map(str::to_owned));
+        self
+    }
+}
+
+/// The byte index at or before `at` where a character begins.
+fn floor(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+/// The word of `words` that `wrong` was most likely meant to be.
+pub(crate) fn nearest<'a>(wrong: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let wrong = wrong.to_lowercase().replace('_', "-");
+    words
+        .into_iter()
+        .map(|word| {
+            let lower = word.to_lowercase();
+            let part = !wrong.is_empty() && (lower.starts_with(&wrong) || wrong.starts_with(&lower));
+            (if part { 1 } else { strsim::damerau_levenshtein(&lower, &wrong) }, word)
+        })
+        .min_by_key(|(distance, _)| *distance)
+        .filter(|(distance, word)| *distance <= 1 + word.len().min(wrong.len()) / 3)
+        .map(|(_, word)| word)
+}
+
+/// "did you mean ...?" where there is a near word, else the whole list.
+pub(crate) fn suggestion(wrong: &str, words: &[&str]) -> String {
+    match nearest(wrong, words.iter().copied()) {
+        Some(word) => format!("did you mean `{word}`?"),
+        None if words.is_empty() => "nothing is possible here".into(),
+        None => format!("expected one of {}", list(words)),
+    }
+}
+
+fn list(words: &[&str]) -> String {
+    const MOST: usize = 24;
+    let mut text = words.iter().take(MOST).map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", ");
+    if words.len() > MOST {
+        text.push_str(&format!(" and {} more", words.len() - MOST));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_and_columns_count_characters_from_one() {
+        let text = "a = 1\nµ = \"x\"\n";
+        let error = Error::at("f.toml", text, 11..14, "wrong");
+        assert_eq!(error.located(), "f.toml:2:5: wrong");
+        assert_eq!(Error::at("f", text, 7..9, "in the middle of a character").location().unwrap().column, 1);
+        assert_eq!(Error::at("f", text, 900..901, "behind the end").location().unwrap().line, 3);
+    }
+
+    #[test]
+    fn the_nearest_word_is_near() {
+        let words = ["leaves", "spines", "hosts-per-leaf", "rate"];
+        assert_eq!(nearest("leafs", words), Some("leaves"));
+        assert_eq!(nearest("hosts_per_leaf", words), Some("hosts-per-leaf"));
+        assert_eq!(nearest("hosts", words), Some("hosts-per-leaf"));
+        assert_eq!(nearest("xyz", words), None);
+        assert_eq!(nearest("", words), None);
+    }
+}

@@ -1,0 +1,187 @@
+//! How long a flow takes alone on the fabric, to the picosecond: the yardstick of a slowdown.
+//!
+//! Every packet is stored and forwarded at every hop. The equal-cost links of a hop are lanes, and a packet
+//! takes the lane that is free first; so the bottleneck is the source's NIC, the destination's NIC or the sum
+//! of the minimal paths, whichever is least, and the value is the same for every scheme. Every packet is
+//! acknowledged; the flow ends when the ACK of its last byte is back, over one lane of every hop.
+
+use model::{Fabric, HostId, NodeId, Plan, Rate, Time, Wire};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Packets that are simulated where only the last ones matter.
+const TAIL: u64 = 64;
+/// Most packets that are simulated one by one; beyond, the pace between them goes on.
+const MOST: u64 = 1 << 20;
+
+/// From the flow's start to the arrival of the ACK of its last byte. For many flows use [`Ideals`].
+/// [`Time::NEVER`] if no path leads there.
+pub fn ideal_fct(plan: &Plan, from: HostId, to: HostId, bytes: u64) -> Time {
+    match hops(&plan.fabric, from, to) {
+        Some(hops) => alone(&plan.wire, &hops, bytes),
+        None => Time::NEVER,
+    }
+}
+
+/// Ideal times of many flows: equal ones are computed once.
+#[derive(Debug)]
+pub struct Ideals<'p> {
+    plan: &'p Plan,
+    known: BTreeMap<(NodeId, NodeId, [u64; 5]), Time>,
+}
+
+impl<'p> Ideals<'p> {
+    /// For the flows of a plan.
+    pub fn new(plan: &'p Plan) -> Self {
+        Ideals { plan, known: BTreeMap::new() }
+    }
+
+    /// See [`ideal_fct`].
+    pub fn fct(&mut self, from: HostId, to: HostId, bytes: u64) -> Time {
+        let fabric = &self.plan.fabric;
+        let link = |h: HostId| &fabric.ports(h.node())[0];
+        let (a, b) = (link(from), link(to));
+        // Flows between the same two switches see the same paths but for their own links.
+        let own = [a.rate.bps(), a.delay.ps(), b.rate.bps(), b.delay.ps(), bytes];
+        let key = (fabric.attachment(from), fabric.attachment(to), own);
+        *self.known.entry(key).or_insert_with(|| ideal_fct(self.plan, from, to, bytes))
+    }
+}
+
+/// The lanes of every hop: rate and delay.
+type Hops = Vec<Vec<(Rate, Time)>>;
+
+fn hops(fabric: &Fabric, from: HostId, to: HostId) -> Option<Hops> {
+    if from == to || !fabric.reaches(from, to) {
+        return None;
+    }
+    let mut hops = Vec::new();
+    let mut nodes = BTreeSet::from([from.node()]);
+    while !nodes.contains(&to.node()) {
+        let links = nodes
+            .iter()
+            .flat_map(|&n| fabric.route(n, to).iter().map(move |p| fabric.ports(n)[p.0 as usize]));
+        let links: Vec<_> = links.collect();
+        if links.is_empty() || hops.len() > fabric.nodes() {
+            return None;
+        }
+        hops.push(links.iter().map(|l| (l.rate, l.delay)).collect());
+        nodes = links.iter().map(|l| l.to).collect();
+    }
+    Some(hops)
+}
+
+fn alone(wire: &Wire, hops: &Hops, bytes: u64) -> Time {
+    let packets = wire.packets(bytes);
+    let full = wire.max_frame();
+    let first = wire.transmission(hops[0][0].0, full);
+    // Where every lane after the NIC is at least as fast as the NIC, full packets never queue, and the last
+    // ones fare alike however many came before them.
+    let even = hops.iter().all(|lanes| lanes.iter().all(|lane| *lane == lanes[0]));
+    let open = hops.iter().all(|lanes| {
+        let slowest = wire.transmission(lanes[0].0, full).max(wire.transmission(lanes[0].0, wire.ack));
+        slowest <= first
+    });
+    if even && open {
+        let skipped = packets.saturating_sub(TAIL);
+        return Time(
+            simulate(wire, hops, bytes, packets - skipped).saturating_add(skipped.saturating_mul(first.ps())),
+        );
+    }
+    if packets <= MOST {
+        return Time(simulate(wire, hops, bytes, packets));
+    }
+    let (half, whole) = (simulate(wire, hops, bytes, MOST / 2), simulate(wire, hops, bytes, MOST));
+    let rest = u128::from(packets - MOST) * u128::from(whole - half) / u128::from(MOST / 2);
+    Time(whole.saturating_add(u64::try_from(rest).unwrap_or(u64::MAX)))
+}
+
+/// The last `packets` packets of a flow of `bytes`, sent from time 0 on; returns when the last ACK is back.
+fn simulate(wire: &Wire, hops: &Hops, bytes: u64, packets: u64) -> u64 {
+    let all = wire.packets(bytes);
+    let last = wire.data_frame(wire.payload_of(bytes, all - 1));
+    let mut flow: Vec<(u64, u32)> = (1..packets).map(|_| (0, wire.max_frame())).collect();
+    flow.push((0, last));
+    for lanes in hops {
+        pass(wire, lanes, &mut flow);
+    }
+    for (_, frame) in &mut flow {
+        *frame = wire.ack;
+    }
+    for lanes in hops.iter().rev() {
+        let base = lanes.iter().max_by_key(|(rate, _)| *rate).copied();
+        pass(wire, base.as_slice(), &mut flow);
+    }
+    flow.last().map_or(0, |(at, _)| *at)
+}
+
+/// One hop: frames come in order of their time and leave by the lane that is free first.
+fn pass(wire: &Wire, lanes: &[(Rate, Time)], flow: &mut [(u64, u32)]) {
+    let mut free = vec![0u64; lanes.len()];
+    for (at, frame) in flow.iter_mut() {
+        let lane = (0..lanes.len()).min_by_key(|&l| free[l]).unwrap_or(0);
+        let (rate, delay) = lanes[lane];
+        let end = (*at).max(free[lane]) + wire.transmission(rate, *frame).ps();
+        free[lane] = end;
+        *at = end + delay.ps();
+    }
+    flow.sort_by_key(|(at, _)| *at);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Source, check};
+
+    fn plan(text: &str) -> Plan {
+        let workload = "\n[[workload]]\npermutation = { kind = \"shift\" }\n";
+        check(&Source::new("t.toml", format!("{text}{workload}")), &[]).unwrap().plan
+    }
+
+    #[test]
+    fn the_ns3_family_gives_the_same_numbers() {
+        let two_tiers =
+            "compat = \"ns3\"\n[topology.leaf-spine]\nleaves = 2\nspines = 2\nhosts-per-leaf = 2\n";
+        let p = plan(&format!("{two_tiers}rate = \"100Gbps\""));
+        assert_eq!(ideal_fct(&p, HostId(0), HostId(2), 10_000_000), Time::from_ns(838_265));
+        assert_eq!(ideal_fct(&p, HostId(0), HostId(2), 1_000), Time::from_ns(8_348));
+        let p = plan(&format!("{two_tiers}rate = \"400Gbps\""));
+        assert_eq!(ideal_fct(&p, HostId(0), HostId(1), 10_000_000), Time::from_ns(204_022));
+    }
+
+    #[test]
+    fn a_short_last_packet_waits_for_the_one_before_it_only_where_there_is_one_lane() {
+        // 1438 + 1 bytes inside a rack at 400 Gb/s: 30.4 ns and (64 + 20) B = 1.68 ns, then 1.72 ns per ACK.
+        let p = plan("[topology.leaf-spine]\nleaves = 2\nspines = 2\nhosts-per-leaf = 2");
+        let data = 2 * 30_400 + 1_680 + 2 * 1_000_000;
+        let acks = 1_720 + 1_720 + 2 * 1_000_000;
+        // The second ACK finds the first one, which left 1.68 ns before, still on the wire for 0.04 ns.
+        assert_eq!(ideal_fct(&p, HostId(0), HostId(1), 1_439), Time(data + 40 + acks));
+    }
+
+    #[test]
+    fn the_tail_alone_gives_what_all_packets_give() {
+        let p = plan("[topology.leaf-spine]\nleaves = 2\nspines = 4\nhosts-per-leaf = 2");
+        for bytes in [1, 1_438, 100_000, 1_000_001, 3_000_000] {
+            for to in [HostId(1), HostId(2)] {
+                let hops = hops(&p.fabric, HostId(0), to).unwrap();
+                let whole = simulate(&p.wire, &hops, bytes, p.wire.packets(bytes));
+                assert_eq!(ideal_fct(&p, HostId(0), to, bytes), Time(whole), "{bytes}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_sum_of_slow_paths_is_the_bottleneck() {
+        let text = "[topology.leaf-spine]\nleaves = 2\nspines = 2\nhosts-per-leaf = 2\nrate = \"400Gbps\"\n";
+        let p = plan(&format!("{text}uplink-rate = \"100Gbps\""));
+        let fct = ideal_fct(&p, HostId(0), HostId(2), 143_800_000).ps();
+        // 100,000 packets of 1520 B on the wire over 2 x 100 Gb/s, 60.8 ns each.
+        assert!(fct.abs_diff(100_000 * 60_800) < 10_000_000, "{fct}");
+        let mut ideals = Ideals::new(&p);
+        assert_eq!(ideals.fct(HostId(0), HostId(2), 143_800_000), Time(fct));
+        assert_eq!(ideals.fct(HostId(1), HostId(3), 143_800_000), Time(fct));
+        assert_eq!(ideals.known.len(), 1);
+        let long = ideals.fct(HostId(0), HostId(2), 14_380_000_000).ps();
+        assert!(long.abs_diff(100 * 100_000 * 60_800) < 20_000_000, "{long}");
+    }
+}

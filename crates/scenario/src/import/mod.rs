@@ -1,0 +1,3 @@
+//! Other tools' files, turned into scenarios.
+
+pub mod hpcc;

@@ -1,0 +1,256 @@
+//! `--set KEY=VALUE`: dotted keys; arrays by index or by the `name` of their entries.
+
+use crate::error::{Error, nearest};
+use std::ops::Range;
+use toml::{Table, Value};
+
+/// Keys whose table holds exactly one entry: which variant, and its settings.
+const VARIANTS: &[&[&str]] = &[
+    &["topology"],
+    &["scheme"],
+    &["nic", "transport"],
+    &["nic", "congestion"],
+    &["switch-role", "*", "scheme"],
+];
+
+/// Keys of a `[[workload]]` entry that are not its variant.
+pub(crate) const WORKLOAD_KEYS: &[&str] = &["name", "start", "background", "qp"];
+
+/// One `--set`, applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Set {
+    /// `KEY=VALUE`.
+    pub(crate) text: String,
+    /// Where VALUE is in it.
+    pub(crate) value: Range<usize>,
+    /// KEY, names resolved to indices.
+    path: Vec<String>,
+}
+
+impl Set {
+    /// True if the value at `path` comes from here.
+    pub(crate) fn concerns(&self, path: &[String]) -> bool {
+        path.starts_with(&self.path)
+    }
+
+    /// Reads `KEY=VALUE` and writes it into `table`.
+    pub(crate) fn apply(text: &str, table: &mut Table) -> Result<Set, Error> {
+        let wrong = |span: Range<usize>, message: String| Error::at("--set", text, span, message);
+        let Some((key, value)) = text.split_once('=') else {
+            return Err(wrong(0..text.len(), "expected KEY=VALUE, such as seed=7".into()));
+        };
+        let span = key.len() + 1..text.len();
+        let parts = parts(key.trim()).map_err(|message| wrong(0..key.len(), message))?;
+        let value = parse(value.trim());
+        let mut path: Vec<String> = Vec::new();
+        let mut at = Slot::Table(table);
+        for (i, part) in parts.iter().enumerate() {
+            let here = std::mem::replace(&mut at, Slot::Done);
+            let child = match here {
+                Slot::Table(table) => {
+                    let Some(table) = settings(&mut path, part, table) else { break };
+                    forget_other_variants(&path, part, table);
+                    path.push(part.clone());
+                    table.entry(part.clone()).or_insert_with(|| Value::Table(Table::new()))
+                }
+                Slot::Array(array) => {
+                    let index = index(part, array).map_err(|message| wrong(0..key.len(), message))?;
+                    path.push(index.to_string());
+                    &mut array[index]
+                }
+                Slot::Done => break,
+            };
+            if i + 1 == parts.len() {
+                *child = value;
+                break;
+            }
+            at = match child {
+                Value::Table(table) => Slot::Table(table),
+                Value::Array(array) => Slot::Array(array),
+                other => {
+                    // A plain value gives way: `--set switch.pfc.alpha=1/4` over `pfc = "off"`.
+                    *other = Value::Table(Table::new());
+                    match other {
+                        Value::Table(table) => Slot::Table(table),
+                        _ => Slot::Done,
+                    }
+                }
+            };
+        }
+        Ok(Set { text: text.to_owned(), value: span, path })
+    }
+}
+
+enum Slot<'a> {
+    Table(&'a mut Table),
+    Array(&'a mut Vec<Value>),
+    Done,
+}
+
+/// `workload.0.bytes` means the setting of the only kind that the entry has.
+fn settings<'a>(path: &mut Vec<String>, part: &str, table: &'a mut Table) -> Option<&'a mut Table> {
+    let entry = path.len() == 2 && path[0] == "workload";
+    if !entry || crate::workload::is_entry_key(part) {
+        return Some(table);
+    }
+    let mut kinds = table.keys().filter(|key| crate::workload::Entry::KINDS.contains(&key.as_str()));
+    let (Some(kind), None) = (kinds.next().cloned(), kinds.next()) else { return Some(table) };
+    if !table[&kind].is_table() {
+        return Some(table);
+    }
+    path.push(kind.clone());
+    table.get_mut(&kind).and_then(Value::as_table_mut)
+}
+
+/// The parts of a dotted key; a part may be quoted as in TOML.
+fn parts(key: &str) -> Result<Vec<String>, String> {
+    let mut parts = Vec::new();
+    let mut rest = key;
+    loop {
+        let (part, after) = match rest.strip_prefix('"') {
+            Some(quoted) => quoted.split_once('"').ok_or("the key has an open quote")?,
+            None => rest.split_at(rest.find('.').unwrap_or(rest.len())),
+        };
+        if part.is_empty() {
+            return Err(format!("the key {key:?} has an empty part; expected KEY=VALUE, such as seed=7"));
+        }
+        parts.push(part.trim().to_owned());
+        match after.strip_prefix('.') {
+            Some(after) => rest = after,
+            None if after.is_empty() => return Ok(parts),
+            None => return Err("expected a dot after a quoted part of the key".into()),
+        }
+    }
+}
+
+/// TOML if it is that, else a plain string.
+fn parse(value: &str) -> Value {
+    let line = format!("v = {value}");
+    match toml::from_str::<Table>(&line)
+        .ok()
+        .and_then(|mut t| if t.len() == 1 { t.remove("v") } else { None })
+    {
+        Some(value) => value,
+        None => Value::String(value.to_owned()),
+    }
+}
+
+/// The entry that a part means: by number, by its `name`, or by the position after the last.
+fn index(part: &str, array: &mut Vec<Value>) -> Result<usize, String> {
+    if let Ok(index) = part.parse::<usize>() {
+        if index == array.len() {
+            array.push(Value::Table(Table::new()));
+        }
+        return if index < array.len() {
+            Ok(index)
+        } else {
+            Err(format!("there is no entry {index}: the array has {}", array.len()))
+        };
+    }
+    let names = |array: &[Value]| -> Vec<String> {
+        let name =
+            |v: &Value| v.as_table().and_then(|t| t.get("name")).and_then(Value::as_str).map(str::to_owned);
+        array.iter().filter_map(name).collect()
+    };
+    let position =
+        array.iter().position(|v| v.as_table().and_then(|t| t.get("name")?.as_str()) == Some(part));
+    position.ok_or_else(|| {
+        let names = names(array);
+        match nearest(part, names.iter().map(String::as_str)) {
+            Some(near) => format!("no entry is named `{part}`; did you mean `{near}`?"),
+            None if names.is_empty() => format!("no entry is named `{part}`; use its number, from 0"),
+            None => format!("no entry is named `{part}`; there are {}", names.join(", ")),
+        }
+    })
+}
+
+fn is_variant(path: &[String]) -> bool {
+    let same = |(pattern, part): (&&str, &String)| *pattern == "*" || *pattern == part;
+    VARIANTS.iter().any(|v| v.len() == path.len() && v.iter().zip(path).all(same))
+}
+
+/// Choosing a variant takes the place of the one that was there.
+fn forget_other_variants(path: &[String], chosen: &str, table: &mut Table) {
+    let workload = path.len() == 2 && path[0] == "workload" && !WORKLOAD_KEYS.contains(&chosen);
+    if workload {
+        table.retain(|key, _| key == chosen || WORKLOAD_KEYS.iter().any(|k| *k == key));
+    } else if is_variant(path) {
+        table.retain(|key, _| key == chosen);
+    }
+}
+
+/// `scheme = "ecmp"` means `scheme = { ecmp = {} }`.
+pub(crate) fn normalise(table: &mut Table) {
+    fn walk(table: &mut Table, pattern: &[&str]) {
+        let Some((&first, rest)) = pattern.split_first() else { return };
+        let keys: Vec<String> =
+            if first == "*" { table.keys().cloned().collect() } else { vec![first.to_owned()] };
+        for key in keys {
+            match table.get_mut(&key) {
+                Some(Value::String(name)) if rest.is_empty() => {
+                    let variant = Table::from_iter([(std::mem::take(name), Value::Table(Table::new()))]);
+                    table.insert(key, Value::Table(variant));
+                }
+                Some(Value::Table(inner)) => walk(inner, rest),
+                _ => {}
+            }
+        }
+    }
+    for pattern in VARIANTS {
+        walk(table, pattern);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(base: &str, sets: &[&str]) -> Table {
+        let mut table: Table = toml::from_str(base).unwrap();
+        for s in sets {
+            Set::apply(s, &mut table).unwrap();
+            normalise(&mut table);
+        }
+        table
+    }
+
+    #[test]
+    fn values_are_toml_or_plain_strings() {
+        let got = set("", &["seed=7", "switch.buffer=64MB", "stop.after=\"1ms\"", "a.b=[1, 2]", "c={x=1}"]);
+        let want = "seed=7\nswitch.buffer=\"64MB\"\nstop.after=\"1ms\"\na.b=[1,2]\nc={x=1}";
+        assert_eq!(got, toml::from_str::<Table>(want).unwrap());
+    }
+
+    #[test]
+    fn arrays_go_by_number_or_by_name() {
+        let base = "[[workload]]\nincast={bytes=\"1B\"}\n[[workload]]\nname=\"bg\"\nflows={}";
+        let got = set(base, &["workload.0.bytes=2B", "workload.bg.start=1us"]);
+        assert_eq!(got["workload"][0]["incast"]["bytes"].as_str(), Some("2B"));
+        assert_eq!(got["workload"][1]["start"].as_str(), Some("1us"));
+        let mut table: Table = toml::from_str(base).unwrap();
+        let error = Set::apply("workload.bgg.start=1us", &mut table).unwrap_err();
+        assert_eq!(error.located(), "--set:1:1: no entry is named `bgg`; did you mean `bg`?");
+    }
+
+    #[test]
+    fn a_variant_replaces_the_one_that_was_there() {
+        let base = "[scheme.themis]\nmode=\"sound\"\n[[workload]]\nname=\"x\"\nincast={}";
+        for ecmp in ["scheme.ecmp={}", "scheme=ecmp", "scheme={ecmp={}}"] {
+            assert_eq!(
+                set(base, &[ecmp])["scheme"],
+                Value::Table(toml::from_str("ecmp={}").unwrap()),
+                "{ecmp}"
+            );
+        }
+        assert_eq!(set(base, &["scheme.themis.watch=true"])["scheme"]["themis"].as_table().unwrap().len(), 2);
+        let got = set(base, &["workload.x.flows.list=[]"]);
+        assert!(got["workload"][0].get("incast").is_none() && got["workload"][0].get("name").is_some());
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for s in ["seed", "=7", "a..b=1", "\"a=1"] {
+            assert!(Set::apply(s, &mut Table::new()).is_err(), "{s}");
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! A scenario as text: plain, annotated, as a JSON Schema, and a first one to start from.
+
+use crate::Scenario;
+use schemars::generate::SchemaSettings;
+use serde_json::Value as Json;
+use std::fmt::Write;
+use toml::{Table, Value};
+
+/// The JSON Schema (draft 7, which TOML editors understand) of a scenario.
+pub fn schema() -> Json {
+    let schema = SchemaSettings::draft07().into_generator().into_root_schema_for::<Scenario>();
+    serde_json::to_value(schema).unwrap_or_default()
+}
+
+/// A commented scenario to start from, for a file `NAME.toml`.
+pub fn template(name: &str) -> String {
+    // A name with a line break must not leave the comment.
+    let name: String = name.chars().filter(|c| !c.is_control()).collect();
+    include_str!("template.toml").replace("NAME", &name)
+}
+
+fn table(scenario: &Scenario) -> Table {
+    Table::try_from(scenario).unwrap_or_default()
+}
+
+pub(crate) fn plain(scenario: &Scenario) -> String {
+    toml::to_string(&table(scenario)).unwrap_or_default()
+}
+
+/// `said` tells whether the user wrote a path.
+pub(crate) fn annotated(scenario: &Scenario, said: &dyn Fn(&[String]) -> bool) -> String {
+    let root = schema();
+    let mut page = Page { root: &root, said, text: String::new(), path: Vec::new() };
+    page.table(&table(scenario), &root);
+    page.text
+}
+
+struct Page<'a> {
+    root: &'a Json,
+    said: &'a dyn Fn(&[String]) -> bool,
+    text: String,
+    path: Vec<String>,
+}
+
+impl<'a> Page<'a> {
+    /// Follows references, and picks the alternative that describes tables.
+    fn resolve(&self, schema: &'a Json) -> &'a Json {
+        let mut schema = schema;
+        for _ in 0..8 {
+            let referred = schema.get("$ref").or_else(|| schema.get("allOf")?.get(0)?.get("$ref"));
+            if let Some(name) = referred.and_then(Json::as_str) {
+                match self.root.pointer(name.trim_start_matches('#')) {
+                    Some(target) => schema = target,
+                    None => return schema,
+                }
+                continue;
+            }
+            let options = schema.get("anyOf").and_then(Json::as_array);
+            let is_table = |s: &&'a Json| s.get("$ref").is_some() || s.get("properties").is_some();
+            match options.and_then(|options| options.iter().find(is_table)) {
+                Some(option) => schema = option,
+                None => return schema,
+            }
+        }
+        schema
+    }
+
+    /// The schema of `key` inside a table's schema: a field, a variant, or a free name.
+    fn inside(&self, schema: &'a Json, key: &str) -> &'a Json {
+        let schema = self.resolve(schema);
+        if let Some(field) = schema.get("properties").and_then(|p| p.get(key)) {
+            return field;
+        }
+        let variants = schema.get("oneOf").and_then(Json::as_array).into_iter().flatten();
+        let variant = variants.into_iter().find_map(|v| v.get("properties")?.get(key).map(|p| (v, p)));
+        match variant {
+            Some((_, settings)) => settings,
+            None => schema.get("additionalProperties").unwrap_or(&Json::Null),
+        }
+    }
+
+    /// What the field says about itself; for a variant what the variant says.
+    fn about(&self, schema: &'a Json, key: &str) -> Option<&'a str> {
+        let parent = self.resolve(schema);
+        let variants = parent.get("oneOf").and_then(Json::as_array).into_iter().flatten();
+        let variant =
+            variants.into_iter().find(|v| v.get("properties").is_some_and(|p| p.get(key).is_some()));
+        let field = self.inside(schema, key);
+        let own = variant.and_then(|v| v.get("description")).or_else(|| field.get("description"));
+        own.or_else(|| self.resolve(field).get("description")).and_then(Json::as_str)
+    }
+
+    fn comment(&mut self, about: Option<&str>) {
+        const WIDTH: usize = 100;
+        let Some(about) = about else { return };
+        let mut line = String::new();
+        for word in about.split_whitespace() {
+            if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > WIDTH {
+                let _ = writeln!(self.text, "# {line}");
+                line.clear();
+            }
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+        if !line.is_empty() {
+            let _ = writeln!(self.text, "# {line}");
+        }
+    }
+
+    fn table(&mut self, table: &Table, schema: &'a Json) {
+        // Plain values first, as TOML wants it; then what is possible but not set; then tables.
+        for (key, value) in table.iter().filter(|(_, v)| !is_header(v)) {
+            self.comment(self.about(schema, key));
+            self.path.push(key.clone());
+            let mark = if (self.said)(&self.path) { "" } else { "  # default" };
+            self.path.pop();
+            let _ = writeln!(self.text, "{} = {}{mark}", name(key), inline(value));
+        }
+        let resolved = self.resolve(schema);
+        if let Some(fields) = resolved.get("properties").and_then(Json::as_object) {
+            let kinds = self.path.first().is_some_and(|p| p == "workload") && self.path.len() == 2;
+            for key in fields.keys().filter(|key| !table.contains_key(*key)) {
+                if kinds && !crate::overlay::WORKLOAD_KEYS.contains(&key.as_str()) {
+                    continue;
+                }
+                self.comment(self.about(schema, key));
+                let _ = writeln!(self.text, "# {key} is not set");
+            }
+        }
+        for (key, value) in table.iter().filter(|(_, v)| is_header(v)) {
+            let about = self.about(schema, key);
+            let inner = self.inside(schema, key);
+            self.path.push(key.clone());
+            match value {
+                Value::Table(value) => {
+                    self.header(about, false);
+                    self.table(value, inner);
+                }
+                Value::Array(values) => {
+                    let entry = self.resolve(inner).get("items").unwrap_or(&Json::Null);
+                    for (i, value) in values.iter().enumerate() {
+                        self.header(about.filter(|_| i == 0), true);
+                        self.path.push(i.to_string());
+                        if let Value::Table(value) = value {
+                            self.table(value, entry);
+                        }
+                        self.path.pop();
+                    }
+                }
+                _ => {}
+            }
+            self.path.pop();
+        }
+    }
+
+    fn header(&mut self, about: Option<&str>, array: bool) {
+        self.text.push('\n');
+        self.comment(about);
+        let workload = self.path.first().is_some_and(|p| p == "workload");
+        let shown = self.path.iter().enumerate().filter(|(i, _)| !(workload && *i == 1));
+        let path = shown.map(|(_, part)| name(part)).collect::<Vec<_>>().join(".");
+        let _ = if array { writeln!(self.text, "[[{path}]]") } else { writeln!(self.text, "[{path}]") };
+    }
+}
+
+/// Tables, and the arrays of tables that get a header each: jobs. Other arrays stay on their line.
+fn is_header(value: &Value) -> bool {
+    match value {
+        Value::Table(_) => true,
+        Value::Array(values) => {
+            values.first().is_some_and(|v| v.get("start").is_some() && v.get("qp").is_some())
+        }
+        _ => false,
+    }
+}
+
+/// A key, quoted if it must be.
+fn name(key: &str) -> String {
+    let bare = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    if bare { key.to_owned() } else { Value::String(key.to_owned()).to_string() }
+}
+
+fn inline(value: &Value) -> String {
+    match value {
+        Value::Array(values) => format!("[{}]", values.iter().map(inline).collect::<Vec<_>>().join(", ")),
+        Value::Table(table) => {
+            let entries = table.iter().map(|(k, v)| format!("{} = {}", name(k), inline(v)));
+            format!("{{ {} }}", entries.collect::<Vec<_>>().join(", "))
+        }
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,146 @@
+//! Two tiers: hosts on leaves, every leaf joined to every spine.
+
+use super::Lay;
+use crate::error::Fault;
+use crate::values::Chance;
+use model::{Fabric, FabricBuilder, NodeId, Packet, Probability, Rate, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Nodes are named `host0`, `host1`, ... (rack by rack), `leaf0`, ..., `spine0`, ...; the roles of switches are
+/// `leaf` and `spine`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct LeafSpine {
+    /// Leaf switches. Default 16 (Themis paper, section 5).
+    pub leaves: usize,
+    /// Spine switches. Default 16 (Themis paper, section 5).
+    pub spines: usize,
+    /// Hosts on each leaf. Default 16 (Themis paper, section 5).
+    pub hosts_per_leaf: usize,
+    /// Rate of the links of hosts. Default 400 Gb/s (Themis paper, section 5).
+    pub rate: Rate,
+    /// Propagation delay of the links of hosts. Default 1 us (Themis paper, section 5).
+    pub delay: Time,
+    /// Rate of the links between leaves and spines. Default: `rate`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uplink_rate: Option<Rate>,
+    /// Propagation delay of the links between leaves and spines. Default: `delay`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uplink_delay: Option<Time>,
+    /// Parallel links between each leaf and each spine. Default 1 (our choice).
+    pub uplinks_per_spine: usize,
+    /// Probability that a link of a host loses a packet. Default: `loss` of `[links]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Chance>,
+    /// Probability that a link between a leaf and a spine loses a packet. Default: `loss` of `[links]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uplink_loss: Option<Chance>,
+}
+
+impl Default for LeafSpine {
+    fn default() -> Self {
+        LeafSpine {
+            leaves: 16,
+            spines: 16,
+            hosts_per_leaf: 16,
+            rate: Rate::from_gbps(400),
+            delay: Time::from_us(1),
+            uplink_rate: None,
+            uplink_delay: None,
+            uplinks_per_spine: 1,
+            loss: None,
+            uplink_loss: None,
+        }
+    }
+}
+
+impl LeafSpine {
+    fn possible(&self) -> Result<(), Fault> {
+        let counts = [
+            ("leaves", self.leaves, "leaf"),
+            ("spines", self.spines, "spine"),
+            ("hosts-per-leaf", self.hosts_per_leaf, "host on every leaf"),
+            ("uplinks-per-spine", self.uplinks_per_spine, "link between a leaf and a spine"),
+        ];
+        for (key, count, what) in counts {
+            if count == 0 {
+                return Err(Fault::new(key, format!("a leaf-spine fabric needs at least 1 {what}")));
+            }
+        }
+        let most = Packet::MAX_PORTS;
+        let up = self.spines.saturating_mul(self.uplinks_per_spine);
+        let down = self.leaves.saturating_mul(self.uplinks_per_spine);
+        for (key, ports, what) in [
+            ("hosts-per-leaf", self.hosts_per_leaf, "leaf"),
+            ("spines", up.saturating_add(self.hosts_per_leaf), "leaf"),
+            ("leaves", down, "spine"),
+        ] {
+            if ports > most {
+                return Err(Fault::new(key, format!("a {what} would need {ports} ports; {most} are possible")));
+            }
+        }
+        let hosts = self.leaves.saturating_mul(self.hosts_per_leaf);
+        if hosts > 65_536 {
+            return Err(Fault::new("leaves", format!("{hosts} hosts; at most 65536 are possible")));
+        }
+        let (rate, delay) = (Some(self.rate), Some(self.delay));
+        for (key, rate) in [("rate", rate), ("uplink-rate", self.uplink_rate)] {
+            if let Some(rate) = rate {
+                super::links::possible_rate(key, rate)?;
+            }
+        }
+        for (key, delay) in [("delay", delay), ("uplink-delay", self.uplink_delay)] {
+            if let Some(delay) = delay {
+                super::links::possible_delay(key, delay)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Lay for LeafSpine {
+    fn lay(&self, loss: Probability) -> Result<Fabric, Fault> {
+        self.possible()?;
+        let mut builder = FabricBuilder::new();
+        let hosts: Vec<NodeId> =
+            (0..self.leaves * self.hosts_per_leaf).map(|h| builder.host(format!("host{h}"))).collect();
+        let leaves: Vec<NodeId> =
+            (0..self.leaves).map(|l| builder.switch(format!("leaf{l}"), "leaf")).collect();
+        let spines: Vec<NodeId> =
+            (0..self.spines).map(|s| builder.switch(format!("spine{s}"), "spine")).collect();
+        let chance = |own: Option<Chance>| own.map_or(loss, Chance::probability);
+        for (h, &host) in hosts.iter().enumerate() {
+            let leaf = leaves[h / self.hosts_per_leaf];
+            builder.connect(host, leaf, self.rate, self.delay, chance(self.loss));
+        }
+        let rate = self.uplink_rate.unwrap_or(self.rate);
+        let delay = self.uplink_delay.unwrap_or(self.delay);
+        for &leaf in &leaves {
+            for &spine in &spines {
+                for _ in 0..self.uplinks_per_spine {
+                    builder.connect(leaf, spine, rate, delay, chance(self.uplink_loss));
+                }
+            }
+        }
+        builder.build().map_err(|e| Fault::new("", e.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::HostId;
+
+    #[test]
+    fn parallel_uplinks_are_equal_cost_paths() {
+        let (leaves, spines, hosts_per_leaf, uplinks_per_spine) = (2, 3, 4, 2);
+        let t = LeafSpine { leaves, spines, hosts_per_leaf, uplinks_per_spine, ..LeafSpine::default() };
+        let fabric = t.lay(Probability::ZERO).unwrap();
+        let leaf0 = fabric.find("leaf0").unwrap();
+        assert_eq!(fabric.route(leaf0, HostId(7)).len(), 6);
+        assert_eq!(fabric.name(NodeId(4)), "host4");
+        assert!(fabric.same_rack(HostId(4), HostId(7)) && !fabric.same_rack(HostId(3), HostId(4)));
+        assert_eq!(fabric.role(fabric.find("spine2").unwrap()), "spine");
+    }
+}

@@ -1,0 +1,308 @@
+//! Any fabric: its hosts, switches and links one by one.
+
+use super::Lay;
+use crate::error::{Fault, nearest};
+use crate::values::Chance;
+use model::{Fabric, FabricBuilder, FabricError, NodeId, Probability, Rate, Time};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Hosts have exactly one link each; two hosts may be joined without a switch. A node's ports are numbered in
+/// the order of its links.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Links {
+    /// The hosts: their names, or how many (`host0`, `host1`, ...).
+    pub hosts: Names,
+    /// The switches: names, or `{ name, role }` where they differ in role.
+    #[serde(default)]
+    pub switches: Vec<Switch>,
+    /// Rate of links that do not say theirs. Default 100 Gb/s (our choice).
+    #[serde(default = "rate")]
+    pub rate: Rate,
+    /// Propagation delay of links that do not say theirs. Default 1 us (our choice).
+    #[serde(default = "delay")]
+    pub delay: Time,
+    /// The links: `{ from, to, rate, delay, loss }`, or in short `["h0", "s0"]`, `["h0", "s0", "100Gbps"]`,
+    /// `["h0", "s0", "100Gbps", "1us"]`.
+    pub links: Vec<Cable>,
+}
+
+fn rate() -> Rate {
+    Rate::from_gbps(100)
+}
+
+fn delay() -> Time {
+    Time::from_us(1)
+}
+
+/// Names, or how many.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Names {
+    /// How many.
+    Count(usize),
+    /// Their names.
+    List(Vec<String>),
+}
+
+impl<'de> Deserialize<'de> for Names {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Seen;
+
+        impl<'de> Visitor<'de> for Seen {
+            type Value = Names;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number of hosts or a list of their names")
+            }
+
+            fn visit_i64<E: de::Error>(self, n: i64) -> Result<Names, E> {
+                let wrong = |_| E::invalid_value(de::Unexpected::Signed(n), &self);
+                usize::try_from(n).map(Names::Count).map_err(wrong)
+            }
+
+            fn visit_u64<E: de::Error>(self, n: u64) -> Result<Names, E> {
+                Ok(Names::Count(usize::try_from(n).unwrap_or(usize::MAX)))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Names, A::Error> {
+                Vec::deserialize(de::value::SeqAccessDeserializer::new(seq)).map(Names::List)
+            }
+        }
+
+        deserializer.deserialize_any(Seen)
+    }
+}
+
+/// A switch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Switch {
+    /// Its name.
+    pub name: String,
+    /// Its role, for `[switch-role.ROLE]`.
+    pub role: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SwitchTable {
+    name: String,
+    #[serde(default = "switch_role")]
+    role: String,
+}
+
+fn switch_role() -> String {
+    "switch".into()
+}
+
+impl<'de> Deserialize<'de> for Switch {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Seen;
+
+        impl<'de> Visitor<'de> for Seen {
+            type Value = Switch;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a switch's name or { name, role }")
+            }
+
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<Switch, E> {
+                Ok(Switch { name: name.to_owned(), role: switch_role() })
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Switch, A::Error> {
+                let SwitchTable { name, role } = SwitchTable::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(Switch { name, role })
+            }
+        }
+
+        deserializer.deserialize_any(Seen)
+    }
+}
+
+impl JsonSchema for Switch {
+    fn schema_name() -> Cow<'static, str> {
+        "Switch".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [
+            { "type": "string" },
+            { "type": "object", "additionalProperties": false, "required": ["name"],
+              "properties": { "name": { "type": "string" }, "role": { "type": "string" } } },
+        ] })
+    }
+}
+
+/// A link, both directions alike.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Cable {
+    /// One end.
+    pub from: String,
+    /// The other end.
+    pub to: String,
+    /// Transmission rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// Propagation delay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Time>,
+    /// Probability that it loses a packet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Chance>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CableTable {
+    from: String,
+    to: String,
+    rate: Option<Rate>,
+    delay: Option<Time>,
+    loss: Option<Chance>,
+}
+
+impl<'de> Deserialize<'de> for Cable {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Seen;
+
+        impl<'de> Visitor<'de> for Seen {
+            type Value = Cable;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a link: [from, to, rate, delay] or { from, to, rate, delay, loss }")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Cable, A::Error> {
+                let short = || de::Error::custom("a link needs two ends: [from, to, rate, delay]");
+                let from = seq.next_element()?.ok_or_else(short)?;
+                let to = seq.next_element()?.ok_or_else(short)?;
+                let (rate, delay) = (seq.next_element()?, seq.next_element()?);
+                if seq.next_element::<de::IgnoredAny>()?.is_some() {
+                    return Err(de::Error::custom("a short link ends after [from, to, rate, delay]"));
+                }
+                Ok(Cable { from, to, rate, delay, loss: None })
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Cable, A::Error> {
+                let CableTable { from, to, rate, delay, loss } =
+                    CableTable::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(Cable { from, to, rate, delay, loss })
+            }
+        }
+
+        deserializer.deserialize_any(Seen)
+    }
+}
+
+impl JsonSchema for Cable {
+    fn schema_name() -> Cow<'static, str> {
+        "Cable".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let (rate, delay, loss) = (
+            generator.subschema_for::<Rate>(),
+            generator.subschema_for::<Time>(),
+            generator.subschema_for::<Chance>(),
+        );
+        json_schema!({ "anyOf": [
+            { "type": "array", "items": { "type": "string" }, "minItems": 2, "maxItems": 4 },
+            { "type": "object", "additionalProperties": false, "required": ["from", "to"],
+              "properties": { "from": { "type": "string" }, "to": { "type": "string" },
+                              "rate": rate, "delay": delay, "loss": loss } },
+        ] })
+    }
+}
+
+/// The least rate: a frame must fit into 32 bits of picoseconds.
+pub(super) fn possible_rate(path: &str, rate: Rate) -> Result<(), Fault> {
+    if rate.bps() < 100_000_000 {
+        return Err(Fault::new(path, format!("a link of {rate} is too slow; at least 100Mbps are needed")));
+    }
+    if rate > Rate::from_gbps(100_000) {
+        return Err(Fault::new(path, format!("a link of {rate} is too fast; at most 100Tbps are possible")));
+    }
+    Ok(())
+}
+
+pub(super) fn possible_delay(path: &str, delay: Time) -> Result<(), Fault> {
+    if delay == Time::ZERO {
+        return Err(Fault::new(path, "every link needs a delay above 0"));
+    }
+    if delay > Time::from_ms(10_000) {
+        return Err(Fault::new(path, format!("a delay of {delay} is too long; at most 10s are possible")));
+    }
+    Ok(())
+}
+
+impl Lay for Links {
+    fn lay(&self, loss: Probability) -> Result<Fabric, Fault> {
+        possible_rate("rate", self.rate)?;
+        possible_delay("delay", self.delay)?;
+        let mut builder = FabricBuilder::new();
+        let mut nodes: BTreeMap<String, NodeId> = BTreeMap::new();
+        let mut add = |name: &str, node: NodeId, path: String| match nodes.insert(name.to_owned(), node) {
+            Some(_) => Err(Fault::new(&path, format!("the name `{name}` is taken"))),
+            None => Ok(()),
+        };
+        let count = match &self.hosts {
+            Names::Count(n) => *n,
+            Names::List(names) => names.len(),
+        };
+        if count == 0 || count > 65_536 {
+            return Err(Fault::new("hosts", format!("{count} hosts; between 1 and 65536 are possible")));
+        }
+        for i in 0..count {
+            let (name, path) = match &self.hosts {
+                Names::Count(_) => (format!("host{i}"), "hosts".to_owned()),
+                Names::List(names) => (names[i].clone(), format!("hosts.{i}")),
+            };
+            let node = builder.host(&*name);
+            add(&name, node, path)?;
+        }
+        for (i, switch) in self.switches.iter().enumerate() {
+            let node = builder.switch(&*switch.name, &switch.role);
+            add(&switch.name, node, format!("switches.{i}"))?;
+        }
+        for (i, cable) in self.links.iter().enumerate() {
+            // The short form has positions where the long one has keys; both spans are found by either.
+            let at = |key: &str| format!("links.{i}.{key}");
+            let end = |name: &str, key: &str| {
+                nodes.get(name).copied().ok_or_else(|| {
+                    let near = nearest(name, nodes.keys().map(String::as_str));
+                    let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+                    Fault::new(&at(key), format!("there is no node `{name}`{hint}"))
+                })
+            };
+            let (from, to) = (end(&cable.from, "from")?, end(&cable.to, "to")?);
+            if from == to {
+                return Err(Fault::new(&at("to"), format!("the link connects `{}` with itself", cable.to)));
+            }
+            if let Some(rate) = cable.rate {
+                possible_rate(&at("rate"), rate)?;
+            }
+            if let Some(delay) = cable.delay {
+                possible_delay(&at("delay"), delay)?;
+            }
+            let loss = cable.loss.map_or(loss, Chance::probability);
+            builder.connect(from, to, cable.rate.unwrap_or(self.rate), cable.delay.unwrap_or(self.delay), loss);
+        }
+        builder.build().map_err(|e| match &e {
+            FabricError::HostLinks(name, _) => match &self.hosts {
+                Names::List(names) => {
+                    let i = names.iter().position(|n| n == name).unwrap_or(0);
+                    Fault::new(&format!("hosts.{i}"), e.to_string())
+                }
+                Names::Count(_) => Fault::new("hosts", e.to_string()),
+            },
+            _ => Fault::new("links", e.to_string()),
+        })
+    }
+}

@@ -1,0 +1,48 @@
+//! Topologies: `[topology.NAME]`, one file each.
+//!
+//! To add one: a file with its settings and `impl Lay`, and its line in the list below.
+
+use crate::error::Fault;
+use model::{Fabric, Probability};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Lays out a fabric.
+pub(crate) trait Lay {
+    /// The fabric; links that do not say otherwise lose packets with probability `loss`.
+    fn lay(&self, loss: Probability) -> Result<Fabric, Fault>;
+}
+
+macro_rules! topologies {
+    ($($(#[$doc:meta])* $file:ident: $variant:ident = $name:tt,)+) => {
+        $(pub mod $file;)+
+
+        /// Hosts, switches and links.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        pub enum Topology {
+            $($(#[$doc])* #[serde(rename = $name)] $variant($file::$variant),)+
+        }
+
+        impl Topology {
+            /// The names of all topologies.
+            pub const NAMES: &'static [&'static str] = &[$($name),+];
+
+            /// Its name.
+            pub const fn name(&self) -> &'static str {
+                match self { $(Self::$variant(_) => $name,)+ }
+            }
+
+            pub(crate) fn lay(&self, loss: Probability) -> Result<Fabric, Fault> {
+                let fabric = match self { $(Self::$variant(t) => t.lay(loss),)+ };
+                fabric.map_err(|fault| fault.within(self.name()).within("topology"))
+            }
+        }
+    };
+}
+
+topologies! {
+    /// Two tiers: every leaf is joined to every spine.
+    leaf_spine: LeafSpine = "leaf-spine",
+    /// Any fabric: its hosts, switches and links one by one.
+    links: Links = "links",
+}

@@ -1,0 +1,282 @@
+//! Small kinds of value.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
+use serde::ser::{Serialize, Serializer};
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+use std::str::FromStr;
+
+/// A feature that can be switched off: `"off"` (or `false`), `"on"` (or `true`, with defaults), or a table of
+/// its settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Switched<T>(pub Option<T>);
+
+impl<T> Switched<T> {
+    /// Switched off.
+    pub const OFF: Self = Switched(None);
+
+    /// Its settings if it is on.
+    pub fn get(&self) -> Option<&T> {
+        self.0.as_ref()
+    }
+}
+
+impl<T: Default> Default for Switched<T> {
+    fn default() -> Self {
+        Switched(Some(T::default()))
+    }
+}
+
+impl<T: Serialize> Serialize for Switched<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0 {
+            Some(settings) => settings.serialize(serializer),
+            None => serializer.serialize_str("off"),
+        }
+    }
+}
+
+impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for Switched<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Seen<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de> + Default> Visitor<'de> for Seen<T> {
+            type Value = Switched<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("\"on\", \"off\" or a table of settings")
+            }
+
+            fn visit_bool<E: de::Error>(self, on: bool) -> Result<Switched<T>, E> {
+                Ok(Switched(on.then(T::default)))
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Switched<T>, E> {
+                match text {
+                    "on" => self.visit_bool(true),
+                    "off" | "none" => self.visit_bool(false),
+                    _ => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
+                }
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Switched<T>, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(|settings| Switched(Some(settings)))
+            }
+        }
+
+        deserializer.deserialize_any(Seen(PhantomData))
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Switched<T> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("Switched{}", T::schema_name()).into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let settings = generator.subschema_for::<T>();
+        json_schema!({ "anyOf": [settings, { "enum": ["on", "off", true, false] }] })
+    }
+}
+
+/// A positive share such as `1/8`, as a fraction of two whole numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// Numerator.
+    pub part: u32,
+    /// Denominator.
+    pub whole: u32,
+}
+
+impl Share {
+    /// `part / whole`.
+    pub const fn new(part: u32, whole: u32) -> Self {
+        Share { part, whole }
+    }
+
+    /// As (numerator, denominator).
+    pub const fn pair(self) -> (u32, u32) {
+        (self.part, self.whole)
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.whole {
+            1 => write!(f, "{}", self.part),
+            _ => write!(f, "{}/{}", self.part, self.whole),
+        }
+    }
+}
+
+impl FromStr for Share {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("expected a share such as \"1/8\", found {text:?}");
+        let whole = |t: &str| t.trim().parse::<u32>().map_err(|_| wrong());
+        let share = match (text.split_once('/'), text.split_once('.')) {
+            (Some((part, of)), _) => Share::new(whole(part)?, whole(of)?),
+            (None, Some((int, fraction))) if (1..=6).contains(&fraction.len()) => {
+                let of = 10u32.pow(fraction.len() as u32);
+                let part = whole(int)?.checked_mul(of).and_then(|v| v.checked_add(whole(fraction).ok()?));
+                Share::new(part.ok_or_else(wrong)?, of)
+            }
+            _ => Share::new(whole(text)?, 1),
+        };
+        if share.part == 0 || share.whole == 0 {
+            return Err(format!("expected a share above 0 such as \"1/8\", found {text:?}"));
+        }
+        let gcd = gcd(share.part, share.whole);
+        Ok(Share::new(share.part / gcd, share.whole / gcd))
+    }
+}
+
+fn gcd(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+impl Serialize for Share {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Share {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Seen;
+
+        impl Visitor<'_> for Seen {
+            type Value = Share;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a share such as \"1/8\"")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Share, E> {
+                text.parse().map_err(E::custom)
+            }
+
+            fn visit_i64<E: de::Error>(self, n: i64) -> Result<Share, E> {
+                self.visit_str(&n.to_string())
+            }
+
+            fn visit_f64<E: de::Error>(self, n: f64) -> Result<Share, E> {
+                self.visit_str(&n.to_string())
+            }
+        }
+
+        deserializer.deserialize_any(Seen)
+    }
+}
+
+impl JsonSchema for Share {
+    fn schema_name() -> Cow<'static, str> {
+        "Share".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["string", "number"], "description": "A share above 0, such as \"1/8\"." })
+    }
+}
+
+/// A probability between 0 and 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct Chance(f64);
+
+impl Chance {
+    /// Never.
+    pub const ZERO: Chance = Chance(0.0);
+
+    /// `p`, clamped to 0..1.
+    pub const fn new(p: f64) -> Self {
+        Chance(if p > 0.0 { if p < 1.0 { p } else { 1.0 } } else { 0.0 })
+    }
+
+    /// The number.
+    pub const fn get(self) -> f64 {
+        self.0
+    }
+
+    /// As the threshold that draws are compared with.
+    pub fn probability(self) -> model::Probability {
+        model::Probability::new(self.0)
+    }
+}
+
+impl Serialize for Chance {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Chance {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Seen;
+
+        impl Visitor<'_> for Seen {
+            type Value = Chance;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a probability between 0 and 1")
+            }
+
+            fn visit_f64<E: de::Error>(self, p: f64) -> Result<Chance, E> {
+                if (0.0..=1.0).contains(&p) {
+                    Ok(Chance(p))
+                } else {
+                    Err(E::custom(format!("expected a probability between 0 and 1, found {p}")))
+                }
+            }
+
+            fn visit_i64<E: de::Error>(self, p: i64) -> Result<Chance, E> {
+                self.visit_f64(p as f64)
+            }
+        }
+
+        deserializer.deserialize_any(Seen)
+    }
+}
+
+impl JsonSchema for Chance {
+    fn schema_name() -> Cow<'static, str> {
+        "Chance".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "number", "minimum": 0, "maximum": 1 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_read_and_reduced() {
+        for (text, want) in
+            [("1/8", (1, 8)), ("2/16", (1, 8)), ("0.0625", (1, 16)), ("1", (1, 1)), ("1.5", (3, 2))]
+        {
+            assert_eq!(text.parse::<Share>().map(Share::pair), Ok(want), "{text}");
+        }
+        for text in ["0", "1/0", "x", "", "-1", "1/8/2", "99999999999", "4294967295.5"] {
+            assert!(text.parse::<Share>().is_err(), "{text}");
+        }
+        assert_eq!(Share::new(1, 8).to_string(), "1/8");
+    }
+}

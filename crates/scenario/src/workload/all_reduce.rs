@@ -1,0 +1,81 @@
+//! All-reduce.
+
+use super::Generate;
+use super::draft::{Draft, On, part, some_bytes};
+use super::groups::{Groups, Members};
+use crate::error::Fault;
+use model::{Bytes, HostId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// All ranks of a group reduce a buffer of `bytes` and end with the whole result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct AllReduce {
+    /// How: `"ring"` takes 2 (n - 1) steps of bytes / n to the next rank; step k leaves a rank when step k - 1
+    /// has arrived there. Default `"ring"` (our choice: the Themis paper does not say, and collective
+    /// libraries use it for large buffers).
+    #[serde(default)]
+    pub algorithm: Algorithm,
+    /// Buffer of each rank. Default 300 MB (Themis paper, section 5).
+    #[serde(default = "bytes")]
+    pub bytes: Bytes,
+    /// Who takes part together: `"one-host-per-leaf"` (group g is the g-th host of every leaf), `"contiguous"`
+    /// (with `group-size`), `"all"`, or a list of lists of host names. Default `"one-host-per-leaf"` (Themis
+    /// paper, section 5).
+    #[serde(default)]
+    pub groups: Groups,
+    /// Hosts in each contiguous group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group_size: Option<usize>,
+    /// Only the first groups. Default: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group_limit: Option<usize>,
+}
+
+/// An algorithm.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Algorithm {
+    /// Reduce-scatter and all-gather around a ring.
+    #[default]
+    Ring,
+}
+
+fn bytes() -> Bytes {
+    Bytes(300_000_000)
+}
+
+impl Generate for AllReduce {
+    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Fault> {
+        let bytes = some_bytes(self.bytes, "bytes")?;
+        let members = Members { groups: &self.groups, size: self.group_size, limit: self.group_limit };
+        let groups = members.resolve(draft)?;
+        let count = |ranks: &Vec<HostId>| ranks.len() as u128 * 2 * (ranks.len() as u128 - 1);
+        draft.room_for(groups.iter().map(count).sum(), "groups")?;
+        for (g, ranks) in groups.iter().enumerate() {
+            match self.algorithm {
+                Algorithm::Ring => ring(draft, g, ranks, bytes),
+            }
+        }
+        Ok(groups.len())
+    }
+}
+
+/// In step k rank r sends chunk r - k (mod n): first partial sums, from step n - 1 on whole ones.
+fn ring(draft: &mut Draft<'_>, group: usize, ranks: &[HostId], bytes: u64) {
+    let n = ranks.len();
+    let mut before: Vec<u32> = Vec::new();
+    for step in 0..2 * (n - 1) {
+        let now: Vec<u32> = (0..n)
+            .map(|r| {
+                let chunk = (r + 2 * n - step) % n;
+                draft.send(group, ranks[r], ranks[(r + 1) % n], part(bytes, n, chunk))
+            })
+            .collect();
+        for r in 0..before.len() {
+            draft.after(before[r], On::Received, now[(r + 1) % n]);
+        }
+        before = now;
+    }
+}

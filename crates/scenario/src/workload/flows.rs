@@ -1,0 +1,59 @@
+//! Messages one by one.
+
+use super::Generate;
+use super::draft::{Draft, some_bytes};
+use crate::error::Fault;
+use model::{Bytes, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A list of messages. Messages between the same two hosts share a queue pair and are posted in the order of
+/// their starts, unless `qp = "per-message"`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Flows {
+    /// The messages.
+    pub list: Vec<Flow>,
+}
+
+/// A message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Flow {
+    /// The host that sends.
+    pub from: String,
+    /// The host that receives.
+    pub to: String,
+    /// Payload.
+    pub bytes: Bytes,
+    /// When it starts, after the start of the job. Default 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub start: Time,
+}
+
+fn is_zero(time: &Time) -> bool {
+    *time == Time::ZERO
+}
+
+impl Generate for Flows {
+    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Fault> {
+        if self.list.is_empty() {
+            return Err(Fault::new("list", "the list of flows is empty"));
+        }
+        draft.room_for(self.list.len() as u128, "list")?;
+        let mut flows = Vec::with_capacity(self.list.len());
+        for (i, flow) in self.list.iter().enumerate() {
+            let at = |key: &str| format!("list.{i}.{key}");
+            let (from, to) = (draft.host(&flow.from, &at("from"))?, draft.host(&flow.to, &at("to"))?);
+            if from == to {
+                return Err(Fault::new(&at("to"), format!("`{}` cannot send to itself", flow.to)));
+            }
+            flows.push((flow.start, from, to, some_bytes(flow.bytes, &at("bytes"))?));
+        }
+        flows.sort_by_key(|flow| flow.0);
+        for (start, from, to, bytes) in flows {
+            draft.send_at(0, from, to, bytes, start);
+        }
+        Ok(1)
+    }
+}

@@ -1,0 +1,173 @@
+//! Groups (communicators): which hosts take part in a collective together.
+
+use super::draft::Draft;
+use crate::error::{Fault, suggestion};
+use model::HostId;
+use schemars::JsonSchema;
+use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
+use serde::ser::{Serialize, Serializer};
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// How hosts form groups.
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
+#[schemars(untagged)]
+pub enum Groups {
+    /// By rule.
+    Rule(Rule),
+    /// By name: a list of lists of hosts.
+    List(Vec<Vec<String>>),
+}
+
+/// A rule for groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema)]
+#[schemars(rename_all = "kebab-case")]
+pub enum Rule {
+    /// Group g is the g-th host of every leaf.
+    OneHostPerLeaf,
+    /// `group-size` hosts in a row.
+    Contiguous,
+    /// All hosts are one group.
+    All,
+}
+
+const RULES: [(&str, Rule); 3] =
+    [("one-host-per-leaf", Rule::OneHostPerLeaf), ("contiguous", Rule::Contiguous), ("all", Rule::All)];
+
+impl Default for Groups {
+    fn default() -> Self {
+        Groups::Rule(Rule::OneHostPerLeaf)
+    }
+}
+
+impl Serialize for Groups {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Groups::Rule(rule) => {
+                let name = RULES.iter().find(|(_, r)| r == rule).map_or("", |(name, _)| name);
+                serializer.serialize_str(name)
+            }
+            Groups::List(list) => list.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Groups {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Seen;
+
+        impl<'de> Visitor<'de> for Seen {
+            type Value = Groups;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("\"one-host-per-leaf\", \"contiguous\", \"all\" or a list of lists of host names")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Groups, E> {
+                let rule = RULES.iter().find(|(name, _)| *name == text);
+                rule.map(|(_, rule)| Groups::Rule(*rule)).ok_or_else(|| {
+                    let hint = suggestion(text, &RULES.map(|(name, _)| name));
+                    E::custom(format!("unknown rule for groups \"{text}\"; {hint}"))
+                })
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Groups, A::Error> {
+                Vec::deserialize(de::value::SeqAccessDeserializer::new(seq)).map(Groups::List)
+            }
+        }
+
+        deserializer.deserialize_any(Seen)
+    }
+}
+
+/// The keys of a collective that say who takes part.
+pub(crate) struct Members<'a> {
+    pub(crate) groups: &'a Groups,
+    pub(crate) size: Option<usize>,
+    pub(crate) limit: Option<usize>,
+}
+
+impl Members<'_> {
+    /// The hosts of every group; each group has at least two.
+    pub(crate) fn resolve(&self, draft: &Draft<'_>) -> Result<Vec<Vec<HostId>>, Fault> {
+        let hosts = draft.fabric.hosts();
+        if self.size.is_some() && *self.groups != Groups::Rule(Rule::Contiguous) {
+            return Err(Fault::new("group-size", "`group-size` is for groups = \"contiguous\""));
+        }
+        let mut groups: Vec<Vec<HostId>> = match self.groups {
+            Groups::Rule(Rule::All) => vec![(0..hosts).map(|h| HostId(h as u16)).collect()],
+            Groups::Rule(Rule::Contiguous) => {
+                let size = self.size.ok_or_else(|| {
+                    Fault::new("groups", "contiguous groups need a `group-size`, such as group-size = 8")
+                })?;
+                if size < 2 {
+                    let text =
+                        format!("a group of {size} has nobody to send to; at least 2 hosts are needed");
+                    return Err(Fault::new("group-size", text));
+                }
+                if size > hosts {
+                    let text = format!("a group of {size} is larger than the fabric: it has {hosts} hosts");
+                    return Err(Fault::new("group-size", text));
+                }
+                (0..hosts / size)
+                    .map(|g| (g * size..(g + 1) * size).map(|h| HostId(h as u16)).collect())
+                    .collect()
+            }
+            Groups::Rule(Rule::OneHostPerLeaf) => one_per_leaf(draft),
+            Groups::List(list) => named(list, draft)?,
+        };
+        if let Some(limit) = self.limit {
+            if limit == 0 || limit > groups.len() {
+                let text = format!("`group-limit` is {limit}; there are {} groups", groups.len());
+                return Err(Fault::new("group-limit", text));
+            }
+            groups.truncate(limit);
+        }
+        if groups.is_empty() {
+            return Err(Fault::new("groups", "there are no groups"));
+        }
+        if let Some(i) = groups.iter().position(|g| g.len() < 2) {
+            let text =
+                format!("group {i} has {} host; at least 2 are needed to send something", groups[i].len());
+            let path =
+                if matches!(self.groups, Groups::List(_)) { format!("groups.{i}") } else { "groups".into() };
+            return Err(Fault::new(&path, text));
+        }
+        if groups.len() > usize::from(u16::MAX) {
+            return Err(Fault::new("groups", format!("{} groups; at most 65535 are possible", groups.len())));
+        }
+        Ok(groups)
+    }
+}
+
+fn one_per_leaf(draft: &Draft<'_>) -> Vec<Vec<HostId>> {
+    let fabric = draft.fabric;
+    let mut racks: Vec<Vec<HostId>> = vec![Vec::new(); fabric.nodes()];
+    for h in 0..fabric.hosts() {
+        let host = HostId(h as u16);
+        racks[fabric.attachment(host).index()].push(host);
+    }
+    racks.retain(|r| !r.is_empty());
+    racks.sort();
+    // Leaves with fewer hosts than others end the list of groups: a group has one host of every leaf.
+    let whole = racks.iter().map(Vec::len).min().unwrap_or(0);
+    (0..whole).map(|g| racks.iter().map(|rack| rack[g]).collect()).collect()
+}
+
+fn named(list: &[Vec<String>], draft: &Draft<'_>) -> Result<Vec<Vec<HostId>>, Fault> {
+    let mut groups = Vec::new();
+    for (g, names) in list.iter().enumerate() {
+        let mut seen = BTreeSet::new();
+        let mut group = Vec::new();
+        for (i, name) in names.iter().enumerate() {
+            let path = format!("groups.{g}.{i}");
+            let host = draft.host(name, &path)?;
+            if !seen.insert(host) {
+                return Err(Fault::new(&path, format!("the host `{name}` is in this group twice")));
+            }
+            group.push(host);
+        }
+        groups.push(group);
+    }
+    Ok(groups)
+}

@@ -1,0 +1,88 @@
+//! Many hosts send to one.
+
+use super::Generate;
+use super::draft::{Draft, some_bytes};
+use crate::error::Fault;
+use crate::topology::links::Names;
+use model::{Bytes, HostId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Every sender sends one message to the receiver, all at once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Incast {
+    /// How many hosts send (taken rack by rack in turn), or their names. Default 8 (our choice).
+    #[serde(default = "senders")]
+    pub senders: Names,
+    /// The host that receives. Default: the first one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receiver: Option<String>,
+    /// Payload of each message. Default 1 MB (our choice).
+    #[serde(default = "bytes")]
+    pub bytes: Bytes,
+}
+
+fn senders() -> Names {
+    Names::Count(8)
+}
+
+fn bytes() -> Bytes {
+    Bytes(1_000_000)
+}
+
+impl Generate for Incast {
+    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Fault> {
+        let bytes = some_bytes(self.bytes, "bytes")?;
+        let receiver = match &self.receiver {
+            Some(name) => draft.host(name, "receiver")?,
+            None => HostId(0),
+        };
+        let senders = match &self.senders {
+            Names::Count(n) => {
+                let others = draft.fabric.hosts() - 1;
+                if *n == 0 || *n > others {
+                    let text = format!("{n} senders; between 1 and {others} are possible beside the receiver");
+                    return Err(Fault::new("senders", text));
+                }
+                in_turn(draft, receiver).take(*n).collect()
+            }
+            Names::List(names) => {
+                let mut senders: Vec<HostId> = Vec::new();
+                for (i, name) in names.iter().enumerate() {
+                    let path = format!("senders.{i}");
+                    let host = draft.host(name, &path)?;
+                    if host == receiver {
+                        return Err(Fault::new(&path, format!("`{name}` is the receiver")));
+                    }
+                    senders.push(host);
+                }
+                senders
+            }
+        };
+        if senders.is_empty() {
+            return Err(Fault::new("senders", "nobody sends"));
+        }
+        for host in senders {
+            draft.send(0, host, receiver, bytes);
+        }
+        Ok(1)
+    }
+}
+
+/// All hosts but one: the first of every rack, then the second of every rack, and so on.
+fn in_turn(draft: &Draft<'_>, but: HostId) -> impl Iterator<Item = HostId> + use<> {
+    let fabric = draft.fabric;
+    let mut seen = vec![0usize; fabric.nodes()];
+    let mut order: Vec<(usize, HostId)> = (0..fabric.hosts())
+        .map(|h| {
+            let host = HostId(h as u16);
+            let rank = &mut seen[fabric.attachment(host).index()];
+            *rank += 1;
+            (*rank, host)
+        })
+        .filter(|(_, host)| *host != but)
+        .collect();
+    order.sort();
+    order.into_iter().map(|(_, host)| host)
+}

@@ -1,0 +1,123 @@
+//! Workloads: `[[workload]]` entries, one file per kind.
+//!
+//! To add one: a file with its settings and `impl Generate`, and its line in the list below.
+
+pub(crate) mod draft;
+pub mod groups;
+
+use crate::error::Fault;
+use crate::overlay;
+use draft::Draft;
+use model::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Lays out messages.
+pub(crate) trait Generate {
+    /// Adds the messages of one job; returns how many groups (communicators) it has. Paths of faults start at
+    /// the settings.
+    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Fault>;
+}
+
+/// Which messages share a queue pair.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum QpUse {
+    /// One queue pair per (source, destination, job): rates and sequence numbers live on from message to
+    /// message.
+    #[default]
+    Persistent,
+    /// A fresh queue pair for every message.
+    PerMessage,
+}
+
+macro_rules! workloads {
+    ($($(#[$doc:meta])* $file:ident: $kind:ident = $name:tt,)+) => {
+        $(pub mod $file;)+
+
+        /// A job: one kind of traffic, with its settings.
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+        pub struct Entry {
+            /// Its name in the results and for `--set`. Default: the name of its kind, numbered if there are
+            /// several.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub name: Option<String>,
+            /// When it starts. Default 0.
+            #[serde(default)]
+            pub start: Time,
+            /// Background traffic ends with the other jobs and does not count for completeness. Default false.
+            #[serde(default)]
+            pub background: bool,
+            /// `"persistent"`: one queue pair per (source, destination, job); `"per-message"`: one per message.
+            /// Default `"persistent"` (collective libraries keep their connections).
+            #[serde(default)]
+            pub qp: QpUse,
+            $(
+                $(#[$doc])*
+                #[serde(rename = $name, default, skip_serializing_if = "Option::is_none")]
+                pub $file: Option<$file::$kind>,
+            )+
+        }
+
+        impl Entry {
+            /// The names of all kinds.
+            pub const KINDS: &'static [&'static str] = &[$($name),+];
+
+            /// The kinds that are set; a checked entry has exactly one.
+            pub fn kinds(&self) -> Vec<&'static str> {
+                let mut kinds = Vec::new();
+                $(if self.$file.is_some() { kinds.push($name); })+
+                kinds
+            }
+
+            pub(crate) fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Fault> {
+                $(if let Some(settings) = &self.$file {
+                    return settings.generate(draft).map_err(|fault| fault.within($name));
+                })+
+                Ok(0)
+            }
+        }
+    };
+}
+
+workloads! {
+    /// Every rank of a ring sends one message to the next rank.
+    neighbour_ring: NeighbourRing = "neighbour-ring",
+    /// All ranks of a group reduce a buffer and share the result.
+    all_reduce: AllReduce = "all-reduce",
+    /// Every rank of a group sends a part of its buffer to every other rank.
+    all_to_all: AllToAll = "all-to-all",
+    /// Every host sends one message, and every host receives one.
+    permutation: Permutation = "permutation",
+    /// Many hosts send to one.
+    incast: Incast = "incast",
+    /// Messages one by one.
+    flows: Flows = "flows",
+}
+
+impl Entry {
+    /// Checks that exactly one kind is chosen.
+    pub(crate) fn one_kind(&self) -> Result<&'static str, Fault> {
+        match *self.kinds() {
+            [kind] => Ok(kind),
+            [] => Err(Fault::new("", "this workload says nothing to send")
+                .with_help(format!("add one of {}", Entry::KINDS.join(", ")))),
+            [first, second, ..] => {
+                let text = format!("a workload is of one kind; this one has `{first}` and `{second}`");
+                let mut fault = Fault::new(second, text)
+                    .with_help("jobs run side by side: give each its own [[workload]]");
+                fault.key = true;
+                Err(fault)
+            }
+        }
+    }
+}
+
+/// True for keys of an entry that are neither its kind nor a setting of it.
+pub(crate) fn is_entry_key(key: &str) -> bool {
+    overlay::WORKLOAD_KEYS.contains(&key) || Entry::KINDS.contains(&key)
+}
+
+#[cfg(test)]
+mod tests;

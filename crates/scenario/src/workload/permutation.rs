@@ -1,0 +1,104 @@
+//! Every host sends one message, and every host receives one.
+
+use super::Generate;
+use super::draft::{Draft, some_bytes};
+use crate::error::Fault;
+use model::draw::below;
+use model::{Bytes, HostId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A permutation of all hosts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Permutation {
+    /// Payload of each message. Default 1 MB (our choice).
+    #[serde(default = "bytes")]
+    pub bytes: Bytes,
+    /// `"random"`: drawn by the seed, nobody sends to itself; `"cross-rack"`: likewise, and nobody sends inside
+    /// its rack; `"shift"`: host h sends to h + `shift`. Default `"random"` (our choice).
+    #[serde(default)]
+    pub kind: Kind,
+    /// How far `"shift"` goes. Default: half of the hosts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shift: Option<usize>,
+}
+
+/// Which permutation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Drawn by the seed.
+    #[default]
+    Random,
+    /// Drawn by the seed, always to another rack.
+    CrossRack,
+    /// Host h to host h + shift.
+    Shift,
+}
+
+fn bytes() -> Bytes {
+    Bytes(1_000_000)
+}
+
+impl Generate for Permutation {
+    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Fault> {
+        let bytes = some_bytes(self.bytes, "bytes")?;
+        let hosts = draft.fabric.hosts();
+        if hosts < 2 {
+            return Err(Fault::new("", "a permutation needs at least 2 hosts"));
+        }
+        if self.shift.is_some() && self.kind != Kind::Shift {
+            return Err(Fault::new("shift", "`shift` is for kind = \"shift\""));
+        }
+        let to = match self.kind {
+            Kind::Shift => {
+                let shift = self.shift.unwrap_or(hosts / 2);
+                if shift.is_multiple_of(hosts) {
+                    let text = format!("a shift of {shift} among {hosts} hosts sends every message to its sender");
+                    return Err(Fault::new("shift", text));
+                }
+                (0..hosts).map(|h| (h + shift % hosts) % hosts).collect()
+            }
+            Kind::Random => draw(draft, |a, b| a != b),
+            Kind::CrossRack => {
+                let rack = |h: usize| draft.fabric.attachment(HostId(h as u16));
+                let mut sizes = vec![0; draft.fabric.nodes()];
+                (0..hosts).for_each(|h| sizes[rack(h).index()] += 1);
+                let largest = sizes.iter().max().copied().unwrap_or(0);
+                if 2 * largest > hosts {
+                    let text = format!(
+                        "one rack has {largest} of the {hosts} hosts: they cannot all send to other racks"
+                    );
+                    return Err(Fault::new("kind", text));
+                }
+                draw(draft, |a, b| rack(a) != rack(b))
+            }
+        };
+        for (h, to) in to.into_iter().enumerate() {
+            draft.send(0, HostId(h as u16), HostId(to as u16), bytes);
+        }
+        Ok(1)
+    }
+}
+
+/// A random permutation, repaired by swaps where it sends from a host to one that it may not send to. A swap
+/// exists as long as no class of hosts that may not send to each other holds more than half of them.
+fn draw(draft: &Draft<'_>, may: impl Fn(usize, usize) -> bool) -> Vec<usize> {
+    let n = draft.fabric.hosts();
+    let mut to: Vec<usize> = (0..n).collect();
+    for i in (1..n).rev() {
+        to.swap(i, below(draft.key.draw(i as u64), i + 1));
+    }
+    for i in 0..n {
+        if may(i, to[i]) {
+            continue;
+        }
+        let first = below(draft.key.draw((n + i) as u64), n);
+        let other = (0..n).map(|k| (first + k) % n).find(|&j| may(i, to[j]) && may(j, to[i]));
+        if let Some(j) = other {
+            to.swap(i, j);
+        }
+    }
+    to
+}
