@@ -72,7 +72,8 @@ pub(crate) struct Closing<'r, P: Parts> {
 /// Sums up, and checks conservation.
 pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome {
     let plan = setup.plan;
-    let Closing { ending, stopped_at, hosts, switches, mut links, paused_since, recorder, tally, effort } = run;
+    let Closing { ending, stopped_at, hosts, switches, mut links, paused_since, recorder, tally, effort } =
+        run;
     let last = hosts.iter().map(|h| h.last_event).max().unwrap_or(0);
     let end = stopped_at.unwrap_or(Time(last));
     for (link, since) in links.iter_mut().zip(&paused_since) {

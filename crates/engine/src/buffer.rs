@@ -142,7 +142,9 @@ impl Buffer {
                 let most = self.ingress.iter().copied().max().unwrap_or(0);
                 most + per_port.min(incoming) <= self.share(used, pfc.alpha)
             }
-            Flow::Lossy { alpha } => used <= self.shared && longest_queue() + incoming <= self.share(used, alpha),
+            Flow::Lossy { alpha } => {
+                used <= self.shared && longest_queue() + incoming <= self.share(used, alpha)
+            }
         }
     }
 

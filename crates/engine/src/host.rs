@@ -319,7 +319,8 @@ impl<P: Parts> Host<P> {
         while incoming.message < incoming.last_message && expected >= incoming.message_end {
             let message = &setup.plan.messages[incoming.message as usize];
             self.received[(incoming.message - self.first_received) as usize] = Time(now);
-            let triggers = &setup.plan.triggers[message.on_received.start as usize..message.on_received.end as usize];
+            let triggers =
+                &setup.plan.triggers[message.on_received.start as usize..message.on_received.end as usize];
             self.freed.extend_from_slice(triggers);
             incoming.message += 1;
             if incoming.message < incoming.last_message {
@@ -357,7 +358,8 @@ impl<P: Parts> Host<P> {
                     self.unfinished -= 1;
                     self.finished += 1;
                 }
-                let triggers = &setup.plan.triggers[message.on_acked.start as usize..message.on_acked.end as usize];
+                let triggers =
+                    &setup.plan.triggers[message.on_acked.start as usize..message.on_acked.end as usize];
                 self.freed.extend_from_slice(triggers);
                 out.acked += 1;
             }

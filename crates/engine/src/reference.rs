@@ -92,7 +92,10 @@ pub(crate) fn run<P: Parts>(plan: &Plan, parts: &P, observer: &mut impl Observer
     let Reference { hosts, switches, links, paused_since, recorder, tally, .. } = &run;
     let effort = Effort::default();
     let (links, paused_since, tally) = (links.clone(), paused_since.clone(), *tally);
-    close(&setup, Closing { ending, stopped_at, hosts, switches, links, paused_since, recorder, tally, effort })
+    close(
+        &setup,
+        Closing { ending, stopped_at, hosts, switches, links, paused_since, recorder, tally, effort },
+    )
 }
 
 impl<P: Parts> Reference<'_, P> {

@@ -82,7 +82,8 @@ impl Recorder {
         let mut parts: Vec<Recorder> = parts.cloned().collect();
         let first = Recorder::new(plan);
         let width = parts.iter().map(|p| p.width).max().unwrap_or(first.width);
-        let names = plan.qps.iter().map(|q| TrackOf::Qp(*q)).chain(plan.links.iter().map(|l| TrackOf::Link(*l)));
+        let names =
+            plan.qps.iter().map(|q| TrackOf::Qp(*q)).chain(plan.links.iter().map(|l| TrackOf::Link(*l)));
         let mut tracks: Vec<Vec<Bin>> = vec![Vec::new(); plan.qps.len() + plan.links.len()];
         for part in &mut parts {
             while part.width < width {

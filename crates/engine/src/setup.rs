@@ -51,7 +51,8 @@ const LONGEST_WINDOW: u64 = 1 << 31;
 impl<'a> Setup<'a> {
     pub(crate) fn new(plan: &'a Plan) -> Self {
         let fabric = &plan.fabric;
-        let row_length = (plan.wire.max_frame().max(plan.wire.cnp).max(plan.wire.ack).max(plan.wire.pfc) + 1) as usize;
+        let row_length =
+            (plan.wire.max_frame().max(plan.wire.cnp).max(plan.wire.ack).max(plan.wire.pfc) + 1) as usize;
         let mut rates: Vec<model::Rate> = Vec::new();
         let mut transmission = Vec::new();
         let mut ports = Vec::with_capacity(fabric.links().len());

@@ -28,7 +28,8 @@ pub(crate) fn explain<P: Parts>(
     waiting.truncate(NAMED);
     let links = setup.fabric().links();
     let state: Vec<(bool, Vec<PortIndex>)> = (0..links.len()).map(port).collect();
-    let paused: Vec<LinkId> = (0..links.len()).filter(|gp| state[*gp].0).map(|gp| LinkId(gp as u32)).collect();
+    let paused: Vec<LinkId> =
+        (0..links.len()).filter(|gp| state[*gp].0).map(|gp| LinkId(gp as u32)).collect();
     // A paused link waits for those paused ports of its far end that hold packets which came over it.
     let waits_for = |gp: usize| -> Vec<usize> {
         let far = links[gp].to;

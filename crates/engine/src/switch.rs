@@ -73,13 +73,7 @@ impl<P: Parts> Switch<P> {
     }
 
     #[inline]
-    pub(crate) fn departed(
-        &mut self,
-        now: u64,
-        pkt: &Packet,
-        port: PortIndex,
-        effects: &mut Effects,
-    ) {
+    pub(crate) fn departed(&mut self, now: u64, pkt: &Packet, port: PortIndex, effects: &mut Effects) {
         let (handle, virt) = (self.next_handle(), PortIndex::VIRTUAL);
         let mut cx = Cx::new(Time(now), virt, false, true, &[], self.key, self.salt, handle, effects);
         self.scheme.on_depart(&mut cx, pkt, port);

@@ -69,7 +69,7 @@ impl Key {
 /// Maps a uniform 64-bit `draw` to `0..n` without division (bias below n / 2^32).
 #[inline]
 pub const fn below(draw: u64, n: usize) -> usize {
-    ((draw >> 32) * n as u64 >> 32) as usize
+    (((draw >> 32) * n as u64) >> 32) as usize
 }
 
 #[cfg(test)]

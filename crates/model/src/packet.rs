@@ -171,9 +171,8 @@ impl Packet {
     #[inline]
     #[must_use]
     pub const fn arriving(mut self, offset: u32, port: PortIndex) -> Self {
-        self.when = (offset as u64) << 32
-            | (port.0 as u64) << PORT_SHIFT
-            | self.when & ((1 << PORT_SHIFT) - 1);
+        self.when =
+            (offset as u64) << 32 | (port.0 as u64) << PORT_SHIFT | self.when & ((1 << PORT_SHIFT) - 1);
         self
     }
 
@@ -192,7 +191,15 @@ impl Packet {
 
 impl fmt::Debug for Packet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} {} of qp {} to host {}, {} B", self.kind(), self.psn(), self.qp(), self.to(), self.frame())?;
+        write!(
+            f,
+            "{:?} {} of qp {} to host {}, {} B",
+            self.kind(),
+            self.psn(),
+            self.qp(),
+            self.to(),
+            self.frame()
+        )?;
         for (on, word) in [
             (self.marked(), " CE"),
             (self.echo(), " echo"),
@@ -218,10 +225,11 @@ mod tests {
 
     #[test]
     fn every_field_survives_the_packing() {
-        let p = Packet::new(Kind::Nack, QpId(0xABCDEF), HostId(0xFFFE), Psn::new(0xFFFFFF), Packet::MAX_FRAME)
-            .with_last(true)
-            .with_echo(true)
-            .arriving(u32::MAX, PortIndex::VIRTUAL);
+        let p =
+            Packet::new(Kind::Nack, QpId(0xABCDEF), HostId(0xFFFE), Psn::new(0xFFFFFF), Packet::MAX_FRAME)
+                .with_last(true)
+                .with_echo(true)
+                .arriving(u32::MAX, PortIndex::VIRTUAL);
         assert_eq!(p.kind(), Kind::Nack);
         assert_eq!((p.qp(), p.to(), p.psn()), (QpId(0xABCDEF), HostId(0xFFFE), Psn::new(0xFFFFFF)));
         assert_eq!((p.frame(), p.offset(), p.ingress()), (Packet::MAX_FRAME, u32::MAX, PortIndex::VIRTUAL));

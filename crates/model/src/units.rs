@@ -148,7 +148,7 @@ impl Pace {
     /// Time between the starts of a packet of `bytes` on the wire and of the next one.
     #[inline]
     pub const fn gap(self, bytes: u64) -> Time {
-        Time((self.0 as u128 * bytes as u128 >> 20) as u64)
+        Time(((self.0 as u128 * bytes as u128) >> 20) as u64)
     }
 }
 
@@ -186,41 +186,33 @@ impl Probability {
     }
 }
 
+/// Writes `value` in the largest of `units` (largest first, down to 1) that it is a whole number of.
+fn write_whole(f: &mut fmt::Formatter<'_>, value: u64, units: &[(u64, &str)]) -> fmt::Result {
+    let whole = |(size, _): &&(u64, &str)| value.is_multiple_of(*size);
+    match units.iter().find(whole) {
+        Some((size, unit)) => write!(f, "{}{unit}", value / size),
+        None => write!(f, "{value}"),
+    }
+}
+
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ps = self.0;
-        match ps {
-            0 => f.write_str("0s"),
-            _ if ps % 1_000_000_000_000 == 0 => write!(f, "{}s", ps / 1_000_000_000_000),
-            _ if ps % 1_000_000_000 == 0 => write!(f, "{}ms", ps / 1_000_000_000),
-            _ if ps % 1_000_000 == 0 => write!(f, "{}us", ps / 1_000_000),
-            _ if ps % 1_000 == 0 => write!(f, "{}ns", ps / 1_000),
-            _ => write!(f, "{ps}ps"),
-        }
+        let units =
+            [(1_000_000_000_000, "s"), (1_000_000_000, "ms"), (1_000_000, "us"), (1_000, "ns"), (1, "ps")];
+        write_whole(f, self.0, &units)
     }
 }
 
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bps = self.0;
-        match bps {
-            _ if bps % 1_000_000_000 == 0 => write!(f, "{}Gbps", bps / 1_000_000_000),
-            _ if bps % 1_000_000 == 0 => write!(f, "{}Mbps", bps / 1_000_000),
-            _ if bps % 1_000 == 0 => write!(f, "{}kbps", bps / 1_000),
-            _ => write!(f, "{bps}bps"),
-        }
+        write_whole(f, self.0, &[(1_000_000_000, "Gbps"), (1_000_000, "Mbps"), (1_000, "kbps"), (1, "bps")])
     }
 }
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let b = self.0;
-        match b {
-            0 => f.write_str("0B"),
-            _ if b % 1_000_000_000 == 0 => write!(f, "{}GB", b / 1_000_000_000),
-            _ if b % 1_000_000 == 0 => write!(f, "{}MB", b / 1_000_000),
-            _ if b % 1_000 == 0 => write!(f, "{}kB", b / 1_000),
-            _ => write!(f, "{b}B"),
-        }
+        let units = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB"), (1, "B")];
+        let units = if self.0 == 0 { &units[3..] } else { &units[..] };
+        write_whole(f, self.0, units)
     }
 }

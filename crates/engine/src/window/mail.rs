@@ -38,15 +38,11 @@ pub(crate) struct Mail {
     far: BTreeMap<u64, Vec<(u32, Packet)>>,
     /// Packets under way.
     total: u64,
+    /// Where the boxes of the next window, and of the one after, start.
+    ahead: [usize; 2],
 }
 
-const BLANK: Packet = Packet::new(
-    model::Kind::Data,
-    model::QpId(0),
-    model::HostId(0),
-    model::Psn::new(0),
-    0,
-);
+const BLANK: Packet = Packet::new(model::Kind::Data, model::QpId(0), model::HostId(0), model::Psn::new(0), 0);
 
 impl Mail {
     pub(crate) fn new(nodes: usize, window: u64) -> Self {
@@ -60,12 +56,14 @@ impl Mail {
             free: Vec::new(),
             far: BTreeMap::new(),
             total: 0,
+            ahead: [nodes, 2 * nodes],
         }
     }
 
     /// Opens window `number`; what was far comes near.
     pub(crate) fn turn(&mut self, number: u64) {
         self.open = number;
+        self.ahead = [1, 2].map(|i| (number as usize + i & (RING - 1)) * self.nodes);
         while let Some(entry) = self.far.first_entry() {
             if *entry.key() >= number + RING as u64 {
                 break;
@@ -81,44 +79,65 @@ impl Mail {
     #[inline]
     pub(crate) fn push(&mut self, node: u32, port: PortIndex, after: u64, pkt: Packet) {
         self.total += 1;
-        let mut window = self.open + 1;
         let mut offset = after - self.window;
+        let mut ahead = 0;
         if offset >= self.window {
-            window += 1;
             offset -= self.window;
+            ahead = 1;
             if offset >= self.window {
-                window += offset / self.window;
-                offset %= self.window;
+                return self.push_far(node, port, after, pkt);
             }
         }
-        let pkt = pkt.arriving(offset as u32, port);
-        if window >= self.open + RING as u64 {
-            self.far.entry(window).or_default().push((node, pkt));
-            return;
+        let inbox = &mut self.boxes[self.ahead[ahead] + node as usize];
+        inbox.count += 1;
+        let at = inbox.at;
+        if at & FULL == FULL {
+            return self.push_chunk(self.ahead[ahead] + node as usize, pkt.arriving(offset as u32, port));
         }
-        self.put(window, node as usize, pkt);
+        inbox.at = at + 1;
+        self.arena[at as usize] = pkt.arriving(offset as u32, port);
     }
 
-    #[inline]
-    fn put(&mut self, window: u64, node: usize, pkt: Packet) {
-        let inbox = &mut self.boxes[(window as usize & (RING - 1)) * self.nodes + node];
-        if inbox.at & FULL == FULL {
-            let chunk = self.free.pop().unwrap_or_else(|| {
-                self.next.push(NONE);
-                self.arena.resize(self.next.len() << SHIFT, BLANK);
-                self.next.len() as u32 - 1
-            });
-            self.next[chunk as usize] = NONE;
-            if inbox.first == NONE {
-                inbox.first = chunk;
-            } else {
-                self.next[(inbox.at >> SHIFT) as usize] = chunk;
-            }
-            inbox.at = chunk << SHIFT;
+    #[cold]
+    fn push_far(&mut self, node: u32, port: PortIndex, after: u64, pkt: Packet) {
+        let window = self.open + after / self.window;
+        let pkt = pkt.arriving((after % self.window) as u32, port);
+        if window >= self.open + RING as u64 {
+            self.far.entry(window).or_default().push((node, pkt));
+        } else {
+            self.put(window, node as usize, pkt);
         }
-        self.arena[inbox.at as usize] = pkt;
-        inbox.at += 1;
+    }
+
+    fn put(&mut self, window: u64, node: usize, pkt: Packet) {
+        let index = (window as usize & (RING - 1)) * self.nodes + node;
+        let inbox = &mut self.boxes[index];
         inbox.count += 1;
+        let at = inbox.at;
+        if at & FULL == FULL {
+            return self.push_chunk(index, pkt);
+        }
+        inbox.at = at + 1;
+        self.arena[at as usize] = pkt;
+    }
+
+    /// Begins a new chunk of box `index` with `pkt`.
+    #[inline(never)]
+    fn push_chunk(&mut self, index: usize, pkt: Packet) {
+        let chunk = self.free.pop().unwrap_or_else(|| {
+            self.next.push(NONE);
+            self.arena.resize(self.next.len() << SHIFT, BLANK);
+            self.next.len() as u32 - 1
+        });
+        self.next[chunk as usize] = NONE;
+        let inbox = &mut self.boxes[index];
+        if inbox.first == NONE {
+            inbox.first = chunk;
+        } else {
+            self.next[(inbox.at >> SHIFT) as usize] = chunk;
+        }
+        inbox.at = (chunk << SHIFT) + 1;
+        self.arena[(chunk as usize) << SHIFT] = pkt;
     }
 
     /// Packets that wait for `node` in the open window.
@@ -148,7 +167,8 @@ impl Mail {
         sorter: &mut Sorter,
         order: impl Fn(&Packet) -> (u64, u16),
     ) -> usize {
-        let inbox = std::mem::replace(&mut self.boxes[(self.open as usize & (RING - 1)) * self.nodes + node], EMPTY);
+        let inbox =
+            std::mem::replace(&mut self.boxes[(self.open as usize & (RING - 1)) * self.nodes + node], EMPTY);
         let count = inbox.count as usize;
         if count == 0 {
             return 0;
@@ -158,22 +178,21 @@ impl Mail {
             sorter.out.resize(count.next_power_of_two(), BLANK);
         }
         sorter.prepare(count, self.window);
-        let chunks = |mut visit: &mut dyn FnMut(&[Packet])| {
-            let visit = &mut visit;
-            let (mut chunk, mut left) = (inbox.first, count);
-            while chunk != NONE {
-                let here = left.min(CHUNK as usize);
-                let start = (chunk as usize) << SHIFT;
-                visit(&self.arena[start..start + here]);
-                left -= here;
-                chunk = self.next[chunk as usize];
-            }
-        };
-        chunks(&mut |packets| sorter.count(packets));
-        sorter.sum();
-        chunks(&mut |packets| sorter.place(packets));
-        let mut chunk = inbox.first;
+        let (mut chunk, mut left) = (inbox.first, count);
         while chunk != NONE {
+            let here = left.min(CHUNK as usize);
+            let start = (chunk as usize) << SHIFT;
+            sorter.count(&self.arena[start..start + here]);
+            left -= here;
+            chunk = self.next[chunk as usize];
+        }
+        sorter.sum();
+        (chunk, left) = (inbox.first, count);
+        while chunk != NONE {
+            let here = left.min(CHUNK as usize);
+            let start = (chunk as usize) << SHIFT;
+            sorter.place(&self.arena[start..start + here]);
+            left -= here;
             self.free.push(chunk);
             chunk = self.next[chunk as usize];
         }

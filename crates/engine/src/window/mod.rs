@@ -22,6 +22,7 @@ use crate::stall;
 use crate::switch::Switch;
 use crate::{Observer, Progress};
 use mail::{Mail, Sorter};
+use model::plan::Classes;
 use model::scheme::Effects;
 use model::{HostId, Parts, Plan, QpId, Time};
 use port::{Port, Queues};
@@ -37,8 +38,6 @@ struct Engine<'a, P: Parts> {
     due: Vec<u64>,
     /// Bytes that wait at every port.
     queued: Vec<u32>,
-    /// Time that every port's wire was busy.
-    busy: Vec<u64>,
     links: Vec<LinkRecord>,
     paused_since: Vec<u64>,
     /// When a node has something to do of its own accord.
@@ -51,6 +50,8 @@ struct Engine<'a, P: Parts> {
     watch: Vec<Range<usize>>,
     per_port: Vec<u64>,
     largest_frame: u64,
+    /// All kinds of packets share one queue.
+    one_class: bool,
     /// The open window.
     opened: u64,
     close: u64,
@@ -68,12 +69,7 @@ struct Engine<'a, P: Parts> {
 }
 
 /// Runs with windows of the plan's full length divided by `divisor`; the result does not depend on it.
-pub(crate) fn run<P: Parts>(
-    plan: &Plan,
-    parts: &P,
-    divisor: u64,
-    observer: &mut impl Observer,
-) -> Outcome {
+pub(crate) fn run<P: Parts>(plan: &Plan, parts: &P, divisor: u64, observer: &mut impl Observer) -> Outcome {
     let setup = Setup::new(plan);
     let fabric = &plan.fabric;
     let window = (setup.window / divisor).max(1);
@@ -85,7 +81,8 @@ pub(crate) fn run<P: Parts>(
     let switches: Vec<Switch<P>> = fabric.switches().map(|n| Switch::new(&setup, parts, n)).collect();
     let links = fabric.links().len();
     let largest_frame = plan.wire.max_frame().max(plan.wire.ack).max(plan.wire.cnp) as u64;
-    let mut ports: Vec<Port> = setup.ports.iter().map(Port::new).collect();
+    let mut ports: Vec<Port> =
+        setup.ports.iter().zip(&setup.marking).map(|(p, m)| Port::new(p, m.as_ref())).collect();
     let mut watch = Vec::new();
     let mut per_port = Vec::new();
     for (node, switch) in fabric.switches().zip(&switches) {
@@ -95,7 +92,7 @@ pub(crate) fn run<P: Parts>(
         for (i, link) in fabric.ports(node).iter().enumerate() {
             most = most.max(link.rate.bytes_in(Time(window)).get() + 2 * largest_frame);
             if switch.interest.host_departures && fabric.is_host(link.to) {
-                ports[base + i].watched = true;
+                ports[base + i].watch();
                 if range.is_empty() {
                     range.start = base + i;
                 }
@@ -114,7 +111,6 @@ pub(crate) fn run<P: Parts>(
         queues: (0..links).map(|_| Queues::default()).collect(),
         due: vec![u64::MAX; links],
         queued: vec![0; links],
-        busy: vec![0; links],
         links: vec![LinkRecord::default(); links],
         paused_since: vec![u64::MAX; links],
         mail: Mail::new(fabric.nodes(), window),
@@ -122,6 +118,7 @@ pub(crate) fn run<P: Parts>(
         watch,
         per_port,
         largest_frame,
+        one_class: plan.classes == Classes::One,
         opened: 0,
         close: 0,
         heavy: false,
@@ -156,7 +153,8 @@ impl<P: Parts> Engine<'_, P> {
             }
             number = number.max(self.mail.nearest().unwrap_or(u64::MAX).min(next / window));
             self.opened = number * window;
-            if self.unfinished() > 0 && stall::stuck(&self.hosts, self.opened / quantum * quantum, plan.no_progress)
+            if self.unfinished() > 0
+                && stall::stuck(&self.hosts, self.opened / quantum * quantum, plan.no_progress)
             {
                 return (self.stalled(), None);
             }
@@ -200,7 +198,7 @@ impl<P: Parts> Engine<'_, P> {
             messages,
             accepted: self.hosts.iter().map(|h| h.data.accepted).sum(),
             packets: 0,
-            hops: self.tally.data_hops + self.tally.control_hops,
+            hops: self.ports.iter().map(Port::frames).sum(),
         }
     }
 
@@ -210,7 +208,7 @@ impl<P: Parts> Engine<'_, P> {
 
     fn stalled(&self) -> Ending {
         let blocked = |gp: usize| {
-            (self.ports[gp].paused, self.queues[gp][DATA].iter().map(|p| p.ingress()).collect())
+            (self.ports[gp].paused(), self.queues[gp][DATA].iter().map(|p| p.ingress()).collect())
         };
         Ending::Stalled(stall::explain(self.setup, &self.hosts, blocked))
     }
@@ -223,11 +221,14 @@ impl<P: Parts> Engine<'_, P> {
             self.tally.under_way(pkt);
         }
         for (gp, link) in self.links.iter_mut().enumerate() {
-            (link.frames, link.bytes) = self.ports[gp].meter();
-            link.busy = Time(self.busy[gp]);
+            self.ports[gp].report(link);
         }
+        self.tally.data_hops = self.links.iter().map(|l| l.frames).sum::<u64>() - self.tally.control_hops;
         let Engine { setup, hosts, switches, links, paused_since, recorder, tally, effort, .. } = self;
         let (hosts, switches, recorder) = (&hosts[..], &switches[..], &recorder);
-        close(setup, Closing { ending, stopped_at, hosts, switches, links, paused_since, recorder, tally, effort })
+        close(
+            setup,
+            Closing { ending, stopped_at, hosts, switches, links, paused_since, recorder, tally, effort },
+        )
     }
 }

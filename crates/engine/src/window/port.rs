@@ -3,9 +3,10 @@
 
 use super::Engine;
 use crate::buffer::Admission;
+use crate::outcome::LinkRecord;
 use crate::setup::{CLASSES, DATA, NO_TRACK};
-use model::plan::MarkAt;
-use model::scheme::{Effects, flow_hash};
+use model::plan::{MarkAt, Marking};
+use model::scheme::flow_hash;
 use model::{NodeId, Packet, Parts, PortIndex, Time};
 use std::collections::VecDeque;
 
@@ -16,57 +17,97 @@ pub(crate) struct Port {
     /// When the wire is free.
     pub(crate) busy: u64,
     delay: u64,
+    /// Time on the wire, frames and bytes so far.
+    busy_for: u64,
+    frames: u64,
+    bytes: u64,
     row: u32,
     peer: u32,
-    /// Bytes of data that wait.
+    /// Bytes of data that wait, now and at most.
     pub(crate) waiting: u32,
-    track: u32,
+    most_waiting: u32,
+    /// Longest queue of data that marks nothing.
+    unmarked: u32,
     peer_port: PortIndex,
     /// Classes that have packets waiting, a bit each.
     pub(crate) classes: u8,
-    /// Data may not start.
-    pub(crate) paused: bool,
-    to_host: bool,
-    /// The far end's departures are watched by the scheme.
-    pub(crate) watched: bool,
-    /// The link loses packets.
-    lossy: bool,
-    frames: u64,
-    bytes: u64,
+    flags: u8,
 }
+
+/// Data may not start.
+const PAUSED: u8 = 1;
+/// The far end is a host.
+const TO_HOST: u8 = 2;
+/// The scheme watches what leaves.
+const WATCHED: u8 = 4;
+/// The link loses packets.
+const LOSSY: u8 = 8;
+/// The link is recorded over time.
+const TRACKED: u8 = 16;
+/// Marks are decided when a packet joins the queue.
+const MARKS_EARLY: u8 = 32;
 
 /// What waits at a port, by class.
 pub(crate) type Queues = [VecDeque<Packet>; CLASSES];
 
 impl Port {
-    pub(crate) fn new(facts: &crate::setup::PortFacts) -> Self {
+    pub(crate) fn new(facts: &crate::setup::PortFacts, marking: Option<&Marking>) -> Self {
+        let flag = |on: bool, flag: u8| if on { flag } else { 0 };
+        let early = marking.is_some_and(|m| m.at == MarkAt::Enqueue);
+        let unmarked = marking.filter(|m| m.at == MarkAt::Dequeue).map_or(u64::MAX, |m| m.kmin.get());
         Port {
             busy: 0,
             delay: facts.delay,
+            busy_for: 0,
+            frames: 0,
+            bytes: 0,
             row: facts.row,
             peer: facts.peer,
             waiting: 0,
-            track: facts.track,
+            most_waiting: 0,
+            unmarked: unmarked.min(u32::MAX as u64) as u32,
             peer_port: facts.peer_port,
             classes: 0,
-            paused: false,
-            to_host: facts.to_host,
-            watched: false,
-            lossy: !facts.loss.is_zero(),
-            frames: 0,
-            bytes: 0,
+            flags: flag(facts.to_host, TO_HOST)
+                | flag(!facts.loss.is_zero(), LOSSY)
+                | flag(facts.track != NO_TRACK, TRACKED)
+                | flag(early, MARKS_EARLY),
         }
+    }
+
+    /// Has the scheme watch what leaves.
+    pub(crate) fn watch(&mut self) {
+        self.flags |= WATCHED;
+    }
+
+    #[inline]
+    fn is(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    /// Data may not start.
+    #[inline]
+    pub(crate) fn paused(&self) -> bool {
+        self.is(PAUSED)
     }
 
     /// Classes that wait and may start, a bit each.
     #[inline]
     pub(crate) fn open(&self) -> u8 {
-        if self.paused { self.classes & !(1 << DATA) } else { self.classes }
+        self.classes & !((self.flags & PAUSED) << DATA)
     }
 
-    /// Frames and bytes sent.
-    pub(crate) fn meter(&self) -> (u64, u64) {
-        (self.frames, self.bytes)
+    /// Frames sent.
+    pub(crate) fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    /// Writes what the port has counted.
+    pub(crate) fn report(&self, link: &mut LinkRecord) {
+        link.frames = self.frames;
+        link.bytes = self.bytes;
+        link.busy = Time(self.busy_for);
+        link.max_queue = self.most_waiting as u64;
     }
 }
 
@@ -77,8 +118,8 @@ impl<P: Parts> Engine<'_, P> {
         if self.due[gp] <= now {
             self.serve(node, gp, now + 1);
         }
-        let class = self.setup.class(&pkt);
-        let counts = class == DATA && pkt.ingress() != PortIndex::VIRTUAL;
+        let data = self.one_class || pkt.is_data();
+        let counts = data && pkt.ingress() != PortIndex::VIRTUAL;
         if self.heavy && counts && !charged && !self.admit(node, &pkt, now, self.ports[gp].waiting as u64) {
             self.links[gp].drops += 1;
             self.tally.lost(&pkt, true);
@@ -86,42 +127,66 @@ impl<P: Parts> Engine<'_, P> {
         }
         let charged = charged || self.heavy;
         let port = &mut self.ports[gp];
-        if port.busy <= now && !(class == DATA && port.paused) {
+        if port.busy <= now && !(data && port.paused()) {
             if counts && charged {
                 self.release(node, &pkt, now);
             }
             self.start(node, gp, now, pkt);
             return;
         }
-        if class == DATA {
-            if let Some(marking) = &self.setup.marking[gp]
-                && marking.at == MarkAt::Enqueue
-                && pkt.is_data()
-                && self.setup.marks(marking, gp, now, port.waiting as u64)
-            {
-                pkt.mark();
-                self.links[gp].marks += 1;
+        let mut class = DATA;
+        if data {
+            if port.is(MARKS_EARLY | TRACKED) {
+                self.join_oddly(gp, now, &mut pkt);
             }
+            let port = &mut self.ports[gp];
             port.waiting += pkt.frame();
-            if port.waiting as u64 > self.links[gp].max_queue {
-                self.links[gp].max_queue = port.waiting as u64;
-            }
-            if port.track != NO_TRACK {
-                self.recorder.queue(port.track, now, port.waiting as u64);
-            }
+            port.most_waiting = port.most_waiting.max(port.waiting);
             if counts && !charged {
                 let index = node as usize - self.hosts.len();
                 self.switches[index].buffer.charge(pkt.ingress(), pkt.frame() as u64);
             }
+        } else {
+            class = self.setup.class(&pkt);
         }
+        let port = &mut self.ports[gp];
         port.classes |= 1 << class;
         self.queued[gp] += pkt.frame();
         self.queues[gp][class].push_back(pkt);
         if port.open() != 0 && self.due[gp] == u64::MAX {
             self.due[gp] = port.busy;
-            if port.watched || self.heavy {
+            if port.is(WATCHED) || self.heavy {
                 self.next_watched = self.next_watched.min(port.busy);
             }
+        }
+    }
+
+    /// What only some queues do with data that joins them: mark it, record their length.
+    #[cold]
+    fn join_oddly(&mut self, gp: usize, now: u64, pkt: &mut Packet) {
+        let waiting = self.ports[gp].waiting as u64;
+        if let Some(marking) = &self.setup.marking[gp]
+            && marking.at == MarkAt::Enqueue
+            && pkt.is_data()
+            && self.setup.marks(marking, gp, now, waiting)
+        {
+            pkt.mark();
+            self.links[gp].marks += 1;
+        }
+        if self.ports[gp].is(TRACKED) {
+            self.recorder.queue(self.setup.ports[gp].track, now, waiting + pkt.frame() as u64);
+        }
+    }
+
+    /// Marks a packet that leaves `waiting` bytes behind, by the queue's marking.
+    #[cold]
+    fn mark_late(&mut self, gp: usize, at: u64, waiting: u32, pkt: &mut Packet) {
+        if let Some(marking) = &self.setup.marking[gp]
+            && pkt.is_data()
+            && self.setup.marks(marking, gp, at, waiting as u64)
+        {
+            pkt.mark();
+            self.links[gp].marks += 1;
         }
     }
 
@@ -151,13 +216,9 @@ impl<P: Parts> Engine<'_, P> {
         self.queued[gp] -= pkt.frame();
         if class == DATA {
             port.waiting -= pkt.frame();
-            if let Some(marking) = &self.setup.marking[gp]
-                && marking.at == MarkAt::Dequeue
-                && pkt.is_data()
-                && self.setup.marks(marking, gp, at, port.waiting as u64)
-            {
-                pkt.mark();
-                self.links[gp].marks += 1;
+            let waiting = port.waiting;
+            if waiting > port.unmarked {
+                self.mark_late(gp, at, waiting, &mut pkt);
             }
             if pkt.ingress() != PortIndex::VIRTUAL {
                 self.release(node, &pkt, at);
@@ -174,25 +235,37 @@ impl<P: Parts> Engine<'_, P> {
     #[inline]
     pub(crate) fn start(&mut self, node: u32, gp: usize, at: u64, pkt: Packet) {
         let port = &mut self.ports[gp];
-        let free = at + self.setup.time_on_wire(port.row, pkt.frame());
-        port.busy = free;
+        let time = self.setup.time_on_wire(port.row, pkt.frame());
+        port.busy = at + time;
+        port.busy_for += time;
         port.frames += 1;
         port.bytes += pkt.frame() as u64;
-        self.busy[gp] += free - at;
-        self.tally.hop(&pkt);
-        if port.track != NO_TRACK {
-            let on_wire = (pkt.frame() + self.setup.plan.wire.gap) as u64;
-            self.recorder.sent(port.track, at, on_wire, pkt.retransmission());
-        }
-        if port.lossy && self.setup.loses(gp, at, &pkt) {
-            self.links[gp].lost += 1;
-            self.tally.lost(&pkt, false);
+        self.tally.control_hops += !pkt.is_data() as u64;
+        let after = at + time + port.delay - self.opened;
+        let (peer, peer_port) = (port.peer, port.peer_port);
+        if port.is(LOSSY | TRACKED) && !self.start_oddly(gp, at, &pkt) {
+            // lost on the way
         } else {
-            self.mail.push(port.peer, port.peer_port, free + port.delay - self.opened, pkt);
+            self.mail.push(peer, peer_port, after, pkt);
         }
-        if port.watched && pkt.is_data() {
+        if self.ports[gp].is(WATCHED) && pkt.is_data() {
             self.departed(node, gp, at, &pkt);
         }
+    }
+
+    /// What only some links do: record what they carry, lose it. True if the packet arrives.
+    #[cold]
+    fn start_oddly(&mut self, gp: usize, at: u64, pkt: &Packet) -> bool {
+        if self.ports[gp].is(TRACKED) {
+            let on_wire = (pkt.frame() + self.setup.plan.wire.gap) as u64;
+            self.recorder.sent(self.setup.ports[gp].track, at, on_wire, pkt.retransmission());
+        }
+        if self.ports[gp].is(LOSSY) && self.setup.loses(gp, at, pkt) {
+            self.links[gp].lost += 1;
+            self.tally.lost(pkt, false);
+            return false;
+        }
+        true
     }
 
     /// Tells the scheme of a departure that it watches.
@@ -200,22 +273,22 @@ impl<P: Parts> Engine<'_, P> {
         let base = self.setup.fabric().base(NodeId(node)) as usize;
         let port = PortIndex((gp - base) as u16);
         let index = node as usize - self.hosts.len();
-        let mut effects = std::mem::take(&mut self.effects);
-        self.switches[index].departed(at, pkt, port, &mut effects);
-        self.carry_out(node, at, effects);
+        self.switches[index].departed(at, pkt, port, &mut self.effects);
+        self.carry_out(node, at);
     }
 
     /// Does what a scheme asked for.
     #[inline]
-    pub(crate) fn carry_out(&mut self, node: u32, now: u64, mut effects: Effects) {
+    pub(crate) fn carry_out(&mut self, node: u32, now: u64) {
+        let effects = &self.effects;
         if !(effects.emitted.is_empty() && effects.released.is_empty() && effects.wake.is_none()) {
-            self.carry_out_some(node, now, &mut effects);
+            self.carry_out_some(node, now);
         }
-        self.effects = effects;
     }
 
     #[cold]
-    fn carry_out_some(&mut self, node: u32, now: u64, effects: &mut Effects) {
+    fn carry_out_some(&mut self, node: u32, now: u64) {
+        let mut effects = std::mem::take(&mut self.effects);
         let fabric = self.setup.fabric();
         let base = fabric.base(NodeId(node)) as usize;
         let index = node as usize - self.hosts.len();
@@ -289,10 +362,10 @@ impl<P: Parts> Engine<'_, P> {
     /// A pause or resume frame has reached the sender of link `gp`; true if data may start again.
     #[cold]
     pub(crate) fn on_pause(&mut self, gp: usize, now: u64, on: bool) -> bool {
-        if self.ports[gp].paused == on {
+        if self.ports[gp].paused() == on {
             return false;
         }
-        self.ports[gp].paused = on;
+        self.ports[gp].flags ^= PAUSED;
         if on {
             self.links[gp].pauses += 1;
             self.paused_since[gp] = now;
@@ -304,6 +377,6 @@ impl<P: Parts> Engine<'_, P> {
     }
 
     pub(crate) fn faces_host(&self, gp: usize) -> bool {
-        self.ports[gp].to_host
+        self.ports[gp].is(TO_HOST)
     }
 }

@@ -26,15 +26,18 @@ impl<P: Parts> Engine<'_, P> {
     }
 
     /// The earliest departure among the watched ports (all ports in a heavy visit) of a switch, and its port.
+    /// A port that stands between watched ones is taken in order too, which does no harm.
     #[inline]
-    fn first_watched(&self, range: std::ops::Range<usize>) -> (u64, usize) {
-        let mut first = (u64::MAX, 0);
-        for gp in range {
-            if self.due[gp] < first.0 && (self.heavy || self.ports[gp].watched) {
-                first = (self.due[gp], gp);
+    fn first_watched(&self) -> (u64, usize) {
+        let mut first = u64::MAX;
+        let mut port = 0;
+        for (i, due) in self.due[self.watched.clone()].iter().enumerate() {
+            if *due < first {
+                first = *due;
+                port = i;
             }
         }
-        first
+        (first, self.watched.start + port)
     }
 
     pub(crate) fn visit_switch(&mut self, node: u32) {
@@ -52,7 +55,7 @@ impl<P: Parts> Engine<'_, P> {
         self.heavy = !self.switches[index].buffer.carefree(incoming, self.per_port[index], longest);
         self.effort.heavy += self.heavy as u64;
         self.watched = if self.heavy { base..end } else { self.watch[index].clone() };
-        self.next_watched = self.first_watched(self.watched.clone()).0;
+        self.next_watched = self.first_watched().0;
         for i in 0..count {
             let pkt = sorter.out[i];
             let now = opened + pkt.offset() as u64;
@@ -81,7 +84,7 @@ impl<P: Parts> Engine<'_, P> {
         let index = node as usize - self.hosts.len();
         let base = self.setup.fabric().base(NodeId(node)) as usize;
         loop {
-            let (due, gp) = self.first_watched(self.watched.clone());
+            let (due, gp) = self.first_watched();
             self.next_watched = due;
             let (frame, wake) = (self.next_frame(), self.switches[index].wake);
             if frame < limit && frame <= due && frame <= wake {
@@ -99,10 +102,9 @@ impl<P: Parts> Engine<'_, P> {
                 self.serve_one(node, gp);
             } else if wake < wake_limit {
                 let end = self.setup.fabric().base(NodeId(node + 1)) as usize;
-                let mut effects = std::mem::take(&mut self.effects);
                 self.settle(node, base, end, wake);
-                self.switches[index].woken(wake, &self.queued[base..end], &mut effects);
-                self.carry_out(node, wake, effects);
+                self.switches[index].woken(wake, &self.queued[base..end], &mut self.effects);
+                self.carry_out(node, wake);
             } else {
                 return;
             }
@@ -139,14 +141,13 @@ impl<P: Parts> Engine<'_, P> {
             from_host: self.faces_host(base + pkt.ingress().0 as usize),
             to_host: ports.len() == 1 && self.faces_host(base + ports[0].0 as usize),
         };
-        let mut effects = std::mem::take(&mut self.effects);
         let queued = &self.queued[base..end];
-        match self.switches[index].judge(stand, queued, &mut pkt, ports, &mut effects) {
+        match self.switches[index].judge(stand, queued, &mut pkt, ports, &mut self.effects) {
             Verdict::Forward(port) => self.enqueue(node, base + port.0 as usize, now, pkt, false),
             Verdict::Drop => self.tally.dropped_by_scheme(&pkt),
             Verdict::Hold => self.hold(node, index, now, pkt),
         }
-        self.carry_out(node, now, effects);
+        self.carry_out(node, now);
     }
 
     #[cold]
@@ -239,7 +240,7 @@ impl<P: Parts> Engine<'_, P> {
                     port.waiting -= pkt.frame();
                 }
                 pkt
-            } else if port.paused {
+            } else if port.paused() {
                 None
             } else {
                 self.hosts[node as usize].pull(self.setup, now)
@@ -250,7 +251,7 @@ impl<P: Parts> Engine<'_, P> {
         let port = &self.ports[gp];
         self.due[gp] = if port.open() != 0 {
             port.busy
-        } else if port.paused {
+        } else if port.paused() {
             u64::MAX
         } else {
             self.hosts[node as usize].eligible_at().max(port.busy)
