@@ -63,7 +63,7 @@ impl Mail {
     /// Opens window `number`; what was far comes near.
     pub(crate) fn turn(&mut self, number: u64) {
         self.open = number;
-        self.ahead = [1, 2].map(|i| (number as usize + i & (RING - 1)) * self.nodes);
+        self.ahead = [1, 2].map(|i| ((number as usize + i) & (RING - 1)) * self.nodes);
         while let Some(entry) = self.far.first_entry() {
             if *entry.key() >= number + RING as u64 {
                 break;
