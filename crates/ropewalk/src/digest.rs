@@ -5,7 +5,7 @@
 
 use engine::Outcome;
 use engine::outcome::{Ending, TrackOf};
-use xxhash_rust::xxh3::{Xxh3, xxh3_128};
+use xxhash_rust::xxh3::Xxh3;
 
 /// Changes when what the digest covers changes, so that digests of different versions never compare equal.
 const FORMAT: u64 = 1;
@@ -72,11 +72,6 @@ pub fn of_outcome(outcome: &Outcome) -> String {
         }
     }
     hex(to.0.digest128())
-}
-
-/// The hash of a text, 32 hexadecimal digits.
-pub fn of_text(text: &str) -> String {
-    hex(xxh3_128(text.as_bytes()))
 }
 
 fn hex(number: u128) -> String {

@@ -1,0 +1,27 @@
+//! `ropewalk check`.
+
+use crate::cli::CheckArgs;
+use crate::failure::Failure;
+use crate::print;
+
+/// Checks a scenario and prints it with every default.
+///
+/// # Errors
+/// What is wrong first.
+pub fn run(args: &CheckArgs) -> Result<(), Failure> {
+    let checked = super::load(&args.scenario, None)?.checked;
+    let (plan, fabric) = (&checked.plan, &checked.plan.fabric);
+    let packets: u64 = plan.messages.iter().map(|m| plan.wire.packets(m.bytes)).sum();
+    print::out(&format!(
+        "# {}: {} hosts, {} switches, {} queue pairs, {} flows, {} data packets.\n# Configuration {}.\n\n{}",
+        checked.name,
+        fabric.hosts(),
+        fabric.nodes() - fabric.hosts(),
+        plan.qps.len(),
+        plan.messages.len(),
+        packets,
+        checked.hash(),
+        checked.annotated()
+    ));
+    Ok(())
+}

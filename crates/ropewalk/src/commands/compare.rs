@@ -1,0 +1,69 @@
+//! `ropewalk compare`.
+
+use crate::cli::CompareArgs;
+use crate::compare::Comparison;
+use crate::execute::Run;
+use crate::failure::Failure;
+use crate::progress::{Progress, Show};
+use crate::summary::Summary;
+use crate::{interrupt, print, tables};
+use serde::Serialize;
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Rows<'a> {
+    scenario: &'a str,
+    rows: Vec<&'a Summary>,
+}
+
+/// Runs the comparison and prints its table.
+///
+/// # Errors
+/// If the input is wrong, a simulation failed or the user interrupted it.
+pub fn run(args: &CompareArgs) -> Result<(), Failure> {
+    let base = super::load(&args.scenario, None)?.checked;
+    let seeds = args.seeds.as_ref().map_or_else(|| vec![base.plan.seed], |seeds| seeds.0.clone());
+    let name = base.name.clone();
+    let comparison = Comparison {
+        base,
+        class: Some(args.class.clone()),
+        schemes: args.schemes.clone(),
+        seeds,
+        kind: args.engine.into(),
+        jobs: args.jobs.map(usize::from),
+    };
+    let show = Show::fitting(args.quiet || args.json);
+    let progress = Progress::new(show, comparison.runs(), interrupt::flag());
+    let runs = comparison.run(&progress);
+    progress.clear();
+    let runs = runs?;
+    if args.json {
+        print::out(&super::json(&Rows { scenario: &name, rows: runs.iter().map(|r| &r.summary).collect() }));
+    } else {
+        print::out(&format!("{name}: {}\n{}", scope(&comparison), tables::compared::of(&runs)));
+    }
+    if progress.stopped() {
+        print::note(&format!("interrupted: {} of {} runs began", runs.len(), comparison.runs()));
+        return Err(Failure::Interrupted);
+    }
+    verdicts(&runs)
+}
+
+fn scope(comparison: &Comparison) -> String {
+    match comparison.seeds.as_slice() {
+        [one] => format!("seed {one}"),
+        seeds => format!("{} seeds; mean, and below it least-most", seeds.len()),
+    }
+}
+
+/// One failure makes the whole comparison fail, after all have been explained.
+fn verdicts(runs: &[Run]) -> Result<(), Failure> {
+    let mut all = Ok(());
+    for run in runs {
+        if let Err(failure) = super::run::verdict(run) {
+            print::note(&format!("  in the run of {} with seed {}", run.summary.scheme, run.summary.seed));
+            all = Err(failure);
+        }
+    }
+    all
+}

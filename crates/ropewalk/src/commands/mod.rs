@@ -1,0 +1,72 @@
+//! The commands, one file each. Each returns what went wrong; only here that becomes an exit code.
+
+pub mod check;
+pub mod compare;
+pub mod import;
+pub mod memory;
+pub mod new;
+pub mod reproduce;
+pub mod run;
+
+use crate::cli::{Cli, Command, ScenarioArgs};
+use crate::execute::Prepared;
+use crate::failure::Failure;
+use crate::{interrupt, print};
+use clap::CommandFactory;
+use std::process::ExitCode;
+
+/// Does what the command line asks, and says how it went.
+pub fn dispatch(cli: Cli) -> ExitCode {
+    interrupt::listen();
+    let done = match cli.command {
+        Command::Run(args) => run::run(&args),
+        Command::Compare(args) => compare::run(&args),
+        Command::Reproduce(args) => reproduce::run(&args),
+        Command::Memory(args) => memory::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Import(args) => import::run(&args),
+        Command::Schema => schema(),
+        Command::Completions { shell } => completions(shell),
+        Command::New { name } => new::run(&name),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            let code = failure.code();
+            if let Some(report) = failure.report() {
+                print::note(format!("{report:?}").trim_end());
+            }
+            code
+        }
+    }
+}
+
+fn schema() -> Result<(), Failure> {
+    print::out(&json(&scenario::schema()));
+    Ok(())
+}
+
+fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "ropewalk", &mut text);
+    print::out(&String::from_utf8_lossy(&text));
+    Ok(())
+}
+
+/// Reads and checks a scenario, and says what it warns of. `seed` goes over what is set.
+fn load(args: &ScenarioArgs, seed: Option<u64>) -> Result<Prepared, Failure> {
+    let mut set = args.set.clone();
+    set.extend(seed.map(|seed| format!("seed={seed}")));
+    let prepared = crate::load(&args.scenario, &set)?;
+    for warning in &prepared.checked.warnings {
+        print::note(&format!("warning: {warning}"));
+    }
+    Ok(prepared)
+}
+
+/// JSON for people, with a line break at its end.
+fn json(value: &impl serde::Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
+    text.push('\n');
+    text
+}

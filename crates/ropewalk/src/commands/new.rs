@@ -1,0 +1,40 @@
+//! `ropewalk new`, and files that must not exist yet.
+
+use crate::failure::Failure;
+use crate::print;
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+
+/// Writes a commented scenario to start from.
+///
+/// # Errors
+/// If the name cannot be a file's, or the file exists.
+pub fn run(name: &str) -> Result<(), Failure> {
+    let stem = name.strip_suffix(".toml").unwrap_or(name);
+    if stem.is_empty() || stem.contains(['/', '\\']) || stem.starts_with('.') {
+        return Err(Failure::Asked(format!(
+            "`{name}` is not a name for a scenario; take one such as my-fabric"
+        )));
+    }
+    let file = format!("{stem}.toml");
+    write_new(Path::new(&file), &scenario::template(stem))?;
+    print::out(&format!("{file} written. Next: ropewalk check {file}; ropewalk run {file}\n"));
+    Ok(())
+}
+
+/// Writes a file that must not exist yet.
+///
+/// # Errors
+/// If it exists, or the system refuses.
+pub fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
+    let wrong = |e: std::io::Error| {
+        let why = match e.kind() {
+            ErrorKind::AlreadyExists => "it exists already and is not overwritten".to_owned(),
+            _ => e.to_string(),
+        };
+        Failure::Asked(format!("cannot write {}: {why}", path.display()))
+    };
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path).map_err(wrong)?;
+    file.write_all(text.as_bytes()).map_err(wrong)
+}

@@ -1,0 +1,73 @@
+//! `ropewalk reproduce`.
+
+use crate::cli::ReproduceArgs;
+use crate::failure::Failure;
+use crate::progress::{Progress, Show};
+use crate::reproduce::{ALL, Experiment, Report, Work, named};
+use crate::{interrupt, print, tables};
+use serde::Serialize;
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Experiments {
+    experiments: Vec<Report>,
+}
+
+/// Runs experiments and prints their numbers beside the papers'.
+///
+/// # Errors
+/// If there is no such experiment, a simulation failed or the user interrupted it.
+pub fn run(args: &ReproduceArgs) -> Result<(), Failure> {
+    if args.list {
+        return list(args.json);
+    }
+    let experiments: Vec<&Experiment> = match (args.all, args.names.is_empty()) {
+        (true, _) => ALL.iter().collect(),
+        (false, false) => named(&args.names)?,
+        (false, true) => {
+            let text = "which experiment? name one, or use --all; --list shows them";
+            return Err(Failure::Asked(text.into()));
+        }
+    };
+    let work = Work::new(&experiments, args.quick);
+    let show = Show::fitting(args.quiet || args.json);
+    let progress = Progress::new(show, work.runs(), interrupt::flag());
+    let reports = work.run(args.jobs.map(usize::from), &progress);
+    progress.clear();
+    let reports = reports?;
+    let failed = reports.iter().any(|report| !report.complete());
+    if args.json {
+        print::out(&super::json(&Experiments { experiments: reports }));
+    } else {
+        for report in &reports {
+            print::out(&report.text());
+        }
+    }
+    if progress.stopped() {
+        print::note("interrupted: experiments that were not done are missing");
+        return Err(Failure::Interrupted);
+    }
+    if failed { Err(Failure::Simulation) } else { Ok(()) }
+}
+
+fn list(json: bool) -> Result<(), Failure> {
+    #[derive(Serialize)]
+    struct Item {
+        name: &'static str,
+        source: &'static str,
+        about: &'static str,
+    }
+    let items: Vec<Item> =
+        ALL.iter().map(|e| Item { name: e.name, source: e.source, about: e.about }).collect();
+    if json {
+        print::out(&super::json(&items));
+        return Ok(());
+    }
+    let mut rows = tables::table(&["name".into(), "source".into(), "what".into()], 3);
+    for item in items {
+        rows.add_row([item.name, item.source, item.about]);
+    }
+    rows.set_content_arrangement(comfy_table::ContentArrangement::Dynamic).set_width(tables::WIDTH as u16);
+    print::out(&format!("{rows}\n"));
+    Ok(())
+}

@@ -1,0 +1,81 @@
+//! `ropewalk run`.
+
+use crate::cli::RunArgs;
+use crate::execute::{Run, execute};
+use crate::failure::Failure;
+use crate::progress::{Progress, Show};
+use crate::results::directory::Target;
+use crate::results::manifest::Manifest;
+use crate::{interrupt, print, results, stall, summary, tables};
+use engine::outcome::Ending;
+use std::path::PathBuf;
+
+/// Runs a scenario, writes its results and prints them.
+///
+/// # Errors
+/// If the input is wrong, the simulation failed or the user interrupted it.
+pub fn run(args: &RunArgs) -> Result<(), Failure> {
+    let prepared = super::load(&args.scenario, args.seed)?;
+    let default = || PathBuf::from("results").join(&prepared.checked.name);
+    // Looked at before the run: nobody waits an hour to learn that there is no place for the results.
+    let target = Target::at(args.output.clone().unwrap_or_else(default))?;
+    let progress = Progress::new(Show::fitting(args.quiet || args.json), 1, interrupt::flag());
+    let run = execute(prepared, args.engine.into(), &progress);
+    progress.clear();
+    let interrupted = run.outcome.ending == Ending::Interrupted;
+    if !interrupted {
+        let manifest = Manifest::new(&run.summary, &run.checked, command(args), run.for_results());
+        results::write(&target, &run.summary, manifest, run.for_results(), args.csv)?;
+    }
+    if args.json {
+        print::out(&run.summary.to_json());
+    } else {
+        print::out(&tables::page::of(&run));
+        if !interrupted {
+            print::out(&format!("results           {}\n", target.path().display()));
+        }
+    }
+    verdict(&run)
+}
+
+/// The command without what does not bear on the results.
+fn command(args: &RunArgs) -> Vec<String> {
+    let mut words = vec!["ropewalk".to_owned(), "run".into(), args.scenario.scenario.clone()];
+    for set in &args.scenario.set {
+        words.extend(["--set".into(), set.clone()]);
+    }
+    if let Some(seed) = args.seed {
+        words.extend(["--seed".into(), seed.to_string()]);
+    }
+    words
+}
+
+/// Says on standard error why a run is not complete, if it is not.
+///
+/// # Errors
+/// If the simulation failed or was interrupted.
+pub fn verdict(run: &Run) -> Result<(), Failure> {
+    let (plan, outcome) = (&run.checked.plan, &run.outcome);
+    for violation in &outcome.violations {
+        print::note(&format!("error: the books do not balance, this is a bug of ropewalk: {violation}"));
+    }
+    if !outcome.broke_lossless.is_empty() {
+        let names: Vec<_> = outcome.broke_lossless.iter().map(|&node| plan.fabric.name(node)).collect();
+        let names = names.join(", ");
+        print::note(&format!(
+            "error: the fabric is lossless, yet packets were dropped for lack of buffer at {names}"
+        ));
+        print::note(
+            "help: give [switch] more buffer or more headroom; `ropewalk check` says how much it takes",
+        );
+    }
+    match &outcome.ending {
+        Ending::Stalled(stall) => print::note(&format!("error: {}", stall::explain(plan, stall).trim_end())),
+        Ending::Interrupted => {
+            print::note(&format!("interrupted at {} us; no results written", outcome.end.as_us()));
+            return Err(Failure::Interrupted);
+        }
+        Ending::Finished | Ending::Stopped => {}
+    }
+    if summary::failed(outcome) { Err(Failure::Simulation) } else { Ok(()) }
+}

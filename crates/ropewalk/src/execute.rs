@@ -1,0 +1,95 @@
+//! A checked scenario through the engine, with a stopwatch.
+
+use crate::clock::{Stopwatch, peak_rss_mb};
+use crate::progress::Progress;
+use crate::results;
+use crate::summary::{Summary, Timing, Title};
+use engine::{Kind, Outcome};
+use model::plan::Message;
+use model::{Plan, Time};
+use scenario::Checked;
+use scenario::ideal::Ideals;
+
+/// A scenario, checked and ready, and what that cost.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// The scenario.
+    pub checked: Checked,
+    /// CPU seconds that reading and laying it out took.
+    pub setup_s: f64,
+}
+
+impl Prepared {
+    /// Prepares by `make`, with a stopwatch.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn by(make: impl FnOnce() -> Result<Checked, scenario::Error>) -> Result<Self, scenario::Error> {
+        let watch = Stopwatch::start();
+        Ok(Prepared { checked: make()?, setup_s: watch.cpu_s() })
+    }
+}
+
+/// A run and all that is known of it.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// What was run.
+    pub checked: Checked,
+    /// What came out.
+    pub outcome: Outcome,
+    /// Ideal FCT by message.
+    pub ideal: Vec<Time>,
+    /// The summary.
+    pub summary: Summary,
+}
+
+impl Run {
+    /// What the result tables are made from.
+    pub fn for_results(&self) -> results::Run<'_> {
+        results::Run { plan: &self.checked.plan, ideal: &self.ideal, outcome: &self.outcome }
+    }
+
+    /// Simulated time to the end of the slowest group over all foreground jobs, in ms; `None` if one did not
+    /// finish.
+    pub fn slowest_group_ms(&self) -> Option<f64> {
+        let foreground = self.checked.plan.jobs.iter().filter(|job| !job.background);
+        let slowest = foreground.map(|job| self.summary.jobs.get(&job.name)?.groups.completion_us.slowest);
+        slowest.collect::<Option<Vec<_>>>()?.into_iter().max_by(f64::total_cmp).map(|us| us / 1000.0)
+    }
+}
+
+/// Runs it on this thread.
+pub fn execute(prepared: Prepared, kind: Kind, progress: &Progress<'_>) -> Run {
+    let Prepared { checked, setup_s } = prepared;
+    let watch = Stopwatch::start();
+    let outcome = engine::run(&checked.plan, &checked.parts, kind, &mut progress.watch());
+    let (wall_s, cpu_s) = (watch.wall_s(), watch.cpu_s());
+    let hops = outcome.data_hops + outcome.control_hops;
+    let timing = Timing {
+        wall_s,
+        cpu_s,
+        setup_s,
+        threads: 1,
+        engine: match kind {
+            Kind::Window => "window",
+            Kind::Reference => "reference",
+            Kind::HalfWindow => "half-window",
+        },
+        hops_per_cpu_s: if cpu_s > 0.0 { hops as f64 / cpu_s } else { 0.0 },
+        peak_rss_mb: peak_rss_mb(),
+    };
+    let ideal = ideal(&checked.plan);
+    let title = Title { scenario: &checked.name, scheme: checked.scheme_name() };
+    let summary = Summary::new(title, &checked.plan, &ideal, &outcome, timing);
+    Run { checked, outcome, ideal, summary }
+}
+
+/// The ideal FCT of every message.
+fn ideal(plan: &Plan) -> Vec<Time> {
+    let mut ideals = Ideals::new(plan);
+    let of = |m: &Message| {
+        let qp = &plan.qps[m.qp.index()];
+        ideals.fct(qp.from, qp.to, m.bytes)
+    };
+    plan.messages.iter().map(of).collect()
+}

@@ -1,0 +1,144 @@
+//! The papers' experiments: their numbers beside ours.
+//!
+//! An experiment is a list of cases (a built-in scenario and changes, just what `ropewalk run` takes) and a
+//! function from their results to rows. To add one: a file with a `const EXPERIMENT`, and its line in [`ALL`].
+
+mod report;
+mod themis_fig1;
+mod themis_fig5;
+mod themis_memory;
+mod themis_modes;
+
+pub use report::{Report, Row};
+
+use crate::compare::side_by_side;
+use crate::execute::{Prepared, Run, execute};
+use crate::failure::Failure;
+use crate::progress::Progress;
+use engine::Kind;
+use engine::outcome::Ending;
+
+/// All experiments.
+pub const ALL: &[Experiment] = &[
+    themis_fig1::EXPERIMENT,
+    themis_fig5::ALL_REDUCE,
+    themis_fig5::ALL_TO_ALL,
+    themis_memory::EXPERIMENT,
+    themis_modes::EXPERIMENT,
+];
+
+/// An experiment.
+#[derive(Clone, Copy, Debug)]
+pub struct Experiment {
+    /// Its name.
+    pub name: &'static str,
+    /// Paper and figure.
+    pub source: &'static str,
+    /// What it shows, in a sentence.
+    pub about: &'static str,
+    /// Its runs; fewer or smaller ones if quick.
+    cases: fn(quick: bool) -> Vec<Case>,
+    /// What they come to.
+    rows: fn(&Results, quick: bool) -> Vec<Row>,
+    /// More to read, below the rows.
+    more: fn(&Results) -> String,
+}
+
+/// One run of an experiment.
+#[derive(Clone, Debug)]
+struct Case {
+    label: String,
+    scenario: &'static str,
+    set: Vec<String>,
+}
+
+impl Case {
+    fn new(label: impl Into<String>, scenario: &'static str, set: &[&str]) -> Self {
+        Case { label: label.into(), scenario, set: set.iter().map(|s| (*s).to_owned()).collect() }
+    }
+
+    fn and(mut self, set: impl Into<String>) -> Self {
+        self.set.push(set.into());
+        self
+    }
+
+    /// The command that runs it alone.
+    fn command(&self) -> String {
+        let quoted = |s: &String| if s.contains([' ', '{', '"']) { format!("'{s}'") } else { s.clone() };
+        let sets: String = self.set.iter().map(|s| format!(" --set {}", quoted(s))).collect();
+        format!("ropewalk run {}{sets}", self.scenario)
+    }
+}
+
+/// The runs of an experiment, all done.
+struct Results(Vec<(Case, Run)>);
+
+impl Results {
+    /// The run of that label if it is complete.
+    fn get(&self, label: &str) -> Option<&Run> {
+        self.0.iter().find(|(case, run)| case.label == label && run.summary.complete).map(|(_, run)| run)
+    }
+
+    fn labels(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(case, _)| case.label.as_str())
+    }
+}
+
+/// The experiments of these names.
+///
+/// # Errors
+/// If one does not exist.
+pub fn named(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
+    let find = |name: &String| {
+        let all = || ALL.iter().map(|e| e.name).collect::<Vec<_>>().join(", ");
+        let unknown = || Failure::Asked(format!("there is no experiment `{name}`; there are {}", all()));
+        ALL.iter().find(|e| e.name == name).ok_or_else(unknown)
+    };
+    names.iter().map(find).collect()
+}
+
+/// Experiments laid out as runs.
+pub struct Work {
+    quick: bool,
+    experiments: Vec<(Experiment, Vec<Case>)>,
+}
+
+impl Work {
+    /// Lays them out.
+    pub fn new(experiments: &[&Experiment], quick: bool) -> Self {
+        let laid = experiments.iter().map(|&e| (*e, (e.cases)(quick)));
+        Work { quick, experiments: laid.collect() }
+    }
+
+    /// The number of runs.
+    pub fn runs(&self) -> usize {
+        self.experiments.iter().map(|(_, cases)| cases.len()).sum()
+    }
+
+    /// Runs everything, `jobs` runs side by side. Experiments that the user interrupted are missing.
+    ///
+    /// # Errors
+    /// If a scenario is wrong.
+    pub fn run(&self, jobs: Option<usize>, progress: &Progress<'_>) -> Result<Vec<Report>, Failure> {
+        let cases: Vec<&Case> = self.experiments.iter().flat_map(|(_, cases)| cases).collect();
+        let one = |case: &Case| -> Result<Option<Run>, Failure> {
+            if progress.stopped() {
+                return Ok(None);
+            }
+            let prepared = Prepared::by(|| scenario::load(case.scenario, &case.set))?;
+            let run = execute(prepared, Kind::Window, progress);
+            Ok((run.outcome.ending != Ending::Interrupted).then_some(run))
+        };
+        let runs: Result<Vec<Option<Run>>, Failure> = side_by_side(jobs, cases, one)?.into_iter().collect();
+        let mut runs = runs?.into_iter();
+        let mut reports = Vec::new();
+        for (experiment, cases) in &self.experiments {
+            let done: Option<Vec<Run>> =
+                runs.by_ref().take(cases.len()).collect::<Vec<_>>().into_iter().collect();
+            let Some(done) = done else { continue };
+            let results = Results(cases.iter().cloned().zip(done).collect());
+            reports.push(Report::new(experiment, &results, self.quick));
+        }
+        Ok(reports)
+    }
+}

@@ -1,0 +1,132 @@
+//! What an experiment comes to.
+
+use super::{Experiment, Results};
+use crate::tables;
+use comfy_table::ContentArrangement;
+use serde::Serialize;
+use std::fmt::Write;
+
+/// One number beside the paper's.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// Which run.
+    pub case: String,
+    /// What was measured.
+    pub metric: String,
+    /// Its unit.
+    pub unit: &'static str,
+    /// The paper's number; null if it gives none, and then `note` says what was expected.
+    pub paper: Option<f64>,
+    /// Ours; null if the run is not complete.
+    pub measured: Option<f64>,
+    /// (measured - paper) / paper.
+    pub deviation: Option<f64>,
+    /// What to know about it.
+    pub note: String,
+}
+
+impl Row {
+    /// A number of which the paper says nothing.
+    pub(super) fn ours(
+        case: &str,
+        metric: impl Into<String>,
+        unit: &'static str,
+        measured: Option<f64>,
+        note: impl Into<String>,
+    ) -> Self {
+        let (case, metric, note) = (case.to_owned(), metric.into(), note.into());
+        Row { case, metric, unit, paper: None, measured, deviation: None, note }
+    }
+
+    /// A number that the paper gives too.
+    pub(super) fn beside(
+        paper: f64,
+        case: &str,
+        metric: impl Into<String>,
+        unit: &'static str,
+        measured: Option<f64>,
+        note: impl Into<String>,
+    ) -> Self {
+        let deviation = measured.map(|m| (m - paper) / paper);
+        Row { paper: Some(paper), deviation, ..Row::ours(case, metric, unit, measured, note) }
+    }
+}
+
+/// An experiment that was run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// Name of the experiment.
+    pub name: &'static str,
+    /// Paper and figure.
+    pub source: &'static str,
+    /// It was scaled down.
+    pub quick: bool,
+    /// Its numbers.
+    pub rows: Vec<Row>,
+    /// What else there is to read.
+    #[serde(skip)]
+    more: String,
+    /// Cases that are not complete.
+    #[serde(skip)]
+    incomplete: Vec<String>,
+}
+
+impl Report {
+    pub(super) fn new(experiment: &Experiment, results: &Results, quick: bool) -> Self {
+        let mut more = (experiment.more)(results);
+        if !results.0.is_empty() {
+            more.push_str("\nEach case alone:\n");
+        }
+        for (case, _) in &results.0 {
+            let _ = writeln!(more, "  {}: {}", case.label, case.command());
+        }
+        let bad = results.0.iter().filter(|(_, run)| !run.summary.complete);
+        Report {
+            name: experiment.name,
+            source: experiment.source,
+            quick,
+            rows: (experiment.rows)(results, quick),
+            more,
+            incomplete: bad.map(|(case, _)| case.label.clone()).collect(),
+        }
+    }
+
+    /// Every run is complete.
+    pub fn complete(&self) -> bool {
+        self.incomplete.is_empty()
+    }
+
+    /// The report for a terminal.
+    pub fn text(&self) -> String {
+        let mut text = format!("{}: {}\n", self.name, self.source);
+        if self.quick {
+            text.push_str(
+                "QUICK: scaled down; these are not the paper's sizes, and its numbers need not appear.\n",
+            );
+        }
+        if !self.complete() {
+            let _ = writeln!(text, "NOT COMPLETE: {}", self.incomplete.join(", "));
+        }
+        let header = ["case", "metric", "unit", "paper", "ours", "off by", "note"].map(str::to_owned);
+        let mut rows = tables::table(&header, 3);
+        rows.set_content_arrangement(ContentArrangement::Dynamic).set_width(tables::WIDTH as u16);
+        for row in &self.rows {
+            let off = row.deviation.map_or_else(String::new, |d| format!("{:+.0} %", d * 100.0));
+            let paper = row.paper.map_or_else(String::new, tables::number);
+            rows.add_row([
+                &row.case,
+                &row.metric,
+                row.unit,
+                &paper,
+                &tables::maybe(row.measured),
+                &off,
+                &row.note,
+            ]);
+        }
+        if let Some(note) = rows.column_mut(6) {
+            note.set_cell_alignment(comfy_table::CellAlignment::Left);
+        }
+        let _ = writeln!(text, "{rows}\n{}", self.more);
+        text
+    }
+}

@@ -1,0 +1,89 @@
+//! Why nothing moves, in words: which flows wait and for what, and the PFC cycle if there is one.
+
+use engine::outcome::{Stall, Waiting};
+use model::{LinkId, MessageId, Plan};
+use std::fmt::Write;
+
+/// Flows that are listed one by one.
+const LISTED: usize = 8;
+
+/// The explanation, several lines.
+pub fn explain(plan: &Plan, stall: &Stall) -> String {
+    let mut text = format!(
+        "nothing has moved since {:.3} us: {} flows wait and no data packet is accepted\n",
+        stall.since.as_us(),
+        stall.count
+    );
+    for &(message, waiting) in stall.waiting.iter().take(LISTED) {
+        let _ = writeln!(text, "  {} waits {}", flow(plan, message), reason(waiting));
+    }
+    let shown = stall.waiting.len().min(LISTED) as u64;
+    if stall.count > shown {
+        let _ = writeln!(text, "  ... and {} more", stall.count - shown);
+    }
+    if !stall.pfc_cycle.is_empty() {
+        text.push_str("PFC deadlock: each of these ports is paused until the next one drains\n");
+        for &link in &stall.pfc_cycle {
+            let _ = writeln!(text, "  {}", ends(plan, link));
+        }
+        let _ = writeln!(text, "  and again {}", ends(plan, stall.pfc_cycle[0]));
+    } else if !stall.paused.is_empty() {
+        let names: Vec<_> = stall.paused.iter().take(LISTED).map(|&link| ends(plan, link)).collect();
+        let more = stall.paused.len() - names.len();
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let _ = writeln!(text, "paused ports (no cycle): {}{more}", names.join(", "));
+    }
+    text
+}
+
+fn flow(plan: &Plan, message: MessageId) -> String {
+    let m = &plan.messages[message.index()];
+    let qp = &plan.qps[m.qp.index()];
+    let name = |host: model::HostId| plan.fabric.name(host.node());
+    format!("flow {message} ({} -> {}, job {})", name(qp.from), name(qp.to), plan.job(message).name)
+}
+
+fn reason(waiting: Waiting) -> String {
+    match waiting {
+        Waiting::Triggers => "for other flows to finish first".into(),
+        Waiting::Predecessor => "for the flow before it on its queue pair".into(),
+        Waiting::Packets { acked, total } => format!("with {acked} of {total} packets acknowledged"),
+    }
+}
+
+fn ends(plan: &Plan, link: LinkId) -> String {
+    let link = &plan.fabric.links()[link.index()];
+    format!("{} -> {}", plan.fabric.name(link.from), plan.fabric.name(link.to))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+    use model::Time;
+
+    #[test]
+    fn a_cycle_is_named_by_its_nodes() {
+        let stall = Stall {
+            since: Time::from_us(7),
+            waiting: vec![
+                (MessageId(0), Waiting::Packets { acked: 3, total: 9 }),
+                (MessageId(1), Waiting::Predecessor),
+            ],
+            count: 5,
+            pfc_cycle: vec![LinkId(0), LinkId(3)],
+            paused: vec![],
+        };
+        let text = explain(&testing::plan(3), &stall);
+        for part in [
+            "since 7.000 us: 5 flows wait",
+            "flow 0 (a -> b, job job) waits with 3 of 9 packets acknowledged",
+            "... and 3 more",
+            "PFC deadlock",
+            "  a -> s\n",
+            "and again a -> s",
+        ] {
+            assert!(text.contains(part), "{part:?} is missing in\n{text}");
+        }
+    }
+}
