@@ -66,7 +66,7 @@ impl Document {
                     Segment::Unknown => {}
                 }
             }
-            self.locate(explain(path, e.inner().message()))
+            self.locate(self.explain(path, e.inner().message()))
         })
     }
 
@@ -140,6 +140,66 @@ impl Document {
         }
         span
     }
+
+    /// serde's words, made useful: the nearest right word, and what kind of value was expected.
+    fn explain(&self, mut path: Vec<String>, message: &str) -> Fault {
+        let mut quoted = message.split('`').skip(1).step_by(2);
+        let first = quoted.next().unwrap_or_default().to_owned();
+        let rest: Vec<&str> = quoted.collect();
+        let mut key = false;
+        let text = if message.starts_with("unknown field") {
+            key = true;
+            if path.last() != Some(&first) {
+                path.push(first.clone());
+            }
+            format!("unknown key `{first}`; {}", suggestion(&first, &rest))
+        } else if message.starts_with("unknown variant") {
+            // As a key of a table it is one step further in than serde says.
+            path.push(first.clone());
+            key = self.says(&path);
+            if !key {
+                path.pop();
+            }
+            format!("unknown name `{first}`; {}", suggestion(&first, &rest))
+        } else if message.starts_with("missing field") {
+            format!("the key `{first}` is missing")
+        } else if message.starts_with("wanted exactly 1 element") {
+            let what = path.last().cloned().unwrap_or_default();
+            let found =
+                if message.contains("found 0") { "none is chosen" } else { "more than one is chosen" };
+            format!("exactly one `{what}` is needed; {found}")
+        } else {
+            let kind =
+                message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "));
+            match kind.and_then(|kind| kind.split_once(", expected ")) {
+                Some((found, expected)) => {
+                    format!("expected {}, found {}", plainly(expected), plainly(found))
+                }
+                None => message.to_owned(),
+            }
+        };
+        Fault { path, message: text, help: None, key }
+    }
+}
+
+/// A kind of value as a user of TOML calls it.
+fn plainly(kind: &str) -> String {
+    match kind {
+        "a sequence" | "sequence" => "an array".into(),
+        "a map" | "map" => "a table".into(),
+        "a boolean" => "true or false".into(),
+        "a string" => "a text in quotes".into(),
+        "usize" | "u64" | "u32" | "u16" | "u8" => "a whole number that is not negative".into(),
+        "f64" => "a number".into(),
+        _ if kind.starts_with("struct ") => "a table".into(),
+        _ => match kind.split_once('`') {
+            // "integer `-1`", "floating point `0.5`", "boolean `true`"
+            Some((_, value)) if !kind.contains(' ') || kind.ends_with('`') => {
+                value.trim_end_matches('`').into()
+            }
+            _ => kind.strip_prefix("string ").unwrap_or(kind).into(),
+        },
+    }
 }
 
 /// The value inside `value` that a path's next part names.
@@ -149,37 +209,4 @@ fn step<'a>(value: &'a Value, part: &str) -> Option<&'a Value> {
         Value::Array(array) => array.get(part.parse::<usize>().ok()?),
         _ => None,
     }
-}
-
-/// serde's words, made useful: the nearest right word, and what kind of value was expected.
-fn explain(mut path: Vec<String>, message: &str) -> Fault {
-    let mut quoted = message.split('`').skip(1).step_by(2);
-    let first = quoted.next().unwrap_or_default().to_owned();
-    let rest: Vec<&str> = quoted.collect();
-    let fault = |path: Vec<String>, message: String, key| Fault { path, message, help: None, key };
-    if message.starts_with("unknown field") {
-        if path.last() != Some(&first) {
-            path.push(first.clone());
-        }
-        return fault(path, format!("unknown key `{first}`; {}", suggestion(&first, &rest)), true);
-    }
-    if message.starts_with("unknown variant") {
-        let is_key = path.last() == Some(&first);
-        return fault(path, format!("unknown name `{first}`; {}", suggestion(&first, &rest)), is_key);
-    }
-    if message.starts_with("missing field") {
-        return fault(path, format!("the key `{first}` is missing"), false);
-    }
-    if message.starts_with("wanted exactly 1 element") {
-        let what = path.last().cloned().unwrap_or_default();
-        let found = if message.contains("found 0") { "none is chosen" } else { "more than one is chosen" };
-        let text = format!("exactly one `{what}` is needed; {found}");
-        return fault(path, text, false);
-    }
-    let text = message
-        .strip_prefix("invalid type: ")
-        .or_else(|| message.strip_prefix("invalid value: "))
-        .and_then(|m| m.split_once(", expected "))
-        .map(|(found, expected)| format!("expected {expected}, found {found}"));
-    fault(path, text.unwrap_or_else(|| message.to_owned()), false)
 }

@@ -164,6 +164,10 @@ fn index(part: &str, array: &mut Vec<Value>) -> Result<usize, String> {
     })
 }
 
+fn is_word(words: &[&str], word: &str) -> bool {
+    words.contains(&word)
+}
+
 fn is_variant(path: &[String]) -> bool {
     let same = |(pattern, part): (&&str, &String)| *pattern == "*" || *pattern == part;
     VARIANTS.iter().any(|v| v.len() == path.len() && v.iter().zip(path).all(same))
@@ -173,7 +177,7 @@ fn is_variant(path: &[String]) -> bool {
 fn forget_other_variants(path: &[String], chosen: &str, table: &mut Table) {
     let workload = path.len() == 2 && path[0] == "workload" && !WORKLOAD_KEYS.contains(&chosen);
     if workload {
-        table.retain(|key, _| key == chosen || WORKLOAD_KEYS.iter().any(|k| *k == key));
+        table.retain(|key, _| key == chosen || is_word(WORKLOAD_KEYS, key));
     } else if is_variant(path) {
         table.retain(|key, _| key == chosen);
     }

@@ -135,13 +135,15 @@ impl<'a> Page<'a> {
             self.path.push(key.clone());
             match value {
                 Value::Table(value) => {
-                    self.header(about, false);
+                    let fields = self.resolve(inner).get("properties").is_some();
+                    let chooser = !fields && !value.is_empty() && value.values().all(is_header);
+                    self.header(about, if chooser { "" } else { "[]" });
                     self.table(value, inner);
                 }
                 Value::Array(values) => {
                     let entry = self.resolve(inner).get("items").unwrap_or(&Json::Null);
                     for (i, value) in values.iter().enumerate() {
-                        self.header(about.filter(|_| i == 0), true);
+                        self.header(about.filter(|_| i == 0), "[[]]");
                         self.path.push(i.to_string());
                         if let Value::Table(value) = value {
                             self.table(value, entry);
@@ -155,13 +157,17 @@ impl<'a> Page<'a> {
         }
     }
 
-    fn header(&mut self, about: Option<&str>, array: bool) {
+    /// What a table is about, and its name between `brackets`, if it has any.
+    fn header(&mut self, about: Option<&str>, brackets: &str) {
         self.text.push('\n');
         self.comment(about);
         let workload = self.path.first().is_some_and(|p| p == "workload");
         let shown = self.path.iter().enumerate().filter(|(i, _)| !(workload && *i == 1));
         let path = shown.map(|(_, part)| name(part)).collect::<Vec<_>>().join(".");
-        let _ = if array { writeln!(self.text, "[[{path}]]") } else { writeln!(self.text, "[{path}]") };
+        let (open, close) = brackets.split_at(brackets.len() / 2);
+        if !open.is_empty() {
+            let _ = writeln!(self.text, "{open}{path}{close}");
+        }
     }
 }
 
@@ -190,5 +196,64 @@ fn inline(value: &Value) -> String {
             format!("{{ {} }}", entries.collect::<Vec<_>>().join(", "))
         }
         other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Source, builtin, check, load};
+
+    #[test]
+    fn what_check_prints_is_the_same_scenario() {
+        let text = "compat = \"ns3\"\n[topology.links]\nhosts = 2\nlinks = [[\"host0\", \"host1\", \"1Gbps\"]]\n\
+                    [[workload]]\nflows = { list = [{ from = \"host0\", to = \"host1\", bytes = \"1B\" }] }\n\
+                    [[workload]]\nbackground = true\nincast = { senders = 1 }\n";
+        let mut all = vec![Source::new("odd.toml", text), Source::new("n.toml", template("n"))];
+        all.extend(builtin::ALL.iter().map(|b| Source::new(b.name, b.text)));
+        for source in all {
+            let c = check(&source, &[]).unwrap();
+            for again in [c.to_toml(), c.annotated()] {
+                let d = check(&Source::new("again.toml", again), &[]).unwrap();
+                assert_eq!((&d.scenario, d.hash()), (&c.scenario, c.hash()), "{}", source.name);
+            }
+        }
+    }
+
+    #[test]
+    fn defaults_are_marked_and_every_key_is_explained() {
+        let text = load("quickstart", &["switch.buffer=32MB".into()]).unwrap().annotated();
+        assert!(
+            text.contains("buffer = \"32MB\"\n") && text.contains("drop-alpha = \"1\"  # default"),
+            "{text}"
+        );
+        let mut before = "";
+        for line in text.lines() {
+            let key = line
+                .split(" = ")
+                .next()
+                .filter(|key| !line.starts_with('#') && !key.is_empty() && !key.starts_with('['));
+            assert!(key.is_none() || before.starts_with('#'), "{line} is not explained");
+            before = line;
+        }
+    }
+
+    #[test]
+    fn the_schema_is_draft_7_and_knows_every_table() {
+        let schema = schema();
+        assert_eq!(schema["$schema"], "http://json-schema.org/draft-07/schema#");
+        for key in ["topology", "switch-role", "nic", "scheme", "workload", "series"] {
+            assert!(schema["properties"].get(key).is_some(), "{key}");
+        }
+    }
+
+    #[test]
+    fn a_scheme_keeps_its_settings_or_gets_its_defaults() {
+        let c = load("quickstart", &["scheme.themis.mode=literal".into()]).unwrap();
+        assert_eq!(c.with_scheme(None, "themis").unwrap().scenario.scheme, c.scenario.scheme);
+        assert_eq!(c.with_scheme(Some("foreground"), "ar").unwrap().scheme_name(), "ar");
+        assert!(c.with_scheme(None, "thems").unwrap_err().message().contains("did you mean `themis`?"));
+        assert!(c.with_scheme(Some("x"), "ar").is_err());
+        assert_ne!(c.with_seed(2).unwrap().hash(), c.hash());
     }
 }

@@ -1,0 +1,291 @@
+//! `config.txt`: `KEY value...` per line. Only what changes how packets fare; the rest is named in a warning.
+
+use super::File;
+use super::tokens::{Token, lines};
+use crate::Error;
+use model::{Bytes, Rate, Time};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+/// The lines of the scenario that a configuration stands for, by table.
+#[derive(Debug, Default)]
+pub(super) struct Config {
+    tables: BTreeMap<&'static str, Vec<String>>,
+}
+
+/// Keys that say where files go and what is traced, or that change nothing in how these simulators behave.
+const QUIET: &[&str] = &[
+    "TOPOLOGY_FILE",
+    "FLOW_FILE",
+    "TRACE_FILE",
+    "TRACE_OUTPUT_FILE",
+    "FCT_OUTPUT_FILE",
+    "PFC_OUTPUT_FILE",
+    "QLEN_MON_FILE",
+    "QLEN_MON_START",
+    "QLEN_MON_END",
+    "ENABLE_TRACE",
+    "USE_DYNAMIC_PFC_THRESHOLD",
+    "L2_CHUNK_SIZE",
+    "L2_ACK_INTERVAL",
+    "RATE_BOUND",
+    "NIC_TOTAL_PAUSE_TIME",
+    "U_TARGET",
+    "MI_THRESH",
+    "INT_MULTI",
+    "MULTI_RATE",
+    "SAMPLE_FEEDBACK",
+    "PINT_LOG_BASE",
+    "PINT_PROB",
+    "DCTCP_RATE_AI",
+    "FAST_REACT",
+];
+
+pub(super) fn read(file: File<'_>, warnings: &mut Vec<String>) -> Result<Config, Error> {
+    let mut keys: BTreeMap<&str, Vec<Token<'_>>> = BTreeMap::new();
+    for line in lines(file) {
+        let (key, values) = (line[0], &line[1..]);
+        if values.is_empty() {
+            return Err(key.error(format!("the key {} has no value", key.text)));
+        }
+        keys.insert(key.text, values.to_vec());
+    }
+    let mut reader = Reader { keys, used: BTreeSet::new(), config: Config::default(), warnings };
+    reader.wire()?;
+    reader.switch()?;
+    reader.nic()?;
+    reader.rest()?;
+    let Reader { keys, used, config, warnings } = reader;
+    let ignored: Vec<&str> =
+        keys.keys().copied().filter(|key| !used.contains(key) && !QUIET.contains(key)).collect();
+    if !ignored.is_empty() {
+        warnings.push(format!("{}: not used: {}", file.name, ignored.join(", ")));
+    }
+    Ok(config)
+}
+
+struct Reader<'a, 'w> {
+    keys: BTreeMap<&'a str, Vec<Token<'a>>>,
+    used: BTreeSet<&'a str>,
+    config: Config,
+    warnings: &'w mut Vec<String>,
+}
+
+impl<'a> Reader<'a, '_> {
+    fn all(&mut self, key: &'a str) -> Option<Vec<Token<'a>>> {
+        self.used.insert(key);
+        self.keys.get(key).cloned()
+    }
+
+    fn get(&mut self, key: &'a str) -> Option<Token<'a>> {
+        self.all(key)?.first().copied()
+    }
+
+    fn flag(&mut self, key: &'a str) -> Result<Option<bool>, Error> {
+        let number = self.get(key).map(|word| word.number::<f64>("0 or 1")).transpose()?;
+        Ok(number.map(|n| n != 0.0))
+    }
+
+    fn put(&mut self, table: &'static str, line: String) {
+        self.config.tables.entry(table).or_default().push(line);
+    }
+
+    fn warn(&mut self, word: &Token<'_>, text: &str) {
+        self.warnings.push(word.error(text).located());
+    }
+
+    /// A ConWeave file: it has keys that the HPCC simulator does not know.
+    fn is_conweave(&self) -> bool {
+        self.keys.contains_key("LB_MODE")
+    }
+
+    fn wire(&mut self) -> Result<(), Error> {
+        if let Some(word) = self.get("PACKET_PAYLOAD_SIZE") {
+            let bytes: u32 = word.number("a payload in bytes")?;
+            self.put("wire", format!("payload = \"{bytes}B\""));
+        }
+        if let Some(word) = self.get("ERROR_RATE_PER_LINK") {
+            let share = toml::Value::Float(word.share("an error rate")?);
+            self.put("links", format!("loss = {share}"));
+        }
+        Ok(())
+    }
+
+    fn switch(&mut self) -> Result<(), Error> {
+        if let Some(word) = self.get("BUFFER_SIZE") {
+            let mib: u32 = word.number("a buffer in MiB")?;
+            self.put("switch", format!("buffer = \"{mib}MiB\""));
+        }
+        let high = self.flag("ACK_HIGH_PRIO")?;
+        if !self.is_conweave() {
+            // There the key changes the queue of hosts alone; switches keep ACKs among the data.
+            let _ = high;
+            self.put("switch", "classes = \"one\"".into());
+        }
+        if self.flag("ENABLE_PFC")? == Some(false) {
+            self.put("switch", "pfc = \"off\"".into());
+        } else if self.is_conweave() {
+            self.put("switch", "pfc = { alpha = \"1/16\" }".into());
+        }
+        let kmin = self.map("KMIN_MAP")?;
+        let kmax = self.map("KMAX_MAP")?;
+        let pmax = self.map("PMAX_MAP")?;
+        if self.flag("ENABLE_QCN")? == Some(false) {
+            self.put("switch", "ecn = \"off\"".into());
+            return Ok(());
+        }
+        let mut rows = Vec::new();
+        for (rate, (_, word)) in &kmin {
+            let Some((high, _)) = kmax.get(rate) else {
+                return Err(word.error(format!("KMIN_MAP has {rate}, KMAX_MAP has not")));
+            };
+            let share = match pmax.get(rate) {
+                Some((_, word)) => word.share("a probability")?,
+                None => 0.2,
+            };
+            let (kmin, kmax) = (kilobytes(&kmin[rate])?, kilobytes(&(high.clone(), kmax[rate].1))?);
+            let pmax = toml::Value::Float(share);
+            rows.push(format!(
+                "  {{ rate = \"{rate}\", kmin = \"{kmin}\", kmax = \"{kmax}\", pmax = {pmax} }},"
+            ));
+        }
+        if !rows.is_empty() {
+            self.put("switch.ecn", format!("at-rate = [\n{}\n]", rows.join("\n")));
+        }
+        Ok(())
+    }
+
+    /// `KEY n (rate value)*`.
+    fn map(&mut self, key: &'a str) -> Result<BTreeMap<Rate, (String, Token<'a>)>, Error> {
+        let mut map = BTreeMap::new();
+        let Some(words) = self.all(key) else { return Ok(map) };
+        let n: usize = words[0].number("a number of pairs")?;
+        if words.len() - 1 != n.saturating_mul(2) {
+            let text = format!("{key} says {n} pairs of rate and value; {} words follow", words.len() - 1);
+            return Err(words[0].error(text));
+        }
+        for pair in words[1..].chunks(2) {
+            map.insert(pair[0].rate()?, (pair[1].text.to_owned(), pair[1]));
+        }
+        Ok(map)
+    }
+
+    fn nic(&mut self) -> Result<(), Error> {
+        if let Some(word) = self.get("CC_MODE") {
+            let mode: u32 = word.number("a congestion control")?;
+            if mode != 1 {
+                let name = match mode {
+                    3 => " (HPCC)",
+                    7 => " (TIMELY)",
+                    8 => " (DCTCP)",
+                    10 => " (HPCC-PINT)",
+                    _ => "",
+                };
+                self.warn(
+                    &word,
+                    &format!("congestion control {mode}{name} is not available; DCQCN takes its place"),
+                );
+            }
+        }
+        for (key, ours) in [
+            ("ALPHA_RESUME_INTERVAL", "alpha-timer"),
+            ("RATE_DECREASE_INTERVAL", "rate-decrease-interval"),
+            ("RP_TIMER", "rate-increase-timer"),
+        ] {
+            if let Some(word) = self.get(key) {
+                let time: Time = word.micros()?;
+                self.put("nic.congestion.dcqcn", format!("{ours} = \"{time}\""));
+            }
+        }
+        let mut absolute = false;
+        for (key, ours) in
+            [("RATE_AI", "additive-increase"), ("RATE_HAI", "hyper-increase"), ("MIN_RATE", "min-rate")]
+        {
+            if let Some(word) = self.get(key) {
+                let rate = word.rate()?;
+                self.put("nic.congestion.dcqcn", format!("{ours} = \"{rate}\""));
+                absolute |= key != "MIN_RATE";
+            }
+        }
+        if absolute {
+            self.put("nic.congestion.dcqcn", "scale-increases = false".into());
+        }
+        if let Some(word) = self.get("FAST_RECOVERY_TIMES") {
+            let n: u32 = word.number("a number of steps")?;
+            self.put("nic.congestion.dcqcn", format!("fast-recovery = {n}"));
+        }
+        if let Some(word) = self.get("EWMA_GAIN") {
+            let gain = toml::Value::Float(word.share("a gain")?);
+            self.put("nic.congestion.dcqcn", format!("gain = {gain}"));
+        }
+        if let Some(clamp) = self.flag("CLAMP_TARGET_RATE")? {
+            self.put("nic.congestion.dcqcn", format!("clamp-target-rate = {clamp}"));
+        }
+        for key in ["HAS_WIN", "VAR_WIN", "L2_BACK_TO_ZERO"] {
+            if self.flag(key)? == Some(true) {
+                let word = self.keys[key][0];
+                self.warn(&word, &format!("{key} is not available and stays off"));
+            }
+        }
+        self.recovery()
+    }
+
+    /// What the simulators do without a key of their own for it.
+    fn recovery(&mut self) -> Result<(), Error> {
+        if self.flag("ENABLE_IRN")? == Some(true) {
+            let word = self.keys["ENABLE_IRN"][0];
+            self.warn(&word, "IRN is not available; selective repeat as NICs do it takes its place");
+            self.put("nic.transport.nic-sr", String::new());
+            return Ok(());
+        }
+        let interval = if self.is_conweave() { "4us" } else { "500us" };
+        self.put("nic.transport.go-back-n", format!("renack-interval = \"{interval}\""));
+        if self.is_conweave() {
+            self.put("nic", "timeout = { fixed = \"4ms\" }".into());
+        } else {
+            for line in ["timeout = \"none\"", "on-nack = \"none\"", "ack-duplicates = false"] {
+                self.put("nic", line.into());
+            }
+        }
+        Ok(())
+    }
+
+    fn rest(&mut self) -> Result<(), Error> {
+        if let Some(word) = self.get("LB_MODE") {
+            match word.number("a load balancer")? {
+                0u32 => self.put("scheme.ecmp", String::new()),
+                2 => self.put("scheme.drill", String::new()),
+                n => self.warn(&word, &format!("load balancer {n} is not available; ECMP takes its place")),
+            }
+        }
+        if let Some(words) = self.all("LINK_DOWN")
+            && words.iter().any(|word| word.text != "0")
+        {
+            self.warn(&words[0], "links that go down are not available; all stay up");
+        }
+        if let Some(word) = self.get("SIMULATOR_STOP_TIME") {
+            let time = word.time()?;
+            self.put("stop", format!("after = \"{time}\""));
+        }
+        Ok(())
+    }
+}
+
+/// Thresholds are in kB of 1000 bytes.
+fn kilobytes((text, word): &(String, Token<'_>)) -> Result<Bytes, Error> {
+    format!("{text}kB")
+        .parse()
+        .map_err(|_| word.error(format!("expected a threshold in kB, found \"{text}\"")))
+}
+
+impl Config {
+    pub(super) fn write(&self, toml: &mut String) {
+        for (table, lines) in &self.tables {
+            let _ = writeln!(toml, "[{table}]");
+            for line in lines.iter().filter(|line| !line.is_empty()) {
+                let _ = writeln!(toml, "{line}");
+            }
+            toml.push('\n');
+        }
+    }
+}

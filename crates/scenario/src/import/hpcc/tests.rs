@@ -1,0 +1,186 @@
+use super::*;
+use crate::ideal::ideal_fct;
+use model::{HostId, Rate, Time};
+
+/// Two hosts on each of two switches, joined by two more.
+const PLAIN: &str = "8 4 8\n4 5 6 7\n0 4 100Gbps 1000ns 0\n1 4 100Gbps 0.001ms 0\n2 5 100Gbps 1us 0\n\
+                     3 5 100Gbps 0.000001s 0.001\n4 6 100Gbps 1us 0\n4 7 100Gbps 1us 0\n5 6 100Gbps 1us 0\n\
+                     5 7 100Gbps 1us 0\n";
+const TORS: &str = "4 1 1 3\n3\n0 3 25000000000.0 1us 0\n1 3 25000000000.0 1us 0\n2 3 25000000000.0 1us 0\n";
+const NV: &str = "6 2 1 1 5 H20\n4 5\n0 4 2400Gbps 0.000025ms 0\n1 4 2400Gbps 25ns 0\n\
+                  2 5 400Gbps 1us 0\n3 5 400Gbps 1us 0\n4 5 400Gbps 1us 0\n";
+const DIRECT: &str = "2 0 1\n\n0 1 100Gbps 1us 0\n";
+const SIX: &str = "2\n0 2 3 100 10000000 2\n1 3 3 100 1000 2.5\n\n";
+
+fn run(topology: &str, flows: &str, config: Option<&str>) -> Result<Imported, Error> {
+    let file = |name, text| File { name, text };
+    import(file("t.txt", topology), file("f.txt", flows), config.map(|text| file("c.txt", text)))
+}
+
+fn plan(imported: &Imported) -> crate::Checked {
+    crate::check(&Source::new("i.toml", &*imported.toml), &[]).unwrap()
+}
+
+#[test]
+fn a_plain_topology_runs_with_the_numbers_of_its_family() {
+    let got = run(PLAIN, SIX, None).unwrap();
+    assert_eq!(got.warnings, Vec::<String>::new());
+    let c = plan(&got);
+    assert_eq!((c.plan.fabric.hosts(), c.plan.qps.len()), (4, 2));
+    assert_eq!(ideal_fct(&c.plan, HostId(0), HostId(2), 10_000_000), Time::from_ns(838_265));
+    let starts: Vec<_> = c.plan.messages.iter().map(|m| m.start).collect();
+    assert_eq!(starts, [Time::from_ms(2_000), Time::from_ms(2_500)]);
+    let lossy = c.plan.fabric.links().iter().filter(|l| !l.loss.is_zero()).count();
+    assert_eq!(lossy, 2);
+    assert_eq!(c.scenario.nic.cnp, rnic::notification::Cnp::Flag);
+}
+
+#[test]
+fn all_dialects_are_told_apart() {
+    let five = "1\n0 2 3 1000 2.000000001\n";
+    let c = plan(&run(TORS, five, None).unwrap());
+    assert_eq!(c.plan.fabric.links()[0].rate, Rate::from_gbps(25));
+    assert_eq!(c.plan.messages[0].start, Time(2_000_000_001_000));
+    let c = plan(&run(NV, "1\n0 3 3 1000 0\n", None).unwrap());
+    assert_eq!(c.plan.fabric.role(c.plan.fabric.find("n4").unwrap()), "nvswitch");
+    let c = plan(&run(DIRECT, "1\n0 1 3 1000 0\n", None).unwrap());
+    assert_eq!((c.plan.fabric.hosts(), c.plan.switches.len()), (2, 0));
+}
+
+#[test]
+fn a_configuration_sets_the_rest() {
+    let config = "ENABLE_QCN 1\nCC_MODE 3\nRP_TIMER 300.000000\nRATE_AI 40Mb/s\nRATE_HAI 100Mb/s\nEWMA_GAIN 0.00390625\n\
+                  KMAX_MAP 1 100000000000 1600\nKMIN_MAP 1 100000000000 400\nPMAX_MAP 1 100000000000 0.2\n\
+                  BUFFER_SIZE 32\nPACKET_PAYLOAD_SIZE 1000\nENABLE_PFC 1\nSIMULATOR_STOP_TIME 4.00\nODD 1\n\
+                  LINK_DOWN 0 0 0\nFCT_OUTPUT_FILE x\n";
+    let got = run(PLAIN, SIX, Some(config)).unwrap();
+    assert_eq!(
+        got.warnings,
+        [
+            "c.txt:2:9: congestion control 3 (HPCC) is not available; DCQCN takes its place",
+            "c.txt: not used: ODD"
+        ]
+    );
+    let c = plan(&got);
+    assert_eq!(c.scenario.switch.buffer.get(), 32 << 20);
+    let port = c.plan.ports[c.plan.fabric.base(c.plan.fabric.find("n4").unwrap()) as usize];
+    assert_eq!(port.marking.map(|m| (m.kmin.get(), m.kmax.get())), Some((400_000, 1_600_000)));
+    assert_eq!(c.scenario.nic.transport.name(), "go-back-n");
+    assert_eq!(c.plan.stop_after, Some(Time::from_ms(4_000)));
+    let got = run(PLAIN, SIX, Some("LB_MODE 2\nENABLE_IRN 1\nENABLE_PFC 0\nBUFFER_SIZE 9")).unwrap();
+    let c = plan(&got);
+    assert_eq!((c.scheme_name(), c.scenario.nic.transport.name()), ("drill", "nic-sr"));
+}
+
+#[test]
+fn a_wrong_count_of_flows_is_a_warning() {
+    let got = run(PLAIN, "3\n0 2 3 100 1000 2\n", None).unwrap();
+    assert_eq!(got.warnings, ["f.txt:1:1: the first line says 3 flows; there are 1"]);
+}
+
+#[test]
+fn mistakes_have_a_place() {
+    let cut = &PLAIN[..PLAIN.len() - 14];
+    let mut wrong = String::new();
+    let half = "4 6 100Gbps 1us 0\n4 7";
+    for (topology, flows, config, want) in [
+        ("", SIX, None, "t.txt:1:1: the topology file is empty; expected \"nodes switches links\""),
+        (
+            "8 4",
+            SIX,
+            None,
+            "t.txt:1:1: the first line has 2 words; expected \"nodes switches links\", \"nodes switches tors links\" or \"nodes gpus-per-server nvswitches switches links gpu-type\"",
+        ),
+        ("8 4 x\n", SIX, None, "t.txt:1:5: expected the number of links, a number, found \"x\""),
+        ("8 4 8\n4 5", SIX, None, "t.txt:2:4: the file ends after 2 ids of switches; its first line says 4"),
+        ("8 4 8\n4 5 6 9", SIX, None, "t.txt:2:7: there is no node 9; the first line says 8 nodes, from 0"),
+        ("8 4 8\n4 5 5 6", SIX, None, "t.txt:2:5: the switch 5 is listed twice"),
+        (
+            cut,
+            SIX,
+            None,
+            "t.txt:10:4: the file ends inside a link: 2 of the 5 words \"from to rate delay error\"",
+        ),
+        (
+            &format!("8 4 8\n4 5 6 7\n{half}"),
+            SIX,
+            None,
+            "t.txt:4:4: the file ends inside a link: 2 of the 5 words \"from to rate delay error\"",
+        ),
+        (
+            "2 0 2\n0 1 100Gbps 1us 0\n",
+            SIX,
+            None,
+            "t.txt:2:18: the file ends after 1 links; its first line says 2",
+        ),
+        (
+            "2 0 1\n0 1 100Gbs 1us 0\n",
+            SIX,
+            None,
+            "t.txt:2:5: unknown rate unit \"Gbs\"; did you mean \"Gbps\"?",
+        ),
+        (
+            "2 0 1\n0 1 100Gbps 1us 7\n",
+            SIX,
+            None,
+            "t.txt:2:17: expected an error rate between 0 and 1, found 7",
+        ),
+        (PLAIN, "", None, "f.txt:1:1: the flow file is empty; expected the number of flows"),
+        (PLAIN, "2\n", None, "f.txt:1:2: the file ends after 0 flows; its first line says 2"),
+        (
+            PLAIN,
+            "2\n0 2 3 100 1000 2\n1 3 3",
+            None,
+            "f.txt:3:5: expected 6 words as in the first flow, found 3; is the file cut off?",
+        ),
+        (
+            PLAIN,
+            "1\n0 2\n",
+            None,
+            "f.txt:2:1: a flow has 6 words, \"from to class port bytes start\", or 5, without the port; found 2",
+        ),
+        (
+            PLAIN,
+            "1\n0 12 3 100 1000 2\n",
+            None,
+            "f.txt:2:3: there is no host 12; the topology has 8 nodes, from 0",
+        ),
+        (PLAIN, "1\n0 4 3 100 1000 2\n", None, "f.txt:2:3: node 4 is a switch; flows go from host to host"),
+        (PLAIN, "1\n0 0 3 100 1000 2\n", None, "f.txt:2:3: host 0 cannot send to itself"),
+        (
+            PLAIN,
+            "2\n0 2 3 100 1000 2\n1 3 3 100 1000 1.5\n",
+            None,
+            "f.txt:3:16: flows must be in order of their starts; this one starts at 1500ms, after 2s",
+        ),
+        (PLAIN, SIX, Some("RP_TIMER"), "c.txt:1:1: the key RP_TIMER has no value"),
+        (
+            PLAIN,
+            SIX,
+            Some("KMIN_MAP 2 1Gbps 4"),
+            "c.txt:1:10: KMIN_MAP says 2 pairs of rate and value; 2 words follow",
+        ),
+        (
+            "4 1 2\n3\n0 3 1Gbps 1us 0\n1 3 1Gbps 1us 0\n",
+            "1\n0 1 3 1 0\n",
+            None,
+            "t.txt cannot run here: host n2 has 0 links; a host has exactly one",
+        ),
+    ] {
+        let error = run(topology, flows, config).unwrap_err();
+        let got = error.located();
+        if got != want {
+            wrong.push_str(&format!("got  {got}\nwant {want}\n\n"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_file_panics(t in "[0-9 a-z\n.]{0,80}", f in "[0-9 \n.e-]{0,80}", c in "[A-Z_]{1,9} [0-9. ]{0,9}\n") {
+        let _ = run(&t, SIX, None);
+        let _ = run(PLAIN, &f, Some(&c));
+        let _ = run(PLAIN, SIX, Some(&c));
+    }
+}

@@ -1,0 +1,202 @@
+//! What users get wrong, and what they are told: file, line, column, and the nearest right word.
+
+use scenario::{Source, check};
+
+const HEAD: &str = "[topology.leaf-spine]\nleaves = 4\nspines = 2\nhosts-per-leaf = 2\n";
+const JOB: &str = "[[workload]]\nneighbour-ring = {}\n";
+
+fn told(text: &str, set: &[&str]) -> String {
+    let set: Vec<String> = set.iter().map(|&s| s.to_owned()).collect();
+    match check(&Source::new("s.toml", text), &set) {
+        Ok(_) => format!("accepted: {text}"),
+        Err(e) => e.located(),
+    }
+}
+
+#[test]
+fn mistakes_in_a_text_have_a_place() {
+    let mut wrong = String::new();
+    // `H` stands for four lines of a fabric, `J` for two lines of a job.
+    for (text, want) in [
+        ("seed = ", "s.toml:1:8: string values must be quoted, expected literal string"),
+        ("", "s.toml:1:1: the key `topology` is missing"),
+        ("[topology]\nJ", "s.toml:1:1: exactly one `topology` is needed; none is chosen"),
+        (
+            "[topology.leaf-spine]\n[topology.links]\nJ",
+            "s.toml:1:2: exactly one `topology` is needed; more than one is chosen",
+        ),
+        ("[topology.leafspine]\nJ", "s.toml:1:11: unknown name `leafspine`; did you mean `leaf-spine`?"),
+        ("sed = 1\nHJ", "s.toml:1:1: unknown key `sed`; did you mean `seed`?"),
+        ("[topology.leaf-spine]\nleafs = 4\nJ", "s.toml:2:1: unknown key `leafs`; did you mean `leaves`?"),
+        ("[topology.leaf-spine]\nspines = 0\nJ", "s.toml:2:10: a leaf-spine fabric needs at least 1 spine"),
+        (
+            "[topology.leaf-spine]\nrate = 400\nJ",
+            "s.toml:2:8: expected a rate with a unit such as \"400Gbps\", found the bare number 400",
+        ),
+        (
+            "[topology.leaf-spine]\nrate = \"400Gbs\"\nJ",
+            "s.toml:2:8: unknown rate unit \"Gbs\"; did you mean \"Gbps\"?",
+        ),
+        (
+            "[topology.leaf-spine]\nrate = \"1Mbps\"\nJ",
+            "s.toml:2:8: a link of 1Mbps is too slow; at least 100Mbps are needed",
+        ),
+        ("[topology.leaf-spine]\ndelay = \"0us\"\nJ", "s.toml:2:9: every link needs a delay above 0"),
+        (
+            "[topology.leaf-spine]\nleaves = -1\nJ",
+            "s.toml:2:10: expected a whole number that is not negative, found -1",
+        ),
+        (
+            "[topology.leaf-spine]\nleaves = 2000\nJ",
+            "s.toml:2:10: a spine would need 2000 ports; 1023 are possible",
+        ),
+        (
+            "[topology.leaf-spine]\nleaves = 999999999999999\nJ",
+            "s.toml:2:10: a spine would need 999999999999999 ports; 1023 are possible",
+        ),
+        ("H[links]\nloss = 2\nJ", "s.toml:6:8: expected a probability between 0 and 1, found 2"),
+        (
+            "H[wire]\nframe = \"20kB\"\nJ",
+            "s.toml:6:9: a frame of 20000 B; between 64 B and 16383 B are possible",
+        ),
+        (
+            "H[switch]\nbuffer = \"10kB\"\nJ",
+            "s.toml:6:10: the headrooms of the 4 ports of leaf0 take 412004B, and its buffer is 10kB: nothing is left to share",
+        ),
+        ("H[switch]\npfc = 1\nJ", "s.toml:6:7: expected \"on\", \"off\" or a table of settings, found 1"),
+        ("H[switch.ecn]\nkmim = \"1kB\"\nJ", "s.toml:6:1: unknown key `kmim`; did you mean `kmin`?"),
+        (
+            "H[switch]\necn = { kmin = \"1MB\", kmax = \"1kB\" }\nJ",
+            "s.toml:6:16: kmin (4MB) is above kmax (4kB)",
+        ),
+        ("H[switch-role.leef]\nJ", "s.toml:5:14: no switch has the role `leef`; did you mean `leaf`?"),
+        (
+            "H[switch-role.leaf]\nbuffer = \"1kB\"\nJ",
+            "s.toml:6:10: a buffer of 1kB cannot hold one frame of 1500 B",
+        ),
+        ("H[nic]\nack-every = 0\nJ", "s.toml:6:13: `ack-every` must be at least 1"),
+        ("H[nic.transport.nicsr]\nJ", "s.toml:5:16: unknown name `nicsr`; did you mean `nic-sr`?"),
+        ("H[scheme.themiss]\nJ", "s.toml:5:9: unknown name `themiss`; did you mean `themis`?"),
+        ("scheme = \"rpz\"\nHJ", "s.toml:1:10: unknown name `rpz`; did you mean `rps`?"),
+        ("H", "s.toml:1:1: the scenario has no [[workload]]: there is nothing to send"),
+        ("H[workload]\nincast = {}\n", "s.toml:5:1: expected an array, found a table"),
+        ("H[[workload]]\nname = \"x\"\n", "s.toml:5:1: this workload says nothing to send"),
+        (
+            "H[[workload]]\nincast = {}\npermutation = {}\n",
+            "s.toml:6:1: a workload is of one kind; this one has `permutation` and `incast`",
+        ),
+        (
+            "H[[workload]]\nall-redcue = {}\n",
+            "s.toml:6:1: unknown key `all-redcue`; did you mean `all-reduce`?",
+        ),
+        (
+            "H[[workload]]\nall-reduce = { bytes = \"0B\" }\n",
+            "s.toml:6:24: there is nothing to send: 0 bytes",
+        ),
+        (
+            "H[[workload]]\nall-reduce = { groups = \"one-host-per-rack\" }\n",
+            "s.toml:6:25: unknown rule for groups \"one-host-per-rack\"; did you mean `one-host-per-leaf`?",
+        ),
+        (
+            "H[[workload]]\nneighbour-ring = { groups = \"contiguous\", group-size = 0 }\n",
+            "s.toml:6:56: a group of 0 has nobody to send to; at least 2 hosts are needed",
+        ),
+        (
+            "H[[workload]]\nneighbour-ring = { groups = \"contiguous\", group-size = 9 }\n",
+            "s.toml:6:56: a group of 9 is larger than the fabric: it has 8 hosts",
+        ),
+        (
+            "H[[workload]]\nneighbour-ring = { groups = [[\"host0\", \"host1\"], [\"host9\"]] }\n",
+            "s.toml:6:51: the host `host9` does not exist; did you mean `host0`?",
+        ),
+        (
+            "H[[workload]]\nneighbour-ring = { groups = [[\"host0\", \"host1\"], []] }\n",
+            "s.toml:6:50: group 1 has 0 host; at least 2 are needed to send something",
+        ),
+        (
+            "H[[workload]]\nincast = { receiver = \"leaf0\" }\n",
+            "s.toml:6:23: the host `leaf0` is a switch, not a host; hosts are named like `host0`",
+        ),
+        (
+            "H[[workload]]\nincast = { senders = 8 }\n",
+            "s.toml:6:22: 8 senders; between 1 and 7 are possible beside the receiver",
+        ),
+        (
+            "H[[workload]]\npermutation = { kind = \"shift\", shift = 8 }\n",
+            "s.toml:6:41: a shift of 8 among 8 hosts sends every message to its sender",
+        ),
+        (
+            "H[[workload]]\nflows = { list = [{ from = \"host0\", to = \"host0\", bytes = \"1B\" }] }\n",
+            "s.toml:6:42: `host0` cannot send to itself",
+        ),
+        (
+            "H[[workload]]\nname = \"a\"\nincast = {}\n[[workload]]\nname = \"a\"\nincast = {}\n",
+            "s.toml:9:8: two workloads are named `a`; a name must be unique and not empty",
+        ),
+        (
+            "H[[workload]]\nbackground = true\npermutation = {}\n",
+            "s.toml:6:14: all workloads are background: the run would end at once",
+        ),
+        ("H[stop]\nafter = \"0s\"\nJ", "s.toml:6:9: `after` must be above 0 and at most 1000000s"),
+        ("H[series]\nbins = 3\nJ", "s.toml:6:8: 3 bins; an even number between 2 and 65536 is possible"),
+        (
+            "[topology.links]\nhosts = 2\nlinks = [[\"host0\", \"host2\"]]\nJ",
+            "s.toml:3:10: there is no node `host2`; did you mean `host0`?",
+        ),
+        (
+            "[topology.links]\nhosts = 2\nlinks = [{ from = \"host0\", to = \"host2\" }]\nJ",
+            "s.toml:3:33: there is no node `host2`; did you mean `host0`?",
+        ),
+        (
+            "[topology.links]\nhosts = [\"a\", \"b\"]\nswitches = [\"s\"]\nlinks = [[\"a\", \"s\"]]\nJ",
+            "s.toml:2:15: host b has 0 links; a host has exactly one",
+        ),
+        (
+            "[topology.links]\nhosts = [\"a\", \"b\"]\nswitches = [\"s\", \"t\"]\nlinks = [[\"a\", \"s\"], [\"b\", \"t\"]]\n[[workload]]\npermutation = {}\n",
+            "s.toml:5:1: no path leads from b to a",
+        ),
+    ] {
+        let text = text.replace('H', HEAD);
+        let text = if text.ends_with('J') { text.replace('J', JOB) } else { text };
+        let got = told(&text, &[]);
+        if got != want {
+            wrong.push_str(&format!("got  {got}\nwant {want}\n\n"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn mistakes_in_a_set_point_into_it() {
+    let text = format!("{HEAD}{JOB}");
+    for (set, want) in [
+        ("topology.leaf-spine.spines=0", "--set:1:28: a leaf-spine fabric needs at least 1 spine"),
+        (
+            "topology.leaf-spine.rate=400",
+            "--set:1:26: expected a rate with a unit such as \"400Gbps\", found the bare number 400",
+        ),
+        ("scheme.ecpm={}", "--set:1:13: unknown name `ecpm`; did you mean `ecmp`?"),
+        ("sed=1", "--set:1:5: unknown key `sed`; did you mean `seed`?"),
+        ("workload.0.byte=1MB", "--set:1:17: unknown key `byte`; did you mean `bytes`?"),
+        ("workload.9.bytes=1MB", "--set:1:1: there is no entry 9: the array has 1"),
+        ("seed", "--set:1:1: expected KEY=VALUE, such as seed=7"),
+    ] {
+        assert_eq!(told(&text, &[set]), want);
+    }
+    assert!(told(&text, &["workload.0.bytes=1MB", "topology.leaf-spine.spines=4"]).starts_with("accepted"));
+}
+
+#[test]
+fn a_report_shows_the_line_with_a_caret() {
+    let error = check(&Source::new("s.toml", format!("{HEAD}rate = \"400Gbs\"\n{JOB}")), &[]).unwrap_err();
+    let report = format!("{error:?}");
+    for part in ["s.toml:5:8", "rate = \"400Gbs\"", "here", "did you mean \"Gbps\"?"] {
+        assert!(report.contains(part), "{report}");
+    }
+}
+
+#[test]
+fn a_scenario_that_does_not_exist_is_named_with_the_nearest() {
+    let error = scenario::find("themis-fig2").unwrap_err();
+    assert_eq!(error.help(), Some("did you mean `themis-fig1`?"));
+}
