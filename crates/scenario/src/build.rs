@@ -39,6 +39,10 @@ pub(crate) fn resolve(scenario: &mut Scenario, says_cnp: bool) -> Result<(), Fau
 
 /// Lays out the plan; the second part is warnings.
 pub(crate) fn plan(scenario: &Scenario) -> Result<(Plan, Vec<String>), Fault> {
+    if scenario.seed > i64::MAX as u64 {
+        // TOML could not write it down, and a result must be able to say how to repeat it.
+        return Err(Fault::new("seed", format!("a seed is at most {}, found {}", i64::MAX, scenario.seed)));
+    }
     let mut warnings = Vec::new();
     let wire = wire(&scenario.wire, scenario.compat)?;
     let fabric = scenario.topology.lay(scenario.links.loss.probability())?;

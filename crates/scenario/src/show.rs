@@ -255,5 +255,6 @@ mod tests {
         assert!(c.with_scheme(None, "thems").unwrap_err().message().contains("did you mean `themis`?"));
         assert!(c.with_scheme(Some("x"), "ar").is_err());
         assert_ne!(c.with_seed(2).unwrap().hash(), c.hash());
+        assert!(c.with_seed(u64::MAX).unwrap_err().message().contains("at most 9223372036854775807"));
     }
 }

@@ -4,7 +4,7 @@ use crate::error::Fault;
 use crate::values::{Chance, Share, Switched};
 use model::fabric::Link;
 use model::plan::{Flow, MarkAt, Marking, Pfc, PortSettings, SwitchSettings};
-use model::{Bytes, Fabric, NodeId, Rate, Time, Wire};
+use model::{Bytes, Fabric, NodeId, Rate, Wire};
 use schemars::JsonSchema;
 use schemes::SchemeConfig;
 use serde::{Deserialize, Serialize};
@@ -243,8 +243,9 @@ impl<'a> Resolved<'a> {
 /// The least buffer of an ingress port that loses nothing: what arrives from the decision to pause until the
 /// neighbour falls silent. A frame may be on the wire in either direction.
 fn headroom(link: &Link, wire: &Wire) -> Bytes {
-    let twice = Time(link.delay.ps().saturating_mul(2));
-    Bytes(link.rate.bytes_in(twice).get().saturating_add(2 * u64::from(wire.max_frame()) + 1))
+    let bits = u128::from(link.rate.bps()) * 2 * u128::from(link.delay.ps());
+    let on_the_way = u64::try_from(bits.div_ceil(8_000_000_000_000)).unwrap_or(u64::MAX);
+    Bytes(on_the_way.saturating_add(2 * u64::from(wire.max_frame())))
 }
 
 impl EcnConfig {

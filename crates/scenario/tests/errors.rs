@@ -61,7 +61,7 @@ fn mistakes_in_a_text_have_a_place() {
         ),
         (
             "H[switch]\nbuffer = \"10kB\"\nJ",
-            "s.toml:6:10: the headrooms of the 4 ports of leaf0 take 412004B, and its buffer is 10kB: nothing is left to share",
+            "s.toml:6:10: the headrooms of the 4 ports of leaf0 take 412kB, and its buffer is 10kB: nothing is left to share",
         ),
         ("H[switch]\npfc = 1\nJ", "s.toml:6:7: expected \"on\", \"off\" or a table of settings, found 1"),
         ("H[switch.ecn]\nkmim = \"1kB\"\nJ", "s.toml:6:1: unknown key `kmim`; did you mean `kmin`?"),
@@ -199,4 +199,37 @@ fn a_report_shows_the_line_with_a_caret() {
 fn a_scenario_that_does_not_exist_is_named_with_the_nearest() {
     let error = scenario::find("themis-fig2").unwrap_err();
     assert_eq!(error.help(), Some("did you mean `themis-fig1`?"));
+}
+
+#[test]
+fn no_text_and_no_set_panics() {
+    // Cut, doubled and swapped pieces of a scenario that has nearly everything.
+    let text = format!(
+        "{HEAD}{JOB}[switch.ecn]\nat-rate = [{{ rate = \"1Gbps\", kmin = \"1B\", kmax = \"2B\", pmax = 1 }}]\n"
+    );
+    for cut in (0..text.len()).filter(|&i| text.is_char_boundary(i)) {
+        told(&text[..cut], &[]);
+        told(&text[cut..], &[]);
+        told(&text, &[&text[cut..].replace('\n', " ")]);
+    }
+    for key in
+        ["topology", "workload.0", "workload.0.x.y", "switch.pfc.alpha", "nic.transport", "scheme", "series"]
+    {
+        for value in [
+            "",
+            "[]",
+            "{}",
+            "off",
+            "0",
+            "-1",
+            "nan",
+            "1979-05-27",
+            "[[[1]]]",
+            "99999999999999999999",
+            "\"",
+            "{a=",
+        ] {
+            told(&text, &[&format!("{key}={value}")]);
+        }
+    }
 }
