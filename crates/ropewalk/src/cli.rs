@@ -134,7 +134,7 @@ Examples:
   ropewalk compare my.toml --schemes ar,themis --seeds 1,7 --json > rows.json
 
 A scheme that the scenario configures keeps its settings; the others have their defaults.
-With several seeds a cell shows the mean, and below it the least and the most.")]
+With several seeds a row shows the means, and below them the least and the most.")]
 pub struct CompareArgs {
     #[command(flatten)]
     #[expect(missing_docs, reason = "clap would take it for help text")]

@@ -3,15 +3,18 @@
 pub mod compared;
 pub mod page;
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 
 /// Most columns of a terminal that a table takes.
 pub const WIDTH: usize = 100;
 
+/// One line below the header, none between rows.
+const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+
 /// A table with a header line; all columns but the first `left` are aligned to the right.
 pub fn table(header: &[String], left: usize) -> Table {
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_header(header.iter().map(String::as_str));
+    table.load_style(STYLE).set_header(header.iter().map(String::as_str));
     for (i, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 2));
         if i >= left {

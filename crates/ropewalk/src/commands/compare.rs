@@ -52,7 +52,7 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
 fn scope(comparison: &Comparison) -> String {
     match comparison.seeds.as_slice() {
         [one] => format!("seed {one}"),
-        seeds => format!("{} seeds; mean, and below it least-most", seeds.len()),
+        seeds => format!("mean of {} seeds", seeds.len()),
     }
 }
 

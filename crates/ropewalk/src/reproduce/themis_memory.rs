@@ -16,9 +16,9 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 fn rows() -> Vec<Row> {
     let with = |bits: u8| ThemisInputs { psn_bits: bits, ..ThemisInputs::default() }.memory();
     let paper = with(8);
-    let case = "256 paths, 16 NICs x 100 QPs, 400 Gb/s";
+    let case = "the paper's example";
     let total = |m: &ThemisMemory| Some(m.total_bytes as f64);
-    let wider = "the paper has 1 byte per PSN; wider ones cannot be mistaken for one another";
+    let wider = "the paper has 8 bits";
     vec![
         Row::beside(100.0, case, "ring of a queue pair", "entries", Some(paper.ring_entries as f64), ""),
         Row::beside(120.0, case, "queue pair", "B", Some(paper.qp_bytes as f64), ""),

@@ -1,6 +1,6 @@
 //! The table of a comparison: a row per scheme.
 
-use super::{maybe, number, table};
+use super::{maybe, table};
 use crate::execute::Run;
 use crate::stats::{extremes, mean, share};
 
@@ -19,8 +19,8 @@ const COLUMNS: [(&str, Measure); 9] = [
     ("pauses\n", |r| Some(r.summary.control.pause as f64)),
 ];
 
-/// The table. A row holds the runs of one scheme; with several seeds a cell shows the mean, and below it the
-/// least and the most.
+/// The table. A row holds the runs of one scheme; with several seeds two more lines below it show the least and the
+/// most.
 pub fn of(runs: &[Run]) -> String {
     let mut schemes: Vec<&str> = Vec::new();
     for run in runs {
@@ -34,20 +34,28 @@ pub fn of(runs: &[Run]) -> String {
     for scheme in schemes {
         let of_scheme: Vec<&Run> = runs.iter().filter(|r| r.summary.scheme == scheme).collect();
         let whole = of_scheme.iter().all(|r| r.summary.complete);
-        let mut row = vec![if whole { scheme.to_owned() } else { format!("{scheme}\nincomplete") }];
-        row.extend(COLUMNS.iter().map(|(_, measure)| cell(&of_scheme, *measure)));
-        rows.add_row(row);
+        let name = if whole { scheme.to_owned() } else { format!("{scheme} (incomplete)") };
+        for (label, pick) in LINES {
+            if of_scheme.len() > 1 || label.is_empty() {
+                let label = if label.is_empty() { name.clone() } else { format!("  {label}") };
+                let cells = COLUMNS.iter().map(|(_, measure)| cell(&of_scheme, *measure, pick));
+                rows.add_row(std::iter::once(label).chain(cells));
+            }
+        }
     }
     format!("{rows}\n")
 }
 
-fn cell(runs: &[&Run], measure: Measure) -> String {
-    let Some(values) = runs.iter().map(|run| measure(run)).collect::<Option<Vec<f64>>>() else {
-        return "-".into();
-    };
-    let middle = maybe(mean(&values));
-    match extremes(&values) {
-        Some((least, most)) if least < most => format!("{middle}\n{}-{}", number(least), number(most)),
-        _ => middle,
-    }
+type Pick = fn(&[f64]) -> Option<f64>;
+
+/// Lines of a row.
+const LINES: [(&str, Pick); 3] = [
+    ("", mean),
+    ("least", |values| extremes(values).map(|(least, _)| least)),
+    ("most", |values| extremes(values).map(|(_, most)| most)),
+];
+
+fn cell(runs: &[&Run], measure: Measure, pick: Pick) -> String {
+    let values = runs.iter().map(|run| measure(run)).collect::<Option<Vec<f64>>>();
+    maybe(values.and_then(|values| pick(&values)))
 }

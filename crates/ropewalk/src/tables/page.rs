@@ -39,7 +39,8 @@ impl Page {
             width += part.chars().count();
             text.push_str(part);
         }
-        let _ = writeln!(self.0, "{label:<LABEL$}{text}");
+        let gap = if label.chars().count() < LABEL { "" } else { "   " };
+        let _ = writeln!(self.0, "{label:<LABEL$}{gap}{text}");
     }
 
     fn what(&mut self, run: &Run) {

@@ -1,0 +1,269 @@
+//! The command as a user meets it: exit codes, messages, files.
+
+use assert_cmd::Command;
+use predicates::prelude::*;
+use predicates::str::contains;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use tempfile::TempDir;
+
+/// Runs in a directory of its own.
+struct Desk(TempDir);
+
+impl Desk {
+    fn new() -> Self {
+        Desk(TempDir::new().unwrap())
+    }
+
+    fn ropewalk(&self, args: &[&str]) -> Command {
+        let mut command = Command::cargo_bin("ropewalk").unwrap();
+        command
+            .args(args)
+            .current_dir(self.0.path())
+            .env("NO_COLOR", "1")
+            .timeout(std::time::Duration::from_secs(120));
+        command
+    }
+
+    fn json(&self, args: &[&str]) -> Value {
+        let output = self.ropewalk(args).assert().code(0).get_output().stdout.clone();
+        serde_json::from_slice(&output).unwrap()
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.0.path()).unwrap();
+        let mut names: Vec<_> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+const SMALL: &str = "workload.0.bytes=200kB";
+
+#[test]
+fn a_run_says_how_it_went_and_leaves_results() {
+    let desk = Desk::new();
+    let assert = desk.ropewalk(&["run", "quickstart", "--set", SMALL]).assert().code(0);
+    assert.stdout(contains("complete").and(contains("slowdown")).and(contains("results/quickstart")));
+    for name in ["summary.json", "manifest.json", "flows.parquet", "links.parquet", "series.parquet"] {
+        assert!(desk.path("results/quickstart").join(name).is_file(), "{name}");
+    }
+}
+
+#[test]
+fn the_same_scenario_and_seed_give_the_same_bytes() {
+    let desk = Desk::new();
+    let run = |dir: &str| desk.json(&["run", "quickstart", "--set", SMALL, "--csv", "--json", "-o", dir]);
+    let (mut a, mut b) = (run("a"), run("b"));
+    for summary in [&mut a, &mut b] {
+        assert!(summary.as_object_mut().unwrap().remove("timing").is_some());
+    }
+    assert_eq!(a, b);
+    for name in ["manifest.json", "flows.parquet", "links.parquet", "series.parquet", "flows.csv"] {
+        let read = |dir: &str| fs::read(desk.path(dir).join(name)).unwrap();
+        assert!(read("a") == read("b"), "{name} differs");
+    }
+    let other = desk.json(&["run", "quickstart", "--set", SMALL, "--seed", "2", "--json", "-o", "c"]);
+    assert_ne!(other["digest"], a["digest"]);
+    assert_eq!(other["seed"], 2);
+}
+
+#[test]
+fn both_engines_agree() {
+    let desk = Desk::new();
+    let run = |engine: &str| desk.json(&["run", "quickstart", "--set", SMALL, "--json", "--engine", engine]);
+    let (window, reference) = (run("window"), run("reference"));
+    assert_eq!(window["digest"], reference["digest"]);
+    assert_eq!(window["timing"]["engine"], "window");
+    assert_eq!(reference["timing"]["engine"], "reference");
+}
+
+#[test]
+fn the_manifest_is_enough_to_run_it_again() {
+    let desk = Desk::new();
+    desk.ropewalk(&["run", "quickstart", "--set", SMALL, "--seed", "5", "-o", "a", "-q"]).assert().code(0);
+    let read = |dir: &str| -> Value {
+        serde_json::from_str(&fs::read_to_string(desk.path(dir).join("manifest.json")).unwrap()).unwrap()
+    };
+    let first = read("a");
+    desk.write("again.toml", first["config"].as_str().unwrap());
+    desk.ropewalk(&["run", "again.toml", "-o", "b", "-q"]).assert().code(0);
+    let second = read("b");
+    assert_eq!(first["digest"], second["digest"]);
+    assert_eq!(first["config_hash"], second["config_hash"]);
+}
+
+#[test]
+fn wrong_input_ends_with_2_says_why_and_writes_nothing() {
+    let bad = "[topology.leaf-spine]\nleafs = 4\n";
+    let cases: &[(&[&str], &str)] = &[
+        (&["run", "no-such-scenario"], "no-such-scenario"),
+        (&["run", "quickstrat"], "quickstart"),
+        (&["run", "bad.toml"], "leaves"),
+        (&["check", "bad.toml"], "bad.toml:2:1"),
+        (&["run", "quickstart", "--set", "seed"], "KEY=VALUE"),
+        (&["run", "quickstart", "--set", "switch.bufer=1MB"], "buffer"),
+        (&["run", "quickstart", "--set", "switch.buffer=64"], "unit"),
+        (&["run", "quickstart", "--threads", "4"], "only 1 is possible"),
+        (&["run", "quickstart", "--threads", "x"], "threads"),
+        (&["run", "quickstart", "--engine", "steam"], "steam"),
+        (&["run"], "SCENARIO"),
+        (&["compare", "quickstart"], "--schemes"),
+        (&["compare", "quickstart", "--schemes", "ecmp,spray"], "spray"),
+        (&["compare", "quickstart", "--schemes", "ecmp", "--class", "bulk"], "bulk"),
+        (&["compare", "quickstart", "--schemes", "ecmp", "--seeds", "5..1"], "empty"),
+        (&["compare", "quickstart", "--schemes", "ecmp", "--jobs", "0"], "0"),
+        (&["reproduce"], "--all"),
+        (&["reproduce", "themis-fig9"], "themis-fig1"),
+        (&["memory", "ecmp"], "ecmp"),
+        (&["memory", "themis", "--set", "nics=many"], "nics = many"),
+        (&["memory", "themis", "--set", "knob=1"], "qps-per-nic"),
+        (&["new", "../x"], "../x"),
+        (&["frobnicate"], "frobnicate"),
+    ];
+    for (args, message) in cases {
+        let desk = Desk::new();
+        desk.write("bad.toml", bad);
+        let assert = desk.ropewalk(args).assert().code(2).stdout("");
+        let text = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+        assert!(text.contains(message), "{args:?} does not say {message:?}:\n{text}");
+        assert_eq!(desk.names(), ["bad.toml"], "{args:?} wrote something");
+    }
+}
+
+#[test]
+fn a_directory_that_is_not_ours_is_not_replaced() {
+    let desk = Desk::new();
+    fs::create_dir(desk.path("thesis")).unwrap();
+    desk.write("thesis/chapter1.tex", "Once upon a time");
+    let assert = desk.ropewalk(&["run", "quickstart", "--set", SMALL, "-o", "thesis"]).assert().code(2);
+    assert.stderr(contains("does not look like results"));
+    assert_eq!(desk.names(), ["thesis"]);
+    assert!(Path::new(&desk.path("thesis/chapter1.tex")).is_file());
+}
+
+#[test]
+fn a_run_that_cannot_go_on_ends_with_3_and_still_prints_its_summary() {
+    let desk = Desk::new();
+    // Every packet is lost: nothing ever arrives.
+    let args = [
+        "run",
+        "quickstart",
+        "--set",
+        SMALL,
+        "--set",
+        "links.loss=1.0",
+        "--set",
+        "stop.no-progress=5ms",
+        "--json",
+    ];
+    let assert = desk.ropewalk(&args).assert().code(3).stderr(contains("flows wait").and(contains("flow 0")));
+    let summary: Value = serde_json::from_slice(&assert.get_output().stdout).unwrap();
+    assert_eq!(summary["complete"], false);
+    assert_eq!(summary["flows"]["finished"], 0);
+    assert_eq!(summary["flows"]["fct_us"], Value::Null);
+}
+
+#[test]
+fn a_run_that_the_scenario_stops_is_done_but_not_complete() {
+    let desk = Desk::new();
+    let summary = desk.json(&["run", "quickstart", "--set", "stop.after=20us", "--json"]);
+    assert_eq!(summary["complete"], false);
+    assert_eq!(summary["sim_time_us"], 20.0);
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_stops_within_a_second_and_replaces_nothing() {
+    use std::process::Stdio;
+    use std::time::{Duration, Instant};
+    let desk = Desk::new();
+    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin("ropewalk"))
+        .args(["run", "themis-fig5-allreduce", "--json"])
+        .current_dir(desk.0.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_secs(3));
+    std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    #[expect(clippy::disallowed_methods, reason = "the promise is about wall time")]
+    let asked = Instant::now();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    // One second is promised; a busy machine gets three.
+    assert!(asked.elapsed() < Duration::from_secs(3), "{:?}", asked.elapsed());
+    assert!(desk.names().is_empty(), "{:?}", desk.names());
+}
+
+#[test]
+fn a_comparison_has_a_row_per_scheme_and_seed() {
+    let desk = Desk::new();
+    let args = ["compare", "quickstart", "--schemes", "ecmp,themis", "--seeds", "1..3", "--set", SMALL];
+    let json = desk.json(&[&args[..], &["--json"]].concat());
+    let rows = json["rows"].as_array().unwrap();
+    let of = |row: &Value| (row["scheme"].as_str().unwrap().to_owned(), row["seed"].as_u64().unwrap());
+    let expected: Vec<_> =
+        ["ecmp", "themis"].iter().flat_map(|s| (1..=3).map(move |n| ((*s).to_owned(), n))).collect();
+    assert_eq!(rows.iter().map(of).collect::<Vec<_>>(), expected);
+    let alone = desk.json(&["run", "quickstart", "--set", SMALL, "--seed", "2", "--json"]);
+    assert_eq!(rows[4]["digest"], alone["digest"], "side by side or alone, a run is the same");
+    let text = desk.ropewalk(&args).assert().code(0).get_output().stdout.clone();
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    assert!(text.contains("themis") && text.contains("least"), "{text}");
+}
+
+#[test]
+fn reproduce_lists_experiments_and_prints_the_contract() {
+    let desk = Desk::new();
+    let list = desk.ropewalk(&["reproduce", "--list"]).assert().code(0).stdout(contains("themis-fig1"));
+    list.stdout(contains("themis-memory"));
+    let json = desk.json(&["reproduce", "themis-memory", "--json"]);
+    let experiment = &json["experiments"][0];
+    assert_eq!(experiment["name"], "themis-memory");
+    assert_eq!(experiment["quick"], false);
+    let row = &experiment["rows"][2];
+    assert_eq!(row["measured"], 192_512.0);
+    let keys: Vec<&str> = row.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(keys, ["case", "metric", "unit", "paper", "measured", "deviation", "note"]);
+    for row in experiment["rows"].as_array().unwrap() {
+        assert!(!row["paper"].is_null() || row["note"] != "", "{row}");
+    }
+}
+
+#[test]
+fn memory_prints_the_papers_example() {
+    let desk = Desk::new();
+    desk.ropewalk(&["memory", "themis"]).assert().code(0).stdout(contains("192,512").and(contains("0.30 %")));
+    assert_eq!(desk.json(&["memory", "themis", "--json"])["total_bytes"], 192_512);
+    let wide = desk.json(&["memory", "themis", "--set", "psn-bits=16", "--json"]);
+    assert_eq!(wide["total_bytes"], 352_512);
+}
+
+#[test]
+fn check_prints_defaults_and_schema_and_completions_print_themselves() {
+    let desk = Desk::new();
+    desk.ropewalk(&["check", "quickstart"])
+        .assert()
+        .code(0)
+        .stdout(contains("# default").and(contains("16 hosts")));
+    assert!(desk.json(&["schema"])["properties"]["topology"].is_object());
+    desk.ropewalk(&["completions", "bash"]).assert().code(0).stdout(contains("ropewalk"));
+    desk.ropewalk(&["--help"]).assert().code(0).stdout(contains("Examples:").and(contains("Exit codes")));
+}
+
+#[test]
+fn a_new_scenario_runs_and_is_not_overwritten() {
+    let desk = Desk::new();
+    desk.ropewalk(&["new", "mine"]).assert().code(0).stdout(contains("mine.toml"));
+    desk.ropewalk(&["check", "mine.toml"]).assert().code(0);
+    desk.ropewalk(&["new", "mine"]).assert().code(2).stderr(contains("exists already"));
+}
