@@ -27,8 +27,9 @@ pub(crate) struct Buffer {
     shared: u64,
     /// Bytes charged to the shared part.
     used: u64,
-    /// Of these by ingress port.
+    /// Of these by ingress port; of no meaning unless `detailed`.
     ingress: Vec<u64>,
+    detailed: bool,
     /// Bytes in headroom, by ingress port.
     headroom: Vec<u64>,
     limit: Vec<u64>,
@@ -50,6 +51,7 @@ impl Buffer {
             shared: settings.buffer.get().saturating_sub(limit.iter().sum()),
             used: 0,
             ingress: vec![0; ports.len()],
+            detailed: true,
             headroom: vec![0; ports.len()],
             limit,
             paused: vec![false; ports.len()],
@@ -96,18 +98,39 @@ impl Buffer {
         }
     }
 
-    /// Charges without asking: for a packet of which it is known that it is admitted to the shared part.
     #[inline]
-    pub(crate) fn charge(&mut self, port: PortIndex, bytes: u64) {
+    fn charge(&mut self, port: PortIndex, bytes: u64) {
         self.used += bytes;
         self.ingress[port.0 as usize] += bytes;
     }
 
-    /// Gives back the room of a packet that leaves, where nothing can be paused.
+    /// Charges without asking, where it is known that nothing can be paused or dropped; by whom it is charged
+    /// is not kept.
     #[inline]
-    pub(crate) fn release_light(&mut self, port: PortIndex, bytes: u64) {
+    pub(crate) fn charge_light(&mut self, bytes: u64) {
+        self.used += bytes;
+        self.detailed = false;
+    }
+
+    /// Gives back the room of a packet that leaves, likewise.
+    #[inline]
+    pub(crate) fn release_light(&mut self, bytes: u64) {
         self.used -= bytes;
-        self.ingress[port.0 as usize] -= bytes;
+        self.detailed = false;
+    }
+
+    /// True if the charges by ingress are known.
+    pub(crate) fn detailed(&self) -> bool {
+        self.detailed
+    }
+
+    /// Sets the charges by ingress from all that is charged: (ingress, bytes).
+    pub(crate) fn detail(&mut self, charged: impl Iterator<Item = (PortIndex, u64)>) {
+        self.ingress.fill(0);
+        for (port, bytes) in charged {
+            self.ingress[port.0 as usize] += bytes;
+        }
+        self.detailed = true;
     }
 
     /// Gives back the room of a packet that leaves; true if its ingress may go on.
@@ -130,17 +153,20 @@ impl Buffer {
         false
     }
 
-    /// True if nothing that can arrive in a window, `incoming` bytes in all and `per_port` at one port, can
-    /// be paused or dropped, and nobody is paused now. Departures only make it truer.
-    pub(crate) fn carefree(&self, incoming: u64, per_port: u64, longest_queue: impl FnOnce() -> u64) -> bool {
+    /// True if nothing that can arrive in a window, `incoming` bytes in all, can be paused or dropped, and nobody
+    /// is paused now. Departures only make it truer. One ingress holds at most all that is used.
+    pub(crate) fn carefree(&self, incoming: u64, longest_queue: impl FnOnce() -> u64) -> bool {
         if self.pauses > 0 {
             return false;
         }
         let used = self.used + incoming;
         match self.flow {
             Flow::Lossless(pfc) => {
-                let most = self.ingress.iter().copied().max().unwrap_or(0);
-                most + per_port.min(incoming) <= self.share(used, pfc.alpha)
+                let most = match self.detailed {
+                    true => self.ingress.iter().copied().max().unwrap_or(0),
+                    false => self.used,
+                };
+                most + incoming <= self.share(used, pfc.alpha)
             }
             Flow::Lossy { alpha } => {
                 used <= self.shared && longest_queue() + incoming <= self.share(used, alpha)
@@ -215,8 +241,10 @@ mod tests {
     #[test]
     fn carefree_means_that_admission_cannot_fail() {
         let mut b = lossless(100_000, 10_000);
-        assert!(b.carefree(5_000, 5_000, || 0));
-        b.charge(IN, 5_000);
-        assert!(!b.carefree(8_000, 8_000, || 0));
+        assert!(b.carefree(5_000, || 0));
+        b.charge_light(5_000);
+        assert!(!b.carefree(5_000, || 0), "5000 may all stand at one ingress: 10000 > (80000 - 10000) / 8");
+        b.detail([(IN, 2_500), (PortIndex(1), 2_500)].into_iter());
+        assert!(b.carefree(5_000, || 0));
     }
 }

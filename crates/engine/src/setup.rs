@@ -111,7 +111,7 @@ impl<'a> Setup<'a> {
     /// Order among packets that reach `node` at the same time.
     #[inline]
     pub(crate) fn tie(&self, node: u32, at: u64, ingress: PortIndex) -> (u64, u16) {
-        (self.ties[node as usize].draw2(at, ingress.0 as u64), ingress.0)
+        (self.ties[node as usize].draw(at << 10 ^ ingress.0 as u64), ingress.0)
     }
 
     /// Whether the link loses a packet that starts at `at`.

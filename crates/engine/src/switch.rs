@@ -101,6 +101,11 @@ impl<P: Parts> Switch<P> {
         Some(pkt)
     }
 
+    /// The packets held now.
+    pub(crate) fn stashed(&self) -> impl Iterator<Item = &Packet> {
+        self.stash.iter().flatten()
+    }
+
     /// Packets held now: of data, and others.
     pub(crate) fn held(&self) -> (u64, u64) {
         let data = self.stash.iter().flatten().filter(|p| p.is_data()).count() as u64;

@@ -226,13 +226,15 @@ pub(crate) struct Sorter {
     bins: Vec<u32>,
     used: usize,
     shift: u32,
+    /// Packets of one instant, with their order.
+    tied: Vec<((u64, u16), Packet)>,
 }
 
 const MOST_BINS: usize = 1 << 13;
 
 impl Sorter {
     pub(crate) fn new() -> Self {
-        Sorter { out: Vec::new(), bins: vec![0; MOST_BINS + 1], used: 0, shift: 0 }
+        Sorter { out: Vec::new(), bins: vec![0; MOST_BINS + 1], used: 0, shift: 0, tied: Vec::new() }
     }
 
     #[inline]
@@ -274,23 +276,48 @@ impl Sorter {
     #[inline]
     fn finish(&mut self, count: usize, order: impl Fn(&Packet) -> (u64, u16)) {
         let out = &mut self.out[..count];
-        for i in 1..count {
+        let mut ties = false;
+        let mut before = out[0].offset();
+        for i in 1..out.len() {
             let p = out[i];
             let at = p.offset();
-            if out[i - 1].offset() < at {
+            ties |= at == before;
+            if at >= before {
+                before = at;
                 continue;
             }
             let mut j = i;
-            while j > 0 {
-                let before = &out[j - 1];
-                let stays = before.offset() < at || before.offset() == at && order(before) <= order(&p);
-                if stays {
-                    break;
-                }
-                out[j] = *before;
+            while j > 0 && out[j - 1].offset() > at {
+                out[j] = out[j - 1];
                 j -= 1;
             }
+            ties |= j > 0 && out[j - 1].offset() == at;
             out[j] = p;
+        }
+        if ties {
+            self.untie(count, order);
+        }
+    }
+
+    /// Orders packets of the same instant.
+    fn untie(&mut self, count: usize, order: impl Fn(&Packet) -> (u64, u16)) {
+        let out = &mut self.out[..count];
+        let mut i = 0;
+        while i + 1 < count {
+            let at = out[i].offset();
+            let mut end = i + 1;
+            while end < count && out[end].offset() == at {
+                end += 1;
+            }
+            if end - i > 1 {
+                self.tied.clear();
+                self.tied.extend(out[i..end].iter().map(|p| (order(p), *p)));
+                self.tied.sort_unstable_by_key(|(key, _)| *key);
+                for (slot, (_, p)) in out[i..end].iter_mut().zip(&self.tied) {
+                    *slot = *p;
+                }
+            }
+            i = end;
         }
     }
 }

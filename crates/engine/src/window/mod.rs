@@ -11,13 +11,14 @@
 
 mod mail;
 mod port;
+mod ring;
 mod visit;
 
 use crate::books::{Closing, Tally, close};
 use crate::host::Host;
 use crate::outcome::{Effort, Ending, LinkRecord, Outcome};
 use crate::series::Recorder;
-use crate::setup::{DATA, Setup};
+use crate::setup::Setup;
 use crate::stall;
 use crate::switch::Switch;
 use crate::{Observer, Progress};
@@ -25,7 +26,7 @@ use mail::{Mail, Sorter};
 use model::plan::Classes;
 use model::scheme::Effects;
 use model::{HostId, Parts, Plan, QpId, Time};
-use port::{Port, Queues};
+use port::Port;
 use std::ops::Range;
 
 struct Engine<'a, P: Parts> {
@@ -33,10 +34,9 @@ struct Engine<'a, P: Parts> {
     hosts: Vec<Host<P>>,
     switches: Vec<Switch<P>>,
     ports: Vec<Port>,
-    queues: Vec<Queues>,
-    /// When the next packet of a port starts, as far as it is known; [`u64::MAX`] if nothing may start.
-    due: Vec<u64>,
-    /// Bytes that wait at every port.
+    /// When each host starts its next packet, as far as it is known; [`u64::MAX`] if it has none.
+    host_due: Vec<u64>,
+    /// Bytes that wait at every port, kept if a scheme reads them.
     queued: Vec<u32>,
     links: Vec<LinkRecord>,
     paused_since: Vec<u64>,
@@ -45,13 +45,13 @@ struct Engine<'a, P: Parts> {
     mail: Mail,
     /// Pause frames on their way to each node: arrival, port, on.
     pauses: Vec<Vec<(u64, u16, bool)>>,
-    /// Of each switch: its ports whose departures are watched, and the most bytes that one of its ports can
-    /// receive in a window.
+    /// Of each switch: its ports whose departures are watched.
     watch: Vec<Range<usize>>,
-    per_port: Vec<u64>,
     largest_frame: u64,
     /// All kinds of packets share one queue.
     one_class: bool,
+    /// Some scheme reads queue lengths.
+    reads_queues: bool,
     /// The open window.
     opened: u64,
     close: u64,
@@ -83,14 +83,12 @@ pub(crate) fn run<P: Parts>(plan: &Plan, parts: &P, divisor: u64, observer: &mut
     let largest_frame = plan.wire.max_frame().max(plan.wire.ack).max(plan.wire.cnp) as u64;
     let mut ports: Vec<Port> =
         setup.ports.iter().zip(&setup.marking).map(|(p, m)| Port::new(p, m.as_ref())).collect();
+    let reads_queues = switches.iter().any(|s| s.interest.queues);
     let mut watch = Vec::new();
-    let mut per_port = Vec::new();
     for (node, switch) in fabric.switches().zip(&switches) {
         let base = fabric.base(node) as usize;
         let mut range = base..base;
-        let mut most = 0;
         for (i, link) in fabric.ports(node).iter().enumerate() {
-            most = most.max(link.rate.bytes_in(Time(window)).get() + 2 * largest_frame);
             if switch.interest.host_departures && fabric.is_host(link.to) {
                 ports[base + i].watch();
                 if range.is_empty() {
@@ -100,7 +98,6 @@ pub(crate) fn run<P: Parts>(plan: &Plan, parts: &P, divisor: u64, observer: &mut
             }
         }
         watch.push(range);
-        per_port.push(most);
     }
     let mut run = Engine {
         setup: &setup,
@@ -108,16 +105,15 @@ pub(crate) fn run<P: Parts>(plan: &Plan, parts: &P, divisor: u64, observer: &mut
         hosts,
         switches,
         ports,
-        queues: (0..links).map(|_| Queues::default()).collect(),
-        due: vec![u64::MAX; links],
+        host_due: vec![u64::MAX; fabric.hosts()],
         queued: vec![0; links],
         links: vec![LinkRecord::default(); links],
         paused_since: vec![u64::MAX; links],
         mail: Mail::new(fabric.nodes(), window),
         pauses: vec![Vec::new(); fabric.nodes()],
         watch,
-        per_port,
         largest_frame,
+        reads_queues,
         one_class: plan.classes == Classes::One,
         opened: 0,
         close: 0,
@@ -208,7 +204,7 @@ impl<P: Parts> Engine<'_, P> {
 
     fn stalled(&self) -> Ending {
         let blocked = |gp: usize| {
-            (self.ports[gp].paused(), self.queues[gp][DATA].iter().map(|p| p.ingress()).collect())
+            (self.ports[gp].paused(), self.ports[gp].queued_data().map(|p| p.ingress()).collect())
         };
         Ending::Stalled(stall::explain(self.setup, &self.hosts, blocked))
     }
@@ -217,7 +213,7 @@ impl<P: Parts> Engine<'_, P> {
         for pkt in self.mail.under_way() {
             self.tally.under_way(&pkt);
         }
-        for pkt in self.queues.iter().flatten().flatten() {
+        for pkt in self.ports.iter().flat_map(Port::queued) {
             self.tally.under_way(pkt);
         }
         for (gp, link) in self.links.iter_mut().enumerate() {

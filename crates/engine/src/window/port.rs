@@ -2,15 +2,16 @@
 //! every window. Each start on the wire still gets its exact time.
 
 use super::Engine;
+use super::mail::Mail;
+use super::ring::Ring;
 use crate::buffer::Admission;
 use crate::outcome::LinkRecord;
-use crate::setup::{CLASSES, DATA, NO_TRACK};
+use crate::setup::{CLASSES, DATA, NO_TRACK, PortFacts, Setup};
 use model::plan::{MarkAt, Marking};
 use model::scheme::flow_hash;
 use model::{NodeId, Packet, Parts, PortIndex, Time};
-use std::collections::VecDeque;
 
-/// A port. What every packet touches fits into one cache line.
+/// A port. What every packet touches fits into one cache line; queues follow.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub(crate) struct Port {
@@ -32,6 +33,8 @@ pub(crate) struct Port {
     /// Classes that have packets waiting, a bit each.
     pub(crate) classes: u8,
     flags: u8,
+    /// What waits, by class.
+    queues: [Ring; CLASSES],
 }
 
 /// Data may not start.
@@ -47,11 +50,8 @@ const TRACKED: u8 = 16;
 /// Marks are decided when a packet joins the queue.
 const MARKS_EARLY: u8 = 32;
 
-/// What waits at a port, by class.
-pub(crate) type Queues = [VecDeque<Packet>; CLASSES];
-
 impl Port {
-    pub(crate) fn new(facts: &crate::setup::PortFacts, marking: Option<&Marking>) -> Self {
+    pub(crate) fn new(facts: &PortFacts, marking: Option<&Marking>) -> Self {
         let flag = |on: bool, flag: u8| if on { flag } else { 0 };
         let early = marking.is_some_and(|m| m.at == MarkAt::Enqueue);
         let unmarked = marking.filter(|m| m.at == MarkAt::Dequeue).map_or(u64::MAX, |m| m.kmin.get());
@@ -72,6 +72,7 @@ impl Port {
                 | flag(!facts.loss.is_zero(), LOSSY)
                 | flag(facts.track != NO_TRACK, TRACKED)
                 | flag(early, MARKS_EARLY),
+            queues: Default::default(),
         }
     }
 
@@ -97,6 +98,69 @@ impl Port {
         self.classes & !((self.flags & PAUSED) << DATA)
     }
 
+    /// When the next packet starts; [`u64::MAX`] if none waits that may.
+    #[inline]
+    pub(crate) fn due(&self) -> u64 {
+        if self.open() != 0 { self.busy } else { u64::MAX }
+    }
+
+    /// Takes the packet that is next by class and order, if one waits that may start.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<Packet> {
+        let open = self.open();
+        if open == 0 {
+            return None;
+        }
+        let class = open.trailing_zeros() as usize % CLASSES;
+        let (pkt, last) = self.queues[class].pop()?;
+        if last {
+            self.classes &= !(1 << class);
+        }
+        if class == DATA {
+            self.waiting -= pkt.frame();
+        }
+        Some(pkt)
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, class: usize, pkt: Packet) {
+        self.classes |= 1 << class;
+        if class == DATA {
+            self.waiting += pkt.frame();
+        }
+        self.queues[class].push(pkt);
+    }
+
+    /// Everything that waits, and of these the data.
+    pub(crate) fn queued(&self) -> impl Iterator<Item = &Packet> {
+        self.queues.iter().flat_map(Ring::iter)
+    }
+
+    pub(crate) fn queued_data(&self) -> impl Iterator<Item = &Packet> {
+        self.queues[DATA].iter()
+    }
+
+    /// Puts a packet on the wire at `at`, in a window that opened at `opened`.
+    #[inline(always)]
+    fn launch(
+        &mut self,
+        setup: &Setup<'_>,
+        mail: &mut Mail,
+        opened: u64,
+        at: u64,
+        pkt: Packet,
+        arrives: bool,
+    ) {
+        let time = setup.time_on_wire(self.row, pkt.frame());
+        self.busy = at + time;
+        self.busy_for += time;
+        self.frames += 1;
+        self.bytes += pkt.frame() as u64;
+        if arrives {
+            mail.push(self.peer, self.peer_port, at + time + self.delay - opened, pkt);
+        }
+    }
+
     /// Frames sent.
     pub(crate) fn frames(&self) -> u64 {
         self.frames
@@ -115,7 +179,7 @@ impl<P: Parts> Engine<'_, P> {
     /// A packet joins port `gp` of switch `node`. `charged`: the buffer knows it already.
     #[inline]
     pub(crate) fn enqueue(&mut self, node: u32, gp: usize, now: u64, mut pkt: Packet, charged: bool) {
-        if self.due[gp] <= now {
+        if self.ports[gp].due() <= now {
             self.serve(node, gp, now + 1);
         }
         let data = self.one_class || pkt.is_data();
@@ -134,30 +198,26 @@ impl<P: Parts> Engine<'_, P> {
             self.start(node, gp, now, pkt);
             return;
         }
-        let mut class = DATA;
-        if data {
+        if self.reads_queues {
+            self.queued[gp] += pkt.frame();
+        }
+        if !data {
+            let class = self.setup.class(&pkt);
+            port.push(class, pkt);
+        } else {
             if port.is(MARKS_EARLY | TRACKED) {
                 self.join_oddly(gp, now, &mut pkt);
             }
-            let port = &mut self.ports[gp];
-            port.waiting += pkt.frame();
-            port.most_waiting = port.most_waiting.max(port.waiting);
             if counts && !charged {
-                let index = node as usize - self.hosts.len();
-                self.switches[index].buffer.charge(pkt.ingress(), pkt.frame() as u64);
+                self.switches[node as usize - self.hosts.len()].buffer.charge_light(pkt.frame() as u64);
             }
-        } else {
-            class = self.setup.class(&pkt);
+            let port = &mut self.ports[gp];
+            port.push(DATA, pkt);
+            port.most_waiting = port.most_waiting.max(port.waiting);
         }
-        let port = &mut self.ports[gp];
-        port.classes |= 1 << class;
-        self.queued[gp] += pkt.frame();
-        self.queues[gp][class].push_back(pkt);
-        if port.open() != 0 && self.due[gp] == u64::MAX {
-            self.due[gp] = port.busy;
-            if port.is(WATCHED) || self.heavy {
-                self.next_watched = self.next_watched.min(port.busy);
-            }
+        let port = &self.ports[gp];
+        if port.is(WATCHED) || self.heavy {
+            self.next_watched = self.next_watched.min(port.due());
         }
     }
 
@@ -193,29 +253,24 @@ impl<P: Parts> Engine<'_, P> {
     /// Starts everything at port `gp` of a switch whose time lies before `limit`.
     #[inline]
     pub(crate) fn serve(&mut self, node: u32, gp: usize, limit: u64) {
-        while self.due[gp] < limit {
-            self.serve_one(node, gp);
+        loop {
+            let due = self.ports[gp].due();
+            if due >= limit {
+                return;
+            }
+            self.depart(node, gp, due);
         }
     }
 
-    /// Starts the packet whose time has come at port `gp` of a switch.
-    pub(crate) fn serve_one(&mut self, node: u32, gp: usize) {
-        let at = self.due[gp];
+    /// Starts the next packet that waits at port `gp` of a switch, at `at`.
+    #[inline]
+    pub(crate) fn depart(&mut self, node: u32, gp: usize, at: u64) {
         let port = &mut self.ports[gp];
-        let open = port.open();
-        if open == 0 {
-            self.due[gp] = u64::MAX;
-            return;
+        let Some(mut pkt) = port.pop() else { return };
+        if self.reads_queues {
+            self.queued[gp] -= pkt.frame();
         }
-        let class = open.trailing_zeros() as usize;
-        let queue = &mut self.queues[gp][class];
-        let Some(mut pkt) = queue.pop_front() else { return };
-        if queue.is_empty() {
-            port.classes &= !(1 << class);
-        }
-        self.queued[gp] -= pkt.frame();
-        if class == DATA {
-            port.waiting -= pkt.frame();
+        if self.one_class || pkt.is_data() {
             let waiting = port.waiting;
             if waiting > port.unmarked {
                 self.mark_late(gp, at, waiting, &mut pkt);
@@ -224,37 +279,23 @@ impl<P: Parts> Engine<'_, P> {
                 self.release(node, &pkt, at);
             }
         }
-        // The next departure is planned before this one starts: what `start` sets off may join this port.
-        let port = &self.ports[gp];
-        let free = at + self.setup.time_on_wire(port.row, pkt.frame());
-        self.due[gp] = if port.open() != 0 { free } else { u64::MAX };
         self.start(node, gp, at, pkt);
     }
 
     /// Puts a packet on the wire of port `gp` at `at`.
     #[inline]
     pub(crate) fn start(&mut self, node: u32, gp: usize, at: u64, pkt: Packet) {
-        let port = &mut self.ports[gp];
-        let time = self.setup.time_on_wire(port.row, pkt.frame());
-        port.busy = at + time;
-        port.busy_for += time;
-        port.frames += 1;
-        port.bytes += pkt.frame() as u64;
+        let odd = self.ports[gp].is(LOSSY | TRACKED | WATCHED);
+        let arrives = !odd || self.start_oddly(gp, at, &pkt);
         self.tally.control_hops += !pkt.is_data() as u64;
-        let after = at + time + port.delay - self.opened;
-        let (peer, peer_port) = (port.peer, port.peer_port);
-        if port.is(LOSSY | TRACKED) && !self.start_oddly(gp, at, &pkt) {
-            // lost on the way
-        } else {
-            self.mail.push(peer, peer_port, after, pkt);
-        }
-        if self.ports[gp].is(WATCHED) && pkt.is_data() {
+        self.ports[gp].launch(self.setup, &mut self.mail, self.opened, at, pkt, arrives);
+        if odd && self.ports[gp].is(WATCHED) && pkt.is_data() {
             self.departed(node, gp, at, &pkt);
         }
     }
 
     /// What only some links do: record what they carry, lose it. True if the packet arrives.
-    #[cold]
+    #[inline(never)]
     fn start_oddly(&mut self, gp: usize, at: u64, pkt: &Packet) -> bool {
         if self.ports[gp].is(TRACKED) {
             let on_wire = (pkt.frame() + self.setup.plan.wire.gap) as u64;
@@ -335,7 +376,7 @@ impl<P: Parts> Engine<'_, P> {
     fn release(&mut self, node: u32, pkt: &Packet, at: u64) {
         let buffer = &mut self.switches[node as usize - self.hosts.len()].buffer;
         if !self.heavy {
-            buffer.release_light(pkt.ingress(), pkt.frame() as u64);
+            buffer.release_light(pkt.frame() as u64);
         } else if buffer.release(pkt.ingress(), pkt.frame() as u64) {
             self.send_pause(node, pkt.ingress(), at, false);
         }

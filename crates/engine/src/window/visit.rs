@@ -2,9 +2,9 @@
 //! frames, departures, arrivals, wake-ups.
 
 use super::Engine;
-use crate::setup::{CLASSES, DATA};
+use crate::setup::DATA;
 use crate::switch::Stand;
-use model::{NodeId, Packet, Parts, Verdict};
+use model::{NodeId, Packet, Parts, PortIndex, Verdict};
 
 impl<P: Parts> Engine<'_, P> {
     /// Moves the node's pause frames of this window to `self.frames`, by time and port.
@@ -31,9 +31,10 @@ impl<P: Parts> Engine<'_, P> {
     fn first_watched(&self) -> (u64, usize) {
         let mut first = u64::MAX;
         let mut port = 0;
-        for (i, due) in self.due[self.watched.clone()].iter().enumerate() {
-            if *due < first {
-                first = *due;
+        for (i, p) in self.ports[self.watched.clone()].iter().enumerate() {
+            let due = p.due();
+            if due < first {
+                first = due;
                 port = i;
             }
         }
@@ -52,8 +53,11 @@ impl<P: Parts> Engine<'_, P> {
         let count = self.mail.take(node as usize, &mut sorter, order);
         let incoming = count as u64 * self.largest_frame;
         let longest = || self.ports[base..end].iter().map(|p| p.waiting as u64).max().unwrap_or(0);
-        self.heavy = !self.switches[index].buffer.carefree(incoming, self.per_port[index], longest);
-        self.effort.heavy += self.heavy as u64;
+        self.heavy = !self.switches[index].buffer.carefree(incoming, longest);
+        if self.heavy {
+            self.effort.heavy += 1;
+            self.recount(index, base, end);
+        }
         self.watched = if self.heavy { base..end } else { self.watch[index].clone() };
         self.next_watched = self.first_watched().0;
         for i in 0..count {
@@ -73,10 +77,24 @@ impl<P: Parts> Engine<'_, P> {
         let mut next = self.switches[index].wake;
         for gp in base..end {
             self.serve(node, gp, self.close);
-            next = next.min(self.due[gp]);
+            next = next.min(self.ports[gp].due());
         }
         let pending = self.pauses[node as usize].iter().map(|f| f.0).min().unwrap_or(u64::MAX);
         self.next[node as usize] = next.min(pending);
+    }
+
+    /// Before a heavy visit: light ones did not keep the buffer's charges by ingress.
+    fn recount(&mut self, index: usize, base: usize, end: usize) {
+        let switch = &mut self.switches[index];
+        if switch.buffer.detailed() {
+            return;
+        }
+        let one_class = self.one_class;
+        let queued = self.ports[base..end].iter().flat_map(|p| p.queued_data());
+        let held = switch.stashed().filter(|p| one_class || p.is_data());
+        let charged = queued.chain(held).filter(|p| p.ingress() != PortIndex::VIRTUAL);
+        let charges: Vec<_> = charged.map(|p| (p.ingress(), p.frame() as u64)).collect();
+        switch.buffer.detail(charges.into_iter());
     }
 
     /// Does everything of a switch's own that comes before `limit`; wake-ups before `wake_limit`.
@@ -92,14 +110,11 @@ impl<P: Parts> Engine<'_, P> {
                 self.frame += 1;
                 let gp = base + port as usize;
                 self.serve(node, gp, at); // what started before the frame came
-                if self.on_pause(gp, at, on) && self.ports[gp].classes != 0 {
-                    self.due[gp] = self.ports[gp].busy.max(at);
-                    self.serve(node, gp, at + 1);
-                } else if on && self.ports[gp].open() == 0 {
-                    self.due[gp] = u64::MAX;
+                if self.on_pause(gp, at, on) && self.ports[gp].busy <= at {
+                    self.depart(node, gp, at);
                 }
             } else if due < limit && due <= wake {
-                self.serve_one(node, gp);
+                self.depart(node, gp, due);
             } else if wake < wake_limit {
                 let end = self.setup.fabric().base(NodeId(node + 1)) as usize;
                 self.settle(node, base, end, wake);
@@ -157,7 +172,7 @@ impl<P: Parts> Engine<'_, P> {
             return;
         }
         if counts && !self.heavy {
-            self.switches[index].buffer.charge(pkt.ingress(), pkt.frame() as u64);
+            self.switches[index].buffer.charge_light(pkt.frame() as u64);
         }
         self.switches[index].hold(pkt);
     }
@@ -178,7 +193,10 @@ impl<P: Parts> Engine<'_, P> {
                 self.tally.under_way(&pkt);
                 continue;
             }
-            if self.due[gp] <= now || self.next_frame() <= now || self.hosts[node as usize].timer_at() < now {
+            if self.host_due[node as usize] <= now
+                || self.next_frame() <= now
+                || self.hosts[node as usize].timer_at() < now
+            {
                 self.host_catch_up(node, gp, now + 1, now);
             }
             let replies = self.hosts[node as usize].on_arrival(setup, now, &pkt);
@@ -190,13 +208,15 @@ impl<P: Parts> Engine<'_, P> {
         self.sorter = Some(sorter);
         self.host_catch_up(node, gp, self.close, self.close);
         let pending = self.pauses[node as usize].iter().map(|f| f.0).min().unwrap_or(u64::MAX);
-        self.next[node as usize] = self.due[gp].min(self.hosts[node as usize].timer_at()).min(pending);
+        self.next[node as usize] =
+            self.host_due[node as usize].min(self.hosts[node as usize].timer_at()).min(pending);
     }
 
     /// Does everything of a host's own that comes before `limit`; timers before `timer_limit`.
     fn host_catch_up(&mut self, node: u32, gp: usize, limit: u64, timer_limit: u64) {
         loop {
-            let (due, frame, timer) = (self.due[gp], self.next_frame(), self.hosts[node as usize].timer_at());
+            let (due, frame, timer) =
+                (self.host_due[node as usize], self.next_frame(), self.hosts[node as usize].timer_at());
             if frame < limit && frame <= due && frame <= timer {
                 let (at, _, on) = self.frames[self.frame];
                 self.frame += 1;
@@ -215,31 +235,15 @@ impl<P: Parts> Engine<'_, P> {
 
     fn host_enqueue(&mut self, gp: usize, pkt: Packet) {
         let class = self.setup.class(&pkt);
-        let port = &mut self.ports[gp];
-        port.classes |= 1 << class;
-        if class == DATA {
-            port.waiting += pkt.frame();
-        }
-        self.queues[gp][class].push_back(pkt);
+        self.ports[gp].push(class, pkt);
     }
 
     /// Starts at `now` what a host may start, and plans its next departure.
     fn host_serve(&mut self, node: u32, gp: usize, now: u64) {
         while self.ports[gp].busy <= now {
             let port = &mut self.ports[gp];
-            let open = port.open();
-            let pkt = if open != 0 {
-                let class = open.trailing_zeros() as usize;
-                debug_assert!(class < CLASSES);
-                let queue = &mut self.queues[gp][class];
-                let pkt = queue.pop_front();
-                if queue.is_empty() {
-                    port.classes &= !(1 << class);
-                }
-                if let (DATA, Some(pkt)) = (class, &pkt) {
-                    port.waiting -= pkt.frame();
-                }
-                pkt
+            let pkt = if port.open() != 0 {
+                port.pop()
             } else if port.paused() {
                 None
             } else {
@@ -249,7 +253,7 @@ impl<P: Parts> Engine<'_, P> {
             self.start(node, gp, now, pkt);
         }
         let port = &self.ports[gp];
-        self.due[gp] = if port.open() != 0 {
+        self.host_due[node as usize] = if port.open() != 0 {
             port.busy
         } else if port.paused() {
             u64::MAX
