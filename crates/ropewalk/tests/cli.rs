@@ -267,3 +267,20 @@ fn a_new_scenario_runs_and_is_not_overwritten() {
     desk.ropewalk(&["check", "mine.toml"]).assert().code(0);
     desk.ropewalk(&["new", "mine"]).assert().code(2).stderr(contains("exists already"));
 }
+
+#[test]
+fn files_of_the_hpcc_simulator_become_a_scenario_that_runs() {
+    let desk = Desk::new();
+    // Two hosts, one switch; one flow of 10 kB.
+    desk.write("topology.txt", "3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n");
+    desk.write("flow.txt", "1\n0 1 3 100 10000 2\n");
+    let args = ["import", "hpcc", "--topology", "topology.txt", "--flows", "flow.txt", "-o", "mine.toml"];
+    desk.ropewalk(&args).assert().code(0).stdout(contains("mine.toml written"));
+    let summary = desk.json(&["run", "mine.toml", "--json"]);
+    assert_eq!(summary["flows"]["finished"], 1);
+    desk.ropewalk(&args).assert().code(2).stderr(contains("exists already"));
+    desk.write("flow.txt", "1\n0 7 3 100 10000 2\n");
+    let args = ["import", "hpcc", "--topology", "topology.txt", "--flows", "flow.txt", "-o", "other.toml"];
+    desk.ropewalk(&args).assert().code(2).stderr(contains("flow.txt:2"));
+    assert!(!desk.path("other.toml").exists());
+}

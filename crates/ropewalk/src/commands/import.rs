@@ -1,13 +1,43 @@
 //! `ropewalk import`.
 
 use crate::cli::{ImportArgs, ImportFrom};
+use crate::commands::new::write_new;
 use crate::failure::Failure;
+use crate::print;
+use scenario::import::hpcc::{File, import};
+use std::path::Path;
 
 /// Makes a scenario from another tool's files.
 ///
 /// # Errors
 /// If a file is wrong, or the scenario exists already.
 pub fn run(args: &ImportArgs) -> Result<(), Failure> {
-    let ImportFrom::Hpcc { .. } = &args.from;
-    Err(Failure::Asked("not yet".into()))
+    let ImportFrom::Hpcc { topology, flows, config, output } = &args.from;
+    let (topology, flows) = (read(topology)?, read(flows)?);
+    let config = config.as_deref().map(read).transpose()?;
+    let imported = import(topology.as_file(), flows.as_file(), config.as_ref().map(Text::as_file))?;
+    write_new(output, &imported.toml)?;
+    for warning in &imported.warnings {
+        print::note(&format!("warning: {warning}"));
+    }
+    print::out(&format!("{0} written. Next: ropewalk check {0}; ropewalk run {0}\n", output.display()));
+    Ok(())
+}
+
+/// A file that was read.
+struct Text {
+    name: String,
+    text: String,
+}
+
+impl Text {
+    fn as_file(&self) -> File<'_> {
+        File { name: &self.name, text: &self.text }
+    }
+}
+
+fn read(path: &Path) -> Result<Text, Failure> {
+    let text = std::fs::read_to_string(path);
+    let text = text.map_err(|e| Failure::Asked(format!("cannot read {}: {e}", path.display())))?;
+    Ok(Text { name: path.display().to_string(), text })
 }

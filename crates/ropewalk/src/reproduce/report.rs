@@ -2,9 +2,12 @@
 
 use super::{Experiment, Results};
 use crate::tables;
-use comfy_table::ContentArrangement;
+use comfy_table::CellAlignment;
 use serde::Serialize;
 use std::fmt::Write;
+
+/// Cases whose commands are printed.
+const COMMANDS: usize = 3;
 
 /// One number beside the paper's.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -75,10 +78,13 @@ impl Report {
     pub(super) fn new(experiment: &Experiment, results: &Results, quick: bool) -> Self {
         let mut more = (experiment.more)(results);
         if !results.0.is_empty() {
-            more.push_str("\nEach case alone:\n");
+            more.push_str("\nA case alone:\n");
         }
-        for (case, _) in &results.0 {
-            let _ = writeln!(more, "  {}: {}", case.label, case.command());
+        for (case, _) in results.0.iter().take(COMMANDS) {
+            let _ = writeln!(more, "  {}\n    {}", case.label, case.command());
+        }
+        if results.0.len() > COMMANDS {
+            let _ = writeln!(more, "  and {} more with other values", results.0.len() - COMMANDS);
         }
         let bad = results.0.iter().filter(|(_, run)| !run.summary.complete);
         Report {
@@ -107,26 +113,39 @@ impl Report {
         if !self.complete() {
             let _ = writeln!(text, "NOT COMPLETE: {}", self.incomplete.join(", "));
         }
-        let header = ["case", "metric", "unit", "paper", "ours", "off by", "note"].map(str::to_owned);
-        let mut rows = tables::table(&header, 3);
-        rows.set_content_arrangement(ContentArrangement::Dynamic).set_width(tables::WIDTH as u16);
+        let header = ["case", "metric", "paper", "ours", "unit", "off by", "note"].map(str::to_owned);
+        let mut rows = tables::table(&header, 2);
+        if let Some(unit) = rows.column_mut(4) {
+            unit.set_cell_alignment(CellAlignment::Left);
+        }
+        let mut notes: Vec<&str> = Vec::new();
+        let mut last = "";
         for row in &self.rows {
             let off = row.deviation.map_or_else(String::new, |d| format!("{:+.0} %", d * 100.0));
             let paper = row.paper.map_or_else(String::new, tables::number);
-            rows.add_row([
-                &row.case,
-                &row.metric,
-                row.unit,
-                &paper,
-                &tables::maybe(row.measured),
-                &off,
-                &row.note,
-            ]);
+            let case = if row.case == last { "" } else { &row.case };
+            last = &row.case;
+            let note = footnote(&mut notes, &row.note);
+            rows.add_row([case, &row.metric, &paper, &tables::maybe(row.measured), row.unit, &off, &note]);
         }
-        if let Some(note) = rows.column_mut(6) {
-            note.set_cell_alignment(comfy_table::CellAlignment::Left);
+        let _ = writeln!(text, "{rows}");
+        for (i, note) in notes.iter().enumerate() {
+            let _ = writeln!(text, "  [{}] {note}", i + 1);
         }
-        let _ = writeln!(text, "{rows}\n{}", self.more);
+        let _ = writeln!(text, "{}", self.more);
         text
     }
+}
+
+/// A mark in place of a note, so that a row stays a line.
+fn footnote<'a>(notes: &mut Vec<&'a str>, note: &'a str) -> String {
+    if note.is_empty() {
+        return String::new();
+    }
+    let known = notes.iter().position(|n| *n == note);
+    let number = known.unwrap_or_else(|| {
+        notes.push(note);
+        notes.len() - 1
+    });
+    format!("[{}]", number + 1)
 }

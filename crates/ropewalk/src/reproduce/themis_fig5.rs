@@ -33,7 +33,7 @@ const TIMERS: [(u32, u32); 7] = [(900, 4), (300, 4), (100, 4), (10, 4), (55, 50)
 const QPS: [(&str, &str); 2] = [("persistent", "persistent QPs"), ("per-message", "a QP per message")];
 
 fn label(scheme: &str, (increase, decrease): (u32, u32), qps: &str) -> String {
-    format!("{scheme} ({increase}, {decrease}) {qps}")
+    format!("({increase}, {decrease}) {qps}, {scheme}")
 }
 
 fn cases(scenario: &'static str, job: &str, quick: bool) -> Vec<Case> {
@@ -73,11 +73,11 @@ fn rows(results: &Results, paper: (f64, f64), quick: bool) -> Vec<Row> {
             let [ar, themis] = ["ar", "themis"].map(|scheme| slowest(&label(scheme, timers, qps)));
             let reduction = ar.zip(themis).map(|(ar, themis)| 100.0 * (1.0 - themis / ar));
             reductions.extend(reduction);
-            let case = format!("themis against ar ({}, {}) {qps}", timers.0, timers.1);
+            let case = format!("({}, {}) {qps}, themis / ar", timers.0, timers.1);
             rows.push(Row::ours(&case, "shorter by", "%", reduction, "expected: within the range below"));
         }
         let (least, most) = extremes(&reductions).unzip();
-        let case = format!("themis against ar, {qps}");
+        let case = format!("all, {qps}, themis / ar");
         rows.push(Row::beside(paper.0, &case, "shorter by at least", "%", least, "least over our timers"));
         rows.push(Row::beside(paper.1, &case, "shorter by at most", "%", most, "most over our timers"));
     }
