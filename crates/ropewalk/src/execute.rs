@@ -62,7 +62,7 @@ impl Run {
 pub fn execute(prepared: Prepared, kind: Kind, progress: &Progress<'_>) -> Run {
     let Prepared { checked, setup_s } = prepared;
     let watch = Stopwatch::start();
-    let outcome = engine::run(&checked.plan, &checked.parts, kind, &mut progress.watch());
+    let outcome = engine::run(&checked.plan, &checked.parts, kind, &mut progress.watch(&checked.plan));
     let (wall_s, cpu_s) = (watch.wall_s(), watch.cpu_s());
     let hops = outcome.data_hops + outcome.control_hops;
     let timing = Timing {

@@ -2,6 +2,7 @@
 
 use crate::clock::Stopwatch;
 use indicatif::{ProgressBar, ProgressStyle};
+use model::{Plan, Time};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -78,9 +79,12 @@ impl<'a> Progress<'a> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Watches one run.
-    pub fn watch(&self) -> Watch<'_> {
-        Watch { all: self, parts: 0 }
+    /// Watches one run of this plan.
+    pub fn watch(&self, plan: &Plan) -> Watch<'_> {
+        let packets = plan.messages.iter().map(|m| plan.wire.packets(m.bytes)).sum();
+        // Background flows are accepted too and have no end: then only finished flows tell how far it is.
+        let packets = if plan.jobs.iter().any(|job| job.background) { 0 } else { packets };
+        Watch { all: self, packets, end: plan.stop_after, parts: 0 }
     }
 
     /// Takes the bar away.
@@ -119,6 +123,9 @@ impl<'a> Progress<'a> {
 /// Watches one run among those of a [`Progress`].
 pub struct Watch<'a> {
     all: &'a Progress<'a>,
+    /// Data packets to be accepted; 0 if that is no measure.
+    packets: u64,
+    end: Option<Time>,
     parts: u64,
 }
 
@@ -131,8 +138,12 @@ impl Watch<'_> {
 
 impl engine::Observer for Watch<'_> {
     fn on_progress(&mut self, p: engine::Progress) -> bool {
-        // Messages that do not count may outlive those that do: the last part is for `drop`.
-        self.advance((p.accepted * PARTS).checked_div(p.packets).unwrap_or(0).min(PARTS - 1));
+        let part = |done: u64, of: u64| (done as u128 * PARTS as u128).checked_div(of.into()).unwrap_or(0);
+        let flows = part(p.finished, p.messages);
+        let time = self.end.map_or(0, |end| part(p.now.ps(), end.ps()));
+        let furthest = part(p.accepted, self.packets).max(flows).max(time);
+        // The last part is for `drop`.
+        self.advance(furthest.min(u128::from(PARTS - 1)) as u64);
         self.all.tell(|fraction, seconds| {
             let left = eta(fraction, seconds);
             if self.all.runs > 1 {
@@ -179,14 +190,14 @@ mod tests {
             now: model::Time::from_us(1),
             finished: 0,
             messages: 1,
-            accepted: 5,
-            packets: 10,
+            accepted: 4,
+            packets: 0,
             hops: 30,
         };
         {
-            let mut watch = all.watch();
+            let mut watch = all.watch(&crate::testing::plan(1));
             assert!(watch.on_progress(step));
-            assert_eq!(all.parts.load(Ordering::Relaxed), 500);
+            assert_eq!(all.parts.load(Ordering::Relaxed), 444);
             stop.store(true, Ordering::Relaxed);
             assert!(!watch.on_progress(step));
         }

@@ -284,3 +284,19 @@ fn files_of_the_hpcc_simulator_become_a_scenario_that_runs() {
     desk.ropewalk(&args).assert().code(2).stderr(contains("flow.txt:2"));
     assert!(!desk.path("other.toml").exists());
 }
+
+#[test]
+fn a_quick_experiment_says_that_it_is_one_and_leaves_no_row_unexplained() {
+    let desk = Desk::new();
+    let json = desk.json(&["reproduce", "themis-fig1", "--quick", "--json"]);
+    let experiment = &json["experiments"][0];
+    assert_eq!(experiment["quick"], true);
+    let rows = experiment["rows"].as_array().unwrap();
+    for row in rows {
+        assert!(!row["paper"].is_null() || row["note"].as_str().unwrap().contains("expected"), "{row}");
+        assert!(row["measured"].is_number(), "{row}");
+    }
+    let find = |case: &str| rows.iter().find(|row| row["case"] == case).unwrap();
+    assert_eq!(find("themis")["measured"], 0.0, "Themis lets no needless NACK through");
+    assert_eq!(find("ecmp")["measured"], 0.0, "ECMP keeps the order");
+}

@@ -4,6 +4,7 @@ use crate::cli::MemoryArgs;
 use crate::failure::Failure;
 use crate::memory::{ThemisInputs, ThemisMemory};
 use crate::{print, tables};
+use comfy_table::CellAlignment;
 
 /// Prints what a scheme costs in switch memory.
 ///
@@ -26,6 +27,9 @@ pub fn run(args: &MemoryArgs) -> Result<(), Failure> {
 fn page(m: &ThemisMemory) -> String {
     let i = &m.inputs;
     let mut rows = tables::table(&["Themis (APNET'25), Eq. 4".into(), "bytes".into(), "from".into()], 1);
+    if let Some(from) = rows.column_mut(2) {
+        from.set_cell_alignment(CellAlignment::Left);
+    }
     let ring = match i.ring {
         Some(n) => format!("{n} entries, as set"),
         None => format!(

@@ -18,7 +18,7 @@ fn rows() -> Vec<Row> {
     let paper = with(8);
     let case = "the paper's example";
     let total = |m: &ThemisMemory| Some(m.total_bytes as f64);
-    let wider = "the paper has 8 bits";
+    let wider = "expected: more than the 192,512 B of 8 bits";
     vec![
         Row::beside(100.0, case, "ring of a queue pair", "entries", Some(paper.ring_entries as f64), ""),
         Row::beside(120.0, case, "queue pair", "B", Some(paper.qp_bytes as f64), ""),
