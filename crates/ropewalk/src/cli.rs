@@ -102,7 +102,7 @@ pub struct RunArgs {
     #[command(flatten)]
     #[expect(missing_docs, reason = "clap would take it for help text")]
     pub scenario: ScenarioArgs,
-    /// Directory for the results [default: results/<scenario>].
+    /// Directory for the results [default: results/SCENARIO].
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
     /// Root of every random draw; the same as --set seed=N.

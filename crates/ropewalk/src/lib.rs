@@ -15,7 +15,7 @@
 //! | [`mod@execute`] | a checked scenario through the engine, with a stopwatch |
 //! | [`summary`], [`stats`], [`digest`] | what a run comes to: the JSON contract |
 //! | [`results`] | the result directory: Parquet, CSV, manifest |
-//! | [`compare`] | schemes and seeds side by side |
+//! | [`mod@compare`] | schemes and seeds side by side |
 //! | [`mod@reproduce`] | the papers' experiments, one file each |
 //! | [`memory`] | switch memory by the papers' formulas |
 //! | [`tables`], [`stall`], [`progress`] | what people read |

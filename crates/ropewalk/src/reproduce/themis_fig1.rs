@@ -76,7 +76,7 @@ fn rows(results: &Results, quick: bool) -> Vec<Row> {
     rows.push(Row::beside(
         71.5,
         SPRAYED,
-        "goodput against ideal transport",
+        "goodput / ideal transport",
         "%",
         measure.against_ideal(SPRAYED),
         "the paper's ideal may be this one",
@@ -87,17 +87,17 @@ fn rows(results: &Results, quick: bool) -> Vec<Row> {
             "ar" => ("expected: fewer than rps", "expected: between rps and themis"),
             _ => ("expected: 0, flows keep their order", "expected: low where flows share an uplink"),
         };
-        rows.push(Row::ours(label, "spurious retransmissions", "% of sent", measure.spurious(label), waste));
+        rows.push(Row::ours(label, "spurious resends / sent", "%", measure.spurious(label), waste));
         rows.push(Row::ours(
             label,
-            "mean sending rate",
-            "% of line",
+            "sending rate / line rate",
+            "%",
             measure.rate(label),
             "expected: near its goodput",
         ));
-        rows.push(Row::ours(label, "goodput against line rate", "%", measure.against_line(label), whole));
+        rows.push(Row::ours(label, "goodput / line rate", "%", measure.against_line(label), whole));
         let against = measure.against_ideal(label);
-        rows.push(Row::ours(label, "goodput against ideal transport", "%", against, whole));
+        rows.push(Row::ours(label, "goodput / ideal transport", "%", against, whole));
     }
     for (label, _) in OPEN {
         rows.extend(the_three(results, &format!("{SPRAYED}, {label}"), "the paper does not say"));
@@ -110,9 +110,9 @@ fn the_three(results: &Results, label: &str, note: &str) -> Vec<Row> {
     let m = Measure(results);
     let goodput = "the paper: 71-72 %";
     vec![
-        Row::beside(16.0, label, "spurious retransmissions", "% of sent", m.spurious(label), note),
-        Row::beside(86.0, label, "mean sending rate", "% of line", m.rate(label), note),
-        Row::beside(71.5, label, "goodput against line rate", "%", m.against_line(label), goodput),
+        Row::beside(16.0, label, "spurious resends / sent", "%", m.spurious(label), note),
+        Row::beside(86.0, label, "sending rate / line rate", "%", m.rate(label), note),
+        Row::beside(71.5, label, "goodput / line rate", "%", m.against_line(label), goodput),
     ]
 }
 
