@@ -30,7 +30,7 @@ pub(super) const ALL_TO_ALL: Experiment = Experiment {
 const SCHEMES: [&str; 3] = ["ecmp", "ar", "themis"];
 /// (T_I, T_D) in us.
 const TIMERS: [(u32, u32); 7] = [(900, 4), (300, 4), (100, 4), (10, 4), (55, 50), (10, 50), (10, 200)];
-const QPS: [(&str, &str); 2] = [("persistent", "persistent QPs"), ("per-message", "a QP per message")];
+const QPS: [(&str, &str); 2] = [("persistent", "persistent QPs"), ("per-message", "QP per message")];
 
 fn label(scheme: &str, (increase, decrease): (u32, u32), qps: &str) -> String {
     format!("({increase}, {decrease}) {qps}, {scheme}")
