@@ -25,7 +25,7 @@ use std::collections::{BinaryHeap, VecDeque};
 enum What {
     Pause { port: u16, sequence: u64, on: bool },
     Depart { port: u16 },
-    Arrive { tie: (u64, u16), slot: usize },
+    Arrive { tie: u64, slot: usize },
     Wake,
 }
 

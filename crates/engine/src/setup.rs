@@ -110,8 +110,10 @@ impl<'a> Setup<'a> {
 
     /// Order among packets that reach `node` at the same time.
     #[inline]
-    pub(crate) fn tie(&self, node: u32, at: u64, ingress: PortIndex) -> (u64, u16) {
-        (self.ties[node as usize].draw(at << 10 ^ ingress.0 as u64), ingress.0)
+    pub(crate) fn tie(&self, node: u32, at: u64, ingress: PortIndex) -> u64 {
+        // The port in the low bits keeps two ports apart whatever the draw.
+        let port = ingress.0 as u64;
+        self.ties[node as usize].draw(at << 10 | port) & !1023 | port
     }
 
     /// Whether the link loses a packet that starts at `at`.

@@ -155,6 +155,21 @@ impl Fabric {
         &self.racks
     }
 
+    /// The routes of one switch, for many look-ups.
+    ///
+    /// # Panics
+    /// If `node` is a host.
+    #[inline]
+    pub fn router(&self, node: NodeId) -> Router<'_> {
+        let row = (node.index() - self.hosts) * self.racks.len();
+        Router {
+            rack_of: &self.rack_of,
+            row: &self.routes[row..row + self.racks.len()],
+            down: &self.down,
+            pool: &self.pool,
+        }
+    }
+
     /// Ports of `node` on shortest paths (fewest hops) to host `to`; empty if there is none.
     #[inline]
     pub fn route(&self, node: NodeId, to: HostId) -> &[PortIndex] {
@@ -174,6 +189,29 @@ impl Fabric {
     pub fn reaches(&self, from: HostId, to: HostId) -> bool {
         let next = self.ports(from.node())[0].to;
         next == to.node() || !self.is_host(next) && !self.route(next, to).is_empty()
+    }
+}
+
+/// The routes of one switch.
+#[derive(Clone, Copy, Debug)]
+pub struct Router<'a> {
+    rack_of: &'a [u16],
+    row: &'a [u32],
+    down: &'a [PortIndex],
+    pool: &'a [PortIndex],
+}
+
+impl<'a> Router<'a> {
+    /// Ports on shortest paths to host `to`, and whether they lead to it without another switch.
+    #[inline]
+    pub fn ports(&self, to: HostId) -> (&'a [PortIndex], bool) {
+        let entry = self.row[self.rack_of[to.index()] as usize];
+        let len = (entry & 1023) as usize;
+        if len == 0 {
+            return (std::slice::from_ref(&self.down[to.index()]), true);
+        }
+        let start = (entry >> 10) as usize;
+        (&self.pool[start..start + len], false)
     }
 }
 
@@ -369,6 +407,9 @@ mod tests {
         assert_eq!(f.route(leaf0, HostId(7)), &[PortIndex(2), PortIndex(3), PortIndex(4)]);
         let spine1 = f.find("spine1").unwrap();
         assert_eq!(f.route(spine1, HostId(7)), &[PortIndex(3)]);
+        for to in (0..8).map(HostId) {
+            assert_eq!(f.router(leaf0).ports(to), (f.route(leaf0, to), to.0 < 2));
+        }
         assert!(f.same_rack(HostId(0), HostId(1)) && !f.same_rack(HostId(1), HostId(2)));
         assert!(f.reaches(HostId(0), HostId(7)));
         let up = f.link(leaf0, PortIndex(2));

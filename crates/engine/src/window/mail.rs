@@ -161,12 +161,7 @@ impl Mail {
     }
 
     /// Takes the open window's packets for `node` into `out`, by arrival; ties by `order`.
-    pub(crate) fn take(
-        &mut self,
-        node: usize,
-        sorter: &mut Sorter,
-        order: impl Fn(&Packet) -> (u64, u16),
-    ) -> usize {
+    pub(crate) fn take(&mut self, node: usize, sorter: &mut Sorter, order: impl Fn(&Packet) -> u64) -> usize {
         let inbox =
             std::mem::replace(&mut self.boxes[(self.open as usize & (RING - 1)) * self.nodes + node], EMPTY);
         let count = inbox.count as usize;
@@ -227,7 +222,7 @@ pub(crate) struct Sorter {
     used: usize,
     shift: u32,
     /// Packets of one instant, with their order.
-    tied: Vec<((u64, u16), Packet)>,
+    tied: Vec<(u64, Packet)>,
 }
 
 const MOST_BINS: usize = 1 << 13;
@@ -274,7 +269,7 @@ impl Sorter {
     }
 
     #[inline]
-    fn finish(&mut self, count: usize, order: impl Fn(&Packet) -> (u64, u16)) {
+    fn finish(&mut self, count: usize, order: impl Fn(&Packet) -> u64) {
         let out = &mut self.out[..count];
         let mut ties = false;
         let mut before = out[0].offset();
@@ -300,7 +295,7 @@ impl Sorter {
     }
 
     /// Orders packets of the same instant.
-    fn untie(&mut self, count: usize, order: impl Fn(&Packet) -> (u64, u16)) {
+    fn untie(&mut self, count: usize, order: impl Fn(&Packet) -> u64) {
         let out = &mut self.out[..count];
         let mut i = 0;
         while i + 1 < count {
@@ -341,7 +336,7 @@ mod tests {
         }
         mail.turn(1);
         assert_eq!(mail.waiting(1), 500);
-        let count = mail.take(1, &mut sorter, |p| (0, p.ingress().0));
+        let count = mail.take(1, &mut sorter, |p| p.ingress().0 as u64);
         let out = &sorter.out[..count];
         assert!(out.is_sorted_by_key(|p| (p.offset(), p.ingress())));
         assert_eq!(count, 500);
@@ -359,7 +354,7 @@ mod tests {
             assert_eq!(mail.waiting(0), 0);
         }
         mail.turn(500);
-        assert_eq!(mail.take(0, &mut sorter, |_| (0, 0)), 1);
+        assert_eq!(mail.take(0, &mut sorter, |_| 0), 1);
         assert_eq!(sorter.out[0].offset(), 123);
     }
 }

@@ -58,7 +58,8 @@ struct Engine<'a, P: Parts> {
     /// Of the visit under way.
     heavy: bool,
     watched: Range<usize>,
-    next_watched: u64,
+    /// Something other than an arrival comes to pass no earlier than this.
+    next_own: u64,
     frames: Vec<(u64, u16, bool)>,
     frame: usize,
     sorter: Option<Sorter>,
@@ -119,7 +120,7 @@ pub(crate) fn run<P: Parts>(plan: &Plan, parts: &P, divisor: u64, observer: &mut
         close: 0,
         heavy: false,
         watched: 0..0,
-        next_watched: u64::MAX,
+        next_own: u64::MAX,
         frames: Vec::new(),
         frame: 0,
         sorter: None,

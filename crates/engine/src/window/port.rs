@@ -31,24 +31,24 @@ pub(crate) struct Port {
     unmarked: u32,
     peer_port: PortIndex,
     /// Classes that have packets waiting, a bit each.
-    pub(crate) classes: u8,
+    classes: u8,
+    /// Classes that may start, likewise: all, or all but data while it is paused.
+    startable: u8,
     flags: u8,
     /// What waits, by class.
     queues: [Ring; CLASSES],
 }
 
-/// Data may not start.
-const PAUSED: u8 = 1;
 /// The far end is a host.
-const TO_HOST: u8 = 2;
+const TO_HOST: u8 = 1;
 /// The scheme watches what leaves.
-const WATCHED: u8 = 4;
+const WATCHED: u8 = 2;
 /// The link loses packets.
-const LOSSY: u8 = 8;
+const LOSSY: u8 = 4;
 /// The link is recorded over time.
-const TRACKED: u8 = 16;
+const TRACKED: u8 = 8;
 /// Marks are decided when a packet joins the queue.
-const MARKS_EARLY: u8 = 32;
+const MARKS_EARLY: u8 = 16;
 
 impl Port {
     pub(crate) fn new(facts: &PortFacts, marking: Option<&Marking>) -> Self {
@@ -68,6 +68,7 @@ impl Port {
             unmarked: unmarked.min(u32::MAX as u64) as u32,
             peer_port: facts.peer_port,
             classes: 0,
+            startable: u8::MAX,
             flags: flag(facts.to_host, TO_HOST)
                 | flag(!facts.loss.is_zero(), LOSSY)
                 | flag(facts.track != NO_TRACK, TRACKED)
@@ -89,13 +90,13 @@ impl Port {
     /// Data may not start.
     #[inline]
     pub(crate) fn paused(&self) -> bool {
-        self.is(PAUSED)
+        self.startable & (1 << DATA) == 0
     }
 
     /// Classes that wait and may start, a bit each.
     #[inline]
     pub(crate) fn open(&self) -> u8 {
-        self.classes & !((self.flags & PAUSED) << DATA)
+        self.classes & self.startable
     }
 
     /// When the next packet starts; [`u64::MAX`] if none waits that may.
@@ -217,7 +218,7 @@ impl<P: Parts> Engine<'_, P> {
         }
         let port = &self.ports[gp];
         if port.is(WATCHED) || self.heavy {
-            self.next_watched = self.next_watched.min(port.due());
+            self.next_own = self.next_own.min(port.due());
         }
     }
 
@@ -285,11 +286,21 @@ impl<P: Parts> Engine<'_, P> {
     /// Puts a packet on the wire of port `gp` at `at`.
     #[inline]
     pub(crate) fn start(&mut self, node: u32, gp: usize, at: u64, pkt: Packet) {
-        let odd = self.ports[gp].is(LOSSY | TRACKED | WATCHED);
-        let arrives = !odd || self.start_oddly(gp, at, &pkt);
         self.tally.control_hops += !pkt.is_data() as u64;
+        let port = &mut self.ports[gp];
+        if port.is(LOSSY | TRACKED | WATCHED) {
+            self.start_watched(node, gp, at, pkt);
+        } else {
+            port.launch(self.setup, &mut self.mail, self.opened, at, pkt, true);
+        }
+    }
+
+    /// [`Engine::start`] at a port of which somebody takes notice.
+    #[inline(never)]
+    fn start_watched(&mut self, node: u32, gp: usize, at: u64, pkt: Packet) {
+        let arrives = !self.ports[gp].is(LOSSY | TRACKED) || self.start_oddly(gp, at, &pkt);
         self.ports[gp].launch(self.setup, &mut self.mail, self.opened, at, pkt, arrives);
-        if odd && self.ports[gp].is(WATCHED) && pkt.is_data() {
+        if self.ports[gp].is(WATCHED) && pkt.is_data() {
             self.departed(node, gp, at, &pkt);
         }
     }
@@ -351,6 +362,7 @@ impl<P: Parts> Engine<'_, P> {
             let switch = &mut self.switches[index];
             if at.ps() < switch.wake {
                 switch.wake = at.ps().max(now + 1);
+                self.next_own = self.next_own.min(switch.wake + 1);
             }
         }
     }
@@ -406,7 +418,7 @@ impl<P: Parts> Engine<'_, P> {
         if self.ports[gp].paused() == on {
             return false;
         }
-        self.ports[gp].flags ^= PAUSED;
+        self.ports[gp].startable ^= 1 << DATA;
         if on {
             self.links[gp].pauses += 1;
             self.paused_since[gp] = now;

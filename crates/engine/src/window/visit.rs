@@ -4,7 +4,19 @@
 use super::Engine;
 use crate::setup::DATA;
 use crate::switch::Stand;
-use model::{NodeId, Packet, Parts, PortIndex, Verdict};
+use model::fabric::Router;
+use model::{Interest, NodeId, Packet, Parts, PortIndex, Verdict};
+
+/// What a visit knows of its switch.
+struct SwitchSite<'a> {
+    node: u32,
+    /// Its number among switches, and the global numbers of its ports.
+    index: usize,
+    base: usize,
+    end: usize,
+    router: Router<'a>,
+    interest: Interest,
+}
 
 impl<P: Parts> Engine<'_, P> {
     /// Moves the node's pause frames of this window to `self.frames`, by time and port.
@@ -59,18 +71,26 @@ impl<P: Parts> Engine<'_, P> {
             self.recount(index, base, end);
         }
         self.watched = if self.heavy { base..end } else { self.watch[index].clone() };
-        self.next_watched = self.first_watched().0;
-        for i in 0..count {
-            let pkt = sorter.out[i];
+        self.next_own =
+            self.first_watched().0.min(self.next_frame()).min(self.switches[index].wake.saturating_add(1));
+        let site = SwitchSite {
+            node,
+            index,
+            base,
+            end,
+            router: setup.fabric().router(NodeId(node)),
+            interest: self.switches[index].interest,
+        };
+        for pkt in &sorter.out[..count] {
             let now = opened + pkt.offset() as u64;
             if now >= self.close {
-                self.tally.under_way(&pkt); // the run stops inside this window
+                self.tally.under_way(pkt); // the run stops inside this window
                 continue;
             }
-            if self.next_watched <= now || self.next_frame() <= now || self.switches[index].wake < now {
+            if self.next_own <= now {
                 self.catch_up(node, now + 1, now);
             }
-            self.forward(node, index, base, now, pkt);
+            self.forward(&site, now, *pkt);
         }
         self.sorter = Some(sorter);
         self.catch_up(node, self.close, self.close);
@@ -103,8 +123,9 @@ impl<P: Parts> Engine<'_, P> {
         let base = self.setup.fabric().base(NodeId(node)) as usize;
         loop {
             let (due, gp) = self.first_watched();
-            self.next_watched = due;
             let (frame, wake) = (self.next_frame(), self.switches[index].wake);
+            // A wake-up comes after the arrivals of its instant.
+            self.next_own = due.min(frame).min(wake.saturating_add(1));
             if frame < limit && frame <= due && frame <= wake {
                 let (at, port, on) = self.frames[self.frame];
                 self.frame += 1;
@@ -136,31 +157,25 @@ impl<P: Parts> Engine<'_, P> {
 
     /// A packet has arrived at a switch.
     #[inline]
-    fn forward(&mut self, node: u32, index: usize, base: usize, now: u64, mut pkt: Packet) {
-        let fabric = self.setup.fabric();
-        let ports = fabric.route(NodeId(node), pkt.to());
-        let interest = self.switches[index].interest;
-        if ports.len() == 1 && !interest.every_packet {
+    fn forward(&mut self, site: &SwitchSite<'_>, now: u64, mut pkt: Packet) {
+        let (node, base) = (site.node, site.base);
+        let (ports, to_host) = site.router.ports(pkt.to());
+        if ports.len() == 1 && !site.interest.every_packet {
             self.enqueue(node, base + ports[0].0 as usize, now, pkt, false);
             return;
         }
-        if interest.queues {
+        if site.interest.queues {
             for port in ports {
                 self.serve(node, base + port.0 as usize, now + 1);
             }
         }
-        let end = fabric.base(NodeId(node + 1)) as usize;
-        let stand = Stand {
-            now,
-            ingress: pkt.ingress(),
-            from_host: self.faces_host(base + pkt.ingress().0 as usize),
-            to_host: ports.len() == 1 && self.faces_host(base + ports[0].0 as usize),
-        };
-        let queued = &self.queued[base..end];
-        match self.switches[index].judge(stand, queued, &mut pkt, ports, &mut self.effects) {
+        let from_host = self.faces_host(base + pkt.ingress().0 as usize);
+        let stand = Stand { now, ingress: pkt.ingress(), from_host, to_host };
+        let queued = &self.queued[base..site.end];
+        match self.switches[site.index].judge(stand, queued, &mut pkt, ports, &mut self.effects) {
             Verdict::Forward(port) => self.enqueue(node, base + port.0 as usize, now, pkt, false),
             Verdict::Drop => self.tally.dropped_by_scheme(&pkt),
-            Verdict::Hold => self.hold(node, index, now, pkt),
+            Verdict::Hold => self.hold(node, site.index, now, pkt),
         }
         self.carry_out(node, now);
     }
@@ -186,11 +201,10 @@ impl<P: Parts> Engine<'_, P> {
         let mut sorter = std::mem::take(&mut self.sorter).unwrap_or_else(super::mail::Sorter::new);
         let count = self.mail.take(node as usize, &mut sorter, order);
         self.heavy = false;
-        for i in 0..count {
-            let pkt = sorter.out[i];
+        for pkt in &sorter.out[..count] {
             let now = opened + pkt.offset() as u64;
             if now >= self.close {
-                self.tally.under_way(&pkt);
+                self.tally.under_way(pkt);
                 continue;
             }
             if self.host_due[node as usize] <= now
@@ -199,7 +213,7 @@ impl<P: Parts> Engine<'_, P> {
             {
                 self.host_catch_up(node, gp, now + 1, now);
             }
-            let replies = self.hosts[node as usize].on_arrival(setup, now, &pkt);
+            let replies = self.hosts[node as usize].on_arrival(setup, now, pkt);
             for reply in replies.into_iter().flatten() {
                 self.host_enqueue(gp, reply);
             }
