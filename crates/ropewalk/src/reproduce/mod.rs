@@ -19,13 +19,8 @@ use engine::Kind;
 use engine::outcome::Ending;
 
 /// All experiments.
-pub const ALL: &[Experiment] = &[
-    themis_fig1::EXPERIMENT,
-    themis_fig5::ALL_REDUCE,
-    themis_fig5::ALL_TO_ALL,
-    themis_memory::EXPERIMENT,
-    themis_modes::EXPERIMENT,
-];
+pub const ALL: &[Experiment] =
+    &[themis_fig1::EXPERIMENT, themis_fig5::EXPERIMENT, themis_memory::EXPERIMENT, themis_modes::EXPERIMENT];
 
 /// An experiment.
 #[derive(Clone, Copy, Debug)]

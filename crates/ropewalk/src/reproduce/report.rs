@@ -26,6 +26,9 @@ pub struct Row {
     pub deviation: Option<f64>,
     /// What to know about it.
     pub note: String,
+    /// The experiment shows it in a table of its own; the text leaves it out of the list.
+    #[serde(skip)]
+    tabled: bool,
 }
 
 impl Row {
@@ -38,7 +41,7 @@ impl Row {
         note: impl Into<String>,
     ) -> Self {
         let (case, metric, note) = (case.to_owned(), metric.into(), note.into());
-        Row { case, metric, unit, paper: None, measured, deviation: None, note }
+        Row { case, metric, unit, paper: None, measured, deviation: None, note, tabled: false }
     }
 
     /// A number that the paper gives too.
@@ -52,6 +55,11 @@ impl Row {
     ) -> Self {
         let deviation = measured.map(|m| (m - paper) / paper);
         Row { paper: Some(paper), deviation, ..Row::ours(case, metric, unit, measured, note) }
+    }
+
+    /// The same row, shown in a table of the experiment's own.
+    pub(super) fn tabled(self) -> Self {
+        Row { tabled: true, ..self }
     }
 }
 
@@ -120,7 +128,7 @@ impl Report {
         }
         let mut notes: Vec<&str> = Vec::new();
         let mut last = "";
-        for row in &self.rows {
+        for row in self.rows.iter().filter(|row| !row.tabled) {
             let off = row.deviation.map_or_else(String::new, |d| format!("{:+.0} %", d * 100.0));
             let paper = row.paper.map_or_else(String::new, tables::number);
             let case = if row.case == last { "" } else { &row.case };

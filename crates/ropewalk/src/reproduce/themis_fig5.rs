@@ -6,84 +6,148 @@
 
 use super::{Case, Experiment, Results, Row};
 use crate::stats::extremes;
+use crate::tables;
 
-/// All-reduce.
-pub(super) const ALL_REDUCE: Experiment = Experiment {
-    name: "themis-fig5-allreduce",
-    source: "Themis (APNET'25), Fig. 5 (all-reduce)",
-    about: "16 groups of 16 NICs reduce 300 MB: the slowest group, over the timers of DCQCN",
-    cases: |quick| cases("themis-fig5-allreduce", "all-reduce", quick),
-    rows: |results, quick| rows(results, (15.6, 75.3), quick),
-    more: |_| String::new(),
+/// Both collectives.
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: "themis-fig5",
+    source: "Themis (APNET'25), Fig. 5",
+    about: "16 groups of 16 NICs reduce, and exchange, 300 MB: the slowest group, over the timers of DCQCN",
+    cases,
+    rows,
+    more,
 };
 
-/// All-to-all.
-pub(super) const ALL_TO_ALL: Experiment = Experiment {
-    name: "themis-fig5-alltoall",
-    source: "Themis (APNET'25), Fig. 5 (all-to-all)",
-    about: "16 groups of 16 NICs exchange 300 MB: the slowest group, over the timers of DCQCN",
-    cases: |quick| cases("themis-fig5-alltoall", "all-to-all", quick),
-    rows: |results, quick| rows(results, (11.5, 40.7), quick),
-    more: |_| String::new(),
-};
+/// A line of the figure: a collective, and whether its rates live on across its messages.
+struct Curve {
+    scenario: &'static str,
+    job: &'static str,
+    qp: &'static str,
+    name: &'static str,
+    /// Least and most that Themis saves against adaptive routing, in per cent.
+    paper: (f64, f64),
+}
 
+/// In an all-to-all a queue pair carries one message anyway.
+const CURVES: [Curve; 3] = [
+    Curve {
+        scenario: "themis-fig5-allreduce",
+        job: "all-reduce",
+        qp: "persistent",
+        name: "all-reduce, persistent QPs",
+        paper: (15.6, 75.3),
+    },
+    Curve {
+        scenario: "themis-fig5-allreduce",
+        job: "all-reduce",
+        qp: "per-message",
+        name: "all-reduce, QP per message",
+        paper: (15.6, 75.3),
+    },
+    Curve {
+        scenario: "themis-fig5-alltoall",
+        job: "all-to-all",
+        qp: "persistent",
+        name: "all-to-all",
+        paper: (11.5, 40.7),
+    },
+];
 const SCHEMES: [&str; 3] = ["ecmp", "ar", "themis"];
 /// (T_I, T_D) in us.
 const TIMERS: [(u32, u32); 7] = [(900, 4), (300, 4), (100, 4), (10, 4), (55, 50), (10, 50), (10, 200)];
-const QPS: [(&str, &str); 2] = [("persistent", "persistent QPs"), ("per-message", "QP per message")];
 
-fn label(scheme: &str, (increase, decrease): (u32, u32), qps: &str) -> String {
-    format!("({increase}, {decrease}) {qps}, {scheme}")
+fn label(curve: &Curve, (increase, decrease): (u32, u32), scheme: &str) -> String {
+    format!("{} ({increase}, {decrease}) {scheme}", curve.name)
 }
 
-fn cases(scenario: &'static str, job: &str, quick: bool) -> Vec<Case> {
+fn cases(quick: bool) -> Vec<Case> {
     let mut cases = Vec::new();
-    for (qp, qps) in QPS {
+    for curve in &CURVES {
+        let job = curve.job;
         for timers @ (increase, decrease) in TIMERS {
             for scheme in SCHEMES {
-                let case = Case::new(label(scheme, timers, qps), scenario, &[])
+                let mut case = Case::new(label(curve, timers, scheme), curve.scenario, &[])
                     .and(format!("scheme.{scheme}={{}}"))
                     .and(format!("nic.congestion.dcqcn.rate-increase-timer={increase}us"))
                     .and(format!("nic.congestion.dcqcn.rate-decrease-interval={decrease}us"))
-                    .and(format!("workload.{job}.qp={qp}"));
-                let small = ["leaves=4", "spines=4", "hosts-per-leaf=4"];
-                let shrink = |case: Case| {
-                    let case =
-                        small.iter().fold(case, |case, s| case.and(format!("topology.leaf-spine.{s}")));
-                    case.and(format!("workload.{job}.bytes=12MB"))
-                };
-                cases.push(if quick { shrink(case) } else { case });
+                    .and(format!("workload.{job}.qp={}", curve.qp));
+                if quick {
+                    for small in ["leaves=4", "spines=4", "hosts-per-leaf=4"] {
+                        case = case.and(format!("topology.leaf-spine.{small}"));
+                    }
+                    case = case.and(format!("workload.{job}.bytes=12MB"));
+                }
+                cases.push(case);
             }
         }
     }
     cases
 }
 
-fn rows(results: &Results, paper: (f64, f64), quick: bool) -> Vec<Row> {
-    let slowest = |label: &str| results.get(label)?.slowest_group_ms();
+/// Completion of the slowest group under each scheme, and what Themis saves against adaptive routing.
+fn measured(results: &Results, curve: &Curve, timers: (u32, u32)) -> ([Option<f64>; 3], Option<f64>) {
+    let slowest = SCHEMES.map(|scheme| results.get(&label(curve, timers, scheme))?.slowest_group_ms());
+    let saved = slowest[1].zip(slowest[2]).map(|(ar, themis)| 100.0 * (1.0 - themis / ar));
+    (slowest, saved)
+}
+
+fn rows(results: &Results, quick: bool) -> Vec<Row> {
     let note = if quick {
         "4 x 4 x 4, 12 MB in place of 16 x 16 x 16, 300 MB; expected: themis shortest"
     } else {
         "expected: themis shortest"
     };
     let mut rows = Vec::new();
-    for (_, qps) in QPS {
-        let mut reductions = Vec::new();
+    for curve in &CURVES {
+        let mut all = Vec::new();
         for timers in TIMERS {
-            for scheme in SCHEMES {
-                let label = label(scheme, timers, qps);
-                rows.push(Row::ours(&label, "slowest group", "ms", slowest(&label), note));
+            let (slowest, saved) = measured(results, curve, timers);
+            for (scheme, ms) in SCHEMES.iter().zip(slowest) {
+                let case = label(curve, timers, scheme);
+                rows.push(Row::ours(&case, "slowest group", "ms", ms, note).tabled());
             }
-            let [ar, themis] = ["ar", "themis"].map(|scheme| slowest(&label(scheme, timers, qps)));
-            let reduction = ar.zip(themis).map(|(ar, themis)| 100.0 * (1.0 - themis / ar));
-            reductions.extend(reduction);
-            let case = format!("({}, {}) {qps}, themis / ar", timers.0, timers.1);
-            rows.push(Row::ours(&case, "shorter by", "%", reduction, "expected: within the range below"));
+            let case = label(curve, timers, "themis / ar");
+            rows.push(
+                Row::ours(&case, "shorter by", "%", saved, "expected: within the paper's range").tabled(),
+            );
+            all.extend(saved);
         }
-        let (least, most) = extremes(&reductions).unzip();
-        let case = format!("all, {qps}, themis / ar");
-        rows.push(Row::beside(paper.0, &case, "shorter by at least", "%", least, "least over our timers"));
-        rows.push(Row::beside(paper.1, &case, "shorter by at most", "%", most, "most over our timers"));
+        let (least, most) = extremes(&all).unzip();
+        let (name, (low, high)) = (curve.name, curve.paper);
+        rows.push(Row::beside(
+            low,
+            name,
+            "themis / ar: shorter by at least",
+            "%",
+            least,
+            "least over our timers",
+        ));
+        rows.push(Row::beside(
+            high,
+            name,
+            "themis / ar: shorter by at most",
+            "%",
+            most,
+            "most over our timers",
+        ));
     }
     rows
+}
+
+/// The figure as a table.
+fn more(results: &Results) -> String {
+    let header =
+        ["slowest group, ms", "T_I us", "T_D us", "ecmp", "ar", "themis", "themis / ar"].map(str::to_owned);
+    let mut table = tables::table(&header, 1);
+    for curve in &CURVES {
+        for (i, timers) in TIMERS.into_iter().enumerate() {
+            let (slowest, saved) = measured(results, curve, timers);
+            let name = if i == 0 { curve.name } else { "" };
+            let ms = slowest.map(|ms| ms.map_or_else(|| "-".into(), |ms| format!("{ms:.2}")));
+            let saved = saved.map_or_else(|| "-".into(), |s| format!("{:+.1} %", -s));
+            let [ecmp, ar, themis] = ms;
+            table.add_row([name.into(), timers.0.to_string(), timers.1.to_string(), ecmp, ar, themis, saved]);
+        }
+    }
+    format!("{table}\n")
 }
