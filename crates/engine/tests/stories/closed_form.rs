@@ -1,0 +1,135 @@
+//! Claim: one flow on an idle fabric takes exactly as long as a pencil says, to the picosecond: every packet
+//! is sent when the NIC has finished the one before, stored and forwarded at every hop, and acknowledged.
+
+use crate::lab::{agreed, lay};
+use model::{HostId, Time, Wire};
+
+/// Hosts `a` and `b` with `switches` between them in a row, all links alike.
+fn row(switches: usize, rate: &str, delay: &str, bytes: u64, more: &str) -> String {
+    let names: Vec<String> = (0..switches).map(|s| format!("s{s}")).collect();
+    let nodes: Vec<&str> = ["a"].into_iter().chain(names.iter().map(String::as_str)).chain(["b"]).collect();
+    let links: Vec<[&str; 2]> = nodes.windows(2).map(|pair| [pair[0], pair[1]]).collect();
+    format!(
+        "{more}\n[topology.links]\nhosts = [\"a\", \"b\"]\nswitches = {names:?}\nrate = \"{rate}\"\ndelay = \"{delay}\"\n\
+         links = {links:?}\n[[workload]]\n[workload.flows]\nlist = [{{ from = \"a\", to = \"b\", bytes = \"{bytes}B\" }}]\n"
+    )
+}
+
+/// When the last byte has arrived, and when its ACK is back: the recursion, written down once more.
+///
+/// `at[i]` is when packet i is whole at a node. It leaves when it is there and the one before it has left.
+fn pencil(wire: &Wire, hops: usize, bps: u64, delay: u64, bytes: u64) -> (u64, u64) {
+    // Picoseconds on the wire, preamble and gap (20 B) included, rounded to the nearest.
+    let time = |frame: u64| {
+        let bits = u128::from(frame + u64::from(wire.gap)) * 8;
+        ((bits * 1_000_000_000_000 * 2 + u128::from(bps)) / (2 * u128::from(bps))) as u64
+    };
+    let payload = u64::from(wire.max_frame()) - 62;
+    let packets = bytes.div_ceil(payload);
+    let size = |i: u64| (62 + payload.min(bytes - i * payload)).max(64);
+    let mut at: Vec<u64> = vec![0; packets as usize];
+    for _ in 0..hops {
+        let mut free = 0;
+        for (i, at) in at.iter_mut().enumerate() {
+            free = free.max(*at) + time(size(i as u64));
+            *at = free + delay;
+        }
+    }
+    let received = at[packets as usize - 1];
+    for _ in 0..hops {
+        let mut free = 0;
+        for at in &mut at {
+            free = free.max(*at) + time(66);
+            *at = free + delay;
+        }
+    }
+    (received, at[packets as usize - 1])
+}
+
+/// Runs one flow on both engines and returns when it was received and when its ACK was back.
+fn alone(text: &str) -> (u64, u64) {
+    let checked = lay(text);
+    let run = agreed(&checked.plan, &checked.parts, text);
+    let m = run.messages[0];
+    assert_eq!((m.start, m.retransmitted, run.end), (Time::ZERO, 0, m.acked));
+    let ideal =
+        scenario::ideal::ideal_fct(&checked.plan, HostId(0), HostId(1), checked.plan.messages[0].bytes);
+    assert_eq!(m.acked, ideal, "the ideal of a slowdown; in: {text}");
+    (m.received.ps(), m.acked.ps())
+}
+
+const SIZES: [u64; 9] = [1, 2, 3, 1_437, 1_438, 1_439, 4_097, 100_000, 3_000_001];
+
+#[test]
+fn one_flow_takes_what_the_pencil_says() {
+    // 73 Gb/s: no frame takes a whole number of picoseconds.
+    for (rate, bps) in
+        [("100Gbps", 100), ("200Gbps", 200), ("400Gbps", 400), ("800Gbps", 800), ("73Gbps", 73)]
+    {
+        for switches in [1, 3] {
+            for frame in [1500, 4158] {
+                for bytes in SIZES {
+                    let text = row(switches, rate, "1us", bytes, &format!("wire.frame = \"{frame}B\""));
+                    let expected =
+                        pencil(&Wire::roce(frame), switches + 1, bps * 1_000_000_000, 1_000_000, bytes);
+                    assert_eq!(alone(&text), expected, "{text}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+#[ignore = "open: engine bug 3"]
+fn so_it_does_over_short_links_long_links_and_none_but_a_cable() {
+    for (delay, ps) in [("1ps", 1), ("17ns", 17_000), ("50us", 50_000_000), ("5ms", 5_000_000_000)] {
+        for switches in [0, 1, 2] {
+            for bytes in [1, 50_000] {
+                let text =
+                    row(switches, "400Gbps", delay, bytes, "nic.timeout = \"none\"\nswitch.pfc = \"off\"");
+                let expected = pencil(&Wire::roce(1500), switches + 1, 400_000_000_000, ps, bytes);
+                assert_eq!(alone(&text), expected, "{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_the_fabric_could_do_beside_changes_nothing() {
+    // Loss-free settings that an idle fabric never feels, one class included: replies meet no data.
+    let text = row(3, "400Gbps", "1us", 200_000, "");
+    let expected = alone(&text);
+    for more in [
+        "switch.pfc = \"off\"",
+        "switch.classes = \"one\"",
+        "nic.transport.go-back-n = {}",
+        "nic.congestion.none = {}",
+        "scheme.themis = {}",
+        "scheme.drill = {}",
+    ] {
+        assert_eq!(alone(&row(3, "400Gbps", "1us", 200_000, more)), expected, "{more}");
+    }
+}
+
+#[test]
+#[ignore = "open: engine bug 5"]
+fn the_ns3_family_has_its_own_numbers() {
+    // From runs of that family: 1000 B payload, 48 B of headers, four links of 100 Gb/s and 1 us.
+    for (bytes, ns) in [(10_000_000, 838_265), (1_000, 8_348)] {
+        // A rate-paced sender at line rate keeps the truncating clock too: 1048 B take 83 ns, not 83.84.
+        for congestion in ["none", "dcqcn"] {
+            let more = format!("compat = \"ns3\"\nswitch.ecn = \"off\"\nnic.congestion.{congestion} = {{}}");
+            let (_, acked) = alone(&row(3, "100Gbps", "1us", bytes, &more));
+            assert_eq!(Time(acked), Time::from_ns(ns), "{congestion}");
+        }
+    }
+}
+
+#[test]
+fn a_sender_is_done_when_its_last_frame_has_left() {
+    // 1438 B take 30.4 ns, the last byte 1.68 ns.
+    let checked = lay(&row(1, "400Gbps", "1us", 1_439, ""));
+    let run = agreed(&checked.plan, &checked.parts, "two packets");
+    assert_eq!(run.messages[0].last_sent, Time(30_400 + 1_680));
+    assert_eq!(run.messages[0].wire_bytes, 1_520 + 84);
+}

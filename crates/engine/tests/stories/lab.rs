@@ -1,0 +1,215 @@
+//! Tools of the stories: lay out a scenario, run it on every engine, compare, and do the books again.
+
+use engine::outcome::{Ending, Outcome, TrackOf};
+use engine::{Kind, link_name};
+use model::{LinkId, MessageId, Parts, Plan, Time};
+use scenario::{Checked, Source, check};
+use std::fmt::{Debug, Write};
+
+/// A scenario from its text; the test fails with the user's own message if it is wrong.
+pub(crate) fn lay(text: &str) -> Checked {
+    match check(&Source::new("story.toml", text), &[]) {
+        Ok(checked) => checked,
+        Err(e) => panic!("{e}\nin:\n{text}"),
+    }
+}
+
+/// A scenario's run on the window engine; its books are checked.
+pub(crate) fn run(text: &str) -> (Checked, Outcome) {
+    let checked = lay(text);
+    let outcome = run_plan(&checked.plan, &checked.parts);
+    (checked, outcome)
+}
+
+/// A plan's run on the window engine; its books are checked.
+pub(crate) fn run_plan<P: Parts>(plan: &Plan, parts: &P) -> Outcome {
+    let outcome = engine::run(plan, parts, Kind::Window, &mut ());
+    honest(plan, &outcome);
+    outcome
+}
+
+/// The outcome that the reference engine and the window engine, with whole and half windows, agree on; its
+/// books are checked. Panics with the first difference.
+pub(crate) fn agreed<P: Parts>(plan: &Plan, parts: &P, story: &str) -> Outcome {
+    match compare(plan, parts) {
+        Ok(outcome) => outcome,
+        Err(difference) => panic!("{difference}\nin: {story}"),
+    }
+}
+
+/// The same, as a result.
+pub(crate) fn compare<P: Parts>(plan: &Plan, parts: &P) -> Result<Outcome, String> {
+    let reference = engine::run(plan, parts, Kind::Reference, &mut ());
+    if let Some(wrong) = mistakes(plan, &reference).first() {
+        return Err(format!("the books of Reference: {wrong}"));
+    }
+    for kind in [Kind::Window, Kind::HalfWindow] {
+        let other = engine::run(plan, parts, kind, &mut ());
+        if let Some(difference) = difference(plan, &reference, &other) {
+            return Err(format!("{kind:?} differs from Reference:\n{difference}"));
+        }
+    }
+    Ok(reference)
+}
+
+/// Where two outcomes differ, `effort` left aside: every part that does, with its first difference.
+fn difference(plan: &Plan, a: &Outcome, b: &Outcome) -> Option<String> {
+    let fabric = &plan.fabric;
+    let message = |i: usize| {
+        let qp = &plan.qps[plan.messages[i].qp.index()];
+        format!("message {i} ({} -> {})", fabric.name(qp.from.node()), fabric.name(qp.to.node()))
+    };
+    let link = |i: usize| link_name(fabric, LinkId(i as u32));
+    let switch = |i: usize| fabric.name(fabric.switches().nth(i).unwrap()).to_owned();
+    let track = |i: usize| match a.series.tracks[i].of {
+        TrackOf::Qp(qp) => format!("track of qp {qp}"),
+        TrackOf::Link(l) => format!("track of {}", link_name(fabric, l)),
+    };
+    let mut found = Vec::new();
+    one(&mut found, "ending", &a.ending, &b.ending);
+    one(&mut found, "end", &a.end, &b.end);
+    one(&mut found, "data", &a.data, &b.data);
+    one(&mut found, "control", &a.control, &b.control);
+    one(&mut found, "hops", &(a.data_hops, a.control_hops), &(b.data_hops, b.control_hops));
+    first(&mut found, "messages", &a.messages, &b.messages, &message);
+    first(&mut found, "links", &a.links, &b.links, &link);
+    first(&mut found, "max_buffer", &a.max_buffer, &b.max_buffer, &switch);
+    one(&mut found, "counters", &a.counters, &b.counters);
+    one(&mut found, "width of series", &a.series.width, &b.series.width);
+    first(&mut found, "series", &a.series.tracks, &b.series.tracks, &track);
+    one(&mut found, "violations", &a.violations, &b.violations);
+    one(&mut found, "broke_lossless", &a.broke_lossless, &b.broke_lossless);
+    let same = Outcome { effort: a.effort, ..b.clone() } == *a;
+    assert_eq!(same, found.is_empty(), "this comparison has forgotten a part of the outcome");
+    if same { None } else { Some(found.join("\n")) }
+}
+
+fn one<T: PartialEq + Debug>(found: &mut Vec<String>, part: &str, a: &T, b: &T) {
+    if a != b {
+        found.push(format!("  {part}:\n    {a:?}\n    {b:?}"));
+    }
+}
+
+fn first<T: PartialEq + Debug>(
+    found: &mut Vec<String>,
+    part: &str,
+    a: &[T],
+    b: &[T],
+    name: &dyn Fn(usize) -> String,
+) {
+    let mut differing = (0..a.len().max(b.len())).filter(|&i| a.get(i) != b.get(i));
+    if let Some(i) = differing.next() {
+        let mut text = format!("  {part}: {} differ; the first is {}", 1 + differing.count(), name(i));
+        for side in [a.get(i), b.get(i)] {
+            write!(text, "\n    {side:?}").unwrap();
+        }
+        found.push(text);
+    }
+}
+
+/// Does the books of a run again; the test fails with what does not add up.
+pub(crate) fn honest(plan: &Plan, run: &Outcome) {
+    assert_eq!(mistakes(plan, run), [""; 0]);
+}
+
+/// What does not add up in the books of a run, in the test's own reading of them.
+pub(crate) fn mistakes(plan: &Plan, run: &Outcome) -> Vec<String> {
+    let mut wrong = run.violations.clone();
+    let mut equal = |what: &str, a: u64, b: u64| {
+        if a != b {
+            wrong.push(format!("{what}: {a} != {b}"));
+        }
+    };
+    let (d, c) = (&run.data, &run.control);
+    let ends = [
+        d.accepted,
+        d.duplicate,
+        d.discarded,
+        d.dropped_buffer,
+        d.dropped_link,
+        d.dropped_scheme,
+        d.held,
+        d.in_flight,
+    ];
+    equal("data packets that left and that ended", d.sent + d.duplicated, ends.iter().sum());
+    equal("control packets made, by kind", c.created, c.ack + c.nack + c.cnp + c.forged);
+    equal("control packets made and ended", c.created, c.arrived + c.blocked + c.dropped + c.in_flight);
+    let over_links = |f: fn(&engine::outcome::LinkRecord) -> u64| run.links.iter().map(f).sum::<u64>();
+    equal("hops and frames on links", run.data_hops + run.control_hops, over_links(|l| l.frames));
+    let retransmitted = run.messages.iter().map(|m| m.retransmitted).sum();
+    equal("retransmissions in all and by message", d.retransmitted, retransmitted);
+    // Copies of a packet that nobody made on purpose are retransmissions.
+    equal("spurious retransmissions and duplicates", d.spurious, d.duplicate);
+    let finished = run.messages.iter().all(|m| m.acked != Time::NEVER);
+    if finished {
+        // Every packet of every message once, and what was sent again.
+        let packets: u64 = plan.messages.iter().map(|m| plan.wire.packets(m.bytes)).sum();
+        equal("packets accepted and packets of all messages", d.accepted, packets);
+        equal("packets sent", d.sent, packets + d.retransmitted);
+    }
+    let drained = d.in_flight + d.held + c.in_flight == 0;
+    if drained {
+        let lost = d.dropped_buffer + d.dropped_link + c.dropped;
+        let of_links = over_links(|l| l.drops + l.lost);
+        // A packet that finds no room to be held is dropped before it has a link.
+        let held = run.counters.iter().any(|(name, _)| *name == "holds");
+        equal(
+            "what links dropped or lost, and in all",
+            of_links,
+            if held { of_links.min(lost) } else { lost },
+        );
+        equal("pauses and resumes", c.pause, c.resume);
+        // What hosts put on their wires: messages and replies.
+        let gap = u64::from(plan.wire.gap);
+        let nics =
+            (0..plan.fabric.hosts()).map(|h| &run.links[plan.fabric.base(model::NodeId(h as u32)) as usize]);
+        let sent: u64 = nics.map(|l| l.bytes + l.frames * gap).sum();
+        let data: u64 = run.messages.iter().map(|m| m.wire_bytes).sum();
+        let replies =
+            (c.ack + c.nack) * (u64::from(plan.wire.ack) + gap) + c.cnp * (u64::from(plan.wire.cnp) + gap);
+        equal("bytes that left the NICs, and of messages and replies", sent, data + replies);
+    }
+    for (i, m) in run.messages.iter().enumerate() {
+        let in_order = m.start <= m.received && m.received <= m.acked;
+        if !in_order || m.acked != Time::NEVER && (m.acked > run.end) {
+            wrong.push(format!("message {i} in the wrong order: {m:?}, end {}", run.end));
+        }
+        let least = plan.messages[i].bytes;
+        if m.acked != Time::NEVER && m.wire_bytes < least {
+            wrong.push(format!("message {i}: {least} bytes acknowledged, {} sent", m.wire_bytes));
+        }
+    }
+    for (i, l) in run.links.iter().enumerate() {
+        // A frame that is on the wire when a run is cut is counted whole.
+        let rate = plan.fabric.links()[i].rate;
+        let frame = plan.wire.transmission(rate, plan.wire.max_frame().max(plan.wire.cnp));
+        if l.busy > run.end + frame || l.paused > run.end {
+            let name = link_name(&plan.fabric, LinkId(i as u32));
+            wrong.push(format!("{name}: busy {}, paused {} of {}", l.busy, l.paused, run.end));
+        }
+    }
+    for (i, most) in run.max_buffer.iter().enumerate() {
+        if *most > plan.switches[i].buffer {
+            wrong.push(format!("switch {i} used {most} of a buffer of {}", plan.switches[i].buffer));
+        }
+    }
+    let waits = run
+        .messages
+        .iter()
+        .enumerate()
+        .any(|(i, m)| m.acked == Time::NEVER && !plan.job(MessageId(i as u32)).background);
+    if waits == (run.ending == Ending::Finished) {
+        wrong.push(format!("it ended as {:?}", run.ending));
+    }
+    wrong
+}
+
+/// Two tiers of switches, `hosts` on each of `leaves`; further keys of the topology in `keys`.
+pub(crate) fn leaf_spine(leaves: usize, spines: usize, hosts: usize, keys: &str) -> String {
+    format!("[topology.leaf-spine]\nleaves = {leaves}\nspines = {spines}\nhosts-per-leaf = {hosts}\n{keys}\n")
+}
+
+/// Sum of a column over all links.
+pub(crate) fn total(run: &Outcome, column: fn(&engine::outcome::LinkRecord) -> u64) -> u64 {
+    run.links.iter().map(column).sum()
+}

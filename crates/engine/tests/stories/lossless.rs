@@ -1,0 +1,102 @@
+//! Claim: with PFC and the headroom that `check` asks for, no packet is lost to congestion, however small the
+//! buffer; with less, packets are lost and the run names the switches. ECMP without loss delivers in order.
+
+use crate::lab::{agreed, lay, leaf_spine, total};
+use model::Bytes;
+use model::plan::Flow;
+
+/// 11 hosts send to one through switches that share 15 kB beside their headroom.
+fn heavy_incast(scheme: &str, congestion: &str) -> String {
+    let fabric = leaf_spine(4, 2, 3, "rate = \"100Gbps\"\ndelay = \"500ns\"");
+    format!(
+        "{fabric}[switch]\nbuffer = \"94kB\"\n[scheme.{scheme}]\n[nic.congestion.{congestion}]\n\
+         [[workload]]\nincast = {{ senders = 11, bytes = \"300kB\" }}\n"
+    )
+}
+
+#[test]
+fn with_enough_headroom_a_heavy_incast_loses_nothing() {
+    for scheme in ["ecmp", "rps", "ar", "drill", "themis"] {
+        for congestion in ["none", "dcqcn"] {
+            let checked = lay(&heavy_incast(scheme, congestion));
+            let run = agreed(&checked.plan, &checked.parts, scheme);
+            assert_eq!((run.data.dropped_buffer, run.control.dropped), (0, 0));
+            assert_eq!(run.broke_lossless, []);
+            assert!(run.control.pause > 0);
+            // Every pause is resumed, and what was charged is given back: `violations` would say so.
+            assert_eq!(run.control.pause, run.control.resume);
+            assert_eq!(total(&run, |l| l.pauses), run.control.pause);
+            assert!(run.links.iter().all(|l| (l.paused.ps() > 0) == (l.pauses > 0)));
+            assert_eq!(run.violations, [""; 0]);
+        }
+    }
+}
+
+#[test]
+fn pauses_spread_from_the_receivers_leaf_to_the_senders() {
+    let checked = lay(&heavy_incast("ecmp", "none"));
+    let run = agreed(&checked.plan, &checked.parts, "incast");
+    let fabric = &checked.plan.fabric;
+    let paused = |role: &str| {
+        let of = |l: &&model::fabric::Link| fabric.role(l.from) == role;
+        fabric.links().iter().filter(of).any(|l| run.links[fabric.link(l.from, l.port).index()].pauses > 0)
+    };
+    assert!(paused("spine") && paused("leaf") && paused("host"));
+}
+
+#[test]
+fn with_too_little_headroom_it_drops_and_the_run_names_the_switches() {
+    let mut checked = lay(&heavy_incast("ecmp", "none"));
+    for port in &mut checked.plan.ports {
+        port.headroom = Bytes(1_500);
+    }
+    for switch in &mut checked.plan.switches {
+        assert!(matches!(switch.flow, Flow::Lossless(_)));
+        switch.buffer = Bytes(25_000);
+    }
+    let plan = &checked.plan;
+    let run = agreed(plan, &checked.parts, "too little headroom");
+    assert!(run.data.dropped_buffer > 0);
+    let dropped_at = |node| {
+        let base = plan.fabric.base(node) as usize;
+        run.links[base..base + plan.fabric.ports(node).len()].iter().any(|l| l.drops > 0)
+    };
+    let guilty: Vec<_> = plan.fabric.switches().filter(|n| dropped_at(*n)).collect();
+    assert_eq!(run.broke_lossless, guilty);
+    assert!(guilty.contains(&plan.fabric.find("leaf0").unwrap()), "the leaf of the receiver");
+}
+
+#[test]
+fn a_lossy_fabric_drops_and_breaks_no_promise() {
+    let text = heavy_incast("ecmp", "none").replace("buffer = \"94kB\"", "buffer = \"40kB\"\npfc = \"off\"");
+    let checked = lay(&text);
+    let run = agreed(&checked.plan, &checked.parts, &text);
+    assert!(run.data.dropped_buffer > 0 && run.control.pause == 0);
+    assert_eq!(run.broke_lossless, []);
+}
+
+#[test]
+fn ecmp_without_loss_delivers_in_order() {
+    let mut sprayed = 0;
+    for workload in [
+        "incast = { senders = 11, bytes = \"200kB\" }",
+        "permutation = { bytes = \"200kB\" }",
+        "all-to-all = { per-pair = \"20kB\", groups = \"all\" }",
+        "all-reduce = { bytes = \"500kB\", groups = \"all\" }",
+    ] {
+        for scheme in ["ecmp", "rps"] {
+            let fabric = leaf_spine(4, 4, 3, "rate = \"100Gbps\"\ndelay = \"500ns\"");
+            let text = format!(
+                "{fabric}[switch]\nbuffer = \"300kB\"\n[scheme.{scheme}]\n[[workload]]\n{workload}\n"
+            );
+            let checked = lay(&text);
+            let run = agreed(&checked.plan, &checked.parts, &text);
+            let spots = run.data.out_of_order + run.control.nack + run.data.retransmitted;
+            match scheme {
+                "ecmp" => assert_eq!(spots, 0, "{text}"),
+                _ => sprayed += spots,
+            }
+        }
+    }
+    assert!(sprayed > 0, "spraying does not");
+}

@@ -1,0 +1,24 @@
+//! What a network engineer may rely on, told as stories: a short scenario, a run, one claim.
+//!
+//! | file | what it claims |
+//! |---|---|
+//! | [`twins`] | both engines give the same outcome, whatever happens on the fabric |
+//! | [`fuzz`] | the same on fabrics, settings and workloads that nobody thought of |
+//! | [`held`] | a scheme may hold packets and make control packets; no packet gets lost in the books |
+//! | [`closed_form`] | one flow on an idle fabric takes the time that a pencil gives, to the picosecond |
+//! | [`lossless`] | PFC with enough headroom loses nothing, and with too little the run says who dropped |
+//! | [`deadlock`] | a run in which nothing moves ends, and says what waits for what |
+//! | [`conservation`] | every packet and every byte is accounted for, also in a run that is cut short |
+//! | [`collectives`] | all-reduce and all-to-all send what the textbook says, and runs repeat exactly |
+//!
+//! All of them are one test binary, so that the engine is compiled for them once. [`lab`] holds the tools.
+
+mod closed_form;
+mod collectives;
+mod conservation;
+mod deadlock;
+mod fuzz;
+mod held;
+mod lab;
+mod lossless;
+mod twins;
