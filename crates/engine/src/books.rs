@@ -59,6 +59,8 @@ impl Tally {
 pub(crate) struct Closing<'r, P: Parts> {
     pub(crate) ending: Ending,
     pub(crate) stopped_at: Option<Time>,
+    /// When the last frame had left its port.
+    pub(crate) last_sent: u64,
     pub(crate) hosts: &'r [Host<P>],
     pub(crate) switches: &'r [Switch<P>],
     pub(crate) links: Vec<LinkRecord>,
@@ -72,9 +74,19 @@ pub(crate) struct Closing<'r, P: Parts> {
 /// Sums up, and checks conservation.
 pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome {
     let plan = setup.plan;
-    let Closing { ending, stopped_at, hosts, switches, mut links, paused_since, recorder, tally, effort } =
-        run;
-    let last = hosts.iter().map(|h| h.last_event).max().unwrap_or(0);
+    let Closing {
+        ending,
+        stopped_at,
+        last_sent,
+        hosts,
+        switches,
+        mut links,
+        paused_since,
+        recorder,
+        tally,
+        effort,
+    } = run;
+    let last = hosts.iter().map(|h| h.last_event).max().unwrap_or(0).max(last_sent);
     let end = stopped_at.unwrap_or(Time(last));
     for (link, since) in links.iter_mut().zip(&paused_since) {
         if *since < end.ps() {

@@ -177,7 +177,9 @@ impl Buffer {
     /// Takes the use of this instant into the peak.
     #[inline]
     pub(crate) fn sample(&mut self) {
-        self.peak = self.peak.max(self.used + self.headroom.iter().sum::<u64>());
+        // Headroom is in use only while somebody is paused.
+        let headroom = if self.pauses > 0 { self.headroom.iter().sum() } else { 0 };
+        self.peak = self.peak.max(self.used + headroom);
     }
 
     /// Nothing charged, nobody paused.

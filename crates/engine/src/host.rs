@@ -9,6 +9,7 @@ use crate::series::Recorder;
 use crate::setup::Setup;
 use model::congestion::Congestion;
 use model::transport::{Fate, Receiver, Reply, Sender};
+use model::wire::Clock;
 use model::{HostId, Kind, MessageId, Packet, Parts, Psn, QpId, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -38,6 +39,18 @@ struct Outgoing<P: Parts> {
     track: u32,
 }
 
+impl<P: Parts> Outgoing<P> {
+    /// Makes sure that a timer fires no later than the sender's deadline.
+    #[inline]
+    fn arm(&mut self, slot: u32, timers: &mut BinaryHeap<Reverse<(u64, Timer)>>) {
+        let deadline = self.sender.deadline().ps();
+        if deadline < self.armed {
+            self.armed = deadline;
+            timers.push(Reverse((deadline, Timer::Retransmit(slot))));
+        }
+    }
+}
+
 /// The receiving side of a queue pair.
 struct Incoming<P: Parts> {
     receiver: P::Receiver,
@@ -59,7 +72,6 @@ struct Outbound {
 
 /// A host.
 pub(crate) struct Host<P: Parts> {
-    id: HostId,
     outgoing: Vec<Outgoing<P>>,
     incoming: Vec<Incoming<P>>,
     first_incoming: u32,
@@ -71,6 +83,8 @@ pub(crate) struct Host<P: Parts> {
     timers: BinaryHeap<Reverse<(u64, Timer)>>,
     freed: Vec<MessageId>,
     full_frame: u32,
+    /// Row of transmission times of its port.
+    row: u32,
     pub(crate) data: Data,
     pub(crate) control: Control,
     /// Messages that count and are not yet acknowledged.
@@ -99,7 +113,6 @@ impl<P: Parts> Host<P> {
     pub(crate) fn new(setup: &Setup<'_>, parts: &P, id: HostId) -> Self {
         let plan = setup.plan;
         let mut host = Host {
-            id,
             outgoing: Vec::new(),
             incoming: Vec::new(),
             first_incoming: plan.qps.partition_point(|qp| qp.to < id) as u32,
@@ -110,6 +123,7 @@ impl<P: Parts> Host<P> {
             timers: BinaryHeap::new(),
             freed: Vec::new(),
             full_frame: plan.wire.max_frame(),
+            row: setup.ports[plan.fabric.base(id.node()) as usize].row,
             data: Data::default(),
             control: Control::default(),
             unfinished: 0,
@@ -231,22 +245,18 @@ impl<P: Parts> Host<P> {
             let on_wire = (frame + wire.gap) as u64;
             message.record.wire_bytes += on_wire;
             message.record.retransmitted += again as u64;
-            // The transmission ends when the port says; the engine fills that in through `sent`.
-            message.record.last_sent = Time(now);
+            message.record.last_sent = Time(now + setup.time_on_wire(self.row, frame));
             self.data.sent += 1;
             self.data.retransmitted += again as u64;
             if out.track != crate::setup::NO_TRACK {
                 self.recorder.sent(out.track, now, on_wire, again);
             }
-            out.next_at = now + allowed.pace.gap(on_wire).ps();
+            let gap = allowed.pace.gap(on_wire);
+            out.next_at = now + if wire.clock == Clock::Picosecond { gap } else { whole_ns(gap) }.ps();
             let packet = Packet::new(Kind::Data, out.qp, out.to, Psn::from_seq(seq), frame)
                 .with_last(last)
                 .with_retransmission(again);
-            let deadline = out.sender.deadline().ps();
-            if deadline < out.armed {
-                out.armed = deadline;
-                self.timers.push(Reverse((deadline, Timer::Retransmit(slot))));
-            }
+            out.arm(slot, &mut self.timers);
             if out.sender.ready(allowed.window) {
                 *top = Reverse((out.next_at, slot));
             } else {
@@ -344,6 +354,8 @@ impl<P: Parts> Host<P> {
             Kind::Data => return,
         };
         let progress = out.sender.on_reply(Time(now), reply);
+        // Progress after a long (backed off) timeout brings the next one forward.
+        out.arm(slot, &mut self.timers);
         out.congestion.on_ack(Time(now), progress.acked, pkt.echo());
         if progress.nack {
             out.congestion.on_nack(Time(now));
@@ -467,21 +479,11 @@ impl<P: Parts> Host<P> {
                 let received = record.received;
                 *record = self.outbound[(out.first + i) as usize].record;
                 record.received = received;
-                if record.last_sent != Time::NEVER {
-                    let rate = setup.fabric().ports(self.id.node())[0].rate;
-                    record.last_sent += setup.plan.wire.transmission(rate, self.last_frame(setup, first + i));
-                }
             }
         }
         for (i, at) in self.received.iter().enumerate() {
             records[self.first_received as usize + i].received = *at;
         }
-    }
-
-    fn last_frame(&self, setup: &Setup<'_>, message: u32) -> u32 {
-        let wire = &setup.plan.wire;
-        let bytes = setup.plan.messages[message as usize].bytes;
-        wire.data_frame(wire.payload_of(bytes, wire.packets(bytes) - 1))
     }
 
     /// Messages of this host that count and are not finished, with what they wait for.
@@ -509,6 +511,11 @@ impl<P: Parts> Host<P> {
         }
         list
     }
+}
+
+/// As the ns-3 family paces: in whole nanoseconds, as its links count.
+const fn whole_ns(gap: Time) -> Time {
+    Time(gap.ps() / 1000 * 1000)
 }
 
 /// The record of the message that packet `seq` of a queue pair belongs to.

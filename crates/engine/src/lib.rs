@@ -60,10 +60,8 @@ pub struct Progress {
     pub finished: u64,
     /// Messages that count.
     pub messages: u64,
-    /// Payload packets accepted, and expected in all.
+    /// Data packets accepted.
     pub accepted: u64,
-    /// Data packets of all messages that count.
-    pub packets: u64,
     /// Link crossings so far.
     pub hops: u64,
 }

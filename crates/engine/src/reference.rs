@@ -83,6 +83,7 @@ pub(crate) fn run<P: Parts>(plan: &Plan, parts: &P, observer: &mut impl Observer
         recorder: Recorder::new(&plan.series),
     };
     let (ending, stopped_at) = run.go(observer);
+    run.switches.iter_mut().for_each(|s| s.buffer.sample());
     for pkt in run.flying.iter().flatten() {
         run.tally.under_way(pkt);
     }
@@ -91,10 +92,22 @@ pub(crate) fn run<P: Parts>(plan: &Plan, parts: &P, observer: &mut impl Observer
     }
     let Reference { hosts, switches, links, paused_since, recorder, tally, .. } = &run;
     let effort = Effort::default();
+    let last_sent = run.ports.iter().map(|p| p.busy).max().unwrap_or(0);
     let (links, paused_since, tally) = (links.clone(), paused_since.clone(), *tally);
     close(
         &setup,
-        Closing { ending, stopped_at, hosts, switches, links, paused_since, recorder, tally, effort },
+        Closing {
+            ending,
+            stopped_at,
+            last_sent,
+            hosts,
+            switches,
+            links,
+            paused_since,
+            recorder,
+            tally,
+            effort,
+        },
     )
 }
 
@@ -111,12 +124,16 @@ impl<P: Parts> Reference<'_, P> {
         let horizon = plan.stop_after.map_or(u64::MAX, Time::ps);
         let mut count = 0u64;
         while let Some(&Reverse((now, node, what))) = self.events.peek() {
+            if self.is_stale(now, node, what) {
+                self.events.pop();
+                continue;
+            }
             if now >= boundary {
                 let unfinished: u64 = self.hosts.iter().map(|h| h.unfinished).sum();
                 self.switches.iter_mut().for_each(|s| s.buffer.sample());
                 let crossed = now / quantum * quantum;
                 if unfinished == 0 && background {
-                    return (Ending::Finished, Some(Time(boundary)));
+                    return (Ending::Finished, Some(Time(boundary.min(horizon))));
                 }
                 if unfinished > 0 && stall::stuck(&self.hosts, crossed, plan.no_progress) {
                     return (self.stalled(), None);
@@ -125,8 +142,10 @@ impl<P: Parts> Reference<'_, P> {
             }
             if now >= horizon {
                 let unfinished: u64 = self.hosts.iter().map(|h| h.unfinished).sum();
-                let ending = if unfinished == 0 { Ending::Finished } else { Ending::Stopped };
-                return (ending, plan.stop_after);
+                return match unfinished {
+                    0 => (Ending::Finished, background.then_some(Time(boundary.min(horizon)))),
+                    _ => (Ending::Stopped, plan.stop_after),
+                };
             }
             self.events.pop();
             self.handle(now, node, what);
@@ -135,15 +154,31 @@ impl<P: Parts> Reference<'_, P> {
                 let finished = self.hosts.iter().map(|h| h.finished).sum();
                 let hops = self.tally.data_hops + self.tally.control_hops;
                 let accepted = self.hosts.iter().map(|h| h.data.accepted).sum();
-                let progress =
-                    Progress { now: Time(now), finished, messages: total, accepted, packets: 0, hops };
+                let progress = Progress { now: Time(now), finished, messages: total, accepted, hops };
                 if !observer.on_progress(progress) {
                     return (Ending::Interrupted, Some(Time(now)));
                 }
             }
         }
         let unfinished: u64 = self.hosts.iter().map(|h| h.unfinished).sum();
-        if unfinished == 0 { (Ending::Finished, None) } else { (self.stalled(), None) }
+        match unfinished {
+            0 => (Ending::Finished, background.then_some(Time(boundary.min(horizon)))),
+            _ => (self.stalled(), None),
+        }
+    }
+
+    /// An event in whose place another one stands in the heap, or none any more.
+    fn is_stale(&self, now: u64, node: u32, what: What) -> bool {
+        let hosts = self.hosts.len();
+        match what {
+            What::Depart { port } => {
+                let base = self.setup.fabric().base(NodeId(node)) as usize;
+                self.ports[base + port as usize].planned != now
+            }
+            What::Wake if (node as usize) < hosts => self.timers[node as usize] != now,
+            What::Wake => self.switches[node as usize - hosts].wake != now,
+            _ => false,
+        }
     }
 
     fn stalled(&self) -> Ending {
@@ -158,13 +193,19 @@ impl<P: Parts> Reference<'_, P> {
         let is_host = (node as usize) < self.hosts.len();
         let base = self.setup.fabric().base(NodeId(node)) as usize;
         match what {
-            What::Pause { port, on, .. } => self.on_pause(now, node, base + port as usize, on),
+            What::Pause { port, on, .. } => {
+                self.on_pause(now, node, base + port as usize, on);
+                if is_host {
+                    self.plan_host(node, now);
+                }
+            }
             What::Depart { port } => {
                 let gp = base + port as usize;
-                if self.ports[gp].planned == now {
-                    self.ports[gp].planned = 0;
-                }
+                self.ports[gp].planned = 0;
                 self.serve(now, node, gp);
+                if is_host {
+                    self.plan_host(node, now);
+                }
             }
             What::Arrive { slot, .. } => {
                 let Some(pkt) = self.flying[slot].take() else { return };
@@ -240,9 +281,11 @@ impl<P: Parts> Reference<'_, P> {
                     return self.carry_out(now, node, effects);
                 }
                 Verdict::Hold => {
-                    if self.admit(now, node, &pkt, 0) {
-                        self.switches[node as usize - self.hosts.len()].hold(pkt);
+                    let room = self.admit(now, node, &pkt, 0);
+                    if !room {
+                        self.tally.lost(&pkt, true);
                     }
+                    self.switches[node as usize - self.hosts.len()].hold(room.then_some(pkt));
                     return self.carry_out(now, node, effects);
                 }
             }

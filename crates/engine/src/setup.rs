@@ -90,7 +90,8 @@ impl<'a> Setup<'a> {
             ports,
             marking: plan.ports.iter().map(|p| p.marking).collect(),
             transmission,
-            window: window(plan),
+            // Even, so that two halves make a whole.
+            window: (window(plan) & !1).max(1),
             sender_slot,
             ties: key(Purpose::Tie, fabric.nodes()),
             losses: key(Purpose::Loss, fabric.links().len()),

@@ -14,7 +14,10 @@ pub(crate) struct Switch<P: Parts> {
     pub(crate) buffer: Buffer,
     key: Key,
     pub(crate) salt: u64,
-    stash: Vec<Option<Packet>>,
+    /// By handle: `None` if it is free, `Some(None)` if its packet was dropped.
+    stash: Vec<Option<Option<Packet>>>,
+    /// Bytes of the packets held.
+    pub(crate) held_bytes: u64,
     free: Vec<u32>,
     /// When the scheme wants to be woken; [`u64::MAX`] if it does not.
     pub(crate) wake: u64,
@@ -45,6 +48,7 @@ impl<P: Parts> Switch<P> {
             key,
             salt,
             stash: Vec::new(),
+            held_bytes: 0,
             free: Vec::new(),
             wake: u64::MAX,
             dropped_while_lossless: false,
@@ -86,8 +90,10 @@ impl<P: Parts> Switch<P> {
         self.scheme.on_wake(&mut cx);
     }
 
-    /// Keeps a packet under the handle that its scheme was shown.
-    pub(crate) fn hold(&mut self, pkt: Packet) {
+    /// Keeps a packet under the handle that its scheme was shown. `None`: there was no room for it; the scheme
+    /// does not know that, so the handle stays taken until the scheme gives it back.
+    pub(crate) fn hold(&mut self, pkt: Option<Packet>) {
+        self.held_bytes += pkt.map_or(0, |p| p.frame() as u64);
         match self.free.pop() {
             Some(i) => self.stash[i as usize] = Some(pkt),
             None => self.stash.push(Some(pkt)),
@@ -98,17 +104,18 @@ impl<P: Parts> Switch<P> {
     pub(crate) fn unhold(&mut self, handle: Handle) -> Option<Packet> {
         let pkt = self.stash.get_mut(handle.0 as usize)?.take()?;
         self.free.push(handle.0);
-        Some(pkt)
+        self.held_bytes -= pkt.map_or(0, |p| p.frame() as u64);
+        pkt
     }
 
     /// The packets held now.
     pub(crate) fn stashed(&self) -> impl Iterator<Item = &Packet> {
-        self.stash.iter().flatten()
+        self.stash.iter().flatten().flatten()
     }
 
     /// Packets held now: of data, and others.
     pub(crate) fn held(&self) -> (u64, u64) {
-        let data = self.stash.iter().flatten().filter(|p| p.is_data()).count() as u64;
-        (data, self.stash.iter().flatten().count() as u64 - data)
+        let data = self.stashed().filter(|p| p.is_data()).count() as u64;
+        (data, self.stashed().count() as u64 - data)
     }
 }

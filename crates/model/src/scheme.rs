@@ -42,6 +42,14 @@ pub struct Effects {
     pub wake: Option<Time>,
 }
 
+impl Effects {
+    /// Nothing was asked for.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.emitted.is_empty() && self.released.is_empty() && self.wake.is_none()
+    }
+}
+
 /// What a handler sees: the present, its own switch, and nothing else.
 #[derive(Debug)]
 pub struct Cx<'a> {

@@ -142,22 +142,34 @@ impl<P: Parts> Engine<'_, P> {
         let horizon = plan.stop_after.map_or(u64::MAX, Time::ps);
         let mut number = 0u64;
         let mut visits = 0;
+        let mut boundary = 0;
         loop {
             let next = self.next.iter().copied().min().unwrap_or(u64::MAX);
             if self.mail.idle() && next == u64::MAX {
-                let ending = if self.unfinished() == 0 { Ending::Finished } else { self.stalled() };
-                return (ending, background.then_some(Time(self.opened + window)));
+                return match self.unfinished() {
+                    0 => (Ending::Finished, background.then_some(Time(boundary.min(horizon)))),
+                    _ => (self.stalled(), None),
+                };
             }
             number = number.max(self.mail.nearest().unwrap_or(u64::MAX).min(next / window));
             self.opened = number * window;
-            if self.unfinished() > 0
-                && stall::stuck(&self.hosts, self.opened / quantum * quantum, plan.no_progress)
-            {
-                return (self.stalled(), None);
+            if self.opened >= boundary {
+                let crossed = self.opened / quantum * quantum;
+                self.switches.iter_mut().for_each(|s| s.buffer.sample());
+                let unfinished = self.unfinished();
+                if unfinished == 0 && background {
+                    return (Ending::Finished, Some(Time(boundary.min(horizon))));
+                }
+                if unfinished > 0 && stall::stuck(&self.hosts, crossed, plan.no_progress) {
+                    return (self.stalled(), None);
+                }
+                boundary = crossed + quantum;
             }
             if self.opened >= horizon {
-                let ending = if self.unfinished() == 0 { Ending::Finished } else { Ending::Stopped };
-                return (ending, plan.stop_after);
+                return match self.unfinished() {
+                    0 => (Ending::Finished, background.then_some(Time(boundary.min(horizon)))),
+                    _ => (Ending::Stopped, plan.stop_after),
+                };
             }
             self.close = (self.opened + window).min(horizon);
             self.mail.turn(number);
@@ -170,12 +182,6 @@ impl<P: Parts> Engine<'_, P> {
                     } else {
                         self.visit_switch(node as u32);
                     }
-                }
-            }
-            if self.close.is_multiple_of(quantum) {
-                self.switches.iter_mut().for_each(|s| s.buffer.sample());
-                if background && self.unfinished() == 0 {
-                    return (Ending::Finished, Some(Time(self.close)));
                 }
             }
             if self.effort.visits - visits > 20_000 {
@@ -194,7 +200,6 @@ impl<P: Parts> Engine<'_, P> {
             finished: self.hosts.iter().map(|h| h.finished).sum(),
             messages,
             accepted: self.hosts.iter().map(|h| h.data.accepted).sum(),
-            packets: 0,
             hops: self.ports.iter().map(Port::frames).sum(),
         }
     }
@@ -211,6 +216,7 @@ impl<P: Parts> Engine<'_, P> {
     }
 
     fn finish(mut self, ending: Ending, stopped_at: Option<Time>) -> Outcome {
+        self.switches.iter_mut().for_each(|s| s.buffer.sample());
         for pkt in self.mail.under_way() {
             self.tally.under_way(&pkt);
         }
@@ -221,11 +227,23 @@ impl<P: Parts> Engine<'_, P> {
             self.ports[gp].report(link);
         }
         self.tally.data_hops = self.links.iter().map(|l| l.frames).sum::<u64>() - self.tally.control_hops;
+        let last_sent = self.ports.iter().map(|p| p.busy).max().unwrap_or(0);
         let Engine { setup, hosts, switches, links, paused_since, recorder, tally, effort, .. } = self;
         let (hosts, switches, recorder) = (&hosts[..], &switches[..], &recorder);
         close(
             setup,
-            Closing { ending, stopped_at, hosts, switches, links, paused_since, recorder, tally, effort },
+            Closing {
+                ending,
+                stopped_at,
+                last_sent,
+                hosts,
+                switches,
+                links,
+                paused_since,
+                recorder,
+                tally,
+                effort,
+            },
         )
     }
 }

@@ -332,8 +332,7 @@ impl<P: Parts> Engine<'_, P> {
     /// Does what a scheme asked for.
     #[inline]
     pub(crate) fn carry_out(&mut self, node: u32, now: u64) {
-        let effects = &self.effects;
-        if !(effects.emitted.is_empty() && effects.released.is_empty() && effects.wake.is_none()) {
+        if !self.effects.is_empty() {
             self.carry_out_some(node, now);
         }
     }

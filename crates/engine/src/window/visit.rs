@@ -64,7 +64,9 @@ impl<P: Parts> Engine<'_, P> {
         let mut sorter = std::mem::take(&mut self.sorter).unwrap_or_else(super::mail::Sorter::new);
         let count = self.mail.take(node as usize, &mut sorter, order);
         let incoming = count as u64 * self.largest_frame;
-        let longest = || self.ports[base..end].iter().map(|p| p.waiting as u64).max().unwrap_or(0);
+        // What is held may be let go into any queue.
+        let held = self.switches[index].held_bytes;
+        let longest = || held + self.ports[base..end].iter().map(|p| p.waiting as u64).max().unwrap_or(0);
         self.heavy = !self.switches[index].buffer.carefree(incoming, longest);
         if self.heavy {
             self.effort.heavy += 1;
@@ -173,7 +175,15 @@ impl<P: Parts> Engine<'_, P> {
         let stand = Stand { now, ingress: pkt.ingress(), from_host, to_host };
         let queued = &self.queued[base..site.end];
         match self.switches[site.index].judge(stand, queued, &mut pkt, ports, &mut self.effects) {
-            Verdict::Forward(port) => self.enqueue(node, base + port.0 as usize, now, pkt, false),
+            Verdict::Forward(port) if self.effects.is_empty() => {
+                return self.enqueue(node, base + port.0 as usize, now, pkt, false);
+            }
+            Verdict::Forward(port) => {
+                // What the packet set off waits until it has joined its port, and what that sets off is done.
+                let effects = std::mem::take(&mut self.effects);
+                self.enqueue(node, base + port.0 as usize, now, pkt, false);
+                self.effects = effects;
+            }
             Verdict::Drop => self.tally.dropped_by_scheme(&pkt),
             Verdict::Hold => self.hold(node, site.index, now, pkt),
         }
@@ -184,12 +194,14 @@ impl<P: Parts> Engine<'_, P> {
     fn hold(&mut self, node: u32, index: usize, now: u64, pkt: Packet) {
         let counts = self.setup.class(&pkt) == DATA;
         if counts && self.heavy && !self.admit(node, &pkt, now, 0) {
+            self.tally.lost(&pkt, true);
+            self.switches[index].hold(None);
             return;
         }
         if counts && !self.heavy {
             self.switches[index].buffer.charge_light(pkt.frame() as u64);
         }
-        self.switches[index].hold(pkt);
+        self.switches[index].hold(Some(pkt));
     }
 
     pub(crate) fn visit_host(&mut self, node: u32) {

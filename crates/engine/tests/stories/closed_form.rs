@@ -80,7 +80,6 @@ fn one_flow_takes_what_the_pencil_says() {
 }
 
 #[test]
-#[ignore = "open: engine bug 3"]
 fn so_it_does_over_short_links_long_links_and_none_but_a_cable() {
     for (delay, ps) in [("1ps", 1), ("17ns", 17_000), ("50us", 50_000_000), ("5ms", 5_000_000_000)] {
         for switches in [0, 1, 2] {
@@ -112,7 +111,6 @@ fn what_the_fabric_could_do_beside_changes_nothing() {
 }
 
 #[test]
-#[ignore = "open: engine bug 5"]
 fn the_ns3_family_has_its_own_numbers() {
     // From runs of that family: 1000 B payload, 48 B of headers, four links of 100 Gb/s and 1 us.
     for (bytes, ns) in [(10_000_000, 838_265), (1_000, 8_348)] {

@@ -129,7 +129,6 @@ fn background_traffic_is_cut_when_the_foreground_is_done() {
 }
 
 #[test]
-#[ignore = "open: engine bug 3"]
 fn short_background_jobs_do_not_hold_the_end_up() {
     // With timers and without, the noise is long over when the foreground ends.
     for nic in ["", "[nic]\ntimeout = \"none\""] {

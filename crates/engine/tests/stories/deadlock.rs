@@ -31,7 +31,6 @@ fn ring(n: usize, hops: usize, bytes: &str, more: &str) -> String {
 }
 
 #[test]
-#[ignore = "open: engine bug 4"]
 fn a_ring_of_switches_that_pause_each_other_is_named() {
     // Every link of the ring carries what its switch's host sends and what the host before sent: twice its
     // rate. A switch pauses the one before it until its own packets go on, and so does every other.
@@ -63,7 +62,6 @@ fn a_ring_of_switches_that_pause_each_other_is_named() {
 }
 
 #[test]
-#[ignore = "open: engine bug 4"]
 fn a_deadlock_without_timers_ends_too() {
     let text = ring(5, 2, "2MB", "[nic]\ntimeout = \"none\"");
     let checked = lay(&text);
@@ -116,7 +114,6 @@ fn messages_behind_one_that_cannot_start_wait_for_their_predecessor() {
 }
 
 #[test]
-#[ignore = "open: engine bug 4"]
 fn a_flow_whose_packets_all_get_lost_ends_by_lack_of_progress() {
     let text = format!(
         "{}[links]\nloss = 1.0\n[stop]\nno-progress = \"20ms\"\n[[workload]]\npermutation = {{ bytes = \"9kB\" }}\n",

@@ -128,7 +128,6 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    #[ignore = "open: engine bug 1 to 4"]
     fn on_any_fabric_the_engines_agree(story in story()) {
         let mut checked = lay(&story.text);
         let plan = &mut checked.plan;

@@ -194,7 +194,6 @@ fn packets_held_until_others_pass_change_places_with_them() {
 }
 
 #[test]
-#[ignore = "open: engine bug 7"]
 fn packets_that_a_switch_makes_are_in_the_books() {
     for switch in [LOSSLESS, LOSSY, ONE_CLASS] {
         for (hold_each, until) in
@@ -211,7 +210,6 @@ fn packets_that_a_switch_makes_are_in_the_books() {
 }
 
 #[test]
-#[ignore = "open: engine bug 7"]
 fn what_a_packet_sets_off_comes_after_what_its_departure_sets_off() {
     // At the last switch both the arrival and the departure of one packet make a CNP of their own size.
     for classes in ["one", "strict"] {
@@ -223,7 +221,6 @@ fn what_a_packet_sets_off_comes_after_what_its_departure_sets_off() {
 }
 
 #[test]
-#[ignore = "open: engine bug 3"]
 fn a_run_that_stops_counts_what_is_held_then() {
     let workload = format!("{PERMUTATION}\n[stop]\nafter = \"5us\"");
     let until = Until::Wake(Time::from_us(50));
@@ -243,7 +240,6 @@ fn held_packets_fill_the_buffer_and_pause_the_neighbours() {
 }
 
 #[test]
-#[ignore = "open: engine bug 6"]
 fn a_packet_that_finds_no_room_to_be_held_is_dropped_and_counted() {
     let until = Until::Wake(Time::from_us(100));
     let run = hold(
@@ -255,7 +251,6 @@ fn a_packet_that_finds_no_room_to_be_held_is_dropped_and_counted() {
 }
 
 #[test]
-#[ignore = "open: engine bug 8"]
 fn a_crowd_of_released_packets_fills_a_lossy_queue_at_once() {
     // About 44 packets of 1500 B are let go together into a queue that may hold half of 120 kB; what comes right
     // behind them is dropped.

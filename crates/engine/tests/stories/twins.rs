@@ -177,7 +177,6 @@ fn matrix(index: usize) -> u64 {
 macro_rules! matrices {
     ($($name:ident: $index:literal, $blocks:literal;)+) => {$(
         #[test]
-        #[ignore = "open: engine bugs 1 to 3"]
         fn $name() {
             assert_eq!(matrix($index) > 0, $blocks, "only Themis blocks NACKs");
         }
@@ -207,7 +206,6 @@ fn agreed_for_seeds(text: &str) -> Vec<Outcome> {
 const CABLE: &str = "[topology.links]\nhosts = [\"a\", \"b\"]\nlinks = [[\"a\", \"b\"]]\n";
 
 #[test]
-#[ignore = "open: engine bug 1"]
 fn a_packet_that_waits_for_an_ack_to_leave_has_a_timer() {
     // What arrives at a host sets off an ACK and then the next message, whose only packet may get lost.
     let runs = agreed_for_seeds(&format!(
@@ -219,7 +217,6 @@ fn a_packet_that_waits_for_an_ack_to_leave_has_a_timer() {
 }
 
 #[test]
-#[ignore = "open: engine bug 2"]
 fn progress_after_a_long_timeout_makes_the_next_one_short_again() {
     let runs = agreed_for_seeds(&format!(
         "{CABLE}[links]\nloss = 0.3\n[nic]\ntimeout = {{ fixed = \"100us\" }}\nbackoff = {{ cap = \"1ms\" }}\n\
@@ -229,7 +226,6 @@ fn progress_after_a_long_timeout_makes_the_next_one_short_again() {
 }
 
 #[test]
-#[ignore = "open: engine bug 3"]
 fn a_buffer_that_fills_in_the_first_half_of_a_window_has_the_same_peak() {
     // A frame every 5 us into a link of 1 Gb/s: most windows are empty, and so are most halves.
     let list: String = (0..20)
@@ -245,7 +241,6 @@ fn a_buffer_that_fills_in_the_first_half_of_a_window_has_the_same_peak() {
 }
 
 #[test]
-#[ignore = "open: engine bug 3"]
 fn a_run_that_stops_inside_a_window_has_the_same_peak() {
     // Only the slow link is busy when the run stops.
     for after in [3_456, 13_579, 20_001] {

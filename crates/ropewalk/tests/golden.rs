@@ -1,0 +1,86 @@
+//! Golden tables: what small, fast scenarios come to under every scheme, to the digit. A change here is a
+//! change of the science: review it as one, then write the tables anew with `make golden`.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// A fabric of four leaves and four spines at 100 Gb/s with two jobs: an all-reduce and an incast.
+const FABRIC: &str = r#"
+[topology.leaf-spine]
+leaves = 4
+spines = 4
+hosts-per-leaf = 4
+rate = "100Gbps"
+delay = "1us"
+
+[[workload]]
+name = "all-reduce"
+all-reduce = { bytes = "1MB", groups = "one-host-per-leaf" }
+
+[[workload]]
+name = "incast"
+incast = { bytes = "100kB", receiver = "host3" }
+"#;
+
+const SCHEMES: [&str; 6] =
+    ["ecmp", "rps", "ar", "drill", "themis", "{ themis = { mode = \"literal\", psn-bits = 8 } }"];
+
+/// Fabrics and NICs, each a setting or two away from the defaults.
+const SETTINGS: [(&str, &[&str]); 6] = [
+    ("defaults", &[]),
+    ("tight buffer", &["switch.buffer=1MB"]),
+    ("lossy, tight buffer", &["switch.pfc=off", "switch.buffer=300kB"]),
+    ("0.1 % of packets lost", &["links.loss=0.001"]),
+    ("go-back-N", &["nic.transport.go-back-n={}", "links.loss=0.001"]),
+    ("no congestion control", &["nic.congestion.none={}"]),
+];
+
+fn table() -> String {
+    let mut text = String::from(
+        "setting                scheme           end us    p99 us  sent     retx  spurious  ooo    nack   cnp   pause  drops  timeouts  digest\n",
+    );
+    for (setting, sets) in SETTINGS {
+        for scheme in SCHEMES {
+            let mut sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
+            sets.push(format!("scheme={scheme}"));
+            let source = scenario::Source::new("golden", FABRIC);
+            let prepared = ropewalk::Prepared::by(|| scenario::check(&source, &sets));
+            let run = ropewalk::run(prepared.unwrap_or_else(|e| panic!("{setting}, {scheme}: {e:?}")));
+            assert_eq!(run.outcome.violations, Vec::<String>::new(), "{setting}, {scheme}");
+            let (s, d, c) = (&run.summary, &run.outcome.data, &run.outcome.control);
+            let name = if scheme.starts_with('{') { "themis literal 8" } else { scheme };
+            let p99 = s.flows.fct_us.as_ref().map_or(0.0, |f| f.p99);
+            let _ = writeln!(
+                text,
+                "{setting:<22} {name:<16} {:<9.2} {p99:<7.2} {:<8} {:<5} {:<9} {:<6} {:<6} {:<5} {:<6} {:<6} {:<9} {}",
+                s.sim_time_us,
+                d.sent,
+                d.retransmitted,
+                d.spurious,
+                d.out_of_order,
+                c.nack,
+                c.cnp,
+                c.pause,
+                d.dropped_buffer + d.dropped_link,
+                c.timeout,
+                &s.digest[..12],
+            );
+        }
+    }
+    text
+}
+
+#[test]
+fn every_scheme_does_what_it_did() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../golden/schemes.txt");
+    let now = table();
+    if std::env::var_os("GOLDEN").is_some() {
+        std::fs::write(&path, now).expect("golden/ can be written");
+        return;
+    }
+    let golden = std::fs::read_to_string(&path).expect("golden/schemes.txt; write it with `make golden`");
+    for (line, (was, is)) in golden.lines().zip(now.lines()).enumerate() {
+        assert_eq!(is, was, "golden/schemes.txt, line {}; if it is meant, `make golden`", line + 1);
+    }
+    assert_eq!(golden.lines().count(), now.lines().count());
+}
