@@ -1,0 +1,90 @@
+//! Where results go: a directory that is replaced as a whole or not at all.
+
+use super::ResultsError;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The file by which a result directory is known.
+const MARK: &str = "manifest.json";
+
+/// A place that may take results: free, empty, or with older results.
+#[derive(Clone, Debug)]
+pub struct Target(PathBuf);
+
+impl Target {
+    /// Checks the place. Nothing is written.
+    ///
+    /// # Errors
+    /// [`ResultsError::NotResults`] if something else stands there.
+    pub fn at(dir: impl Into<PathBuf>) -> Result<Self, ResultsError> {
+        let dir = dir.into();
+        let free = match fs::read_dir(&dir) {
+            Ok(mut entries) => entries.next().is_none() || dir.join(MARK).is_file(),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => true,
+            Err(e) if e.kind() == std::io::ErrorKind::NotADirectory => false,
+            Err(e) => return Err(ResultsError::Io(dir, e)),
+        };
+        if free { Ok(Target(dir)) } else { Err(ResultsError::NotResults(dir)) }
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// A path beside the directory, on the same file system.
+    fn beside(&self, what: &str) -> PathBuf {
+        // `.` has no name of its own before it is absolute.
+        let whole = std::path::absolute(&self.0).unwrap_or_else(|_| self.0.clone());
+        let name = whole.file_name().unwrap_or_default().to_string_lossy();
+        whole.with_file_name(format!(".{name}.{what}-{}", std::process::id()))
+    }
+}
+
+/// Results in the making; removed again unless published.
+#[derive(Debug)]
+pub(super) struct Staging(PathBuf);
+
+impl Staging {
+    pub(super) fn beside(target: &Target) -> Result<Self, ResultsError> {
+        let dir = target.beside("new");
+        fs::create_dir_all(&dir).map_err(|e| ResultsError::Io(target.0.clone(), e))?;
+        Ok(Staging(dir))
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    pub(super) fn write(&self, name: &str, text: &str) -> Result<(), ResultsError> {
+        let path = self.path(name);
+        fs::write(&path, text).map_err(|e| ResultsError::Io(path, e))
+    }
+
+    /// Moves the results to their place; what stood there goes, or stays if that fails.
+    pub(super) fn publish(self, target: &Target) -> Result<(), ResultsError> {
+        let failed = |e| ResultsError::Io(target.0.clone(), e);
+        let old = target.beside("old");
+        let replaces = target.0.exists();
+        if replaces {
+            fs::rename(&target.0, &old).map_err(failed)?;
+        }
+        if let Err(e) = fs::rename(&self.0, &target.0) {
+            if replaces {
+                fs::rename(&old, &target.0).map_err(failed)?;
+            }
+            return Err(failed(e));
+        }
+        if replaces {
+            fs::remove_dir_all(&old).map_err(failed)?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        // After `publish` there is nothing left to remove; before it, failing to tidy up changes nothing.
+        drop(fs::remove_dir_all(&self.0));
+    }
+}
