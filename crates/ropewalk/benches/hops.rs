@@ -90,7 +90,7 @@ const RUNS: usize = 3;
 fn main() {
     let only = std::env::args().skip(1).find(|a| !a.starts_with('-'));
     let mut table = Table::new();
-    table.load_preset(comfy_table::presets::NOTHING);
+    table.load_style(comfy_table::TableStyle::new());
     table.set_header(["workload", "M hops", "CPU s", "M hops / CPU s", "set-up s", "peak MB", "what it is"]);
     let mut rows = Vec::new();
     for (name, what, workload) in WORKLOADS {

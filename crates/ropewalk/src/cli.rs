@@ -106,7 +106,7 @@ pub struct RunArgs {
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
     /// Root of every random draw; the same as --set seed=N.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub seed: Option<u64>,
     /// Threads of one run; only 1 for now.
     #[arg(long, value_name = "N", default_value = "1", value_parser = one_thread)]

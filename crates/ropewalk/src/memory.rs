@@ -2,6 +2,7 @@
 
 use model::{Bytes, Plan, Rate, Time};
 use schemes::SchemeConfig;
+use schemes::themis::config::Entries;
 use serde::Serialize;
 use themis::Width;
 use themis::memory::{QP_ENTRY_BYTES, RING_FACTOR, Tables, ring_entries};
@@ -75,7 +76,10 @@ impl ThemisInputs {
         let (key, value) = assignment.split_once('=').ok_or(format!("`{assignment}` is not KEY=VALUE"))?;
         let (key, value) = (key.trim(), value.trim().trim_matches('"'));
         let wrong = |e: String| format!("{key} = {value}: {e}");
-        let whole = || value.parse::<u64>().map_err(|_| wrong("a whole number is expected".into()));
+        let whole = || match value.parse::<u64>() {
+            Ok(n) if n > 0 => Ok(n),
+            _ => Err(wrong("a whole number above 0 is expected".into())),
+        };
         match key {
             "paths" => self.paths = whole()?,
             "qps-per-nic" => self.qps_per_nic = whole()?,
@@ -95,6 +99,9 @@ impl ThemisInputs {
             "ring" => self.ring = Some(whole()?),
             "sram" => self.sram = value.parse().map_err(|e| wrong(format!("{e}")))?,
             _ => return Err(format!("there is no key `{key}`; {KEYS}")),
+        }
+        if self.frame == Bytes(0) || self.sram == Bytes(0) {
+            return Err(wrong("a size above 0 is expected".into()));
         }
         Ok(())
     }
@@ -152,7 +159,10 @@ pub fn of_plan(plan: &Plan, scheme: &SchemeConfig) -> Option<u64> {
             path_entries: fabric.ports(tor).iter().filter(|l| !fabric.is_host(l.to)).count() as u64,
             qps_per_nic: plan.qps.iter().filter(crosses).count() as u64,
             nics: 1,
-            ring: hosts.map(ring).max().unwrap_or(0),
+            ring: match config.ring {
+                Entries::Formula => hosts.map(ring).max().unwrap_or(0),
+                Entries::Count(entries) => entries.into(),
+            },
             width: width(config.psn_bits),
             qp_entry_bytes: QP_ENTRY_BYTES,
         };
@@ -182,7 +192,17 @@ mod tests {
         assert_eq!(inputs.memory().ring_entries, 200);
         inputs.set("ring=7").unwrap();
         assert_eq!(inputs.memory().ring_entries, 7);
-        for wrong in ["nics", "nics=x", "nics=-1", "speed=1", "psn-bits=12", "rate=400", "factor=0"] {
+        for wrong in [
+            "ring=0",
+            "sram=0B",
+            "nics",
+            "nics=x",
+            "nics=-1",
+            "speed=1",
+            "psn-bits=12",
+            "rate=400",
+            "factor=0",
+        ] {
             assert!(inputs.set(wrong).is_err(), "{wrong}");
         }
     }

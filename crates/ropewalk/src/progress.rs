@@ -191,7 +191,6 @@ mod tests {
             finished: 0,
             messages: 1,
             accepted: 4,
-            packets: 0,
             hops: 30,
         };
         {

@@ -58,7 +58,15 @@ pub(crate) fn plan(scenario: &Scenario) -> Result<(Plan, Vec<String>), Fault> {
         }
     }
     let stop = &scenario.stop;
-    if stop.no_progress == Time::ZERO || stop.no_progress > LATEST {
+    let patience = ten_timeouts(&scenario.nic);
+    let no_progress = stop.no_progress.unwrap_or(patience.max(Time::from_ms(100)).min(LATEST));
+    if stop.no_progress.is_some() && no_progress < patience {
+        warnings.push(format!(
+            "with `stop.no-progress = \"{no_progress}\"` the run gives up before ten retransmission timeouts, \
+             {patience}, have passed"
+        ));
+    }
+    if no_progress == Time::ZERO || no_progress > LATEST {
         let text = format!("`no-progress` must be above 0 and at most {LATEST}");
         return Err(Fault::new("stop.no-progress", text));
     }
@@ -79,11 +87,21 @@ pub(crate) fn plan(scenario: &Scenario) -> Result<(Plan, Vec<String>), Fault> {
         triggers,
         jobs,
         stop_after: stop.after,
-        no_progress: stop.no_progress,
+        no_progress,
         series,
     };
     crate::plan_check(&plan).map_err(|broken| Fault::new("", format!("a mistake in ropewalk: {broken}")))?;
     Ok((plan, warnings))
+}
+
+/// Ten of the longest retransmission timeouts that the NIC can take; none without a timer.
+fn ten_timeouts(nic: &rnic::NicConfig) -> Time {
+    let span = nic.timeout.span();
+    if span == Time::NEVER {
+        return Time::ZERO;
+    }
+    let longest = nic.backoff.map_or(span, |b| b.cap.max(span));
+    Time(longest.ps().saturating_mul(10))
 }
 
 fn wire(config: &WireConfig, compat: Option<Compat>) -> Result<Wire, Fault> {

@@ -92,21 +92,16 @@ pub struct WireConfig {
 }
 
 /// When a run ends early.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct StopConfig {
     /// Ends the run at this time, whatever is left. Default: when every flow has finished.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Time>,
     /// Gives up, and says what waits for what, when no data packet has been accepted for this long while flows
-    /// wait. Default 100 ms (our choice: a hundred retransmission timeouts).
-    pub no_progress: Time,
-}
-
-impl Default for StopConfig {
-    fn default() -> Self {
-        StopConfig { after: None, no_progress: Time::from_ms(100) }
-    }
+    /// wait. Default: ten of the NIC's longest retransmission timeouts, and at least 100 ms (our choice).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_progress: Option<Time>,
 }
 
 /// What is recorded over time. Tracks are chosen evenly over all queue pairs and over all links between

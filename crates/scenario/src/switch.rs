@@ -208,6 +208,11 @@ impl<'a> Resolved<'a> {
             if let Some(pfc) = pfc.get() {
                 let least = headroom(link, wire);
                 port.headroom = pfc.headroom.unwrap_or(least);
+                if port.headroom.get() < u64::from(wire.max_frame()) {
+                    let frame = Bytes(wire.max_frame().into());
+                    let text = format!("a headroom of {} holds no frame of {frame}", port.headroom);
+                    return Err(Fault::new(&self.path("pfc.headroom", own_pfc), text));
+                }
                 kept = kept.saturating_add(port.headroom.get());
                 if port.headroom < least {
                     warnings.push(format!(

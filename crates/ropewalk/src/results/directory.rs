@@ -6,6 +6,17 @@ use std::path::{Path, PathBuf};
 
 /// The file by which a result directory is known.
 const MARK: &str = "manifest.json";
+/// What ropewalk writes. A directory with anything else in it is somebody's, and is left alone.
+const OURS: [&str; 8] = [
+    "manifest.json",
+    "summary.json",
+    "flows.parquet",
+    "links.parquet",
+    "series.parquet",
+    "flows.csv",
+    "links.csv",
+    "series.csv",
+];
 
 /// A place that may take results: free, empty, or with older results.
 #[derive(Clone, Debug)]
@@ -19,7 +30,11 @@ impl Target {
     pub fn at(dir: impl Into<PathBuf>) -> Result<Self, ResultsError> {
         let dir = dir.into();
         let free = match fs::read_dir(&dir) {
-            Ok(mut entries) => entries.next().is_none() || dir.join(MARK).is_file(),
+            Ok(entries) => {
+                let names: Vec<_> = entries.flatten().map(|e| e.file_name()).collect();
+                let ours = |name: &std::ffi::OsString| OURS.iter().any(|ours| name == *ours);
+                names.is_empty() || dir.join(MARK).is_file() && names.iter().all(ours)
+            }
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => true,
             Err(e) if e.kind() == std::io::ErrorKind::NotADirectory => false,
             Err(e) => return Err(ResultsError::Io(dir, e)),

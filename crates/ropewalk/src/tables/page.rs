@@ -140,7 +140,10 @@ impl Page {
             .map(|(name, n)| format!("{} {}", name.replace('_', " "), count(*n)))
             .collect();
         if let Some(need) = memory::of_plan(&run.checked.plan, &run.checked.scenario.scheme) {
-            parts.push(format!("switch memory {} by Eq. 4 (largest ToR)", bytes(need)));
+            parts.push(format!(
+                "switch memory {} by Eq. 4 (largest ToR, ring by the paper's formula or as set)",
+                bytes(need)
+            ));
         }
         if !parts.is_empty() {
             self.line(&run.summary.scheme, &parts);

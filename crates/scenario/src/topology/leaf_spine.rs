@@ -77,7 +77,10 @@ impl LeafSpine {
             ("leaves", down, "spine"),
         ] {
             if ports > most {
-                return Err(Fault::new(key, format!("a {what} would need {ports} ports; {most} are possible")));
+                return Err(Fault::new(
+                    key,
+                    format!("a {what} would need {ports} ports; {most} are possible"),
+                ));
             }
         }
         let hosts = self.leaves.saturating_mul(self.hosts_per_leaf);

@@ -292,7 +292,13 @@ impl Lay for Links {
                 possible_delay(&at("delay"), delay)?;
             }
             let loss = cable.loss.map_or(loss, Chance::probability);
-            builder.connect(from, to, cable.rate.unwrap_or(self.rate), cable.delay.unwrap_or(self.delay), loss);
+            builder.connect(
+                from,
+                to,
+                cable.rate.unwrap_or(self.rate),
+                cable.delay.unwrap_or(self.delay),
+                loss,
+            );
         }
         builder.build().map_err(|e| match &e {
             FabricError::HostLinks(name, _) => match &self.hosts {

@@ -42,7 +42,8 @@ impl Generate for Incast {
             Names::Count(n) => {
                 let others = draft.fabric.hosts() - 1;
                 if *n == 0 || *n > others {
-                    let text = format!("{n} senders; between 1 and {others} are possible beside the receiver");
+                    let text =
+                        format!("{n} senders; between 1 and {others} are possible beside the receiver");
                     return Err(Fault::new("senders", text));
                 }
                 in_turn(draft, receiver).take(*n).collect()

@@ -55,7 +55,8 @@ impl Generate for Permutation {
             Kind::Shift => {
                 let shift = self.shift.unwrap_or(hosts / 2);
                 if shift.is_multiple_of(hosts) {
-                    let text = format!("a shift of {shift} among {hosts} hosts sends every message to its sender");
+                    let text =
+                        format!("a shift of {shift} among {hosts} hosts sends every message to its sender");
                     return Err(Fault::new("shift", text));
                 }
                 (0..hosts).map(|h| (h + shift % hosts) % hosts).collect()

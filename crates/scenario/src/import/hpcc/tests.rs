@@ -73,9 +73,15 @@ fn a_configuration_sets_the_rest() {
 }
 
 #[test]
-fn a_wrong_count_of_flows_is_a_warning() {
-    let got = run(PLAIN, "3\n0 2 3 100 1000 2\n", None).unwrap();
-    assert_eq!(got.warnings, ["f.txt:1:1: the first line says 3 flows; there are 1"]);
+fn more_flows_than_announced_are_a_warning_and_fewer_an_error() {
+    let got = run(PLAIN, "1\n0 2 3 100 1000 2\n0 3 3 100 1000 2\n", None).unwrap();
+    assert_eq!(got.warnings, ["f.txt:1:1: the first line says 1 flows; there are 2"]);
+    let cut = run(PLAIN, "3\n0 2 3 100 1000 2\n", None).unwrap_err();
+    assert!(
+        cut.located().ends_with("the file ends after 1 flows; its first line says 3"),
+        "{}",
+        cut.located()
+    );
 }
 
 #[test]
