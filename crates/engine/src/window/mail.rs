@@ -76,7 +76,7 @@ impl Mail {
     }
 
     /// Sends a packet to arrive `after` picoseconds from the open window's start, at a port of `node`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, node: u32, port: PortIndex, after: u64, pkt: Packet) {
         self.total += 1;
         let mut offset = after - self.window;

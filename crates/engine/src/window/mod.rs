@@ -36,6 +36,8 @@ struct Engine<'a, P: Parts> {
     ports: Vec<Port>,
     /// When each host starts its next packet, as far as it is known; [`u64::MAX`] if it has none.
     host_due: Vec<u64>,
+    /// When the next packet of a port starts, kept for watched ports (all, in a heavy visit).
+    due: Vec<u64>,
     /// Bytes that wait at every port, kept if a scheme reads them.
     queued: Vec<u32>,
     links: Vec<LinkRecord>,
@@ -107,6 +109,7 @@ pub(crate) fn run<P: Parts>(plan: &Plan, parts: &P, divisor: u64, observer: &mut
         switches,
         ports,
         host_due: vec![u64::MAX; fabric.hosts()],
+        due: vec![u64::MAX; links],
         queued: vec![0; links],
         links: vec![LinkRecord::default(); links],
         paused_since: vec![u64::MAX; links],

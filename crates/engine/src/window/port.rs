@@ -216,9 +216,17 @@ impl<P: Parts> Engine<'_, P> {
             port.push(DATA, pkt);
             port.most_waiting = port.most_waiting.max(port.waiting);
         }
+        self.note_due(gp);
+    }
+
+    /// Notes when the next packet of a port starts, if that must be taken in order of time.
+    #[inline]
+    pub(crate) fn note_due(&mut self, gp: usize) {
         let port = &self.ports[gp];
+        let due = port.due();
+        self.due[gp] = due;
         if port.is(WATCHED) || self.heavy {
-            self.next_own = self.next_own.min(port.due());
+            self.next_own = self.next_own.min(due);
         }
     }
 
@@ -267,7 +275,10 @@ impl<P: Parts> Engine<'_, P> {
     #[inline]
     pub(crate) fn depart(&mut self, node: u32, gp: usize, at: u64) {
         let port = &mut self.ports[gp];
-        let Some(mut pkt) = port.pop() else { return };
+        let Some(mut pkt) = port.pop() else {
+            self.due[gp] = u64::MAX;
+            return;
+        };
         if self.reads_queues {
             self.queued[gp] -= pkt.frame();
         }
@@ -281,10 +292,11 @@ impl<P: Parts> Engine<'_, P> {
             }
         }
         self.start(node, gp, at, pkt);
+        self.note_due(gp);
     }
 
     /// Puts a packet on the wire of port `gp` at `at`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn start(&mut self, node: u32, gp: usize, at: u64, pkt: Packet) {
         self.tally.control_hops += !pkt.is_data() as u64;
         let port = &mut self.ports[gp];
@@ -425,6 +437,7 @@ impl<P: Parts> Engine<'_, P> {
             self.links[gp].paused += Time(now - self.paused_since[gp]);
             self.paused_since[gp] = u64::MAX;
         }
+        self.note_due(gp);
         !on
     }
 

@@ -43,10 +43,9 @@ impl<P: Parts> Engine<'_, P> {
     fn first_watched(&self) -> (u64, usize) {
         let mut first = u64::MAX;
         let mut port = 0;
-        for (i, p) in self.ports[self.watched.clone()].iter().enumerate() {
-            let due = p.due();
-            if due < first {
-                first = due;
+        for (i, due) in self.due[self.watched.clone()].iter().enumerate() {
+            if *due < first {
+                first = *due;
                 port = i;
             }
         }
@@ -225,9 +224,12 @@ impl<P: Parts> Engine<'_, P> {
             {
                 self.host_catch_up(node, gp, now + 1, now);
             }
-            let replies = self.hosts[node as usize].on_arrival(setup, now, pkt);
-            for reply in replies.into_iter().flatten() {
+            let [reply, cnp] = self.hosts[node as usize].on_arrival(setup, now, pkt);
+            if let Some(reply) = reply {
                 self.host_enqueue(gp, reply);
+            }
+            if let Some(cnp) = cnp {
+                self.host_enqueue(gp, cnp);
             }
             self.host_serve(node, gp, now);
         }
