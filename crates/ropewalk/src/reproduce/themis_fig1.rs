@@ -40,19 +40,14 @@ const SLOWER_CUTS: &str = "nic.congestion.dcqcn.rate-decrease-interval=200us";
 
 /// Random spraying, over what the paper leaves open.
 const SPRAYINGS: [Line; 6] = [
-    Line {
-        label: SPRAYED,
-        set: &[],
-        scheme: "rps",
-        note: "our defaults: NACK = CNP, (T_I, T_D) = (900, 4) us",
-    },
+    Line { label: SPRAYED, set: &[], scheme: "rps", note: "NACK = CNP, timers (900, 4) us" },
     Line { label: "rps, (10, 50)", set: &[TI10, SLOW_CUTS], scheme: "rps", note: "other timers, us" },
     Line { label: "rps, (10, 200)", set: &[TI10, SLOWER_CUTS], scheme: "rps", note: "other timers, us" },
     Line {
         label: "rps, NACK leaves the rate",
         set: &["nic.on-nack=none"],
         scheme: "rps",
-        note: "the HPCC family's reaction",
+        note: "as in the HPCC simulator",
     },
     Line {
         label: "rps, HPCC family's settings",
@@ -65,32 +60,27 @@ const SPRAYINGS: [Line; 6] = [
             "nic.congestion.dcqcn.min-rate=1Gbps",
         ],
         scheme: "rps",
-        note: "closest of the published settings (docs/themis-fig1.md)",
+        note: "closest published settings",
     },
     Line {
         label: "rps, fitted",
         set: &["nic.on-nack={to=0.86}", "nic.ack-every=16", "wire.frame=1062B"],
         scheme: "rps",
-        note: "NACK to 0.86 of the rate, ACK per 16: fitted, proves little",
+        note: "NACK to 0.86: proves little",
     },
 ];
 
 /// The same flows otherwise; the paper's figure has none of these.
 const BESIDE: [Line; 4] = [
-    Line {
-        label: "themis",
-        set: &[],
-        scheme: "themis",
-        note: "fewer replies than the ideal: blocked NACKs end",
-    },
+    Line { label: "themis", set: &[], scheme: "themis", note: "blocked NACKs unload links" },
     Line {
         label: "themis, on-block = ack",
         set: &["scheme.themis.on-block=ack"],
         scheme: "themis",
-        note: "as many replies as the ideal",
+        note: "as many replies as ideal",
     },
-    Line { label: "ar", set: &[], scheme: "ar", note: "expected: between rps and themis" },
-    Line { label: "ecmp", set: &[], scheme: "ecmp", note: "in order, but flows share uplinks" },
+    Line { label: "ar", set: &[], scheme: "ar", note: "fewer reordered" },
+    Line { label: "ecmp", set: &[], scheme: "ecmp", note: "in order; shared uplinks" },
 ];
 
 /// The ideal that a line is held against: random spraying, the transport `ideal`, settings alike.
@@ -163,7 +153,7 @@ impl Measure<'_> {
 
 /// The three numbers of every case, and the sprayed run over time.
 fn more(results: &Results) -> String {
-    format!("{}\n{}", beside(results), over_time(results))
+    format!("{}\n{}What moves the numbers: docs/themis-fig1.md\n", beside(results), over_time(results))
 }
 
 fn beside(results: &Results) -> String {
