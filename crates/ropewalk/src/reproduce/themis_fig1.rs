@@ -123,7 +123,12 @@ fn rows(results: &Results, _quick: bool) -> Vec<Row> {
         }
     }
     for line in &BESIDE {
-        let (label, note) = (line.label, line.note);
+        let label = line.label;
+        let note = match line.scheme {
+            "themis" => "expected: nothing spurious, goodput near 100 % of the ideal",
+            "ar" => "expected: between rps and themis",
+            _ => "expected: nothing spurious, low goodput where flows share an uplink",
+        };
         rows.push(Row::ours(label, "spurious resends / sent", "%", m.spurious(label), note).tabled());
         rows.push(Row::ours(label, "sending rate / line rate", "%", m.rate(label), note).tabled());
         rows.push(Row::ours(label, "goodput / ideal transport", "%", m.against_ideal(line), note).tabled());
