@@ -26,7 +26,16 @@ links = 0
 const WORKLOADS: &[(&str, &str, &str)] = &[
     (
         "permutation",
-        "256 flows across racks, Themis; CNP, ACK and data in classes of their own, ECN at dequeue",
+        "every host to the next rack, Themis; CNP, ACK and data in classes of their own, ECN at dequeue",
+        r#"
+        [scheme.themis]
+        [[workload]]
+        permutation = { bytes = "20MB", kind = "shift", shift = 16 }
+        "#,
+    ),
+    (
+        "permutation-random",
+        "the same to a random host of another rack",
         r#"
         [scheme.themis]
         [[workload]]
@@ -35,7 +44,7 @@ const WORKLOADS: &[(&str, &str, &str)] = &[
     ),
     (
         "permutation-one-class",
-        "the same in one class with ECN at enqueue",
+        "the random one in one class with ECN at enqueue",
         r#"
         [switch]
         classes = "one"
@@ -47,7 +56,7 @@ const WORKLOADS: &[(&str, &str, &str)] = &[
     ),
     (
         "permutation-ecmp",
-        "the same flows under ECMP: collisions, marks, uneven load",
+        "the random one under ECMP: collisions, marks, uneven load",
         r#"
         [scheme.ecmp]
         [[workload]]
