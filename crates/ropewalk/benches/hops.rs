@@ -74,13 +74,13 @@ const WORKLOADS: &[(&str, &str, &str)] = &[
     ),
     (
         "incast",
-        "255 senders, one receiver, pauses and marks",
+        "255 senders of 1 MB, one receiver, pauses and marks",
         r#"
         [switch]
         buffer = "16MB"
         [scheme.ecmp]
         [[workload]]
-        incast = { bytes = "200kB", receiver = "host0" }
+        incast = { bytes = "1MB", receiver = "host0", senders = 255 }
         "#,
     ),
     (
