@@ -34,6 +34,36 @@ impl Tally {
         self.control_hops += !pkt.is_data() as u64;
     }
 
+    /// Takes in what another one has counted.
+    pub(crate) fn add(&mut self, other: &Tally) {
+        let Tally {
+            data_hops,
+            control_hops,
+            dropped_buffer,
+            dropped_link,
+            dropped_scheme,
+            control_dropped,
+            blocked,
+            forged,
+            pause,
+            resume,
+            data_in_flight,
+            control_in_flight,
+        } = *other;
+        self.data_hops += data_hops;
+        self.control_hops += control_hops;
+        self.dropped_buffer += dropped_buffer;
+        self.dropped_link += dropped_link;
+        self.dropped_scheme += dropped_scheme;
+        self.control_dropped += control_dropped;
+        self.blocked += blocked;
+        self.forged += forged;
+        self.pause += pause;
+        self.resume += resume;
+        self.data_in_flight += data_in_flight;
+        self.control_in_flight += control_in_flight;
+    }
+
     pub(crate) fn dropped_by_scheme(&mut self, pkt: &Packet) {
         match pkt.is_data() {
             true => self.dropped_scheme += 1,
@@ -66,7 +96,8 @@ pub(crate) struct Closing<'r, P: Parts> {
     pub(crate) links: Vec<LinkRecord>,
     /// Since when each port is paused; [`u64::MAX`] if it is not.
     pub(crate) paused_since: Vec<u64>,
-    pub(crate) recorder: &'r Recorder,
+    /// What was recorded outside hosts.
+    pub(crate) recorders: &'r [Recorder],
     pub(crate) tally: Tally,
     pub(crate) effort: Effort,
 }
@@ -82,7 +113,7 @@ pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome
         switches,
         mut links,
         paused_since,
-        recorder,
+        recorders,
         tally,
         effort,
     } = run;
@@ -134,7 +165,7 @@ pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome
         control.in_flight += held_control;
         switch.scheme.counters(&mut |name, value| *counters.entry(name).or_insert(0) += value);
     }
-    let recorders = hosts.iter().map(|h| &h.recorder).chain(std::iter::once(recorder));
+    let recorders = hosts.iter().map(|h| &h.recorder).chain(recorders);
     let mut outcome = Outcome {
         end,
         messages,

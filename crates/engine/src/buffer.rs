@@ -104,18 +104,11 @@ impl Buffer {
         self.ingress[port.0 as usize] += bytes;
     }
 
-    /// Charges without asking, where it is known that nothing can be paused or dropped; by whom it is charged
-    /// is not kept.
+    /// After a time in which nothing could be paused or dropped: the bytes that are charged now. By whom is not
+    /// known.
     #[inline]
-    pub(crate) fn charge_light(&mut self, bytes: u64) {
-        self.used += bytes;
-        self.detailed = false;
-    }
-
-    /// Gives back the room of a packet that leaves, likewise.
-    #[inline]
-    pub(crate) fn release_light(&mut self, bytes: u64) {
-        self.used -= bytes;
+    pub(crate) fn settle(&mut self, used: u64) {
+        self.used = used;
         self.detailed = false;
     }
 
@@ -244,7 +237,7 @@ mod tests {
     fn carefree_means_that_admission_cannot_fail() {
         let mut b = lossless(100_000, 10_000);
         assert!(b.carefree(5_000, || 0));
-        b.charge_light(5_000);
+        b.settle(5_000);
         assert!(!b.carefree(5_000, || 0), "5000 may all stand at one ingress: 10000 > (80000 - 10000) / 8");
         b.detail([(IN, 2_500), (PortIndex(1), 2_500)].into_iter());
         assert!(b.carefree(5_000, || 0));

@@ -7,6 +7,8 @@
 //! The engine knows no scheme, transport or congestion control by name: it is generic over [`model::Parts`].
 //! It reads no clock and draws no number but by key, so a run depends on its plan and parts alone.
 
+use std::num::NonZeroUsize;
+
 mod books;
 mod buffer;
 mod host;
@@ -22,6 +24,11 @@ pub use outcome::Outcome;
 pub use setup::window;
 pub use stall::link_name;
 
+/// How many groups of nodes there are to share out among threads: more threads than these have nothing to do.
+pub fn groups(fabric: &model::Fabric) -> usize {
+    window::groups(fabric)
+}
+
 /// Runs a plan with the given parts to its end.
 ///
 /// `observer` is called every so often and may interrupt the run. The outcome says how it ended; a broken rule
@@ -34,17 +41,20 @@ pub fn run<P: model::Parts>(
 ) -> Outcome {
     match kind {
         Kind::Reference => reference::run(plan, parts, observer),
-        Kind::Window => window::run(plan, parts, 1, observer),
-        Kind::HalfWindow => window::run(plan, parts, 2, observer),
+        Kind::Window => window::run(plan, parts, 1, 1, observer),
+        Kind::Threads(threads) => window::run(plan, parts, threads.get(), 1, observer),
+        Kind::HalfWindow => window::run(plan, parts, 1, 2, observer),
     }
 }
 
 /// Which engine runs a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
-    /// Window by window, node by node.
+    /// Window by window, node by node, on one thread.
     #[default]
     Window,
+    /// The same on several threads; no more than there are [`groups`] are used.
+    Threads(NonZeroUsize),
     /// One event heap.
     Reference,
     /// The window engine with windows of half the length: a check, never faster.

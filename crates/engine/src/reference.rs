@@ -25,7 +25,7 @@ use std::collections::{BinaryHeap, VecDeque};
 enum What {
     Pause { port: u16, sequence: u64, on: bool },
     Depart { port: u16 },
-    Arrive { tie: u64, slot: usize },
+    Arrive { tie: u16, slot: usize },
     Wake,
 }
 
@@ -104,7 +104,7 @@ pub(crate) fn run<P: Parts>(plan: &Plan, parts: &P, observer: &mut impl Observer
             switches,
             links,
             paused_since,
-            recorder,
+            recorders: std::slice::from_ref(recorder),
             tally,
             effort,
         },
@@ -186,7 +186,7 @@ impl<P: Parts> Reference<'_, P> {
             let waits = self.ports[gp].queues[DATA].iter().map(|p| p.ingress()).collect();
             (self.ports[gp].paused, waits)
         };
-        Ending::Stalled(stall::explain(self.setup, &self.hosts, blocked))
+        Ending::Stalled(stall::explain(self.setup, &self.hosts.iter().collect::<Vec<_>>(), blocked))
     }
 
     fn handle(&mut self, now: u64, node: u32, what: What) {
@@ -450,7 +450,7 @@ impl<P: Parts> Reference<'_, P> {
             self.tally.lost(&pkt, false);
         } else {
             let at = now + time + facts.delay;
-            let tie = self.setup.tie(facts.peer, at, facts.peer_port);
+            let tie = self.setup.tie(facts.peer, at).rank(0, facts.peer_port);
             let slot = self.landed.pop().unwrap_or_else(|| {
                 self.flying.push(None);
                 self.flying.len() - 1

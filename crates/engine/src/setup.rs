@@ -39,7 +39,7 @@ pub(crate) struct Setup<'a> {
     /// Number of each queue pair among those of its sender.
     pub(crate) sender_slot: Vec<u32>,
     /// Tie key of every node.
-    ties: Vec<Key>,
+    ties: Vec<u64>,
     /// Key of every link for losses and marks.
     losses: Vec<Key>,
     marks: Vec<Key>,
@@ -84,7 +84,9 @@ impl<'a> Setup<'a> {
                 *count - 1
             })
             .collect();
-        let key = |purpose, n: usize| (0..n).map(move |i| Key::new(plan.seed, purpose, i as u64)).collect();
+        let key = |purpose, n: usize| -> Vec<Key> {
+            (0..n).map(|i| Key::new(plan.seed, purpose, i as u64)).collect()
+        };
         Setup {
             plan,
             ports,
@@ -93,7 +95,7 @@ impl<'a> Setup<'a> {
             // Even, so that two halves make a whole.
             window: (window(plan) & !1).max(1),
             sender_slot,
-            ties: key(Purpose::Tie, fabric.nodes()),
+            ties: key(Purpose::Tie, fabric.nodes()).into_iter().map(Key::salt).collect(),
             losses: key(Purpose::Loss, fabric.links().len()),
             marks: key(Purpose::Mark, fabric.links().len()),
         }
@@ -109,12 +111,10 @@ impl<'a> Setup<'a> {
         self.transmission[(row + frame) as usize] as u64
     }
 
-    /// Order among packets that reach `node` at the same time.
+    /// Order among packets that reach `node` at the same time, in a window that opened at `opened`.
     #[inline]
-    pub(crate) fn tie(&self, node: u32, at: u64, ingress: PortIndex) -> u64 {
-        // The port in the low bits keeps two ports apart whatever the draw.
-        let port = ingress.0 as u64;
-        self.ties[node as usize].draw(at << 10 | port) & !1023 | port
+    pub(crate) fn tie(&self, node: u32, opened: u64) -> Tie {
+        Tie::new(self.ties[node as usize], opened)
     }
 
     /// Whether the link loses a packet that starts at `at`.
@@ -150,6 +150,31 @@ impl<'a> Setup<'a> {
             (_, model::Kind::Cnp) => 0,
             _ => 1,
         }
+    }
+}
+
+/// The order in which packets of one instant are taken at one node: by port, after some bits of the port's
+/// number have been turned over. Which bits depends on the node and the time, so of two senders in step neither
+/// is always first (engines that break ties by order of creation starve one of them).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tie {
+    key: u64,
+    opened: u64,
+}
+
+impl Tie {
+    /// Of a node with that key, for times counted from `opened`.
+    #[inline]
+    pub(crate) fn new(key: u64, opened: u64) -> Self {
+        Tie { key, opened }
+    }
+
+    /// The place of a packet that arrives at `port`, `offset` ps after the start; no two ports share one.
+    #[inline]
+    pub(crate) fn rank(self, offset: u32, port: PortIndex) -> u16 {
+        // Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4): 2^64 / golden ratio.
+        let drawn = (self.key ^ (self.opened + offset as u64)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        (drawn >> 54) as u16 ^ port.0
     }
 }
 

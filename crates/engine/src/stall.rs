@@ -19,7 +19,7 @@ pub(crate) fn stuck<P: Parts>(hosts: &[Host<P>], now: u64, patience: Time) -> bo
 /// the data that waits there came in.
 pub(crate) fn explain<P: Parts>(
     setup: &Setup<'_>,
-    hosts: &[Host<P>],
+    hosts: &[&Host<P>],
     port: impl Fn(usize) -> (bool, Vec<PortIndex>),
 ) -> Stall {
     let mut waiting: Vec<_> = hosts.iter().flat_map(|h| h.waiting(setup)).collect();

@@ -19,6 +19,10 @@ pub(crate) struct Switch<P: Parts> {
     /// Bytes of the packets held.
     pub(crate) held_bytes: u64,
     free: Vec<u32>,
+    /// Bytes that wait in the class of data and are charged to no buffer, as this switch made them.
+    pub(crate) uncharged: u64,
+    /// Number of the sampling interval in which the buffer was last looked at.
+    pub(crate) sampled: u64,
     /// When the scheme wants to be woken; [`u64::MAX`] if it does not.
     pub(crate) wake: u64,
     pub(crate) dropped_while_lossless: bool,
@@ -50,6 +54,8 @@ impl<P: Parts> Switch<P> {
             stash: Vec::new(),
             held_bytes: 0,
             free: Vec::new(),
+            uncharged: 0,
+            sampled: 0,
             wake: u64::MAX,
             dropped_while_lossless: false,
         }
@@ -111,6 +117,15 @@ impl<P: Parts> Switch<P> {
     /// The packets held now.
     pub(crate) fn stashed(&self) -> impl Iterator<Item = &Packet> {
         self.stash.iter().flatten().flatten()
+    }
+
+    /// Bytes held that are charged to the buffer.
+    #[inline]
+    pub(crate) fn held_charge(&self, one_class: bool) -> u64 {
+        match self.held_bytes {
+            0 => 0,
+            _ => self.stashed().filter(|p| one_class || p.is_data()).map(|p| p.frame() as u64).sum(),
+        }
     }
 
     /// Packets held now: of data, and others.

@@ -1,0 +1,167 @@
+//! Between two windows: hands over what was written, finds the next window that has anything to do, and sees
+//! whether the run has come to its end.
+
+use super::group::Group;
+use super::lanes::{Board, Mail};
+use super::out::Span;
+use crate::setup::Setup;
+use crate::{Observer, Progress};
+use model::{Parts, Time};
+use std::ops::DerefMut;
+
+/// What comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// A window.
+    Visit(Span),
+    /// Nothing: how the run ended, and when it was stopped, if it was.
+    End(Ending, Option<Time>),
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    Finished,
+    Stopped,
+    Interrupted,
+    Stalled,
+}
+
+/// The run's clock.
+#[derive(Debug)]
+pub(super) struct Clock<'s> {
+    setup: &'s Setup<'s>,
+    length: u64,
+    horizon: u64,
+    background: bool,
+    /// Number of the next window, at least.
+    number: u64,
+    /// When the checks that happen once in a full window's length are due.
+    boundary: u64,
+    /// Number of the last window that was visited; [`u64::MAX`] before the first.
+    pub(super) last: u64,
+    pub(super) windows: u64,
+    /// Messages that count, in all.
+    total: Option<u64>,
+    /// Windows until the observer is told.
+    patience: u64,
+}
+
+/// Windows between two looks at the observer: some tens of milliseconds in a large fabric. Our choice.
+const LOOK: u64 = 64;
+
+impl<'s> Clock<'s> {
+    pub(super) fn new(setup: &'s Setup<'s>, length: u64) -> Self {
+        Clock {
+            setup,
+            length,
+            horizon: setup.plan.stop_after.map_or(u64::MAX, Time::ps),
+            background: setup.plan.jobs.iter().any(|j| j.background),
+            number: 0,
+            boundary: 0,
+            last: u64::MAX,
+            windows: 0,
+            total: None,
+            patience: LOOK,
+        }
+    }
+
+    /// Closes the window and opens the next one.
+    pub(super) fn turn<P: Parts, G: DerefMut<Target = Group<P>>>(
+        &mut self,
+        groups: &mut [G],
+        board: &mut Board,
+        mail: &Mail,
+        observer: &mut impl Observer,
+    ) -> Step {
+        for (group, written) in groups.iter_mut().zip(board.iter_mut()) {
+            if group.visited == self.last && self.last != u64::MAX {
+                std::mem::swap(&mut group.lanes, written);
+            }
+        }
+        if self.patience == 0 {
+            self.patience = LOOK;
+            if !observer.on_progress(self.progress(groups)) {
+                return Step::End(
+                    Ending::Interrupted,
+                    Some(Time((self.number * self.length).min(self.horizon))),
+                );
+            }
+        }
+        if !mail.awaits(self.number) {
+            let next = groups.iter_mut().map(|group| group.next()).min().unwrap_or(u64::MAX);
+            if next == u64::MAX {
+                return match unfinished(groups) {
+                    0 => Step::End(Ending::Finished, self.end_of_background()),
+                    _ => Step::End(Ending::Stalled, None),
+                };
+            }
+            self.number = self.number.max(next / self.length);
+        }
+        let opened = self.number * self.length;
+        if opened >= self.boundary
+            && let Some(end) = self.check(groups, opened)
+        {
+            return end;
+        }
+        if opened >= self.horizon {
+            return match unfinished(groups) {
+                0 => Step::End(Ending::Finished, self.end_of_background()),
+                _ => Step::End(Ending::Stopped, self.setup.plan.stop_after),
+            };
+        }
+        let close = (opened + self.length).min(self.horizon);
+        let span = Span { number: self.number, opened, close, length: self.length };
+        self.last = self.number;
+        self.number += 1;
+        self.windows += 1;
+        self.patience -= 1;
+        Step::Visit(span)
+    }
+
+    /// What is looked at once in a full window's length, so that the result does not depend on the length in use.
+    fn check<P: Parts, G: DerefMut<Target = Group<P>>>(
+        &mut self,
+        groups: &mut [G],
+        opened: u64,
+    ) -> Option<Step> {
+        let quantum = self.setup.window;
+        let crossed = opened / quantum * quantum;
+        let unfinished = unfinished(groups);
+        if unfinished == 0 && self.background {
+            return Some(Step::End(Ending::Finished, self.end_of_background()));
+        }
+        let stuck = || {
+            let last = groups.iter().map(|group| group.last_progress).max().unwrap_or(0);
+            crossed.saturating_sub(last) > self.setup.plan.no_progress.ps()
+                && groups.iter().all(|group| group.pending_starts == 0)
+        };
+        if unfinished > 0 && stuck() {
+            return Some(Step::End(Ending::Stalled, None));
+        }
+        self.boundary = crossed + quantum;
+        None
+    }
+
+    /// A run with traffic in the background ends with the interval in which the last message that counts did.
+    fn end_of_background(&self) -> Option<Time> {
+        self.background.then_some(Time(self.boundary.min(self.horizon)))
+    }
+
+    fn progress<P: Parts, G: DerefMut<Target = Group<P>>>(&mut self, groups: &[G]) -> Progress {
+        let hosts = || groups.iter().flat_map(|group| &group.hosts);
+        let finished = hosts().map(|h| h.finished).sum();
+        let messages = *self.total.get_or_insert_with(|| finished + unfinished(groups));
+        Progress {
+            now: Time((self.number * self.length).min(self.horizon)),
+            finished,
+            messages,
+            accepted: hosts().map(|h| h.data.accepted).sum(),
+            hops: groups.iter().map(|group| group.hops()).sum(),
+        }
+    }
+}
+
+fn unfinished<P: Parts, G: DerefMut<Target = Group<P>>>(groups: &[G]) -> u64 {
+    groups.iter().map(|group| group.unfinished).sum()
+}

@@ -1,0 +1,215 @@
+//! Threads that share out the groups of a window. They meet once per window; on a packet's path there is no
+//! lock and no atomic operation.
+//!
+//! Every thread has groups of its own, so that their state stays in its caches; who has done his takes what is
+//! left of the others'. Which thread visits a group makes no difference to the result.
+
+use super::clock::{Clock, Ending, Step};
+use super::group::Group;
+use super::lanes::{Board, Mail};
+use super::out::Span;
+use crate::Observer;
+use crate::setup::Setup;
+use model::{Parts, Time};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+use std::thread;
+
+/// Windows between two looks at who has how much to do: often enough to follow a workload, seldom enough that
+/// groups stay in their thread's caches. Our choice.
+const REBALANCE: u64 = 256;
+/// Turns of waiting before a thread lets others run: about ten microseconds. Our choice.
+const SPINS: u32 = 2_000;
+
+/// What all threads see.
+struct Shared<'r, 'g, P: Parts> {
+    groups: Vec<Mutex<&'g mut Group<P>>>,
+    /// Written between windows only.
+    orders: RwLock<Orders<'r>>,
+    /// How far each thread's share of the window has been taken.
+    taken: Vec<AtomicUsize>,
+    /// Number of windows opened, [`OVER`] after the last.
+    opened: AtomicU64,
+    /// Threads that have done with this one.
+    done: AtomicUsize,
+    /// A thread has panicked.
+    broken: AtomicBool,
+}
+
+struct Orders<'r> {
+    span: Span,
+    board: &'r mut Board,
+    /// The groups of every thread.
+    shares: Vec<Vec<usize>>,
+}
+
+const OVER: u64 = u64::MAX;
+
+/// Runs all windows on `threads` threads, this one among them.
+pub(super) fn run<P: Parts>(
+    setup: &Setup<'_>,
+    groups: &mut [Box<Group<P>>],
+    board: &mut Board,
+    mail: &Mail,
+    threads: usize,
+    clock: &mut Clock<'_>,
+    observer: &mut impl Observer,
+) -> (Ending, Option<Time>) {
+    let loads: Vec<u64> = board.iter().map(|lanes| lanes.len() as u64).collect();
+    let span = Span { number: 0, opened: 0, close: 0, length: 0 };
+    let shared = Shared {
+        groups: groups.iter_mut().map(|group| Mutex::new(&mut **group)).collect(),
+        orders: RwLock::new(Orders { span, board, shares: share(&loads, threads) }),
+        taken: (0..threads).map(|_| AtomicUsize::new(0)).collect(),
+        opened: AtomicU64::new(0),
+        done: AtomicUsize::new(0),
+        broken: AtomicBool::new(false),
+    };
+    thread::scope(|scope| {
+        for me in 1..threads {
+            let shared = &shared;
+            scope.spawn(move || {
+                let mut seen = 0;
+                while let Some(window) = shared.wait_for_window(seen) {
+                    seen = window;
+                    let _done = Done(shared);
+                    shared.visit(setup, mail, me);
+                }
+            });
+        }
+        let _over = Over(&shared.opened);
+        let mut loads = loads;
+        loop {
+            let step = shared.turn(clock, mail, observer, &mut loads);
+            match step {
+                Step::End(ending, at) => return (ending, at),
+                Step::Visit(_) => {
+                    shared.opened.fetch_add(1, Ordering::Release);
+                    shared.visit(setup, mail, 0);
+                    wait(|| shared.done.load(Ordering::Acquire) == threads - 1);
+                    shared.done.store(0, Ordering::Relaxed);
+                    // A panic is passed on when the scope joins its threads.
+                    if shared.broken.load(Ordering::Relaxed) {
+                        return (Ending::Interrupted, None);
+                    }
+                }
+            }
+        }
+    })
+}
+
+impl<P: Parts> Shared<'_, '_, P> {
+    /// Between windows: everybody else waits, so no lock is ever contended.
+    fn turn(
+        &self,
+        clock: &mut Clock<'_>,
+        mail: &Mail,
+        observer: &mut impl Observer,
+        loads: &mut [u64],
+    ) -> Step {
+        let mut groups: Vec<MutexGuard<'_, &mut Group<P>>> = self.groups.iter().map(lock).collect();
+        let mut refs: Vec<&mut Group<P>> = groups.iter_mut().map(|group| &mut ***group).collect();
+        let mut orders = self.orders.write().unwrap_or_else(PoisonError::into_inner);
+        let step = clock.turn(&mut refs, orders.board, mail, observer);
+        if let Step::Visit(span) = step {
+            orders.span = span;
+            if clock.windows % REBALANCE == 0 {
+                for (load, group) in loads.iter_mut().zip(&mut refs) {
+                    // Half of what was known is kept: workloads come in phases.
+                    *load = *load / 2 + std::mem::take(&mut group.load);
+                }
+                orders.shares = share(loads, self.taken.len());
+            }
+        }
+        self.taken.iter().for_each(|taken| taken.store(0, Ordering::Relaxed));
+        step
+    }
+
+    /// Visits this thread's groups, then what is left of the others'.
+    fn visit(&self, setup: &Setup<'_>, mail: &Mail, me: usize) {
+        let orders = self.orders.read().unwrap_or_else(PoisonError::into_inner);
+        let threads = self.taken.len();
+        for whose in (me..threads).chain(0..me) {
+            let share = &orders.shares[whose];
+            while let Some(group) = share.get(self.taken[whose].fetch_add(1, Ordering::Relaxed)) {
+                lock(&self.groups[*group]).visit(setup, orders.span, orders.board, mail);
+            }
+        }
+    }
+
+    /// Waits for a window after number `seen`; none if the run is over.
+    fn wait_for_window(&self, seen: u64) -> Option<u64> {
+        wait(|| self.opened.load(Ordering::Acquire) != seen);
+        let opened = self.opened.load(Ordering::Acquire);
+        (opened != OVER).then_some(opened)
+    }
+}
+
+/// Says that a thread has done with a window, also if it panics.
+struct Done<'s, 'r, 'g, P: Parts>(&'s Shared<'r, 'g, P>);
+
+impl<P: Parts> Drop for Done<'_, '_, '_, P> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.broken.store(true, Ordering::Relaxed);
+        }
+        self.0.done.fetch_add(1, Ordering::Release);
+    }
+}
+
+/// Sends the threads home, also if this one panics.
+struct Over<'s>(&'s AtomicU64);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(OVER, Ordering::Release);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn wait(ready: impl Fn() -> bool) {
+    let mut turns = 0;
+    while !ready() {
+        turns += 1;
+        if turns < SPINS {
+            std::hint::spin_loop();
+        } else {
+            thread::yield_now();
+        }
+    }
+}
+
+/// Shares groups out: the longest first, each to whoever has least so far.
+fn share(loads: &[u64], threads: usize) -> Vec<Vec<usize>> {
+    let mut order: Vec<usize> = (0..loads.len()).collect();
+    order.sort_by_key(|group| std::cmp::Reverse(loads[*group]));
+    let mut shares = vec![(0, Vec::new()); threads];
+    for group in order {
+        if let Some((load, share)) = shares.iter_mut().min_by_key(|(load, _)| *load) {
+            // An idle group costs a look, too.
+            *load += loads[group].max(1);
+            share.push(group);
+        }
+    }
+    shares.into_iter().map(|(_, share)| share).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_has_much_more_to_do_than_the_others() {
+        let loads = [90, 10, 50, 50, 30, 20, 0, 0, 0];
+        let shares = share(&loads, 2);
+        let sums: Vec<u64> = shares.iter().map(|s| s.iter().map(|g| loads[*g]).sum()).collect();
+        assert_eq!(sums.iter().sum::<u64>(), 250);
+        assert!(sums[0].abs_diff(sums[1]) <= 10, "{sums:?}");
+        let mut all: Vec<usize> = shares.concat();
+        all.sort_unstable();
+        assert!(all.into_iter().eq(0..9));
+    }
+}

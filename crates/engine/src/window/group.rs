@@ -1,0 +1,503 @@
+//! A group of nodes: their whole state, and which of them have something to do.
+
+use super::host;
+use super::lanes::{Address, Board, Lane, Lanes, Mail, Pause, bits};
+use super::layout::Layout;
+use super::out::{Out, Span};
+use super::port::{Port, WATCHED};
+use super::sort::Sorter;
+use super::switch::{self, Desk};
+use crate::books::Tally;
+use crate::host::Host;
+use crate::outcome::{Effort, LinkRecord};
+use crate::series::Recorder;
+use crate::setup::Setup;
+use crate::switch::Switch;
+use model::plan::Classes;
+use model::{HostId, NodeId, Packet, Parts, PortIndex, QpId};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Range;
+
+/// A host or a switch, as its group knows it.
+#[derive(Debug)]
+struct Node {
+    id: NodeId,
+    /// Its number among the hosts, or among the switches, of the group.
+    index: u32,
+    is_host: bool,
+    /// Its first port in the group, its ports, and the global number of the first.
+    first_port: u32,
+    ports: u32,
+    gp: u32,
+    /// Its first word among those that tell which ports have mail, and in the group's `backlog`.
+    mail_word: u32,
+    backlog: u32,
+    /// When it has something to do of its own accord.
+    next: u64,
+    /// When the group's list of sleepers will look at it; [`u64::MAX`] if it does not stand there.
+    booked: u64,
+    /// Hosts: when the next packet starts.
+    due: u64,
+    /// Pause frames under way to it.
+    pauses: Vec<Pause>,
+}
+
+/// Groups are visited by one thread at a time, and a node's state is touched by nobody else.
+pub(super) struct Group<P: Parts> {
+    nodes: Vec<Node>,
+    pub(super) hosts: Vec<Host<P>>,
+    pub(super) switches: Vec<Switch<P>>,
+    ports: Vec<Port>,
+    queued: Vec<u32>,
+    links: Vec<LinkRecord>,
+    paused_since: Vec<u64>,
+    addresses: Vec<Address>,
+    /// The lanes whose far ends the ports are: group and port there.
+    feeds: Vec<(u32, u32)>,
+    /// A bit for every port at which something waits, and for every port that has sent something which arrives
+    /// later than in the next window; every node begins a word of its own.
+    backlog: Vec<u64>,
+    far: Vec<u64>,
+    /// What is being written in the open window, or was written in the one before the last.
+    pub(super) lanes: Lanes,
+    /// First word among those that tell which nodes have mail, and the words' number.
+    node_word: u32,
+    /// Nodes with something to do of their own accord in the next window, a bit each.
+    soon: Vec<u64>,
+    /// [`Group::soon`] for the window after it, while one is open.
+    later: Vec<u64>,
+    /// When the first of them has.
+    soon_at: u64,
+    /// The others, by time.
+    sleepers: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Number of the window that was visited last.
+    pub(super) visited: u64,
+    pub(super) unfinished: u64,
+    pub(super) last_progress: u64,
+    pub(super) pending_starts: u64,
+    /// Packets that have arrived since somebody took note.
+    pub(super) load: u64,
+    one_class: bool,
+    quantum: u64,
+    largest_frame: u64,
+    sorter: Sorter,
+    desk: Desk,
+    pub(super) tally: Tally,
+    pub(super) recorder: Recorder,
+    pub(super) effort: Effort,
+}
+
+impl<P: Parts> Group<P> {
+    pub(super) fn new(setup: &Setup<'_>, parts: &P, layout: &Layout, number: usize) -> Self {
+        let (plan, fabric) = (setup.plan, setup.fabric());
+        let mut group = Group {
+            nodes: Vec::new(),
+            hosts: Vec::new(),
+            switches: Vec::new(),
+            ports: Vec::new(),
+            queued: Vec::new(),
+            links: Vec::new(),
+            paused_since: Vec::new(),
+            addresses: Vec::new(),
+            feeds: Vec::new(),
+            backlog: Vec::new(),
+            far: Vec::new(),
+            lanes: Vec::new(),
+            node_word: layout.node_word(number),
+            soon: vec![0; layout.groups[number].len().div_ceil(64)],
+            later: vec![0; layout.groups[number].len().div_ceil(64)],
+            soon_at: u64::MAX,
+            sleepers: BinaryHeap::new(),
+            visited: u64::MAX,
+            unfinished: 0,
+            last_progress: 0,
+            pending_starts: 0,
+            load: 0,
+            one_class: plan.classes == Classes::One,
+            quantum: setup.window,
+            largest_frame: plan.wire.max_frame().max(plan.wire.ack).max(plan.wire.cnp) as u64,
+            sorter: Sorter::default(),
+            desk: Desk::default(),
+            tally: Tally::default(),
+            recorder: Recorder::new(&plan.series),
+            effort: Effort::default(),
+        };
+        for &id in &layout.groups[number] {
+            let place = layout.place(id);
+            let is_host = fabric.is_host(id);
+            let index = if is_host {
+                group.hosts.push(Host::new(setup, parts, HostId(id.0 as u16)));
+                group.hosts.len() - 1
+            } else {
+                group.switches.push(Switch::new(setup, parts, id));
+                group.switches.len() - 1
+            };
+            let watches = !is_host && group.switches[index].interest.host_departures;
+            let gp = fabric.base(id);
+            for (p, link) in fabric.ports(id).iter().enumerate() {
+                let far = layout.place(link.to);
+                let mut port =
+                    Port::new(&setup.ports[gp as usize + p], setup.marking[gp as usize + p].as_ref());
+                port.set(WATCHED, watches && fabric.is_host(link.to));
+                group.ports.push(port);
+                let bit = link.peer_port.0 as u32;
+                group.addresses.push(Address {
+                    port: (far.word + bit / 64, bit % 64),
+                    node: (layout.node_word(far.group as usize) + far.index / 64, far.index % 64),
+                });
+                group.feeds.push((far.group, layout.port(link.to, link.peer_port)));
+            }
+            group.nodes.push(Node {
+                id,
+                index: index as u32,
+                is_host,
+                first_port: place.first_port,
+                ports: fabric.ports(id).len() as u32,
+                gp,
+                mail_word: place.word,
+                backlog: group.backlog.len() as u32,
+                next: u64::MAX,
+                booked: u64::MAX,
+                due: u64::MAX,
+                pauses: Vec::new(),
+            });
+            group.backlog.resize(group.backlog.len() + fabric.ports(id).len().div_ceil(64), 0);
+        }
+        group.far = vec![0; group.backlog.len()];
+        let ports = group.ports.len();
+        group.queued = vec![0; ports];
+        group.links = vec![LinkRecord::default(); ports];
+        group.paused_since = vec![u64::MAX; ports];
+        group.lanes = vec![Lane::new(); ports];
+        group
+    }
+
+    /// Adds the sending side of a queue pair to the node at `place`.
+    pub(super) fn add_outgoing(&mut self, setup: &Setup<'_>, parts: &P, node: u32, qp: QpId) {
+        self.hosts[self.nodes[node as usize].index as usize].add_outgoing(setup, parts, qp);
+    }
+
+    /// Before the first window.
+    pub(super) fn ready(&mut self, length: u64) {
+        for n in 0..self.nodes.len() {
+            if self.nodes[n].is_host {
+                let host = &self.hosts[self.nodes[n].index as usize];
+                self.unfinished += host.unfinished;
+                self.pending_starts += host.pending_starts();
+                self.nodes[n].next = host.timer_at();
+                self.plan(n, length);
+            }
+        }
+        std::mem::swap(&mut self.soon, &mut self.later);
+    }
+
+    /// Visits all nodes that have something to do in a window.
+    pub(super) fn visit(&mut self, setup: &Setup<'_>, span: Span, board: &Board, mail: &Mail) {
+        while let Some(&Reverse((at, n))) = self.sleepers.peek()
+            && at < span.close
+        {
+            self.sleepers.pop();
+            let node = &mut self.nodes[n as usize];
+            if at == node.booked {
+                node.booked = u64::MAX;
+                if node.next < span.close {
+                    self.soon[n as usize / 64] |= 1 << (n % 64);
+                } else {
+                    self.book(n as usize);
+                }
+            }
+        }
+        self.soon_at = u64::MAX;
+        for word in 0..self.soon.len() {
+            let todo = mail.take_nodes(span.number, self.node_word + word as u32)
+                | std::mem::take(&mut self.soon[word]);
+            if todo == 0 {
+                continue;
+            }
+            self.visited = span.number;
+            for n in bits(todo, word * 64) {
+                self.effort.visits += 1;
+                match self.nodes[n].is_host {
+                    true => self.visit_host(setup, span, board, mail, n),
+                    false => self.visit_switch(setup, span, board, mail, n),
+                }
+                self.plan(n, span.opened + 2 * span.length);
+            }
+        }
+        std::mem::swap(&mut self.soon, &mut self.later);
+    }
+
+    /// Has node `n` looked at again when it has something to do. What comes before `soon` comes in the next window.
+    #[inline]
+    fn plan(&mut self, n: usize, soon: u64) {
+        let node = &self.nodes[n];
+        if node.next < soon {
+            self.later[n / 64] |= 1 << (n % 64);
+            self.soon_at = self.soon_at.min(node.next);
+        } else if node.next < node.booked {
+            self.book(n);
+        }
+    }
+
+    fn book(&mut self, n: usize) {
+        let node = &mut self.nodes[n];
+        node.booked = node.next;
+        if node.next != u64::MAX {
+            self.sleepers.push(Reverse((node.next, n as u32)));
+        }
+    }
+
+    /// When something happens of the group's own accord.
+    pub(super) fn next(&mut self) -> u64 {
+        while let Some(&Reverse((at, n))) = self.sleepers.peek() {
+            let node = &self.nodes[n as usize];
+            if at == node.booked && at == node.next {
+                return at.min(self.soon_at);
+            }
+            // It has been put off, or another entry has taken its place.
+            self.sleepers.pop();
+            if at == node.booked {
+                self.book(n as usize);
+            }
+        }
+        self.soon_at
+    }
+
+    fn visit_switch(&mut self, setup: &Setup<'_>, span: Span, board: &Board, mail: &Mail, n: usize) {
+        let node = &mut self.nodes[n];
+        let (ports, words) = (node.range(), node.words());
+        let (feeds, switch) = (&self.feeds[ports.clone()], &mut self.switches[node.index as usize]);
+        let quantum = span.opened / self.quantum;
+        if switch.sampled != quantum {
+            switch.sampled = quantum;
+            switch.buffer.sample();
+        }
+        let mut incoming = Incoming { board, feeds, first_word: node.mail_word, words: [0; WORDS] };
+        let count = incoming.open(span.number, mail, words.len(), &mut node.pauses);
+        self.load += count as u64;
+        let tie = setup.tie(node.id.0, span.opened);
+        let arrivals = self.sorter.sort(incoming.lanes(words.len()), count, span.length, tie);
+        let arrivals = before_the_end(arrivals, span, &mut self.tally);
+        self.desk.frames.collect(&mut node.pauses, span.close);
+        let (backlog, ports_of) = (&mut self.backlog[words.clone()], &mut self.ports[ports.clone()]);
+        let longest = || {
+            let waiting = ports_of.iter().map(|p| p.waiting as u64).max().unwrap_or(0);
+            // What is held may be let go into any queue.
+            switch.held_bytes + waiting
+        };
+        let heavy = !switch.buffer.carefree(count as u64 * self.largest_frame, longest);
+        self.effort.heavy += heavy as u64;
+        let mut out = Out {
+            setup,
+            span,
+            mail,
+            gp: node.gp as usize,
+            lanes: &mut self.lanes[ports.clone()],
+            addresses: &self.addresses[ports.clone()],
+            links: &mut self.links[ports.clone()],
+            paused_since: &mut self.paused_since[ports.clone()],
+            far: &mut self.far[words.clone()],
+            tally: &mut self.tally,
+            recorder: &mut self.recorder,
+        };
+        out.bring_near(ports_of);
+        let place = switch::Place {
+            node: node.id,
+            switch,
+            ports: ports_of,
+            queued: &mut self.queued[ports.clone()],
+            backlog,
+            desk: &mut self.desk,
+            one_class: self.one_class,
+        };
+        let next = match heavy {
+            true => switch::Visit::<P, true>::new(place, out).run(arrivals),
+            false => switch::Visit::<P, false>::new(place, out).run(arrivals),
+        };
+        self.nodes[n].next = next;
+        self.add_wires(n, span);
+    }
+
+    fn visit_host(&mut self, setup: &Setup<'_>, span: Span, board: &Board, mail: &Mail, n: usize) {
+        let node = &mut self.nodes[n];
+        let (port, words) = (node.first_port as usize, node.words());
+        let host = &mut self.hosts[node.index as usize];
+        let before = (host.unfinished, host.pending_starts());
+        let feeds = &self.feeds[port..=port];
+        let mut incoming = Incoming { board, feeds, first_word: node.mail_word, words: [0; WORDS] };
+        let count = incoming.open(span.number, mail, 1, &mut node.pauses);
+        self.load += count as u64;
+        let arrivals = if count > 0 { incoming.lane(0) } else { &[] };
+        let arrivals = before_the_end(arrivals, span, &mut self.tally);
+        self.desk.frames.collect(&mut node.pauses, span.close);
+        let mut out = Out {
+            setup,
+            span,
+            mail,
+            gp: node.gp as usize,
+            lanes: &mut self.lanes[port..=port],
+            addresses: &self.addresses[port..=port],
+            links: &mut self.links[port..=port],
+            paused_since: &mut self.paused_since[port..=port],
+            far: &mut self.far[words],
+            tally: &mut self.tally,
+            recorder: &mut self.recorder,
+        };
+        out.bring_near(&mut self.ports[port..=port]);
+        let visit = host::Visit {
+            host,
+            port: &mut self.ports[port],
+            out,
+            frames: &mut self.desk.frames,
+            one_class: self.one_class,
+            due: node.due,
+            next_own: 0,
+        };
+        let (due, next) = visit.run(arrivals);
+        let host = &self.hosts[node.index as usize];
+        self.unfinished -= before.0 - host.unfinished;
+        self.pending_starts = self.pending_starts - before.1 + host.pending_starts();
+        self.last_progress = self.last_progress.max(host.last_progress());
+        (node.due, node.next) = (due, next);
+        self.add_wires(n, span);
+    }
+
+    /// A node also wakes for what is under way: to hand on packets that come near, and for pause frames.
+    fn add_wires(&mut self, n: usize, span: Span) {
+        let node = &mut self.nodes[n];
+        let words = node.words();
+        for (i, word) in self.far[words].iter().enumerate() {
+            for p in bits(*word, i * 64) {
+                let Some((at, _)) = self.ports[node.first_port as usize + p].far.front() else { continue };
+                // It must be handed on one window before it arrives.
+                let soon = span.opened + 3 * span.length;
+                let at =
+                    if *at < soon { soon - 2 * span.length } else { (at / span.length - 1) * span.length };
+                node.next = node.next.min(at);
+            }
+        }
+        for frame in &node.pauses {
+            node.next = node.next.min(frame.at);
+        }
+    }
+
+    /// Data hops so far, and of control.
+    pub(super) fn hops(&self) -> u64 {
+        self.ports.iter().map(|p| p.frames).sum()
+    }
+
+    /// Whether a port is paused, and where the data that waits there came in.
+    pub(super) fn blocked(&self, port: u32) -> (bool, Vec<PortIndex>) {
+        let port = &self.ports[port as usize];
+        (port.paused(), port.queued_data().map(|p| p.ingress()).collect())
+    }
+
+    /// Counts what is still on wires and in queues after window `number`, the last one; `written` are the
+    /// group's lanes as they stand on the board.
+    pub(super) fn under_way(&mut self, number: u64, written: &Lanes) {
+        for lane in written.iter().filter(|lane| lane.window == number) {
+            lane.packets.iter().for_each(|p| self.tally.under_way(p));
+        }
+        for port in &self.ports {
+            port.far.iter().for_each(|(_, p)| self.tally.under_way(p));
+            port.queued().for_each(|p| self.tally.under_way(p));
+        }
+    }
+
+    /// Writes what was counted at ports to the tables of the whole fabric; returns when the last frame had left.
+    pub(super) fn report(&mut self, links: &mut [LinkRecord], paused_since: &mut [u64]) -> u64 {
+        let mut last = 0;
+        for node in &self.nodes {
+            for p in 0..node.ports as usize {
+                let (own, all) = (node.first_port as usize + p, node.gp as usize + p);
+                let port = &self.ports[own];
+                port.report(&mut self.links[own]);
+                if node.is_host {
+                    self.links[own].max_queue = 0; // what a host queues are replies
+                }
+                links[all] = self.links[own];
+                paused_since[all] = self.paused_since[own];
+                last = last.max(port.busy);
+            }
+        }
+        last
+    }
+
+    /// Gives up its hosts and switches, each with its node.
+    pub(super) fn split(self) -> (Vec<(NodeId, Host<P>)>, Vec<(NodeId, Switch<P>)>, Tally, Recorder) {
+        let of = |host: bool| self.nodes.iter().filter(move |n| n.is_host == host).map(|n| n.id);
+        let (hosts, switches) = (of(true).collect::<Vec<_>>(), of(false).collect::<Vec<_>>());
+        (
+            hosts.into_iter().zip(self.hosts).collect(),
+            switches.into_iter().zip(self.switches).collect(),
+            self.tally,
+            self.recorder,
+        )
+    }
+}
+
+impl Node {
+    /// Its ports in the group.
+    fn range(&self) -> Range<usize> {
+        self.first_port as usize..(self.first_port + self.ports) as usize
+    }
+
+    /// Its words in tables that have a bit for every port.
+    fn words(&self) -> Range<usize> {
+        self.backlog as usize..(self.backlog + self.ports.div_ceil(64)) as usize
+    }
+}
+
+/// Of packets in order of arrival, those that arrive before the run stops.
+fn before_the_end<'p>(arrivals: &'p [Packet], span: Span, tally: &mut Tally) -> &'p [Packet] {
+    if span.close == span.opened + span.length {
+        return arrivals;
+    }
+    let count = arrivals.partition_point(|p| span.opened + (p.offset() as u64) < span.close);
+    arrivals[count..].iter().for_each(|p| tally.under_way(p));
+    &arrivals[..count]
+}
+
+/// Words of a bit for every port of a node.
+const WORDS: usize = Packet::MAX_PORTS.div_ceil(64);
+
+/// What reaches a node in a window.
+#[derive(Clone)]
+struct Incoming<'b> {
+    board: &'b Board,
+    feeds: &'b [(u32, u32)],
+    first_word: u32,
+    words: [u64; WORDS],
+}
+
+impl<'b> Incoming<'b> {
+    /// Takes the node's mail; returns how many packets there are.
+    #[inline]
+    fn open(&mut self, number: u64, mail: &Mail, words: usize, pauses: &mut Vec<Pause>) -> usize {
+        let mut count = 0;
+        for word in 0..words {
+            self.words[word] = mail.take_ports(number, self.first_word + word as u32);
+            for p in bits(self.words[word], word * 64) {
+                let (group, port) = self.feeds[p];
+                let lane = &self.board[group as usize][port as usize];
+                debug_assert_eq!(lane.window + 1, number, "mail that nobody wrote");
+                count += lane.packets.len();
+                if !lane.pauses.is_empty() {
+                    pauses.extend(&lane.pauses);
+                }
+            }
+        }
+        count
+    }
+
+    #[inline]
+    fn lane(&self, p: usize) -> &'b [Packet] {
+        let (group, port) = self.feeds[p];
+        &self.board[group as usize][port as usize].packets
+    }
+
+    fn lanes(&self, words: usize) -> impl Iterator<Item = &'b [Packet]> + Clone {
+        (0..words).flat_map(move |word| bits(self.words[word], word * 64)).map(|p| self.lane(p))
+    }
+}

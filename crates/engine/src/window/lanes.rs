@@ -1,0 +1,145 @@
+//! Packets on their way to the next window. Every port has a lane: it fills it while its window is open, and
+//! the far end reads it in the next one.
+//!
+//! A group writes the lanes of its own ports. When the window closes, what it wrote goes onto the [`Board`],
+//! which all read and nobody writes. [`Mail`] tells who has something to read.
+
+use model::{Packet, PortIndex};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What a port sends in one window and arrives in the next, in the order of arrival.
+#[derive(Clone, Debug)]
+pub(super) struct Lane {
+    /// Number of the window in which it was written; anything else in it is old.
+    pub(super) window: u64,
+    pub(super) packets: Vec<Packet>,
+    /// Pause frames, whenever they arrive.
+    pub(super) pauses: Vec<Pause>,
+}
+
+/// A pause or resume frame, under way to a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pause {
+    /// When it arrives, ps.
+    pub(super) at: u64,
+    /// Where.
+    pub(super) port: PortIndex,
+    /// Pause, or resume.
+    pub(super) on: bool,
+}
+
+/// No window has this number.
+const NEVER: u64 = u64::MAX;
+
+impl Lane {
+    pub(super) fn new() -> Self {
+        Lane { window: NEVER, packets: Vec::new(), pauses: Vec::new() }
+    }
+
+    /// Empties it for window `number`.
+    #[inline(never)]
+    pub(super) fn begin(&mut self, number: u64) {
+        self.window = number;
+        self.packets.clear();
+        self.pauses.clear();
+    }
+}
+
+/// The lanes of one group, by port.
+pub(super) type Lanes = Vec<Lane>;
+
+/// The lanes of all groups as they were written in the last window.
+pub(super) type Board = Vec<Lanes>;
+
+/// Where a lane leads.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Address {
+    /// Word and bit of the port at the far end, and of its node.
+    pub(super) port: (u32, u32),
+    pub(super) node: (u32, u32),
+}
+
+/// Who has mail in the next window: a bit for every node, and one for every port.
+#[derive(Debug)]
+pub(super) struct Mail {
+    nodes: [Vec<AtomicU64>; 2],
+    ports: [Vec<AtomicU64>; 2],
+    /// Number of the last window in which somebody has mail.
+    last: AtomicU64,
+    /// Only one thread uses it.
+    alone: bool,
+}
+
+impl Mail {
+    pub(super) fn new((nodes, ports): (usize, usize), alone: bool) -> Self {
+        let words = |n: usize| (0..n).map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
+        Mail {
+            nodes: [words(nodes), words(nodes)],
+            ports: [words(ports), words(ports)],
+            last: AtomicU64::new(u64::MAX),
+            alone,
+        }
+    }
+
+    /// Announces a lane written in window `number` to its reader.
+    #[inline(never)]
+    pub(super) fn announce(&self, number: u64, to: Address) {
+        let next = (number + 1) as usize & 1;
+        self.last.store(number + 1, Ordering::Relaxed);
+        if self.set(&self.ports[next], to.port) == 0 {
+            self.set(&self.nodes[next], to.node);
+        }
+    }
+
+    /// Sets a bit; gives the word as it was. Threads only meet at the barrier between windows, so no order of
+    /// memory is asked for here.
+    #[inline]
+    fn set(&self, words: &[AtomicU64], (word, bit): (u32, u32)) -> u64 {
+        let (word, mask) = (&words[word as usize], 1 << bit);
+        if self.alone {
+            let before = word.load(Ordering::Relaxed);
+            word.store(before | mask, Ordering::Relaxed);
+            before
+        } else {
+            word.fetch_or(mask, Ordering::Relaxed)
+        }
+    }
+
+    /// Somebody has mail in window `number`.
+    pub(super) fn awaits(&self, number: u64) -> bool {
+        self.last.load(Ordering::Relaxed) == number
+    }
+
+    /// Takes a word of nodes that have mail in window `number`.
+    #[inline]
+    pub(super) fn take_nodes(&self, number: u64, word: u32) -> u64 {
+        self.take(&self.nodes[number as usize & 1], word)
+    }
+
+    /// Takes a word of ports that have mail in window `number`.
+    #[inline]
+    pub(super) fn take_ports(&self, number: u64, word: u32) -> u64 {
+        self.take(&self.ports[number as usize & 1], word)
+    }
+
+    #[inline]
+    fn take(&self, words: &[AtomicU64], word: u32) -> u64 {
+        let word = &words[word as usize];
+        // Its writers are done since the last barrier, and one reader takes it.
+        let taken = word.load(Ordering::Relaxed);
+        if taken != 0 {
+            word.store(0, Ordering::Relaxed);
+        }
+        taken
+    }
+}
+
+/// The numbers of the bits set in `words`, `first` being the number of the lowest one.
+#[inline]
+pub(super) fn bits(mut word: u64, first: usize) -> impl Iterator<Item = usize> + Clone {
+    std::iter::from_fn(move || {
+        let bit = word.trailing_zeros() as usize;
+        word &= word.wrapping_sub(1);
+        (bit < 64).then_some(first + bit)
+    })
+}

@@ -1,0 +1,116 @@
+//! Which nodes go together. Groups are what threads share out among themselves: a rack with its hosts, or a
+//! few switches further up. A node's ports and neighbours are found by its place.
+
+use model::{Fabric, NodeId, PortIndex};
+
+/// Most groups: many more than threads, and few enough that turning a window costs nothing. Our choice.
+const MOST_GROUPS: usize = 64;
+
+/// Where a node lives.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Place {
+    pub(super) group: u32,
+    /// Its number among the nodes of its group, and of its first port among the ports of its group.
+    pub(super) index: u32,
+    pub(super) first_port: u32,
+    /// Its first word in the table of ports that have mail.
+    pub(super) word: u32,
+}
+
+/// Groups of nodes, and the place of every node.
+#[derive(Clone, Debug)]
+pub(super) struct Layout {
+    pub(super) groups: Vec<Vec<NodeId>>,
+    places: Vec<Place>,
+    /// Of each group: its first word in the table of nodes that have mail; and the end.
+    node_words: Vec<u32>,
+    /// Words of the table of ports that have mail.
+    port_words: u32,
+}
+
+impl Layout {
+    pub(super) fn new(fabric: &Fabric) -> Self {
+        let groups = groups(fabric);
+        let mut places = vec![Place::default(); fabric.nodes()];
+        let mut node_words = vec![0];
+        let mut port_words = 0;
+        for (g, nodes) in groups.iter().enumerate() {
+            let mut first_port = 0;
+            for (index, node) in nodes.iter().enumerate() {
+                let ports = fabric.ports(*node).len() as u32;
+                places[node.index()] =
+                    Place { group: g as u32, index: index as u32, first_port, word: port_words };
+                first_port += ports;
+                port_words += ports.div_ceil(64);
+            }
+            node_words.push(node_words[g] + (nodes.len() as u32).div_ceil(64));
+        }
+        Layout { groups, places, node_words, port_words }
+    }
+
+    pub(super) fn place(&self, node: NodeId) -> Place {
+        self.places[node.index()]
+    }
+
+    /// Number of a port among those of its group.
+    pub(super) fn port(&self, node: NodeId, port: PortIndex) -> u32 {
+        self.place(node).first_port + port.0 as u32
+    }
+
+    /// A group's first word in the table of nodes that have mail.
+    pub(super) fn node_word(&self, group: usize) -> u32 {
+        self.node_words[group]
+    }
+
+    /// Words of the tables of nodes and of ports that have mail.
+    pub(super) fn words(&self) -> (usize, usize) {
+        (*self.node_words.last().unwrap_or(&0) as usize, self.port_words as usize)
+    }
+}
+
+/// Racks first, then the switches that hang no host, in the order of their numbers, so that neighbours
+/// share a group.
+fn groups(fabric: &Fabric) -> Vec<Vec<NodeId>> {
+    const NONE: usize = usize::MAX;
+    let mut unit_of = vec![NONE; fabric.nodes()];
+    let mut units: Vec<Vec<NodeId>> = Vec::new();
+    for node in (0..fabric.hosts() as u32).map(NodeId) {
+        let tor = fabric.ports(node)[0].to;
+        if fabric.is_host(tor) {
+            units.push(vec![node]);
+            continue;
+        }
+        if unit_of[tor.index()] == NONE {
+            unit_of[tor.index()] = units.len();
+            units.push(Vec::new());
+        }
+        units[unit_of[tor.index()]].push(node);
+    }
+    for node in fabric.switches() {
+        match unit_of[node.index()] {
+            NONE => units.push(vec![node]),
+            unit => units[unit].push(node),
+        }
+    }
+    let weight = |unit: &[NodeId]| unit.iter().map(|n| fabric.ports(*n).len()).sum::<usize>();
+    let fair = fabric.links().len().div_ceil(MOST_GROUPS);
+    let mut groups: Vec<Vec<NodeId>> = Vec::new();
+    let mut room = 0;
+    for unit in units {
+        let weight = weight(&unit);
+        match groups.last_mut() {
+            Some(group) if room >= weight => group.extend(unit),
+            _ => {
+                groups.push(unit);
+                room = fair;
+            }
+        }
+        room = room.saturating_sub(weight);
+    }
+    groups
+}
+
+/// How many groups of nodes the window engine makes of a fabric: no more threads than these can share a run.
+pub(crate) fn count(fabric: &Fabric) -> usize {
+    groups(fabric).len()
+}

@@ -1,0 +1,188 @@
+//! What leaves a node: packets onto lanes, and the counts that go with it.
+
+use super::lanes::{Address, Lane, Mail, Pause, bits};
+use super::port::{LOSSY, Port, TRACKED};
+use crate::books::Tally;
+use crate::outcome::LinkRecord;
+use crate::series::Recorder;
+use crate::setup::Setup;
+use model::{Packet, PortIndex, Time};
+
+/// A window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) number: u64,
+    pub(super) opened: u64,
+    /// Its end, or the end of the run if that comes first.
+    pub(super) close: u64,
+    /// Length of all windows.
+    pub(super) length: u64,
+}
+
+/// What one node sends in one window.
+pub(super) struct Out<'v> {
+    pub(super) setup: &'v Setup<'v>,
+    pub(super) span: Span,
+    pub(super) mail: &'v Mail,
+    /// Global number of the node's first port.
+    pub(super) gp: usize,
+    /// By port of the node, like what follows.
+    pub(super) lanes: &'v mut [Lane],
+    pub(super) addresses: &'v [Address],
+    pub(super) links: &'v mut [LinkRecord],
+    pub(super) paused_since: &'v mut [u64],
+    /// A bit for every port of which something is under way for windows after the next.
+    pub(super) far: &'v mut [u64],
+    pub(super) tally: &'v mut Tally,
+    pub(super) recorder: &'v mut Recorder,
+}
+
+impl Out<'_> {
+    /// Puts a packet on the wire of port `p` at `at`.
+    #[inline(always)]
+    pub(super) fn launch(&mut self, p: usize, port: &mut Port, at: u64, pkt: Packet) {
+        let time = self.occupy(port, at, &pkt);
+        self.send(p, port, at + time, pkt);
+    }
+
+    /// [`Out::launch`] on a link that loses packets or is recorded.
+    #[inline(never)]
+    pub(super) fn launch_oddly(&mut self, p: usize, port: &mut Port, at: u64, pkt: Packet) {
+        let time = self.occupy(port, at, &pkt);
+        let gp = self.gp + p;
+        if port.is(TRACKED) {
+            let on_wire = (pkt.frame() + self.setup.plan.wire.gap) as u64;
+            self.recorder.sent(self.setup.ports[gp].track, at, on_wire, pkt.retransmission());
+        }
+        if port.is(LOSSY) && self.setup.loses(gp, at, &pkt) {
+            self.links[p].lost += 1;
+            self.tally.lost(&pkt, false);
+        } else {
+            self.send(p, port, at + time, pkt);
+        }
+    }
+
+    /// The wire is taken from `at` on.
+    #[inline(always)]
+    fn occupy(&mut self, port: &mut Port, at: u64, pkt: &Packet) -> u64 {
+        let time = self.setup.time_on_wire(port.row, pkt.frame());
+        port.busy = at + time;
+        port.plan();
+        port.busy_for += time;
+        port.frames += 1;
+        port.bytes += pkt.frame() as u64;
+        self.tally.control_hops += !pkt.is_data() as u64;
+        time
+    }
+
+    /// Hands a packet that has left at `sent` to the far end.
+    #[inline(always)]
+    fn send(&mut self, p: usize, port: &mut Port, sent: u64, pkt: Packet) {
+        let after = sent + port.delay - self.span.opened - self.span.length;
+        let pkt = pkt.arriving(after as u32, port.peer_port);
+        if after < self.span.length {
+            self.lane(p).packets.push(pkt);
+        } else {
+            port.far.push_back((sent + port.delay, pkt));
+            self.far[p >> 6] |= 1 << (p & 63);
+        }
+    }
+
+    /// Puts what was sent some windows ago and arrives in the next one onto the lanes.
+    #[inline(always)]
+    pub(super) fn bring_near(&mut self, ports: &mut [Port]) {
+        for word in 0..self.far.len() {
+            for p in bits(self.far[word], word * 64) {
+                self.bring_near_from(p, &mut ports[p]);
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn bring_near_from(&mut self, p: usize, port: &mut Port) {
+        let Span { opened, length, .. } = self.span;
+        while let Some((at, pkt)) = port.far.front().copied() {
+            let after = at - opened - length;
+            if after >= length {
+                return;
+            }
+            port.far.pop_front();
+            self.lane(p).packets.push(pkt.arriving(after as u32, port.peer_port));
+        }
+        self.far[p >> 6] &= !(1 << (p & 63));
+    }
+
+    #[inline(always)]
+    fn lane(&mut self, p: usize) -> &mut Lane {
+        let lane = &mut self.lanes[p];
+        if lane.window != self.span.number {
+            lane.begin(self.span.number);
+            self.mail.announce(self.span.number, self.addresses[p]);
+        }
+        lane
+    }
+
+    /// Tells the neighbour behind port `p` to pause or to go on.
+    #[cold]
+    pub(super) fn send_pause(&mut self, p: usize, port: &Port, now: u64, on: bool) {
+        let at = match self.setup.plan.wire.pfc {
+            0 => now,
+            frame => port.busy.max(now) + self.setup.time_on_wire(port.row, frame),
+        } + port.delay;
+        match on {
+            true => self.tally.pause += 1,
+            false => self.tally.resume += 1,
+        }
+        let peer_port = port.peer_port;
+        self.lane(p).pauses.push(Pause { at, port: peer_port, on });
+    }
+
+    /// Port `p` has been paused or let go.
+    #[cold]
+    pub(super) fn paused(&mut self, p: usize, port: &mut Port, now: u64, on: bool) {
+        if port.paused() == on {
+            return;
+        }
+        port.pause(on);
+        if on {
+            self.links[p].pauses += 1;
+            self.paused_since[p] = now;
+        } else {
+            self.links[p].paused += Time(now - self.paused_since[p]);
+            self.paused_since[p] = u64::MAX;
+        }
+    }
+}
+
+/// Pause frames that reach a node in the open window.
+#[derive(Debug, Default)]
+pub(super) struct Frames {
+    list: Vec<Pause>,
+    next: usize,
+}
+
+impl Frames {
+    /// Takes those that come before `close` out of `pending`.
+    #[inline]
+    pub(super) fn collect(&mut self, pending: &mut Vec<Pause>, close: u64) {
+        self.list.clear();
+        self.next = 0;
+        if !pending.is_empty() {
+            self.list.extend(pending.extract_if(.., |frame| frame.at < close));
+            self.list.sort_by_key(|frame| (frame.at, frame.port));
+        }
+    }
+
+    /// When the next one comes; [`u64::MAX`] if none does.
+    #[inline(always)]
+    pub(super) fn next(&self) -> u64 {
+        self.list.get(self.next).map_or(u64::MAX, |frame| frame.at)
+    }
+
+    /// The next one.
+    pub(super) fn take(&mut self) -> Option<(PortIndex, bool)> {
+        let frame = self.list.get(self.next)?;
+        self.next += 1;
+        Some((frame.port, frame.on))
+    }
+}

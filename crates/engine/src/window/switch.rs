@@ -1,0 +1,436 @@
+//! A switch in one window: everything that happens at it, in order of time. At one instant: pause and resume
+//! frames, departures, arrivals, wake-ups.
+//!
+//! A visit is *light* where the buffer cannot reach any threshold whatever happens in the window: then each
+//! port is advanced by itself, when something concerns it and when the window closes, and the buffer is
+//! summed up at the end. Otherwise it is *heavy*: all departures are taken in order of time, and the buffer
+//! knows everybody's share at every instant, so that pauses and drops get their exact times. Ports whose
+//! departures the scheme watches are taken in order in light visits, too.
+
+use super::lanes::bits;
+use super::order::Order;
+use super::out::{Frames, Out, Span};
+use super::port::{LOSSY, MADE_HERE, MARKS_EARLY, Port, TO_HOST, TRACKED, WATCHED};
+use crate::buffer::Admission;
+use crate::setup::DATA;
+use crate::switch::{Stand, Switch};
+use model::fabric::Router;
+use model::scheme::{Effects, flow_hash};
+use model::{Interest, NodeId, Packet, Parts, PortIndex, Verdict};
+
+/// What all switches of a group use in turn.
+#[derive(Debug, Default)]
+pub(super) struct Desk {
+    pub(super) frames: Frames,
+    order: Order,
+    effects: Effects,
+}
+
+/// A switch and what belongs to it.
+pub(super) struct Place<'v, P: Parts> {
+    pub(super) node: NodeId,
+    pub(super) switch: &'v mut Switch<P>,
+    pub(super) ports: &'v mut [Port],
+    /// Bytes that wait at every port, kept if the scheme reads them.
+    pub(super) queued: &'v mut [u32],
+    /// A bit for every port at which something waits.
+    pub(super) backlog: &'v mut [u64],
+    pub(super) desk: &'v mut Desk,
+    pub(super) one_class: bool,
+}
+
+/// One switch, one window.
+pub(super) struct Visit<'v, P: Parts, const HEAVY: bool> {
+    node: NodeId,
+    switch: &'v mut Switch<P>,
+    ports: &'v mut [Port],
+    queued: &'v mut [u32],
+    backlog: &'v mut [u64],
+    out: Out<'v>,
+    desk: &'v mut Desk,
+    router: Router<'v>,
+    interest: Interest,
+    one_class: bool,
+    /// Something other than an arrival comes to pass no earlier than this.
+    next_own: u64,
+}
+
+/// Flags of ports that the short way of a departure does not serve.
+const ODD: u8 = WATCHED | LOSSY | TRACKED | MADE_HERE;
+
+impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
+    pub(super) fn new(place: Place<'v, P>, out: Out<'v>) -> Self {
+        let Place { node, switch, ports, queued, backlog, desk, one_class } = place;
+        let (router, interest) = (out.setup.fabric().router(node), switch.interest);
+        Visit { node, switch, ports, queued, backlog, out, desk, router, interest, one_class, next_own: 0 }
+    }
+
+    /// Takes the arrivals, in their order, and everything else; returns when the switch has something to do of
+    /// its own accord again.
+    pub(super) fn run(mut self, arrivals: &[Packet]) -> u64 {
+        let Span { opened, close, .. } = self.out.span;
+        if HEAVY {
+            self.recount();
+        }
+        if HEAVY || self.interest.host_departures {
+            self.desk.order.clear(self.ports.len());
+            self.each_backlogged(|visit, p| visit.note(p));
+        }
+        self.look_ahead();
+        for pkt in arrivals {
+            let now = opened + pkt.offset() as u64;
+            if self.next_own <= now {
+                self.catch_up(now + 1, now);
+            }
+            self.forward(now, *pkt);
+        }
+        self.catch_up(close, close);
+        let (mut next, mut waiting) = (self.switch.wake, 0);
+        self.each_backlogged(|visit, p| {
+            if !HEAVY {
+                visit.serve(p, close);
+            }
+            let port = &visit.ports[p];
+            next = next.min(port.due);
+            waiting += port.waiting as u64;
+            if port.is_empty() {
+                visit.backlog[p >> 6] &= !(1 << (p & 63));
+                visit.ports[p].set(MADE_HERE, false);
+            }
+        });
+        if !HEAVY {
+            let held = self.switch.held_charge(self.one_class);
+            self.switch.buffer.settle(waiting + held - self.switch.uncharged);
+        }
+        next
+    }
+
+    #[inline(always)]
+    fn each_backlogged(&mut self, mut act: impl FnMut(&mut Self, usize)) {
+        for word in 0..self.backlog.len() {
+            for p in bits(self.backlog[word], word << 6) {
+                act(self, p);
+            }
+        }
+    }
+
+    /// Light visits did not keep the buffer's charges by ingress.
+    fn recount(&mut self) {
+        if self.switch.buffer.detailed() {
+            return;
+        }
+        let one_class = self.one_class;
+        let queued = self.ports.iter().flat_map(|p| p.queued_data());
+        let held = self.switch.stashed().filter(|p| one_class || p.is_data());
+        let charged = queued.chain(held).filter(|p| p.ingress() != PortIndex::VIRTUAL);
+        let charges: Vec<_> = charged.map(|p| (p.ingress(), p.frame() as u64)).collect();
+        self.switch.buffer.detail(charges.into_iter());
+    }
+
+    /// The earliest departure that must be taken in order, and its port.
+    #[inline(always)]
+    fn first_ordered(&self) -> (u64, usize) {
+        if !HEAVY && !self.interest.host_departures {
+            return (u64::MAX, 0);
+        }
+        self.desk.order.first().map_or((u64::MAX, 0), |(after, p)| (self.out.span.opened + after, p))
+    }
+
+    #[inline(always)]
+    fn look_ahead(&mut self) {
+        // A wake-up comes after the arrivals of its instant.
+        let wake = self.switch.wake.saturating_add(1);
+        self.next_own = self.first_ordered().0.min(self.desk.frames.next()).min(wake);
+    }
+
+    /// Does everything of the switch's own that comes before `limit`; wake-ups before `wake_limit`.
+    #[inline(never)]
+    fn catch_up(&mut self, limit: u64, wake_limit: u64) {
+        loop {
+            let (due, p) = self.first_ordered();
+            let (frame, wake) = (self.desk.frames.next(), self.switch.wake);
+            self.next_own = due.min(frame).min(wake.saturating_add(1));
+            if frame < limit && frame <= due && frame <= wake {
+                self.on_frame(frame);
+            } else if due < limit && due <= wake {
+                self.depart(p, due);
+            } else if wake < wake_limit {
+                for p in 0..self.ports.len() {
+                    self.serve(p, wake + 1);
+                }
+                self.switch.woken(wake, self.queued, &mut self.desk.effects);
+                self.carry_out(wake);
+            } else {
+                return;
+            }
+        }
+    }
+
+    #[cold]
+    fn on_frame(&mut self, at: u64) {
+        let Some((port, on)) = self.desk.frames.take() else { return };
+        let p = port.0 as usize;
+        self.serve(p, at); // what started before the frame came
+        let was_paused = self.ports[p].paused();
+        self.out.paused(p, &mut self.ports[p], at, on);
+        if was_paused && !on && self.ports[p].busy <= at && self.ports[p].open() != 0 {
+            self.depart(p, at);
+        } else {
+            self.note(p);
+        }
+    }
+
+    /// A packet has arrived.
+    #[inline(always)]
+    fn forward(&mut self, now: u64, pkt: Packet) {
+        let (ports, to_host) = self.router.ports(pkt.to());
+        match ports {
+            [port] if !self.interest.every_packet => self.enqueue(port.0 as usize, now, pkt, false),
+            _ => self.steer(now, pkt, ports, to_host),
+        }
+    }
+
+    /// A packet has arrived that the scheme must see.
+    #[inline(always)]
+    fn steer(&mut self, now: u64, mut pkt: Packet, ports: &[PortIndex], to_host: bool) {
+        if self.interest.queues {
+            for port in ports {
+                self.serve(port.0 as usize, now + 1);
+            }
+        }
+        let ingress = pkt.ingress();
+        let from_host = self.ports[ingress.0 as usize].is(TO_HOST);
+        let stand = Stand { now, ingress, from_host, to_host };
+        match self.switch.judge(stand, self.queued, &mut pkt, ports, &mut self.desk.effects) {
+            Verdict::Forward(port) if self.desk.effects.is_empty() => {
+                return self.enqueue(port.0 as usize, now, pkt, false);
+            }
+            Verdict::Forward(port) => {
+                // What the packet set off waits until it has joined its port, and what that sets off is done.
+                let effects = std::mem::take(&mut self.desk.effects);
+                self.enqueue(port.0 as usize, now, pkt, false);
+                self.desk.effects = effects;
+            }
+            Verdict::Drop => self.out.tally.dropped_by_scheme(&pkt),
+            Verdict::Hold => self.hold(now, pkt),
+        }
+        self.carry_out(now);
+    }
+
+    #[cold]
+    fn hold(&mut self, now: u64, pkt: Packet) {
+        let counts = self.out.setup.class(&pkt) == DATA;
+        let room = !HEAVY || !counts || self.admit(&pkt, now, 0);
+        if !room {
+            self.out.tally.lost(&pkt, true);
+        }
+        self.switch.hold(room.then_some(pkt));
+    }
+
+    /// A packet joins port `p`. `charged`: the buffer knows it already.
+    #[inline(always)]
+    fn enqueue(&mut self, p: usize, now: u64, pkt: Packet, charged: bool) {
+        if self.ports[p].due <= now {
+            self.serve(p, now + 1);
+        }
+        let data = self.one_class || pkt.is_data();
+        let counts = HEAVY && data && pkt.ingress() != PortIndex::VIRTUAL;
+        if counts && !charged && !self.admit(&pkt, now, self.ports[p].waiting as u64) {
+            self.out.links[p].drops += 1;
+            self.out.tally.lost(&pkt, true);
+            return;
+        }
+        let port = &mut self.ports[p];
+        if port.busy <= now && !(data && port.paused()) {
+            if counts {
+                self.release(&pkt, now);
+            }
+            return self.start(p, now, pkt);
+        }
+        if port.is_empty() {
+            self.backlog[p >> 6] |= 1 << (p & 63);
+        }
+        if self.interest.queues {
+            self.queued[p] += pkt.frame();
+        }
+        if !data {
+            port.push_reply(self.out.setup.class(&pkt), pkt);
+        } else if port.is(MARKS_EARLY | TRACKED) || pkt.ingress() == PortIndex::VIRTUAL {
+            self.join_oddly(p, now, pkt);
+        } else {
+            port.push_data(pkt);
+        }
+        self.note(p);
+    }
+
+    /// Notes when the next packet of a port starts, if that must be taken in order of time.
+    #[inline(always)]
+    fn note(&mut self, p: usize) {
+        let port = &self.ports[p];
+        if HEAVY || port.is(WATCHED) {
+            let Span { opened, length, .. } = self.out.span;
+            self.desk.order.set(p, port.due.saturating_sub(opened), length);
+            self.next_own = self.next_own.min(port.due);
+        }
+    }
+
+    /// What only some queues do with data that joins them: mark it, record their length, keep the buffer's sums
+    /// right for a packet that the switch has made.
+    #[inline(never)]
+    fn join_oddly(&mut self, p: usize, now: u64, mut pkt: Packet) {
+        let (gp, waiting) = (self.out.gp + p, self.ports[p].waiting as u64);
+        let setup = self.out.setup;
+        if self.ports[p].is(MARKS_EARLY)
+            && let Some(marking) = &setup.marking[gp]
+            && pkt.is_data()
+            && setup.marks(marking, gp, now, waiting)
+        {
+            pkt.mark();
+            self.out.links[p].marks += 1;
+        }
+        if self.ports[p].is(TRACKED) {
+            self.out.recorder.queue(setup.ports[gp].track, now, waiting + pkt.frame() as u64);
+        }
+        if pkt.ingress() == PortIndex::VIRTUAL {
+            self.ports[p].set(MADE_HERE, true);
+            self.switch.uncharged += pkt.frame() as u64;
+        }
+        self.ports[p].push_data(pkt);
+    }
+
+    /// Starts everything at port `p` whose time lies before `limit`.
+    #[inline(always)]
+    fn serve(&mut self, p: usize, limit: u64) {
+        let port = &mut self.ports[p];
+        if HEAVY || port.is(ODD) {
+            return self.serve_in_order(p, limit);
+        }
+        while port.due < limit {
+            let at = port.due;
+            let Some(mut pkt) = port.pop() else { break };
+            if self.interest.queues {
+                self.queued[p] -= pkt.frame();
+            }
+            if port.waiting > port.unmarked && (self.one_class || pkt.is_data()) {
+                mark_late(&mut self.out, p, at, port.waiting, &mut pkt);
+            }
+            self.out.launch(p, port, at, pkt);
+        }
+    }
+
+    #[inline(never)]
+    fn serve_in_order(&mut self, p: usize, limit: u64) {
+        while self.ports[p].due < limit {
+            self.depart(p, self.ports[p].due);
+        }
+    }
+
+    /// Starts the next packet that waits at port `p`, at `at`.
+    #[inline(never)]
+    fn depart(&mut self, p: usize, at: u64) {
+        let port = &mut self.ports[p];
+        let Some(mut pkt) = port.pop() else { return };
+        if self.interest.queues {
+            self.queued[p] -= pkt.frame();
+        }
+        if self.one_class || pkt.is_data() {
+            if port.waiting > port.unmarked {
+                mark_late(&mut self.out, p, at, port.waiting, &mut pkt);
+            }
+            if pkt.ingress() == PortIndex::VIRTUAL {
+                self.switch.uncharged -= pkt.frame() as u64;
+            } else if HEAVY {
+                self.release(&pkt, at);
+            }
+        }
+        self.start(p, at, pkt);
+        self.note(p);
+    }
+
+    /// Puts a packet on the wire of port `p` at `at`.
+    #[inline(always)]
+    fn start(&mut self, p: usize, at: u64, pkt: Packet) {
+        let port = &mut self.ports[p];
+        if port.is(LOSSY | TRACKED) {
+            self.out.launch_oddly(p, port, at, pkt);
+        } else {
+            self.out.launch(p, port, at, pkt);
+        }
+        if self.ports[p].is(WATCHED) && pkt.is_data() {
+            self.switch.departed(at, &pkt, PortIndex(p as u16), &mut self.desk.effects);
+            self.carry_out(at);
+        }
+    }
+
+    /// Does what a scheme asked for.
+    #[inline(always)]
+    fn carry_out(&mut self, now: u64) {
+        if !self.desk.effects.is_empty() {
+            self.carry_out_some(now);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn carry_out_some(&mut self, now: u64) {
+        let mut effects = std::mem::take(&mut self.desk.effects);
+        for pkt in effects.emitted.drain(..) {
+            let ports = self.out.setup.fabric().route(self.node, pkt.to());
+            let port = match ports {
+                [port] => *port,
+                _ => ports[flow_hash(self.switch.salt, &pkt, ports.len())],
+            };
+            self.out.tally.forged += 1;
+            self.enqueue(port.0 as usize, now, pkt.arriving(0, PortIndex::VIRTUAL), false);
+        }
+        for (handle, port) in effects.released.drain(..) {
+            if let Some(pkt) = self.switch.unhold(handle) {
+                self.enqueue(port.0 as usize, now, pkt, true);
+            }
+        }
+        if let Some(at) = effects.wake.take()
+            && at.ps() < self.switch.wake
+        {
+            self.switch.wake = at.ps().max(now + 1);
+            self.next_own = self.next_own.min(self.switch.wake + 1);
+        }
+    }
+
+    /// Asks the buffer for room; false if there is none.
+    fn admit(&mut self, pkt: &Packet, now: u64, queue: u64) -> bool {
+        match self.switch.buffer.admit(pkt.ingress(), pkt.frame() as u64, queue) {
+            Admission::Admitted => true,
+            Admission::AdmittedPause => {
+                let p = pkt.ingress().0 as usize;
+                self.out.send_pause(p, &self.ports[p], now, true);
+                true
+            }
+            Admission::Dropped => {
+                self.switch.dropped_while_lossless |= self.switch.buffer.lossless();
+                false
+            }
+        }
+    }
+
+    /// Gives back the room of a packet that leaves.
+    #[inline(always)]
+    fn release(&mut self, pkt: &Packet, at: u64) {
+        if self.switch.buffer.release(pkt.ingress(), pkt.frame() as u64) {
+            let p = pkt.ingress().0 as usize;
+            self.out.send_pause(p, &self.ports[p], at, false);
+        }
+    }
+}
+
+/// Marks a packet that leaves `waiting` bytes behind, by the queue's marking.
+#[inline(never)]
+fn mark_late(out: &mut Out<'_>, p: usize, at: u64, waiting: u32, pkt: &mut Packet) {
+    let gp = out.gp + p;
+    if let Some(marking) = &out.setup.marking[gp]
+        && pkt.is_data()
+        && out.setup.marks(marking, gp, at, waiting as u64)
+    {
+        pkt.mark();
+        out.links[p].marks += 1;
+    }
+}
