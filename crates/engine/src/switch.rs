@@ -66,7 +66,7 @@ impl<P: Parts> Switch<P> {
         Handle(self.free.last().copied().unwrap_or(self.stash.len() as u32))
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn judge(
         &mut self,
         stand: Stand,
@@ -82,7 +82,7 @@ impl<P: Parts> Switch<P> {
         self.scheme.on_packet(&mut cx, pkt, ports)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn departed(&mut self, now: u64, pkt: &Packet, port: PortIndex, effects: &mut Effects) {
         let (handle, virt) = (self.next_handle(), PortIndex::VIRTUAL);
         let mut cx = Cx::new(Time(now), virt, false, true, &[], self.key, self.salt, handle, effects);

@@ -158,6 +158,14 @@ pub trait Scheme {
     /// A data packet starts on the wire towards a host.
     fn on_depart(&mut self, _cx: &mut Cx<'_>, _pkt: &Packet, _port: PortIndex) {}
 
+    /// True if [`Scheme::on_depart`] at `port` would ask for nothing, whatever departs there, until
+    /// [`Scheme::on_packet`] has seen a packet that came in at `port`. The engine may then tell of departures
+    /// late: in their order at the port, and before the next packet that comes in there. A scheme that never
+    /// says so sees every departure at its time.
+    fn is_calm(&self, _port: PortIndex) -> bool {
+        false
+    }
+
     /// The time asked for by [`Cx::wake_at`] has come.
     fn on_wake(&mut self, _cx: &mut Cx<'_>) {}
 

@@ -137,6 +137,14 @@ macro_rules! schemes {
             }
 
             #[inline]
+            fn is_calm(&self, port: PortIndex) -> bool {
+                match self {
+                    $(AnyScheme::$Variant(scheme) => scheme.is_calm(port),)+
+                    AnyScheme::Custom(scheme) => scheme.is_calm(port),
+                }
+            }
+
+            #[inline]
             fn on_wake(&mut self, cx: &mut Cx<'_>) {
                 match self {
                     $(AnyScheme::$Variant(scheme) => scheme.on_wake(cx),)+

@@ -59,6 +59,8 @@ pub struct Themis {
     interest: Interest,
     /// Frame of a NACK.
     nack: u32,
+    /// By port to a host: the queue pairs of that host that wait for a packet, which may yet be owed a NACK.
+    waiting: Vec<u32>,
     table: Table,
     counts: Counts,
 }
@@ -147,6 +149,7 @@ impl Recipe for Config {
             // Replies that go up are seen anyway where there is a choice of ports.
             interest: Interest { queues: false, every_packet: one_way_up, host_departures: rings > 0 },
             nack: site.plan.wire.ack,
+            waiting: vec![0; fabric.ports(site.node).len()],
             table: Table { first: incoming.start, pairs, rules, ring, rings: vec![0; rings as usize * ring] },
             counts: Counts::default(),
         }
@@ -187,14 +190,16 @@ impl Themis {
     }
 
     /// A NACK comes up; true if it may pass, perhaps as an ACK.
-    fn judge(&mut self, pkt: &mut Packet) -> bool {
+    fn judge(&mut self, pkt: &mut Packet, port: PortIndex) -> bool {
         let Some((pair, rule, ring)) = self.table.find(pkt.qp()) else { return true };
         let expected = pkt.psn();
         let before = Psn::new(expected.value().wrapping_sub(1));
         let counts = &mut self.counts;
         counts.seen += 1;
         pair.close_book(before, counts);
+        let waited = pair.flow.pending().is_some();
         let verdict = rule.on_nack(&mut pair.flow, ring, expected);
+        count_waiting(&mut self.waiting, port, waited, &pair.flow);
         let (::themis::Verdict::Forward(reason) | ::themis::Verdict::Block(reason)) = verdict;
         counts.overflows += u64::from(reason == Reason::NoTrigger);
         counts.on_the_wire += u64::from(reason == Reason::OnTheWire);
@@ -212,12 +217,25 @@ impl Themis {
 
     /// An ACK comes up.
     #[inline]
-    fn note(&mut self, pkt: &Packet) {
+    fn note(&mut self, pkt: &Packet, port: PortIndex) {
         let Some((pair, rule, _)) = self.table.find(pkt.qp()) else { return };
         pair.close_book(pkt.psn(), &mut self.counts);
         if self.watch {
+            let waited = pair.flow.pending().is_some();
             rule.on_ack(&mut pair.flow, pkt.psn());
+            count_waiting(&mut self.waiting, port, waited, &pair.flow);
         }
+    }
+}
+
+/// Keeps the count of queue pairs that wait at `port`, after one of them may have begun or ceased to.
+#[inline]
+fn count_waiting(counts: &mut [u32], port: PortIndex, waited: bool, flow: &Flow) {
+    let waits = flow.pending().is_some();
+    if waits != waited
+        && let Some(count) = counts.get_mut(port.index())
+    {
+        *count = if waits { *count + 1 } else { count.saturating_sub(1) };
     }
 }
 
@@ -245,11 +263,11 @@ impl Scheme for Themis {
             match pkt.kind() {
                 Kind::Data => return Verdict::Forward(self.spray(cx, pkt, ports)),
                 Kind::Nack => {
-                    if !self.judge(pkt) {
+                    if !self.judge(pkt, cx.ingress) {
                         return Verdict::Drop;
                     }
                 }
-                Kind::Ack => self.note(pkt),
+                Kind::Ack => self.note(pkt, cx.ingress),
                 Kind::Cnp => {}
             }
         }
@@ -257,18 +275,27 @@ impl Scheme for Themis {
     }
 
     #[inline]
-    fn on_depart(&mut self, cx: &mut Cx<'_>, pkt: &Packet, _port: PortIndex) {
+    fn on_depart(&mut self, cx: &mut Cx<'_>, pkt: &Packet, port: PortIndex) {
         let Some((pair, rule, ring)) = self.table.find(pkt.qp()) else { return };
         if pair.owed == Some(pkt.psn()) {
             pair.owed = None;
             // The first copy was only late; a further one means that somebody missed it.
             self.counts.spurious += u64::from(!pkt.retransmission());
         }
-        if let Some(missing) = rule.on_depart(&mut pair.flow, ring, pkt.psn()) {
+        let waited = pair.flow.pending().is_some();
+        let owed = rule.on_depart(&mut pair.flow, ring, pkt.psn());
+        count_waiting(&mut self.waiting, port, waited, &pair.flow);
+        if let Some(missing) = owed {
             self.counts.compensated += 1;
             pair.owed = Some(missing);
             cx.emit(forged_nack(pkt.qp(), pair.sender, missing, self.nack));
         }
+    }
+
+    /// A departure is answered only for a queue pair that waits, and only a NACK makes one wait.
+    #[inline]
+    fn is_calm(&self, port: PortIndex) -> bool {
+        self.waiting.get(port.index()) == Some(&0)
     }
 
     fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {

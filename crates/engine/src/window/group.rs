@@ -4,7 +4,7 @@ use super::host;
 use super::lanes::{Address, Board, Lane, Lanes, Mail, Pause, bits};
 use super::layout::Layout;
 use super::out::{Out, Span};
-use super::port::{Port, WATCHED};
+use super::port::{ORDERED, Port, WATCHED};
 use super::sort::Sorter;
 use super::switch::{self, Desk};
 use crate::books::Tally;
@@ -14,7 +14,7 @@ use crate::series::Recorder;
 use crate::setup::Setup;
 use crate::switch::Switch;
 use model::plan::Classes;
-use model::{HostId, NodeId, Packet, Parts, PortIndex, QpId};
+use model::{HostId, NodeId, Packet, Parts, PortIndex, QpId, Scheme};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
@@ -133,13 +133,18 @@ impl<P: Parts> Group<P> {
                 group.switches.push(Switch::new(setup, parts, id));
                 group.switches.len() - 1
             };
-            let watches = !is_host && group.switches[index].interest.host_departures;
+            let watcher = (!is_host).then(|| &group.switches[index]).filter(|s| s.interest.host_departures);
             let gp = fabric.base(id);
             for (p, link) in fabric.ports(id).iter().enumerate() {
                 let far = layout.place(link.to);
                 let mut port =
                     Port::new(&setup.ports[gp as usize + p], setup.marking[gp as usize + p].as_ref());
-                port.set(WATCHED, watches && fabric.is_host(link.to));
+                if let Some(switch) = watcher
+                    && fabric.is_host(link.to)
+                {
+                    port.set(WATCHED, true);
+                    port.set(ORDERED, !switch.scheme.is_calm(link.port));
+                }
                 group.ports.push(port);
                 let bit = link.peer_port.0 as u32;
                 group.addresses.push(Address {
@@ -291,6 +296,7 @@ impl<P: Parts> Group<P> {
         let mut out = Out {
             setup,
             span,
+            next: span.opened + span.length,
             mail,
             gp: node.gp as usize,
             lanes: &mut self.lanes[ports.clone()],
@@ -334,6 +340,7 @@ impl<P: Parts> Group<P> {
         let mut out = Out {
             setup,
             span,
+            next: span.opened + span.length,
             mail,
             gp: node.gp as usize,
             lanes: &mut self.lanes[port..=port],

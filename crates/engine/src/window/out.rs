@@ -23,6 +23,8 @@ pub(super) struct Span {
 pub(super) struct Out<'v> {
     pub(super) setup: &'v Setup<'v>,
     pub(super) span: Span,
+    /// When the next window opens.
+    pub(super) next: u64,
     pub(super) mail: &'v Mail,
     /// Global number of the node's first port.
     pub(super) gp: usize,
@@ -78,7 +80,7 @@ impl Out<'_> {
     /// Hands a packet that has left at `sent` to the far end.
     #[inline(always)]
     fn send(&mut self, p: usize, port: &mut Port, sent: u64, pkt: Packet) {
-        let after = sent + port.delay - self.span.opened - self.span.length;
+        let after = sent + port.delay - self.next;
         let pkt = pkt.arriving(after as u32, port.peer_port);
         if after < self.span.length {
             self.lane(p).packets.push(pkt);
@@ -100,10 +102,9 @@ impl Out<'_> {
 
     #[inline(never)]
     fn bring_near_from(&mut self, p: usize, port: &mut Port) {
-        let Span { opened, length, .. } = self.span;
         while let Some((at, pkt)) = port.far.front().copied() {
-            let after = at - opened - length;
-            if after >= length {
+            let after = at - self.next;
+            if after >= self.span.length {
                 return;
             }
             port.far.pop_front();

@@ -3,7 +3,7 @@
 use super::ring::Ring;
 use crate::outcome::LinkRecord;
 use crate::setup::{CLASSES, DATA, NO_TRACK, PortFacts};
-use model::plan::{MarkAt, Marking};
+use model::plan::Marking;
 use model::{Packet, PortIndex, Time};
 use std::collections::VecDeque;
 
@@ -22,7 +22,7 @@ pub(super) struct Port {
     pub(super) row: u32,
     /// Bytes of data that wait.
     pub(super) waiting: u32,
-    /// Longest queue of data that marks nothing on the way out.
+    /// Longest queue of data that marks nothing.
     pub(super) unmarked: u32,
     pub(super) peer_port: PortIndex,
     /// Classes that have packets waiting (low bits), and classes that may start (from [`MAY`]): all, or all but
@@ -53,16 +53,15 @@ pub(super) const WATCHED: u8 = 2;
 pub(super) const LOSSY: u8 = 4;
 /// The link is recorded over time.
 pub(super) const TRACKED: u8 = 8;
-/// Marks are decided when a packet joins the queue.
-pub(super) const MARKS_EARLY: u8 = 16;
+/// Departures must be taken in order of time with everything else at the switch.
+pub(super) const ORDERED: u8 = 16;
 /// Packets wait in the class of data that no buffer knows, as their switch made them.
 pub(super) const MADE_HERE: u8 = 32;
 
 impl Port {
     pub(super) fn new(facts: &PortFacts, marking: Option<&Marking>) -> Self {
         let flag = |on: bool, flag: u8| if on { flag } else { 0 };
-        let early = marking.is_some_and(|m| m.at == MarkAt::Enqueue);
-        let unmarked = marking.filter(|m| m.at == MarkAt::Dequeue).map_or(u64::MAX, |m| m.kmin.get());
+        let unmarked = marking.map_or(u64::MAX, |m| m.kmin.get());
         Port {
             busy: 0,
             due: u64::MAX,
@@ -75,8 +74,7 @@ impl Port {
             classes: ((1 << CLASSES) - 1) << MAY,
             flags: flag(facts.to_host, TO_HOST)
                 | flag(!facts.loss.is_zero(), LOSSY)
-                | flag(facts.track != NO_TRACK, TRACKED)
-                | flag(early, MARKS_EARLY),
+                | flag(facts.track != NO_TRACK, TRACKED),
             replies: Ring::default(),
             busy_for: 0,
             frames: 0,

@@ -91,12 +91,17 @@ impl Sorter {
 fn insert(out: &mut [Packet], tie: Tie) {
     let Some((&last, rest)) = out.split_last() else { return };
     let at = last.offset();
-    let rank = tie.rank(at, last.ingress());
-    let stays = |p: &Packet| p.offset() < at || p.offset() == at && tie.rank(at, p.ingress()) < rank;
     let mut j = rest.len();
-    while j > 0 && !stays(&out[j - 1]) {
+    while j > 0 && out[j - 1].offset() > at {
         out[j] = out[j - 1];
         j -= 1;
+    }
+    if j > 0 && out[j - 1].offset() == at {
+        let rank = tie.rank(at, last.ingress());
+        while j > 0 && out[j - 1].offset() == at && tie.rank(at, out[j - 1].ingress()) > rank {
+            out[j] = out[j - 1];
+            j -= 1;
+        }
     }
     out[j] = last;
 }

@@ -10,13 +10,14 @@
 use super::lanes::bits;
 use super::order::Order;
 use super::out::{Frames, Out, Span};
-use super::port::{LOSSY, MADE_HERE, MARKS_EARLY, Port, TO_HOST, TRACKED, WATCHED};
+use super::port::{LOSSY, MADE_HERE, ORDERED, Port, TO_HOST, TRACKED, WATCHED};
 use crate::buffer::Admission;
 use crate::setup::DATA;
 use crate::switch::{Stand, Switch};
 use model::fabric::Router;
+use model::plan::MarkAt;
 use model::scheme::{Effects, flow_hash};
-use model::{Interest, NodeId, Packet, Parts, PortIndex, Verdict};
+use model::{Interest, NodeId, Packet, Parts, PortIndex, Scheme, Verdict};
 
 /// What all switches of a group use in turn.
 #[derive(Debug, Default)]
@@ -56,7 +57,7 @@ pub(super) struct Visit<'v, P: Parts, const HEAVY: bool> {
 }
 
 /// Flags of ports that the short way of a departure does not serve.
-const ODD: u8 = WATCHED | LOSSY | TRACKED | MADE_HERE;
+const ODD: u8 = ORDERED | LOSSY | TRACKED | MADE_HERE;
 
 impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
     pub(super) fn new(place: Place<'v, P>, out: Out<'v>) -> Self {
@@ -185,7 +186,7 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
     fn forward(&mut self, now: u64, pkt: Packet) {
         let (ports, to_host) = self.router.ports(pkt.to());
         match ports {
-            [port] if !self.interest.every_packet => self.enqueue(port.0 as usize, now, pkt, false),
+            [port] if !self.interest.every_packet => self.enqueue(port.0 as usize, now, pkt),
             _ => self.steer(now, pkt, ports, to_host),
         }
     }
@@ -199,22 +200,52 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
             }
         }
         let ingress = pkt.ingress();
-        let from_host = self.ports[ingress.0 as usize].is(TO_HOST);
+        let (from_host, watched) = {
+            let port = &self.ports[ingress.0 as usize];
+            (port.is(TO_HOST), port.is(WATCHED))
+        };
+        if watched {
+            self.serve(ingress.0 as usize, now + 1);
+        }
         let stand = Stand { now, ingress, from_host, to_host };
-        match self.switch.judge(stand, self.queued, &mut pkt, ports, &mut self.desk.effects) {
+        let verdict = self.switch.judge(stand, self.queued, &mut pkt, ports, &mut self.desk.effects);
+        if watched {
+            self.watch(ingress);
+        }
+        match verdict {
             Verdict::Forward(port) if self.desk.effects.is_empty() => {
-                return self.enqueue(port.0 as usize, now, pkt, false);
+                return self.enqueue(port.0 as usize, now, pkt);
             }
             Verdict::Forward(port) => {
                 // What the packet set off waits until it has joined its port, and what that sets off is done.
                 let effects = std::mem::take(&mut self.desk.effects);
-                self.enqueue(port.0 as usize, now, pkt, false);
+                self.enqueue(port.0 as usize, now, pkt);
                 self.desk.effects = effects;
             }
             Verdict::Drop => self.out.tally.dropped_by_scheme(&pkt),
             Verdict::Hold => self.hold(now, pkt),
         }
         self.carry_out(now);
+    }
+
+    /// Departures at a watched port must be taken in order of time as long as the scheme may react to them.
+    #[inline(always)]
+    fn watch(&mut self, port: PortIndex) {
+        let p = port.0 as usize;
+        let ordered = !self.switch.scheme.is_calm(port);
+        if ordered != self.ports[p].is(ORDERED) {
+            self.change_watch(p, ordered);
+        }
+    }
+
+    #[inline(never)]
+    fn change_watch(&mut self, p: usize, ordered: bool) {
+        self.ports[p].set(ORDERED, ordered);
+        if ordered {
+            self.note(p);
+        } else if !HEAVY {
+            self.desk.order.set(p, u64::MAX, self.out.span.length);
+        }
     }
 
     #[cold]
@@ -227,12 +258,45 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
         self.switch.hold(room.then_some(pkt));
     }
 
-    /// A packet joins port `p`. `charged`: the buffer knows it already.
+    /// A packet joins port `p`.
     #[inline(always)]
-    fn enqueue(&mut self, p: usize, now: u64, pkt: Packet, charged: bool) {
-        if self.ports[p].due <= now {
-            self.serve(p, now + 1);
+    fn enqueue(&mut self, p: usize, now: u64, pkt: Packet) {
+        let port = &mut self.ports[p];
+        if HEAVY || port.is(ODD) {
+            return self.enqueue_oddly(p, now, pkt, false);
         }
+        while port.due <= now {
+            let at = port.due;
+            depart(self.switch, &mut self.out, self.desk, self.queued, self.interest, p, port, at);
+        }
+        let data = self.one_class || pkt.is_data();
+        if port.busy <= now && !(data && port.paused()) {
+            self.out.launch(p, port, now, pkt);
+            if port.is(WATCHED) && pkt.is_data() {
+                self.switch.departed(now, &pkt, PortIndex(p as u16), &mut self.desk.effects);
+            }
+            return;
+        }
+        if port.is_empty() {
+            self.backlog[p >> 6] |= 1 << (p & 63);
+        }
+        if self.interest.queues {
+            self.queued[p] += pkt.frame();
+        }
+        if !data {
+            port.push_reply(self.out.setup.class(&pkt), pkt);
+        } else if port.waiting > port.unmarked {
+            port.push_data(mark::<true>(&mut self.out, p, now, port.waiting, pkt));
+        } else {
+            port.push_data(pkt);
+        }
+    }
+
+    /// A packet joins port `p` in a heavy visit, or where somebody takes notice. `charged`: the buffer knows it
+    /// already.
+    #[inline(never)]
+    fn enqueue_oddly(&mut self, p: usize, now: u64, pkt: Packet, charged: bool) {
+        self.serve(p, now + 1);
         let data = self.one_class || pkt.is_data();
         let counts = HEAVY && data && pkt.ingress() != PortIndex::VIRTUAL;
         if counts && !charged && !self.admit(&pkt, now, self.ports[p].waiting as u64) {
@@ -253,49 +317,41 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
         if self.interest.queues {
             self.queued[p] += pkt.frame();
         }
-        if !data {
-            port.push_reply(self.out.setup.class(&pkt), pkt);
-        } else if port.is(MARKS_EARLY | TRACKED) || pkt.ingress() == PortIndex::VIRTUAL {
-            self.join_oddly(p, now, pkt);
+        if data {
+            self.join(p, now, pkt);
         } else {
-            port.push_data(pkt);
+            port.push_reply(self.out.setup.class(&pkt), pkt);
         }
         self.note(p);
+    }
+
+    /// Data joins the queue of port `p`.
+    fn join(&mut self, p: usize, now: u64, pkt: Packet) {
+        let port = &mut self.ports[p];
+        let pkt = match port.waiting > port.unmarked {
+            true => mark::<true>(&mut self.out, p, now, port.waiting, pkt),
+            false => pkt,
+        };
+        if port.is(TRACKED) {
+            let track = self.out.setup.ports[self.out.gp + p].track;
+            self.out.recorder.queue(track, now, port.waiting as u64 + pkt.frame() as u64);
+        }
+        if pkt.ingress() == PortIndex::VIRTUAL {
+            port.set(MADE_HERE, true);
+            self.switch.uncharged += pkt.frame() as u64;
+        }
+        port.push_data(pkt);
     }
 
     /// Notes when the next packet of a port starts, if that must be taken in order of time.
     #[inline(always)]
     fn note(&mut self, p: usize) {
         let port = &self.ports[p];
-        if HEAVY || port.is(WATCHED) {
+        if HEAVY || port.is(ORDERED) {
             let Span { opened, length, .. } = self.out.span;
             self.desk.order.set(p, port.due.saturating_sub(opened), length);
             self.next_own = self.next_own.min(port.due);
         }
-    }
-
-    /// What only some queues do with data that joins them: mark it, record their length, keep the buffer's sums
-    /// right for a packet that the switch has made.
-    #[inline(never)]
-    fn join_oddly(&mut self, p: usize, now: u64, mut pkt: Packet) {
-        let (gp, waiting) = (self.out.gp + p, self.ports[p].waiting as u64);
-        let setup = self.out.setup;
-        if self.ports[p].is(MARKS_EARLY)
-            && let Some(marking) = &setup.marking[gp]
-            && pkt.is_data()
-            && setup.marks(marking, gp, now, waiting)
-        {
-            pkt.mark();
-            self.out.links[p].marks += 1;
-        }
-        if self.ports[p].is(TRACKED) {
-            self.out.recorder.queue(setup.ports[gp].track, now, waiting + pkt.frame() as u64);
-        }
-        if pkt.ingress() == PortIndex::VIRTUAL {
-            self.ports[p].set(MADE_HERE, true);
-            self.switch.uncharged += pkt.frame() as u64;
-        }
-        self.ports[p].push_data(pkt);
     }
 
     /// Starts everything at port `p` whose time lies before `limit`.
@@ -307,14 +363,7 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
         }
         while port.due < limit {
             let at = port.due;
-            let Some(mut pkt) = port.pop() else { break };
-            if self.interest.queues {
-                self.queued[p] -= pkt.frame();
-            }
-            if port.waiting > port.unmarked && (self.one_class || pkt.is_data()) {
-                mark_late(&mut self.out, p, at, port.waiting, &mut pkt);
-            }
-            self.out.launch(p, port, at, pkt);
+            depart(self.switch, &mut self.out, self.desk, self.queued, self.interest, p, port, at);
         }
     }
 
@@ -335,7 +384,7 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
         }
         if self.one_class || pkt.is_data() {
             if port.waiting > port.unmarked {
-                mark_late(&mut self.out, p, at, port.waiting, &mut pkt);
+                pkt = mark::<false>(&mut self.out, p, at, port.waiting, pkt);
             }
             if pkt.ingress() == PortIndex::VIRTUAL {
                 self.switch.uncharged -= pkt.frame() as u64;
@@ -357,7 +406,9 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
             self.out.launch(p, port, at, pkt);
         }
         if self.ports[p].is(WATCHED) && pkt.is_data() {
-            self.switch.departed(at, &pkt, PortIndex(p as u16), &mut self.desk.effects);
+            let port = PortIndex(p as u16);
+            self.switch.departed(at, &pkt, port, &mut self.desk.effects);
+            self.watch(port);
             self.carry_out(at);
         }
     }
@@ -381,11 +432,11 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
                 _ => ports[flow_hash(self.switch.salt, &pkt, ports.len())],
             };
             self.out.tally.forged += 1;
-            self.enqueue(port.0 as usize, now, pkt.arriving(0, PortIndex::VIRTUAL), false);
+            self.enqueue_oddly(port.0 as usize, now, pkt.arriving(0, PortIndex::VIRTUAL), false);
         }
         for (handle, port) in effects.released.drain(..) {
             if let Some(pkt) = self.switch.unhold(handle) {
-                self.enqueue(port.0 as usize, now, pkt, true);
+                self.enqueue_oddly(port.0 as usize, now, pkt, true);
             }
         }
         if let Some(at) = effects.wake.take()
@@ -422,15 +473,47 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
     }
 }
 
-/// Marks a packet that leaves `waiting` bytes behind, by the queue's marking.
+/// Starts the next packet that waits at port `p`, at `at`: the short way, for ports of which nobody takes notice.
+#[inline(always)]
+#[expect(clippy::too_many_arguments, reason = "parts of a visit, borrowed one by one")]
+fn depart<P: Parts>(
+    switch: &mut Switch<P>,
+    out: &mut Out<'_>,
+    desk: &mut Desk,
+    queued: &mut [u32],
+    interest: Interest,
+    p: usize,
+    port: &mut Port,
+    at: u64,
+) {
+    let Some(mut pkt) = port.pop() else {
+        port.plan();
+        return;
+    };
+    if interest.queues {
+        queued[p] -= pkt.frame();
+    }
+    if port.waiting > port.unmarked && pkt.is_data() {
+        pkt = mark::<false>(out, p, at, port.waiting, pkt);
+    }
+    out.launch(p, port, at, pkt);
+    if port.is(WATCHED) && pkt.is_data() {
+        // The scheme is calm here: it asks for nothing.
+        switch.departed(at, &pkt, PortIndex(p as u16), &mut desk.effects);
+    }
+}
+
+/// Marks data that joins (`EARLY`) or leaves a queue of `waiting` bytes without it, if the queue marks then.
 #[inline(never)]
-fn mark_late(out: &mut Out<'_>, p: usize, at: u64, waiting: u32, pkt: &mut Packet) {
+fn mark<const EARLY: bool>(out: &mut Out<'_>, p: usize, at: u64, waiting: u32, mut pkt: Packet) -> Packet {
     let gp = out.gp + p;
     if let Some(marking) = &out.setup.marking[gp]
+        && (marking.at == MarkAt::Enqueue) == EARLY
         && pkt.is_data()
         && out.setup.marks(marking, gp, at, waiting as u64)
     {
         pkt.mark();
         out.links[p].marks += 1;
     }
+    pkt
 }

@@ -5,6 +5,7 @@ use engine::{Kind, link_name};
 use model::{LinkId, MessageId, Parts, Plan, Time};
 use scenario::{Checked, Source, check};
 use std::fmt::{Debug, Write};
+use std::num::NonZeroUsize;
 
 /// A scenario from its text; the test fails with the user's own message if it is wrong.
 pub(crate) fn lay(text: &str) -> Checked {
@@ -43,7 +44,8 @@ pub(crate) fn compare<P: Parts>(plan: &Plan, parts: &P) -> Result<Outcome, Strin
     if let Some(wrong) = mistakes(plan, &reference).first() {
         return Err(format!("the books of Reference: {wrong}"));
     }
-    for kind in [Kind::Window, Kind::HalfWindow] {
+    let threads = |n| Kind::Threads(NonZeroUsize::new(n).unwrap_or(NonZeroUsize::MIN));
+    for kind in [Kind::Window, Kind::HalfWindow, threads(2), threads(3)] {
         let other = engine::run(plan, parts, kind, &mut ());
         if let Some(difference) = difference(plan, &reference, &other) {
             return Err(format!("{kind:?} differs from Reference:\n{difference}"));
