@@ -117,6 +117,11 @@ impl Buffer {
         self.detailed
     }
 
+    /// The charges by ingress are known, and are more than `bytes`.
+    pub(crate) fn is_known_to_exceed(&self, bytes: u64) -> bool {
+        self.detailed && self.used > bytes
+    }
+
     /// Sets the charges by ingress from all that is charged: (ingress, bytes).
     pub(crate) fn detail(&mut self, charged: impl Iterator<Item = (PortIndex, u64)>) {
         self.ingress.fill(0);

@@ -158,12 +158,18 @@ pub trait Scheme {
     /// A data packet starts on the wire towards a host.
     fn on_depart(&mut self, _cx: &mut Cx<'_>, _pkt: &Packet, _port: PortIndex) {}
 
-    /// True if [`Scheme::on_depart`] at `port` would ask for nothing, whatever departs there, until
-    /// [`Scheme::on_packet`] has seen a packet that came in at `port`. The engine may then tell of departures
-    /// late: in their order at the port, and before the next packet that comes in there. A scheme that never
-    /// says so sees every departure at its time.
-    fn is_calm(&self, _port: PortIndex) -> bool {
-        false
+    /// How many data packets may depart at `port` before [`Scheme::on_depart`] could ask for anything, unless
+    /// [`Scheme::on_packet`] sees a packet that looks back at `port` before that. The engine may tell of so many
+    /// departures late: in their order at the port, and before the next packet that looks back. A scheme that
+    /// answers 0 sees every departure at its time.
+    fn patience(&self, _port: PortIndex) -> u32 {
+        0
+    }
+
+    /// True if what becomes of this packet, or of the scheme's patience, may depend on what has departed at the
+    /// port at which it came in.
+    fn looks_back(&self, _pkt: &Packet) -> bool {
+        true
     }
 
     /// The time asked for by [`Cx::wake_at`] has come.

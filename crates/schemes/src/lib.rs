@@ -137,10 +137,18 @@ macro_rules! schemes {
             }
 
             #[inline]
-            fn is_calm(&self, port: PortIndex) -> bool {
+            fn patience(&self, port: PortIndex) -> u32 {
                 match self {
-                    $(AnyScheme::$Variant(scheme) => scheme.is_calm(port),)+
-                    AnyScheme::Custom(scheme) => scheme.is_calm(port),
+                    $(AnyScheme::$Variant(scheme) => scheme.patience(port),)+
+                    AnyScheme::Custom(scheme) => scheme.patience(port),
+                }
+            }
+
+            #[inline]
+            fn looks_back(&self, pkt: &Packet) -> bool {
+                match self {
+                    $(AnyScheme::$Variant(scheme) => scheme.looks_back(pkt),)+
+                    AnyScheme::Custom(scheme) => scheme.looks_back(pkt),
                 }
             }
 

@@ -60,7 +60,7 @@ pub struct Themis {
     /// Frame of a NACK.
     nack: u32,
     /// By port to a host: the queue pairs of that host that wait for a packet, which may yet be owed a NACK.
-    waiting: Vec<u32>,
+    waiting: Vec<Vec<QpId>>,
     table: Table,
     counts: Counts,
 }
@@ -149,7 +149,7 @@ impl Recipe for Config {
             // Replies that go up are seen anyway where there is a choice of ports.
             interest: Interest { queues: false, every_packet: one_way_up, host_departures: rings > 0 },
             nack: site.plan.wire.ack,
-            waiting: vec![0; fabric.ports(site.node).len()],
+            waiting: vec![Vec::new(); fabric.ports(site.node).len()],
             table: Table { first: incoming.start, pairs, rules, ring, rings: vec![0; rings as usize * ring] },
             counts: Counts::default(),
         }
@@ -199,7 +199,7 @@ impl Themis {
         pair.close_book(before, counts);
         let waited = pair.flow.pending().is_some();
         let verdict = rule.on_nack(&mut pair.flow, ring, expected);
-        count_waiting(&mut self.waiting, port, waited, &pair.flow);
+        note_waiting(&mut self.waiting, port, pkt.qp(), waited, &pair.flow);
         let (::themis::Verdict::Forward(reason) | ::themis::Verdict::Block(reason)) = verdict;
         counts.overflows += u64::from(reason == Reason::NoTrigger);
         counts.on_the_wire += u64::from(reason == Reason::OnTheWire);
@@ -223,19 +223,22 @@ impl Themis {
         if self.watch {
             let waited = pair.flow.pending().is_some();
             rule.on_ack(&mut pair.flow, pkt.psn());
-            count_waiting(&mut self.waiting, port, waited, &pair.flow);
+            note_waiting(&mut self.waiting, port, pkt.qp(), waited, &pair.flow);
         }
     }
 }
 
-/// Keeps the count of queue pairs that wait at `port`, after one of them may have begun or ceased to.
+/// Keeps the list of queue pairs that wait at `port`, after one of them may have begun or ceased to.
 #[inline]
-fn count_waiting(counts: &mut [u32], port: PortIndex, waited: bool, flow: &Flow) {
+fn note_waiting(lists: &mut [Vec<QpId>], port: PortIndex, qp: QpId, waited: bool, flow: &Flow) {
     let waits = flow.pending().is_some();
     if waits != waited
-        && let Some(count) = counts.get_mut(port.index())
+        && let Some(list) = lists.get_mut(port.index())
     {
-        *count = if waits { *count + 1 } else { count.saturating_sub(1) };
+        match waits {
+            true => list.push(qp),
+            false => list.retain(|other| *other != qp),
+        }
     }
 }
 
@@ -284,7 +287,7 @@ impl Scheme for Themis {
         }
         let waited = pair.flow.pending().is_some();
         let owed = rule.on_depart(&mut pair.flow, ring, pkt.psn());
-        count_waiting(&mut self.waiting, port, waited, &pair.flow);
+        note_waiting(&mut self.waiting, port, pkt.qp(), waited, &pair.flow);
         if let Some(missing) = owed {
             self.counts.compensated += 1;
             pair.owed = Some(missing);
@@ -294,8 +297,26 @@ impl Scheme for Themis {
 
     /// A departure is answered only for a queue pair that waits, and only a NACK makes one wait.
     #[inline]
-    fn is_calm(&self, port: PortIndex) -> bool {
-        self.waiting.get(port.index()) == Some(&0)
+    fn patience(&self, port: PortIndex) -> u32 {
+        let Some(waiting) = self.waiting.get(port.index()) else { return 0 };
+        let of = |qp: &QpId| {
+            let pair = self.table.pairs.get(qp.0.wrapping_sub(self.table.first) as usize)?.as_ref()?;
+            Some(pair.flow.patience())
+        };
+        waiting.iter().map(|qp| of(qp).unwrap_or(0)).min().unwrap_or(u32::MAX)
+    }
+
+    /// A NACK is judged by what has departed; an ACK matters to a queue pair that waits, and to the books.
+    #[inline]
+    fn looks_back(&self, pkt: &Packet) -> bool {
+        match pkt.kind() {
+            Kind::Nack => true,
+            Kind::Ack => {
+                let pair = self.table.pairs.get(pkt.qp().0.wrapping_sub(self.table.first) as usize);
+                pair.and_then(Option::as_ref).is_some_and(|p| p.owed.is_some() || p.flow.pending().is_some())
+            }
+            Kind::Data | Kind::Cnp => false,
+        }
     }
 
     fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {

@@ -133,6 +133,16 @@ impl Flow {
         }
     }
 
+    /// How many departures may pass before one of them can make the switch owe a NACK, whatever their PSNs, if
+    /// no reply passes up meanwhile.
+    pub const fn patience(&self) -> u32 {
+        match self.wait {
+            Wait::Idle => u32::MAX,
+            Wait::Armed => 0,
+            Wait::Watching => self.left.saturating_sub(1) as u32,
+        }
+    }
+
     fn arm(&mut self, psn: Psn) {
         (self.blocked, self.wait) = (psn, Wait::Armed);
     }
@@ -271,22 +281,35 @@ impl Rule {
         }
     }
 
+    /// Looks through the newest entries, oldest first. Written so that a compiler can look at several at once.
     fn scan(&self, flow: &Flow, ring: &[u32], expected: Psn) -> Scan {
         let mut found = Scan::default();
         let mut age = flow.len.min(self.reach());
         for part in newest(flow, ring, self.settings.ring, age) {
+            let (mut later, mut same_slot, mut copies) = (0u32, 0u32, 0u32);
             for &seen in part {
-                age -= 1;
-                if seen == expected.value() & self.mask {
-                    found.age = Some(age); // the newest copy, if a retransmission has passed as well
-                } else if self.is_later(seen, expected) {
-                    found.later = true;
-                    found.same_slot |= self.same_slot(seen, expected);
-                    if found.trigger.is_none() && age < flow.live {
-                        found.trigger = Some(age);
-                    }
-                }
+                let is_later = self.is_later(seen, expected);
+                later += u32::from(is_later);
+                same_slot += u32::from(is_later & self.same_slot(seen, expected));
+                copies += u32::from(seen == expected.value() & self.mask);
             }
+            found.later |= later > 0;
+            found.same_slot |= same_slot > 0;
+            if copies > 0
+                && let Some(newest) = part.iter().rposition(|&seen| seen == expected.value() & self.mask)
+            {
+                found.age = Some(age - 1 - newest as u16); // the newest copy, if a retransmission has passed as well
+            }
+            // Entries that no scan has dequeued are the last ones.
+            let dequeued = age.saturating_sub(flow.live).min(part.len() as u16);
+            if later > 0
+                && found.trigger.is_none()
+                && let Some(live) = part.get(usize::from(dequeued)..)
+                && let Some(oldest) = live.iter().position(|&seen| self.is_later(seen, expected))
+            {
+                found.trigger = Some(age - 1 - dequeued - oldest as u16);
+            }
+            age -= part.len() as u16;
         }
         found
     }
@@ -299,7 +322,7 @@ impl Rule {
     #[inline]
     const fn is_later(&self, seen: u32, expected: Psn) -> bool {
         let distance = seen.wrapping_sub(expected.value()) & self.mask;
-        distance != 0 && distance <= self.half
+        (distance != 0) & (distance <= self.half)
     }
 
     /// Truncated PSNs have the slot of whole ones, because N divides 2^width (checked by [`Rule::new`]).

@@ -11,15 +11,16 @@ use super::out::Span;
 use crate::Observer;
 use crate::setup::Setup;
 use model::{Parts, Time};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread;
 
 /// Windows between two looks at who has how much to do: often enough to follow a workload, seldom enough that
 /// groups stay in their thread's caches. Our choice.
 const REBALANCE: u64 = 256;
-/// Turns of waiting before a thread lets others run: about ten microseconds. Our choice.
-const SPINS: u32 = 2_000;
+/// Turns of waiting before a thread goes to sleep: some ten microseconds, less than most windows take and about
+/// what it costs to wake it. Our choice.
+const SPINS: u32 = 1_000;
 
 /// What all threads see.
 struct Shared<'r, 'g, P: Parts> {
@@ -29,9 +30,9 @@ struct Shared<'r, 'g, P: Parts> {
     /// How far each thread's share of the window has been taken.
     taken: Vec<AtomicUsize>,
     /// Number of windows opened, [`OVER`] after the last.
-    opened: AtomicU64,
+    opened: Signal,
     /// Threads that have done with this one.
-    done: AtomicUsize,
+    done: Signal,
     /// A thread has panicked.
     broken: AtomicBool,
 }
@@ -43,7 +44,7 @@ struct Orders<'r> {
     shares: Vec<Vec<usize>>,
 }
 
-const OVER: u64 = u64::MAX;
+const OVER: u32 = u32::MAX;
 
 /// Runs all windows on `threads` threads, this one among them.
 pub(super) fn run<P: Parts>(
@@ -61,8 +62,8 @@ pub(super) fn run<P: Parts>(
         groups: groups.iter_mut().map(|group| Mutex::new(&mut **group)).collect(),
         orders: RwLock::new(Orders { span, board, shares: share(&loads, threads) }),
         taken: (0..threads).map(|_| AtomicUsize::new(0)).collect(),
-        opened: AtomicU64::new(0),
-        done: AtomicUsize::new(0),
+        opened: Signal::default(),
+        done: Signal::default(),
         broken: AtomicBool::new(false),
     };
     thread::scope(|scope| {
@@ -79,15 +80,21 @@ pub(super) fn run<P: Parts>(
         }
         let _over = Over(&shared.opened);
         let mut loads = loads;
+        let mut window = 0;
         loop {
             let step = shared.turn(clock, mail, observer, &mut loads);
             match step {
                 Step::End(ending, at) => return (ending, at),
                 Step::Visit(_) => {
-                    shared.opened.fetch_add(1, Ordering::Release);
+                    window = (window + 1) % OVER;
+                    shared.done.set(0);
+                    shared.opened.set(window);
                     shared.visit(setup, mail, 0);
-                    wait(|| shared.done.load(Ordering::Acquire) == threads - 1);
-                    shared.done.store(0, Ordering::Relaxed);
+                    let all = threads as u32 - 1;
+                    let mut done = 0;
+                    while done != all {
+                        done = shared.done.wait_past(done);
+                    }
                     // A panic is passed on when the scope joins its threads.
                     if shared.broken.load(Ordering::Relaxed) {
                         return (Ending::Interrupted, None);
@@ -137,11 +144,56 @@ impl<P: Parts> Shared<'_, '_, P> {
         }
     }
 
-    /// Waits for a window after number `seen`; none if the run is over.
-    fn wait_for_window(&self, seen: u64) -> Option<u64> {
-        wait(|| self.opened.load(Ordering::Acquire) != seen);
-        let opened = self.opened.load(Ordering::Acquire);
+    /// Waits for a window other than `seen`; none if the run is over.
+    fn wait_for_window(&self, seen: u32) -> Option<u32> {
+        let opened = self.opened.wait_past(seen);
         (opened != OVER).then_some(opened)
+    }
+}
+
+/// A number that threads wait for.
+#[derive(Debug, Default)]
+struct Signal {
+    value: AtomicU32,
+    /// Threads that sleep until it changes.
+    asleep: AtomicU32,
+}
+
+impl Signal {
+    fn set(&self, value: u32) {
+        self.value.store(value, Ordering::SeqCst);
+        self.wake();
+    }
+
+    fn raise(&self) {
+        self.value.fetch_add(1, Ordering::SeqCst);
+        self.wake();
+    }
+
+    fn wake(&self) {
+        if self.asleep.load(Ordering::SeqCst) > 0 {
+            atomic_wait::wake_all(&self.value);
+        }
+    }
+
+    /// Waits until the value is another one than `seen`, at first awake, then asleep, so that a busy machine is
+    /// not kept from its work.
+    fn wait_past(&self, seen: u32) -> u32 {
+        for _ in 0..SPINS {
+            let value = self.value.load(Ordering::SeqCst);
+            if value != seen {
+                return value;
+            }
+            std::hint::spin_loop();
+        }
+        self.asleep.fetch_add(1, Ordering::SeqCst);
+        let mut value = self.value.load(Ordering::SeqCst);
+        while value == seen {
+            atomic_wait::wait(&self.value, seen);
+            value = self.value.load(Ordering::SeqCst);
+        }
+        self.asleep.fetch_sub(1, Ordering::SeqCst);
+        value
     }
 }
 
@@ -153,33 +205,21 @@ impl<P: Parts> Drop for Done<'_, '_, '_, P> {
         if thread::panicking() {
             self.0.broken.store(true, Ordering::Relaxed);
         }
-        self.0.done.fetch_add(1, Ordering::Release);
+        self.0.done.raise();
     }
 }
 
 /// Sends the threads home, also if this one panics.
-struct Over<'s>(&'s AtomicU64);
+struct Over<'s>(&'s Signal);
 
 impl Drop for Over<'_> {
     fn drop(&mut self) {
-        self.0.store(OVER, Ordering::Release);
+        self.0.set(OVER);
     }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn wait(ready: impl Fn() -> bool) {
-    let mut turns = 0;
-    while !ready() {
-        turns += 1;
-        if turns < SPINS {
-            std::hint::spin_loop();
-        } else {
-            thread::yield_now();
-        }
-    }
 }
 
 /// Shares groups out: the longest first, each to whoever has least so far.

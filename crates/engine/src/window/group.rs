@@ -4,7 +4,7 @@ use super::host;
 use super::lanes::{Address, Board, Lane, Lanes, Mail, Pause, bits};
 use super::layout::Layout;
 use super::out::{Out, Span};
-use super::port::{ORDERED, Port, WATCHED};
+use super::port::{ORDERED, Port, READ, WATCHED};
 use super::sort::Sorter;
 use super::switch::{self, Desk};
 use crate::books::Tally;
@@ -139,11 +139,13 @@ impl<P: Parts> Group<P> {
                 let far = layout.place(link.to);
                 let mut port =
                     Port::new(&setup.ports[gp as usize + p], setup.marking[gp as usize + p].as_ref());
+                port.set(READ, !is_host && group.switches[index].interest.queues);
                 if let Some(switch) = watcher
                     && fabric.is_host(link.to)
                 {
                     port.set(WATCHED, true);
-                    port.set(ORDERED, !switch.scheme.is_calm(link.port));
+                    port.patience = switch.scheme.patience(link.port);
+                    port.set(ORDERED, port.patience == 0);
                 }
                 group.ports.push(port);
                 let bit = link.peer_port.0 as u32;
@@ -291,7 +293,10 @@ impl<P: Parts> Group<P> {
             // What is held may be let go into any queue.
             switch.held_bytes + waiting
         };
-        let heavy = !switch.buffer.carefree(count as u64 * self.largest_frame, longest);
+        let incoming = count as u64 * self.largest_frame;
+        // Both ways give the same result. Having to count a long queue again costs more than to stay heavy.
+        let heavy =
+            switch.buffer.is_known_to_exceed(8 * incoming) || !switch.buffer.carefree(incoming, longest);
         self.effort.heavy += heavy as u64;
         let mut out = Out {
             setup,
@@ -425,7 +430,7 @@ impl<P: Parts> Group<P> {
                 }
                 links[all] = self.links[own];
                 paused_since[all] = self.paused_since[own];
-                last = last.max(port.busy);
+                last = last.max(port.last);
             }
         }
         last

@@ -12,7 +12,8 @@
 //! | [`group`] | which nodes have something to do, and their state |
 //! | [`sort`] | what reaches a node, in order of arrival |
 //! | [`switch`], [`host`] | one node in one window |
-//! | [`port`], [`ring`], [`order`] | what waits at a port, and which port is next |
+//! | [`port`], [`ring`] | what waits at a port |
+//! | [`play`], [`order`] | a port by itself over a stretch of time; which of several ports is next |
 //! | [`out`], [`lanes`] | what leaves a node, and how it gets to the far end |
 
 mod clock;
@@ -23,6 +24,7 @@ mod lanes;
 mod layout;
 mod order;
 mod out;
+mod play;
 mod port;
 mod ring;
 mod sort;

@@ -44,7 +44,7 @@ impl Out<'_> {
     #[inline(always)]
     pub(super) fn launch(&mut self, p: usize, port: &mut Port, at: u64, pkt: Packet) {
         let time = self.occupy(port, at, &pkt);
-        self.send(p, port, at + time, pkt);
+        self.send(p, port, at + time + port.delay - self.next, pkt);
     }
 
     /// [`Out::launch`] on a link that loses packets or is recorded.
@@ -60,7 +60,7 @@ impl Out<'_> {
             self.links[p].lost += 1;
             self.tally.lost(&pkt, false);
         } else {
-            self.send(p, port, at + time, pkt);
+            self.send(p, port, at + time + port.delay - self.next, pkt);
         }
     }
 
@@ -69,6 +69,7 @@ impl Out<'_> {
     fn occupy(&mut self, port: &mut Port, at: u64, pkt: &Packet) -> u64 {
         let time = self.setup.time_on_wire(port.row, pkt.frame());
         port.busy = at + time;
+        port.last = port.busy;
         port.plan();
         port.busy_for += time;
         port.frames += 1;
@@ -77,15 +78,14 @@ impl Out<'_> {
         time
     }
 
-    /// Hands a packet that has left at `sent` to the far end.
+    /// Hands a packet to the far end, where it arrives `after` ps into the next window or later.
     #[inline(always)]
-    fn send(&mut self, p: usize, port: &mut Port, sent: u64, pkt: Packet) {
-        let after = sent + port.delay - self.next;
+    pub(super) fn send(&mut self, p: usize, port: &mut Port, after: u64, pkt: Packet) {
         let pkt = pkt.arriving(after as u32, port.peer_port);
         if after < self.span.length {
             self.lane(p).packets.push(pkt);
         } else {
-            port.far.push_back((sent + port.delay, pkt));
+            port.far.push_back((self.next + after, pkt));
             self.far[p >> 6] |= 1 << (p & 63);
         }
     }

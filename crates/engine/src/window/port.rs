@@ -7,39 +7,43 @@ use model::plan::Marking;
 use model::{Packet, PortIndex, Time};
 use std::collections::VecDeque;
 
-/// A port. The first cache line is what every packet touches, the second what most do.
+/// A port. The first cache line is what every packet touches.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(super) struct Port {
+    pub(super) data: Ring,
     /// When the wire is free.
     pub(super) busy: u64,
     /// When the next packet starts; [`u64::MAX`] if none waits that may.
     pub(super) due: u64,
-    /// Propagation delay.
-    pub(super) delay: u64,
-    data: Ring,
-    /// Start of its rate's row of transmission times.
-    pub(super) row: u32,
-    /// Bytes of data that wait.
+    /// Bytes of data that wait, now and at most.
     pub(super) waiting: u32,
-    /// Longest queue of data that marks nothing.
-    pub(super) unmarked: u32,
+    pub(super) most_waiting: u32,
     pub(super) peer_port: PortIndex,
     /// Classes that have packets waiting (low bits), and classes that may start (from [`MAY`]): all, or all but
     /// data while it is paused.
     classes: u8,
     flags: u8,
+    /// Watched ports: data that may yet join before departures must be taken in order.
+    pub(super) patience: u32,
 
-    replies: Ring,
-    /// Time on the wire, frames and bytes so far.
+    pub(super) replies: Ring,
+    /// Propagation delay.
+    pub(super) delay: u64,
+    /// Time on the wire, and frames so far.
     pub(super) busy_for: u64,
     pub(super) frames: u64,
-    pub(super) bytes: u64,
-    most_waiting: u32,
+    /// Start of its rate's row of transmission times.
+    pub(super) row: u32,
+    /// Longest queue of data that marks nothing.
+    pub(super) unmarked: u32,
 
-    cnps: Ring,
+    pub(super) bytes: u64,
+    /// When the last frame had left.
+    pub(super) last: u64,
     /// Sent, and not yet due in the next window: arrival and packet.
-    pub(super) far: VecDeque<(u64, Packet)>,
+    pub(super) far: Box<VecDeque<(u64, Packet)>>,
+    pub(super) cnps: Ring,
 }
 
 /// First bit of the classes that may start.
@@ -57,31 +61,35 @@ pub(super) const TRACKED: u8 = 8;
 pub(super) const ORDERED: u8 = 16;
 /// Packets wait in the class of data that no buffer knows, as their switch made them.
 pub(super) const MADE_HERE: u8 = 32;
+/// The scheme reads the length of the queue.
+pub(super) const READ: u8 = 64;
 
 impl Port {
     pub(super) fn new(facts: &PortFacts, marking: Option<&Marking>) -> Self {
         let flag = |on: bool, flag: u8| if on { flag } else { 0 };
         let unmarked = marking.map_or(u64::MAX, |m| m.kmin.get());
         Port {
+            data: Ring::default(),
             busy: 0,
             due: u64::MAX,
-            delay: facts.delay,
-            data: Ring::default(),
-            row: facts.row,
             waiting: 0,
-            unmarked: unmarked.min(u32::MAX as u64) as u32,
+            most_waiting: 0,
             peer_port: facts.peer_port,
             classes: ((1 << CLASSES) - 1) << MAY,
             flags: flag(facts.to_host, TO_HOST)
                 | flag(!facts.loss.is_zero(), LOSSY)
                 | flag(facts.track != NO_TRACK, TRACKED),
+            patience: u32::MAX,
             replies: Ring::default(),
+            delay: facts.delay,
             busy_for: 0,
             frames: 0,
+            row: facts.row,
+            unmarked: unmarked.min(u32::MAX as u64) as u32,
             bytes: 0,
-            most_waiting: 0,
+            last: 0,
+            far: Box::default(),
             cnps: Ring::default(),
-            far: VecDeque::new(),
         }
     }
 
@@ -125,7 +133,16 @@ impl Port {
         self.due = if self.open() != 0 { self.busy } else { u64::MAX };
     }
 
-    /// Takes the packet that is next by class and order; there must be one that may start.
+    /// Takes note of who waits, and works out anew when the next packet starts.
+    #[inline(always)]
+    pub(super) fn recount(&mut self) {
+        let waits =
+            self.cnps.waits() as u8 | (self.replies.waits() as u8) << 1 | (self.data.waits() as u8) << DATA;
+        self.classes = self.classes & !((1 << MAY) - 1) | waits;
+        self.plan();
+    }
+
+    /// Takes the packet that is next by class and order, if one waits that may start.
     #[inline(always)]
     pub(super) fn pop(&mut self) -> Option<Packet> {
         let class = self.open().trailing_zeros() as usize;
@@ -134,7 +151,8 @@ impl Port {
             1 => &mut self.replies,
             _ => &mut self.cnps,
         };
-        let (pkt, last) = ring.pop()?;
+        let pkt = ring.pop()?;
+        let last = !ring.waits();
         if class == DATA {
             self.waiting -= pkt.frame();
         }

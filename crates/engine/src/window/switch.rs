@@ -10,14 +10,15 @@
 use super::lanes::bits;
 use super::order::Order;
 use super::out::{Frames, Out, Span};
-use super::port::{LOSSY, MADE_HERE, ORDERED, Port, TO_HOST, TRACKED, WATCHED};
+use super::play;
+use super::port::{LOSSY, MADE_HERE, ORDERED, Port, READ, TO_HOST, TRACKED, WATCHED};
 use crate::buffer::Admission;
-use crate::setup::DATA;
+use crate::setup::{DATA, Tie};
 use crate::switch::{Stand, Switch};
 use model::fabric::Router;
 use model::plan::MarkAt;
 use model::scheme::{Effects, flow_hash};
-use model::{Interest, NodeId, Packet, Parts, PortIndex, Scheme, Verdict};
+use model::{Interest, Kind, NodeId, Packet, Parts, PortIndex, Scheme, Verdict};
 
 /// What all switches of a group use in turn.
 #[derive(Debug, Default)]
@@ -52,18 +53,33 @@ pub(super) struct Visit<'v, P: Parts, const HEAVY: bool> {
     router: Router<'v>,
     interest: Interest,
     one_class: bool,
+    tie: Tie,
     /// Something other than an arrival comes to pass no earlier than this.
     next_own: u64,
 }
 
-/// Flags of ports that the short way of a departure does not serve.
-const ODD: u8 = ORDERED | LOSSY | TRACKED | MADE_HERE;
+/// Flags of ports that are taken event by event in light visits, too.
+const ODD: u8 = ORDERED | LOSSY | TRACKED | MADE_HERE | READ;
 
 impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
     pub(super) fn new(place: Place<'v, P>, out: Out<'v>) -> Self {
         let Place { node, switch, ports, queued, backlog, desk, one_class } = place;
         let (router, interest) = (out.setup.fabric().router(node), switch.interest);
-        Visit { node, switch, ports, queued, backlog, out, desk, router, interest, one_class, next_own: 0 }
+        let tie = out.setup.tie(node.0, out.span.opened);
+        Visit {
+            tie,
+            node,
+            switch,
+            ports,
+            queued,
+            backlog,
+            out,
+            desk,
+            router,
+            interest,
+            one_class,
+            next_own: 0,
+        }
     }
 
     /// Takes the arrivals, in their order, and everything else; returns when the switch has something to do of
@@ -174,11 +190,15 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
         self.serve(p, at); // what started before the frame came
         let was_paused = self.ports[p].paused();
         self.out.paused(p, &mut self.ports[p], at, on);
-        if was_paused && !on && self.ports[p].busy <= at && self.ports[p].open() != 0 {
-            self.depart(p, at);
-        } else {
-            self.note(p);
+        let port = &mut self.ports[p];
+        if was_paused && !on && port.busy <= at {
+            if !HEAVY && !port.is(ODD) {
+                port.busy = at; // nothing that waits starts before
+            } else if port.open() != 0 {
+                return self.depart(p, at);
+            }
         }
+        self.note(p);
     }
 
     /// A packet has arrived.
@@ -200,16 +220,15 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
             }
         }
         let ingress = pkt.ingress();
-        let (from_host, watched) = {
-            let port = &self.ports[ingress.0 as usize];
-            (port.is(TO_HOST), port.is(WATCHED))
-        };
-        if watched {
+        let port = &self.ports[ingress.0 as usize];
+        let from_host = port.is(TO_HOST);
+        let looks_back = port.is(WATCHED) && self.switch.scheme.looks_back(&pkt);
+        if looks_back {
             self.serve(ingress.0 as usize, now + 1);
         }
         let stand = Stand { now, ingress, from_host, to_host };
         let verdict = self.switch.judge(stand, self.queued, &mut pkt, ports, &mut self.desk.effects);
-        if watched {
+        if looks_back {
             self.watch(ingress);
         }
         match verdict {
@@ -228,12 +247,16 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
         self.carry_out(now);
     }
 
-    /// Departures at a watched port must be taken in order of time as long as the scheme may react to them.
+    /// Departures at a watched port must be taken in order of time as soon as the scheme may react to them.
     #[inline(always)]
     fn watch(&mut self, port: PortIndex) {
         let p = port.0 as usize;
-        let ordered = !self.switch.scheme.is_calm(port);
-        if ordered != self.ports[p].is(ORDERED) {
+        let patience = self.switch.scheme.patience(port);
+        let port = &mut self.ports[p];
+        // What waits there may depart any time.
+        port.patience = patience.saturating_sub(port.data.len());
+        let ordered = port.patience == 0;
+        if ordered != port.is(ORDERED) {
             self.change_watch(p, ordered);
         }
     }
@@ -265,30 +288,34 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
         if HEAVY || port.is(ODD) {
             return self.enqueue_oddly(p, now, pkt, false);
         }
-        while port.due <= now {
-            let at = port.due;
-            depart(self.switch, &mut self.out, self.desk, self.queued, self.interest, p, port, at);
-        }
-        let data = self.one_class || pkt.is_data();
-        if port.busy <= now && !(data && port.paused()) {
-            self.out.launch(p, port, now, pkt);
-            if port.is(WATCHED) && pkt.is_data() {
-                self.switch.departed(now, &pkt, PortIndex(p as u16), &mut self.desk.effects);
+        if port.is(WATCHED) && pkt.is_data() {
+            if port.patience <= 1 {
+                self.ask_patience(p, now);
+                return self.enqueue_oddly(p, now, pkt, false);
             }
-            return;
+            port.patience -= 1;
         }
-        if port.is_empty() {
-            self.backlog[p >> 6] |= 1 << (p & 63);
-        }
-        if self.interest.queues {
-            self.queued[p] += pkt.frame();
-        }
-        if !data {
-            port.push_reply(self.out.setup.class(&pkt), pkt);
-        } else if port.waiting > port.unmarked {
-            port.push_data(mark::<true>(&mut self.out, p, now, port.waiting, pkt));
-        } else {
-            port.push_data(pkt);
+        self.backlog[p >> 6] |= 1 << (p & 63);
+        let ring = match pkt.kind() {
+            _ if self.one_class => &mut port.data,
+            Kind::Data => &mut port.data,
+            Kind::Cnp => &mut port.cnps,
+            _ => &mut port.replies,
+        };
+        ring.expect(pkt);
+    }
+
+    /// The scheme's patience with port `p` may have come to its end: brings the port up to now and asks anew.
+    #[cold]
+    #[inline(never)]
+    fn ask_patience(&mut self, p: usize, now: u64) {
+        self.serve(p, now + 1);
+        self.watch(PortIndex(p as u16));
+        if self.ports[p].patience <= 1 {
+            self.ports[p].patience = 0;
+            if !self.ports[p].is(ORDERED) {
+                self.change_watch(p, true);
+            }
         }
     }
 
@@ -297,6 +324,12 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
     #[inline(never)]
     fn enqueue_oddly(&mut self, p: usize, now: u64, pkt: Packet, charged: bool) {
         self.serve(p, now + 1);
+        if self.ports[p].is(WATCHED) && pkt.is_data() {
+            if self.ports[p].patience <= 1 && !self.ports[p].is(ORDERED) {
+                self.ask_patience(p, now);
+            }
+            self.ports[p].patience = self.ports[p].patience.saturating_sub(1);
+        }
         let data = self.one_class || pkt.is_data();
         let counts = HEAVY && data && pkt.ingress() != PortIndex::VIRTUAL;
         if counts && !charged && !self.admit(&pkt, now, self.ports[p].waiting as u64) {
@@ -361,10 +394,11 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
         if HEAVY || port.is(ODD) {
             return self.serve_in_order(p, limit);
         }
-        while port.due < limit {
-            let at = port.due;
-            depart(self.switch, &mut self.out, self.desk, self.queued, self.interest, p, port, at);
-        }
+        let (switch, effects) = (&mut *self.switch, &mut self.desk.effects);
+        play::forward(port, &mut self.out, p, limit, self.tie, |at, pkt| {
+            // The scheme has patience: it asks for nothing.
+            switch.departed(at, pkt, PortIndex(p as u16), effects);
+        });
     }
 
     #[inline(never)]
@@ -473,39 +507,15 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
     }
 }
 
-/// Starts the next packet that waits at port `p`, at `at`: the short way, for ports of which nobody takes notice.
-#[inline(always)]
-#[expect(clippy::too_many_arguments, reason = "parts of a visit, borrowed one by one")]
-fn depart<P: Parts>(
-    switch: &mut Switch<P>,
-    out: &mut Out<'_>,
-    desk: &mut Desk,
-    queued: &mut [u32],
-    interest: Interest,
-    p: usize,
-    port: &mut Port,
-    at: u64,
-) {
-    let Some(mut pkt) = port.pop() else {
-        port.plan();
-        return;
-    };
-    if interest.queues {
-        queued[p] -= pkt.frame();
-    }
-    if port.waiting > port.unmarked && pkt.is_data() {
-        pkt = mark::<false>(out, p, at, port.waiting, pkt);
-    }
-    out.launch(p, port, at, pkt);
-    if port.is(WATCHED) && pkt.is_data() {
-        // The scheme is calm here: it asks for nothing.
-        switch.departed(at, &pkt, PortIndex(p as u16), &mut desk.effects);
-    }
-}
-
 /// Marks data that joins (`EARLY`) or leaves a queue of `waiting` bytes without it, if the queue marks then.
 #[inline(never)]
-fn mark<const EARLY: bool>(out: &mut Out<'_>, p: usize, at: u64, waiting: u32, mut pkt: Packet) -> Packet {
+pub(super) fn mark<const EARLY: bool>(
+    out: &mut Out<'_>,
+    p: usize,
+    at: u64,
+    waiting: u32,
+    mut pkt: Packet,
+) -> Packet {
     let gp = out.gp + p;
     if let Some(marking) = &out.setup.marking[gp]
         && (marking.at == MarkAt::Enqueue) == EARLY
