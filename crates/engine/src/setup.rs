@@ -111,6 +111,12 @@ impl<'a> Setup<'a> {
         self.transmission[(row + frame) as usize] as u64
     }
 
+    /// [`Setup::time_on_wire`] by frame, for ports of one row.
+    #[inline]
+    pub(crate) fn times_on_wire(&self, row: u32) -> &[u32] {
+        &self.transmission[row as usize..]
+    }
+
     /// Order among packets that reach `node` at the same time, in a window that opened at `opened`.
     #[inline]
     pub(crate) fn tie(&self, node: u32, opened: u64) -> Tie {

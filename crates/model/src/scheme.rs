@@ -166,8 +166,8 @@ pub trait Scheme {
         0
     }
 
-    /// True if what becomes of this packet, or of the scheme's patience, may depend on what has departed at the
-    /// port at which it came in.
+    /// True if this packet may shorten the scheme's patience, or if it makes a difference which of the departures
+    /// at the port at which it came in the scheme has been told of.
     fn looks_back(&self, _pkt: &Packet) -> bool {
         true
     }

@@ -306,14 +306,15 @@ impl Scheme for Themis {
         waiting.iter().map(|qp| of(qp).unwrap_or(0)).min().unwrap_or(u32::MAX)
     }
 
-    /// A NACK is judged by what has departed; an ACK matters to a queue pair that waits, and to the books.
+    /// A NACK is judged by what has departed. An ACK only ends a wait, which departures before it cannot change;
+    /// but the books ask which came first.
     #[inline]
     fn looks_back(&self, pkt: &Packet) -> bool {
         match pkt.kind() {
             Kind::Nack => true,
             Kind::Ack => {
                 let pair = self.table.pairs.get(pkt.qp().0.wrapping_sub(self.table.first) as usize);
-                pair.and_then(Option::as_ref).is_some_and(|p| p.owed.is_some() || p.flow.pending().is_some())
+                pair.and_then(Option::as_ref).is_some_and(|p| p.owed.is_some())
             }
             Kind::Data | Kind::Cnp => false,
         }

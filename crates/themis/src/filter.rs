@@ -281,17 +281,30 @@ impl Rule {
         }
     }
 
-    /// Looks through the newest entries, oldest first. Written so that a compiler can look at several at once.
+    /// Looks through the newest entries, oldest first.
     fn scan(&self, flow: &Flow, ring: &[u32], expected: Psn) -> Scan {
+        // The slot of a sum is that of the distance where their number divides the PSN space.
+        let low = u32::from(self.slots.count()) - 1;
+        if self.slots.count().is_power_of_two() {
+            self.scan_by(flow, ring, expected, |_, distance| distance & low == 0)
+        } else {
+            self.scan_by(flow, ring, expected, |seen, _| self.same_slot(seen, expected))
+        }
+    }
+
+    /// Written so that a compiler can look at several entries at once.
+    #[inline]
+    fn scan_by(&self, flow: &Flow, ring: &[u32], expected: Psn, same: impl Fn(u32, u32) -> bool) -> Scan {
         let mut found = Scan::default();
         let mut age = flow.len.min(self.reach());
         for part in newest(flow, ring, self.settings.ring, age) {
             let (mut later, mut same_slot, mut copies) = (0u32, 0u32, 0u32);
             for &seen in part {
-                let is_later = self.is_later(seen, expected);
+                let distance = seen.wrapping_sub(expected.value()) & self.mask;
+                let is_later = (distance != 0) & (distance <= self.half);
                 later += u32::from(is_later);
-                same_slot += u32::from(is_later & self.same_slot(seen, expected));
-                copies += u32::from(seen == expected.value() & self.mask);
+                same_slot += u32::from(is_later & same(seen, distance));
+                copies += u32::from(distance == 0);
             }
             found.later |= later > 0;
             found.same_slot |= same_slot > 0;

@@ -85,9 +85,36 @@ impl Out<'_> {
         if after < self.span.length {
             self.lane(p).packets.push(pkt);
         } else {
-            port.far.push_back((self.next + after, pkt));
-            self.far[p >> 6] |= 1 << (p & 63);
+            self.send_far(p, port, after, pkt);
         }
+    }
+
+    /// [`Out::send`] to a later window than the next one.
+    #[inline(never)]
+    pub(super) fn send_far(&mut self, p: usize, port: &mut Port, after: u64, pkt: Packet) {
+        port.far.push_back((self.next + after, pkt));
+        self.far[p >> 6] |= 1 << (p & 63);
+    }
+
+    /// Takes the packets of a lane out of their place, to be added to.
+    #[inline(always)]
+    pub(super) fn open_lane(&mut self, p: usize) -> Vec<Packet> {
+        let lane = &mut self.lanes[p];
+        let mut packets = std::mem::take(&mut lane.packets);
+        if lane.window != self.span.number {
+            packets.clear();
+        }
+        packets
+    }
+
+    /// Puts them back.
+    #[inline(always)]
+    pub(super) fn close_lane(&mut self, p: usize, packets: Vec<Packet>) {
+        let lane = match packets.is_empty() {
+            true => &mut self.lanes[p],
+            false => self.lane(p),
+        };
+        lane.packets = packets;
     }
 
     /// Puts what was sent some windows ago and arrives in the next one onto the lanes.

@@ -12,17 +12,6 @@ use super::switch::mark;
 use crate::setup::Tie;
 use model::Packet;
 
-/// The port with its lane and the like, and how it stands.
-struct Play<'p, 'v> {
-    port: &'p mut Port,
-    out: &'p mut Out<'v>,
-    p: usize,
-    /// When the wire is free; this and all other times here are counted from the window's start.
-    free: u64,
-    /// Time on the wire, frames, control frames, bytes.
-    sums: (u64, u64, u64, u64),
-}
-
 /// Plays port `p` forward over everything that starts before `limit`; all that has been noted there arrives
 /// before that. `departed` is told of data that starts at watched ports.
 #[inline(always)]
@@ -40,7 +29,9 @@ pub(super) fn forward(
     }
 }
 
-#[inline(always)]
+/// Times are counted from the window's start. What the loop uses is taken out of its place and put back at the
+/// end, so that it can stay in registers.
+#[inline]
 fn run<const CNPS: bool>(
     port: &mut Port,
     out: &mut Out<'_>,
@@ -49,54 +40,100 @@ fn run<const CNPS: bool>(
     tie: Tie,
     mut departed: impl FnMut(u64, &Packet),
 ) {
-    let opened = out.span.opened;
+    let (opened, length) = (out.span.opened, out.span.length);
     let limit = limit - opened;
-    let (paused, watched) = (port.paused(), port.is(WATCHED));
-    let mut play = Play { free: port.busy.saturating_sub(opened), port, out, p, sums: (0, 0, 0, 0) };
+    let (paused, watched, unmarked, peer_port) =
+        (port.paused(), port.is(WATCHED), port.unmarked, port.peer_port);
+    let (mut data, mut replies) = (std::mem::take(&mut port.data), std::mem::take(&mut port.replies));
+    let mut lane = out.open_lane(p);
+    let times = out.setup.times_on_wire(port.row);
+    // From the end of a frame on the wire to its arrival, counted from the next window's start.
+    let reach = port.delay.wrapping_sub(length);
+    let mut free = port.busy.saturating_sub(opened);
+    let (mut waiting, mut most_waiting) = (port.waiting, port.most_waiting);
+    let (mut frames, mut bytes, mut busy_for, mut control) = (0u64, 0u64, 0u64, 0u64);
     loop {
-        play.data_comes(play.free);
-        comes(&mut play.port.replies, play.free);
-        if CNPS {
-            comes(&mut play.port.cnps, play.free);
+        while let Some(pkt) = data.next_to_come()
+            && (pkt.offset() as u64) < free
+        {
+            join(pkt, &mut waiting, &mut most_waiting, unmarked, out, p);
+            data.arrive();
         }
-        let port = &mut *play.port;
-        let (start, mut pkt);
-        if CNPS && port.cnps.waits() {
-            if play.free >= limit {
+        comes(&mut replies, free);
+        if CNPS {
+            comes(&mut port.cnps, free);
+        }
+        let mut start = free;
+        let pkt = if CNPS && port.cnps.waits() {
+            if free >= limit {
                 break;
             }
-            (start, pkt) = (play.free, port.cnps.take());
-        } else if port.replies.waits() {
-            if play.free >= limit {
+            port.cnps.take()
+        } else if replies.waits() {
+            if free >= limit {
                 break;
             }
-            (start, pkt) = (play.free, port.replies.take());
-        } else if !paused && port.data.waits() {
-            if play.free >= limit {
+            replies.take()
+        } else if !paused && data.waits() {
+            if free >= limit {
                 break;
             }
-            (start, pkt) = (play.free, port.data.take());
-            port.waiting -= pkt.frame();
-            if port.waiting > port.unmarked {
-                pkt = mark::<false>(play.out, p, opened + start, port.waiting, pkt);
+            let pkt = data.take();
+            waiting -= pkt.frame();
+            match waiting > unmarked && pkt.is_data() {
+                true => mark::<false>(out, p, opened + start, waiting, pkt),
+                false => pkt,
             }
         } else {
             // The wire is free, and who comes next starts at once.
-            match port.next_to_come::<CNPS>(paused, tie) {
-                None => break,
-                Some(ring) => pkt = ring.take(),
-            }
+            let cnp = if CNPS { port.cnps.peek_next_to_come() } else { None };
+            let datum = if paused { None } else { data.peek_next_to_come() };
+            let ring = match first(replies.peek_next_to_come(), datum, cnp, tie) {
+                First::Reply => &mut replies,
+                First::Data => &mut data,
+                First::Cnp => &mut port.cnps,
+                First::Nobody => break,
+            };
+            let pkt = ring.take();
             start = pkt.offset() as u64;
+            pkt
+        };
+        let frame = pkt.frame();
+        let time = times[frame as usize] as u64;
+        free = start + time;
+        frames += 1;
+        bytes += frame as u64;
+        busy_for += time;
+        control += !pkt.is_data() as u64;
+        let after = free.wrapping_add(reach);
+        let sent = pkt.arriving(after as u32, peer_port);
+        if after < length {
+            lane.push(sent);
+        } else {
+            out.send_far(p, port, after, sent);
         }
-        play.launch(start, pkt);
         if watched && pkt.is_data() {
             departed(opened + start, &pkt);
         }
     }
-    play.data_comes(u64::MAX);
-    comes(&mut play.port.replies, u64::MAX);
-    comes(&mut play.port.cnps, u64::MAX);
-    play.finish();
+    while let Some(pkt) = data.next_to_come() {
+        join(pkt, &mut waiting, &mut most_waiting, unmarked, out, p);
+        data.arrive();
+    }
+    comes(&mut replies, u64::MAX);
+    comes(&mut port.cnps, u64::MAX);
+    out.close_lane(p, lane);
+    (port.data, port.replies) = (data, replies);
+    (port.waiting, port.most_waiting) = (waiting, most_waiting);
+    if frames > 0 {
+        port.busy = opened + free;
+        port.last = port.busy;
+        port.frames += frames;
+        port.bytes += bytes;
+        port.busy_for += busy_for;
+        out.tally.control_hops += control;
+    }
+    port.recount();
 }
 
 /// What comes before `free` must wait.
@@ -107,84 +144,54 @@ fn comes(ring: &mut Ring, free: u64) {
     }
 }
 
-impl Play<'_, '_> {
-    /// Data that comes before `free` must wait, and may be marked.
-    #[inline(always)]
-    fn data_comes(&mut self, free: u64) {
-        let Port { data, waiting, most_waiting, unmarked, .. } = &mut *self.port;
-        while let Some(pkt) = data.next_to_come()
-            && (pkt.offset() as u64) < free
-        {
-            if *waiting > *unmarked {
-                let at = self.out.span.opened + pkt.offset() as u64;
-                *pkt = mark::<true>(self.out, self.p, at, *waiting, *pkt);
-            }
-            *waiting += pkt.frame();
-            *most_waiting = (*most_waiting).max(*waiting);
-            data.arrive();
-        }
+/// Data that must wait joins its queue, and may be marked.
+#[inline(always)]
+fn join(pkt: &mut Packet, waiting: &mut u32, most: &mut u32, unmarked: u32, out: &mut Out<'_>, p: usize) {
+    if *waiting > unmarked {
+        let at = out.span.opened + pkt.offset() as u64;
+        *pkt = mark::<true>(out, p, at, *waiting, *pkt);
     }
-
-    /// Puts a packet on the wire at `start`.
-    #[inline(always)]
-    fn launch(&mut self, start: u64, pkt: Packet) {
-        let (port, out) = (&mut *self.port, &mut *self.out);
-        let time = out.setup.time_on_wire(port.row, pkt.frame());
-        self.free = start + time;
-        self.sums.0 += time;
-        self.sums.1 += 1;
-        self.sums.2 += !pkt.is_data() as u64;
-        self.sums.3 += pkt.frame() as u64;
-        out.send(self.p, port, self.free + port.delay - out.span.length, pkt);
-    }
-
-    #[inline(always)]
-    fn finish(self) {
-        let (port, (time, frames, control, bytes)) = (self.port, self.sums);
-        if frames > 0 {
-            port.busy = self.out.span.opened + self.free;
-            port.last = port.busy;
-            port.busy_for += time;
-            port.frames += frames;
-            port.bytes += bytes;
-            self.out.tally.control_hops += control;
-        }
-        port.recount();
-    }
+    *waiting += pkt.frame();
+    *most = (*most).max(*waiting);
 }
 
-impl Port {
-    /// The queue of the packet that comes next, of those that may start.
-    #[inline(always)]
-    fn next_to_come<const CNPS: bool>(&mut self, paused: bool, tie: Tie) -> Option<&mut Ring> {
-        let key = |ring: &mut Ring| {
-            // Of two that come at the same instant the switch has taken one first.
-            ring.next_to_come().map_or(u64::MAX, |p| (p.offset() as u64) << 10)
+/// Which packet comes first.
+enum First {
+    Reply,
+    Data,
+    Cnp,
+    Nobody,
+}
+
+/// Of the packets that come next the one that comes first; of two at the same instant the one that the switch has
+/// taken first.
+#[inline(always)]
+fn first(reply: Option<&Packet>, data: Option<&Packet>, cnp: Option<&Packet>, tie: Tie) -> First {
+    let at = |pkt: Option<&Packet>| pkt.map_or(u64::MAX, |p| p.offset() as u64);
+    let (r, d, c) = (at(reply), at(data), at(cnp));
+    let soonest = r.min(d).min(c);
+    if soonest == u64::MAX {
+        return First::Nobody;
+    }
+    if (r == soonest) as u8 + (d == soonest) as u8 + (c == soonest) as u8 > 1 {
+        let rank = |pkt: Option<&Packet>| match pkt {
+            Some(p) if p.offset() as u64 == soonest => tie.rank(p.offset(), p.ingress()) as u32,
+            _ => u32::MAX,
         };
-        let (mut reply, mut data) =
-            (key(&mut self.replies), if paused { u64::MAX } else { key(&mut self.data) });
-        let mut cnp = if CNPS { key(&mut self.cnps) } else { u64::MAX };
-        let first = reply.min(data).min(cnp);
-        if first == u64::MAX {
-            return None;
-        }
-        if (reply == first) as u8 + (data == first) as u8 + (cnp == first) as u8 > 1 {
-            let rank = |ring: &mut Ring, key: &mut u64| {
-                if *key == first
-                    && let Some(p) = ring.next_to_come()
-                {
-                    *key |= tie.rank(p.offset(), p.ingress()) as u64;
-                }
-            };
-            rank(&mut self.replies, &mut reply);
-            rank(&mut self.data, &mut data);
-            rank(&mut self.cnps, &mut cnp);
-        }
-        let first = reply.min(data).min(cnp);
-        Some(match first {
-            _ if reply == first => &mut self.replies,
-            _ if data == first => &mut self.data,
-            _ => &mut self.cnps,
-        })
+        let (r, d, c) = (rank(reply), rank(data), rank(cnp));
+        return if r < d && r < c {
+            First::Reply
+        } else if d < c {
+            First::Data
+        } else {
+            First::Cnp
+        };
+    }
+    if r == soonest {
+        First::Reply
+    } else if d == soonest {
+        First::Data
+    } else {
+        First::Cnp
     }
 }

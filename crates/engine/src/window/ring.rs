@@ -67,6 +67,13 @@ impl Ring {
         (self.coming != self.tail).then(|| self.slot(self.coming))
     }
 
+    /// Likewise, to be looked at only.
+    #[inline(always)]
+    pub(super) fn peek_next_to_come(&self) -> Option<&Packet> {
+        let mask = self.slots.len().wrapping_sub(1);
+        (self.coming != self.tail).then(|| &self.slots[self.coming as usize & mask])
+    }
+
     /// It has come, and waits.
     #[inline(always)]
     pub(super) fn arrive(&mut self) {

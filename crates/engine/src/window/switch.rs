@@ -212,7 +212,7 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
     }
 
     /// A packet has arrived that the scheme must see.
-    #[inline(always)]
+    #[inline]
     fn steer(&mut self, now: u64, mut pkt: Packet, ports: &[PortIndex], to_host: bool) {
         if self.interest.queues {
             for port in ports {
