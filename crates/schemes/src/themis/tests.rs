@@ -1,6 +1,7 @@
 //! Stories of one switch under Themis. Who is lost and who is late is for the crate `themis` to test.
 
 use super::config::{Entries, Judging};
+use super::hashes::{Algorithm, Hash};
 use super::*;
 use crate::desk::{Desk, leaf_spine, leaf_spine_at, qp, reply};
 use crate::{AnyScheme, SchemeConfig};
@@ -274,6 +275,8 @@ fn the_table_in_a_scenario() {
         watch = false
         on-block = "ack"
         slots = 16
+        path-map = false
+        hashes = [{ algorithm = "crc-32hi" }, { algorithm = "xor", offset = 8 }]
     "#;
     let expected = Config {
         mode: Judging::Literal,
@@ -284,6 +287,11 @@ fn the_table_in_a_scenario() {
         watch: false,
         on_block: OnBlock::Ack,
         slots: Some(16),
+        path_map: false,
+        hashes: vec![
+            Hash { algorithm: Algorithm::Crc32Hi, offset: 0 },
+            Hash { algorithm: Algorithm::Xor, offset: 8 },
+        ],
     };
     let parsed: SchemeConfig = toml::from_str(text).unwrap();
     assert_eq!(parsed, SchemeConfig::Themis(expected));
