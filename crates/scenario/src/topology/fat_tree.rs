@@ -203,11 +203,18 @@ impl FatTree {
             ("aggregation-oversubscription", edges.saturating_add(aggregation_up), crossed),
         ] {
             if ports > most {
-                // The default of an oversubscription is k's doing.
-                let unset = key == "edge-oversubscription" && self.edge_oversubscription.is_none()
-                    || key == "aggregation-oversubscription" && self.aggregation_oversubscription.is_none();
+                // An oversubscription that is not set is not to blame.
+                let own = |set: bool, key, other| if set { key } else { other };
+                let hosts = own(self.hosts_per_edge.is_some(), "hosts-per-edge", "k");
+                let key = match key {
+                    "edge-oversubscription" => own(self.edge_oversubscription.is_some(), key, hosts),
+                    "aggregation-oversubscription" => {
+                        own(self.aggregation_oversubscription.is_some(), key, "k")
+                    }
+                    key => key,
+                };
                 let text = format!("a switch of the role `{what}` would need {ports} ports; {most} are possible");
-                return Err(Fault::new(if unset { "k" } else { key }, text));
+                return Err(Fault::new(key, text));
             }
         }
         let all = pods * edges * hosts;

@@ -4,7 +4,7 @@ use super::config::Config;
 use crate::ConfigError;
 use ::themis::path_map::{Choice, PathMap, PathMapError, PortHash};
 use model::{Fabric, NodeId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A switch on the way that has more than one port to choose from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -201,7 +201,15 @@ fn shape(fabric: &Fabric) -> Result<Option<(Vec<Step>, NodeId, usize)>, String> 
     let tors = || fabric.racks().iter().copied().filter(|&node| !fabric.is_host(node));
     let mut known = vec![UNKNOWN; fabric.nodes() - fabric.hosts()];
     let mut stack = Vec::new();
+    // ToRs with the same neighbours could change places and nobody would see: one speaks for all.
+    let mut twins = BTreeSet::new();
     for (rack, &root) in fabric.racks().iter().enumerate().filter(|&(_, &root)| !fabric.is_host(root)) {
+        let mut neighbours: Vec<NodeId> = fabric.ports(root).iter().map(|link| link.to).collect();
+        neighbours.retain(|&node| !fabric.is_host(node));
+        neighbours.sort();
+        if !twins.insert(neighbours) {
+            continue;
+        }
         known.fill(UNKNOWN);
         known[switch(root)] = 0;
         for tor in tors() {
