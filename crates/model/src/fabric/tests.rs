@@ -96,6 +96,22 @@ fn switches_with_the_same_routes_share_them() {
     let f = leaf_spine(16, 16, 4);
     routes_are_shortest(&f);
     assert_eq!(f.routes.rows().len(), 2 * 16, "one row for leaves, one for spines");
+    // A k = 4 fat tree: 4 pods of 2 x 2 switches and 4 core switches.
+    let mut b = FabricBuilder::new();
+    let hosts: Vec<_> = (0..16).map(|h| b.host(format!("h{h}"))).collect();
+    let [edge, above, core] =
+        [8, 8, 4].map(|n| (0..n).map(|i| b.switch(format!("{n}.{i}"), "")).collect::<Vec<_>>());
+    let mut join = |a, c| b.connect(a, c, Rate::from_gbps(100), Time::from_us(1), Probability::ZERO);
+    (0..16).for_each(|h| join(hosts[h], edge[h / 2]));
+    (0..16).for_each(|i| join(edge[i / 2], above[i / 4 * 2 + i % 2]));
+    (0..16).for_each(|i| join(above[i / 2], core[i / 2 % 2 * 2 + i % 2]));
+    let f = b.build().unwrap();
+    routes_are_shortest(&f);
+    assert_eq!(
+        f.routes.rows().len(),
+        (1 + 4 + 1) * 8,
+        "edge switches, aggregation switches of each pod, core"
+    );
 }
 
 #[test]

@@ -65,6 +65,13 @@ impl Config {
         fabric.route_to_rack(tor, rack).len()
     }
 
+    /// Entries of the table by which the ToR `tor` deals packets: its uplinks, or a PathMap of all paths.
+    pub fn path_entries(&self, fabric: &Fabric, tor: NodeId) -> usize {
+        let racks = fabric.racks().iter().enumerate();
+        let others = racks.filter(|&(_, &root)| root != tor && !fabric.is_host(root));
+        others.map(|(rack, _)| self.paths(fabric, tor, rack)).max().unwrap_or(0)
+    }
+
     /// The PathMap for these choices.
     pub(super) fn path_map_of(&self, steps: &[Step]) -> Result<PathMap, PathMapError> {
         let bits = |ports: usize| ports.trailing_zeros() as u8;
