@@ -23,6 +23,15 @@ pub(crate) fn leaf_spine_at(
     per_leaf: usize,
     rate: impl Fn(usize) -> Rate,
 ) -> Plan {
+    lay(leaves, spines, per_leaf, 1, rate)
+}
+
+/// The same with several links between each leaf, of one host, and each spine.
+pub(crate) fn leaf_spine_parallel(leaves: usize, spines: usize, links: usize) -> Plan {
+    lay(leaves, spines, 1, links, |_| Rate::from_gbps(100))
+}
+
+fn lay(leaves: usize, spines: usize, per_leaf: usize, links: usize, rate: impl Fn(usize) -> Rate) -> Plan {
     let mut b = FabricBuilder::new();
     let hosts: Vec<_> = (0..leaves * per_leaf).map(|h| b.host(format!("h{h}"))).collect();
     let leaf: Vec<_> = (0..leaves).map(|l| b.switch(format!("leaf{l}"), "leaf")).collect();
@@ -33,7 +42,7 @@ pub(crate) fn leaf_spine_at(
     }
     for &l in &leaf {
         for (s, &node) in spine.iter().enumerate() {
-            b.connect(l, node, rate(s), delay, Probability::ZERO);
+            (0..links).for_each(|_| b.connect(l, node, rate(s), delay, Probability::ZERO));
         }
     }
     plan(b)

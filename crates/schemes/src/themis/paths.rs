@@ -15,36 +15,28 @@ pub(super) struct Step {
     pub(super) ports: usize,
 }
 
-/// A way between two racks.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Way {
-    /// The choices on it, from the source ToR on.
-    pub(super) steps: Vec<Step>,
-    /// Switches other than the source ToR choose.
-    pub(super) beyond: bool,
+/// Whether a switch chooses among several ports on the way up to a rack. On the way down, among parallel links, the
+/// flow's hash decides: that spreads flows and keeps every slot on one path.
+pub(super) fn chooses_up(fabric: &Fabric, node: NodeId, rack: usize) -> bool {
+    let ports = fabric.route_to_rack(node, rack);
+    ports.len() > 1 && fabric.tier(fabric.ports(node)[ports[0].index()].to) > fabric.tier(node)
 }
 
-impl Way {
-    /// One of the ways from the switch `tor` to a rack. In a fabric that `shape` accepts all ways are alike.
-    pub(super) fn of(fabric: &Fabric, tor: NodeId, rack: usize) -> Way {
-        let mut way = Way::default();
-        let mut at = tor;
-        while at != fabric.racks()[rack] {
-            let ports = fabric.route_to_rack(at, rack);
-            let Some(first) = ports.first() else { break };
-            if ports.len() > 1 {
-                way.steps.push(Step { tier: fabric.tier(at), ports: ports.len() });
-                way.beyond |= at != tor;
+/// The switches that choose on one of the ways from the ToR `tor` to a rack: the ToR, and others on the way up. In a
+/// fabric that `shape` accepts all ways are alike.
+pub(super) fn choices(fabric: &Fabric, tor: NodeId, rack: usize) -> impl Iterator<Item = (NodeId, Step)> + '_ {
+    let root = fabric.racks()[rack];
+    let mut at = tor;
+    std::iter::from_fn(move || {
+        while at != root {
+            let (node, ports) = (at, fabric.route_to_rack(at, rack));
+            at = fabric.ports(node)[ports.first()?.index()].to;
+            if chooses_up(fabric, node, rack) || node == tor && ports.len() > 1 {
+                return Some((node, Step { tier: fabric.tier(node), ports: ports.len() }));
             }
-            at = fabric.ports(at)[first.index()].to;
         }
-        way
-    }
-
-    /// The number of different paths.
-    pub(super) fn paths(&self) -> usize {
-        self.steps.iter().fold(1, |paths, step| paths.saturating_mul(step.ports))
-    }
+        None
+    })
 }
 
 impl Config {
@@ -56,13 +48,13 @@ impl Config {
 
     /// Paths from the ToR `tor` to another rack that packets are dealt over: N, unless `slots` is set.
     pub(super) fn paths(&self, fabric: &Fabric, tor: NodeId, rack: usize) -> usize {
-        if self.path_map {
-            let way = Way::of(fabric, tor, rack);
-            if way.beyond {
-                return way.paths();
-            }
+        let all = |(paths, beyond): (usize, bool), (node, step): (NodeId, Step)| {
+            (paths.saturating_mul(step.ports), beyond || node != tor)
+        };
+        match choices(fabric, tor, rack).fold((1, false), all) {
+            (paths, true) if self.path_map => paths,
+            _ => fabric.route_to_rack(tor, rack).len(),
         }
-        fabric.route_to_rack(tor, rack).len()
     }
 
     /// Entries of the table by which the ToR `tor` deals packets: its uplinks, or a PathMap of all paths.
@@ -159,31 +151,26 @@ fn ends(fabric: &Fabric, tor: NodeId, rack: usize) -> String {
     format!("from {} to {}", fabric.name(tor), fabric.name(fabric.racks()[rack]))
 }
 
-/// Sequences of steps as (first step, number of the rest, length); number 0 is the empty sequence.
+/// Sequences of steps as (first step, number of the rest); number 0 is the empty sequence.
 #[derive(Default)]
 struct Sequences {
-    list: Vec<(Step, u32, usize)>,
+    list: Vec<(Step, u32)>,
     known: BTreeMap<(Step, u32), u32>,
 }
 
 impl Sequences {
     fn number(&mut self, step: Step, rest: u32) -> u32 {
-        let length = self.len(rest) + 1;
         let list = &mut self.list;
         *self.known.entry((step, rest)).or_insert_with(|| {
-            list.push((step, rest, length));
+            list.push((step, rest));
             list.len() as u32
         })
-    }
-
-    fn len(&self, number: u32) -> usize {
-        if number == 0 { 0 } else { self.list[number as usize - 1].2 }
     }
 
     fn steps(&self, mut number: u32) -> Vec<Step> {
         let mut steps = Vec::new();
         while number > 0 {
-            let (step, rest, _) = self.list[number as usize - 1];
+            let (step, rest) = self.list[number as usize - 1];
             steps.push(step);
             number = rest;
         }
@@ -202,70 +189,105 @@ const NO_WAY: u32 = u32::MAX - 1;
 /// # Errors
 /// In words, if they are not the same: one PathMap could not serve them.
 fn shape(fabric: &Fabric) -> Result<Option<(Vec<Step>, NodeId, usize)>, String> {
-    let mut sequences = Sequences::default();
+    let switches = fabric.nodes() - fabric.hosts();
+    let mut survey =
+        Survey { fabric, sequences: Sequences::default(), known: vec![UNKNOWN; switches], stack: Vec::new() };
     let mut found: Option<(u32, NodeId, usize)> = None;
-    let switch = |node: NodeId| node.index() - fabric.hosts();
-    let tors = || fabric.racks().iter().copied().filter(|&node| !fabric.is_host(node));
-    let mut known = vec![UNKNOWN; fabric.nodes() - fabric.hosts()];
-    let mut stack = Vec::new();
+    let tors = || fabric.racks().iter().copied().enumerate().filter(|&(_, node)| !fabric.is_host(node));
     // ToRs with the same neighbours could change places and nobody would see: one speaks for all.
     let mut twins = BTreeSet::new();
-    for (rack, &root) in fabric.racks().iter().enumerate().filter(|&(_, &root)| !fabric.is_host(root)) {
-        let mut neighbours: Vec<NodeId> = fabric.ports(root).iter().map(|link| link.to).collect();
-        neighbours.retain(|&node| !fabric.is_host(node));
+    for (rack, root) in tors() {
+        let links = fabric.ports(root).iter().map(|link| link.to);
+        let mut neighbours: Vec<NodeId> = links.filter(|&node| !fabric.is_host(node)).collect();
         neighbours.sort();
         if !twins.insert(neighbours) {
             continue;
         }
-        known.fill(UNKNOWN);
-        known[switch(root)] = 0;
-        for tor in tors() {
-            stack.push(tor);
-            while let Some(&at) = stack.last() {
-                if known[switch(at)] != UNKNOWN {
-                    stack.pop();
-                    continue;
-                }
-                let ports = fabric.route_to_rack(at, rack);
-                let next = |i: usize| fabric.ports(at)[ports[i].index()].to;
-                let before = stack.len();
-                stack.extend((0..ports.len()).map(next).filter(|&n| known[switch(n)] == UNKNOWN));
-                if stack.len() > before {
-                    continue;
-                }
-                let rest = ports.first().map_or(NO_WAY, |_| known[switch(next(0))]);
-                if let Some(i) = (0..ports.len()).find(|&i| known[switch(next(i))] != rest) {
-                    return Err(format!(
-                        "{} other choices follow over {} than over {}, so no PathMap can serve both",
-                        ends(fabric, at, rack),
-                        fabric.name(next(0)),
-                        fabric.name(next(i))
-                    ));
-                }
-                let several = ports.len() > 1;
-                let step = Step { tier: fabric.tier(at), ports: ports.len() };
-                known[switch(at)] = if several { sequences.number(step, rest) } else { rest };
-            }
-            let number = known[switch(tor)];
-            let own = usize::from(tor != root && fabric.route_to_rack(tor, rack).len() > 1);
-            if number == NO_WAY || sequences.len(number) <= own {
-                continue;
-            }
+        survey.known.fill(UNKNOWN);
+        survey.known[root.index() - fabric.hosts()] = 0;
+        for (_, tor) in tors().filter(|&(_, tor)| tor != root) {
+            let Some(number) = survey.from_tor(tor, rack)? else { continue };
             match found {
                 None => found = Some((number, tor, rack)),
                 Some((other, a, b)) if other != number => {
-                    let paths = |n: u32| sequences.steps(n).iter().map(|s| s.ports).product::<usize>();
+                    let ways = |n| survey.sequences.steps(n).iter().map(|s| s.ports).fold(1, usize::saturating_mul);
                     return Err(format!(
                         "{} there are {} paths and {} {}, with other choices on the way, so no PathMap can serve both",
                         ends(fabric, a, b),
-                        paths(other),
+                        ways(other),
                         ends(fabric, tor, rack),
-                        paths(number)
+                        ways(number)
                     ));
                 }
                 Some(_) => {}
             }
         }
     }
-    Ok(found.map(|(number, tor, rack)| (sequences.steps(number), tor, rack)))
+    Ok(found.map(|(number, tor, rack)| (survey.sequences.steps(number), tor, rack)))
+}
+
+/// Follows all ways to one rack after the other.
+struct Survey<'a> {
+    fabric: &'a Fabric,
+    sequences: Sequences,
+    /// By switch: the sequence of choices from it up and on to the rack.
+    known: Vec<u32>,
+    /// Switches to look at, those that the others wait for last.
+    stack: Vec<NodeId>,
+}
+
+impl Survey<'_> {
+    /// The sequence from a source ToR, if other switches choose as well.
+    fn from_tor(&mut self, tor: NodeId, rack: usize) -> Result<Option<u32>, String> {
+        self.follow(tor, rack)?;
+        let ports = self.fabric.route_to_rack(tor, rack);
+        let Some(first) = ports.first() else { return Ok(None) };
+        let rest = self.known[self.switch(self.fabric.ports(tor)[first.index()].to)];
+        if rest == 0 || rest == NO_WAY {
+            return Ok(None);
+        }
+        let step = Step { tier: self.fabric.tier(tor), ports: ports.len() };
+        Ok(Some(if ports.len() > 1 { self.sequences.number(step, rest) } else { rest }))
+    }
+
+    fn follow(&mut self, from: NodeId, rack: usize) -> Result<(), String> {
+        let fabric = self.fabric;
+        self.stack.push(from);
+        while let Some(&at) = self.stack.last() {
+            if self.known[self.switch(at)] != UNKNOWN {
+                self.stack.pop();
+                continue;
+            }
+            let ports = fabric.route_to_rack(at, rack);
+            let next = |i: usize| fabric.ports(at)[ports[i].index()].to;
+            let before = self.stack.len();
+            for node in (0..ports.len()).map(next) {
+                if self.known[self.switch(node)] == UNKNOWN {
+                    self.stack.push(node);
+                }
+            }
+            if self.stack.len() > before {
+                continue;
+            }
+            let of = |i: usize| self.known[self.switch(next(i))];
+            let rest = ports.first().map_or(NO_WAY, |_| of(0));
+            if let Some(i) = (0..ports.len()).find(|&i| of(i) != rest) {
+                return Err(format!(
+                    "{} other choices follow over {} than over {}, so no PathMap can serve both",
+                    ends(fabric, at, rack),
+                    fabric.name(next(0)),
+                    fabric.name(next(i))
+                ));
+            }
+            let step = Step { tier: fabric.tier(at), ports: ports.len() };
+            let counts = rest != NO_WAY && chooses_up(fabric, at, rack);
+            let switch = self.switch(at);
+            self.known[switch] = if counts { self.sequences.number(step, rest) } else { rest };
+        }
+        Ok(())
+    }
+
+    fn switch(&self, node: NodeId) -> usize {
+        node.index() - self.fabric.hosts()
+    }
 }

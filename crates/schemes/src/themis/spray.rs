@@ -1,9 +1,9 @@
 //! Which port a data packet takes where a switch has a choice.
 
 use super::config::Config;
-use super::paths::Way;
+use super::paths::{Step, chooses_up, choices};
 use ::themis::{Slots, path};
-use model::{Cx, HostId, NodeId, Packet, PortIndex, Site};
+use model::{Cx, HostId, Packet, PortIndex, Site};
 
 /// What a switch knows of spraying.
 #[derive(Clone, Debug)]
@@ -20,9 +20,9 @@ struct Steered {
     /// By slot: the bits of this switch's hash that the slot's source port flips. Packets do not carry the port; it
     /// is a function of the PSN, and so are these bits.
     flips: Vec<u16>,
-    /// One bit per host: at a ToR, whether switches further up choose on the way there. Empty for other
-    /// switches: whatever they choose for is so.
-    beyond: Vec<u64>,
+    /// One bit per host, set if the way there is steered: at a ToR, if switches further up choose; at another switch, if
+    /// it chooses on the way up.
+    leads_to: Vec<u64>,
 }
 
 impl Spray {
@@ -62,42 +62,33 @@ impl Steered {
     fn of(config: &Config, site: Site<'_>, slots: Option<Slots>) -> Option<Self> {
         let (fabric, node) = (site.fabric(), site.node);
         let racks = || fabric.racks().iter().copied().enumerate().filter(|&(_, r)| r != node && !fabric.is_host(r));
-        let mut beyond = Vec::new();
-        let way = if site.is_tor() {
-            let mut one = None;
-            let mut leads = vec![false; fabric.racks().len()];
-            for (rack, _) in racks() {
-                let way = Way::of(fabric, node, rack);
-                leads[rack] = way.beyond;
-                one = one.or(way.beyond.then_some(way));
-            }
-            if one.is_some() {
-                beyond = vec![0; fabric.hosts().div_ceil(64)];
-                for host in (0..fabric.hosts()).filter(|&h| leads[fabric.rack(HostId(h as u16))]) {
-                    beyond[host / 64] |= 1 << (host % 64);
-                }
-            }
-            one
-        } else {
-            let (rack, root) = racks().find(|&(rack, _)| fabric.route_to_rack(node, rack).len() > 1)?;
-            let from = |tor: NodeId| Some(Way::of(fabric, tor, rack)).filter(|way| way.beyond);
-            racks().filter(|&(_, tor)| tor != root).find_map(|(_, tor)| from(tor))
-        }?;
+        let steered = |tor, rack| choices(fabric, tor, rack).any(|(at, _)| at != tor);
+        let is_tor = site.is_tor();
+        let here = |rack| if is_tor { steered(node, rack) } else { chooses_up(fabric, node, rack) };
+        let mut leads = vec![false; fabric.racks().len()];
+        racks().for_each(|(rack, _)| leads[rack] = here(rack));
+        let rack = leads.iter().position(|&leads| leads)?;
+        let mut tors = racks().map(|(_, tor)| tor).filter(|&tor| tor != fabric.racks()[rack]);
+        let tor = if is_tor { node } else { tors.find(|&tor| steered(tor, rack))? };
+        let steps: Vec<Step> = choices(fabric, tor, rack).map(|(_, step)| step).collect();
         let tier = fabric.tier(node);
-        let ports = way.steps.iter().find(|step| step.tier == tier)?.ports;
-        if !way.steps.iter().all(|step| step.ports.is_power_of_two()) {
+        let ports = steps.iter().find(|step| step.tier == tier)?.ports;
+        if !steps.iter().all(|step| step.ports.is_power_of_two()) {
             return None;
         }
-        let map = config.path_map_of(&way.steps).ok()?;
+        let map = config.path_map_of(&steps).ok()?;
         let slots = slots.or_else(|| Slots::new(u16::try_from(map.paths()).ok()?))?;
         let hash = config.hash(tier);
+        let mut leads_to = vec![0; fabric.hosts().div_ceil(64)];
+        for host in (0..fabric.hosts()).filter(|&h| leads[fabric.rack(HostId(h as u16))]) {
+            leads_to[host / 64] |= 1 << (host % 64);
+        }
         let flips = (0..slots.count()).map(|slot| hash.flips(map.delta(slot)) & (ports - 1) as u16).collect();
-        Some(Steered { slots, flips, beyond })
+        Some(Steered { slots, flips, leads_to })
     }
 
     #[inline]
     fn leads_to(&self, host: HostId) -> bool {
-        let bits = self.beyond.get(host.index() / 64);
-        bits.is_none_or(|bits| bits >> (host.index() % 64) & 1 == 1)
+        self.leads_to[host.index() / 64] >> (host.index() % 64) & 1 == 1
     }
 }

@@ -3,10 +3,11 @@
 use super::config::{Entries, Judging};
 use super::hashes::{Algorithm, Hash};
 use super::*;
-use crate::desk::{Desk, leaf_spine, leaf_spine_at, pods, qp, reply};
+use crate::desk::{Desk, leaf_spine, leaf_spine_at, leaf_spine_parallel, pods, qp, reply};
 use crate::{AnyScheme, SchemeConfig};
 use model::plan::Message;
 use model::{Rate, Time};
+use std::collections::BTreeSet;
 
 fn config() -> Config {
     Config::default()
@@ -111,6 +112,16 @@ fn replies_are_not_steered() {
         let ports: Vec<_> = (0..16).map(|n| desk.see(reply(&plan, Kind::Ack, qp, psn(n))).verdict).collect();
         assert!(ports.iter().all(|port| *port == ports[0]), "{switch}");
     }
+}
+
+#[test]
+fn parallel_links_of_two_tiers_are_uplinks_and_nothing_more() {
+    // 3 spines with 2 links to every leaf: 6 uplinks; on the way down a spine keeps a flow on one of 2.
+    let plan = leaf_spine_parallel(2, 3, 2);
+    let far = qp(&plan, 0, 1);
+    assert_eq!(config().check(&plan), Ok(vec![]));
+    assert_eq!(ports(&plan, "leaf0", config(), far, 6).into_iter().collect::<BTreeSet<_>>().len(), 6);
+    assert_eq!(ports(&plan, "spine1", config(), far, 6).into_iter().collect::<BTreeSet<_>>().len(), 1);
 }
 
 #[test]
