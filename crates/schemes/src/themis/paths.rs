@@ -206,7 +206,7 @@ fn shape(fabric: &Fabric) -> Result<Option<(Vec<Step>, NodeId, usize)>, String> 
         survey.known.fill(UNKNOWN);
         survey.known[root.index() - fabric.hosts()] = 0;
         for (_, tor) in tors().filter(|&(_, tor)| tor != root) {
-            let Some(number) = survey.from_tor(tor, rack)? else { continue };
+            let Some(number) = survey.of_tor(tor, rack)? else { continue };
             match found {
                 None => found = Some((number, tor, rack)),
                 Some((other, a, b)) if other != number => {
@@ -238,7 +238,7 @@ struct Survey<'a> {
 
 impl Survey<'_> {
     /// The sequence from a source ToR, if other switches choose as well.
-    fn from_tor(&mut self, tor: NodeId, rack: usize) -> Result<Option<u32>, String> {
+    fn of_tor(&mut self, tor: NodeId, rack: usize) -> Result<Option<u32>, String> {
         self.follow(tor, rack)?;
         let ports = self.fabric.route_to_rack(tor, rack);
         let Some(first) = ports.first() else { return Ok(None) };
