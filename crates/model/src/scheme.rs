@@ -202,11 +202,12 @@ impl<'a> Site<'a> {
     /// Queue pairs that end at hosts of this switch, for tables of their state. They may include pairs of
     /// other switches if hosts are not numbered rack by rack.
     pub fn incoming(&self) -> Range<u32> {
-        let mine = |qp: &Qp| self.fabric().attachment(qp.to) == self.node;
-        let qps = &self.plan.qps;
-        let first = qps.iter().position(mine).unwrap_or(0);
-        let last = qps.iter().rposition(mine).map_or(0, |i| i + 1);
-        first as u32..last as u32
+        let fabric = self.fabric();
+        let hosts = fabric.ports(self.node).iter().filter(|l| fabric.is_host(l.to)).map(|l| l.to.0);
+        let (low, high) = hosts.fold((u32::MAX, 0), |(low, high), host| (low.min(host), high.max(host)));
+        // Queue pairs are sorted by destination.
+        let before = |host: u32| self.plan.qps.partition_point(|qp| u32::from(qp.to.0) < host) as u32;
+        if low <= high { before(low)..before(high + 1) } else { 0..0 }
     }
 
     /// A queue pair.

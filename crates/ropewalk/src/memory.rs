@@ -156,7 +156,7 @@ pub fn of_plan(plan: &Plan, scheme: &SchemeConfig) -> Option<u64> {
             ring_entries(l.rate.bps(), 2 * l.delay.ps(), factor, plan.wire.max_frame().into())
         };
         let tables = Tables {
-            path_entries: fabric.ports(tor).iter().filter(|l| !fabric.is_host(l.to)).count() as u64,
+            path_entries: config.path_entries(fabric, tor) as u64,
             qps_per_nic: plan.qps.iter().filter(crosses).count() as u64,
             nics: 1,
             ring: match config.ring {

@@ -28,6 +28,7 @@ macro_rules! builtins {
 
 builtins! {
     "quickstart",
+    "fat-tree-8192",
     "themis-fig1",
     "themis-fig5-allreduce",
     "themis-fig5-alltoall",

@@ -191,6 +191,73 @@ impl JsonSchema for Share {
     }
 }
 
+/// An oversubscription such as `2:1`: bandwidth towards hosts to bandwidth towards the rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Oversubscription {
+    /// Share of the downlinks.
+    pub down: u32,
+    /// Share of the uplinks.
+    pub up: u32,
+}
+
+impl fmt::Display for Oversubscription {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.down, self.up)
+    }
+}
+
+impl FromStr for Oversubscription {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let part = |t: &str| t.trim().parse::<u32>().ok().filter(|&n| n > 0);
+        let ratio = text.split_once(':').and_then(|(down, up)| Some((part(down)?, part(up)?)));
+        let (down, up) =
+            ratio.ok_or_else(|| format!("expected an oversubscription such as \"2:1\", found {text:?}"))?;
+        Ok(Oversubscription { down, up })
+    }
+}
+
+impl Serialize for Oversubscription {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Oversubscription {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Seen;
+
+        impl Visitor<'_> for Seen {
+            type Value = Oversubscription;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an oversubscription such as \"2:1\"")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Oversubscription, E> {
+                text.parse().map_err(E::custom)
+            }
+        }
+
+        deserializer.deserialize_any(Seen)
+    }
+}
+
+impl JsonSchema for Oversubscription {
+    fn schema_name() -> Cow<'static, str> {
+        "Oversubscription".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": "^ *[0-9]+ *: *[0-9]+ *$" })
+    }
+}
+
 /// A probability between 0 and 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Chance(f64);

@@ -54,6 +54,80 @@ fn mistakes_in_a_text_have_a_place() {
             "[topology.leaf-spine]\nleaves = 999999999999999\nJ",
             "s.toml:2:10: a spine would need 999999999999999 ports; 1023 are possible",
         ),
+        (
+            "[topology.fat-tree]\nk = 7\nJ",
+            "s.toml:2:5: k = 7; an even number of ports is needed, one half down and one half up",
+        ),
+        (
+            "[topology.fat-tree]\nk = 0\nJ",
+            "s.toml:2:5: k = 0; an even number of ports is needed, one half down and one half up",
+        ),
+        ("[topology.fat-tree]\ntiers = 4\nJ", "s.toml:2:9: 4 tiers; 2 or 3 are possible"),
+        (
+            "[topology.fat-tree]\nk = 66\nJ",
+            "s.toml:2:5: 71874 hosts (33 on each of 2178 edge switches); at most 65536 are possible",
+        ),
+        (
+            "[topology.fat-tree]\nk = 64\nhosts-per-edge = 40\nJ",
+            "s.toml:3:18: 81920 hosts (40 on each of 2048 edge switches); at most 65536 are possible",
+        ),
+        (
+            "[topology.fat-tree]\nk = 1024\nJ",
+            "s.toml:2:5: a switch of the role `core` would need 1024 ports; 1023 are possible",
+        ),
+        (
+            "[topology.fat-tree]\nk = 999999999999998\nJ",
+            "s.toml:2:5: a switch of the role `core` would need 999999999999998 ports; 1023 are possible",
+        ),
+        (
+            "[topology.fat-tree]\nhosts-per-edge = 1020\nJ",
+            "s.toml:2:18: a switch of the role `edge` would need 1024 ports; 1023 are possible",
+        ),
+        (
+            "[topology.fat-tree]\nedge-oversubscription = \"8:1\"\nJ",
+            "s.toml:2:25: 4 hosts of 400Gbps at 8:1 leaves no uplink of 400Gbps; a whole number is needed",
+        ),
+        (
+            "[topology.fat-tree]\naggregation-oversubscription = \"3:1\"\nJ",
+            "s.toml:2:32: 4 edge switches of 400Gbps at 3:1 falls between 1 and 2 uplinks of 400Gbps; a whole number is needed",
+        ),
+        (
+            "[topology.fat-tree]\nedge-oversubscription = \"2\"\nJ",
+            "s.toml:2:25: expected an oversubscription such as \"2:1\", found \"2\"",
+        ),
+        (
+            "[topology.fat-tree]\nedge-oversubscription = 2\nJ",
+            "s.toml:2:25: expected an oversubscription such as \"2:1\", found 2",
+        ),
+        (
+            "[topology.fat-tree]\ntiers = 2\naggregation-rate = \"100Gbps\"\nJ",
+            "s.toml:3:20: a fat tree of 2 tiers has no aggregation switches; its uplinks are the `core-` ones",
+        ),
+        (
+            "[topology.fat-tree]\ncore-dleay = \"1us\"\nJ",
+            "s.toml:2:1: unknown key `core-dleay`; did you mean `core-delay`?",
+        ),
+        ("[topology.fat-tree]\ncore-delay = \"0us\"\nJ", "s.toml:2:14: every link needs a delay above 0"),
+        (
+            "[topology.fat-tree]\n[switch-role.agregation]\nJ",
+            "s.toml:2:14: no switch has the role `agregation`; did you mean `aggregation`?",
+        ),
+        (
+            "[topology.fat-tree]\nk = 4\n[scheme.themis]\nhashes = [{ algorithm = \"crc\" }]\nJ",
+            "s.toml:4:10: from pod1-edge0 to pod0-edge0 the hashes reach 2 of 4 paths: of crc at tier 2, bit 0 cannot be steered, as it always changes together with bits of crc at tier 1 (polarisation); give each tier an algorithm or offset of its own; or else path-map = false sprays over the uplinks of the ToR alone",
+        ),
+        (
+            "[topology.fat-tree]\nk = 6\n[scheme.themis]\nJ",
+            "s.toml:3:1: from pod1-edge0 to pod0-edge0 a switch of tier 1 chooses among 3 ports; a change of the source port steers a hash only where that number is a power of two; or else path-map = false sprays over the uplinks of the ToR alone",
+        ),
+        (
+            "[topology.fat-tree]\n[scheme.themis]\nhashes = []\nJ",
+            "s.toml:3:10: at least one hash is needed, that of the ToRs",
+        ),
+        (
+            "[topology.fat-tree]\n[scheme.themis]\nhashes = [{ algorithm = \"xor\", offset = 16 }]\nJ",
+            "s.toml:3:10: an offset of 16 bits; 0 to 15 are possible",
+        ),
         ("H[links]\nloss = 2\nJ", "s.toml:6:8: expected a probability between 0 and 1, found 2"),
         (
             "H[wire]\nframe = \"20kB\"\nJ",

@@ -23,6 +23,15 @@ pub(crate) fn leaf_spine_at(
     per_leaf: usize,
     rate: impl Fn(usize) -> Rate,
 ) -> Plan {
+    lay(leaves, spines, per_leaf, 1, rate)
+}
+
+/// The same with several links between each leaf, of one host, and each spine.
+pub(crate) fn leaf_spine_parallel(leaves: usize, spines: usize, links: usize) -> Plan {
+    lay(leaves, spines, 1, links, |_| Rate::from_gbps(100))
+}
+
+fn lay(leaves: usize, spines: usize, per_leaf: usize, links: usize, rate: impl Fn(usize) -> Rate) -> Plan {
     let mut b = FabricBuilder::new();
     let hosts: Vec<_> = (0..leaves * per_leaf).map(|h| b.host(format!("h{h}"))).collect();
     let leaf: Vec<_> = (0..leaves).map(|l| b.switch(format!("leaf{l}"), "leaf")).collect();
@@ -33,13 +42,43 @@ pub(crate) fn leaf_spine_at(
     }
     for &l in &leaf {
         for (s, &node) in spine.iter().enumerate() {
-            b.connect(l, node, rate(s), delay, Probability::ZERO);
+            (0..links).for_each(|_| b.connect(l, node, rate(s), delay, Probability::ZERO));
         }
     }
+    plan(b)
+}
+
+/// The plan of a fat tree of `pods` pods with `edges` edge switches of one host each, as many aggregation switches as
+/// `cores` lists, and that many core switches on each of those. Otherwise as [`leaf_spine`].
+pub(crate) fn pods(pods: usize, edges: usize, cores: &[usize]) -> Plan {
+    let mut b = FabricBuilder::new();
+    let hosts: Vec<_> = (0..pods * edges).map(|h| b.host(format!("h{h}"))).collect();
+    let (rate, delay) = (Rate::from_gbps(100), Time::from_us(1));
+    let core: Vec<Vec<_>> = cores
+        .iter()
+        .enumerate()
+        .map(|(a, n)| (0..*n).map(|c| b.switch(format!("core{a}.{c}"), "core")).collect())
+        .collect();
+    for p in 0..pods {
+        let above: Vec<_> = (0..cores.len()).map(|a| b.switch(format!("up{p}.{a}"), "aggregation")).collect();
+        for e in 0..edges {
+            let edge = b.switch(format!("edge{p}.{e}"), "edge");
+            b.connect(hosts[p * edges + e], edge, rate, delay, Probability::ZERO);
+            above.iter().for_each(|&up| b.connect(edge, up, rate, delay, Probability::ZERO));
+        }
+        for (&up, core) in above.iter().zip(&core) {
+            core.iter().for_each(|&core| b.connect(up, core, rate, delay, Probability::ZERO));
+        }
+    }
+    plan(b)
+}
+
+/// A queue pair of no messages between every two hosts of a fabric.
+fn plan(b: FabricBuilder) -> Plan {
     let fabric = b.build().unwrap();
     let pfc = Pfc { alpha: (1, 8), resume_offset: Bytes(3072) };
     let switch = SwitchSettings { buffer: Bytes(64_000_000), flow: Flow::Lossless(pfc) };
-    let ids = || (0..hosts.len() as u16).map(HostId);
+    let ids = || (0..fabric.hosts() as u16).map(HostId);
     let qps = ids().flat_map(|to| {
         ids().filter(move |&from| from != to).map(move |from| Qp { from, to, messages: 0..0 })
     });
@@ -48,7 +87,7 @@ pub(crate) fn leaf_spine_at(
         wire: Wire::roce(1500),
         classes: Classes::Strict,
         ports: vec![PortSettings::default(); fabric.links().len()],
-        switches: vec![switch; leaves + spines],
+        switches: vec![switch; fabric.nodes() - fabric.hosts()],
         lose_replies: false,
         qps: qps.collect(),
         messages: Vec::new(),

@@ -217,7 +217,7 @@ impl Default for SchemeConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::desk::{Desk, Seen, leaf_spine, reply};
+    use crate::desk::{Desk, Seen, leaf_spine, pods, reply};
     use model::draw::{Key, Purpose};
     use model::{Kind, Psn, QpId};
     use std::collections::BTreeMap;
@@ -242,12 +242,12 @@ mod tests {
     /// A switch sees `count` packets drawn from `seed`; `look` sees what comes of each.
     fn story(
         config: &SchemeConfig,
+        mut plan: Plan,
         switch: &str,
         seed: u64,
         count: u64,
         look: &mut dyn FnMut(&Packet, Seen),
     ) {
-        let mut plan = leaf_spine(3, 4, 2);
         plan.seed = seed;
         let mut desk = Desk::new(&plan, switch, config);
         let key = Key::new(seed, Purpose::Workload, 0);
@@ -280,10 +280,14 @@ mod tests {
     fn every_scheme_keeps_the_contract_of_the_engine() {
         for &name in SchemeConfig::NAMES {
             let config = SchemeConfig::named(name).unwrap();
-            for switch in ["leaf0", "leaf2", "spine1"] {
+            for switch in ["leaf0", "leaf2", "spine1", "edge0.0", "edge1.1", "up0.1", "core0.0"] {
+                let fabric = || {
+                    let flat = switch.starts_with("leaf") || switch.starts_with("spine");
+                    if flat { leaf_spine(3, 4, 2) } else { pods(3, 2, &[2, 2]) }
+                };
                 let mut control = BTreeMap::new();
                 let mut log = Vec::new();
-                story(&config, switch, 7, 6_000, &mut |sent, seen| {
+                story(&config, fabric(), switch, 7, 6_000, &mut |sent, seen| {
                     assert!(seen.emitted.is_empty(), "{name} makes a packet out of nothing");
                     let same = (seen.pkt.qp(), seen.pkt.to(), seen.pkt.frame());
                     assert_eq!(same, (sent.qp(), sent.to(), sent.frame()), "{name} changes a packet");
@@ -303,7 +307,7 @@ mod tests {
                     log.push((seen.verdict, seen.pkt));
                 });
                 let mut again = log.iter();
-                story(&config, switch, 7, 6_000, &mut |_, seen| {
+                story(&config, fabric(), switch, 7, 6_000, &mut |_, seen| {
                     assert_eq!(again.next(), Some(&(seen.verdict, seen.pkt)), "{name} is not repeatable");
                 });
             }

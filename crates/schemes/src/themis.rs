@@ -7,14 +7,17 @@
 //!
 //! * *Source ToR.* Data from a local host to another rack takes uplink (PSN mod N + base) mod N, the base being the
 //!   flow's hash (Eq. 1). With more or fewer slots than uplinks: ((PSN mod N) + base) mod uplinks.
+//! * *Source ToR, and switches further up that choose as well* (three tiers). The ToR rewrites the UDP source port by
+//!   the slot PSN mod N, N being the number of all paths; as the switches' hashes are linear in it, slot i takes path
+//!   (base path) XOR i (`themis::path_map`). Packets here carry no source port: it is a function of the PSN.
 //! * *Destination ToR.* Data that starts on the wire to a local host is recorded; a NACK that the switch owes by
 //!   that goes out at once. Replies that come up from a local host are judged (NACK) or noted (ACK).
-//! * *Everything else* takes the base path. A switch between two ToRs must not reorder a slot, and the base
-//!   path does not. In a fabric of three tiers a flow so uses one path per uplink of its ToR; the paper rewrites UDP
-//!   source ports to steer the hashes further up as well, which is not modelled.
+//! * *Everything else* takes the base path. A switch between two ToRs must not reorder a slot, and neither the
+//!   base path nor the steered one does.
 //!
 //! Our choices: the queue-pair tables are filled at the start of the run (the paper listens to handshakes); a
-//! forged NACK has the size of a real one; N is counted for every pair of racks.
+//! forged NACK has the size of a real one; N is counted for every pair of racks;
+//! where only the source ToR chooses it takes the uplink itself, without rewriting.
 //!
 //! # Counters
 //!
@@ -32,15 +35,19 @@
 //! is the simulation's and costs a real switch nothing. It takes NICs that answer every packet; answers that are
 //! lost or held back leave a spurious one uncounted.
 
+mod check;
 pub mod config;
+pub mod hashes;
 mod last_hops;
+mod paths;
+mod spray;
 #[cfg(test)]
 mod tests;
 
 pub use config::Config;
 
 use crate::{ConfigError, Recipe};
-use ::themis::{Flow, Reason, Rule, Slots, path};
+use ::themis::{Flow, Reason, Rule};
 use config::OnBlock;
 use last_hops::LastHops;
 use model::plan::Qp;
@@ -48,12 +55,12 @@ use model::scheme::forged_nack;
 use model::{
     Cx, Fabric, HostId, Interest, Kind, NodeId, Packet, Plan, PortIndex, Psn, QpId, Scheme, Site, Verdict,
 };
+use spray::Spray;
 
 /// The scheme of one switch.
 #[derive(Clone, Debug)]
 pub struct Themis {
-    /// Slots, where they are not the number of uplinks.
-    slots: Option<Slots>,
+    spray: Spray,
     on_block: OnBlock,
     watch: bool,
     interest: Interest,
@@ -127,8 +134,8 @@ impl Recipe for Config {
         let (mut rules, mut rings, mut one_way_up) = (Vec::<Rule>::new(), 0, false);
         let mut pair = |id: QpId| {
             let qp = site.qp(id);
-            let uplinks = fabric.route(cross_rack(fabric, qp)?, qp.to).len();
-            let slots = self.slots.unwrap_or(uplinks as u16);
+            let paths = self.paths(fabric, cross_rack(fabric, qp)?, fabric.rack(qp.to));
+            let slots = self.slots.unwrap_or(u16::try_from(paths).unwrap_or(u16::MAX));
             let rule = match rules.iter().position(|rule| rule.settings().slots == slots) {
                 Some(number) => number,
                 None => {
@@ -143,7 +150,7 @@ impl Recipe for Config {
         let pairs: Vec<_> = incoming.clone().map(QpId).map(|id| ends_here(&id).then(|| pair(id))?).collect();
         let ring = usize::from(lengths.0);
         Themis {
-            slots: self.slots.and_then(Slots::new),
+            spray: Spray::of(self, site),
             on_block: self.on_block,
             watch: rules.iter().any(|rule| rule.settings().watch),
             // Replies that go up are seen anyway where there is a choice of ports.
@@ -173,22 +180,6 @@ impl Table {
 }
 
 impl Themis {
-    /// The uplink of a data packet.
-    #[inline]
-    fn spray(&self, cx: &Cx<'_>, pkt: &Packet, ports: &[PortIndex]) -> PortIndex {
-        let uplinks = ports.len();
-        if uplinks == 1 {
-            return ports[0];
-        }
-        let base = cx.hash(pkt, uplinks);
-        let uplink = match self.slots {
-            Some(slots) => (usize::from(slots.of(pkt.psn())) + base) % uplinks,
-            None => Slots::new(uplinks as u16)
-                .map_or(base, |slots| usize::from(path(pkt.psn(), slots, base as u16))),
-        };
-        ports[uplink]
-    }
-
     /// A NACK comes up; true if it may pass, perhaps as an ACK.
     fn judge(&mut self, pkt: &mut Packet, port: PortIndex) -> bool {
         let Some((pair, rule, ring)) = self.table.find(pkt.qp()) else { return true };
@@ -262,16 +253,18 @@ impl Scheme for Themis {
 
     #[inline]
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
+        if pkt.is_data() && !cx.to_host {
+            return Verdict::Forward(self.spray.port(cx, pkt, ports));
+        }
         if cx.from_host && !cx.to_host {
             match pkt.kind() {
-                Kind::Data => return Verdict::Forward(self.spray(cx, pkt, ports)),
                 Kind::Nack => {
                     if !self.judge(pkt, cx.ingress) {
                         return Verdict::Drop;
                     }
                 }
                 Kind::Ack => self.note(pkt, cx.ingress),
-                Kind::Cnp => {}
+                Kind::Data | Kind::Cnp => {}
             }
         }
         Verdict::Forward(cx.base_path(pkt, ports))

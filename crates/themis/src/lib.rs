@@ -10,6 +10,7 @@
 //! |---|---|
 //! | `psn.rs` | [`Psn`]: 24-bit serial numbers |
 //! | `spray.rs` | Themis-S, the source ToR: [`path`] of a PSN, [`SlotTable`] for remapping |
+//! | `path_map.rs` | Themis-S beyond the ToR: [`path_map::PathMap`], source ports that steer the hashes further up |
 //! | `rule.rs` | [`Settings`] and [`Rule`]: what all QPs of a switch share |
 //! | `filter.rs` | Themis-D, the destination ToR: the judgement, one [`Flow`] per QP |
 //! | `memory.rs` | what it costs in switch memory |
@@ -46,6 +47,7 @@
 
 pub mod filter;
 pub mod memory;
+pub mod path_map;
 pub mod psn;
 pub mod rule;
 pub mod spray;

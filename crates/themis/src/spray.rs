@@ -73,7 +73,7 @@ pub const fn path(psn: Psn, slots: Slots, base: u16) -> u16 {
 /// way a slot has two paths and at most a false NACK each. Unequal shares make weights for unequal paths.
 ///
 /// The entries need not be uplink numbers: a three-tier fabric stores the 16 bits to XOR into the UDP
-/// source port (the paper's PathMap, 2 bytes an entry).
+/// source port (the paper's PathMap, 2 bytes an entry; [`crate::path_map`] derives them).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotTable<T> {
     slots: Slots,

@@ -7,6 +7,7 @@
 //! | [`held`] | a scheme may hold packets and make control packets; no packet gets lost in the books |
 //! | [`closed_form`] | one flow on an idle fabric takes the time that a pencil gives, to the picosecond |
 //! | [`lossless`] | PFC with enough headroom loses nothing, and with too little the run says who dropped |
+//! | [`three_tiers`] | on a fat tree Themis deals a flow over all paths, and blames no packet that is only late |
 //! | [`deadlock`] | a run in which nothing moves ends, and says what waits for what |
 //! | [`conservation`] | every packet and every byte is accounted for, also in a run that is cut short |
 //! | [`collectives`] | all-reduce and all-to-all send what the textbook says, and runs repeat exactly |
@@ -21,4 +22,5 @@ mod fuzz;
 mod held;
 mod lab;
 mod lossless;
+mod three_tiers;
 mod twins;

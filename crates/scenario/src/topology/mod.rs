@@ -41,6 +41,8 @@ macro_rules! topologies {
 }
 
 topologies! {
+    /// Two or three tiers of k-port switches, in pods.
+    fat_tree: FatTree = "fat-tree",
     /// Two tiers: every leaf is joined to every spine.
     leaf_spine: LeafSpine = "leaf-spine",
     /// Any fabric: its hosts, switches and links one by one.

@@ -1,15 +1,10 @@
-//! `[scheme.themis]`: its fields, and what they come to on a plan.
+//! `[scheme.themis]`: its fields.
 
-use super::cross_rack;
-use super::last_hops::LastHops;
-use crate::ConfigError;
-use ::themis::{Mode, Rule, RuleError, Settings, Width};
-use model::plan::Classes;
-use model::{Fabric, NodeId, Plan, QpId};
+use super::hashes::{self, Hash};
+use ::themis::{Mode, Settings, Width};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::fmt;
 
 /// `[scheme.themis]`.
@@ -43,10 +38,19 @@ pub struct Config {
     /// packet that it names. A NACK that echoes a congestion mark becomes that ACK in either case, or the
     /// mark would be lost. Default `drop` (Themis, section 3).
     pub on_block: OnBlock,
-    /// Slots N over which the source ToR deals PSNs, 1 to 65535. Default: the number of equal-cost uplinks towards
-    /// the destination (Themis, Eq. 1).
+    /// Slots N over which the source ToR deals PSNs, 1 to 65535. Default: the number of equal-cost paths to the
+    /// destination's rack (Themis, Eq. 1); with `path-map = false` that of the ToR's uplinks towards it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slots: Option<u16>,
+    /// Where switches above the ToRs choose as well (three tiers): the source ToR rewrites the UDP source port of data
+    /// by slot, and so steers their hashes, one path for each slot. It takes the same choices on all ways, each among
+    /// a power of two of ports, and `hashes` that differ from tier to tier. With `false` those switches keep a flow
+    /// on one port each. Of no meaning in two tiers. Default true (Themis, PathMap).
+    pub path_map: bool,
+    /// The hashes of the switches by tier, from the ToRs up; the last one stands for all tiers beyond it. Only what a
+    /// change of the source port does to a hash is computed from this; a flow's own hash is a draw for each switch.
+    /// Default: what Google's SAI program gives to the three stages of its fabrics.
+    pub hashes: Vec<Hash>,
 }
 
 impl Default for Config {
@@ -60,6 +64,8 @@ impl Default for Config {
             watch: true,
             on_block: OnBlock::Drop,
             slots: None,
+            path_map: true,
+            hashes: hashes::default(),
         }
     }
 }
@@ -163,120 +169,4 @@ impl Config {
         };
         Settings { mode, slots, ring, width, age_limit, watch: self.watch && mode == Mode::Sound }
     }
-
-    pub(super) fn check(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
-        let error = |field, message: &str| Err(ConfigError::new(field, message));
-        if !matches!(self.psn_bits, 8 | 16 | 24) {
-            return error("psn-bits", "8, 16 or 24 are possible");
-        }
-        if self.ring == Entries::Count(0) {
-            return error(
-                "ring",
-                "the ring must have at least 1 entry; \"formula\" takes the paper's length",
-            );
-        }
-        if self.age_limit == Entries::Count(0) {
-            return error("age-limit", "the age limit must be at least 1 packet");
-        }
-        if !(self.ring_factor > 0.0 && self.ring_factor <= 1000.0) {
-            return error("ring-factor", "the factor must lie above 0 and not above 1000");
-        }
-        if self.slots == Some(0) {
-            return error("slots", "the number of slots must be at least 1");
-        }
-        let mut warnings = Vec::new();
-        self.check_slots(plan, &mut warnings)?;
-        if self.mode == Judging::Sound {
-            self.check_rings(plan, &mut warnings);
-        }
-        Ok(warnings)
-    }
-
-    /// Slots against the bits that the ring keeps, and against the uplinks.
-    fn check_slots(&self, plan: &Plan, warnings: &mut Vec<String>) -> Result<(), ConfigError> {
-        let fabric = &plan.fabric;
-        let (mut counts, mut uneven) = (BTreeSet::new(), BTreeSet::new());
-        for (tor, qp) in plan.qps.iter().filter_map(|qp| Some((cross_rack(fabric, qp)?, qp))) {
-            let ports = fabric.route(tor, qp.to);
-            counts.insert(ports.len());
-            let rate = |&port: &model::PortIndex| fabric.ports(tor)[port.index()].rate;
-            if ports.windows(2).any(|pair| rate(&pair[0]) != rate(&pair[1])) {
-                uneven.insert(tor);
-            }
-        }
-        for &uplinks in &counts {
-            let slots = self.slots.unwrap_or(uplinks as u16);
-            match Rule::new(self.settings(slots, (1, 1))) {
-                Err(error @ RuleError::SlotsDoNotFitWidth { .. }) => {
-                    let field = if self.slots.is_some() { "slots" } else { "psn-bits" };
-                    return Err(ConfigError::new(field, error.to_string()));
-                }
-                Err(error) => return Err(ConfigError::new("slots", error.to_string())),
-                Ok(_) => {}
-            }
-            let slots = usize::from(slots);
-            if slots < uplinks {
-                warnings.push(format!("{slots} slots use only {slots} of {uplinks} uplinks for each flow"));
-            } else if slots % uplinks != 0 {
-                warnings.push(format!("{slots} slots load {uplinks} uplinks unevenly; take a multiple"));
-            }
-        }
-        if let Some(&tor) = uneven.first() {
-            warnings.push(format!(
-                "equal-cost uplinks of {} differ in rate ({} such switches); every uplink gets the same share",
-                fabric.name(tor),
-                uneven.len()
-            ));
-        }
-        Ok(())
-    }
-
-    /// Rings against what sound judging needs.
-    fn check_rings(&self, plan: &Plan, warnings: &mut Vec<String>) {
-        let mut worst: Option<(u16, u64, NodeId)> = None;
-        let mut old = false;
-        for (tor, qps) in incoming(plan) {
-            let hops = LastHops::of(self, plan, tor, qps.into_iter());
-            let lengths = hops.lengths(self);
-            let bits = u32::from(self.psn_bits);
-            let reach = lengths.0.min(((1u32 << (bits - 1)) - 1).min(u32::from(u16::MAX)) as u16);
-            old |= u64::from(lengths.1) < hops.sound;
-            if u64::from(reach) < hops.sound && worst.is_none_or(|(_, need, _)| need < hops.sound) {
-                worst = Some((reach, hops.sound, tor));
-            }
-        }
-        if let Some((reach, need, tor)) = worst {
-            warnings.push(format!(
-                "the ring tells {reach} packets apart, but sound judging needs {need} at {}: NACKs for packets that \
-                 are only late will pass",
-                plan.fabric.name(tor)
-            ));
-        }
-        if old {
-            warnings.push(
-                "the age limit is shorter than a round trip of the last hop: NACKs for packets that are \
-                           only late will pass"
-                    .to_owned(),
-            );
-        }
-        if plan.classes == Classes::One {
-            warnings.push(
-                "replies queue behind data, longer than the ring can cover: NACKs for packets that are \
-                           only late may pass"
-                    .to_owned(),
-            );
-        }
-    }
-}
-
-/// The queue pairs that come from other racks, by the ToR where they end.
-fn incoming(plan: &Plan) -> Vec<(NodeId, Vec<QpId>)> {
-    let fabric: &Fabric = &plan.fabric;
-    let mut by_tor = std::collections::BTreeMap::<NodeId, Vec<QpId>>::new();
-    for (id, qp) in (0..).map(QpId).zip(&plan.qps) {
-        if cross_rack(fabric, qp).is_some() {
-            by_tor.entry(fabric.attachment(qp.to)).or_default().push(id);
-        }
-    }
-    by_tor.into_iter().collect()
 }

@@ -1,11 +1,13 @@
 //! Stories of one switch under Themis. Who is lost and who is late is for the crate `themis` to test.
 
 use super::config::{Entries, Judging};
+use super::hashes::{Algorithm, Hash};
 use super::*;
-use crate::desk::{Desk, leaf_spine, leaf_spine_at, qp, reply};
+use crate::desk::{Desk, leaf_spine, leaf_spine_at, leaf_spine_parallel, pods, qp, reply};
 use crate::{AnyScheme, SchemeConfig};
 use model::plan::Message;
 use model::{Rate, Time};
+use std::collections::BTreeSet;
 
 fn config() -> Config {
     Config::default()
@@ -66,6 +68,85 @@ fn only_the_source_tor_sprays() {
     }
     let spine = desk(&plan, "spine0", config());
     assert_eq!(spine.scheme().interest(), Interest::default());
+}
+
+/// Ports that the first `n` packets of a queue pair take at a switch.
+fn ports(plan: &Plan, switch: &str, config: Config, qp: QpId, n: u32) -> Vec<PortIndex> {
+    let mut desk = desk(plan, switch, config);
+    let seen = (0..n).map(|n| desk.see(desk.data(qp, psn(n))).verdict);
+    seen.map(|v| if let Verdict::Forward(port) = v { port } else { panic!("{v:?}") }).collect()
+}
+
+#[test]
+fn beyond_the_tor_a_slot_steers_by_its_bits() {
+    // 2 aggregation switches with 4 core switches each: 8 slots, bit 0 for the ToR and bits 1 and 2 above.
+    let plan = pods(2, 2, &[4, 4]);
+    let far = qp(&plan, 0, 3);
+    for (switch, shift, mask) in [("edge0.0", 0, 1), ("up0.0", 1, 3), ("up0.1", 1, 3)] {
+        let taken = ports(&plan, switch, config(), far, 16);
+        // Both have their downlinks first: a host, or two edge switches.
+        let down = if switch.starts_with("edge") { 1 } else { 2 };
+        let numbers: Vec<_> = taken.iter().map(|p| p.0 - down).collect();
+        let expected: Vec<_> = (0..16).map(|slot| numbers[0] ^ (slot >> shift & mask)).collect();
+        assert_eq!(numbers, expected, "{switch}");
+        let still = ports(&plan, switch, Config { path_map: false, ..config() }, far, 16);
+        assert_eq!(still.iter().all(|p| *p == still[0]), switch.starts_with("up"), "{switch}");
+    }
+    // Inside the pod only the ToR chooses: Eq. 1 as on two tiers, with two slots.
+    let near = ports(&plan, "edge0.0", config(), qp(&plan, 0, 1), 4);
+    assert!(near[0] != near[1] && near[..2] == near[2..]);
+    let rules = |config| {
+        let desk = desk(&plan, "edge1.1", config);
+        themis(&desk).table.rules.iter().map(|rule| rule.settings().slots).collect::<Vec<_>>()
+    };
+    assert_eq!(rules(config()), [8, 2], "from the other pod, from the same one");
+    assert_eq!(rules(Config { path_map: false, ..config() }), [2]);
+}
+
+#[test]
+fn replies_are_not_steered() {
+    let plan = pods(2, 1, &[4, 4]);
+    let (forth, back) = (qp(&plan, 0, 1), qp(&plan, 1, 0));
+    for (switch, qp) in [("edge1.0", forth), ("up1.0", forth), ("edge0.0", back), ("up0.1", back)] {
+        let mut desk = desk(&plan, switch, config());
+        let ports: Vec<_> = (0..16).map(|n| desk.see(reply(&plan, Kind::Ack, qp, psn(n))).verdict).collect();
+        assert!(ports.iter().all(|port| *port == ports[0]), "{switch}");
+    }
+}
+
+#[test]
+fn parallel_links_of_two_tiers_are_uplinks_and_nothing_more() {
+    // 3 spines with 2 links to every leaf: 6 uplinks; on the way down a spine keeps a flow on one of 2.
+    let plan = leaf_spine_parallel(2, 3, 2);
+    let far = qp(&plan, 0, 1);
+    assert_eq!(config().check(&plan), Ok(vec![]));
+    assert_eq!(ports(&plan, "leaf0", config(), far, 6).into_iter().collect::<BTreeSet<_>>().len(), 6);
+    assert_eq!(ports(&plan, "spine1", config(), far, 6).into_iter().collect::<BTreeSet<_>>().len(), 1);
+}
+
+#[test]
+fn paths_that_no_path_map_reaches_are_refused_with_the_way_out() {
+    let hash = |algorithm, offset| Hash { algorithm, offset };
+    let refused = |plan: &Plan, hashes: Vec<Hash>| {
+        let error = Config { hashes, ..config() }.check(plan).unwrap_err();
+        assert!(error.message.contains("path-map = false"), "{error}");
+        (error.field, error.message)
+    };
+    let plan = pods(2, 1, &[4, 4]);
+    assert_eq!(config().check(&plan), Ok(vec![]));
+    let (field, text) = refused(&plan, vec![hash(Algorithm::CrcCcitt, 0)]);
+    assert!(field == "hashes" && text.contains("reach 4 of 8 paths") && text.contains("polarisation"), "{text}");
+    // The same function, rotated by enough, will do.
+    let rotated = vec![hash(Algorithm::CrcCcitt, 0), hash(Algorithm::CrcCcitt, 1)];
+    assert!(Config { hashes: rotated, ..config() }.check(&plan).is_ok());
+    let (field, text) = refused(&pods(2, 1, &[3, 3]), config().hashes);
+    assert!(field == "path-map" && text.contains("tier 2 chooses among 3 ports"), "{text}");
+    let (field, text) = refused(&pods(2, 1, &[4, 2]), config().hashes);
+    assert!(field == "path-map" && text.contains("other choices follow over up1.0 than over up1.1"), "{text}");
+    // Where only the ToR chooses, no hash matters; nor does it without a PathMap.
+    let one = vec![hash(Algorithm::Xor, 0)];
+    assert!(Config { hashes: one.clone(), ..config() }.check(&leaf_spine(2, 3, 1)).is_ok());
+    assert!(Config { hashes: one, path_map: false, ..config() }.check(&pods(2, 1, &[4, 2])).is_ok());
 }
 
 #[test]
@@ -274,6 +355,8 @@ fn the_table_in_a_scenario() {
         watch = false
         on-block = "ack"
         slots = 16
+        path-map = false
+        hashes = [{ algorithm = "crc-32hi" }, { algorithm = "xor", offset = 8 }]
     "#;
     let expected = Config {
         mode: Judging::Literal,
@@ -284,6 +367,11 @@ fn the_table_in_a_scenario() {
         watch: false,
         on_block: OnBlock::Ack,
         slots: Some(16),
+        path_map: false,
+        hashes: vec![
+            Hash { algorithm: Algorithm::Crc32Hi, offset: 0 },
+            Hash { algorithm: Algorithm::Xor, offset: 8 },
+        ],
     };
     let parsed: SchemeConfig = toml::from_str(text).unwrap();
     assert_eq!(parsed, SchemeConfig::Themis(expected));

@@ -1,0 +1,213 @@
+//! Equal-cost routes, derived from the links and kept small.
+//!
+//! Two things repeat in real fabrics, and each is worked out once:
+//!
+//! * Racks whose switches have the same neighbours are *twins*: seen from any switch but those neighbours, the
+//!   way to one is the way to the other. One breadth-first search serves a whole pod.
+//! * Switches with the same routes to all racks share one row of the table. (What a row says of the switch's own
+//!   rack is not used, so all ToRs of a leaf-spine fabric share one.)
+
+use super::{Fabric, FabricError};
+use crate::PortIndex;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Stands for no rack and no switch.
+const NONE: u32 = u32::MAX;
+/// An entry holds the length of its set in this many bits, and above them where the set starts in the pool.
+const LENGTH_BITS: u32 = 10;
+
+/// The routes of all switches.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Routes {
+    racks: usize,
+    /// By switch: number of its row, the rack of its own hosts, its tier.
+    row_of: Vec<u32>,
+    rack_at: Vec<u32>,
+    tier: Vec<u32>,
+    /// Rows of one entry per rack. The entry 0, an empty set, says that no path leads there.
+    rows: Vec<u32>,
+    pool: Vec<PortIndex>,
+}
+
+/// The ports that an entry names.
+#[inline]
+pub(super) fn set(pool: &[PortIndex], entry: u32) -> &[PortIndex] {
+    let start = (entry >> LENGTH_BITS) as usize;
+    &pool[start..start + (entry & ((1 << LENGTH_BITS) - 1)) as usize]
+}
+
+impl Routes {
+    #[inline]
+    pub(super) fn row(&self, switch: usize) -> &[u32] {
+        let start = self.row_of[switch] as usize * self.racks;
+        &self.rows[start..start + self.racks]
+    }
+
+    #[inline]
+    pub(super) fn rack_at(&self, switch: usize) -> u32 {
+        self.rack_at[switch]
+    }
+
+    #[inline]
+    pub(super) fn pool(&self) -> &[PortIndex] {
+        &self.pool
+    }
+
+    #[cfg(test)]
+    pub(super) fn rows(&self) -> &[u32] {
+        &self.rows
+    }
+
+    pub(super) fn tier(&self, switch: usize) -> usize {
+        self.tier[switch] as usize
+    }
+
+    /// The routes of a fabric whose links and racks are laid.
+    pub(super) fn derive(fabric: &Fabric) -> Result<Self, FabricError> {
+        let graph = Graph::of(fabric);
+        let switches = graph.base.len() - 1;
+        let mut rack_at = vec![NONE; switches];
+        for (rack, &root) in (0..).zip(&fabric.racks) {
+            if !fabric.is_host(root) {
+                rack_at[root.index() - fabric.hosts] = rack;
+            }
+        }
+        let mut sets = Sets::default();
+        let classes = Classes::of(&graph, &rack_at, fabric.racks.len());
+        // By class and switch.
+        let mut common = Vec::with_capacity(classes.roots.len() * switches);
+        for &root in &classes.roots {
+            let hops = graph.hops(&[root]);
+            for switch in 0..switches {
+                common.push(sets.entry(graph.ports(switch).filter_map(|(port, next)| {
+                    // From the root itself: the way to its twins, by all its neighbours.
+                    let closer = hops[next].checked_add(1) == Some(hops[switch]) || switch == root;
+                    closer.then_some(port)
+                }))?);
+            }
+        }
+        let mut routes = Routes { racks: fabric.racks.len(), ..Routes::default() };
+        let mut numbers = BTreeMap::<Vec<u32>, u32>::new();
+        let mut row = vec![0; fabric.racks.len()];
+        for switch in 0..switches {
+            for (entry, &class) in row.iter_mut().zip(&classes.of_rack) {
+                *entry = if class == NONE { 0 } else { common[class as usize * switches + switch] };
+            }
+            let neighbours = graph.ports(switch).filter(|&(_, next)| rack_at[next] != NONE);
+            let mut near: Vec<(u32, PortIndex)> =
+                neighbours.map(|(port, next)| (rack_at[next], port)).collect();
+            near.sort();
+            for ports in near.chunk_by(|a, b| a.0 == b.0) {
+                row[ports[0].0 as usize] = sets.entry(ports.iter().map(|&(_, port)| port))?;
+            }
+            let number = numbers.get(&row).copied().unwrap_or_else(|| {
+                let number = numbers.len() as u32;
+                numbers.insert(row.clone(), number);
+                routes.rows.extend_from_slice(&row);
+                number
+            });
+            routes.row_of.push(number);
+        }
+        let tors: Vec<usize> = (0..switches).filter(|&s| rack_at[s] != NONE).collect();
+        routes.tier = graph.hops(&tors).into_iter().map(|hops| hops.wrapping_add(1)).collect();
+        routes.rack_at = rack_at;
+        routes.pool = sets.pool;
+        Ok(routes)
+    }
+}
+
+/// Sets of ports, each kept once.
+#[derive(Default)]
+struct Sets {
+    pool: Vec<PortIndex>,
+    known: BTreeMap<Vec<PortIndex>, u32>,
+    set: Vec<PortIndex>,
+}
+
+impl Sets {
+    /// The entry for a set of ports in ascending order.
+    fn entry(&mut self, ports: impl Iterator<Item = PortIndex>) -> Result<u32, FabricError> {
+        self.set.clear();
+        self.set.extend(ports);
+        if self.set.is_empty() {
+            return Ok(0);
+        }
+        if let Some(&entry) = self.known.get(&self.set) {
+            return Ok(entry);
+        }
+        if self.pool.len() >= 1 << (32 - LENGTH_BITS) {
+            return Err(FabricError::TooManyRoutes);
+        }
+        let entry = (self.pool.len() as u32) << LENGTH_BITS | self.set.len() as u32;
+        self.pool.extend_from_slice(&self.set);
+        self.known.insert(self.set.clone(), entry);
+        Ok(entry)
+    }
+}
+
+/// The switches and what joins them.
+struct Graph {
+    /// Start of every switch's ports in `next`.
+    base: Vec<u32>,
+    /// The switch at the far end of every port, [`NONE`] for a host.
+    next: Vec<u32>,
+}
+
+impl Graph {
+    fn of(fabric: &Fabric) -> Self {
+        let first = fabric.base[fabric.hosts];
+        let next = fabric.links[first as usize..].iter().map(|link| match fabric.is_host(link.to) {
+            true => NONE,
+            false => link.to.0 - fabric.hosts as u32,
+        });
+        Graph { base: fabric.base[fabric.hosts..].iter().map(|b| b - first).collect(), next: next.collect() }
+    }
+
+    /// The ports of a switch that lead to switches, and to which.
+    fn ports(&self, switch: usize) -> impl Iterator<Item = (PortIndex, usize)> + '_ {
+        let next = &self.next[self.base[switch] as usize..self.base[switch + 1] as usize];
+        let all = (0..).map(PortIndex).zip(next);
+        all.filter(|&(_, &next)| next != NONE).map(|(port, &next)| (port, next as usize))
+    }
+
+    /// Links from every switch to the nearest of `roots`; [`NONE`] where none leads there.
+    fn hops(&self, roots: &[usize]) -> Vec<u32> {
+        let mut hops = vec![NONE; self.base.len() - 1];
+        let mut queue: VecDeque<usize> = roots.iter().copied().collect();
+        roots.iter().for_each(|&root| hops[root] = 0);
+        while let Some(at) = queue.pop_front() {
+            for (_, next) in self.ports(at) {
+                if hops[next] == NONE {
+                    hops[next] = hops[at] + 1;
+                    queue.push_back(next);
+                }
+            }
+        }
+        hops
+    }
+}
+
+/// Racks whose switches have the same neighbours.
+struct Classes {
+    /// [`NONE`] for a rack that is a host at the end of a cable.
+    of_rack: Vec<u32>,
+    /// One switch of every class.
+    roots: Vec<usize>,
+}
+
+impl Classes {
+    fn of(graph: &Graph, rack_at: &[u32], racks: usize) -> Self {
+        let mut classes = Classes { of_rack: vec![NONE; racks], roots: Vec::new() };
+        let mut known = BTreeMap::<Vec<usize>, u32>::new();
+        for (switch, &rack) in rack_at.iter().enumerate().filter(|&(_, &rack)| rack != NONE) {
+            let mut neighbours: Vec<usize> = graph.ports(switch).map(|(_, next)| next).collect();
+            neighbours.sort_unstable();
+            neighbours.dedup();
+            classes.of_rack[rack as usize] = *known.entry(neighbours).or_insert_with(|| {
+                classes.roots.push(switch);
+                classes.roots.len() as u32 - 1
+            });
+        }
+        classes
+    }
+}
