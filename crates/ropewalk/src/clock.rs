@@ -58,7 +58,13 @@ fn thread_cpu() -> Duration {
 
 /// Most memory that this process has held so far, in 10^6 bytes; 0 where the system does not tell.
 pub fn peak_rss_mb() -> f64 {
-    // Linux counts in KiB, macOS in bytes.
+    // Linux's getrusage also counts the process that started this one, from before it became ropewalk.
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    if let Some(kib) = peak.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<f64>().ok()) {
+        return kib * 1024.0 / 1e6;
+    }
+    // Elsewhere macOS counts in bytes, others in KiB.
     let unit = if cfg!(target_os = "macos") { 1.0 } else { 1024.0 };
     getrusage(UsageWho::RUSAGE_SELF).map_or(0.0, |usage| usage.max_rss() as f64 * unit / 1e6)
 }
