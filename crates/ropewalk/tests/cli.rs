@@ -293,6 +293,27 @@ fn check_prints_defaults_and_schema_and_completions_print_themselves() {
 }
 
 #[test]
+fn check_says_within_a_factor_of_two_how_much_memory_a_run_takes() {
+    let desk = Desk::new();
+    let fabric = |hosts| format!("[topology.leaf-spine]\nhosts-per-leaf = {hosts}\n[[workload]]\n");
+    for (name, text) in [
+        ("queue-pairs", fabric(12) + "all-to-all = { per-pair = \"1kB\", groups = \"all\" }"),
+        ("messages", fabric(12) + "all-reduce = { bytes = \"192kB\", groups = \"all\" }"),
+        ("packets", fabric(64) + "permutation = { bytes = \"200kB\", kind = \"cross-rack\" }"),
+    ] {
+        let file = format!("{name}.toml");
+        desk.write(&file, &text);
+        let check = desk.ropewalk(&["check", &file]).assert().code(0).get_output().stdout.clone();
+        let check = String::from_utf8(check).unwrap();
+        let (before, _) = check.split_once(" MB of memory").unwrap();
+        let told: f64 = before.rsplit(' ').next().unwrap().parse().unwrap();
+        let took = desk.json(&["run", &file, "--json"])["timing"]["peak_rss_mb"].as_f64().unwrap();
+        assert!((0.5..2.0).contains(&(told / took)), "{name}: {told} MB told, {took} MB taken");
+        println!("{name}: {told} MB told, {took} MB taken");
+    }
+}
+
+#[test]
 fn a_new_scenario_runs_and_is_not_overwritten() {
     let desk = Desk::new();
     desk.ropewalk(&["new", "mine"]).assert().code(0).stdout(contains("mine.toml"));
