@@ -108,3 +108,31 @@ fn ideal(plan: &Plan) -> Vec<Time> {
     };
     plan.messages.iter().map(of).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+
+    #[test]
+    fn a_split_run_gives_the_same_and_counts_the_cpu_time_of_all_its_threads() {
+        let sets = ["workload.0.bytes=200kB".to_owned()];
+        let of = |threads: usize| {
+            let prepared = crate::load("quickstart", &sets).unwrap();
+            let kind = window_on(NonZeroUsize::new(threads).unwrap(), &prepared.checked.plan);
+            let stop = AtomicBool::new(false);
+            execute(prepared, kind, &Progress::silent(&stop))
+        };
+        let (one, two) = (of(1), of(2));
+        assert_eq!(two.summary.digest, one.summary.digest);
+        assert_eq!((one.summary.timing.threads, two.summary.timing.threads), (1, 2));
+        let checked = crate::load("quickstart", &sets).unwrap().checked;
+        let stop = AtomicBool::new(false);
+        let progress = Progress::silent(&stop);
+        let mut watch = progress.watch(&checked.plan);
+        engine::run(&checked.plan, &checked.parts, Kind::Threads(NonZeroUsize::new(2).unwrap()), &mut watch);
+        assert!(watch.others_cpu_s() > 0.0, "the second thread's");
+        let most = engine::groups(&checked.plan.fabric);
+        assert_eq!(of(1000).summary.timing.threads, most, "no more than there are groups");
+    }
+}
