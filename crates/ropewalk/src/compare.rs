@@ -43,8 +43,10 @@ impl Comparison {
             }
         }
         let one = |one: Prepared, threads| {
-            let window = || window_on(threads, &one.checked.plan);
-            let kind = if self.reference { Kind::Reference } else { window() };
+            let kind = match self.reference {
+                true => Kind::Reference,
+                false => window_on(threads, &one.checked.plan),
+            };
             (!progress.stopped()).then(|| execute(one, kind, progress))
         };
         let runs = self.crew.side_by_side(prepared, one)?;

@@ -56,7 +56,11 @@ impl Crew {
         let mut done = std::thread::scope(|scope| {
             let start = |_| std::thread::Builder::new().spawn_scoped(scope, one_by_one);
             let started: Result<Vec<_>, _> = (0..workers).map(start).collect();
-            let started = started.map_err(|e| Failure::Asked(format!("cannot start threads: {e}")))?;
+            let started = started.map_err(|e| {
+                // Those that did start need not do what nobody will see.
+                desk.lock().unwrap_or_else(|e| e.into_inner()).waiting.clear();
+                Failure::Asked(format!("cannot start threads: {e}"))
+            })?;
             let mut done = Vec::new();
             for worker in started {
                 done.extend(worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));

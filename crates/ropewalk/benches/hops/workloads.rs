@@ -188,7 +188,7 @@ const ALL: &[Workload] = &[
             )
         },
         key: "bytes",
-        bytes: (1_000_000, 150_000),
+        bytes: (1_000_000, 500_000),
         small: &[
             SMALL_LEAF_SPINE[0],
             SMALL_LEAF_SPINE[1],
@@ -204,7 +204,7 @@ const ALL: &[Workload] = &[
         what: "10 % load: nine permutations, three packets out per queue pair; Themis",
         scenario: sparse,
         key: "bytes",
-        bytes: (400_000, 20_000),
+        bytes: (1_600_000, 40_000),
         small: &[SMALL_LEAF_SPINE[0], SMALL_LEAF_SPINE[1], SMALL_LEAF_SPINE[2], "workload.0.bytes=20kB"],
         on_demand: false,
     },
