@@ -41,12 +41,10 @@ fn workloads_do_what_their_lines_say() {
     let busy: u64 = run.links[..hosts].iter().map(|link| link.busy.ps()).sum();
     let share = busy as f64 / (run.end.ps() * hosts as u64) as f64;
     assert!((0.06..0.14).contains(&share), "{share}");
-    // Twice a short run is a longer one: what valgrind counts is per hop.
+    // Of two runs that valgrind counts, the longer one sends more: the difference is per hop.
     for workload in all() {
-        let bytes = |times| -> u64 {
-            let checked = workload.checked(Length::Short(times)).unwrap();
-            checked.plan.messages.iter().map(|m| m.bytes).sum()
-        };
-        assert_eq!(bytes(2), 2 * bytes(1), "{}", workload.name);
+        let bytes =
+            |length| -> u64 { workload.checked(length).unwrap().plan.messages.iter().map(|m| m.bytes).sum() };
+        assert!(bytes(Length::Long) >= 2 * bytes(Length::Short), "{}", workload.name);
     }
 }

@@ -47,8 +47,8 @@ struct Args {
     bench: bool,
     #[arg(long, hide = true)]
     worker: Option<String>,
-    #[arg(long, hide = true, default_value = "0")]
-    short: u64,
+    #[arg(long, hide = true, default_value = "whole")]
+    length: String,
     #[arg(long, hide = true, default_value = "1")]
     threads: NonZeroUsize,
 }
@@ -69,7 +69,11 @@ fn main() -> ExitCode {
 fn bench(args: &Args) -> Result<(), String> {
     if let Some(name) = &args.worker {
         let workload = (name != BARE).then(|| find(name)).transpose()?;
-        let length = if args.short == 0 { Length::Whole } else { Length::Short(args.short) };
+        let length = match args.length.as_str() {
+            "short" => Length::Short,
+            "long" => Length::Long,
+            _ => Length::Whole,
+        };
         let sample = worker::run(workload, length, args.threads)?;
         println!("{}", serde_json::to_string(&sample).map_err(|e| e.to_string())?);
         return Ok(());

@@ -80,22 +80,26 @@ pub(crate) fn instructions_per_hop(name: &str) -> Result<Option<f64>, String> {
         return Ok(None);
     }
     let program = std::env::current_exe().map_err(|e| format!("where is this program? {e}"))?;
-    let counted = |times| {
+    let counted = |length| {
         let mut command = Command::new("valgrind");
         command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(&program);
-        command.args(arguments(name, Length::Short(times), 1));
+        command.args(arguments(name, length, 1));
         let (sample, stderr) = sample(&mut command)?;
         let line = stderr.lines().rev().find(|line| line.contains("Collected :"));
         let number = line.and_then(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
         number.map(|n| (n, sample.hops as f64)).ok_or_else(|| format!("callgrind says:\n{stderr}"))
     };
-    let ((short, few), (long, many)) = (counted(1)?, counted(2)?);
+    let ((short, few), (long, many)) = (counted(Length::Short)?, counted(Length::Long)?);
     Ok(Some((long - short) / (many - few)))
 }
 
 fn arguments(name: &str, length: Length, threads: usize) -> Vec<String> {
-    let times = if let Length::Short(times) = length { times } else { 0 };
-    vec![format!("--worker={name}"), format!("--short={times}"), format!("--threads={threads}")]
+    let length = match length {
+        Length::Short => "--length=short",
+        Length::Long => "--length=long",
+        Length::Whole | Length::Small => "--length=whole",
+    };
+    vec![format!("--worker={name}"), length.to_owned(), format!("--threads={threads}")]
 }
 
 fn sample(command: &mut Command) -> Result<(Sample, String), String> {
