@@ -3,7 +3,7 @@
 CARGO ?= cargo
 ROPEWALK = target/release/ropewalk
 
-.PHONY: all build demo test lint bare golden bench miri clean
+.PHONY: all build demo test lint bare golden bench bench-release miri clean
 
 all: build
 
@@ -34,9 +34,15 @@ bare:
 golden:
 	GOLDEN=write $(CARGO) test --release --locked -p ropewalk --test golden
 
-# Packet-hops per CPU second on named workloads. The machine should be idle.
+# Speed, memory and set-up time on named workloads, beside the last release's. The machine should be idle.
+# One of them: make bench WORKLOAD=incast, or BENCH=incast make bench. Figures: target/bench.json.
 bench:
-	$(CARGO) bench --locked -p ropewalk --bench hops
+	$(CARGO) bench --locked -p ropewalk --bench hops -- $(WORKLOAD) $(BENCH)
+
+# Writes crates/ropewalk/benches/release.json, which later benches are held against, and shows README's table.
+bench-release:
+	$(CARGO) bench --locked -p ropewalk --bench hops -- --release --full
+	$(CARGO) bench --locked -p ropewalk --bench hops -- --release --markdown
 
 # Needs the nightly toolchain with miri; checks the crates whose tests it can run.
 miri:

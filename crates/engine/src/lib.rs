@@ -80,6 +80,12 @@ pub struct Progress {
 pub trait Observer {
     /// Returns false to interrupt the run.
     fn on_progress(&mut self, progress: Progress) -> bool;
+
+    /// What each thread that the engine starts for a run does last, such as reading its own CPU clock: the
+    /// engine reads none. Nothing by default.
+    fn at_thread_end(&self) -> impl Fn() + Send + Sync + use<Self> {
+        || ()
+    }
 }
 
 /// Nobody watches.

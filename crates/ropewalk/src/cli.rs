@@ -2,6 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -79,15 +80,6 @@ pub enum EngineArg {
     Reference,
 }
 
-impl From<EngineArg> for engine::Kind {
-    fn from(arg: EngineArg) -> Self {
-        match arg {
-            EngineArg::Window => engine::Kind::Window,
-            EngineArg::Reference => engine::Kind::Reference,
-        }
-    }
-}
-
 /// `ropewalk run`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -95,6 +87,7 @@ Examples:
   ropewalk run themis-fig1
   ropewalk run my.toml --set nic.congestion.dcqcn.rate-increase-timer=300us -o out/t300
   ropewalk run my.toml --json | jq .flows.fct_us.p99
+  ropewalk run my.toml --threads 2
 
 Writes summary.json, manifest.json, flows.parquet, links.parquet and series.parquet. A directory with older
 results is replaced as a whole or not at all; a directory with anything else is not touched.")]
@@ -108,9 +101,9 @@ pub struct RunArgs {
     /// Root of every random draw; the same as --set seed=N.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub seed: Option<u64>,
-    /// Threads of one run; only 1 for now.
-    #[arg(long, value_name = "N", default_value = "1", value_parser = one_thread)]
-    pub threads: u32,
+    /// Threads that the run is split over; the results stay the same.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = count)]
+    pub threads: NonZeroUsize,
     /// Which engine; both give the same results.
     #[arg(long, value_enum, default_value_t)]
     pub engine: EngineArg,
@@ -148,12 +141,12 @@ pub struct CompareArgs {
     /// Seeds: a list (1,2,7) or a range with both ends (1..5) [default: the scenario's].
     #[arg(long, value_parser = seeds)]
     pub seeds: Option<Seeds>,
-    /// Threads of one run; only 1 for now.
-    #[arg(long, value_name = "N", default_value = "1", value_parser = one_thread)]
-    pub threads: u32,
-    /// Whole runs side by side [default: all cores].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    pub jobs: Option<u16>,
+    /// Threads in all: whole runs side by side, and a run is split when fewer are left [default: all cores].
+    #[arg(long, value_name = "N", value_parser = count)]
+    pub threads: Option<NonZeroUsize>,
+    /// Most runs side by side; fewer need less memory [default: as many as threads].
+    #[arg(long, value_name = "N", value_parser = count)]
+    pub jobs: Option<NonZeroUsize>,
     /// Which engine; both give the same results.
     #[arg(long, value_enum, default_value_t)]
     pub engine: EngineArg,
@@ -187,12 +180,12 @@ pub struct ReproduceArgs {
     /// Scaled down: a first look in less time.
     #[arg(long)]
     pub quick: bool,
-    /// Whole runs side by side [default: all cores].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    pub jobs: Option<u16>,
-    /// Threads of one run; only 1 for now.
-    #[arg(long, value_name = "N", default_value = "1", value_parser = one_thread)]
-    pub threads: u32,
+    /// Most runs side by side; fewer need less memory [default: as many as threads].
+    #[arg(long, value_name = "N", value_parser = count)]
+    pub jobs: Option<NonZeroUsize>,
+    /// Threads in all: whole runs side by side, and a run is split when fewer are left [default: all cores].
+    #[arg(long, value_name = "N", value_parser = count)]
+    pub threads: Option<NonZeroUsize>,
     /// Print JSON on standard output and nothing else.
     #[arg(long)]
     pub json: bool,
@@ -286,13 +279,11 @@ fn seeds(text: &str) -> Result<Seeds, String> {
     text.split(',').map(number).collect::<Result<_, _>>().map(Seeds)
 }
 
-fn one_thread(text: &str) -> Result<u32, String> {
-    match text.parse::<u32>() {
-        Ok(1) => Ok(1),
-        Ok(0) | Err(_) => Err("the number of threads is 1".into()),
-        Ok(_) => Err("a run cannot be split over threads yet: only 1 is possible \
-                      (compare and reproduce run several scenarios side by side, see --jobs)"
-            .into()),
+/// A number of threads or runs.
+fn count(text: &str) -> Result<NonZeroUsize, String> {
+    match text.trim().parse::<usize>() {
+        Ok(n) => NonZeroUsize::new(n).ok_or_else(|| "at least 1 is needed".into()),
+        Err(_) => Err(format!("expected a whole number of 1 or more, found `{text}`")),
     }
 }
 
@@ -318,8 +309,12 @@ mod tests {
     }
 
     #[test]
-    fn more_threads_are_refused_with_a_hint() {
-        assert_eq!(one_thread("1"), Ok(1));
-        assert!(one_thread("4").unwrap_err().contains("--jobs"));
+    fn threads_are_counted_from_one() {
+        assert_eq!(count("1"), Ok(NonZeroUsize::MIN));
+        assert_eq!(count("64").map(NonZeroUsize::get), Ok(64));
+        assert!(count("0").unwrap_err().contains("at least 1"));
+        for wrong in ["two", "", "-1", "1.5", "99999999999999999999999"] {
+            assert!(count(wrong).unwrap_err().contains(wrong), "{wrong}");
+        }
     }
 }

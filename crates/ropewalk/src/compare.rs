@@ -1,10 +1,10 @@
 //! One scenario with several schemes and seeds, whole runs side by side.
 
-use crate::execute::{Prepared, Run, execute};
+use crate::crew::Crew;
+use crate::execute::{Prepared, Run, execute, window_on};
 use crate::failure::Failure;
 use crate::progress::Progress;
 use engine::Kind;
-use rayon::prelude::*;
 use scenario::Checked;
 
 /// What to compare.
@@ -18,10 +18,10 @@ pub struct Comparison {
     pub schemes: Vec<String>,
     /// Seeds.
     pub seeds: Vec<u64>,
-    /// Which engine.
-    pub kind: Kind,
-    /// Runs side by side; `None` for as many as there are cores.
-    pub jobs: Option<usize>,
+    /// By the reference engine, one thread each.
+    pub reference: bool,
+    /// Threads for all of it.
+    pub crew: Crew,
 }
 
 impl Comparison {
@@ -42,25 +42,14 @@ impl Comparison {
                 prepared.push(Prepared::by(|| checked.with_seed(seed))?);
             }
         }
-        side_by_side(self.jobs, prepared, |one| {
-            (!progress.stopped()).then(|| execute(one, self.kind, progress))
-        })
-        .map(|runs| runs.into_iter().flatten().collect())
+        let one = |one: Prepared, threads| {
+            let kind = match self.reference {
+                true => Kind::Reference,
+                false => window_on(threads, &one.checked.plan),
+            };
+            (!progress.stopped()).then(|| execute(one, kind, progress))
+        };
+        let runs = self.crew.side_by_side(prepared, one)?;
+        Ok(runs.into_iter().flatten().collect())
     }
-}
-
-/// Does `work` for all `items` on `jobs` threads (all cores if `None`); the order of the results is that of
-/// the items.
-///
-/// # Errors
-/// If the system gives no threads.
-pub fn side_by_side<T: Send, R: Send>(
-    jobs: Option<usize>,
-    items: Vec<T>,
-    work: impl Fn(T) -> R + Send + Sync,
-) -> Result<Vec<R>, Failure> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs.unwrap_or(0)).build();
-    let pool = pool.map_err(|e| Failure::Asked(format!("cannot start threads: {e}")))?;
-    // One item per task: runs are few and long.
-    Ok(pool.install(|| items.into_par_iter().with_max_len(1).map(work).collect()))
 }

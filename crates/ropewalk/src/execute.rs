@@ -9,6 +9,7 @@ use model::plan::Message;
 use model::{Plan, Time};
 use scenario::Checked;
 use scenario::ideal::Ideals;
+use std::num::NonZeroUsize;
 
 /// A scenario, checked and ready, and what that cost.
 #[derive(Clone, Debug)]
@@ -58,20 +59,34 @@ impl Run {
     }
 }
 
-/// Runs it on this thread.
+/// The window engine on so many threads, and no more than the plan can be split over.
+pub fn window_on(threads: NonZeroUsize, plan: &Plan) -> Kind {
+    let most = NonZeroUsize::new(engine::groups(&plan.fabric)).unwrap_or(NonZeroUsize::MIN);
+    match threads.min(most) {
+        NonZeroUsize::MIN => Kind::Window,
+        threads => Kind::Threads(threads),
+    }
+}
+
+/// Runs it, on this thread and those that `kind` asks for besides.
 pub fn execute(prepared: Prepared, kind: Kind, progress: &Progress<'_>) -> Run {
     let Prepared { checked, setup_s } = prepared;
     let watch = Stopwatch::start();
-    let outcome = engine::run(&checked.plan, &checked.parts, kind, &mut progress.watch(&checked.plan));
-    let (wall_s, cpu_s) = (watch.wall_s(), watch.cpu_s());
+    let mut observer = progress.watch(&checked.plan);
+    let outcome = engine::run(&checked.plan, &checked.parts, kind, &mut observer);
+    let (wall_s, cpu_s) = (watch.wall_s(), watch.cpu_s() + observer.others_cpu_s());
+    drop(observer);
     let hops = outcome.data_hops + outcome.control_hops;
     let timing = Timing {
         wall_s,
         cpu_s,
         setup_s,
-        threads: 1,
+        threads: match kind {
+            Kind::Threads(threads) => threads.get(),
+            Kind::Window | Kind::HalfWindow | Kind::Reference => 1,
+        },
         engine: match kind {
-            Kind::Window => "window",
+            Kind::Window | Kind::Threads(_) => "window",
             Kind::Reference => "reference",
             Kind::HalfWindow => "half-window",
         },
@@ -92,4 +107,32 @@ fn ideal(plan: &Plan) -> Vec<Time> {
         ideals.fct(qp.from, qp.to, m.bytes)
     };
     plan.messages.iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+
+    #[test]
+    fn a_split_run_gives_the_same_and_counts_the_cpu_time_of_all_its_threads() {
+        let sets = ["workload.0.bytes=200kB".to_owned()];
+        let of = |threads: usize| {
+            let prepared = crate::load("quickstart", &sets).unwrap();
+            let kind = window_on(NonZeroUsize::new(threads).unwrap(), &prepared.checked.plan);
+            let stop = AtomicBool::new(false);
+            execute(prepared, kind, &Progress::silent(&stop))
+        };
+        let (one, two) = (of(1), of(2));
+        assert_eq!(two.summary.digest, one.summary.digest);
+        assert_eq!((one.summary.timing.threads, two.summary.timing.threads), (1, 2));
+        let checked = crate::load("quickstart", &sets).unwrap().checked;
+        let stop = AtomicBool::new(false);
+        let progress = Progress::silent(&stop);
+        let mut watch = progress.watch(&checked.plan);
+        engine::run(&checked.plan, &checked.parts, Kind::Threads(NonZeroUsize::new(2).unwrap()), &mut watch);
+        assert!(watch.others_cpu_s() > 0.0, "the second thread's");
+        let most = engine::groups(&checked.plan.fabric);
+        assert_eq!(of(1000).summary.timing.threads, most, "no more than there are groups");
+    }
 }

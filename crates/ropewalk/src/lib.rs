@@ -15,7 +15,7 @@
 //! | [`mod@execute`] | a checked scenario through the engine, with a stopwatch |
 //! | [`summary`], [`stats`], [`digest`] | what a run comes to: the JSON contract |
 //! | [`results`] | the result directory: Parquet, CSV, manifest |
-//! | [`mod@compare`] | schemes and seeds side by side |
+//! | [`mod@compare`], [`crew`] | schemes and seeds side by side; who gets which threads |
 //! | [`mod@reproduce`] | the papers' experiments, one file each |
 //! | [`memory`] | switch memory by the papers' formulas |
 //! | [`tables`], [`stall`], [`progress`] | what people read |
@@ -25,6 +25,7 @@ pub mod cli;
 pub mod clock;
 pub mod commands;
 pub mod compare;
+pub mod crew;
 pub mod digest;
 pub mod execute;
 pub mod failure;
@@ -42,6 +43,7 @@ pub mod tables;
 mod testing;
 
 pub use compare::Comparison;
+pub use crew::Crew;
 pub use execute::{Prepared, Run, execute};
 pub use failure::Failure;
 pub use progress::Progress;
@@ -78,5 +80,5 @@ pub fn compare(comparison: &Comparison) -> Result<Vec<Run>, Failure> {
 pub fn reproduce(names: &[String], quick: bool) -> Result<Vec<Report>, Failure> {
     let experiments = reproduce::named(names)?;
     let work = reproduce::Work::new(&experiments, quick);
-    work.run(None, &Progress::silent(&AtomicBool::new(false)))
+    work.run(Crew::of_machine(), &Progress::silent(&AtomicBool::new(false)))
 }

@@ -1,6 +1,6 @@
 //! How far the runs are: a bar on a terminal, a plain line every few seconds elsewhere, or nothing.
 
-use crate::clock::Stopwatch;
+use crate::clock::{CpuMeter, Stopwatch};
 use indicatif::{ProgressBar, ProgressStyle};
 use model::{Plan, Time};
 use std::sync::Mutex;
@@ -84,7 +84,7 @@ impl<'a> Progress<'a> {
         let packets = plan.messages.iter().map(|m| plan.wire.packets(m.bytes)).sum();
         // Background flows are accepted too and have no end: then only finished flows tell how far it is.
         let packets = if plan.jobs.iter().any(|job| job.background) { 0 } else { packets };
-        Watch { all: self, packets, end: plan.stop_after, parts: 0 }
+        Watch { all: self, packets, end: plan.stop_after, parts: 0, others: CpuMeter::default() }
     }
 
     /// Takes the bar away.
@@ -127,16 +127,23 @@ pub struct Watch<'a> {
     packets: u64,
     end: Option<Time>,
     parts: u64,
+    /// CPU time of the run's threads besides the one that began it.
+    others: CpuMeter,
 }
 
 impl Watch<'_> {
+    /// CPU seconds of the threads that the engine started for the run, when they have ended.
+    pub fn others_cpu_s(&self) -> f64 {
+        self.others.cpu_s()
+    }
+
     fn advance(&mut self, to: u64) {
         self.all.parts.fetch_add(to.saturating_sub(self.parts), Ordering::Relaxed);
         self.parts = self.parts.max(to);
     }
 }
 
-impl engine::Observer for Watch<'_> {
+impl<'a> engine::Observer for Watch<'a> {
     fn on_progress(&mut self, p: engine::Progress) -> bool {
         let part = |done: u64, of: u64| (done as u128 * PARTS as u128).checked_div(of.into()).unwrap_or(0);
         let flows = part(p.finished, p.messages);
@@ -155,6 +162,11 @@ impl engine::Observer for Watch<'_> {
             format!("{time:.0} us simulated  {}/{flows} flows  {speed:.1} M hops/s  {left}", p.finished)
         });
         !self.all.stopped()
+    }
+
+    fn at_thread_end(&self) -> impl Fn() + Send + Sync + use<'a> {
+        let meter = self.others.clone();
+        move || meter.add_this_thread()
     }
 }
 
@@ -199,6 +211,8 @@ mod tests {
             assert_eq!(all.parts.load(Ordering::Relaxed), 444);
             stop.store(true, Ordering::Relaxed);
             assert!(!watch.on_progress(step));
+            std::thread::scope(|s| s.spawn(watch.at_thread_end()).join()).unwrap();
+            assert!(watch.others_cpu_s() > 0.0);
         }
         assert_eq!(all.parts.load(Ordering::Relaxed), PARTS);
         assert_eq!(all.finished.load(Ordering::Relaxed), 1);

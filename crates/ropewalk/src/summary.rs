@@ -35,15 +35,16 @@ pub struct Title<'a> {
 pub struct Timing {
     /// Seconds of wall time in the engine.
     pub wall_s: f64,
-    /// Seconds of CPU time in the engine.
+    /// Seconds of CPU time in the engine: of all threads of this run together, and of nothing that runs beside
+    /// it.
     pub cpu_s: f64,
     /// Seconds of CPU time to read, check and lay out the scenario.
     pub setup_s: f64,
-    /// Threads of the engine.
-    pub threads: u32,
+    /// Threads that the run was split over.
+    pub threads: usize,
     /// `window` or `reference`.
     pub engine: &'static str,
-    /// Link crossings of data and control packets per CPU second.
+    /// Link crossings of data and control packets per CPU second (of `cpu_s`).
     pub hops_per_cpu_s: f64,
     /// Most memory that the process held, 10^6 bytes. Runs side by side share it.
     pub peak_rss_mb: f64,

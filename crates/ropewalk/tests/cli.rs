@@ -88,6 +88,30 @@ fn both_engines_agree() {
 }
 
 #[test]
+fn threads_change_how_long_a_run_takes_and_nothing_else() {
+    let desk = Desk::new();
+    let run =
+        |threads: &str| desk.json(&["run", "quickstart", "--set", SMALL, "--json", "--threads", threads]);
+    let (mut one, mut three) = (run("1"), run("3"));
+    for (summary, threads) in [(&mut one, 1), (&mut three, 3)] {
+        let timing = summary.as_object_mut().unwrap().remove("timing").unwrap();
+        assert_eq!((&timing["threads"], &timing["engine"]), (&Value::from(threads), &Value::from("window")));
+        assert!(timing["cpu_s"].as_f64().unwrap() > 0.0);
+    }
+    assert_eq!(one, three);
+    // One run left for two threads: it is split. Two runs: each has one.
+    let compare = |schemes: &str| {
+        let args =
+            ["compare", "quickstart", "--schemes", schemes, "--set", SMALL, "--json", "--threads", "2"];
+        let rows = desk.json(&args)["rows"].as_array().unwrap().clone();
+        (rows[0]["timing"]["threads"].clone(), rows[0]["digest"].clone())
+    };
+    let ((split, alone), (whole, beside)) = (compare("themis"), compare("themis,ecmp"));
+    assert_eq!((split, whole), (Value::from(2), Value::from(1)));
+    assert_eq!((&alone, &beside), (&one["digest"], &one["digest"]));
+}
+
+#[test]
 fn the_manifest_is_enough_to_run_it_again() {
     let desk = Desk::new();
     desk.ropewalk(&["run", "quickstart", "--set", SMALL, "--seed", "5", "-o", "a", "-q"]).assert().code(0);
@@ -113,15 +137,23 @@ fn wrong_input_ends_with_2_says_why_and_writes_nothing() {
         (&["run", "quickstart", "--set", "seed"], "KEY=VALUE"),
         (&["run", "quickstart", "--set", "switch.bufer=1MB"], "buffer"),
         (&["run", "quickstart", "--set", "switch.buffer=64"], "unit"),
-        (&["run", "quickstart", "--threads", "4"], "only 1 is possible"),
-        (&["run", "quickstart", "--threads", "x"], "threads"),
+        (&["run", "quickstart", "--threads", "0"], "at least 1"),
+        (&["run", "quickstart", "--threads", "two"], "whole number of 1 or more"),
+        (&["run", "quickstart", "--threads", "99"], "99 threads are too many: the nodes of this fabric form"),
+        (
+            &["run", "quickstart", "--threads", "2", "--engine", "reference"],
+            "reference engine runs on 1 thread",
+        ),
+        (&["compare", "quickstart", "--schemes", "ecmp,ar", "--threads", "999"], "2 runs of at most"),
+        (&["compare", "quickstart", "--schemes", "ecmp", "--threads", "0"], "at least 1"),
+        (&["reproduce", "themis-memory", "--threads", "x"], "whole number of 1 or more"),
         (&["run", "quickstart", "--engine", "steam"], "steam"),
         (&["run"], "SCENARIO"),
         (&["compare", "quickstart"], "--schemes"),
         (&["compare", "quickstart", "--schemes", "ecmp,spray"], "spray"),
         (&["compare", "quickstart", "--schemes", "ecmp", "--class", "bulk"], "bulk"),
         (&["compare", "quickstart", "--schemes", "ecmp", "--seeds", "5..1"], "empty"),
-        (&["compare", "quickstart", "--schemes", "ecmp", "--jobs", "0"], "0"),
+        (&["compare", "quickstart", "--schemes", "ecmp", "--jobs", "0"], "at least 1"),
         (&["reproduce"], "--all"),
         (&["reproduce", "themis-fig9"], "themis-fig1"),
         (&["memory", "ecmp"], "ecmp"),
@@ -258,6 +290,27 @@ fn check_prints_defaults_and_schema_and_completions_print_themselves() {
     assert!(desk.json(&["schema"])["properties"]["topology"].is_object());
     desk.ropewalk(&["completions", "bash"]).assert().code(0).stdout(contains("ropewalk"));
     desk.ropewalk(&["--help"]).assert().code(0).stdout(contains("Examples:").and(contains("Exit codes")));
+}
+
+#[test]
+fn check_says_within_a_factor_of_two_how_much_memory_a_run_takes() {
+    let desk = Desk::new();
+    let fabric = |hosts| format!("[topology.leaf-spine]\nhosts-per-leaf = {hosts}\n[[workload]]\n");
+    for (name, text) in [
+        ("queue-pairs", fabric(12) + "all-to-all = { per-pair = \"1kB\", groups = \"all\" }"),
+        ("messages", fabric(12) + "all-reduce = { bytes = \"192kB\", groups = \"all\" }"),
+        ("packets", fabric(64) + "permutation = { bytes = \"200kB\", kind = \"cross-rack\" }"),
+    ] {
+        let file = format!("{name}.toml");
+        desk.write(&file, &text);
+        let check = desk.ropewalk(&["check", &file]).assert().code(0).get_output().stdout.clone();
+        let check = String::from_utf8(check).unwrap();
+        let (before, _) = check.split_once(" MB of memory").unwrap();
+        let told: f64 = before.rsplit(' ').next().unwrap().parse().unwrap();
+        let took = desk.json(&["run", &file, "--json"])["timing"]["peak_rss_mb"].as_f64().unwrap();
+        assert!((0.5..2.0).contains(&(told / took)), "{name}: {told} MB told, {took} MB taken");
+        println!("{name}: {told} MB told, {took} MB taken");
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::config::{Compat, Scenario, SeriesConfig, WireConfig};
 use crate::error::{Fault, suggestion};
+use crate::footprint::Room;
 use crate::switch::Resolved;
 use crate::workload::draft::{Draft, Messages, On, Rough};
 use model::draw::{Key, Purpose};
@@ -37,18 +38,18 @@ pub(crate) fn resolve(scenario: &mut Scenario, says_cnp: bool) -> Result<(), Fau
     Ok(())
 }
 
-/// Lays out the plan; the second part is warnings.
-pub(crate) fn plan(scenario: &Scenario) -> Result<(Plan, Vec<String>), Fault> {
+/// Lays out the plan where there is room for it; the second part is warnings.
+pub(crate) fn plan(scenario: &Scenario, room: &mut Room) -> Result<(Plan, Vec<String>), Fault> {
     if scenario.seed > i64::MAX as u64 {
         // TOML could not write it down, and a result must be able to say how to repeat it.
         return Err(Fault::new("seed", format!("a seed is at most {}, found {}", i64::MAX, scenario.seed)));
     }
     let mut warnings = Vec::new();
     let wire = wire(&scenario.wire, scenario.compat)?;
-    let fabric = scenario.topology.lay(scenario.links.loss.probability())?;
+    let fabric = scenario.topology.lay(scenario.links.loss.probability(), room)?;
     let (ports, switches) = switches(scenario, &fabric, &wire, &mut warnings)?;
-    let (messages, jobs) = workload(scenario, &fabric)?;
-    let (qps, messages, triggers) = sort(messages)?;
+    let (messages, jobs) = workload(scenario, &fabric, room)?;
+    let (qps, messages, triggers) = sort(messages);
     for qp in &qps {
         if !fabric.reaches(qp.from, qp.to) {
             let job = messages[qp.messages.start as usize].job;
@@ -164,7 +165,7 @@ fn switches(
     Ok((ports, switches))
 }
 
-fn workload(scenario: &Scenario, fabric: &Fabric) -> Result<(Messages, Vec<Job>), Fault> {
+fn workload(scenario: &Scenario, fabric: &Fabric, room: &mut Room) -> Result<(Messages, Vec<Job>), Fault> {
     if scenario.workload.is_empty() {
         return Err(Fault::new("workload", "the scenario has no [[workload]]: there is nothing to send"));
     }
@@ -188,6 +189,8 @@ fn workload(scenario: &Scenario, fabric: &Fabric) -> Result<(Messages, Vec<Job>)
             start: entry.start,
             qp: entry.qp,
             messages: &mut messages,
+            kind: entry.one_kind()?,
+            room: &mut *room,
         };
         let groups = entry.generate(&mut draft).map_err(|fault| fault.within(&path))?;
         if let Some(late) = messages.all.iter().find(|m| m.start > LATEST) {
@@ -213,7 +216,7 @@ fn workload(scenario: &Scenario, fabric: &Fabric) -> Result<(Messages, Vec<Job>)
 type Sorted = (Vec<Qp>, Vec<Message>, Vec<MessageId>);
 
 /// Gives messages their queue pairs and final numbers.
-fn sort(messages: Messages) -> Result<Sorted, Fault> {
+fn sort(messages: Messages) -> Sorted {
     let Messages { all, mut causes } = messages;
     let qp_key = |i: u32| {
         let Rough { from, to, job, fresh_qp, .. } = all[i as usize];
@@ -247,10 +250,6 @@ fn sort(messages: Messages) -> Result<Sorted, Fault> {
             group: m.group,
         });
     }
-    if qps.len() > 1 << 24 {
-        let text = format!("{} queue pairs; at most 2^24 are possible", qps.len());
-        return Err(Fault::new("workload", text));
-    }
     for (cause, effect, _) in &mut causes {
         (*cause, *effect) = (place[*cause as usize], place[*effect as usize]);
         sorted[*effect as usize].needs += 1;
@@ -267,7 +266,7 @@ fn sort(messages: Messages) -> Result<Sorted, Fault> {
         }
         range.end = at + 1;
     }
-    Ok((qps, sorted, triggers))
+    (qps, sorted, triggers)
 }
 
 fn series(config: &SeriesConfig, fabric: &Fabric, qps: usize) -> Result<SeriesPlan, Fault> {

@@ -3,6 +3,7 @@
 use crate::build;
 use crate::document::{Document, Source};
 use crate::error::{Error, Fault, suggestion};
+use crate::footprint::{self, Room};
 use crate::parts::Chosen;
 use crate::{Plan, Scenario, show};
 use schemes::SchemeConfig;
@@ -20,22 +21,35 @@ pub struct Checked {
     pub parts: Chosen,
     /// What is possible but probably not meant, one sentence each.
     pub warnings: Vec<String>,
+    /// Memory that its run will need at most at one time, bytes: an estimate.
+    pub memory: u64,
     document: Document,
 }
 
 impl Checked {
     pub(crate) fn new(source: &Source, sets: &[String]) -> Result<Self, Error> {
+        Self::on(source, sets, footprint::available())
+    }
+
+    /// For a machine that has so many bytes of memory left.
+    pub(crate) fn on(source: &Source, sets: &[String], available: Option<u64>) -> Result<Self, Error> {
         let document = Document::new(source, sets)?;
         let mut scenario: Scenario = document.read()?;
         let says_cnp = document.says(&["nic".into(), "cnp".into()]);
         build::resolve(&mut scenario, says_cnp).map_err(|fault| document.locate(fault))?;
-        Self::lay(source.name.clone(), scenario, document)
+        Self::lay(source.name.clone(), scenario, document, available)
     }
 
-    fn lay(name: String, scenario: Scenario, document: Document) -> Result<Self, Error> {
+    fn lay(
+        name: String,
+        scenario: Scenario,
+        document: Document,
+        available: Option<u64>,
+    ) -> Result<Self, Error> {
         let locate = |fault| document.locate(fault);
         scenario.nic.validate().map_err(|e| locate(nic_fault(&e)))?;
-        let (plan, mut warnings) = build::plan(&scenario).map_err(locate)?;
+        let mut room = Room::new(available);
+        let (plan, mut warnings) = build::plan(&scenario, &mut room).map_err(locate)?;
         let parts = Chosen {
             scheme: scenario.scheme.clone(),
             roles: scenario
@@ -50,7 +64,7 @@ impl Checked {
             let path = format!("switch-role.{role}.scheme");
             warnings.extend(scheme_warnings(&path, scheme, &plan).map_err(locate)?);
         }
-        Ok(Checked { name, scenario, plan, parts, warnings, document })
+        Ok(Checked { name, scenario, plan, parts, warnings, memory: room.need(), document })
     }
 
     /// The name of its scheme.
@@ -76,7 +90,7 @@ impl Checked {
         if scenario.scheme.name() != name {
             scenario.scheme = default;
         }
-        Self::lay(self.name.clone(), scenario, self.document.clone())
+        Self::lay(self.name.clone(), scenario, self.document.clone(), footprint::available())
     }
 
     /// The same scenario with another seed.
@@ -85,7 +99,7 @@ impl Checked {
     /// If the workload that the seed draws cannot work.
     pub fn with_seed(&self, seed: u64) -> Result<Checked, Error> {
         let scenario = Scenario { seed, ..self.scenario.clone() };
-        Self::lay(self.name.clone(), scenario, self.document.clone())
+        Self::lay(self.name.clone(), scenario, self.document.clone(), footprint::available())
     }
 
     /// The scenario as TOML, every default filled in: enough to run it again.

@@ -88,7 +88,7 @@ impl Document {
 
     /// Finds the place of a fault.
     pub(crate) fn locate(&self, fault: Fault) -> Error {
-        let Fault { path, message, help, key } = fault;
+        let Fault { path, message, help, key, .. } = fault;
         let set = self.sets.iter().rev().find(|set| set.concerns(&path));
         let error = match set {
             Some(set) => Error::at("--set", &set.text, set.value.clone(), message),
@@ -178,7 +178,9 @@ impl Document {
                 None => message.to_owned(),
             }
         };
-        Fault { path, message: text, help: None, key }
+        let mut fault = Fault::new("", text);
+        (fault.path, fault.key) = (path, key);
+        fault
     }
 }
 

@@ -128,13 +128,20 @@ pub(crate) struct Fault {
     pub(crate) help: Option<String>,
     /// Points at the key and not at its value.
     pub(crate) key: bool,
+    /// Its path starts at the top already.
+    rooted: bool,
 }
 
 impl Fault {
     /// A fault at a dotted path such as `workload.0.incast.senders`.
     pub(crate) fn new(path: &str, message: impl Into<String>) -> Self {
         let path = path.split('.').filter(|p| !p.is_empty()).map(str::to_owned).collect();
-        Fault { path, message: message.into(), help: None, key: false }
+        Fault { path, message: message.into(), help: None, key: false, rooted: false }
+    }
+
+    /// A fault whose path starts at the top of the scenario: [`Fault::within`] leaves it alone.
+    pub(crate) fn rooted(path: &str, message: impl Into<String>) -> Self {
+        Fault { rooted: true, ..Fault::new(path, message) }
     }
 
     pub(crate) fn with_help(mut self, help: impl Into<String>) -> Self {
@@ -144,7 +151,9 @@ impl Fault {
 
     /// The same fault, seen from further out: `prefix` comes before its path.
     pub(crate) fn within(mut self, prefix: &str) -> Self {
-        self.path.splice(0..0, prefix.split('.').map(str::to_owned));
+        if !self.rooted {
+            self.path.splice(0..0, prefix.split('.').map(str::to_owned));
+        }
         self
     }
 }

@@ -15,6 +15,7 @@
 //! | [`switch`] | `[switch]`: buffers, PFC, marking |
 //! | [`topology`] | `[topology.NAME]`: one file each |
 //! | [`workload`] | `[[workload]]`: one file each |
+//! | `footprint` | how much memory a run needs, before it is laid out |
 //! | [`ideal`] | how long a flow takes alone |
 //! | [`builtin`] | the scenarios that come with ropewalk |
 //! | [`import`] | other tools' files |
@@ -25,6 +26,7 @@ mod check;
 pub mod config;
 mod document;
 mod error;
+mod footprint;
 pub mod ideal;
 pub mod import;
 mod overlay;

@@ -66,9 +66,10 @@ pub(super) fn run<P: Parts>(
         done: Signal::default(),
         broken: AtomicBool::new(false),
     };
+    let at_end = observer.at_thread_end();
     thread::scope(|scope| {
         for me in 1..threads {
-            let shared = &shared;
+            let (shared, at_end) = (&shared, &at_end);
             scope.spawn(move || {
                 let mut seen = 0;
                 while let Some(window) = shared.wait_for_window(seen) {
@@ -76,6 +77,7 @@ pub(super) fn run<P: Parts>(
                     let _done = Done(shared);
                     shared.visit(setup, mail, me);
                 }
+                at_end();
             });
         }
         let _over = Over(&shared.opened);

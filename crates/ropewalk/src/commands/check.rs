@@ -13,13 +13,14 @@ pub fn run(args: &CheckArgs) -> Result<(), Failure> {
     let (plan, fabric) = (&checked.plan, &checked.plan.fabric);
     let packets: u64 = plan.messages.iter().map(|m| plan.wire.packets(m.bytes)).sum();
     print::out(&format!(
-        "# {}: {} hosts, {} switches, {} queue pairs, {} flows, {} data packets.\n# Configuration {}.\n\n{}",
+        "# {}: {} hosts, {} switches, {} queue pairs, {} flows, {} data packets; about {:.0} MB of memory.\n# Configuration {}.\n\n{}",
         checked.name,
         fabric.hosts(),
         fabric.nodes() - fabric.hosts(),
         plan.qps.len(),
         plan.messages.len(),
         packets,
+        checked.memory as f64 / 1e6,
         checked.hash(),
         checked.annotated()
     ));

@@ -1,7 +1,8 @@
 //! `ropewalk compare`.
 
-use crate::cli::CompareArgs;
+use crate::cli::{CompareArgs, EngineArg};
 use crate::compare::Comparison;
+use crate::crew::Crew;
 use crate::execute::Run;
 use crate::failure::Failure;
 use crate::progress::{Progress, Show};
@@ -29,9 +30,19 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
         class: Some(args.class.clone()),
         schemes: args.schemes.clone(),
         seeds,
-        kind: args.engine.into(),
-        jobs: args.jobs.map(usize::from),
+        reference: matches!(args.engine, EngineArg::Reference),
+        crew: Crew::new(args.threads, args.jobs),
     };
+    if let Some(threads) = args.threads {
+        let each = if comparison.reference { 1 } else { engine::groups(&comparison.base.plan.fabric) };
+        let most = each.saturating_mul(comparison.runs());
+        if threads.get() > most {
+            let runs = comparison.runs();
+            return Err(Failure::Asked(format!(
+                "{threads} threads are too many: there are {runs} runs of at most {each} threads each"
+            )));
+        }
+    }
     let show = Show::fitting(args.quiet || args.json);
     let progress = Progress::new(show, comparison.runs(), interrupt::flag());
     let runs = comparison.run(&progress);

@@ -1,6 +1,7 @@
 //! `ropewalk reproduce`.
 
 use crate::cli::ReproduceArgs;
+use crate::crew::Crew;
 use crate::failure::Failure;
 use crate::progress::{Progress, Show};
 use crate::reproduce::{ALL, Experiment, Report, Work, named};
@@ -32,7 +33,7 @@ pub fn run(args: &ReproduceArgs) -> Result<(), Failure> {
     let work = Work::new(&experiments, args.quick);
     let show = Show::fitting(args.quiet || args.json);
     let progress = Progress::new(show, work.runs(), interrupt::flag());
-    let reports = work.run(args.jobs.map(usize::from), &progress);
+    let reports = work.run(Crew::new(args.threads, args.jobs), &progress);
     progress.clear();
     let reports = reports?;
     let failed = reports.iter().any(|report| !report.complete());

@@ -1,13 +1,16 @@
 //! `ropewalk run`.
 
-use crate::cli::RunArgs;
-use crate::execute::{Run, execute};
+use crate::cli::{EngineArg, RunArgs};
+use crate::execute::{Run, execute, window_on};
 use crate::failure::Failure;
 use crate::progress::{Progress, Show};
 use crate::results::directory::Target;
 use crate::results::manifest::Manifest;
 use crate::{interrupt, print, results, stall, summary, tables};
+use engine::Kind;
 use engine::outcome::Ending;
+use model::Plan;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 /// Runs a scenario, writes its results and prints them.
@@ -17,10 +20,11 @@ use std::path::PathBuf;
 pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let prepared = super::load(&args.scenario, args.seed)?;
     let default = || PathBuf::from("results").join(&prepared.checked.name);
+    let kind = kind(args, &prepared.checked.plan)?;
     // Looked at before the run: nobody waits an hour to learn that there is no place for the results.
     let target = Target::at(args.output.clone().unwrap_or_else(default))?;
     let progress = Progress::new(Show::fitting(args.quiet || args.json), 1, interrupt::flag());
-    let run = execute(prepared, args.engine.into(), &progress);
+    let run = execute(prepared, kind, &progress);
     progress.clear();
     let interrupted = run.outcome.ending == Ending::Interrupted;
     if !interrupted {
@@ -36,6 +40,22 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         }
     }
     verdict(&run)
+}
+
+/// The engine, and on how many threads.
+fn kind(args: &RunArgs, plan: &Plan) -> Result<Kind, Failure> {
+    let (threads, groups) = (args.threads, engine::groups(&plan.fabric));
+    match args.engine {
+        EngineArg::Reference if threads > NonZeroUsize::MIN => Err(Failure::Asked(format!(
+            "the reference engine runs on 1 thread, not on {threads}; --engine window can be split"
+        ))),
+        EngineArg::Reference => Ok(Kind::Reference),
+        EngineArg::Window if threads.get() > groups => Err(Failure::Asked(format!(
+            "{threads} threads are too many: the nodes of this fabric form {groups} groups, and each group \
+             stays on one thread; at most --threads {groups} is possible"
+        ))),
+        EngineArg::Window => Ok(window_on(threads, plan)),
+    }
 }
 
 /// The command without what does not bear on the results.

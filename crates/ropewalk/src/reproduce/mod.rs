@@ -11,12 +11,12 @@ mod themis_modes;
 
 pub use report::{Report, Row};
 
-use crate::compare::side_by_side;
-use crate::execute::{Prepared, Run, execute};
+use crate::crew::Crew;
+use crate::execute::{Prepared, Run, execute, window_on};
 use crate::failure::Failure;
 use crate::progress::Progress;
-use engine::Kind;
 use engine::outcome::Ending;
+use std::num::NonZeroUsize;
 
 /// All experiments.
 pub const ALL: &[Experiment] =
@@ -110,21 +110,22 @@ impl Work {
         self.experiments.iter().map(|(_, cases)| cases.len()).sum()
     }
 
-    /// Runs everything, `jobs` runs side by side. Experiments that the user interrupted are missing.
+    /// Runs everything on the threads of `crew`. Experiments that the user interrupted are missing.
     ///
     /// # Errors
     /// If a scenario is wrong.
-    pub fn run(&self, jobs: Option<usize>, progress: &Progress<'_>) -> Result<Vec<Report>, Failure> {
+    pub fn run(&self, crew: Crew, progress: &Progress<'_>) -> Result<Vec<Report>, Failure> {
         let cases: Vec<&Case> = self.experiments.iter().flat_map(|(_, cases)| cases).collect();
-        let one = |case: &Case| -> Result<Option<Run>, Failure> {
+        let one = |case: &Case, threads: NonZeroUsize| -> Result<Option<Run>, Failure> {
             if progress.stopped() {
                 return Ok(None);
             }
             let prepared = Prepared::by(|| scenario::load(case.scenario, &case.set))?;
-            let run = execute(prepared, Kind::Window, progress);
+            let kind = window_on(threads, &prepared.checked.plan);
+            let run = execute(prepared, kind, progress);
             Ok((run.outcome.ending != Ending::Interrupted).then_some(run))
         };
-        let runs: Result<Vec<Option<Run>>, Failure> = side_by_side(jobs, cases, one)?.into_iter().collect();
+        let runs: Result<Vec<Option<Run>>, Failure> = crew.side_by_side(cases, one)?.into_iter().collect();
         let mut runs = runs?.into_iter();
         let mut reports = Vec::new();
         for (experiment, cases) in &self.experiments {

@@ -161,6 +161,10 @@ impl Page {
                     number(t.cpu_s)
                 ),
                 format!("{} M hops/s", number(t.hops_per_cpu_s / 1e6)),
+                match t.threads {
+                    1 => String::new(),
+                    threads => format!("{threads} threads: {} s", number(t.wall_s)),
+                },
                 format!("setup {} s", number(t.setup_s)),
                 format!("memory {} MB", number(t.peak_rss_mb)),
             ],

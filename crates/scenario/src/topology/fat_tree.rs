@@ -3,6 +3,7 @@
 use super::Lay;
 use super::links::{possible_delay, possible_rate};
 use crate::error::Fault;
+use crate::footprint::Size;
 use crate::values::{Chance, Oversubscription};
 use model::{Fabric, FabricBuilder, NodeId, Packet, Probability, Rate, Time};
 use schemars::JsonSchema;
@@ -250,6 +251,18 @@ fn uplinks(
 }
 
 impl Lay for FatTree {
+    fn size(&self) -> Result<Size, Fault> {
+        let Counts { pods, edges, hosts, edge_up, aggregation_up } = self.counts()?;
+        let (edges, above) = (pods * edges, pods * edge_up);
+        Ok(Size {
+            hosts: edges * hosts,
+            switches: edges + above + edge_up * aggregation_up,
+            links: edges * hosts + edges * edge_up + above * aggregation_up,
+            racks: edges,
+            key: if self.hosts_per_edge.is_some() { "hosts-per-edge" } else { "k" },
+        })
+    }
+
     fn lay(&self, loss: Probability) -> Result<Fabric, Fault> {
         let Counts { pods, edges, hosts, edge_up, aggregation_up } = self.counts()?;
         let own = Tier {

@@ -2,6 +2,7 @@
 
 use super::Lay;
 use crate::error::Fault;
+use crate::footprint::Size;
 use crate::values::Chance;
 use model::{Fabric, FabricBuilder, NodeId, Packet, Probability, Rate, Time};
 use schemars::JsonSchema;
@@ -103,8 +104,22 @@ impl LeafSpine {
 }
 
 impl Lay for LeafSpine {
-    fn lay(&self, loss: Probability) -> Result<Fabric, Fault> {
+    fn size(&self) -> Result<Size, Fault> {
         self.possible()?;
+        let counts =
+            [("leaves", self.leaves), ("spines", self.spines), ("hosts-per-leaf", self.hosts_per_leaf)];
+        let largest = counts.into_iter().max_by_key(|(_, count)| *count);
+        let hosts = self.leaves * self.hosts_per_leaf;
+        Ok(Size {
+            hosts,
+            switches: self.leaves + self.spines,
+            links: hosts + self.leaves * self.spines * self.uplinks_per_spine,
+            racks: self.leaves,
+            key: largest.map_or("leaves", |(key, _)| key),
+        })
+    }
+
+    fn lay(&self, loss: Probability) -> Result<Fabric, Fault> {
         let mut builder = FabricBuilder::new();
         let hosts: Vec<NodeId> =
             (0..self.leaves * self.hosts_per_leaf).map(|h| builder.host(format!("host{h}"))).collect();

@@ -2,6 +2,7 @@
 
 use super::Lay;
 use crate::error::{Fault, nearest};
+use crate::footprint::Size;
 use crate::values::Chance;
 use model::{Fabric, FabricBuilder, FabricError, NodeId, Probability, Rate, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -242,7 +243,25 @@ pub(super) fn possible_delay(path: &str, delay: Time) -> Result<(), Fault> {
     Ok(())
 }
 
+impl Links {
+    fn host_count(&self) -> usize {
+        match &self.hosts {
+            Names::Count(n) => *n,
+            Names::List(names) => names.len(),
+        }
+    }
+}
+
 impl Lay for Links {
+    fn size(&self) -> Result<Size, Fault> {
+        let hosts = self.host_count();
+        if hosts == 0 || hosts > 65_536 {
+            return Err(Fault::new("hosts", format!("{hosts} hosts; between 1 and 65536 are possible")));
+        }
+        let switches = self.switches.len();
+        Ok(Size { hosts, switches, links: self.links.len(), racks: hosts.min(switches), key: "links" })
+    }
+
     fn lay(&self, loss: Probability) -> Result<Fabric, Fault> {
         possible_rate("rate", self.rate)?;
         possible_delay("delay", self.delay)?;
@@ -252,14 +271,7 @@ impl Lay for Links {
             Some(_) => Err(Fault::new(&path, format!("the name `{name}` is taken"))),
             None => Ok(()),
         };
-        let count = match &self.hosts {
-            Names::Count(n) => *n,
-            Names::List(names) => names.len(),
-        };
-        if count == 0 || count > 65_536 {
-            return Err(Fault::new("hosts", format!("{count} hosts; between 1 and 65536 are possible")));
-        }
-        for i in 0..count {
+        for i in 0..self.host_count() {
             let (name, path) = match &self.hosts {
                 Names::Count(_) => (format!("host{i}"), "hosts".to_owned()),
                 Names::List(names) => (names[i].clone(), format!("hosts.{i}")),

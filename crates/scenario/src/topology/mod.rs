@@ -3,12 +3,16 @@
 //! To add one: a file with its settings and `impl Lay`, and its line in the list below.
 
 use crate::error::Fault;
+use crate::footprint::{Room, Size};
 use model::{Fabric, Probability};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Lays out a fabric.
 pub(crate) trait Lay {
+    /// Refuses counts that cannot be, and says how large the fabric is, before anything is made.
+    fn size(&self) -> Result<Size, Fault>;
+
     /// The fabric; links that do not say otherwise lose packets with probability `loss`.
     fn lay(&self, loss: Probability) -> Result<Fabric, Fault>;
 }
@@ -32,9 +36,12 @@ macro_rules! topologies {
                 match self { $(Self::$variant(_) => $name,)+ }
             }
 
-            pub(crate) fn lay(&self, loss: Probability) -> Result<Fabric, Fault> {
+            pub(crate) fn lay(&self, loss: Probability, room: &mut Room) -> Result<Fabric, Fault> {
+                let size = match self { $(Self::$variant(t) => t.size(),)+ };
+                let within = |fault: Fault| fault.within(self.name()).within("topology");
+                room.for_fabric(&size.map_err(within)?, &format!("topology.{}", self.name()))?;
                 let fabric = match self { $(Self::$variant(t) => t.lay(loss),)+ };
-                fabric.map_err(|fault| fault.within(self.name()).within("topology"))
+                fabric.map_err(within)
             }
         }
     };

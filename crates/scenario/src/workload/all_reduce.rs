@@ -51,8 +51,8 @@ impl Generate for AllReduce {
         let bytes = some_bytes(self.bytes, "bytes")?;
         let members = Members { groups: &self.groups, size: self.group_size, limit: self.group_limit };
         let groups = members.resolve(draft)?;
-        let count = |ranks: &Vec<HostId>| ranks.len() as u128 * 2 * (ranks.len() as u128 - 1);
-        draft.room_for(groups.iter().map(count).sum(), "groups")?;
+        let ranks = groups.iter().map(|ranks| ranks.len() as u64);
+        draft.room_for(ranks.clone().map(|n| n * 2 * (n - 1)).sum(), ranks.sum(), members.key())?;
         for (g, ranks) in groups.iter().enumerate() {
             match self.algorithm {
                 Algorithm::Ring => ring(draft, g, ranks, bytes),

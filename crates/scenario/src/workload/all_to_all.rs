@@ -4,7 +4,7 @@ use super::Generate;
 use super::draft::{Draft, On, part, some_bytes};
 use super::groups::{Groups, Members};
 use crate::error::Fault;
-use model::{Bytes, HostId};
+use model::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -59,8 +59,8 @@ impl Generate for AllToAll {
         };
         let members = Members { groups: &self.groups, size: self.group_size, limit: self.group_limit };
         let groups = members.resolve(draft)?;
-        let count = |ranks: &Vec<HostId>| ranks.len() as u128 * (ranks.len() as u128 - 1);
-        draft.room_for(groups.iter().map(count).sum(), "groups")?;
+        let pairs = groups.iter().map(|ranks| ranks.len() as u64 * (ranks.len() as u64 - 1)).sum();
+        draft.room_for(pairs, pairs, members.key())?;
         for (g, ranks) in groups.iter().enumerate() {
             let n = ranks.len();
             for r in 0..n {

@@ -2,12 +2,10 @@
 
 use super::QpUse;
 use crate::error::{Fault, nearest};
+use crate::footprint::Room;
 use model::draw::Key;
 use model::{Fabric, HostId, Time};
 use std::collections::BTreeMap;
-
-/// Most messages of a run: their tables would take 6 GB.
-const MOST_MESSAGES: usize = 1 << 26;
 
 /// A message before it has a queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +46,9 @@ pub(crate) struct Draft<'a> {
     pub(crate) start: Time,
     pub(crate) qp: QpUse,
     pub(crate) messages: &'a mut Messages,
+    /// Name of the job's kind of workload.
+    pub(crate) kind: &'static str,
+    pub(crate) room: &'a mut Room,
 }
 
 impl Draft<'_> {
@@ -64,14 +65,12 @@ impl Draft<'_> {
         })
     }
 
-    /// Refuses a job of `count` messages if that is too many.
-    pub(crate) fn room_for(&self, count: u128, path: &str) -> Result<(), Fault> {
-        if self.messages.all.len() as u128 + count > MOST_MESSAGES as u128 {
-            let text =
-                format!("{count} messages are too many; at most {MOST_MESSAGES} are possible in a run");
-            return Err(Fault::new(path, text));
-        }
-        Ok(())
+    /// Refuses a job of `messages` between `pairs` of hosts if that is too many, or too much for this machine.
+    /// Every job asks before it adds any; `path` is the key that says how many, seen from its settings.
+    pub(crate) fn room_for(&mut self, messages: u64, pairs: u64, path: &str) -> Result<(), Fault> {
+        let qps = if self.qp == QpUse::PerMessage { messages } else { pairs };
+        let path = format!("workload.{}.{}.{path}", self.job, self.kind);
+        self.room.for_messages(messages, qps, path)
     }
 
     /// Adds a message that starts with the job; returns its number for [`Draft::after`].

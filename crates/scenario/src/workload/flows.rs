@@ -40,7 +40,6 @@ impl Generate for Flows {
         if self.list.is_empty() {
             return Err(Fault::new("list", "the list of flows is empty"));
         }
-        draft.room_for(self.list.len() as u128, "list")?;
         let mut flows = Vec::with_capacity(self.list.len());
         for (i, flow) in self.list.iter().enumerate() {
             let at = |key: &str| format!("list.{i}.{key}");
@@ -50,6 +49,10 @@ impl Generate for Flows {
             }
             flows.push((flow.start, from, to, some_bytes(flow.bytes, &at("bytes"))?));
         }
+        let mut pairs: Vec<_> = flows.iter().map(|&(_, from, to, _)| (from, to)).collect();
+        pairs.sort_unstable();
+        pairs.dedup();
+        draft.room_for(flows.len() as u64, pairs.len() as u64, "list")?;
         flows.sort_by_key(|flow| flow.0);
         for (start, from, to, bytes) in flows {
             draft.send_at(0, from, to, bytes, start);

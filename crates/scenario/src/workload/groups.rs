@@ -88,6 +88,11 @@ pub(crate) struct Members<'a> {
 }
 
 impl Members<'_> {
+    /// The key that says how large groups are.
+    pub(crate) fn key(&self) -> &'static str {
+        if self.size.is_some() { "group-size" } else { "groups" }
+    }
+
     /// The hosts of every group; each group has at least two.
     pub(crate) fn resolve(&self, draft: &Draft<'_>) -> Result<Vec<Vec<HostId>>, Fault> {
         let hosts = draft.fabric.hosts();

@@ -64,6 +64,7 @@ impl Generate for Incast {
         if senders.is_empty() {
             return Err(Fault::new("senders", "nobody sends"));
         }
+        draft.room_for(senders.len() as u64, senders.len() as u64, "senders")?;
         for host in senders {
             draft.send(0, host, receiver, bytes);
         }

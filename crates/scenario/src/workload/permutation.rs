@@ -76,6 +76,7 @@ impl Generate for Permutation {
                 draw(draft, |a, b| rack(a) != rack(b))
             }
         };
+        draft.room_for(hosts as u64, hosts as u64, "")?;
         for (h, to) in to.into_iter().enumerate() {
             draft.send(0, HostId(h as u16), HostId(to as u16), bytes);
         }

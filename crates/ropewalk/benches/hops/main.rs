@@ -1,0 +1,132 @@
+//! Packet-hops per second, instructions per hop, memory and set-up time on named workloads: `make bench`.
+//!
+//! A hop is one packet crossing one link; ACKs count. CPU time is that of the engine, from the plan to the
+//! outcome; reading, checking and laying out the scenario is *set-up*, and writing results is in neither. Every
+//! run has a process of its own. Nothing is asserted about time: the machine and its other users decide.
+
+#![expect(clippy::print_stdout, reason = "a table is what it is for")]
+#![expect(clippy::print_stderr, reason = "and errors have their place")]
+
+mod report;
+mod worker;
+#[expect(dead_code, reason = "small forms are for tests/twins.rs")]
+mod workloads;
+
+use clap::Parser;
+use report::{Figures, Machine, Report};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use workloads::{ALL, Length, Workload};
+
+/// Speed, memory and set-up of ropewalk on named workloads.
+#[derive(Debug, Parser)]
+struct Args {
+    /// Workloads [default: all but those that take long].
+    names: Vec<String>,
+    /// Run those that take long, too.
+    #[arg(long)]
+    full: bool,
+    /// Runs of each kind; the median counts.
+    #[arg(long, default_value = "3")]
+    runs: NonZeroUsize,
+    /// Do not count instructions, which takes most of the time.
+    #[arg(long)]
+    no_instructions: bool,
+    /// Where to write the figures [default: bench.json in the target directory].
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write them as those of this release, to compare later ones with.
+    #[arg(long, conflicts_with_all = ["json", "names"])]
+    release: bool,
+    /// Print the README's table from what was measured last, and measure nothing.
+    #[arg(long)]
+    markdown: bool,
+    /// Cargo says so.
+    #[arg(long, hide = true)]
+    bench: bool,
+    #[arg(long, hide = true)]
+    worker: Option<String>,
+    #[arg(long, hide = true, default_value = "whole")]
+    length: String,
+    #[arg(long, hide = true, default_value = "1")]
+    threads: NonZeroUsize,
+}
+
+/// The name of a process that does nothing.
+const BARE: &str = "bare";
+
+fn main() -> ExitCode {
+    match bench(&Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn bench(args: &Args) -> Result<(), String> {
+    if let Some(name) = &args.worker {
+        let workload = (name != BARE).then(|| find(name)).transpose()?;
+        let length = match args.length.as_str() {
+            "short" => Length::Short,
+            "long" => Length::Long,
+            _ => Length::Whole,
+        };
+        let sample = worker::run(workload, length, args.threads)?;
+        println!("{}", serde_json::to_string(&sample).map_err(|e| e.to_string())?);
+        return Ok(());
+    }
+    let release = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/release.json");
+    let json = if args.release { release.clone() } else { args.json.clone().map_or_else(target, Ok)? };
+    if args.markdown {
+        print!("{}", Report::read(&json)?.markdown());
+        return Ok(());
+    }
+    let chosen: Vec<&Workload> = match args.names.as_slice() {
+        [] => ALL.iter().filter(|w| args.full || !w.on_demand).collect(),
+        names => names.iter().map(|name| find(name)).collect::<Result<_, _>>()?,
+    };
+    let mut report = Report { machine: Machine::this(), runs: args.runs.get(), workloads: Vec::new() };
+    for workload in chosen {
+        report.workloads.push(measure(workload, args)?);
+    }
+    let before = release.is_file().then(|| Report::read(&release)).transpose()?;
+    print!("{}", report.table(before.as_ref()));
+    report.write(&json)?;
+    println!("Figures in {}", json.display());
+    Ok(())
+}
+
+fn measure(workload: &Workload, args: &Args) -> Result<Figures, String> {
+    let name = workload.name;
+    let runs = args.runs.get();
+    eprintln!("{name}: {}", workload.what);
+    let bare = worker::spawn(BARE, Length::Whole, 1)?.peak_bytes;
+    let spawn = |threads| (0..runs).map(|_| worker::spawn(name, Length::Whole, threads)).collect();
+    let (one, two): (Result<Vec<_>, _>, Result<Vec<_>, _>) = (spawn(1), spawn(2));
+    let instructions = match args.no_instructions {
+        true => None,
+        false => {
+            let counted = worker::instructions_per_hop(name)?;
+            if counted.is_none() {
+                eprintln!("  valgrind is not installed: instructions not counted");
+            }
+            counted
+        }
+    };
+    Figures::new(workload, &one?, &two?, bare, instructions)
+}
+
+fn find(name: &str) -> Result<&'static Workload, String> {
+    let names = || ALL.iter().map(|w| w.name).collect::<Vec<_>>().join(", ");
+    ALL.iter().find(|w| w.name == name).ok_or_else(|| format!("no workload `{name}`; there are {}", names()))
+}
+
+/// `bench.json` in the target directory: this program is in its release/deps.
+fn target() -> Result<PathBuf, String> {
+    let program = std::env::current_exe().map_err(|e| format!("where is this program? {e}"))?;
+    let target = program.ancestors().nth(3).ok_or("this program is in no target directory")?;
+    Ok(target.join("bench.json"))
+}

@@ -1,0 +1,112 @@
+//! One run in a process of its own, so that its memory is its own; it prints a line of JSON.
+
+use crate::workloads::{Length, Workload};
+use engine::Kind;
+use ropewalk::clock::{Stopwatch, peak_rss_mb};
+use ropewalk::{Prepared, Progress};
+use serde::{Deserialize, Serialize};
+use std::num::NonZeroUsize;
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+
+/// What one run came to.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Sample {
+    /// Hosts of the fabric.
+    pub(crate) hosts: usize,
+    /// Link crossings.
+    pub(crate) hops: u64,
+    /// CPU seconds in the engine.
+    pub(crate) cpu_s: f64,
+    /// Wall seconds in the engine.
+    pub(crate) wall_s: f64,
+    /// CPU seconds to read and lay out the scenario.
+    pub(crate) setup_cpu_s: f64,
+    /// Wall seconds for it.
+    pub(crate) setup_wall_s: f64,
+    /// Most memory held, bytes.
+    pub(crate) peak_bytes: f64,
+    /// Everything arrived.
+    pub(crate) complete: bool,
+    /// Digest of the outcome.
+    pub(crate) digest: String,
+}
+
+/// Runs the workload here, or nothing for a bare process.
+pub(crate) fn run(
+    workload: Option<&Workload>,
+    length: Length,
+    threads: NonZeroUsize,
+) -> Result<Sample, String> {
+    let Some(workload) = workload else {
+        return Ok(Sample { peak_bytes: peak_rss_mb() * 1e6, ..Sample::default() });
+    };
+    let watch = Stopwatch::start();
+    let prepared = Prepared::by(|| workload.checked(length)).map_err(|e| format!("{e:?}"))?;
+    let setup_wall_s = watch.wall_s();
+    let setup_cpu_s = prepared.setup_s;
+    let kind = match threads {
+        NonZeroUsize::MIN => Kind::Window,
+        threads => Kind::Threads(threads),
+    };
+    let stop = AtomicBool::new(false);
+    let run = ropewalk::execute(prepared, kind, &Progress::silent(&stop));
+    let timing = &run.summary.timing;
+    Ok(Sample {
+        hosts: run.checked.plan.fabric.hosts(),
+        hops: run.outcome.data_hops + run.outcome.control_hops,
+        cpu_s: timing.cpu_s,
+        wall_s: timing.wall_s,
+        setup_cpu_s,
+        setup_wall_s,
+        peak_bytes: timing.peak_rss_mb * 1e6,
+        complete: run.summary.complete,
+        digest: run.summary.digest.clone(),
+    })
+}
+
+/// The same in a process of its own.
+pub(crate) fn spawn(name: &str, length: Length, threads: usize) -> Result<Sample, String> {
+    let program = std::env::current_exe().map_err(|e| format!("where is this program? {e}"))?;
+    let mut command = Command::new(program);
+    command.args(arguments(name, length, threads));
+    sample(&mut command).map(|(sample, _)| sample)
+}
+
+/// Instructions per hop: between two runs of different length set-up and tear-down cancel. `None` where there
+/// is no valgrind.
+pub(crate) fn instructions_per_hop(name: &str) -> Result<Option<f64>, String> {
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        return Ok(None);
+    }
+    let program = std::env::current_exe().map_err(|e| format!("where is this program? {e}"))?;
+    let counted = |length| {
+        let mut command = Command::new("valgrind");
+        command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(&program);
+        command.args(arguments(name, length, 1));
+        let (sample, stderr) = sample(&mut command)?;
+        let line = stderr.lines().rev().find(|line| line.contains("Collected :"));
+        let number = line.and_then(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
+        number.map(|n| (n, sample.hops as f64)).ok_or_else(|| format!("callgrind says:\n{stderr}"))
+    };
+    let ((short, few), (long, many)) = (counted(Length::Short)?, counted(Length::Long)?);
+    Ok(Some((long - short) / (many - few)))
+}
+
+fn arguments(name: &str, length: Length, threads: usize) -> Vec<String> {
+    let length = match length {
+        Length::Short => "--length=short",
+        Length::Long => "--length=long",
+        Length::Whole | Length::Small => "--length=whole",
+    };
+    vec![format!("--worker={name}"), length.to_owned(), format!("--threads={threads}")]
+}
+
+fn sample(command: &mut Command) -> Result<(Sample, String), String> {
+    let output = command.output().map_err(|e| format!("{command:?}: {e}"))?;
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let parsed = out.lines().last().and_then(|line| serde_json::from_str(line).ok());
+    parsed
+        .map(|sample| (sample, err.clone().into_owned()))
+        .ok_or_else(|| format!("{command:?} fails:\n{err}"))
+}

@@ -1,0 +1,239 @@
+//! The named workloads of the bench, shared with `tests/twins.rs`, which runs them scaled down on every engine.
+
+/// A workload: a scenario whose length can be changed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Workload {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// What it is, in a line.
+    pub(crate) what: &'static str,
+    /// TOML.
+    pub(crate) scenario: fn() -> String,
+    /// The key of every job that says how much it sends.
+    key: &'static str,
+    /// Its value as measured, in bytes.
+    bytes: u64,
+    /// Its values as counted by valgrind, which takes fifty times as long: what the longer one adds is counted.
+    counted: (u64, u64),
+    /// Sets that make it small enough for the reference engine.
+    small: &'static [&'static str],
+    /// Runs only where it is asked for.
+    pub(crate) on_demand: bool,
+}
+
+/// How long a workload runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Length {
+    /// As measured.
+    Whole,
+    /// As counted by valgrind: set-up cancels between this one and the next.
+    Short,
+    /// The longer of these two.
+    Long,
+    /// On a small fabric, a few dozen packets per message.
+    Small,
+}
+
+impl Workload {
+    /// The scenario with what this length changes.
+    pub(crate) fn checked(&self, length: Length) -> Result<scenario::Checked, scenario::Error> {
+        let text = (self.scenario)();
+        let jobs = text.matches("[[workload]]").count();
+        let of_jobs = |bytes: u64| (0..jobs).map(|i| format!("workload.{i}.{}={bytes}B", self.key)).collect();
+        let set: Vec<String> = match length {
+            Length::Whole => of_jobs(self.bytes),
+            Length::Short => of_jobs(self.counted.0),
+            Length::Long => of_jobs(self.counted.1),
+            Length::Small => self.small.iter().map(|&set| set.to_owned()).collect(),
+        };
+        scenario::check(&scenario::Source::new(self.name, text), &set)
+    }
+}
+
+/// 16 leaves x 16 spines x 16 hosts, 400 Gb/s, 1 us: the fabric of the Themis paper (section 5). The rest is
+/// ropewalk's default, the full model: DCQCN, ECN at dequeue, a shared buffer with PFC armed, an ACK per packet,
+/// classes of their own for CNPs and ACKs.
+const LEAF_SPINE: &str = r#"
+[topology.leaf-spine]
+leaves = 16
+spines = 16
+hosts-per-leaf = 16
+rate = "400Gbps"
+delay = "1us"
+[series]
+flows = 0
+links = 0
+"#;
+
+const SMALL_LEAF_SPINE: [&str; 3] =
+    ["topology.leaf-spine.leaves=4", "topology.leaf-spine.spines=4", "topology.leaf-spine.hosts-per-leaf=4"];
+
+const SMALL: &[&str] =
+    &[SMALL_LEAF_SPINE[0], SMALL_LEAF_SPINE[1], SMALL_LEAF_SPINE[2], "workload.0.bytes=60kB"];
+
+fn leaf_spine(rest: &str) -> String {
+    format!("{LEAF_SPINE}{rest}")
+}
+
+/// Cores of a fat tree with radix `k` in three tiers, k^3 / 4 hosts.
+fn fat_tree(k: usize) -> String {
+    format!(
+        r#"
+[topology.fat-tree]
+k = {k}
+tiers = 3
+rate = "400Gbps"
+delay = "1us"
+[series]
+flows = 0
+links = 0
+[scheme.themis]
+[[workload]]
+permutation = {{ kind = "cross-rack" }}
+"#
+    )
+}
+
+/// Nine permutations side by side with at most three packets out per queue pair: 27 packets in a round trip of
+/// 8.2 us are 10 % of 400 Gb/s. They start one after the other within a round trip, so that the load is even.
+fn sparse() -> String {
+    let jobs = (0..9u64).map(|i| {
+        format!("[[workload]]\nstart = \"{}ns\"\npermutation = {{ kind = \"cross-rack\" }}\n", i * 910)
+    });
+    let head = leaf_spine("[nic.transport.nic-sr]\nmax-outstanding = 3\n[scheme.themis]\n");
+    head + &jobs.collect::<String>()
+}
+
+/// All workloads.
+pub(crate) const ALL: &[Workload] = &[
+    Workload {
+        name: "permutation",
+        what: "256 hosts, each sends to one of another rack, drawn at random; Themis",
+        scenario: || leaf_spine("[scheme.themis]\n[[workload]]\npermutation = { kind = \"cross-rack\" }\n"),
+        key: "bytes",
+        bytes: 20_000_000,
+        counted: (500_000, 1_000_000),
+        small: SMALL,
+        on_demand: false,
+    },
+    Workload {
+        name: "permutation-shift",
+        what: "the same, each host to the next rack",
+        scenario: || {
+            leaf_spine("[scheme.themis]\n[[workload]]\npermutation = { kind = \"shift\", shift = 16 }\n")
+        },
+        key: "bytes",
+        bytes: 20_000_000,
+        counted: (500_000, 1_000_000),
+        small: &[
+            SMALL_LEAF_SPINE[0],
+            SMALL_LEAF_SPINE[1],
+            SMALL_LEAF_SPINE[2],
+            "workload.0.shift=4",
+            "workload.0.bytes=60kB",
+        ],
+        on_demand: false,
+    },
+    Workload {
+        name: "permutation-one-class",
+        what: "the random one in one class, marks at enqueue",
+        scenario: || {
+            leaf_spine(
+                "[switch]\nclasses = \"one\"\necn = { mark = \"enqueue\" }\n[scheme.themis]\n\
+                 [[workload]]\npermutation = { kind = \"cross-rack\" }\n",
+            )
+        },
+        key: "bytes",
+        bytes: 20_000_000,
+        counted: (500_000, 1_000_000),
+        small: SMALL,
+        on_demand: false,
+    },
+    Workload {
+        name: "all-to-all",
+        what: "256 hosts, each to all others, 255 queue pairs per host; Themis",
+        scenario: || {
+            leaf_spine(
+                "[scheme.themis]\n[[workload]]\nall-to-all = { per-pair = \"1B\", groups = \"all\" }\n",
+            )
+        },
+        key: "per-pair",
+        bytes: 100_000,
+        counted: (4_000, 8_000),
+        small: &[SMALL_LEAF_SPINE[0], SMALL_LEAF_SPINE[1], SMALL_LEAF_SPINE[2], "workload.0.per-pair=10kB"],
+        on_demand: false,
+    },
+    Workload {
+        name: "fat-tree-1024",
+        what: "1024 hosts on three tiers (k = 16), random permutation across racks; Themis",
+        scenario: || fat_tree(16),
+        key: "bytes",
+        bytes: 4_000_000,
+        counted: (100_000, 200_000),
+        small: &["topology.fat-tree.k=4", "workload.0.bytes=60kB"],
+        on_demand: false,
+    },
+    Workload {
+        name: "fat-tree-8192",
+        what: "the same with 8192 hosts (k = 32)",
+        scenario: || fat_tree(32),
+        key: "bytes",
+        bytes: 1_000_000,
+        counted: (25_000, 50_000),
+        small: &["topology.fat-tree.k=4", "workload.0.bytes=40kB", "seed=2"],
+        on_demand: false,
+    },
+    Workload {
+        name: "incast",
+        what: "255 hosts send to one, pauses and marks; ECMP, 16 MB buffers",
+        scenario: || {
+            leaf_spine(
+                "[switch]\nbuffer = \"16MB\"\n[scheme.ecmp]\n\
+                 [[workload]]\nincast = { receiver = \"host0\", senders = 255 }\n",
+            )
+        },
+        key: "bytes",
+        bytes: 1_000_000,
+        // From the first packet on: an incast has no steady state.
+        counted: (1_000, 1_000_000),
+        small: &[
+            SMALL_LEAF_SPINE[0],
+            SMALL_LEAF_SPINE[1],
+            SMALL_LEAF_SPINE[2],
+            "switch.buffer=4MB",
+            "workload.0.senders=15",
+            "workload.0.bytes=600kB",
+        ],
+        on_demand: false,
+    },
+    Workload {
+        name: "sparse",
+        what: "10 % load: nine permutations, three packets out per queue pair; Themis",
+        scenario: sparse,
+        key: "bytes",
+        bytes: 1_600_000,
+        counted: (40_000, 80_000),
+        small: &[SMALL_LEAF_SPINE[0], SMALL_LEAF_SPINE[1], SMALL_LEAF_SPINE[2], "workload.0.bytes=20kB"],
+        on_demand: false,
+    },
+    Workload {
+        name: "themis-fig5",
+        what: "ring all-reduce of 40 MB in 16 groups; Themis",
+        scenario: || leaf_spine("[scheme.themis]\n[[workload]]\nall-reduce = {}\n"),
+        key: "bytes",
+        bytes: 40_000_000,
+        counted: (1_000_000, 2_000_000),
+        small: SMALL,
+        on_demand: false,
+    },
+    Workload {
+        name: "themis-fig5-full",
+        what: "the same at the paper's 300 MB",
+        scenario: || leaf_spine("[scheme.themis]\n[[workload]]\nall-reduce = {}\n"),
+        key: "bytes",
+        bytes: 300_000_000,
+        counted: (1_000_000, 2_000_000),
+        small: SMALL,
+        on_demand: true,
+    },
+];
