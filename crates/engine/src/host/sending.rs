@@ -1,0 +1,348 @@
+//! The sending side of queue pairs.
+
+use super::{Host, Timer};
+use crate::outcome::MessageRecord;
+use crate::setup::{NO_TRACK, Setup};
+use model::congestion::Congestion;
+use model::transport::{Reply, Sender};
+use model::{HostId, Kind, Packet, Parts, Psn, QpId, Time};
+use std::cmp::Reverse;
+
+/// What every packet and every reply of a queue pair needs: two cache lines, as a host may have thousands of
+/// queue pairs and serves another one with every packet. The rest is in [`Letters`].
+#[repr(align(64))]
+pub(super) struct Outgoing<P: Parts> {
+    pub(super) sender: P::Sender,
+    pub(super) congestion: P::Congestion,
+    /// Earliest start of the next packet by pacing.
+    next_at: u64,
+    /// Where the message ends that new packets belong to.
+    current_end: u64,
+    /// Where the oldest unacknowledged message ends; [`u64::MAX`] if there is none.
+    acked_end: u64,
+    /// Time for which a timer entry exists; [`u64::MAX`] if none does.
+    pub(super) armed: u64,
+    /// Full frames of the current message, sent for the first time, that its record does not count yet.
+    fresh: u64,
+    /// When the last of them had left.
+    fresh_sent: u64,
+    pub(super) qp: QpId,
+    to: HostId,
+    /// It stands in [`Host::ready`].
+    queued: bool,
+    /// A track of the series follows it.
+    tracked: bool,
+}
+
+/// What a queue pair needs once per message or less.
+pub(super) struct Letters {
+    /// First of its messages in [`Host::outbound`], and how many there are.
+    pub(super) first: u32,
+    pub(super) count: u32,
+    /// Messages posted, and acknowledged.
+    pub(super) posted: u32,
+    pub(super) acked: u32,
+    /// Message that new packets belong to, in [`Host::outbound`].
+    current: u32,
+    /// Track in the series.
+    track: u32,
+}
+
+/// A message as its sender keeps it.
+pub(super) struct Outbound {
+    pub(super) record: MessageRecord,
+    /// Packets of the queue pair up to and including this message.
+    pub(super) end: u64,
+    /// Triggers still to fire.
+    pub(super) needs: u32,
+}
+
+impl Outbound {
+    /// The time of a transmission that ended at `at`, or of an earlier one.
+    fn sent_until(&mut self, at: u64) {
+        let last = &mut self.record.last_sent;
+        if *last == Time::NEVER || last.ps() < at {
+            *last = Time(at);
+        }
+    }
+}
+
+impl<P: Parts> Host<P> {
+    /// Adds the sending side of a queue pair; called in the order of queue pairs.
+    pub(crate) fn add_outgoing(&mut self, setup: &Setup<'_>, parts: &P, id: QpId) {
+        let plan = setup.plan;
+        let qp = &plan.qps[id.index()];
+        let first = self.outbound.len() as u32;
+        let mut end = 0;
+        for m in qp.messages.clone() {
+            let message = &plan.messages[m as usize];
+            end += plan.wire.packets(message.bytes);
+            self.outbound.push(Outbound { record: MessageRecord::default(), end, needs: message.needs });
+            if !plan.jobs[message.job as usize].background {
+                self.unfinished += 1;
+            }
+            if message.needs == 0 {
+                self.pending_starts += 1;
+                self.timers.push(Reverse((message.start.ps(), Timer::Start(m))));
+            }
+        }
+        let track = plan.series.qps.iter().position(|q| *q == id).map_or(NO_TRACK, |t| t as u32);
+        let first_end = self.outbound.get(first as usize).map(|o| o.end);
+        self.outgoing.push(Outgoing {
+            sender: parts.sender(plan, id),
+            congestion: parts.congestion(plan, id),
+            next_at: 0,
+            current_end: first_end.unwrap_or(0),
+            acked_end: first_end.unwrap_or(u64::MAX),
+            armed: u64::MAX,
+            fresh: 0,
+            fresh_sent: 0,
+            qp: id,
+            to: qp.to,
+            queued: false,
+            tracked: track != NO_TRACK,
+        });
+        let count = qp.messages.len() as u32;
+        self.letters.push(Letters { first, count, posted: 0, acked: 0, current: first, track });
+    }
+
+    /// The data packet that starts on the wire now. `None` if no queue pair may send at `now` after all; then
+    /// [`Host::eligible_at`] has moved.
+    pub(crate) fn pull(&mut self, setup: &Setup<'_>, now: u64) -> Option<Packet> {
+        loop {
+            let (at, slot) = self.ready.first();
+            if at > now {
+                return None;
+            }
+            let out = &mut self.outgoing[slot as usize];
+            let allowed = out.congestion.allowance(Time(now));
+            if allowed.not_before.ps() > now {
+                self.ready.replace_first(allowed.not_before.ps(), now);
+                continue;
+            }
+            let Some((seq, again)) = out.sender.next(Time(now), allowed.window) else {
+                out.queued = false;
+                self.ready.remove_first();
+                continue;
+            };
+            let mut frame = self.full_frame;
+            let mut last = false;
+            if !again && seq + 1 < out.current_end {
+                out.fresh += 1;
+                out.fresh_sent = now + self.full_time;
+            } else {
+                (frame, last) = self.send_special(setup, now, slot, seq, again);
+            }
+            let out = &mut self.outgoing[slot as usize];
+            let on_wire = u64::from(frame + self.gap);
+            self.data.sent += 1;
+            if out.tracked {
+                self.recorder.sent(self.letters[slot as usize].track, now, on_wire, again);
+            }
+            let gap = allowed.pace.gap(on_wire);
+            out.next_at = now + if self.whole_ns { whole_ns(gap) } else { gap }.ps();
+            let packet = Packet::new(Kind::Data, out.qp, out.to, Psn::from_seq(seq), frame)
+                .with_last(last)
+                .with_retransmission(again);
+            if out.sender.ready(allowed.window) {
+                self.ready.replace_first(out.next_at, now);
+            } else {
+                out.queued = false;
+                self.ready.remove_first();
+            }
+            self.arm(slot);
+            return Some(packet);
+        }
+    }
+
+    /// Puts a packet into the books that is not a full frame of the current message, sent for the first time: its
+    /// frame, and whether it is the last of its message.
+    #[inline(never)]
+    fn send_special(&mut self, setup: &Setup<'_>, now: u64, slot: u32, seq: u64, again: bool) -> (u32, bool) {
+        let (out, letters) = (&mut self.outgoing[slot as usize], &mut self.letters[slot as usize]);
+        while seq >= out.current_end {
+            settle(out, letters, &mut self.outbound, self.full_frame + self.gap);
+            letters.current += 1;
+            out.current_end = self.outbound[letters.current as usize].end;
+        }
+        if !again && seq + 1 < out.current_end {
+            out.fresh += 1;
+            out.fresh_sent = now + self.full_time;
+            return (self.full_frame, false);
+        }
+        let index = if again { letters.find(&self.outbound, seq) } else { letters.current };
+        let last = seq + 1 == self.outbound[index as usize].end;
+        let frame = if last {
+            let m = setup.plan.qps[out.qp.index()].messages.start + (index - letters.first);
+            let (wire, bytes) = (&setup.plan.wire, setup.plan.messages[m as usize].bytes);
+            wire.data_frame(wire.payload_of(bytes, wire.packets(bytes) - 1))
+        } else {
+            self.full_frame
+        };
+        settle(out, letters, &mut self.outbound, self.full_frame + self.gap);
+        let outbound = &mut self.outbound[index as usize];
+        outbound.record.wire_bytes += u64::from(frame + self.gap);
+        outbound.record.retransmitted += u64::from(again);
+        outbound.sent_until(now + setup.time_on_wire(self.row, frame));
+        self.data.retransmitted += u64::from(again);
+        (frame, last)
+    }
+
+    /// Makes sure that a timer fires no later than the sender's deadline. An entry that fires earlier than needed
+    /// stays and comes again then: with every ACK the deadline moves, and the entry need not.
+    #[inline]
+    fn arm(&mut self, slot: u32) {
+        let out = &mut self.outgoing[slot as usize];
+        let deadline = out.sender.deadline().ps();
+        if deadline < out.armed {
+            out.armed = deadline;
+            self.timers.push(Reverse((deadline, Timer::Retransmit(slot))));
+        }
+    }
+
+    /// A reply or a CNP has arrived.
+    pub(super) fn on_control(&mut self, setup: &Setup<'_>, now: u64, pkt: &Packet) {
+        let slot = setup.sender_slot[pkt.qp().index()];
+        let out = &mut self.outgoing[slot as usize];
+        let reply = match pkt.kind() {
+            Kind::Ack => Reply::Ack(pkt.psn()),
+            Kind::Nack => Reply::Nack(pkt.psn()),
+            Kind::Cnp => {
+                out.congestion.on_cnp(Time(now));
+                return;
+            }
+            Kind::Data => return,
+        };
+        let progress = out.sender.on_reply(Time(now), reply);
+        out.congestion.on_ack(Time(now), progress.acked, pkt.echo());
+        if progress.nack {
+            out.congestion.on_nack(Time(now));
+        }
+        let whole = progress.acked > 0 && out.sender.una() >= out.acked_end;
+        let queued = out.queued;
+        // Progress after a long (backed off) timeout brings the next one forward.
+        self.arm(slot);
+        if whole {
+            self.acknowledged(setup, now, slot);
+        }
+        if !queued {
+            self.enqueue(slot, now);
+        }
+        if whole {
+            self.fire(setup, now);
+        }
+    }
+
+    /// Notes the messages that are now acknowledged, and what they set free.
+    #[inline(never)]
+    fn acknowledged(&mut self, setup: &Setup<'_>, now: u64, slot: u32) {
+        let (out, letters) = (&mut self.outgoing[slot as usize], &mut self.letters[slot as usize]);
+        let una = out.sender.una();
+        let first = setup.plan.qps[out.qp.index()].messages.start;
+        while letters.acked < letters.posted && out.acked_end <= una {
+            let message = &setup.plan.messages[(first + letters.acked) as usize];
+            self.outbound[(letters.first + letters.acked) as usize].record.acked = Time(now);
+            if !setup.plan.jobs[message.job as usize].background {
+                self.unfinished -= 1;
+                self.finished += 1;
+            }
+            let triggers =
+                &setup.plan.triggers[message.on_acked.start as usize..message.on_acked.end as usize];
+            self.freed.extend_from_slice(triggers);
+            letters.acked += 1;
+            let more = letters.acked < letters.count;
+            out.acked_end =
+                if more { self.outbound[(letters.first + letters.acked) as usize].end } else { u64::MAX };
+        }
+    }
+
+    /// Carries out the triggers in `freed`: each fires at a message that this host sends.
+    pub(super) fn fire(&mut self, setup: &Setup<'_>, now: u64) {
+        while let Some(m) = self.freed.pop() {
+            let message = &setup.plan.messages[m.index()];
+            let slot = setup.sender_slot[message.qp.index()];
+            let first = setup.plan.qps[message.qp.index()].messages.start;
+            let letters = &self.letters[slot as usize];
+            let needs = &mut self.outbound[(letters.first + (m.0 - first)) as usize].needs;
+            *needs = needs.saturating_sub(1);
+            if *needs > 0 {
+                continue;
+            }
+            if message.start.ps() > now {
+                self.pending_starts += 1;
+                self.timers.push(Reverse((message.start.ps(), Timer::Start(m.0))));
+            } else {
+                self.post(setup, now, slot);
+            }
+        }
+    }
+
+    /// Posts the messages of a queue pair that may start, in their order.
+    pub(super) fn post(&mut self, setup: &Setup<'_>, now: u64, slot: u32) {
+        let (out, letters) = (&mut self.outgoing[slot as usize], &mut self.letters[slot as usize]);
+        let first = setup.plan.qps[out.qp.index()].messages.start;
+        while letters.posted < letters.count {
+            let message = &setup.plan.messages[(first + letters.posted) as usize];
+            let outbound = &mut self.outbound[(letters.first + letters.posted) as usize];
+            if outbound.needs > 0 || message.start.ps() > now {
+                break;
+            }
+            outbound.record.start = Time(now);
+            self.last_progress = now;
+            out.sender.post(setup.plan.wire.packets(message.bytes));
+            letters.posted += 1;
+        }
+        self.enqueue(slot, now);
+    }
+
+    /// Lets a queue pair take its turn if it has something to send and does not wait for one already.
+    #[inline]
+    pub(super) fn enqueue(&mut self, slot: u32, now: u64) {
+        let out = &mut self.outgoing[slot as usize];
+        // Most that do not wait have sent all they have: no window makes them ready.
+        if out.queued || !out.sender.ready(u64::MAX) {
+            return;
+        }
+        let allowed = out.congestion.allowance(Time(now));
+        if out.sender.ready(allowed.window) {
+            out.queued = true;
+            self.ready.insert(out.next_at.max(now), slot, now);
+        }
+    }
+
+    /// The record of a queue pair's message `i`, up to date.
+    pub(super) fn record(&self, slot: usize, i: u32) -> MessageRecord {
+        let (out, letters) = (&self.outgoing[slot], &self.letters[slot]);
+        let index = letters.first + i;
+        let mut record = self.outbound[index as usize].record;
+        if index == letters.current && out.fresh > 0 {
+            record.wire_bytes += out.fresh * u64::from(self.full_frame + self.gap);
+            // Nothing of the message has been sent again since.
+            record.last_sent = Time(out.fresh_sent);
+        }
+        record
+    }
+}
+
+/// Enters what was sent of the current message into its record.
+fn settle<P: Parts>(out: &mut Outgoing<P>, letters: &Letters, outbound: &mut [Outbound], on_wire: u32) {
+    if out.fresh > 0 {
+        let message = &mut outbound[letters.current as usize];
+        message.record.wire_bytes += out.fresh * u64::from(on_wire);
+        message.sent_until(out.fresh_sent);
+        out.fresh = 0;
+    }
+}
+
+impl Letters {
+    /// The message that packet `seq` of the queue pair belongs to.
+    fn find(&self, outbound: &[Outbound], seq: u64) -> u32 {
+        let mine = &outbound[self.first as usize..(self.first + self.count) as usize];
+        self.first + mine.partition_point(|m| m.end <= seq) as u32
+    }
+}
+
+/// As the ns-3 family paces: in whole nanoseconds, as its links count.
+const fn whole_ns(gap: Time) -> Time {
+    Time(gap.ps() / 1000 * 1000)
+}
