@@ -8,7 +8,7 @@ use model::{HostId, Kind, Packet, Parts, QpId, Time};
 /// The receiving side of a queue pair: one cache line.
 #[repr(align(64))]
 pub(super) struct Incoming<P: Parts> {
-    receiver: P::Receiver,
+    pub(super) receiver: P::Receiver,
     /// Packets at which the next message has arrived whole; [`u64::MAX`] if there is none.
     message_end: u64,
     /// That message.

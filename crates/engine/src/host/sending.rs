@@ -1,6 +1,6 @@
 //! The sending side of queue pairs.
 
-use super::{Host, Timer};
+use super::{Host, Timer, Timers};
 use crate::outcome::MessageRecord;
 use crate::setup::{NO_TRACK, Setup};
 use model::congestion::Congestion;
@@ -32,6 +32,19 @@ pub(super) struct Outgoing<P: Parts> {
     queued: bool,
     /// A track of the series follows it.
     tracked: bool,
+}
+
+impl<P: Parts> Outgoing<P> {
+    /// Makes sure that a timer fires no later than the sender's deadline. An entry that fires earlier than needed
+    /// stays and comes again then: with every ACK the deadline moves, and the entry need not.
+    #[inline]
+    fn arm(&mut self, slot: u32, timers: &mut Timers) {
+        let deadline = self.sender.deadline().ps();
+        if deadline < self.armed {
+            self.armed = deadline;
+            timers.push(Reverse((deadline, Timer::Retransmit(slot))));
+        }
+    }
 }
 
 /// What a queue pair needs once per message or less.
@@ -108,13 +121,19 @@ impl<P: Parts> Host<P> {
 
     /// The data packet that starts on the wire now. `None` if no queue pair may send at `now` after all; then
     /// [`Host::eligible_at`] has moved.
+    #[inline]
     pub(crate) fn pull(&mut self, setup: &Setup<'_>, now: u64) -> Option<Packet> {
+        if self.eligible_at() <= now { self.pull_first(setup, now) } else { None }
+    }
+
+    #[inline(never)]
+    fn pull_first(&mut self, setup: &Setup<'_>, now: u64) -> Option<Packet> {
         loop {
             let (at, slot) = self.ready.first();
             if at > now {
                 return None;
             }
-            let out = &mut self.outgoing[slot as usize];
+            let mut out = &mut self.outgoing[slot as usize];
             let allowed = out.congestion.allowance(Time(now));
             if allowed.not_before.ps() > now {
                 self.ready.replace_first(allowed.not_before.ps(), now);
@@ -125,33 +144,46 @@ impl<P: Parts> Host<P> {
                 self.ready.remove_first();
                 continue;
             };
-            let mut frame = self.full_frame;
-            let mut last = false;
+            let (mut frame, mut last) = (self.full_frame, false);
             if !again && seq + 1 < out.current_end {
                 out.fresh += 1;
                 out.fresh_sent = now + self.full_time;
             } else {
                 (frame, last) = self.send_special(setup, now, slot, seq, again);
+                out = &mut self.outgoing[slot as usize];
             }
-            let out = &mut self.outgoing[slot as usize];
             let on_wire = u64::from(frame + self.gap);
             self.data.sent += 1;
             if out.tracked {
                 self.recorder.sent(self.letters[slot as usize].track, now, on_wire, again);
             }
             let gap = allowed.pace.gap(on_wire);
-            out.next_at = now + if self.whole_ns { whole_ns(gap) } else { gap }.ps();
+            let next_at = now + if self.whole_ns { whole_ns(gap) } else { gap }.ps();
             let packet = Packet::new(Kind::Data, out.qp, out.to, Psn::from_seq(seq), frame)
                 .with_last(last)
                 .with_retransmission(again);
+            out.next_at = next_at;
+            out.arm(slot, &mut self.timers);
             if out.sender.ready(allowed.window) {
-                self.ready.replace_first(out.next_at, now);
+                self.ready.replace_first(next_at, now);
             } else {
                 out.queued = false;
                 self.ready.remove_first();
             }
-            self.arm(slot);
+            let next = self.ready.first().1;
+            if next != slot {
+                self.touch_outgoing(next);
+            }
             return Some(packet);
+        }
+    }
+
+    /// Has the processor fetch what a queue pair will need soon. A host with hundreds of queue pairs finds none of
+    /// them in its first caches, and would wait at every packet and at every ACK.
+    #[inline]
+    pub(super) fn touch_outgoing(&self, slot: u32) {
+        if let Some(out) = self.outgoing.get(slot as usize) {
+            std::hint::black_box((out.sender.una(), out.next_at));
         }
     }
 
@@ -188,18 +220,6 @@ impl<P: Parts> Host<P> {
         (frame, last)
     }
 
-    /// Makes sure that a timer fires no later than the sender's deadline. An entry that fires earlier than needed
-    /// stays and comes again then: with every ACK the deadline moves, and the entry need not.
-    #[inline]
-    fn arm(&mut self, slot: u32) {
-        let out = &mut self.outgoing[slot as usize];
-        let deadline = out.sender.deadline().ps();
-        if deadline < out.armed {
-            out.armed = deadline;
-            self.timers.push(Reverse((deadline, Timer::Retransmit(slot))));
-        }
-    }
-
     /// A reply or a CNP has arrived.
     pub(super) fn on_control(&mut self, setup: &Setup<'_>, now: u64, pkt: &Packet) {
         let slot = setup.sender_slot[pkt.qp().index()];
@@ -219,9 +239,9 @@ impl<P: Parts> Host<P> {
             out.congestion.on_nack(Time(now));
         }
         let whole = progress.acked > 0 && out.sender.una() >= out.acked_end;
-        let queued = out.queued;
         // Progress after a long (backed off) timeout brings the next one forward.
-        self.arm(slot);
+        out.arm(slot, &mut self.timers);
+        let queued = out.queued;
         if whole {
             self.acknowledged(setup, now, slot);
         }
