@@ -12,7 +12,7 @@
 //! | [`congestion`] | rate and window, one file per control |
 //! | [`reaction`] | what a NACK or a timeout does to the rate, for every control |
 //! | [`timeout`] | the retransmission timer and its presets |
-//! //! | [`notification`] | when a receiver reports marks (CNP) |
+//! | [`notification`] | when a receiver reports marks (CNP) |
 //! | [`config`] | the `[nic]` table of a scenario |
 //! | [`Nic`] | makes the parts of queue pairs; what all have in common exists once |
 //!

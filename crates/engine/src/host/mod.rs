@@ -1,8 +1,9 @@
 //! A host's NIC: its queue pairs, the order in which they send, its timers, and its part in the workload.
 //!
 //! Both engines use it; it knows nothing of ports, queues or windows. [`ready`] is the order among queue pairs,
-//! [`sending`] and [`receiving`] are their two sides.
+//! [`sending`] and [`receiving`] are their two sides, [`messages`] what they carry.
 
+mod messages;
 mod ready;
 mod receiving;
 mod sending;
@@ -12,13 +13,14 @@ mod tests;
 use crate::outcome::{Control, Data, MessageRecord, Waiting};
 use crate::series::Recorder;
 use crate::setup::Setup;
+use messages::{Letters, Outbound};
 use model::congestion::Congestion;
 use model::transport::{Receiver, Sender};
 use model::wire::Clock;
 use model::{HostId, MessageId, Packet, Parts, QpId, Time};
 use ready::Ready;
 use receiving::Incoming;
-use sending::{Letters, Outbound, Outgoing};
+use sending::Outgoing;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
