@@ -11,14 +11,15 @@ use std::cmp::Reverse;
 
 /// What every packet and every reply of a queue pair needs: two cache lines, as a host may have thousands of
 /// queue pairs and serves another one with every packet. The rest is in [`Letters`].
-#[repr(align(64))]
+#[repr(C, align(64))]
 pub(super) struct Outgoing<P: Parts> {
     pub(super) sender: P::Sender,
-    pub(super) congestion: P::Congestion,
     /// Earliest start of the next packet by pacing.
     next_at: u64,
     /// Where the message ends that new packets belong to.
     pub(super) current_end: u64,
+    // The second line begins here.
+    pub(super) congestion: P::Congestion,
     /// Where the oldest unacknowledged message ends; [`u64::MAX`] if there is none.
     pub(super) acked_end: u64,
     /// Time for which a timer entry exists; [`u64::MAX`] if none does.
@@ -157,7 +158,8 @@ impl<P: Parts> Host<P> {
     #[inline]
     pub(super) fn touch_outgoing(&self, slot: u32) {
         if let Some(out) = self.outgoing.get(slot as usize) {
-            std::hint::black_box((out.sender.una(), out.next_at));
+            // One field in each cache line.
+            std::hint::black_box((out.sender.una(), out.armed));
         }
     }
 
