@@ -1,7 +1,9 @@
 //! Which packets after ePSN a receiver already has.
 
-/// Bits of the first allocation: 32 bytes. Our choice: more than the reordering of most queue pairs, little
-/// enough for 65,000 of them.
+/// Packets ahead of ePSN that one word holds. Our choice: more than the reordering of most queue pairs, and
+/// it stands beside ePSN in the same cache line.
+const NEAR: u32 = 64;
+/// Bits of the first allocation: 32 bytes. Our choice: little enough for 65,000 queue pairs.
 const FIRST_BITS: u64 = 256;
 
 /// What became of a packet that is ahead of ePSN.
@@ -9,29 +11,63 @@ const FIRST_BITS: u64 = 256;
 pub(crate) enum Insert {
     New,
     Present,
-    Beyond,
 }
 
-/// A ring of bits, one per packet number modulo its size. Nothing is allocated while packets come in order;
-/// after that it doubles on demand up to its window.
-#[derive(Debug)]
+/// The set of packets that came ahead of ePSN. A word holds the next 64; the first packet beyond them moves
+/// all to a ring, which stays.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Bitmap {
-    words: Box<[u64]>,
-    held: u32,
-    window: u32,
+    /// Bit k stands for packet ePSN + 1 + k. 0 where there is a ring.
+    near: u64,
+    far: Option<Box<Ring>>,
 }
 
 impl Bitmap {
-    /// A bitmap for packets less than `window` ahead of ePSN.
-    pub(crate) fn new(window: u32) -> Self {
-        Bitmap { words: Box::default(), held: 0, window }
+    /// Notes packet `expected + ahead`, where `ahead` is at least 1.
+    #[inline]
+    pub(crate) fn insert(&mut self, expected: u64, ahead: u32) -> Insert {
+        if self.far.is_some() || ahead > NEAR {
+            return self.insert_far(expected, ahead);
+        }
+        let bit = 1 << (ahead - 1);
+        let insert = if self.near & bit == 0 { Insert::New } else { Insert::Present };
+        self.near |= bit;
+        insert
     }
 
-    /// Notes packet `expected + ahead`, where `ahead` is at least 1.
-    pub(crate) fn insert(&mut self, expected: u64, ahead: u32) -> Insert {
-        if ahead >= self.window {
-            return Insert::Beyond;
+    fn insert_far(&mut self, expected: u64, ahead: u32) -> Insert {
+        let ring = self.far.get_or_insert_with(Box::default);
+        let mut near = std::mem::take(&mut self.near);
+        while near != 0 {
+            ring.insert(expected, near.trailing_zeros() + 1);
+            near &= near - 1;
         }
+        ring.insert(expected, ahead)
+    }
+
+    /// Packet `expected` has come: the new ePSN, past everything that was held behind it.
+    #[inline]
+    pub(crate) fn advance(&mut self, expected: u64) -> u64 {
+        let next = expected.wrapping_add(1);
+        if let Some(ring) = &mut self.far {
+            return ring.drain(next);
+        }
+        let run = self.near.trailing_ones();
+        // Shifted twice: by up to 65 in all.
+        self.near = self.near >> 1 >> run.min(NEAR - 1);
+        next.wrapping_add(u64::from(run))
+    }
+}
+
+/// A ring of bits, one per packet number modulo its size; it doubles on demand.
+#[derive(Clone, Debug, Default)]
+struct Ring {
+    words: Box<[u64]>,
+    held: u32,
+}
+
+impl Ring {
+    fn insert(&mut self, expected: u64, ahead: u32) -> Insert {
         if u64::from(ahead) >= self.bits() {
             self.grow(expected, ahead);
         }
@@ -42,13 +78,6 @@ impl Bitmap {
         self.words[word] |= bit;
         self.held += 1;
         Insert::New
-    }
-
-    /// Packet `expected` has come: the new ePSN, past everything that was held behind it.
-    #[inline]
-    pub(crate) fn advance(&mut self, expected: u64) -> u64 {
-        let next = expected.wrapping_add(1);
-        if self.held == 0 { next } else { self.drain(next) }
     }
 
     /// Removes the run of bits that starts at `seq`; the first packet that is missing.
@@ -105,36 +134,55 @@ mod tests {
 
     #[test]
     fn in_order_packets_allocate_nothing() {
-        let mut map = Bitmap::new(1 << 15);
+        let mut map = Bitmap::default();
         let mut expected = 0;
         for _ in 0..1000 {
             expected = map.advance(expected);
         }
-        assert_eq!((expected, map.bits()), (1000, 0));
+        assert_eq!((expected, bits(&map)), (1000, 0));
     }
 
     #[test]
-    fn it_doubles_up_to_its_window_and_keeps_what_it_holds() {
-        let mut map = Bitmap::new(1 << 15);
+    fn the_next_64_packets_allocate_nothing_and_leave_at_once() {
+        let mut map = Bitmap::default();
+        for ahead in 1..=64 {
+            assert_eq!(map.insert(1000, ahead), Insert::New);
+            assert_eq!(map.insert(1000, ahead), Insert::Present);
+        }
+        assert_eq!((map.advance(1000), bits(&map)), (1065, 0));
+        assert_eq!(map.advance(1065), 1066);
+    }
+
+    #[test]
+    fn the_ring_takes_over_what_the_word_holds_and_doubles() {
+        let mut map = Bitmap::default();
         assert_eq!(map.insert(1000, 1), Insert::New);
-        assert_eq!(map.bits(), 256);
+        assert_eq!(map.insert(1000, 65), Insert::New);
+        assert_eq!(bits(&map), 256);
         assert_eq!(map.insert(1000, 256), Insert::New);
-        assert_eq!(map.bits(), 512);
+        assert_eq!(bits(&map), 512);
         assert_eq!(map.insert(1000, (1 << 15) - 1), Insert::New);
-        assert_eq!(map.bits(), 1 << 15);
-        assert_eq!(map.insert(1000, 1 << 15), Insert::Beyond);
+        assert_eq!(bits(&map), 1 << 15);
+        assert_eq!(map.insert(1000, 1), Insert::Present);
         assert_eq!(map.insert(1000, 256), Insert::Present);
         assert_eq!(map.advance(1000), 1002);
+    }
+
+    fn bits(map: &Bitmap) -> u64 {
+        map.far.as_ref().map_or(0, |ring| ring.bits())
+    }
+
+    fn held(map: &Bitmap) -> usize {
+        map.near.count_ones() as usize + map.far.as_ref().map_or(0, |ring| ring.held as usize)
     }
 
     proptest! {
         #[test]
         fn it_is_a_set_of_numbers(
             start in prop_oneof![Just(0u64), Just(u64::MAX / 2 - 100), 0..1u64 << 40],
-            steps in prop::collection::vec((0u32..700, 1u32..4), 1..400),
+            steps in prop::collection::vec((prop_oneof![Just(0u32), 0..6u32, 0..67u32, 0..700u32], 1u32..4), 1..400),
         ) {
-            let window = 600;
-            let mut map = Bitmap::new(window);
+            let mut map = Bitmap::default();
             let mut set = BTreeSet::new();
             let mut expected = start;
             for (ahead, arrivals) in steps {
@@ -148,16 +196,11 @@ mod tests {
                         prop_assert_eq!(expected, next);
                     }
                 } else {
-                    let want = if ahead >= window {
-                        Insert::Beyond
-                    } else if set.insert(expected + u64::from(ahead)) {
-                        Insert::New
-                    } else {
-                        Insert::Present
-                    };
+                    let fresh = set.insert(expected + u64::from(ahead));
+                    let want = if fresh { Insert::New } else { Insert::Present };
                     prop_assert_eq!(map.insert(expected, ahead), want);
                 }
-                prop_assert_eq!(map.held as usize, set.len());
+                prop_assert_eq!(held(&map), set.len());
             }
         }
     }

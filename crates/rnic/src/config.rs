@@ -1,11 +1,10 @@
 //! The `[nic]` table of a scenario, its defaults, and the parts that it builds.
 
-use crate::ack::Acks;
-use crate::notification::{Cnp, Marks};
-use crate::timeout::{Backoff, Timeout, Timer};
+use crate::notification::Cnp;
+use crate::timeout::{Backoff, Timeout};
 use crate::transport::nic_sr;
-use crate::{AnyReceiver, AnySender, CongestionConfig, Reacting, Reaction, TransportConfig, congestion};
-use model::{Rate, Time};
+use crate::{CongestionConfig, Nic, Reaction, TransportConfig, congestion};
+use model::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -65,20 +64,9 @@ impl Default for NicConfig {
 }
 
 impl NicConfig {
-    /// The sending end of one queue pair.
-    pub fn sender(&self) -> AnySender {
-        self.transport.sender(Timer::new(self.timeout, self.backoff))
-    }
-
-    /// The receiving end of one queue pair.
-    pub fn receiver(&self) -> AnyReceiver {
-        let acks = Acks::new(self.ack_every, self.ack_duplicates);
-        self.transport.receiver(acks, Marks::new(self.cnp, self.cnp_interval))
-    }
-
-    /// The congestion control of one queue pair of a NIC of `line_rate`, with its reactions.
-    pub fn congestion(&self, line_rate: Rate) -> Reacting {
-        Reacting::new(self.congestion.control(line_rate), self.on_nack, self.on_timeout)
+    /// The maker of queue pairs with these settings.
+    pub fn build(&self) -> Nic {
+        Nic::new(self)
     }
 
     /// Whether the values are possible. The parts work with any values; impossible ones give no sense.
@@ -118,7 +106,7 @@ impl Invalid {
 
 /// Whether a number of packets can be outstanding.
 pub(crate) fn outstanding(field: &str, packets: u32) -> Result<(), Invalid> {
-    if packets == 0 || packets > crate::flight::PSN_LIMIT {
+    if packets == 0 || packets > crate::sender::PSN_LIMIT {
         return Err(Invalid::new(field, "must be between 1 and 8388607 (24-bit PSNs)"));
     }
     Ok(())
@@ -217,12 +205,5 @@ mod tests {
             }
         }
         assert!(seen >= 29, "{seen}");
-    }
-
-    #[test]
-    fn a_queue_pair_is_small() {
-        assert!(size_of::<AnySender>() <= 96, "{}", size_of::<AnySender>());
-        assert!(size_of::<AnyReceiver>() <= 96, "{}", size_of::<AnyReceiver>());
-        assert!(size_of::<Reacting>() <= 256, "{}", size_of::<Reacting>());
     }
 }

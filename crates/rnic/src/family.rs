@@ -1,6 +1,6 @@
 //! The two lists of the crate root become enums here: a choice at run time without a box and without `dyn`.
 
-/// From the list of recovery modes: `TransportConfig`, `AnySender`, `AnyReceiver`.
+/// From the list of recovery modes: `TransportConfig`.
 macro_rules! transports {
     ($($(#[$doc:meta])* $file:ident: $variant:ident = $name:tt,)+) => {
         /// How lost packets are found and sent again: `[nic.transport.NAME]`.
@@ -27,105 +27,14 @@ macro_rules! transports {
                 }
             }
 
-            /// A sender.
-            pub fn sender(&self, timer: timeout::Timer) -> AnySender {
-                match self { $(Self::$variant(config) => AnySender::$variant(config.sender(timer)),)+ }
+            /// What its senders have in common.
+            pub(crate) fn sending(&self, timing: timeout::Timing) -> sender::Rules {
+                match self { $(Self::$variant(config) => config.sending(timing),)+ }
             }
 
-            /// A receiver.
-            pub fn receiver(&self, acks: ack::Acks, marks: notification::Marks) -> AnyReceiver {
-                match self {
-                    $(Self::$variant(config) => AnyReceiver::$variant(config.receiver(acks, marks)),)+
-                }
-            }
-        }
-
-        /// The sending end of any recovery mode.
-        pub enum AnySender {
-            $($(#[$doc])* $variant(transport::$file::Sender),)+
-            /// One from elsewhere.
-            Custom(Box<dyn model::Sender + Send>),
-        }
-
-        impl AnySender {
-            /// The name of its recovery mode.
-            pub const fn name(&self) -> &'static str {
-                match self { $(Self::$variant(_) => $name,)+ Self::Custom(_) => "custom" }
-            }
-        }
-
-        impl model::Sender for AnySender {
-            #[inline]
-            fn post(&mut self, packets: u64) {
-                match self { $(Self::$variant(s) => s.post(packets),)+ Self::Custom(s) => s.post(packets) }
-            }
-            #[inline]
-            fn next(&mut self, now: model::Time, window: u64) -> Option<(u64, bool)> {
-                match self {
-                    $(Self::$variant(s) => s.next(now, window),)+
-                    Self::Custom(s) => s.next(now, window),
-                }
-            }
-            #[inline]
-            fn ready(&self, window: u64) -> bool {
-                match self { $(Self::$variant(s) => s.ready(window),)+ Self::Custom(s) => s.ready(window) }
-            }
-            #[inline]
-            fn on_reply(
-                &mut self,
-                now: model::Time,
-                reply: model::transport::Reply,
-            ) -> model::transport::Progress {
-                match self {
-                    $(Self::$variant(s) => s.on_reply(now, reply),)+
-                    Self::Custom(s) => s.on_reply(now, reply),
-                }
-            }
-            #[inline]
-            fn una(&self) -> u64 {
-                match self { $(Self::$variant(s) => s.una(),)+ Self::Custom(s) => s.una() }
-            }
-            #[inline]
-            fn deadline(&self) -> model::Time {
-                match self { $(Self::$variant(s) => s.deadline(),)+ Self::Custom(s) => s.deadline() }
-            }
-            #[inline]
-            fn on_timeout(&mut self, now: model::Time) {
-                match self { $(Self::$variant(s) => s.on_timeout(now),)+ Self::Custom(s) => s.on_timeout(now) }
-            }
-        }
-
-        /// The receiving end of any recovery mode.
-        pub enum AnyReceiver {
-            $($(#[$doc])* $variant(transport::$file::Receiver),)+
-            /// One from elsewhere.
-            Custom(Box<dyn model::Receiver + Send>),
-        }
-
-        impl AnyReceiver {
-            /// The name of its recovery mode.
-            pub const fn name(&self) -> &'static str {
-                match self { $(Self::$variant(_) => $name,)+ Self::Custom(_) => "custom" }
-            }
-        }
-
-        impl model::Receiver for AnyReceiver {
-            #[inline]
-            fn on_data(
-                &mut self,
-                now: model::Time,
-                psn: model::Psn,
-                marked: bool,
-                last: bool,
-            ) -> model::transport::Reception {
-                match self {
-                    $(Self::$variant(r) => r.on_data(now, psn, marked, last),)+
-                    Self::Custom(r) => r.on_data(now, psn, marked, last),
-                }
-            }
-            #[inline]
-            fn expected(&self) -> u64 {
-                match self { $(Self::$variant(r) => r.expected(),)+ Self::Custom(r) => r.expected() }
+            /// What its receivers have in common.
+            pub(crate) fn receiving(&self, answers: receiver::Answers) -> nic::Receiving {
+                match self { $(Self::$variant(config) => config.receiving(answers),)+ }
             }
         }
     };
@@ -186,6 +95,17 @@ macro_rules! congestions {
             /// one ignore it.
             pub fn lower_to(&mut self, now: model::Time, share: f64) {
                 match self { $(Self::$variant(c) => c.lower_to(now, share),)+ Self::Custom(_) => {} }
+            }
+        }
+
+        impl AnyCongestion {
+            /// Until when it allows the same window (any) and pace if it hears of nothing but ACKs without a
+            /// mark, which it ignores. Zero if nothing is known.
+            pub(crate) fn steady_until(&self) -> model::Time {
+                match self {
+                    $(Self::$variant(c) => c.steady_until(),)+
+                    Self::Custom(_) => model::Time::ZERO,
+                }
             }
         }
 

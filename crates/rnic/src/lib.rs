@@ -7,24 +7,27 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | [`transport`] | loss recovery, one file per mode, sender and receiver together |
+//! | [`transport`] | loss recovery, one file per mode: how its sender and its receiver differ from others |
+//! | [`sender`], [`receiver`] | what they have in common |
 //! | [`congestion`] | rate and window, one file per control |
 //! | [`reaction`] | what a NACK or a timeout does to the rate, for every control |
 //! | [`timeout`] | the retransmission timer and its presets |
-//! | [`ack`] | when a receiver acknowledges |
 //! | [`notification`] | when a receiver reports marks (CNP) |
-//! | [`config`] | the `[nic]` table of a scenario, and the factories |
+//! | [`config`] | the `[nic]` table of a scenario |
+//! | [`Nic`] | makes the parts of queue pairs; what all have in common exists once |
 //!
 //! To add a recovery mode or a control: one file in its folder, its `pub mod` and its line in the list below.
 
+mod ack;
 mod bitmap;
 mod family;
-mod flight;
+mod nic;
 
-pub mod ack;
 pub mod config;
 pub mod notification;
 pub mod reaction;
+pub mod receiver;
+pub mod sender;
 pub mod timeout;
 
 /// Loss recovery: one file per mode.
@@ -44,6 +47,7 @@ pub mod congestion {
 mod tests;
 
 pub use config::{Invalid, NicConfig};
+pub use nic::{AnyReceiver, AnySender, Nic};
 pub use reaction::{Reacting, Reaction};
 
 family::transports! {

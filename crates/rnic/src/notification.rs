@@ -18,25 +18,27 @@ pub enum Cnp {
     Flag,
 }
 
+/// How marks become reports, the same for all queue pairs of a NIC.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct MarkRules {
+    pub(crate) cnp: Cnp,
+    /// Least time between two CNP frames.
+    pub(crate) interval: Time,
+}
+
 /// Turns marks into reports.
-#[derive(Clone, Debug)]
-pub struct Marks {
-    cnp: Cnp,
-    interval: Time,
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Marks {
     /// No CNP before this time.
     quiet_until: Time,
 }
 
 impl Marks {
-    /// Reports as `cnp` says, CNP frames at least `interval` apart.
-    pub const fn new(cnp: Cnp, interval: Time) -> Self {
-        Marks { cnp, interval, quiet_until: Time::ZERO }
-    }
-
     /// Completes the answer to a packet with the report of its mark.
     #[inline]
-    pub fn reception(
+    pub(crate) fn reception(
         &mut self,
+        rules: &MarkRules,
         now: Time,
         marked: bool,
         fate: Fate,
@@ -45,18 +47,18 @@ impl Marks {
     ) -> Reception {
         let (mut cnp, mut echo) = (false, false);
         if marked {
-            match self.cnp {
-                Cnp::Frame => cnp = self.due(now),
+            match rules.cnp {
+                Cnp::Frame => cnp = self.due(rules, now),
                 Cnp::Flag => echo = reply.is_some(),
             }
         }
         Reception { fate, out_of_order, reply, cnp, echo }
     }
 
-    fn due(&mut self, now: Time) -> bool {
+    fn due(&mut self, rules: &MarkRules, now: Time) -> bool {
         let due = now >= self.quiet_until;
         if due {
-            self.quiet_until = Time(now.ps().saturating_add(self.interval.ps()));
+            self.quiet_until = Time(now.ps().saturating_add(rules.interval.ps()));
         }
         due
     }
@@ -71,8 +73,10 @@ mod tests {
 
     #[test]
     fn marks_within_the_interval_make_one_cnp() {
-        let mut marks = Marks::new(Cnp::Frame, Time::from_us(4));
-        let mut cnp = |ns, marked| marks.reception(Time::from_ns(ns), marked, Fate::Accepted, false, ACK).cnp;
+        let rules = MarkRules { cnp: Cnp::Frame, interval: Time::from_us(4) };
+        let mut marks = Marks::default();
+        let mut cnp =
+            |ns, marked| marks.reception(&rules, Time::from_ns(ns), marked, Fate::Accepted, false, ACK).cnp;
         assert!(!cnp(0, false));
         assert!(cnp(100, true));
         assert!(!cnp(200, true) && !cnp(4_099, true));
@@ -81,9 +85,10 @@ mod tests {
 
     #[test]
     fn the_flag_rides_on_every_reply_to_a_marked_packet() {
-        let mut marks = Marks::new(Cnp::Flag, Time::from_us(4));
+        let rules = MarkRules { cnp: Cnp::Flag, interval: Time::from_us(4) };
+        let mut marks = Marks::default();
         let mut echo = |marked, reply| {
-            let answer = marks.reception(Time::ZERO, marked, Fate::Accepted, false, reply);
+            let answer = marks.reception(&rules, Time::ZERO, marked, Fate::Accepted, false, reply);
             assert!(!answer.cnp);
             answer.echo
         };

@@ -3,7 +3,7 @@
 
 use crate::AnyCongestion;
 use crate::config::Invalid;
-use model::{Allowance, Congestion, Time};
+use model::{Allowance, Congestion, Pace, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -43,24 +43,26 @@ impl Reaction {
 }
 
 /// A congestion control with its reactions to NACKs and timeouts. The control also hears of both itself.
+///
+/// A host asks for every packet it sends, and the answer is mostly the same as before. So the answer is kept
+/// here with the time until which it holds, and the control stands apart: one that no congestion has reached
+/// is never touched.
 pub struct Reacting {
+    pace: Pace,
+    /// Before this time the control allows `pace` and no less, unless it hears of something. Zero if it has to
+    /// be asked and told everything: a custom control, or a stall.
+    steady_until: Time,
+    inner: Box<Inner>,
+}
+
+struct Inner {
     control: AnyCongestion,
     stalled_until: Time,
     on_nack: Reaction,
     on_timeout: Reaction,
 }
 
-impl Reacting {
-    /// `control`, with these reactions.
-    pub const fn new(control: AnyCongestion, on_nack: Reaction, on_timeout: Reaction) -> Self {
-        Reacting { control, stalled_until: Time::ZERO, on_nack, on_timeout }
-    }
-
-    /// The control inside.
-    pub const fn control(&self) -> &AnyCongestion {
-        &self.control
-    }
-
+impl Inner {
     fn react(&mut self, now: Time, reaction: Reaction) {
         match reaction {
             Reaction::AsCnp => self.control.on_cnp(now),
@@ -73,32 +75,67 @@ impl Reacting {
     }
 }
 
+impl Reacting {
+    /// `control`, with these reactions.
+    pub fn new(control: AnyCongestion, on_nack: Reaction, on_timeout: Reaction) -> Self {
+        let inner = Box::new(Inner { control, stalled_until: Time::ZERO, on_nack, on_timeout });
+        Reacting { pace: Pace::UNPACED, steady_until: Time::ZERO, inner }
+    }
+
+    /// The control inside.
+    pub const fn control(&self) -> &AnyCongestion {
+        &self.inner.control
+    }
+
+    /// Asks the control, and keeps the answer.
+    fn ask(&mut self, now: Time) -> Allowance {
+        let mut allowance = self.inner.control.allowance(now);
+        allowance.not_before = allowance.not_before.max(self.inner.stalled_until);
+        self.pace = allowance.pace;
+        let stalled = allowance.not_before > now;
+        self.steady_until = if stalled { Time::ZERO } else { self.inner.control.steady_until() };
+        allowance
+    }
+
+    #[cold]
+    fn tell(&mut self, now: Time, event: impl FnOnce(&mut Inner)) {
+        event(&mut self.inner);
+        self.ask(now);
+    }
+}
+
 impl Congestion for Reacting {
     #[inline]
     fn allowance(&mut self, now: Time) -> Allowance {
-        let mut allowance = self.control.allowance(now);
-        allowance.not_before = allowance.not_before.max(self.stalled_until);
-        allowance
+        if now < self.steady_until {
+            return Allowance { window: u64::MAX, pace: self.pace, not_before: Time::ZERO };
+        }
+        self.ask(now)
     }
 
     #[inline]
     fn on_ack(&mut self, now: Time, packets: u64, echo: bool) {
-        self.control.on_ack(now, packets, echo);
+        if echo || self.steady_until == Time::ZERO {
+            self.tell(now, |inner| inner.control.on_ack(now, packets, echo));
+        }
     }
 
-    #[inline]
     fn on_cnp(&mut self, now: Time) {
-        self.control.on_cnp(now);
+        self.tell(now, |inner| inner.control.on_cnp(now));
     }
 
     fn on_nack(&mut self, now: Time) {
-        self.control.on_nack(now);
-        self.react(now, self.on_nack);
+        self.tell(now, |inner| {
+            inner.control.on_nack(now);
+            inner.react(now, inner.on_nack);
+        });
     }
 
     fn on_timeout(&mut self, now: Time) {
-        self.control.on_timeout(now);
-        self.react(now, self.on_timeout);
+        self.tell(now, |inner| {
+            inner.control.on_timeout(now);
+            inner.react(now, inner.on_timeout);
+        });
     }
 }
 
@@ -106,11 +143,11 @@ impl Congestion for Reacting {
 mod tests {
     use super::*;
     use crate::NicConfig;
-    use model::{Pace, Rate};
+    use model::Rate;
 
     fn after_nack(on_nack: Reaction) -> (Allowance, Allowance) {
         let config = NicConfig { on_nack, on_timeout: Reaction::None, ..NicConfig::default() };
-        let mut control = config.congestion(Rate::from_gbps(100));
+        let mut control = config.build().congestion(Rate::from_gbps(100));
         let before = control.allowance(Time::from_us(1));
         control.on_timeout(Time::from_us(1));
         assert_eq!(control.allowance(Time::from_us(1)), before);

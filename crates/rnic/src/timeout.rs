@@ -85,62 +85,30 @@ impl Backoff {
     }
 }
 
-/// A sender's timer. It starts with the first packet outstanding, starts again on progress (InfiniBand
-/// Architecture, o9-85) and when it fires, and stops when nothing is outstanding.
-#[derive(Clone, Debug)]
-pub struct Timer {
-    deadline: Time,
-    /// The span in force.
-    span: Time,
+/// How the retransmission timers of a NIC run. A sender's timer starts with the first packet outstanding, starts
+/// again on progress (InfiniBand Architecture, o9-85) and when it fires, and stops when nothing is outstanding.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Timing {
     /// The span after progress.
     base: Time,
     cap: Time,
     factor: u32,
 }
 
-impl Timer {
-    /// A timer that does not run yet.
-    pub fn new(timeout: Timeout, backoff: Option<Backoff>) -> Self {
+impl Timing {
+    pub(crate) fn new(timeout: Timeout, backoff: Option<Backoff>) -> Self {
         let base = timeout.span().max(Time(1));
         let (factor, cap) = backoff.map_or((1, base), |b| (b.factor.max(1), b.cap.max(base)));
-        Timer { deadline: Time::NEVER, span: base, base, cap, factor }
+        Timing { base, cap, factor }
     }
 
-    /// When it fires, [`Time::NEVER`] if it does not run.
+    /// When a timer fires that starts now, after `fired` timeouts in a row.
     #[inline]
-    pub fn deadline(&self) -> Time {
-        self.deadline
+    pub(crate) fn deadline(&self, now: Time, fired: u8) -> Time {
+        let longer = |span: Time| Time(span.ps().saturating_mul(u64::from(self.factor))).min(self.cap);
+        let span = (0..fired).fold(self.base, |span, _| longer(span));
+        Time(now.ps().saturating_add(span.ps()))
     }
-
-    /// A packet is sent.
-    #[inline]
-    pub(crate) fn start(&mut self, now: Time) {
-        if self.deadline == Time::NEVER {
-            self.deadline = after(now, self.span);
-        }
-    }
-
-    /// Packets were acknowledged; `outstanding` if others are not.
-    #[inline]
-    pub(crate) fn progress(&mut self, now: Time, outstanding: bool) {
-        self.span = self.base;
-        self.deadline = if outstanding { after(now, self.base) } else { Time::NEVER };
-    }
-
-    /// True if it fires at `now`; then it starts again.
-    pub(crate) fn fires(&mut self, now: Time) -> bool {
-        let fires = self.deadline != Time::NEVER && now >= self.deadline;
-        if fires {
-            self.span = Time(self.span.ps().saturating_mul(u64::from(self.factor))).min(self.cap);
-            self.deadline = after(now, self.span);
-        }
-        fires
-    }
-}
-
-#[inline]
-const fn after(now: Time, span: Time) -> Time {
-    Time(now.ps().saturating_add(span.ps()))
 }
 
 #[cfg(test)]
@@ -160,30 +128,17 @@ mod tests {
     }
 
     #[test]
-    fn it_doubles_up_to_its_cap_and_progress_resets_it() {
+    fn it_doubles_up_to_its_cap() {
         let ms = Time::from_ms;
         let backoff = Some(Backoff { factor: 2, cap: ms(3) });
-        let mut timer = Timer::new(Timeout::Fixed(ms(1)), backoff);
-        timer.start(ms(0));
-        timer.start(Time::from_us(500)); // runs already
-        let mut fired = Vec::new();
-        for _ in 0..4 {
-            let now = timer.deadline();
-            assert!(!timer.fires(Time(now.ps() - 1)) && timer.fires(now));
-            fired.push(now);
-        }
-        assert_eq!(fired, [ms(1), ms(3), ms(6), ms(9)]);
-        timer.progress(ms(10), true);
-        assert_eq!(timer.deadline(), ms(11));
-        timer.progress(ms(10), false);
-        assert_eq!(timer.deadline(), Time::NEVER);
+        let timing = Timing::new(Timeout::Fixed(ms(1)), backoff);
+        let spans = [0, 1, 2, 3, 255].map(|fired| timing.deadline(ms(10), fired));
+        assert_eq!(spans, [ms(11), ms(12), ms(13), ms(13), ms(13)]);
     }
 
     #[test]
     fn without_a_timeout_it_never_fires() {
-        let mut timer = Timer::new(Timeout::None, None);
-        timer.start(Time::from_ms(1));
-        assert_eq!(timer.deadline(), Time::NEVER);
-        assert!(!timer.fires(Time::NEVER));
+        let timing = Timing::new(Timeout::None, None);
+        assert_eq!(timing.deadline(Time::from_ms(1), 0), Time::NEVER);
     }
 }

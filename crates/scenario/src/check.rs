@@ -57,7 +57,7 @@ impl Checked {
                 .iter()
                 .filter_map(|(name, role)| Some((name.clone(), role.scheme.clone()?)))
                 .collect(),
-            nic: scenario.nic.clone(),
+            nic: scenario.nic.build(),
         };
         warnings.extend(scheme_warnings("scheme", &parts.scheme, &plan).map_err(locate)?);
         for (role, scheme) in &parts.roles {

@@ -1,7 +1,7 @@
 //! The parts that a scenario chooses, as the engine wants them.
 
 use model::{Parts, Plan, QpId, Site};
-use rnic::NicConfig;
+use rnic::Nic;
 use schemes::SchemeConfig;
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ pub struct Chosen {
     /// Schemes by the role of a switch.
     pub roles: BTreeMap<String, SchemeConfig>,
     /// The NIC of every host.
-    pub nic: NicConfig,
+    pub nic: Nic,
 }
 
 impl Parts for Chosen {

@@ -26,6 +26,9 @@ impl<P: Parts> Visit<'_, P> {
     pub(super) fn run(mut self, arrivals: &[Packet]) -> (u64, u64) {
         let Span { opened, close, .. } = self.out.span;
         self.look_ahead();
+        if self.host.crowded() {
+            arrivals.iter().for_each(|pkt| self.host.expect(self.out.setup, pkt));
+        }
         for pkt in arrivals {
             let now = opened + pkt.offset() as u64;
             if self.next_own <= now {

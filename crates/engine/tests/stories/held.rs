@@ -10,7 +10,7 @@ use model::scheme::Handle;
 use model::{
     Cx, HostId, Interest, Kind, Packet, Parts, Plan, PortIndex, Psn, QpId, Scheme, Site, Time, Verdict,
 };
-use rnic::NicConfig;
+use rnic::Nic;
 use schemes::AnyScheme;
 use std::collections::VecDeque;
 
@@ -109,7 +109,7 @@ impl Scheme for Holder {
 
 /// The NIC of a scenario, and the holder in every switch.
 struct Holding {
-    nic: NicConfig,
+    nic: Nic,
     habits: Habits,
 }
 

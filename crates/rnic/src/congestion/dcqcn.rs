@@ -178,6 +178,11 @@ impl Dcqcn {
         self.rate
     }
 
+    /// When its rate may change next if no CNP comes.
+    pub(crate) const fn steady_until(&self) -> Time {
+        self.due
+    }
+
     /// Lowers the rate to `share` of line rate if it is above, as a cut does.
     pub(crate) fn lower_to(&mut self, now: Time, share: f64) {
         self.catch_up(now);

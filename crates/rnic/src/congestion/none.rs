@@ -33,6 +33,11 @@ pub struct Unlimited {
 impl Unlimited {
     /// Nothing: it has no rate to lower.
     pub(crate) fn lower_to(&mut self, _now: Time, _share: f64) {}
+
+    /// Its allowance never changes.
+    pub(crate) const fn steady_until(&self) -> Time {
+        Time::NEVER
+    }
 }
 
 impl Congestion for Unlimited {

@@ -66,9 +66,10 @@ pub(crate) struct Pair {
 
 impl Pair {
     pub(crate) fn new(config: &NicConfig) -> Self {
+        let nic = config.build();
         Pair {
-            sender: config.sender(),
-            receiver: config.receiver(),
+            sender: nic.sender(),
+            receiver: nic.receiver(),
             now: Time::ZERO,
             line_free: Time::ZERO,
             events: BTreeMap::new(),

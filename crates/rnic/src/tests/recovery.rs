@@ -1,8 +1,8 @@
 //! Whatever the line does, every packet arrives exactly once and the sender ends.
 
 use super::{Fault, Pair, nic};
+use crate::sender::Resend;
 use crate::timeout::{Backoff, Timeout};
-use crate::transport::nic_sr::Resend;
 use crate::transport::{go_back_n, ideal, nic_sr};
 use crate::{NicConfig, TransportConfig};
 use model::transport::{Fate, Reply};
@@ -66,7 +66,7 @@ proptest! {
         steps in prop::collection::vec((0..6u8, any::<u32>(), any::<u64>()), 0..300),
     ) {
         let config = nic(transport);
-        let (mut sender, mut receiver) = (config.sender(), config.receiver());
+        let (mut sender, mut receiver) = (config.build().sender(), config.build().receiver());
         for (what, psn, time) in steps {
             let (now, psn) = (Time(time), Psn::new(psn));
             match what {
@@ -87,7 +87,7 @@ fn psns_wrap_without_anyone_noticing() {
     const WRAP: u64 = 1 << 24;
     for name in TransportConfig::NAMES {
         let config: NicConfig = toml::from_str(&format!("[transport.{name}]")).unwrap();
-        let (mut sender, mut receiver) = (config.sender(), config.receiver());
+        let (mut sender, mut receiver) = (config.build().sender(), config.build().receiver());
         sender.post(WRAP + 100);
         for seq in 0..WRAP - 2 {
             assert_eq!(sender.next(Time::ZERO, u64::MAX), Some((seq, false)));
@@ -146,7 +146,7 @@ fn a_lost_last_ack_comes_again_for_a_duplicate() {
 fn a_filled_gap_is_acknowledged_at_once_however_rare_acks_are() {
     for name in ["nic-sr", "ideal"] {
         let config: NicConfig = toml::from_str(&format!("ack-every = 16\n[transport.{name}]")).unwrap();
-        let mut receiver = config.receiver();
+        let mut receiver = config.build().receiver();
         let mut reply = |psn| receiver.on_data(Time::ZERO, Psn::new(psn), false, false).reply;
         assert_eq!(reply(0), None);
         reply(2);
@@ -161,7 +161,7 @@ fn every_mode_reports_marks_as_it_is_told() {
         for (cnp, frame) in [("frame", true), ("flag", false)] {
             let toml = format!("cnp = \"{cnp}\"\ncnp-interval = \"10us\"\n[transport.{name}]");
             let config: NicConfig = toml::from_str(&toml).unwrap();
-            let mut receiver = config.receiver();
+            let mut receiver = config.build().receiver();
             let mut marked = |us, psn| {
                 let answer = receiver.on_data(Time::from_us(us), Psn::new(psn), true, false);
                 (answer.cnp, answer.echo)

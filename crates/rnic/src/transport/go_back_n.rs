@@ -2,13 +2,16 @@
 
 use crate::ack::Acks;
 use crate::config::{Invalid, outstanding};
-use crate::flight::{Flight, PSN_LIMIT};
+use crate::nic::Receiving;
 use crate::notification::Marks;
-use crate::timeout::Timer;
-use model::transport::{Fate, Progress, Reception, Reply};
+use crate::receiver::Answers;
+use crate::sender::{self, PSN_LIMIT, Resend};
+use crate::timeout::Timing;
+use model::transport::{Fate, Reception};
 use model::{Psn, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// `[nic.transport.go-back-n]`.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
@@ -38,69 +41,28 @@ impl Config {
         outstanding("max-outstanding", self.max_outstanding)
     }
 
-    /// A sender.
-    pub fn sender(&self, timer: Timer) -> Sender {
-        Sender { flight: Flight::new(self.max_outstanding, timer) }
+    /// A NACK and a timeout both send everything again from the oldest unacknowledged packet on.
+    pub(crate) fn sending(&self, timing: Timing) -> sender::Rules {
+        sender::Rules {
+            timing,
+            limit: self.max_outstanding,
+            on_nack: Some(Resend::All),
+            on_timeout: Resend::All,
+        }
     }
 
-    /// A receiver.
-    pub fn receiver(&self, acks: Acks, marks: Marks) -> Receiver {
-        Receiver {
-            expected: 0,
-            nack_after: Time::ZERO,
-            renack: self.renack_interval.unwrap_or(Time::NEVER),
-            acks,
-            marks,
-        }
+    pub(crate) fn receiving(&self, answers: Answers) -> Receiving {
+        let renack = self.renack_interval.unwrap_or(Time::NEVER);
+        Receiving::GoBackN(Arc::new(Rules { answers, renack }))
     }
 }
 
-/// The sending end. A NACK and a timeout both send everything again from the oldest unacknowledged packet on.
-#[derive(Clone, Debug)]
-pub struct Sender {
-    flight: Flight,
-}
-
-impl model::Sender for Sender {
-    #[inline]
-    fn post(&mut self, packets: u64) {
-        self.flight.post(packets);
-    }
-
-    #[inline]
-    fn next(&mut self, now: Time, window: u64) -> Option<(u64, bool)> {
-        self.flight.take(now, window)
-    }
-
-    #[inline]
-    fn ready(&self, window: u64) -> bool {
-        self.flight.ready(window)
-    }
-
-    #[inline]
-    fn on_reply(&mut self, now: Time, reply: Reply) -> Progress {
-        let progress = self.flight.hear(now, reply);
-        if progress.nack {
-            self.flight.rewind();
-        }
-        progress
-    }
-
-    #[inline]
-    fn una(&self) -> u64 {
-        self.flight.una()
-    }
-
-    #[inline]
-    fn deadline(&self) -> Time {
-        self.flight.deadline()
-    }
-
-    fn on_timeout(&mut self, now: Time) {
-        if self.flight.times_out(now) {
-            self.flight.rewind();
-        }
-    }
+/// What all receivers of a NIC have in common.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Rules {
+    answers: Answers,
+    /// Time between two NACKs of one gap.
+    renack: Time,
 }
 
 /// The receiving end. The first packet after a gap is NACKed in place of its ACK; later ones are dropped in
@@ -110,29 +72,37 @@ pub struct Receiver {
     expected: u64,
     /// The gap at `expected` may be NACKed from this time on.
     nack_after: Time,
-    renack: Time,
-    acks: Acks,
     marks: Marks,
+    rules: Arc<Rules>,
+    acks: Acks,
+}
+
+impl Receiver {
+    pub(crate) fn new(rules: Arc<Rules>) -> Self {
+        let (marks, acks) = (Marks::default(), Acks::default());
+        Receiver { expected: 0, nack_after: Time::ZERO, marks, rules, acks }
+    }
 }
 
 impl model::Receiver for Receiver {
     #[inline]
     fn on_data(&mut self, now: Time, psn: Psn, marked: bool, last: bool) -> Reception {
+        let acks = &self.rules.answers.acks;
         let distance = psn.distance_from(Psn::from_seq(self.expected));
         let (fate, reply) = if distance == 0 {
             self.expected = self.expected.wrapping_add(1);
             self.nack_after = Time::ZERO;
-            (Fate::Accepted, self.acks.on_packet(self.expected, last))
+            (Fate::Accepted, self.acks.on_packet(acks, self.expected, last))
         } else if distance < 0 {
-            (Fate::Duplicate, self.acks.on_duplicate(self.expected))
+            (Fate::Duplicate, self.acks.on_duplicate(acks, self.expected))
         } else {
             let nack = now >= self.nack_after;
             if nack {
-                self.nack_after = Time(now.ps().saturating_add(self.renack.ps()));
+                self.nack_after = Time(now.ps().saturating_add(self.rules.renack.ps()));
             }
             (Fate::Discarded, nack.then(|| self.acks.nack(self.expected)))
         };
-        self.marks.reception(now, marked, fate, distance > 0, reply)
+        self.marks.reception(&self.rules.answers.marks, now, marked, fate, distance > 0, reply)
     }
 
     #[inline]
@@ -147,6 +117,7 @@ mod tests {
     use crate::NicConfig;
     use crate::tests::{Pair, nic};
     use model::Receiver as _;
+    use model::transport::Reply;
 
     fn go_back_n(config: Config) -> NicConfig {
         nic(crate::TransportConfig::GoBackN(config))
@@ -176,7 +147,7 @@ mod tests {
     #[test]
     fn an_interval_nacks_the_same_gap_again() {
         let config = Config { renack_interval: Some(Time::from_us(4)), ..Config::default() };
-        let mut receiver = go_back_n(config).receiver();
+        let mut receiver = go_back_n(config).build().receiver();
         let mut nacked = |us, psn| {
             let answer = receiver.on_data(Time::from_us(us), Psn::new(psn), false, false);
             answer.reply == Some(Reply::Nack(Psn::new(0)))
@@ -188,7 +159,7 @@ mod tests {
 
     #[test]
     fn one_nack_per_gap_without_an_interval() {
-        let mut receiver = go_back_n(Config::default()).receiver();
+        let mut receiver = go_back_n(Config::default()).build().receiver();
         let mut on = |psn: u32| receiver.on_data(Time::from_ms(psn.into()), Psn::new(psn), false, false);
         assert_eq!(on(1).reply, Some(Reply::Nack(Psn::new(0))));
         assert_eq!((on(2).reply, on(2).fate), (None, Fate::Discarded));

@@ -5,17 +5,14 @@
 //! comes back by the timer, one packet per timeout, or with `resend = "all"` everything from the gap on, as
 //! NICs do in their adaptive-routing mode.
 
-use super::nic_sr::Resend;
-use crate::ack::Acks;
-use crate::bitmap::{Bitmap, Insert};
 use crate::config::{Invalid, outstanding};
-use crate::flight::Flight;
-use crate::notification::Marks;
-use crate::timeout::Timer;
-use model::transport::{Fate, Progress, Reception, Reply};
-use model::{Psn, Time};
+use crate::nic::Receiving;
+use crate::receiver::{self, Answers};
+use crate::sender::{self, Resend};
+use crate::timeout::Timing;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// `[nic.transport.ideal]`.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
@@ -47,97 +44,12 @@ impl Config {
         outstanding("reorder-window", self.reorder_window)
     }
 
-    /// A sender.
-    pub fn sender(&self, timer: Timer) -> Sender {
-        Sender { flight: Flight::new(self.max_outstanding, timer), resend: self.resend }
+    pub(crate) fn sending(&self, timing: Timing) -> sender::Rules {
+        sender::Rules { timing, limit: self.max_outstanding, on_nack: None, on_timeout: self.resend }
     }
 
-    /// A receiver.
-    pub fn receiver(&self, acks: Acks, marks: Marks) -> Receiver {
-        Receiver { expected: 0, ahead: Bitmap::new(self.reorder_window), acks, marks }
-    }
-}
-
-/// The sending end.
-#[derive(Clone, Debug)]
-pub struct Sender {
-    flight: Flight,
-    resend: Resend,
-}
-
-impl model::Sender for Sender {
-    #[inline]
-    fn post(&mut self, packets: u64) {
-        self.flight.post(packets);
-    }
-
-    #[inline]
-    fn next(&mut self, now: Time, window: u64) -> Option<(u64, bool)> {
-        self.flight.take(now, window)
-    }
-
-    #[inline]
-    fn ready(&self, window: u64) -> bool {
-        self.flight.ready(window)
-    }
-
-    #[inline]
-    fn on_reply(&mut self, now: Time, reply: Reply) -> Progress {
-        Progress { nack: false, ..self.flight.hear(now, reply) }
-    }
-
-    #[inline]
-    fn una(&self) -> u64 {
-        self.flight.una()
-    }
-
-    #[inline]
-    fn deadline(&self) -> Time {
-        self.flight.deadline()
-    }
-
-    fn on_timeout(&mut self, now: Time) {
-        if self.flight.times_out(now) {
-            match self.resend {
-                Resend::Oldest => self.flight.resend_oldest(),
-                Resend::All => self.flight.rewind(),
-            }
-        }
-    }
-}
-
-/// The receiving end.
-#[derive(Debug)]
-pub struct Receiver {
-    expected: u64,
-    ahead: Bitmap,
-    acks: Acks,
-    marks: Marks,
-}
-
-impl model::Receiver for Receiver {
-    #[inline]
-    fn on_data(&mut self, now: Time, psn: Psn, marked: bool, last: bool) -> Reception {
-        let distance = psn.distance_from(Psn::from_seq(self.expected));
-        let (fate, reply) = if distance == 0 {
-            let next = self.expected.wrapping_add(1);
-            self.expected = self.ahead.advance(self.expected);
-            (Fate::Accepted, self.acks.on_packet(self.expected, last || self.expected != next))
-        } else if distance < 0 {
-            (Fate::Duplicate, self.acks.on_duplicate(self.expected))
-        } else {
-            match self.ahead.insert(self.expected, distance as u32) {
-                Insert::New => (Fate::Accepted, self.acks.on_packet(self.expected, last)),
-                Insert::Present => (Fate::Duplicate, self.acks.on_duplicate(self.expected)),
-                Insert::Beyond => (Fate::Discarded, self.acks.on_packet(self.expected, last)),
-            }
-        };
-        self.marks.reception(now, marked, fate, distance > 0, reply)
-    }
-
-    #[inline]
-    fn expected(&self) -> u64 {
-        self.expected
+    pub(crate) fn receiving(&self, answers: Answers) -> Receiving {
+        Receiving::Keeping(Arc::new(receiver::Rules { answers, window: self.reorder_window, nack: false }))
     }
 }
 
@@ -146,7 +58,8 @@ mod tests {
     use super::*;
     use crate::TransportConfig;
     use crate::tests::{Pair, nic};
-    use model::Sender as _;
+    use model::transport::{Progress, Reply};
+    use model::{Psn, Sender as _, Time};
 
     #[test]
     fn reordering_costs_nothing() {
@@ -171,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_nack_from_elsewhere_only_acknowledges() {
-        let mut sender = Config::default().sender(Timer::new(crate::timeout::Timeout::None, None));
+        let mut sender = nic(TransportConfig::Ideal(Config::default())).build().sender();
         sender.post(4);
         for _ in 0..4 {
             sender.next(Time::ZERO, u64::MAX);

@@ -7,27 +7,14 @@
 //!
 //! All traffic counts as RDMA Write: for Send, such NICs fall back to go-back-N (US patent 11,870,590).
 
-use crate::ack::Acks;
-use crate::bitmap::{Bitmap, Insert};
 use crate::config::{Invalid, outstanding};
-use crate::flight::Flight;
-use crate::notification::Marks;
-use crate::timeout::Timer;
-use model::transport::{Fate, Progress, Reception, Reply};
-use model::{Psn, Time};
+use crate::nic::Receiving;
+use crate::receiver::{self, Answers};
+use crate::sender::{self, Resend};
+use crate::timeout::Timing;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// What a timeout sends again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Resend {
-    /// The oldest unacknowledged packet only.
-    #[default]
-    Oldest,
-    /// Everything from the oldest unacknowledged packet on.
-    All,
-}
+use std::sync::Arc;
 
 /// `[nic.transport.nic-sr]`.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
@@ -58,110 +45,17 @@ impl Config {
         outstanding("reorder-window", self.reorder_window)
     }
 
-    /// A sender.
-    pub fn sender(&self, timer: Timer) -> Sender {
-        Sender { flight: Flight::new(self.max_outstanding, timer), resend: self.resend }
-    }
-
-    /// A receiver.
-    pub fn receiver(&self, acks: Acks, marks: Marks) -> Receiver {
-        Receiver { expected: 0, nacked: u64::MAX, ahead: Bitmap::new(self.reorder_window), acks, marks }
-    }
-}
-
-/// The sending end.
-#[derive(Clone, Debug)]
-pub struct Sender {
-    flight: Flight,
-    resend: Resend,
-}
-
-impl model::Sender for Sender {
-    #[inline]
-    fn post(&mut self, packets: u64) {
-        self.flight.post(packets);
-    }
-
-    #[inline]
-    fn next(&mut self, now: Time, window: u64) -> Option<(u64, bool)> {
-        self.flight.take(now, window)
-    }
-
-    #[inline]
-    fn ready(&self, window: u64) -> bool {
-        self.flight.ready(window)
-    }
-
-    #[inline]
-    fn on_reply(&mut self, now: Time, reply: Reply) -> Progress {
-        let progress = self.flight.hear(now, reply);
-        if progress.nack {
-            self.flight.resend_oldest();
-        }
-        progress
-    }
-
-    #[inline]
-    fn una(&self) -> u64 {
-        self.flight.una()
-    }
-
-    #[inline]
-    fn deadline(&self) -> Time {
-        self.flight.deadline()
-    }
-
-    fn on_timeout(&mut self, now: Time) {
-        if self.flight.times_out(now) {
-            match self.resend {
-                Resend::Oldest => self.flight.resend_oldest(),
-                Resend::All => self.flight.rewind(),
-            }
+    pub(crate) fn sending(&self, timing: Timing) -> sender::Rules {
+        sender::Rules {
+            timing,
+            limit: self.max_outstanding,
+            on_nack: Some(Resend::Oldest),
+            on_timeout: self.resend,
         }
     }
-}
 
-/// The receiving end.
-#[derive(Debug)]
-pub struct Receiver {
-    expected: u64,
-    /// The ePSN that was NACKed last; `u64::MAX` if none was.
-    nacked: u64,
-    ahead: Bitmap,
-    acks: Acks,
-    marks: Marks,
-}
-
-impl model::Receiver for Receiver {
-    #[inline]
-    fn on_data(&mut self, now: Time, psn: Psn, marked: bool, last: bool) -> Reception {
-        let distance = psn.distance_from(Psn::from_seq(self.expected));
-        let (fate, reply) = if distance == 0 {
-            let next = self.expected.wrapping_add(1);
-            self.expected = self.ahead.advance(self.expected);
-            (Fate::Accepted, self.acks.on_packet(self.expected, last || self.expected != next))
-        } else if distance < 0 {
-            (Fate::Duplicate, self.acks.on_duplicate(self.expected))
-        } else {
-            let fate = match self.ahead.insert(self.expected, distance as u32) {
-                Insert::New => Fate::Accepted,
-                Insert::Present => Fate::Duplicate,
-                Insert::Beyond => Fate::Discarded,
-            };
-            let reply = if self.nacked == self.expected {
-                self.acks.on_packet(self.expected, last)
-            } else {
-                self.nacked = self.expected;
-                Some(self.acks.nack(self.expected))
-            };
-            (fate, reply)
-        };
-        self.marks.reception(now, marked, fate, distance > 0, reply)
-    }
-
-    #[inline]
-    fn expected(&self) -> u64 {
-        self.expected
+    pub(crate) fn receiving(&self, answers: Answers) -> Receiving {
+        Receiving::Keeping(Arc::new(receiver::Rules { answers, window: self.reorder_window, nack: true }))
     }
 }
 
@@ -170,7 +64,8 @@ mod tests {
     use super::*;
     use crate::tests::{Pair, nic};
     use crate::{NicConfig, TransportConfig};
-    use model::{Receiver as _, Sender as _};
+    use model::transport::{Fate, Progress, Reply};
+    use model::{Psn, Receiver as _, Sender as _, Time};
 
     fn nic_sr(config: Config) -> NicConfig {
         nic(TransportConfig::NicSr(config))
@@ -211,7 +106,7 @@ mod tests {
 
     #[test]
     fn an_out_of_order_arrival_on_a_new_gap_is_nacked_but_the_gap_itself_is_not() {
-        let mut receiver = nic_sr(Config::default()).receiver();
+        let mut receiver = nic_sr(Config::default()).build().receiver();
         let mut reply = |psn| receiver.on_data(Time::ZERO, Psn::new(psn), false, false).reply;
         assert_eq!(reply(1), Some(Reply::Nack(Psn::new(0))));
         assert_eq!(reply(3), Some(Reply::Ack(Psn::new(0xFF_FFFF)))); // NACKed already
@@ -222,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_duplicate_is_acknowledged_again() {
-        let mut receiver = nic_sr(Config::default()).receiver();
+        let mut receiver = nic_sr(Config::default()).build().receiver();
         let mut on = |psn| receiver.on_data(Time::ZERO, Psn::new(psn), false, false);
         on(0);
         let again = on(0);
@@ -235,7 +130,7 @@ mod tests {
 
     #[test]
     fn what_the_bitmap_cannot_note_is_discarded() {
-        let mut receiver = nic_sr(Config { reorder_window: 4, ..Config::default() }).receiver();
+        let mut receiver = nic_sr(Config { reorder_window: 4, ..Config::default() }).build().receiver();
         let mut fate = |psn| receiver.on_data(Time::ZERO, Psn::new(psn), false, false).fate;
         assert_eq!((fate(3), fate(4)), (Fate::Accepted, Fate::Discarded));
         assert_eq!((fate(0), fate(4)), (Fate::Accepted, Fate::Accepted));
@@ -243,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_stale_nack_is_ignored_and_a_fresh_one_acknowledges_what_is_before_it() {
-        let mut sender = nic_sr(Config::default()).sender();
+        let mut sender = nic_sr(Config::default()).build().sender();
         sender.post(9);
         for _ in 0..9 {
             sender.next(Time::ZERO, u64::MAX);
@@ -256,7 +151,7 @@ mod tests {
 
     #[test]
     fn an_ack_that_overtakes_its_retransmission_cancels_it() {
-        let mut sender = nic_sr(Config::default()).sender();
+        let mut sender = nic_sr(Config::default()).build().sender();
         sender.post(9);
         for _ in 0..9 {
             sender.next(Time::ZERO, u64::MAX);

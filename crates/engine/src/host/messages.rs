@@ -1,0 +1,176 @@
+//! The messages of a host: when they are posted, what was sent of them, and what they set free.
+
+use super::sending::Outgoing;
+use super::{Host, Timer};
+use crate::outcome::MessageRecord;
+use crate::setup::Setup;
+use model::transport::Sender;
+use model::{Parts, Time};
+use std::cmp::Reverse;
+
+/// What a queue pair needs once per message or less.
+pub(super) struct Letters {
+    /// First of its messages in [`Host::outbound`], and how many there are.
+    pub(super) first: u32,
+    pub(super) count: u32,
+    /// Messages posted, and acknowledged.
+    pub(super) posted: u32,
+    pub(super) acked: u32,
+    /// Message that new packets belong to, in [`Host::outbound`].
+    pub(super) current: u32,
+    /// Track in the series.
+    pub(super) track: u32,
+}
+
+/// A message as its sender keeps it.
+pub(super) struct Outbound {
+    pub(super) record: MessageRecord,
+    /// Packets of the queue pair up to and including this message.
+    pub(super) end: u64,
+    /// Triggers still to fire.
+    pub(super) needs: u32,
+}
+
+impl Outbound {
+    /// The time of a transmission that ended at `at`, or of an earlier one.
+    fn sent_until(&mut self, at: u64) {
+        let last = &mut self.record.last_sent;
+        if *last == Time::NEVER || last.ps() < at {
+            *last = Time(at);
+        }
+    }
+}
+
+impl<P: Parts> Host<P> {
+    /// Puts a packet into the books that is not a full frame of the current message, sent for the first time: its
+    /// frame, and whether it is the last of its message.
+    #[inline(never)]
+    pub(super) fn send_special(
+        &mut self,
+        setup: &Setup<'_>,
+        now: u64,
+        slot: u32,
+        seq: u64,
+        again: bool,
+    ) -> (u32, bool) {
+        let (out, letters) = (&mut self.outgoing[slot as usize], &mut self.letters[slot as usize]);
+        while seq >= out.current_end {
+            settle(out, letters, &mut self.outbound, self.full_frame + self.gap);
+            letters.current += 1;
+            out.current_end = self.outbound[letters.current as usize].end;
+        }
+        if !again && seq + 1 < out.current_end {
+            out.note_fresh(now + self.full_time);
+            return (self.full_frame, false);
+        }
+        let index = if again { letters.find(&self.outbound, seq) } else { letters.current };
+        let last = seq + 1 == self.outbound[index as usize].end;
+        let frame = if last {
+            let m = setup.plan.qps[out.qp.index()].messages.start + (index - letters.first);
+            let (wire, bytes) = (&setup.plan.wire, setup.plan.messages[m as usize].bytes);
+            wire.data_frame(wire.payload_of(bytes, wire.packets(bytes) - 1))
+        } else {
+            self.full_frame
+        };
+        settle(out, letters, &mut self.outbound, self.full_frame + self.gap);
+        let outbound = &mut self.outbound[index as usize];
+        outbound.record.wire_bytes += u64::from(frame + self.gap);
+        outbound.record.retransmitted += u64::from(again);
+        outbound.sent_until(now + setup.time_on_wire(self.row, frame));
+        self.data.retransmitted += u64::from(again);
+        (frame, last)
+    }
+
+    /// Notes the messages that are now acknowledged, and what they set free.
+    #[inline(never)]
+    pub(super) fn acknowledged(&mut self, setup: &Setup<'_>, now: u64, slot: u32) {
+        let (out, letters) = (&mut self.outgoing[slot as usize], &mut self.letters[slot as usize]);
+        let una = out.sender.una();
+        let first = setup.plan.qps[out.qp.index()].messages.start;
+        while letters.acked < letters.posted && out.acked_end <= una {
+            let message = &setup.plan.messages[(first + letters.acked) as usize];
+            self.outbound[(letters.first + letters.acked) as usize].record.acked = Time(now);
+            if !setup.plan.jobs[message.job as usize].background {
+                self.unfinished -= 1;
+                self.finished += 1;
+            }
+            let triggers =
+                &setup.plan.triggers[message.on_acked.start as usize..message.on_acked.end as usize];
+            self.freed.extend_from_slice(triggers);
+            letters.acked += 1;
+            let more = letters.acked < letters.count;
+            out.acked_end =
+                if more { self.outbound[(letters.first + letters.acked) as usize].end } else { u64::MAX };
+        }
+    }
+
+    /// Carries out the triggers in `freed`: each fires at a message that this host sends.
+    pub(super) fn fire(&mut self, setup: &Setup<'_>, now: u64) {
+        while let Some(m) = self.freed.pop() {
+            let message = &setup.plan.messages[m.index()];
+            let slot = setup.sender_slot[message.qp.index()];
+            let first = setup.plan.qps[message.qp.index()].messages.start;
+            let letters = &self.letters[slot as usize];
+            let needs = &mut self.outbound[(letters.first + (m.0 - first)) as usize].needs;
+            *needs = needs.saturating_sub(1);
+            if *needs > 0 {
+                continue;
+            }
+            if message.start.ps() > now {
+                self.pending_starts += 1;
+                self.timers.push(Reverse((message.start.ps(), Timer::Start(m.0))));
+            } else {
+                self.post(setup, now, slot);
+            }
+        }
+    }
+
+    /// Posts the messages of a queue pair that may start, in their order.
+    pub(super) fn post(&mut self, setup: &Setup<'_>, now: u64, slot: u32) {
+        let (out, letters) = (&mut self.outgoing[slot as usize], &mut self.letters[slot as usize]);
+        let first = setup.plan.qps[out.qp.index()].messages.start;
+        while letters.posted < letters.count {
+            let message = &setup.plan.messages[(first + letters.posted) as usize];
+            let outbound = &mut self.outbound[(letters.first + letters.posted) as usize];
+            if outbound.needs > 0 || message.start.ps() > now {
+                break;
+            }
+            outbound.record.start = Time(now);
+            self.last_progress = now;
+            out.sender.post(setup.plan.wire.packets(message.bytes));
+            letters.posted += 1;
+        }
+        self.enqueue(slot, now);
+    }
+
+    /// The record of a queue pair's message `i`, up to date.
+    pub(super) fn record(&self, slot: usize, i: u32) -> MessageRecord {
+        let (out, letters) = (&self.outgoing[slot], &self.letters[slot]);
+        let index = letters.first + i;
+        let mut record = self.outbound[index as usize].record;
+        if index == letters.current && out.fresh > 0 {
+            record.wire_bytes += out.fresh * u64::from(self.full_frame + self.gap);
+            // Nothing of the message has been sent again since.
+            record.last_sent = Time(out.fresh_sent);
+        }
+        record
+    }
+}
+
+/// Enters what was sent of the current message into its record.
+fn settle<P: Parts>(out: &mut Outgoing<P>, letters: &Letters, outbound: &mut [Outbound], on_wire: u32) {
+    if out.fresh > 0 {
+        let message = &mut outbound[letters.current as usize];
+        message.record.wire_bytes += out.fresh * u64::from(on_wire);
+        message.sent_until(out.fresh_sent);
+        out.fresh = 0;
+    }
+}
+
+impl Letters {
+    /// The message that packet `seq` of the queue pair belongs to.
+    fn find(&self, outbound: &[Outbound], seq: u64) -> u32 {
+        let mine = &outbound[self.first as usize..(self.first + self.count) as usize];
+        self.first + mine.partition_point(|m| m.end <= seq) as u32
+    }
+}

@@ -1,0 +1,243 @@
+//! A host's NIC: its queue pairs, the order in which they send, its timers, and its part in the workload.
+//!
+//! Both engines use it; it knows nothing of ports, queues or windows. [`ready`] is the order among queue pairs,
+//! [`sending`] and [`receiving`] are their two sides, [`messages`] what they carry.
+
+mod messages;
+mod ready;
+mod receiving;
+mod sending;
+#[cfg(test)]
+mod tests;
+
+use crate::outcome::{Control, Data, MessageRecord, Waiting};
+use crate::series::Recorder;
+use crate::setup::Setup;
+use messages::{Letters, Outbound};
+use model::congestion::Congestion;
+use model::transport::{Receiver, Sender};
+use model::wire::Clock;
+use model::{HostId, MessageId, Packet, Parts, QpId, Time};
+use ready::Ready;
+use receiving::Incoming;
+use sending::Outgoing;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// A host.
+pub(crate) struct Host<P: Parts> {
+    outgoing: Vec<Outgoing<P>>,
+    letters: Vec<Letters>,
+    incoming: Vec<Incoming<P>>,
+    first_incoming: u32,
+    outbound: Vec<Outbound>,
+    /// When messages to this host arrived whole; its messages are numbered in a row.
+    received: Vec<Time>,
+    first_received: u32,
+    ready: Ready,
+    timers: Timers,
+    freed: Vec<MessageId>,
+    full_frame: u32,
+    /// Link time around a frame, bytes.
+    gap: u32,
+    /// Time of a full frame on the wire, ps.
+    full_time: u64,
+    /// Row of transmission times of its port.
+    row: u32,
+    /// Pacing counts in whole nanoseconds.
+    whole_ns: bool,
+    pub(crate) data: Data,
+    pub(crate) control: Control,
+    /// Messages that count and are not yet acknowledged.
+    pub(crate) unfinished: u64,
+    pub(crate) finished: u64,
+    pub(crate) recorder: Recorder,
+    /// When something last reached this host.
+    pub(crate) last_event: u64,
+    /// When a packet was last accepted or a message posted.
+    last_progress: u64,
+    /// Messages whose start lies in the future.
+    pending_starts: u64,
+}
+
+/// Queue pairs whose state the first caches keep, though all other hosts take their turns in between: 4 kB of
+/// the 1 MB second-level cache for each of 256 hosts. Our choice.
+const FEW: usize = 32;
+
+/// What a host timer is for; the order is the order at one instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Timer {
+    Start(u32),
+    Retransmit(u32),
+}
+
+type Timers = BinaryHeap<Reverse<(u64, Timer)>>;
+
+/// Packets that a host sends in answer to one arrival: a reply and a CNP at most.
+pub(crate) type Replies = [Option<Packet>; 2];
+
+impl<P: Parts> Host<P> {
+    pub(crate) fn new(setup: &Setup<'_>, parts: &P, id: HostId) -> Self {
+        let plan = setup.plan;
+        let row = setup.ports[plan.fabric.base(id.node()) as usize].row;
+        let full_frame = plan.wire.max_frame();
+        let full_time = setup.time_on_wire(row, full_frame);
+        let first_incoming = plan.qps.partition_point(|qp| qp.to < id) as u32;
+        let mut host = Host {
+            outgoing: Vec::new(),
+            letters: Vec::new(),
+            incoming: Vec::new(),
+            first_incoming,
+            outbound: Vec::new(),
+            received: Vec::new(),
+            first_received: 0,
+            ready: Ready::new(full_time),
+            timers: BinaryHeap::new(),
+            freed: Vec::new(),
+            full_frame,
+            gap: plan.wire.gap,
+            full_time,
+            row,
+            whole_ns: plan.wire.clock != Clock::Picosecond,
+            data: Data::default(),
+            control: Control::default(),
+            unfinished: 0,
+            finished: 0,
+            recorder: Recorder::new(&plan.series),
+            last_event: 0,
+            last_progress: 0,
+            pending_starts: 0,
+        };
+        let end = plan.qps.partition_point(|qp| qp.to <= id) as u32;
+        for q in first_incoming..end {
+            host.add_incoming(setup, parts, QpId(q));
+        }
+        host
+    }
+
+    /// When the queue pair that may send first may do so; [`u64::MAX`] if none wants to.
+    #[inline]
+    pub(crate) fn eligible_at(&self) -> u64 {
+        self.ready.first().0
+    }
+
+    /// When the next timer fires; [`u64::MAX`] if none runs.
+    #[inline]
+    pub(crate) fn timer_at(&self) -> u64 {
+        self.timers.peek().map_or(u64::MAX, |Reverse((at, _))| *at)
+    }
+
+    pub(crate) fn last_progress(&self) -> u64 {
+        self.last_progress
+    }
+
+    pub(crate) fn pending_starts(&self) -> u64 {
+        self.pending_starts
+    }
+
+    /// A packet will arrive soon: has the processor fetch the state of its queue pair. Changes nothing, and may
+    /// be left out.
+    #[inline]
+    pub(crate) fn expect(&self, setup: &Setup<'_>, pkt: &Packet) {
+        if !pkt.is_data() {
+            self.touch_outgoing(setup.sender_slot[pkt.qp().index()]);
+        } else if let Some(incoming) = self.incoming.get((pkt.qp().0 - self.first_incoming) as usize) {
+            std::hint::black_box(incoming.receiver.expected());
+        }
+    }
+
+    /// Whether it has more queue pairs than stay in a processor's first caches by themselves.
+    #[inline]
+    pub(crate) fn crowded(&self) -> bool {
+        self.outgoing.len() + self.incoming.len() > FEW
+    }
+
+    /// A packet has arrived.
+    #[inline]
+    pub(crate) fn on_arrival(&mut self, setup: &Setup<'_>, now: u64, pkt: &Packet) -> Replies {
+        self.last_event = now;
+        if pkt.is_data() {
+            self.on_data(setup, now, pkt)
+        } else {
+            self.control.arrived += 1;
+            self.on_control(setup, now, pkt);
+            [None, None]
+        }
+    }
+
+    /// Fires what is due at `now`.
+    pub(crate) fn on_timer(&mut self, setup: &Setup<'_>, now: u64) {
+        while let Some(&Reverse((at, timer))) = self.timers.peek() {
+            if at > now {
+                break;
+            }
+            self.timers.pop();
+            match timer {
+                Timer::Start(m) => {
+                    self.pending_starts -= 1;
+                    let qp = setup.plan.messages[m as usize].qp;
+                    self.post(setup, now, setup.sender_slot[qp.index()]);
+                }
+                Timer::Retransmit(slot) => {
+                    let out = &mut self.outgoing[slot as usize];
+                    if at != out.armed {
+                        continue; // an earlier entry took its place
+                    }
+                    out.armed = u64::MAX;
+                    let mut deadline = out.sender.deadline().ps();
+                    if deadline <= now {
+                        out.sender.on_timeout(Time(now));
+                        out.congestion.on_timeout(Time(now));
+                        self.control.timeout += 1;
+                        deadline = out.sender.deadline().ps();
+                    }
+                    if deadline != u64::MAX {
+                        out.armed = deadline.max(now + 1);
+                        self.timers.push(Reverse((out.armed, Timer::Retransmit(slot))));
+                    }
+                    self.enqueue(slot, now);
+                }
+            }
+        }
+    }
+
+    /// Copies this host's records into the outcome's table.
+    pub(crate) fn collect(&self, setup: &Setup<'_>, records: &mut [MessageRecord]) {
+        for (slot, out) in self.outgoing.iter().enumerate() {
+            let first = setup.plan.qps[out.qp.index()].messages.start;
+            for i in 0..self.letters[slot].count {
+                let record = &mut records[(first + i) as usize];
+                *record = MessageRecord { received: record.received, ..self.record(slot, i) };
+            }
+        }
+        for (i, at) in self.received.iter().enumerate() {
+            records[self.first_received as usize + i].received = *at;
+        }
+    }
+
+    /// Messages of this host that count and are not finished, with what they wait for.
+    pub(crate) fn waiting(&self, setup: &Setup<'_>) -> Vec<(MessageId, Waiting)> {
+        let mut list = Vec::new();
+        for (out, letters) in self.outgoing.iter().zip(&self.letters) {
+            let first = setup.plan.qps[out.qp.index()].messages.start;
+            for i in letters.acked..letters.count {
+                let id = MessageId(first + i);
+                if setup.plan.job(id).background {
+                    continue;
+                }
+                let outbound = &self.outbound[(letters.first + i) as usize];
+                let waiting = if outbound.needs > 0 {
+                    Waiting::Triggers
+                } else if i >= letters.posted {
+                    Waiting::Predecessor
+                } else {
+                    let total = setup.plan.wire.packets(setup.plan.messages[id.index()].bytes);
+                    let acked = (out.sender.una() + total).saturating_sub(outbound.end);
+                    Waiting::Packets { acked, total }
+                };
+                list.push((id, waiting));
+            }
+        }
+        list
+    }
+}

@@ -1,0 +1,178 @@
+//! The order in which the queue pairs of a host send.
+//!
+//! The one that pacing has allowed longest goes first: the order is (time, number), which is round robin among
+//! queue pairs of equal rate. It depends on nothing else, in particular not on when anybody looks.
+//!
+//! That is a priority queue, and this one is cheap where hosts are busy: queue pairs that go at line rate, or at
+//! half of it, are allowed again one after the other in the order in which they sent. They stand in line, first
+//! in, first out. Those that are slower stand apart, in a heap.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// Time from which it may send, ps, and number.
+type Entry = (u64, u32);
+
+const NOBODY: Entry = (u64::MAX, u32::MAX);
+
+#[derive(Debug)]
+pub(super) struct Ready {
+    /// Who goes first; the rest stand below. A host with one queue pair needs nothing else.
+    first: Entry,
+    /// In order.
+    line: VecDeque<Entry>,
+    apart: BinaryHeap<Reverse<Entry>>,
+    /// Whoever waits longer than this does not join the line, ps: those behind could not.
+    near: u64,
+}
+
+impl Ready {
+    /// `frame` is the time of a full frame on the wire, ps.
+    pub(super) const fn new(frame: u64) -> Self {
+        // Two packets start at least one frame apart, so with gaps of up to two frames each is allowed later
+        // than the one before it.
+        Ready { first: NOBODY, line: VecDeque::new(), apart: BinaryHeap::new(), near: 2 * frame }
+    }
+
+    /// Who goes first, and from when; the time is [`u64::MAX`] if nobody wants to send.
+    #[inline]
+    pub(super) const fn first(&self) -> Entry {
+        self.first
+    }
+
+    /// Adds a queue pair that was not there. `at` may lie before `now`.
+    #[inline]
+    pub(super) fn insert(&mut self, at: u64, slot: u32, now: u64) {
+        let entry = (at, slot);
+        if self.first == NOBODY {
+            self.first = entry;
+        } else if entry < self.first {
+            self.line.push_front(self.first);
+            self.first = entry;
+        } else {
+            self.file(entry, now);
+        }
+    }
+
+    /// The one that goes first does so from `at` on.
+    #[inline]
+    pub(super) fn replace_first(&mut self, at: u64, now: u64) {
+        let entry = (at, self.first.1);
+        if self.line.is_empty() && self.apart.is_empty() {
+            self.first = entry;
+        } else {
+            self.requeue(entry, now);
+        }
+    }
+
+    fn requeue(&mut self, entry: Entry, now: u64) {
+        if entry < self.next() {
+            self.first = entry;
+        } else {
+            self.file(entry, now);
+            self.remove_first();
+        }
+    }
+
+    /// The one that goes first has nothing to send any more.
+    #[inline]
+    pub(super) fn remove_first(&mut self) {
+        self.first = match (self.line.front(), self.apart.peek()) {
+            (Some(line), Some(Reverse(apart))) if line < apart => self.line.pop_front(),
+            (_, Some(_)) => self.apart.pop().map(|Reverse(entry)| entry),
+            (_, None) => self.line.pop_front(),
+        }
+        .unwrap_or(NOBODY);
+    }
+
+    /// The second.
+    fn next(&self) -> Entry {
+        let line = self.line.front().copied().unwrap_or(NOBODY);
+        let apart = self.apart.peek().map_or(NOBODY, |Reverse(entry)| *entry);
+        line.min(apart)
+    }
+
+    fn file(&mut self, entry: Entry, now: u64) {
+        let behind = self.line.back().is_none_or(|last| *last < entry);
+        if behind && entry.0 <= now.saturating_add(self.near) {
+            self.line.push_back(entry);
+        } else {
+            self.apart.push(Reverse(entry));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    const FRAME: u64 = 30_400;
+
+    #[test]
+    fn at_line_rate_nobody_stands_apart() {
+        let mut ready = Ready::new(FRAME);
+        for slot in 0..300 {
+            ready.insert(0, slot, 0);
+        }
+        let mut sent = Vec::new();
+        for packet in 0..900 {
+            let now = packet * FRAME;
+            sent.push(ready.first().1);
+            ready.replace_first(now + FRAME + u64::from(ready.first().1), now);
+            assert!(ready.apart.is_empty());
+        }
+        assert!(sent.iter().enumerate().all(|(i, slot)| i % 300 == *slot as usize));
+    }
+
+    #[test]
+    fn one_slow_queue_pair_does_not_send_the_others_to_the_heap() {
+        let mut ready = Ready::new(FRAME);
+        for slot in 0..300 {
+            ready.insert(0, slot, 0);
+        }
+        let mut most = 0;
+        for packet in 0..3000 {
+            let now = packet * FRAME;
+            let slow = ready.first().1 == 7;
+            ready.replace_first(now + if slow { 40 * FRAME } else { FRAME }, now);
+            most = most.max(ready.apart.len());
+        }
+        assert_eq!(most, 1);
+    }
+
+    proptest! {
+        /// Whatever comes, the order is that of a sorted list.
+        #[test]
+        fn it_is_a_sorted_list(
+            steps in prop::collection::vec((0..4u8, 0..3 * FRAME, prop_oneof![Just(FRAME), 0..9 * FRAME]), 1..400),
+        ) {
+            let mut ready = Ready::new(FRAME);
+            let mut list = BTreeSet::new();
+            let (mut now, mut slots) = (0, 0);
+            for (what, later, gap) in steps {
+                now += later;
+                match (what, list.pop_first()) {
+                    (0, None) | (1.., None) => {
+                        slots += 1;
+                        list.insert((now, slots));
+                        ready.insert(now, slots, now);
+                    }
+                    (0, Some(first)) => {
+                        slots += 1;
+                        list.insert(first);
+                        list.insert((now + gap, slots));
+                        ready.insert(now + gap, slots, now);
+                    }
+                    (1, Some(_)) => ready.remove_first(),
+                    (_, Some((_, slot))) => {
+                        list.insert((now + gap, slot));
+                        ready.replace_first(now + gap, now);
+                    }
+                }
+                prop_assert_eq!(ready.first(), list.first().copied().unwrap_or(NOBODY));
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The receiving side of queue pairs.
+
+use super::{Host, Replies};
+use crate::setup::Setup;
+use model::transport::{Fate, Receiver, Reply};
+use model::{HostId, Kind, Packet, Parts, QpId, Time};
+
+/// The receiving side of a queue pair: one cache line.
+#[repr(align(64))]
+pub(super) struct Incoming<P: Parts> {
+    pub(super) receiver: P::Receiver,
+    /// Packets at which the next message has arrived whole; [`u64::MAX`] if there is none.
+    message_end: u64,
+    /// That message.
+    message: u32,
+    from: HostId,
+}
+
+impl<P: Parts> Host<P> {
+    /// Adds the receiving side of a queue pair; called in the order of queue pairs.
+    pub(super) fn add_incoming(&mut self, setup: &Setup<'_>, parts: &P, id: QpId) {
+        let plan = setup.plan;
+        let qp = &plan.qps[id.index()];
+        if self.incoming.is_empty() {
+            self.first_received = qp.messages.start;
+        }
+        self.received.resize((qp.messages.end - self.first_received) as usize, Time::NEVER);
+        let mut message_end = u64::MAX;
+        if !qp.messages.is_empty() {
+            message_end = plan.wire.packets(plan.messages[qp.messages.start as usize].bytes);
+        }
+        let receiver = parts.receiver(plan, id);
+        self.incoming.push(Incoming { receiver, message_end, message: qp.messages.start, from: qp.from });
+    }
+
+    pub(super) fn on_data(&mut self, setup: &Setup<'_>, now: u64, pkt: &Packet) -> Replies {
+        let qp = pkt.qp();
+        let incoming = &mut self.incoming[(qp.0 - self.first_incoming) as usize];
+        let got = incoming.receiver.on_data(Time(now), pkt.psn(), pkt.marked(), pkt.last());
+        let from = incoming.from;
+        let mut whole = false;
+        match got.fate {
+            Fate::Accepted => {
+                self.data.accepted += 1;
+                self.last_progress = now;
+                whole = incoming.receiver.expected() >= incoming.message_end;
+            }
+            Fate::Duplicate => {
+                self.data.duplicate += 1;
+                self.data.spurious += 1;
+            }
+            Fate::Discarded => self.data.discarded += 1,
+        }
+        self.data.out_of_order += u64::from(got.out_of_order);
+        let reply = got.reply.map(|reply| {
+            let (kind, psn) = match reply {
+                Reply::Ack(psn) => (Kind::Ack, psn),
+                Reply::Nack(psn) => (Kind::Nack, psn),
+            };
+            match kind {
+                Kind::Nack => self.control.nack += 1,
+                _ => self.control.ack += 1,
+            }
+            self.control.created += 1;
+            Packet::new(kind, qp, from, psn, setup.plan.wire.ack).with_echo(got.echo)
+        });
+        let cnp = got.cnp.then(|| {
+            self.control.cnp += 1;
+            self.control.created += 1;
+            Packet::new(Kind::Cnp, qp, from, pkt.psn(), setup.plan.wire.cnp)
+        });
+        if whole {
+            self.complete(setup, now, qp);
+        }
+        [reply, cnp]
+    }
+
+    /// Notes the messages of `qp` that have now arrived whole, and fires their triggers.
+    #[inline(never)]
+    fn complete(&mut self, setup: &Setup<'_>, now: u64, qp: QpId) {
+        let plan = setup.plan;
+        let incoming = &mut self.incoming[(qp.0 - self.first_incoming) as usize];
+        let expected = incoming.receiver.expected();
+        while expected >= incoming.message_end {
+            let message = &plan.messages[incoming.message as usize];
+            self.received[(incoming.message - self.first_received) as usize] = Time(now);
+            let triggers =
+                &plan.triggers[message.on_received.start as usize..message.on_received.end as usize];
+            self.freed.extend_from_slice(triggers);
+            incoming.message += 1;
+            if incoming.message < plan.qps[qp.index()].messages.end {
+                incoming.message_end += plan.wire.packets(plan.messages[incoming.message as usize].bytes);
+            } else {
+                incoming.message_end = u64::MAX;
+            }
+        }
+        self.fire(setup, now);
+    }
+}

@@ -1,0 +1,218 @@
+//! The sending side of queue pairs.
+
+use super::messages::{Letters, Outbound};
+use super::{Host, Timer, Timers};
+use crate::outcome::MessageRecord;
+use crate::setup::{NO_TRACK, Setup};
+use model::congestion::Congestion;
+use model::transport::{Reply, Sender};
+use model::{HostId, Kind, Packet, Parts, Psn, QpId, Time};
+use std::cmp::Reverse;
+
+/// What every packet and every reply of a queue pair needs: two cache lines, as a host may have thousands of
+/// queue pairs and serves another one with every packet. The rest is in [`Letters`].
+#[repr(C, align(64))]
+pub(super) struct Outgoing<P: Parts> {
+    pub(super) sender: P::Sender,
+    /// Earliest start of the next packet by pacing.
+    next_at: u64,
+    /// Where the message ends that new packets belong to.
+    pub(super) current_end: u64,
+    // The second line begins here.
+    pub(super) congestion: P::Congestion,
+    /// Where the oldest unacknowledged message ends; [`u64::MAX`] if there is none.
+    pub(super) acked_end: u64,
+    /// Time for which a timer entry exists; [`u64::MAX`] if none does.
+    pub(super) armed: u64,
+    /// Full frames of the current message, sent for the first time, that its record does not count yet.
+    pub(super) fresh: u64,
+    /// When the last of them had left.
+    pub(super) fresh_sent: u64,
+    pub(super) qp: QpId,
+    to: HostId,
+    /// It stands in [`Host::ready`].
+    queued: bool,
+    /// A track of the series follows it.
+    tracked: bool,
+}
+
+impl<P: Parts> Outgoing<P> {
+    /// Another full frame of the current message; it has left at `at`.
+    #[inline]
+    pub(super) fn note_fresh(&mut self, at: u64) {
+        self.fresh += 1;
+        self.fresh_sent = at;
+    }
+
+    /// Makes sure that a timer fires no later than the sender's deadline. An entry that fires earlier than needed
+    /// stays and comes again then: with every ACK the deadline moves, and the entry need not.
+    #[inline]
+    fn arm(&mut self, slot: u32, timers: &mut Timers) {
+        let deadline = self.sender.deadline().ps();
+        if deadline < self.armed {
+            self.armed = deadline;
+            timers.push(Reverse((deadline, Timer::Retransmit(slot))));
+        }
+    }
+}
+
+impl<P: Parts> Host<P> {
+    /// Adds the sending side of a queue pair; called in the order of queue pairs.
+    pub(crate) fn add_outgoing(&mut self, setup: &Setup<'_>, parts: &P, id: QpId) {
+        let plan = setup.plan;
+        let qp = &plan.qps[id.index()];
+        let first = self.outbound.len() as u32;
+        let mut end = 0;
+        for m in qp.messages.clone() {
+            let message = &plan.messages[m as usize];
+            end += plan.wire.packets(message.bytes);
+            self.outbound.push(Outbound { record: MessageRecord::default(), end, needs: message.needs });
+            if !plan.jobs[message.job as usize].background {
+                self.unfinished += 1;
+            }
+            if message.needs == 0 {
+                self.pending_starts += 1;
+                self.timers.push(Reverse((message.start.ps(), Timer::Start(m))));
+            }
+        }
+        let track = plan.series.qps.iter().position(|q| *q == id).map_or(NO_TRACK, |t| t as u32);
+        let first_end = self.outbound.get(first as usize).map(|o| o.end);
+        self.outgoing.push(Outgoing {
+            sender: parts.sender(plan, id),
+            congestion: parts.congestion(plan, id),
+            next_at: 0,
+            current_end: first_end.unwrap_or(0),
+            acked_end: first_end.unwrap_or(u64::MAX),
+            armed: u64::MAX,
+            fresh: 0,
+            fresh_sent: 0,
+            qp: id,
+            to: qp.to,
+            queued: false,
+            tracked: track != NO_TRACK,
+        });
+        let count = qp.messages.len() as u32;
+        self.letters.push(Letters { first, count, posted: 0, acked: 0, current: first, track });
+    }
+
+    /// The data packet that starts on the wire now. `None` if no queue pair may send at `now` after all; then
+    /// [`Host::eligible_at`] has moved.
+    #[inline]
+    pub(crate) fn pull(&mut self, setup: &Setup<'_>, now: u64) -> Option<Packet> {
+        if self.eligible_at() <= now { self.pull_first(setup, now) } else { None }
+    }
+
+    #[inline(never)]
+    fn pull_first(&mut self, setup: &Setup<'_>, now: u64) -> Option<Packet> {
+        loop {
+            let (at, slot) = self.ready.first();
+            if at > now {
+                return None;
+            }
+            let mut out = &mut self.outgoing[slot as usize];
+            let allowed = out.congestion.allowance(Time(now));
+            if allowed.not_before.ps() > now {
+                self.ready.replace_first(allowed.not_before.ps(), now);
+                continue;
+            }
+            let Some((seq, again)) = out.sender.next(Time(now), allowed.window) else {
+                out.queued = false;
+                self.ready.remove_first();
+                continue;
+            };
+            let (mut frame, mut last) = (self.full_frame, false);
+            if !again && seq + 1 < out.current_end {
+                out.note_fresh(now + self.full_time);
+            } else {
+                (frame, last) = self.send_special(setup, now, slot, seq, again);
+                out = &mut self.outgoing[slot as usize];
+            }
+            let on_wire = u64::from(frame + self.gap);
+            self.data.sent += 1;
+            if out.tracked {
+                self.recorder.sent(self.letters[slot as usize].track, now, on_wire, again);
+            }
+            let gap = allowed.pace.gap(on_wire);
+            let next_at = now + if self.whole_ns { whole_ns(gap) } else { gap }.ps();
+            let packet = Packet::new(Kind::Data, out.qp, out.to, Psn::from_seq(seq), frame)
+                .with_last(last)
+                .with_retransmission(again);
+            out.next_at = next_at;
+            out.arm(slot, &mut self.timers);
+            if out.sender.ready(allowed.window) {
+                self.ready.replace_first(next_at, now);
+            } else {
+                out.queued = false;
+                self.ready.remove_first();
+            }
+            let next = self.ready.first().1;
+            if next != slot {
+                self.touch_outgoing(next);
+            }
+            return Some(packet);
+        }
+    }
+
+    /// Has the processor fetch what a queue pair will need soon. A host with hundreds of queue pairs finds none of
+    /// them in its first caches, and would wait at every packet and at every ACK.
+    #[inline]
+    pub(super) fn touch_outgoing(&self, slot: u32) {
+        if let Some(out) = self.outgoing.get(slot as usize) {
+            // One field in each cache line.
+            std::hint::black_box((out.sender.una(), out.armed));
+        }
+    }
+
+    /// A reply or a CNP has arrived.
+    pub(super) fn on_control(&mut self, setup: &Setup<'_>, now: u64, pkt: &Packet) {
+        let slot = setup.sender_slot[pkt.qp().index()];
+        let out = &mut self.outgoing[slot as usize];
+        let reply = match pkt.kind() {
+            Kind::Ack => Reply::Ack(pkt.psn()),
+            Kind::Nack => Reply::Nack(pkt.psn()),
+            Kind::Cnp => {
+                out.congestion.on_cnp(Time(now));
+                return;
+            }
+            Kind::Data => return,
+        };
+        let progress = out.sender.on_reply(Time(now), reply);
+        out.congestion.on_ack(Time(now), progress.acked, pkt.echo());
+        if progress.nack {
+            out.congestion.on_nack(Time(now));
+        }
+        let whole = progress.acked > 0 && out.sender.una() >= out.acked_end;
+        // Progress after a long (backed off) timeout brings the next one forward.
+        out.arm(slot, &mut self.timers);
+        let queued = out.queued;
+        if whole {
+            self.acknowledged(setup, now, slot);
+        }
+        if !queued {
+            self.enqueue(slot, now);
+        }
+        if whole {
+            self.fire(setup, now);
+        }
+    }
+
+    /// Lets a queue pair take its turn if it has something to send and does not wait for one already.
+    #[inline]
+    pub(super) fn enqueue(&mut self, slot: u32, now: u64) {
+        let out = &mut self.outgoing[slot as usize];
+        // Most that do not wait have sent all they have: no window makes them ready.
+        if out.queued || !out.sender.ready(u64::MAX) {
+            return;
+        }
+        let allowed = out.congestion.allowance(Time(now));
+        if out.sender.ready(allowed.window) {
+            out.queued = true;
+            self.ready.insert(out.next_at.max(now), slot, now);
+        }
+    }
+}
+
+/// As the ns-3 family paces: in whole nanoseconds, as its links count.
+const fn whole_ns(gap: Time) -> Time {
+    Time(gap.ps() / 1000 * 1000)
+}

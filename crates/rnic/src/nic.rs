@@ -1,0 +1,170 @@
+//! The parts of queue pairs: what all those of a NIC have in common exists once, so that tens of thousands of
+//! queue pairs fit the caches of the machine that simulates them.
+
+use crate::ack::AckRules;
+use crate::notification::MarkRules;
+use crate::receiver::{self, Answers};
+use crate::sender::{self, Sender};
+use crate::timeout::Timing;
+use crate::transport::go_back_n;
+use crate::{NicConfig, Reacting};
+use model::transport::{Progress, Reception, Reply};
+use model::{Psn, Rate, Time};
+use std::sync::Arc;
+
+/// Makes the ends of queue pairs and their controls, as one `[nic]` table says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Nic {
+    config: NicConfig,
+    sending: Arc<sender::Rules>,
+    receiving: Receiving,
+}
+
+/// The kind of receiver, and what all those of a NIC have in common.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Receiving {
+    Keeping(Arc<receiver::Rules>),
+    GoBackN(Arc<go_back_n::Rules>),
+}
+
+impl Nic {
+    pub(crate) fn new(config: &NicConfig) -> Self {
+        let timing = Timing::new(config.timeout, config.backoff);
+        let answers = Answers {
+            acks: AckRules { every: config.ack_every, duplicates: config.ack_duplicates },
+            marks: MarkRules { cnp: config.cnp, interval: config.cnp_interval },
+        };
+        Nic {
+            sending: Arc::new(config.transport.sending(timing)),
+            receiving: config.transport.receiving(answers),
+            config: config.clone(),
+        }
+    }
+
+    /// The sending end of one queue pair.
+    pub fn sender(&self) -> AnySender {
+        AnySender::Listed(Sender::new(self.sending.clone()))
+    }
+
+    /// The receiving end of one queue pair.
+    pub fn receiver(&self) -> AnyReceiver {
+        match &self.receiving {
+            Receiving::Keeping(rules) => AnyReceiver::Keeping(receiver::Receiver::new(rules.clone())),
+            Receiving::GoBackN(rules) => AnyReceiver::GoBackN(go_back_n::Receiver::new(rules.clone())),
+        }
+    }
+
+    /// The congestion control of one queue pair of a NIC of `line_rate`, with its reactions.
+    pub fn congestion(&self, line_rate: Rate) -> Reacting {
+        let NicConfig { congestion, on_nack, on_timeout, .. } = &self.config;
+        Reacting::new(congestion.control(line_rate), *on_nack, *on_timeout)
+    }
+}
+
+/// The sending end of any recovery mode.
+pub enum AnySender {
+    /// Of a mode in the list.
+    Listed(Sender),
+    /// One from elsewhere.
+    Custom(Box<dyn model::Sender + Send>),
+}
+
+impl model::Sender for AnySender {
+    #[inline]
+    fn post(&mut self, packets: u64) {
+        match self {
+            Self::Listed(s) => s.post(packets),
+            Self::Custom(s) => s.post(packets),
+        }
+    }
+
+    #[inline]
+    fn next(&mut self, now: Time, window: u64) -> Option<(u64, bool)> {
+        match self {
+            Self::Listed(s) => s.next(now, window),
+            Self::Custom(s) => s.next(now, window),
+        }
+    }
+
+    #[inline]
+    fn ready(&self, window: u64) -> bool {
+        match self {
+            Self::Listed(s) => s.ready(window),
+            Self::Custom(s) => s.ready(window),
+        }
+    }
+
+    #[inline]
+    fn on_reply(&mut self, now: Time, reply: Reply) -> Progress {
+        match self {
+            Self::Listed(s) => s.on_reply(now, reply),
+            Self::Custom(s) => s.on_reply(now, reply),
+        }
+    }
+
+    #[inline]
+    fn una(&self) -> u64 {
+        match self {
+            Self::Listed(s) => s.una(),
+            Self::Custom(s) => s.una(),
+        }
+    }
+
+    #[inline]
+    fn deadline(&self) -> Time {
+        match self {
+            Self::Listed(s) => s.deadline(),
+            Self::Custom(s) => s.deadline(),
+        }
+    }
+
+    fn on_timeout(&mut self, now: Time) {
+        match self {
+            Self::Listed(s) => s.on_timeout(now),
+            Self::Custom(s) => s.on_timeout(now),
+        }
+    }
+}
+
+/// The receiving end of any recovery mode.
+pub enum AnyReceiver {
+    /// Keeps what comes out of order.
+    Keeping(receiver::Receiver),
+    /// Drops it.
+    GoBackN(go_back_n::Receiver),
+    /// One from elsewhere.
+    Custom(Box<dyn model::Receiver + Send>),
+}
+
+impl model::Receiver for AnyReceiver {
+    #[inline]
+    fn on_data(&mut self, now: Time, psn: Psn, marked: bool, last: bool) -> Reception {
+        match self {
+            Self::Keeping(r) => r.on_data(now, psn, marked, last),
+            Self::GoBackN(r) => r.on_data(now, psn, marked, last),
+            Self::Custom(r) => r.on_data(now, psn, marked, last),
+        }
+    }
+
+    #[inline]
+    fn expected(&self) -> u64 {
+        match self {
+            Self::Keeping(r) => r.expected(),
+            Self::GoBackN(r) => r.expected(),
+            Self::Custom(r) => r.expected(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A host keeps the state of a queue pair in one cache line where it receives and in two where it sends.
+    #[test]
+    fn a_queue_pair_is_small() {
+        assert_eq!(size_of::<AnySender>(), 48);
+        assert_eq!(size_of::<AnyReceiver>(), 48);
+        assert_eq!(size_of::<Reacting>(), 24);
+    }
+}

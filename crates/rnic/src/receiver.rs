@@ -1,0 +1,96 @@
+//! The receiver of the recovery modes that keep what comes out of order.
+
+use crate::ack::{AckRules, Acks};
+use crate::bitmap::{Bitmap, Insert};
+use crate::notification::{MarkRules, Marks};
+use model::transport::{Fate, Reception, Reply};
+use model::{Psn, Time};
+use std::sync::Arc;
+
+/// What the receivers of all modes answer by.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answers {
+    pub(crate) acks: AckRules,
+    pub(crate) marks: MarkRules,
+}
+
+/// What all receivers of a NIC have in common.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Rules {
+    pub(crate) answers: Answers,
+    /// Packets from ePSN on that can be noted; those beyond are discarded.
+    pub(crate) window: u32,
+    /// The first packet that comes ahead of an ePSN is answered with a NACK.
+    pub(crate) nack: bool,
+}
+
+/// Keeps what comes out of order and notes it in a bitmap. NACKs each ePSN once, or never.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    expected: u64,
+    ahead: Bitmap,
+    marks: Marks,
+    rules: Arc<Rules>,
+    acks: Acks,
+    /// `expected` was NACKed.
+    nacked: bool,
+}
+
+impl Receiver {
+    pub(crate) fn new(rules: Arc<Rules>) -> Self {
+        Receiver {
+            expected: 0,
+            ahead: Bitmap::default(),
+            marks: Marks::default(),
+            rules,
+            acks: Acks::default(),
+            nacked: false,
+        }
+    }
+
+    /// What becomes of a packet `ahead` of ePSN, and the answer to it.
+    fn on_ahead(&mut self, ahead: u32, last: bool) -> (Fate, Option<Reply>) {
+        let fate = if ahead >= self.rules.window {
+            Fate::Discarded
+        } else {
+            match self.ahead.insert(self.expected, ahead) {
+                Insert::New => Fate::Accepted,
+                Insert::Present => Fate::Duplicate,
+            }
+        };
+        let acks = &self.rules.answers.acks;
+        let reply = if self.rules.nack && !self.nacked {
+            self.nacked = true;
+            Some(self.acks.nack(self.expected))
+        } else if !self.rules.nack && fate == Fate::Duplicate {
+            self.acks.on_duplicate(acks, self.expected)
+        } else {
+            self.acks.on_packet(acks, self.expected, last)
+        };
+        (fate, reply)
+    }
+}
+
+impl model::Receiver for Receiver {
+    #[inline]
+    fn on_data(&mut self, now: Time, psn: Psn, marked: bool, last: bool) -> Reception {
+        let distance = psn.distance_from(Psn::from_seq(self.expected));
+        let (fate, reply) = if distance == 0 {
+            let next = self.expected.wrapping_add(1);
+            self.expected = self.ahead.advance(self.expected);
+            self.nacked = false;
+            let urgent = last || self.expected != next;
+            (Fate::Accepted, self.acks.on_packet(&self.rules.answers.acks, self.expected, urgent))
+        } else if distance < 0 {
+            (Fate::Duplicate, self.acks.on_duplicate(&self.rules.answers.acks, self.expected))
+        } else {
+            self.on_ahead(distance as u32, last)
+        };
+        self.marks.reception(&self.rules.answers.marks, now, marked, fate, distance > 0, reply)
+    }
+
+    #[inline]
+    fn expected(&self) -> u64 {
+        self.expected
+    }
+}

@@ -1,0 +1,265 @@
+//! The sender of every recovery mode in the list: what is posted, sent and acknowledged, and what is sent again.
+
+use crate::timeout::Timing;
+use model::transport::{Progress, Reply};
+use model::{Psn, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Most packets that may be outstanding with 24-bit PSNs: serial numbers compare rightly only while they are
+/// less than 2^23 apart.
+pub(crate) const PSN_LIMIT: u32 = (1 << 23) - 1;
+
+/// Which packets go out again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Resend {
+    /// The oldest unacknowledged packet only.
+    #[default]
+    Oldest,
+    /// Everything from the oldest unacknowledged packet on.
+    All,
+}
+
+/// What all senders of a NIC have in common.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rules {
+    pub(crate) timing: Timing,
+    /// Most packets outstanding.
+    pub(crate) limit: u32,
+    /// What a NACK brings back; with `None` it only acknowledges.
+    pub(crate) on_nack: Option<Resend>,
+    /// What a timeout brings back.
+    pub(crate) on_timeout: Resend,
+}
+
+/// Packet counters of a queue pair, `una <= next <= high <= posted`, and its timer. Recovery modes differ in
+/// their [`Rules`] alone.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    /// First packet not acknowledged.
+    una: u64,
+    /// First packet that the application has not posted.
+    posted: u64,
+    /// Packet to send next, counted from `una` like the next.
+    next: u32,
+    /// First packet that was never sent.
+    high: u32,
+    /// When the timer fires, [`Time::NEVER`] if it does not run.
+    deadline: Time,
+    /// How often it has fired since the last progress. 255 stands for more: doubling has met any cap by then.
+    fired: u8,
+    /// Packet `una` is to be sent once more, ahead of all others.
+    resend: bool,
+    rules: Arc<Rules>,
+}
+
+impl Sender {
+    pub(crate) const fn new(rules: Arc<Rules>) -> Self {
+        Sender { una: 0, posted: 0, next: 0, high: 0, deadline: Time::NEVER, fired: 0, resend: false, rules }
+    }
+
+    #[cold]
+    fn take_oldest(&mut self) -> (u64, bool) {
+        self.resend = false;
+        // After a rewind the oldest packet is also the next one; it goes out once.
+        self.next = self.next.max(1);
+        (self.una, true)
+    }
+
+    fn again(&mut self, resend: Resend) {
+        match resend {
+            Resend::Oldest => self.resend = self.outstanding(),
+            Resend::All => self.next = 0,
+        }
+    }
+
+    #[inline]
+    const fn outstanding(&self) -> bool {
+        self.high > 0
+    }
+}
+
+impl model::Sender for Sender {
+    #[inline]
+    fn post(&mut self, packets: u64) {
+        self.posted = self.posted.saturating_add(packets);
+    }
+
+    #[inline]
+    fn next(&mut self, now: Time, window: u64) -> Option<(u64, bool)> {
+        if !self.ready(window) {
+            return None;
+        }
+        if self.resend {
+            return Some(self.take_oldest());
+        }
+        let seq = self.una + u64::from(self.next);
+        let again = self.next < self.high;
+        self.next += 1;
+        self.high = self.high.max(self.next);
+        if self.deadline == Time::NEVER {
+            self.deadline = self.rules.timing.deadline(now, self.fired);
+        }
+        Some((seq, again))
+    }
+
+    #[inline]
+    fn ready(&self, window: u64) -> bool {
+        let next = u64::from(self.next);
+        let open = next < self.posted - self.una && next < window.min(u64::from(self.rules.limit));
+        open || self.resend && window > 0
+    }
+
+    /// Learns from a reply. ACK(n) says that all before n + 1 have arrived, NACK(e) that all before e have.
+    /// What reaches back before `una` is stale, what reaches beyond `high` was never sent: both are ignored.
+    #[inline]
+    fn on_reply(&mut self, now: Time, reply: Reply) -> Progress {
+        let (psn, nack) = match reply {
+            Reply::Ack(psn) => (psn.next(), false),
+            Reply::Nack(psn) => (psn, true),
+        };
+        let distance = psn.distance_from(Psn::from_seq(self.una));
+        if distance < 0 || distance as u32 > self.high {
+            return Progress::default();
+        }
+        let acked = distance as u32;
+        if acked > 0 {
+            self.una += u64::from(acked);
+            self.next = self.next.saturating_sub(acked);
+            self.high -= acked;
+            self.resend = false;
+            self.fired = 0;
+            self.deadline = if self.outstanding() { self.rules.timing.deadline(now, 0) } else { Time::NEVER };
+        }
+        let mut heeded = false;
+        if nack
+            && self.outstanding()
+            && let Some(resend) = self.rules.on_nack
+        {
+            self.again(resend);
+            heeded = true;
+        }
+        Progress { acked: u64::from(acked), nack: heeded }
+    }
+
+    #[inline]
+    fn una(&self) -> u64 {
+        self.una
+    }
+
+    #[inline]
+    fn deadline(&self) -> Time {
+        self.deadline
+    }
+
+    fn on_timeout(&mut self, now: Time) {
+        if self.deadline != Time::NEVER && now >= self.deadline {
+            self.fired = self.fired.saturating_add(1);
+            self.deadline = self.rules.timing.deadline(now, self.fired);
+            self.again(self.rules.on_timeout);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timeout::{Backoff, Timeout};
+    use model::Sender as _;
+
+    fn sender(packets: u64) -> Sender {
+        let timing = Timing::new(Timeout::Fixed(Time::from_ms(1)), None);
+        let (on_nack, on_timeout) = (Some(Resend::Oldest), Resend::All);
+        let mut sender = Sender::new(Arc::new(Rules { timing, limit: PSN_LIMIT, on_nack, on_timeout }));
+        sender.post(packets);
+        sender
+    }
+
+    fn send(sender: &mut Sender, n: u64) -> Vec<(u64, bool)> {
+        (0..n).map_while(|_| sender.next(Time::ZERO, u64::MAX)).collect()
+    }
+
+    #[test]
+    fn an_ack_of_the_psn_before_zero_acknowledges_nothing() {
+        let mut sender = sender(3);
+        send(&mut sender, 3);
+        assert_eq!(sender.on_reply(Time::ZERO, Reply::Ack(Psn::new(0xFF_FFFF))), Progress::default());
+        assert_eq!(sender.una(), 0);
+        assert_eq!(sender.on_reply(Time::ZERO, Reply::Ack(Psn::new(0))).acked, 1);
+    }
+
+    #[test]
+    fn replies_to_packets_that_were_never_sent_are_ignored() {
+        let mut sender = sender(10);
+        send(&mut sender, 3);
+        assert_eq!(sender.on_reply(Time::ZERO, Reply::Ack(Psn::new(3))), Progress::default());
+        assert_eq!(sender.on_reply(Time::ZERO, Reply::Nack(Psn::new(4))), Progress::default());
+        // Nothing is outstanding at 3: an acknowledgement, and no loss.
+        assert_eq!(sender.on_reply(Time::ZERO, Reply::Nack(Psn::new(3))), Progress { acked: 3, nack: false });
+    }
+
+    #[test]
+    fn the_window_counts_from_the_oldest_unacknowledged_packet() {
+        let mut sender = sender(10);
+        assert!(!sender.ready(0) && sender.next(Time::ZERO, 0).is_none());
+        assert_eq!(sender.next(Time::ZERO, 2), Some((0, false)));
+        assert_eq!(sender.next(Time::ZERO, 2), Some((1, false)));
+        assert!(!sender.ready(2) && sender.next(Time::ZERO, 2).is_none());
+        sender.on_reply(Time::ZERO, Reply::Ack(Psn::new(0)));
+        assert_eq!(sender.next(Time::ZERO, 2), Some((2, false)));
+        // A shrunken window still lets a retransmission out.
+        sender.again(Resend::Oldest);
+        assert_eq!(sender.next(Time::ZERO, 1), Some((1, true)));
+        assert_eq!(sender.next(Time::ZERO, 1), None);
+    }
+
+    #[test]
+    fn after_a_rewind_the_oldest_goes_out_once() {
+        let mut sender = sender(5);
+        send(&mut sender, 4);
+        sender.again(Resend::All);
+        sender.again(Resend::Oldest);
+        assert_eq!(send(&mut sender, 9), [(0, true), (1, true), (2, true), (3, true), (4, false)]);
+    }
+
+    #[test]
+    fn the_timer_stops_when_all_is_acknowledged() {
+        let mut sender = sender(2);
+        assert_eq!(sender.deadline(), Time::NEVER);
+        send(&mut sender, 2);
+        assert_eq!(sender.deadline(), Time::from_ms(1));
+        sender.on_reply(Time::from_us(10), Reply::Ack(Psn::new(0)));
+        assert_eq!(sender.deadline(), Time::from_us(1010));
+        sender.on_reply(Time::from_us(20), Reply::Ack(Psn::new(0))); // no progress
+        assert_eq!(sender.deadline(), Time::from_us(1010));
+        sender.on_reply(Time::from_us(20), Reply::Ack(Psn::new(1)));
+        assert_eq!(sender.deadline(), Time::NEVER);
+        sender.on_timeout(Time::from_ms(9));
+        assert!(!sender.ready(u64::MAX));
+    }
+
+    #[test]
+    fn timeouts_in_a_row_are_further_and_further_apart_until_progress() {
+        let ms = Time::from_ms;
+        let timing = Timing::new(Timeout::Fixed(ms(1)), Some(Backoff { factor: 2, cap: ms(3) }));
+        let (on_nack, on_timeout) = (None, Resend::Oldest);
+        let mut sender = Sender::new(Arc::new(Rules { timing, limit: 2, on_nack, on_timeout }));
+        sender.post(3);
+        let mut fired = Vec::new();
+        sender.next(ms(0), u64::MAX);
+        sender.next(Time::from_us(500), u64::MAX); // it runs already
+        for _ in 0..4 {
+            let now = sender.deadline();
+            sender.on_timeout(Time(now.ps() - 1)); // too early
+            assert_eq!((sender.deadline(), sender.ready(u64::MAX)), (now, false));
+            sender.on_timeout(now);
+            assert_eq!(sender.next(now, u64::MAX), Some((0, true)));
+            fired.push(now);
+        }
+        assert_eq!(fired, [ms(1), ms(3), ms(6), ms(9)]);
+        sender.on_reply(ms(10), Reply::Ack(Psn::new(0)));
+        assert_eq!(sender.deadline(), ms(11));
+    }
+}
