@@ -219,7 +219,7 @@ fn a_record_counts_what_is_on_the_wire_whenever_it_is_read() {
     assert_eq!(records[0].retransmitted, 1);
 }
 
-/// 65,000 queue pairs of 256 hosts are 12 MB, not 40: they fit a third-level cache.
+/// So 65,000 queue pairs of 256 hosts take 12.5 MB: they fit a third-level cache.
 #[test]
 fn a_queue_pair_takes_two_cache_lines_to_send_and_one_to_receive() {
     assert_eq!(size_of::<Outgoing<Chosen>>(), 128);
