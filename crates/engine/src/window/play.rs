@@ -1,197 +1,210 @@
 //! One port of a switch in a light visit: all that happens at it in a stretch of time, in one go.
 //!
-//! In a light visit ports do not concern each other. So a packet that the switch sends to a port is only noted
-//! there, with the time of its arrival; what it meets is found out later, when the port is played forward over
-//! everything that has been noted. The result is that of taking every event at its time: a packet that finds
-//! the wire free starts at once, others wait by class and order, marks are decided by the queue at that instant.
+//! In a light visit ports do not concern each other. So the switch only notes which of its arrivals go to a port,
+//! as a chain in their order; what they meet is found out later, when the port is played forward over all that
+//! has been noted. The result is that of taking every event at its time: a packet that finds the wire free starts
+//! at once, others wait by class and order, marks are decided by the queue at that instant.
 
 use super::out::Out;
-use super::port::{Port, WATCHED};
+use super::port::{NOBODY, Port, WATCHED};
 use super::ring::Ring;
 use super::switch::mark;
-use crate::setup::Tie;
-use model::Packet;
+use model::{Kind, Packet, PortIndex};
+
+/// The arrivals of a visit, and of each the next one that goes to the same port.
+#[derive(Debug, Default)]
+pub(super) struct Chain {
+    next: Vec<u32>,
+}
+
+impl Chain {
+    #[inline]
+    pub(super) fn clear(&mut self, arrivals: usize) {
+        if self.next.len() < arrivals {
+            self.next.resize(arrivals.next_power_of_two(), NOBODY);
+        }
+    }
+
+    /// Arrival `i` goes to this port, after all that were noted there. True if it is the first.
+    #[inline(always)]
+    pub(super) fn note(&mut self, port: &mut Port, i: u32) -> bool {
+        let first = port.first == NOBODY;
+        if first {
+            port.first = i;
+        } else {
+            self.next[port.last_to_come as usize] = i;
+        }
+        port.last_to_come = i;
+        first
+    }
+}
 
 /// Plays port `p` forward over everything that starts before `limit`; all that has been noted there arrives
 /// before that. `departed` is told of data that starts at watched ports.
-#[inline(always)]
+///
+/// Times are counted from the window's start. What the loop uses is taken out of its place and put back at the
+/// end, so that it can stay in registers.
+#[inline]
 pub(super) fn forward(
     port: &mut Port,
     out: &mut Out<'_>,
     p: usize,
     limit: u64,
-    tie: Tie,
-    departed: impl FnMut(u64, &Packet),
-) {
-    match port.cnps.is_empty() {
-        true => run::<false>(port, out, p, limit, tie, departed),
-        false => run::<true>(port, out, p, limit, tie, departed),
-    }
-}
-
-/// Times are counted from the window's start. What the loop uses is taken out of its place and put back at the
-/// end, so that it can stay in registers.
-#[inline]
-fn run<const CNPS: bool>(
-    port: &mut Port,
-    out: &mut Out<'_>,
-    p: usize,
-    limit: u64,
-    tie: Tie,
+    (arrivals, chain, one_class): (&[Packet], &Chain, bool),
     mut departed: impl FnMut(u64, &Packet),
 ) {
-    let (opened, length) = (out.span.opened, out.span.length);
+    let opened = out.span.opened;
     let limit = limit - opened;
-    let (paused, watched, unmarked, peer_port) =
-        (port.paused(), port.is(WATCHED), port.unmarked, port.peer_port);
-    let (mut data, mut replies) = (std::mem::take(&mut port.data), std::mem::take(&mut port.replies));
-    let mut lane = out.open_lane(p);
-    let times = out.setup.times_on_wire(port.row);
-    // From the end of a frame on the wire to its arrival, counted from the next window's start.
-    let reach = port.delay.wrapping_sub(length);
-    let mut free = port.busy.saturating_sub(opened);
-    let (mut waiting, mut most_waiting) = (port.waiting, port.most_waiting);
-    let (mut frames, mut bytes, mut busy_for, mut control) = (0u64, 0u64, 0u64, 0u64);
-    loop {
-        while let Some(pkt) = data.next_to_come()
-            && (pkt.offset() as u64) < free
-        {
-            join(pkt, &mut waiting, &mut most_waiting, unmarked, out, p);
-            data.arrive();
-        }
-        comes(&mut replies, free);
-        if CNPS {
-            comes(&mut port.cnps, free);
-        }
-        let mut start = free;
-        let pkt = if CNPS && port.cnps.waits() {
-            if free >= limit {
-                break;
-            }
-            port.cnps.take()
-        } else if replies.waits() {
-            if free >= limit {
-                break;
-            }
-            replies.take()
-        } else if !paused && data.waits() {
-            if free >= limit {
-                break;
-            }
-            let pkt = data.take();
-            waiting -= pkt.frame();
-            match waiting > unmarked && pkt.is_data() {
-                true => mark::<false>(out, p, opened + start, waiting, pkt),
-                false => pkt,
-            }
-        } else {
-            // The wire is free, and who comes next starts at once.
-            let cnp = if CNPS { port.cnps.peek_next_to_come() } else { None };
-            let datum = if paused { None } else { data.peek_next_to_come() };
-            let ring = match first(replies.peek_next_to_come(), datum, cnp, tie) {
-                First::Reply => &mut replies,
-                First::Data => &mut data,
-                First::Cnp => &mut port.cnps,
-                First::Nobody => break,
-            };
-            let pkt = ring.take();
-            start = pkt.offset() as u64;
-            pkt
-        };
-        let frame = pkt.frame();
-        let time = times[frame as usize] as u64;
-        free = start + time;
-        frames += 1;
-        bytes += frame as u64;
-        busy_for += time;
-        control += !pkt.is_data() as u64;
-        let after = free.wrapping_add(reach);
-        let sent = pkt.arriving(after as u32, peer_port);
-        if after < length {
-            lane.push(sent);
-        } else {
+    let watched = port.is(WATCHED);
+    let mut queues = Queues {
+        data: std::mem::take(&mut port.data),
+        replies: std::mem::take(&mut port.replies),
+        paused: port.paused(),
+        unmarked: port.unmarked,
+        waiting: port.waiting,
+        most: port.most_waiting,
+    };
+    let mut wire = Wire {
+        free: port.busy.saturating_sub(opened),
+        lane: out.open_lane(p),
+        times: out.setup.times_on_wire(port.row),
+        reach: port.delay.wrapping_sub(out.span.length),
+        length: out.span.length,
+        peer_port: port.peer_port,
+        sums: Sums::default(),
+    };
+    let mut launch = |wire: &mut Wire<'_>, out: &mut Out<'_>, port: &mut Port, start: u64, pkt: Packet| {
+        if let Some((after, sent)) = wire.launch(start, pkt) {
             out.send_far(p, port, after, sent);
         }
         if watched && pkt.is_data() {
             departed(opened + start, &pkt);
         }
+    };
+    let mut i = port.first;
+    while i != NOBODY {
+        let pkt = arrivals[i as usize];
+        let at = pkt.offset() as u64;
+        while wire.free <= at
+            && let Some(next) = queues.next(port, out, p, wire.free)
+        {
+            let start = wire.free;
+            launch(&mut wire, out, port, start, next);
+        }
+        let data = one_class || pkt.is_data();
+        if wire.free <= at && !(data && queues.paused) {
+            launch(&mut wire, out, port, at, pkt);
+        } else if data {
+            queues.join(out, p, pkt);
+        } else if pkt.kind() == Kind::Cnp {
+            port.cnps.push(pkt);
+        } else {
+            queues.replies.push(pkt);
+        }
+        i = if i == port.last_to_come { NOBODY } else { chain.next[i as usize] };
     }
-    while let Some(pkt) = data.next_to_come() {
-        join(pkt, &mut waiting, &mut most_waiting, unmarked, out, p);
-        data.arrive();
+    while wire.free < limit
+        && let Some(next) = queues.next(port, out, p, wire.free)
+    {
+        let start = wire.free;
+        launch(&mut wire, out, port, start, next);
     }
-    comes(&mut replies, u64::MAX);
-    comes(&mut port.cnps, u64::MAX);
+    port.first = NOBODY;
+    let Wire { free, lane, sums, .. } = wire;
     out.close_lane(p, lane);
-    (port.data, port.replies) = (data, replies);
-    (port.waiting, port.most_waiting) = (waiting, most_waiting);
-    if frames > 0 {
+    let Queues { data, replies, waiting, most, .. } = queues;
+    (port.data, port.replies, port.waiting, port.most_waiting) = (data, replies, waiting, most);
+    if sums.frames > 0 {
         port.busy = opened + free;
         port.last = port.busy;
-        port.frames += frames;
-        port.bytes += bytes;
-        port.busy_for += busy_for;
-        out.tally.control_hops += control;
+        port.frames += sums.frames;
+        port.bytes += sums.bytes;
+        port.busy_for += sums.time;
+        out.tally.control_hops += sums.control;
     }
     port.recount();
 }
 
-/// What comes before `free` must wait.
-#[inline(always)]
-fn comes(ring: &mut Ring, free: u64) {
-    while ring.next_to_come().is_some_and(|pkt| (pkt.offset() as u64) < free) {
-        ring.arrive();
-    }
+/// What waits at a port; CNPs, which are rare, stay where they are.
+struct Queues {
+    data: Ring,
+    replies: Ring,
+    paused: bool,
+    unmarked: u32,
+    waiting: u32,
+    most: u32,
 }
 
-/// Data that must wait joins its queue, and may be marked.
-#[inline(always)]
-fn join(pkt: &mut Packet, waiting: &mut u32, most: &mut u32, unmarked: u32, out: &mut Out<'_>, p: usize) {
-    if *waiting > unmarked {
-        let at = out.span.opened + pkt.offset() as u64;
-        *pkt = mark::<true>(out, p, at, *waiting, *pkt);
+impl Queues {
+    /// The packet that starts at `free`, if one waits that may.
+    #[inline(always)]
+    fn next(&mut self, port: &mut Port, out: &mut Out<'_>, p: usize, free: u64) -> Option<Packet> {
+        if let Some(pkt) = port.cnps.pop().or_else(|| self.replies.pop()) {
+            return Some(pkt);
+        }
+        if self.paused {
+            return None;
+        }
+        let pkt = self.data.pop()?;
+        self.waiting -= pkt.frame();
+        Some(match self.waiting > self.unmarked && pkt.is_data() {
+            true => mark::<false>(out, p, out.span.opened + free, self.waiting, pkt),
+            false => pkt,
+        })
     }
-    *waiting += pkt.frame();
-    *most = (*most).max(*waiting);
-}
 
-/// Which packet comes first.
-enum First {
-    Reply,
-    Data,
-    Cnp,
-    Nobody,
-}
-
-/// Of the packets that come next the one that comes first; of two at the same instant the one that the switch has
-/// taken first.
-#[inline(always)]
-fn first(reply: Option<&Packet>, data: Option<&Packet>, cnp: Option<&Packet>, tie: Tie) -> First {
-    let at = |pkt: Option<&Packet>| pkt.map_or(u64::MAX, |p| p.offset() as u64);
-    let (r, d, c) = (at(reply), at(data), at(cnp));
-    let soonest = r.min(d).min(c);
-    if soonest == u64::MAX {
-        return First::Nobody;
-    }
-    if (r == soonest) as u8 + (d == soonest) as u8 + (c == soonest) as u8 > 1 {
-        let rank = |pkt: Option<&Packet>| match pkt {
-            Some(p) if p.offset() as u64 == soonest => tie.rank(p.offset(), p.ingress()) as u32,
-            _ => u32::MAX,
+    /// Data that must wait joins its queue, and may be marked.
+    #[inline(always)]
+    fn join(&mut self, out: &mut Out<'_>, p: usize, pkt: Packet) {
+        let pkt = match self.waiting > self.unmarked {
+            true => mark::<true>(out, p, out.span.opened + pkt.offset() as u64, self.waiting, pkt),
+            false => pkt,
         };
-        let (r, d, c) = (rank(reply), rank(data), rank(cnp));
-        return if r < d && r < c {
-            First::Reply
-        } else if d < c {
-            First::Data
-        } else {
-            First::Cnp
-        };
+        self.waiting += pkt.frame();
+        self.most = self.most.max(self.waiting);
+        self.data.push(pkt);
     }
-    if r == soonest {
-        First::Reply
-    } else if d == soonest {
-        First::Data
-    } else {
-        First::Cnp
+}
+
+/// The wire of a port.
+struct Wire<'t> {
+    /// When it is free.
+    free: u64,
+    /// What arrives in the next window.
+    lane: Vec<Packet>,
+    times: &'t [u32],
+    /// From the end of a frame to its arrival, counted from the next window's start.
+    reach: u64,
+    length: u64,
+    peer_port: PortIndex,
+    sums: Sums,
+}
+
+#[derive(Default)]
+struct Sums {
+    frames: u64,
+    bytes: u64,
+    time: u64,
+    control: u64,
+}
+
+impl Wire<'_> {
+    /// Puts a packet on the wire; gives it back with its time if it arrives after the next window.
+    #[inline(always)]
+    fn launch(&mut self, start: u64, pkt: Packet) -> Option<(u64, Packet)> {
+        let frame = pkt.frame();
+        let time = self.times[frame as usize] as u64;
+        self.free = start + time;
+        self.sums.frames += 1;
+        self.sums.bytes += frame as u64;
+        self.sums.time += time;
+        self.sums.control += !pkt.is_data() as u64;
+        let after = self.free.wrapping_add(self.reach);
+        let sent = pkt.arriving(after as u32, self.peer_port);
+        if after < self.length {
+            self.lane.push(sent);
+            return None;
+        }
+        Some((after, sent))
     }
 }

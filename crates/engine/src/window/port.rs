@@ -24,6 +24,9 @@ pub(super) struct Port {
     /// data while it is paused.
     classes: u8,
     flags: u8,
+    /// Light visits: the first and the last of the arrivals that go this way and have not been played.
+    pub(super) first: u32,
+    pub(super) last_to_come: u32,
     /// Watched ports: data that may yet join before departures must be taken in order.
     pub(super) patience: u32,
 
@@ -45,6 +48,9 @@ pub(super) struct Port {
     pub(super) far: Box<VecDeque<(u64, Packet)>>,
     pub(super) cnps: Ring,
 }
+
+/// No arrival has this number.
+pub(super) const NOBODY: u32 = u32::MAX;
 
 /// First bit of the classes that may start.
 const MAY: u32 = 4;
@@ -79,6 +85,8 @@ impl Port {
             flags: flag(facts.to_host, TO_HOST)
                 | flag(!facts.loss.is_zero(), LOSSY)
                 | flag(facts.track != NO_TRACK, TRACKED),
+            first: NOBODY,
+            last_to_come: NOBODY,
             patience: u32::MAX,
             replies: Ring::default(),
             delay: facts.delay,
@@ -136,8 +144,9 @@ impl Port {
     /// Takes note of who waits, and works out anew when the next packet starts.
     #[inline(always)]
     pub(super) fn recount(&mut self) {
-        let waits =
-            self.cnps.waits() as u8 | (self.replies.waits() as u8) << 1 | (self.data.waits() as u8) << DATA;
+        let waits = !self.cnps.is_empty() as u8
+            | (!self.replies.is_empty() as u8) << 1
+            | (!self.data.is_empty() as u8) << DATA;
         self.classes = self.classes & !((1 << MAY) - 1) | waits;
         self.plan();
     }
@@ -152,7 +161,7 @@ impl Port {
             _ => &mut self.cnps,
         };
         let pkt = ring.pop()?;
-        let last = !ring.waits();
+        let last = ring.is_empty();
         if class == DATA {
             self.waiting -= pkt.frame();
         }

@@ -29,7 +29,7 @@ impl Sorter {
         count: usize,
         length: u64,
         tie: Tie,
-    ) -> &[Packet] {
+    ) -> &mut [Packet] {
         if self.out.len() < count {
             self.out.resize(count.next_power_of_two(), BLANK);
         }

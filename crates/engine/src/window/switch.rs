@@ -10,20 +10,21 @@
 use super::lanes::bits;
 use super::order::Order;
 use super::out::{Frames, Out, Span};
-use super::play;
+use super::play::{self, Chain};
 use super::port::{LOSSY, MADE_HERE, ORDERED, Port, READ, TO_HOST, TRACKED, WATCHED};
 use crate::buffer::Admission;
-use crate::setup::{DATA, Tie};
+use crate::setup::DATA;
 use crate::switch::{Stand, Switch};
 use model::fabric::Router;
 use model::plan::MarkAt;
 use model::scheme::{Effects, flow_hash};
-use model::{Interest, Kind, NodeId, Packet, Parts, PortIndex, Scheme, Verdict};
+use model::{Interest, NodeId, Packet, Parts, PortIndex, Scheme, Verdict};
 
 /// What all switches of a group use in turn.
 #[derive(Debug, Default)]
 pub(super) struct Desk {
     pub(super) frames: Frames,
+    chain: Chain,
     order: Order,
     effects: Effects,
 }
@@ -53,7 +54,7 @@ pub(super) struct Visit<'v, P: Parts, const HEAVY: bool> {
     router: Router<'v>,
     interest: Interest,
     one_class: bool,
-    tie: Tie,
+    arrivals: &'v mut [Packet],
     /// Something other than an arrival comes to pass no earlier than this.
     next_own: u64,
 }
@@ -62,12 +63,10 @@ pub(super) struct Visit<'v, P: Parts, const HEAVY: bool> {
 const ODD: u8 = ORDERED | LOSSY | TRACKED | MADE_HERE | READ;
 
 impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
-    pub(super) fn new(place: Place<'v, P>, out: Out<'v>) -> Self {
+    pub(super) fn new(place: Place<'v, P>, out: Out<'v>, arrivals: &'v mut [Packet]) -> Self {
         let Place { node, switch, ports, queued, backlog, desk, one_class } = place;
         let (router, interest) = (out.setup.fabric().router(node), switch.interest);
-        let tie = out.setup.tie(node.0, out.span.opened);
         Visit {
-            tie,
             node,
             switch,
             ports,
@@ -78,14 +77,16 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
             router,
             interest,
             one_class,
+            arrivals,
             next_own: 0,
         }
     }
 
     /// Takes the arrivals, in their order, and everything else; returns when the switch has something to do of
     /// its own accord again.
-    pub(super) fn run(mut self, arrivals: &[Packet]) -> u64 {
+    pub(super) fn run(mut self) -> u64 {
         let Span { opened, close, .. } = self.out.span;
+        self.desk.chain.clear(self.arrivals.len());
         if HEAVY {
             self.recount();
         }
@@ -94,12 +95,13 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
             self.each_backlogged(|visit, p| visit.note(p));
         }
         self.look_ahead();
-        for pkt in arrivals {
+        for i in 0..self.arrivals.len() {
+            let pkt = self.arrivals[i];
             let now = opened + pkt.offset() as u64;
             if self.next_own <= now {
                 self.catch_up(now + 1, now);
             }
-            self.forward(now, *pkt);
+            self.forward(now, pkt, i as u32);
         }
         self.catch_up(close, close);
         let (mut next, mut waiting) = (self.switch.wake, 0);
@@ -203,17 +205,17 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
 
     /// A packet has arrived.
     #[inline(always)]
-    fn forward(&mut self, now: u64, pkt: Packet) {
+    fn forward(&mut self, now: u64, pkt: Packet, i: u32) {
         let (ports, to_host) = self.router.ports(pkt.to());
         match ports {
-            [port] if !self.interest.every_packet => self.enqueue(port.0 as usize, now, pkt),
-            _ => self.steer(now, pkt, ports, to_host),
+            [port] if !self.interest.every_packet => self.enqueue(port.0 as usize, now, pkt, i),
+            _ => self.steer(now, pkt, i, ports, to_host),
         }
     }
 
     /// A packet has arrived that the scheme must see.
     #[inline]
-    fn steer(&mut self, now: u64, mut pkt: Packet, ports: &[PortIndex], to_host: bool) {
+    fn steer(&mut self, now: u64, mut pkt: Packet, i: u32, ports: &[PortIndex], to_host: bool) {
         if self.interest.queues {
             for port in ports {
                 self.serve(port.0 as usize, now + 1);
@@ -233,12 +235,13 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
         }
         match verdict {
             Verdict::Forward(port) if self.desk.effects.is_empty() => {
-                return self.enqueue(port.0 as usize, now, pkt);
+                self.arrivals[i as usize] = pkt;
+                return self.enqueue(port.0 as usize, now, pkt, i);
             }
             Verdict::Forward(port) => {
                 // What the packet set off waits until it has joined its port, and what that sets off is done.
                 let effects = std::mem::take(&mut self.desk.effects);
-                self.enqueue(port.0 as usize, now, pkt);
+                self.enqueue_oddly(port.0 as usize, now, pkt, false);
                 self.desk.effects = effects;
             }
             Verdict::Drop => self.out.tally.dropped_by_scheme(&pkt),
@@ -281,9 +284,9 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
         self.switch.hold(room.then_some(pkt));
     }
 
-    /// A packet joins port `p`.
+    /// Arrival `i` joins port `p`.
     #[inline(always)]
-    fn enqueue(&mut self, p: usize, now: u64, pkt: Packet) {
+    fn enqueue(&mut self, p: usize, now: u64, pkt: Packet, i: u32) {
         let port = &mut self.ports[p];
         if HEAVY || port.is(ODD) {
             return self.enqueue_oddly(p, now, pkt, false);
@@ -295,14 +298,9 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
             }
             port.patience -= 1;
         }
-        self.backlog[p >> 6] |= 1 << (p & 63);
-        let ring = match pkt.kind() {
-            _ if self.one_class => &mut port.data,
-            Kind::Data => &mut port.data,
-            Kind::Cnp => &mut port.cnps,
-            _ => &mut port.replies,
-        };
-        ring.expect(pkt);
+        if self.desk.chain.note(port, i) {
+            self.backlog[p >> 6] |= 1 << (p & 63);
+        }
     }
 
     /// The scheme's patience with port `p` may have come to its end: brings the port up to now and asks anew.
@@ -395,7 +393,8 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
             return self.serve_in_order(p, limit);
         }
         let (switch, effects) = (&mut *self.switch, &mut self.desk.effects);
-        play::forward(port, &mut self.out, p, limit, self.tie, |at, pkt| {
+        let noted = (&*self.arrivals, &self.desk.chain, self.one_class);
+        play::forward(port, &mut self.out, p, limit, noted, |at, pkt| {
             // The scheme has patience: it asks for nothing.
             switch.departed(at, pkt, PortIndex(p as u16), effects);
         });
