@@ -73,41 +73,37 @@ pub(super) fn forward(
         peer_port: port.peer_port,
         sums: Sums::default(),
     };
-    let mut launch = |wire: &mut Wire<'_>, out: &mut Out<'_>, port: &mut Port, start: u64, pkt: Packet| {
+    let mut i = port.first;
+    loop {
+        let (start, pkt);
+        if i != NOBODY {
+            let coming = arrivals[i as usize];
+            let at = coming.offset() as u64;
+            let waits = if wire.free <= at { queues.next(port, out, p, wire.free) } else { None };
+            if let Some(next) = waits {
+                (start, pkt) = (wire.free, next);
+            } else {
+                i = if i == port.last_to_come { NOBODY } else { chain.next[i as usize] };
+                let data = one_class || coming.is_data();
+                if wire.free > at || data && queues.paused {
+                    queues.join(port, out, p, coming, data);
+                    continue;
+                }
+                (start, pkt) = (at, coming);
+            }
+        } else if wire.free < limit
+            && let Some(next) = queues.next(port, out, p, wire.free)
+        {
+            (start, pkt) = (wire.free, next);
+        } else {
+            break;
+        }
         if let Some((after, sent)) = wire.launch(start, pkt) {
             out.send_far(p, port, after, sent);
         }
         if watched && pkt.is_data() {
             departed(opened + start, &pkt);
         }
-    };
-    let mut i = port.first;
-    while i != NOBODY {
-        let pkt = arrivals[i as usize];
-        let at = pkt.offset() as u64;
-        while wire.free <= at
-            && let Some(next) = queues.next(port, out, p, wire.free)
-        {
-            let start = wire.free;
-            launch(&mut wire, out, port, start, next);
-        }
-        let data = one_class || pkt.is_data();
-        if wire.free <= at && !(data && queues.paused) {
-            launch(&mut wire, out, port, at, pkt);
-        } else if data {
-            queues.join(out, p, pkt);
-        } else if pkt.kind() == Kind::Cnp {
-            port.cnps.push(pkt);
-        } else {
-            queues.replies.push(pkt);
-        }
-        i = if i == port.last_to_come { NOBODY } else { chain.next[i as usize] };
-    }
-    while wire.free < limit
-        && let Some(next) = queues.next(port, out, p, wire.free)
-    {
-        let start = wire.free;
-        launch(&mut wire, out, port, start, next);
     }
     port.first = NOBODY;
     let Wire { free, lane, sums, .. } = wire;
@@ -153,16 +149,22 @@ impl Queues {
         })
     }
 
-    /// Data that must wait joins its queue, and may be marked.
+    /// A packet that must wait joins its queue; data may be marked.
     #[inline(always)]
-    fn join(&mut self, out: &mut Out<'_>, p: usize, pkt: Packet) {
-        let pkt = match self.waiting > self.unmarked {
-            true => mark::<true>(out, p, out.span.opened + pkt.offset() as u64, self.waiting, pkt),
-            false => pkt,
-        };
-        self.waiting += pkt.frame();
-        self.most = self.most.max(self.waiting);
-        self.data.push(pkt);
+    fn join(&mut self, port: &mut Port, out: &mut Out<'_>, p: usize, pkt: Packet, data: bool) {
+        if data {
+            let pkt = match self.waiting > self.unmarked {
+                true => mark::<true>(out, p, out.span.opened + pkt.offset() as u64, self.waiting, pkt),
+                false => pkt,
+            };
+            self.waiting += pkt.frame();
+            self.most = self.most.max(self.waiting);
+            self.data.push(pkt);
+        } else if pkt.kind() == Kind::Cnp {
+            port.cnps.push(pkt);
+        } else {
+            self.replies.push(pkt);
+        }
     }
 }
 
