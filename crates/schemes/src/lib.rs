@@ -120,7 +120,7 @@ macro_rules! schemes {
                 }
             }
 
-            #[inline]
+            #[inline(always)]
             fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
                 match self {
                     $(AnyScheme::$Variant(scheme) => scheme.on_packet(cx, pkt, ports),)+
@@ -128,7 +128,7 @@ macro_rules! schemes {
                 }
             }
 
-            #[inline]
+            #[inline(always)]
             fn on_depart(&mut self, cx: &mut Cx<'_>, pkt: &Packet, port: PortIndex) {
                 match self {
                     $(AnyScheme::$Variant(scheme) => scheme.on_depart(cx, pkt, port),)+

@@ -181,6 +181,7 @@ impl Table {
 
 impl Themis {
     /// A NACK comes up; true if it may pass, perhaps as an ACK.
+    #[inline(never)]
     fn judge(&mut self, pkt: &mut Packet, port: PortIndex) -> bool {
         let Some((pair, rule, ring)) = self.table.find(pkt.qp()) else { return true };
         let expected = pkt.psn();
@@ -251,7 +252,7 @@ impl Scheme for Themis {
         self.interest
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
         if pkt.is_data() && !cx.to_host {
             return Verdict::Forward(self.spray.port(cx, pkt, ports));
@@ -270,7 +271,7 @@ impl Scheme for Themis {
         Verdict::Forward(cx.base_path(pkt, ports))
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_depart(&mut self, cx: &mut Cx<'_>, pkt: &Packet, port: PortIndex) {
         let Some((pair, rule, ring)) = self.table.find(pkt.qp()) else { return };
         if pair.owed == Some(pkt.psn()) {

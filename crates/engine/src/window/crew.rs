@@ -122,7 +122,7 @@ impl<P: Parts> Shared<'_, '_, P> {
         let step = clock.turn(&mut refs, orders.board, mail, observer);
         if let Step::Visit(span) = step {
             orders.span = span;
-            if clock.windows % REBALANCE == 0 {
+            if clock.windows.is_multiple_of(REBALANCE) {
                 for (load, group) in loads.iter_mut().zip(&mut refs) {
                     // Half of what was known is kept: workloads come in phases.
                     *load = *load / 2 + std::mem::take(&mut group.load);

@@ -19,6 +19,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
+/// Things, each with its node.
+type Named<T> = Vec<(NodeId, T)>;
+
 /// A host or a switch, as its group knows it.
 #[derive(Debug)]
 struct Node {
@@ -438,7 +441,7 @@ impl<P: Parts> Group<P> {
     }
 
     /// Gives up its hosts and switches, each with its node.
-    pub(super) fn split(self) -> (Vec<(NodeId, Host<P>)>, Vec<(NodeId, Switch<P>)>, Tally, Recorder) {
+    pub(super) fn split(self) -> (Named<Host<P>>, Named<Switch<P>>, Tally, Recorder) {
         let of = |host: bool| self.nodes.iter().filter(move |n| n.is_host == host).map(|n| n.id);
         let (hosts, switches) = (of(true).collect::<Vec<_>>(), of(false).collect::<Vec<_>>());
         (

@@ -40,12 +40,12 @@ pub(super) struct Port {
     pub(super) row: u32,
     /// Longest queue of data that marks nothing.
     pub(super) unmarked: u32,
-
     pub(super) bytes: u64,
+
     /// When the last frame had left.
     pub(super) last: u64,
     /// Sent, and not yet due in the next window: arrival and packet.
-    pub(super) far: Box<VecDeque<(u64, Packet)>>,
+    pub(super) far: VecDeque<(u64, Packet)>,
     pub(super) cnps: Ring,
 }
 
@@ -96,7 +96,7 @@ impl Port {
             unmarked: unmarked.min(u32::MAX as u64) as u32,
             bytes: 0,
             last: 0,
-            far: Box::default(),
+            far: VecDeque::new(),
             cnps: Ring::default(),
         }
     }
