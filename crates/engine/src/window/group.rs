@@ -82,6 +82,8 @@ pub(super) struct Group<P: Parts> {
     /// Packets that have arrived since somebody took note.
     pub(super) load: u64,
     one_class: bool,
+    /// Packets that a link carries in a window at full rate: of data and of replies as many. At most 64 of each.
+    room: u32,
     quantum: u64,
     largest_frame: u64,
     sorter: Sorter,
@@ -118,6 +120,7 @@ impl<P: Parts> Group<P> {
             pending_starts: 0,
             load: 0,
             one_class: plan.classes == Classes::One,
+            room: 2 * (setup.window / setup.time_on_wire(0, plan.wire.max_frame()).max(1)).min(64) as u32 + 2,
             quantum: setup.window,
             largest_frame: plan.wire.max_frame().max(plan.wire.ack).max(plan.wire.cnp) as u64,
             sorter: Sorter::default(),
@@ -306,6 +309,7 @@ impl<P: Parts> Group<P> {
             setup,
             span,
             next: span.opened + span.length,
+            room: self.room,
             mail,
             gp: node.gp as usize,
             lanes: &mut self.lanes[ports.clone()],
@@ -350,6 +354,7 @@ impl<P: Parts> Group<P> {
             setup,
             span,
             next: span.opened + span.length,
+            room: self.room,
             mail,
             gp: node.gp as usize,
             lanes: &mut self.lanes[port..=port],

@@ -45,6 +45,26 @@ impl Lane {
     }
 }
 
+/// Adds a packet to a lane. Lanes are most of an engine's memory in a large fabric, and a window's traffic is
+/// alike from one to the next: so they begin with `room` packets and grow by a quarter, not by doubling.
+#[inline(always)]
+pub(super) fn add(lane: &mut Vec<Packet>, pkt: Packet, room: u32) {
+    if lane.len() == lane.capacity() {
+        grow(lane, room);
+    }
+    lane.push(pkt);
+}
+
+#[cold]
+#[inline(never)]
+fn grow(lane: &mut Vec<Packet>, room: u32) {
+    let more = match lane.capacity() {
+        0 => room as usize,
+        n => n / 4,
+    };
+    lane.reserve_exact(more.max(4));
+}
+
 /// The lanes of one group, by port.
 pub(super) type Lanes = Vec<Lane>;
 

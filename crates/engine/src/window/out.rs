@@ -1,6 +1,6 @@
 //! What leaves a node: packets onto lanes, and the counts that go with it.
 
-use super::lanes::{Address, Lane, Mail, Pause, bits};
+use super::lanes::{Address, Lane, Mail, Pause, add, bits};
 use super::port::{LOSSY, Port, TRACKED};
 use crate::books::Tally;
 use crate::outcome::LinkRecord;
@@ -25,6 +25,8 @@ pub(super) struct Out<'v> {
     pub(super) span: Span,
     /// When the next window opens.
     pub(super) next: u64,
+    /// Packets for which a lane has room to begin with.
+    pub(super) room: u32,
     pub(super) mail: &'v Mail,
     /// Global number of the node's first port.
     pub(super) gp: usize,
@@ -83,7 +85,8 @@ impl Out<'_> {
     pub(super) fn send(&mut self, p: usize, port: &mut Port, after: u64, pkt: Packet) {
         let pkt = pkt.arriving(after as u32, port.peer_port);
         if after < self.span.length {
-            self.lane(p).packets.push(pkt);
+            let room = self.room;
+            add(&mut self.lane(p).packets, pkt, room);
         } else {
             self.send_far(p, port, after, pkt);
         }
@@ -135,7 +138,8 @@ impl Out<'_> {
                 return;
             }
             port.far.pop_front();
-            self.lane(p).packets.push(pkt.arriving(after as u32, port.peer_port));
+            let room = self.room;
+            add(&mut self.lane(p).packets, pkt.arriving(after as u32, port.peer_port), room);
         }
         self.far[p >> 6] &= !(1 << (p & 63));
     }

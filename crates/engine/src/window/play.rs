@@ -5,6 +5,7 @@
 //! has been noted. The result is that of taking every event at its time: a packet that finds the wire free starts
 //! at once, others wait by class and order, marks are decided by the queue at that instant.
 
+use super::lanes::add;
 use super::out::Out;
 use super::port::{NOBODY, Port, WATCHED};
 use super::ring::Ring;
@@ -71,6 +72,7 @@ pub(super) fn forward(
         reach: port.delay.wrapping_sub(out.span.length),
         length: out.span.length,
         peer_port: port.peer_port,
+        room: out.room,
         sums: Sums::default(),
     };
     let mut i = port.first;
@@ -179,6 +181,7 @@ struct Wire<'t> {
     reach: u64,
     length: u64,
     peer_port: PortIndex,
+    room: u32,
     sums: Sums,
 }
 
@@ -204,7 +207,7 @@ impl Wire<'_> {
         let after = self.free.wrapping_add(self.reach);
         let sent = pkt.arriving(after as u32, self.peer_port);
         if after < self.length {
-            self.lane.push(sent);
+            add(&mut self.lane, sent, self.room);
             return None;
         }
         Some((after, sent))
