@@ -128,6 +128,13 @@ impl<P: Parts> Reference<'_, P> {
                 self.events.pop();
                 continue;
             }
+            if now >= horizon {
+                let unfinished: u64 = self.hosts.iter().map(|h| h.unfinished).sum();
+                return match unfinished {
+                    0 => (Ending::Finished, background.then_some(Time(boundary.min(horizon)))),
+                    _ => (Ending::Stopped, plan.stop_after),
+                };
+            }
             if now >= boundary {
                 let unfinished: u64 = self.hosts.iter().map(|h| h.unfinished).sum();
                 self.switches.iter_mut().for_each(|s| s.buffer.sample());
@@ -139,13 +146,6 @@ impl<P: Parts> Reference<'_, P> {
                     return (self.stalled(), None);
                 }
                 boundary = crossed + quantum;
-            }
-            if now >= horizon {
-                let unfinished: u64 = self.hosts.iter().map(|h| h.unfinished).sum();
-                return match unfinished {
-                    0 => (Ending::Finished, background.then_some(Time(boundary.min(horizon)))),
-                    _ => (Ending::Stopped, plan.stop_after),
-                };
             }
             self.events.pop();
             self.handle(now, node, what);

@@ -25,6 +25,10 @@ pub struct Interest {
     pub every_packet: bool,
     /// It wants `on_depart` for data that leaves towards a host.
     pub host_departures: bool,
+    /// It makes replies ([`Cx::emit`]), and it makes data. A switch that drops when its queues fill must know.
+    pub makes_replies: bool,
+    /// See `makes_replies`.
+    pub makes_data: bool,
 }
 
 /// Identifies a held packet.

@@ -154,7 +154,12 @@ impl Recipe for Config {
             on_block: self.on_block,
             watch: rules.iter().any(|rule| rule.settings().watch),
             // Replies that go up are seen anyway where there is a choice of ports.
-            interest: Interest { queues: false, every_packet: one_way_up, host_departures: rings > 0 },
+            interest: Interest {
+                every_packet: one_way_up,
+                host_departures: rings > 0,
+                makes_replies: rings > 0,
+                ..Interest::default()
+            },
             nack: site.plan.wire.ack,
             waiting: vec![Vec::new(); fabric.ports(site.node).len()],
             table: Table { first: incoming.start, pairs, rules, ring, rings: vec![0; rings as usize * ring] },

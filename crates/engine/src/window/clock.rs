@@ -99,16 +99,16 @@ impl<'s> Clock<'s> {
             self.number = self.number.max(next / self.length);
         }
         let opened = self.number * self.length;
-        if opened >= self.boundary
-            && let Some(end) = self.check(groups, opened)
-        {
-            return end;
-        }
         if opened >= self.horizon {
             return match unfinished(groups) {
                 0 => Step::End(Ending::Finished, self.end_of_background()),
                 _ => Step::End(Ending::Stopped, self.setup.plan.stop_after),
             };
+        }
+        if opened >= self.boundary
+            && let Some(end) = self.check(groups, opened)
+        {
+            return end;
         }
         let close = (opened + self.length).min(self.horizon);
         let span = Span { number: self.number, opened, close, length: self.length };

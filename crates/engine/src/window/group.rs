@@ -391,11 +391,13 @@ impl<P: Parts> Group<P> {
         for (i, word) in self.far[words].iter().enumerate() {
             for p in bits(*word, i * 64) {
                 let Some((at, _)) = self.ports[node.first_port as usize + p].far.front() else { continue };
-                // It must be handed on one window before it arrives.
-                let soon = span.opened + 3 * span.length;
-                let at =
-                    if *at < soon { soon - 2 * span.length } else { (at / span.length - 1) * span.length };
-                node.next = node.next.min(at);
+                // It must be handed on in the window before the one in which it arrives; mostly that is the next.
+                let next = span.opened + span.length;
+                let hand_on = match *at < next + 2 * span.length {
+                    true => next,
+                    false => (at / span.length - 1) * span.length,
+                };
+                node.next = node.next.min(hand_on);
             }
         }
         for frame in &node.pauses {

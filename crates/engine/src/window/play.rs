@@ -19,8 +19,9 @@ pub(super) struct Chain {
 }
 
 impl Chain {
+    /// Makes room for so many arrivals. Old links stay: a port follows its chain no further than its last.
     #[inline]
-    pub(super) fn clear(&mut self, arrivals: usize) {
+    pub(super) fn make_room(&mut self, arrivals: usize) {
         if self.next.len() < arrivals {
             self.next.resize(arrivals.next_power_of_two(), NOBODY);
         }
@@ -177,7 +178,8 @@ struct Wire<'t> {
     /// What arrives in the next window.
     lane: Vec<Packet>,
     times: &'t [u32],
-    /// From the end of a frame to its arrival, counted from the next window's start.
+    /// From the end of a frame to its arrival, counted from the next window's start: a little below zero where
+    /// the window is longer than the delay, so it wraps.
     reach: u64,
     length: u64,
     peer_port: PortIndex,

@@ -27,7 +27,8 @@ pub(super) struct Port {
     /// Light visits: the first and the last of the arrivals that go this way and have not been played.
     pub(super) first: u32,
     pub(super) last_to_come: u32,
-    /// Watched ports: data that may yet join before departures must be taken in order.
+    /// Watched ports: one more than the data that may yet join before departures must be taken in order. It may be
+    /// lower than the scheme's true patience, which is asked again when this runs out.
     pub(super) patience: u32,
 
     pub(super) replies: Ring,

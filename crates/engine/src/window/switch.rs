@@ -11,7 +11,7 @@ use super::lanes::bits;
 use super::order::Order;
 use super::out::{Frames, Out, Span};
 use super::play::{self, Chain};
-use super::port::{LOSSY, MADE_HERE, ORDERED, Port, READ, TO_HOST, TRACKED, WATCHED};
+use super::port::{LOSSY, MADE_HERE, NOBODY, ORDERED, Port, READ, TO_HOST, TRACKED, WATCHED};
 use crate::buffer::Admission;
 use crate::setup::DATA;
 use crate::switch::{Stand, Switch};
@@ -59,7 +59,8 @@ pub(super) struct Visit<'v, P: Parts, const HEAVY: bool> {
     next_own: u64,
 }
 
-/// Flags of ports that are taken event by event in light visits, too.
+/// Flags of ports that are taken event by event in light visits, too. A port's chain of noted arrivals is empty
+/// whenever it gets one of them, and when a visit ends.
 const ODD: u8 = ORDERED | LOSSY | TRACKED | MADE_HERE | READ;
 
 impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
@@ -86,7 +87,7 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
     /// its own accord again.
     pub(super) fn run(mut self) -> u64 {
         let Span { opened, close, .. } = self.out.span;
-        self.desk.chain.clear(self.arrivals.len());
+        self.desk.chain.make_room(self.arrivals.len());
         if HEAVY {
             self.recount();
         }
@@ -195,7 +196,9 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
         let port = &mut self.ports[p];
         if was_paused && !on && port.busy <= at {
             if !HEAVY && !port.is(ODD) {
-                port.busy = at; // nothing that waits starts before
+                // What waits starts at once, even if the next frame of this instant pauses the port again.
+                port.busy = at;
+                self.serve(p, at + 1);
             } else if port.open() != 0 {
                 return self.depart(p, at);
             }
@@ -235,6 +238,7 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
         }
         match verdict {
             Verdict::Forward(port) if self.desk.effects.is_empty() => {
+                // The scheme may have changed it, and the port will read it here.
                 self.arrivals[i as usize] = pkt;
                 return self.enqueue(port.0 as usize, now, pkt, i);
             }
@@ -402,6 +406,7 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
 
     #[inline(never)]
     fn serve_in_order(&mut self, p: usize, limit: u64) {
+        debug_assert_eq!(self.ports[p].first, NOBODY, "noted arrivals must be played first");
         while self.ports[p].due < limit {
             self.depart(p, self.ports[p].due);
         }

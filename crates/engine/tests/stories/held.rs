@@ -54,7 +54,8 @@ impl Holder {
 
 impl Scheme for Holder {
     fn interest(&self) -> Interest {
-        Interest { queues: false, every_packet: true, host_departures: self.habits.emit > 0 }
+        let emits = self.habits.emit > 0;
+        Interest { every_packet: true, host_departures: emits, makes_replies: emits, ..Interest::default() }
     }
 
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {

@@ -29,9 +29,8 @@ pub(crate) fn run_plan<P: Parts>(plan: &Plan, parts: &P) -> Outcome {
     outcome
 }
 
-/// The outcome that the reference engine and the window engine, with whole and half windows and (short runs) on several
-/// threads, agree on; its
-/// books are checked. Panics with the first difference.
+/// The outcome that the reference engine and the window engine agree on, with whole and half windows and, if the run
+/// is short, on several threads; its books are checked. Panics with the first difference.
 pub(crate) fn agreed<P: Parts>(plan: &Plan, parts: &P, story: &str) -> Outcome {
     match compare(plan, parts) {
         Ok(outcome) => outcome,

@@ -100,3 +100,38 @@ fn ecmp_without_loss_delivers_in_order() {
     }
     assert!(sprayed > 0, "spraying does not");
 }
+
+/// A port that is let go and paused again at the same instant sends one packet in between, whether its switch
+/// keeps detailed accounts at the time or not.
+#[test]
+fn a_resume_and_a_pause_at_one_instant_let_one_packet_through() {
+    for (seed, delay, shared) in
+        [(0, "500ns", 16_000), (1, "500ns", 36_000), (2, "2us", 60_000), (3, "100ns", 8_000)]
+    {
+        for (frame, pfc, offset) in [("", 0, 0), ("[wire]\nframe = \"4158B\"\n", 64, 0), ("", 64, 3072)] {
+            let fabric = leaf_spine(4, 2, 3, &format!("rate = \"100Gbps\"\ndelay = \"{delay}\""));
+            let text = format!(
+                "seed = {seed}\n{fabric}{frame}[switch]\nbuffer = \"10MB\"\n[scheme.rps]\n[nic.congestion.none]\n\
+                 [[workload]]\nname = \"a\"\nincast = {{ senders = 11, bytes = \"100kB\" }}\n\
+                 [[workload]]\nname = \"b\"\npermutation = {{ bytes = \"150kB\" }}\n"
+            );
+            let mut checked = lay(&text);
+            checked.plan.wire.pfc = pfc;
+            let plan = &mut checked.plan;
+            for (i, node) in plan.fabric.switches().enumerate() {
+                if let Flow::Lossless(pfc) = &mut plan.switches[i].flow {
+                    pfc.resume_offset = Bytes(offset);
+                }
+                // Leaves are small and pause; spines are large, and nothing there is ever in doubt.
+                if plan.fabric.role(node) == "leaf" {
+                    let base = plan.fabric.base(node) as usize;
+                    let ports = &plan.ports[base..base + plan.fabric.ports(node).len()];
+                    plan.switches[i].buffer =
+                        Bytes(ports.iter().map(|p| p.headroom.get()).sum::<u64>() + shared);
+                }
+            }
+            let run = agreed(plan, &checked.parts, &text);
+            assert!(run.control.pause > 0, "nobody paused in: {text}");
+        }
+    }
+}
