@@ -144,7 +144,10 @@ impl FatTree {
             return Err(Fault::new("tiers", format!("{} tiers; 2 or 3 are possible", self.tiers)));
         }
         if self.hosts_per_edge == Some(0) {
-            return Err(Fault::new("hosts-per-edge", "a fat tree needs at least 1 host on every edge switch"));
+            return Err(Fault::new(
+                "hosts-per-edge",
+                "a fat tree needs at least 1 host on every edge switch",
+            ));
         }
         if self.two_tiers() {
             for (key, set) in [
@@ -154,7 +157,8 @@ impl FatTree {
                 ("aggregation-loss", self.aggregation_loss.is_some()),
             ] {
                 if set {
-                    let text = "a fat tree of 2 tiers has no aggregation switches; its uplinks are the `core-` ones";
+                    let text =
+                        "a fat tree of 2 tiers has no aggregation switches; its uplinks are the `core-` ones";
                     return Err(Fault::new(key, text));
                 }
             }
@@ -190,9 +194,7 @@ impl FatTree {
         };
         let aggregation_up = match self.aggregation_oversubscription {
             _ if self.two_tiers() => 0,
-            Some(ratio) => {
-                uplinks(ratio, (edges, above.rate), core.rate, "edge switches", "aggregation")?
-            }
+            Some(ratio) => uplinks(ratio, (edges, above.rate), core.rate, "edge switches", "aggregation")?,
             None => half,
         };
         let most = Packet::MAX_PORTS;
@@ -214,7 +216,8 @@ impl FatTree {
                     }
                     key => key,
                 };
-                let text = format!("a switch of the role `{what}` would need {ports} ports; {most} are possible");
+                let text =
+                    format!("a switch of the role `{what}` would need {ports} ports; {most} are possible");
                 return Err(Fault::new(key, text));
             }
         }
@@ -265,11 +268,8 @@ impl Lay for FatTree {
 
     fn lay(&self, loss: Probability) -> Result<Fabric, Fault> {
         let Counts { pods, edges, hosts, edge_up, aggregation_up } = self.counts()?;
-        let own = Tier {
-            rate: self.rate,
-            delay: self.delay,
-            loss: self.loss.map_or(loss, Chance::probability),
-        };
+        let own =
+            Tier { rate: self.rate, delay: self.delay, loss: self.loss.map_or(loss, Chance::probability) };
         let (aggregation, core) = self.tiers_above(loss);
         let mut builder = FabricBuilder::new();
         let all_hosts: Vec<NodeId> =
@@ -344,7 +344,8 @@ mod tests {
             if k > 2 {
                 assert_eq!(paths(&f, edge, HostId(k as u16 / 2)), k / 2, "inside a pod");
             }
-            let tiers = ["pod0-edge0", "pod1-aggregation0", "core0"].map(|name| f.tier(f.find(name).unwrap()));
+            let tiers =
+                ["pod0-edge0", "pod1-aggregation0", "core0"].map(|name| f.tier(f.find(name).unwrap()));
             assert_eq!(tiers, [1, 2, 3]);
             let flat = lay(FatTree { k, tiers: 2, ..FatTree::default() });
             assert_eq!((flat.hosts(), of_role(&flat, "core").len()), (k * k / 2, k / 2));

@@ -24,7 +24,11 @@ pub(super) fn chooses_up(fabric: &Fabric, node: NodeId, rack: usize) -> bool {
 
 /// The switches that choose on one of the ways from the ToR `tor` to a rack: the ToR, and others on the way up. In a
 /// fabric that `shape` accepts all ways are alike.
-pub(super) fn choices(fabric: &Fabric, tor: NodeId, rack: usize) -> impl Iterator<Item = (NodeId, Step)> + '_ {
+pub(super) fn choices(
+    fabric: &Fabric,
+    tor: NodeId,
+    rack: usize,
+) -> impl Iterator<Item = (NodeId, Step)> + '_ {
     let root = fabric.racks()[rack];
     let mut at = tor;
     std::iter::from_fn(move || {
@@ -103,7 +107,8 @@ impl Config {
         }
         let (choice, bit, reached, paths, follows) = match self.path_map_of(&steps) {
             Ok(map) if map.paths() > u32::from(u16::MAX) && self.slots.is_none() => {
-                let text = format!("{ends} there are {} paths; at most 65535 slots are possible", map.paths());
+                let text =
+                    format!("{ends} there are {} paths; at most 65535 slots are possible", map.paths());
                 return error("slots", text);
             }
             Ok(_) => return Ok(()),
@@ -210,7 +215,8 @@ fn shape(fabric: &Fabric) -> Result<Option<(Vec<Step>, NodeId, usize)>, String> 
             match found {
                 None => found = Some((number, tor, rack)),
                 Some((other, a, b)) if other != number => {
-                    let ways = |n| survey.sequences.steps(n).iter().map(|s| s.ports).fold(1, usize::saturating_mul);
+                    let ways =
+                        |n| survey.sequences.steps(n).iter().map(|s| s.ports).fold(1, usize::saturating_mul);
                     return Err(format!(
                         "{} there are {} paths and {} {}, with other choices on the way, so no PathMap can serve both",
                         ends(fabric, a, b),

@@ -1,7 +1,7 @@
 //! Which port a data packet takes where a switch has a choice.
 
 use super::config::Config;
-use super::paths::{Step, chooses_up, choices};
+use super::paths::{Step, choices, chooses_up};
 use ::themis::{Slots, path};
 use model::{Cx, HostId, Packet, PortIndex, Site};
 
@@ -61,7 +61,8 @@ impl Spray {
 impl Steered {
     fn of(config: &Config, site: Site<'_>, slots: Option<Slots>) -> Option<Self> {
         let (fabric, node) = (site.fabric(), site.node);
-        let racks = || fabric.racks().iter().copied().enumerate().filter(|&(_, r)| r != node && !fabric.is_host(r));
+        let racks =
+            || fabric.racks().iter().copied().enumerate().filter(|&(_, r)| r != node && !fabric.is_host(r));
         let steered = |tor, rack| choices(fabric, tor, rack).any(|(at, _)| at != tor);
         let is_tor = site.is_tor();
         let here = |rack| if is_tor { steered(node, rack) } else { chooses_up(fabric, node, rack) };

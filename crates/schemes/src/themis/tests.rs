@@ -135,14 +135,20 @@ fn paths_that_no_path_map_reaches_are_refused_with_the_way_out() {
     let plan = pods(2, 1, &[4, 4]);
     assert_eq!(config().check(&plan), Ok(vec![]));
     let (field, text) = refused(&plan, vec![hash(Algorithm::CrcCcitt, 0)]);
-    assert!(field == "hashes" && text.contains("reach 4 of 8 paths") && text.contains("polarisation"), "{text}");
+    assert!(
+        field == "hashes" && text.contains("reach 4 of 8 paths") && text.contains("polarisation"),
+        "{text}"
+    );
     // The same function, rotated by enough, will do.
     let rotated = vec![hash(Algorithm::CrcCcitt, 0), hash(Algorithm::CrcCcitt, 1)];
     assert!(Config { hashes: rotated, ..config() }.check(&plan).is_ok());
     let (field, text) = refused(&pods(2, 1, &[3, 3]), config().hashes);
     assert!(field == "path-map" && text.contains("tier 2 chooses among 3 ports"), "{text}");
     let (field, text) = refused(&pods(2, 1, &[4, 2]), config().hashes);
-    assert!(field == "path-map" && text.contains("other choices follow over up1.0 than over up1.1"), "{text}");
+    assert!(
+        field == "path-map" && text.contains("other choices follow over up1.0 than over up1.1"),
+        "{text}"
+    );
     // Where only the ToR chooses, no hash matters; nor does it without a PathMap.
     let one = vec![hash(Algorithm::Xor, 0)];
     assert!(Config { hashes: one.clone(), ..config() }.check(&leaf_spine(2, 3, 1)).is_ok());
