@@ -12,7 +12,7 @@ const FRAME: u64 = 30_400;
 /// Two hosts, and `qps` queue pairs from the first to the second with a message of `packets` full frames each.
 fn lay(qps: usize, packets: u64) -> Checked {
     let mut text = String::from(
-        "[topology.leaf-spine]\nleaves = 1\nspines = 1\nhosts-per-leaf = 2\n[scheme.ecmp]\n\
+        "[topology.leaf-spine]\nleaves = 1\nspines = 1\nhosts-per-leaf = 2\n\
          [[workload]]\nqp = \"per-message\"\nflows = { list = [\n",
     );
     for _ in 0..qps {
