@@ -301,9 +301,13 @@ impl<P: Parts> Group<P> {
             switch.held_bytes + waiting
         };
         let incoming = count as u64 * self.largest_frame;
+        // Packets that the scheme makes are in no bound on what may join a queue that drops.
+        let surprises = !switch.buffer.lossless()
+            && (switch.interest.makes_data || self.one_class && switch.interest.makes_replies);
         // Both ways give the same result. Having to count a long queue again costs more than to stay heavy.
-        let heavy =
-            switch.buffer.is_known_to_exceed(8 * incoming) || !switch.buffer.carefree(incoming, longest);
+        let heavy = surprises
+            || switch.buffer.is_known_to_exceed(8 * incoming)
+            || !switch.buffer.carefree(incoming, longest);
         self.effort.heavy += heavy as u64;
         let mut out = Out {
             setup,

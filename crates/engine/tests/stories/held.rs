@@ -262,3 +262,20 @@ fn a_crowd_of_released_packets_fills_a_lossy_queue_at_once() {
         assert!(run.data.dropped_buffer > 0);
     }
 }
+
+#[test]
+fn packets_that_a_switch_makes_take_room_in_the_queue_that_they_share_with_data() {
+    // One class: a CNP for every packet stands in the same lossy queue as data that goes the same way, and what
+    // comes behind it finds the queue longer.
+    let mut dropped = 0;
+    for buffer in (8..60).step_by(2) {
+        let switch = format!("[switch]\npfc = \"off\"\nbuffer = \"{buffer}kB\"\nclasses = \"one\"");
+        for workload in [PERMUTATION, INCAST] {
+            let habits = Habits { hold: 0, until: Until::Passing(1), control: false, emit: 1 };
+            let run = hold(&switch, workload, habits);
+            assert!(run.control.forged > 0);
+            dropped += run.data.dropped_buffer;
+        }
+    }
+    assert!(dropped > 0, "no queue was ever full");
+}
