@@ -76,7 +76,7 @@ pub struct Progress {
     pub hops: u64,
 }
 
-/// Whoever watches a run: called every few thousand node visits with how far it is.
+/// Whoever watches a run: called every few dozen windows (the reference: every 65,536 events) with how far it is.
 pub trait Observer {
     /// Returns false to interrupt the run.
     fn on_progress(&mut self, progress: Progress) -> bool;

@@ -64,7 +64,7 @@ pub(super) struct Group<P: Parts> {
     far: Vec<u64>,
     /// What is being written in the open window, or was written in the one before the last.
     pub(super) lanes: Lanes,
-    /// First word among those that tell which nodes have mail, and the words' number.
+    /// First word among those that tell which nodes have mail.
     node_word: u32,
     /// Nodes with something to do of their own accord in the next window, a bit each.
     soon: Vec<u64>,
