@@ -76,7 +76,7 @@ impl<'s> Clock<'s> {
     ) -> Step {
         for (group, written) in groups.iter_mut().zip(board.iter_mut()) {
             if group.visited == self.last && self.last != u64::MAX {
-                std::mem::swap(&mut group.lanes, written);
+                std::mem::swap(&mut group.ways.lanes, written);
             }
         }
         if self.patience == 0 {

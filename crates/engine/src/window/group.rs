@@ -53,17 +53,11 @@ pub(super) struct Group<P: Parts> {
     pub(super) switches: Vec<Switch<P>>,
     ports: Vec<Port>,
     queued: Vec<u32>,
-    links: Vec<LinkRecord>,
-    paused_since: Vec<u64>,
-    addresses: Vec<Address>,
     /// The lanes whose far ends the ports are: group and port there.
     feeds: Vec<(u32, u32)>,
-    /// A bit for every port at which something waits, and for every port that has sent something which arrives
-    /// later than in the next window; every node begins a word of its own.
+    /// A bit for every port at which something waits; every node begins a word of its own.
     backlog: Vec<u64>,
-    far: Vec<u64>,
-    /// What is being written in the open window, or was written in the one before the last.
-    pub(super) lanes: Lanes,
+    pub(super) ways: Ways,
     /// First word among those that tell which nodes have mail.
     node_word: u32,
     /// Nodes with something to do of their own accord in the next window, a bit each.
@@ -82,15 +76,50 @@ pub(super) struct Group<P: Parts> {
     /// Packets that have arrived since somebody took note.
     pub(super) load: u64,
     one_class: bool,
-    /// Packets that a link carries in a window at full rate: of data and of replies as many. At most 64 of each.
-    room: u32,
     quantum: u64,
     largest_frame: u64,
     sorter: Sorter,
     desk: Desk,
-    pub(super) tally: Tally,
-    pub(super) recorder: Recorder,
     pub(super) effort: Effort,
+}
+
+/// The ways out of a group: what its nodes send by, and what is counted there.
+pub(super) struct Ways {
+    /// What is being written in the open window, or was written in the one before the last.
+    pub(super) lanes: Lanes,
+    addresses: Vec<Address>,
+    links: Vec<LinkRecord>,
+    paused_since: Vec<u64>,
+    /// A bit for every port that has sent something which arrives later than in the next window, laid out like
+    /// [`Group::backlog`].
+    far: Vec<u64>,
+    /// Packets that a link carries in a window at full rate: of data and of replies as many. At most 64 of each.
+    room: u32,
+    tally: Tally,
+    recorder: Recorder,
+}
+
+impl Ways {
+    /// Those of one node in one window.
+    #[inline(always)]
+    fn of<'v>(&'v mut self, node: &Node, setup: &'v Setup<'v>, span: Span, mail: &'v Mail) -> Out<'v> {
+        let ports = node.range();
+        Out {
+            setup,
+            span,
+            next: span.opened + span.length,
+            room: self.room,
+            mail,
+            gp: node.gp as usize,
+            lanes: &mut self.lanes[ports.clone()],
+            addresses: &self.addresses[ports.clone()],
+            links: &mut self.links[ports.clone()],
+            paused_since: &mut self.paused_since[ports],
+            far: &mut self.far[node.words()],
+            tally: &mut self.tally,
+            recorder: &mut self.recorder,
+        }
+    }
 }
 
 impl<P: Parts> Group<P> {
@@ -102,13 +131,19 @@ impl<P: Parts> Group<P> {
             switches: Vec::new(),
             ports: Vec::new(),
             queued: Vec::new(),
-            links: Vec::new(),
-            paused_since: Vec::new(),
-            addresses: Vec::new(),
             feeds: Vec::new(),
             backlog: Vec::new(),
-            far: Vec::new(),
-            lanes: Vec::new(),
+            ways: Ways {
+                lanes: Vec::new(),
+                addresses: Vec::new(),
+                links: Vec::new(),
+                paused_since: Vec::new(),
+                far: Vec::new(),
+                room: 2 * (setup.window / setup.time_on_wire(0, plan.wire.max_frame()).max(1)).min(64) as u32
+                    + 2,
+                tally: Tally::default(),
+                recorder: Recorder::new(&plan.series),
+            },
             node_word: layout.node_word(number),
             soon: vec![0; layout.groups[number].len().div_ceil(64)],
             later: vec![0; layout.groups[number].len().div_ceil(64)],
@@ -120,13 +155,10 @@ impl<P: Parts> Group<P> {
             pending_starts: 0,
             load: 0,
             one_class: plan.classes == Classes::One,
-            room: 2 * (setup.window / setup.time_on_wire(0, plan.wire.max_frame()).max(1)).min(64) as u32 + 2,
             quantum: setup.window,
             largest_frame: plan.wire.max_frame().max(plan.wire.ack).max(plan.wire.cnp) as u64,
             sorter: Sorter::default(),
             desk: Desk::default(),
-            tally: Tally::default(),
-            recorder: Recorder::new(&plan.series),
             effort: Effort::default(),
         };
         for &id in &layout.groups[number] {
@@ -155,7 +187,7 @@ impl<P: Parts> Group<P> {
                 }
                 group.ports.push(port);
                 let bit = link.peer_port.0 as u32;
-                group.addresses.push(Address {
+                group.ways.addresses.push(Address {
                     port: (far.word + bit / 64, bit % 64),
                     node: (layout.node_word(far.group as usize) + far.index / 64, far.index % 64),
                 });
@@ -177,12 +209,12 @@ impl<P: Parts> Group<P> {
             });
             group.backlog.resize(group.backlog.len() + fabric.ports(id).len().div_ceil(64), 0);
         }
-        group.far = vec![0; group.backlog.len()];
+        group.ways.far = vec![0; group.backlog.len()];
         let ports = group.ports.len();
         group.queued = vec![0; ports];
-        group.links = vec![LinkRecord::default(); ports];
-        group.paused_since = vec![u64::MAX; ports];
-        group.lanes = vec![Lane::new(); ports];
+        group.ways.links = vec![LinkRecord::default(); ports];
+        group.ways.paused_since = vec![u64::MAX; ports];
+        group.ways.lanes = vec![Lane::new(); ports];
         group
     }
 
@@ -291,7 +323,7 @@ impl<P: Parts> Group<P> {
         self.load += count as u64;
         let tie = setup.tie(node.id.0, span.opened);
         let arrivals = self.sorter.sort(incoming.lanes(words.len()), count, span.length, tie);
-        let here = before_the_end(arrivals, span, &mut self.tally).len();
+        let here = before_the_end(arrivals, span, &mut self.ways.tally).len();
         let arrivals = &mut arrivals[..here];
         self.desk.frames.collect(&mut node.pauses, span.close);
         let (backlog, ports_of) = (&mut self.backlog[words.clone()], &mut self.ports[ports.clone()]);
@@ -309,21 +341,7 @@ impl<P: Parts> Group<P> {
             || switch.buffer.is_known_to_exceed(8 * incoming)
             || !switch.buffer.carefree(incoming, longest);
         self.effort.heavy += heavy as u64;
-        let mut out = Out {
-            setup,
-            span,
-            next: span.opened + span.length,
-            room: self.room,
-            mail,
-            gp: node.gp as usize,
-            lanes: &mut self.lanes[ports.clone()],
-            addresses: &self.addresses[ports.clone()],
-            links: &mut self.links[ports.clone()],
-            paused_since: &mut self.paused_since[ports.clone()],
-            far: &mut self.far[words.clone()],
-            tally: &mut self.tally,
-            recorder: &mut self.recorder,
-        };
+        let mut out = self.ways.of(node, setup, span, mail);
         out.bring_near(ports_of);
         let place = switch::Place {
             node: node.id,
@@ -344,7 +362,7 @@ impl<P: Parts> Group<P> {
 
     fn visit_host(&mut self, setup: &Setup<'_>, span: Span, board: &Board, mail: &Mail, n: usize) {
         let node = &mut self.nodes[n];
-        let (port, words) = (node.first_port as usize, node.words());
+        let port = node.first_port as usize;
         let host = &mut self.hosts[node.index as usize];
         let before = (host.unfinished, host.pending_starts());
         let feeds = &self.feeds[port..=port];
@@ -352,23 +370,9 @@ impl<P: Parts> Group<P> {
         let count = incoming.open(span.number, mail, 1, &mut node.pauses);
         self.load += count as u64;
         let arrivals = if count > 0 { incoming.lane(0) } else { &[] };
-        let arrivals = before_the_end(arrivals, span, &mut self.tally);
+        let arrivals = before_the_end(arrivals, span, &mut self.ways.tally);
         self.desk.frames.collect(&mut node.pauses, span.close);
-        let mut out = Out {
-            setup,
-            span,
-            next: span.opened + span.length,
-            room: self.room,
-            mail,
-            gp: node.gp as usize,
-            lanes: &mut self.lanes[port..=port],
-            addresses: &self.addresses[port..=port],
-            links: &mut self.links[port..=port],
-            paused_since: &mut self.paused_since[port..=port],
-            far: &mut self.far[words],
-            tally: &mut self.tally,
-            recorder: &mut self.recorder,
-        };
+        let mut out = self.ways.of(node, setup, span, mail);
         out.bring_near(&mut self.ports[port..=port]);
         let visit = host::Visit {
             host,
@@ -392,7 +396,7 @@ impl<P: Parts> Group<P> {
     fn add_wires(&mut self, n: usize, span: Span) {
         let node = &mut self.nodes[n];
         let words = node.words();
-        for (i, word) in self.far[words].iter().enumerate() {
+        for (i, word) in self.ways.far[words].iter().enumerate() {
             for p in bits(*word, i * 64) {
                 let Some((at, _)) = self.ports[node.first_port as usize + p].far.front() else { continue };
                 // It must be handed on in the window before the one in which it arrives; mostly that is the next.
@@ -424,11 +428,11 @@ impl<P: Parts> Group<P> {
     /// group's lanes as they stand on the board.
     pub(super) fn under_way(&mut self, number: u64, written: &Lanes) {
         for lane in written.iter().filter(|lane| lane.window == number) {
-            lane.packets.iter().for_each(|p| self.tally.under_way(p));
+            lane.packets.iter().for_each(|p| self.ways.tally.under_way(p));
         }
         for port in &self.ports {
-            port.far.iter().for_each(|(_, p)| self.tally.under_way(p));
-            port.queued().for_each(|p| self.tally.under_way(p));
+            port.far.iter().for_each(|(_, p)| self.ways.tally.under_way(p));
+            port.queued().for_each(|p| self.ways.tally.under_way(p));
         }
     }
 
@@ -439,12 +443,12 @@ impl<P: Parts> Group<P> {
             for p in 0..node.ports as usize {
                 let (own, all) = (node.first_port as usize + p, node.gp as usize + p);
                 let port = &self.ports[own];
-                port.report(&mut self.links[own]);
+                port.report(&mut self.ways.links[own]);
                 if node.is_host {
-                    self.links[own].max_queue = 0; // what a host queues are replies
+                    self.ways.links[own].max_queue = 0; // what a host queues are replies
                 }
-                links[all] = self.links[own];
-                paused_since[all] = self.paused_since[own];
+                links[all] = self.ways.links[own];
+                paused_since[all] = self.ways.paused_since[own];
                 last = last.max(port.last);
             }
         }
@@ -458,8 +462,8 @@ impl<P: Parts> Group<P> {
         (
             hosts.into_iter().zip(self.hosts).collect(),
             switches.into_iter().zip(self.switches).collect(),
-            self.tally,
-            self.recorder,
+            self.ways.tally,
+            self.ways.recorder,
         )
     }
 }

@@ -65,7 +65,7 @@ pub(crate) fn run<P: Parts>(
     let threads = threads.clamp(1, groups.len());
     let mail = Mail::new(layout.words(), threads == 1);
     let mut board: Board =
-        groups.iter().map(|group| group.lanes.iter().map(|_| Lane::new()).collect()).collect();
+        groups.iter().map(|group| group.ways.lanes.iter().map(|_| Lane::new()).collect()).collect();
     let (ending, stopped_at) = if threads == 1 {
         loop {
             match clock.turn(&mut groups, &mut board, &mail, observer) {
