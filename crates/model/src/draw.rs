@@ -25,6 +25,10 @@ pub enum Purpose {
     Workload = 6,
     /// What a NIC draws.
     Nic = 7,
+    /// Which paths a sender draws.
+    Steering = 8,
+    /// How far a host's clock is ahead.
+    Clock = 9,
 }
 
 /// A seed, a purpose and an entity: what is left to give is the ordinal.

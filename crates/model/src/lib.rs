@@ -9,15 +9,18 @@
 //! | [`units`] | [`Time`], [`Rate`], [`Bytes`], [`Pace`], [`Probability`]: integers with a unit |
 //! | [`ids`] | node, host, port, queue-pair and message numbers |
 //! | [`packet`] | the 16-byte [`Packet`] that crosses links by value |
+//! | [`annex`] | what packets carry besides, in runs whose ends need it |
 //! | [`wire`] | frame sizes and transmission times |
 //! | [`fabric`] | nodes, links, equal-cost routes |
 //! | [`plan`] | everything one run needs, checked: what `scenario` makes and the engine obeys |
 //! | [`draw`] | keyed random numbers: (seed, purpose, entity, ordinal) |
 //! | [`scheme`] | trait [`Scheme`]: load balancing inside a switch |
+//! | [`steering`] | trait [`Steering`]: load balancing in the sending NIC |
 //! | [`transport`] | traits [`Sender`] and [`Receiver`]: loss recovery of one queue pair |
 //! | [`congestion`] | trait [`Congestion`]: rate and window of one queue pair |
 //! | [`parts`] | trait [`Parts`]: the bundle of pluggable parts that a run is made of |
 
+pub mod annex;
 pub mod congestion;
 pub mod draw;
 pub mod fabric;
@@ -27,17 +30,20 @@ pub mod parts;
 pub mod plan;
 pub mod quantity;
 pub mod scheme;
+pub mod steering;
 pub mod transport;
 pub mod units;
 pub mod wire;
 
+pub use annex::{Annex, Parcel, Stamp};
 pub use congestion::{Allowance, Congestion};
 pub use fabric::{Fabric, FabricBuilder, FabricError};
 pub use ids::{HostId, LinkId, MessageId, NodeId, PortIndex, QpId};
 pub use packet::{Kind, Packet};
 pub use parts::Parts;
 pub use plan::Plan;
-pub use scheme::{Cx, Interest, Scheme, Site, Verdict};
+pub use scheme::{Cx, Interest, Scheme, Seat, Site, Verdict};
+pub use steering::Steering;
 pub use themis::Psn;
 pub use transport::{Receiver, Sender};
 pub use units::{Bytes, Pace, Probability, Rate, Time};

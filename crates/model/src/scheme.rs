@@ -1,6 +1,6 @@
 //! Load balancing inside a switch.
 
-use crate::draw::{Key, below};
+use crate::draw::{Key, Purpose, below};
 use crate::plan::{Plan, Qp};
 use crate::{Fabric, HostId, Kind, NodeId, Packet, PortIndex, QpId, Time};
 use std::ops::Range;
@@ -69,6 +69,8 @@ pub struct Cx<'a> {
     /// for the ports that `on_packet` may choose from and, in `on_wake`, for all, if the scheme has
     /// [`Interest::queues`]; of no meaning for others. Empty in `on_depart`.
     pub queued: &'a [u32],
+    /// The entropy that the sender gave a data packet ([`crate::Annex::entropy`]).
+    pub entropy: u16,
     key: Key,
     salt: u64,
     draws: u64,
@@ -92,7 +94,14 @@ impl<'a> Cx<'a> {
         handle: Handle,
         effects: &'a mut Effects,
     ) -> Self {
-        Cx { now, ingress, from_host, to_host, queued, key, salt, draws: 0, handle, effects }
+        Cx { now, ingress, from_host, to_host, queued, entropy: 0, key, salt, draws: 0, handle, effects }
+    }
+
+    /// The same for a data packet with that entropy.
+    #[inline]
+    #[must_use]
+    pub fn with_entropy(self, entropy: u16) -> Self {
+        Cx { entropy, ..self }
     }
 
     /// A uniform 64-bit number; a new one at every call, the same in every run.
@@ -109,10 +118,10 @@ impl<'a> Cx<'a> {
     }
 
     /// The switch's hash of a packet's 5-tuple, reduced to `0..n`: the same for all packets of one direction
-    /// of a queue pair.
+    /// of a queue pair that have one entropy.
     #[inline]
     pub fn hash(&self, pkt: &Packet, n: usize) -> usize {
-        flow_hash(self.salt, pkt, n)
+        below(Key::from_salt(self.salt).draw(tuple(pkt) ^ (self.entropy as u64) << 32), n)
     }
 
     /// The base path: the port that the packet's flow hashes to.
@@ -143,12 +152,16 @@ impl<'a> Cx<'a> {
     }
 }
 
-/// Hash of a packet's 5-tuple under a switch's `salt`, reduced to `0..n`. Both directions of a queue pair
-/// have 5-tuples of their own.
+/// Hash of the 5-tuple of a packet without entropy under a switch's `salt`, reduced to `0..n`.
 #[inline]
 pub fn flow_hash(salt: u64, pkt: &Packet, n: usize) -> usize {
-    let tuple = (pkt.qp().0 as u64) << 1 | pkt.kind().is_control() as u64;
-    below(Key::from_salt(salt).draw(tuple), n)
+    below(Key::from_salt(salt).draw(tuple(pkt)), n)
+}
+
+/// The 5-tuple of a packet without entropy: both directions of a queue pair have one of their own.
+#[inline]
+fn tuple(pkt: &Packet) -> u64 {
+    (pkt.qp().0 as u64) << 1 | pkt.kind().is_control() as u64
 }
 
 /// A load-balancing scheme: a pure state machine, one instance per switch.
@@ -217,6 +230,22 @@ impl<'a> Site<'a> {
     /// A queue pair.
     pub fn qp(&self, id: QpId) -> &'a Qp {
         &self.plan.qps[id.index()]
+    }
+}
+
+/// Where an instance of a steering is installed.
+#[derive(Clone, Copy, Debug)]
+pub struct Seat<'a> {
+    /// The whole plan.
+    pub plan: &'a Plan,
+    /// The queue pair whose packets it steers.
+    pub qp: QpId,
+}
+
+impl Seat<'_> {
+    /// The key for its draws.
+    pub fn key(&self) -> Key {
+        Key::new(self.plan.seed, Purpose::Steering, self.qp.0.into())
     }
 }
 

@@ -3,10 +3,11 @@
 //! A sender and a receiver are pure state machines. They count packets of the queue pair from 0 (`seq`,
 //! never wrapping); on the wire a `seq` is a 24-bit [`Psn`], and each end unwraps what it gets.
 
+use crate::annex::{Notice, Selective};
 use crate::{Psn, Time};
 
 /// What a receiver answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reply {
     /// All packets up to and including this PSN have arrived.
     Ack(Psn),
@@ -64,6 +65,12 @@ pub trait Sender {
     /// A reply has come.
     fn on_reply(&mut self, now: Time, reply: Reply) -> Progress;
 
+    /// A reply has come that may say something of single packets, too. Senders that do not listen to that need
+    /// not know.
+    fn on_selective(&mut self, now: Time, reply: Reply, _selective: Selective) -> Progress {
+        self.on_reply(now, reply)
+    }
+
     /// All packets before this one are acknowledged.
     fn una(&self) -> u64;
 
@@ -81,4 +88,25 @@ pub trait Receiver {
 
     /// All packets before this one have arrived (ePSN, unwrapped).
     fn expected(&self) -> u64;
+
+    /// What the answer to the last data packet says of single packets.
+    fn selective(&self) -> Selective {
+        Selective::Nothing
+    }
+
+    /// A notice has come; `marked` if a switch marked it. It is answered like a data packet that brings nothing:
+    /// [`Reception::fate`] means nothing.
+    fn on_notice(&mut self, _now: Time, _notice: Notice, _marked: bool) -> Reception {
+        Reception { fate: Fate::Discarded, out_of_order: false, reply: None, cnp: false, echo: false }
+    }
+
+    /// So much waits for a gap to be filled that nobody should ask it to wait for more.
+    fn crowded(&self) -> bool {
+        false
+    }
+
+    /// Packets that wait for a gap to be filled.
+    fn held(&self) -> u64 {
+        0
+    }
 }

@@ -9,6 +9,7 @@ use model::transport::Reply;
 /// last packet of a message (its sender asks: BTH AckReq), a packet that fills a gap (ePSN jumps), and a
 /// duplicate. A NACK takes the place of the ACK.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(test, derive(Hash))]
 pub(crate) struct AckRules {
     /// One ACK per so many packets.
     pub(crate) every: u32,
@@ -18,6 +19,7 @@ pub(crate) struct AckRules {
 
 /// Counts packets towards the next ACK.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(test, derive(Hash))]
 pub(crate) struct Acks {
     waiting: u32,
 }

@@ -16,6 +16,7 @@ pub(crate) enum Insert {
 /// The set of packets that came ahead of ePSN. A word holds the next 64; the first packet beyond them moves
 /// all to a ring, which stays.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(test, derive(Hash))]
 pub(crate) struct Bitmap {
     /// Bit k stands for packet ePSN + 1 + k. 0 where there is a ring.
     near: u64,
@@ -45,6 +46,14 @@ impl Bitmap {
         ring.insert(expected, ahead)
     }
 
+    /// Whether packet `expected + ahead` is there, where `ahead` is at least 1.
+    pub(crate) fn contains(&self, expected: u64, ahead: u32) -> bool {
+        match &self.far {
+            Some(ring) => ring.contains(expected, ahead),
+            None => ahead <= NEAR && self.near >> (ahead - 1) & 1 != 0,
+        }
+    }
+
     /// Packet `expected` has come: the new ePSN, past everything that was held behind it.
     #[inline]
     pub(crate) fn advance(&mut self, expected: u64) -> u64 {
@@ -61,6 +70,7 @@ impl Bitmap {
 
 /// A ring of bits, one per packet number modulo its size; it doubles on demand.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(test, derive(Hash))]
 struct Ring {
     words: Box<[u64]>,
     held: u32,
@@ -78,6 +88,14 @@ impl Ring {
         self.words[word] |= bit;
         self.held += 1;
         Insert::New
+    }
+
+    fn contains(&self, expected: u64, ahead: u32) -> bool {
+        if u64::from(ahead) >= self.bits() {
+            return false;
+        }
+        let (word, bit) = self.place(expected.wrapping_add(u64::from(ahead)));
+        self.words[word] & bit != 0
     }
 
     /// Removes the run of bits that starts at `seq`; the first packet that is missing.
@@ -199,8 +217,11 @@ mod tests {
                     let fresh = set.insert(expected + u64::from(ahead));
                     let want = if fresh { Insert::New } else { Insert::Present };
                     prop_assert_eq!(map.insert(expected, ahead), want);
+                    prop_assert!(map.contains(expected, ahead));
                 }
                 prop_assert_eq!(held(&map), set.len());
+                let near = arrivals * 31;
+                prop_assert_eq!(map.contains(expected, near), set.contains(&(expected + u64::from(near))));
             }
         }
     }

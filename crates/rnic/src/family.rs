@@ -27,8 +27,13 @@ macro_rules! transports {
                 }
             }
 
+            /// Whether its ends speak of single packets, which takes an annex ([`model::annex`]).
+            pub const fn is_selective(&self) -> bool {
+                matches!(self, Self::SrSack(_) | Self::Irn(_))
+            }
+
             /// What its senders have in common.
-            pub(crate) fn sending(&self, timing: timeout::Timing) -> sender::Rules {
+            pub(crate) fn sending(&self, timing: timeout::Timing) -> nic::Sending {
                 match self { $(Self::$variant(config) => config.sending(timing),)+ }
             }
 

@@ -8,7 +8,8 @@
 //! | file | what it does |
 //! |---|---|
 //! | [`transport`] | loss recovery, one file per mode: how its sender and its receiver differ from others |
-//! | [`sender`], [`receiver`] | what they have in common |
+//! | [`sender`], [`receiver`] | what most have in common |
+//! | [`scoreboard`], [`selective`] | what those have in common whose ends speak of single packets |
 //! | [`congestion`] | rate and window, one file per control |
 //! | [`reaction`] | what a NACK or a timeout does to the rate, for every control |
 //! | [`timeout`] | the retransmission timer and its presets |
@@ -27,6 +28,8 @@ pub mod config;
 pub mod notification;
 pub mod reaction;
 pub mod receiver;
+pub mod scoreboard;
+pub mod selective;
 pub mod sender;
 pub mod timeout;
 
@@ -34,7 +37,9 @@ pub mod timeout;
 pub mod transport {
     pub mod go_back_n;
     pub mod ideal;
+    pub mod irn;
     pub mod nic_sr;
+    pub mod sr_sack;
 }
 
 /// Rate and window: one file per control.
@@ -57,6 +62,10 @@ family::transports! {
     /// Selective repeat as NICs do it: out-of-order packets are kept, one NACK per ePSN brings one packet back
     /// (ConnectX-6 and -7, BlueField-3).
     nic_sr: NicSr = "nic-sr",
+    /// Selective repeat whose NACKs say which packets are missing (DLBF's NIC).
+    sr_sack: SrSack = "sr-sack",
+    /// IRN: every packet that comes out of order is NACKed, and the sender keeps a scoreboard.
+    irn: Irn = "irn",
     /// Reordering costs nothing: out-of-order packets are kept and never NACKed; losses wait for the timer.
     ideal: Ideal = "ideal",
 }

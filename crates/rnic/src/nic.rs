@@ -4,10 +4,13 @@
 use crate::ack::AckRules;
 use crate::notification::MarkRules;
 use crate::receiver::{self, Answers};
+use crate::scoreboard;
+use crate::selective;
 use crate::sender::{self, Sender};
 use crate::timeout::Timing;
 use crate::transport::go_back_n;
 use crate::{NicConfig, Reacting};
+use model::annex::{Notice, NoticeRules, Selective};
 use model::transport::{Progress, Reception, Reply};
 use model::{Psn, Rate, Time};
 use std::sync::Arc;
@@ -16,8 +19,15 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Nic {
     config: NicConfig,
-    sending: Arc<sender::Rules>,
+    sending: Sending,
     receiving: Receiving,
+}
+
+/// The kind of sender, and what all those of a NIC have in common.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Sending {
+    Counting(Arc<sender::Rules>),
+    Scoreboard(Arc<scoreboard::Rules>),
 }
 
 /// The kind of receiver, and what all those of a NIC have in common.
@@ -25,6 +35,7 @@ pub struct Nic {
 pub(crate) enum Receiving {
     Keeping(Arc<receiver::Rules>),
     GoBackN(Arc<go_back_n::Rules>),
+    Selective(Arc<selective::Rules>),
 }
 
 impl Nic {
@@ -35,7 +46,7 @@ impl Nic {
             marks: MarkRules { cnp: config.cnp, interval: config.cnp_interval },
         };
         Nic {
-            sending: Arc::new(config.transport.sending(timing)),
+            sending: config.transport.sending(timing),
             receiving: config.transport.receiving(answers),
             config: config.clone(),
         }
@@ -43,14 +54,32 @@ impl Nic {
 
     /// The sending end of one queue pair.
     pub fn sender(&self) -> AnySender {
-        AnySender::Listed(Sender::new(self.sending.clone()))
+        match &self.sending {
+            Sending::Counting(rules) => AnySender::Counting(Sender::new(rules.clone())),
+            Sending::Scoreboard(rules) => {
+                AnySender::Scoreboard(Box::new(scoreboard::Sender::new(rules.clone())))
+            }
+        }
     }
 
     /// The receiving end of one queue pair.
     pub fn receiver(&self) -> AnyReceiver {
+        self.receiver_with(None)
+    }
+
+    /// The same for a sender that sends notices. Recovery modes whose receivers know none ignore them, see
+    /// [`crate::TransportConfig::is_selective`].
+    pub fn receiver_with(&self, notices: Option<NoticeRules>) -> AnyReceiver {
         match &self.receiving {
             Receiving::Keeping(rules) => AnyReceiver::Keeping(receiver::Receiver::new(rules.clone())),
             Receiving::GoBackN(rules) => AnyReceiver::GoBackN(go_back_n::Receiver::new(rules.clone())),
+            Receiving::Selective(rules) => {
+                let mut rules = rules.clone();
+                if notices.is_some() {
+                    Arc::make_mut(&mut rules).notices = notices;
+                }
+                AnyReceiver::Selective(Box::new(selective::Receiver::new(rules)))
+            }
         }
     }
 
@@ -63,8 +92,10 @@ impl Nic {
 
 /// The sending end of any recovery mode.
 pub enum AnySender {
-    /// Of a mode in the list.
-    Listed(Sender),
+    /// Counts what it has sent; of most modes in the list.
+    Counting(Sender),
+    /// Knows of single packets.
+    Scoreboard(Box<scoreboard::Sender>),
     /// One from elsewhere.
     Custom(Box<dyn model::Sender + Send>),
 }
@@ -73,7 +104,8 @@ impl model::Sender for AnySender {
     #[inline]
     fn post(&mut self, packets: u64) {
         match self {
-            Self::Listed(s) => s.post(packets),
+            Self::Counting(s) => s.post(packets),
+            Self::Scoreboard(s) => s.post(packets),
             Self::Custom(s) => s.post(packets),
         }
     }
@@ -81,7 +113,8 @@ impl model::Sender for AnySender {
     #[inline]
     fn next(&mut self, now: Time, window: u64) -> Option<(u64, bool)> {
         match self {
-            Self::Listed(s) => s.next(now, window),
+            Self::Counting(s) => s.next(now, window),
+            Self::Scoreboard(s) => s.next(now, window),
             Self::Custom(s) => s.next(now, window),
         }
     }
@@ -89,7 +122,8 @@ impl model::Sender for AnySender {
     #[inline]
     fn ready(&self, window: u64) -> bool {
         match self {
-            Self::Listed(s) => s.ready(window),
+            Self::Counting(s) => s.ready(window),
+            Self::Scoreboard(s) => s.ready(window),
             Self::Custom(s) => s.ready(window),
         }
     }
@@ -97,15 +131,26 @@ impl model::Sender for AnySender {
     #[inline]
     fn on_reply(&mut self, now: Time, reply: Reply) -> Progress {
         match self {
-            Self::Listed(s) => s.on_reply(now, reply),
+            Self::Counting(s) => s.on_reply(now, reply),
+            Self::Scoreboard(s) => s.on_reply(now, reply),
             Self::Custom(s) => s.on_reply(now, reply),
+        }
+    }
+
+    #[inline]
+    fn on_selective(&mut self, now: Time, reply: Reply, selective: Selective) -> Progress {
+        match self {
+            Self::Counting(s) => s.on_reply(now, reply),
+            Self::Scoreboard(s) => s.on_selective(now, reply, selective),
+            Self::Custom(s) => s.on_selective(now, reply, selective),
         }
     }
 
     #[inline]
     fn una(&self) -> u64 {
         match self {
-            Self::Listed(s) => s.una(),
+            Self::Counting(s) => s.una(),
+            Self::Scoreboard(s) => s.una(),
             Self::Custom(s) => s.una(),
         }
     }
@@ -113,14 +158,16 @@ impl model::Sender for AnySender {
     #[inline]
     fn deadline(&self) -> Time {
         match self {
-            Self::Listed(s) => s.deadline(),
+            Self::Counting(s) => s.deadline(),
+            Self::Scoreboard(s) => s.deadline(),
             Self::Custom(s) => s.deadline(),
         }
     }
 
     fn on_timeout(&mut self, now: Time) {
         match self {
-            Self::Listed(s) => s.on_timeout(now),
+            Self::Counting(s) => s.on_timeout(now),
+            Self::Scoreboard(s) => s.on_timeout(now),
             Self::Custom(s) => s.on_timeout(now),
         }
     }
@@ -132,6 +179,8 @@ pub enum AnyReceiver {
     Keeping(receiver::Receiver),
     /// Drops it.
     GoBackN(go_back_n::Receiver),
+    /// Speaks of single packets.
+    Selective(Box<selective::Receiver>),
     /// One from elsewhere.
     Custom(Box<dyn model::Receiver + Send>),
 }
@@ -142,6 +191,7 @@ impl model::Receiver for AnyReceiver {
         match self {
             Self::Keeping(r) => r.on_data(now, psn, marked, last),
             Self::GoBackN(r) => r.on_data(now, psn, marked, last),
+            Self::Selective(r) => r.on_data(now, psn, marked, last),
             Self::Custom(r) => r.on_data(now, psn, marked, last),
         }
     }
@@ -151,7 +201,43 @@ impl model::Receiver for AnyReceiver {
         match self {
             Self::Keeping(r) => r.expected(),
             Self::GoBackN(r) => r.expected(),
+            Self::Selective(r) => r.expected(),
             Self::Custom(r) => r.expected(),
+        }
+    }
+
+    #[inline]
+    fn selective(&self) -> Selective {
+        match self {
+            Self::Selective(r) => r.selective(),
+            Self::Custom(r) => r.selective(),
+            _ => Selective::Nothing,
+        }
+    }
+
+    fn on_notice(&mut self, now: Time, notice: Notice, marked: bool) -> Reception {
+        match self {
+            Self::Keeping(r) => r.on_notice(now, notice, marked),
+            Self::GoBackN(r) => r.on_notice(now, notice, marked),
+            Self::Selective(r) => r.on_notice(now, notice, marked),
+            Self::Custom(r) => r.on_notice(now, notice, marked),
+        }
+    }
+
+    fn crowded(&self) -> bool {
+        match self {
+            Self::Selective(r) => r.crowded(),
+            Self::Custom(r) => r.crowded(),
+            _ => false,
+        }
+    }
+
+    fn held(&self) -> u64 {
+        match self {
+            Self::Keeping(r) => r.held(),
+            Self::GoBackN(r) => r.held(),
+            Self::Selective(r) => r.held(),
+            Self::Custom(r) => r.held(),
         }
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// How a receiver reports that a packet came marked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[cfg_attr(test, derive(Hash))]
 #[serde(rename_all = "kebab-case")]
 pub enum Cnp {
     /// A congestion notification packet of its own (RoCEv2, InfiniBand Architecture Annex A17), at most one
@@ -20,6 +21,7 @@ pub enum Cnp {
 
 /// How marks become reports, the same for all queue pairs of a NIC.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(test, derive(Hash))]
 pub(crate) struct MarkRules {
     pub(crate) cnp: Cnp,
     /// Least time between two CNP frames.
@@ -28,6 +30,7 @@ pub(crate) struct MarkRules {
 
 /// Turns marks into reports.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(test, derive(Hash))]
 pub(crate) struct Marks {
     /// No CNP before this time.
     quiet_until: Time,

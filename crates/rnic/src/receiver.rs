@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 /// What the receivers of all modes answer by.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(test, derive(Hash))]
 pub struct Answers {
     pub(crate) acks: AckRules,
     pub(crate) marks: MarkRules,
@@ -16,6 +17,7 @@ pub struct Answers {
 
 /// What all receivers of a NIC have in common.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(test, derive(Hash))]
 pub(crate) struct Rules {
     pub(crate) answers: Answers,
     /// Packets from ePSN on that can be noted; those beyond are discarded.
@@ -26,6 +28,7 @@ pub(crate) struct Rules {
 
 /// Keeps what comes out of order and notes it in a bitmap. NACKs each ePSN once, or never.
 #[derive(Clone, Debug)]
+#[cfg_attr(test, derive(Hash))]
 pub struct Receiver {
     expected: u64,
     ahead: Bitmap,

@@ -13,6 +13,7 @@ pub(crate) const PSN_LIMIT: u32 = (1 << 23) - 1;
 
 /// Which packets go out again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[cfg_attr(test, derive(Hash))]
 #[serde(rename_all = "kebab-case")]
 pub enum Resend {
     /// The oldest unacknowledged packet only.
@@ -24,6 +25,7 @@ pub enum Resend {
 
 /// What all senders of a NIC have in common.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(test, derive(Hash))]
 pub struct Rules {
     pub(crate) timing: Timing,
     /// Most packets outstanding.
@@ -37,6 +39,7 @@ pub struct Rules {
 /// Packet counters of a queue pair, `una <= next <= high <= posted`, and its timer. Recovery modes differ in
 /// their [`Rules`] alone.
 #[derive(Clone, Debug)]
+#[cfg_attr(test, derive(Hash))]
 pub struct Sender {
     /// First packet not acknowledged.
     una: u64,

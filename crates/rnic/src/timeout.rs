@@ -88,6 +88,7 @@ impl Backoff {
 /// How the retransmission timers of a NIC run. A sender's timer starts with the first packet outstanding, starts
 /// again on progress (InfiniBand Architecture, o9-85) and when it fires, and stops when nothing is outstanding.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(test, derive(Hash))]
 pub(crate) struct Timing {
     /// The span after progress.
     base: Time,

@@ -132,6 +132,8 @@ pub(crate) struct Desk {
     scheme: AnyScheme,
     /// What waits at every port, bytes; the scheme sees it only if it asked to.
     pub(crate) queued: Vec<u32>,
+    /// The entropy of packets.
+    pub(crate) entropy: u16,
     now: Time,
 }
 
@@ -146,7 +148,7 @@ impl Desk {
     pub(crate) fn with(plan: &Plan, switch: &str, scheme: AnyScheme) -> Self {
         let node = plan.fabric.find(switch).unwrap();
         let queued = vec![0; plan.fabric.ports(node).len()];
-        Desk { plan: plan.clone(), node, scheme, queued, now: Time::ZERO }
+        Desk { plan: plan.clone(), node, scheme, queued, entropy: 0, now: Time::ZERO }
     }
 
     pub(crate) fn site(&self) -> Site<'_> {
@@ -221,7 +223,8 @@ impl Desk {
         let salt = Key::new(self.plan.seed, Purpose::Salt, entity).salt();
         let zeros = vec![0; self.queued.len()];
         let queued = if self.scheme.interest().queues { &self.queued } else { &zeros };
-        let mut cx = Cx::new(self.now, ingress, from_host, to_host, queued, key, salt, Handle(0), effects);
+        let cx = Cx::new(self.now, ingress, from_host, to_host, queued, key, salt, Handle(0), effects);
+        let mut cx = cx.with_entropy(self.entropy);
         handler(&mut self.scheme, &mut cx)
     }
 }

@@ -1,4 +1,4 @@
-//! Load balancing inside switches: one file per scheme, and the one list of them.
+//! Load balancing in switches and in sending NICs: one file per scheme, and the one list of them.
 //!
 //! | file | scheme |
 //! |---|---|
@@ -7,6 +7,9 @@
 //! | [`ar`] | every packet into the shortest queue |
 //! | [`drill`] | the shortest of a few queues: some drawn, some remembered |
 //! | [`themis`] | by sequence number, so that the far ToR can tell lost packets from late ones |
+//! | [`rps_nic`] | the sender draws a UDP source port for every packet |
+//! | [`reps`] | the sender uses source ports again that brought an ACK without a mark |
+//! | [`dlbf`] | the sender leaves a congested path, and hides that from the receiver |
 //!
 //! A scheme spreads data. Control packets (ACK, NACK, CNP) always take the base path, the one that their flow
 //! hashes to: they are few, and their order carries meaning.
@@ -18,14 +21,21 @@
 //! `name: Name` to the list below. The contract test at the end of this file then holds it to what the
 //! engine expects of every scheme.
 //!
+//! A scheme that sits in the sending NIC implements [`Steers`] besides, with a [`model::Steering`], and stands in the
+//! list's second part. What switches do for it is in [`entropies`]. [`per_class`] gives each traffic class its own.
+//!
 //! A scheme that lives elsewhere needs none of that: [`AnyScheme::Custom`] holds it in a box.
 
-use model::{Cx, Interest, Packet, Plan, PortIndex, Scheme, Site, Verdict};
+use model::annex::NoticeRules;
+use model::steering::Aside;
+use model::{Cx, Interest, Packet, Plan, PortIndex, Scheme, Seat, Site, Stamp, Steering, Time, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 #[cfg(test)]
 mod desk;
+pub mod entropies;
+pub mod per_class;
 
 /// Why a configuration cannot work on a plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -62,37 +72,76 @@ pub trait Recipe {
     }
 }
 
+/// What a configuration can do whose scheme sits in the sending NIC; [`Recipe`] says what switches do meanwhile.
+pub trait Steers: Recipe<Scheme = entropies::Entropies> {
+    /// The state machine that it configures.
+    type Steering: Steering<Annex = Stamp>;
+
+    /// The steering of one queue pair.
+    fn steer(&self, seat: Seat<'_>) -> Self::Steering;
+}
+
 macro_rules! schemes {
-    ($($(#[$meta:meta])* $module:ident: $Variant:ident),+ $(,)?) => {
+    (
+        in switches { $($(#[$meta:meta])* $module:ident: $Variant:ident),+ $(,)? }
+        in senders { $($(#[$nic_meta:meta])* $nic_module:ident: $NicVariant:ident),+ $(,)? }
+    ) => {
         $(pub mod $module;)+
+        $(pub mod $nic_module;)+
 
         /// Which scheme, and its settings: the table `[scheme.NAME]` of a scenario.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "kebab-case")]
         pub enum SchemeConfig {
             $($(#[$meta])* $Variant($module::Config),)+
+            $($(#[$nic_meta])* $NicVariant($nic_module::Config),)+
         }
 
         impl SchemeConfig {
             /// The names of all schemes, as a scenario spells them.
-            pub const NAMES: &[&str] = &[$(kebab!($module)),+];
+            pub const NAMES: &[&str] = &[$(kebab!($module),)+ $(kebab!($nic_module)),+];
 
             /// The scheme of that name with its defaults.
             pub fn named(name: &str) -> Option<SchemeConfig> {
                 $(if name == kebab!($module) {
                     return Some(SchemeConfig::$Variant(Default::default()));
                 })+
+                $(if name == kebab!($nic_module) {
+                    return Some(SchemeConfig::$NicVariant(Default::default()));
+                })+
                 None
             }
 
             /// Its name, as a scenario spells it.
             pub fn name(&self) -> &'static str {
-                match self { $(SchemeConfig::$Variant(_) => kebab!($module),)+ }
+                match self {
+                    $(SchemeConfig::$Variant(_) => kebab!($module),)+
+                    $(SchemeConfig::$NicVariant(_) => kebab!($nic_module),)+
+                }
             }
 
             /// The scheme for one switch.
             pub fn build(&self, site: Site<'_>) -> AnyScheme {
-                match self { $(SchemeConfig::$Variant(config) => AnyScheme::$Variant(config.build(site)),)+ }
+                match self {
+                    $(SchemeConfig::$Variant(config) => AnyScheme::$Variant(config.build(site)),)+
+                    $(SchemeConfig::$NicVariant(config) => AnyScheme::Entropies(config.build(site)),)+
+                }
+            }
+
+            /// The steering of one queue pair; [`AnySteering::None`] if the scheme sits in switches alone.
+            pub fn steer(&self, seat: Seat<'_>) -> AnySteering {
+                match self {
+                    $(SchemeConfig::$NicVariant(config) => AnySteering::$NicVariant(Box::new(config.steer(seat))),)+
+                    _ => AnySteering::None,
+                }
+            }
+
+            /// Whether it sits in the sending NIC.
+            pub fn steers(&self) -> bool {
+                match self {
+                    $(SchemeConfig::$NicVariant(_) => true,)+
+                    _ => false,
+                }
             }
 
             /// Checks the settings against a plan; returns warnings, one sentence each.
@@ -100,70 +149,96 @@ macro_rules! schemes {
             /// # Errors
             /// The first field that cannot work.
             pub fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
-                match self { $(SchemeConfig::$Variant(config) => config.validate(plan),)+ }
+                match self {
+                    $(SchemeConfig::$Variant(config) => config.validate(plan),)+
+                    $(SchemeConfig::$NicVariant(config) => config.validate(plan),)+
+                }
             }
         }
 
         /// Any scheme, chosen at run time without a box.
         pub enum AnyScheme {
             $($(#[$meta])* $Variant($module::$Variant),)+
+            /// What switches do for a scheme that sits in the sending NIC.
+            Entropies(entropies::Entropies),
+            /// A scheme for each traffic class.
+            PerClass(Box<per_class::PerClass>),
             /// A scheme from outside this crate.
             Custom(Box<dyn Scheme + Send>),
         }
 
-        impl Scheme for AnyScheme {
-            #[inline]
-            fn interest(&self) -> Interest {
-                match self {
-                    $(AnyScheme::$Variant(scheme) => scheme.interest(),)+
-                    AnyScheme::Custom(scheme) => scheme.interest(),
+        /// Calls a method of whatever scheme it is.
+        macro_rules! of_any {
+            ($any:expr, $scheme:ident => $call:expr) => {
+                match $any {
+                    $(AnyScheme::$Variant($scheme) => $call,)+
+                    AnyScheme::Entropies($scheme) => $call,
+                    AnyScheme::PerClass($scheme) => $call,
+                    AnyScheme::Custom($scheme) => $call,
                 }
-            }
+            };
+        }
 
-            #[inline(always)]
-            fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
-                match self {
-                    $(AnyScheme::$Variant(scheme) => scheme.on_packet(cx, pkt, ports),)+
-                    AnyScheme::Custom(scheme) => scheme.on_packet(cx, pkt, ports),
-                }
-            }
+        /// Any steering. Each is used with every packet of its queue pair alone, so it stands in a box.
+        pub enum AnySteering {
+            /// Nobody steers; packets have no entropy.
+            None,
+            $($(#[$nic_meta])* $NicVariant(Box<$nic_module::$NicVariant>),)+
+            /// A steering from outside this crate.
+            Custom(Box<dyn Steering<Annex = Stamp> + Send>),
+        }
 
-            #[inline(always)]
-            fn on_depart(&mut self, cx: &mut Cx<'_>, pkt: &Packet, port: PortIndex) {
-                match self {
-                    $(AnyScheme::$Variant(scheme) => scheme.on_depart(cx, pkt, port),)+
-                    AnyScheme::Custom(scheme) => scheme.on_depart(cx, pkt, port),
-                }
-            }
-
-            #[inline]
-            fn patience(&self, port: PortIndex) -> u32 {
-                match self {
-                    $(AnyScheme::$Variant(scheme) => scheme.patience(port),)+
-                    AnyScheme::Custom(scheme) => scheme.patience(port),
-                }
-            }
+        impl Steering for AnySteering {
+            type Annex = Stamp;
 
             #[inline]
-            fn looks_back(&self, pkt: &Packet) -> bool {
+            fn on_send(&mut self, now: Time, seq: u64, again: bool) -> Stamp {
                 match self {
-                    $(AnyScheme::$Variant(scheme) => scheme.looks_back(pkt),)+
-                    AnyScheme::Custom(scheme) => scheme.looks_back(pkt),
+                    AnySteering::None => Stamp::new(0, now),
+                    $(AnySteering::$NicVariant(s) => s.on_send(now, seq, again),)+
+                    AnySteering::Custom(s) => s.on_send(now, seq, again),
                 }
             }
 
             #[inline]
-            fn on_wake(&mut self, cx: &mut Cx<'_>) {
+            fn on_reply(&mut self, now: Time, una: u64, annex: &Stamp) {
                 match self {
-                    $(AnyScheme::$Variant(scheme) => scheme.on_wake(cx),)+
-                    AnyScheme::Custom(scheme) => scheme.on_wake(cx),
+                    AnySteering::None => {}
+                    $(AnySteering::$NicVariant(s) => s.on_reply(now, una, annex),)+
+                    AnySteering::Custom(s) => s.on_reply(now, una, annex),
+                }
+            }
+
+            fn on_timeout(&mut self, now: Time) {
+                match self {
+                    AnySteering::None => {}
+                    $(AnySteering::$NicVariant(s) => s.on_timeout(now),)+
+                    AnySteering::Custom(s) => s.on_timeout(now),
+                }
+            }
+
+            #[inline]
+            fn has_aside(&self) -> bool {
+                match self {
+                    AnySteering::None => false,
+                    $(AnySteering::$NicVariant(s) => s.has_aside(),)+
+                    AnySteering::Custom(s) => s.has_aside(),
+                }
+            }
+
+            fn aside(&mut self, now: Time) -> Option<Aside<Stamp>> {
+                match self {
+                    AnySteering::None => None,
+                    $(AnySteering::$NicVariant(s) => s.aside(now),)+
+                    AnySteering::Custom(s) => s.aside(now),
                 }
             }
 
             fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
                 match self {
-                    $(AnyScheme::$Variant(scheme) => scheme.counters(sink),)+
-                    AnyScheme::Custom(scheme) => scheme.counters(sink),
+                    AnySteering::None => {}
+                    $(AnySteering::$NicVariant(s) => s.counters(sink),)+
+                    AnySteering::Custom(s) => s.counters(sink),
                 }
             }
         }
@@ -195,16 +270,72 @@ const fn hyphenated<const N: usize>(name: &str) -> [u8; N] {
 }
 
 schemes! {
-    /// Equal-cost multi-path: a flow stays on the path that its 5-tuple hashes to.
-    ecmp: Ecmp,
-    /// Random packet spraying: every data packet draws one of the equal-cost paths.
-    rps: Rps,
-    /// Adaptive routing: every data packet joins the shortest of the equal-cost queues.
-    ar: Ar,
-    /// DRILL: every data packet joins the shortest of a few sampled and remembered queues.
-    drill: Drill,
-    /// Themis (APNET'25): spraying by packet sequence number, and NACKs judged at the destination ToR.
-    themis: Themis,
+    in switches {
+        /// Equal-cost multi-path: a flow stays on the path that its 5-tuple hashes to.
+        ecmp: Ecmp,
+        /// Random packet spraying: every data packet draws one of the equal-cost paths.
+        rps: Rps,
+        /// Adaptive routing: every data packet joins the shortest of the equal-cost queues.
+        ar: Ar,
+        /// DRILL: every data packet joins the shortest of a few sampled and remembered queues.
+        drill: Drill,
+        /// Themis (APNET'25): spraying by packet sequence number, and NACKs judged at the destination ToR.
+        themis: Themis,
+    }
+    in senders {
+        /// Random packet spraying by the sender: every data packet draws its UDP source port.
+        rps_nic: RpsNic,
+        /// REPS: source ports that brought an ACK without a mark are used again.
+        reps: Reps,
+        /// DLBF: a flow leaves its path when that is congested, and the sender hides the switch.
+        dlbf: Dlbf,
+    }
+}
+
+impl SchemeConfig {
+    /// How receivers treat the notices that its senders send, if they send any.
+    pub fn notices(&self, plan: &Plan) -> Option<NoticeRules> {
+        match self {
+            SchemeConfig::Dlbf(config) => Some(config.notices(plan)),
+            _ => None,
+        }
+    }
+}
+
+impl Scheme for AnyScheme {
+    #[inline]
+    fn interest(&self) -> Interest {
+        of_any!(self, scheme => scheme.interest())
+    }
+
+    #[inline(always)]
+    fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
+        of_any!(self, scheme => scheme.on_packet(cx, pkt, ports))
+    }
+
+    #[inline(always)]
+    fn on_depart(&mut self, cx: &mut Cx<'_>, pkt: &Packet, port: PortIndex) {
+        of_any!(self, scheme => scheme.on_depart(cx, pkt, port))
+    }
+
+    #[inline]
+    fn patience(&self, port: PortIndex) -> u32 {
+        of_any!(self, scheme => scheme.patience(port))
+    }
+
+    #[inline]
+    fn looks_back(&self, pkt: &Packet) -> bool {
+        of_any!(self, scheme => scheme.looks_back(pkt))
+    }
+
+    #[inline]
+    fn on_wake(&mut self, cx: &mut Cx<'_>) {
+        of_any!(self, scheme => scheme.on_wake(cx))
+    }
+
+    fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
+        of_any!(self, scheme => scheme.counters(sink))
+    }
 }
 
 impl Default for SchemeConfig {

@@ -2,9 +2,11 @@
 
 mod custom;
 mod dcqcn;
+mod every_order;
 mod recovery;
 
 use crate::{AnyReceiver, AnySender, NicConfig, TransportConfig};
+use model::annex::Selective;
 use model::transport::{Fate, Reply};
 use model::{Psn, Receiver as _, Sender as _, Time};
 use std::collections::BTreeMap;
@@ -30,7 +32,7 @@ enum Fault {
 #[derive(Clone, Copy)]
 enum Event {
     Data(u64),
-    Reply(Reply),
+    Reply(Reply, Selective),
 }
 
 /// A sender and a receiver with a virtual clock. Faults are programmed by the ordinal of a transmission.
@@ -146,9 +148,9 @@ impl Pair {
             let event = self.events.pop_first();
             match event.map(|(_, event)| event) {
                 Some(Event::Data(seq)) => self.on_data(seq),
-                Some(Event::Reply(reply)) => {
+                Some(Event::Reply(reply, selective)) => {
                     let una = self.sender.una();
-                    let progress = self.sender.on_reply(at, reply);
+                    let progress = self.sender.on_selective(at, reply, selective);
                     assert_eq!(self.sender.una(), una + progress.acked);
                 }
                 None => {}
@@ -195,7 +197,7 @@ impl Pair {
             self.nacks += u64::from(matches!(reply, Reply::Nack(_)));
             let fault = self.reply_faults.get(&self.replies).copied();
             self.replies += 1;
-            self.travel(Event::Reply(reply), fault);
+            self.travel(Event::Reply(reply, self.receiver.selective()), fault);
         }
     }
 

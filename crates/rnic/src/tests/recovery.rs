@@ -3,8 +3,9 @@
 use super::{Fault, Pair, nic};
 use crate::sender::Resend;
 use crate::timeout::{Backoff, Timeout};
-use crate::transport::{go_back_n, ideal, nic_sr};
+use crate::transport::{go_back_n, ideal, irn, nic_sr, sr_sack};
 use crate::{NicConfig, TransportConfig};
+use model::annex::{Notice, Selective};
 use model::transport::{Fate, Reply};
 use model::{Psn, Receiver as _, Sender as _, Time};
 use proptest::prelude::*;
@@ -22,6 +23,12 @@ fn transports() -> impl Strategy<Value = TransportConfig> {
         }),
         (limits(), resend()).prop_map(|((max_outstanding, reorder_window), resend)| {
             TransportConfig::Ideal(ideal::Config { max_outstanding, reorder_window, resend })
+        }),
+        (limits(), resend()).prop_map(|((max_outstanding, reorder_window), resend)| {
+            TransportConfig::SrSack(sr_sack::Config { max_outstanding, reorder_window, resend })
+        }),
+        (1..60u32, 1..50u64, 0..9u32).prop_map(|(bdp_cap, us, few)| {
+            TransportConfig::Irn(irn::Config { bdp_cap, low_timeout: Time::from_us(us), few })
         }),
     ]
 }
@@ -63,7 +70,7 @@ proptest! {
     #[test]
     fn no_reply_and_no_packet_makes_either_end_panic(
         transport in transports(),
-        steps in prop::collection::vec((0..6u8, any::<u32>(), any::<u64>()), 0..300),
+        steps in prop::collection::vec((0..9u8, any::<u32>(), any::<u64>()), 0..300),
     ) {
         let config = nic(transport);
         let (mut sender, mut receiver) = (config.build().sender(), config.build().receiver());
@@ -75,6 +82,12 @@ proptest! {
                 2 => drop(sender.on_reply(now, Reply::Ack(psn))),
                 3 => drop(sender.on_reply(now, Reply::Nack(psn))),
                 4 => sender.on_timeout(now),
+                5 => {
+                    let selective = Selective::Missing { first: psn, count: time as u16 };
+                    sender.on_selective(now, Reply::Nack(Psn::new(time as u32 >> 3)), selective);
+                }
+                6 => drop(sender.on_selective(now, Reply::Nack(psn), Selective::Arrived(Psn::new(time as u32)))),
+                7 => drop(receiver.on_notice(now, Notice { first: psn, count: time as u16 }, time % 2 == 0)),
                 _ => drop(receiver.on_data(now, psn, time % 2 == 0, time % 3 == 0)),
             }
         }
@@ -144,7 +157,7 @@ fn a_lost_last_ack_comes_again_for_a_duplicate() {
 
 #[test]
 fn a_filled_gap_is_acknowledged_at_once_however_rare_acks_are() {
-    for name in ["nic-sr", "ideal"] {
+    for name in ["nic-sr", "sr-sack", "irn", "ideal"] {
         let config: NicConfig = toml::from_str(&format!("ack-every = 16\n[transport.{name}]")).unwrap();
         let mut receiver = config.build().receiver();
         let mut reply = |psn| receiver.on_data(Time::ZERO, Psn::new(psn), false, false).reply;

@@ -2,7 +2,7 @@
 
 use crate::ack::Acks;
 use crate::config::{Invalid, outstanding};
-use crate::nic::Receiving;
+use crate::nic::{Receiving, Sending};
 use crate::notification::Marks;
 use crate::receiver::Answers;
 use crate::sender::{self, PSN_LIMIT, Resend};
@@ -42,13 +42,13 @@ impl Config {
     }
 
     /// A NACK and a timeout both send everything again from the oldest unacknowledged packet on.
-    pub(crate) fn sending(&self, timing: Timing) -> sender::Rules {
-        sender::Rules {
+    pub(crate) fn sending(&self, timing: Timing) -> Sending {
+        Sending::Counting(Arc::new(sender::Rules {
             timing,
             limit: self.max_outstanding,
             on_nack: Some(Resend::All),
             on_timeout: Resend::All,
-        }
+        }))
     }
 
     pub(crate) fn receiving(&self, answers: Answers) -> Receiving {
@@ -59,6 +59,7 @@ impl Config {
 
 /// What all receivers of a NIC have in common.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(test, derive(Hash))]
 pub(crate) struct Rules {
     answers: Answers,
     /// Time between two NACKs of one gap.
@@ -68,6 +69,7 @@ pub(crate) struct Rules {
 /// The receiving end. The first packet after a gap is NACKed in place of its ACK; later ones are dropped in
 /// silence until the gap is closed.
 #[derive(Clone, Debug)]
+#[cfg_attr(test, derive(Hash))]
 pub struct Receiver {
     expected: u64,
     /// The gap at `expected` may be NACKed from this time on.

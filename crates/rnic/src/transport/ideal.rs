@@ -6,7 +6,7 @@
 //! NICs do in their adaptive-routing mode.
 
 use crate::config::{Invalid, outstanding};
-use crate::nic::Receiving;
+use crate::nic::{Receiving, Sending};
 use crate::receiver::{self, Answers};
 use crate::sender::{self, Resend};
 use crate::timeout::Timing;
@@ -44,8 +44,13 @@ impl Config {
         outstanding("reorder-window", self.reorder_window)
     }
 
-    pub(crate) fn sending(&self, timing: Timing) -> sender::Rules {
-        sender::Rules { timing, limit: self.max_outstanding, on_nack: None, on_timeout: self.resend }
+    pub(crate) fn sending(&self, timing: Timing) -> Sending {
+        Sending::Counting(Arc::new(sender::Rules {
+            timing,
+            limit: self.max_outstanding,
+            on_nack: None,
+            on_timeout: self.resend,
+        }))
     }
 
     pub(crate) fn receiving(&self, answers: Answers) -> Receiving {

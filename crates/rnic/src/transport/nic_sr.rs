@@ -8,7 +8,7 @@
 //! All traffic counts as RDMA Write: for Send, such NICs fall back to go-back-N (US patent 11,870,590).
 
 use crate::config::{Invalid, outstanding};
-use crate::nic::Receiving;
+use crate::nic::{Receiving, Sending};
 use crate::receiver::{self, Answers};
 use crate::sender::{self, Resend};
 use crate::timeout::Timing;
@@ -45,13 +45,13 @@ impl Config {
         outstanding("reorder-window", self.reorder_window)
     }
 
-    pub(crate) fn sending(&self, timing: Timing) -> sender::Rules {
-        sender::Rules {
+    pub(crate) fn sending(&self, timing: Timing) -> Sending {
+        Sending::Counting(Arc::new(sender::Rules {
             timing,
             limit: self.max_outstanding,
             on_nack: Some(Resend::Oldest),
             on_timeout: self.resend,
-        }
+        }))
     }
 
     pub(crate) fn receiving(&self, answers: Answers) -> Receiving {

@@ -1,0 +1,264 @@
+//! What a packet carries besides its label, in runs whose ends need it.
+
+use crate::{Packet, Psn, Time};
+use std::fmt::Debug;
+
+/// What the ends of a queue pair write on packets beyond what [`Packet`] holds. Runs whose ends write nothing
+/// use `()`, which takes neither room nor time.
+pub trait Annex: Copy + Default + Debug + PartialEq + Send + 'static {
+    /// False for `()` alone: whoever has nothing to write need not be asked.
+    const CARRIES: bool;
+
+    /// The entropy of a packet: its UDP source port, counted from the first one that its sender uses. Replies
+    /// have none of their own.
+    fn entropy(&self) -> u16;
+
+    /// The annex of the reply to a data packet that carries this one and arrived at `at`, by its receiver's clock.
+    fn answer(&self, at: Time, answer: Answer) -> Self;
+
+    /// What a reply says of single packets.
+    fn selective(&self) -> Selective;
+
+    /// The notice that a data packet is in place of payload.
+    fn notice(&self) -> Option<Notice>;
+
+    /// The packet is a copy that its sender made on purpose.
+    fn is_copy(&self) -> bool;
+}
+
+/// What a receiver puts into a reply besides its number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// A switch had marked the data packet.
+    pub marked: bool,
+    /// What the reply says of single packets.
+    pub selective: Selective,
+    /// Too much waits for a gap to be filled, see [`crate::Receiver::crowded`].
+    pub crowded: bool,
+}
+
+/// What a reply says of single packets, ahead of those that its number acknowledges.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Selective {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// These have not come, though a later one has.
+    Missing {
+        /// The first of them.
+        first: Psn,
+        /// How many there are, at least 1.
+        count: u16,
+    },
+    /// This one has.
+    Arrived(Psn),
+}
+
+/// Packets that are under way on a path that their sender has left: its receiver had better not take them for
+/// lost (DLBF, notification packets).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// The first of them.
+    pub first: Psn,
+    /// How many there are, at least 1.
+    pub count: u16,
+}
+
+/// How a receiver answers to notices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct NoticeRules {
+    /// How long it says nothing of gaps in a noticed range.
+    pub patience: Time,
+    /// It calls itself crowded when it holds more than this many packets,
+    pub high: u32,
+    /// and no more when it holds this many or fewer.
+    pub low: u32,
+}
+
+impl Annex for () {
+    const CARRIES: bool = false;
+
+    #[inline(always)]
+    fn entropy(&self) -> u16 {
+        0
+    }
+
+    #[inline(always)]
+    fn answer(&self, _: Time, _: Answer) {}
+
+    #[inline(always)]
+    fn selective(&self) -> Selective {
+        Selective::Nothing
+    }
+
+    #[inline(always)]
+    fn notice(&self) -> Option<Notice> {
+        None
+    }
+
+    #[inline(always)]
+    fn is_copy(&self) -> bool {
+        false
+    }
+}
+
+/// The annex of runs whose ends choose paths or acknowledge single packets: 16 bytes.
+///
+/// Data carries its entropy and the time at which it was sent, by its sender's clock. A reply carries back the
+/// entropy of the packet that it answers, whether that was marked, and how long it took: the receiver's clock
+/// less the sender's, so it contains how far the two are apart, and can be negative.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamp {
+    /// Data: when it was sent, ps. Replies: how long the data took, ps.
+    time: i64,
+    /// From the highest bit: flags (8), PSN (24).
+    what: u32,
+    count: u16,
+    entropy: u16,
+}
+
+const COPY: u32 = 1 << 24;
+const NOTICE: u32 = 1 << 25;
+const MARKED: u32 = 1 << 26;
+const CROWDED: u32 = 1 << 27;
+const MISSING: u32 = 1 << 28;
+const ARRIVED: u32 = 1 << 29;
+const PSN: u32 = COPY - 1;
+
+impl Stamp {
+    /// Of a data packet that starts at `sent`, by its sender's clock.
+    #[inline]
+    pub const fn new(entropy: u16, sent: Time) -> Self {
+        Stamp { time: sent.ps() as i64, what: 0, count: 0, entropy }
+    }
+
+    /// The same for a copy made on purpose.
+    #[must_use]
+    pub const fn copy(mut self) -> Self {
+        self.what |= COPY;
+        self
+    }
+
+    /// The same for a packet that is a notice and carries no payload.
+    #[must_use]
+    pub const fn with_notice(mut self, notice: Notice) -> Self {
+        self.what |= NOTICE | notice.first.value();
+        self.count = notice.count;
+        self
+    }
+
+    /// A reply: the data packet was marked.
+    #[inline]
+    pub const fn marked(&self) -> bool {
+        self.what & MARKED != 0
+    }
+
+    /// A reply: see [`Answer::crowded`].
+    #[inline]
+    pub const fn crowded(&self) -> bool {
+        self.what & CROWDED != 0
+    }
+
+    /// A reply: one-way delay of the data packet, ps, plus how far the receiver's clock is ahead.
+    #[inline]
+    pub const fn delay(&self) -> i64 {
+        self.time
+    }
+}
+
+impl Annex for Stamp {
+    const CARRIES: bool = true;
+
+    #[inline]
+    fn entropy(&self) -> u16 {
+        self.entropy
+    }
+
+    #[inline]
+    fn answer(&self, at: Time, answer: Answer) -> Stamp {
+        let (flag, psn, count) = match answer.selective {
+            Selective::Nothing => (0, 0, 0),
+            Selective::Missing { first, count } => (MISSING, first.value(), count),
+            Selective::Arrived(psn) => (ARRIVED, psn.value(), 1),
+        };
+        let marked = if answer.marked { MARKED } else { 0 };
+        let crowded = if answer.crowded { CROWDED } else { 0 };
+        Stamp {
+            time: at.ps() as i64 - self.time,
+            what: flag | marked | crowded | psn,
+            count,
+            entropy: self.entropy,
+        }
+    }
+
+    #[inline]
+    fn selective(&self) -> Selective {
+        let psn = Psn::new(self.what & PSN);
+        if self.what & MISSING != 0 {
+            Selective::Missing { first: psn, count: self.count }
+        } else if self.what & ARRIVED != 0 {
+            Selective::Arrived(psn)
+        } else {
+            Selective::Nothing
+        }
+    }
+
+    #[inline]
+    fn notice(&self) -> Option<Notice> {
+        let is = self.what & NOTICE != 0;
+        is.then(|| Notice { first: Psn::new(self.what & PSN), count: self.count })
+    }
+
+    #[inline]
+    fn is_copy(&self) -> bool {
+        self.what & COPY != 0
+    }
+}
+
+/// A packet on its way: what every switch reads, and what its ends have written on it besides.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Parcel<A> {
+    /// What switches read.
+    pub label: Packet,
+    /// What its ends read.
+    pub annex: A,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_takes_no_room_and_a_stamp_takes_sixteen_bytes() {
+        assert_eq!(size_of::<Parcel<()>>(), 16);
+        assert_eq!(size_of::<Parcel<Stamp>>(), 32);
+    }
+
+    #[test]
+    fn a_reply_tells_the_delay_whatever_the_clocks_say() {
+        let sent = Stamp::new(7, Time::from_us(100));
+        let answer = Answer { marked: true, ..Answer::default() };
+        let fast = sent.answer(Time::from_us(103), answer);
+        assert_eq!((fast.delay(), fast.entropy(), fast.marked(), fast.crowded()), (3_000_000, 7, true, false));
+        // The receiver's clock is 2 us behind a delay of 1 us.
+        let behind = sent.answer(Time::from_us(99), answer);
+        assert_eq!(behind.delay(), -1_000_000);
+    }
+
+    #[test]
+    fn what_is_said_of_single_packets_survives_the_packing() {
+        let sent = Stamp::new(u16::MAX, Time::ZERO);
+        for selective in [
+            Selective::Nothing,
+            Selective::Missing { first: Psn::new(0xFF_FFFF), count: u16::MAX },
+            Selective::Arrived(Psn::new(0)),
+        ] {
+            let reply = sent.answer(Time::ZERO, Answer { selective, crowded: true, ..Answer::default() });
+            assert_eq!((reply.selective(), reply.crowded(), reply.marked()), (selective, true, false));
+            assert_eq!((reply.notice(), reply.is_copy()), (None, false));
+        }
+        let notice = Notice { first: Psn::new(0xFF_FFFF), count: 9 };
+        assert_eq!(sent.with_notice(notice).notice(), Some(notice));
+        assert!(sent.copy().is_copy() && sent.copy().notice().is_none());
+    }
+}

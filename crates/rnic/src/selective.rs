@@ -1,0 +1,180 @@
+//! The receiver of the recovery modes that speak of single packets.
+
+use crate::ack::Acks;
+use crate::bitmap::{Bitmap, Insert};
+use crate::notification::Marks;
+use crate::receiver::Answers;
+use model::annex::{Notice, NoticeRules, Selective};
+use model::transport::{Fate, Reception, Reply};
+use model::{Psn, Time};
+use std::sync::Arc;
+
+/// What it says of single packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(test, derive(Hash))]
+pub(crate) enum Report {
+    /// Each gap once, when a packet comes that is ahead of it.
+    Missing,
+    /// Each packet that comes ahead of a gap.
+    Arrived,
+}
+
+/// What all receivers of a NIC have in common.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(test, derive(Hash))]
+pub struct Rules {
+    pub(crate) answers: Answers,
+    /// Packets from ePSN on that can be noted; those beyond are discarded.
+    pub(crate) window: u32,
+    pub(crate) report: Report,
+    pub(crate) notices: Option<NoticeRules>,
+}
+
+/// Keeps what comes out of order, and tells its sender what is missing, or what has come.
+#[derive(Clone, Debug)]
+#[cfg_attr(test, derive(Hash))]
+pub struct Receiver {
+    expected: u64,
+    ahead: Bitmap,
+    held: u32,
+    crowded: bool,
+    /// All gaps before this packet have been reported.
+    reported: u64,
+    /// Gaps before this packet are not reported before this time.
+    hold: (u64, Time),
+    selective: Selective,
+    marks: Marks,
+    acks: Acks,
+    rules: Arc<Rules>,
+}
+
+impl Receiver {
+    pub(crate) fn new(rules: Arc<Rules>) -> Self {
+        Receiver {
+            expected: 0,
+            ahead: Bitmap::default(),
+            held: 0,
+            crowded: false,
+            reported: 0,
+            hold: (0, Time::ZERO),
+            selective: Selective::Nothing,
+            marks: Marks::default(),
+            acks: Acks::default(),
+            rules,
+        }
+    }
+
+    fn in_order(&mut self, last: bool) -> (Fate, Option<Reply>) {
+        let next = self.expected.wrapping_add(1);
+        self.expected = self.ahead.advance(self.expected);
+        self.held -= (self.expected - next) as u32;
+        self.look_around();
+        let urgent = last || self.expected != next;
+        (Fate::Accepted, self.acks.on_packet(&self.rules.answers.acks, self.expected, urgent))
+    }
+
+    fn on_ahead(&mut self, now: Time, ahead: u32, last: bool) -> (Fate, Option<Reply>) {
+        let seq = self.expected + u64::from(ahead);
+        let fate = if ahead >= self.rules.window {
+            Fate::Discarded
+        } else {
+            match self.ahead.insert(self.expected, ahead) {
+                Insert::New => Fate::Accepted,
+                Insert::Present => Fate::Duplicate,
+            }
+        };
+        self.held += u32::from(fate == Fate::Accepted);
+        self.look_around();
+        self.selective = match self.rules.report {
+            Report::Missing => self.next_gap(now, seq),
+            Report::Arrived if fate == Fate::Discarded => Selective::Nothing,
+            Report::Arrived => Selective::Arrived(Psn::from_seq(seq)),
+        };
+        let reply = match self.selective {
+            Selective::Nothing => self.acks.on_packet(&self.rules.answers.acks, self.expected, last),
+            _ => Some(self.acks.nack(self.expected)),
+        };
+        (fate, reply)
+    }
+
+    /// The first gap before `seq` that has not been reported and may be; it counts as reported now. There may be
+    /// more, for later packets to report.
+    fn next_gap(&mut self, now: Time, seq: u64) -> Selective {
+        let mut first = self.reported.max(self.expected);
+        while first < seq && self.has(first) {
+            first += 1;
+        }
+        self.reported = self.reported.max(first);
+        if first >= seq || first < self.hold.0 && now < self.hold.1 {
+            return Selective::Nothing;
+        }
+        let most = seq.min(first + u64::from(u16::MAX));
+        let mut end = first + 1;
+        while end < most && !self.has(end) {
+            end += 1;
+        }
+        self.reported = end;
+        Selective::Missing { first: Psn::from_seq(first), count: (end - first) as u16 }
+    }
+
+    fn has(&self, seq: u64) -> bool {
+        seq > self.expected && self.ahead.contains(self.expected, (seq - self.expected) as u32)
+    }
+
+    fn look_around(&mut self) {
+        if let Some(rules) = &self.rules.notices {
+            self.crowded = self.held > if self.crowded { rules.low } else { rules.high };
+        }
+    }
+}
+
+impl model::Receiver for Receiver {
+    fn on_data(&mut self, now: Time, psn: Psn, marked: bool, last: bool) -> Reception {
+        self.selective = Selective::Nothing;
+        let distance = psn.distance_from(Psn::from_seq(self.expected));
+        let (fate, reply) = match distance {
+            0 => self.in_order(last),
+            ahead @ 1.. => self.on_ahead(now, ahead as u32, last),
+            _ => (Fate::Duplicate, self.acks.on_duplicate(&self.rules.answers.acks, self.expected)),
+        };
+        self.marks.reception(&self.rules.answers.marks, now, marked, fate, distance > 0, reply)
+    }
+
+    fn expected(&self) -> u64 {
+        self.expected
+    }
+
+    fn selective(&self) -> Selective {
+        self.selective
+    }
+
+    /// A marked notice: the path to which the sender has changed is congested, so what is under way on the old one
+    /// may well come in time. An unmarked one: it will not, so what is missing is asked for at once, and that is no
+    /// loss (DLBF, notification packets).
+    fn on_notice(&mut self, now: Time, notice: Notice, marked: bool) -> Reception {
+        self.selective = Selective::Nothing;
+        let before = notice.first.distance_from(Psn::from_seq(self.expected));
+        let start = self.expected.saturating_add_signed(i64::from(before));
+        let end = start + u64::from(notice.count);
+        if let Some(rules) = &self.rules.notices
+            && end > self.expected
+            && end - self.expected <= u64::from(self.rules.window)
+        {
+            if marked {
+                self.hold = (end, Time(now.ps().saturating_add(rules.patience.ps())));
+            } else {
+                self.selective = self.next_gap(now, end);
+            }
+        }
+        let reply = self.acks.on_packet(&self.rules.answers.acks, self.expected, true);
+        self.marks.reception(&self.rules.answers.marks, now, marked, Fate::Discarded, false, reply)
+    }
+
+    fn crowded(&self) -> bool {
+        self.crowded
+    }
+
+    fn held(&self) -> u64 {
+        u64::from(self.held)
+    }
+}

@@ -1,0 +1,157 @@
+//! Every loss and every order, for a message small enough to try them all.
+
+use crate::{AnyReceiver, AnySender, NicConfig, TransportConfig};
+use model::annex::Selective;
+use model::transport::{Fate, Reply};
+use model::{Psn, Receiver as _, Sender as _, Time};
+use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+const PACKETS: u64 = 8;
+const PATHS: usize = 3;
+
+/// A message of eight packets over three paths, packet k on path k mod 3. The first eight transmissions,
+/// retransmissions included, are lost as `losses` says, bit by bit; later ones are not. Each path keeps its order.
+struct Story {
+    sender: AnySender,
+    receiver: AnyReceiver,
+    paths: [VecDeque<u64>; PATHS],
+    replies: VecDeque<(Reply, Selective)>,
+    losses: u32,
+    sent: u32,
+    taken: [u8; PACKETS as usize],
+    now: Time,
+}
+
+impl Clone for Story {
+    fn clone(&self) -> Self {
+        let sender = match &self.sender {
+            AnySender::Counting(s) => AnySender::Counting(s.clone()),
+            AnySender::Scoreboard(s) => AnySender::Scoreboard(s.clone()),
+            AnySender::Custom(_) => unreachable!("the list has none"),
+        };
+        let receiver = match &self.receiver {
+            AnyReceiver::Keeping(r) => AnyReceiver::Keeping(r.clone()),
+            AnyReceiver::GoBackN(r) => AnyReceiver::GoBackN(r.clone()),
+            AnyReceiver::Selective(r) => AnyReceiver::Selective(r.clone()),
+            AnyReceiver::Custom(_) => unreachable!("the list has none"),
+        };
+        let (paths, replies) = (self.paths.clone(), self.replies.clone());
+        Story { sender, receiver, paths, replies, ..*self }
+    }
+}
+
+impl Story {
+    fn new(config: &NicConfig, losses: u32) -> Self {
+        let nic = config.build();
+        let (mut sender, receiver) = (nic.sender(), nic.receiver());
+        sender.post(PACKETS);
+        Story {
+            sender,
+            receiver,
+            paths: Default::default(),
+            replies: VecDeque::new(),
+            losses,
+            sent: 0,
+            taken: [0; PACKETS as usize],
+            now: Time::ZERO,
+        }
+    }
+
+    /// A number for the state that it is in.
+    fn state(&self) -> u64 {
+        let mut h = DefaultHasher::new();
+        match &self.sender {
+            AnySender::Counting(s) => s.hash(&mut h),
+            AnySender::Scoreboard(s) => s.hash(&mut h),
+            AnySender::Custom(_) => {}
+        }
+        match &self.receiver {
+            AnyReceiver::Keeping(r) => r.hash(&mut h),
+            AnyReceiver::GoBackN(r) => r.hash(&mut h),
+            AnyReceiver::Selective(r) => r.hash(&mut h),
+            AnyReceiver::Custom(_) => {}
+        }
+        (&self.paths, &self.replies, self.sent.min(8), self.taken, self.now).hash(&mut h);
+        h.finish()
+    }
+
+    fn send_all(&mut self) {
+        while let Some((seq, _)) = self.sender.next(self.now, u64::MAX) {
+            let lost = self.sent < 8 && self.losses >> self.sent & 1 != 0;
+            self.sent += 1;
+            assert!(self.sent < 500, "it sends for ever");
+            if !lost {
+                self.paths[seq as usize % PATHS].push_back(seq);
+            }
+        }
+    }
+
+    /// The next packet of a path arrives.
+    fn deliver(&mut self, path: usize) {
+        let Some(seq) = self.paths[path].pop_front() else { return };
+        let answer = self.receiver.on_data(self.now, Psn::from_seq(seq), false, seq + 1 == PACKETS);
+        if answer.fate == Fate::Accepted {
+            self.taken[seq as usize] += 1;
+        }
+        self.replies.extend(answer.reply.map(|reply| (reply, self.receiver.selective())));
+    }
+
+    /// Does what happens of itself: up to a choice among paths that have something to deliver, or to the end.
+    /// Replies reach the sender at once, or (`late`) when no data is under way any more.
+    fn advance(&mut self, late: bool) -> Vec<usize> {
+        for _ in 0..1_000 {
+            self.send_all();
+            if self.sender.una() == PACKETS {
+                assert_eq!((self.taken, self.receiver.expected()), ([1; PACKETS as usize], PACKETS));
+                return Vec::new();
+            }
+            let open: Vec<usize> = (0..PATHS).filter(|&p| !self.paths[p].is_empty()).collect();
+            let reply = if open.is_empty() || !late { self.replies.pop_front() } else { None };
+            if let Some((reply, selective)) = reply {
+                self.sender.on_selective(self.now, reply, selective);
+            } else if open.is_empty() {
+                self.now = self.sender.deadline();
+                assert_ne!(self.now, Time::NEVER, "stuck without a timer");
+                self.sender.on_timeout(self.now);
+            } else {
+                return open;
+            }
+        }
+        panic!("no end in sight");
+    }
+}
+
+/// Plays every order of arrival; how many states it went through.
+fn play_all(config: &NicConfig, losses: u32, late: bool) -> usize {
+    #[expect(clippy::disallowed_types, reason = "nobody asks for its order")]
+    let mut seen = std::collections::HashSet::new();
+    let mut open = vec![Story::new(config, losses)];
+    while let Some(mut story) = open.pop() {
+        for path in story.advance(late) {
+            let mut next = story.clone();
+            next.deliver(path);
+            if seen.insert(next.state()) {
+                open.push(next);
+            }
+        }
+    }
+    seen.len()
+}
+
+#[test]
+fn every_loss_and_every_order_of_arrival_ends_with_delivery() {
+    for name in TransportConfig::NAMES {
+        let config: NicConfig = toml::from_str(&format!("[transport.{name}]")).unwrap();
+        // Go-back-N has many packets under way twice: 35 million states, shared among two threads.
+        let half = |odd: u32| -> usize {
+            let stories = (0..1 << 8).filter(|losses| losses & 1 == odd);
+            stories.map(|losses| play_all(&config, losses, false) + play_all(&config, losses, true)).sum()
+        };
+        let states = std::thread::scope(|scope| {
+            let even = scope.spawn(|| half(0));
+            half(1) + even.join().unwrap()
+        });
+        assert!(states > 10_000, "{name}: {states}");
+    }
+}

@@ -1,0 +1,102 @@
+//! IRN: selective repeat for RDMA without PFC (Mittal et al., "Revisiting Network Support for RDMA", SIGCOMM'18).
+//!
+//! Every packet that comes out of order is answered with a NACK that carries ePSN and the PSN of that packet
+//! (section 3.1). The sender keeps a scoreboard: a packet is lost if a later one has arrived, and is sent again
+//! once until a timeout. Outstanding packets are bounded by the bandwidth-delay product (BDP-FC, section 3.2).
+//! While few packets are outstanding the timeout is short.
+
+use crate::config::{Invalid, outstanding};
+use crate::nic::{Receiving, Sending};
+use crate::receiver::Answers;
+use crate::scoreboard;
+use crate::selective::{self, Report};
+use crate::sender::Resend;
+use crate::timeout::{Timeout, Timing};
+use model::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// `[nic.transport.irn]`.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[schemars(rename = "TransportIrn")]
+pub struct Config {
+    /// Most packets outstanding: BDP-FC. Default 110 (the paper, section 4.1: 120 kB at 40 Gb/s and 24 us, in
+    /// packets of 1 kB); set it to the bandwidth-delay product of your fabric.
+    pub bdp_cap: u32,
+    /// Timeout while `few` packets or less are outstanding. Default "100us" (the paper, section 4.1, RTO low).
+    /// `nic.timeout` holds otherwise; the paper has "320us" there (RTO high).
+    pub low_timeout: Time,
+    /// See `low-timeout`. Default 3 (the paper, section 4.1).
+    pub few: u32,
+}
+
+/// What the receiver notes: twice what may be outstanding, so that nothing is ever discarded.
+const ROOM: u32 = 2;
+
+impl Default for Config {
+    fn default() -> Self {
+        Config { bdp_cap: 110, low_timeout: Time::from_us(100), few: 3 }
+    }
+}
+
+impl Config {
+    /// Whether the values are possible.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        if self.low_timeout == Time::ZERO {
+            return Err(Invalid::new("low-timeout", "must be longer than 0"));
+        }
+        outstanding("bdp-cap", self.bdp_cap)
+    }
+
+    pub(crate) fn sending(&self, timing: Timing) -> Sending {
+        let low = Timing::new(Timeout::Fixed(self.low_timeout), None);
+        let (few, limit, on_timeout) = (Some((self.few, low)), self.bdp_cap, Resend::Oldest);
+        Sending::Scoreboard(Arc::new(scoreboard::Rules { timing, few, limit, on_timeout }))
+    }
+
+    pub(crate) fn receiving(&self, answers: Answers) -> Receiving {
+        let (window, report) = (self.bdp_cap.saturating_mul(ROOM), Report::Arrived);
+        Receiving::Selective(Arc::new(selective::Rules { answers, window, report, notices: None }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TransportConfig;
+    use crate::tests::{Pair, nic};
+
+    fn pair(config: Config) -> Pair {
+        Pair::new(&nic(TransportConfig::Irn(config)))
+    }
+
+    #[test]
+    fn a_loss_is_sent_again_as_soon_as_a_later_packet_has_arrived() {
+        let mut pair = pair(Config::default());
+        pair.lose_data(2);
+        pair.lose_data(5);
+        pair.run(50);
+        assert_eq!((pair.retransmitted, pair.timeouts, pair.duplicate), (2, 0, 0));
+        // Every arrival ahead of a gap is NACKed, the retransmission's way there and back long.
+        assert!(pair.nacks > 10, "{}", pair.nacks);
+    }
+
+    #[test]
+    fn no_more_than_the_bandwidth_delay_product_is_outstanding() {
+        let mut pair = pair(Config { bdp_cap: 4, ..Config::default() });
+        pair.run(40);
+        // A round trip of 1 us for every four packets.
+        assert!(pair.finished >= Time::from_us(10), "{}", pair.finished);
+    }
+
+    #[test]
+    fn a_lost_tail_waits_for_the_short_timer() {
+        let mut pair = pair(Config::default());
+        pair.lose_data(9);
+        pair.run(10);
+        assert_eq!((pair.timeouts, pair.retransmitted), (1, 1));
+        assert!(pair.finished < Time::from_us(110), "{}", pair.finished);
+    }
+}

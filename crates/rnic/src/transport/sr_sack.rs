@@ -1,0 +1,169 @@
+//! Selective repeat whose receiver names what is missing: the NIC that DLBF takes for granted.
+//!
+//! The receiver keeps what comes out of order. When a packet comes ahead of a gap that it has not reported, it
+//! NACKs with the range that is missing, each gap once; so the sender repeats just those packets, ahead of new
+//! data, and goes on where it was. What is lost again waits for the timer. The range travels in an extension of
+//! the NACK whose size no paper gives; we count none.
+//!
+//! It understands notices ([`model::annex::Notice`]) if a scheme sends them.
+
+use crate::config::{Invalid, outstanding};
+use crate::nic::{Receiving, Sending};
+use crate::receiver::Answers;
+use crate::scoreboard;
+use crate::selective::{self, Report};
+use crate::sender::Resend;
+use crate::timeout::Timing;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// `[nic.transport.sr-sack]`.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[schemars(rename = "TransportSrSack")]
+pub struct Config {
+    /// Most packets outstanding, up to 8388607. Default 32768 (our choice, as for `nic-sr`).
+    pub max_outstanding: u32,
+    /// Packets from ePSN on that the receiver can note; it discards those beyond. Default 32768 (our choice).
+    pub reorder_window: u32,
+    /// What a timeout sends again: `oldest` or `all`. Default `oldest` (our choice: the least that recovers).
+    pub resend: Resend,
+}
+
+/// As for `nic-sr`.
+const WINDOW: u32 = 1 << 15;
+
+impl Default for Config {
+    fn default() -> Self {
+        Config { max_outstanding: WINDOW, reorder_window: WINDOW, resend: Resend::Oldest }
+    }
+}
+
+impl Config {
+    /// Whether the values are possible.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        outstanding("max-outstanding", self.max_outstanding)?;
+        outstanding("reorder-window", self.reorder_window)
+    }
+
+    pub(crate) fn sending(&self, timing: Timing) -> Sending {
+        let (limit, on_timeout) = (self.max_outstanding, self.resend);
+        Sending::Scoreboard(Arc::new(scoreboard::Rules { timing, few: None, limit, on_timeout }))
+    }
+
+    pub(crate) fn receiving(&self, answers: Answers) -> Receiving {
+        let (window, report) = (self.reorder_window, Report::Missing);
+        Receiving::Selective(Arc::new(selective::Rules { answers, window, report, notices: None }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TransportConfig;
+    use crate::tests::{Pair, nic};
+    use model::annex::{Notice, NoticeRules, Selective};
+    use model::transport::{Fate, Reply};
+    use model::{Psn, Receiver as _, Time};
+
+    fn missing(first: u32, count: u16) -> Selective {
+        Selective::Missing { first: Psn::new(first), count }
+    }
+
+    #[test]
+    fn a_burst_of_losses_costs_one_nack_and_as_many_packets() {
+        let mut pair = Pair::new(&nic(TransportConfig::SrSack(Config::default())));
+        for packet in 5..12 {
+            pair.lose_data(packet);
+        }
+        pair.run(50);
+        assert_eq!((pair.nacks, pair.retransmitted, pair.timeouts), (1, 7, 0));
+        assert_eq!((pair.duplicate, pair.discarded), (0, 0));
+    }
+
+    #[test]
+    fn each_gap_is_reported_once() {
+        let mut receiver = nic(TransportConfig::SrSack(Config::default())).build().receiver();
+        let mut on = |psn| {
+            let reply = receiver.on_data(Time::ZERO, Psn::new(psn), false, false).reply;
+            (reply, receiver.selective())
+        };
+        let ack = Some(Reply::Ack(Psn::new(0)));
+        let nack = Some(Reply::Nack(Psn::new(1)));
+        assert_eq!(on(0), (ack, Selective::Nothing));
+        assert_eq!(on(3), (nack, missing(1, 2)));
+        assert_eq!(on(4), (ack, Selective::Nothing));
+        assert_eq!(on(8), (nack, missing(5, 3)));
+        assert_eq!(on(6), (ack, Selective::Nothing));
+        assert_eq!(on(1), (Some(Reply::Ack(Psn::new(1))), Selective::Nothing));
+        assert_eq!(on(2), (Some(Reply::Ack(Psn::new(4))), Selective::Nothing));
+    }
+
+    fn noticing() -> crate::AnyReceiver {
+        let rules = NoticeRules { patience: Time::from_us(64), high: 3, low: 1 };
+        nic(TransportConfig::SrSack(Config::default())).build().receiver_with(Some(rules))
+    }
+
+    #[test]
+    fn a_marked_notice_keeps_the_receiver_quiet_for_a_while() {
+        let mut receiver = noticing();
+        let notice = Notice { first: Psn::new(0), count: 3 };
+        let answer = receiver.on_notice(Time::ZERO, notice, true);
+        assert_eq!(
+            (answer.reply, receiver.selective()),
+            (Some(Reply::Ack(Psn::new(0xFF_FFFF))), Selective::Nothing)
+        );
+        let mut said = |us, psn| {
+            receiver.on_data(Time::from_us(us), Psn::new(psn), false, false);
+            receiver.selective()
+        };
+        assert_eq!(said(1, 3), Selective::Nothing);
+        assert_eq!(said(2, 5), Selective::Nothing); // 4 stands behind the noticed ones
+        assert_eq!(said(63, 1), Selective::Nothing);
+        // Its patience is at an end: each arrival reports one of the gaps.
+        assert_eq!(said(64, 6), missing(0, 1));
+        assert_eq!(said(65, 7), missing(2, 1));
+        assert_eq!(said(66, 8), missing(4, 1));
+    }
+
+    #[test]
+    fn an_unmarked_notice_is_answered_at_once_and_is_no_nack() {
+        let mut receiver = noticing();
+        receiver.on_data(Time::ZERO, Psn::new(0), false, false);
+        let answer = receiver.on_notice(Time::ZERO, Notice { first: Psn::new(0), count: 4 }, false);
+        assert_eq!((answer.reply, receiver.selective()), (Some(Reply::Ack(Psn::new(0))), missing(1, 3)));
+        // What comes on the new path is ahead of a gap that has been reported.
+        let next = receiver.on_data(Time::ZERO, Psn::new(4), false, false);
+        assert_eq!((next.reply, receiver.selective()), (Some(Reply::Ack(Psn::new(0))), Selective::Nothing));
+        // A notice of what has come meanwhile asks for nothing.
+        for psn in 1..4 {
+            receiver.on_data(Time::ZERO, Psn::new(psn), false, false);
+        }
+        receiver.on_notice(Time::ZERO, Notice { first: Psn::new(0), count: 5 }, false);
+        assert_eq!((receiver.expected(), receiver.selective()), (5, Selective::Nothing));
+    }
+
+    #[test]
+    fn a_receiver_is_crowded_from_high_to_low() {
+        let mut receiver = noticing();
+        let mut crowded = |psn| {
+            receiver.on_data(Time::ZERO, Psn::new(psn), false, false);
+            (receiver.held(), receiver.crowded())
+        };
+        assert_eq!([1, 2, 3].map(&mut crowded), [(1, false), (2, false), (3, false)]);
+        assert_eq!(crowded(5), (4, true));
+        assert_eq!(crowded(6), (5, true));
+        assert_eq!(crowded(0), (2, true)); // 1 to 3 leave
+        assert_eq!(crowded(4), (0, false));
+    }
+
+    #[test]
+    fn what_the_bitmap_cannot_note_is_discarded() {
+        let config = Config { reorder_window: 4, ..Config::default() };
+        let mut receiver = nic(TransportConfig::SrSack(config)).build().receiver();
+        let mut fate = |psn| receiver.on_data(Time::ZERO, Psn::new(psn), false, false).fate;
+        assert_eq!((fate(3), fate(4)), (Fate::Accepted, Fate::Discarded));
+        assert_eq!((fate(0), fate(4)), (Fate::Accepted, Fate::Accepted));
+    }
+}

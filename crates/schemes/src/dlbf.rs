@@ -1,0 +1,523 @@
+//! DLBF: a flow stays on one path until that path is congested; then the sender moves it, and hides the switch.
+//!
+//! It sits in the sending NIC, and a path is a UDP source port. Three mechanisms, each of which can be switched off:
+//!
+//! 1. *Adaptive path switching.* A path is unprobed, available (used, and no mark came back) or unavailable (an ACK
+//!    echoed a mark); the last two end after a while. When its path becomes unavailable, a flow takes an available
+//!    one; if there is none, an unprobed one; else it stays.
+//! 2. *Selective duplicates.* Every ACK tells how long its packet took. If the new path is faster than the old one
+//!    by some time, the packets sent within that time would be overtaken: they are sent again on the new path, in
+//!    order, before anything new. The receiver drops in silence what it has already.
+//! 3. *Notifications.* How fast an unprobed path is, nobody knows. A packet without payload goes ahead and names the
+//!    packets under way on the old one. If it arrives marked, the receiver waits for them; if not, it asks for those
+//!    that are missing at once. A receiver that holds too much says so, and gets duplicates instead.
+//!
+//! The paper leaves most parameters open; docs/dlbf.md lists our choices.
+
+use crate::entropies::{Entropies, Mapping};
+use crate::{ConfigError, Recipe, Steers};
+use model::annex::{Notice, NoticeRules};
+use model::draw::{Key, below};
+use model::steering::{Aside, What};
+use model::{Annex as _, Plan, Psn, Seat, Site, Stamp, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// `[scheme.dlbf]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "SchemeDlbf")]
+pub struct Config {
+    /// Source ports that a flow knows, 1 to 4096. Default 16 (our choice: the paths between two pods of the paper's
+    /// fabric; not given there).
+    pub ports: u16,
+    /// What switches make of a source port: `map` (port k leads over the k-th path) or `hash`. Default `map` (our
+    /// choice: the paper takes a port for a path).
+    pub mapping: Mapping,
+    /// How long a path stays unavailable after a mark. Default: the time to drain a queue that marks every packet,
+    /// Kmax / line rate (our choice; not given in the paper).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unavailable: Option<Time>,
+    /// How long a path stays available after an ACK without a mark. Default: as `unavailable` (our choice; not given
+    /// in the paper).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub available: Option<Time>,
+    /// Marked ACKs in a row that make a path unavailable. Default 1 (the paper's state machine; its text speaks of
+    /// "persistent congestion").
+    pub marks: u16,
+    /// Weight of a new delay in the mean of a path, above 0 and up to 1. Default 1: the last delay counts (our choice;
+    /// the paper does not say).
+    pub delay_weight: f64,
+    /// Whether flows move at all. Default true.
+    pub switching: bool,
+    /// Whether duplicates are sent. Default true.
+    pub duplicates: bool,
+    /// Most duplicates for one move. Default 256 (our choice, about 1 MB of 4 KB packets; the paper has no bound).
+    pub most_duplicates: u16,
+    /// Whether notifications are sent. Default true.
+    pub notifications: bool,
+    /// Theta: how long a receiver waits for the packets that a marked notification names. Default: twice Kmax / line
+    /// rate (our choice; not given in the paper). Must be less than the retransmission timeout.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub theta: Option<Time>,
+    /// Packets that a receiver holds, per queue pair, above which it wants no notifications. Default 64 (our choice;
+    /// not given in the paper).
+    pub suspend: u32,
+    /// Packets at or below which it wants them again. Default 32 (our choice).
+    pub resume: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            ports: 16,
+            mapping: Mapping::Map,
+            unavailable: None,
+            available: None,
+            marks: 1,
+            delay_weight: 1.0,
+            switching: true,
+            duplicates: true,
+            most_duplicates: 256,
+            notifications: true,
+            theta: None,
+            suspend: 64,
+            resume: 32,
+        }
+    }
+}
+
+/// Most source ports: our choice, far beyond the paths of any fabric here.
+const MOST: u16 = 4096;
+
+/// Kmax over line rate of the first port that marks: the time in which a full-marking queue drains. A fabric
+/// that marks nothing has no congestion to see; then any time will do.
+fn drain_time(plan: &Plan) -> Time {
+    let port = plan.ports.iter().zip(plan.fabric.links()).find_map(|(p, l)| Some((p.marking?, l.rate)));
+    port.map_or(Time::from_us(32), |(marking, rate)| rate.time_for(marking.kmax.get()))
+}
+
+impl Config {
+    fn unavailable(&self, plan: &Plan) -> Time {
+        self.unavailable.unwrap_or_else(|| drain_time(plan))
+    }
+
+    /// Theta.
+    pub fn theta(&self, plan: &Plan) -> Time {
+        self.theta.unwrap_or_else(|| Time(2 * drain_time(plan).ps()))
+    }
+
+    /// What the receivers of its flows do with notifications.
+    pub fn notices(&self, plan: &Plan) -> NoticeRules {
+        NoticeRules { patience: self.theta(plan), high: self.suspend, low: self.resume }
+    }
+}
+
+impl Recipe for Config {
+    type Scheme = Entropies;
+
+    fn build(&self, site: Site<'_>) -> Entropies {
+        Entropies::new(self.mapping, site)
+    }
+
+    fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
+        if !(1..=MOST).contains(&self.ports) {
+            let text = format!("{} source ports; 1 to {MOST} are possible", self.ports);
+            return Err(ConfigError::new("ports", text));
+        }
+        if self.marks == 0 {
+            return Err(ConfigError::new("marks", "at least one mark must make a path unavailable"));
+        }
+        if !(self.delay_weight > 0.0 && self.delay_weight <= 1.0) {
+            let text = format!("a weight of {}; it must be above 0 and at most 1", self.delay_weight);
+            return Err(ConfigError::new("delay-weight", text));
+        }
+        if self.resume > self.suspend {
+            let text = format!(
+                "notifications resume at {} packets, which is more than the {} at which they are suspended",
+                self.resume, self.suspend
+            );
+            return Err(ConfigError::new("resume", text));
+        }
+        for (field, time) in
+            [("unavailable", self.unavailable), ("available", self.available), ("theta", self.theta)]
+        {
+            if time == Some(Time::ZERO) {
+                return Err(ConfigError::new(field, "must be longer than 0"));
+            }
+        }
+        let mut warnings = Vec::new();
+        if plan.ports.iter().all(|port| port.marking.is_none()) {
+            warnings.push(
+                "no switch marks packets, so `dlbf` never sees congestion and never moves a flow".into(),
+            );
+        }
+        Ok(warnings)
+    }
+}
+
+impl Steers for Config {
+    type Steering = Dlbf;
+
+    fn steer(&self, seat: Seat<'_>) -> Dlbf {
+        let unavailable = self.unavailable(seat.plan);
+        Dlbf {
+            paths: vec![Path::default(); usize::from(self.ports.clamp(1, MOST))],
+            current: None,
+            una: 0,
+            sent: VecDeque::new(),
+            asides: VecDeque::new(),
+            crowded: false,
+            key: seat.key(),
+            drawn: 0,
+            unavailable,
+            available: self.available.unwrap_or(unavailable),
+            config: self.clone(),
+            counters: Counters::default(),
+        }
+    }
+}
+
+/// What a sender knows of a path.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Path {
+    state: State,
+    /// Until when.
+    until: Time,
+    /// One-way delay, ps, with the two clocks' difference, which is the same for all paths.
+    delay: Option<i64>,
+    /// Marked ACKs in a row.
+    marks: u16,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Unprobed,
+    Available,
+    Unavailable,
+}
+
+impl Path {
+    fn state(&self, now: Time) -> State {
+        if now < self.until { self.state } else { State::Unprobed }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counters {
+    moves: u64,
+    copies: u64,
+    notices: u64,
+    suspended: u64,
+}
+
+/// The part in a sending NIC.
+#[derive(Clone, Debug)]
+pub struct Dlbf {
+    paths: Vec<Path>,
+    /// The path that packets take; none before the first.
+    current: Option<u16>,
+    una: u64,
+    /// When every packet from `una` on was sent last, and on which path.
+    sent: VecDeque<(Time, u16)>,
+    asides: VecDeque<What>,
+    /// The receiver holds too much for notifications.
+    crowded: bool,
+    key: Key,
+    drawn: u64,
+    unavailable: Time,
+    available: Time,
+    config: Config,
+    counters: Counters,
+}
+
+impl Dlbf {
+    /// One of the paths in that state, drawn.
+    fn any(&mut self, state: State, now: Time) -> Option<u16> {
+        let count = self.paths.iter().filter(|p| p.state(now) == state).count();
+        if count == 0 {
+            return None;
+        }
+        self.drawn += 1;
+        let pick = below(self.key.draw(self.drawn), count);
+        let mut of_state = (0..).zip(&self.paths).filter(|(_, p)| p.state(now) == state);
+        of_state.nth(pick).map(|(i, _)| i)
+    }
+
+    /// The path to take, in strict order: the old one unless it is unavailable, an available one, an unprobed one,
+    /// the old one.
+    fn choose(&mut self, now: Time) -> u16 {
+        let old = self.current;
+        if let Some(old) = old
+            && (self.paths[usize::from(old)].state(now) != State::Unavailable || !self.config.switching)
+        {
+            return old;
+        }
+        let new = self.any(State::Available, now).or_else(|| self.any(State::Unprobed, now));
+        new.or(old).unwrap_or_default()
+    }
+
+    /// Leaves path `old` for another one if there is a better one, and hides that from the receiver.
+    fn leave(&mut self, now: Time, old: u16) {
+        let new = self.choose(now);
+        if new == old {
+            return;
+        }
+        self.current = Some(new);
+        self.counters.moves += 1;
+        self.asides.clear(); // they were for another move
+        let probed = self.paths[usize::from(new)].state(now) == State::Available;
+        if !probed && self.config.notifications {
+            if !self.crowded {
+                return self.notify(old);
+            }
+            self.counters.suspended += 1;
+        }
+        let delay_of = |path: u16| self.paths[usize::from(path)].delay;
+        let expected = if probed {
+            delay_of(new)
+        } else if self.config.notifications {
+            // No notification is wanted, and nobody knows the new path: as fast as the fastest one known. Our
+            // choice; the paper says only that duplicates take their place.
+            self.paths.iter().filter_map(|p| p.delay).min()
+        } else {
+            None
+        };
+        if let (Some(slow), Some(fast), true) = (delay_of(old), expected, self.config.duplicates) {
+            self.duplicate(now, old, slow - fast);
+        }
+    }
+
+    /// Sends again what was sent on `old` less than `lead` picoseconds ago, in order.
+    fn duplicate(&mut self, now: Time, old: u16, lead: i64) {
+        let overtaken = |&(at, path): &(Time, u16)| path == old && ((now.ps() - at.ps()) as i64) < lead;
+        let of = (self.una..).zip(&self.sent).filter(|(_, sent)| overtaken(sent)).map(|(seq, _)| seq);
+        self.asides.extend(of.take(usize::from(self.config.most_duplicates)).map(What::Copy));
+    }
+
+    /// Names what is under way on `old`.
+    fn notify(&mut self, old: u16) {
+        let mut under_way =
+            (self.una..).zip(&self.sent).filter(|(_, (_, path))| *path == old).map(|(seq, _)| seq);
+        let Some(first) = under_way.next() else { return };
+        let last = under_way.last().unwrap_or(first);
+        let count = (last - first + 1).min(u64::from(u16::MAX)) as u16;
+        self.asides.push_back(What::Notice(Notice { first: Psn::from_seq(first), count }));
+    }
+}
+
+impl model::Steering for Dlbf {
+    type Annex = Stamp;
+
+    fn on_send(&mut self, now: Time, seq: u64, _again: bool) -> Stamp {
+        // A flow moves when a mark comes back, and only then.
+        let path = self.current.unwrap_or_else(|| self.choose(now));
+        self.current = Some(path);
+        let at = (seq - self.una) as usize;
+        if at < self.sent.len() {
+            self.sent[at] = (now, path);
+        } else {
+            self.sent.push_back((now, path));
+        }
+        Stamp::new(path, now)
+    }
+
+    fn on_reply(&mut self, now: Time, una: u64, annex: &Stamp) {
+        let acked = ((una - self.una) as usize).min(self.sent.len());
+        self.sent.drain(..acked);
+        self.una = una;
+        self.crowded = annex.crowded();
+        let entropy = annex.entropy();
+        let Some(path) = self.paths.get_mut(usize::from(entropy)) else { return };
+        let (weight, new) = (self.config.delay_weight, annex.delay());
+        path.delay = Some(match path.delay {
+            Some(old) if weight < 1.0 => old + ((new - old) as f64 * weight) as i64,
+            _ => new,
+        });
+        if !annex.marked() {
+            path.marks = 0;
+            // An ACK that was under way while the path became congested makes nothing better.
+            if path.state(now) != State::Unavailable {
+                (path.state, path.until) = (State::Available, now + self.available);
+            }
+            return;
+        }
+        path.marks = path.marks.saturating_add(1);
+        if path.marks >= self.config.marks {
+            (path.state, path.until) = (State::Unavailable, now + self.unavailable);
+            if self.current == Some(entropy) {
+                self.leave(now, entropy);
+            }
+        }
+    }
+
+    fn has_aside(&self) -> bool {
+        !self.asides.is_empty()
+    }
+
+    fn aside(&mut self, now: Time) -> Option<Aside<Stamp>> {
+        let path = self.current?;
+        let stamp = Stamp::new(path, now);
+        while let Some(what) = self.asides.pop_front() {
+            match what {
+                What::Copy(seq) if seq < self.una => {} // acknowledged meanwhile
+                What::Copy(_) => {
+                    self.counters.copies += 1;
+                    return Some(Aside { what, annex: stamp.copy() });
+                }
+                What::Notice(notice) => {
+                    self.counters.notices += 1;
+                    return Some(Aside { what, annex: stamp.with_notice(notice) });
+                }
+            }
+        }
+        None
+    }
+
+    fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
+        sink("path_moves", self.counters.moves);
+        sink("duplicates_sent", self.counters.copies);
+        sink("notifications_sent", self.counters.notices);
+        sink("notifications_suspended", self.counters.suspended);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::desk::leaf_spine;
+    use model::annex::Answer;
+    use model::{QpId, Steering as _};
+
+    fn us(n: u64) -> Time {
+        Time::from_us(n)
+    }
+
+    fn dlbf(config: Config) -> Dlbf {
+        let config = Config { unavailable: Some(us(30)), available: Some(us(30)), ..config };
+        config.steer(Seat { plan: &leaf_spine(2, 4, 1), qp: QpId(0) })
+    }
+
+    fn send(d: &mut Dlbf, at: Time, seq: u64) -> u16 {
+        d.on_send(at, seq, false).entropy()
+    }
+
+    /// The ACK of a packet that took `delay` on `path`; the receiver's clock is `ahead` of the sender's.
+    fn ack(d: &mut Dlbf, at: Time, una: u64, path: u16, delay: Time, marked: bool, ahead: Time) {
+        let sent = Stamp::new(path, us(1));
+        let answer = Answer { marked, ..Answer::default() };
+        d.on_reply(at, una, &sent.answer(us(1) + delay + ahead, answer));
+    }
+
+    fn asides(d: &mut Dlbf, at: Time) -> Vec<What> {
+        std::iter::from_fn(|| d.aside(at)).map(|a| a.what).collect()
+    }
+
+    /// A flow on a path that takes 10 us, with `una` = 4 and packets 4 to 13 sent 1 us apart, the last one just now,
+    /// at 113 us; another path is known to take `other`.
+    fn under_way(config: Config, other: Time, ahead: Time) -> (Dlbf, u16) {
+        let mut d = dlbf(config);
+        let old = send(&mut d, us(100), 0);
+        let new = (old + 1) % 4;
+        for seq in 1..4 {
+            send(&mut d, us(100), seq);
+        }
+        ack(&mut d, us(101), 4, new, other, false, ahead);
+        for seq in 4..14 {
+            send(&mut d, us(100 + seq), seq);
+        }
+        ack(&mut d, us(113), 4, old, us(10), true, ahead);
+        (d, old)
+    }
+
+    #[test]
+    fn a_flow_stays_on_its_path_until_that_is_marked() {
+        let mut d = dlbf(Config::default());
+        let path = send(&mut d, us(100), 0);
+        for seq in 1..20 {
+            assert_eq!(send(&mut d, us(100 + seq), seq), path);
+            ack(&mut d, us(100 + seq), seq, path, us(3), false, us(0));
+        }
+        ack(&mut d, us(120), 20, path, us(3), true, us(0));
+        assert_ne!(send(&mut d, us(121), 20), path);
+    }
+
+    #[test]
+    fn what_the_faster_path_would_overtake_goes_there_too() {
+        // 10 us against 7: what was sent less than 3 us ago, which is at 111, 112 and 113 us.
+        for ahead in [us(0), us(5_000)] {
+            let (mut d, old) = under_way(Config::default(), us(7), ahead);
+            assert_eq!(asides(&mut d, us(113)), [What::Copy(11), What::Copy(12), What::Copy(13)]);
+            assert_ne!(send(&mut d, us(114), 14), old);
+        }
+    }
+
+    #[test]
+    fn to_a_slower_path_there_are_no_duplicates() {
+        for other in [us(10), us(12)] {
+            let (mut d, _) = under_way(Config::default(), other, us(0));
+            assert_eq!((d.counters.moves, asides(&mut d, us(113))), (1, vec![]));
+        }
+    }
+
+    #[test]
+    fn an_unprobed_path_gets_a_notification() {
+        let mut d = dlbf(Config::default());
+        let old = send(&mut d, us(100), 0);
+        for seq in 1..10 {
+            send(&mut d, us(100 + seq), seq);
+        }
+        ack(&mut d, us(110), 3, old, us(10), true, us(0));
+        let notice = Notice { first: Psn::new(3), count: 7 };
+        assert_eq!(asides(&mut d, us(110)), [What::Notice(notice)]);
+    }
+
+    #[test]
+    fn a_crowded_receiver_gets_duplicates_instead() {
+        let mut d = dlbf(Config::default());
+        let old = send(&mut d, us(100), 0);
+        for seq in 1..10 {
+            send(&mut d, us(100 + seq), seq);
+        }
+        ack(&mut d, us(103), 2, old, us(8), false, us(0));
+        let sent = Stamp::new(old, us(1));
+        let answer = Answer { marked: true, crowded: true, ..Answer::default() };
+        d.on_reply(us(110), 3, &sent.answer(us(1) + us(10), answer));
+        // The fastest known took 8 us before, now 10: nothing is known to be faster.
+        assert_eq!((d.counters.suspended, asides(&mut d, us(110))), (1, vec![]));
+    }
+
+    #[test]
+    fn without_a_better_path_it_stays() {
+        let mut d = dlbf(Config { ports: 2, ..Config::default() });
+        let path = send(&mut d, us(100), 0);
+        for p in [1 - path, path] {
+            ack(&mut d, us(101), 0, p, us(3), true, us(0));
+        }
+        assert_eq!(send(&mut d, us(102), 1), path);
+        // The other one's time is over first.
+        assert_eq!(d.counters.moves, 0);
+    }
+
+    #[test]
+    fn each_mechanism_can_be_switched_off() {
+        let off = |config| asides(&mut under_way(config, us(7), us(0)).0, us(113));
+        assert_eq!(off(Config { duplicates: false, ..Config::default() }), []);
+        assert_eq!(off(Config { switching: false, ..Config::default() }), []);
+        assert_eq!(off(Config { most_duplicates: 2, ..Config::default() }), [What::Copy(11), What::Copy(12)]);
+        let mut d = dlbf(Config { notifications: false, ..Config::default() });
+        let old = send(&mut d, us(100), 0);
+        send(&mut d, us(100), 1);
+        ack(&mut d, us(101), 1, old, us(10), true, us(0));
+        assert_eq!((d.counters.moves, asides(&mut d, us(101))), (1, vec![]));
+    }
+
+    #[test]
+    fn what_is_acknowledged_meanwhile_is_not_duplicated() {
+        let (mut d, old) = under_way(Config::default(), us(7), us(0));
+        ack(&mut d, us(114), 13, old, us(10), false, us(0));
+        assert_eq!(asides(&mut d, us(114)), [What::Copy(13)]);
+    }
+}

@@ -1,0 +1,107 @@
+//! The part in switches of schemes that sit in the sending NIC: a packet's entropy says where it goes.
+
+use model::{Cx, Interest, Packet, PortIndex, Scheme, Site, Verdict};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How switches turn a UDP source port into a path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mapping {
+    /// As ECMP does, by the switch's hash of the 5-tuple: several source ports may share a path.
+    #[default]
+    Hash,
+    /// The sender has found source ports that lead over different paths: entropy k takes the k-th path, counted
+    /// from the one that the flow hashes to.
+    Map,
+}
+
+/// The scheme of one switch.
+#[derive(Clone, Copy, Debug)]
+pub struct Entropies {
+    mapping: Mapping,
+    /// Paths among which switches nearer to hosts choose: what is left of an entropy after them counts here.
+    below: u16,
+}
+
+impl Entropies {
+    /// For the switch of `site`.
+    pub fn new(mapping: Mapping, site: Site<'_>) -> Self {
+        Entropies { mapping, below: if mapping == Mapping::Map { choices_below(site) } else { 1 } }
+    }
+}
+
+/// The product, over the tiers between hosts and this switch, of the ways up that a switch there has.
+fn choices_below(site: Site<'_>) -> u16 {
+    let fabric = site.fabric();
+    let ways_up = |tier: usize| {
+        let here = fabric.switches().filter(|&node| fabric.tier(node) == tier);
+        let up = |node| fabric.ports(node).iter().filter(|l| fabric.tier(l.to) > tier).count();
+        here.map(up).max().unwrap_or(1).max(1)
+    };
+    let product: usize = (1..fabric.tier(site.node)).map(ways_up).product();
+    product.min(usize::from(u16::MAX)) as u16
+}
+
+impl Scheme for Entropies {
+    #[inline]
+    fn interest(&self) -> Interest {
+        Interest::default()
+    }
+
+    #[inline]
+    fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
+        Verdict::Forward(match self.mapping {
+            Mapping::Hash => cx.base_path(pkt, ports),
+            Mapping::Map => {
+                let digit = usize::from(cx.entropy / self.below);
+                cx.entropy = 0;
+                let base = if ports.len() == 1 { 0 } else { cx.hash(pkt, ports.len()) };
+                ports[(base + digit) % ports.len()]
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::AnyScheme;
+    use crate::desk::{Desk, leaf_spine, pods, qp};
+    use model::Psn;
+    use std::collections::BTreeSet;
+
+    fn ports_of(plan: &model::Plan, switch: &str, mapping: Mapping, entropies: u16) -> Vec<usize> {
+        let site = Site { plan, node: plan.fabric.find(switch).unwrap() };
+        let mut desk = Desk::with(plan, switch, AnyScheme::Entropies(Entropies::new(mapping, site)));
+        let last = plan.fabric.hosts() as u16 - 1;
+        let send = |entropy| {
+            desk.entropy = entropy;
+            let pkt = desk.data(qp(plan, 0, last), Psn::new(3));
+            match desk.see(pkt).verdict {
+                Verdict::Forward(port) => port.index(),
+                other => panic!("{other:?}"),
+            }
+        };
+        (0..entropies).map(send).collect()
+    }
+
+    #[test]
+    fn a_map_leads_over_every_path_and_a_hash_over_many() {
+        let plan = leaf_spine(2, 8, 1);
+        let distinct = |ports: Vec<usize>| ports.into_iter().collect::<BTreeSet<_>>().len();
+        assert_eq!(distinct(ports_of(&plan, "leaf0", Mapping::Map, 8)), 8);
+        let hashed = distinct(ports_of(&plan, "leaf0", Mapping::Hash, 8));
+        assert!((2..8).contains(&hashed), "{hashed}");
+        assert_eq!(distinct(ports_of(&plan, "leaf0", Mapping::Hash, 200)), 8);
+    }
+
+    #[test]
+    fn tiers_share_out_the_digits_of_an_entropy() {
+        let plan = pods(2, 1, &[3, 3]);
+        let edge = ports_of(&plan, "edge0.0", Mapping::Map, 6);
+        let up = ports_of(&plan, "up0.0", Mapping::Map, 6);
+        let paths: BTreeSet<_> = edge.into_iter().zip(up).collect();
+        assert_eq!(paths.len(), 6, "{paths:?}");
+    }
+}

@@ -1,0 +1,78 @@
+//! A scheme for each traffic class, in one switch: every packet meets the scheme of its queue pair's class.
+
+use crate::AnyScheme;
+use model::{Cx, Interest, Packet, PortIndex, Scheme, Verdict};
+use std::sync::Arc;
+
+/// The schemes of one switch.
+pub struct PerClass {
+    /// The class of every queue pair.
+    class_of: Arc<[u8]>,
+    /// By class.
+    schemes: Vec<AnyScheme>,
+}
+
+impl PerClass {
+    /// Of a switch with these schemes, by class; `class_of` says which queue pair belongs to which, and others belong
+    /// to class 0.
+    ///
+    /// # Panics
+    /// If `schemes` is empty.
+    pub fn new(class_of: Arc<[u8]>, schemes: Vec<AnyScheme>) -> Self {
+        assert!(!schemes.is_empty(), "a switch needs a scheme");
+        PerClass { class_of, schemes }
+    }
+
+    #[inline]
+    fn of(&self, pkt: &Packet) -> usize {
+        let class = self.class_of.get(pkt.qp().index()).map_or(0, |class| usize::from(*class));
+        class.min(self.schemes.len() - 1)
+    }
+}
+
+impl Scheme for PerClass {
+    /// What any of them wants: a scheme may be shown more than it asked for.
+    fn interest(&self) -> Interest {
+        let mut all = Interest::default();
+        for scheme in &self.schemes {
+            let one = scheme.interest();
+            all.queues |= one.queues;
+            all.every_packet |= one.every_packet;
+            all.host_departures |= one.host_departures;
+            all.makes_replies |= one.makes_replies;
+            all.makes_data |= one.makes_data;
+        }
+        all
+    }
+
+    fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
+        let class = self.of(pkt);
+        self.schemes[class].on_packet(cx, pkt, ports)
+    }
+
+    fn on_depart(&mut self, cx: &mut Cx<'_>, pkt: &Packet, port: PortIndex) {
+        let class = self.of(pkt);
+        if self.schemes[class].interest().host_departures {
+            self.schemes[class].on_depart(cx, pkt, port);
+        }
+    }
+
+    fn patience(&self, port: PortIndex) -> u32 {
+        let watching = self.schemes.iter().filter(|s| s.interest().host_departures);
+        watching.map(|s| s.patience(port)).min().unwrap_or(u32::MAX)
+    }
+
+    fn looks_back(&self, pkt: &Packet) -> bool {
+        let scheme = &self.schemes[self.of(pkt)];
+        scheme.interest().host_departures && scheme.looks_back(pkt)
+    }
+
+    /// Whoever asked for it, all are woken: a scheme looks at the time.
+    fn on_wake(&mut self, cx: &mut Cx<'_>) {
+        self.schemes.iter_mut().for_each(|scheme| scheme.on_wake(cx));
+    }
+
+    fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
+        self.schemes.iter().for_each(|scheme| scheme.counters(sink));
+    }
+}

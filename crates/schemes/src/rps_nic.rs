@@ -1,0 +1,68 @@
+//! Random packet spraying by the sender: every data packet draws its UDP source port.
+//!
+//! As [`crate::rps`], but switches do nothing new: their ECMP hash turns the source port into a path. DLBF's paper
+//! sprays like this ("a random source port per packet").
+
+use crate::entropies::{Entropies, Mapping};
+use crate::{ConfigError, Recipe, Steers};
+use model::draw::{Key, below};
+use model::{Plan, Seat, Site, Stamp, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `[scheme.rps-nic]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "SchemeRpsNic")]
+pub struct Config {
+    /// Source ports to draw from, 1 to 65535. Default 16384: the dynamic ports 49152 to 65535 (RFC 6335), which
+    /// RoCEv2 recommends (InfiniBand Architecture, Annex A17).
+    pub entropies: u16,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config { entropies: 16384 }
+    }
+}
+
+/// The part in a sending NIC.
+#[derive(Clone, Debug)]
+pub struct RpsNic {
+    key: Key,
+    drawn: u64,
+    entropies: u16,
+}
+
+impl Recipe for Config {
+    type Scheme = Entropies;
+
+    fn build(&self, site: Site<'_>) -> Entropies {
+        Entropies::new(Mapping::Hash, site)
+    }
+
+    fn validate(&self, _plan: &Plan) -> Result<Vec<String>, ConfigError> {
+        match self.entropies {
+            0 => Err(ConfigError::new("entropies", "at least one source port is needed")),
+            _ => Ok(Vec::new()),
+        }
+    }
+}
+
+impl Steers for Config {
+    type Steering = RpsNic;
+
+    fn steer(&self, seat: Seat<'_>) -> RpsNic {
+        RpsNic { key: seat.key(), drawn: 0, entropies: self.entropies.max(1) }
+    }
+}
+
+impl model::Steering for RpsNic {
+    type Annex = Stamp;
+
+    #[inline]
+    fn on_send(&mut self, now: Time, _seq: u64, _again: bool) -> Stamp {
+        self.drawn += 1;
+        Stamp::new(below(self.key.draw(self.drawn), self.entropies.into()) as u16, now)
+    }
+}
