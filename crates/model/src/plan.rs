@@ -1,5 +1,6 @@
 //! Everything one run needs, checked: what `scenario` makes and the engine obeys.
 
+use crate::draw::{Key, Purpose};
 use crate::{Bytes, Fabric, HostId, LinkId, MessageId, Probability, QpId, Time, Wire};
 use std::ops::Range;
 
@@ -28,6 +29,10 @@ pub struct Plan {
     pub triggers: Vec<MessageId>,
     /// Jobs, for the results.
     pub jobs: Vec<Job>,
+    /// Names of the traffic classes to which jobs belong.
+    pub traffic_classes: Vec<String>,
+    /// Hosts' clocks are ahead of true time by up to this much, each by its own, see [`Plan::clock_ahead`].
+    pub clock_spread: Time,
     /// End the run at this time whatever is left.
     pub stop_after: Option<Time>,
     /// Give up when no data packet has been accepted for this long while messages wait.
@@ -152,6 +157,8 @@ pub struct Job {
     pub groups: u16,
     /// It ends with the others and does not count for completeness.
     pub background: bool,
+    /// Its traffic class, as an index into [`Plan::traffic_classes`].
+    pub class: u8,
 }
 
 /// What to record over time.
@@ -171,5 +178,17 @@ impl Plan {
     /// The message's job.
     pub fn job(&self, message: MessageId) -> &Job {
         &self.jobs[self.messages[message.index()].job as usize]
+    }
+
+    /// The traffic class of a queue pair, as an index into [`Plan::traffic_classes`].
+    pub fn class_of(&self, qp: QpId) -> u8 {
+        let first = self.qps[qp.index()].messages.start as usize;
+        self.messages.get(first).map_or(0, |m| self.jobs[m.job as usize].class)
+    }
+
+    /// How far a host's clock is ahead of true time: drawn once, evenly up to [`Plan::clock_spread`].
+    pub fn clock_ahead(&self, host: HostId) -> Time {
+        let draw = Key::new(self.seed, Purpose::Clock, host.0.into()).draw(0);
+        Time((u128::from(draw) * u128::from(self.clock_spread.ps()) >> 64) as u64)
     }
 }

@@ -39,6 +39,10 @@ pub struct NicConfig {
     /// What a timeout does to the rate, likewise. Default "as-cnp" (the "slow restart" counters of ConnectX
     /// NICs count one self-made CNP per retransmission by timeout).
     pub on_timeout: Reaction,
+    /// How far hosts' clocks are apart at most: each is ahead of true time by a time of its own, drawn evenly up to
+    /// this much. Schemes that measure one-way delays must not mind. Default "1ms" (our choice: NICs whose clocks
+    /// nobody has set may be apart by any time).
+    pub clock_spread: Time,
     /// How lost packets are found and sent again. Default `nic-sr` (Themis paper, section 2.2: what current
     /// NICs do).
     pub transport: TransportConfig,
@@ -57,6 +61,7 @@ impl Default for NicConfig {
             backoff: None,
             on_nack: Reaction::AsCnp,
             on_timeout: Reaction::AsCnp,
+            clock_spread: Time::from_ms(1),
             transport: TransportConfig::NicSr(nic_sr::Config::default()),
             congestion: CongestionConfig::Dcqcn(congestion::dcqcn::Config::default()),
         }

@@ -32,6 +32,11 @@ macro_rules! transports {
                 matches!(self, Self::SrSack(_) | Self::Irn(_))
             }
 
+            /// Whether its receivers know what to do with notices ([`model::annex::Notice`]).
+            pub const fn hears_notices(&self) -> bool {
+                matches!(self, Self::SrSack(_))
+            }
+
             /// What its senders have in common.
             pub(crate) fn sending(&self, timing: timeout::Timing) -> nic::Sending {
                 match self { $(Self::$variant(config) => config.sending(timing),)+ }

@@ -173,8 +173,8 @@ pub struct Summary {
     pub packet_hops: Hops,
     /// All flows.
     pub flows: Flows,
-    /// Flows by class: `foreground` and, if there is any, `background`.
-    pub classes: BTreeMap<&'static str, Flows>,
+    /// Flows by traffic class.
+    pub classes: BTreeMap<String, Flows>,
     /// Jobs by name.
     pub jobs: BTreeMap<String, JobSummary>,
     /// Goodput of foreground flows.
@@ -213,10 +213,9 @@ impl Summary {
     /// Derives it. `ideal` holds the ideal FCT by message.
     pub fn new(title: Title<'_>, plan: &Plan, ideal: &[Time], outcome: &Outcome, timing: Timing) -> Self {
         let view = View { plan, ideal, outcome };
-        let mut classes = BTreeMap::from([("foreground", view.flows(|job| !job.background))]);
-        if plan.jobs.iter().any(|job| job.background) {
-            classes.insert("background", view.flows(|job| job.background));
-        }
+        let names =
+            (0..).zip(&plan.traffic_classes).filter(|(i, _)| plan.jobs.iter().any(|job| job.class == *i));
+        let classes = names.map(|(i, name)| (name.clone(), view.flows(|job| job.class == i))).collect();
         let (d, c) = (&outcome.data, &outcome.control);
         Summary {
             scenario: title.scenario.to_owned(),
@@ -382,7 +381,7 @@ mod tests {
         // 20,000 wire bytes until 8, 18, 28 us at 100 Gb/s.
         let fraction = s.sending_rate_fraction.mean.unwrap();
         assert!((fraction - (0.2 + 0.16 / 1.8 + 0.16 / 2.8) / 3.0).abs() < 1e-9, "{fraction}");
-        assert_eq!(s.classes.keys().copied().collect::<Vec<_>>(), ["foreground"]);
+        assert_eq!(s.classes.keys().collect::<Vec<_>>(), ["foreground"]);
     }
 
     #[test]
@@ -407,7 +406,7 @@ mod tests {
     #[test]
     fn background_flows_do_not_count_for_completeness() {
         let mut plan = testing::plan(3);
-        plan.jobs.push(Job { name: "bg".into(), start: Time::ZERO, groups: 1, background: true });
+        plan.jobs.push(Job { name: "bg".into(), start: Time::ZERO, groups: 1, background: true, class: 1 });
         (plan.messages[2].job, plan.messages[2].group) = (1, 0);
         let mut outcome = testing::outcome(3);
         outcome.messages[2].acked = Time::NEVER;

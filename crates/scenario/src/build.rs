@@ -49,6 +49,7 @@ pub(crate) fn plan(scenario: &Scenario, room: &mut Room) -> Result<(Plan, Vec<St
     let fabric = scenario.topology.lay(scenario.links.loss.probability(), room)?;
     let (ports, switches) = switches(scenario, &fabric, &wire, &mut warnings)?;
     let (messages, jobs) = workload(scenario, &fabric, room)?;
+    let traffic_classes = traffic_classes(scenario)?.into_iter().map(str::to_owned).collect();
     let (qps, messages, triggers) = sort(messages);
     for qp in &qps {
         if !fabric.reaches(qp.from, qp.to) {
@@ -87,6 +88,8 @@ pub(crate) fn plan(scenario: &Scenario, room: &mut Room) -> Result<(Plan, Vec<St
         messages,
         triggers,
         jobs,
+        traffic_classes,
+        clock_spread: scenario.nic.clock_spread,
         stop_after: stop.after,
         no_progress,
         series,
@@ -165,6 +168,28 @@ fn switches(
     Ok((ports, switches))
 }
 
+/// The names of the traffic classes: those that need no table, then those that have one.
+fn traffic_classes(scenario: &Scenario) -> Result<Vec<&str>, Fault> {
+    let mut names = vec!["foreground", "background"];
+    names.extend(
+        scenario.class.keys().map(String::as_str).filter(|name| !["foreground", "background"].contains(name)),
+    );
+    if names.len() > usize::from(u8::MAX) {
+        return Err(Fault::new("class", "more than 255 traffic classes"));
+    }
+    for (i, entry) in scenario.workload.iter().enumerate() {
+        if !names.contains(&entry.class()) {
+            let text = format!(
+                "there is no traffic class `{}`; {}",
+                entry.class(),
+                suggestion(entry.class(), &names)
+            );
+            return Err(Fault::new(&format!("workload.{i}.class"), text));
+        }
+    }
+    Ok(names)
+}
+
 fn workload(scenario: &Scenario, fabric: &Fabric, room: &mut Room) -> Result<(Messages, Vec<Job>), Fault> {
     if scenario.workload.is_empty() {
         return Err(Fault::new("workload", "the scenario has no [[workload]]: there is nothing to send"));
@@ -174,6 +199,7 @@ fn workload(scenario: &Scenario, fabric: &Fabric, room: &mut Room) -> Result<(Me
     }
     let hosts: BTreeMap<&str, HostId> =
         (0..fabric.hosts()).map(|h| HostId(h as u16)).map(|h| (fabric.name(h.node()), h)).collect();
+    let classes = traffic_classes(scenario)?;
     let mut messages = Messages::default();
     let mut jobs = Vec::new();
     for (i, entry) in scenario.workload.iter().enumerate() {
@@ -185,6 +211,7 @@ fn workload(scenario: &Scenario, fabric: &Fabric, room: &mut Room) -> Result<(Me
             fabric,
             hosts: &hosts,
             key: Key::new(scenario.seed, Purpose::Workload, i as u64),
+            common: Key::new(scenario.seed, Purpose::Workload, u64::MAX),
             job: i as u16,
             start: entry.start,
             qp: entry.qp,
@@ -204,6 +231,7 @@ fn workload(scenario: &Scenario, fabric: &Fabric, room: &mut Room) -> Result<(Me
             start: entry.start,
             groups: groups as u16,
             background: entry.background,
+            class: classes.iter().position(|class| *class == entry.class()).unwrap_or_default() as u8,
         });
     }
     if jobs.iter().all(|job| job.background) {

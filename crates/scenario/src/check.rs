@@ -50,45 +50,51 @@ impl Checked {
         scenario.nic.validate().map_err(|e| locate(nic_fault(&e)))?;
         let mut room = Room::new(available);
         let (plan, mut warnings) = build::plan(&scenario, &mut room).map_err(locate)?;
-        let parts = Chosen {
-            scheme: scenario.scheme.clone(),
-            roles: scenario
-                .switch_role
-                .iter()
-                .filter_map(|(name, role)| Some((name.clone(), role.scheme.clone()?)))
-                .collect(),
-            nic: scenario.nic.build(),
-        };
-        warnings.extend(scheme_warnings("scheme", &parts.scheme, &plan).map_err(locate)?);
-        for (role, scheme) in &parts.roles {
-            let path = format!("switch-role.{role}.scheme");
-            warnings.extend(scheme_warnings(&path, scheme, &plan).map_err(locate)?);
+        let parts = Chosen::new(&scenario, &plan);
+        let mut schemes = vec![("scheme".to_owned(), &scenario.scheme)];
+        for (name, class) in &scenario.class {
+            schemes.extend(class.scheme.as_ref().map(|scheme| (format!("class.{name}.scheme"), scheme)));
+        }
+        for (role, config) in &scenario.switch_role {
+            schemes
+                .extend(config.scheme.as_ref().map(|scheme| (format!("switch-role.{role}.scheme"), scheme)));
+        }
+        for (path, scheme) in schemes {
+            warnings.extend(scheme_warnings(&path, scheme, &scenario.nic, &plan).map_err(locate)?);
         }
         Ok(Checked { name, scenario, plan, parts, warnings, memory: room.need(), document })
     }
 
     /// The name of its scheme.
     pub fn scheme_name(&self) -> &'static str {
-        self.scenario.scheme.name()
+        self.scenario.scheme_of("foreground").name()
     }
 
-    /// The same scenario with another scheme for a traffic class (`None`: the only one). If the scenario has
+    /// The same scenario with another scheme for a traffic class (`None`: `foreground`). If the scenario has
     /// this scheme already, its settings stay; else it gets its defaults.
     ///
     /// # Errors
     /// If there is no such scheme or class, or the scheme cannot work here.
     pub fn with_scheme(&self, class: Option<&str>, name: &str) -> Result<Checked, Error> {
-        if let Some(class) = class.filter(|class| *class != "foreground") {
-            let text = format!("there is no traffic class `{class}`; the only one is `foreground`");
-            return Err(Error::new(text));
+        let class = class.unwrap_or("foreground");
+        if !self.plan.traffic_classes.iter().any(|name| name == class) {
+            let names: Vec<&str> = self.plan.traffic_classes.iter().map(String::as_str).collect();
+            return Err(Error::new(format!(
+                "there is no traffic class `{class}`; {}",
+                suggestion(class, &names)
+            )));
         }
         let Some(default) = SchemeConfig::named(name) else {
             let hint = suggestion(name, SchemeConfig::NAMES);
             return Err(Error::new(format!("unknown scheme `{name}`; {hint}")));
         };
         let mut scenario = self.scenario.clone();
-        if scenario.scheme.name() != name {
-            scenario.scheme = default;
+        if scenario.scheme_of(class).name() != name {
+            if class == "foreground" && scenario.class.is_empty() {
+                scenario.scheme = default;
+            } else {
+                scenario.class.entry(class.to_owned()).or_default().scheme = Some(default);
+            }
         }
         Self::lay(self.name.clone(), scenario, self.document.clone(), footprint::available())
     }
@@ -123,6 +129,31 @@ fn nic_fault(e: &rnic::Invalid) -> Fault {
     Fault::new(&format!("nic.{}", e.field), format!("`{key}` {}", e.reason))
 }
 
-fn scheme_warnings(path: &str, scheme: &SchemeConfig, plan: &Plan) -> Result<Vec<String>, Fault> {
-    scheme.validate(plan).map_err(|e| Fault::new(&format!("{path}.{}.{}", scheme.name(), e.field), e.message))
+fn scheme_warnings(
+    path: &str,
+    scheme: &SchemeConfig,
+    nic: &rnic::NicConfig,
+    plan: &Plan,
+) -> Result<Vec<String>, Fault> {
+    let at = |field: &str| format!("{path}.{}.{field}", scheme.name());
+    let warnings = scheme.validate(plan).map_err(|e| Fault::new(&at(e.field), e.message))?;
+    if let Some(notices) = scheme.notices(plan) {
+        if !nic.transport.hears_notices() {
+            let text = format!(
+                "`{}` sends notifications and asks for single packets; `{}` knows neither",
+                scheme.name(),
+                nic.transport.name()
+            );
+            return Err(Fault::new(&at(""), text).with_help("set `nic.transport.sr-sack = {}`"));
+        }
+        let timeout = nic.timeout.span();
+        if notices.patience >= timeout {
+            let text = format!(
+                "a receiver that waits {} for late packets outlasts the sender's timeout, {timeout}",
+                notices.patience
+            );
+            return Err(Fault::new(&at("theta"), text));
+        }
+    }
+    Ok(warnings)
 }

@@ -43,6 +43,10 @@ pub struct Scenario {
     /// Load balancing in every switch: one of the schemes. Default `ecmp` (what switches do out of the box).
     #[serde(default)]
     pub scheme: SchemeConfig,
+    /// Traffic classes with a scheme of their own, such as `[class.background.scheme.ecmp]`. Jobs say to which class
+    /// they belong; there are always `foreground` and `background`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub class: BTreeMap<String, ClassConfig>,
     /// Jobs; they run side by side.
     #[serde(default)]
     pub workload: Vec<Entry>,
@@ -52,6 +56,22 @@ pub struct Scenario {
     /// What is recorded over time.
     #[serde(default)]
     pub series: SeriesConfig,
+}
+
+/// A traffic class.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct ClassConfig {
+    /// Load balancing of its packets. Default: the scenario's `scheme`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scheme: Option<SchemeConfig>,
+}
+
+impl Scenario {
+    /// The scheme of a traffic class.
+    pub fn scheme_of(&self, class: &str) -> &SchemeConfig {
+        self.class.get(class).and_then(|class| class.scheme.as_ref()).unwrap_or(&self.scheme)
+    }
 }
 
 fn one() -> u64 {

@@ -11,10 +11,11 @@ const VARIANTS: &[&[&str]] = &[
     &["nic", "transport"],
     &["nic", "congestion"],
     &["switch-role", "*", "scheme"],
+    &["class", "*", "scheme"],
 ];
 
 /// Keys of a `[[workload]]` entry that are not its variant.
-pub(crate) const WORKLOAD_KEYS: &[&str] = &["name", "start", "background", "qp"];
+pub(crate) const WORKLOAD_KEYS: &[&str] = &["name", "start", "background", "class", "qp"];
 
 /// One `--set`, applied.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,30 +1,93 @@
 //! The parts that a scenario chooses, as the engine wants them.
 
-use model::{Parts, Plan, QpId, Site};
+use crate::Scenario;
+use model::{Parts, Plan, QpId, Seat, Site};
 use rnic::Nic;
-use schemes::SchemeConfig;
+use schemes::per_class::PerClass;
+use schemes::{AnyScheme, AnySteering, SchemeConfig};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-/// Schemes and NICs of a scenario.
+/// Schemes and NICs of a scenario. Nothing is written on packets; for scenarios in which that is needed
+/// ([`Chosen::writes`]) there is [`Chosen::writing`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chosen {
-    /// The scheme of switches whose role says nothing else.
-    pub scheme: SchemeConfig,
-    /// Schemes by the role of a switch.
-    pub roles: BTreeMap<String, SchemeConfig>,
+    /// Schemes by traffic class; one alone if all have the same.
+    schemes: Vec<SchemeConfig>,
+    /// The class of every queue pair, if there are several schemes.
+    class_of: Arc<[u8]>,
+    /// Schemes by the role of a switch; they hold for all classes.
+    roles: BTreeMap<String, SchemeConfig>,
     /// The NIC of every host.
     pub nic: Nic,
+    writes: bool,
+}
+
+impl Chosen {
+    pub(crate) fn new(scenario: &Scenario, plan: &Plan) -> Self {
+        let mut schemes: Vec<SchemeConfig> =
+            plan.traffic_classes.iter().map(|class| scenario.scheme_of(class).clone()).collect();
+        let used = |class: usize| plan.jobs.iter().any(|job| usize::from(job.class) == class);
+        let first = (0..schemes.len()).find(|&class| used(class)).unwrap_or_default();
+        let several = (0..schemes.len()).any(|class| used(class) && schemes[class] != schemes[first]);
+        let mut class_of = Vec::new();
+        if several {
+            class_of = (0..plan.qps.len() as u32).map(|qp| plan.class_of(QpId(qp))).collect();
+        } else {
+            schemes = vec![schemes.swap_remove(first)];
+        }
+        let role =
+            |(name, role): (&String, &crate::switch::RoleConfig)| Some((name.clone(), role.scheme.clone()?));
+        Chosen {
+            writes: schemes.iter().any(SchemeConfig::steers) || scenario.nic.transport.is_selective(),
+            schemes,
+            class_of: class_of.into(),
+            roles: scenario.switch_role.iter().filter_map(role).collect(),
+            nic: scenario.nic.build(),
+        }
+    }
+
+    /// Whether the ends of queue pairs write on packets: they choose paths, or acknowledge single packets.
+    pub fn writes(&self) -> bool {
+        self.writes
+    }
+
+    /// The same parts with ends that write on packets.
+    pub fn writing(&self) -> Writing<'_> {
+        Writing(self)
+    }
+
+    fn scheme_of(&self, qp: QpId) -> &SchemeConfig {
+        let class = self.class_of.get(qp.index()).copied().unwrap_or_default();
+        &self.schemes[usize::from(class)]
+    }
+
+    fn scheme_at(&self, site: Site<'_>) -> AnyScheme {
+        let role = site.plan.fabric.role(site.node);
+        match (self.roles.get(role), &*self.schemes) {
+            (Some(scheme), _) | (None, [scheme]) => scheme.build(site),
+            (None, schemes) => {
+                let built = schemes.iter().map(|scheme| scheme.build(site)).collect();
+                AnyScheme::PerClass(Box::new(PerClass::new(self.class_of.clone(), built)))
+            }
+        }
+    }
+
+    fn congestion_of(&self, plan: &Plan, qp: QpId) -> rnic::Reacting {
+        let host = plan.qps[qp.index()].from;
+        self.nic.congestion(plan.fabric.ports(host.node())[0].rate)
+    }
 }
 
 impl Parts for Chosen {
-    type Scheme = schemes::AnyScheme;
+    type Scheme = AnyScheme;
     type Sender = rnic::AnySender;
     type Receiver = rnic::AnyReceiver;
     type Congestion = rnic::Reacting;
+    type Steering = ();
 
     fn scheme(&self, site: Site<'_>) -> Self::Scheme {
-        let role = site.plan.fabric.role(site.node);
-        self.roles.get(role).unwrap_or(&self.scheme).build(site)
+        self.scheme_at(site)
     }
 
     fn sender(&self, _: &Plan, _: QpId) -> Self::Sender {
@@ -36,7 +99,40 @@ impl Parts for Chosen {
     }
 
     fn congestion(&self, plan: &Plan, qp: QpId) -> Self::Congestion {
-        let host = plan.qps[qp.index()].from;
-        self.nic.congestion(plan.fabric.ports(host.node())[0].rate)
+        self.congestion_of(plan, qp)
+    }
+
+    fn steering(&self, _: Seat<'_>) {}
+}
+
+/// The parts of a scenario whose ends write on packets.
+#[derive(Clone, Copy, Debug)]
+pub struct Writing<'a>(&'a Chosen);
+
+impl Parts for Writing<'_> {
+    type Scheme = AnyScheme;
+    type Sender = rnic::AnySender;
+    type Receiver = rnic::AnyReceiver;
+    type Congestion = rnic::Reacting;
+    type Steering = AnySteering;
+
+    fn scheme(&self, site: Site<'_>) -> Self::Scheme {
+        self.0.scheme_at(site)
+    }
+
+    fn sender(&self, _: &Plan, _: QpId) -> Self::Sender {
+        self.0.nic.sender()
+    }
+
+    fn receiver(&self, plan: &Plan, qp: QpId) -> Self::Receiver {
+        self.0.nic.receiver_with(self.0.scheme_of(qp).notices(plan))
+    }
+
+    fn congestion(&self, plan: &Plan, qp: QpId) -> Self::Congestion {
+        self.0.congestion_of(plan, qp)
+    }
+
+    fn steering(&self, seat: Seat<'_>) -> AnySteering {
+        self.0.scheme_of(seat.qp).steer(seat)
     }
 }

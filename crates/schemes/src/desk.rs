@@ -93,6 +93,8 @@ fn plan(b: FabricBuilder) -> Plan {
         messages: Vec::new(),
         triggers: Vec::new(),
         jobs: Vec::new(),
+        traffic_classes: Vec::new(),
+        clock_spread: Time::ZERO,
         stop_after: None,
         no_progress: Time::from_ms(100),
         series: SeriesPlan::default(),

@@ -43,6 +43,7 @@ impl<F: Fn(u32) -> (f64, Time)> Parts for Given<F> {
     type Receiver = rnic::AnyReceiver;
     type Congestion = Fixed;
 
+    type Steering = ();
     fn scheme(&self, site: Site<'_>) -> Self::Scheme {
         self.parts.scheme(site)
     }
@@ -59,6 +60,7 @@ impl<F: Fn(u32) -> (f64, Time)> Parts for Given<F> {
         let (gbps, not_before) = (self.rate_and_start)(qp.0);
         Fixed(Allowance { window: u64::MAX, pace: Pace::from_bps(gbps * 1e9), not_before })
     }
+    fn steering(&self, _: model::Seat<'_>) {}
 }
 
 /// Start of a packet, ps, its queue pair and its PSN.

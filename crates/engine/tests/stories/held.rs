@@ -120,6 +120,7 @@ impl Parts for Holding {
     type Receiver = rnic::AnyReceiver;
     type Congestion = rnic::Reacting;
 
+    type Steering = ();
     fn scheme(&self, site: Site<'_>) -> AnyScheme {
         AnyScheme::Custom(Box::new(Holder {
             habits: self.habits,
@@ -143,6 +144,7 @@ impl Parts for Holding {
     fn congestion(&self, plan: &Plan, qp: QpId) -> rnic::Reacting {
         self.nic.congestion(plan.fabric.ports(plan.qps[qp.index()].from.node())[0].rate)
     }
+    fn steering(&self, _: model::Seat<'_>) {}
 }
 
 /// Both engines run a small fabric with these switch settings under a holder.

@@ -31,7 +31,7 @@ pub fn table(run: Run<'_>) -> Table {
     };
     let host = |h: HostId| plan.fabric.name(h.node()).to_owned();
     let job = |r: &Row<'_>| &plan.jobs[r.message.job as usize];
-    let class = |r: Row<'_>| if job(&r).background { "background" } else { "foreground" }.to_owned();
+    let class = |r: Row<'_>| run.plan.traffic_classes[usize::from(job(&r).class)].clone();
     let us = |time: Time| set(time).map(Time::as_us);
     let columns = vec![
         Column::count("flow", "-", "number of the flow (message), from 0", rows().map(|r| r.id as u64)),
@@ -45,7 +45,7 @@ pub fn table(run: Run<'_>) -> Table {
             "group (communicator) in the job",
             rows().map(|r| r.message.group.into()),
         ),
-        Column::text("class", "foreground or background", rows().map(class)),
+        Column::text("class", "traffic class", rows().map(class)),
         Column::count("bytes", "B", "payload", rows().map(|r| r.message.bytes)),
         Column::real("start_us", "us", "when it was posted", rows().map(|r| us(r.record.start))),
         Column::real(

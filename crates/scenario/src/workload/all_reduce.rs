@@ -20,12 +20,16 @@ pub struct AllReduce {
     /// Buffer of each rank. Default 300 MB (Themis paper, section 5).
     #[serde(default = "bytes")]
     pub bytes: Bytes,
-    /// Who takes part together: `"one-host-per-leaf"` (group g is the g-th host of every leaf), `"contiguous"`
-    /// (with `group-size`), `"all"`, or a list of lists of host names. Default `"one-host-per-leaf"` (Themis
+    /// Parts into which the buffer is split; a rank begins with the next part when it has finished the one before.
+    /// Default 1 (our choice).
+    #[serde(default = "whole")]
+    pub splits: usize,
+    /// Who takes part together: `"one-host-per-leaf"` (group g is the g-th host of every leaf), `"contiguous"` or
+    /// `"drawn"` (in a random order; both with `group-size`), `"all"`, or a list of lists of host names. Default `"one-host-per-leaf"` (Themis
     /// paper, section 5).
     #[serde(default)]
     pub groups: Groups,
-    /// Hosts in each contiguous group.
+    /// Hosts in each contiguous or drawn group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group_size: Option<usize>,
     /// Only the first groups. Default: all.
@@ -42,6 +46,10 @@ pub enum Algorithm {
     Ring,
 }
 
+fn whole() -> usize {
+    1
+}
+
 fn bytes() -> Bytes {
     Bytes(300_000_000)
 }
@@ -52,10 +60,14 @@ impl Generate for AllReduce {
         let members = Members { groups: &self.groups, size: self.group_size, limit: self.group_limit };
         let groups = members.resolve(draft)?;
         let ranks = groups.iter().map(|ranks| ranks.len() as u64);
-        draft.room_for(ranks.clone().map(|n| n * 2 * (n - 1)).sum(), ranks.sum(), members.key())?;
+        if self.splits == 0 || self.splits > 1024 {
+            return Err(Fault::new("splits", format!("{} parts; 1 to 1024 are possible", self.splits)));
+        }
+        let messages = ranks.clone().map(|n| n * 2 * (n - 1)).sum::<u64>() * self.splits as u64;
+        draft.room_for(messages, ranks.sum(), members.key())?;
         for (g, ranks) in groups.iter().enumerate() {
             match self.algorithm {
-                Algorithm::Ring => ring(draft, g, ranks, bytes),
+                Algorithm::Ring => ring(draft, g, ranks, bytes, self.splits),
             }
         }
         Ok(groups.len())
@@ -63,10 +75,12 @@ impl Generate for AllReduce {
 }
 
 /// In step k rank r sends chunk r - k (mod n): first partial sums, from step n - 1 on whole ones.
-fn ring(draft: &mut Draft<'_>, group: usize, ranks: &[HostId], bytes: u64) {
+fn ring(draft: &mut Draft<'_>, group: usize, ranks: &[HostId], bytes: u64, splits: usize) {
     let n = ranks.len();
     let mut before: Vec<u32> = Vec::new();
-    for step in 0..2 * (n - 1) {
+    let steps = 2 * (n - 1);
+    for (split, step) in (0..splits).flat_map(|split| (0..steps).map(move |step| (split, step))) {
+        let bytes = part(bytes, splits, split);
         let now: Vec<u32> = (0..n)
             .map(|r| {
                 let chunk = (r + 2 * n - step) % n;

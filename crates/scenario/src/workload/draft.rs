@@ -42,6 +42,8 @@ pub(crate) struct Draft<'a> {
     pub(crate) hosts: &'a BTreeMap<&'a str, HostId>,
     /// For random choices of this job.
     pub(crate) key: Key,
+    /// For random choices that all jobs share.
+    pub(crate) common: Key,
     pub(crate) job: u16,
     pub(crate) start: Time,
     pub(crate) qp: QpUse,

@@ -1,6 +1,7 @@
 //! Groups (communicators): which hosts take part in a collective together.
 
 use super::draft::Draft;
+use super::drawn;
 use crate::error::{Fault, suggestion};
 use model::HostId;
 use schemars::JsonSchema;
@@ -27,12 +28,18 @@ pub enum Rule {
     OneHostPerLeaf,
     /// `group-size` hosts in a row.
     Contiguous,
+    /// `group-size` hosts in a row of a random order of all hosts.
+    Drawn,
     /// All hosts are one group.
     All,
 }
 
-const RULES: [(&str, Rule); 3] =
-    [("one-host-per-leaf", Rule::OneHostPerLeaf), ("contiguous", Rule::Contiguous), ("all", Rule::All)];
+const RULES: [(&str, Rule); 4] = [
+    ("one-host-per-leaf", Rule::OneHostPerLeaf),
+    ("contiguous", Rule::Contiguous),
+    ("drawn", Rule::Drawn),
+    ("all", Rule::All),
+];
 
 impl Default for Groups {
     fn default() -> Self {
@@ -60,7 +67,7 @@ impl<'de> Deserialize<'de> for Groups {
             type Value = Groups;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("\"one-host-per-leaf\", \"contiguous\", \"all\" or a list of lists of host names")
+                f.write_str("\"one-host-per-leaf\", \"contiguous\", \"drawn\", \"all\" or a list of lists of host names")
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Groups, E> {
@@ -96,14 +103,15 @@ impl Members<'_> {
     /// The hosts of every group; each group has at least two.
     pub(crate) fn resolve(&self, draft: &Draft<'_>) -> Result<Vec<Vec<HostId>>, Fault> {
         let hosts = draft.fabric.hosts();
-        if self.size.is_some() && *self.groups != Groups::Rule(Rule::Contiguous) {
-            return Err(Fault::new("group-size", "`group-size` is for groups = \"contiguous\""));
+        let in_rows = matches!(self.groups, Groups::Rule(Rule::Contiguous | Rule::Drawn));
+        if self.size.is_some() && !in_rows {
+            return Err(Fault::new("group-size", "`group-size` is for groups = \"contiguous\" or \"drawn\""));
         }
         let mut groups: Vec<Vec<HostId>> = match self.groups {
             Groups::Rule(Rule::All) => vec![(0..hosts).map(|h| HostId(h as u16)).collect()],
-            Groups::Rule(Rule::Contiguous) => {
+            Groups::Rule(rule @ (Rule::Contiguous | Rule::Drawn)) => {
                 let size = self.size.ok_or_else(|| {
-                    Fault::new("groups", "contiguous groups need a `group-size`, such as group-size = 8")
+                    Fault::new("groups", "groups in a row need a `group-size`, such as group-size = 8")
                 })?;
                 if size < 2 {
                     let text =
@@ -114,9 +122,11 @@ impl Members<'_> {
                     let text = format!("a group of {size} is larger than the fabric: it has {hosts} hosts");
                     return Err(Fault::new("group-size", text));
                 }
-                (0..hosts / size)
-                    .map(|g| (g * size..(g + 1) * size).map(|h| HostId(h as u16)).collect())
-                    .collect()
+                let row: Vec<HostId> = match rule {
+                    Rule::Drawn => drawn::order(draft),
+                    _ => (0..hosts).map(|h| HostId(h as u16)).collect(),
+                };
+                row.chunks_exact(size).map(<[HostId]>::to_vec).collect()
             }
             Groups::Rule(Rule::OneHostPerLeaf) => one_per_leaf(draft),
             Groups::List(list) => named(list, draft)?,

@@ -3,6 +3,7 @@
 //! To add one: a file with its settings and `impl Generate`, and its line in the list below.
 
 pub(crate) mod draft;
+pub mod drawn;
 pub mod groups;
 
 use crate::error::Fault;
@@ -49,6 +50,10 @@ macro_rules! workloads {
             /// Background traffic ends with the other jobs and does not count for completeness. Default false.
             #[serde(default)]
             pub background: bool,
+            /// Its traffic class: one of the `[class.NAME]`, or one of those that need no table. Default
+            /// `"background"` for background traffic, else `"foreground"`.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub class: Option<String>,
             /// `"persistent"`: one queue pair per (source, destination, job); `"per-message"`: one per message.
             /// Default `"persistent"` (collective libraries keep their connections).
             #[serde(default)]
@@ -92,11 +97,21 @@ workloads! {
     permutation: Permutation = "permutation",
     /// Many hosts send to one.
     incast: Incast = "incast",
+    /// Several hosts receive, each from many senders of its own.
+    fan_in: FanIn = "fan-in",
+    /// Pairs of hosts that are drawn: one sends to the other.
+    pairs: Pairs = "pairs",
     /// Messages one by one.
     flows: Flows = "flows",
 }
 
 impl Entry {
+    /// The name of its traffic class.
+    pub(crate) fn class(&self) -> &str {
+        let default = if self.background { "background" } else { "foreground" };
+        self.class.as_deref().unwrap_or(default)
+    }
+
     /// Checks that exactly one kind is chosen.
     pub(crate) fn one_kind(&self) -> Result<&'static str, Fault> {
         match *self.kinds() {

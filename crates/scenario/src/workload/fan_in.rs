@@ -1,0 +1,50 @@
+//! Several incasts side by side, as experts of a mixture-of-experts model receive their tokens.
+
+use super::Generate;
+use super::draft::{Draft, some_bytes};
+use super::drawn::Drawn;
+use crate::error::Fault;
+use model::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Each receiver gets one message from each of its own senders, all at once. Who receives and who sends is drawn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct FanIn {
+    /// How many hosts receive. Default 8 (DLBF, motivation).
+    pub receivers: usize,
+    /// How many hosts send to each of them. Default 32 (DLBF, motivation).
+    pub senders: usize,
+    /// Payload of each message. Default 512 kB (DLBF, motivation: the size at which the background is swept).
+    pub bytes: Bytes,
+    /// Hosts to draw from: part of a random order that all jobs share. Default: all.
+    pub hosts: Drawn,
+}
+
+impl Default for FanIn {
+    fn default() -> Self {
+        FanIn { receivers: 8, senders: 32, bytes: Bytes(512_000), hosts: Drawn::default() }
+    }
+}
+
+impl Generate for FanIn {
+    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Fault> {
+        let bytes = some_bytes(self.bytes, "bytes")?;
+        for (key, count) in [("receivers", self.receivers), ("senders", self.senders)] {
+            if count == 0 {
+                return Err(Fault::new(key, "at least one is needed"));
+            }
+        }
+        let flows = self.receivers.saturating_mul(self.senders);
+        let hosts = self.hosts.hosts(draft, flows.saturating_add(self.receivers))?;
+        draft.room_for(flows as u64, flows as u64, "senders")?;
+        let (receivers, senders) = hosts.split_at(self.receivers);
+        for (r, (receiver, senders)) in receivers.iter().zip(senders.chunks(self.senders)).enumerate() {
+            for sender in senders {
+                draft.send(r, *sender, *receiver, bytes);
+            }
+        }
+        Ok(self.receivers)
+    }
+}

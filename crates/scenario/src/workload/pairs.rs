@@ -1,0 +1,42 @@
+//! Flows between pairs of hosts that are drawn.
+
+use super::Generate;
+use super::draft::{Draft, some_bytes};
+use super::drawn::Drawn;
+use crate::error::Fault;
+use model::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Each pair sends one message, from the first to the second. No host is in two pairs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Pairs {
+    /// How many pairs. Default 20 (DLBF, motivation: background flows).
+    pub count: usize,
+    /// Payload of each message. Default 100 MB (DLBF, motivation: background flows).
+    pub bytes: Bytes,
+    /// Hosts to draw from: part of a random order that all jobs share. Default: all.
+    pub hosts: Drawn,
+}
+
+impl Default for Pairs {
+    fn default() -> Self {
+        Pairs { count: 20, bytes: Bytes(100_000_000), hosts: Drawn::default() }
+    }
+}
+
+impl Generate for Pairs {
+    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Fault> {
+        let bytes = some_bytes(self.bytes, "bytes")?;
+        if self.count == 0 {
+            return Err(Fault::new("count", "at least one pair is needed"));
+        }
+        let hosts = self.hosts.hosts(draft, self.count.saturating_mul(2))?;
+        draft.room_for(self.count as u64, self.count as u64, "count")?;
+        for pair in hosts.chunks_exact(2).take(self.count) {
+            draft.send(0, pair[0], pair[1], bytes);
+        }
+        Ok(1)
+    }
+}
