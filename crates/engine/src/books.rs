@@ -151,6 +151,10 @@ pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome
         data.duplicate += host.data.duplicate;
         data.discarded += host.data.discarded;
         data.out_of_order += host.data.out_of_order;
+        data.duplicated += host.data.duplicated;
+        data.noticed += host.data.noticed;
+        data.reorder_sum += host.data.reorder_sum;
+        data.reorder_peak = data.reorder_peak.max(host.data.reorder_peak);
         control.ack += host.control.ack;
         control.nack += host.control.nack;
         control.cnp += host.control.cnp;
@@ -164,6 +168,9 @@ pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome
         data.held += held;
         control.in_flight += held_control;
         switch.scheme.counters(&mut |name, value| *counters.entry(name).or_insert(0) += value);
+    }
+    for host in hosts {
+        host.counters(&mut |name, value| *counters.entry(name).or_insert(0) += value);
     }
     let recorders = hosts.iter().map(|h| &h.recorder).chain(recorders);
     let mut outcome = Outcome {
@@ -193,8 +200,9 @@ pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome
 fn violations<P: Parts>(setup: &Setup<'_>, run: &Outcome, switches: &[Switch<P>]) -> Vec<String> {
     let mut broken = Vec::new();
     let d = &run.data;
-    let out = d.accepted + d.duplicate + d.discarded + d.dropped_buffer + d.dropped_link + d.dropped_scheme;
-    if d.sent + d.duplicated != out + d.held + d.in_flight {
+    let out = d.accepted + d.duplicate + d.discarded + d.noticed;
+    let dropped = d.dropped_buffer + d.dropped_link + d.dropped_scheme;
+    if d.sent != out + dropped + d.held + d.in_flight {
         broken.push(format!("data packets do not add up: {d:?}"));
     }
     let c = &run.control;

@@ -99,11 +99,11 @@ pub struct LinkRecord {
     pub paused: Time,
 }
 
-/// Data packets. `sent = accepted + duplicate + discarded + dropped_buffer + dropped_link + dropped_scheme +
+/// Data packets. `sent = accepted + duplicate + discarded + noticed + dropped_buffer + dropped_link + dropped_scheme +
 /// held + in_flight`, checked at the end of every run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Data {
-    /// Put on the wire by hosts, retransmissions included.
+    /// Put on the wire by hosts, retransmissions, copies and notices included.
     pub sent: u64,
     /// Accepted by a receiver.
     pub accepted: u64,
@@ -125,6 +125,13 @@ pub struct Data {
     pub dropped_link: u64,
     /// Dropped by a scheme.
     pub dropped_scheme: u64,
+    /// Notices that arrived: packets without payload that a scheme sent in the class of data.
+    pub noticed: u64,
+    /// Packets that waited at their receiver for a gap to be filled, summed over the arrivals of data. Counted in runs
+    /// whose ends write on packets ([`model::Annex`]), like the next.
+    pub reorder_sum: u64,
+    /// Most of them at one queue pair.
+    pub reorder_peak: u64,
     /// Still held by schemes at the end.
     pub held: u64,
     /// Still on a wire or in a queue at the end.

@@ -16,7 +16,7 @@ use crate::switch::{Stand, Switch};
 use crate::{Observer, Progress};
 use model::plan::MarkAt;
 use model::scheme::{Effects, flow_hash};
-use model::{HostId, NodeId, Packet, Parts, Plan, PortIndex, QpId, Time, Verdict};
+use model::{HostId, NodeId, Packet, Parcel, Parts, Plan, PortIndex, QpId, Time, Verdict};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -30,8 +30,8 @@ enum What {
 }
 
 #[derive(Default)]
-struct Port {
-    queues: [VecDeque<Packet>; CLASSES],
+struct Port<A> {
+    queues: [VecDeque<Parcel<A>>; CLASSES],
     bytes: [u64; CLASSES],
     busy: u64,
     paused: bool,
@@ -43,12 +43,12 @@ struct Reference<'a, P: Parts> {
     setup: &'a Setup<'a>,
     hosts: Vec<Host<P>>,
     switches: Vec<Switch<P>>,
-    ports: Vec<Port>,
+    ports: Vec<Port<P::Annex>>,
     queued: Vec<u32>,
     links: Vec<LinkRecord>,
     paused_since: Vec<u64>,
     events: BinaryHeap<Reverse<(u64, u32, What)>>,
-    flying: Vec<Option<Packet>>,
+    flying: Vec<Option<Parcel<P::Annex>>>,
     landed: Vec<usize>,
     sequence: u64,
     /// Time of each host's wake-up that stands in the heap; [`u64::MAX`] if none does.
@@ -258,7 +258,7 @@ impl<P: Parts> Reference<'_, P> {
         }
     }
 
-    fn forward(&mut self, now: u64, node: u32, mut pkt: Packet) {
+    fn forward(&mut self, now: u64, node: u32, mut pkt: Parcel<P::Annex>) {
         let fabric = self.setup.fabric();
         let ports = fabric.route(NodeId(node), pkt.to());
         let base = fabric.base(NodeId(node)) as usize;
@@ -306,7 +306,8 @@ impl<P: Parts> Reference<'_, P> {
                 n => ports[flow_hash(self.switches[index].salt, &pkt, n)],
             };
             self.tally.forged += 1;
-            self.enqueue(now, node, base + port.0 as usize, pkt.arriving(0, PortIndex::VIRTUAL), false);
+            let pkt = Parcel::bare(pkt.arriving(0, PortIndex::VIRTUAL));
+            self.enqueue(now, node, base + port.0 as usize, pkt, false);
         }
         for (handle, port) in effects.released {
             if let Some(pkt) = self.switches[index].unhold(handle) {
@@ -343,7 +344,7 @@ impl<P: Parts> Reference<'_, P> {
         }
     }
 
-    fn enqueue(&mut self, now: u64, node: u32, gp: usize, mut pkt: Packet, charged: bool) {
+    fn enqueue(&mut self, now: u64, node: u32, gp: usize, mut pkt: Parcel<P::Annex>, charged: bool) {
         self.serve(now, node, gp);
         let class = self.setup.class(&pkt);
         if !charged && !self.admit(now, node, &pkt, self.ports[gp].bytes[DATA]) {
@@ -407,7 +408,7 @@ impl<P: Parts> Reference<'_, P> {
         }
     }
 
-    fn start(&mut self, now: u64, node: u32, gp: usize, mut pkt: Packet) {
+    fn start(&mut self, now: u64, node: u32, gp: usize, mut pkt: Parcel<P::Annex>) {
         let facts = self.setup.ports[gp];
         let time = self.setup.time_on_wire(facts.row, pkt.frame());
         let port = &mut self.ports[gp];

@@ -5,7 +5,7 @@ use crate::buffer::Buffer;
 use crate::setup::Setup;
 use model::draw::Key;
 use model::scheme::{Effects, Handle};
-use model::{Cx, Interest, NodeId, Packet, Parts, PortIndex, Scheme, Site, Time, Verdict};
+use model::{Annex, Cx, Interest, NodeId, Packet, Parcel, Parts, PortIndex, Scheme, Site, Time, Verdict};
 
 /// A switch.
 pub(crate) struct Switch<P: Parts> {
@@ -15,7 +15,7 @@ pub(crate) struct Switch<P: Parts> {
     key: Key,
     pub(crate) salt: u64,
     /// By handle: `None` if it is free, `Some(None)` if its packet was dropped.
-    stash: Vec<Option<Option<Packet>>>,
+    stash: Vec<Option<Option<Parcel<P::Annex>>>>,
     /// Bytes of the packets held.
     pub(crate) held_bytes: u64,
     free: Vec<u32>,
@@ -71,15 +71,20 @@ impl<P: Parts> Switch<P> {
         &mut self,
         stand: Stand,
         queued: &[u32],
-        pkt: &mut Packet,
+        pkt: &mut Parcel<P::Annex>,
         ports: &[PortIndex],
         effects: &mut Effects,
     ) -> Verdict {
         let handle = self.next_handle();
         let Stand { now, ingress, from_host, to_host } = stand;
-        let mut cx =
-            Cx::new(Time(now), ingress, from_host, to_host, queued, self.key, self.salt, handle, effects);
-        self.scheme.on_packet(&mut cx, pkt, ports)
+        let cx = Cx::new(Time(now), ingress, from_host, to_host, queued, self.key, self.salt, handle, effects);
+        let mut cx = cx.with_entropy(if pkt.is_data() { pkt.annex.entropy() } else { 0 });
+        let kind = pkt.kind();
+        let verdict = self.scheme.on_packet(&mut cx, &mut pkt.label, ports);
+        if P::Annex::CARRIES && pkt.kind() != kind {
+            pkt.annex = pkt.annex.overruled();
+        }
+        verdict
     }
 
     #[inline(always)]
@@ -98,7 +103,7 @@ impl<P: Parts> Switch<P> {
 
     /// Keeps a packet under the handle that its scheme was shown. `None`: there was no room for it; the scheme
     /// does not know that, so the handle stays taken until the scheme gives it back.
-    pub(crate) fn hold(&mut self, pkt: Option<Packet>) {
+    pub(crate) fn hold(&mut self, pkt: Option<Parcel<P::Annex>>) {
         self.held_bytes += pkt.map_or(0, |p| p.frame() as u64);
         match self.free.pop() {
             Some(i) => self.stash[i as usize] = Some(pkt),
@@ -107,7 +112,7 @@ impl<P: Parts> Switch<P> {
     }
 
     /// Hands out a held packet; `None` if the scheme names one that is not held.
-    pub(crate) fn unhold(&mut self, handle: Handle) -> Option<Packet> {
+    pub(crate) fn unhold(&mut self, handle: Handle) -> Option<Parcel<P::Annex>> {
         let pkt = self.stash.get_mut(handle.0 as usize)?.take()?;
         self.free.push(handle.0);
         self.held_bytes -= pkt.map_or(0, |p| p.frame() as u64);
@@ -116,7 +121,7 @@ impl<P: Parts> Switch<P> {
 
     /// The packets held now.
     pub(crate) fn stashed(&self) -> impl Iterator<Item = &Packet> {
-        self.stash.iter().flatten().flatten()
+        self.stash.iter().flatten().flatten().map(|pkt| &pkt.label)
     }
 
     /// Bytes held that are charged to the buffer.

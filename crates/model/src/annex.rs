@@ -1,7 +1,8 @@
 //! What a packet carries besides its label, in runs whose ends need it.
 
-use crate::{Packet, Psn, Time};
+use crate::{Packet, PortIndex, Psn, Time};
 use std::fmt::Debug;
+use std::ops::{Deref, DerefMut};
 
 /// What the ends of a queue pair write on packets beyond what [`Packet`] holds. Runs whose ends write nothing
 /// use `()`, which takes neither room nor time.
@@ -24,6 +25,10 @@ pub trait Annex: Copy + Default + Debug + PartialEq + Send + 'static {
 
     /// The packet is a copy that its sender made on purpose.
     fn is_copy(&self) -> bool;
+
+    /// The same of a reply that a switch has turned into another kind: it says nothing of single packets any more.
+    #[must_use]
+    fn overruled(&self) -> Self;
 }
 
 /// What a receiver puts into a reply besides its number.
@@ -100,6 +105,9 @@ impl Annex for () {
     fn is_copy(&self) -> bool {
         false
     }
+
+    #[inline(always)]
+    fn overruled(&self) {}
 }
 
 /// The annex of runs whose ends choose paths or acknowledge single packets: 16 bytes.
@@ -213,6 +221,10 @@ impl Annex for Stamp {
     fn is_copy(&self) -> bool {
         self.what & COPY != 0
     }
+
+    fn overruled(&self) -> Stamp {
+        Stamp { what: self.what & !(MISSING | ARRIVED), ..*self }
+    }
 }
 
 /// A packet on its way: what every switch reads, and what its ends have written on it besides.
@@ -222,6 +234,37 @@ pub struct Parcel<A> {
     pub label: Packet,
     /// What its ends read.
     pub annex: A,
+}
+
+impl<A: Annex> Parcel<A> {
+    /// A packet on which its ends have written nothing.
+    #[inline]
+    pub fn bare(label: Packet) -> Self {
+        Parcel { label, annex: A::default() }
+    }
+
+    /// The same packet, about to arrive: see [`Packet::arriving`].
+    #[inline]
+    #[must_use]
+    pub fn arriving(self, offset: u32, port: PortIndex) -> Self {
+        Parcel { label: self.label.arriving(offset, port), ..self }
+    }
+}
+
+impl<A> Deref for Parcel<A> {
+    type Target = Packet;
+
+    #[inline]
+    fn deref(&self) -> &Packet {
+        &self.label
+    }
+}
+
+impl<A> DerefMut for Parcel<A> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Packet {
+        &mut self.label
+    }
 }
 
 #[cfg(test)]

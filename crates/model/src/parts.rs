@@ -1,6 +1,6 @@
 //! The bundle of pluggable parts.
 
-use crate::{Congestion, Plan, QpId, Receiver, Scheme, Seat, Sender, Site, Steering};
+use crate::{Annex, Congestion, Plan, QpId, Receiver, Scheme, Seat, Sender, Site, Steering};
 
 /// What a run is made of besides its plan: the types of its parts and how to build one of each. The engine
 /// is generic over this trait and names no part.
@@ -13,8 +13,10 @@ pub trait Parts {
     type Receiver: Receiver + Send;
     /// Congestion control of a queue pair.
     type Congestion: Congestion + Send;
-    /// What steers a queue pair's packets. Its annex is what all packets of the run carry.
-    type Steering: Steering + Send;
+    /// What packets carry from end to end besides their labels.
+    type Annex: Annex;
+    /// What steers a queue pair's packets.
+    type Steering: Steering<Annex = Self::Annex> + Send;
 
     /// The scheme of a switch.
     fn scheme(&self, site: Site<'_>) -> Self::Scheme;

@@ -52,6 +52,9 @@ pub fn of_outcome(outcome: &Outcome) -> String {
     let d = &outcome.data;
     to.put(&[d.sent, d.accepted, d.retransmitted, d.spurious, d.duplicated, d.duplicate, d.discarded]);
     to.put(&[d.out_of_order, d.dropped_buffer, d.dropped_link, d.dropped_scheme, d.held, d.in_flight]);
+    if d.noticed + d.reorder_sum > 0 {
+        to.put(&[d.noticed, d.reorder_sum, d.reorder_peak]);
+    }
     let c = &outcome.control;
     to.put(&[c.ack, c.nack, c.cnp, c.pause, c.resume, c.timeout, c.created, c.forged, c.arrived]);
     to.put(&[c.blocked, c.dropped, c.in_flight]);

@@ -135,6 +135,20 @@ pub struct Packets {
     pub dropped_scheme: u64,
     pub held: u64,
     pub in_flight: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub noticed: u64,
+    /// Packets that wait at a receiver for a gap to be filled; only in runs in which somebody looks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reorder_buffer: Option<ReorderBuffer>,
+}
+
+/// Packets that wait at a receiver for a gap to be filled, per queue pair.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ReorderBuffer {
+    /// Mean over the arrivals of data.
+    pub mean: f64,
+    /// Most at once.
+    pub max: u64,
 }
 
 /// Control packets.
@@ -245,6 +259,11 @@ impl Summary {
                 dropped_scheme: d.dropped_scheme,
                 held: d.held,
                 in_flight: d.in_flight,
+                noticed: d.noticed,
+                reorder_buffer: (d.reorder_sum > 0).then(|| ReorderBuffer {
+                    mean: d.reorder_sum as f64 / (d.accepted + d.duplicate + d.discarded).max(1) as f64,
+                    max: d.reorder_peak,
+                }),
             },
             control: Control {
                 ack: c.ack,

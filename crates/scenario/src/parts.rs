@@ -1,7 +1,7 @@
 //! The parts that a scenario chooses, as the engine wants them.
 
 use crate::Scenario;
-use model::{Parts, Plan, QpId, Seat, Site};
+use model::{Parts, Plan, QpId, Seat, Site, Stamp};
 use rnic::Nic;
 use schemes::per_class::PerClass;
 use schemes::{AnyScheme, AnySteering, SchemeConfig};
@@ -84,6 +84,7 @@ impl Parts for Chosen {
     type Sender = rnic::AnySender;
     type Receiver = rnic::AnyReceiver;
     type Congestion = rnic::Reacting;
+    type Annex = ();
     type Steering = ();
 
     fn scheme(&self, site: Site<'_>) -> Self::Scheme {
@@ -114,6 +115,7 @@ impl Parts for Writing<'_> {
     type Sender = rnic::AnySender;
     type Receiver = rnic::AnyReceiver;
     type Congestion = rnic::Reacting;
+    type Annex = Stamp;
     type Steering = AnySteering;
 
     fn scheme(&self, site: Site<'_>) -> Self::Scheme {

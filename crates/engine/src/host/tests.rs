@@ -43,6 +43,7 @@ impl<F: Fn(u32) -> (f64, Time)> Parts for Given<F> {
     type Receiver = rnic::AnyReceiver;
     type Congestion = Fixed;
 
+    type Annex = ();
     type Steering = ();
     fn scheme(&self, site: Site<'_>) -> Self::Scheme {
         self.parts.scheme(site)

@@ -120,6 +120,7 @@ impl Parts for Holding {
     type Receiver = rnic::AnyReceiver;
     type Congestion = rnic::Reacting;
 
+    type Annex = ();
     type Steering = ();
     fn scheme(&self, site: Site<'_>) -> AnyScheme {
         AnyScheme::Custom(Box::new(Holder {
