@@ -324,7 +324,7 @@ impl<P: Parts> Group<P> {
         let tie = setup.tie(node.id.0, span.opened);
         let arrivals = self.sorter.sort(incoming.lanes(words.len()), count, span.length, tie);
         let here = before_the_end(arrivals, span, &mut self.ways.tally).len();
-        let arrivals = &mut arrivals[..here];
+        let arrivals = &arrivals[..here];
         self.desk.frames.collect(&mut node.pauses, span.close);
         let (backlog, ports_of) = (&mut self.backlog[words.clone()], &mut self.ports[ports.clone()]);
         let longest = || {
