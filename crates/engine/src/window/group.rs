@@ -323,8 +323,7 @@ impl<P: Parts> Group<P> {
         self.load += count as u64;
         let tie = setup.tie(node.id.0, span.opened);
         let arrivals = self.sorter.sort(incoming.lanes(words.len()), count, span.length, tie);
-        let here = before_the_end(arrivals, span, &mut self.ways.tally).len();
-        let arrivals = &arrivals[..here];
+        let arrivals = before_the_end(arrivals, span, &mut self.ways.tally);
         self.desk.frames.collect(&mut node.pauses, span.close);
         let (backlog, ports_of) = (&mut self.backlog[words.clone()], &mut self.ports[ports.clone()]);
         let longest = || {
@@ -353,8 +352,8 @@ impl<P: Parts> Group<P> {
             one_class: self.one_class,
         };
         let next = match heavy {
-            true => switch::Visit::<P, true>::new(place, out, arrivals).run(),
-            false => switch::Visit::<P, false>::new(place, out, arrivals).run(),
+            true => switch::Visit::<P, true>::new(place, out).run(arrivals),
+            false => switch::Visit::<P, false>::new(place, out).run(arrivals),
         };
         self.nodes[n].next = next;
         self.add_wires(n, span);

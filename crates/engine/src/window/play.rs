@@ -41,7 +41,7 @@ pub(super) fn forward(
     p: usize,
     limit: u64,
     (coming, tie): (&mut Coming, Tie),
-    mut departed: impl FnMut(u64, &Packet),
+    mut departed: impl FnMut(u64, Packet),
 ) {
     let opened = out.span.opened;
     let limit = limit - opened;
@@ -68,7 +68,8 @@ pub(super) fn forward(
             out.send_far(p, port, after, sent);
         }
     }
-    let (mut data_queue, mut reply_queue) = (std::mem::take(&mut port.data), std::mem::take(&mut port.replies));
+    let (mut data_queue, mut reply_queue) =
+        (std::mem::take(&mut port.data), std::mem::take(&mut port.replies));
     let data_comes = cells(&mut coming.data);
     let mut data = Line::new(&mut data_queue, data_comes);
     let mut replies = Line::new(&mut reply_queue, cells(&mut coming.replies));
@@ -107,7 +108,7 @@ pub(super) fn forward(
         if !pkt.is_data() {
             control += 1;
         } else if watched {
-            departed(opened + start, &pkt);
+            departed(opened + start, pkt);
         }
     }
     length.join(limit, out, p);
@@ -182,10 +183,7 @@ impl<'c> Line<'c> {
 
     /// Of two packets that come at the same instant its own is the first.
     fn is_before(&self, other: &Line<'_>, tie: Tie) -> bool {
-        let rank = |line: &Line<'_>| {
-            let pkt = line.part.as_slice().first()?.get();
-            Some(tie.rank(pkt.offset(), pkt.ingress()))
-        };
+        let rank = |line: &Line<'_>| line.part.as_slice().first().map(|pkt| tie.rank(&pkt.get()));
         self.first == other.first && self.first != NEVER && rank(self) < rank(other)
     }
 

@@ -56,7 +56,6 @@ pub(super) struct Visit<'v, P: Parts, const HEAVY: bool> {
     interest: Interest,
     tie: Tie,
     one_class: bool,
-    arrivals: &'v [Packet],
     /// Something other than an arrival comes to pass no earlier than this.
     next_own: u64,
 }
@@ -66,7 +65,7 @@ pub(super) struct Visit<'v, P: Parts, const HEAVY: bool> {
 const ODD: u8 = ORDERED | LOSSY | TRACKED | MADE_HERE | READ;
 
 impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
-    pub(super) fn new(place: Place<'v, P>, out: Out<'v>, arrivals: &'v [Packet]) -> Self {
+    pub(super) fn new(place: Place<'v, P>, out: Out<'v>) -> Self {
         let Place { node, switch, ports, queued, backlog, desk, one_class } = place;
         let (router, interest) = (out.setup.fabric().router(node), switch.interest);
         Visit {
@@ -81,14 +80,13 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
             tie: out.setup.tie(node.0, out.span.opened),
             out,
             one_class,
-            arrivals,
             next_own: 0,
         }
     }
 
     /// Takes the arrivals, in their order, and everything else; returns when the switch has something to do of
     /// its own accord again.
-    pub(super) fn run(mut self) -> u64 {
+    pub(super) fn run(mut self, arrivals: &[Packet]) -> u64 {
         let Span { opened, close, .. } = self.out.span;
         if self.desk.coming.len() < self.ports.len() {
             self.desk.coming.resize_with(self.ports.len(), Coming::default);
@@ -101,7 +99,7 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
             self.each_backlogged(|visit, p| visit.note(p));
         }
         self.look_ahead();
-        for &pkt in self.arrivals {
+        for &pkt in arrivals {
             let now = opened + pkt.offset() as u64;
             if self.next_own <= now {
                 self.catch_up(now + 1, now);
@@ -305,14 +303,17 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
             port.patience -= 1;
         }
         let coming = &mut self.desk.coming[p];
-        if self.one_class || pkt.is_data() {
-            coming.data.push(pkt);
+        let line = if self.one_class || pkt.is_data() {
+            &mut coming.data
         } else if pkt.kind() == Kind::Cnp {
             return self.enqueue_oddly(p, now, pkt, false);
         } else {
-            coming.replies.push(pkt);
+            &mut coming.replies
+        };
+        if line.is_empty() {
+            self.backlog[p >> 6] |= 1 << (p & 63);
         }
-        self.backlog[p >> 6] |= 1 << (p & 63);
+        line.push(pkt);
     }
 
     /// The scheme's patience with port `p` may have come to its end: brings the port up to now and asks anew.
@@ -408,7 +409,7 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
         let coming = (&mut self.desk.coming[p], self.tie);
         play::forward(port, &mut self.out, p, limit, coming, |at, pkt| {
             // The scheme has patience: it asks for nothing.
-            switch.departed(at, pkt, PortIndex(p as u16), effects);
+            switch.departed(at, &pkt, PortIndex(p as u16), effects);
         });
     }
 
