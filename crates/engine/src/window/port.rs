@@ -27,6 +27,10 @@ pub(super) struct Port {
     /// Watched ports: one more than the data that may yet join before departures must be taken in order. It may be
     /// lower than the scheme's true patience, which is asked again when this runs out.
     pub(super) patience: u32,
+    /// Start of its rate's row of transmission times.
+    pub(super) row: u32,
+    /// Longest queue of data that marks nothing.
+    pub(super) unmarked: u32,
 
     pub(super) replies: Queue,
     /// Propagation delay.
@@ -34,10 +38,6 @@ pub(super) struct Port {
     /// Time on the wire, and frames so far.
     pub(super) busy_for: u64,
     pub(super) frames: u64,
-    /// Start of its rate's row of transmission times.
-    pub(super) row: u32,
-    /// Longest queue of data that marks nothing.
-    pub(super) unmarked: u32,
     pub(super) bytes: u64,
 
     /// When the last frame had left.
