@@ -20,7 +20,7 @@ use model::plan::MarkAt;
 use model::scheme::{Effects, flow_hash};
 use model::{Interest, Kind, NodeId, Packet, Parts, PortIndex, Scheme, Verdict};
 
-/// What all switches of a group use in turn.
+/// What switches use in turn.
 #[derive(Debug, Default)]
 pub(super) struct Desk {
     pub(super) frames: Frames,
