@@ -1,9 +1,10 @@
 //! Brings the packets that reach a node in one window into the order of their arrival.
 //!
-//! They are laid into bins of time, one or two for every packet. Those of one bin, mostly none or one, hang on each
+//! They are laid into bins of time, four or more for every packet. Those of one bin, mostly none or one, hang on each
 //! other, and are put in order when the bins are emptied. Packets of the same instant stand in the order that their
 //! node draws.
 
+use super::lanes::bits;
 use crate::setup::Tie;
 use model::Packet;
 
@@ -12,15 +13,17 @@ use model::Packet;
 pub(super) struct Sorter {
     /// Packets as they are laid, each with the number of the one before it in its bin.
     laid: Vec<(Packet, u32)>,
-    /// The last packet of every bin. All are empty between two visits.
+    /// The last packet of every bin that holds any.
     bins: Vec<u32>,
+    /// A bit for every bin that holds packets. None does between two visits.
+    filled: Vec<u64>,
     out: Vec<Packet>,
 }
 
 /// There is no packet; none has this number.
 const NONE: u32 = u32::MAX;
 /// Bins stay in the nearest caches. Our choice.
-const MOST_BINS: usize = 1 << 12;
+const MOST_BINS: usize = 1 << 13;
 
 const BLANK: Packet = Packet::new(model::Kind::Data, model::QpId(0), model::HostId(0), model::Psn::new(0), 0);
 
@@ -34,21 +37,24 @@ impl Sorter {
         length: u64,
         tie: Tie,
     ) -> &[Packet] {
-        let Sorter { laid, bins, out } = self;
-        let bits = u64::BITS - (length - 1).leading_zeros();
-        let wanted = count.next_power_of_two().min(MOST_BINS).trailing_zeros();
-        let shift = bits.saturating_sub(wanted);
+        let Sorter { laid, bins, filled, out } = self;
+        let digits = u64::BITS - (length - 1).leading_zeros();
+        let wanted = (4 * count).next_power_of_two().min(MOST_BINS).trailing_zeros();
+        let shift = digits.saturating_sub(wanted);
         let used = ((length - 1) >> shift) as usize + 1;
         if bins.len() < used {
             bins.resize(used, NONE);
+            filled.resize(used.div_ceil(64), 0);
         }
-        let bins = &mut bins[..used];
+        let (bins, filled) = (&mut bins[..used], &mut filled[..used.div_ceil(64)]);
         laid.clear();
         laid.reserve(count);
         for lane in lanes {
             let numbers = laid.len() as u32..;
             laid.extend(lane.iter().zip(numbers).map(|(pkt, number)| {
-                (*pkt, std::mem::replace(&mut bins[(pkt.offset() >> shift) as usize], number))
+                let bin = (pkt.offset() >> shift) as usize;
+                filled[bin / 64] |= 1 << (bin % 64);
+                (*pkt, std::mem::replace(&mut bins[bin], number))
             }));
         }
         if out.len() < count {
@@ -56,17 +62,20 @@ impl Sorter {
         }
         let (laid, out) = (&laid[..], &mut out[..count]);
         let mut end = 0;
-        for bin in bins {
-            if *bin == NONE {
-                continue;
-            }
-            let (start, mut number) = (end, std::mem::replace(bin, NONE));
-            while let Some(&(pkt, before)) = laid.get(number as usize) {
+        for (word, filled) in filled.iter_mut().enumerate() {
+            for bin in bits(std::mem::take(filled), word * 64) {
+                let (pkt, mut before) = laid[std::mem::replace(&mut bins[bin], NONE) as usize];
                 out[end] = pkt;
                 end += 1;
-                number = before;
-            }
-            if end > start + 1 {
+                if before == NONE {
+                    continue;
+                }
+                let start = end - 1;
+                while let Some(&(pkt, next)) = laid.get(before as usize) {
+                    out[end] = pkt;
+                    end += 1;
+                    before = next;
+                }
                 order(&mut out[start..end], tie);
             }
         }
