@@ -451,7 +451,7 @@ impl<P: Parts> Reference<'_, P> {
             self.tally.lost(&pkt, false);
         } else {
             let at = now + time + facts.delay;
-            let tie = self.setup.tie(facts.peer, at).rank(0, facts.peer_port);
+            let tie = self.setup.tie(facts.peer, at).turn(0) ^ facts.peer_port.0;
             let slot = self.landed.pop().unwrap_or_else(|| {
                 self.flying.push(None);
                 self.flying.len() - 1

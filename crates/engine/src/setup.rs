@@ -175,12 +175,18 @@ impl Tie {
         Tie { key, opened }
     }
 
-    /// The place of a packet that arrives at `port`, `offset` ps after the start; no two ports share one.
+    /// The bits of port numbers that are turned over among packets that arrive `offset` ps after the start.
     #[inline]
-    pub(crate) fn rank(self, offset: u32, port: PortIndex) -> u16 {
+    pub(crate) fn turn(self, offset: u32) -> u16 {
         // Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4): 2^64 / golden ratio.
         let drawn = (self.key ^ (self.opened + offset as u64)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        (drawn >> 54) as u16 ^ port.0
+        (drawn >> 54) as u16
+    }
+
+    /// The place of a packet among those that arrive at the same instant; no two ports share one.
+    #[inline]
+    pub(crate) fn rank(self, pkt: &Packet) -> u16 {
+        self.turn(pkt.offset()) ^ pkt.ingress().0
     }
 }
 

@@ -182,6 +182,13 @@ impl Packet {
         (self.when >> 32) as u32
     }
 
+    /// A number that orders packets of one node by arrival, and those of one instant by port, after the bits of
+    /// `turn` have been turned over in the ports' numbers (ten bits).
+    #[inline]
+    pub const fn order(&self, turn: u16) -> u64 {
+        self.when ^ (turn as u64 & PORT_MASK) << PORT_SHIFT
+    }
+
     /// The port at which it arrived.
     #[inline]
     pub const fn ingress(&self) -> PortIndex {

@@ -157,6 +157,8 @@ macro_rules! schemes {
         }
 
         /// Any scheme, chosen at run time without a box.
+        // A tag of its own is quicker to read than one hidden in a field, and it is read for every packet.
+        #[repr(u8)]
         pub enum AnyScheme {
             $($(#[$meta])* $Variant($module::$Variant),)+
             /// What switches do for a scheme that sits in the sending NIC.

@@ -5,7 +5,7 @@
 //! left of the others'. Which thread visits a group makes no difference to the result.
 
 use super::clock::{Clock, Ending, Step};
-use super::group::Group;
+use super::group::{Group, Scene, Tools};
 use super::lanes::{Board, Mail};
 use super::out::Span;
 use crate::Observer;
@@ -71,17 +71,17 @@ pub(super) fn run<P: Parts>(
         for me in 1..threads {
             let (shared, at_end) = (&shared, &at_end);
             scope.spawn(move || {
-                let mut seen = 0;
+                let (mut seen, mut tools) = (0, Tools::default());
                 while let Some(window) = shared.wait_for_window(seen) {
                     seen = window;
                     let _done = Done(shared);
-                    shared.visit(setup, mail, me);
+                    shared.visit(setup, mail, me, &mut tools);
                 }
                 at_end();
             });
         }
         let _over = Over(&shared.opened);
-        let mut loads = loads;
+        let (mut loads, mut tools) = (loads, Tools::default());
         let mut window = 0;
         loop {
             let step = shared.turn(clock, mail, observer, &mut loads);
@@ -91,7 +91,7 @@ pub(super) fn run<P: Parts>(
                     window = (window + 1) % OVER;
                     shared.done.set(0);
                     shared.opened.set(window);
-                    shared.visit(setup, mail, 0);
+                    shared.visit(setup, mail, 0, &mut tools);
                     let all = threads as u32 - 1;
                     let mut done = 0;
                     while done != all {
@@ -135,13 +135,14 @@ impl<P: Parts> Shared<'_, '_, P> {
     }
 
     /// Visits this thread's groups, then what is left of the others'.
-    fn visit(&self, setup: &Setup<'_>, mail: &Mail, me: usize) {
+    fn visit(&self, setup: &Setup<'_>, mail: &Mail, me: usize, tools: &mut Tools) {
         let orders = self.orders.read().unwrap_or_else(PoisonError::into_inner);
+        let scene = Scene { setup, span: orders.span, board: orders.board, mail };
         let threads = self.taken.len();
         for whose in (me..threads).chain(0..me) {
             let share = &orders.shares[whose];
             while let Some(group) = share.get(self.taken[whose].fetch_add(1, Ordering::Relaxed)) {
-                lock(&self.groups[*group]).visit(setup, orders.span, orders.board, mail);
+                lock(&self.groups[*group]).visit(scene, tools);
             }
         }
     }

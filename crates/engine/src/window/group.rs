@@ -3,7 +3,7 @@
 use super::host;
 use super::lanes::{Address, Board, Lane, Lanes, Mail, Pause, bits};
 use super::layout::Layout;
-use super::out::{Out, Span};
+use super::out::{Frames, Out, Span};
 use super::port::{ORDERED, Port, READ, WATCHED};
 use super::sort::Sorter;
 use super::switch::{self, Desk};
@@ -78,9 +78,23 @@ pub(super) struct Group<P: Parts> {
     one_class: bool,
     quantum: u64,
     largest_frame: u64,
+    pub(super) effort: Effort,
+}
+
+/// What the nodes that one thread visits use in turn, so that it stays in its caches.
+#[derive(Debug, Default)]
+pub(super) struct Tools {
     sorter: Sorter,
     desk: Desk,
-    pub(super) effort: Effort,
+}
+
+/// What a window's visits share: nobody changes it.
+#[derive(Clone, Copy)]
+pub(super) struct Scene<'s> {
+    pub(super) setup: &'s Setup<'s>,
+    pub(super) span: Span,
+    pub(super) board: &'s Board,
+    pub(super) mail: &'s Mail,
 }
 
 /// The ways out of a group: what its nodes send by, and what is counted there.
@@ -102,7 +116,8 @@ pub(super) struct Ways {
 impl Ways {
     /// Those of one node in one window.
     #[inline(always)]
-    fn of<'v>(&'v mut self, node: &Node, setup: &'v Setup<'v>, span: Span, mail: &'v Mail) -> Out<'v> {
+    fn of<'v>(&'v mut self, node: &Node, scene: Scene<'v>) -> Out<'v> {
+        let Scene { setup, span, mail, .. } = scene;
         let ports = node.range();
         Out {
             setup,
@@ -157,8 +172,6 @@ impl<P: Parts> Group<P> {
             one_class: plan.classes == Classes::One,
             quantum: setup.window,
             largest_frame: plan.wire.max_frame().max(plan.wire.ack).max(plan.wire.cnp) as u64,
-            sorter: Sorter::default(),
-            desk: Desk::default(),
             effort: Effort::default(),
         };
         for &id in &layout.groups[number] {
@@ -238,7 +251,8 @@ impl<P: Parts> Group<P> {
     }
 
     /// Visits all nodes that have something to do in a window.
-    pub(super) fn visit(&mut self, setup: &Setup<'_>, span: Span, board: &Board, mail: &Mail) {
+    pub(super) fn visit(&mut self, scene: Scene<'_>, tools: &mut Tools) {
+        let Scene { span, mail, .. } = scene;
         while let Some(&Reverse((at, n))) = self.sleepers.peek()
             && at < span.close
         {
@@ -264,8 +278,8 @@ impl<P: Parts> Group<P> {
             for n in bits(todo, word * 64) {
                 self.effort.visits += 1;
                 match self.nodes[n].is_host {
-                    true => self.visit_host(setup, span, board, mail, n),
-                    false => self.visit_switch(setup, span, board, mail, n),
+                    true => self.visit_host(scene, &mut tools.desk.frames, n),
+                    false => self.visit_switch(scene, tools, n),
                 }
                 self.plan(n, span.opened + 2 * span.length);
             }
@@ -309,7 +323,9 @@ impl<P: Parts> Group<P> {
         self.soon_at
     }
 
-    fn visit_switch(&mut self, setup: &Setup<'_>, span: Span, board: &Board, mail: &Mail, n: usize) {
+    fn visit_switch(&mut self, scene: Scene<'_>, tools: &mut Tools, n: usize) {
+        let Scene { setup, span, board, mail } = scene;
+        let Tools { sorter, desk } = tools;
         let node = &mut self.nodes[n];
         let (ports, words) = (node.range(), node.words());
         let (feeds, switch) = (&self.feeds[ports.clone()], &mut self.switches[node.index as usize]);
@@ -322,10 +338,9 @@ impl<P: Parts> Group<P> {
         let count = incoming.open(span.number, mail, words.len(), &mut node.pauses);
         self.load += count as u64;
         let tie = setup.tie(node.id.0, span.opened);
-        let arrivals = self.sorter.sort(incoming.lanes(words.len()), count, span.length, tie);
-        let here = before_the_end(arrivals, span, &mut self.ways.tally).len();
-        let arrivals = &mut arrivals[..here];
-        self.desk.frames.collect(&mut node.pauses, span.close);
+        let arrivals = sorter.sort(incoming.lanes(words.len()), count, span.length, tie);
+        let arrivals = before_the_end(arrivals, span, &mut self.ways.tally);
+        desk.frames.collect(&mut node.pauses, span.close);
         let (backlog, ports_of) = (&mut self.backlog[words.clone()], &mut self.ports[ports.clone()]);
         let longest = || {
             let waiting = ports_of.iter().map(|p| p.waiting as u64).max().unwrap_or(0);
@@ -341,7 +356,7 @@ impl<P: Parts> Group<P> {
             || switch.buffer.is_known_to_exceed(8 * incoming)
             || !switch.buffer.carefree(incoming, longest);
         self.effort.heavy += heavy as u64;
-        let mut out = self.ways.of(node, setup, span, mail);
+        let mut out = self.ways.of(node, scene);
         out.bring_near(ports_of);
         let place = switch::Place {
             node: node.id,
@@ -349,18 +364,19 @@ impl<P: Parts> Group<P> {
             ports: ports_of,
             queued: &mut self.queued[ports.clone()],
             backlog,
-            desk: &mut self.desk,
+            desk,
             one_class: self.one_class,
         };
         let next = match heavy {
-            true => switch::Visit::<P, true>::new(place, out, arrivals).run(),
-            false => switch::Visit::<P, false>::new(place, out, arrivals).run(),
+            true => switch::Visit::<P, true>::new(place, out).run(arrivals),
+            false => switch::Visit::<P, false>::new(place, out).run(arrivals),
         };
         self.nodes[n].next = next;
         self.add_wires(n, span);
     }
 
-    fn visit_host(&mut self, setup: &Setup<'_>, span: Span, board: &Board, mail: &Mail, n: usize) {
+    fn visit_host(&mut self, scene: Scene<'_>, frames: &mut Frames, n: usize) {
+        let Scene { span, board, mail, .. } = scene;
         let node = &mut self.nodes[n];
         let port = node.first_port as usize;
         let host = &mut self.hosts[node.index as usize];
@@ -371,14 +387,14 @@ impl<P: Parts> Group<P> {
         self.load += count as u64;
         let arrivals = if count > 0 { incoming.lane(0) } else { &[] };
         let arrivals = before_the_end(arrivals, span, &mut self.ways.tally);
-        self.desk.frames.collect(&mut node.pauses, span.close);
-        let mut out = self.ways.of(node, setup, span, mail);
+        frames.collect(&mut node.pauses, span.close);
+        let mut out = self.ways.of(node, scene);
         out.bring_near(&mut self.ports[port..=port]);
         let visit = host::Visit {
             host,
             port: &mut self.ports[port],
             out,
-            frames: &mut self.desk.frames,
+            frames,
             one_class: self.one_class,
             due: node.due,
             next_own: 0,

@@ -12,7 +12,7 @@
 //! | [`group`] | which nodes have something to do, and their state |
 //! | [`sort`] | what reaches a node, in order of arrival |
 //! | [`switch`], [`host`] | one node in one window |
-//! | [`port`], [`ring`] | what waits at a port |
+//! | [`port`], [`queue`] | what waits at a port |
 //! | [`play`], [`order`] | a port by itself over a stretch of time; which of several ports is next |
 //! | [`out`], [`lanes`] | what leaves a node, and how it gets to the far end |
 
@@ -26,7 +26,7 @@ mod order;
 mod out;
 mod play;
 mod port;
-mod ring;
+mod queue;
 mod sort;
 mod switch;
 
@@ -37,7 +37,7 @@ use crate::books::{Closing, Tally, close};
 use crate::outcome::{Effort, Ending, LinkRecord, Outcome};
 use crate::setup::Setup;
 use clock::Clock;
-use group::Group;
+use group::{Group, Scene, Tools};
 use lanes::{Board, Lane, Mail};
 use layout::Layout;
 use model::{Parts, Plan, QpId, Time};
@@ -67,10 +67,12 @@ pub(crate) fn run<P: Parts>(
     let mut board: Board =
         groups.iter().map(|group| group.ways.lanes.iter().map(|_| Lane::new()).collect()).collect();
     let (ending, stopped_at) = if threads == 1 {
+        let mut tools = Tools::default();
         loop {
             match clock.turn(&mut groups, &mut board, &mail, observer) {
                 clock::Step::Visit(span) => {
-                    groups.iter_mut().for_each(|group| group.visit(&setup, span, &board, &mail));
+                    let scene = Scene { setup: &setup, span, board: &board, mail: &mail };
+                    groups.iter_mut().for_each(|group| group.visit(scene, &mut tools));
                 }
                 clock::Step::End(ending, at) => break (ending, at),
             }

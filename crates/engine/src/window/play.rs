@@ -1,48 +1,36 @@
 //! One port of a switch in a light visit: all that happens at it in a stretch of time, in one go.
 //!
-//! In a light visit ports do not concern each other. So the switch only notes which of its arrivals go to a port,
-//! as a chain in their order; what they meet is found out later, when the port is played forward over all that
-//! has been noted. The result is that of taking every event at its time: a packet that finds the wire free starts
-//! at once, others wait by class and order, marks are decided by the queue at that instant.
+//! In a light visit ports do not concern each other. So the switch only lays its arrivals down at the ports to
+//! which they go, in their order; what they meet there is found out later, when the port is played forward over
+//! all that has been laid down. The result is that of taking every event at its time: a packet that finds the
+//! wire free starts at once, others wait by class and order, marks are decided by the queue at that instant.
 
 use super::lanes::add;
 use super::out::Out;
-use super::port::{NOBODY, Port, WATCHED};
-use super::ring::Ring;
+use super::port::{Port, WATCHED};
+use super::queue::Queue;
 use super::switch::mark;
-use model::{Kind, Packet, PortIndex};
+use crate::setup::Tie;
+use model::{Packet, PortIndex};
+use std::cell::Cell;
+use std::slice::Iter;
 
-/// The arrivals of a visit, and of each the next one that goes to the same port.
+/// Arrivals of a visit that go to one port and have not been played, by class and in their order. CNPs, which are
+/// rare, are not among them.
 #[derive(Debug, Default)]
-pub(super) struct Chain {
-    next: Vec<u32>,
+pub(super) struct Coming {
+    pub(super) data: Vec<Packet>,
+    pub(super) replies: Vec<Packet>,
 }
 
-impl Chain {
-    /// Makes room for so many arrivals. Old links stay: a port follows its chain no further than its last.
-    #[inline]
-    pub(super) fn make_room(&mut self, arrivals: usize) {
-        if self.next.len() < arrivals {
-            self.next.resize(arrivals.next_power_of_two(), NOBODY);
-        }
-    }
-
-    /// Arrival `i` goes to this port, after all that were noted there. True if it is the first.
-    #[inline(always)]
-    pub(super) fn note(&mut self, port: &mut Port, i: u32) -> bool {
-        let first = port.first == NOBODY;
-        if first {
-            port.first = i;
-        } else {
-            self.next[port.last_to_come as usize] = i;
-        }
-        port.last_to_come = i;
-        first
+impl Coming {
+    pub(super) fn is_empty(&self) -> bool {
+        self.data.is_empty() && self.replies.is_empty()
     }
 }
 
-/// Plays port `p` forward over everything that starts before `limit`; all that has been noted there arrives
-/// before that. `departed` is told of data that starts at watched ports.
+/// Plays port `p` forward over everything that starts before `limit`; all that comes arrives before that.
+/// `departed` is told of data that starts at watched ports.
 ///
 /// Times are counted from the window's start. What the loop uses is taken out of its place and put back at the
 /// end, so that it can stay in registers.
@@ -52,20 +40,12 @@ pub(super) fn forward(
     out: &mut Out<'_>,
     p: usize,
     limit: u64,
-    (arrivals, chain, one_class): (&[Packet], &Chain, bool),
-    mut departed: impl FnMut(u64, &Packet),
+    (coming, tie): (&mut Coming, Tie),
+    mut departed: impl FnMut(u64, Packet),
 ) {
     let opened = out.span.opened;
     let limit = limit - opened;
     let watched = port.is(WATCHED);
-    let mut queues = Queues {
-        data: std::mem::take(&mut port.data),
-        replies: std::mem::take(&mut port.replies),
-        paused: port.paused(),
-        unmarked: port.unmarked,
-        waiting: port.waiting,
-        most: port.most_waiting,
-    };
     let mut wire = Wire {
         free: port.busy.saturating_sub(opened),
         lane: out.open_lane(p),
@@ -74,100 +54,190 @@ pub(super) fn forward(
         length: out.span.length,
         peer_port: port.peer_port,
         room: out.room,
-        sums: Sums::default(),
+        bytes: 0,
+        time: 0,
     };
-    let mut i = port.first;
-    loop {
+    let sent_before = wire.lane.len() + port.far.len();
+    let mut control = 0;
+    // Every CNP was here before anything else came, and it is first in any case.
+    while wire.free < limit
+        && let Some(cnp) = port.cnps.pop()
+    {
+        control += 1;
+        if let Some((after, sent)) = wire.launch(wire.free, cnp) {
+            out.send_far(p, port, after, sent);
+        }
+    }
+    let (mut data_queue, mut reply_queue) =
+        (std::mem::take(&mut port.data), std::mem::take(&mut port.replies));
+    let data_comes = cells(&mut coming.data);
+    let mut data = Line::new(&mut data_queue, data_comes);
+    let mut replies = Line::new(&mut reply_queue, cells(&mut coming.replies));
+    let mut length = Length {
+        joining: data_comes.iter(),
+        unmarked: port.unmarked,
+        bytes: port.waiting,
+        most: port.most_waiting,
+    };
+    if port.paused() {
+        data.first = NEVER;
+    }
+    while wire.free < limit {
         let (start, pkt);
-        if i != NOBODY {
-            let coming = arrivals[i as usize];
-            let at = coming.offset() as u64;
-            let waits = if wire.free <= at { queues.next(port, out, p, wire.free) } else { None };
-            if let Some(next) = waits {
-                (start, pkt) = (wire.free, next);
-            } else {
-                i = if i == port.last_to_come { NOBODY } else { chain.next[i as usize] };
-                let data = one_class || coming.is_data();
-                if wire.free > at || data && queues.paused {
-                    queues.join(port, out, p, coming, data);
-                    continue;
-                }
-                (start, pkt) = (at, coming);
-            }
-        } else if wire.free < limit
-            && let Some(next) = queues.next(port, out, p, wire.free)
-        {
-            (start, pkt) = (wire.free, next);
+        if replies.first <= wire.free {
+            (start, pkt) = (wire.free, replies.take());
+        } else if data.first <= wire.free {
+            length.join(wire.free, out, p);
+            let next = data.take();
+            length.bytes -= next.frame();
+            (start, pkt) = match length.bytes > length.unmarked && next.is_data() {
+                true => (wire.free, mark::<false>(out, p, opened + wire.free, length.bytes, next)),
+                false => (wire.free, next),
+            };
+        } else if replies.first < data.first || replies.is_before(&data, tie) {
+            (start, pkt) = (replies.first - 1, replies.take());
+        } else if data.first != NEVER {
+            (start, pkt) = (data.first - 1, data.take());
+            length.joining = data.part.clone();
         } else {
             break;
         }
         if let Some((after, sent)) = wire.launch(start, pkt) {
             out.send_far(p, port, after, sent);
         }
-        if watched && pkt.is_data() {
-            departed(opened + start, &pkt);
+        if !pkt.is_data() {
+            control += 1;
+        } else if watched {
+            departed(opened + start, pkt);
         }
     }
-    port.first = NOBODY;
-    let Wire { free, lane, sums, .. } = wire;
-    out.close_lane(p, lane);
-    let Queues { data, replies, waiting, most, .. } = queues;
-    (port.data, port.replies, port.waiting, port.most_waiting) = (data, replies, waiting, most);
-    if sums.frames > 0 {
-        port.busy = opened + free;
+    length.join(limit, out, p);
+    (port.waiting, port.most_waiting) = (length.bytes, length.most);
+    let (left_data, left_replies) = (data.left(), replies.left());
+    port.data = left_data.keep(data_queue, &mut coming.data);
+    port.replies = left_replies.keep(reply_queue, &mut coming.replies);
+    let sent = wire.lane.len() + port.far.len() - sent_before;
+    if sent > 0 {
+        port.busy = opened + wire.free;
         port.last = port.busy;
-        port.frames += sums.frames;
-        port.bytes += sums.bytes;
-        port.busy_for += sums.time;
-        out.tally.control_hops += sums.control;
+        port.frames += sent as u64;
+        port.bytes += wire.bytes;
+        port.busy_for += wire.time;
+        out.tally.control_hops += control;
     }
+    out.close_lane(p, wire.lane);
     port.recount();
 }
 
-/// What waits at a port; CNPs, which are rare, stay where they are.
-struct Queues {
-    data: Ring,
-    replies: Ring,
-    paused: bool,
+/// The packets of one class: those that wait, then those that come.
+struct Line<'c> {
+    part: Iter<'c, Cell<Packet>>,
+    /// What follows `part`, and nothing if `part` is what comes.
+    comes: &'c [Cell<Packet>],
+    /// All bits if `part` is what comes, none if it is what waits.
+    coming: u64,
+    /// The first instant after the arrival of the first packet: if others were before it, it may start then. 0 if it
+    /// has been waiting, [`NEVER`] if there is none.
+    first: u64,
+}
+
+fn cells(packets: &mut [Packet]) -> &[Cell<Packet>] {
+    Cell::from_mut(packets).as_slice_of_cells()
+}
+
+/// Nothing comes.
+const NEVER: u64 = u64::MAX;
+
+impl<'c> Line<'c> {
+    #[inline(always)]
+    fn new(waits: &'c mut Queue, comes: &'c [Cell<Packet>]) -> Self {
+        let mut line = Line { part: cells(waits.packets_mut()).iter(), comes, coming: 0, first: 0 };
+        line.look();
+        line
+    }
+
+    /// Finds out when the first packet is there.
+    #[inline(always)]
+    fn look(&mut self) {
+        self.first = match self.part.as_slice().first() {
+            Some(pkt) => (pkt.get().offset() as u64 + 1) & self.coming,
+            None => self.turn(),
+        }
+    }
+
+    /// All that waited has left.
+    fn turn(&mut self) -> u64 {
+        self.part = std::mem::take(&mut self.comes).iter();
+        self.coming = u64::MAX;
+        self.part.as_slice().first().map_or(NEVER, |pkt| pkt.get().offset() as u64 + 1)
+    }
+
+    /// Takes the first packet; there is one.
+    #[inline(always)]
+    fn take(&mut self) -> Packet {
+        let Some(pkt) = self.part.next() else { unreachable!("the line is empty") };
+        let pkt = pkt.get();
+        self.look();
+        pkt
+    }
+
+    /// Of two packets that come at the same instant its own is the first.
+    fn is_before(&self, other: &Line<'_>, tie: Tie) -> bool {
+        let rank = |line: &Line<'_>| line.part.as_slice().first().map(|pkt| tie.rank(&pkt.get()));
+        self.first == other.first && self.first != NEVER && rank(self) < rank(other)
+    }
+
+    fn left(&self) -> Left {
+        match self.coming {
+            0 => Left { waiting: self.part.len(), coming: self.comes.len() },
+            _ => Left { waiting: 0, coming: self.part.len() },
+        }
+    }
+}
+
+/// How many of those that waited, and of those that came, have not left.
+struct Left {
+    waiting: usize,
+    coming: usize,
+}
+
+impl Left {
+    /// Puts those that are left into their queue.
+    #[inline(always)]
+    fn keep(self, mut queue: Queue, comes: &mut Vec<Packet>) -> Queue {
+        queue.keep_last(self.waiting);
+        comes[comes.len() - self.coming..].iter().for_each(|pkt| queue.push(*pkt));
+        comes.clear();
+        queue
+    }
+}
+
+/// The length of the queue of data.
+struct Length<'c> {
+    /// What comes, from the instant on at which the queue was looked at last.
+    joining: Iter<'c, Cell<Packet>>,
+    /// Longest queue that marks nothing.
     unmarked: u32,
-    waiting: u32,
+    bytes: u32,
     most: u32,
 }
 
-impl Queues {
-    /// The packet that starts at `free`, if one waits that may.
+impl Length<'_> {
+    /// What comes before `now` joins the queue, and may be marked.
     #[inline(always)]
-    fn next(&mut self, port: &mut Port, out: &mut Out<'_>, p: usize, free: u64) -> Option<Packet> {
-        if let Some(pkt) = port.cnps.pop().or_else(|| self.replies.pop()) {
-            return Some(pkt);
+    fn join(&mut self, now: u64, out: &mut Out<'_>, p: usize) {
+        while let Some(cell) = self.joining.as_slice().first() {
+            let pkt = cell.get();
+            if pkt.offset() as u64 >= now {
+                break;
+            }
+            if self.bytes > self.unmarked {
+                cell.set(mark::<true>(out, p, out.span.opened + pkt.offset() as u64, self.bytes, pkt));
+            }
+            self.bytes += pkt.frame();
+            self.joining.next();
         }
-        if self.paused {
-            return None;
-        }
-        let pkt = self.data.pop()?;
-        self.waiting -= pkt.frame();
-        Some(match self.waiting > self.unmarked && pkt.is_data() {
-            true => mark::<false>(out, p, out.span.opened + free, self.waiting, pkt),
-            false => pkt,
-        })
-    }
-
-    /// A packet that must wait joins its queue; data may be marked.
-    #[inline(always)]
-    fn join(&mut self, port: &mut Port, out: &mut Out<'_>, p: usize, pkt: Packet, data: bool) {
-        if data {
-            let pkt = match self.waiting > self.unmarked {
-                true => mark::<true>(out, p, out.span.opened + pkt.offset() as u64, self.waiting, pkt),
-                false => pkt,
-            };
-            self.waiting += pkt.frame();
-            self.most = self.most.max(self.waiting);
-            self.data.push(pkt);
-        } else if pkt.kind() == Kind::Cnp {
-            port.cnps.push(pkt);
-        } else {
-            self.replies.push(pkt);
-        }
+        self.most = self.most.max(self.bytes);
     }
 }
 
@@ -184,15 +254,8 @@ struct Wire<'t> {
     length: u64,
     peer_port: PortIndex,
     room: u32,
-    sums: Sums,
-}
-
-#[derive(Default)]
-struct Sums {
-    frames: u64,
     bytes: u64,
     time: u64,
-    control: u64,
 }
 
 impl Wire<'_> {
@@ -202,10 +265,8 @@ impl Wire<'_> {
         let frame = pkt.frame();
         let time = self.times[frame as usize] as u64;
         self.free = start + time;
-        self.sums.frames += 1;
-        self.sums.bytes += frame as u64;
-        self.sums.time += time;
-        self.sums.control += !pkt.is_data() as u64;
+        self.bytes += frame as u64;
+        self.time += time;
         let after = self.free.wrapping_add(self.reach);
         let sent = pkt.arriving(after as u32, self.peer_port);
         if after < self.length {

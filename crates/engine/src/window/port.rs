@@ -1,6 +1,6 @@
 //! A port: what waits at it, and when its wire is free.
 
-use super::ring::Ring;
+use super::queue::Queue;
 use crate::outcome::LinkRecord;
 use crate::setup::{CLASSES, DATA, NO_TRACK, PortFacts};
 use model::plan::Marking;
@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(super) struct Port {
-    pub(super) data: Ring,
+    pub(super) data: Queue,
     /// When the wire is free.
     pub(super) busy: u64,
     /// When the next packet starts; [`u64::MAX`] if none waits that may.
@@ -24,34 +24,28 @@ pub(super) struct Port {
     /// data while it is paused.
     classes: u8,
     flags: u8,
-    /// Light visits: the first and the last of the arrivals that go this way and have not been played.
-    pub(super) first: u32,
-    pub(super) last_to_come: u32,
     /// Watched ports: one more than the data that may yet join before departures must be taken in order. It may be
     /// lower than the scheme's true patience, which is asked again when this runs out.
     pub(super) patience: u32,
+    /// Start of its rate's row of transmission times.
+    pub(super) row: u32,
+    /// Longest queue of data that marks nothing.
+    pub(super) unmarked: u32,
 
-    pub(super) replies: Ring,
+    pub(super) replies: Queue,
     /// Propagation delay.
     pub(super) delay: u64,
     /// Time on the wire, and frames so far.
     pub(super) busy_for: u64,
     pub(super) frames: u64,
-    /// Start of its rate's row of transmission times.
-    pub(super) row: u32,
-    /// Longest queue of data that marks nothing.
-    pub(super) unmarked: u32,
     pub(super) bytes: u64,
 
     /// When the last frame had left.
     pub(super) last: u64,
     /// Sent, and not yet due in the next window: arrival and packet.
     pub(super) far: VecDeque<(u64, Packet)>,
-    pub(super) cnps: Ring,
+    pub(super) cnps: Queue,
 }
-
-/// No arrival has this number.
-pub(super) const NOBODY: u32 = u32::MAX;
 
 /// First bit of the classes that may start.
 const MAY: u32 = 4;
@@ -76,7 +70,7 @@ impl Port {
         let flag = |on: bool, flag: u8| if on { flag } else { 0 };
         let unmarked = marking.map_or(u64::MAX, |m| m.kmin.get());
         Port {
-            data: Ring::default(),
+            data: Queue::default(),
             busy: 0,
             due: u64::MAX,
             waiting: 0,
@@ -86,10 +80,8 @@ impl Port {
             flags: flag(facts.to_host, TO_HOST)
                 | flag(!facts.loss.is_zero(), LOSSY)
                 | flag(facts.track != NO_TRACK, TRACKED),
-            first: NOBODY,
-            last_to_come: NOBODY,
             patience: u32::MAX,
-            replies: Ring::default(),
+            replies: Queue::default(),
             delay: facts.delay,
             busy_for: 0,
             frames: 0,
@@ -98,7 +90,7 @@ impl Port {
             bytes: 0,
             last: 0,
             far: VecDeque::new(),
-            cnps: Ring::default(),
+            cnps: Queue::default(),
         }
     }
 
@@ -156,13 +148,13 @@ impl Port {
     #[inline(always)]
     pub(super) fn pop(&mut self) -> Option<Packet> {
         let class = self.open().trailing_zeros() as usize;
-        let ring = match class {
+        let queue = match class {
             DATA => &mut self.data,
             1 => &mut self.replies,
             _ => &mut self.cnps,
         };
-        let pkt = ring.pop()?;
-        let last = ring.is_empty();
+        let pkt = queue.pop()?;
+        let last = queue.is_empty();
         if class == DATA {
             self.waiting -= pkt.frame();
         }
@@ -193,12 +185,12 @@ impl Port {
 
     /// Everything that waits.
     pub(super) fn queued(&self) -> impl Iterator<Item = &Packet> {
-        self.cnps.iter().chain(self.replies.iter()).chain(self.data.iter())
+        self.cnps.packets().iter().chain(self.replies.packets()).chain(self.data.packets())
     }
 
     /// What waits in the class of data.
     pub(super) fn queued_data(&self) -> impl Iterator<Item = &Packet> {
-        self.data.iter()
+        self.data.packets().iter()
     }
 
     /// Writes what the port has counted.

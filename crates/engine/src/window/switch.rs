@@ -10,21 +10,22 @@
 use super::lanes::bits;
 use super::order::Order;
 use super::out::{Frames, Out, Span};
-use super::play::{self, Chain};
-use super::port::{LOSSY, MADE_HERE, NOBODY, ORDERED, Port, READ, TO_HOST, TRACKED, WATCHED};
+use super::play::{self, Coming};
+use super::port::{LOSSY, MADE_HERE, ORDERED, Port, READ, TO_HOST, TRACKED, WATCHED};
 use crate::buffer::Admission;
-use crate::setup::DATA;
+use crate::setup::{DATA, Tie};
 use crate::switch::{Stand, Switch};
 use model::fabric::Router;
 use model::plan::MarkAt;
 use model::scheme::{Effects, flow_hash};
-use model::{Interest, NodeId, Packet, Parts, PortIndex, Scheme, Verdict};
+use model::{Interest, Kind, NodeId, Packet, Parts, PortIndex, Scheme, Verdict};
 
-/// What all switches of a group use in turn.
+/// What switches use in turn.
 #[derive(Debug, Default)]
 pub(super) struct Desk {
     pub(super) frames: Frames,
-    chain: Chain,
+    /// By port; empty between visits.
+    coming: Vec<Coming>,
     order: Order,
     effects: Effects,
 }
@@ -53,18 +54,18 @@ pub(super) struct Visit<'v, P: Parts, const HEAVY: bool> {
     desk: &'v mut Desk,
     router: Router<'v>,
     interest: Interest,
+    tie: Tie,
     one_class: bool,
-    arrivals: &'v mut [Packet],
     /// Something other than an arrival comes to pass no earlier than this.
     next_own: u64,
 }
 
-/// Flags of ports that are taken event by event in light visits, too. A port's chain of noted arrivals is empty
-/// whenever it gets one of them, and when a visit ends.
+/// Flags of ports that are taken event by event in light visits, too. Nothing is to come at a port whenever it gets
+/// one of them, nor when a visit ends.
 const ODD: u8 = ORDERED | LOSSY | TRACKED | MADE_HERE | READ;
 
 impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
-    pub(super) fn new(place: Place<'v, P>, out: Out<'v>, arrivals: &'v mut [Packet]) -> Self {
+    pub(super) fn new(place: Place<'v, P>, out: Out<'v>) -> Self {
         let Place { node, switch, ports, queued, backlog, desk, one_class } = place;
         let (router, interest) = (out.setup.fabric().router(node), switch.interest);
         Visit {
@@ -73,21 +74,23 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
             ports,
             queued,
             backlog,
-            out,
             desk,
             router,
             interest,
+            tie: out.setup.tie(node.0, out.span.opened),
+            out,
             one_class,
-            arrivals,
             next_own: 0,
         }
     }
 
     /// Takes the arrivals, in their order, and everything else; returns when the switch has something to do of
     /// its own accord again.
-    pub(super) fn run(mut self) -> u64 {
+    pub(super) fn run(mut self, arrivals: &[Packet]) -> u64 {
         let Span { opened, close, .. } = self.out.span;
-        self.desk.chain.make_room(self.arrivals.len());
+        if self.desk.coming.len() < self.ports.len() {
+            self.desk.coming.resize_with(self.ports.len(), Coming::default);
+        }
         if HEAVY {
             self.recount();
         }
@@ -96,13 +99,12 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
             self.each_backlogged(|visit, p| visit.note(p));
         }
         self.look_ahead();
-        for i in 0..self.arrivals.len() {
-            let pkt = self.arrivals[i];
+        for &pkt in arrivals {
             let now = opened + pkt.offset() as u64;
             if self.next_own <= now {
                 self.catch_up(now + 1, now);
             }
-            self.forward(now, pkt, i as u32);
+            self.forward(now, pkt);
         }
         self.catch_up(close, close);
         let (mut next, mut waiting) = (self.switch.wake, 0);
@@ -208,17 +210,17 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
 
     /// A packet has arrived.
     #[inline(always)]
-    fn forward(&mut self, now: u64, pkt: Packet, i: u32) {
+    fn forward(&mut self, now: u64, pkt: Packet) {
         let (ports, to_host) = self.router.ports(pkt.to());
         match ports {
-            [port] if !self.interest.every_packet => self.enqueue(port.0 as usize, now, pkt, i),
-            _ => self.steer(now, pkt, i, ports, to_host),
+            [port] if !self.interest.every_packet => self.enqueue(port.0 as usize, now, pkt),
+            _ => self.steer(now, pkt, ports, to_host),
         }
     }
 
     /// A packet has arrived that the scheme must see.
     #[inline]
-    fn steer(&mut self, now: u64, mut pkt: Packet, i: u32, ports: &[PortIndex], to_host: bool) {
+    fn steer(&mut self, now: u64, mut pkt: Packet, ports: &[PortIndex], to_host: bool) {
         if self.interest.queues {
             for port in ports {
                 self.serve(port.0 as usize, now + 1);
@@ -238,9 +240,7 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
         }
         match verdict {
             Verdict::Forward(port) if self.desk.effects.is_empty() => {
-                // The scheme may have changed it, and the port will read it here.
-                self.arrivals[i as usize] = pkt;
-                return self.enqueue(port.0 as usize, now, pkt, i);
+                return self.enqueue(port.0 as usize, now, pkt);
             }
             Verdict::Forward(port) => {
                 // What the packet set off waits until it has joined its port, and what that sets off is done.
@@ -288,9 +288,9 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
         self.switch.hold(room.then_some(pkt));
     }
 
-    /// Arrival `i` joins port `p`.
+    /// An arrival joins port `p`.
     #[inline(always)]
-    fn enqueue(&mut self, p: usize, now: u64, pkt: Packet, i: u32) {
+    fn enqueue(&mut self, p: usize, now: u64, pkt: Packet) {
         let port = &mut self.ports[p];
         if HEAVY || port.is(ODD) {
             return self.enqueue_oddly(p, now, pkt, false);
@@ -302,9 +302,18 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
             }
             port.patience -= 1;
         }
-        if self.desk.chain.note(port, i) {
+        let coming = &mut self.desk.coming[p];
+        let line = if self.one_class || pkt.is_data() {
+            &mut coming.data
+        } else if pkt.kind() == Kind::Cnp {
+            return self.enqueue_oddly(p, now, pkt, false);
+        } else {
+            &mut coming.replies
+        };
+        if line.is_empty() {
             self.backlog[p >> 6] |= 1 << (p & 63);
         }
+        line.push(pkt);
     }
 
     /// The scheme's patience with port `p` may have come to its end: brings the port up to now and asks anew.
@@ -397,16 +406,16 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
             return self.serve_in_order(p, limit);
         }
         let (switch, effects) = (&mut *self.switch, &mut self.desk.effects);
-        let noted = (&*self.arrivals, &self.desk.chain, self.one_class);
-        play::forward(port, &mut self.out, p, limit, noted, |at, pkt| {
+        let coming = (&mut self.desk.coming[p], self.tie);
+        play::forward(port, &mut self.out, p, limit, coming, |at, pkt| {
             // The scheme has patience: it asks for nothing.
-            switch.departed(at, pkt, PortIndex(p as u16), effects);
+            switch.departed(at, &pkt, PortIndex(p as u16), effects);
         });
     }
 
     #[inline(never)]
     fn serve_in_order(&mut self, p: usize, limit: u64) {
-        debug_assert_eq!(self.ports[p].first, NOBODY, "noted arrivals must be played first");
+        debug_assert!(self.desk.coming[p].is_empty(), "what comes must be played first");
         while self.ports[p].due < limit {
             self.depart(p, self.ports[p].due);
         }

@@ -1,0 +1,120 @@
+//! A queue of packets, in one piece: it moves to the front of its room when it comes to the end, or takes twice as
+//! much, and never gives room back.
+
+use model::{HostId, Kind, Packet, Psn, QpId};
+
+/// Packets, first in, first out.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Queue {
+    slots: Box<[Packet]>,
+    /// Slots of the first packet, and past the last.
+    head: u32,
+    tail: u32,
+}
+
+const BLANK: Packet = Packet::new(Kind::Data, QpId(0), HostId(0), Psn::new(0), 0);
+
+impl Queue {
+    #[inline(always)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.head == self.tail
+    }
+
+    #[inline(always)]
+    pub(super) fn len(&self) -> u32 {
+        self.tail - self.head
+    }
+
+    #[inline(always)]
+    pub(super) fn push(&mut self, pkt: Packet) {
+        if self.tail as usize == self.slots.len() {
+            self.make_room();
+        }
+        self.slots[self.tail as usize] = pkt;
+        self.tail += 1;
+    }
+
+    #[inline(always)]
+    pub(super) fn pop(&mut self) -> Option<Packet> {
+        if self.is_empty() {
+            return None;
+        }
+        let pkt = self.slots[self.head as usize];
+        self.head += 1;
+        Some(pkt)
+    }
+
+    /// All of them, the first one first.
+    #[inline(always)]
+    pub(super) fn packets(&self) -> &[Packet] {
+        &self.slots[self.head as usize..self.tail as usize]
+    }
+
+    /// [`Queue::packets`], to be changed.
+    #[inline(always)]
+    pub(super) fn packets_mut(&mut self) -> &mut [Packet] {
+        &mut self.slots[self.head as usize..self.tail as usize]
+    }
+
+    /// Removes all but the last `count` packets.
+    #[inline(always)]
+    pub(super) fn keep_last(&mut self, count: usize) {
+        self.head = self.tail - count as u32;
+    }
+
+    /// Moves at least half a room's length, or doubles: a packet is moved once or twice in its time here.
+    #[cold]
+    fn make_room(&mut self) {
+        let count = self.len() as usize;
+        if 2 * count > self.slots.len() || count == 0 {
+            let mut slots = vec![BLANK; (2 * count).max(8)];
+            slots[..count].copy_from_slice(self.packets());
+            self.slots = slots.into();
+        } else {
+            self.slots.copy_within(self.head as usize..self.tail as usize, 0);
+        }
+        (self.head, self.tail) = (0, count as u32);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_leave_in_the_order_in_which_they_came_while_it_grows() {
+        let mut queue = Queue::default();
+        let packet = |n| Packet::new(Kind::Data, QpId(0), HostId(0), Psn::new(n), 64);
+        let (mut next_in, mut next_out) = (0, 0);
+        for round in 0..50u32 {
+            for _ in 0..round % 7 + 2 {
+                queue.push(packet(next_in));
+                next_in += 1;
+            }
+            for _ in 0..round % 5 {
+                assert_eq!(queue.pop(), Some(packet(next_out)));
+                next_out += 1;
+            }
+        }
+        assert!(queue.packets().iter().map(|p| p.psn().value()).eq(next_out..next_in));
+        queue.keep_last(3);
+        next_out = next_in - 3;
+        while let Some(p) = queue.pop() {
+            assert_eq!(p, packet(next_out));
+            next_out += 1;
+        }
+        assert!(queue.is_empty() && next_out == next_in);
+    }
+
+    #[test]
+    fn a_short_queue_through_which_much_passes_takes_little_room() {
+        let mut queue = Queue::default();
+        for _ in 0..1000 {
+            for _ in 0..4 {
+                queue.push(BLANK);
+            }
+            while queue.pop().is_some() {}
+        }
+        assert_eq!(queue.slots.len(), 8);
+    }
+}
