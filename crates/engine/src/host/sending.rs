@@ -97,13 +97,8 @@ impl<P: Parts> Host<P> {
 
     /// The data packet that starts on the wire now. `None` if no queue pair may send at `now` after all; then
     /// [`Host::eligible_at`] has moved.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pull(&mut self, setup: &Setup<'_>, now: u64) -> Option<Packet> {
-        if self.eligible_at() <= now { self.pull_first(setup, now) } else { None }
-    }
-
-    #[inline(never)]
-    fn pull_first(&mut self, setup: &Setup<'_>, now: u64) -> Option<Packet> {
         loop {
             let (at, slot) = self.ready.first();
             if at > now {

@@ -375,8 +375,8 @@ impl<P: Parts> Group<P> {
         let mut out = self.ways.of(node, setup, span, mail);
         out.bring_near(&mut self.ports[port..=port]);
         let (port, frames) = (&mut self.ports[port], &mut self.desk.frames);
-        let visit = host::Visit::new(host, port, out, frames, self.one_class, node.due);
-        let (due, next) = visit.run(arrivals);
+        let visit = host::Visit { host, port, out, frames, one_class: self.one_class };
+        let (due, next) = visit.run(arrivals, node.due);
         let host = &self.hosts[node.index as usize];
         self.unfinished -= before.0 - host.unfinished;
         self.pending_starts = self.pending_starts - before.1 + host.pending_starts();

@@ -1,158 +1,155 @@
 //! A host in one window: everything that happens at it, in order of time. At one instant: pause and resume
 //! frames, departures, arrivals, timers.
 //!
-//! Arrivals and departures are what there is plenty of. A departure is taken when the next thing comes that it
-//! precedes: until then it is only known when it is due.
+//! Arrivals and departures are what there is plenty of. A departure is taken when something comes that it
+//! precedes; until then it is only known when it is due.
 
 use super::out::{Frames, Out, Span};
 use super::port::{LOSSY, Port, TRACKED};
+use super::ring::Ring;
 use super::wire::Wire;
 use crate::host::Host;
-use crate::setup::DATA;
 use model::{Packet, Parts};
 
 /// One host, one window.
 pub(super) struct Visit<'v, P: Parts> {
-    host: &'v mut Host<P>,
-    port: &'v mut Port,
-    out: Out<'v>,
-    frames: &'v mut Frames,
+    pub(super) host: &'v mut Host<P>,
+    pub(super) port: &'v mut Port,
+    pub(super) out: Out<'v>,
+    pub(super) frames: &'v mut Frames,
+    pub(super) one_class: bool,
+}
+
+/// What a host sends by, taken out of its place, so that it can stay in registers.
+struct Way<'v> {
+    replies: Ring,
     wire: Wire<'v>,
-    one_class: bool,
-    /// When the host starts its next packet, as far as it is known; [`u64::MAX`] if it has none.
+    /// When the next packet starts, as far as it is known; [`u64::MAX`] if there is none.
     due: u64,
 }
 
 impl<'v, P: Parts> Visit<'v, P> {
-    /// `due` is what the last visit returned.
-    #[inline(always)]
-    pub(super) fn new(
-        host: &'v mut Host<P>,
-        port: &'v mut Port,
-        mut out: Out<'v>,
-        frames: &'v mut Frames,
-        one_class: bool,
-        due: u64,
-    ) -> Self {
-        let wire = Wire::take(port, &mut out, 0);
-        Visit { host, port, out, frames, wire, one_class, due }
-    }
-
-    /// Takes the arrivals, in their order, and everything else; returns when the host starts its next packet,
-    /// and when it has something to do of its own accord again.
-    #[inline(always)]
-    pub(super) fn run(mut self, arrivals: &[Packet]) -> (u64, u64) {
+    /// Takes the arrivals, in their order, and everything else. `due` is when the next packet starts, as far as it
+    /// is known; returns it anew, and when the host has something to do of its own accord again.
+    #[inline(never)]
+    pub(super) fn run(mut self, arrivals: &[Packet], due: u64) -> (u64, u64) {
         let Span { opened, close, .. } = self.out.span;
         if self.host.crowded() {
             arrivals.iter().for_each(|pkt| self.host.expect(self.out.setup, pkt));
         }
-        let mut arrivals = arrivals.iter();
+        let mut way = self.take(due);
+        for pkt in arrivals {
+            let now = opened + pkt.offset() as u64;
+            self.catch_up(&mut way, now, now);
+            let [reply, cnp] = self.host.on_arrival(self.out.setup, now, pkt);
+            if let Some(reply) = reply {
+                way.replies.push(reply);
+            }
+            if let Some(cnp) = cnp {
+                match self.one_class {
+                    true => way.replies.push(cnp),
+                    false => self.port.cnps.push(cnp),
+                }
+            }
+            self.plan(&mut way, now);
+        }
+        self.catch_up(&mut way, close - 1, close);
+        self.put_back(&mut way);
+        (way.due, way.due.min(self.host.timer_at()))
+    }
+
+    /// Does everything of the host's own: departures up to `until`, the rest up to `special_until`.
+    #[inline(always)]
+    fn catch_up(&mut self, way: &mut Way<'v>, until: u64, special_until: u64) {
         loop {
-            let arrival = arrivals.next();
-            let (limit, timer_limit) = match arrival {
-                Some(pkt) => {
-                    let now = opened + pkt.offset() as u64;
-                    (now + 1, now)
-                }
-                None => (close, close),
-            };
-            loop {
-                // A timer comes after what departs at its instant.
-                let special = self.frames.next().min(self.host.timer_at().saturating_add(1));
-                if self.due < limit.min(special) {
-                    self.depart();
-                } else if special > timer_limit || !self.on_special(limit, timer_limit) {
-                    break;
-                }
+            // A timer comes after what departs at its instant.
+            let special = self.frames.next().min(self.host.timer_at().saturating_add(1));
+            if way.due <= until && way.due < special {
+                self.depart(way);
+            } else if special <= special_until {
+                self.put_back(way);
+                let due = self.on_special();
+                *way = self.take(due);
+            } else {
+                return;
             }
-            let Some(pkt) = arrival else { break };
-            self.arrive(timer_limit, pkt);
-        }
-        self.wire.put_back(self.port, &mut self.out, 0);
-        (self.due, self.due.min(self.host.timer_at()))
-    }
-
-    #[inline(always)]
-    fn arrive(&mut self, now: u64, pkt: &Packet) {
-        let [reply, cnp] = self.host.on_arrival(self.out.setup, now, pkt);
-        if let Some(reply) = reply {
-            self.enqueue(reply);
-        }
-        if let Some(cnp) = cnp {
-            self.enqueue(cnp);
-        }
-        self.plan(now);
-    }
-
-    /// Lets the pause frame or the timer act that is next, if it comes before its limit.
-    #[cold]
-    #[inline(never)]
-    fn on_special(&mut self, limit: u64, timer_limit: u64) -> bool {
-        let (frame, timer) = (self.frames.next(), self.host.timer_at());
-        if frame < limit && frame <= timer {
-            if let Some((_, on)) = self.frames.take() {
-                self.out.paused(0, self.port, frame, on);
-            }
-            self.plan(frame);
-            // What waits starts at once, even if the next frame of this instant pauses the port again.
-            while self.due <= frame {
-                self.depart();
-            }
-        } else if timer < timer_limit {
-            self.host.on_timer(self.out.setup, timer);
-            self.plan(timer);
-        } else {
-            return false;
-        }
-        true
-    }
-
-    #[inline(always)]
-    fn enqueue(&mut self, pkt: Packet) {
-        if self.one_class {
-            self.port.push_data(pkt);
-        } else {
-            let class = self.out.setup.class(&pkt);
-            debug_assert_ne!(class, DATA, "hosts queue replies only");
-            self.port.push_reply(class, pkt);
         }
     }
 
     /// Starts the packet that is due.
     #[inline(always)]
-    fn depart(&mut self) {
-        let now = self.due;
-        let pkt = match self.port.open() {
-            0 => self.host.pull(self.out.setup, now),
-            _ => self.port.pop(),
+    fn depart(&mut self, way: &mut Way<'v>) {
+        let now = way.due;
+        let pkt = match self.port.cnps.pop().or_else(|| way.replies.pop()) {
+            None => self.host.pull(self.out.setup, now),
+            reply => reply,
         };
         if let Some(pkt) = pkt {
             if self.port.is(LOSSY | TRACKED) {
-                self.launch_oddly(now, pkt);
-            } else if let Some((after, sent)) = self.wire.launch(now, pkt) {
+                self.put_back(way);
+                self.out.launch_oddly(0, self.port, now, pkt);
+                *way = self.take(now);
+            } else if let Some((after, sent)) = way.wire.launch(now, pkt) {
                 self.out.send_far(0, self.port, after, sent);
             }
         }
-        self.plan(now);
-    }
-
-    #[inline(never)]
-    fn launch_oddly(&mut self, now: u64, pkt: Packet) {
-        self.wire.put_back(self.port, &mut self.out, 0);
-        self.out.launch_oddly(0, self.port, now, pkt);
-        self.wire = Wire::take(self.port, &mut self.out, 0);
+        self.plan(way, now);
     }
 
     /// Works out anew when the next packet starts, which is not before `now`.
     #[inline(always)]
-    fn plan(&mut self, now: u64) {
-        let first = if self.port.open() != 0 {
+    fn plan(&mut self, way: &mut Way<'v>, now: u64) {
+        let paused = self.port.paused();
+        let first = if !self.port.cnps.is_empty() || !way.replies.is_empty() && !(self.one_class && paused) {
             now
-        } else if self.port.paused() {
+        } else if paused {
             u64::MAX
         } else {
             self.host.eligible_at().max(now)
         };
-        self.due = first.max(self.wire.free);
+        way.due = first.max(way.wire.free);
+    }
+
+    /// Lets the pause frame or the timer act that is next; returns when the next packet starts then.
+    #[cold]
+    #[inline(never)]
+    fn on_special(&mut self) -> u64 {
+        let (frame, timer) = (self.frames.next(), self.host.timer_at());
+        if timer < frame {
+            self.host.on_timer(self.out.setup, timer);
+        } else if let Some((_, on)) = self.frames.take() {
+            self.out.paused(0, self.port, frame, on);
+        }
+        let now = frame.min(timer);
+        let mut way = self.take(now);
+        self.plan(&mut way, now);
+        // What waits starts at once, even if the next frame of this instant pauses the port again.
+        while way.due <= now {
+            self.depart(&mut way);
+        }
+        self.put_back(&mut way);
+        way.due
+    }
+
+    #[inline(always)]
+    fn take(&mut self, due: u64) -> Way<'v> {
+        let replies = std::mem::take(self.replies());
+        Way { replies, wire: Wire::take(self.port, &mut self.out, 0), due }
+    }
+
+    #[inline(always)]
+    fn put_back(&mut self, way: &mut Way<'v>) {
+        *self.replies() = std::mem::take(&mut way.replies);
+        way.wire.put_back(self.port, &mut self.out, 0);
+        self.port.recount();
+    }
+
+    /// Where replies wait: with data, if there is one class.
+    #[inline(always)]
+    fn replies(&mut self) -> &mut Ring {
+        match self.one_class {
+            true => &mut self.port.data,
+            false => &mut self.port.replies,
+        }
     }
 }
