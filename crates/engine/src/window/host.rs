@@ -9,7 +9,7 @@ use super::port::{LOSSY, Port, TRACKED};
 use super::ring::Ring;
 use super::wire::Wire;
 use crate::host::Host;
-use model::{Packet, Parts};
+use model::{Kind, Packet, Parts};
 
 /// One host, one window.
 pub(super) struct Visit<'v, P: Parts> {
@@ -26,6 +26,8 @@ struct Way<'v> {
     wire: Wire<'v>,
     /// When the next packet starts, as far as it is known; [`u64::MAX`] if there is none.
     due: u64,
+    /// When the next pause frame comes.
+    frame: u64,
 }
 
 impl<'v, P: Parts> Visit<'v, P> {
@@ -48,7 +50,7 @@ impl<'v, P: Parts> Visit<'v, P> {
             if let Some(cnp) = cnp {
                 match self.one_class {
                     true => way.replies.push(cnp),
-                    false => self.port.cnps.push(cnp),
+                    false => way.replies = put_first(std::mem::take(&mut way.replies), cnp),
                 }
             }
             self.plan(&mut way, now);
@@ -58,15 +60,15 @@ impl<'v, P: Parts> Visit<'v, P> {
         (way.due, way.due.min(self.host.timer_at()))
     }
 
-    /// Does everything of the host's own: departures up to `until`, the rest up to `special_until`.
+    /// Does everything of the host's own: departures and pause frames up to `until`, and timers.
     #[inline(always)]
-    fn catch_up(&mut self, way: &mut Way<'v>, until: u64, special_until: u64) {
+    fn catch_up(&mut self, way: &mut Way<'v>, until: u64, timers_before: u64) {
         loop {
-            // A timer comes after what departs at its instant.
-            let special = self.frames.next().min(self.host.timer_at().saturating_add(1));
-            if way.due <= until && way.due < special {
+            // A pause frame precedes what departs at its instant, a timer follows it.
+            let timer = self.host.timer_at();
+            if way.due <= until && way.due < way.frame && way.due <= timer {
                 self.depart(way);
-            } else if special <= special_until {
+            } else if way.frame <= until || timer < timers_before {
                 self.put_back(way);
                 let due = self.on_special();
                 *way = self.take(due);
@@ -80,7 +82,7 @@ impl<'v, P: Parts> Visit<'v, P> {
     #[inline(always)]
     fn depart(&mut self, way: &mut Way<'v>) {
         let now = way.due;
-        let pkt = match self.port.cnps.pop().or_else(|| way.replies.pop()) {
+        let pkt = match way.replies.pop() {
             None => self.host.pull(self.out.setup, now),
             reply => reply,
         };
@@ -100,7 +102,7 @@ impl<'v, P: Parts> Visit<'v, P> {
     #[inline(always)]
     fn plan(&mut self, way: &mut Way<'v>, now: u64) {
         let paused = self.port.paused();
-        let first = if !self.port.cnps.is_empty() || !way.replies.is_empty() && !(self.one_class && paused) {
+        let first = if !way.replies.is_empty() && !(self.one_class && paused) {
             now
         } else if paused {
             u64::MAX
@@ -133,8 +135,8 @@ impl<'v, P: Parts> Visit<'v, P> {
 
     #[inline(always)]
     fn take(&mut self, due: u64) -> Way<'v> {
-        let replies = std::mem::take(self.replies());
-        Way { replies, wire: Wire::take(self.port, &mut self.out, 0), due }
+        let (replies, frame) = (std::mem::take(self.replies()), self.frames.next());
+        Way { replies, wire: Wire::take(self.port, &mut self.out, 0), due, frame }
     }
 
     #[inline(always)]
@@ -152,4 +154,15 @@ impl<'v, P: Parts> Visit<'v, P> {
             false => &mut self.port.replies,
         }
     }
+}
+
+/// A CNP goes before other replies.
+#[cold]
+#[inline(never)]
+fn put_first(mut replies: Ring, cnp: Packet) -> Ring {
+    let mut waiting: Vec<Packet> = std::iter::from_fn(|| replies.pop()).collect();
+    let cnps = waiting.partition_point(|pkt| pkt.kind() == Kind::Cnp);
+    waiting.insert(cnps, cnp);
+    waiting.into_iter().for_each(|pkt| replies.push(pkt));
+    replies
 }

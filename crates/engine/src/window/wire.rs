@@ -22,10 +22,10 @@ pub(super) struct Wire<'v> {
 
 #[derive(Default)]
 struct Sums {
-    frames: u64,
     bytes: u64,
     time: u64,
-    control: u64,
+    frames: u32,
+    control: u32,
 }
 
 impl<'v> Wire<'v> {
@@ -53,7 +53,7 @@ impl<'v> Wire<'v> {
         self.sums.frames += 1;
         self.sums.bytes += frame as u64;
         self.sums.time += time;
-        self.sums.control += !pkt.is_data() as u64;
+        self.sums.control += !pkt.is_data() as u32;
         let after = self.free.wrapping_add(self.reach);
         let sent = pkt.arriving(after as u32, self.peer_port);
         if after < self.length {
@@ -71,10 +71,10 @@ impl<'v> Wire<'v> {
         if sums.frames > 0 {
             port.busy = self.free;
             port.last = self.free;
-            port.frames += sums.frames;
+            port.frames += sums.frames as u64;
             port.bytes += sums.bytes;
             port.busy_for += sums.time;
-            out.tally.control_hops += sums.control;
+            out.tally.control_hops += sums.control as u64;
         }
     }
 }
