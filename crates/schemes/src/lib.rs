@@ -310,6 +310,11 @@ impl Scheme for AnyScheme {
         of_any!(self, scheme => scheme.interest())
     }
 
+    #[inline]
+    fn expect(&self, pkt: &Packet) {
+        of_any!(self, scheme => scheme.expect(pkt))
+    }
+
     #[inline(always)]
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
         of_any!(self, scheme => scheme.on_packet(cx, pkt, ports))

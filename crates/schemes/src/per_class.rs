@@ -41,8 +41,13 @@ impl Scheme for PerClass {
             all.host_departures |= one.host_departures;
             all.makes_replies |= one.makes_replies;
             all.makes_data |= one.makes_data;
+            all.announcements |= one.announcements;
         }
         all
+    }
+
+    fn expect(&self, pkt: &Packet) {
+        self.schemes[self.of(pkt)].expect(pkt);
     }
 
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {

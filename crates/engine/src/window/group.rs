@@ -340,6 +340,9 @@ impl<P: Parts> Group<P> {
         let tie = setup.tie(node.id.0, span.opened);
         let arrivals = sorter.sort(incoming.lanes(words.len()), count, span.length, tie);
         let arrivals = before_the_end(arrivals, span, &mut self.ways.tally);
+        if switch.interest.announcements {
+            arrivals.iter().for_each(|pkt| switch.scheme.expect(pkt));
+        }
         desk.frames.collect(&mut node.pauses, span.close);
         let (backlog, ports_of) = (&mut self.backlog[words.clone()], &mut self.ports[ports.clone()]);
         let longest = || {
@@ -390,16 +393,8 @@ impl<P: Parts> Group<P> {
         frames.collect(&mut node.pauses, span.close);
         let mut out = self.ways.of(node, scene);
         out.bring_near(&mut self.ports[port..=port]);
-        let visit = host::Visit {
-            host,
-            port: &mut self.ports[port],
-            out,
-            frames,
-            one_class: self.one_class,
-            due: node.due,
-            next_own: 0,
-        };
-        let (due, next) = visit.run(arrivals);
+        let visit = host::Visit { host, port: &mut self.ports[port], out, frames, one_class: self.one_class };
+        let (due, next) = visit.run(arrivals, node.due);
         let host = &self.hosts[node.index as usize];
         self.unfinished -= before.0 - host.unfinished;
         self.pending_starts = self.pending_starts - before.1 + host.pending_starts();

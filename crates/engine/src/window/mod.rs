@@ -29,6 +29,7 @@ mod port;
 mod queue;
 mod sort;
 mod switch;
+mod wire;
 
 pub(crate) use layout::count as groups;
 
