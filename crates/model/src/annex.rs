@@ -1,12 +1,12 @@
 //! What a packet carries besides its label, in runs whose ends need it.
 
-use crate::{Packet, PortIndex, Psn, Time};
+use crate::{HostId, Kind, Packet, PortIndex, Psn, QpId, Time};
 use std::fmt::Debug;
 use std::ops::{Deref, DerefMut};
 
 /// What the ends of a queue pair write on packets beyond what [`Packet`] holds. Runs whose ends write nothing
 /// use `()`, which takes neither room nor time.
-pub trait Annex: Copy + Default + Debug + PartialEq + Send + 'static {
+pub trait Annex: Copy + Default + Debug + PartialEq + Send + Sync + 'static {
     /// False for `()` alone: whoever has nothing to write need not be asked.
     const CARRIES: bool;
 
@@ -251,6 +251,13 @@ impl<A: Annex> Parcel<A> {
     }
 }
 
+impl<A: Annex> Default for Parcel<A> {
+    /// Fills a place until a packet comes.
+    fn default() -> Self {
+        Parcel::bare(Packet::new(Kind::Data, QpId(0), HostId(0), Psn::new(0), 0))
+    }
+}
+
 impl<A> Deref for Parcel<A> {
     type Target = Packet;
 
@@ -282,7 +289,10 @@ mod tests {
         let sent = Stamp::new(7, Time::from_us(100));
         let answer = Answer { marked: true, ..Answer::default() };
         let fast = sent.answer(Time::from_us(103), answer);
-        assert_eq!((fast.delay(), fast.entropy(), fast.marked(), fast.crowded()), (3_000_000, 7, true, false));
+        assert_eq!(
+            (fast.delay(), fast.entropy(), fast.marked(), fast.crowded()),
+            (3_000_000, 7, true, false)
+        );
         // The receiver's clock is 2 us behind a delay of 1 us.
         let behind = sent.answer(Time::from_us(99), answer);
         assert_eq!(behind.delay(), -1_000_000);

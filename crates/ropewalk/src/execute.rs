@@ -4,7 +4,7 @@ use crate::clock::{Stopwatch, peak_rss_mb};
 use crate::progress::Progress;
 use crate::results;
 use crate::summary::{Summary, Timing, Title};
-use engine::{Kind, Outcome};
+use engine::{Kind, Observer, Outcome};
 use model::plan::Message;
 use model::{Plan, Time};
 use scenario::Checked;
@@ -73,7 +73,7 @@ pub fn execute(prepared: Prepared, kind: Kind, progress: &Progress<'_>) -> Run {
     let Prepared { checked, setup_s } = prepared;
     let watch = Stopwatch::start();
     let mut observer = progress.watch(&checked.plan);
-    let outcome = engine::run(&checked.plan, &checked.parts, kind, &mut observer);
+    let outcome = simulate(&checked, kind, &mut observer);
     let (wall_s, cpu_s) = (watch.wall_s(), watch.cpu_s() + observer.others_cpu_s());
     drop(observer);
     let hops = outcome.data_hops + outcome.control_hops;
@@ -97,6 +97,15 @@ pub fn execute(prepared: Prepared, kind: Kind, progress: &Progress<'_>) -> Run {
     let title = Title { scenario: &checked.name, scheme: checked.scheme_name() };
     let summary = Summary::new(title, &checked.plan, &ideal, &outcome, timing);
     Run { checked, outcome, ideal, summary }
+}
+
+/// Runs a checked scenario and nothing else.
+pub fn simulate(checked: &Checked, kind: Kind, observer: &mut impl Observer) -> Outcome {
+    let (plan, parts) = (&checked.plan, &checked.parts);
+    match parts.writes() {
+        true => engine::run(plan, &parts.writing(), kind, observer),
+        false => engine::run(plan, parts, kind, observer),
+    }
 }
 
 /// The ideal FCT of every message.

@@ -81,6 +81,17 @@ impl<P: Parts> Host<P> {
         (frame, last)
     }
 
+    /// Puts a copy of a packet into the books: its frame, and whether it is the last of its message.
+    pub(super) fn copy_of(&mut self, setup: &Setup<'_>, now: u64, slot: u32, seq: u64) -> (u32, bool) {
+        let (frame, last) = self.send_special(setup, now, slot, seq, true);
+        // It was sent again, and not for a loss.
+        let letters = &self.letters[slot as usize];
+        let index = letters.find(&self.outbound, seq);
+        self.outbound[index as usize].record.retransmitted -= 1;
+        self.data.retransmitted -= 1;
+        (frame, last)
+    }
+
     /// Notes the messages that are now acknowledged, and what they set free.
     #[inline(never)]
     pub(super) fn acknowledged(&mut self, setup: &Setup<'_>, now: u64, slot: u32) {

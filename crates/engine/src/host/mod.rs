@@ -19,7 +19,7 @@ use messages::{Letters, Outbound};
 use model::congestion::Congestion;
 use model::transport::{Receiver, Sender};
 use model::wire::Clock;
-use model::{HostId, MessageId, Packet, Parts, QpId, Time};
+use model::{Annex, HostId, MessageId, Packet, Parcel, Parts, QpId, Steering, Time};
 use ready::Ready;
 use receiving::Incoming;
 use sending::Outgoing;
@@ -47,6 +47,10 @@ pub(crate) struct Host<P: Parts> {
     row: u32,
     /// Pacing counts in whole nanoseconds.
     whole_ns: bool,
+    /// How far its clock is ahead, ps.
+    clock: u64,
+    /// Copies of packets, made on purpose, that have arrived and whose other copy has not.
+    copies: u64,
     pub(crate) data: Data,
     pub(crate) control: Control,
     /// Messages that count and are not yet acknowledged.
@@ -66,7 +70,7 @@ pub(crate) struct Host<P: Parts> {
 const FEW: usize = 32;
 
 /// Packets that a host sends in answer to one arrival: a reply and a CNP at most.
-pub(crate) type Replies = [Option<Packet>; 2];
+pub(crate) type Replies<A> = [Option<Parcel<A>>; 2];
 
 impl<P: Parts> Host<P> {
     pub(crate) fn new(setup: &Setup<'_>, parts: &P, id: HostId) -> Self {
@@ -91,6 +95,8 @@ impl<P: Parts> Host<P> {
             full_time,
             row,
             whole_ns: plan.wire.clock != Clock::Picosecond,
+            clock: if P::Annex::CARRIES { plan.clock_ahead(id).ps() } else { 0 },
+            copies: 0,
             data: Data::default(),
             control: Control::default(),
             unfinished: 0,
@@ -146,7 +152,12 @@ impl<P: Parts> Host<P> {
 
     /// A packet has arrived.
     #[inline]
-    pub(crate) fn on_arrival(&mut self, setup: &Setup<'_>, now: u64, pkt: &Packet) -> Replies {
+    pub(crate) fn on_arrival(
+        &mut self,
+        setup: &Setup<'_>,
+        now: u64,
+        pkt: &Parcel<P::Annex>,
+    ) -> Replies<P::Annex> {
         self.last_event = now;
         if pkt.is_data() {
             self.on_data(setup, now, pkt)
@@ -176,6 +187,7 @@ impl<P: Parts> Host<P> {
                     if deadline <= now {
                         out.sender.on_timeout(Time(now));
                         out.congestion.on_timeout(Time(now));
+                        out.steering.on_timeout(Time(now + self.clock));
                         self.control.timeout += 1;
                         deadline = out.sender.deadline().ps();
                     }
@@ -186,6 +198,13 @@ impl<P: Parts> Host<P> {
                     self.enqueue(slot, now);
                 }
             }
+        }
+    }
+
+    /// What the steerings of its queue pairs count.
+    pub(crate) fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
+        if P::Annex::CARRIES {
+            self.outgoing.iter().for_each(|out| out.steering.counters(sink));
         }
     }
 

@@ -2,8 +2,9 @@
 
 use super::{Host, Replies};
 use crate::setup::Setup;
+use model::annex::Answer;
 use model::transport::{Fate, Receiver, Reply};
-use model::{HostId, Kind, Packet, Parts, QpId, Time};
+use model::{Annex, HostId, Kind, Packet, Parcel, Parts, QpId, Time};
 
 /// The receiving side of a queue pair: one cache line.
 #[repr(align(64))]
@@ -33,13 +34,23 @@ impl<P: Parts> Host<P> {
         self.incoming.push(Incoming { receiver, message_end, message: qp.messages.start, from: qp.from });
     }
 
-    pub(super) fn on_data(&mut self, setup: &Setup<'_>, now: u64, pkt: &Packet) -> Replies {
+    pub(super) fn on_data(
+        &mut self,
+        setup: &Setup<'_>,
+        now: u64,
+        pkt: &Parcel<P::Annex>,
+    ) -> Replies<P::Annex> {
         let qp = pkt.qp();
         let incoming = &mut self.incoming[(qp.0 - self.first_incoming) as usize];
-        let got = incoming.receiver.on_data(Time(now), pkt.psn(), pkt.marked(), pkt.last());
+        let notice = pkt.annex.notice();
+        let got = match notice {
+            None => incoming.receiver.on_data(Time(now), pkt.psn(), pkt.marked(), pkt.last()),
+            Some(notice) => incoming.receiver.on_notice(Time(now), notice, pkt.marked()),
+        };
         let from = incoming.from;
         let mut whole = false;
         match got.fate {
+            _ if notice.is_some() => self.data.noticed += 1,
             Fate::Accepted => {
                 self.data.accepted += 1;
                 self.last_progress = now;
@@ -47,11 +58,28 @@ impl<P: Parts> Host<P> {
             }
             Fate::Duplicate => {
                 self.data.duplicate += 1;
-                self.data.spurious += 1;
+                // Of a packet and its copy the later one is no surprise, whichever it is.
+                match self.copies {
+                    0 if !pkt.annex.is_copy() => self.data.spurious += 1,
+                    0 => {}
+                    _ => self.copies -= 1,
+                }
             }
             Fate::Discarded => self.data.discarded += 1,
         }
         self.data.out_of_order += u64::from(got.out_of_order);
+        let mut annex = P::Annex::default();
+        if P::Annex::CARRIES {
+            if pkt.annex.is_copy() && got.fate == Fate::Accepted {
+                self.copies += 1;
+            }
+            let held = incoming.receiver.held();
+            self.data.reorder_sum += held;
+            self.data.reorder_peak = self.data.reorder_peak.max(held);
+            let (selective, crowded) = (incoming.receiver.selective(), incoming.receiver.crowded());
+            let answer = Answer { marked: pkt.marked(), selective, crowded };
+            annex = pkt.annex.answer(Time(now + self.clock), answer);
+        }
         let reply = got.reply.map(|reply| {
             let (kind, psn) = match reply {
                 Reply::Ack(psn) => (Kind::Ack, psn),
@@ -62,12 +90,13 @@ impl<P: Parts> Host<P> {
                 _ => self.control.ack += 1,
             }
             self.control.created += 1;
-            Packet::new(kind, qp, from, psn, setup.plan.wire.ack).with_echo(got.echo)
+            let label = Packet::new(kind, qp, from, psn, setup.plan.wire.ack).with_echo(got.echo);
+            Parcel { label, annex }
         });
         let cnp = got.cnp.then(|| {
             self.control.cnp += 1;
             self.control.created += 1;
-            Packet::new(Kind::Cnp, qp, from, pkt.psn(), setup.plan.wire.cnp)
+            Parcel::bare(Packet::new(Kind::Cnp, qp, from, pkt.psn(), setup.plan.wire.cnp))
         });
         if whole {
             self.complete(setup, now, qp);

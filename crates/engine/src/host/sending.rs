@@ -6,8 +6,9 @@ use super::timers::{Timer, Timers};
 use crate::outcome::MessageRecord;
 use crate::setup::{NO_TRACK, Setup};
 use model::congestion::Congestion;
+use model::steering::What;
 use model::transport::{Reply, Sender};
-use model::{HostId, Kind, Packet, Parts, Psn, QpId, Time};
+use model::{Annex, HostId, Kind, Packet, Parcel, Parts, Psn, QpId, Seat, Steering, Time};
 
 /// What every packet and every reply of a queue pair needs: two cache lines, as a host may have thousands of
 /// queue pairs and serves another one with every packet. The rest is in [`Letters`].
@@ -20,6 +21,7 @@ pub(super) struct Outgoing<P: Parts> {
     pub(super) current_end: u64,
     // The second line begins here.
     pub(super) congestion: P::Congestion,
+    pub(super) steering: P::Steering,
     /// Where the oldest unacknowledged message ends; [`u64::MAX`] if there is none.
     pub(super) acked_end: u64,
     /// Time for which a timer entry exists; [`u64::MAX`] if none does.
@@ -37,6 +39,12 @@ pub(super) struct Outgoing<P: Parts> {
 }
 
 impl<P: Parts> Outgoing<P> {
+    /// It would send something now if the window is that large.
+    #[inline]
+    fn wants(&self, window: u64) -> bool {
+        self.sender.ready(window) || P::Annex::CARRIES && self.steering.has_aside() && window > 0
+    }
+
     /// Another full frame of the current message; it has left at `at`.
     #[inline]
     pub(super) fn note_fresh(&mut self, at: u64) {
@@ -80,6 +88,7 @@ impl<P: Parts> Host<P> {
         self.outgoing.push(Outgoing {
             sender: parts.sender(plan, id),
             congestion: parts.congestion(plan, id),
+            steering: parts.steering(Seat { plan, qp: id }),
             next_at: 0,
             current_end: first_end.unwrap_or(0),
             acked_end: first_end.unwrap_or(u64::MAX),
@@ -98,7 +107,7 @@ impl<P: Parts> Host<P> {
     /// The data packet that starts on the wire now. `None` if no queue pair may send at `now` after all; then
     /// [`Host::eligible_at`] has moved.
     #[inline(always)]
-    pub(crate) fn pull(&mut self, setup: &Setup<'_>, now: u64) -> Option<Packet> {
+    pub(crate) fn pull(&mut self, setup: &Setup<'_>, now: u64) -> Option<Parcel<P::Annex>> {
         loop {
             let (at, slot) = self.ready.first();
             if at > now {
@@ -109,6 +118,12 @@ impl<P: Parts> Host<P> {
             if allowed.not_before.ps() > now {
                 self.ready.replace_first(allowed.not_before.ps(), now);
                 continue;
+            }
+            if P::Annex::CARRIES && out.steering.has_aside() && allowed.window > 0 {
+                match self.send_aside(setup, now, slot) {
+                    Some(packet) => return Some(packet),
+                    None => out = &mut self.outgoing[slot as usize],
+                }
             }
             let Some((seq, again)) = out.sender.next(Time(now), allowed.window) else {
                 out.queued = false;
@@ -132,9 +147,10 @@ impl<P: Parts> Host<P> {
             let packet = Packet::new(Kind::Data, out.qp, out.to, Psn::from_seq(seq), frame)
                 .with_last(last)
                 .with_retransmission(again);
+            let annex = out.steering.on_send(Time(now + self.clock), seq, again);
             out.next_at = next_at;
             out.arm(slot, &mut self.timers);
-            if out.sender.ready(allowed.window) {
+            if out.wants(allowed.window) {
                 self.ready.replace_first(next_at, now);
             } else {
                 out.queued = false;
@@ -143,8 +159,37 @@ impl<P: Parts> Host<P> {
             if let Some(slot) = self.ready.upcoming() {
                 self.touch_outgoing(slot);
             }
-            return Some(packet);
+            return Some(Parcel { label: packet, annex });
         }
+    }
+
+    /// What the steering of a queue pair sends ahead of all else; `None` if it has thought better of it. The queue
+    /// pair stays first in line until its pace lets it send again.
+    #[cold]
+    #[inline(never)]
+    fn send_aside(&mut self, setup: &Setup<'_>, now: u64, slot: u32) -> Option<Parcel<P::Annex>> {
+        let out = &mut self.outgoing[slot as usize];
+        let aside = out.steering.aside(Time(now + self.clock))?;
+        let (psn, last, frame) = match aside.what {
+            What::Copy(seq) => {
+                let (frame, last) = self.copy_of(setup, now, slot, seq);
+                self.data.duplicated += 1;
+                (Psn::from_seq(seq), last, frame)
+            }
+            // As small as an ACK: a BTH, a source port and a range.
+            What::Notice(notice) => (notice.first, false, setup.plan.wire.ack),
+        };
+        let out = &mut self.outgoing[slot as usize];
+        let on_wire = u64::from(frame + self.gap);
+        self.data.sent += 1;
+        if out.tracked {
+            self.recorder.sent(self.letters[slot as usize].track, now, on_wire, false);
+        }
+        let gap = out.congestion.allowance(Time(now)).pace.gap(on_wire);
+        out.next_at = now + if self.whole_ns { whole_ns(gap) } else { gap }.ps();
+        self.ready.replace_first(out.next_at, now);
+        let label = Packet::new(Kind::Data, out.qp, out.to, psn, frame).with_last(last);
+        Some(Parcel { label, annex: aside.annex })
     }
 
     /// Has the processor fetch what a queue pair will need soon. A host with hundreds of queue pairs finds none of
@@ -158,7 +203,7 @@ impl<P: Parts> Host<P> {
     }
 
     /// A reply or a CNP has arrived.
-    pub(super) fn on_control(&mut self, setup: &Setup<'_>, now: u64, pkt: &Packet) {
+    pub(super) fn on_control(&mut self, setup: &Setup<'_>, now: u64, pkt: &Parcel<P::Annex>) {
         let slot = setup.sender_slot[pkt.qp().index()];
         let out = &mut self.outgoing[slot as usize];
         let reply = match pkt.kind() {
@@ -170,7 +215,11 @@ impl<P: Parts> Host<P> {
             }
             Kind::Data => return,
         };
-        let progress = out.sender.on_reply(Time(now), reply);
+        let progress = match P::Annex::CARRIES {
+            true => out.sender.on_selective(Time(now), reply, pkt.annex.selective()),
+            false => out.sender.on_reply(Time(now), reply),
+        };
+        out.steering.on_reply(Time(now + self.clock), out.sender.una(), &pkt.annex);
         out.congestion.on_ack(Time(now), progress.acked, pkt.echo());
         if progress.nack {
             out.congestion.on_nack(Time(now));
@@ -195,11 +244,11 @@ impl<P: Parts> Host<P> {
     pub(super) fn enqueue(&mut self, slot: u32, now: u64) {
         let out = &mut self.outgoing[slot as usize];
         // Most that do not wait have sent all they have: no window makes them ready.
-        if out.queued || !out.sender.ready(u64::MAX) {
+        if out.queued || !out.wants(u64::MAX) {
             return;
         }
         let allowed = out.congestion.allowance(Time(now));
-        if out.sender.ready(allowed.window) {
+        if out.wants(allowed.window) {
             out.queued = true;
             self.ready.insert(out.next_at.max(now), slot, now);
         }

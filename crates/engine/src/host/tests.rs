@@ -2,7 +2,7 @@
 
 use super::*;
 use model::congestion::Allowance;
-use model::{Kind, Pace, Plan, Psn, Site};
+use model::{Kind, Pace, Parcel, Plan, Psn, Site};
 use scenario::{Checked, Chosen, Source, check};
 use std::fmt::Write;
 
@@ -182,7 +182,7 @@ fn ack_after_ack_moves_no_timer() {
     let mut host = Host::new(&setup, &checked.parts, HostId(0));
     host.add_outgoing(&setup, &checked.parts, QpId(0));
     host.on_timer(&setup, 0);
-    let ack = |psn| Packet::new(Kind::Ack, QpId(0), HostId(0), Psn::new(psn), 66);
+    let ack = |psn| Parcel::bare(Packet::new(Kind::Ack, QpId(0), HostId(0), Psn::new(psn), 66));
     for psn in 0..499 {
         let now = u64::from(psn) * FRAME;
         assert_eq!(host.pull(&setup, now).map(|p| p.psn().value()), Some(psn));
@@ -213,7 +213,7 @@ fn a_record_counts_what_is_on_the_wire_whenever_it_is_read() {
         assert_eq!((records[0].wire_bytes, records[0].last_sent), (sent * 1520, Time(sent * FRAME)));
     }
     // A NACK of the third while all five are out: one more frame, later.
-    let nack = Packet::new(Kind::Nack, QpId(0), HostId(0), Psn::new(2), 66);
+    let nack = Parcel::bare(Packet::new(Kind::Nack, QpId(0), HostId(0), Psn::new(2), 66));
     host.on_arrival(&setup, 9 * FRAME, &nack);
     assert_eq!(host.pull(&setup, 10 * FRAME).map(|p| p.retransmission()), Some(true));
     let mut records = [MessageRecord::default()];

@@ -70,7 +70,7 @@ impl<'s> Clock<'s> {
     pub(super) fn turn<P: Parts, G: DerefMut<Target = Group<P>>>(
         &mut self,
         groups: &mut [G],
-        board: &mut Board,
+        board: &mut Board<P::Annex>,
         mail: &Mail,
         observer: &mut impl Observer,
     ) -> Step {

@@ -26,7 +26,7 @@ const SPINS: u32 = 1_000;
 struct Shared<'r, 'g, P: Parts> {
     groups: Vec<Mutex<&'g mut Group<P>>>,
     /// Written between windows only.
-    orders: RwLock<Orders<'r>>,
+    orders: RwLock<Orders<'r, P::Annex>>,
     /// How far each thread's share of the window has been taken.
     taken: Vec<AtomicUsize>,
     /// Number of windows opened, [`OVER`] after the last.
@@ -37,9 +37,9 @@ struct Shared<'r, 'g, P: Parts> {
     broken: AtomicBool,
 }
 
-struct Orders<'r> {
+struct Orders<'r, A> {
     span: Span,
-    board: &'r mut Board,
+    board: &'r mut Board<A>,
     /// The groups of every thread.
     shares: Vec<Vec<usize>>,
 }
@@ -50,7 +50,7 @@ const OVER: u32 = u32::MAX;
 pub(super) fn run<P: Parts>(
     setup: &Setup<'_>,
     groups: &mut [Box<Group<P>>],
-    board: &mut Board,
+    board: &mut Board<P::Annex>,
     mail: &Mail,
     threads: usize,
     clock: &mut Clock<'_>,
@@ -135,7 +135,7 @@ impl<P: Parts> Shared<'_, '_, P> {
     }
 
     /// Visits this thread's groups, then what is left of the others'.
-    fn visit(&self, setup: &Setup<'_>, mail: &Mail, me: usize, tools: &mut Tools) {
+    fn visit(&self, setup: &Setup<'_>, mail: &Mail, me: usize, tools: &mut Tools<P::Annex>) {
         let orders = self.orders.read().unwrap_or_else(PoisonError::into_inner);
         let scene = Scene { setup, span: orders.span, board: orders.board, mail };
         let threads = self.taken.len();

@@ -14,7 +14,7 @@ use crate::series::Recorder;
 use crate::setup::Setup;
 use crate::switch::Switch;
 use model::plan::Classes;
-use model::{HostId, NodeId, Packet, Parts, PortIndex, QpId, Scheme};
+use model::{Annex, HostId, NodeId, Packet, Parcel, Parts, PortIndex, QpId, Scheme};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
@@ -51,13 +51,13 @@ pub(super) struct Group<P: Parts> {
     nodes: Vec<Node>,
     pub(super) hosts: Vec<Host<P>>,
     pub(super) switches: Vec<Switch<P>>,
-    ports: Vec<Port>,
+    ports: Vec<Port<P::Annex>>,
     queued: Vec<u32>,
     /// The lanes whose far ends the ports are: group and port there.
     feeds: Vec<(u32, u32)>,
     /// A bit for every port at which something waits; every node begins a word of its own.
     backlog: Vec<u64>,
-    pub(super) ways: Ways,
+    pub(super) ways: Ways<P::Annex>,
     /// First word among those that tell which nodes have mail.
     node_word: u32,
     /// Nodes with something to do of their own accord in the next window, a bit each.
@@ -83,24 +83,23 @@ pub(super) struct Group<P: Parts> {
 
 /// What the nodes that one thread visits use in turn, so that it stays in its caches.
 #[derive(Debug, Default)]
-pub(super) struct Tools {
-    sorter: Sorter,
-    desk: Desk,
+pub(super) struct Tools<A> {
+    sorter: Sorter<A>,
+    desk: Desk<A>,
 }
 
 /// What a window's visits share: nobody changes it.
-#[derive(Clone, Copy)]
-pub(super) struct Scene<'s> {
+pub(super) struct Scene<'s, A> {
     pub(super) setup: &'s Setup<'s>,
     pub(super) span: Span,
-    pub(super) board: &'s Board,
+    pub(super) board: &'s Board<A>,
     pub(super) mail: &'s Mail,
 }
 
 /// The ways out of a group: what its nodes send by, and what is counted there.
-pub(super) struct Ways {
+pub(super) struct Ways<A> {
     /// What is being written in the open window, or was written in the one before the last.
-    pub(super) lanes: Lanes,
+    pub(super) lanes: Lanes<A>,
     addresses: Vec<Address>,
     links: Vec<LinkRecord>,
     paused_since: Vec<u64>,
@@ -113,10 +112,18 @@ pub(super) struct Ways {
     recorder: Recorder,
 }
 
-impl Ways {
+impl<A> Clone for Scene<'_, A> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<A> Copy for Scene<'_, A> {}
+
+impl<A: Annex> Ways<A> {
     /// Those of one node in one window.
     #[inline(always)]
-    fn of<'v>(&'v mut self, node: &Node, scene: Scene<'v>) -> Out<'v> {
+    fn of<'v>(&'v mut self, node: &Node, scene: Scene<'v, A>) -> Out<'v, A> {
         let Scene { setup, span, mail, .. } = scene;
         let ports = node.range();
         Out {
@@ -251,7 +258,7 @@ impl<P: Parts> Group<P> {
     }
 
     /// Visits all nodes that have something to do in a window.
-    pub(super) fn visit(&mut self, scene: Scene<'_>, tools: &mut Tools) {
+    pub(super) fn visit(&mut self, scene: Scene<'_, P::Annex>, tools: &mut Tools<P::Annex>) {
         let Scene { span, mail, .. } = scene;
         while let Some(&Reverse((at, n))) = self.sleepers.peek()
             && at < span.close
@@ -323,7 +330,7 @@ impl<P: Parts> Group<P> {
         self.soon_at
     }
 
-    fn visit_switch(&mut self, scene: Scene<'_>, tools: &mut Tools, n: usize) {
+    fn visit_switch(&mut self, scene: Scene<'_, P::Annex>, tools: &mut Tools<P::Annex>, n: usize) {
         let Scene { setup, span, board, mail } = scene;
         let Tools { sorter, desk } = tools;
         let node = &mut self.nodes[n];
@@ -378,7 +385,7 @@ impl<P: Parts> Group<P> {
         self.add_wires(n, span);
     }
 
-    fn visit_host(&mut self, scene: Scene<'_>, frames: &mut Frames, n: usize) {
+    fn visit_host(&mut self, scene: Scene<'_, P::Annex>, frames: &mut Frames, n: usize) {
         let Scene { span, board, mail, .. } = scene;
         let node = &mut self.nodes[n];
         let port = node.first_port as usize;
@@ -437,7 +444,7 @@ impl<P: Parts> Group<P> {
 
     /// Counts what is still on wires and in queues after window `number`, the last one; `written` are the
     /// group's lanes as they stand on the board.
-    pub(super) fn under_way(&mut self, number: u64, written: &Lanes) {
+    pub(super) fn under_way(&mut self, number: u64, written: &Lanes<P::Annex>) {
         for lane in written.iter().filter(|lane| lane.window == number) {
             lane.packets.iter().for_each(|p| self.ways.tally.under_way(p));
         }
@@ -492,7 +499,7 @@ impl Node {
 }
 
 /// Of packets in order of arrival, those that arrive before the run stops.
-fn before_the_end<'p>(arrivals: &'p [Packet], span: Span, tally: &mut Tally) -> &'p [Packet] {
+fn before_the_end<'p, A>(arrivals: &'p [Parcel<A>], span: Span, tally: &mut Tally) -> &'p [Parcel<A>] {
     if span.close == span.opened + span.length {
         return arrivals;
     }
@@ -505,15 +512,14 @@ fn before_the_end<'p>(arrivals: &'p [Packet], span: Span, tally: &mut Tally) -> 
 const WORDS: usize = Packet::MAX_PORTS.div_ceil(64);
 
 /// What reaches a node in a window.
-#[derive(Clone)]
-struct Incoming<'b> {
-    board: &'b Board,
+struct Incoming<'b, A> {
+    board: &'b Board<A>,
     feeds: &'b [(u32, u32)],
     first_word: u32,
     words: [u64; WORDS],
 }
 
-impl<'b> Incoming<'b> {
+impl<'b, A> Incoming<'b, A> {
     /// Takes the node's mail; returns how many packets there are.
     #[inline]
     fn open(&mut self, number: u64, mail: &Mail, words: usize, pauses: &mut Vec<Pause>) -> usize {
@@ -534,12 +540,12 @@ impl<'b> Incoming<'b> {
     }
 
     #[inline]
-    fn lane(&self, p: usize) -> &'b [Packet] {
+    fn lane(&self, p: usize) -> &'b [Parcel<A>] {
         let (group, port) = self.feeds[p];
         &self.board[group as usize][port as usize].packets
     }
 
-    fn lanes(&self, words: usize) -> impl Iterator<Item = &'b [Packet]> + Clone {
+    fn lanes(&self, words: usize) -> impl Iterator<Item = &'b [Parcel<A>]> + Clone {
         (0..words).flat_map(move |word| bits(self.words[word], word * 64)).map(|p| self.lane(p))
     }
 }

@@ -6,24 +6,24 @@
 
 use super::out::{Frames, Out, Span};
 use super::port::{LOSSY, Port, TRACKED};
-use super::ring::Ring;
+use super::queue::Queue;
 use super::wire::Wire;
 use crate::host::Host;
-use model::{Kind, Packet, Parts};
+use model::{Annex, Kind, Parcel, Parts};
 
 /// One host, one window.
 pub(super) struct Visit<'v, P: Parts> {
     pub(super) host: &'v mut Host<P>,
-    pub(super) port: &'v mut Port,
-    pub(super) out: Out<'v>,
+    pub(super) port: &'v mut Port<P::Annex>,
+    pub(super) out: Out<'v, P::Annex>,
     pub(super) frames: &'v mut Frames,
     pub(super) one_class: bool,
 }
 
 /// What a host sends by, taken out of its place, so that it can stay in registers.
-struct Way<'v> {
-    replies: Ring,
-    wire: Wire<'v>,
+struct Way<'v, A> {
+    replies: Queue<A>,
+    wire: Wire<'v, A>,
     /// When the next packet starts, as far as it is known; [`u64::MAX`] if there is none.
     due: u64,
     /// When the next pause frame comes.
@@ -34,7 +34,7 @@ impl<'v, P: Parts> Visit<'v, P> {
     /// Takes the arrivals, in their order, and everything else. `due` is when the next packet starts, as far as it
     /// is known; returns it anew, and when the host has something to do of its own accord again.
     #[inline(never)]
-    pub(super) fn run(mut self, arrivals: &[Packet], due: u64) -> (u64, u64) {
+    pub(super) fn run(mut self, arrivals: &[Parcel<P::Annex>], due: u64) -> (u64, u64) {
         let Span { opened, close, .. } = self.out.span;
         if self.host.crowded() {
             arrivals.iter().for_each(|pkt| self.host.expect(self.out.setup, pkt));
@@ -62,7 +62,7 @@ impl<'v, P: Parts> Visit<'v, P> {
 
     /// Does everything of the host's own: departures and pause frames up to `until`, and timers.
     #[inline(always)]
-    fn catch_up(&mut self, way: &mut Way<'v>, until: u64, timers_before: u64) {
+    fn catch_up(&mut self, way: &mut Way<'v, P::Annex>, until: u64, timers_before: u64) {
         loop {
             // A pause frame precedes what departs at its instant, a timer follows it.
             let timer = self.host.timer_at();
@@ -80,7 +80,7 @@ impl<'v, P: Parts> Visit<'v, P> {
 
     /// Starts the packet that is due.
     #[inline(always)]
-    fn depart(&mut self, way: &mut Way<'v>) {
+    fn depart(&mut self, way: &mut Way<'v, P::Annex>) {
         let now = way.due;
         let pkt = match way.replies.pop() {
             None => self.host.pull(self.out.setup, now),
@@ -100,7 +100,7 @@ impl<'v, P: Parts> Visit<'v, P> {
 
     /// Works out anew when the next packet starts, which is not before `now`.
     #[inline(always)]
-    fn plan(&mut self, way: &mut Way<'v>, now: u64) {
+    fn plan(&mut self, way: &mut Way<'v, P::Annex>, now: u64) {
         let paused = self.port.paused();
         let first = if !way.replies.is_empty() && !(self.one_class && paused) {
             now
@@ -134,13 +134,13 @@ impl<'v, P: Parts> Visit<'v, P> {
     }
 
     #[inline(always)]
-    fn take(&mut self, due: u64) -> Way<'v> {
+    fn take(&mut self, due: u64) -> Way<'v, P::Annex> {
         let (replies, frame) = (std::mem::take(self.replies()), self.frames.next());
         Way { replies, wire: Wire::take(self.port, &mut self.out, 0), due, frame }
     }
 
     #[inline(always)]
-    fn put_back(&mut self, way: &mut Way<'v>) {
+    fn put_back(&mut self, way: &mut Way<'v, P::Annex>) {
         *self.replies() = std::mem::take(&mut way.replies);
         way.wire.put_back(self.port, &mut self.out, 0);
         self.port.recount();
@@ -148,7 +148,7 @@ impl<'v, P: Parts> Visit<'v, P> {
 
     /// Where replies wait: with data, if there is one class.
     #[inline(always)]
-    fn replies(&mut self) -> &mut Ring {
+    fn replies(&mut self) -> &mut Queue<P::Annex> {
         match self.one_class {
             true => &mut self.port.data,
             false => &mut self.port.replies,
@@ -159,8 +159,8 @@ impl<'v, P: Parts> Visit<'v, P> {
 /// A CNP goes before other replies.
 #[cold]
 #[inline(never)]
-fn put_first(mut replies: Ring, cnp: Packet) -> Ring {
-    let mut waiting: Vec<Packet> = std::iter::from_fn(|| replies.pop()).collect();
+fn put_first<A: Annex>(mut replies: Queue<A>, cnp: Parcel<A>) -> Queue<A> {
+    let mut waiting: Vec<Parcel<A>> = std::iter::from_fn(|| replies.pop()).collect();
     let cnps = waiting.partition_point(|pkt| pkt.kind() == Kind::Cnp);
     waiting.insert(cnps, cnp);
     waiting.into_iter().for_each(|pkt| replies.push(pkt));

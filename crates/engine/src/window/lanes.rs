@@ -4,15 +4,15 @@
 //! A group writes the lanes of its own ports. When the window closes, what it wrote goes onto the [`Board`],
 //! which all read and nobody writes. [`Mail`] tells who has something to read.
 
-use model::{Packet, PortIndex};
+use model::{Annex, Parcel, PortIndex};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a port sends in one window and arrives in the next, in the order of arrival.
 #[derive(Clone, Debug)]
-pub(super) struct Lane {
+pub(super) struct Lane<A> {
     /// Number of the window in which it was written; anything else in it is old.
     pub(super) window: u64,
-    pub(super) packets: Vec<Packet>,
+    pub(super) packets: Vec<Parcel<A>>,
     /// Pause frames, whenever they arrive.
     pub(super) pauses: Vec<Pause>,
 }
@@ -31,7 +31,7 @@ pub(super) struct Pause {
 /// No window has this number.
 const NEVER: u64 = u64::MAX;
 
-impl Lane {
+impl<A: Annex> Lane<A> {
     pub(super) fn new() -> Self {
         Lane { window: NEVER, packets: Vec::new(), pauses: Vec::new() }
     }
@@ -48,7 +48,7 @@ impl Lane {
 /// Adds a packet to a lane. Lanes are most of an engine's memory in a large fabric, and a window's traffic is
 /// alike from one to the next: so they begin with `room` packets and grow by a quarter, not by doubling.
 #[inline(always)]
-pub(super) fn add(lane: &mut Vec<Packet>, pkt: Packet, room: u32) {
+pub(super) fn add<A>(lane: &mut Vec<Parcel<A>>, pkt: Parcel<A>, room: u32) {
     if lane.len() == lane.capacity() {
         grow(lane, room);
     }
@@ -57,7 +57,7 @@ pub(super) fn add(lane: &mut Vec<Packet>, pkt: Packet, room: u32) {
 
 #[cold]
 #[inline(never)]
-fn grow(lane: &mut Vec<Packet>, room: u32) {
+fn grow<A>(lane: &mut Vec<Parcel<A>>, room: u32) {
     let more = match lane.capacity() {
         0 => room as usize,
         n => n / 4,
@@ -66,10 +66,10 @@ fn grow(lane: &mut Vec<Packet>, room: u32) {
 }
 
 /// The lanes of one group, by port.
-pub(super) type Lanes = Vec<Lane>;
+pub(super) type Lanes<A> = Vec<Lane<A>>;
 
 /// The lanes of all groups as they were written in the last window.
-pub(super) type Board = Vec<Lanes>;
+pub(super) type Board<A> = Vec<Lanes<A>>;
 
 /// Where a lane leads.
 #[derive(Clone, Copy, Debug)]

@@ -65,7 +65,7 @@ pub(crate) fn run<P: Parts>(
     let mut clock = Clock::new(&setup, length);
     let threads = threads.clamp(1, groups.len());
     let mail = Mail::new(layout.words(), threads == 1);
-    let mut board: Board =
+    let mut board: Board<P::Annex> =
         groups.iter().map(|group| group.ways.lanes.iter().map(|_| Lane::new()).collect()).collect();
     let (ending, stopped_at) = if threads == 1 {
         let mut tools = Tools::default();
@@ -105,7 +105,7 @@ fn stalled<P: Parts>(setup: &Setup<'_>, layout: &Layout, groups: &[Box<Group<P>>
 fn finish<P: Parts>(
     setup: &Setup<'_>,
     mut groups: Vec<Box<Group<P>>>,
-    board: &Board,
+    board: &Board<P::Annex>,
     clock: &Clock<'_>,
     ending: Ending,
     stopped_at: Option<Time>,

@@ -6,7 +6,7 @@ use crate::books::Tally;
 use crate::outcome::LinkRecord;
 use crate::series::Recorder;
 use crate::setup::Setup;
-use model::{Packet, PortIndex, Time};
+use model::{Annex, Parcel, PortIndex, Time};
 
 /// A window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(super) struct Span {
 }
 
 /// What one node sends in one window.
-pub(super) struct Out<'v> {
+pub(super) struct Out<'v, A> {
     pub(super) setup: &'v Setup<'v>,
     pub(super) span: Span,
     /// When the next window opens.
@@ -31,7 +31,7 @@ pub(super) struct Out<'v> {
     /// Global number of the node's first port.
     pub(super) gp: usize,
     /// By port of the node, like what follows.
-    pub(super) lanes: &'v mut [Lane],
+    pub(super) lanes: &'v mut [Lane<A>],
     pub(super) addresses: &'v [Address],
     pub(super) links: &'v mut [LinkRecord],
     pub(super) paused_since: &'v mut [u64],
@@ -41,17 +41,17 @@ pub(super) struct Out<'v> {
     pub(super) recorder: &'v mut Recorder,
 }
 
-impl Out<'_> {
+impl<A: Annex> Out<'_, A> {
     /// Puts a packet on the wire of port `p` at `at`.
     #[inline(always)]
-    pub(super) fn launch(&mut self, p: usize, port: &mut Port, at: u64, pkt: Packet) {
+    pub(super) fn launch(&mut self, p: usize, port: &mut Port<A>, at: u64, pkt: Parcel<A>) {
         let time = self.occupy(port, at, &pkt);
         self.send(p, port, at + time + port.delay - self.next, pkt);
     }
 
     /// [`Out::launch`] on a link that loses packets or is recorded.
     #[inline(never)]
-    pub(super) fn launch_oddly(&mut self, p: usize, port: &mut Port, at: u64, pkt: Packet) {
+    pub(super) fn launch_oddly(&mut self, p: usize, port: &mut Port<A>, at: u64, pkt: Parcel<A>) {
         let time = self.occupy(port, at, &pkt);
         let gp = self.gp + p;
         if port.is(TRACKED) {
@@ -68,7 +68,7 @@ impl Out<'_> {
 
     /// The wire is taken from `at` on.
     #[inline(always)]
-    fn occupy(&mut self, port: &mut Port, at: u64, pkt: &Packet) -> u64 {
+    fn occupy(&mut self, port: &mut Port<A>, at: u64, pkt: &Parcel<A>) -> u64 {
         let time = self.setup.time_on_wire(port.row, pkt.frame());
         port.busy = at + time;
         port.last = port.busy;
@@ -82,7 +82,7 @@ impl Out<'_> {
 
     /// Hands a packet to the far end, where it arrives `after` ps into the next window or later.
     #[inline(always)]
-    pub(super) fn send(&mut self, p: usize, port: &mut Port, after: u64, pkt: Packet) {
+    pub(super) fn send(&mut self, p: usize, port: &mut Port<A>, after: u64, pkt: Parcel<A>) {
         let pkt = pkt.arriving(after as u32, port.peer_port);
         if after < self.span.length {
             let room = self.room;
@@ -94,14 +94,14 @@ impl Out<'_> {
 
     /// [`Out::send`] to a later window than the next one.
     #[inline(never)]
-    pub(super) fn send_far(&mut self, p: usize, port: &mut Port, after: u64, pkt: Packet) {
+    pub(super) fn send_far(&mut self, p: usize, port: &mut Port<A>, after: u64, pkt: Parcel<A>) {
         port.far.push_back((self.next + after, pkt));
         self.far[p >> 6] |= 1 << (p & 63);
     }
 
     /// Takes the packets of a lane out of their place, to be added to.
     #[inline(always)]
-    pub(super) fn open_lane(&mut self, p: usize) -> Vec<Packet> {
+    pub(super) fn open_lane(&mut self, p: usize) -> Vec<Parcel<A>> {
         let lane = &mut self.lanes[p];
         let mut packets = std::mem::take(&mut lane.packets);
         if lane.window != self.span.number {
@@ -112,7 +112,7 @@ impl Out<'_> {
 
     /// Puts them back.
     #[inline(always)]
-    pub(super) fn close_lane(&mut self, p: usize, packets: Vec<Packet>) {
+    pub(super) fn close_lane(&mut self, p: usize, packets: Vec<Parcel<A>>) {
         let lane = match packets.is_empty() {
             true => &mut self.lanes[p],
             false => self.lane(p),
@@ -122,7 +122,7 @@ impl Out<'_> {
 
     /// Puts what was sent some windows ago and arrives in the next one onto the lanes.
     #[inline(always)]
-    pub(super) fn bring_near(&mut self, ports: &mut [Port]) {
+    pub(super) fn bring_near(&mut self, ports: &mut [Port<A>]) {
         for word in 0..self.far.len() {
             for p in bits(self.far[word], word * 64) {
                 self.bring_near_from(p, &mut ports[p]);
@@ -131,7 +131,7 @@ impl Out<'_> {
     }
 
     #[inline(never)]
-    fn bring_near_from(&mut self, p: usize, port: &mut Port) {
+    fn bring_near_from(&mut self, p: usize, port: &mut Port<A>) {
         while let Some((at, pkt)) = port.far.front().copied() {
             let after = at - self.next;
             if after >= self.span.length {
@@ -145,7 +145,7 @@ impl Out<'_> {
     }
 
     #[inline(always)]
-    fn lane(&mut self, p: usize) -> &mut Lane {
+    fn lane(&mut self, p: usize) -> &mut Lane<A> {
         let lane = &mut self.lanes[p];
         if lane.window != self.span.number {
             lane.begin(self.span.number);
@@ -156,7 +156,7 @@ impl Out<'_> {
 
     /// Tells the neighbour behind port `p` to pause or to go on.
     #[cold]
-    pub(super) fn send_pause(&mut self, p: usize, port: &Port, now: u64, on: bool) {
+    pub(super) fn send_pause(&mut self, p: usize, port: &Port<A>, now: u64, on: bool) {
         let at = match self.setup.plan.wire.pfc {
             0 => now,
             frame => port.busy.max(now) + self.setup.time_on_wire(port.row, frame),
@@ -171,7 +171,7 @@ impl Out<'_> {
 
     /// Port `p` has been paused or let go.
     #[cold]
-    pub(super) fn paused(&mut self, p: usize, port: &mut Port, now: u64, on: bool) {
+    pub(super) fn paused(&mut self, p: usize, port: &mut Port<A>, now: u64, on: bool) {
         if port.paused() == on {
             return;
         }

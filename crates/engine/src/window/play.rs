@@ -11,19 +11,25 @@ use super::port::{Port, WATCHED};
 use super::queue::Queue;
 use super::switch::mark;
 use crate::setup::Tie;
-use model::{Packet, PortIndex};
+use model::{Annex, Parcel, PortIndex};
 use std::cell::Cell;
 use std::slice::Iter;
 
 /// Arrivals of a visit that go to one port and have not been played, by class and in their order. CNPs, which are
 /// rare, are not among them.
-#[derive(Debug, Default)]
-pub(super) struct Coming {
-    pub(super) data: Vec<Packet>,
-    pub(super) replies: Vec<Packet>,
+#[derive(Debug)]
+pub(super) struct Coming<A> {
+    pub(super) data: Vec<Parcel<A>>,
+    pub(super) replies: Vec<Parcel<A>>,
 }
 
-impl Coming {
+impl<A> Default for Coming<A> {
+    fn default() -> Self {
+        Coming { data: Vec::new(), replies: Vec::new() }
+    }
+}
+
+impl<A> Coming<A> {
     pub(super) fn is_empty(&self) -> bool {
         self.data.is_empty() && self.replies.is_empty()
     }
@@ -35,13 +41,13 @@ impl Coming {
 /// Times are counted from the window's start. What the loop uses is taken out of its place and put back at the
 /// end, so that it can stay in registers.
 #[inline]
-pub(super) fn forward(
-    port: &mut Port,
-    out: &mut Out<'_>,
+pub(super) fn forward<A: Annex>(
+    port: &mut Port<A>,
+    out: &mut Out<'_, A>,
     p: usize,
     limit: u64,
-    (coming, tie): (&mut Coming, Tie),
-    mut departed: impl FnMut(u64, Packet),
+    (coming, tie): (&mut Coming<A>, Tie),
+    mut departed: impl FnMut(u64, Parcel<A>),
 ) {
     let opened = out.span.opened;
     let limit = limit - opened;
@@ -91,7 +97,7 @@ pub(super) fn forward(
             let next = data.take();
             length.bytes -= next.frame();
             (start, pkt) = match length.bytes > length.unmarked && next.is_data() {
-                true => (wire.free, mark::<false>(out, p, opened + wire.free, length.bytes, next)),
+                true => (wire.free, mark::<false, A>(out, p, opened + wire.free, length.bytes, next)),
                 false => (wire.free, next),
             };
         } else if replies.first < data.first || replies.is_before(&data, tie) {
@@ -130,10 +136,10 @@ pub(super) fn forward(
 }
 
 /// The packets of one class: those that wait, then those that come.
-struct Line<'c> {
-    part: Iter<'c, Cell<Packet>>,
+struct Line<'c, A> {
+    part: Iter<'c, Cell<Parcel<A>>>,
     /// What follows `part`, and nothing if `part` is what comes.
-    comes: &'c [Cell<Packet>],
+    comes: &'c [Cell<Parcel<A>>],
     /// All bits if `part` is what comes, none if it is what waits.
     coming: u64,
     /// The first instant after the arrival of the first packet: if others were before it, it may start then. 0 if it
@@ -141,16 +147,16 @@ struct Line<'c> {
     first: u64,
 }
 
-fn cells(packets: &mut [Packet]) -> &[Cell<Packet>] {
+fn cells<A>(packets: &mut [Parcel<A>]) -> &[Cell<Parcel<A>>] {
     Cell::from_mut(packets).as_slice_of_cells()
 }
 
 /// Nothing comes.
 const NEVER: u64 = u64::MAX;
 
-impl<'c> Line<'c> {
+impl<'c, A: Annex> Line<'c, A> {
     #[inline(always)]
-    fn new(waits: &'c mut Queue, comes: &'c [Cell<Packet>]) -> Self {
+    fn new(waits: &'c mut Queue<A>, comes: &'c [Cell<Parcel<A>>]) -> Self {
         let mut line = Line { part: cells(waits.packets_mut()).iter(), comes, coming: 0, first: 0 };
         line.look();
         line
@@ -174,7 +180,7 @@ impl<'c> Line<'c> {
 
     /// Takes the first packet; there is one.
     #[inline(always)]
-    fn take(&mut self) -> Packet {
+    fn take(&mut self) -> Parcel<A> {
         let Some(pkt) = self.part.next() else { unreachable!("the line is empty") };
         let pkt = pkt.get();
         self.look();
@@ -182,8 +188,8 @@ impl<'c> Line<'c> {
     }
 
     /// Of two packets that come at the same instant its own is the first.
-    fn is_before(&self, other: &Line<'_>, tie: Tie) -> bool {
-        let rank = |line: &Line<'_>| line.part.as_slice().first().map(|pkt| tie.rank(&pkt.get()));
+    fn is_before(&self, other: &Line<'_, A>, tie: Tie) -> bool {
+        let rank = |line: &Line<'_, A>| line.part.as_slice().first().map(|pkt| tie.rank(&pkt.get()));
         self.first == other.first && self.first != NEVER && rank(self) < rank(other)
     }
 
@@ -204,7 +210,7 @@ struct Left {
 impl Left {
     /// Puts those that are left into their queue.
     #[inline(always)]
-    fn keep(self, mut queue: Queue, comes: &mut Vec<Packet>) -> Queue {
+    fn keep<A: Annex>(self, mut queue: Queue<A>, comes: &mut Vec<Parcel<A>>) -> Queue<A> {
         queue.keep_last(self.waiting);
         comes[comes.len() - self.coming..].iter().for_each(|pkt| queue.push(*pkt));
         comes.clear();
@@ -213,26 +219,26 @@ impl Left {
 }
 
 /// The length of the queue of data.
-struct Length<'c> {
+struct Length<'c, A> {
     /// What comes, from the instant on at which the queue was looked at last.
-    joining: Iter<'c, Cell<Packet>>,
+    joining: Iter<'c, Cell<Parcel<A>>>,
     /// Longest queue that marks nothing.
     unmarked: u32,
     bytes: u32,
     most: u32,
 }
 
-impl Length<'_> {
+impl<A: Annex> Length<'_, A> {
     /// What comes before `now` joins the queue, and may be marked.
     #[inline(always)]
-    fn join(&mut self, now: u64, out: &mut Out<'_>, p: usize) {
+    fn join(&mut self, now: u64, out: &mut Out<'_, A>, p: usize) {
         while let Some(cell) = self.joining.as_slice().first() {
             let pkt = cell.get();
             if pkt.offset() as u64 >= now {
                 break;
             }
             if self.bytes > self.unmarked {
-                cell.set(mark::<true>(out, p, out.span.opened + pkt.offset() as u64, self.bytes, pkt));
+                cell.set(mark::<true, A>(out, p, out.span.opened + pkt.offset() as u64, self.bytes, pkt));
             }
             self.bytes += pkt.frame();
             self.joining.next();
@@ -242,11 +248,11 @@ impl Length<'_> {
 }
 
 /// The wire of a port.
-struct Wire<'t> {
+struct Wire<'t, A> {
     /// When it is free.
     free: u64,
     /// What arrives in the next window.
-    lane: Vec<Packet>,
+    lane: Vec<Parcel<A>>,
     times: &'t [u32],
     /// From the end of a frame to its arrival, counted from the next window's start: a little below zero where
     /// the window is longer than the delay, so it wraps.
@@ -258,10 +264,10 @@ struct Wire<'t> {
     time: u64,
 }
 
-impl Wire<'_> {
+impl<A: Annex> Wire<'_, A> {
     /// Puts a packet on the wire; gives it back with its time if it arrives after the next window.
     #[inline(always)]
-    fn launch(&mut self, start: u64, pkt: Packet) -> Option<(u64, Packet)> {
+    fn launch(&mut self, start: u64, pkt: Parcel<A>) -> Option<(u64, Parcel<A>)> {
         let frame = pkt.frame();
         let time = self.times[frame as usize] as u64;
         self.free = start + time;

@@ -4,14 +4,14 @@ use super::queue::Queue;
 use crate::outcome::LinkRecord;
 use crate::setup::{CLASSES, DATA, NO_TRACK, PortFacts};
 use model::plan::Marking;
-use model::{Packet, PortIndex, Time};
+use model::{Annex, Packet, Parcel, PortIndex, Time};
 use std::collections::VecDeque;
 
 /// A port. The first cache line is what every packet touches.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
-pub(super) struct Port {
-    pub(super) data: Queue,
+pub(super) struct Port<A> {
+    pub(super) data: Queue<A>,
     /// When the wire is free.
     pub(super) busy: u64,
     /// When the next packet starts; [`u64::MAX`] if none waits that may.
@@ -32,7 +32,7 @@ pub(super) struct Port {
     /// Longest queue of data that marks nothing.
     pub(super) unmarked: u32,
 
-    pub(super) replies: Queue,
+    pub(super) replies: Queue<A>,
     /// Propagation delay.
     pub(super) delay: u64,
     /// Time on the wire, and frames so far.
@@ -43,8 +43,8 @@ pub(super) struct Port {
     /// When the last frame had left.
     pub(super) last: u64,
     /// Sent, and not yet due in the next window: arrival and packet.
-    pub(super) far: VecDeque<(u64, Packet)>,
-    pub(super) cnps: Queue,
+    pub(super) far: VecDeque<(u64, Parcel<A>)>,
+    pub(super) cnps: Queue<A>,
 }
 
 /// First bit of the classes that may start.
@@ -65,7 +65,7 @@ pub(super) const MADE_HERE: u8 = 32;
 /// The scheme reads the length of the queue.
 pub(super) const READ: u8 = 64;
 
-impl Port {
+impl<A: Annex> Port<A> {
     pub(super) fn new(facts: &PortFacts, marking: Option<&Marking>) -> Self {
         let flag = |on: bool, flag: u8| if on { flag } else { 0 };
         let unmarked = marking.map_or(u64::MAX, |m| m.kmin.get());
@@ -146,7 +146,7 @@ impl Port {
 
     /// Takes the packet that is next by class and order, if one waits that may start.
     #[inline(always)]
-    pub(super) fn pop(&mut self) -> Option<Packet> {
+    pub(super) fn pop(&mut self) -> Option<Parcel<A>> {
         let class = self.open().trailing_zeros() as usize;
         let queue = match class {
             DATA => &mut self.data,
@@ -164,7 +164,7 @@ impl Port {
 
     /// A packet of the class of data joins.
     #[inline(always)]
-    pub(super) fn push_data(&mut self, pkt: Packet) {
+    pub(super) fn push_data(&mut self, pkt: Parcel<A>) {
         self.classes |= 1 << DATA;
         self.waiting += pkt.frame();
         self.most_waiting = self.most_waiting.max(self.waiting);
@@ -174,7 +174,7 @@ impl Port {
 
     /// A packet of a class before data joins.
     #[inline(always)]
-    pub(super) fn push_reply(&mut self, class: usize, pkt: Packet) {
+    pub(super) fn push_reply(&mut self, class: usize, pkt: Parcel<A>) {
         self.classes |= 1 << class;
         match class {
             0 => self.cnps.push(pkt),
@@ -184,13 +184,13 @@ impl Port {
     }
 
     /// Everything that waits.
-    pub(super) fn queued(&self) -> impl Iterator<Item = &Packet> {
+    pub(super) fn queued(&self) -> impl Iterator<Item = &Parcel<A>> {
         self.cnps.packets().iter().chain(self.replies.packets()).chain(self.data.packets())
     }
 
     /// What waits in the class of data.
     pub(super) fn queued_data(&self) -> impl Iterator<Item = &Packet> {
-        self.data.packets().iter()
+        self.data.packets().iter().map(|pkt| &pkt.label)
     }
 
     /// Writes what the port has counted.
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn what_every_packet_touches_is_one_cache_line() {
-        assert_eq!(std::mem::offset_of!(Port, replies), 64);
-        assert_eq!(size_of::<Port>(), 192);
+        assert_eq!(std::mem::offset_of!(Port<()>, replies), 64);
+        assert_eq!(size_of::<Port<()>>(), 192);
     }
 }

@@ -1,20 +1,24 @@
 //! A queue of packets, in one piece: it moves to the front of its room when it comes to the end, or takes twice as
 //! much, and never gives room back.
 
-use model::{HostId, Kind, Packet, Psn, QpId};
+use model::{Annex, Parcel};
 
 /// Packets, first in, first out.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Queue {
-    slots: Box<[Packet]>,
+#[derive(Clone, Debug)]
+pub(super) struct Queue<A> {
+    slots: Box<[Parcel<A>]>,
     /// Slots of the first packet, and past the last.
     head: u32,
     tail: u32,
 }
 
-const BLANK: Packet = Packet::new(Kind::Data, QpId(0), HostId(0), Psn::new(0), 0);
+impl<A> Default for Queue<A> {
+    fn default() -> Self {
+        Queue { slots: Box::default(), head: 0, tail: 0 }
+    }
+}
 
-impl Queue {
+impl<A: Annex> Queue<A> {
     #[inline(always)]
     pub(super) fn is_empty(&self) -> bool {
         self.head == self.tail
@@ -26,7 +30,7 @@ impl Queue {
     }
 
     #[inline(always)]
-    pub(super) fn push(&mut self, pkt: Packet) {
+    pub(super) fn push(&mut self, pkt: Parcel<A>) {
         if self.tail as usize == self.slots.len() {
             self.make_room();
         }
@@ -35,7 +39,7 @@ impl Queue {
     }
 
     #[inline(always)]
-    pub(super) fn pop(&mut self) -> Option<Packet> {
+    pub(super) fn pop(&mut self) -> Option<Parcel<A>> {
         if self.is_empty() {
             return None;
         }
@@ -46,13 +50,13 @@ impl Queue {
 
     /// All of them, the first one first.
     #[inline(always)]
-    pub(super) fn packets(&self) -> &[Packet] {
+    pub(super) fn packets(&self) -> &[Parcel<A>] {
         &self.slots[self.head as usize..self.tail as usize]
     }
 
     /// [`Queue::packets`], to be changed.
     #[inline(always)]
-    pub(super) fn packets_mut(&mut self) -> &mut [Packet] {
+    pub(super) fn packets_mut(&mut self) -> &mut [Parcel<A>] {
         &mut self.slots[self.head as usize..self.tail as usize]
     }
 
@@ -67,7 +71,7 @@ impl Queue {
     fn make_room(&mut self) {
         let count = self.len() as usize;
         if 2 * count > self.slots.len() || count == 0 {
-            let mut slots = vec![BLANK; (2 * count).max(8)];
+            let mut slots = vec![Parcel::default(); (2 * count).max(8)];
             slots[..count].copy_from_slice(self.packets());
             self.slots = slots.into();
         } else {
@@ -80,11 +84,12 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::{HostId, Kind, Packet, Psn, QpId};
 
     #[test]
     fn packets_leave_in_the_order_in_which_they_came_while_it_grows() {
-        let mut queue = Queue::default();
-        let packet = |n| Packet::new(Kind::Data, QpId(0), HostId(0), Psn::new(n), 64);
+        let mut queue = Queue::<()>::default();
+        let packet = |n| Parcel::<()>::bare(Packet::new(Kind::Data, QpId(0), HostId(0), Psn::new(n), 64));
         let (mut next_in, mut next_out) = (0, 0);
         for round in 0..50u32 {
             for _ in 0..round % 7 + 2 {
@@ -108,10 +113,10 @@ mod tests {
 
     #[test]
     fn a_short_queue_through_which_much_passes_takes_little_room() {
-        let mut queue = Queue::default();
+        let mut queue = Queue::<()>::default();
         for _ in 0..1000 {
             for _ in 0..4 {
-                queue.push(BLANK);
+                queue.push(Parcel::default());
             }
             while queue.pop().is_some() {}
         }

@@ -6,18 +6,18 @@
 
 use super::lanes::bits;
 use crate::setup::Tie;
-use model::Packet;
+use model::{Annex, Parcel};
 
 /// Sorts, and keeps the memory that sorting takes.
-#[derive(Debug, Default)]
-pub(super) struct Sorter {
+#[derive(Debug)]
+pub(super) struct Sorter<A> {
     /// Packets as they are laid, each with the number of the one before it in its bin.
-    laid: Vec<(Packet, u32)>,
+    laid: Vec<(Parcel<A>, u32)>,
     /// The last packet of every bin that holds any.
     bins: Vec<u32>,
     /// A bit for every bin that holds packets. None does between two visits.
     filled: Vec<u64>,
-    out: Vec<Packet>,
+    out: Vec<Parcel<A>>,
 }
 
 /// There is no packet; none has this number.
@@ -25,18 +25,22 @@ const NONE: u32 = u32::MAX;
 /// Bins stay in the nearest caches. Our choice.
 const MOST_BINS: usize = 1 << 13;
 
-const BLANK: Packet = Packet::new(model::Kind::Data, model::QpId(0), model::HostId(0), model::Psn::new(0), 0);
+impl<A> Default for Sorter<A> {
+    fn default() -> Self {
+        Sorter { laid: Vec::new(), bins: Vec::new(), filled: Vec::new(), out: Vec::new() }
+    }
+}
 
-impl Sorter {
+impl<A: Annex> Sorter<A> {
     /// The packets of all `lanes`, `count` together, that arrive in a window of `length` ps.
     #[inline]
     pub(super) fn sort<'p>(
         &mut self,
-        lanes: impl Iterator<Item = &'p [Packet]>,
+        lanes: impl Iterator<Item = &'p [Parcel<A>]>,
         count: usize,
         length: u64,
         tie: Tie,
-    ) -> &[Packet] {
+    ) -> &[Parcel<A>] {
         let Sorter { laid, bins, filled, out } = self;
         let digits = u64::BITS - (length - 1).leading_zeros();
         let wanted = (4 * count).next_power_of_two().min(MOST_BINS).trailing_zeros();
@@ -58,7 +62,7 @@ impl Sorter {
             }));
         }
         if out.len() < count {
-            out.resize(count.next_power_of_two(), BLANK);
+            out.resize(count.next_power_of_two(), Parcel::default());
         }
         let (laid, out) = (&laid[..], &mut out[..count]);
         let mut end = 0;
@@ -85,7 +89,7 @@ impl Sorter {
 
 /// Puts some packets in order, by insertion.
 #[inline(never)]
-fn order(packets: &mut [Packet], tie: Tie) {
+fn order<A: Annex>(packets: &mut [Parcel<A>], tie: Tie) {
     for end in 1..packets.len() {
         let pkt = packets[end];
         let turn = tie.turn(pkt.offset());
@@ -102,20 +106,20 @@ fn order(packets: &mut [Packet], tie: Tie) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{HostId, Kind, PortIndex, Psn, QpId};
+    use model::{HostId, Kind, Packet, PortIndex, Psn, QpId};
 
     #[test]
     fn packets_come_out_by_arrival_and_no_port_is_always_first() {
         let mut sorter = Sorter::default();
         for count in [1usize, 5, 13, 300, 5000] {
-            let lane = |port: u16| -> Vec<Packet> {
+            let lane = |port: u16| -> Vec<Parcel<()>> {
                 let pkt = |n: usize| {
-                    Packet::new(Kind::Data, QpId(n as u32), HostId(0), Psn::new(n as u32), 100)
-                        .arriving((n * 1_000_000 / count) as u32, PortIndex(port))
+                    let label = Packet::new(Kind::Data, QpId(n as u32), HostId(0), Psn::new(n as u32), 100);
+                    Parcel::bare(label).arriving((n * 1_000_000 / count) as u32, PortIndex(port))
                 };
                 (0..count).map(pkt).collect()
             };
-            let lanes: Vec<Vec<Packet>> = (0..5).map(lane).collect();
+            let lanes: Vec<Vec<Parcel<()>>> = (0..5).map(lane).collect();
             let tie = Tie::new(77, 3_000_000);
             let out = sorter.sort(lanes.iter().map(|l| &l[..]), 5 * count, 1_000_000, tie);
             assert_eq!(out.len(), 5 * count);

@@ -18,14 +18,14 @@ use crate::switch::{Stand, Switch};
 use model::fabric::Router;
 use model::plan::MarkAt;
 use model::scheme::{Effects, flow_hash};
-use model::{Interest, Kind, NodeId, Packet, Parts, PortIndex, Scheme, Verdict};
+use model::{Annex, Interest, Kind, NodeId, Packet, Parcel, Parts, PortIndex, Scheme, Verdict};
 
 /// What switches use in turn.
 #[derive(Debug, Default)]
-pub(super) struct Desk {
+pub(super) struct Desk<A> {
     pub(super) frames: Frames,
     /// By port; empty between visits.
-    coming: Vec<Coming>,
+    coming: Vec<Coming<A>>,
     order: Order,
     effects: Effects,
 }
@@ -34,12 +34,12 @@ pub(super) struct Desk {
 pub(super) struct Place<'v, P: Parts> {
     pub(super) node: NodeId,
     pub(super) switch: &'v mut Switch<P>,
-    pub(super) ports: &'v mut [Port],
+    pub(super) ports: &'v mut [Port<P::Annex>],
     /// Bytes that wait at every port, kept if the scheme reads them.
     pub(super) queued: &'v mut [u32],
     /// A bit for every port at which something waits.
     pub(super) backlog: &'v mut [u64],
-    pub(super) desk: &'v mut Desk,
+    pub(super) desk: &'v mut Desk<P::Annex>,
     pub(super) one_class: bool,
 }
 
@@ -47,11 +47,11 @@ pub(super) struct Place<'v, P: Parts> {
 pub(super) struct Visit<'v, P: Parts, const HEAVY: bool> {
     node: NodeId,
     switch: &'v mut Switch<P>,
-    ports: &'v mut [Port],
+    ports: &'v mut [Port<P::Annex>],
     queued: &'v mut [u32],
     backlog: &'v mut [u64],
-    out: Out<'v>,
-    desk: &'v mut Desk,
+    out: Out<'v, P::Annex>,
+    desk: &'v mut Desk<P::Annex>,
     router: Router<'v>,
     interest: Interest,
     tie: Tie,
@@ -65,7 +65,7 @@ pub(super) struct Visit<'v, P: Parts, const HEAVY: bool> {
 const ODD: u8 = ORDERED | LOSSY | TRACKED | MADE_HERE | READ;
 
 impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
-    pub(super) fn new(place: Place<'v, P>, out: Out<'v>) -> Self {
+    pub(super) fn new(place: Place<'v, P>, out: Out<'v, P::Annex>) -> Self {
         let Place { node, switch, ports, queued, backlog, desk, one_class } = place;
         let (router, interest) = (out.setup.fabric().router(node), switch.interest);
         Visit {
@@ -86,7 +86,7 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
 
     /// Takes the arrivals, in their order, and everything else; returns when the switch has something to do of
     /// its own accord again.
-    pub(super) fn run(mut self, arrivals: &[Packet]) -> u64 {
+    pub(super) fn run(mut self, arrivals: &[Parcel<P::Annex>]) -> u64 {
         let Span { opened, close, .. } = self.out.span;
         if self.desk.coming.len() < self.ports.len() {
             self.desk.coming.resize_with(self.ports.len(), Coming::default);
@@ -210,7 +210,7 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
 
     /// A packet has arrived.
     #[inline(always)]
-    fn forward(&mut self, now: u64, pkt: Packet) {
+    fn forward(&mut self, now: u64, pkt: Parcel<P::Annex>) {
         let (ports, to_host) = self.router.ports(pkt.to());
         match ports {
             [port] if !self.interest.every_packet => self.enqueue(port.0 as usize, now, pkt),
@@ -220,7 +220,7 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
 
     /// A packet has arrived that the scheme must see.
     #[inline]
-    fn steer(&mut self, now: u64, mut pkt: Packet, ports: &[PortIndex], to_host: bool) {
+    fn steer(&mut self, now: u64, mut pkt: Parcel<P::Annex>, ports: &[PortIndex], to_host: bool) {
         if self.interest.queues {
             for port in ports {
                 self.serve(port.0 as usize, now + 1);
@@ -279,7 +279,7 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
     }
 
     #[cold]
-    fn hold(&mut self, now: u64, pkt: Packet) {
+    fn hold(&mut self, now: u64, pkt: Parcel<P::Annex>) {
         let counts = self.out.setup.class(&pkt) == DATA;
         let room = !HEAVY || !counts || self.admit(&pkt, now, 0);
         if !room {
@@ -290,7 +290,7 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
 
     /// An arrival joins port `p`.
     #[inline(always)]
-    fn enqueue(&mut self, p: usize, now: u64, pkt: Packet) {
+    fn enqueue(&mut self, p: usize, now: u64, pkt: Parcel<P::Annex>) {
         let port = &mut self.ports[p];
         if HEAVY || port.is(ODD) {
             return self.enqueue_oddly(p, now, pkt, false);
@@ -333,7 +333,7 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
     /// A packet joins port `p` in a heavy visit, or where somebody takes notice. `charged`: the buffer knows it
     /// already.
     #[inline(never)]
-    fn enqueue_oddly(&mut self, p: usize, now: u64, pkt: Packet, charged: bool) {
+    fn enqueue_oddly(&mut self, p: usize, now: u64, pkt: Parcel<P::Annex>, charged: bool) {
         self.serve(p, now + 1);
         if self.ports[p].is(WATCHED) && pkt.is_data() {
             if self.ports[p].patience <= 1 && !self.ports[p].is(ORDERED) {
@@ -370,10 +370,10 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
     }
 
     /// Data joins the queue of port `p`.
-    fn join(&mut self, p: usize, now: u64, pkt: Packet) {
+    fn join(&mut self, p: usize, now: u64, pkt: Parcel<P::Annex>) {
         let port = &mut self.ports[p];
         let pkt = match port.waiting > port.unmarked {
-            true => mark::<true>(&mut self.out, p, now, port.waiting, pkt),
+            true => mark::<true, P::Annex>(&mut self.out, p, now, port.waiting, pkt),
             false => pkt,
         };
         if port.is(TRACKED) {
@@ -431,7 +431,7 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
         }
         if self.one_class || pkt.is_data() {
             if port.waiting > port.unmarked {
-                pkt = mark::<false>(&mut self.out, p, at, port.waiting, pkt);
+                pkt = mark::<false, P::Annex>(&mut self.out, p, at, port.waiting, pkt);
             }
             if pkt.ingress() == PortIndex::VIRTUAL {
                 self.switch.uncharged -= pkt.frame() as u64;
@@ -445,7 +445,7 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
 
     /// Puts a packet on the wire of port `p` at `at`.
     #[inline(always)]
-    fn start(&mut self, p: usize, at: u64, pkt: Packet) {
+    fn start(&mut self, p: usize, at: u64, pkt: Parcel<P::Annex>) {
         let port = &mut self.ports[p];
         if port.is(LOSSY | TRACKED) {
             self.out.launch_oddly(p, port, at, pkt);
@@ -479,7 +479,8 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
                 _ => ports[flow_hash(self.switch.salt, &pkt, ports.len())],
             };
             self.out.tally.forged += 1;
-            self.enqueue_oddly(port.0 as usize, now, pkt.arriving(0, PortIndex::VIRTUAL), false);
+            let pkt = Parcel::bare(pkt.arriving(0, PortIndex::VIRTUAL));
+            self.enqueue_oddly(port.0 as usize, now, pkt, false);
         }
         for (handle, port) in effects.released.drain(..) {
             if let Some(pkt) = self.switch.unhold(handle) {
@@ -522,13 +523,13 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
 
 /// Marks data that joins (`EARLY`) or leaves a queue of `waiting` bytes without it, if the queue marks then.
 #[inline(never)]
-pub(super) fn mark<const EARLY: bool>(
-    out: &mut Out<'_>,
+pub(super) fn mark<const EARLY: bool, A: Annex>(
+    out: &mut Out<'_, A>,
     p: usize,
     at: u64,
     waiting: u32,
-    mut pkt: Packet,
-) -> Packet {
+    mut pkt: Parcel<A>,
+) -> Parcel<A> {
     let gp = out.gp + p;
     if let Some(marking) = &out.setup.marking[gp]
         && (marking.at == MarkAt::Enqueue) == EARLY

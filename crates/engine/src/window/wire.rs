@@ -3,14 +3,14 @@
 use super::lanes::add;
 use super::out::Out;
 use super::port::Port;
-use model::{Packet, PortIndex};
+use model::{Annex, Parcel, PortIndex};
 
 /// The wire of a port.
-pub(super) struct Wire<'v> {
+pub(super) struct Wire<'v, A> {
     /// When it is free.
     pub(super) free: u64,
     /// What arrives in the next window.
-    lane: Vec<Packet>,
+    lane: Vec<Parcel<A>>,
     times: &'v [u32],
     /// From the end of a frame to its arrival, counted from the next window's start: below zero, so it wraps.
     reach: u64,
@@ -28,10 +28,10 @@ struct Sums {
     control: u32,
 }
 
-impl<'v> Wire<'v> {
+impl<'v, A: Annex> Wire<'v, A> {
     /// Takes the wire of port `p`, and its lane.
     #[inline(always)]
-    pub(super) fn take(port: &Port, out: &mut Out<'v>, p: usize) -> Self {
+    pub(super) fn take(port: &Port<A>, out: &mut Out<'v, A>, p: usize) -> Self {
         Wire {
             free: port.busy,
             lane: out.open_lane(p),
@@ -46,7 +46,7 @@ impl<'v> Wire<'v> {
 
     /// Puts a packet on the wire; gives it back with its time if it arrives after the next window.
     #[inline(always)]
-    pub(super) fn launch(&mut self, start: u64, pkt: Packet) -> Option<(u64, Packet)> {
+    pub(super) fn launch(&mut self, start: u64, pkt: Parcel<A>) -> Option<(u64, Parcel<A>)> {
         let frame = pkt.frame();
         let time = self.times[frame as usize] as u64;
         self.free = start + time;
@@ -65,7 +65,7 @@ impl<'v> Wire<'v> {
 
     /// Puts it back.
     #[inline(always)]
-    pub(super) fn put_back(&mut self, port: &mut Port, out: &mut Out<'_>, p: usize) {
+    pub(super) fn put_back(&mut self, port: &mut Port<A>, out: &mut Out<'_, A>, p: usize) {
         out.close_lane(p, std::mem::take(&mut self.lane));
         let sums = std::mem::take(&mut self.sums);
         if sums.frames > 0 {

@@ -1,7 +1,7 @@
 //! Claim: one flow on an idle fabric takes exactly as long as a pencil says, to the picosecond: every packet
 //! is sent when the NIC has finished the one before, stored and forwarded at every hop, and acknowledged.
 
-use crate::lab::{agreed, lay};
+use crate::lab::{agreed_on, lay};
 use model::{HostId, Time, Wire};
 
 /// Hosts `a` and `b` with `switches` between them in a row, all links alike.
@@ -49,7 +49,7 @@ fn pencil(wire: &Wire, hops: usize, bps: u64, delay: u64, bytes: u64) -> (u64, u
 /// Runs one flow on both engines and returns when it was received and when its ACK was back.
 fn alone(text: &str) -> (u64, u64) {
     let checked = lay(text);
-    let run = agreed(&checked.plan, &checked.parts, text);
+    let run = agreed_on(&checked, text);
     let m = run.messages[0];
     assert_eq!((m.start, m.retransmitted, run.end), (Time::ZERO, 0, m.acked));
     let ideal =
@@ -127,7 +127,7 @@ fn the_ns3_family_has_its_own_numbers() {
 fn a_sender_is_done_when_its_last_frame_has_left() {
     // 1438 B take 30.4 ns, the last byte 1.68 ns.
     let checked = lay(&row(1, "400Gbps", "1us", 1_439, ""));
-    let run = agreed(&checked.plan, &checked.parts, "two packets");
+    let run = agreed_on(&checked, "two packets");
     assert_eq!(run.messages[0].last_sent, Time(30_400 + 1_680));
     assert_eq!(run.messages[0].wire_bytes, 1_520 + 84);
 }

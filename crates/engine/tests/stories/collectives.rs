@@ -1,7 +1,7 @@
 //! Claim: collectives send what the textbook says, in its steps, and take its time on an idle fabric; and a run
 //! with the same seed is the same run.
 
-use crate::lab::{agreed, lay, leaf_spine, run};
+use crate::lab::{agreed_on, lay, leaf_spine, run};
 use engine::outcome::Outcome;
 use model::{Plan, Time};
 
@@ -33,7 +33,7 @@ fn a_ring_all_reduce_takes_its_steps_and_sends_its_share() {
     for n in [2, 3, 4, 8] {
         let text = all_reduce(n, 8 * 3 * 1_438 * 40, "");
         let checked = lay(&text);
-        let outcome = agreed(&checked.plan, &checked.parts, &text);
+        let outcome = agreed_on(&checked, &text);
         let plan = &checked.plan;
         let steps = 2 * (n - 1);
         assert_eq!(plan.messages.len(), n * steps);
@@ -64,7 +64,7 @@ fn a_ring_all_reduce_takes_the_textbooks_time() {
             let text = all_reduce(n, n as u64 * packets * 1_438, "[nic]\nack-every = 1000")
                 .replace("[[workload]]", &format!("[[workload]]\nqp = \"{qp}\""));
             let checked = lay(&text);
-            let took = completion(&agreed(&checked.plan, &checked.parts, &text)).ps();
+            let took = completion(&agreed_on(&checked, &text)).ps();
             let ideal = steps * step;
             assert!(took >= ideal && took - ideal < 30_400, "{n} ranks: {took}, by the textbook {ideal}");
         }
@@ -80,7 +80,7 @@ fn all_to_all_sends_every_part_to_every_peer() {
                 "{fabric}[[workload]]\nall-to-all = {{ {key}, groups = \"all\", schedule = \"{schedule}\" }}\n"
             );
             let checked = lay(&text);
-            let outcome = agreed(&checked.plan, &checked.parts, &text);
+            let outcome = agreed_on(&checked, &text);
             assert_eq!(bytes(&checked.plan), (vec![5 * per_pair; 6], vec![5 * per_pair; 6]));
             assert_eq!(checked.plan.messages.len(), 30);
             // A receiver's link carries 5 x 7 packets; nobody can be done sooner.

@@ -4,7 +4,7 @@
 //! by fate, control packets by kind, hops against frames on links, bytes that left the NICs against those of
 //! messages and replies. Here it is about runs in which every kind of end occurs, and about stops.
 
-use crate::lab::{agreed, lay, leaf_spine, mistakes, total};
+use crate::lab::{agreed_on, lay, leaf_spine, mistakes, total};
 use engine::outcome::{Ending, Outcome};
 use engine::{Kind, Observer, Progress};
 use model::Time;
@@ -24,7 +24,7 @@ fn rough(more: &str) -> String {
 fn every_way_in_which_a_packet_ends_is_counted() {
     let text = rough("");
     let checked = lay(&text);
-    let run = agreed(&checked.plan, &checked.parts, &text);
+    let run = agreed_on(&checked, &text);
     let (d, c) = (&run.data, &run.control);
     assert_eq!(run.ending, Ending::Finished);
     for (what, count) in [
@@ -56,7 +56,7 @@ fn wherever_a_run_is_cut_its_sums_hold() {
         // At odd times, so that the cut falls anywhere inside a window.
         let text = rough(&format!("[stop]\nafter = \"{}ps\"\n", k * k * 12_347));
         let checked = lay(&text);
-        let run = agreed(&checked.plan, &checked.parts, &text);
+        let run = agreed_on(&checked, &text);
         assert_eq!(run.ending, Ending::Stopped);
         assert_eq!(run.end, Time(k * k * 12_347));
         in_flight += u64::from(run.data.in_flight > 0 && run.control.in_flight > 0);
@@ -115,7 +115,7 @@ fn background_traffic_is_cut_when_the_foreground_is_done() {
         leaf_spine(3, 3, 2, "")
     );
     let checked = lay(&text);
-    let run = agreed(&checked.plan, &checked.parts, &text);
+    let run = agreed_on(&checked, &text);
     assert_eq!(run.ending, Ending::Finished);
     assert!(run.data.in_flight > 0);
     let last = (0..run.messages.len())
@@ -138,7 +138,7 @@ fn short_background_jobs_do_not_hold_the_end_up() {
             leaf_spine(3, 3, 2, "")
         );
         let checked = lay(&text);
-        let run = agreed(&checked.plan, &checked.parts, &text);
+        let run = agreed_on(&checked, &text);
         let last = run.messages.iter().map(|m| m.acked).max().unwrap();
         assert!(last <= run.end && run.end <= last + Time(engine::window(&checked.plan)));
     }

@@ -1,7 +1,7 @@
 //! Claim: a run in which nothing moves any more ends, on every engine, and says what waits for what: the ring
 //! of pauses of a PFC deadlock, the messages that wait for others, the flow whose packets never arrive.
 
-use crate::lab::{agreed, lay, leaf_spine};
+use crate::lab::{agreed, agreed_on, lay, leaf_spine};
 use engine::link_name;
 use engine::outcome::{Ending, Outcome, Stall, Waiting};
 use model::{MessageId, Time};
@@ -37,7 +37,7 @@ fn a_ring_of_switches_that_pause_each_other_is_named() {
     for n in [5, 6] {
         let text = ring(n, 2, "2MB", "");
         let checked = lay(&text);
-        let run = agreed(&checked.plan, &checked.parts, &text);
+        let run = agreed_on(&checked, &text);
         let stall = stall(&run);
         assert_eq!(run.data.dropped_buffer, 0);
         assert_eq!(stall.count, n as u64);
@@ -65,7 +65,7 @@ fn a_ring_of_switches_that_pause_each_other_is_named() {
 fn a_deadlock_without_timers_ends_too() {
     let text = ring(5, 2, "2MB", "[nic]\ntimeout = \"none\"");
     let checked = lay(&text);
-    let run = agreed(&checked.plan, &checked.parts, &text);
+    let run = agreed_on(&checked, &text);
     assert_eq!(stall(&run).pfc_cycle.len(), 5);
     assert_eq!(run.control.timeout, 0);
 }
@@ -75,7 +75,7 @@ fn one_switch_on_there_is_no_deadlock() {
     // No packet crosses two links of the ring, so no link of it waits for another.
     let text = ring(5, 1, "2MB", "");
     let checked = lay(&text);
-    let run = agreed(&checked.plan, &checked.parts, &text);
+    let run = agreed_on(&checked, &text);
     assert_eq!(run.ending, Ending::Finished);
     assert!(run.control.pause > 0);
 }
@@ -107,7 +107,7 @@ fn messages_behind_one_that_cannot_start_wait_for_their_predecessor() {
     );
     let mut checked = lay(&text);
     checked.plan.messages[0].needs = 1;
-    let run = agreed(&checked.plan, &checked.parts, &text);
+    let run = agreed_on(&checked, &text);
     let expected = [(MessageId(0), Waiting::Triggers), (MessageId(1), Waiting::Predecessor)];
     assert_eq!(stall(&run).waiting, expected);
     assert_eq!(run.data.sent, 0);
@@ -120,7 +120,7 @@ fn a_flow_whose_packets_all_get_lost_ends_by_lack_of_progress() {
         leaf_spine(2, 2, 2, "")
     );
     let checked = lay(&text);
-    let run = agreed(&checked.plan, &checked.parts, &text);
+    let run = agreed_on(&checked, &text);
     let stall = stall(&run);
     assert_eq!(stall.since, Time::ZERO, "nothing was ever accepted");
     assert_eq!(stall.count, 4);
@@ -140,7 +140,7 @@ fn a_flow_whose_replies_all_get_lost_ends_with_every_byte_delivered() {
     let ended: Vec<Outcome> = (1..40u64)
         .map(|seed| {
             let checked = lay(&format!("seed = {seed}\n{text}"));
-            agreed(&checked.plan, &checked.parts, text)
+            agreed_on(&checked, text)
         })
         .collect();
     // The last ACK is lost now and then, and without ACKs of duplicates nobody ever hears of the end.

@@ -18,7 +18,10 @@ pub(crate) fn lay(text: &str) -> Checked {
 /// A scenario's run on the window engine; its books are checked.
 pub(crate) fn run(text: &str) -> (Checked, Outcome) {
     let checked = lay(text);
-    let outcome = run_plan(&checked.plan, &checked.parts);
+    let outcome = match checked.parts.writes() {
+        true => run_plan(&checked.plan, &checked.parts.writing()),
+        false => run_plan(&checked.plan, &checked.parts),
+    };
     (checked, outcome)
 }
 
@@ -38,7 +41,15 @@ pub(crate) fn agreed<P: Parts>(plan: &Plan, parts: &P, story: &str) -> Outcome {
     }
 }
 
-/// The same, as a result.
+/// The same for a scenario as it stands.
+pub(crate) fn agreed_on(checked: &Checked, story: &str) -> Outcome {
+    match checked.parts.writes() {
+        true => agreed(&checked.plan, &checked.parts.writing(), story),
+        false => agreed(&checked.plan, &checked.parts, story),
+    }
+}
+
+/// [`agreed`], as a result.
 pub(crate) fn compare<P: Parts>(plan: &Plan, parts: &P) -> Result<Outcome, String> {
     let reference = engine::run(plan, parts, Kind::Reference, &mut ());
     if let Some(wrong) = mistakes(plan, &reference).first() {

@@ -1,7 +1,7 @@
 //! Claim: with PFC and the headroom that `check` asks for, no packet is lost to congestion, however small the
 //! buffer; with less, packets are lost and the run names the switches. ECMP without loss delivers in order.
 
-use crate::lab::{agreed, lay, leaf_spine, total};
+use crate::lab::{agreed, agreed_on, lay, leaf_spine, total};
 use model::Bytes;
 use model::plan::Flow;
 
@@ -19,7 +19,7 @@ fn with_enough_headroom_a_heavy_incast_loses_nothing() {
     for scheme in ["ecmp", "rps", "ar", "drill", "themis"] {
         for congestion in ["none", "dcqcn"] {
             let checked = lay(&heavy_incast(scheme, congestion));
-            let run = agreed(&checked.plan, &checked.parts, scheme);
+            let run = agreed_on(&checked, scheme);
             assert_eq!((run.data.dropped_buffer, run.control.dropped), (0, 0));
             assert_eq!(run.broke_lossless, []);
             assert!(run.control.pause > 0);
@@ -35,7 +35,7 @@ fn with_enough_headroom_a_heavy_incast_loses_nothing() {
 #[test]
 fn pauses_spread_from_the_receivers_leaf_to_the_senders() {
     let checked = lay(&heavy_incast("ecmp", "none"));
-    let run = agreed(&checked.plan, &checked.parts, "incast");
+    let run = agreed_on(&checked, "incast");
     let fabric = &checked.plan.fabric;
     let paused = |role: &str| {
         let of = |l: &&model::fabric::Link| fabric.role(l.from) == role;
@@ -70,7 +70,7 @@ fn with_too_little_headroom_it_drops_and_the_run_names_the_switches() {
 fn a_lossy_fabric_drops_and_breaks_no_promise() {
     let text = heavy_incast("ecmp", "none").replace("buffer = \"94kB\"", "buffer = \"40kB\"\npfc = \"off\"");
     let checked = lay(&text);
-    let run = agreed(&checked.plan, &checked.parts, &text);
+    let run = agreed_on(&checked, &text);
     assert!(run.data.dropped_buffer > 0 && run.control.pause == 0);
     assert_eq!(run.broke_lossless, []);
 }
@@ -90,7 +90,7 @@ fn ecmp_without_loss_delivers_in_order() {
                 "{fabric}[switch]\nbuffer = \"300kB\"\n[scheme.{scheme}]\n[[workload]]\n{workload}\n"
             );
             let checked = lay(&text);
-            let run = agreed(&checked.plan, &checked.parts, &text);
+            let run = agreed_on(&checked, &text);
             let spots = run.data.out_of_order + run.control.nack + run.data.retransmitted;
             match scheme {
                 "ecmp" => assert_eq!(spots, 0, "{text}"),

@@ -1,7 +1,7 @@
 //! Claim: on a fat tree of three tiers Themis deals every flow over all paths, slot by slot; the ToR of the receiver
 //! so tells packets that are late from packets that are lost, as it does on two tiers.
 
-use crate::lab::{agreed, lay, run};
+use crate::lab::{agreed_on, lay, run};
 use engine::Outcome;
 use model::Plan;
 use std::collections::BTreeMap;
@@ -77,7 +77,7 @@ fn permutation(loss: f64) -> Outcome {
          [[workload]]\npermutation = {{ kind = \"cross-rack\", bytes = \"2MB\" }}\n"
     );
     let checked = lay(&text);
-    agreed(&checked.plan, &checked.parts, &text)
+    agreed_on(&checked, &text)
 }
 
 #[test]
