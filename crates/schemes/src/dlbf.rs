@@ -43,6 +43,9 @@ pub struct Config {
     /// in the paper).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub available: Option<Time>,
+    /// Whether an ACK without a mark makes an unavailable path available again. Default true (our choice: the paper
+    /// does not say, and otherwise a flow never knows the delay of a path that it could take).
+    pub recovers: bool,
     /// Marked ACKs in a row that make a path unavailable. Default 1 (the paper's state machine; its text speaks of
     /// "persistent congestion").
     pub marks: u16,
@@ -75,6 +78,7 @@ impl Default for Config {
             mapping: Mapping::Map,
             unavailable: None,
             available: None,
+            recovers: true,
             marks: 1,
             delay_weight: 1.0,
             switching: true,
@@ -338,8 +342,7 @@ impl model::Steering for Dlbf {
         });
         if !annex.marked() {
             path.marks = 0;
-            // An ACK that was under way while the path became congested makes nothing better.
-            if path.state(now) != State::Unavailable {
+            if self.config.recovers || path.state(now) != State::Unavailable {
                 (path.state, path.until) = (State::Available, now + self.available);
             }
             return;

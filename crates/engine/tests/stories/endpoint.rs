@@ -1,0 +1,102 @@
+//! Claim: schemes that sit in the sending NIC do what they are for, over a whole fabric.
+
+use crate::lab::{agreed_on, lay};
+use engine::Outcome;
+
+fn counter(run: &Outcome, name: &str) -> u64 {
+    run.counters.iter().find(|(n, _)| *n == name).map_or(0, |c| c.1)
+}
+
+/// One flow from a to b at half of the fabric's rate, over m0 or m1, whose paths take 10 us and `other`. Now and then
+/// two packets from elsewhere cross the link behind m0, then the link behind m1: whoever waits for them is marked.
+fn two_paths(other: &str, scheme: &str, clock: &str) -> String {
+    let mut list = "{ from = \"a\", to = \"b\", bytes = \"4MB\" },".to_owned();
+    for burst in 0..6 {
+        let (from, at) = (burst % 2, 100 + 80 * burst);
+        list += &format!("{{ from = \"c{from}\", to = \"d\", bytes = \"2876B\", start = \"{at}us\" }},");
+    }
+    format!(
+        "[topology.links]\nhosts = [\"a\", \"b\", \"c0\", \"c1\", \"d\"]\nswitches = [\"s\", \"m0\", \"m1\", \"t\"]\n\
+         rate = \"100Gbps\"\nlinks = [[\"a\", \"s\", \"50Gbps\"], [\"s\", \"m0\"], [\"s\", \"m1\"],\n\
+         [\"m0\", \"t\", \"100Gbps\", \"10us\"], [\"m1\", \"t\", \"100Gbps\", \"{other}\"], [\"t\", \"b\"],\n\
+         [\"c0\", \"m0\"], [\"c1\", \"m1\"], [\"t\", \"d\"]]\n\
+         [switch.ecn]\nkmin = \"1B\"\nkmax = \"2B\"\npmax = 1.0\n\
+         [nic]\non-nack = \"none\"\nclock-spread = \"{clock}\"\n[nic.congestion.none]\n[nic.transport.sr-sack]\n\
+         {scheme}\n[[workload]]\nflows = {{ list = [{list}] }}\n"
+    )
+}
+
+const DLBF: &str = "[scheme.dlbf]\nports = 2\navailable = \"10ms\"\nunavailable = \"50us\"";
+
+#[test]
+fn dlbf_moves_a_flow_and_its_receiver_sees_every_packet_in_order() {
+    for seed in 1..5 {
+        let story = |other, clock| {
+            let text = format!("seed = {seed}\n{}", two_paths(other, DLBF, clock));
+            agreed_on(&lay(&text), &text)
+        };
+        // The paper's Fig. 3: the flow goes to the faster path and back to the slower one, some times.
+        let run = story("3us", "1ms");
+        assert!(counter(&run, "path_moves") >= 4, "{:?}", run.counters);
+        assert!(counter(&run, "duplicates_sent") > 0 && counter(&run, "notifications_sent") == 1);
+        assert_eq!((run.data.out_of_order, run.control.nack, run.data.retransmitted), (0, 0, 0));
+        assert_eq!(run.data.duplicate, run.data.duplicated);
+        // However far the clocks are apart.
+        for clock in ["0us", "50ms"] {
+            let other = story("3us", clock);
+            assert_eq!((other.data, other.messages, other.counters), (run.data, run.messages.clone(), run.counters.clone()));
+        }
+        // Between paths that are alike nothing can be overtaken.
+        let alike = story("10us", "1ms");
+        assert!(counter(&alike, "path_moves") >= 4);
+        assert_eq!((alike.data.duplicated, alike.data.out_of_order, alike.control.nack), (0, 0, 0));
+    }
+}
+
+#[test]
+fn each_mechanism_of_dlbf_brings_something() {
+    let run = |keys: &str| {
+        let text = two_paths("3us", &format!("{DLBF}\n{keys}"), "1ms");
+        agreed_on(&lay(&text), &text)
+    };
+    let without_duplicates = run("duplicates = false");
+    assert!(without_duplicates.data.out_of_order > 0 && without_duplicates.control.nack > 0);
+    let without_moves = run("switching = false");
+    assert_eq!((counter(&without_moves, "path_moves"), without_moves.data.duplicated), (0, 0));
+}
+
+#[test]
+fn a_sender_that_sprays_reorders_and_one_that_keeps_to_ecmp_does_not() {
+    for (scheme, reordered) in [("[scheme.rps-nic]", true), ("[scheme.reps]", true), ("[scheme.ecmp]", false)] {
+        let text = two_paths("3us", scheme, "1ms");
+        let run = agreed_on(&lay(&text), &text);
+        assert_eq!(run.data.out_of_order > 0, reordered, "{scheme}");
+    }
+}
+
+#[test]
+fn classes_have_schemes_of_their_own() {
+    // Two racks. The background keeps to one path and stays in order; the foreground is sprayed.
+    let text = |scheme: &str| {
+        format!(
+            "[topology.leaf-spine]\nleaves = 2\nspines = 4\nhosts-per-leaf = 4\nrate = \"100Gbps\"\n\
+             [nic.transport.ideal]\n[scheme.{scheme}]\n[class.background.scheme.ecmp]\n\
+             [[workload]]\nname = \"job\"\npermutation = {{ bytes = \"300kB\", kind = \"shift\" }}\n\
+             [[workload]]\nname = \"noise\"\nbackground = true\npermutation = {{ bytes = \"900kB\", kind = \"shift\" }}\n"
+        )
+    };
+    for scheme in ["rps", "rps-nic", "themis", "reps"] {
+        let text = text(scheme);
+        let checked = lay(&text);
+        let run = agreed_on(&checked, &text);
+        assert!(run.data.out_of_order > 0, "{scheme}");
+        let uplinks = |class: u8| -> usize {
+            let of_class = |qp: u32| checked.plan.class_of(model::QpId(qp)) == class;
+            (0..checked.plan.qps.len() as u32).filter(|&qp| of_class(qp)).count()
+        };
+        assert_eq!((uplinks(0), uplinks(1)), (8, 8));
+    }
+    let text = text("ecmp");
+    let run = agreed_on(&lay(&text), &text);
+    assert_eq!(run.data.out_of_order, 0);
+}
