@@ -53,7 +53,7 @@ pub(super) fn forward(
         reach: port.delay.wrapping_sub(out.span.length),
         length: out.span.length,
         peer_port: port.peer_port,
-        room: out.room,
+        unit: out.unit,
         bytes: 0,
         time: 0,
     };
@@ -253,7 +253,7 @@ struct Wire<'t> {
     reach: u64,
     length: u64,
     peer_port: PortIndex,
-    room: u32,
+    unit: u32,
     bytes: u64,
     time: u64,
 }
@@ -270,7 +270,7 @@ impl Wire<'_> {
         let after = self.free.wrapping_add(self.reach);
         let sent = pkt.arriving(after as u32, self.peer_port);
         if after < self.length {
-            add(&mut self.lane, sent, self.room);
+            add(&mut self.lane, sent, self.unit);
             return None;
         }
         Some((after, sent))
