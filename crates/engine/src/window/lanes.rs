@@ -16,7 +16,7 @@ pub(super) struct Lane {
     /// The writer has it to itself; the one reader takes them out of the board. So the lock is never contended.
     packets: Mutex<Vec<Packet>>,
     /// How many they were when they were last read.
-    pub(super) last: AtomicU32,
+    last: AtomicU32,
     /// Pause frames, whenever they arrive.
     pub(super) pauses: Vec<Pause>,
 }
@@ -76,6 +76,7 @@ const SIZES: usize = 16;
 const MOST_SPARE: usize = 256;
 
 impl Pool {
+    /// Takes the room of packets that have been read.
     #[inline]
     pub(super) fn give(&mut self, mut packets: Vec<Packet>, unit: u32) {
         let size = packets.capacity() / unit as usize;
@@ -87,10 +88,10 @@ impl Pool {
         }
     }
 
-    /// For about `count` packets.
+    /// Room for what `lane` will carry, which is taken to be as much as the last time.
     #[inline]
-    pub(super) fn take(&mut self, count: u32, unit: u32) -> Vec<Packet> {
-        let size = count.div_ceil(unit).max(1) as usize;
+    pub(super) fn take(&mut self, lane: &Lane, unit: u32) -> Vec<Packet> {
+        let size = lane.last.load(Ordering::Relaxed).div_ceil(unit).max(1) as usize;
         let spare = self.spare.get_mut(size).and_then(Vec::pop);
         spare.unwrap_or_else(|| Vec::with_capacity(size * unit as usize))
     }

@@ -7,7 +7,6 @@ use crate::outcome::LinkRecord;
 use crate::series::Recorder;
 use crate::setup::Setup;
 use model::{Packet, PortIndex, Time};
-use std::sync::atomic::Ordering;
 
 /// A window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,7 +106,7 @@ impl Out<'_> {
         let lane = &mut self.lanes[p];
         match lane.window == self.span.number {
             true => std::mem::take(lane.packets()),
-            false => self.pool.take(lane.last.load(Ordering::Relaxed), self.unit),
+            false => self.pool.take(lane, self.unit),
         }
     }
 
@@ -151,8 +150,7 @@ impl Out<'_> {
     #[inline(always)]
     fn lane(&mut self, p: usize) -> &mut Lane {
         if self.lanes[p].window != self.span.number {
-            let count = self.lanes[p].last.load(Ordering::Relaxed);
-            let packets = self.pool.take(count, self.unit);
+            let packets = self.pool.take(&self.lanes[p], self.unit);
             self.begin_lane(p, packets);
         }
         &mut self.lanes[p]

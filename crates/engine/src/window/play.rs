@@ -175,8 +175,8 @@ impl<'c> Line<'c> {
     /// Takes the first packet; there is one.
     #[inline(always)]
     fn take(&mut self) -> Packet {
-        let Some(pkt) = self.part.next() else { unreachable!("the line is empty") };
-        let pkt = pkt.get();
+        let pkt = self.part.as_slice()[0].get();
+        self.part.next();
         self.look();
         pkt
     }

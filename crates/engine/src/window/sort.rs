@@ -1,6 +1,6 @@
 //! Brings the packets that reach a node in one window into the order of their arrival.
 //!
-//! They are laid into bins of time, four or more for every packet. Those of one bin, mostly none or one, hang on each
+//! They are laid into bins of time, some four for every packet. Those of one bin, mostly none or one, hang on each
 //! other, and are put in order when the bins are emptied. Packets of the same instant stand in the order that their
 //! node draws.
 
@@ -24,6 +24,8 @@ pub(super) struct Sorter {
 const NONE: u32 = u32::MAX;
 /// Bins stay in the nearest caches. Our choice.
 const MOST_BINS: usize = 1 << 13;
+/// More packets in a bin than these are rare: windows of milliseconds, and senders in step. Our choice.
+const FEW: usize = 32;
 
 const BLANK: Packet = Packet::new(model::Kind::Data, model::QpId(0), model::HostId(0), model::Psn::new(0), 0);
 
@@ -83,9 +85,12 @@ impl Sorter {
     }
 }
 
-/// Puts some packets in order, by insertion.
+/// Puts the packets of a bin in order, by insertion if they are few.
 #[inline(never)]
 fn order(packets: &mut [Packet], tie: Tie) {
+    if packets.len() > FEW {
+        return packets.sort_unstable_by_key(|pkt| pkt.order(tie.turn(pkt.offset())));
+    }
     for end in 1..packets.len() {
         let pkt = packets[end];
         let turn = tie.turn(pkt.offset());
