@@ -1,13 +1,13 @@
 //! The sending side of queue pairs.
 
+use super::Host;
 use super::messages::{Letters, Outbound};
-use super::{Host, Timer, Timers};
+use super::timers::{Timer, Timers};
 use crate::outcome::MessageRecord;
 use crate::setup::{NO_TRACK, Setup};
 use model::congestion::Congestion;
 use model::transport::{Reply, Sender};
 use model::{HostId, Kind, Packet, Parts, Psn, QpId, Time};
-use std::cmp::Reverse;
 
 /// What every packet and every reply of a queue pair needs: two cache lines, as a host may have thousands of
 /// queue pairs and serves another one with every packet. The rest is in [`Letters`].
@@ -51,7 +51,7 @@ impl<P: Parts> Outgoing<P> {
         let deadline = self.sender.deadline().ps();
         if deadline < self.armed {
             self.armed = deadline;
-            timers.push(Reverse((deadline, Timer::Retransmit(slot))));
+            timers.push(deadline, Timer::Retransmit(slot));
         }
     }
 }
@@ -72,7 +72,7 @@ impl<P: Parts> Host<P> {
             }
             if message.needs == 0 {
                 self.pending_starts += 1;
-                self.timers.push(Reverse((message.start.ps(), Timer::Start(m))));
+                self.timers.push(message.start.ps(), Timer::Start(m));
             }
         }
         let track = plan.series.qps.iter().position(|q| *q == id).map_or(NO_TRACK, |t| t as u32);
@@ -97,13 +97,8 @@ impl<P: Parts> Host<P> {
 
     /// The data packet that starts on the wire now. `None` if no queue pair may send at `now` after all; then
     /// [`Host::eligible_at`] has moved.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pull(&mut self, setup: &Setup<'_>, now: u64) -> Option<Packet> {
-        if self.eligible_at() <= now { self.pull_first(setup, now) } else { None }
-    }
-
-    #[inline(never)]
-    fn pull_first(&mut self, setup: &Setup<'_>, now: u64) -> Option<Packet> {
         loop {
             let (at, slot) = self.ready.first();
             if at > now {

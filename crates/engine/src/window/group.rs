@@ -374,16 +374,9 @@ impl<P: Parts> Group<P> {
         self.desk.frames.collect(&mut node.pauses, span.close);
         let mut out = self.ways.of(node, setup, span, mail);
         out.bring_near(&mut self.ports[port..=port]);
-        let visit = host::Visit {
-            host,
-            port: &mut self.ports[port],
-            out,
-            frames: &mut self.desk.frames,
-            one_class: self.one_class,
-            due: node.due,
-            next_own: 0,
-        };
-        let (due, next) = visit.run(arrivals);
+        let (port, frames) = (&mut self.ports[port], &mut self.desk.frames);
+        let visit = host::Visit { host, port, out, frames, one_class: self.one_class };
+        let (due, next) = visit.run(arrivals, node.due);
         let host = &self.hosts[node.index as usize];
         self.unfinished -= before.0 - host.unfinished;
         self.pending_starts = self.pending_starts - before.1 + host.pending_starts();
