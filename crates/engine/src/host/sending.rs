@@ -140,9 +140,8 @@ impl<P: Parts> Host<P> {
                 out.queued = false;
                 self.ready.remove_first();
             }
-            let next = self.ready.first().1;
-            if next != slot {
-                self.touch_outgoing(next);
+            if let Some(slot) = self.ready.upcoming() {
+                self.touch_outgoing(slot);
             }
             return Some(packet);
         }
