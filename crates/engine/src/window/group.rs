@@ -325,6 +325,9 @@ impl<P: Parts> Group<P> {
         let arrivals = self.sorter.sort(incoming.lanes(words.len()), count, span.length, tie);
         let here = before_the_end(arrivals, span, &mut self.ways.tally).len();
         let arrivals = &mut arrivals[..here];
+        if switch.interest.announcements {
+            arrivals.iter().for_each(|pkt| switch.scheme.expect(pkt));
+        }
         self.desk.frames.collect(&mut node.pauses, span.close);
         let (backlog, ports_of) = (&mut self.backlog[words.clone()], &mut self.ports[ports.clone()]);
         let longest = || {
