@@ -420,6 +420,11 @@ impl<P: Parts> Group<P> {
         (port.paused(), port.queued_data().map(|p| p.ingress()).collect())
     }
 
+    /// Something would have arrived after the run's end, in its last window.
+    pub(super) fn cut_short(&self) -> bool {
+        self.ways.tally.data_in_flight + self.ways.tally.control_in_flight > 0
+    }
+
     /// Counts what is still on wires and in queues after window `number`, the last one; `written` are the
     /// group's lanes as they stand on the board.
     pub(super) fn under_way(&mut self, number: u64, written: &Lanes) {
