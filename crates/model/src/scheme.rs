@@ -29,6 +29,8 @@ pub struct Interest {
     pub makes_replies: bool,
     /// See `makes_replies`.
     pub makes_data: bool,
+    /// It has so much state that packets should be announced to it ([`Scheme::expect`]).
+    pub announcements: bool,
 }
 
 /// Identifies a held packet.
@@ -155,6 +157,10 @@ pub fn flow_hash(salt: u64, pkt: &Packet, n: usize) -> usize {
 pub trait Scheme {
     /// What it wants to see; constant for the run.
     fn interest(&self) -> Interest;
+
+    /// A packet will arrive soon: has the processor fetch what will be needed for it. Changes nothing, and may be
+    /// left out.
+    fn expect(&self, _pkt: &Packet) {}
 
     /// A packet has arrived; `ports` are the equal-cost ones towards its host (never empty).
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict;

@@ -87,14 +87,14 @@ impl Reacting {
         &self.inner.control
     }
 
-    /// Asks the control, and keeps the answer.
-    fn ask(&mut self, now: Time) -> Allowance {
+    /// Asks the control, and keeps the pace; the window, and the time before which there is no packet.
+    fn ask(&mut self, now: Time) -> (u64, Time) {
         let mut allowance = self.inner.control.allowance(now);
         allowance.not_before = allowance.not_before.max(self.inner.stalled_until);
         self.pace = allowance.pace;
         let stalled = allowance.not_before > now;
         self.steady_until = if stalled { Time::ZERO } else { self.inner.control.steady_until() };
-        allowance
+        (allowance.window, allowance.not_before)
     }
 
     #[cold]
@@ -107,16 +107,15 @@ impl Reacting {
 impl Congestion for Reacting {
     #[inline]
     fn allowance(&mut self, now: Time) -> Allowance {
-        if now < self.steady_until {
-            return Allowance { window: u64::MAX, pace: self.pace, not_before: Time::ZERO };
-        }
-        self.ask(now)
+        let steady = now < self.steady_until;
+        let (window, not_before) = if steady { (u64::MAX, Time::ZERO) } else { self.ask(now) };
+        Allowance { window, pace: self.pace, not_before }
     }
 
     #[inline]
     fn on_ack(&mut self, now: Time, packets: u64, echo: bool) {
         if echo || self.steady_until == Time::ZERO {
-            self.tell(now, |inner| inner.control.on_ack(now, packets, echo));
+            self.tell(now, move |inner| inner.control.on_ack(now, packets, echo));
         }
     }
 

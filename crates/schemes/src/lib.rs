@@ -122,6 +122,14 @@ macro_rules! schemes {
                 }
             }
 
+            #[inline]
+            fn expect(&self, pkt: &Packet) {
+                match self {
+                    $(AnyScheme::$Variant(scheme) => scheme.expect(pkt),)+
+                    AnyScheme::Custom(scheme) => scheme.expect(pkt),
+                }
+            }
+
             #[inline(always)]
             fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
                 match self {

@@ -143,6 +143,11 @@ impl Flow {
         }
     }
 
+    /// Ring index of the next write.
+    pub const fn place(&self) -> usize {
+        self.next as usize
+    }
+
     fn arm(&mut self, psn: Psn) {
         (self.blocked, self.wait) = (psn, Wait::Armed);
     }

@@ -1,12 +1,12 @@
 //! The messages of a host: when they are posted, what was sent of them, and what they set free.
 
+use super::Host;
 use super::sending::Outgoing;
-use super::{Host, Timer};
+use super::timers::Timer;
 use crate::outcome::MessageRecord;
 use crate::setup::Setup;
 use model::transport::Sender;
 use model::{Parts, Time};
-use std::cmp::Reverse;
 
 /// What a queue pair needs once per message or less.
 pub(super) struct Letters {
@@ -118,7 +118,7 @@ impl<P: Parts> Host<P> {
             }
             if message.start.ps() > now {
                 self.pending_starts += 1;
-                self.timers.push(Reverse((message.start.ps(), Timer::Start(m.0))));
+                self.timers.push(message.start.ps(), Timer::Start(m.0));
             } else {
                 self.post(setup, now, slot);
             }

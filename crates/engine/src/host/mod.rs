@@ -1,7 +1,8 @@
 //! A host's NIC: its queue pairs, the order in which they send, its timers, and its part in the workload.
 //!
 //! Both engines use it; it knows nothing of ports, queues or windows. [`ready`] is the order among queue pairs,
-//! [`sending`] and [`receiving`] are their two sides, [`messages`] what they carry.
+//! [`sending`] and [`receiving`] are their two sides, [`messages`] what they carry, [`timers`] when they start or
+//! start again.
 
 mod messages;
 mod ready;
@@ -9,6 +10,7 @@ mod receiving;
 mod sending;
 #[cfg(test)]
 mod tests;
+mod timers;
 
 use crate::outcome::{Control, Data, MessageRecord, Waiting};
 use crate::series::Recorder;
@@ -21,8 +23,7 @@ use model::{HostId, MessageId, Packet, Parts, QpId, Time};
 use ready::Ready;
 use receiving::Incoming;
 use sending::Outgoing;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use timers::{Timer, Timers};
 
 /// A host.
 pub(crate) struct Host<P: Parts> {
@@ -64,15 +65,6 @@ pub(crate) struct Host<P: Parts> {
 /// the 1 MB second-level cache for each of 256 hosts. Our choice.
 const FEW: usize = 32;
 
-/// What a host timer is for; the order is the order at one instant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Timer {
-    Start(u32),
-    Retransmit(u32),
-}
-
-type Timers = BinaryHeap<Reverse<(u64, Timer)>>;
-
 /// Packets that a host sends in answer to one arrival: a reply and a CNP at most.
 pub(crate) type Replies = [Option<Packet>; 2];
 
@@ -92,7 +84,7 @@ impl<P: Parts> Host<P> {
             received: Vec::new(),
             first_received: 0,
             ready: Ready::new(full_time),
-            timers: BinaryHeap::new(),
+            timers: Timers::new(),
             freed: Vec::new(),
             full_frame,
             gap: plan.wire.gap,
@@ -124,7 +116,7 @@ impl<P: Parts> Host<P> {
     /// When the next timer fires; [`u64::MAX`] if none runs.
     #[inline]
     pub(crate) fn timer_at(&self) -> u64 {
-        self.timers.peek().map_or(u64::MAX, |Reverse((at, _))| *at)
+        self.timers.first()
     }
 
     pub(crate) fn last_progress(&self) -> u64 {
@@ -167,11 +159,7 @@ impl<P: Parts> Host<P> {
 
     /// Fires what is due at `now`.
     pub(crate) fn on_timer(&mut self, setup: &Setup<'_>, now: u64) {
-        while let Some(&Reverse((at, timer))) = self.timers.peek() {
-            if at > now {
-                break;
-            }
-            self.timers.pop();
+        while let Some((at, timer)) = self.timers.pop(now) {
             match timer {
                 Timer::Start(m) => {
                     self.pending_starts -= 1;
@@ -193,7 +181,7 @@ impl<P: Parts> Host<P> {
                     }
                     if deadline != u64::MAX {
                         out.armed = deadline.max(now + 1);
-                        self.timers.push(Reverse((out.armed, Timer::Retransmit(slot))));
+                        self.timers.push(out.armed, Timer::Retransmit(slot));
                     }
                     self.enqueue(slot, now);
                 }

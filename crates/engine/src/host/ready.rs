@@ -15,6 +15,9 @@ type Entry = (u64, u32);
 
 const NOBODY: Entry = (u64::MAX, u32::MAX);
 
+/// Places in line after the second: so many departures take longer than a fetch from the last cache. Our choice.
+const AHEAD: usize = 2;
+
 #[derive(Debug)]
 pub(super) struct Ready {
     /// Who goes first; the rest stand below. A host with one queue pair needs nothing else.
@@ -38,6 +41,12 @@ impl Ready {
     #[inline]
     pub(super) const fn first(&self) -> Entry {
         self.first
+    }
+
+    /// One that goes soon, if there are many: its state may have left the first caches.
+    #[inline]
+    pub(super) fn upcoming(&self) -> Option<u32> {
+        self.line.get(AHEAD).map(|entry| entry.1)
     }
 
     /// Adds a queue pair that was not there. `at` may lie before `now`.

@@ -1,13 +1,13 @@
 //! The sending side of queue pairs.
 
+use super::Host;
 use super::messages::{Letters, Outbound};
-use super::{Host, Timer, Timers};
+use super::timers::{Timer, Timers};
 use crate::outcome::MessageRecord;
 use crate::setup::{NO_TRACK, Setup};
 use model::congestion::Congestion;
 use model::transport::{Reply, Sender};
 use model::{HostId, Kind, Packet, Parts, Psn, QpId, Time};
-use std::cmp::Reverse;
 
 /// What every packet and every reply of a queue pair needs: two cache lines, as a host may have thousands of
 /// queue pairs and serves another one with every packet. The rest is in [`Letters`].
@@ -51,7 +51,7 @@ impl<P: Parts> Outgoing<P> {
         let deadline = self.sender.deadline().ps();
         if deadline < self.armed {
             self.armed = deadline;
-            timers.push(Reverse((deadline, Timer::Retransmit(slot))));
+            timers.push(deadline, Timer::Retransmit(slot));
         }
     }
 }
@@ -72,7 +72,7 @@ impl<P: Parts> Host<P> {
             }
             if message.needs == 0 {
                 self.pending_starts += 1;
-                self.timers.push(Reverse((message.start.ps(), Timer::Start(m))));
+                self.timers.push(message.start.ps(), Timer::Start(m));
             }
         }
         let track = plan.series.qps.iter().position(|q| *q == id).map_or(NO_TRACK, |t| t as u32);
@@ -97,13 +97,8 @@ impl<P: Parts> Host<P> {
 
     /// The data packet that starts on the wire now. `None` if no queue pair may send at `now` after all; then
     /// [`Host::eligible_at`] has moved.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pull(&mut self, setup: &Setup<'_>, now: u64) -> Option<Packet> {
-        if self.eligible_at() <= now { self.pull_first(setup, now) } else { None }
-    }
-
-    #[inline(never)]
-    fn pull_first(&mut self, setup: &Setup<'_>, now: u64) -> Option<Packet> {
         loop {
             let (at, slot) = self.ready.first();
             if at > now {
@@ -120,23 +115,23 @@ impl<P: Parts> Host<P> {
                 self.ready.remove_first();
                 continue;
             };
-            let (mut frame, mut last) = (self.full_frame, false);
+            let mut packet = Packet::new(Kind::Data, out.qp, out.to, Psn::from_seq(seq), self.full_frame);
             if !again && seq + 1 < out.current_end {
                 out.note_fresh(now + self.full_time);
             } else {
-                (frame, last) = self.send_special(setup, now, slot, seq, again);
+                let (frame, last) = self.send_special(setup, now, slot, seq, again);
                 out = &mut self.outgoing[slot as usize];
+                packet = Packet::new(Kind::Data, out.qp, out.to, Psn::from_seq(seq), frame)
+                    .with_last(last)
+                    .with_retransmission(again);
             }
-            let on_wire = u64::from(frame + self.gap);
+            let on_wire = u64::from(packet.frame() + self.gap);
             self.data.sent += 1;
             if out.tracked {
-                self.recorder.sent(self.letters[slot as usize].track, now, on_wire, again);
+                self.recorder.sent(self.letters[slot as usize].track, now, on_wire, packet.retransmission());
             }
             let gap = allowed.pace.gap(on_wire);
             let next_at = now + if self.whole_ns { whole_ns(gap) } else { gap }.ps();
-            let packet = Packet::new(Kind::Data, out.qp, out.to, Psn::from_seq(seq), frame)
-                .with_last(last)
-                .with_retransmission(again);
             out.next_at = next_at;
             out.arm(slot, &mut self.timers);
             if out.sender.ready(allowed.window) {
@@ -145,9 +140,8 @@ impl<P: Parts> Host<P> {
                 out.queued = false;
                 self.ready.remove_first();
             }
-            let next = self.ready.first().1;
-            if next != slot {
-                self.touch_outgoing(next);
+            if let Some(slot) = self.ready.upcoming() {
+                self.touch_outgoing(slot);
             }
             return Some(packet);
         }

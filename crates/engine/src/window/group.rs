@@ -344,6 +344,9 @@ impl<P: Parts> Group<P> {
         let arrivals = sorter.sort(incoming.iter().map(|lane| &lane[..]), count, span.length, tie);
         incoming.drain(..).for_each(|lane| pool.give(lane, self.ways.unit));
         let arrivals = before_the_end(arrivals, span, &mut self.ways.tally);
+        if switch.interest.announcements {
+            arrivals.iter().for_each(|pkt| switch.scheme.expect(pkt));
+        }
         desk.frames.collect(&mut node.pauses, span.close);
         let (backlog, ports_of) = (&mut self.backlog[words.clone()], &mut self.ports[ports.clone()]);
         let longest = || {
@@ -393,16 +396,9 @@ impl<P: Parts> Group<P> {
         desk.frames.collect(&mut node.pauses, span.close);
         let mut out = self.ways.of(node, scene, pool);
         out.bring_near(&mut self.ports[port..=port]);
-        let visit = host::Visit {
-            host,
-            port: &mut self.ports[port],
-            out,
-            frames: &mut desk.frames,
-            one_class: self.one_class,
-            due: node.due,
-            next_own: 0,
-        };
-        let (due, next) = visit.run(arrivals);
+        let (port, frames) = (&mut self.ports[port], &mut desk.frames);
+        let visit = host::Visit { host, port, out, frames, one_class: self.one_class };
+        let (due, next) = visit.run(arrivals, node.due);
         pool.give(lane, self.ways.unit);
         let host = &self.hosts[node.index as usize];
         self.unfinished -= before.0 - host.unfinished;
@@ -442,6 +438,11 @@ impl<P: Parts> Group<P> {
     pub(super) fn blocked(&self, port: u32) -> (bool, Vec<PortIndex>) {
         let port = &self.ports[port as usize];
         (port.paused(), port.queued_data().map(|p| p.ingress()).collect())
+    }
+
+    /// Something would have arrived after the run's end, in its last window.
+    pub(super) fn cut_short(&self) -> bool {
+        self.ways.tally.data_in_flight + self.ways.tally.control_in_flight > 0
     }
 
     /// Counts what is still on wires and in queues after window `number`, the last one; `written` are the

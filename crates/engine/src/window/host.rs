@@ -1,11 +1,15 @@
 //! A host in one window: everything that happens at it, in order of time. At one instant: pause and resume
 //! frames, departures, arrivals, timers.
+//!
+//! Arrivals and departures are what there is plenty of. A departure is taken when something comes that it
+//! precedes; until then it is only known when it is due.
 
 use super::out::{Frames, Out, Span};
 use super::port::{LOSSY, Port, TRACKED};
+use super::queue::Queue;
+use super::wire::Wire;
 use crate::host::Host;
-use crate::setup::DATA;
-use model::{Packet, Parts};
+use model::{Kind, Packet, Parts};
 
 /// One host, one window.
 pub(super) struct Visit<'v, P: Parts> {
@@ -14,102 +18,151 @@ pub(super) struct Visit<'v, P: Parts> {
     pub(super) out: Out<'v>,
     pub(super) frames: &'v mut Frames,
     pub(super) one_class: bool,
-    /// When the host starts its next packet, as far as it is known; [`u64::MAX`] if it has none.
-    pub(super) due: u64,
-    /// When something comes to pass that is no arrival.
-    pub(super) next_own: u64,
 }
 
-impl<P: Parts> Visit<'_, P> {
-    /// Takes the arrivals, in their order, and everything else; returns when the host starts its next packet,
-    /// and when it has something to do of its own accord again.
-    pub(super) fn run(mut self, arrivals: &[Packet]) -> (u64, u64) {
+/// What a host sends by, taken out of its place, so that it can stay in registers.
+struct Way<'v> {
+    replies: Queue,
+    wire: Wire<'v>,
+    /// When the next packet starts, as far as it is known; [`u64::MAX`] if there is none.
+    due: u64,
+    /// When the next pause frame comes.
+    frame: u64,
+}
+
+impl<'v, P: Parts> Visit<'v, P> {
+    /// Takes the arrivals, in their order, and everything else. `due` is when the next packet starts, as far as it
+    /// is known; returns it anew, and when the host has something to do of its own accord again.
+    #[inline(never)]
+    pub(super) fn run(mut self, arrivals: &[Packet], due: u64) -> (u64, u64) {
         let Span { opened, close, .. } = self.out.span;
-        self.look_ahead();
         if self.host.crowded() {
             arrivals.iter().for_each(|pkt| self.host.expect(self.out.setup, pkt));
         }
+        let mut way = self.take(due);
         for pkt in arrivals {
             let now = opened + pkt.offset() as u64;
-            if self.next_own <= now {
-                self.catch_up(now + 1, now);
-            }
+            self.catch_up(&mut way, now, now);
             let [reply, cnp] = self.host.on_arrival(self.out.setup, now, pkt);
             if let Some(reply) = reply {
-                self.enqueue(reply);
+                way.replies.push(reply);
             }
             if let Some(cnp) = cnp {
-                self.enqueue(cnp);
-            }
-            self.serve(now);
-        }
-        self.catch_up(close, close);
-        (self.due, self.due.min(self.host.timer_at()))
-    }
-
-    /// A timer comes after the arrivals of its instant.
-    #[inline(always)]
-    fn look_ahead(&mut self) {
-        self.next_own = self.due.min(self.frames.next()).min(self.host.timer_at().saturating_add(1));
-    }
-
-    /// Does everything of the host's own that comes before `limit`; timers before `timer_limit`.
-    #[inline(never)]
-    fn catch_up(&mut self, limit: u64, timer_limit: u64) {
-        loop {
-            let (due, frame, timer) = (self.due, self.frames.next(), self.host.timer_at());
-            if frame < limit && frame <= due && frame <= timer {
-                if let Some((_, on)) = self.frames.take() {
-                    self.out.paused(0, self.port, frame, on);
+                match self.one_class {
+                    true => way.replies.push(cnp),
+                    false => way.replies = put_first(std::mem::take(&mut way.replies), cnp),
                 }
-                self.serve(frame);
-            } else if due < limit && due <= timer {
-                self.serve(due);
-            } else if timer < timer_limit {
-                self.host.on_timer(self.out.setup, timer);
-                self.serve(timer);
+            }
+            self.plan(&mut way, now);
+        }
+        self.catch_up(&mut way, close - 1, close);
+        self.put_back(&mut way);
+        (way.due, way.due.min(self.host.timer_at()))
+    }
+
+    /// Does everything of the host's own: departures and pause frames up to `until`, and timers.
+    #[inline(always)]
+    fn catch_up(&mut self, way: &mut Way<'v>, until: u64, timers_before: u64) {
+        loop {
+            // A pause frame precedes what departs at its instant, a timer follows it.
+            let timer = self.host.timer_at();
+            if way.due <= until && way.due < way.frame && way.due <= timer {
+                self.depart(way);
+            } else if way.frame <= until || timer < timers_before {
+                self.put_back(way);
+                let due = self.on_special();
+                *way = self.take(due);
             } else {
                 return;
             }
         }
     }
 
+    /// Starts the packet that is due.
     #[inline(always)]
-    fn enqueue(&mut self, pkt: Packet) {
-        if self.one_class {
-            self.port.push_data(pkt);
-        } else {
-            let class = self.out.setup.class(&pkt);
-            debug_assert_ne!(class, DATA, "hosts queue replies only");
-            self.port.push_reply(class, pkt);
-        }
-    }
-
-    /// Starts at `now` what may start, and plans the next departure.
-    #[inline(always)]
-    fn serve(&mut self, now: u64) {
-        while self.port.busy <= now {
-            let pkt = if self.port.open() != 0 {
-                self.port.pop()
-            } else if self.port.paused() {
-                None
-            } else {
-                self.host.pull(self.out.setup, now)
-            };
-            let Some(pkt) = pkt else { break };
+    fn depart(&mut self, way: &mut Way<'v>) {
+        let now = way.due;
+        let pkt = match way.replies.pop() {
+            None => self.host.pull(self.out.setup, now),
+            reply => reply,
+        };
+        if let Some(pkt) = pkt {
             if self.port.is(LOSSY | TRACKED) {
+                self.put_back(way);
                 self.out.launch_oddly(0, self.port, now, pkt);
-            } else {
-                self.out.launch(0, self.port, now, pkt);
+                *way = self.take(now);
+            } else if let Some((after, sent)) = way.wire.launch(now, pkt) {
+                self.out.send_far(0, self.port, after, sent);
             }
         }
-        self.due = if self.port.open() != 0 {
-            self.port.busy
-        } else if self.port.paused() {
+        self.plan(way, now);
+    }
+
+    /// Works out anew when the next packet starts, which is not before `now`.
+    #[inline(always)]
+    fn plan(&mut self, way: &mut Way<'v>, now: u64) {
+        let paused = self.port.paused();
+        let first = if !(way.replies.is_empty() || self.one_class && paused) {
+            now
+        } else if paused {
             u64::MAX
         } else {
-            self.host.eligible_at().max(self.port.busy)
+            self.host.eligible_at().max(now)
         };
-        self.look_ahead();
+        way.due = first.max(way.wire.free);
     }
+
+    /// Lets the pause frame or the timer act that is next; returns when the next packet starts then.
+    #[cold]
+    #[inline(never)]
+    fn on_special(&mut self) -> u64 {
+        let (frame, timer) = (self.frames.next(), self.host.timer_at());
+        if timer < frame {
+            self.host.on_timer(self.out.setup, timer);
+        } else if let Some((_, on)) = self.frames.take() {
+            self.out.paused(0, self.port, frame, on);
+        }
+        let now = frame.min(timer);
+        let mut way = self.take(now);
+        self.plan(&mut way, now);
+        // What waits starts at once, even if the next frame of this instant pauses the port again.
+        while way.due <= now {
+            self.depart(&mut way);
+        }
+        self.put_back(&mut way);
+        way.due
+    }
+
+    #[inline(always)]
+    fn take(&mut self, due: u64) -> Way<'v> {
+        let (replies, frame) = (std::mem::take(self.replies()), self.frames.next());
+        Way { replies, wire: Wire::take(self.port, &mut self.out, 0), due, frame }
+    }
+
+    #[inline(always)]
+    fn put_back(&mut self, way: &mut Way<'v>) {
+        *self.replies() = std::mem::take(&mut way.replies);
+        way.wire.put_back(self.port, &mut self.out, 0);
+        self.port.recount();
+    }
+
+    /// Where replies wait: with data, if there is one class.
+    #[inline(always)]
+    fn replies(&mut self) -> &mut Queue {
+        match self.one_class {
+            true => &mut self.port.data,
+            false => &mut self.port.replies,
+        }
+    }
+}
+
+/// A CNP goes before other replies.
+#[cold]
+#[inline(never)]
+fn put_first(mut replies: Queue, cnp: Packet) -> Queue {
+    let mut waiting: Vec<Packet> = std::iter::from_fn(|| replies.pop()).collect();
+    let cnps = waiting.partition_point(|pkt| pkt.kind() == Kind::Cnp);
+    waiting.insert(cnps, cnp);
+    waiting.into_iter().for_each(|pkt| replies.push(pkt));
+    replies
 }
