@@ -130,23 +130,23 @@ impl<P: Parts> Host<P> {
                 self.ready.remove_first();
                 continue;
             };
-            let (mut frame, mut last) = (self.full_frame, false);
+            let mut packet = Packet::new(Kind::Data, out.qp, out.to, Psn::from_seq(seq), self.full_frame);
             if !again && seq + 1 < out.current_end {
                 out.note_fresh(now + self.full_time);
             } else {
-                (frame, last) = self.send_special(setup, now, slot, seq, again);
+                let (frame, last) = self.send_special(setup, now, slot, seq, again);
                 out = &mut self.outgoing[slot as usize];
+                packet = Packet::new(Kind::Data, out.qp, out.to, Psn::from_seq(seq), frame)
+                    .with_last(last)
+                    .with_retransmission(again);
             }
-            let on_wire = u64::from(frame + self.gap);
+            let on_wire = u64::from(packet.frame() + self.gap);
             self.data.sent += 1;
             if out.tracked {
-                self.recorder.sent(self.letters[slot as usize].track, now, on_wire, again);
+                self.recorder.sent(self.letters[slot as usize].track, now, on_wire, packet.retransmission());
             }
             let gap = allowed.pace.gap(on_wire);
             let next_at = now + if self.whole_ns { whole_ns(gap) } else { gap }.ps();
-            let packet = Packet::new(Kind::Data, out.qp, out.to, Psn::from_seq(seq), frame)
-                .with_last(last)
-                .with_retransmission(again);
             let annex = out.steering.on_send(Time(now + self.clock), seq, again);
             out.next_at = next_at;
             out.arm(slot, &mut self.timers);

@@ -93,6 +93,10 @@ impl<'s> Clock<'s> {
             if next == u64::MAX {
                 return match unfinished(groups) {
                     0 => Step::End(Ending::Finished, self.end_of_background()),
+                    // The last window was cut short, and what would have arrived later in it is left.
+                    _ if groups.iter().any(|group| group.cut_short()) => {
+                        Step::End(Ending::Stopped, self.setup.plan.stop_after)
+                    }
                     _ => Step::End(Ending::Stalled, None),
                 };
             }

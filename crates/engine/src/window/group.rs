@@ -1,9 +1,9 @@
 //! A group of nodes: their whole state, and which of them have something to do.
 
 use super::host;
-use super::lanes::{Address, Board, Lane, Lanes, Mail, Pause, bits};
+use super::lanes::{Address, Board, Lane, Lanes, Mail, Pause, Pool, bits};
 use super::layout::Layout;
-use super::out::{Frames, Out, Span};
+use super::out::{Out, Span};
 use super::port::{ORDERED, Port, READ, WATCHED};
 use super::sort::Sorter;
 use super::switch::{self, Desk};
@@ -14,7 +14,7 @@ use crate::series::Recorder;
 use crate::setup::Setup;
 use crate::switch::Switch;
 use model::plan::Classes;
-use model::{Annex, HostId, NodeId, Packet, Parcel, Parts, PortIndex, QpId, Scheme};
+use model::{Annex, HostId, NodeId, Parcel, Parts, PortIndex, QpId, Scheme};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
@@ -84,6 +84,9 @@ pub(super) struct Group<P: Parts> {
 /// What the nodes that one thread visits use in turn, so that it stays in its caches.
 #[derive(Debug, Default)]
 pub(super) struct Tools<A> {
+    /// The lanes that reach the node.
+    incoming: Vec<Vec<Parcel<A>>>,
+    pool: Pool<A>,
     sorter: Sorter<A>,
     desk: Desk<A>,
 }
@@ -106,8 +109,9 @@ pub(super) struct Ways<A> {
     /// A bit for every port that has sent something which arrives later than in the next window, laid out like
     /// [`Group::backlog`].
     far: Vec<u64>,
-    /// Packets that a link carries in a window at full rate: of data and of replies as many. At most 64 of each.
-    room: u32,
+    /// Packets by which lanes grow: as many of data as a link carries in a window at full rate, at most 64; there are
+    /// about as many replies to what goes the other way.
+    unit: u32,
     tally: Tally,
     recorder: Recorder,
 }
@@ -123,15 +127,16 @@ impl<A> Copy for Scene<'_, A> {}
 impl<A: Annex> Ways<A> {
     /// Those of one node in one window.
     #[inline(always)]
-    fn of<'v>(&'v mut self, node: &Node, scene: Scene<'v, A>) -> Out<'v, A> {
+    fn of<'v>(&'v mut self, node: &Node, scene: Scene<'v, A>, pool: &'v mut Pool<A>) -> Out<'v, A> {
         let Scene { setup, span, mail, .. } = scene;
         let ports = node.range();
         Out {
             setup,
             span,
             next: span.opened + span.length,
-            room: self.room,
+            unit: self.unit,
             mail,
+            pool,
             gp: node.gp as usize,
             lanes: &mut self.lanes[ports.clone()],
             addresses: &self.addresses[ports.clone()],
@@ -161,8 +166,7 @@ impl<P: Parts> Group<P> {
                 links: Vec::new(),
                 paused_since: Vec::new(),
                 far: Vec::new(),
-                room: 2 * (setup.window / setup.time_on_wire(0, plan.wire.max_frame()).max(1)).min(64) as u32
-                    + 2,
+                unit: (setup.window / setup.time_on_wire(0, plan.wire.max_frame()).max(1)).min(64) as u32 + 1,
                 tally: Tally::default(),
                 recorder: Recorder::new(&plan.series),
             },
@@ -234,7 +238,7 @@ impl<P: Parts> Group<P> {
         group.queued = vec![0; ports];
         group.ways.links = vec![LinkRecord::default(); ports];
         group.ways.paused_since = vec![u64::MAX; ports];
-        group.ways.lanes = vec![Lane::new(); ports];
+        group.ways.lanes = (0..ports).map(|_| Lane::new()).collect();
         group
     }
 
@@ -285,7 +289,7 @@ impl<P: Parts> Group<P> {
             for n in bits(todo, word * 64) {
                 self.effort.visits += 1;
                 match self.nodes[n].is_host {
-                    true => self.visit_host(scene, &mut tools.desk.frames, n),
+                    true => self.visit_host(scene, tools, n),
                     false => self.visit_switch(scene, tools, n),
                 }
                 self.plan(n, span.opened + 2 * span.length);
@@ -331,8 +335,8 @@ impl<P: Parts> Group<P> {
     }
 
     fn visit_switch(&mut self, scene: Scene<'_, P::Annex>, tools: &mut Tools<P::Annex>, n: usize) {
-        let Scene { setup, span, board, mail } = scene;
-        let Tools { sorter, desk } = tools;
+        let Scene { setup, span, .. } = scene;
+        let Tools { incoming, pool, sorter, desk } = tools;
         let node = &mut self.nodes[n];
         let (ports, words) = (node.range(), node.words());
         let (feeds, switch) = (&self.feeds[ports.clone()], &mut self.switches[node.index as usize]);
@@ -341,11 +345,11 @@ impl<P: Parts> Group<P> {
             switch.sampled = quantum;
             switch.buffer.sample();
         }
-        let mut incoming = Incoming { board, feeds, first_word: node.mail_word, words: [0; WORDS] };
-        let count = incoming.open(span.number, mail, words.len(), &mut node.pauses);
+        let count = open_mail(scene, feeds, node, incoming);
         self.load += count as u64;
         let tie = setup.tie(node.id.0, span.opened);
-        let arrivals = sorter.sort(incoming.lanes(words.len()), count, span.length, tie);
+        let arrivals = sorter.sort(incoming.iter().map(|lane| &lane[..]), count, span.length, tie);
+        incoming.drain(..).for_each(|lane| pool.give(lane, self.ways.unit));
         let arrivals = before_the_end(arrivals, span, &mut self.ways.tally);
         if switch.interest.announcements {
             arrivals.iter().for_each(|pkt| switch.scheme.expect(pkt));
@@ -366,7 +370,7 @@ impl<P: Parts> Group<P> {
             || switch.buffer.is_known_to_exceed(8 * incoming)
             || !switch.buffer.carefree(incoming, longest);
         self.effort.heavy += heavy as u64;
-        let mut out = self.ways.of(node, scene);
+        let mut out = self.ways.of(node, scene, pool);
         out.bring_near(ports_of);
         let place = switch::Place {
             node: node.id,
@@ -385,23 +389,24 @@ impl<P: Parts> Group<P> {
         self.add_wires(n, span);
     }
 
-    fn visit_host(&mut self, scene: Scene<'_, P::Annex>, frames: &mut Frames, n: usize) {
-        let Scene { span, board, mail, .. } = scene;
+    fn visit_host(&mut self, scene: Scene<'_, P::Annex>, tools: &mut Tools<P::Annex>, n: usize) {
+        let span = scene.span;
+        let Tools { incoming, pool, desk, .. } = tools;
         let node = &mut self.nodes[n];
         let port = node.first_port as usize;
         let host = &mut self.hosts[node.index as usize];
         let before = (host.unfinished, host.pending_starts());
         let feeds = &self.feeds[port..=port];
-        let mut incoming = Incoming { board, feeds, first_word: node.mail_word, words: [0; WORDS] };
-        let count = incoming.open(span.number, mail, 1, &mut node.pauses);
-        self.load += count as u64;
-        let arrivals = if count > 0 { incoming.lane(0) } else { &[] };
-        let arrivals = before_the_end(arrivals, span, &mut self.ways.tally);
-        frames.collect(&mut node.pauses, span.close);
-        let mut out = self.ways.of(node, scene);
+        self.load += open_mail(scene, feeds, node, incoming) as u64;
+        let lane = incoming.pop().unwrap_or_default();
+        let arrivals = before_the_end(&lane, span, &mut self.ways.tally);
+        desk.frames.collect(&mut node.pauses, span.close);
+        let mut out = self.ways.of(node, scene, pool);
         out.bring_near(&mut self.ports[port..=port]);
-        let visit = host::Visit { host, port: &mut self.ports[port], out, frames, one_class: self.one_class };
+        let (port, frames) = (&mut self.ports[port], &mut desk.frames);
+        let visit = host::Visit { host, port, out, frames, one_class: self.one_class };
         let (due, next) = visit.run(arrivals, node.due);
+        pool.give(lane, self.ways.unit);
         let host = &self.hosts[node.index as usize];
         self.unfinished -= before.0 - host.unfinished;
         self.pending_starts = self.pending_starts - before.1 + host.pending_starts();
@@ -442,11 +447,16 @@ impl<P: Parts> Group<P> {
         (port.paused(), port.queued_data().map(|p| p.ingress()).collect())
     }
 
+    /// Something would have arrived after the run's end, in its last window.
+    pub(super) fn cut_short(&self) -> bool {
+        self.ways.tally.data_in_flight + self.ways.tally.control_in_flight > 0
+    }
+
     /// Counts what is still on wires and in queues after window `number`, the last one; `written` are the
     /// group's lanes as they stand on the board.
     pub(super) fn under_way(&mut self, number: u64, written: &Lanes<P::Annex>) {
         for lane in written.iter().filter(|lane| lane.window == number) {
-            lane.packets.iter().for_each(|p| self.ways.tally.under_way(p));
+            lane.take().iter().for_each(|p| self.ways.tally.under_way(p));
         }
         for port in &self.ports {
             port.far.iter().for_each(|(_, p)| self.ways.tally.under_way(p));
@@ -508,44 +518,29 @@ fn before_the_end<'p, A>(arrivals: &'p [Parcel<A>], span: Span, tally: &mut Tall
     &arrivals[..count]
 }
 
-/// Words of a bit for every port of a node.
-const WORDS: usize = Packet::MAX_PORTS.div_ceil(64);
-
-/// What reaches a node in a window.
-struct Incoming<'b, A> {
-    board: &'b Board<A>,
-    feeds: &'b [(u32, u32)],
-    first_word: u32,
-    words: [u64; WORDS],
-}
-
-impl<'b, A> Incoming<'b, A> {
-    /// Takes the node's mail; returns how many packets there are.
-    #[inline]
-    fn open(&mut self, number: u64, mail: &Mail, words: usize, pauses: &mut Vec<Pause>) -> usize {
-        let mut count = 0;
-        for word in 0..words {
-            self.words[word] = mail.take_ports(number, self.first_word + word as u32);
-            for p in bits(self.words[word], word * 64) {
-                let (group, port) = self.feeds[p];
-                let lane = &self.board[group as usize][port as usize];
-                debug_assert_eq!(lane.window + 1, number, "mail that nobody wrote");
-                count += lane.packets.len();
-                if !lane.pauses.is_empty() {
-                    pauses.extend(&lane.pauses);
-                }
+/// Takes the mail that a node has in the open window out of the board: its lanes, in the order of its ports. Returns
+/// how many packets there are.
+#[inline]
+fn open_mail<A: Annex>(
+    scene: Scene<'_, A>,
+    feeds: &[(u32, u32)],
+    node: &mut Node,
+    lanes: &mut Vec<Vec<Parcel<A>>>,
+) -> usize {
+    let Scene { span, board, mail, .. } = scene;
+    let mut count = 0;
+    for word in 0..node.words().len() {
+        for p in bits(mail.take_ports(span.number, node.mail_word + word as u32), word * 64) {
+            let (group, port) = feeds[p];
+            let lane = &board[group as usize][port as usize];
+            debug_assert_eq!(lane.window + 1, span.number, "mail that nobody wrote");
+            let packets = lane.take();
+            count += packets.len();
+            lanes.push(packets);
+            if !lane.pauses.is_empty() {
+                node.pauses.extend(&lane.pauses);
             }
         }
-        count
     }
-
-    #[inline]
-    fn lane(&self, p: usize) -> &'b [Parcel<A>] {
-        let (group, port) = self.feeds[p];
-        &self.board[group as usize][port as usize].packets
-    }
-
-    fn lanes(&self, words: usize) -> impl Iterator<Item = &'b [Parcel<A>]> + Clone {
-        (0..words).flat_map(move |word| bits(self.words[word], word * 64)).map(|p| self.lane(p))
-    }
+    count
 }

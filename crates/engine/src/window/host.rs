@@ -102,7 +102,7 @@ impl<'v, P: Parts> Visit<'v, P> {
     #[inline(always)]
     fn plan(&mut self, way: &mut Way<'v, P::Annex>, now: u64) {
         let paused = self.port.paused();
-        let first = if !way.replies.is_empty() && !(self.one_class && paused) {
+        let first = if !(way.replies.is_empty() || self.one_class && paused) {
             now
         } else if paused {
             u64::MAX

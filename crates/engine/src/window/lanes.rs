@@ -5,14 +5,18 @@
 //! which all read and nobody writes. [`Mail`] tells who has something to read.
 
 use model::{Annex, Parcel, PortIndex};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// What a port sends in one window and arrives in the next, in the order of arrival.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Lane<A> {
     /// Number of the window in which it was written; anything else in it is old.
     pub(super) window: u64,
-    pub(super) packets: Vec<Parcel<A>>,
+    /// The writer has it to itself; the one reader takes them out of the board. So the lock is never contended.
+    packets: Mutex<Vec<Parcel<A>>>,
+    /// How many they were when they were last read.
+    last: AtomicU32,
     /// Pause frames, whenever they arrive.
     pub(super) pauses: Vec<Pause>,
 }
@@ -33,36 +37,80 @@ const NEVER: u64 = u64::MAX;
 
 impl<A: Annex> Lane<A> {
     pub(super) fn new() -> Self {
-        Lane { window: NEVER, packets: Vec::new(), pauses: Vec::new() }
+        Lane { window: NEVER, packets: Mutex::default(), last: AtomicU32::new(0), pauses: Vec::new() }
     }
 
-    /// Empties it for window `number`.
+    /// Begins it anew for window `number`.
     #[inline(never)]
-    pub(super) fn begin(&mut self, number: u64) {
+    pub(super) fn begin(&mut self, number: u64, packets: Vec<Parcel<A>>) {
         self.window = number;
-        self.packets.clear();
+        *self.packets() = packets;
         self.pauses.clear();
+    }
+
+    /// The packets, to be written.
+    #[inline(always)]
+    pub(super) fn packets(&mut self) -> &mut Vec<Parcel<A>> {
+        self.packets.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the packets, to be read.
+    #[inline]
+    pub(super) fn take(&self) -> Vec<Parcel<A>> {
+        let packets = std::mem::take(&mut *self.packets.lock().unwrap_or_else(PoisonError::into_inner));
+        self.last.store(packets.len() as u32, Ordering::Relaxed);
+        packets
+    }
+}
+
+/// Room for the packets of lanes. Who has read a lane gives its room to the next one that is written, while it is
+/// in the nearest caches: so what lanes take is little more than what is under way.
+#[derive(Debug, Default)]
+pub(super) struct Pool<A> {
+    /// By size, in units.
+    spare: [Vec<Vec<Parcel<A>>>; SIZES],
+}
+
+/// Larger ones, and more of one size, go back to the allocator: threads may read more than they write. Our choice.
+const SIZES: usize = 16;
+const MOST_SPARE: usize = 256;
+
+impl<A: Annex> Pool<A> {
+    /// Takes the room of packets that have been read.
+    #[inline]
+    pub(super) fn give(&mut self, mut packets: Vec<Parcel<A>>, unit: u32) {
+        let size = packets.capacity() / unit as usize;
+        if let Some(spare) = self.spare.get_mut(size)
+            && spare.len() < MOST_SPARE
+        {
+            packets.clear();
+            spare.push(packets);
+        }
+    }
+
+    /// Room for what `lane` will carry, which is taken to be as much as the last time.
+    #[inline]
+    pub(super) fn take(&mut self, lane: &Lane<A>, unit: u32) -> Vec<Parcel<A>> {
+        let size = lane.last.load(Ordering::Relaxed).div_ceil(unit).max(1) as usize;
+        let spare = self.spare.get_mut(size).and_then(Vec::pop);
+        spare.unwrap_or_else(|| Vec::with_capacity(size * unit as usize))
     }
 }
 
 /// Adds a packet to a lane. Lanes are most of an engine's memory in a large fabric, and a window's traffic is
-/// alike from one to the next: so they begin with `room` packets and grow by a quarter, not by doubling.
+/// alike from one to the next: so they grow by `unit` packets, not by doubling.
 #[inline(always)]
-pub(super) fn add<A>(lane: &mut Vec<Parcel<A>>, pkt: Parcel<A>, room: u32) {
+pub(super) fn add<A>(lane: &mut Vec<Parcel<A>>, pkt: Parcel<A>, unit: u32) {
     if lane.len() == lane.capacity() {
-        grow(lane, room);
+        grow(lane, unit);
     }
     lane.push(pkt);
 }
 
 #[cold]
 #[inline(never)]
-fn grow<A>(lane: &mut Vec<Parcel<A>>, room: u32) {
-    let more = match lane.capacity() {
-        0 => room as usize,
-        n => n / 4,
-    };
-    lane.reserve_exact(more.max(4));
+fn grow<A>(lane: &mut Vec<Parcel<A>>, unit: u32) {
+    lane.reserve_exact(unit as usize);
 }
 
 /// The lanes of one group, by port.

@@ -12,7 +12,7 @@
 //! | [`group`] | which nodes have something to do, and their state |
 //! | [`sort`] | what reaches a node, in order of arrival |
 //! | [`switch`], [`host`] | one node in one window |
-//! | [`port`], [`queue`] | what waits at a port |
+//! | [`port`], [`queue`], [`wire`] | what waits at a port, and what leaves it |
 //! | [`play`], [`order`] | a port by itself over a stretch of time; which of several ports is next |
 //! | [`out`], [`lanes`] | what leaves a node, and how it gets to the far end |
 

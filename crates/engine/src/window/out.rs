@@ -1,6 +1,6 @@
 //! What leaves a node: packets onto lanes, and the counts that go with it.
 
-use super::lanes::{Address, Lane, Mail, Pause, add, bits};
+use super::lanes::{Address, Lane, Mail, Pause, Pool, add, bits};
 use super::port::{LOSSY, Port, TRACKED};
 use crate::books::Tally;
 use crate::outcome::LinkRecord;
@@ -25,9 +25,10 @@ pub(super) struct Out<'v, A> {
     pub(super) span: Span,
     /// When the next window opens.
     pub(super) next: u64,
-    /// Packets for which a lane has room to begin with.
-    pub(super) room: u32,
+    /// Packets by which lanes grow.
+    pub(super) unit: u32,
     pub(super) mail: &'v Mail,
+    pub(super) pool: &'v mut Pool<A>,
     /// Global number of the node's first port.
     pub(super) gp: usize,
     /// By port of the node, like what follows.
@@ -85,8 +86,8 @@ impl<A: Annex> Out<'_, A> {
     pub(super) fn send(&mut self, p: usize, port: &mut Port<A>, after: u64, pkt: Parcel<A>) {
         let pkt = pkt.arriving(after as u32, port.peer_port);
         if after < self.span.length {
-            let room = self.room;
-            add(&mut self.lane(p).packets, pkt, room);
+            let unit = self.unit;
+            add(self.lane(p).packets(), pkt, unit);
         } else {
             self.send_far(p, port, after, pkt);
         }
@@ -103,21 +104,23 @@ impl<A: Annex> Out<'_, A> {
     #[inline(always)]
     pub(super) fn open_lane(&mut self, p: usize) -> Vec<Parcel<A>> {
         let lane = &mut self.lanes[p];
-        let mut packets = std::mem::take(&mut lane.packets);
-        if lane.window != self.span.number {
-            packets.clear();
+        match lane.window == self.span.number {
+            true => std::mem::take(lane.packets()),
+            false => self.pool.take(lane, self.unit),
         }
-        packets
     }
 
     /// Puts them back.
     #[inline(always)]
     pub(super) fn close_lane(&mut self, p: usize, packets: Vec<Parcel<A>>) {
-        let lane = match packets.is_empty() {
-            true => &mut self.lanes[p],
-            false => self.lane(p),
-        };
-        lane.packets = packets;
+        let lane = &mut self.lanes[p];
+        if lane.window == self.span.number {
+            *lane.packets() = packets;
+        } else if packets.is_empty() {
+            self.pool.give(packets, self.unit);
+        } else {
+            self.begin_lane(p, packets);
+        }
     }
 
     /// Puts what was sent some windows ago and arrives in the next one onto the lanes.
@@ -138,20 +141,25 @@ impl<A: Annex> Out<'_, A> {
                 return;
             }
             port.far.pop_front();
-            let room = self.room;
-            add(&mut self.lane(p).packets, pkt.arriving(after as u32, port.peer_port), room);
+            let unit = self.unit;
+            add(self.lane(p).packets(), pkt.arriving(after as u32, port.peer_port), unit);
         }
         self.far[p >> 6] &= !(1 << (p & 63));
     }
 
     #[inline(always)]
     fn lane(&mut self, p: usize) -> &mut Lane<A> {
-        let lane = &mut self.lanes[p];
-        if lane.window != self.span.number {
-            lane.begin(self.span.number);
-            self.mail.announce(self.span.number, self.addresses[p]);
+        if self.lanes[p].window != self.span.number {
+            let packets = self.pool.take(&self.lanes[p], self.unit);
+            self.begin_lane(p, packets);
         }
-        lane
+        &mut self.lanes[p]
+    }
+
+    #[inline(never)]
+    fn begin_lane(&mut self, p: usize, packets: Vec<Parcel<A>>) {
+        self.lanes[p].begin(self.span.number, packets);
+        self.mail.announce(self.span.number, self.addresses[p]);
     }
 
     /// Tells the neighbour behind port `p` to pause or to go on.

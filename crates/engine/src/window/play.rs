@@ -17,16 +17,10 @@ use std::slice::Iter;
 
 /// Arrivals of a visit that go to one port and have not been played, by class and in their order. CNPs, which are
 /// rare, are not among them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Coming<A> {
     pub(super) data: Vec<Parcel<A>>,
     pub(super) replies: Vec<Parcel<A>>,
-}
-
-impl<A> Default for Coming<A> {
-    fn default() -> Self {
-        Coming { data: Vec::new(), replies: Vec::new() }
-    }
 }
 
 impl<A> Coming<A> {
@@ -59,7 +53,7 @@ pub(super) fn forward<A: Annex>(
         reach: port.delay.wrapping_sub(out.span.length),
         length: out.span.length,
         peer_port: port.peer_port,
-        room: out.room,
+        unit: out.unit,
         bytes: 0,
         time: 0,
     };
@@ -181,8 +175,8 @@ impl<'c, A: Annex> Line<'c, A> {
     /// Takes the first packet; there is one.
     #[inline(always)]
     fn take(&mut self) -> Parcel<A> {
-        let Some(pkt) = self.part.next() else { unreachable!("the line is empty") };
-        let pkt = pkt.get();
+        let pkt = self.part.as_slice()[0].get();
+        self.part.next();
         self.look();
         pkt
     }
@@ -259,7 +253,7 @@ struct Wire<'t, A> {
     reach: u64,
     length: u64,
     peer_port: PortIndex,
-    room: u32,
+    unit: u32,
     bytes: u64,
     time: u64,
 }
@@ -276,7 +270,7 @@ impl<A: Annex> Wire<'_, A> {
         let after = self.free.wrapping_add(self.reach);
         let sent = pkt.arriving(after as u32, self.peer_port);
         if after < self.length {
-            add(&mut self.lane, sent, self.room);
+            add(&mut self.lane, sent, self.unit);
             return None;
         }
         Some((after, sent))

@@ -64,13 +64,16 @@ impl<A: Annex> Queue<A> {
     #[inline(always)]
     pub(super) fn keep_last(&mut self, count: usize) {
         self.head = self.tail - count as u32;
+        if count == 0 {
+            (self.head, self.tail) = (0, 0);
+        }
     }
 
     /// Moves at least half a room's length, or doubles: a packet is moved once or twice in its time here.
     #[cold]
     fn make_room(&mut self) {
         let count = self.len() as usize;
-        if 2 * count > self.slots.len() || count == 0 {
+        if 2 * count > self.slots.len() || self.slots.is_empty() {
             let mut slots = vec![Parcel::default(); (2 * count).max(8)];
             slots[..count].copy_from_slice(self.packets());
             self.slots = slots.into();

@@ -1,6 +1,6 @@
 //! Brings the packets that reach a node in one window into the order of their arrival.
 //!
-//! They are laid into bins of time, four or more for every packet. Those of one bin, mostly none or one, hang on each
+//! They are laid into bins of time, some four for every packet. Those of one bin, mostly none or one, hang on each
 //! other, and are put in order when the bins are emptied. Packets of the same instant stand in the order that their
 //! node draws.
 
@@ -9,7 +9,7 @@ use crate::setup::Tie;
 use model::{Annex, Parcel};
 
 /// Sorts, and keeps the memory that sorting takes.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Sorter<A> {
     /// Packets as they are laid, each with the number of the one before it in its bin.
     laid: Vec<(Parcel<A>, u32)>,
@@ -24,12 +24,8 @@ pub(super) struct Sorter<A> {
 const NONE: u32 = u32::MAX;
 /// Bins stay in the nearest caches. Our choice.
 const MOST_BINS: usize = 1 << 13;
-
-impl<A> Default for Sorter<A> {
-    fn default() -> Self {
-        Sorter { laid: Vec::new(), bins: Vec::new(), filled: Vec::new(), out: Vec::new() }
-    }
-}
+/// More packets in a bin than these are rare: windows of milliseconds, and senders in step. Our choice.
+const FEW: usize = 32;
 
 impl<A: Annex> Sorter<A> {
     /// The packets of all `lanes`, `count` together, that arrive in a window of `length` ps.
@@ -87,9 +83,12 @@ impl<A: Annex> Sorter<A> {
     }
 }
 
-/// Puts some packets in order, by insertion.
+/// Puts the packets of a bin in order, by insertion if they are few.
 #[inline(never)]
 fn order<A: Annex>(packets: &mut [Parcel<A>], tie: Tie) {
+    if packets.len() > FEW {
+        return packets.sort_unstable_by_key(|pkt| pkt.order(tie.turn(pkt.offset())));
+    }
     for end in 1..packets.len() {
         let pkt = packets[end];
         let turn = tie.turn(pkt.offset());

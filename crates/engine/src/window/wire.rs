@@ -16,7 +16,7 @@ pub(super) struct Wire<'v, A> {
     reach: u64,
     length: u64,
     peer_port: PortIndex,
-    room: u32,
+    unit: u32,
     sums: Sums,
 }
 
@@ -39,7 +39,7 @@ impl<'v, A: Annex> Wire<'v, A> {
             reach: port.delay.wrapping_sub(out.next),
             length: out.span.length,
             peer_port: port.peer_port,
-            room: out.room,
+            unit: out.unit,
             sums: Sums::default(),
         }
     }
@@ -57,7 +57,7 @@ impl<'v, A: Annex> Wire<'v, A> {
         let after = self.free.wrapping_add(self.reach);
         let sent = pkt.arriving(after as u32, self.peer_port);
         if after < self.length {
-            add(&mut self.lane, sent, self.room);
+            add(&mut self.lane, sent, self.unit);
             return None;
         }
         Some((after, sent))

@@ -151,3 +151,18 @@ fn a_flow_whose_replies_all_get_lost_ends_with_every_byte_delivered() {
         assert_eq!(stall(run).count, 1);
     }
 }
+
+#[test]
+fn a_run_that_stops_with_its_last_packets_on_the_wire_has_not_stalled() {
+    // No timer runs; the stop cuts short the window in which the packets would have arrived.
+    for us in 1..=4 {
+        let text = format!(
+            "{}[stop]\nafter = \"{us}000001ps\"\n[nic]\ntimeout = \"none\"\n[[workload]]\n\
+             permutation = {{ bytes = \"1kB\", kind = \"cross-rack\" }}\n",
+            leaf_spine(2, 2, 2, "")
+        );
+        let checked = lay(&text);
+        let run = agreed(&checked.plan, &checked.parts, &text);
+        assert_eq!((run.ending, run.data.in_flight), (Ending::Stopped, 4), "{us} us");
+    }
+}
