@@ -32,6 +32,7 @@ pub mod timeout;
 
 /// Loss recovery: one file per mode.
 pub mod transport {
+    pub mod adaptive_routing;
     pub mod go_back_n;
     pub mod ideal;
     pub mod nic_sr;
@@ -57,8 +58,12 @@ family::transports! {
     /// Selective repeat as NICs do it: out-of-order packets are kept, one NACK per ePSN brings one packet back
     /// (ConnectX-6 and -7, BlueField-3).
     nic_sr: NicSr = "nic-sr",
-    /// Reordering costs nothing: out-of-order packets are kept and never NACKed; losses wait for the timer.
+    /// Reordering costs nothing, however far: out-of-order packets are kept and never NACKed; losses wait for the
+    /// timer, one packet each.
     ideal: Ideal = "ideal",
+    /// Adaptive-routing mode: out-of-order packets are placed within a bounded window and never NACKed; the timer
+    /// alone finds what is lost (NICs that accept packets in any order).
+    adaptive_routing: AdaptiveRouting = "adaptive-routing",
 }
 
 family::congestions! {

@@ -5,9 +5,9 @@ use crate::ack::AckRules;
 use crate::notification::MarkRules;
 use crate::receiver::{self, Answers};
 use crate::sender::{self, Sender};
-use crate::timeout::Timing;
 use crate::transport::go_back_n;
 use crate::{NicConfig, Reacting};
+use model::draw::below;
 use model::transport::{Progress, Reception, Reply};
 use model::{Psn, Rate, Time};
 use std::sync::Arc;
@@ -16,7 +16,8 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Nic {
     config: NicConfig,
-    sending: Arc<sender::Rules>,
+    /// One, or as many as the timer has ways to run.
+    sending: Box<[Arc<sender::Rules>]>,
     receiving: Receiving,
 }
 
@@ -29,21 +30,26 @@ pub(crate) enum Receiving {
 
 impl Nic {
     pub(crate) fn new(config: &NicConfig) -> Self {
-        let timing = Timing::new(config.timeout, config.backoff);
+        let timings = config.timeout.timings(config.backoff);
         let answers = Answers {
             acks: AckRules { every: config.ack_every, duplicates: config.ack_duplicates },
             marks: MarkRules { cnp: config.cnp, interval: config.cnp_interval },
         };
         Nic {
-            sending: Arc::new(config.transport.sending(timing)),
+            sending: timings.into_iter().map(|timing| Arc::new(config.transport.sending(timing))).collect(),
             receiving: config.transport.receiving(answers),
             config: config.clone(),
         }
     }
 
-    /// The sending end of one queue pair.
+    /// The sending end of one queue pair, with the first of the timers if a preset draws one.
     pub fn sender(&self) -> AnySender {
-        AnySender::Listed(Sender::new(self.sending.clone()))
+        self.sender_by(0)
+    }
+
+    /// The sending end of one queue pair, with the timer that a uniform `draw` decides on.
+    pub fn sender_by(&self, draw: u64) -> AnySender {
+        AnySender::Listed(Sender::new(self.sending[below(draw, self.sending.len())].clone()))
     }
 
     /// The receiving end of one queue pair.

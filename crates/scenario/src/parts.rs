@@ -1,5 +1,6 @@
 //! The parts that a scenario chooses, as the engine wants them.
 
+use model::draw::{Key, Purpose};
 use model::{Parts, Plan, QpId, Site};
 use rnic::Nic;
 use schemes::SchemeConfig;
@@ -27,8 +28,8 @@ impl Parts for Chosen {
         self.roles.get(role).unwrap_or(&self.scheme).build(site)
     }
 
-    fn sender(&self, _: &Plan, _: QpId) -> Self::Sender {
-        self.nic.sender()
+    fn sender(&self, plan: &Plan, qp: QpId) -> Self::Sender {
+        self.nic.sender_by(Key::new(plan.seed, Purpose::Nic, qp.0.into()).draw(0))
     }
 
     fn receiver(&self, _: &Plan, _: QpId) -> Self::Receiver {

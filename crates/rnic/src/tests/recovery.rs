@@ -3,7 +3,7 @@
 use super::{Fault, Pair, nic};
 use crate::sender::Resend;
 use crate::timeout::{Backoff, Timeout};
-use crate::transport::{go_back_n, ideal, nic_sr};
+use crate::transport::{adaptive_routing, go_back_n, ideal, nic_sr};
 use crate::{NicConfig, TransportConfig};
 use model::transport::{Fate, Reply};
 use model::{Psn, Receiver as _, Sender as _, Time};
@@ -22,6 +22,10 @@ fn transports() -> impl Strategy<Value = TransportConfig> {
         }),
         (limits(), resend()).prop_map(|((max_outstanding, reorder_window), resend)| {
             TransportConfig::Ideal(ideal::Config { max_outstanding, reorder_window, resend })
+        }),
+        limits().prop_map(|(a, b)| {
+            let max_outstanding = Some(a.min(b));
+            TransportConfig::AdaptiveRouting(adaptive_routing::Config { reorder_window: a.max(b), max_outstanding })
         }),
     ]
 }
