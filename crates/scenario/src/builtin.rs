@@ -29,6 +29,9 @@ macro_rules! builtins {
 builtins! {
     "quickstart",
     "fat-tree-8192",
+    "loss-recovery-go-back-n",
+    "loss-recovery-nic-sr",
+    "loss-recovery-adaptive-routing",
     "themis-fig1",
     "themis-fig5-allreduce",
     "themis-fig5-alltoall",

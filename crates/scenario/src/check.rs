@@ -6,6 +6,7 @@ use crate::error::{Error, Fault, suggestion};
 use crate::footprint::{self, Room};
 use crate::parts::Chosen;
 use crate::{Plan, Scenario, show};
+use rnic::TransportConfig;
 use schemes::SchemeConfig;
 
 /// A scenario that can run.
@@ -35,8 +36,9 @@ impl Checked {
     pub(crate) fn on(source: &Source, sets: &[String], available: Option<u64>) -> Result<Self, Error> {
         let document = Document::new(source, sets)?;
         let mut scenario: Scenario = document.read()?;
-        let says_cnp = document.says(&["nic".into(), "cnp".into()]);
-        build::resolve(&mut scenario, says_cnp).map_err(|fault| document.locate(fault))?;
+        let says = |key: &str| document.says(&["nic".into(), key.into()]);
+        let says = build::Says { cnp: says("cnp"), on_nack: says("on-nack") };
+        build::resolve(&mut scenario, says).map_err(|fault| document.locate(fault))?;
         Self::lay(source.name.clone(), scenario, document, available)
     }
 
@@ -63,6 +65,15 @@ impl Checked {
         for (role, scheme) in &parts.roles {
             let path = format!("switch-role.{role}.scheme");
             warnings.extend(scheme_warnings(&path, scheme, &plan).map_err(locate)?);
+        }
+        let schemes = std::iter::once(&parts.scheme).chain(parts.roles.values());
+        if matches!(scenario.nic.transport, TransportConfig::GoBackN(_)) && schemes.into_iter().any(sprays_for_nics) {
+            warnings.push(
+                "themis over `transport.go-back-n` cannot help: it spares a NIC the NACKs that reordering alone causes, \
+                 but a go-back-N receiver throws away what comes out of order, so it must be sent again whatever \
+                 becomes of its NACK; where that is blocked, the sender only hears of it later"
+                    .to_owned(),
+            );
         }
         Ok(Checked { name, scenario, plan, parts, warnings, memory: room.need(), document })
     }
@@ -116,6 +127,11 @@ impl Checked {
     pub fn hash(&self) -> String {
         format!("{:016x}", xxhash_rust::xxh3::xxh3_64(self.to_toml().as_bytes()))
     }
+}
+
+/// Schemes that block NACKs, for receivers that keep what comes out of order.
+fn sprays_for_nics(scheme: &SchemeConfig) -> bool {
+    matches!(scheme, SchemeConfig::Themis(_))
 }
 
 fn nic_fault(e: &rnic::Invalid) -> Fault {

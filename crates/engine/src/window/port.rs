@@ -84,7 +84,7 @@ impl Port {
             peer_port: facts.peer_port,
             classes: ((1 << CLASSES) - 1) << MAY,
             flags: flag(facts.to_host, TO_HOST)
-                | flag(!facts.loss.is_zero(), LOSSY)
+                | flag(facts.lossy(), LOSSY)
                 | flag(facts.track != NO_TRACK, TRACKED),
             first: NOBODY,
             last_to_come: NOBODY,

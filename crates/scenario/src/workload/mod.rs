@@ -92,6 +92,8 @@ workloads! {
     permutation: Permutation = "permutation",
     /// Many hosts send to one.
     incast: Incast = "incast",
+    /// One host sends messages to another, one after another.
+    back_to_back: BackToBack = "back-to-back",
     /// Messages one by one.
     flows: Flows = "flows",
 }
