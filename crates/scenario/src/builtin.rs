@@ -32,6 +32,7 @@ builtins! {
     "loss-recovery-go-back-n",
     "loss-recovery-nic-sr",
     "loss-recovery-adaptive-routing",
+    "loss-recovery-sprayed",
     "themis-fig1",
     "themis-fig5-allreduce",
     "themis-fig5-alltoall",

@@ -105,7 +105,7 @@ impl Ground<'_> {
         for &q in &qps {
             let messages = &self.messages[self.qps[q].messages.start as usize..self.qps[q].messages.end as usize];
             let packets: u64 = messages.iter().map(|m| self.wire.packets(m.bytes)).sum();
-            let beyond = entry.psns.iter().find(|psn| u64::from(**psn) > packets);
+            let beyond = entry.psns.iter().find(|psn| u64::from(**psn) >= packets);
             if let Some(psn) = beyond {
                 warnings.push(format!(
                     "`links.lose` names PSN {psn} from `{}` to `{}`, where a queue pair has only {packets} packets",

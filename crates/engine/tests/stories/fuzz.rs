@@ -22,13 +22,15 @@ const SCHEMES: [&str; 7] = [
     "themis]\npath-map = false\nmode = \"literal\"",
     "themis]\npath-map = false\npsn-bits = 24\nring = 8\nage-limit = 4\non-block = \"ack\"",
 ];
-const NICS: [&str; 8] = [
+const NICS: [&str; 10] = [
     "",
     "[nic.transport.go-back-n]\n[nic.congestion.none]",
     "[nic.transport.ideal]",
     "[nic.congestion.none]",
     "[nic]\nack-every = 3\non-nack = { stall = \"3us\" }\ntimeout = { fixed = \"90us\" }\nbackoff = { cap = \"1ms\" }",
     "[nic]\ncnp = \"flag\"\ntimeout = { ib = 3 }\n[nic.transport.go-back-n]\nmax-outstanding = 7",
+    "[nic]\ntimeout = { fixed = \"40us\" }\n[nic.transport.adaptive-routing]\nreorder-window = 12\nmax-outstanding = 8",
+    "[nic]\ntimeout = { adp = 14 }",
     "[nic]\ntimeout = \"none\"\n[nic.congestion.none]",
     "[nic]\ntimeout = { fixed = \"20us\" }\n[nic.transport.nic-sr]\nresend = \"all\"\nreorder-window = 8",
 ];

@@ -23,23 +23,23 @@ pub struct BackToBack {
     #[serde(default = "bytes")]
     pub bytes: Bytes,
     /// How many messages. Default 100 (our choice).
-    #[serde(default = "flows")]
-    pub flows: u32,
+    #[serde(default = "messages")]
+    pub messages: u32,
 }
 
 fn bytes() -> Bytes {
     Bytes(1_000_000)
 }
 
-fn flows() -> u32 {
+fn messages() -> u32 {
     100
 }
 
 impl Generate for BackToBack {
     fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Fault> {
         let bytes = some_bytes(self.bytes, "bytes")?;
-        if self.flows == 0 {
-            return Err(Fault::new("flows", "at least 1 message is needed"));
+        if self.messages == 0 {
+            return Err(Fault::new("messages", "at least 1 message is needed"));
         }
         let named = |name: &Option<String>, path, default: usize| match name {
             Some(name) => draft.host(name, path),
@@ -50,9 +50,9 @@ impl Generate for BackToBack {
             let name = draft.fabric.name(to.node());
             return Err(Fault::new("to", format!("`{name}` cannot send to itself")));
         }
-        draft.room_for(self.flows.into(), 1, "flows")?;
+        draft.room_for(self.messages.into(), 1, "messages")?;
         let mut before = None;
-        for _ in 0..self.flows {
+        for _ in 0..self.messages {
             let message = draft.send(0, from, to, bytes);
             if let Some(before) = before {
                 draft.after(before, On::Acked, message);
