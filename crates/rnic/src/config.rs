@@ -78,7 +78,10 @@ impl NicConfig {
         self.timeout.validate()?;
         self.backoff.map_or(Ok(()), |backoff| backoff.validate())?;
         if self.backoff.is_some() && self.timeout.is_schedule() {
-            return Err(Invalid::new("backoff", "cannot be set with `timeout.adp`, which has a schedule of its own"));
+            return Err(Invalid::new(
+                "backoff",
+                "cannot be set with `timeout.adp`, which has a schedule of its own",
+            ));
         }
         let has_rate = self.congestion.has_rate();
         self.on_nack.validate("on-nack", has_rate)?;
@@ -180,7 +183,10 @@ mod tests {
             ("timeout = { adp = 14 }\nbackoff = { cap = \"1s\" }", "backoff"),
             ("on-nack = { to = 1.5 }", "on-nack.to"),
             ("on-nack = \"to-min-rate\"\n[congestion.none]", "on-nack"),
-            ("[transport.adaptive-routing]\nmax-outstanding = 65", "transport.adaptive-routing.max-outstanding"),
+            (
+                "[transport.adaptive-routing]\nmax-outstanding = 65",
+                "transport.adaptive-routing.max-outstanding",
+            ),
             ("on-timeout = { to = 0.5 }\n[congestion.none]", "on-timeout.to"),
             ("on-nack = { stall = \"0us\" }", "on-nack.stall"),
             ("[transport.nic-sr]\nmax-outstanding = 0", "transport.nic-sr.max-outstanding"),

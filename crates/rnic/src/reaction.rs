@@ -40,9 +40,10 @@ impl Reaction {
             Reaction::To(_) if !has_rate => {
                 Err(Invalid::new(format!("{field}.to"), "this congestion control has no rate to lower"))
             }
-            Reaction::ToMinRate if !has_rate => {
-                Err(Invalid::new(field, "cannot be to-min-rate: this congestion control has no rate to lower"))
-            }
+            Reaction::ToMinRate if !has_rate => Err(Invalid::new(
+                field,
+                "cannot be to-min-rate: this congestion control has no rate to lower",
+            )),
             _ => Ok(()),
         }
     }

@@ -32,8 +32,9 @@ pub(crate) fn resolve(scenario: &mut Scenario, says: Says) -> Result<(), Fault> 
     if matches!(scenario.nic.transport, TransportConfig::AdaptiveRouting(_)) && *on_nack != Reaction::None {
         if says.on_nack {
             let text = "with `transport.adaptive-routing` nobody NACKs: a reaction to NACKs has no meaning";
-            return Err(Fault::new("nic.on-nack", text)
-                .with_help("leave `on-nack` out or set it to \"none\"; `on-timeout` is what a loss does to the rate"));
+            return Err(Fault::new("nic.on-nack", text).with_help(
+                "leave `on-nack` out or set it to \"none\"; `on-timeout` is what a loss does to the rate",
+            ));
         }
         *on_nack = Reaction::None;
     }

@@ -67,7 +67,9 @@ impl Checked {
             warnings.extend(scheme_warnings(&path, scheme, &plan).map_err(locate)?);
         }
         let schemes = std::iter::once(&parts.scheme).chain(parts.roles.values());
-        if matches!(scenario.nic.transport, TransportConfig::GoBackN(_)) && schemes.into_iter().any(sprays_for_nics) {
+        if matches!(scenario.nic.transport, TransportConfig::GoBackN(_))
+            && schemes.into_iter().any(sprays_for_nics)
+        {
             warnings.push(
                 "themis over `transport.go-back-n` cannot help: it spares a NIC the NACKs that reordering alone causes, \
                  but a go-back-N receiver throws away what comes out of order, so it must be sent again whatever \

@@ -103,7 +103,8 @@ impl Ground<'_> {
             return Err(Fault::new("psns", format!("more than {MOST} losses in all lists")));
         }
         for &q in &qps {
-            let messages = &self.messages[self.qps[q].messages.start as usize..self.qps[q].messages.end as usize];
+            let messages =
+                &self.messages[self.qps[q].messages.start as usize..self.qps[q].messages.end as usize];
             let packets: u64 = messages.iter().map(|m| self.wire.packets(m.bytes)).sum();
             let beyond = entry.psns.iter().find(|psn| u64::from(**psn) >= packets);
             if let Some(psn) = beyond {
@@ -131,7 +132,8 @@ impl Ground<'_> {
     fn job(&self, name: &str) -> Result<u16, Fault> {
         let found = self.jobs.iter().position(|job| job.name == name).map(|i| i as u16);
         found.ok_or_else(|| {
-            let hint = crate::error::suggestion(name, &self.jobs.iter().map(|j| &*j.name).collect::<Vec<_>>());
+            let hint =
+                crate::error::suggestion(name, &self.jobs.iter().map(|j| &*j.name).collect::<Vec<_>>());
             Fault::new("job", format!("no workload is named `{name}`; {hint}"))
         })
     }

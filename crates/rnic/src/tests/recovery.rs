@@ -25,7 +25,10 @@ fn transports() -> impl Strategy<Value = TransportConfig> {
         }),
         limits().prop_map(|(a, b)| {
             let max_outstanding = Some(a.min(b));
-            TransportConfig::AdaptiveRouting(adaptive_routing::Config { reorder_window: a.max(b), max_outstanding })
+            TransportConfig::AdaptiveRouting(adaptive_routing::Config {
+                reorder_window: a.max(b),
+                max_outstanding,
+            })
         }),
     ]
 }

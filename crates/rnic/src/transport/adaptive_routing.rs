@@ -46,7 +46,8 @@ impl Config {
         outstanding("reorder-window", self.reorder_window)?;
         outstanding("max-outstanding", self.limit())?;
         if self.limit() > self.reorder_window {
-            let reason = "must not exceed `reorder-window`: what the receiver then discards waits for the timer";
+            let reason =
+                "must not exceed `reorder-window`: what the receiver then discards waits for the timer";
             return Err(Invalid::new("max-outstanding", reason));
         }
         Ok(())
@@ -126,6 +127,9 @@ mod tests {
         let config = Config { reorder_window: 64, max_outstanding: Some(65) };
         assert_eq!(config.validate().unwrap_err().field, "max-outstanding");
         assert_eq!(Config { max_outstanding: Some(64), ..config }.validate(), Ok(()));
-        assert_eq!(Config { reorder_window: 0, max_outstanding: None }.validate().unwrap_err().field, "reorder-window");
+        assert_eq!(
+            Config { reorder_window: 0, max_outstanding: None }.validate().unwrap_err().field,
+            "reorder-window"
+        );
     }
 }

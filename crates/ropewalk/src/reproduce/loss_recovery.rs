@@ -248,7 +248,9 @@ fn more(results: &Results) -> String {
             let _ = writeln!(text, "  {}: {}", mode.name, fitted(run));
         }
     }
-    text.push_str("\nBeyond the slides: four pairs of hosts, sprayed over four paths of 100 Gb/s; P50 / P99, ms:\n");
+    text.push_str(
+        "\nBeyond the slides: four pairs of hosts, sprayed over four paths of 100 Gb/s; P50 / P99, ms:\n",
+    );
     let mut header = vec!["sprayed by, recovered by".to_owned()];
     header.extend(LOSSES.map(|(loss, _)| loss.to_owned()));
     let mut table = tables::table(&header, 1);
