@@ -180,7 +180,7 @@ fn mistakes_in_a_text_have_a_place() {
         ),
         (
             "H[[workload]]\nback-to-back = { from = \"host1\", to = \"host1\" }\n",
-            "s.toml:6:38: `host1` cannot send to itself",
+            "s.toml:6:39: `host1` cannot send to itself",
         ),
         ("H[[workload]]\nback-to-back = { messages = 0 }\n", "s.toml:6:29: at least 1 message is needed"),
         ("H[switch]\npfc = 1\nJ", "s.toml:6:7: expected \"on\", \"off\" or a table of settings, found 1"),
