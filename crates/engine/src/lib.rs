@@ -12,6 +12,7 @@ use std::num::NonZeroUsize;
 mod books;
 mod buffer;
 mod host;
+mod listed;
 pub mod outcome;
 mod reference;
 mod series;

@@ -1,8 +1,9 @@
 //! What both engines derive from a plan before the first packet: transmission times, port constants, keys.
 
+use crate::listed::Listed;
 use model::draw::{Key, Purpose};
 use model::plan::{Classes, Marking};
-use model::{Fabric, NodeId, Packet, Plan, PortIndex, Probability, Time};
+use model::{Fabric, LinkId, NodeId, Packet, Plan, PortIndex, Probability, Time};
 
 /// Constants of one port.
 #[derive(Clone, Copy, Debug)]
@@ -19,8 +20,17 @@ pub(crate) struct PortFacts {
     pub(crate) to_host: bool,
     /// Loss on the link.
     pub(crate) loss: Probability,
+    /// Packets are lost on it by list.
+    listed: bool,
     /// Track of the link in the series, or [`NO_TRACK`].
     pub(crate) track: u32,
+}
+
+impl PortFacts {
+    /// The link may lose something.
+    pub(crate) fn lossy(&self) -> bool {
+        self.listed || !self.loss.is_zero()
+    }
 }
 
 /// No series track.
@@ -42,6 +52,7 @@ pub(crate) struct Setup<'a> {
     ties: Vec<u64>,
     /// Key of every link for losses and marks.
     losses: Vec<Key>,
+    listed: Listed,
     marks: Vec<Key>,
 }
 
@@ -55,6 +66,7 @@ impl<'a> Setup<'a> {
             (plan.wire.max_frame().max(plan.wire.cnp).max(plan.wire.ack).max(plan.wire.pfc) + 1) as usize;
         let mut rates: Vec<model::Rate> = Vec::new();
         let mut transmission = Vec::new();
+        let listed = Listed::new(&plan.lost);
         let mut ports = Vec::with_capacity(fabric.links().len());
         for (index, link) in fabric.links().iter().enumerate() {
             let row = rates.iter().position(|r| *r == link.rate).unwrap_or_else(|| {
@@ -71,6 +83,7 @@ impl<'a> Setup<'a> {
                 peer_port: link.peer_port,
                 to_host: fabric.is_host(link.to),
                 loss: link.loss,
+                listed: listed.concerns(LinkId(index as u32)),
                 track: track.map_or(NO_TRACK, |t| (plan.series.qps.len() + t) as u32),
             });
         }
@@ -97,6 +110,7 @@ impl<'a> Setup<'a> {
             sender_slot,
             ties: key(Purpose::Tie, fabric.nodes()).into_iter().map(Key::salt).collect(),
             losses: key(Purpose::Loss, fabric.links().len()),
+            listed,
             marks: key(Purpose::Mark, fabric.links().len()),
         }
     }
@@ -123,10 +137,13 @@ impl<'a> Setup<'a> {
         Tie::new(self.ties[node as usize], opened)
     }
 
-    /// Whether the link loses a packet that starts at `at`.
+    /// Whether the link loses a packet that starts at `at`; asked once for every start.
     #[inline]
     pub(crate) fn loses(&self, gp: usize, at: u64, pkt: &Packet) -> bool {
-        let loss = self.ports[gp].loss;
+        let PortFacts { loss, listed, .. } = self.ports[gp];
+        if listed && self.listed.loses(gp, pkt) {
+            return true;
+        }
         !loss.is_zero()
             && (pkt.is_data() || self.plan.lose_replies && pkt.kind() != model::Kind::Cnp)
             && loss.hits(self.losses[gp].draw(at))

@@ -1,7 +1,7 @@
 //! Everything one run needs, checked: what `scenario` makes and the engine obeys.
 
 use crate::draw::{Key, Purpose};
-use crate::{Bytes, Fabric, HostId, LinkId, MessageId, Probability, QpId, Time, Wire};
+use crate::{Bytes, Fabric, HostId, Kind, LinkId, MessageId, Probability, Psn, QpId, Time, Wire};
 use std::ops::Range;
 
 /// A run.
@@ -21,6 +21,8 @@ pub struct Plan {
     pub switches: Vec<SwitchSettings>,
     /// Whether links lose ACKs and NACKs as well as data. CNPs and PFC frames are never lost.
     pub lose_replies: bool,
+    /// Packets that are lost on purpose.
+    pub lost: Vec<ListedLoss>,
     /// Queue pairs, sorted by destination host.
     pub qps: Vec<Qp>,
     /// Messages, sorted by queue pair; within one they are posted strictly in this order.
@@ -39,6 +41,21 @@ pub struct Plan {
     pub no_progress: Time,
     /// What to record over time.
     pub series: SeriesPlan,
+}
+
+/// A packet that a link loses on purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListedLoss {
+    /// The link, in the packet's direction.
+    pub link: LinkId,
+    /// The packet's queue pair.
+    pub qp: QpId,
+    /// Data, ACK or NACK.
+    pub kind: Kind,
+    /// The PSN that it carries.
+    pub psn: Psn,
+    /// How many times it is lost before it passes.
+    pub times: u32,
 }
 
 /// How a port treats kinds of packets.

@@ -25,16 +25,17 @@ pub struct NicConfig {
     /// Least time between two CNP frames of one queue pair. Default "4us" (our choice: DCQCN's default
     /// `rate-decrease-interval`, which no faster report could serve).
     pub cnp_interval: Time,
-    /// How long a sender waits without progress: `{ fixed = "1ms" }`, `{ ib = 8 }`, `{ ib-floor = 14 }` or
-    /// "none". Default `{ fixed = "1ms" }` (our choice: about a ConnectX's timeout exponent of 8 without its
+    /// How long a sender waits without progress: `{ fixed = "1ms" }`, `{ ib = 8 }`, `{ ib-floor = 14 }`,
+    /// `{ adp = 14 }` or "none". Default `{ fixed = "1ms" }` (our choice: about a ConnectX's timeout exponent of 8 without its
     /// floor).
     pub timeout: Timeout,
     /// How the timeout grows while it repeats: `{ factor = 2, cap = "64ms" }`. Default: it does not (our
     /// choice).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backoff: Option<Backoff>,
-    /// What a NACK does to the rate: "as-cnp", "none", `{ stall = "17us" }` or `{ to = 0.5 }`. Default
-    /// "as-cnp" (ConWeave's simulator; the Themis paper, section 1, has DCQCN react to NACKs).
+    /// What a NACK does to the rate: "as-cnp", "none", `{ stall = "17us" }`, `{ to = 0.5 }` (of line rate) or
+    /// "to-min-rate". Default "as-cnp" (ConWeave's simulator; the Themis paper, section 1, has DCQCN react to
+    /// NACKs); "none" with `transport.adaptive-routing`, whose sender hears no NACK.
     pub on_nack: Reaction,
     /// What a timeout does to the rate, likewise. Default "as-cnp" (the "slow restart" counters of ConnectX
     /// NICs count one self-made CNP per retransmission by timeout).
@@ -81,6 +82,12 @@ impl NicConfig {
         }
         self.timeout.validate()?;
         self.backoff.map_or(Ok(()), |backoff| backoff.validate())?;
+        if self.backoff.is_some() && self.timeout.is_schedule() {
+            return Err(Invalid::new(
+                "backoff",
+                "cannot be set with `timeout.adp`, which has a schedule of its own",
+            ));
+        }
         let has_rate = self.congestion.has_rate();
         self.on_nack.validate("on-nack", has_rate)?;
         self.on_timeout.validate("on-timeout", has_rate)?;
@@ -177,7 +184,14 @@ mod tests {
             ("timeout = { fixed = \"0us\" }", "timeout.fixed"),
             ("timeout = { ib = 32 }", "timeout.ib"),
             ("backoff = { factor = 0, cap = \"1ms\" }", "backoff.factor"),
+            ("timeout = { adp = 32 }", "timeout.adp"),
+            ("timeout = { adp = 14 }\nbackoff = { cap = \"1s\" }", "backoff"),
             ("on-nack = { to = 1.5 }", "on-nack.to"),
+            ("on-nack = \"to-min-rate\"\n[congestion.none]", "on-nack"),
+            (
+                "[transport.adaptive-routing]\nmax-outstanding = 65",
+                "transport.adaptive-routing.max-outstanding",
+            ),
             ("on-timeout = { to = 0.5 }\n[congestion.none]", "on-timeout.to"),
             ("on-nack = { stall = \"0us\" }", "on-nack.stall"),
             ("[transport.nic-sr]\nmax-outstanding = 0", "transport.nic-sr.max-outstanding"),

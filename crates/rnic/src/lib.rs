@@ -35,6 +35,7 @@ pub mod timeout;
 
 /// Loss recovery: one file per mode.
 pub mod transport {
+    pub mod adaptive_routing;
     pub mod go_back_n;
     pub mod ideal;
     pub mod irn;
@@ -66,8 +67,12 @@ family::transports! {
     sr_sack: SrSack = "sr-sack",
     /// IRN: every packet that comes out of order is NACKed, and the sender keeps a scoreboard.
     irn: Irn = "irn",
-    /// Reordering costs nothing: out-of-order packets are kept and never NACKed; losses wait for the timer.
+    /// Reordering costs nothing, however far: out-of-order packets are kept and never NACKed; losses wait for the
+    /// timer, one packet each.
     ideal: Ideal = "ideal",
+    /// Adaptive-routing mode: out-of-order packets are placed within a bounded window and never NACKed; the timer
+    /// alone finds what is lost (NICs that accept packets in any order).
+    adaptive_routing: AdaptiveRouting = "adaptive-routing",
 }
 
 family::congestions! {

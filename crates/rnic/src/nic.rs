@@ -7,10 +7,10 @@ use crate::receiver::{self, Answers};
 use crate::scoreboard;
 use crate::selective;
 use crate::sender::{self, Sender};
-use crate::timeout::Timing;
 use crate::transport::go_back_n;
 use crate::{NicConfig, Reacting};
 use model::annex::{Notice, NoticeRules, Selective};
+use model::draw::below;
 use model::transport::{Progress, Reception, Reply};
 use model::{Psn, Rate, Time};
 use std::sync::Arc;
@@ -19,7 +19,8 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Nic {
     config: NicConfig,
-    sending: Sending,
+    /// One, or as many as the timer has ways to run.
+    sending: Box<[Sending]>,
     receiving: Receiving,
 }
 
@@ -40,21 +41,26 @@ pub(crate) enum Receiving {
 
 impl Nic {
     pub(crate) fn new(config: &NicConfig) -> Self {
-        let timing = Timing::new(config.timeout, config.backoff);
+        let timings = config.timeout.timings(config.backoff);
         let answers = Answers {
             acks: AckRules { every: config.ack_every, duplicates: config.ack_duplicates },
             marks: MarkRules { cnp: config.cnp, interval: config.cnp_interval },
         };
         Nic {
-            sending: config.transport.sending(timing),
+            sending: timings.into_iter().map(|timing| config.transport.sending(timing)).collect(),
             receiving: config.transport.receiving(answers),
             config: config.clone(),
         }
     }
 
-    /// The sending end of one queue pair.
+    /// The sending end of one queue pair, with the first of the timers if a preset draws one.
     pub fn sender(&self) -> AnySender {
-        match &self.sending {
+        self.sender_by(0)
+    }
+
+    /// The sending end of one queue pair, with the timer that a uniform `draw` decides on.
+    pub fn sender_by(&self, draw: u64) -> AnySender {
+        match &self.sending[below(draw, self.sending.len())] {
             Sending::Counting(rules) => AnySender::Counting(Sender::new(rules.clone())),
             Sending::Scoreboard(rules) => {
                 AnySender::Scoreboard(Box::new(scoreboard::Sender::new(rules.clone())))

@@ -22,6 +22,9 @@ pub enum Reaction {
     /// The rate goes down to this share of line rate, above 0 and at most 1, if it is above. Only with a
     /// control that has a rate.
     To(f64),
+    /// The rate goes down to the control's least, such as `min-rate` of `dcqcn`. Only with a control that has a
+    /// rate.
+    ToMinRate,
 }
 
 impl Reaction {
@@ -37,6 +40,10 @@ impl Reaction {
             Reaction::To(_) if !has_rate => {
                 Err(Invalid::new(format!("{field}.to"), "this congestion control has no rate to lower"))
             }
+            Reaction::ToMinRate if !has_rate => Err(Invalid::new(
+                field,
+                "cannot be to-min-rate: this congestion control has no rate to lower",
+            )),
             _ => Ok(()),
         }
     }
@@ -71,6 +78,7 @@ impl Inner {
                 self.stalled_until = self.stalled_until.max(Time(now.ps().saturating_add(span.ps())));
             }
             Reaction::To(share) => self.control.lower_to(now, share),
+            Reaction::ToMinRate => self.control.lower_to(now, 0.0),
         }
     }
 }
@@ -176,6 +184,13 @@ mod tests {
     fn to_a_share_sets_the_rate_at_once() {
         let (_, after) = after_nack(Reaction::To(0.5));
         assert_eq!(after.pace, Pace::from_bps(50e9));
+    }
+
+    #[test]
+    fn to_the_least_rate_is_the_controls_own() {
+        let (_, after) = after_nack(Reaction::ToMinRate);
+        assert_eq!(after.pace, Pace::from_bps(100e6));
+        assert!(Reaction::ToMinRate.validate("on-nack", false).is_err());
     }
 
     #[test]

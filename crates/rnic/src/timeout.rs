@@ -13,6 +13,23 @@ const IB_MAX: u8 = 31;
 /// public study of RETRY_EXC errors.
 const IB_FLOOR: u8 = 16;
 
+/// First timeout of a ConnectX-6 with adaptive retransmission, one of these after the post: the middles of the four
+/// spans of 0.4 to 0.8 ms into which all first retransmissions of the same study fell (firmware 20.43.4100, defaults).
+const ADP_FIRST: [Time; 4] =
+    [Time::from_us(12_400), Time::from_us(20_900), Time::from_us(37_600), Time::from_us(71_400)];
+/// Its further retransmissions, likewise after the post, each with the least exponent of the queue pair's ACK timeout
+/// for which it was seen: while the step does not exceed the timeout. (The step to 3930 ms, 2148 ms, counts as the
+/// 2147 ms of exponent 19: the study gives whole milliseconds.)
+const ADP_LATER: [(Time, u8); 7] = [
+    (Time::from_us(138_400), IB_FLOOR),
+    (Time::from_us(239_000), IB_FLOOR),
+    (Time::from_us(440_400), IB_FLOOR),
+    (Time::from_us(977_000), 17),
+    (Time::from_us(1_782_000), 18),
+    (Time::from_us(3_930_000), 19),
+    (Time::from_us(8_225_000), 20),
+];
+
 /// How long a sender waits without progress before it sends again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -24,6 +41,13 @@ pub enum Timeout {
     Ib(u8),
     /// The same with n at least 16, 268 ms (a ConnectX-6 with its default floor on ACK timeouts). 0 disables it.
     IbFloor(u8),
+    /// NVIDIA's adaptive retransmission on a ConnectX-6 (`roce_adp_retrans_en`, on by default), for a queue pair with
+    /// that ACK timeout exponent, up to 31; 0 disables the timer. After 12.4, 20.9, 37.6 or 71.4 ms, then 138.4, 239
+    /// and 440.4 ms after the last progress, and with exponents above 16 up to 8225 ms; from then on every 2 x
+    /// 4.096 us x 2^n, n at least 16 (measured in a public study of RETRY_EXC errors; the vendor's numbers are not
+    /// public). Which of the first four is drawn once for each queue pair (our choice: the study saw all of them).
+    /// No retry limit ends the queue pair.
+    Adp(u8),
     /// No timer: what a NACK does not bring back is lost for good.
     None,
 }
@@ -44,9 +68,10 @@ const fn doubling() -> u32 {
 }
 
 impl Timeout {
-    /// The span, [`Time::NEVER`] if there is no timer.
+    /// The longest span before any backoff, [`Time::NEVER`] if there is no timer.
     pub const fn span(self) -> Time {
         match self {
+            Timeout::Adp(n) => adp_regular(n),
             Timeout::Fixed(span) => span,
             Timeout::Ib(n) => ib(n),
             Timeout::IbFloor(n) if n != 0 && n < IB_FLOOR => ib(IB_FLOOR),
@@ -59,13 +84,36 @@ impl Timeout {
     pub fn validate(&self) -> Result<(), Invalid> {
         match *self {
             Timeout::Fixed(Time::ZERO) => Err(Invalid::new("timeout.fixed", "must be longer than 0")),
-            Timeout::Ib(n) | Timeout::IbFloor(n) if n > IB_MAX => {
-                let field = if matches!(self, Timeout::Ib(_)) { "timeout.ib" } else { "timeout.ib-floor" };
+            Timeout::Ib(n) | Timeout::IbFloor(n) | Timeout::Adp(n) if n > IB_MAX => {
+                let field = match self {
+                    Timeout::Ib(_) => "timeout.ib",
+                    Timeout::IbFloor(_) => "timeout.ib-floor",
+                    _ => "timeout.adp",
+                };
                 Err(Invalid::new(field, "must be at most 31 (5 bits)"))
             }
             _ => Ok(()),
         }
     }
+
+    /// Whether it brings the further timeouts of a row with it.
+    pub(crate) const fn is_schedule(self) -> bool {
+        matches!(self, Timeout::Adp(_))
+    }
+
+    /// How its timer may run: one way, or several of which every queue pair draws one.
+    pub(crate) fn timings(self, backoff: Option<Backoff>) -> Vec<Timing> {
+        match self {
+            Timeout::Adp(n) if n > 0 => ADP_FIRST.map(|first| Timing::adp(first, n)).into(),
+            _ => vec![Timing::new(self, backoff)],
+        }
+    }
+}
+
+/// The regular timeouts of adaptive retransmission, after its schedule: twice the nominal one.
+const fn adp_regular(n: u8) -> Time {
+    let nominal = Timeout::IbFloor(n).span();
+    if nominal.ps() == Time::NEVER.ps() { nominal } else { Time(2 * nominal.ps()) }
 }
 
 const fn ib(n: u8) -> Time {
@@ -92,23 +140,48 @@ impl Backoff {
 pub(crate) struct Timing {
     /// The span after progress.
     base: Time,
+    /// The spans after timeouts in a row; growth begins behind them.
+    scheduled: Box<[Time]>,
     cap: Time,
     factor: u32,
 }
 
 impl Timing {
+    /// Of a preset without a schedule.
     pub(crate) fn new(timeout: Timeout, backoff: Option<Backoff>) -> Self {
         let base = timeout.span().max(Time(1));
         let (factor, cap) = backoff.map_or((1, base), |b| (b.factor.max(1), b.cap.max(base)));
-        Timing { base, cap, factor }
+        Timing { base, scheduled: Box::default(), cap, factor }
+    }
+
+    fn adp(first: Time, n: u8) -> Self {
+        let mut at = first;
+        let mut scheduled = Vec::new();
+        for (after, _) in ADP_LATER.into_iter().take_while(|(_, least)| *least <= n.max(IB_FLOOR)) {
+            scheduled.push(Time(after.ps() - at.ps()));
+            at = after;
+        }
+        let regular = adp_regular(n);
+        scheduled.push(regular);
+        Timing { base: first, scheduled: scheduled.into(), cap: regular, factor: 1 }
     }
 
     /// When a timer fires that starts now, after `fired` timeouts in a row.
     #[inline]
     pub(crate) fn deadline(&self, now: Time, fired: u8) -> Time {
-        let longer = |span: Time| Time(span.ps().saturating_mul(u64::from(self.factor))).min(self.cap);
-        let span = (0..fired).fold(self.base, |span, _| longer(span));
+        let span = if fired == 0 { self.base } else { self.later(fired) };
         Time(now.ps().saturating_add(span.ps()))
+    }
+
+    #[cold]
+    fn later(&self, fired: u8) -> Time {
+        let fired = usize::from(fired);
+        if let Some(span) = self.scheduled.get(fired - 1) {
+            return *span;
+        }
+        let longer = |span: Time| Time(span.ps().saturating_mul(u64::from(self.factor))).min(self.cap);
+        let last = self.scheduled.last().copied().unwrap_or(self.base);
+        (self.scheduled.len()..fired).fold(last, |span, _| longer(span))
     }
 }
 
@@ -141,5 +214,30 @@ mod tests {
     fn without_a_timeout_it_never_fires() {
         let timing = Timing::new(Timeout::None, None);
         assert_eq!(timing.deadline(Time::from_ms(1), 0), Time::NEVER);
+    }
+
+    /// Times after the last progress at which the timer fires, in tenths of a millisecond.
+    fn fires(timing: &Timing, times: u8) -> Vec<u64> {
+        let next = |at: &mut Time, fired| {
+            *at = timing.deadline(*at, fired);
+            at.ps() / 100_000_000
+        };
+        (0..times).scan(Time::ZERO, |at, fired| Some(next(at, fired))).collect()
+    }
+
+    #[test]
+    fn adaptive_retransmission_keeps_its_absolute_schedule_and_then_doubles_the_nominal() {
+        let timings = Timeout::Adp(14).timings(None);
+        let firsts: Vec<u64> = timings.iter().map(|t| fires(t, 1)[0]).collect();
+        assert_eq!(firsts, [124, 209, 376, 714]);
+        for timing in &timings {
+            // 537 ms apart from then on.
+            assert_eq!(fires(timing, 6)[1..], [1384, 2390, 4404, 9772, 15141]);
+        }
+        let long = &Timeout::Adp(20).timings(None)[0];
+        assert_eq!(fires(long, 9), [124, 1384, 2390, 4404, 9770, 17820, 39300, 82250, 168149]);
+        assert_eq!(Timeout::Adp(18).timings(None)[0].scheduled.len(), 6);
+        assert_eq!(long.deadline(Time::ZERO, 255), Timeout::Adp(20).span());
+        assert_eq!(Timeout::Adp(0).timings(None), [Timing::new(Timeout::None, None)]);
     }
 }

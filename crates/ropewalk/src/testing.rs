@@ -34,6 +34,7 @@ pub(crate) fn plan(flows: u32) -> Plan {
             flow: Flow::Lossless(Pfc { alpha: (1, 8), resume_offset: Bytes(3072) }),
         }],
         lose_replies: false,
+        lost: Vec::new(),
         qps: vec![Qp { from: HostId(0), to: HostId(1), messages: 0..flows }],
         messages: (0..flows).map(message).collect(),
         triggers: vec![],

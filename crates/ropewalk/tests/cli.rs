@@ -257,7 +257,7 @@ fn a_comparison_has_a_row_per_scheme_and_seed() {
 fn reproduce_lists_experiments_and_prints_the_contract() {
     let desk = Desk::new();
     let list = desk.ropewalk(&["reproduce", "--list"]).assert().code(0).stdout(contains("themis-fig1"));
-    list.stdout(contains("themis-memory"));
+    list.stdout(contains("themis-memory").and(contains("loss-recovery")));
     let json = desk.json(&["reproduce", "themis-memory", "--json"]);
     let experiment = &json["experiments"][0];
     assert_eq!(experiment["name"], "themis-memory");
@@ -269,6 +269,30 @@ fn reproduce_lists_experiments_and_prints_the_contract() {
     for row in experiment["rows"].as_array().unwrap() {
         assert!(!row["paper"].is_null() || row["note"] != "", "{row}");
     }
+}
+
+#[test]
+fn the_802_1_scenarios_run_alone_and_show_how_each_mode_recovers() {
+    let desk = Desk::new();
+    let run = |scenario: &str| {
+        let small = ["--set", "workload.0.messages=5", "--json"];
+        let json = desk.json(&[&["run", scenario][..], &small].concat());
+        assert_eq!(json["flows"]["finished"], 5, "{scenario}");
+        assert!(json["packets"]["dropped_link"].as_u64() > Some(0), "{scenario}");
+        json
+    };
+    assert!(run("loss-recovery-go-back-n")["packets"]["discarded"].as_u64() > Some(0));
+    assert!(run("loss-recovery-nic-sr")["control"]["nack"].as_u64() > Some(0));
+    let ar = run("loss-recovery-adaptive-routing");
+    assert_eq!(ar["control"]["nack"], 0);
+    assert!(ar["control"]["timeout"].as_u64() > Some(0) && ar["packets"]["duplicate"].as_u64() > Some(0));
+}
+
+#[test]
+fn themis_over_go_back_n_is_run_with_a_warning() {
+    let desk = Desk::new();
+    let args = ["run", "quickstart", "--set", SMALL, "--set", "nic.transport.go-back-n={}"];
+    desk.ropewalk(&args).assert().code(0).stderr(contains("warning: themis over `transport.go-back-n`"));
 }
 
 #[test]

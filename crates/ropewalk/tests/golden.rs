@@ -26,12 +26,13 @@ const SCHEMES: [&str; 6] =
     ["ecmp", "rps", "ar", "drill", "themis", "{ themis = { mode = \"literal\", psn-bits = 8 } }"];
 
 /// Fabrics and NICs, each a setting or two away from the defaults.
-const SETTINGS: [(&str, &[&str]); 6] = [
+const SETTINGS: [(&str, &[&str]); 7] = [
     ("defaults", &[]),
     ("tight buffer", &["switch.buffer=1MB"]),
     ("lossy, tight buffer", &["switch.pfc=off", "switch.buffer=300kB"]),
     ("0.1 % of packets lost", &["links.loss=0.001"]),
     ("go-back-N", &["nic.transport.go-back-n={}", "links.loss=0.001"]),
+    ("adaptive-routing mode", &["nic.transport.adaptive-routing={}", "links.loss=0.001"]),
     ("no congestion control", &["nic.congestion.none={}"]),
 ];
 

@@ -3,22 +3,40 @@
 use crate::config::{Compat, Scenario, SeriesConfig, WireConfig};
 use crate::error::{Fault, suggestion};
 use crate::footprint::Room;
+use crate::lose::Ground;
 use crate::switch::Resolved;
 use crate::workload::draft::{Draft, Messages, On, Rough};
 use model::draw::{Key, Purpose};
 use model::plan::{Job, Message, PortSettings, Qp, SeriesPlan};
 use model::{Bytes, Fabric, HostId, LinkId, MessageId, Packet, Plan, QpId, Time, Wire};
+use rnic::{Reaction, TransportConfig};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most simulated time that a scenario may speak of: a tenth of what 64 bits of picoseconds hold.
 const LATEST: Time = Time::from_ms(1_000_000_000);
 
+/// What the user wrote, of the keys whose default depends on others.
+pub(crate) struct Says {
+    pub(crate) cnp: bool,
+    pub(crate) on_nack: bool,
+}
+
 /// Fills in what depends on other keys, so that the scenario says everything about itself.
-pub(crate) fn resolve(scenario: &mut Scenario, says_cnp: bool) -> Result<(), Fault> {
+pub(crate) fn resolve(scenario: &mut Scenario, says: Says) -> Result<(), Fault> {
     let wire = wire(&scenario.wire, scenario.compat)?;
     scenario.wire = WireConfig { frame: Some(Bytes(u64::from(wire.header + wire.payload))), payload: None };
-    if scenario.compat == Some(Compat::Ns3) && !says_cnp {
+    if scenario.compat == Some(Compat::Ns3) && !says.cnp {
         scenario.nic.cnp = rnic::notification::Cnp::Flag;
+    }
+    let on_nack = &mut scenario.nic.on_nack;
+    if matches!(scenario.nic.transport, TransportConfig::AdaptiveRouting(_)) && *on_nack != Reaction::None {
+        if says.on_nack {
+            let text = "with `transport.adaptive-routing` nobody NACKs: a reaction to NACKs has no meaning";
+            return Err(Fault::new("nic.on-nack", text).with_help(
+                "leave `on-nack` out or set it to \"none\"; `on-timeout` is what a loss does to the rate",
+            ));
+        }
+        *on_nack = Reaction::None;
     }
     let mut taken: BTreeSet<String> = scenario.workload.iter().filter_map(|e| e.name.clone()).collect();
     let mut seen = BTreeSet::new();
@@ -59,6 +77,8 @@ pub(crate) fn plan(scenario: &Scenario, room: &mut Room) -> Result<(Plan, Vec<St
             return Err(Fault::new(&format!("workload.{job}"), text));
         }
     }
+    let ground = Ground { fabric: &fabric, wire: &wire, qps: &qps, messages: &messages, jobs: &jobs };
+    let lost = ground.losses(&scenario.links.lose, &mut warnings).map_err(|f| f.within("links.lose"))?;
     let stop = &scenario.stop;
     let patience = ten_timeouts(&scenario.nic);
     let no_progress = stop.no_progress.unwrap_or(patience.max(Time::from_ms(100)).min(LATEST));
@@ -84,6 +104,7 @@ pub(crate) fn plan(scenario: &Scenario, room: &mut Room) -> Result<(Plan, Vec<St
         ports,
         switches,
         lose_replies: scenario.links.lose_replies,
+        lost,
         qps,
         messages,
         triggers,

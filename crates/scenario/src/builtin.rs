@@ -29,6 +29,10 @@ macro_rules! builtins {
 builtins! {
     "quickstart",
     "fat-tree-8192",
+    "loss-recovery-go-back-n",
+    "loss-recovery-nic-sr",
+    "loss-recovery-adaptive-routing",
+    "loss-recovery-sprayed",
     "themis-fig1",
     "themis-fig5-allreduce",
     "themis-fig5-alltoall",

@@ -6,6 +6,7 @@ use crate::error::{Error, Fault, suggestion};
 use crate::footprint::{self, Room};
 use crate::parts::Chosen;
 use crate::{Plan, Scenario, show};
+use rnic::TransportConfig;
 use schemes::SchemeConfig;
 
 /// A scenario that can run.
@@ -35,8 +36,9 @@ impl Checked {
     pub(crate) fn on(source: &Source, sets: &[String], available: Option<u64>) -> Result<Self, Error> {
         let document = Document::new(source, sets)?;
         let mut scenario: Scenario = document.read()?;
-        let says_cnp = document.says(&["nic".into(), "cnp".into()]);
-        build::resolve(&mut scenario, says_cnp).map_err(|fault| document.locate(fault))?;
+        let says = |key: &str| document.says(&["nic".into(), key.into()]);
+        let says = build::Says { cnp: says("cnp"), on_nack: says("on-nack") };
+        build::resolve(&mut scenario, says).map_err(|fault| document.locate(fault))?;
         Self::lay(source.name.clone(), scenario, document, available)
     }
 
@@ -136,7 +138,15 @@ fn scheme_warnings(
     plan: &Plan,
 ) -> Result<Vec<String>, Fault> {
     let at = |field: &str| format!("{path}.{}.{field}", scheme.name());
-    let warnings = scheme.validate(plan).map_err(|e| Fault::new(&at(e.field), e.message))?;
+    let mut warnings = scheme.validate(plan).map_err(|e| Fault::new(&at(e.field), e.message))?;
+    if matches!((scheme, &nic.transport), (SchemeConfig::Themis(_), TransportConfig::GoBackN(_))) {
+        warnings.push(
+            "themis over `transport.go-back-n` cannot help: it spares a NIC the NACKs that reordering alone causes, \
+             but a go-back-N receiver throws away what comes out of order, so it must be sent again whatever \
+             becomes of its NACK; where that is blocked, the sender only hears of it later"
+                .to_owned(),
+        );
+    }
     if let Some(notices) = scheme.notices(plan) {
         if !nic.transport.hears_notices() {
             let text = format!(

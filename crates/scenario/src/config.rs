@@ -1,5 +1,6 @@
 //! The keys of a scenario, one field each.
 
+use crate::lose::Lose;
 use crate::switch::{RoleConfig, SwitchConfig};
 use crate::topology::Topology;
 use crate::values::Chance;
@@ -95,6 +96,9 @@ pub struct LinksConfig {
     pub loss: Chance,
     /// Whether ACKs and NACKs can be lost as well; CNPs and PFC frames never are. Default false (our choice).
     pub lose_replies: bool,
+    /// Packets that are lost on purpose, beside those of `loss`: data, ACKs or NACKs by their PSN. Default: none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lose: Vec<Lose>,
 }
 
 /// What goes on the wire.

@@ -14,6 +14,7 @@
 //! | [`values`] | small kinds of value: `on`/`off` or settings, shares, probabilities |
 //! | [`switch`] | `[switch]`: buffers, PFC, marking |
 //! | [`topology`] | `[topology.NAME]`: one file each |
+//! | [`lose`] | `[[links.lose]]`: losses by list |
 //! | [`workload`] | `[[workload]]`: one file each |
 //! | `footprint` | how much memory a run needs, before it is laid out |
 //! | [`ideal`] | how long a flow takes alone |
@@ -29,6 +30,7 @@ mod error;
 mod footprint;
 pub mod ideal;
 pub mod import;
+pub mod lose;
 mod overlay;
 mod parts;
 mod plan_check;

@@ -1,6 +1,7 @@
 //! The parts that a scenario chooses, as the engine wants them.
 
 use crate::Scenario;
+use model::draw::{Key, Purpose};
 use model::{Parts, Plan, QpId, Seat, Site, Stamp};
 use rnic::Nic;
 use schemes::per_class::PerClass;
@@ -73,6 +74,10 @@ impl Chosen {
         }
     }
 
+    fn sender_of(&self, plan: &Plan, qp: QpId) -> rnic::AnySender {
+        self.nic.sender_by(Key::new(plan.seed, Purpose::Nic, qp.0.into()).draw(0))
+    }
+
     fn congestion_of(&self, plan: &Plan, qp: QpId) -> rnic::Reacting {
         let host = plan.qps[qp.index()].from;
         self.nic.congestion(plan.fabric.ports(host.node())[0].rate)
@@ -91,8 +96,8 @@ impl Parts for Chosen {
         self.scheme_at(site)
     }
 
-    fn sender(&self, _: &Plan, _: QpId) -> Self::Sender {
-        self.nic.sender()
+    fn sender(&self, plan: &Plan, qp: QpId) -> Self::Sender {
+        self.sender_of(plan, qp)
     }
 
     fn receiver(&self, _: &Plan, _: QpId) -> Self::Receiver {
@@ -122,8 +127,8 @@ impl Parts for Writing<'_> {
         self.0.scheme_at(site)
     }
 
-    fn sender(&self, _: &Plan, _: QpId) -> Self::Sender {
-        self.0.nic.sender()
+    fn sender(&self, plan: &Plan, qp: QpId) -> Self::Sender {
+        self.0.sender_of(plan, qp)
     }
 
     fn receiver(&self, plan: &Plan, qp: QpId) -> Self::Receiver {

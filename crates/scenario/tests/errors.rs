@@ -137,6 +137,52 @@ fn mistakes_in_a_text_have_a_place() {
             "H[switch]\nbuffer = \"10kB\"\nJ",
             "s.toml:6:10: the headrooms of the 4 ports of leaf0 take 412kB, and its buffer is 10kB: nothing is left to share",
         ),
+        (
+            "H[nic]\non-nack = \"as-cnp\"\n[nic.transport.adaptive-routing]\nJ",
+            "s.toml:6:11: with `transport.adaptive-routing` nobody NACKs: a reaction to NACKs has no meaning",
+        ),
+        (
+            "H[nic.transport.adaptive-routing]\nreorder-window = 32\nmax-outstanding = 33\nJ",
+            "s.toml:7:19: `max-outstanding` must not exceed `reorder-window`: what the receiver then discards waits for the timer",
+        ),
+        (
+            "H[nic.transport.adaptive-rooting]\nJ",
+            "s.toml:5:16: unknown name `adaptive-rooting`; did you mean `adaptive-routing`?",
+        ),
+        ("H[nic]\ntimeout = { adp = 32 }\nJ", "s.toml:6:19: `adp` must be at most 31 (5 bits)"),
+        (
+            "H[nic]\ntimeout = { adp = 14 }\nbackoff = { cap = \"1s\" }\nJ",
+            "s.toml:7:11: `backoff` cannot be set with `timeout.adp`, which has a schedule of its own",
+        ),
+        (
+            "H[[links.lose]]\nfrom = \"hots0\"\nto = \"host1\"\npsns = [0]\nJ",
+            "s.toml:6:8: there is no node `hots0`; did you mean `host0`?",
+        ),
+        (
+            "H[[links.lose]]\nfrom = \"leaf0\"\nto = \"host1\"\npsns = [0]\nJ",
+            "s.toml:6:8: `leaf0` is a switch; data is sent from host to host",
+        ),
+        (
+            "H[[links.lose]]\nfrom = \"host0\"\nto = \"host1\"\npsns = []\nJ",
+            "s.toml:8:8: no packet is listed",
+        ),
+        (
+            "H[[links.lose]]\nfrom = \"host0\"\nto = \"host1\"\npsns = [1, 16777216]\nJ",
+            "s.toml:8:12: PSN 16777216; PSNs have 24 bits, up to 16777215",
+        ),
+        (
+            "H[[links.lose]]\nfrom = \"host0\"\nto = \"host0\"\npsns = [1]\nJ",
+            "s.toml:7:6: nothing is sent from `host0` to `host0`",
+        ),
+        (
+            "H[[links.lose]]\nfrom = \"host0\"\nto = \"host1\"\nkind = \"cnp\"\npsns = [1]\nJ",
+            "s.toml:8:8: unknown name `cnp`; expected one of `data`, `ack`, `nack`",
+        ),
+        (
+            "H[[workload]]\nback-to-back = { from = \"host1\", to = \"host1\" }\n",
+            "s.toml:6:39: `host1` cannot send to itself",
+        ),
+        ("H[[workload]]\nback-to-back = { messages = 0 }\n", "s.toml:6:29: at least 1 message is needed"),
         ("H[switch]\npfc = 1\nJ", "s.toml:6:7: expected \"on\", \"off\" or a table of settings, found 1"),
         ("H[switch.ecn]\nkmim = \"1kB\"\nJ", "s.toml:6:1: unknown key `kmim`; did you mean `kmin`?"),
         (
@@ -305,5 +351,31 @@ fn no_text_and_no_set_panics() {
         ] {
             told(&text, &[&format!("{key}={value}")]);
         }
+    }
+}
+
+#[test]
+fn adaptive_routing_mode_hears_no_nack_unless_told_so() {
+    let text = format!("{HEAD}[nic.transport.adaptive-routing]\n{JOB}");
+    let checked = check(&Source::new("s.toml", text.clone()), &[]).unwrap();
+    assert!(checked.to_toml().contains("on-nack = \"none\""));
+    assert!(told(&text, &["nic.on-nack=none"]).starts_with("accepted"));
+    let conflict = told(&text, &["nic.on-nack={stall=\"1us\"}"]);
+    assert!(conflict.starts_with("--set:1:13: with `transport.adaptive-routing` nobody NACKs"), "{conflict}");
+}
+
+#[test]
+fn what_is_possible_but_not_meant_is_warned_of() {
+    let warnings = |more: &str| {
+        let text = format!("{HEAD}{more}{JOB}");
+        check(&Source::new("s.toml", text), &[]).unwrap().warnings
+    };
+    assert_eq!(warnings("[scheme.themis]\n"), [""; 0]);
+    assert_eq!(warnings("[scheme.ecmp]\n[nic.transport.go-back-n]\n"), [""; 0]);
+    for themis in ["[scheme.themis]", "[switch-role.leaf.scheme.themis]"] {
+        let [warning] = &warnings(&format!("{themis}\n[nic.transport.go-back-n]\n"))[..] else {
+            panic!("{themis}")
+        };
+        assert!(warning.starts_with("themis over `transport.go-back-n` cannot help"), "{warning}");
     }
 }

@@ -89,6 +89,7 @@ fn plan(b: FabricBuilder) -> Plan {
         ports: vec![PortSettings::default(); fabric.links().len()],
         switches: vec![switch; fabric.nodes() - fabric.hosts()],
         lose_replies: false,
+        lost: Vec::new(),
         qps: qps.collect(),
         messages: Vec::new(),
         triggers: Vec::new(),

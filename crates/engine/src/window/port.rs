@@ -78,7 +78,7 @@ impl<A: Annex> Port<A> {
             peer_port: facts.peer_port,
             classes: ((1 << CLASSES) - 1) << MAY,
             flags: flag(facts.to_host, TO_HOST)
-                | flag(!facts.loss.is_zero(), LOSSY)
+                | flag(facts.lossy(), LOSSY)
                 | flag(facts.track != NO_TRACK, TRACKED),
             patience: u32::MAX,
             replies: Queue::default(),

@@ -25,13 +25,15 @@ const SCHEMES: [&str; 10] = [
     "reps]\nentropies = 5\nfreeze = \"100us\"",
     "dlbf]\nports = 3\nunavailable = \"20us\"\ntheta = \"9us\"\nsuspend = 2\nresume = 1",
 ];
-const NICS: [&str; 10] = [
+const NICS: [&str; 12] = [
     "",
     "[nic.transport.go-back-n]\n[nic.congestion.none]",
     "[nic.transport.ideal]",
     "[nic.congestion.none]",
     "[nic]\nack-every = 3\non-nack = { stall = \"3us\" }\ntimeout = { fixed = \"90us\" }\nbackoff = { cap = \"1ms\" }",
     "[nic]\ncnp = \"flag\"\ntimeout = { ib = 3 }\n[nic.transport.go-back-n]\nmax-outstanding = 7",
+    "[nic]\ntimeout = { fixed = \"40us\" }\n[nic.transport.adaptive-routing]\nreorder-window = 12\nmax-outstanding = 8",
+    "[nic]\ntimeout = { adp = 14 }",
     "[nic]\ntimeout = \"none\"\n[nic.congestion.none]",
     SACK,
     "[nic]\non-nack = \"none\"\ntimeout = { fixed = \"60us\" }\n[nic.transport.irn]\nbdp-cap = 9\nlow-timeout = \"15us\"",

@@ -11,6 +11,7 @@
 //! | [`endpoint`] | a sender that chooses paths by itself moves flows without disorder, or sprays them; classes have schemes of their own |
 //! | [`deadlock`] | a run in which nothing moves ends, and says what waits for what |
 //! | [`conservation`] | every packet and every byte is accounted for, also in a run that is cut short |
+//! | [`listed_losses`] | a listed packet is lost as often as listed, and comes back as the recovery mode has it |
 //! | [`collectives`] | all-reduce and all-to-all send what the textbook says, and runs repeat exactly |
 //!
 //! All of them are one test binary, so that the engine is compiled for them once. [`lab`] holds the tools.
@@ -23,6 +24,7 @@ mod endpoint;
 mod fuzz;
 mod held;
 mod lab;
+mod listed_losses;
 mod lossless;
 mod three_tiers;
 mod twins;

@@ -34,10 +34,11 @@ const WORKLOADS: [&str; 7] = [
      [[workload]]\nstart = \"3us\"\npermutation = { bytes = \"30kB\", kind = \"shift\" }",
 ];
 
-const NICS: [&str; 12] = [
+const NICS: [&str; 13] = [
     "",
     "[nic.transport.go-back-n]",
     "[nic.transport.ideal]",
+    "[nic]\ntimeout = { fixed = \"60us\" }\n[nic.transport.adaptive-routing]\nreorder-window = 24",
     "[nic.congestion.none]",
     "[nic]\non-nack = { stall = \"3us\" }\non-timeout = { stall = \"5us\" }\n[nic.transport.go-back-n]\n[nic.congestion.none]",
     "[nic]\nack-every = 4\n[nic.transport.ideal]\n[nic.congestion.none]",

@@ -3,7 +3,7 @@
 use super::{Fault, Pair, nic};
 use crate::sender::Resend;
 use crate::timeout::{Backoff, Timeout};
-use crate::transport::{go_back_n, ideal, irn, nic_sr, sr_sack};
+use crate::transport::{adaptive_routing, go_back_n, ideal, irn, nic_sr, sr_sack};
 use crate::{NicConfig, TransportConfig};
 use model::annex::{Notice, Selective};
 use model::transport::{Fate, Reply};
@@ -29,6 +29,13 @@ fn transports() -> impl Strategy<Value = TransportConfig> {
         }),
         (1..60u32, 1..50u64, 0..9u32).prop_map(|(bdp_cap, us, few)| {
             TransportConfig::Irn(irn::Config { bdp_cap, low_timeout: Time::from_us(us), few })
+        }),
+        limits().prop_map(|(a, b)| {
+            let max_outstanding = Some(a.min(b));
+            TransportConfig::AdaptiveRouting(adaptive_routing::Config {
+                reorder_window: a.max(b),
+                max_outstanding,
+            })
         }),
     ]
 }

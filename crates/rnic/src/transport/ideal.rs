@@ -2,8 +2,9 @@
 //!
 //! The receiver keeps what comes out of order and never NACKs; its ACKs are cumulative, so they stall at a gap.
 //! The sender heeds no NACK either (one from elsewhere acknowledges what is before it). What is really lost
-//! comes back by the timer, one packet per timeout, or with `resend = "all"` everything from the gap on, as
-//! NICs do in their adaptive-routing mode.
+//! comes back by the timer, one packet per timeout, or with `resend = "all"` everything from the gap on. Its
+//! windows are so large that it never waits for them; real NICs have smaller ones, see
+//! [`adaptive_routing`](super::adaptive_routing).
 
 use crate::config::{Invalid, outstanding};
 use crate::nic::{Receiving, Sending};

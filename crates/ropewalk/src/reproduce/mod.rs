@@ -3,13 +3,14 @@
 //! An experiment is a list of cases (a built-in scenario and changes, just what `ropewalk run` takes) and a
 //! function from their results to rows. To add one: a file with a `const EXPERIMENT`, and its line in [`ALL`].
 
+mod loss_recovery;
 mod report;
 mod themis_fig1;
 mod themis_fig5;
 mod themis_memory;
 mod themis_modes;
 
-pub use report::{Report, Row};
+pub use report::{Curve, Report, Row};
 
 use crate::crew::Crew;
 use crate::execute::{Prepared, Run, execute, window_on};
@@ -19,8 +20,13 @@ use engine::outcome::Ending;
 use std::num::NonZeroUsize;
 
 /// All experiments.
-pub const ALL: &[Experiment] =
-    &[themis_fig1::EXPERIMENT, themis_fig5::EXPERIMENT, themis_memory::EXPERIMENT, themis_modes::EXPERIMENT];
+pub const ALL: &[Experiment] = &[
+    loss_recovery::EXPERIMENT,
+    themis_fig1::EXPERIMENT,
+    themis_fig5::EXPERIMENT,
+    themis_memory::EXPERIMENT,
+    themis_modes::EXPERIMENT,
+];
 
 /// An experiment.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +41,8 @@ pub struct Experiment {
     cases: fn(quick: bool) -> Vec<Case>,
     /// What they come to.
     rows: fn(&Results, quick: bool) -> Vec<Row>,
+    /// Distributions, for `--json`.
+    curves: fn(&Results) -> Vec<Curve>,
     /// More to read, below the rows.
     more: fn(&Results) -> String,
 }
@@ -72,6 +80,12 @@ impl Results {
     /// The run of that label if it is complete.
     fn get(&self, label: &str) -> Option<&Run> {
         self.0.iter().find(|(case, run)| case.label == label && run.summary.complete).map(|(_, run)| run)
+    }
+
+    /// The runs of that label, replicas with seeds of their own; `None` for one that is not complete.
+    fn all(&self, label: &str) -> Vec<Option<&Run>> {
+        let mine = self.0.iter().filter(|(case, _)| case.label == label);
+        mine.map(|(_, run)| run.summary.complete.then_some(run)).collect()
     }
 
     fn labels(&self) -> impl Iterator<Item = &str> {

@@ -63,6 +63,21 @@ impl Row {
     }
 }
 
+/// A distribution.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Curve {
+    /// Which runs.
+    pub case: String,
+    /// What is distributed.
+    pub metric: &'static str,
+    /// Its unit.
+    pub unit: &'static str,
+    /// Flows behind it.
+    pub flows: usize,
+    /// Value, and the share of flows that do not exceed it; about a hundred points.
+    pub points: Vec<(f64, f64)>,
+}
+
 /// An experiment that was run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
@@ -74,6 +89,9 @@ pub struct Report {
     pub quick: bool,
     /// Its numbers.
     pub rows: Vec<Row>,
+    /// Its distributions, if it has any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub curves: Vec<Curve>,
     /// What else there is to read.
     #[serde(skip)]
     more: String,
@@ -100,6 +118,7 @@ impl Report {
             source: experiment.source,
             quick,
             rows: (experiment.rows)(results, quick),
+            curves: (experiment.curves)(results),
             more,
             incomplete: bad.map(|(case, _)| case.label.clone()).collect(),
         }

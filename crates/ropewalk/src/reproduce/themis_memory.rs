@@ -10,6 +10,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     about: "switch memory by the formula: the paper's example, and wider PSNs",
     cases: |_| Vec::new(),
     rows: |_, _| rows(),
+    curves: |_| Vec::new(),
     more: |_| String::new(),
 };
 

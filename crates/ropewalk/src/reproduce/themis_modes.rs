@@ -21,6 +21,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     about: "literal against sound compensation: false NACKs and completion over spines and jitter",
     cases,
     rows,
+    curves: |_| Vec::new(),
     more: |_| String::new(),
 };
 

@@ -101,6 +101,8 @@ workloads! {
     fan_in: FanIn = "fan-in",
     /// Pairs of hosts that are drawn: one sends to the other.
     pairs: Pairs = "pairs",
+    /// One host sends messages to another, one after another.
+    back_to_back: BackToBack = "back-to-back",
     /// Messages one by one.
     flows: Flows = "flows",
 }

@@ -1,0 +1,172 @@
+//! `[[links.lose]]`: packets that are lost on purpose, one by one.
+
+use crate::error::{Fault, nearest};
+use model::plan::{Job, ListedLoss, Message, Qp};
+use model::{Fabric, Kind, LinkId, NodeId, Psn, QpId, Wire};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Packets of the flows from one host to another that are lost on purpose, for tests and experiments. A queue pair
+/// counts its PSNs from 0, over all its messages.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Lose {
+    /// The host that sends the data. No default.
+    pub from: String,
+    /// The host that receives it. No default.
+    pub to: String,
+    /// The job of the workload, by name, where several have data from one to the other. Default: all. Where a job has
+    /// several queue pairs for it, each loses its own packets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    /// PSNs of the packets, up to 16777215. An ACK has the last PSN that it acknowledges, a NACK the ePSN. No default.
+    pub psns: Vec<u32>,
+    /// `"data"`, `"ack"` or `"nack"`. Default `"data"`.
+    #[serde(default)]
+    pub kind: LoseKind,
+    /// The link on which they are lost: two neighbours, in the packets' direction, such as `["leaf0", "spine1"]`. A
+    /// packet that does not come that way is not lost; of parallel links each counts by itself. Default: the link of
+    /// the host that sends them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<[String; 2]>,
+    /// How many times each is lost; later copies pass. Default 1.
+    #[serde(default = "once")]
+    pub times: u32,
+}
+
+fn once() -> u32 {
+    1
+}
+
+/// A kind of packet that can be lost on purpose. Others never are: a lost CNP or pause frame has no recovery.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LoseKind {
+    /// Data.
+    #[default]
+    Data,
+    /// Acknowledgements.
+    Ack,
+    /// Negative acknowledgements.
+    Nack,
+}
+
+/// Most losses of a list, each with some bytes of memory: our choice.
+const MOST: usize = 1 << 20;
+
+/// What the entries look up.
+pub(crate) struct Ground<'a> {
+    pub(crate) fabric: &'a Fabric,
+    pub(crate) wire: &'a Wire,
+    pub(crate) qps: &'a [Qp],
+    pub(crate) messages: &'a [Message],
+    pub(crate) jobs: &'a [Job],
+}
+
+impl Ground<'_> {
+    /// The losses of all entries. Paths of faults start at the list.
+    pub(crate) fn losses(&self, list: &[Lose], warnings: &mut Vec<String>) -> Result<Vec<ListedLoss>, Fault> {
+        let mut losses = Vec::new();
+        for (i, entry) in list.iter().enumerate() {
+            self.entry(entry, &mut losses, warnings).map_err(|fault| fault.within(&i.to_string()))?;
+        }
+        Ok(losses)
+    }
+
+    fn entry(
+        &self,
+        entry: &Lose,
+        losses: &mut Vec<ListedLoss>,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), Fault> {
+        let (from, to) = (self.host(&entry.from, "from")?, self.host(&entry.to, "to")?);
+        if entry.psns.is_empty() {
+            return Err(Fault::new("psns", "no packet is listed"));
+        }
+        if let Some(at) = entry.psns.iter().position(|psn| *psn > Psn::new(u32::MAX).value()) {
+            let text = format!("PSN {}; PSNs have 24 bits, up to 16777215", entry.psns[at]);
+            return Err(Fault::new(&format!("psns.{at}"), text));
+        }
+        if entry.times == 0 {
+            return Err(Fault::new("times", "lost 0 times is not lost; at least 1"));
+        }
+        let job = entry.job.as_deref().map(|name| self.job(name)).transpose()?;
+        let of = |qp: &Qp| self.messages[qp.messages.start as usize].job;
+        let mine = |qp: &Qp| qp.from.node() == from && qp.to.node() == to && job.is_none_or(|j| of(qp) == j);
+        let qps: Vec<usize> = (0..self.qps.len()).filter(|&q| mine(&self.qps[q])).collect();
+        if qps.is_empty() {
+            let text = format!("nothing is sent from `{}` to `{}`", entry.from, entry.to);
+            return Err(Fault::new("to", text));
+        }
+        let links = self.links(entry, if entry.kind == LoseKind::Data { from } else { to })?;
+        if losses.len() + qps.len().saturating_mul(links.len()).saturating_mul(entry.psns.len()) > MOST {
+            return Err(Fault::new("psns", format!("more than {MOST} losses in all lists")));
+        }
+        for &q in &qps {
+            let messages =
+                &self.messages[self.qps[q].messages.start as usize..self.qps[q].messages.end as usize];
+            let packets: u64 = messages.iter().map(|m| self.wire.packets(m.bytes)).sum();
+            let beyond = entry.psns.iter().find(|psn| u64::from(**psn) >= packets);
+            if let Some(psn) = beyond {
+                warnings.push(format!(
+                    "`links.lose` names PSN {psn} from `{}` to `{}`, where a queue pair has only {packets} packets",
+                    entry.from, entry.to
+                ));
+            }
+            let kind = match entry.kind {
+                LoseKind::Data => Kind::Data,
+                LoseKind::Ack => Kind::Ack,
+                LoseKind::Nack => Kind::Nack,
+            };
+            for &link in &links {
+                let lost = |psn: &u32| {
+                    let (qp, psn) = (QpId(q as u32), Psn::new(*psn));
+                    ListedLoss { link, qp, kind, psn, times: entry.times }
+                };
+                losses.extend(entry.psns.iter().map(lost));
+            }
+        }
+        Ok(())
+    }
+
+    fn job(&self, name: &str) -> Result<u16, Fault> {
+        let found = self.jobs.iter().position(|job| job.name == name).map(|i| i as u16);
+        found.ok_or_else(|| {
+            let hint =
+                crate::error::suggestion(name, &self.jobs.iter().map(|j| &*j.name).collect::<Vec<_>>());
+            Fault::new("job", format!("no workload is named `{name}`; {hint}"))
+        })
+    }
+
+    fn node(&self, name: &str, path: &str) -> Result<NodeId, Fault> {
+        let fabric = self.fabric;
+        fabric.find(name).ok_or_else(|| {
+            let near = nearest(name, (0..fabric.nodes()).map(|n| fabric.name(NodeId(n as u32))));
+            let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+            Fault::new(path, format!("there is no node `{name}`{hint}"))
+        })
+    }
+
+    fn host(&self, name: &str, path: &str) -> Result<NodeId, Fault> {
+        let node = self.node(name, path)?;
+        match self.fabric.is_host(node) {
+            true => Ok(node),
+            false => Err(Fault::new(path, format!("`{name}` is a switch; data is sent from host to host"))),
+        }
+    }
+
+    /// The links that an entry means; `sender` sends its packets.
+    fn links(&self, entry: &Lose, sender: NodeId) -> Result<Vec<LinkId>, Fault> {
+        let Some([a, b]) = &entry.link else {
+            return Ok(vec![LinkId(self.fabric.base(sender))]);
+        };
+        let (a, b) = (self.node(a, "link.0")?, self.node(b, "link.1")?);
+        let to_b = self.fabric.ports(a).iter().filter(|l| l.to == b);
+        let links: Vec<LinkId> = to_b.map(|l| self.fabric.link(l.from, l.port)).collect();
+        if links.is_empty() {
+            let name = |node| self.fabric.name(node);
+            return Err(Fault::new("link", format!("no link leads from `{}` to `{}`", name(a), name(b))));
+        }
+        Ok(links)
+    }
+}

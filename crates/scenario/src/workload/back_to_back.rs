@@ -1,0 +1,64 @@
+//! Messages between two hosts, one after another.
+
+use super::Generate;
+use super::draft::{Draft, On, some_bytes};
+use crate::error::Fault;
+use model::{Bytes, HostId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One host sends equal messages to another; each starts when the last byte of the one before is acknowledged, as in
+/// perftest with one message outstanding. With `qp = "per-message"` each has a fresh queue pair: then they have
+/// nothing in common but the fabric.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct BackToBack {
+    /// The host that sends. Default: the first one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// The host that receives. Default: the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// Payload of each message. Default 1 MB (our choice).
+    #[serde(default = "bytes")]
+    pub bytes: Bytes,
+    /// How many messages. Default 100 (our choice).
+    #[serde(default = "messages")]
+    pub messages: u32,
+}
+
+fn bytes() -> Bytes {
+    Bytes(1_000_000)
+}
+
+fn messages() -> u32 {
+    100
+}
+
+impl Generate for BackToBack {
+    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Fault> {
+        let bytes = some_bytes(self.bytes, "bytes")?;
+        if self.messages == 0 {
+            return Err(Fault::new("messages", "at least 1 message is needed"));
+        }
+        let named = |name: &Option<String>, path, default: usize| match name {
+            Some(name) => draft.host(name, path),
+            None => Ok(HostId(default as u16)),
+        };
+        let (from, to) = (named(&self.from, "from", 0)?, named(&self.to, "to", draft.fabric.hosts() - 1)?);
+        if from == to {
+            let name = draft.fabric.name(to.node());
+            return Err(Fault::new("to", format!("`{name}` cannot send to itself")));
+        }
+        draft.room_for(self.messages.into(), 1, "messages")?;
+        let mut before = None;
+        for _ in 0..self.messages {
+            let message = draft.send(0, from, to, bytes);
+            if let Some(before) = before {
+                draft.after(before, On::Acked, message);
+            }
+            before = Some(message);
+        }
+        Ok(1)
+    }
+}
