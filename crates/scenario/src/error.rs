@@ -183,7 +183,7 @@ pub(crate) fn nearest<'a>(wrong: &str, words: impl IntoIterator<Item = &'a str>)
 }
 
 /// "did you mean ...?" where there is a near word, else the whole list.
-pub(crate) fn suggestion(wrong: &str, words: &[&str]) -> String {
+pub fn suggestion(wrong: &str, words: &[&str]) -> String {
     match nearest(wrong, words.iter().copied()) {
         Some(word) => format!("did you mean `{word}`?"),
         None if words.is_empty() => "nothing is possible here".into(),

@@ -43,7 +43,7 @@ pub mod workload;
 pub use check::Checked;
 pub use config::Scenario;
 pub use document::Source;
-pub use error::{Error, Location};
+pub use error::{Error, Location, suggestion};
 pub use model::Plan;
 pub use parts::Chosen;
 pub use plan_check::plan_check;

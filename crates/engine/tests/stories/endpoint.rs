@@ -8,12 +8,12 @@ fn counter(run: &Outcome, name: &str) -> u64 {
 }
 
 /// One flow from a to b at half of the fabric's rate, over m0 or m1, whose paths take 10 us and `other`. Now and then
-/// two packets from elsewhere cross the link behind m0, then the link behind m1: whoever waits for them is marked.
+/// ten packets from elsewhere cross the link behind m0, then the link behind m1: whoever waits for them is marked.
 fn two_paths(other: &str, scheme: &str, clock: &str) -> String {
     let mut list = "{ from = \"a\", to = \"b\", bytes = \"4MB\" },".to_owned();
     for burst in 0..6 {
         let (from, at) = (burst % 2, 100 + 80 * burst);
-        list += &format!("{{ from = \"c{from}\", to = \"d\", bytes = \"2876B\", start = \"{at}us\" }},");
+        list += &format!("{{ from = \"c{from}\", to = \"d\", bytes = \"14380B\", start = \"{at}us\" }},");
     }
     format!(
         "[topology.links]\nhosts = [\"a\", \"b\", \"c0\", \"c1\", \"d\"]\nswitches = [\"s\", \"m0\", \"m1\", \"t\"]\n\
@@ -44,7 +44,10 @@ fn dlbf_moves_a_flow_and_its_receiver_sees_every_packet_in_order() {
         // However far the clocks are apart.
         for clock in ["0us", "50ms"] {
             let other = story("3us", clock);
-            assert_eq!((other.data, other.messages, other.counters), (run.data, run.messages.clone(), run.counters.clone()));
+            assert_eq!(
+                (other.data, other.messages, other.counters),
+                (run.data, run.messages.clone(), run.counters.clone())
+            );
         }
         // Between paths that are alike nothing can be overtaken.
         let alike = story("10us", "1ms");
@@ -67,7 +70,8 @@ fn each_mechanism_of_dlbf_brings_something() {
 
 #[test]
 fn a_sender_that_sprays_reorders_and_one_that_keeps_to_ecmp_does_not() {
-    for (scheme, reordered) in [("[scheme.rps-nic]", true), ("[scheme.reps]", true), ("[scheme.ecmp]", false)] {
+    for (scheme, reordered) in [("[scheme.rps-nic]", true), ("[scheme.reps]", true), ("[scheme.ecmp]", false)]
+    {
         let text = two_paths("3us", scheme, "1ms");
         let run = agreed_on(&lay(&text), &text);
         assert_eq!(run.data.out_of_order > 0, reordered, "{scheme}");

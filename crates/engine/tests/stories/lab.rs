@@ -160,12 +160,12 @@ pub(crate) fn mistakes(plan: &Plan, run: &Outcome) -> Vec<String> {
     if d.duplicated == 0 {
         equal("spurious retransmissions and duplicates", d.spurious, d.duplicate);
     }
+    let notices = run.counters.iter().find(|(name, _)| *name == "notifications_sent").map_or(0, |c| c.1);
     let finished = run.messages.iter().all(|m| m.acked != Time::NEVER);
     if finished {
         // Every packet of every message once, what was sent again, and what a scheme sent besides.
         let packets: u64 = plan.messages.iter().map(|m| plan.wire.packets(m.bytes)).sum();
         equal("packets accepted and packets of all messages", d.accepted, packets);
-        let notices = run.counters.iter().find(|(name, _)| *name == "notifications_sent").map_or(0, |c| c.1);
         equal("packets sent", d.sent, packets + d.retransmitted + d.duplicated + notices);
     }
     let drained = d.in_flight + d.held + c.in_flight == 0;
@@ -188,7 +188,12 @@ pub(crate) fn mistakes(plan: &Plan, run: &Outcome) -> Vec<String> {
         let data: u64 = run.messages.iter().map(|m| m.wire_bytes).sum();
         let replies =
             (c.ack + c.nack) * (u64::from(plan.wire.ack) + gap) + c.cnp * (u64::from(plan.wire.cnp) + gap);
-        equal("bytes that left the NICs, and of messages and replies", sent, data + replies);
+        let notices = notices * (u64::from(plan.wire.ack) + gap);
+        equal(
+            "bytes that left the NICs, and of messages, replies and notices",
+            sent,
+            data + replies + notices,
+        );
     }
     for (i, m) in run.messages.iter().enumerate() {
         let in_order = m.start <= m.received && m.received <= m.acked;

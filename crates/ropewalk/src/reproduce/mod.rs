@@ -99,8 +99,10 @@ impl Results {
 /// If one does not exist.
 pub fn named(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
     let find = |name: &String| {
-        let all = || ALL.iter().map(|e| e.name).collect::<Vec<_>>().join(", ");
-        let unknown = || Failure::Asked(format!("there is no experiment `{name}`; there are {}", all()));
+        let unknown = || {
+            let all: Vec<&str> = ALL.iter().map(|e| e.name).collect();
+            Failure::Asked(format!("there is no experiment `{name}`; {}", scenario::suggestion(name, &all)))
+        };
         ALL.iter().find(|e| e.name == name).ok_or_else(unknown)
     };
     names.iter().map(find).collect()
