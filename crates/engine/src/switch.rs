@@ -77,7 +77,8 @@ impl<P: Parts> Switch<P> {
     ) -> Verdict {
         let handle = self.next_handle();
         let Stand { now, ingress, from_host, to_host } = stand;
-        let cx = Cx::new(Time(now), ingress, from_host, to_host, queued, self.key, self.salt, handle, effects);
+        let cx =
+            Cx::new(Time(now), ingress, from_host, to_host, queued, self.key, self.salt, handle, effects);
         let mut cx = cx.with_entropy(if pkt.is_data() { pkt.annex.entropy() } else { 0 });
         let kind = pkt.kind();
         let verdict = self.scheme.on_packet(&mut cx, &mut pkt.label, ports);

@@ -206,6 +206,6 @@ impl Plan {
     /// How far a host's clock is ahead of true time: drawn once, evenly up to [`Plan::clock_spread`].
     pub fn clock_ahead(&self, host: HostId) -> Time {
         let draw = Key::new(self.seed, Purpose::Clock, host.0.into()).draw(0);
-        Time((u128::from(draw) * u128::from(self.clock_spread.ps()) >> 64) as u64)
+        Time(((u128::from(draw) * u128::from(self.clock_spread.ps())) >> 64) as u64)
     }
 }

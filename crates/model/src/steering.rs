@@ -1,7 +1,7 @@
 //! Load balancing at the sender: which path a queue pair's packets take.
 
-use crate::annex::{Annex, Notice};
 use crate::Time;
+use crate::annex::{Annex, Notice};
 
 /// Steers the packets of one queue pair: the part of a scheme that sits in the sending NIC. A pure state machine.
 ///
