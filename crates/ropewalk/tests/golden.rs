@@ -22,17 +22,34 @@ name = "incast"
 incast = { bytes = "100kB", receiver = "host3" }
 "#;
 
-const SCHEMES: [&str; 6] =
-    ["ecmp", "rps", "ar", "drill", "themis", "{ themis = { mode = \"literal\", psn-bits = 8 } }"];
+const SCHEMES: [&str; 9] = [
+    "ecmp",
+    "rps",
+    "ar",
+    "drill",
+    "themis",
+    "{ themis = { mode = \"literal\", psn-bits = 8 } }",
+    "rps-nic",
+    "reps",
+    DLBF,
+];
+
+/// It needs a receiver that says what is missing.
+const DLBF: &str = "dlbf";
 
 /// Fabrics and NICs, each a setting or two away from the defaults.
-const SETTINGS: [(&str, &[&str]); 7] = [
+const SETTINGS: [(&str, &[&str]); 9] = [
     ("defaults", &[]),
     ("tight buffer", &["switch.buffer=1MB"]),
     ("lossy, tight buffer", &["switch.pfc=off", "switch.buffer=300kB"]),
     ("0.1 % of packets lost", &["links.loss=0.001"]),
     ("go-back-N", &["nic.transport.go-back-n={}", "links.loss=0.001"]),
     ("adaptive-routing mode", &["nic.transport.adaptive-routing={}", "links.loss=0.001"]),
+    (
+        "missing ranges",
+        &["nic.transport.sr-sack={}", "links.loss=0.001", "switch.ecn={kmin=\"20kB\",kmax=\"80kB\"}"],
+    ),
+    ("IRN", &["nic.transport.irn={}", "nic.on-nack=none", "switch.pfc=off", "switch.buffer=300kB"]),
     ("no congestion control", &["nic.congestion.none={}"]),
 ];
 
@@ -41,7 +58,8 @@ fn table() -> String {
         "setting                scheme           end us    p99 us  sent     retx  spurious  ooo    nack   cnp   pause  drops  timeouts  digest\n",
     );
     for (setting, sets) in SETTINGS {
-        for scheme in SCHEMES {
+        let hears = sets.iter().any(|set| set.contains("sr-sack"));
+        for scheme in SCHEMES.into_iter().filter(|scheme| *scheme != DLBF || hears) {
             let mut sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
             sets.push(format!("scheme={scheme}"));
             let source = scenario::Source::new("golden", FABRIC);

@@ -28,6 +28,8 @@ macro_rules! builtins {
 
 builtins! {
     "quickstart",
+    "dlbf",
+    "dlbf-motivation",
     "fat-tree-8192",
     "loss-recovery-go-back-n",
     "loss-recovery-nic-sr",

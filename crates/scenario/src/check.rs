@@ -154,7 +154,7 @@ fn scheme_warnings(
                 scheme.name(),
                 nic.transport.name()
             );
-            return Err(Fault::new(&at(""), text).with_help("set `nic.transport.sr-sack = {}`"));
+            return Err(Fault::new(&format!("{path}.{}", scheme.name()), text).with_help("set `nic.transport.sr-sack = {}`"));
         }
         let timeout = nic.timeout.span();
         if notices.patience >= timeout {

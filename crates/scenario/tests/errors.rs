@@ -146,6 +146,32 @@ fn mistakes_in_a_text_have_a_place() {
             "s.toml:7:19: `max-outstanding` must not exceed `reorder-window`: what the receiver then discards waits for the timer",
         ),
         (
+            "H[scheme.dlbf]\nJ",
+            "s.toml:5:1: `dlbf` sends notifications and asks for single packets; `nic-sr` knows neither",
+        ),
+        (
+            "H[nic.transport.sr-sack]\n[scheme.dlbf]\nresume = 65\nJ",
+            "s.toml:7:10: notifications resume at 65 packets, which is more than the 64 at which they are suspended",
+        ),
+        (
+            "H[nic]\ntimeout = { fixed = \"50us\" }\n[nic.transport.sr-sack]\n[scheme.dlbf]\ntheta = \"50us\"\nJ",
+            "s.toml:9:9: a receiver that waits 50us for late packets outlasts the sender's timeout, 50us",
+        ),
+        ("H[scheme.reps]\nbuffer = 0\nJ", "s.toml:6:10: 0 entries; 1 to 1024 are possible"),
+        ("H[class.background.scheme.emcp]\nJ", "s.toml:5:26: unknown name `emcp`; did you mean `ecmp`?"),
+        (
+            "H[[workload]]\nclass = \"backgroud\"\nneighbour-ring = {}\n",
+            "s.toml:6:9: there is no traffic class `backgroud`; did you mean `background`?",
+        ),
+        (
+            "H[[workload]]\nfan-in = { receivers = 2, senders = 4 }\n",
+            "s.toml:6:10: 8 hosts; at least 10 are needed here",
+        ),
+        (
+            "H[[workload]]\npairs = { count = 2, hosts = { skip = 6, take = 3 } }\n",
+            "s.toml:6:30: 3 hosts after the first 6; the fabric has 8",
+        ),
+        (
             "H[nic.transport.adaptive-rooting]\nJ",
             "s.toml:5:16: unknown name `adaptive-rooting`; did you mean `adaptive-routing`?",
         ),

@@ -3,6 +3,8 @@
 //! An experiment is a list of cases (a built-in scenario and changes, just what `ropewalk run` takes) and a
 //! function from their results to rows. To add one: a file with a `const EXPERIMENT`, and its line in [`ALL`].
 
+mod dlbf;
+mod dlbf_motivation;
 mod loss_recovery;
 mod report;
 mod themis_fig1;
@@ -21,6 +23,8 @@ use std::num::NonZeroUsize;
 
 /// All experiments.
 pub const ALL: &[Experiment] = &[
+    dlbf::EXPERIMENT,
+    dlbf_motivation::EXPERIMENT,
     loss_recovery::EXPERIMENT,
     themis_fig1::EXPERIMENT,
     themis_fig5::EXPERIMENT,

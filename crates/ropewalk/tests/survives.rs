@@ -1,0 +1,55 @@
+//! Claim: whatever gets lost, every recovery mode delivers every byte exactly once. One packet in a hundred is lost on
+//! every link, of data, ACKs and NACKs alike, while sixteen hosts send 10 GB.
+
+use engine::Kind;
+use engine::outcome::Ending;
+use ropewalk::execute::simulate;
+use scenario::{Source, check};
+
+/// Bytes from each host; sixteen make 10 GB.
+const BYTES: u64 = 625_000_000;
+
+fn survive(mode: &str) {
+    let text = format!(
+        "[topology.leaf-spine]\nleaves = 4\nspines = 4\nhosts-per-leaf = 4\nrate = \"100Gbps\"\n\
+         [wire]\npayload = \"4096B\"\n[links]\nloss = 0.01\nlose-replies = true\n\
+         [nic]\ntimeout = {{ fixed = \"300us\" }}\non-timeout = \"none\"\n[nic.congestion.none]\n[nic.transport.{mode}]\n\
+         [[workload]]\npermutation = {{ bytes = \"{BYTES}B\", kind = \"cross-rack\" }}\n"
+    );
+    let checked = check(&Source::new("survives.toml", text), &[]).unwrap_or_else(|e| panic!("{mode}: {e}"));
+    let run = simulate(&checked, Kind::Window, &mut ());
+    assert_eq!((&run.ending, &*run.violations), (&Ending::Finished, &[][..]), "{mode}");
+    let packets = 16 * checked.plan.wire.packets(BYTES);
+    assert_eq!(run.data.accepted, packets, "{mode}: each packet once");
+    // Four links, less what is sent again and again.
+    let lost = run.data.dropped_link as f64 / run.data.sent as f64;
+    assert!((0.035..0.042).contains(&lost), "{mode}: {lost}");
+    assert!(run.control.dropped > packets / 50, "{mode}: replies are lost, too: {}", run.control.dropped);
+}
+
+macro_rules! modes {
+    ($($test:ident: $mode:literal,)+) => {
+        $(#[test]
+        fn $test() {
+            survive($mode);
+        })+
+
+        #[test]
+        fn these_are_all() {
+            let mut modes = vec![$($mode),+];
+            let mut all = rnic::TransportConfig::NAMES.to_vec();
+            modes.sort_unstable();
+            all.sort_unstable();
+            assert_eq!(modes, all);
+        }
+    };
+}
+
+modes! {
+    go_back_n_survives: "go-back-n",
+    selective_repeat_survives: "nic-sr",
+    missing_ranges_survive: "sr-sack",
+    irn_survives: "irn",
+    the_ideal_survives: "ideal",
+    adaptive_routing_mode_survives: "adaptive-routing",
+}
