@@ -6,7 +6,6 @@
 
 use super::{Case, Experiment, Results, Row};
 use crate::execute::Run;
-use crate::stats::share;
 use crate::tables;
 
 /// The experiment.
@@ -87,7 +86,7 @@ struct Seen {
 fn seen(run: &Run) -> Seen {
     let s = &run.summary;
     Seen {
-        out_of_order: 100.0 * share(s.packets.out_of_order, s.packets.sent),
+        out_of_order: s.packets.out_of_order as f64,
         held: s.packets.reorder_buffer.as_ref().map_or(0.0, |held| held.max as f64),
         nacks: s.control.nack as f64,
         rate: s.sending_rate_fraction.mean.map(|rate| 100.0 * rate),
@@ -103,7 +102,7 @@ fn rows(results: &Results, _: bool) -> Vec<Row> {
         let note =
             if label.starts_with(BESIDE_ECMP) { "expected: the most disorder" } else { "expected: less" };
         for (metric, unit, value) in [
-            ("out of order / sent", "%", of(|s| Some(s.out_of_order))),
+            ("out of order", "packets", of(|s| Some(s.out_of_order))),
             ("most packets held", "packets", of(|s| Some(s.held))),
             ("NACKs", "", of(|s| Some(s.nacks))),
             ("sending rate / line rate", "%", of(|s| s.rate)),
@@ -116,7 +115,7 @@ fn rows(results: &Results, _: bool) -> Vec<Row> {
 }
 
 fn more(results: &Results) -> String {
-    let header = ["", "out of order %", "most held", "NACKs", "rate %", "mean slowdown"].map(str::to_owned);
+    let header = ["", "out of order", "most held", "NACKs", "rate %", "mean slowdown"].map(str::to_owned);
     let mut table = tables::table(&header, 1);
     for label in results.labels() {
         let seen = results.get(label).map(seen);

@@ -155,7 +155,9 @@ impl Report {
             let note = footnote(&mut notes, &row.note);
             rows.add_row([case, &row.metric, &paper, &tables::maybe(row.measured), row.unit, &off, &note]);
         }
-        let _ = writeln!(text, "{rows}");
+        if rows.row_count() > 0 {
+            let _ = writeln!(text, "{rows}");
+        }
         for (i, note) in notes.iter().enumerate() {
             let _ = writeln!(text, "  [{}] {note}", i + 1);
         }
