@@ -127,8 +127,8 @@ pub struct Data {
     pub dropped_scheme: u64,
     /// Notices that arrived: packets without payload that a scheme sent in the class of data.
     pub noticed: u64,
-    /// Packets that waited at their receiver for a gap to be filled, summed over the arrivals of data. Counted in runs
-    /// whose ends write on packets ([`model::Annex`]), like the next.
+    /// Packets that waited at their receiver for a gap to be filled, summed over the arrivals of data. Counted where
+    /// receivers speak of single packets (`sr-sack`, `irn`), like the next.
     pub reorder_sum: u64,
     /// Most of them at one queue pair.
     pub reorder_peak: u64,

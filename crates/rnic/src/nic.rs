@@ -74,7 +74,7 @@ impl Nic {
     }
 
     /// The same for a sender that sends notices. Recovery modes whose receivers know none ignore them, see
-    /// [`crate::TransportConfig::is_selective`].
+    /// [`crate::TransportConfig::hears_notices`].
     pub fn receiver_with(&self, notices: Option<NoticeRules>) -> AnyReceiver {
         match &self.receiving {
             Receiving::Keeping(rules) => AnyReceiver::Keeping(receiver::Receiver::new(rules.clone())),

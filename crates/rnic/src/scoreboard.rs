@@ -40,6 +40,8 @@ pub struct Sender {
     /// Gaps before this packet have been judged since the last timeout: what is missing there was sent again.
     judged: u64,
     deadline: Time,
+    /// When the timer started.
+    started: Time,
     fired: u8,
     rules: Arc<Rules>,
 }
@@ -54,18 +56,25 @@ impl Sender {
             arrived: BTreeSet::new(),
             judged: 0,
             deadline: Time::NEVER,
+            started: Time::ZERO,
             fired: 0,
             rules,
         }
     }
 
-    /// When a timer fires that starts now.
-    fn timer(&self, now: Time) -> Time {
-        match &self.rules.few {
+    /// Starts the timer.
+    fn start_timer(&mut self, now: Time) {
+        self.started = now;
+        self.set_timer();
+    }
+
+    /// The deadline of the timer that has started, by how many packets are outstanding.
+    fn set_timer(&mut self) {
+        let timing = match &self.rules.few {
             Some((few, timing)) if self.next - self.una <= u64::from(*few) => timing,
             _ => &self.rules.timing,
-        }
-        .deadline(now, self.fired)
+        };
+        self.deadline = timing.deadline(self.started, self.fired);
     }
 
     /// The packet of that PSN, if it is outstanding.
@@ -151,7 +160,9 @@ impl model::Sender for Sender {
             (self.next - 1, false)
         };
         if self.deadline == Time::NEVER {
-            self.deadline = self.timer(now);
+            self.start_timer(now);
+        } else if self.rules.few.is_some() {
+            self.set_timer(); // they may be few no more
         }
         Some(sent)
     }
@@ -180,7 +191,10 @@ impl model::Sender for Sender {
         if acked > 0 {
             self.advance(self.una + acked);
             self.fired = 0;
-            self.deadline = if self.una < self.next { self.timer(now) } else { Time::NEVER };
+            self.deadline = Time::NEVER;
+            if self.una < self.next {
+                self.start_timer(now);
+            }
         }
         let mut lost = false;
         match selective {
@@ -219,7 +233,8 @@ impl model::Sender for Sender {
             return;
         }
         self.fired = self.fired.saturating_add(1);
-        self.deadline = self.timer(now);
+        self.start_timer(now);
+        self.arrived.remove(&self.una);
         // What was sent again may have been lost again.
         let highest = self.arrived.last().copied().unwrap_or(self.una);
         let end = match self.rules.on_timeout {
@@ -317,6 +332,12 @@ mod tests {
         assert_eq!(s.deadline(), Time::from_ms(4));
         s.on_reply(Time::ZERO, Reply::Ack(Psn::new(1)));
         assert_eq!(s.deadline(), Time::from_ms(1));
+        // The timer that starts with the first packet is not that of a few, if many follow.
+        let mut s = sender(9);
+        send(&mut s, 3);
+        assert_eq!(s.deadline(), Time::from_ms(1));
+        send(&mut s, 1);
+        assert_eq!(s.deadline(), Time::from_ms(4));
     }
 
     #[test]

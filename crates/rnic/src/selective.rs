@@ -7,6 +7,7 @@ use crate::receiver::Answers;
 use model::annex::{Notice, NoticeRules, Selective};
 use model::transport::{Fate, Reception, Reply};
 use model::{Psn, Time};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What it says of single packets.
@@ -40,8 +41,10 @@ pub struct Receiver {
     crowded: bool,
     /// All gaps before this packet have been reported.
     reported: u64,
-    /// Gaps before this packet are not reported before this time.
-    hold: (u64, Time),
+    /// Gaps among these packets, and those behind them, are not reported before this time.
+    hold: (Range<u64>, Time),
+    /// The packet after the last one that has come.
+    seen: u64,
     selective: Selective,
     marks: Marks,
     acks: Acks,
@@ -56,7 +59,8 @@ impl Receiver {
             held: 0,
             crowded: false,
             reported: 0,
-            hold: (0, Time::ZERO),
+            hold: (0..0, Time::ZERO),
+            seen: 0,
             selective: Selective::Nothing,
             marks: Marks::default(),
             acks: Acks::default(),
@@ -64,11 +68,19 @@ impl Receiver {
         }
     }
 
-    fn in_order(&mut self, last: bool) -> (Fate, Option<Reply>) {
+    fn in_order(&mut self, now: Time, last: bool) -> (Fate, Option<Reply>) {
         let next = self.expected.wrapping_add(1);
         self.expected = self.ahead.advance(self.expected);
         self.held -= (self.expected - next) as u32;
         self.look_around();
+        self.seen = self.seen.max(self.expected);
+        // What a notice had it keep quiet about may be due.
+        if self.reported < self.seen && self.rules.report == Report::Missing {
+            self.selective = self.next_gap(now, self.seen);
+            if self.selective != Selective::Nothing {
+                return (Fate::Accepted, Some(self.acks.nack(self.expected)));
+            }
+        }
         let urgent = last || self.expected != next;
         (Fate::Accepted, self.acks.on_packet(&self.rules.answers.acks, self.expected, urgent))
     }
@@ -84,6 +96,9 @@ impl Receiver {
             }
         };
         self.held += u32::from(fate == Fate::Accepted);
+        if fate == Fate::Accepted {
+            self.seen = self.seen.max(seq + 1);
+        }
         self.look_around();
         self.selective = match self.rules.report {
             Report::Missing => self.next_gap(now, seq),
@@ -105,10 +120,15 @@ impl Receiver {
             first += 1;
         }
         self.reported = self.reported.max(first);
-        if first >= seq || first < self.hold.0 && now < self.hold.1 {
+        let (quiet, until) = &self.hold;
+        let quiet = if now < *until { quiet.clone() } else { 0..0 };
+        if first >= seq || quiet.contains(&first) {
             return Selective::Nothing;
         }
-        let most = seq.min(first + u64::from(u16::MAX));
+        let mut most = seq.min(first + u64::from(u16::MAX));
+        if first < quiet.start {
+            most = most.min(quiet.start);
+        }
         let mut end = first + 1;
         while end < most && !self.has(end) {
             end += 1;
@@ -133,7 +153,7 @@ impl model::Receiver for Receiver {
         self.selective = Selective::Nothing;
         let distance = psn.distance_from(Psn::from_seq(self.expected));
         let (fate, reply) = match distance {
-            0 => self.in_order(last),
+            0 => self.in_order(now, last),
             ahead @ 1.. => self.on_ahead(now, ahead as u32, last),
             _ => (Fate::Duplicate, self.acks.on_duplicate(&self.rules.answers.acks, self.expected)),
         };
@@ -160,10 +180,14 @@ impl model::Receiver for Receiver {
             && end > self.expected
             && end - self.expected <= u64::from(self.rules.window)
         {
-            if marked {
-                self.hold = (end, Time(now.ps().saturating_add(rules.patience.ps())));
-            } else {
+            if !marked {
+                self.hold.1 = now;
                 self.selective = self.next_gap(now, end);
+            } else if now < self.hold.1 {
+                // One more range; but nothing is kept quiet for longer than that.
+                self.hold.0 = self.hold.0.start.min(start)..self.hold.0.end.max(end);
+            } else {
+                self.hold = (start..end, Time(now.ps().saturating_add(rules.patience.ps())));
             }
         }
         let reply = self.acks.on_packet(&self.rules.answers.acks, self.expected, true);

@@ -38,6 +38,9 @@ pub(crate) fn resolve(scenario: &mut Scenario, says: Says) -> Result<(), Fault> 
         }
         *on_nack = Reaction::None;
     }
+    if matches!(scenario.nic.transport, TransportConfig::Irn(_)) && !says.on_nack {
+        *on_nack = Reaction::None;
+    }
     let mut taken: BTreeSet<String> = scenario.workload.iter().filter_map(|e| e.name.clone()).collect();
     let mut seen = BTreeSet::new();
     for (i, entry) in scenario.workload.iter_mut().enumerate() {
@@ -94,6 +97,9 @@ pub(crate) fn plan(scenario: &Scenario, room: &mut Room) -> Result<(Plan, Vec<St
     }
     if stop.after.is_some_and(|after| after == Time::ZERO || after > LATEST) {
         return Err(Fault::new("stop.after", format!("`after` must be above 0 and at most {LATEST}")));
+    }
+    if scenario.nic.clock_spread > LATEST {
+        return Err(Fault::new("nic.clock-spread", format!("clocks are at most {LATEST} apart")));
     }
     let series = series(&scenario.series, &fabric, qps.len())?;
     let plan = Plan {

@@ -61,6 +61,16 @@ impl Checked {
             schemes
                 .extend(config.scheme.as_ref().map(|scheme| (format!("switch-role.{role}.scheme"), scheme)));
         }
+        for (role, config) in &scenario.switch_role {
+            if let Some(scheme) = config.scheme.as_ref().filter(|scheme| scheme.steers()) {
+                let text = format!(
+                    "`{}` sits in the sending NIC; it cannot be the scheme of some switches",
+                    scheme.name()
+                );
+                let help = "set it as `scheme`, or for a traffic class";
+                return Err(locate(Fault::new(&format!("switch-role.{role}.scheme"), text).with_help(help)));
+            }
+        }
         for (path, scheme) in schemes {
             warnings.extend(scheme_warnings(&path, scheme, &scenario.nic, &plan).map_err(locate)?);
         }
@@ -147,6 +157,13 @@ fn scheme_warnings(
                 .to_owned(),
         );
     }
+    if matches!(scheme, SchemeConfig::Themis(_)) && nic.transport.is_selective() {
+        warnings.push(format!(
+            "themis over `transport.{}`: a NACK that it blocks had said which packets are missing; the one that it sends \
+             in its place when a packet was really lost names that packet alone, and others wait for the timer",
+            nic.transport.name()
+        ));
+    }
     if let Some(notices) = scheme.notices(plan) {
         if !nic.transport.hears_notices() {
             let text = format!(
@@ -154,7 +171,8 @@ fn scheme_warnings(
                 scheme.name(),
                 nic.transport.name()
             );
-            return Err(Fault::new(&format!("{path}.{}", scheme.name()), text).with_help("set `nic.transport.sr-sack = {}`"));
+            return Err(Fault::new(&format!("{path}.{}", scheme.name()), text)
+                .with_help("set `nic.transport.sr-sack = {}`"));
         }
         let timeout = nic.timeout.span();
         if notices.patience >= timeout {

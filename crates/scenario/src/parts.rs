@@ -32,6 +32,11 @@ impl Chosen {
         let first = (0..schemes.len()).find(|&class| used(class)).unwrap_or_default();
         let several = (0..schemes.len()).any(|class| used(class) && schemes[class] != schemes[first]);
         let mut class_of = Vec::new();
+        for class in 0..schemes.len() {
+            if !used(class) {
+                schemes[class] = schemes[first].clone(); // nobody meets it
+            }
+        }
         if several {
             class_of = (0..plan.qps.len() as u32).map(|qp| plan.class_of(QpId(qp))).collect();
         } else {

@@ -183,6 +183,11 @@ impl Steers for Config {
     }
 }
 
+/// `now` and a while, which may be for ever.
+fn later(now: Time, span: Time) -> Time {
+    Time(now.ps().saturating_add(span.ps()))
+}
+
 /// What a sender knows of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Path {
@@ -275,13 +280,12 @@ impl Dlbf {
         let probed = self.paths[usize::from(new)].state(now) == State::Available;
         if !probed && self.config.notifications {
             if !self.crowded {
-                return self.notify(old);
+                return self.notify(new);
             }
             self.counters.suspended += 1;
         }
-        let delay_of = |path: u16| self.paths[usize::from(path)].delay;
         let expected = if probed {
-            delay_of(new)
+            self.paths[usize::from(new)].delay
         } else if self.config.notifications {
             // No notification is wanted, and nobody knows the new path: as fast as the fastest one known. Our
             // choice; the paper says only that duplicates take their place.
@@ -289,22 +293,25 @@ impl Dlbf {
         } else {
             None
         };
-        if let (Some(slow), Some(fast), true) = (delay_of(old), expected, self.config.duplicates) {
-            self.duplicate(now, old, slow - fast);
+        if let (Some(fast), true) = (expected, self.config.duplicates) {
+            self.duplicate(now, new, fast);
         }
     }
 
-    /// Sends again what was sent on `old` less than `lead` picoseconds ago, in order.
-    fn duplicate(&mut self, now: Time, old: u16, lead: i64) {
-        let overtaken = |&(at, path): &(Time, u16)| path == old && ((now.ps() - at.ps()) as i64) < lead;
+    /// Sends again, in order, what a packet sent now on path `new`, which takes `fast`, would overtake.
+    fn duplicate(&mut self, now: Time, new: u16, fast: i64) {
+        let overtaken = |&(at, path): &(Time, u16)| {
+            let lead = self.paths[usize::from(path)].delay.map(|slow| slow - fast);
+            path != new && lead.is_some_and(|lead| ((now.ps() - at.ps()) as i64) < lead)
+        };
         let of = (self.una..).zip(&self.sent).filter(|(_, sent)| overtaken(sent)).map(|(seq, _)| seq);
         self.asides.extend(of.take(usize::from(self.config.most_duplicates)).map(What::Copy));
     }
 
-    /// Names what is under way on `old`.
-    fn notify(&mut self, old: u16) {
+    /// Names what is under way on other paths than `new`.
+    fn notify(&mut self, new: u16) {
         let mut under_way =
-            (self.una..).zip(&self.sent).filter(|(_, (_, path))| *path == old).map(|(seq, _)| seq);
+            (self.una..).zip(&self.sent).filter(|(_, (_, path))| *path != new).map(|(seq, _)| seq);
         let Some(first) = under_way.next() else { return };
         let last = under_way.last().unwrap_or(first);
         let count = (last - first + 1).min(u64::from(u16::MAX)) as u16;
@@ -343,13 +350,13 @@ impl model::Steering for Dlbf {
         if !annex.marked() {
             path.marks = 0;
             if self.config.recovers || path.state(now) != State::Unavailable {
-                (path.state, path.until) = (State::Available, now + self.available);
+                (path.state, path.until) = (State::Available, later(now, self.available));
             }
             return;
         }
         path.marks = path.marks.saturating_add(1);
         if path.marks >= self.config.marks {
-            (path.state, path.until) = (State::Unavailable, now + self.unavailable);
+            (path.state, path.until) = (State::Unavailable, later(now, self.unavailable));
             if self.current == Some(entropy) {
                 self.leave(now, entropy);
             }
@@ -366,9 +373,15 @@ impl model::Steering for Dlbf {
         while let Some(what) = self.asides.pop_front() {
             match what {
                 What::Copy(seq) if seq < self.una => {} // acknowledged meanwhile
-                What::Copy(_) => {
+                What::Copy(seq) => {
+                    if let Some(sent) = self.sent.get_mut((seq - self.una) as usize) {
+                        *sent = (now, path);
+                    }
                     self.counters.copies += 1;
                     return Some(Aside { what, annex: stamp.copy() });
+                }
+                What::Notice(notice)
+                    if notice.first.distance_from(Psn::from_seq(self.una)) + i32::from(notice.count) <= 0 => {
                 }
                 What::Notice(notice) => {
                     self.counters.notices += 1;

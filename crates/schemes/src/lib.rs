@@ -298,7 +298,7 @@ impl SchemeConfig {
     /// How receivers treat the notices that its senders send, if they send any.
     pub fn notices(&self, plan: &Plan) -> Option<NoticeRules> {
         match self {
-            SchemeConfig::Dlbf(config) => Some(config.notices(plan)),
+            SchemeConfig::Dlbf(config) if config.notifications => Some(config.notices(plan)),
             _ => None,
         }
     }

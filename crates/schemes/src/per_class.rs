@@ -52,7 +52,10 @@ impl Scheme for PerClass {
 
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
         let class = self.of(pkt);
-        self.schemes[class].on_packet(cx, pkt, ports)
+        match ports {
+            [port] if !self.schemes[class].interest().every_packet => Verdict::Forward(*port),
+            _ => self.schemes[class].on_packet(cx, pkt, ports),
+        }
     }
 
     fn on_depart(&mut self, cx: &mut Cx<'_>, pkt: &Packet, port: PortIndex) {

@@ -43,8 +43,8 @@ pub struct Reps {
     key: Key,
     drawn: u64,
     entropies: u16,
-    /// Source ports that worked, the oldest overwritten first, and whether each may be used (again).
-    buffer: Vec<(u16, bool)>,
+    /// Source ports that worked, the oldest overwritten first.
+    buffer: Vec<u16>,
     size: usize,
     /// Where the next one is written.
     head: usize,
@@ -115,13 +115,12 @@ impl Reps {
         let at = (self.head + n - self.fresh) % n;
         self.fresh -= 1;
         self.recycled += 1;
-        self.buffer[at].1 = false;
-        self.buffer[at].0
+        self.buffer[at]
     }
 
     /// Goes round all that worked, used or not.
     fn go_round(&mut self) -> u16 {
-        let (entropy, _) = self.buffer[self.head % self.buffer.len()];
+        let entropy = self.buffer[self.head % self.buffer.len()];
         self.head = (self.head + 1) % self.buffer.len();
         self.recycled += 1;
         entropy
@@ -161,7 +160,7 @@ impl model::Steering for Reps {
         if annex.marked() || self.frozen_until.is_some() {
             return;
         }
-        let entry = (model::Annex::entropy(annex), true);
+        let entry = model::Annex::entropy(annex);
         if self.buffer.len() < self.size {
             self.buffer.push(entry);
             self.head = self.buffer.len() % self.size;
@@ -174,7 +173,7 @@ impl model::Steering for Reps {
 
     fn on_timeout(&mut self, now: Time) {
         if self.frozen_until.is_none() {
-            self.frozen_until = Some(now + self.freeze);
+            self.frozen_until = Some(Time(now.ps().saturating_add(self.freeze.ps())));
         }
     }
 

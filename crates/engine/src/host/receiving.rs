@@ -59,10 +59,11 @@ impl<P: Parts> Host<P> {
             Fate::Duplicate => {
                 self.data.duplicate += 1;
                 // Of a packet and its copy the later one is no surprise, whichever it is.
-                match self.copies {
-                    0 if !pkt.annex.is_copy() => self.data.spurious += 1,
-                    0 => {}
-                    _ => self.copies -= 1,
+                if !pkt.annex.is_copy() {
+                    match self.copies {
+                        0 => self.data.spurious += 1,
+                        _ => self.copies -= 1,
+                    }
                 }
             }
             Fate::Discarded => self.data.discarded += 1,
@@ -74,7 +75,7 @@ impl<P: Parts> Host<P> {
                 self.copies += 1;
             }
             let held = incoming.receiver.held();
-            self.data.reorder_sum += held;
+            self.data.reorder_sum += if notice.is_none() { held } else { 0 };
             self.data.reorder_peak = self.data.reorder_peak.max(held);
             let (selective, crowded) = (incoming.receiver.selective(), incoming.receiver.crowded());
             let answer = Answer { marked: pkt.marked(), selective, crowded };

@@ -3,7 +3,8 @@
 //! Every packet that comes out of order is answered with a NACK that carries ePSN and the PSN of that packet
 //! (section 3.1). The sender keeps a scoreboard: a packet is lost if a later one has arrived, and is sent again
 //! once until a timeout. Outstanding packets are bounded by the bandwidth-delay product (BDP-FC, section 3.2).
-//! While few packets are outstanding the timeout is short.
+//! While few packets are outstanding the timeout is short. NACKs leave the rate alone unless `nic.on-nack` says
+//! otherwise: every disorder makes many.
 
 use crate::config::{Invalid, outstanding};
 use crate::nic::{Receiving, Sending};
