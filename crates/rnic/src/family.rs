@@ -27,16 +27,6 @@ macro_rules! transports {
                 }
             }
 
-            /// Whether its ends speak of single packets, which takes an annex ([`model::annex`]).
-            pub const fn is_selective(&self) -> bool {
-                matches!(self, Self::SrSack(_) | Self::Irn(_))
-            }
-
-            /// Whether its receivers know what to do with notices ([`model::annex::Notice`]).
-            pub const fn hears_notices(&self) -> bool {
-                matches!(self, Self::SrSack(_))
-            }
-
             /// What its senders have in common.
             pub(crate) fn sending(&self, timing: timeout::Timing) -> nic::Sending {
                 match self { $(Self::$variant(config) => config.sending(timing),)+ }

@@ -5,7 +5,7 @@ use crate::ack::AckRules;
 use crate::notification::MarkRules;
 use crate::receiver::{self, Answers};
 use crate::scoreboard;
-use crate::selective;
+use crate::selective::{self, Report};
 use crate::sender::{self, Sender};
 use crate::transport::go_back_n;
 use crate::{NicConfig, Reacting};
@@ -74,7 +74,7 @@ impl Nic {
     }
 
     /// The same for a sender that sends notices. Recovery modes whose receivers know none ignore them, see
-    /// [`crate::TransportConfig::hears_notices`].
+    /// [`Nic::hears_notices`].
     pub fn receiver_with(&self, notices: Option<NoticeRules>) -> AnyReceiver {
         match &self.receiving {
             Receiving::Keeping(rules) => AnyReceiver::Keeping(receiver::Receiver::new(rules.clone())),
@@ -87,6 +87,16 @@ impl Nic {
                 AnyReceiver::Selective(Box::new(selective::Receiver::new(rules)))
             }
         }
+    }
+
+    /// Whether its ends speak of single packets, which takes an annex ([`model::annex`]).
+    pub fn is_selective(&self) -> bool {
+        matches!(self.receiving, Receiving::Selective(_))
+    }
+
+    /// Whether its receivers know what to do with notices ([`model::annex::Notice`]).
+    pub fn hears_notices(&self) -> bool {
+        matches!(&self.receiving, Receiving::Selective(rules) if rules.report == Report::Missing)
     }
 
     /// The congestion control of one queue pair of a NIC of `line_rate`, with its reactions.

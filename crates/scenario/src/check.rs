@@ -157,7 +157,7 @@ fn scheme_warnings(
                 .to_owned(),
         );
     }
-    if matches!(scheme, SchemeConfig::Themis(_)) && nic.transport.is_selective() {
+    if matches!(scheme, SchemeConfig::Themis(_)) && nic.build().is_selective() {
         warnings.push(format!(
             "themis over `transport.{}`: a NACK that it blocks had said which packets are missing; the one that it sends \
              in its place when a packet was really lost names that packet alone, and others wait for the timer",
@@ -165,7 +165,7 @@ fn scheme_warnings(
         ));
     }
     if let Some(notices) = scheme.notices(plan) {
-        if !nic.transport.hears_notices() {
+        if !nic.build().hears_notices() {
             let text = format!(
                 "`{}` sends notifications and asks for single packets; `{}` knows neither",
                 scheme.name(),

@@ -44,12 +44,13 @@ impl Chosen {
         }
         let role =
             |(name, role): (&String, &crate::switch::RoleConfig)| Some((name.clone(), role.scheme.clone()?));
+        let nic = scenario.nic.build();
         Chosen {
-            writes: schemes.iter().any(SchemeConfig::steers) || scenario.nic.transport.is_selective(),
+            writes: schemes.iter().any(SchemeConfig::steers) || nic.is_selective(),
             schemes,
             class_of: class_of.into(),
             roles: scenario.switch_role.iter().filter_map(role).collect(),
-            nic: scenario.nic.build(),
+            nic,
         }
     }
 

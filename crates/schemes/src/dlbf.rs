@@ -111,11 +111,6 @@ impl Config {
     pub fn theta(&self, plan: &Plan) -> Time {
         self.theta.unwrap_or_else(|| Time(2 * drain_time(plan).ps()))
     }
-
-    /// What the receivers of its flows do with notifications.
-    pub fn notices(&self, plan: &Plan) -> NoticeRules {
-        NoticeRules { patience: self.theta(plan), high: self.suspend, low: self.resume }
-    }
 }
 
 impl Recipe for Config {
@@ -180,6 +175,11 @@ impl Steers for Config {
             config: self.clone(),
             counters: Counters::default(),
         }
+    }
+
+    fn notices(&self, plan: &Plan) -> Option<NoticeRules> {
+        let rules = NoticeRules { patience: self.theta(plan), high: self.suspend, low: self.resume };
+        self.notifications.then_some(rules)
     }
 }
 

@@ -79,6 +79,11 @@ pub trait Steers: Recipe<Scheme = entropies::Entropies> {
 
     /// The steering of one queue pair.
     fn steer(&self, seat: Seat<'_>) -> Self::Steering;
+
+    /// How receivers treat the notices that its senders send, if they send any.
+    fn notices(&self, _plan: &Plan) -> Option<NoticeRules> {
+        None
+    }
 }
 
 macro_rules! schemes {
@@ -133,6 +138,14 @@ macro_rules! schemes {
                 match self {
                     $(SchemeConfig::$NicVariant(config) => AnySteering::$NicVariant(Box::new(config.steer(seat))),)+
                     _ => AnySteering::None,
+                }
+            }
+
+            /// How receivers treat the notices that its senders send, if they send any.
+            pub fn notices(&self, plan: &Plan) -> Option<NoticeRules> {
+                match self {
+                    $(SchemeConfig::$NicVariant(config) => config.notices(plan),)+
+                    _ => None,
                 }
             }
 
@@ -291,16 +304,6 @@ schemes! {
         reps: Reps,
         /// DLBF: a flow leaves its path when that is congested, and the sender hides the switch.
         dlbf: Dlbf,
-    }
-}
-
-impl SchemeConfig {
-    /// How receivers treat the notices that its senders send, if they send any.
-    pub fn notices(&self, plan: &Plan) -> Option<NoticeRules> {
-        match self {
-            SchemeConfig::Dlbf(config) if config.notifications => Some(config.notices(plan)),
-            _ => None,
-        }
     }
 }
 
