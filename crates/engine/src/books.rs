@@ -6,7 +6,7 @@ use crate::outcome::{Control, Data, Effort, Ending, LinkRecord, MessageRecord, O
 use crate::series::Recorder;
 use crate::setup::Setup;
 use crate::switch::Switch;
-use model::{Bytes, NodeId, Packet, Parts, Scheme, Time};
+use model::{Bytes, Kind, NodeId, Packet, Parts, Scheme, Time};
 use std::collections::BTreeMap;
 
 /// What an engine counts outside hosts.
@@ -20,6 +20,8 @@ pub(crate) struct Tally {
     pub(crate) control_dropped: u64,
     pub(crate) blocked: u64,
     pub(crate) forged: u64,
+    pub(crate) signals: u64,
+    pub(crate) heard: u64,
     pub(crate) pause: u64,
     pub(crate) resume: u64,
     /// Found on wires and in queues at the end.
@@ -45,6 +47,8 @@ impl Tally {
             control_dropped,
             blocked,
             forged,
+            signals,
+            heard,
             pause,
             resume,
             data_in_flight,
@@ -58,6 +62,8 @@ impl Tally {
         self.control_dropped += control_dropped;
         self.blocked += blocked;
         self.forged += forged;
+        self.signals += signals;
+        self.heard += heard;
         self.pause += pause;
         self.resume += resume;
         self.data_in_flight += data_in_flight;
@@ -65,9 +71,18 @@ impl Tally {
     }
 
     pub(crate) fn dropped_by_scheme(&mut self, pkt: &Packet) {
-        match pkt.is_data() {
-            true => self.dropped_scheme += 1,
-            false => self.blocked += 1,
+        match pkt.kind() {
+            Kind::Data => self.dropped_scheme += 1,
+            Kind::Signal => self.heard += 1,
+            _ => self.blocked += 1,
+        }
+    }
+
+    /// A switch has made a packet.
+    pub(crate) fn made(&mut self, pkt: &Packet) {
+        match pkt.kind() {
+            Kind::Signal => self.signals += 1,
+            _ => self.forged += 1,
         }
     }
 
@@ -135,8 +150,10 @@ pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome
     let mut control = Control {
         pause: tally.pause,
         resume: tally.resume,
-        created: tally.forged,
+        created: tally.forged + tally.signals,
         forged: tally.forged,
+        signals: tally.signals,
+        heard: tally.heard,
         blocked: tally.blocked,
         dropped: tally.control_dropped,
         in_flight: tally.control_in_flight,
@@ -206,7 +223,7 @@ fn violations<P: Parts>(setup: &Setup<'_>, run: &Outcome, switches: &[Switch<P>]
         broken.push(format!("data packets do not add up: {d:?}"));
     }
     let c = &run.control;
-    if c.created != c.arrived + c.blocked + c.dropped + c.in_flight {
+    if c.created != c.arrived + c.heard + c.blocked + c.dropped + c.in_flight {
         broken.push(format!("control packets do not add up: {c:?}"));
     }
     let plan = setup.plan;

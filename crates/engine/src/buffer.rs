@@ -35,6 +35,8 @@ pub(crate) struct Buffer {
     limit: Vec<u64>,
     /// Ingress ports that have been told to pause.
     paused: Vec<bool>,
+    /// Ingress ports that the scheme wants paused.
+    held: Vec<bool>,
     pauses: u32,
     /// Most bytes in use at a sampling instant.
     pub(crate) peak: u64,
@@ -55,6 +57,7 @@ impl Buffer {
             headroom: vec![0; ports.len()],
             limit,
             paused: vec![false; ports.len()],
+            held: vec![false; ports.len()],
             pauses: 0,
             peak: 0,
         }
@@ -86,7 +89,7 @@ impl Buffer {
                 }
                 self.paused[i] = true;
                 self.pauses += 1;
-                Admission::AdmittedPause
+                if self.held[i] { Admission::Admitted } else { Admission::AdmittedPause }
             }
             Flow::Lossy { alpha } => {
                 if queue + bytes > self.share(self.used, alpha) || self.used + bytes > self.shared {
@@ -146,9 +149,17 @@ impl Buffer {
         if below || self.ingress[i] == 0 {
             self.paused[i] = false;
             self.pauses -= 1;
-            return true;
+            return !self.held[i];
         }
         false
+    }
+
+    /// The scheme wants a port paused, or no more; true if its far end must be told.
+    pub(crate) fn hold_back(&mut self, port: PortIndex, on: bool) -> bool {
+        let i = port.0 as usize;
+        let news = self.held[i] != on && !self.paused[i];
+        self.held[i] = on;
+        news
     }
 
     /// True if nothing that can arrive in a window, `incoming` bytes in all, can be paused or dropped, and nobody
@@ -182,7 +193,8 @@ impl Buffer {
 
     /// Nothing charged, nobody paused.
     pub(crate) fn idle(&self) -> bool {
-        self.used == 0 && self.pauses == 0 && self.headroom.iter().all(|h| *h == 0)
+        let calm = self.pauses == 0 && !self.held.contains(&true);
+        self.used == 0 && calm && self.headroom.iter().all(|h| *h == 0)
     }
 }
 
@@ -218,6 +230,27 @@ mod tests {
         }
         assert_eq!(left - 1, 6, "3 KiB below the threshold of 9250");
         assert!(b.admit(PortIndex(1), 1000, 0) == Admission::Admitted);
+    }
+
+    #[test]
+    fn a_port_goes_on_when_neither_buffer_nor_scheme_wants_it_paused() {
+        let mut b = lossless(100_000, 10_000);
+        assert!(b.hold_back(IN, true) && !b.hold_back(IN, true), "told once");
+        let mut held = 0;
+        while b.ingress[0] + 1000 <= 9_250 {
+            assert_eq!(b.admit(IN, 1000, 0), Admission::Admitted);
+            held += 1;
+        }
+        while b.headroom[0] == 0 {
+            assert_eq!(b.admit(IN, 1000, 0), Admission::Admitted, "it is paused already");
+            held += 1;
+        }
+        assert!(!b.hold_back(IN, false), "now the buffer holds it");
+        assert!(b.hold_back(PortIndex(1), true) && b.hold_back(PortIndex(1), false));
+        while !b.release(IN, 1000) {
+            held -= 1;
+        }
+        assert!(held > 1 && !b.idle());
     }
 
     #[test]

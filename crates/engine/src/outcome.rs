@@ -138,7 +138,7 @@ pub struct Data {
     pub in_flight: u64,
 }
 
-/// Control packets. `created = arrived + blocked + dropped + in_flight`, checked likewise.
+/// Control packets. `created = arrived + heard + blocked + dropped + in_flight`, checked likewise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Control {
     /// ACKs sent by receivers.
@@ -153,10 +153,14 @@ pub struct Control {
     pub resume: u64,
     /// Retransmission timers that fired.
     pub timeout: u64,
-    /// ACKs, NACKs and CNPs made, by receivers and by schemes.
+    /// ACKs, NACKs and CNPs made, by receivers and by schemes, and signals.
     pub created: u64,
-    /// Of these made by schemes.
+    /// Of these made by schemes, signals not counted.
     pub forged: u64,
+    /// Signals made by schemes.
+    pub signals: u64,
+    /// Signals that ended at a switch, which had waited for them.
+    pub heard: u64,
     /// Arrived at their host.
     pub arrived: u64,
     /// Ended by a scheme.

@@ -15,7 +15,7 @@ use crate::stall;
 use crate::switch::{Stand, Switch};
 use crate::{Observer, Progress};
 use model::plan::MarkAt;
-use model::scheme::{Effects, flow_hash};
+use model::scheme::Effects;
 use model::{HostId, NodeId, Packet, Parcel, Parts, Plan, PortIndex, QpId, Time, Verdict};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -299,19 +299,19 @@ impl<P: Parts> Reference<'_, P> {
         let fabric = self.setup.fabric();
         let base = fabric.base(NodeId(node)) as usize;
         let index = node as usize - self.hosts.len();
-        for pkt in effects.emitted {
-            let ports = fabric.route(NodeId(node), pkt.to());
-            let port = match ports.len() {
-                1 => ports[0],
-                n => ports[flow_hash(self.switches[index].salt, &pkt, n)],
-            };
-            self.tally.forged += 1;
-            let pkt = Parcel::bare(pkt.arriving(0, PortIndex::VIRTUAL));
+        for emitted in effects.emitted {
+            let (port, pkt) = self.switches[index].made(self.setup, NodeId(node), emitted);
+            self.tally.made(&pkt);
             self.enqueue(now, node, base + port.0 as usize, pkt, false);
         }
         for (handle, port) in effects.released {
             if let Some(pkt) = self.switches[index].unhold(handle) {
                 self.enqueue(now, node, base + port.0 as usize, pkt, true);
+            }
+        }
+        for (port, on) in effects.pauses {
+            if self.switches[index].buffer.hold_back(port, on) {
+                self.send_pause(now, node, port, on);
             }
         }
         if let Some(at) = effects.wake {

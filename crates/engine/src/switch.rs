@@ -4,8 +4,10 @@
 use crate::buffer::Buffer;
 use crate::setup::Setup;
 use model::draw::Key;
-use model::scheme::{Effects, Handle};
-use model::{Annex, Cx, Interest, NodeId, Packet, Parcel, Parts, PortIndex, Scheme, Site, Time, Verdict};
+use model::scheme::{Effects, Emitted, Handle, flow_hash};
+use model::{
+    Annex, Cx, Interest, Kind, NodeId, Packet, Parcel, Parts, PortIndex, Scheme, Site, Time, Verdict,
+};
 
 /// A switch.
 pub(crate) struct Switch<P: Parts> {
@@ -79,9 +81,14 @@ impl<P: Parts> Switch<P> {
         let Stand { now, ingress, from_host, to_host } = stand;
         let cx =
             Cx::new(Time(now), ingress, from_host, to_host, queued, self.key, self.salt, handle, effects);
-        let mut cx = cx.with_entropy(if pkt.is_data() { pkt.annex.entropy() } else { 0 });
+        let tagged = pkt.is_data() || pkt.kind() == Kind::Signal;
+        let tag = if P::Annex::CARRIES && tagged { pkt.annex.tag() } else { 0 };
+        let mut cx = cx.with_entropy(if pkt.is_data() { pkt.annex.entropy() } else { 0 }).with_tag(tag);
         let kind = pkt.kind();
         let verdict = self.scheme.on_packet(&mut cx, &mut pkt.label, ports);
+        if P::Annex::CARRIES && cx.tag != tag {
+            pkt.annex.set_tag(cx.tag);
+        }
         if P::Annex::CARRIES && pkt.kind() != kind {
             pkt.annex = pkt.annex.overruled();
         }
@@ -89,10 +96,33 @@ impl<P: Parts> Switch<P> {
     }
 
     #[inline(always)]
-    pub(crate) fn departed(&mut self, now: u64, pkt: &Packet, port: PortIndex, effects: &mut Effects) {
+    pub(crate) fn departed(
+        &mut self,
+        now: u64,
+        pkt: &Parcel<P::Annex>,
+        port: PortIndex,
+        effects: &mut Effects,
+    ) {
         let (handle, virt) = (self.next_handle(), PortIndex::VIRTUAL);
-        let mut cx = Cx::new(Time(now), virt, false, true, &[], self.key, self.salt, handle, effects);
-        self.scheme.on_depart(&mut cx, pkt, port);
+        let cx = Cx::new(Time(now), virt, false, true, &[], self.key, self.salt, handle, effects);
+        self.scheme.on_depart(&mut cx.with_tag(pkt.annex.tag()), &pkt.label, port);
+    }
+
+    /// The port by which a packet that this switch makes leaves, and the packet.
+    pub(crate) fn made(
+        &self,
+        setup: &Setup<'_>,
+        node: NodeId,
+        emitted: Emitted,
+    ) -> (PortIndex, Parcel<P::Annex>) {
+        let Emitted { packet, tag, port } = emitted;
+        let port = port.unwrap_or_else(|| match setup.fabric().route(node, packet.to()) {
+            [port] => *port,
+            ports => ports[flow_hash(self.salt, &packet, ports.len())],
+        });
+        let mut parcel: Parcel<P::Annex> = Parcel::bare(packet.arriving(0, PortIndex::VIRTUAL));
+        parcel.annex.set_tag(tag);
+        (port, parcel)
     }
 
     pub(crate) fn woken(&mut self, now: u64, queued: &[u32], effects: &mut Effects) {

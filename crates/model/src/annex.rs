@@ -26,10 +26,19 @@ pub trait Annex: Copy + Default + Debug + PartialEq + Send + Sync + 'static {
     /// The packet is a copy that its sender made on purpose.
     fn is_copy(&self) -> bool;
 
+    /// What switches have written on a data packet, or what a signal says: [`TAG_BITS`] bits.
+    fn tag(&self) -> u64;
+
+    /// Writes the tag.
+    fn set_tag(&mut self, tag: u64);
+
     /// The same of a reply that a switch has turned into another kind: it says nothing of single packets any more.
     #[must_use]
     fn overruled(&self) -> Self;
 }
+
+/// Bits of a packet's tag.
+pub const TAG_BITS: u32 = 40;
 
 /// What a receiver puts into a reply besides its number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -107,6 +116,14 @@ impl Annex for () {
     }
 
     #[inline(always)]
+    fn tag(&self) -> u64 {
+        0
+    }
+
+    #[inline(always)]
+    fn set_tag(&mut self, _: u64) {}
+
+    #[inline(always)]
     fn overruled(&self) {}
 }
 
@@ -114,7 +131,8 @@ impl Annex for () {
 ///
 /// Data carries its entropy and the time at which it was sent, by its sender's clock. A reply carries back the
 /// entropy of the packet that it answers, whether that was marked, and how long it took: the receiver's clock
-/// less the sender's, so it contains how far the two are apart, and can be negative.
+/// less the sender's, so it contains how far the two are apart, and can be negative. The tag of data and signals
+/// stands where replies and notices speak of PSNs, so a notice has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
     /// Data: when it was sent, ps. Replies: how long the data took, ps.
@@ -132,6 +150,7 @@ const CROWDED: u32 = 1 << 27;
 const MISSING: u32 = 1 << 28;
 const ARRIVED: u32 = 1 << 29;
 const PSN: u32 = COPY - 1;
+const PSN_BITS: u32 = 24;
 
 impl Stamp {
     /// Of a data packet that starts at `sent`, by its sender's clock.
@@ -222,6 +241,23 @@ impl Annex for Stamp {
         self.what & COPY != 0
     }
 
+    #[inline]
+    fn tag(&self) -> u64 {
+        match self.what & (NOTICE | MISSING | ARRIVED) {
+            0 => (self.what & PSN) as u64 | (self.count as u64) << PSN_BITS,
+            _ => 0,
+        }
+    }
+
+    #[inline]
+    fn set_tag(&mut self, tag: u64) {
+        debug_assert!(tag >> TAG_BITS == 0, "a tag of more than {TAG_BITS} bits");
+        if self.what & (NOTICE | MISSING | ARRIVED) == 0 {
+            self.what = self.what & !PSN | tag as u32 & PSN;
+            self.count = (tag >> PSN_BITS) as u16;
+        }
+    }
+
     fn overruled(&self) -> Stamp {
         Stamp { what: self.what & !(MISSING | ARRIVED), ..*self }
     }
@@ -296,6 +332,22 @@ mod tests {
         // The receiver's clock is 2 us behind a delay of 1 us.
         let behind = sent.answer(Time::from_us(99), answer);
         assert_eq!(behind.delay(), -1_000_000);
+    }
+
+    #[test]
+    fn a_tag_leaves_the_rest_alone_and_a_notice_has_none() {
+        let mut sent = Stamp::new(9, Time::from_us(4)).copy();
+        let untagged = sent;
+        sent.set_tag((1 << TAG_BITS) - 1);
+        assert_eq!((sent.tag(), sent.entropy(), sent.is_copy()), ((1 << TAG_BITS) - 1, 9, true));
+        assert_eq!(sent.notice(), None);
+        assert_eq!(sent.answer(Time::from_us(5), Answer::default()).delay(), 1_000_000);
+        sent.set_tag(0);
+        assert_eq!(sent, untagged);
+        let notice = Notice { first: Psn::new(3), count: 4 };
+        let mut noticed = sent.with_notice(notice);
+        noticed.set_tag(77);
+        assert_eq!((noticed.tag(), noticed.notice()), (0, Some(notice)));
     }
 
     #[test]

@@ -16,6 +16,9 @@ pub enum Kind {
     Nack = 2,
     /// Congestion notification packet.
     Cnp = 3,
+    /// What the parts of a scheme say to each other, from a switch to another one or to a sender; what it means, they
+    /// know: its tag says it ([`crate::Annex::tag`]).
+    Signal = 4,
 }
 
 impl Kind {
@@ -37,11 +40,11 @@ pub struct Packet {
     what: u64,
 }
 
-const KIND: u64 = 0b11;
-const CE: u64 = 1 << 2;
-const ECHO: u64 = 1 << 3;
-const LAST: u64 = 1 << 4;
-const RETRANSMISSION: u64 = 1 << 5;
+const KIND: u64 = 0b111;
+const CE: u64 = 1 << 3;
+const ECHO: u64 = 1 << 4;
+const LAST: u64 = 1 << 5;
+const RETRANSMISSION: u64 = 1 << 6;
 const SIZE_SHIFT: u32 = 8;
 const SIZE_MASK: u64 = (1 << 14) - 1;
 const PORT_SHIFT: u32 = 22;
@@ -70,7 +73,8 @@ impl Packet {
             0 => Kind::Data,
             1 => Kind::Ack,
             2 => Kind::Nack,
-            _ => Kind::Cnp,
+            3 => Kind::Cnp,
+            _ => Kind::Signal,
         }
     }
 

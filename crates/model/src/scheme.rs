@@ -12,7 +12,7 @@ pub enum Verdict {
     Forward(PortIndex),
     /// The engine keeps it, still charged to the buffer, until the scheme releases it by [`Cx::handle`].
     Hold,
-    /// It ends here. A control packet that is dropped counts as blocked.
+    /// It ends here. A control packet that is dropped counts as blocked, a signal as heard.
     Drop,
 }
 
@@ -25,7 +25,7 @@ pub struct Interest {
     pub every_packet: bool,
     /// It wants `on_depart` for data that leaves towards a host.
     pub host_departures: bool,
-    /// It makes replies ([`Cx::emit`]), and it makes data. A switch that drops when its queues fill must know.
+    /// It makes replies or signals ([`Cx::emit`]), and it makes data. A switch that drops when its queues fill must know.
     pub makes_replies: bool,
     /// See `makes_replies`.
     pub makes_data: bool,
@@ -37,13 +37,26 @@ pub struct Interest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Handle(pub u32);
 
+/// A packet that a switch makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Emitted {
+    /// The packet.
+    pub packet: Packet,
+    /// Its tag.
+    pub tag: u64,
+    /// The port by which it leaves; `None` is that of the base path to its host.
+    pub port: Option<PortIndex>,
+}
+
 /// What a handler asked for; the engine carries it out when the handler has returned.
 #[derive(Debug, Default)]
 pub struct Effects {
-    /// Packets that the switch makes; each takes the base path to its host.
-    pub emitted: Vec<Packet>,
+    /// Packets that the switch makes.
+    pub emitted: Vec<Emitted>,
     /// Held packets to send, and where.
     pub released: Vec<(Handle, PortIndex)>,
+    /// Ports whose far ends are to send no data, or to go on.
+    pub pauses: Vec<(PortIndex, bool)>,
     /// When to call `on_wake`; the earliest wish counts.
     pub wake: Option<Time>,
 }
@@ -52,7 +65,7 @@ impl Effects {
     /// Nothing was asked for.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.emitted.is_empty() && self.released.is_empty() && self.wake.is_none()
+        self.emitted.is_empty() && self.released.is_empty() && self.pauses.is_empty() && self.wake.is_none()
     }
 }
 
@@ -73,6 +86,9 @@ pub struct Cx<'a> {
     pub queued: &'a [u32],
     /// The entropy that the sender gave a data packet ([`crate::Annex::entropy`]).
     pub entropy: u16,
+    /// The tag of a data packet or a signal ([`crate::Annex::tag`]); what `on_packet` writes here travels with it. In
+    /// runs whose packets have no room for one it is always 0.
+    pub tag: u64,
     key: Key,
     salt: u64,
     draws: u64,
@@ -96,7 +112,20 @@ impl<'a> Cx<'a> {
         handle: Handle,
         effects: &'a mut Effects,
     ) -> Self {
-        Cx { now, ingress, from_host, to_host, queued, entropy: 0, key, salt, draws: 0, handle, effects }
+        Cx {
+            now,
+            ingress,
+            from_host,
+            to_host,
+            queued,
+            entropy: 0,
+            tag: 0,
+            key,
+            salt,
+            draws: 0,
+            handle,
+            effects,
+        }
     }
 
     /// The same for a data packet with that entropy.
@@ -104,6 +133,13 @@ impl<'a> Cx<'a> {
     #[must_use]
     pub fn with_entropy(self, entropy: u16) -> Self {
         Cx { entropy, ..self }
+    }
+
+    /// The same for a packet with that tag.
+    #[inline]
+    #[must_use]
+    pub fn with_tag(self, tag: u64) -> Self {
+        Cx { tag, ..self }
     }
 
     /// A uniform 64-bit number; a new one at every call, the same in every run.
@@ -133,9 +169,15 @@ impl<'a> Cx<'a> {
     }
 
     /// Sends a packet that this switch makes (a NACK, say). It takes the base path and does not meet the
-    /// scheme again.
-    pub fn emit(&mut self, pkt: Packet) {
-        self.effects.emitted.push(pkt);
+    /// scheme of this switch.
+    pub fn emit(&mut self, packet: Packet) {
+        self.effects.emitted.push(Emitted { packet, tag: 0, port: None });
+    }
+
+    /// Sends a signal that says `tag` by `port`, or on the base path; other switches' schemes see it if they want
+    /// [`Interest::every_packet`], or where it has several ports to choose from.
+    pub fn signal(&mut self, packet: Packet, tag: u64, port: Option<PortIndex>) {
+        self.effects.emitted.push(Emitted { packet, tag, port });
     }
 
     /// The handle under which the engine will keep this packet if the verdict is [`Verdict::Hold`].
@@ -146,6 +188,12 @@ impl<'a> Cx<'a> {
     /// Sends a held packet by `port`.
     pub fn release(&mut self, handle: Handle, port: PortIndex) {
         self.effects.released.push((handle, port));
+    }
+
+    /// Tells the far end of `port` by a PFC frame to send no data, or to go on as far as the buffer is concerned. Only
+    /// in lossless fabrics: elsewhere a window may be too long for a pause.
+    pub fn pause(&mut self, port: PortIndex, on: bool) {
+        self.effects.pauses.push((port, on));
     }
 
     /// Asks for `on_wake` at `at`, which must lie after now.

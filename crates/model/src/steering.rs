@@ -11,8 +11,17 @@ pub trait Steering {
     /// What it writes on packets and reads on replies.
     type Annex: Annex;
 
-    /// Packet `seq` starts now; `again` if it was sent before.
-    fn on_send(&mut self, now: Time, seq: u64, again: bool) -> Self::Annex;
+    /// A packet starts now.
+    fn on_send(&mut self, now: Time, sent: Sent) -> Self::Annex;
+
+    /// True if it holds its queue pair back: no packet may start until that changes, which it does in a handler.
+    #[inline]
+    fn holds(&self) -> bool {
+        false
+    }
+
+    /// A switch has sent a signal that says `tag`.
+    fn on_signal(&mut self, _now: Time, _tag: u64) {}
 
     /// A reply has come. All packets before `una` are acknowledged now.
     fn on_reply(&mut self, _now: Time, _una: u64, _annex: &Self::Annex) {}
@@ -32,6 +41,19 @@ pub trait Steering {
 
     /// Its counters, by name; the results sum them over all queue pairs.
     fn counters(&self, _sink: &mut dyn FnMut(&'static str, u64)) {}
+}
+
+/// A packet that starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// Its number.
+    pub seq: u64,
+    /// It was sent before.
+    pub again: bool,
+    /// Packets of its message that come after it.
+    pub left: u64,
+    /// Bytes of its frame.
+    pub frame: u32,
 }
 
 /// What a steering sends of its own accord.
@@ -57,5 +79,5 @@ impl Steering for () {
     type Annex = ();
 
     #[inline(always)]
-    fn on_send(&mut self, _: Time, _: u64, _: bool) {}
+    fn on_send(&mut self, _: Time, _: Sent) {}
 }

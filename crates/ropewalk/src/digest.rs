@@ -58,6 +58,9 @@ pub fn of_outcome(outcome: &Outcome) -> String {
     let c = &outcome.control;
     to.put(&[c.ack, c.nack, c.cnp, c.pause, c.resume, c.timeout, c.created, c.forged, c.arrived]);
     to.put(&[c.blocked, c.dropped, c.in_flight]);
+    if c.signals > 0 {
+        to.put(&[c.signals, c.heard]);
+    }
     for (name, count) in &outcome.counters {
         to.0.update(name.as_bytes());
         to.put(&[*count]);

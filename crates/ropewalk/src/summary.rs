@@ -162,6 +162,8 @@ pub struct Control {
     pub resume: u64,
     pub timeout: u64,
     pub blocked: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub signals: u64,
     pub created: u64,
     pub dropped: u64,
 }
@@ -273,6 +275,7 @@ impl Summary {
                 resume: c.resume,
                 timeout: c.timeout,
                 blocked: c.blocked,
+                signals: c.signals,
                 created: c.created,
                 dropped: c.dropped,
             },

@@ -62,9 +62,9 @@ impl Checked {
                 .extend(config.scheme.as_ref().map(|scheme| (format!("switch-role.{role}.scheme"), scheme)));
         }
         for (role, config) in &scenario.switch_role {
-            if let Some(scheme) = config.scheme.as_ref().filter(|scheme| scheme.steers()) {
+            if let Some(scheme) = config.scheme.as_ref().filter(|scheme| scheme.writes()) {
                 let text = format!(
-                    "`{}` sits in the sending NIC; it cannot be the scheme of some switches",
+                    "`{}` sits in the sending NIC or writes on packets; it cannot be the scheme of some switches",
                     scheme.name()
                 );
                 let help = "set it as `scheme`, or for a traffic class";

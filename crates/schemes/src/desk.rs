@@ -3,7 +3,7 @@
 use crate::{AnyScheme, SchemeConfig};
 use model::draw::{Key, Purpose};
 use model::plan::{Classes, Flow, Pfc, PortSettings, Qp, SeriesPlan, SwitchSettings};
-use model::scheme::{Effects, Handle};
+use model::scheme::{Effects, Emitted, Handle};
 use model::{
     Bytes, Cx, FabricBuilder, HostId, Kind, NodeId, Packet, Plan, PortIndex, Probability, Psn, QpId, Rate,
     Scheme, Site, Time, Verdict, Wire,
@@ -125,6 +125,12 @@ pub(crate) struct Seen {
     pub(crate) ports: Vec<PortIndex>,
     /// Packets that the scheme made.
     pub(crate) emitted: Vec<Packet>,
+    /// The same with their tags and ports.
+    pub(crate) made: Vec<Emitted>,
+    /// Ports that it wants paused, or not any more.
+    pub(crate) pauses: Vec<(PortIndex, bool)>,
+    /// The packet's tag afterwards.
+    pub(crate) tag: u64,
 }
 
 /// One switch and its scheme.
@@ -135,9 +141,10 @@ pub(crate) struct Desk {
     scheme: AnyScheme,
     /// What waits at every port, bytes; the scheme sees it only if it asked to.
     pub(crate) queued: Vec<u32>,
-    /// The entropy of packets.
+    /// The entropy of packets, and their tag.
     pub(crate) entropy: u16,
-    now: Time,
+    pub(crate) tag: u64,
+    pub(crate) now: Time,
 }
 
 impl Desk {
@@ -151,7 +158,7 @@ impl Desk {
     pub(crate) fn with(plan: &Plan, switch: &str, scheme: AnyScheme) -> Self {
         let node = plan.fabric.find(switch).unwrap();
         let queued = vec![0; plan.fabric.ports(node).len()];
-        Desk { plan: plan.clone(), node, scheme, queued, entropy: 0, now: Time::ZERO }
+        Desk { plan: plan.clone(), node, scheme, queued, entropy: 0, tag: 0, now: Time::ZERO }
     }
 
     pub(crate) fn site(&self) -> Site<'_> {
@@ -177,28 +184,41 @@ impl Desk {
         let local = |host| fabric.attachment(host) == self.node;
         let ends = (local(source), local(pkt.to()));
         let mut effects = Effects::default();
+        let mut tag = self.tag;
         let verdict = if ports.len() == 1 && !self.scheme.interest().every_packet {
             self.now += Time::from_ns(100);
             Verdict::Forward(ports[0])
         } else {
-            self.call(ingress, ends, &mut effects, |scheme, cx| scheme.on_packet(cx, &mut pkt, &ports))
+            self.call(ingress, ends, &mut effects, |scheme, cx| {
+                let verdict = scheme.on_packet(cx, &mut pkt, &ports);
+                tag = cx.tag;
+                verdict
+            })
         };
-        Seen { verdict, pkt, ports, emitted: effects.emitted }
+        let Effects { emitted: made, pauses, .. } = effects;
+        Seen { verdict, pkt, ports, emitted: made.iter().map(|e| e.packet).collect(), made, pauses, tag }
     }
 
     /// A data packet departs to its host; returns what the scheme emits.
     pub(crate) fn depart(&mut self, qp: QpId, psn: Psn) -> Vec<Packet> {
-        self.depart_as(self.data(qp, psn))
+        self.depart_as(self.data(qp, psn)).into_iter().map(|e| e.packet).collect()
     }
 
     /// This data packet departs to its host; returns what the scheme emits.
-    pub(crate) fn depart_as(&mut self, pkt: Packet) -> Vec<Packet> {
+    pub(crate) fn depart_as(&mut self, pkt: Packet) -> Vec<Emitted> {
         let port = self.plan.fabric.route(self.node, pkt.to())[0];
         let mut effects = Effects::default();
         if self.scheme.interest().host_departures {
             let none = (false, false);
             self.call(PortIndex::VIRTUAL, none, &mut effects, |s, cx| s.on_depart(cx, &pkt, port));
         }
+        effects.emitted
+    }
+
+    /// The scheme is woken; returns what it makes.
+    pub(crate) fn wake(&mut self) -> Vec<Emitted> {
+        let mut effects = Effects::default();
+        self.call(PortIndex::VIRTUAL, (false, false), &mut effects, |scheme, cx| scheme.on_wake(cx));
         effects.emitted
     }
 
@@ -227,7 +247,7 @@ impl Desk {
         let zeros = vec![0; self.queued.len()];
         let queued = if self.scheme.interest().queues { &self.queued } else { &zeros };
         let cx = Cx::new(self.now, ingress, from_host, to_host, queued, key, salt, Handle(0), effects);
-        let mut cx = cx.with_entropy(self.entropy);
+        let mut cx = cx.with_entropy(self.entropy).with_tag(self.tag);
         handler(&mut self.scheme, &mut cx)
     }
 }

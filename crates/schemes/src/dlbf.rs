@@ -18,7 +18,7 @@ use crate::entropies::{Entropies, Mapping};
 use crate::{ConfigError, Recipe, Steers};
 use model::annex::{Notice, NoticeRules};
 use model::draw::{Key, below};
-use model::steering::{Aside, What};
+use model::steering::{Aside, Sent, What};
 use model::{Annex as _, Plan, Psn, Seat, Site, Stamp, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -322,7 +322,7 @@ impl Dlbf {
 impl model::Steering for Dlbf {
     type Annex = Stamp;
 
-    fn on_send(&mut self, now: Time, seq: u64, _again: bool) -> Stamp {
+    fn on_send(&mut self, now: Time, Sent { seq, .. }: Sent) -> Stamp {
         // A flow moves when a mark comes back, and only then.
         let path = self.current.unwrap_or_else(|| self.choose(now));
         self.current = Some(path);
@@ -417,7 +417,7 @@ mod tests {
     }
 
     fn send(d: &mut Dlbf, at: Time, seq: u64) -> u16 {
-        d.on_send(at, seq, false).entropy()
+        d.on_send(at, Sent { seq, again: false, left: 0, frame: 1500 }).entropy()
     }
 
     /// The ACK of a packet that took `delay` on `path`; the receiver's clock is `ahead` of the sender's.

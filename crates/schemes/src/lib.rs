@@ -10,6 +10,7 @@
 //! | [`rps_nic`] | the sender draws a UDP source port for every packet |
 //! | [`reps`] | the sender uses source ports again that brought an ACK without a mark |
 //! | [`dlbf`] | the sender leaves a congested path, and hides that from the receiver |
+//! | [`flowcut`] | a flow moves only when nothing of it is under way, and is held back to make that so |
 //!
 //! A scheme spreads data. Control packets (ACK, NACK, CNP) always take the base path, the one that their flow
 //! hashes to: they are few, and their order carries meaning.
@@ -22,12 +23,13 @@
 //! engine expects of every scheme.
 //!
 //! A scheme that sits in the sending NIC implements [`Steers`] besides, with a [`model::Steering`], and stands in the
-//! list's second part. What switches do for it is in [`entropies`]. [`per_class`] gives each traffic class its own.
+//! list's second part; what switches do for it is in [`entropies`]. A scheme with a part of its own at both places stands
+//! in the third. [`per_class`] gives each traffic class its own.
 //!
 //! A scheme that lives elsewhere needs none of that: [`AnyScheme::Custom`] holds it in a box.
 
 use model::annex::NoticeRules;
-use model::steering::Aside;
+use model::steering::{Aside, Sent};
 use model::{Cx, Interest, Packet, Plan, PortIndex, Scheme, Seat, Site, Stamp, Steering, Time, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -63,6 +65,11 @@ pub trait Recipe {
     /// something that forwards packets.
     fn build(&self, site: Site<'_>) -> Self::Scheme;
 
+    /// Whether its switches write on packets ([`model::Cx::tag`]), which then need room for that.
+    fn writes(&self) -> bool {
+        false
+    }
+
     /// Checks the configuration against a plan; returns warnings.
     ///
     /// # Errors
@@ -73,7 +80,7 @@ pub trait Recipe {
 }
 
 /// What a configuration can do whose scheme sits in the sending NIC; [`Recipe`] says what switches do meanwhile.
-pub trait Steers: Recipe<Scheme = entropies::Entropies> {
+pub trait Steers: Recipe {
     /// The state machine that it configures.
     type Steering: Steering<Annex = Stamp>;
 
@@ -90,9 +97,11 @@ macro_rules! schemes {
     (
         in switches { $($(#[$meta:meta])* $module:ident: $Variant:ident),+ $(,)? }
         in senders { $($(#[$nic_meta:meta])* $nic_module:ident: $NicVariant:ident),+ $(,)? }
+        in both { $($(#[$both_meta:meta])* $both_module:ident: $BothVariant:ident),+ $(,)? }
     ) => {
         $(pub mod $module;)+
         $(pub mod $nic_module;)+
+        $(pub mod $both_module;)+
 
         /// Which scheme, and its settings: the table `[scheme.NAME]` of a scenario.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -100,11 +109,12 @@ macro_rules! schemes {
         pub enum SchemeConfig {
             $($(#[$meta])* $Variant($module::Config),)+
             $($(#[$nic_meta])* $NicVariant($nic_module::Config),)+
+            $($(#[$both_meta])* $BothVariant($both_module::Config),)+
         }
 
         impl SchemeConfig {
             /// The names of all schemes, as a scenario spells them.
-            pub const NAMES: &[&str] = &[$(kebab!($module),)+ $(kebab!($nic_module)),+];
+            pub const NAMES: &[&str] = &[$(kebab!($module),)+ $(kebab!($nic_module),)+ $(kebab!($both_module)),+];
 
             /// The scheme of that name with its defaults.
             pub fn named(name: &str) -> Option<SchemeConfig> {
@@ -114,6 +124,9 @@ macro_rules! schemes {
                 $(if name == kebab!($nic_module) {
                     return Some(SchemeConfig::$NicVariant(Default::default()));
                 })+
+                $(if name == kebab!($both_module) {
+                    return Some(SchemeConfig::$BothVariant(Default::default()));
+                })+
                 None
             }
 
@@ -122,6 +135,7 @@ macro_rules! schemes {
                 match self {
                     $(SchemeConfig::$Variant(_) => kebab!($module),)+
                     $(SchemeConfig::$NicVariant(_) => kebab!($nic_module),)+
+                    $(SchemeConfig::$BothVariant(_) => kebab!($both_module),)+
                 }
             }
 
@@ -130,6 +144,7 @@ macro_rules! schemes {
                 match self {
                     $(SchemeConfig::$Variant(config) => AnyScheme::$Variant(config.build(site)),)+
                     $(SchemeConfig::$NicVariant(config) => AnyScheme::Entropies(config.build(site)),)+
+                    $(SchemeConfig::$BothVariant(config) => AnyScheme::$BothVariant(Box::new(config.build(site))),)+
                 }
             }
 
@@ -137,6 +152,7 @@ macro_rules! schemes {
             pub fn steer(&self, seat: Seat<'_>) -> AnySteering {
                 match self {
                     $(SchemeConfig::$NicVariant(config) => AnySteering::$NicVariant(Box::new(config.steer(seat))),)+
+                    $(SchemeConfig::$BothVariant(config) => AnySteering::$BothVariant(Box::new(config.steer(seat))),)+
                     _ => AnySteering::None,
                 }
             }
@@ -145,15 +161,17 @@ macro_rules! schemes {
             pub fn notices(&self, plan: &Plan) -> Option<NoticeRules> {
                 match self {
                     $(SchemeConfig::$NicVariant(config) => config.notices(plan),)+
+                    $(SchemeConfig::$BothVariant(config) => config.notices(plan),)+
                     _ => None,
                 }
             }
 
-            /// Whether it sits in the sending NIC.
-            pub fn steers(&self) -> bool {
+            /// Whether it writes on packets, in the sending NIC or in switches.
+            pub fn writes(&self) -> bool {
                 match self {
+                    $(SchemeConfig::$Variant(config) => config.writes(),)+
                     $(SchemeConfig::$NicVariant(_) => true,)+
-                    _ => false,
+                    $(SchemeConfig::$BothVariant(_) => true,)+
                 }
             }
 
@@ -165,6 +183,7 @@ macro_rules! schemes {
                 match self {
                     $(SchemeConfig::$Variant(config) => config.validate(plan),)+
                     $(SchemeConfig::$NicVariant(config) => config.validate(plan),)+
+                    $(SchemeConfig::$BothVariant(config) => config.validate(plan),)+
                 }
             }
         }
@@ -174,6 +193,7 @@ macro_rules! schemes {
         #[repr(u8)]
         pub enum AnyScheme {
             $($(#[$meta])* $Variant($module::$Variant),)+
+            $($(#[$both_meta])* $BothVariant(Box<<$both_module::Config as Recipe>::Scheme>),)+
             /// What switches do for a scheme that sits in the sending NIC.
             Entropies(entropies::Entropies),
             /// A scheme for each traffic class.
@@ -187,6 +207,7 @@ macro_rules! schemes {
             ($any:expr, $scheme:ident => $call:expr) => {
                 match $any {
                     $(AnyScheme::$Variant($scheme) => $call,)+
+                    $(AnyScheme::$BothVariant($scheme) => $call,)+
                     AnyScheme::Entropies($scheme) => $call,
                     AnyScheme::PerClass($scheme) => $call,
                     AnyScheme::Custom($scheme) => $call,
@@ -199,6 +220,7 @@ macro_rules! schemes {
             /// Nobody steers; packets have no entropy.
             None,
             $($(#[$nic_meta])* $NicVariant(Box<$nic_module::$NicVariant>),)+
+            $($(#[$both_meta])* $BothVariant(Box<<$both_module::Config as Steers>::Steering>),)+
             /// A steering from outside this crate.
             Custom(Box<dyn Steering<Annex = Stamp> + Send>),
         }
@@ -207,11 +229,31 @@ macro_rules! schemes {
             type Annex = Stamp;
 
             #[inline]
-            fn on_send(&mut self, now: Time, seq: u64, again: bool) -> Stamp {
+            fn on_send(&mut self, now: Time, sent: Sent) -> Stamp {
                 match self {
                     AnySteering::None => Stamp::new(0, now),
-                    $(AnySteering::$NicVariant(s) => s.on_send(now, seq, again),)+
-                    AnySteering::Custom(s) => s.on_send(now, seq, again),
+                    $(AnySteering::$NicVariant(s) => s.on_send(now, sent),)+
+                    $(AnySteering::$BothVariant(s) => s.on_send(now, sent),)+
+                    AnySteering::Custom(s) => s.on_send(now, sent),
+                }
+            }
+
+            #[inline]
+            fn holds(&self) -> bool {
+                match self {
+                    AnySteering::None => false,
+                    $(AnySteering::$NicVariant(s) => s.holds(),)+
+                    $(AnySteering::$BothVariant(s) => s.holds(),)+
+                    AnySteering::Custom(s) => s.holds(),
+                }
+            }
+
+            fn on_signal(&mut self, now: Time, tag: u64) {
+                match self {
+                    AnySteering::None => {}
+                    $(AnySteering::$NicVariant(s) => s.on_signal(now, tag),)+
+                    $(AnySteering::$BothVariant(s) => s.on_signal(now, tag),)+
+                    AnySteering::Custom(s) => s.on_signal(now, tag),
                 }
             }
 
@@ -220,6 +262,7 @@ macro_rules! schemes {
                 match self {
                     AnySteering::None => {}
                     $(AnySteering::$NicVariant(s) => s.on_reply(now, una, annex),)+
+                    $(AnySteering::$BothVariant(s) => s.on_reply(now, una, annex),)+
                     AnySteering::Custom(s) => s.on_reply(now, una, annex),
                 }
             }
@@ -228,6 +271,7 @@ macro_rules! schemes {
                 match self {
                     AnySteering::None => {}
                     $(AnySteering::$NicVariant(s) => s.on_timeout(now),)+
+                    $(AnySteering::$BothVariant(s) => s.on_timeout(now),)+
                     AnySteering::Custom(s) => s.on_timeout(now),
                 }
             }
@@ -237,6 +281,7 @@ macro_rules! schemes {
                 match self {
                     AnySteering::None => false,
                     $(AnySteering::$NicVariant(s) => s.has_aside(),)+
+                    $(AnySteering::$BothVariant(s) => s.has_aside(),)+
                     AnySteering::Custom(s) => s.has_aside(),
                 }
             }
@@ -245,6 +290,7 @@ macro_rules! schemes {
                 match self {
                     AnySteering::None => None,
                     $(AnySteering::$NicVariant(s) => s.aside(now),)+
+                    $(AnySteering::$BothVariant(s) => s.aside(now),)+
                     AnySteering::Custom(s) => s.aside(now),
                 }
             }
@@ -253,6 +299,7 @@ macro_rules! schemes {
                 match self {
                     AnySteering::None => {}
                     $(AnySteering::$NicVariant(s) => s.counters(sink),)+
+                    $(AnySteering::$BothVariant(s) => s.counters(sink),)+
                     AnySteering::Custom(s) => s.counters(sink),
                 }
             }
@@ -304,6 +351,10 @@ schemes! {
         reps: Reps,
         /// DLBF: a flow leaves its path when that is congested, and the sender hides the switch.
         dlbf: Dlbf,
+    }
+    in both {
+        /// Flowcut switching: a flow moves only when nothing of it is under way.
+        flowcut: Flowcut,
     }
 }
 

@@ -8,6 +8,7 @@
 use crate::entropies::{Entropies, Mapping};
 use crate::{ConfigError, Recipe, Steers};
 use model::draw::{Key, below};
+use model::steering::Sent;
 use model::{Plan, Seat, Site, Stamp, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -139,7 +140,7 @@ impl Reps {
 impl model::Steering for Reps {
     type Annex = Stamp;
 
-    fn on_send(&mut self, now: Time, _seq: u64, _again: bool) -> Stamp {
+    fn on_send(&mut self, now: Time, _: Sent) -> Stamp {
         self.thaw(now);
         let entropy = if self.explore > 0 {
             self.explore -= 1;
@@ -201,7 +202,7 @@ mod tests {
     }
 
     fn send(steering: &mut Reps, us: u64) -> u16 {
-        steering.on_send(Time::from_us(us), 0, false).entropy()
+        steering.on_send(Time::from_us(us), Sent { seq: 0, again: false, left: 0, frame: 1500 }).entropy()
     }
 
     #[test]

@@ -6,6 +6,7 @@
 use crate::entropies::{Entropies, Mapping};
 use crate::{ConfigError, Recipe, Steers};
 use model::draw::{Key, below};
+use model::steering::Sent;
 use model::{Plan, Seat, Site, Stamp, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -61,7 +62,7 @@ impl model::Steering for RpsNic {
     type Annex = Stamp;
 
     #[inline]
-    fn on_send(&mut self, now: Time, _seq: u64, _again: bool) -> Stamp {
+    fn on_send(&mut self, now: Time, _: Sent) -> Stamp {
         self.drawn += 1;
         Stamp::new(below(self.key.draw(self.drawn), self.entropies.into()) as u16, now)
     }

@@ -287,7 +287,7 @@ impl Scheme for Themis {
                     }
                 }
                 Kind::Ack => self.note(pkt, cx.ingress),
-                Kind::Data | Kind::Cnp => {}
+                Kind::Data | Kind::Cnp | Kind::Signal => {}
             }
         }
         Verdict::Forward(cx.base_path(pkt, ports))
@@ -332,7 +332,7 @@ impl Scheme for Themis {
                 let pair = self.table.pairs.get(pkt.qp().0.wrapping_sub(self.table.first) as usize);
                 pair.and_then(Option::as_ref).is_some_and(|p| p.owed.is_some())
             }
-            Kind::Data | Kind::Cnp => false,
+            Kind::Data | Kind::Cnp | Kind::Signal => false,
         }
     }
 

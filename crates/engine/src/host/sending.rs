@@ -6,7 +6,7 @@ use super::timers::{Timer, Timers};
 use crate::outcome::MessageRecord;
 use crate::setup::{NO_TRACK, Setup};
 use model::congestion::Congestion;
-use model::steering::What;
+use model::steering::{Sent, What};
 use model::transport::{Reply, Sender};
 use model::{Annex, HostId, Kind, Packet, Parcel, Parts, Psn, QpId, Seat, Steering, Time};
 
@@ -42,7 +42,10 @@ impl<P: Parts> Outgoing<P> {
     /// It would send something now if the window is that large.
     #[inline]
     fn wants(&self, window: u64) -> bool {
-        self.sender.ready(window) || P::Annex::CARRIES && self.steering.has_aside() && window > 0
+        if !P::Annex::CARRIES {
+            return self.sender.ready(window);
+        }
+        !self.steering.holds() && (self.sender.ready(window) || self.steering.has_aside() && window > 0)
     }
 
     /// Another full frame of the current message; it has left at `at`.
@@ -119,6 +122,11 @@ impl<P: Parts> Host<P> {
                 self.ready.replace_first(allowed.not_before.ps(), now);
                 continue;
             }
+            if P::Annex::CARRIES && out.steering.holds() {
+                out.queued = false;
+                self.ready.remove_first();
+                continue;
+            }
             if P::Annex::CARRIES && out.steering.has_aside() && allowed.window > 0 {
                 match self.send_aside(setup, now, slot) {
                     Some(packet) => return Some(packet),
@@ -147,7 +155,9 @@ impl<P: Parts> Host<P> {
             }
             let gap = allowed.pace.gap(on_wire);
             let next_at = now + if self.whole_ns { whole_ns(gap) } else { gap }.ps();
-            let annex = out.steering.on_send(Time(now + self.clock), seq, again);
+            let left = out.current_end.saturating_sub(seq + 1);
+            let sent = Sent { seq, again, left, frame: packet.frame() };
+            let annex = out.steering.on_send(Time(now + self.clock), sent);
             out.next_at = next_at;
             out.arm(slot, &mut self.timers);
             if out.wants(allowed.window) {
@@ -212,6 +222,10 @@ impl<P: Parts> Host<P> {
             Kind::Cnp => {
                 out.congestion.on_cnp(Time(now));
                 return;
+            }
+            Kind::Signal => {
+                out.steering.on_signal(Time(now + self.clock), pkt.annex.tag());
+                return self.enqueue(slot, now);
             }
             Kind::Data => return,
         };

@@ -17,7 +17,7 @@ use crate::setup::{DATA, Tie};
 use crate::switch::{Stand, Switch};
 use model::fabric::Router;
 use model::plan::MarkAt;
-use model::scheme::{Effects, flow_hash};
+use model::scheme::Effects;
 use model::{Annex, Interest, Kind, NodeId, Packet, Parcel, Parts, PortIndex, Scheme, Verdict};
 
 /// What switches use in turn.
@@ -472,19 +472,20 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
     #[inline(never)]
     fn carry_out_some(&mut self, now: u64) {
         let mut effects = std::mem::take(&mut self.desk.effects);
-        for pkt in effects.emitted.drain(..) {
-            let ports = self.out.setup.fabric().route(self.node, pkt.to());
-            let port = match ports {
-                [port] => *port,
-                _ => ports[flow_hash(self.switch.salt, &pkt, ports.len())],
-            };
-            self.out.tally.forged += 1;
-            let pkt = Parcel::bare(pkt.arriving(0, PortIndex::VIRTUAL));
+        for emitted in effects.emitted.drain(..) {
+            let (port, pkt) = self.switch.made(self.out.setup, self.node, emitted);
+            self.out.tally.made(&pkt);
             self.enqueue_oddly(port.0 as usize, now, pkt, false);
         }
         for (handle, port) in effects.released.drain(..) {
             if let Some(pkt) = self.switch.unhold(handle) {
                 self.enqueue_oddly(port.0 as usize, now, pkt, true);
+            }
+        }
+        for (port, on) in effects.pauses.drain(..) {
+            if self.switch.buffer.hold_back(port, on) {
+                let p = port.0 as usize;
+                self.out.send_pause(p, &self.ports[p], now, on);
             }
         }
         if let Some(at) = effects.wake.take()

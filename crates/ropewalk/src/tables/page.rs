@@ -109,7 +109,10 @@ impl Page {
             ("pause", c.pause),
             ("blocked", c.blocked),
         ];
-        self.line("control", &control.map(|(what, n)| format!("{what} {}", count(n))));
+        let signals = (c.signals > 0).then_some(("signals", c.signals));
+        let counts: Vec<_> =
+            control.into_iter().chain(signals).map(|(what, n)| format!("{what} {}", count(n))).collect();
+        self.line("control", &counts);
     }
 
     fn fabric(&mut self, run: &Run) {

@@ -1,0 +1,202 @@
+//! Flowcut in the sending NIC: it obeys its switch, or measures and decides by itself.
+
+use super::rtt::{Pulse, Rules};
+use super::signal::Signal;
+use super::{Config, Deployment};
+use model::draw::{Key, below};
+use model::steering::Sent;
+use model::{Plan, QpId, Seat, Stamp, Time};
+use std::collections::VecDeque;
+
+/// What the sending NIC does for one queue pair.
+#[derive(Clone, Debug)]
+pub struct Gate {
+    /// Since when it holds its queue pair back, and what may be sent nevertheless, bytes.
+    held: Option<Time>,
+    credit: u64,
+    /// How it decides, if it is not a switch that does.
+    judge: Option<Box<Judge>>,
+    counts: Counts,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    flowcuts: u64,
+    drains: u64,
+    by_timer: u64,
+    held: Time,
+}
+
+/// A NIC that chooses paths.
+#[derive(Clone, Debug)]
+struct Judge {
+    key: Key,
+    drawn: u64,
+    entropies: u16,
+    entropy: u16,
+    rules: Rules,
+    pulse: Pulse,
+    overlap: u64,
+    /// Packets that must be left of a message for it to be drained.
+    enough: u64,
+    left: u64,
+    una: u64,
+    /// When every packet from `una` on started; none for those that were sent again, whose ACK says nothing (Karn).
+    sent: VecDeque<Option<Time>>,
+    /// Least round-trip time of the path without serialisation, ps: that of an idle one until less is measured.
+    least: u64,
+    serialisation: u64,
+}
+
+impl Gate {
+    pub(super) fn new(config: &Config, seat: Seat<'_>) -> Self {
+        let judge = (config.deployment == Deployment::Nic).then(|| {
+            let (least, serialisation) = idle_path(seat.plan, seat.qp);
+            let payload = seat.plan.wire.payload;
+            Box::new(Judge {
+                key: seat.key(),
+                drawn: 0,
+                entropies: config.entropies.max(1),
+                entropy: 0,
+                rules: config.rules(),
+                pulse: Pulse::default(),
+                overlap: config.overlap.into(),
+                enough: config.drain_if_left.get().div_ceil(payload.max(1).into()),
+                left: 0,
+                una: 0,
+                sent: VecDeque::new(),
+                least,
+                serialisation,
+            })
+        });
+        // The first path is chosen with the first packet.
+        Gate { held: None, credit: 0, judge, counts: Counts { flowcuts: 1, ..Counts::default() } }
+    }
+
+    fn hold(&mut self, now: Time, credit: u64) {
+        self.held.get_or_insert(now);
+        self.credit = credit;
+    }
+
+    fn go_on(&mut self, now: Time) {
+        if let Some(since) = self.held.take() {
+            self.counts.held += Time(now.ps() - since.ps());
+        }
+    }
+}
+
+/// Round-trip time of a queue pair's path without serialisation, and the time for serialisation of a full frame and
+/// its ACK, ps.
+fn idle_path(plan: &Plan, qp: QpId) -> (u64, u64) {
+    let (from, to) = (plan.qps[qp.index()].from, plan.qps[qp.index()].to);
+    let fabric = &plan.fabric;
+    let (mut node, mut delay, mut time) = (from.node(), 0, 0);
+    while node != to.node() {
+        let Some(port) = fabric.route(node, to).first() else { break };
+        let link = &fabric.ports(node)[port.index()];
+        delay += 2 * link.delay.ps();
+        time += plan.wire.transmission(link.rate, plan.wire.max_frame()).ps();
+        time += plan.wire.transmission(link.rate, plan.wire.ack).ps();
+        node = link.to;
+    }
+    (delay, time)
+}
+
+impl Judge {
+    fn under_way(&self) -> u64 {
+        self.sent.len() as u64
+    }
+
+    /// Takes note of a packet that starts.
+    fn note(&mut self, now: Time, sent: Sent) {
+        let Some(at) = sent.seq.checked_sub(self.una) else { return };
+        let at = at as usize;
+        if at < self.sent.len() {
+            self.sent[at] = None;
+        } else {
+            // What was skipped, if anything, is under way since before.
+            self.sent.resize(at, None);
+            self.sent.push_back((!sent.again).then_some(now));
+        }
+        self.left = sent.left;
+    }
+
+    /// All packets before `una` are acknowledged; true if the path is slow.
+    fn acknowledged(&mut self, now: Time, una: u64) -> bool {
+        let count = (una.saturating_sub(self.una) as usize).min(self.sent.len());
+        let last = self.sent.drain(..count).next_back().flatten();
+        self.una = self.una.max(una);
+        last.is_some_and(|sent| {
+            let rtt = (now.ps() - sent.ps()).saturating_sub(self.serialisation).max(1);
+            self.least = self.least.min(rtt);
+            self.pulse.beat(&self.rules, rtt, self.least)
+        })
+    }
+
+    /// Takes another path.
+    fn turn(&mut self) {
+        self.drawn += 1;
+        self.entropy = below(self.key.draw(self.drawn), self.entropies.into()) as u16;
+        self.pulse = Pulse::default();
+    }
+}
+
+impl model::Steering for Gate {
+    type Annex = Stamp;
+
+    fn on_send(&mut self, now: Time, sent: Sent) -> Stamp {
+        if self.held.is_some() {
+            self.credit = self.credit.saturating_sub(sent.frame.into());
+        }
+        match &mut self.judge {
+            Some(judge) => {
+                judge.note(now, sent);
+                Stamp::new(judge.entropy, now)
+            }
+            None => Stamp::new(0, now),
+        }
+    }
+
+    #[inline]
+    fn holds(&self) -> bool {
+        self.held.is_some() && self.credit == 0
+    }
+
+    fn on_signal(&mut self, now: Time, tag: u64) {
+        match Signal::read(tag) {
+            Some(Signal::Off(credit)) => self.hold(now, credit.get()),
+            Some(Signal::On) => self.go_on(now),
+            Some(Signal::Ack { .. }) | None => {}
+        }
+    }
+
+    fn on_reply(&mut self, now: Time, una: u64, _: &Stamp) {
+        let Some(judge) = &mut self.judge else { return };
+        let slow = judge.acknowledged(now, una);
+        let (few, enough) = (judge.under_way() <= judge.overlap, judge.left >= judge.enough);
+        if self.held.is_some() && few {
+            judge.turn();
+            self.counts.flowcuts += 1;
+            self.go_on(now);
+        } else if self.held.is_none() && slow && !few && enough {
+            self.counts.drains += 1;
+            self.hold(now, 0);
+        }
+    }
+
+    fn on_timeout(&mut self, now: Time) {
+        if self.held.is_some() {
+            self.counts.by_timer += 1;
+            self.go_on(now);
+        }
+    }
+
+    fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
+        if self.judge.is_some() {
+            sink("flowcuts", self.counts.flowcuts);
+            sink("drains", self.counts.drains);
+        }
+        sink("drains_ended_by_timer", self.counts.by_timer);
+        sink("drained_us", self.counts.held.ps() / 1_000_000);
+    }
+}

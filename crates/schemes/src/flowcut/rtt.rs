@@ -1,0 +1,70 @@
+//! Whether a path is slow: the moving average of normalised round-trip times, and their slope.
+
+/// When a path counts as slow.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rules {
+    pub(super) alpha: f64,
+    pub(super) ratio: f64,
+    pub(super) gradient: f64,
+    pub(super) gradient_weight: f64,
+}
+
+/// What is known of one flow's path.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Pulse {
+    average: f64,
+    last: f64,
+    slope: f64,
+}
+
+impl Default for Pulse {
+    /// An idle path (the artefact begins with the base round-trip time).
+    fn default() -> Self {
+        Pulse { average: 1.0, last: 1.0, slope: 0.0 }
+    }
+}
+
+impl Pulse {
+    /// Takes in a round-trip time of `rtt`, the least one over as many hops being `least`, both without serialisation
+    /// and in one unit; true if the path is slow.
+    pub(super) fn beat(&mut self, rules: &Rules, rtt: u64, least: u64) -> bool {
+        let normal = rtt as f64 / least.max(1) as f64;
+        self.average = rules.alpha * normal + (1.0 - rules.alpha) * self.average;
+        let step = normal - self.last;
+        self.slope = rules.gradient_weight * step + (1.0 - rules.gradient_weight) * self.slope;
+        self.last = normal;
+        self.average > rules.ratio || self.slope > rules.gradient
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULES: Rules = Rules { alpha: 0.5, ratio: 3.0, gradient: f64::INFINITY, gradient_weight: 0.5 };
+
+    #[test]
+    fn one_late_packet_drains_nothing_and_several_do() {
+        let mut pulse = Pulse::default();
+        assert!(!pulse.beat(&RULES, 40, 10), "(4 + 1) / 2 = 2.5");
+        assert!(pulse.beat(&RULES, 40, 10), "(4 + 2.5) / 2 = 3.25");
+        assert!(!pulse.beat(&RULES, 10, 10), "(1 + 3.25) / 2 = 2.125");
+    }
+
+    #[test]
+    fn at_ratio_one_any_sample_above_the_least_drains() {
+        let rules = Rules { ratio: 1.0, ..RULES };
+        let mut pulse = Pulse::default();
+        assert!(!pulse.beat(&rules, 10, 10), "not above it");
+        assert!(pulse.beat(&rules, 11, 10));
+    }
+
+    #[test]
+    fn a_steep_rise_drains_before_the_average_does() {
+        let rules = Rules { ratio: 100.0, gradient: 2.0, ..RULES };
+        let mut pulse = Pulse::default();
+        assert!(!pulse.beat(&rules, 40, 10), "a step of 3 weighs 1.5");
+        assert!(pulse.beat(&rules, 80, 10), "a step of 4 and 1.5 weigh 2.75");
+        assert!(!pulse.beat(&rules, 80, 10), "no step: 1.375");
+    }
+}

@@ -1,0 +1,102 @@
+//! What Flowcut writes on packets: a data packet's tag, an ACK of a switch, an order to a source.
+//!
+//! The paper's ACK has 13 bytes of flow key, 2 of timestamp, 4 bits of hops, and the size; here the key is the packet's
+//! queue pair, the rest its tag.
+
+use model::Bytes;
+
+/// Most hops that four bits count.
+const MOST_HOPS: u64 = 15;
+const HOPS: u32 = 16;
+const SIZE: u32 = 20;
+const SIZE_BITS: u32 = 18;
+const WHAT: u32 = SIZE + SIZE_BITS;
+
+/// What the sender's switch and those after it write on data: its timestamp, and links crossed since.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Journey {
+    pub(super) stamp: u16,
+    pub(super) hops: u8,
+}
+
+impl Journey {
+    pub(super) fn read(tag: u64) -> Self {
+        Journey { stamp: tag as u16, hops: (tag >> HOPS & MOST_HOPS) as u8 }
+    }
+
+    pub(super) fn tag(self) -> u64 {
+        self.stamp as u64 | (self.hops as u64).min(MOST_HOPS) << HOPS
+    }
+
+    /// One link further.
+    pub(super) fn further(self) -> Self {
+        Journey { hops: self.hops.saturating_add(1), ..self }
+    }
+}
+
+/// A signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Signal {
+    /// Data has left towards its receiver.
+    Ack {
+        /// Of the last packet.
+        journey: Journey,
+        /// Bytes, of all packets that it answers.
+        bytes: u32,
+    },
+    /// The source shall stop when it has sent this much.
+    Off(Bytes),
+    /// The source may go on.
+    On,
+}
+
+impl Signal {
+    pub(super) fn tag(self) -> u64 {
+        match self {
+            Signal::Ack { journey, bytes } => journey.tag() | (bytes as u64) << SIZE,
+            Signal::Off(credit) => 1 << WHAT | credit.get() & ((1 << 24) - 1),
+            Signal::On => 2 << WHAT,
+        }
+    }
+
+    pub(super) fn read(tag: u64) -> Option<Signal> {
+        match tag >> WHAT {
+            0 => {
+                let bytes = (tag >> SIZE & ((1 << SIZE_BITS) - 1)) as u32;
+                Some(Signal::Ack { journey: Journey::read(tag), bytes })
+            }
+            1 => Some(Signal::Off(Bytes(tag & ((1 << 24) - 1)))),
+            2 => Some(Signal::On),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::Packet;
+    use model::annex::TAG_BITS;
+
+    #[test]
+    fn sixteen_of_the_largest_frames_fit_into_one_ack() {
+        let bytes = 16 * Packet::MAX_FRAME;
+        for signal in [
+            Signal::Ack { journey: Journey { stamp: u16::MAX, hops: 15 }, bytes },
+            Signal::Ack { journey: Journey::default(), bytes: 0 },
+            Signal::Off(Bytes((1 << 24) - 1)),
+            Signal::Off(Bytes(0)),
+            Signal::On,
+        ] {
+            assert!(signal.tag() >> TAG_BITS == 0);
+            assert_eq!(Signal::read(signal.tag()), Some(signal));
+        }
+    }
+
+    #[test]
+    fn four_bits_of_hops_stay_at_fifteen() {
+        let mut journey = Journey { stamp: 9, hops: 0 };
+        (0..40).for_each(|_| journey = Journey::read(journey.further().tag()));
+        assert_eq!(journey, Journey { stamp: 9, hops: 15 });
+    }
+}

@@ -1,0 +1,259 @@
+//! Stories of single switches and NICs.
+
+use super::signal::{Journey, Signal};
+use super::*;
+use crate::SchemeConfig;
+use crate::desk::{Desk, leaf_spine, pods, qp};
+use model::scheme::Emitted;
+use model::steering::Sent;
+use model::{HostId, Kind, Packet, PortIndex, Psn, QpId, Stamp, Steering as _, Verdict};
+
+fn config(deployment: Deployment) -> Config {
+    Config { deployment, alpha: 1.0, ratio: 2.0, ..Config::default() }
+}
+
+fn desk(plan: &Plan, switch: &str, config: &Config) -> Desk {
+    Desk::new(plan, switch, &SchemeConfig::Flowcut(config.clone()))
+}
+
+fn port(verdict: Verdict) -> usize {
+    match verdict {
+        Verdict::Forward(port) => port.index(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A packet of the flow comes up from its host; where it leaves, and its tag.
+fn send(desk: &mut Desk, flow: QpId) -> (usize, u64) {
+    desk.tag = 0;
+    let seen = desk.see(desk.data(flow, Psn::new(0)));
+    (port(seen.verdict), seen.tag)
+}
+
+/// The far switch's answer to a packet of this tag arrives after it has been `ns` under way, in all.
+fn answer(desk: &mut Desk, flow: QpId, tag: u64, ns: u64) -> crate::desk::Seen {
+    let stamp = Journey::read(tag).stamp;
+    let bytes = desk.site().plan.wire.max_frame();
+    desk.tag = Signal::Ack { journey: Journey { stamp, hops: 2 }, bytes }.tag();
+    // The desk lets 100 ns pass before every event.
+    desk.now = Time::from_ns(u64::from(stamp) + ns - 100);
+    let sender = desk.site().qp(flow).from;
+    desk.see(Packet::new(Kind::Signal, flow, sender, Psn::new(0), 20))
+}
+
+fn orders(made: &[Emitted]) -> Vec<Signal> {
+    made.iter().filter_map(|e| Signal::read(e.tag)).collect()
+}
+
+#[test]
+fn a_flow_moves_to_the_shortest_queue_when_nothing_of_it_is_under_way_and_not_before() {
+    let plan = leaf_spine(2, 4, 1);
+    let flow = qp(&plan, 0, 1);
+    for deployment in [Deployment::Full, Deployment::Ingress] {
+        let mut desk = desk(&plan, "leaf0", &config(deployment));
+        desk.queued.copy_from_slice(&[0, 9, 9, 0, 9]);
+        let (first, tag) = send(&mut desk, flow);
+        assert_eq!(first, 3);
+        desk.queued.copy_from_slice(&[0, 0, 9, 9, 9]);
+        assert_eq!(send(&mut desk, flow).0, 3, "one is under way");
+        assert_eq!(answer(&mut desk, flow, tag, 6_000).verdict, Verdict::Drop, "heard");
+        assert_eq!(send(&mut desk, flow).0, 3, "the second still is");
+        (0..2).for_each(|_| drop(answer(&mut desk, flow, tag, 6_000)));
+        assert_eq!(desk.counter("entries_left"), 0);
+        assert_eq!(send(&mut desk, flow).0, 1);
+        assert_eq!((desk.counter("flowcuts"), desk.counter("drains")), (2, 0));
+    }
+}
+
+#[test]
+fn a_slow_path_is_drained_and_the_next_packet_chooses_anew() {
+    let plan = leaf_spine(2, 4, 1);
+    let flow = qp(&plan, 0, 1);
+    let mut desk = desk(&plan, "leaf0", &config(Deployment::Ingress));
+    let (_, tag) = send(&mut desk, flow);
+    let (_, late) = send(&mut desk, flow);
+    let (_, later) = send(&mut desk, flow);
+    // Two links at 100 Gb/s take 2 x 121.6 ns for 1520 bytes: 121 ns of whole nanoseconds each.
+    assert!(answer(&mut desk, flow, tag, 4_242).made.is_empty(), "the least round-trip time: 4000 ns");
+    let seen = answer(&mut desk, flow, late, 8_243);
+    assert_eq!(orders(&seen.made), [Signal::Off(Bytes(0))], "8001 is more than twice that");
+    let order = seen.made[0];
+    assert_eq!((order.port, order.packet.to(), order.packet.qp()), (Some(PortIndex(0)), HostId(0), flow));
+    let seen = answer(&mut desk, flow, later, 9_000);
+    assert_eq!(orders(&seen.made), [Signal::On]);
+    desk.queued.copy_from_slice(&[0, 9, 0, 9, 9]);
+    assert_eq!(send(&mut desk, flow).0, 2);
+    assert_eq!((desk.counter("flowcuts"), desk.counter("drains")), (2, 1));
+}
+
+#[test]
+fn a_round_trip_longer_than_two_bytes_of_nanoseconds_looks_short() {
+    let plan = leaf_spine(2, 4, 1);
+    let flow = qp(&plan, 0, 1);
+    let mut desk = desk(&plan, "leaf0", &config(Deployment::Ingress));
+    let tags: Vec<u64> = (0..3).map(|_| send(&mut desk, flow).1).collect();
+    answer(&mut desk, flow, tags[0], 4_242);
+    let seen = answer(&mut desk, flow, tags[1], 65_536 + 4_242);
+    assert!(seen.made.is_empty(), "as the paper's timestamps wrap at 65.5 us");
+}
+
+#[test]
+fn with_an_overlap_a_flow_goes_on_while_so_many_are_under_way() {
+    let plan = leaf_spine(2, 4, 1);
+    let flow = qp(&plan, 0, 1);
+    let mut desk = desk(&plan, "leaf0", &Config { overlap: 2, ..config(Deployment::Ingress) });
+    desk.queued.copy_from_slice(&[0, 0, 9, 9, 9]);
+    let tags: Vec<u64> = (0..5).map(|_| send(&mut desk, flow).1).collect();
+    answer(&mut desk, flow, tags[0], 4_242);
+    assert_eq!(orders(&answer(&mut desk, flow, tags[1], 20_000).made), [Signal::Off(Bytes(0))]);
+    desk.queued.copy_from_slice(&[0, 9, 9, 9, 0]);
+    assert_eq!(send(&mut desk, flow).0, 1, "what was on its way from the host takes the old path");
+    assert!(answer(&mut desk, flow, tags[2], 20_000).made.is_empty(), "three are");
+    assert_eq!(orders(&answer(&mut desk, flow, tags[3], 20_000).made), [Signal::On], "two are");
+    assert_eq!(send(&mut desk, flow).0, 4);
+}
+
+#[test]
+fn a_class_is_paused_while_any_flow_of_its_host_drains_and_a_timer_ends_that() {
+    let plan = leaf_spine(3, 4, 1);
+    let (one, two) = (qp(&plan, 0, 1), qp(&plan, 0, 2));
+    let config = Config { backpressure: Backpressure::Class, ..config(Deployment::Ingress) };
+    let mut desk = desk(&plan, "leaf0", &config);
+    let tags: Vec<u64> = (0..3).map(|_| send(&mut desk, one).1).collect();
+    let others: Vec<u64> = (0..3).map(|_| send(&mut desk, two).1).collect();
+    answer(&mut desk, one, tags[0], 4_242);
+    let seen = answer(&mut desk, one, tags[1], 20_000);
+    assert_eq!((seen.made, seen.pauses), (vec![], vec![(PortIndex(0), true)]));
+    assert!(answer(&mut desk, two, others[0], 20_000).pauses.is_empty(), "it is paused already");
+    assert!(answer(&mut desk, one, tags[2], 20_000).pauses.is_empty(), "the other one still drains");
+    answer(&mut desk, two, others[1], 20_000);
+    let seen = answer(&mut desk, two, others[2], 20_000);
+    assert_eq!(seen.pauses, [(PortIndex(0), false)]);
+}
+
+#[test]
+fn in_a_full_deployment_the_ack_goes_back_as_the_data_came() {
+    let plan = pods(2, 1, &[2, 2]);
+    let flow = qp(&plan, 0, 1);
+    let full = config(Deployment::Full);
+    let mut up = desk(&plan, "up0.0", &full);
+    let seen = up.see(up.data(flow, Psn::new(0)));
+    let hops = Journey::read(seen.tag).hops;
+    assert_eq!(hops, 1, "one link since the sender's switch");
+    up.tag = Signal::Ack { journey: Journey::default(), bytes: plan.wire.max_frame() }.tag();
+    let back = up.see(Packet::new(Kind::Signal, flow, HostId(0), Psn::new(0), 20));
+    assert_eq!(back.verdict, Verdict::Forward(PortIndex(0)), "down to the edge switch");
+    assert_eq!(up.counter("entries_left"), 0);
+    // The receiver's switch answers when the packet leaves it, by the port at which it came.
+    let mut edge = desk(&plan, "edge1.0", &full);
+    edge.tag = Journey { stamp: 77, hops: 3 }.tag();
+    edge.see(edge.data(flow, Psn::new(0)));
+    edge.tag = Journey { stamp: 77, hops: 4 }.tag();
+    let made = edge.depart_as(edge.data(flow, Psn::new(0)));
+    let journey = Journey { stamp: 77, hops: 4 };
+    assert_eq!(orders(&made), [Signal::Ack { journey, bytes: plan.wire.max_frame() }]);
+    assert!(made[0].port.is_some() && made[0].packet.to() == HostId(0));
+    assert_eq!(edge.counter("entries_left"), 0);
+}
+
+#[test]
+fn acks_of_several_packets_go_out_by_count_by_time_and_with_the_last_of_a_message() {
+    let plan = leaf_spine(2, 4, 1);
+    let flow = qp(&plan, 0, 1);
+    let mut far = desk(&plan, "leaf1", &Config { ack_every: 3, ..config(Deployment::Ingress) });
+    let frame = plan.wire.max_frame();
+    let leave = |far: &mut Desk| orders(&far.depart_as(far.data(flow, Psn::new(0))));
+    assert!(leave(&mut far).is_empty() && leave(&mut far).is_empty());
+    assert!(matches!(leave(&mut far)[..], [Signal::Ack { bytes, .. }] if bytes == 3 * frame));
+    assert!(leave(&mut far).is_empty());
+    far.now = Time(far.now.ps() + 900_000);
+    assert!(matches!(orders(&far.wake())[..], [Signal::Ack { bytes, .. }] if bytes == frame));
+    let made = far.depart_as(far.data(flow, Psn::new(0)).with_last(true));
+    assert_eq!(orders(&made).len(), 1);
+}
+
+fn gate(plan: &Plan, config: &Config) -> Gate {
+    config.steer(Seat { plan, qp: qp(plan, 0, 1) })
+}
+
+fn start(gate: &mut Gate, us: u64, seq: u64) -> u16 {
+    use model::Annex as _;
+    gate.on_send(Time::from_us(us), Sent { seq, again: false, left: 100, frame: 1500 }).entropy()
+}
+
+#[test]
+fn a_nic_draws_a_new_port_only_when_everything_is_acknowledged() {
+    let plan = leaf_spine(2, 4, 1);
+    let mut gate = gate(&plan, &config(Deployment::Nic));
+    let old = start(&mut gate, 0, 0);
+    assert_eq!((start(&mut gate, 1, 1), start(&mut gate, 2, 2)), (old, old));
+    let quiet = Stamp::default();
+    gate.on_reply(Time::from_us(9), 1, &quiet);
+    assert!(!gate.holds(), "8 us of propagation and 1 us of serialisation: an idle path");
+    gate.on_reply(Time::from_us(40), 2, &quiet);
+    assert!(gate.holds(), "more than twice 8 us");
+    gate.on_reply(Time::from_us(41), 3, &quiet);
+    assert!(!gate.holds());
+    assert_ne!(start(&mut gate, 42, 3), old);
+}
+
+#[test]
+fn a_nic_that_waits_for_something_lost_goes_on_with_the_timer_and_on_the_old_path() {
+    let plan = leaf_spine(2, 4, 1);
+    let mut gate = gate(&plan, &config(Deployment::Nic));
+    let old = start(&mut gate, 0, 0);
+    for seq in 1..4 {
+        start(&mut gate, 0, seq);
+    }
+    gate.on_reply(Time::from_us(40), 1, &Stamp::default());
+    assert!(gate.holds());
+    gate.on_timeout(Time::from_us(1040));
+    assert!(!gate.holds());
+    assert_eq!(start(&mut gate, 1041, 4), old);
+}
+
+#[test]
+fn a_flow_that_is_almost_done_is_left_alone() {
+    let plan = leaf_spine(2, 4, 1);
+    let enough = Bytes(101 * u64::from(plan.wire.payload));
+    let mut gate = gate(&plan, &Config { drain_if_left: enough, ..config(Deployment::Nic) });
+    for seq in 0..3 {
+        start(&mut gate, 0, seq);
+    }
+    gate.on_reply(Time::from_us(40), 1, &Stamp::default());
+    assert!(!gate.holds(), "100 packets are left");
+}
+
+#[test]
+fn credit_lets_some_packets_go_after_xoff() {
+    let plan = leaf_spine(2, 4, 1);
+    let mut gate = gate(&plan, &config(Deployment::Ingress));
+    gate.on_signal(Time::from_us(1), Signal::Off(Bytes(2000)).tag());
+    assert!(!gate.holds());
+    start(&mut gate, 1, 0);
+    assert!(!gate.holds(), "500 B are left");
+    start(&mut gate, 1, 1);
+    assert!(gate.holds());
+    gate.on_signal(Time::from_us(9), Signal::On.tag());
+    assert!(!gate.holds());
+}
+
+#[test]
+fn what_cannot_work_is_refused() {
+    let plan = leaf_spine(2, 2, 1);
+    let field = |config: Config| config.validate(&plan).unwrap_err().field;
+    let default = Config::default;
+    assert_eq!(field(Config { alpha: 0.0, ..default() }), "alpha");
+    assert_eq!(field(Config { alpha: f64::NAN, ..default() }), "alpha");
+    assert_eq!(field(Config { ratio: 0.9, ..default() }), "ratio");
+    assert_eq!(field(Config { gradient: Some(0.0), ..default() }), "gradient");
+    assert_eq!(field(Config { timestamp_bits: 17, ..default() }), "timestamp-bits");
+    assert_eq!(field(Config { ack_every: 0, ..default() }), "ack-every");
+    assert_eq!(field(Config { entropies: 0, ..default() }), "entropies");
+    assert_eq!(field(Config { ack_size: Bytes(0), ..default() }), "ack-size");
+    assert_eq!(field(Config { overlap: 1, ..config(Deployment::Full) }), "overlap");
+    assert_eq!(field(Config { drain_if_left: Bytes(1), ..config(Deployment::Ingress) }), "drain-if-left");
+    let warned = Config { ack_every: 2, ..default() }.validate(&plan).unwrap();
+    assert!(warned.len() == 1 && warned[0].contains("ack-every"), "{warned:?}");
+    assert_eq!(config(Deployment::Full).validate(&plan), Ok(vec![]));
+}
