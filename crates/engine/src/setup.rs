@@ -3,7 +3,7 @@
 use crate::listed::Listed;
 use model::draw::{Key, Purpose};
 use model::plan::{Classes, Marking};
-use model::{Fabric, LinkId, NodeId, Packet, Plan, PortIndex, Probability, Time};
+use model::{Fabric, Kind, LinkId, NodeId, Packet, Plan, PortIndex, Probability, Time};
 
 /// Constants of one port.
 #[derive(Clone, Copy, Debug)]
@@ -145,7 +145,7 @@ impl<'a> Setup<'a> {
             return true;
         }
         !loss.is_zero()
-            && (pkt.is_data() || self.plan.lose_replies && pkt.kind() != model::Kind::Cnp)
+            && (pkt.is_data() || self.plan.lose_replies && matches!(pkt.kind(), Kind::Ack | Kind::Nack))
             && loss.hits(self.losses[gp].draw(at))
     }
 
@@ -169,8 +169,8 @@ impl<'a> Setup<'a> {
     #[inline]
     pub(crate) fn class(&self, pkt: &Packet) -> usize {
         match (self.plan.classes, pkt.kind()) {
-            (Classes::One, _) | (_, model::Kind::Data) => DATA,
-            (_, model::Kind::Cnp) => 0,
+            (Classes::One, _) | (_, Kind::Data) => DATA,
+            (_, Kind::Cnp) => 0,
             _ => 1,
         }
     }

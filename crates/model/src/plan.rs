@@ -19,7 +19,7 @@ pub struct Plan {
     pub ports: Vec<PortSettings>,
     /// Settings of every switch, by node number less the number of hosts.
     pub switches: Vec<SwitchSettings>,
-    /// Whether links lose ACKs and NACKs as well as data. CNPs and PFC frames are never lost.
+    /// Whether links lose ACKs and NACKs as well as data. CNPs, signals and PFC frames are never lost.
     pub lose_replies: bool,
     /// Packets that are lost on purpose.
     pub lost: Vec<ListedLoss>,

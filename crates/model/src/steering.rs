@@ -20,6 +20,16 @@ pub trait Steering {
         false
     }
 
+    /// When it wants to be called at [`Steering::on_deadline`]; [`Time::NEVER`] if it does not. It may put that off at
+    /// any time, and bring it forward in a handler.
+    #[inline]
+    fn deadline(&self) -> Time {
+        Time::NEVER
+    }
+
+    /// Its deadline has come.
+    fn on_deadline(&mut self, _now: Time) {}
+
     /// A switch has sent a signal that says `tag`.
     fn on_signal(&mut self, _now: Time, _tag: u64) {}
 

@@ -45,7 +45,7 @@ pub use config::Scenario;
 pub use document::Source;
 pub use error::{Error, Location, suggestion};
 pub use model::Plan;
-pub use parts::Chosen;
+pub use parts::{Chosen, Writing};
 pub use plan_check::plan_check;
 pub use show::{schema, template};
 

@@ -248,6 +248,25 @@ macro_rules! schemes {
                 }
             }
 
+            #[inline]
+            fn deadline(&self) -> Time {
+                match self {
+                    AnySteering::None => Time::NEVER,
+                    $(AnySteering::$NicVariant(s) => s.deadline(),)+
+                    $(AnySteering::$BothVariant(s) => s.deadline(),)+
+                    AnySteering::Custom(s) => s.deadline(),
+                }
+            }
+
+            fn on_deadline(&mut self, now: Time) {
+                match self {
+                    AnySteering::None => {}
+                    $(AnySteering::$NicVariant(s) => s.on_deadline(now),)+
+                    $(AnySteering::$BothVariant(s) => s.on_deadline(now),)+
+                    AnySteering::Custom(s) => s.on_deadline(now),
+                }
+            }
+
             fn on_signal(&mut self, now: Time, tag: u64) {
                 match self {
                     AnySteering::None => {}

@@ -183,14 +183,16 @@ impl<P: Parts> Host<P> {
                         continue; // an earlier entry took its place
                     }
                     out.armed = u64::MAX;
-                    let mut deadline = out.sender.deadline().ps();
-                    if deadline <= now {
+                    if P::Annex::CARRIES && out.steering_deadline(self.clock) <= now {
+                        out.steering.on_deadline(Time(now + self.clock));
+                    }
+                    if out.sender.deadline().ps() <= now {
                         out.sender.on_timeout(Time(now));
                         out.congestion.on_timeout(Time(now));
                         out.steering.on_timeout(Time(now + self.clock));
                         self.control.timeout += 1;
-                        deadline = out.sender.deadline().ps();
                     }
+                    let deadline = out.deadline(self.clock);
                     if deadline != u64::MAX {
                         out.armed = deadline.max(now + 1);
                         self.timers.push(out.armed, Timer::Retransmit(slot));

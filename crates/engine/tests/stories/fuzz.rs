@@ -12,7 +12,7 @@ use std::fmt::{self, Debug, Formatter, Write};
 
 const RATES: [&str; 6] = ["100Gbps", "400Gbps", "40Gbps", "25Gbps", "73Gbps", "1Gbps"];
 const DELAYS: [&str; 9] = ["1us", "1ns", "10ns", "100ns", "333ns", "5us", "50us", "50001ps", "3ms"];
-const SCHEMES: [&str; 10] = [
+const SCHEMES: [&str; 13] = [
     "ecmp]",
     "rps]",
     "ar]",
@@ -23,6 +23,9 @@ const SCHEMES: [&str; 10] = [
     "themis]\npath-map = false\npsn-bits = 24\nring = 8\nage-limit = 4\non-block = \"ack\"",
     "rps-nic]",
     "reps]\nentropies = 5\nfreeze = \"100us\"",
+    "flowcut]\nratio = 1.2\nalpha = 0.5\noverlap = 1",
+    "flowcut]\ndeployment = \"full\"\nratio = 1.0\ngradient = 0.5\ndrain-timeout = \"20us\"",
+    "flowcut]\ndeployment = \"ingress\"\nratio = 1.2\ncredit = \"2000B\"\nack-every = 3\ntimestamp-bits = 9",
     "dlbf]\nports = 3\nunavailable = \"20us\"\ntheta = \"9us\"\nsuspend = 2\nresume = 1",
 ];
 const NICS: [&str; 12] = [

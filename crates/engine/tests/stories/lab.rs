@@ -150,8 +150,12 @@ pub(crate) fn mistakes(plan: &Plan, run: &Outcome) -> Vec<String> {
         d.in_flight,
     ];
     equal("data packets that left and that ended", d.sent, ends.iter().sum());
-    equal("control packets made, by kind", c.created, c.ack + c.nack + c.cnp + c.forged);
-    equal("control packets made and ended", c.created, c.arrived + c.blocked + c.dropped + c.in_flight);
+    equal("control packets made, by kind", c.created, c.ack + c.nack + c.cnp + c.forged + c.signals);
+    equal(
+        "control packets made and ended",
+        c.created,
+        c.arrived + c.heard + c.blocked + c.dropped + c.in_flight,
+    );
     let over_links = |f: fn(&engine::outcome::LinkRecord) -> u64| run.links.iter().map(f).sum::<u64>();
     equal("hops and frames on links", run.data_hops + run.control_hops, over_links(|l| l.frames));
     let retransmitted = run.messages.iter().map(|m| m.retransmitted).sum();

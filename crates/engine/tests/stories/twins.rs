@@ -7,7 +7,7 @@
 use crate::lab::{agreed_on, lay, leaf_spine, total};
 use engine::outcome::{Ending, Outcome};
 
-const SCHEMES: [(&str, &str); 10] = [
+const SCHEMES: [(&str, &str); 14] = [
     ("ecmp", ""),
     ("rps", ""),
     ("ar", ""),
@@ -18,7 +18,14 @@ const SCHEMES: [(&str, &str); 10] = [
     ("rps-nic", "entropies = 7"),
     ("reps", "buffer = 4"),
     ("dlbf", "ports = 4\nsuspend = 3\nresume = 2\ntheta = \"5us\""),
+    ("flowcut", "ratio = 1.5\ndrain-timeout = \"90us\""),
+    ("flowcut", "deployment = \"full\"\nratio = 1.1\ndrain-timeout = \"50us\""),
+    ("flowcut", "deployment = \"ingress\"\nratio = 1.2\noverlap = 3\nack-every = 4\ncredit = \"3000B\""),
+    ("flowcut", CLASS),
 ];
+
+/// Pauses are for lossless fabrics only; the others let sources be stopped flow by flow.
+const CLASS: &str = "deployment = \"full\"\nbackpressure = \"class\"\nratio = 1.1\ndrain-timeout = \"20us\"";
 
 /// Keys of `[[workload]]` entries, at about 20 packets a message.
 const WORKLOADS: [&str; 7] = [
@@ -170,6 +177,8 @@ fn matrix(index: usize) -> u64 {
             let sack = NICS.iter().position(|nic| nic.contains("sr-sack"));
             let turn = (index + 3 * w + k) % NICS.len();
             let nic = NICS[sack.filter(|_| scheme == "dlbf").unwrap_or(turn)];
+            let lossy = world.contains("pfc = \"off\"");
+            let keys = if lossy { keys.replace("\"class\"", "\"flow\"") } else { keys.to_owned() };
             let text = format!("{world}\n[scheme.{scheme}]\n{keys}\n{nic}\n[[workload]]\n{workload}\n");
             let checked = lay(&text);
             let run = agreed_on(&checked, &text);
@@ -203,6 +212,10 @@ matrices! {
     under_spraying_by_the_sender_both_engines_agree: 7, false;
     under_recycled_entropies_both_engines_agree: 8, false;
     under_dlbf_both_engines_agree: 9, false;
+    under_flowcut_in_nics_both_engines_agree: 10, false;
+    under_flowcut_in_all_switches_both_engines_agree: 11, false;
+    under_flowcut_at_the_ingress_both_engines_agree: 12, false;
+    under_flowcut_by_pauses_both_engines_agree: 13, false;
 }
 
 /// Runs the scenario with many seeds on all engines.

@@ -102,7 +102,7 @@ impl Flowcut {
             overlap: u32::from(config.overlap) * wire.max_frame(),
             backpressure: config.backpressure,
             credit: config.credit,
-            timeout: config.drain_timeout(),
+            timeout: config.switch_timeout(),
             stamp_mask: (u32::from(u16::MAX) >> (16 - u32::from(config.timestamp_bits.clamp(8, 16)))) as u16,
             ack_every: config.ack_every.clamp(1, 16),
             ack_delay: config.ack_delay,
