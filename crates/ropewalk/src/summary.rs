@@ -129,6 +129,9 @@ pub struct Packets {
     pub duplicate: u64,
     pub discarded: u64,
     pub out_of_order: u64,
+    /// The same by traffic class, where there are several.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub out_of_order_by_class: BTreeMap<String, u64>,
     pub dropped_buffer: u64,
     pub dropped_link: u64,
     #[serde(skip_serializing_if = "is_zero")]
@@ -229,9 +232,17 @@ impl Summary {
     /// Derives it. `ideal` holds the ideal FCT by message.
     pub fn new(title: Title<'_>, plan: &Plan, ideal: &[Time], outcome: &Outcome, timing: Timing) -> Self {
         let view = View { plan, ideal, outcome };
-        let names =
-            (0..).zip(&plan.traffic_classes).filter(|(i, _)| plan.jobs.iter().any(|job| job.class == *i));
-        let classes = names.map(|(i, name)| (name.clone(), view.flows(|job| job.class == i))).collect();
+        let used = || {
+            let named = (0u8..).zip(&plan.traffic_classes);
+            named.filter(|(i, _)| plan.jobs.iter().any(|job| job.class == *i))
+        };
+        let classes: BTreeMap<_, _> =
+            used().map(|(i, name)| (name.clone(), view.flows(|job| job.class == i))).collect();
+        let mut out_of_order_by_class = BTreeMap::new();
+        if classes.len() > 1 {
+            let of = |i: u8| outcome.out_of_order.get(usize::from(i)).copied().unwrap_or(0);
+            out_of_order_by_class.extend(used().map(|(i, name)| (name.clone(), of(i))));
+        }
         let (d, c) = (&outcome.data, &outcome.control);
         Summary {
             scenario: title.scenario.to_owned(),
@@ -256,6 +267,7 @@ impl Summary {
                 duplicate: d.duplicate,
                 discarded: d.discarded,
                 out_of_order: d.out_of_order,
+                out_of_order_by_class,
                 dropped_buffer: d.dropped_buffer,
                 dropped_link: d.dropped_link,
                 dropped_scheme: d.dropped_scheme,
@@ -444,6 +456,17 @@ mod tests {
         let mut outcome = testing::outcome(3);
         outcome.broke_lossless.push(model::NodeId(2));
         assert!(!summary(&testing::plan(3), &outcome).complete);
+    }
+
+    #[test]
+    fn disorder_is_told_apart_by_class_where_there_are_several() {
+        let mut plan = testing::plan(3);
+        let mut outcome = testing::outcome(3);
+        assert!(summary(&plan, &outcome).packets.out_of_order_by_class.is_empty());
+        plan.jobs.push(model::plan::Job { name: "noise".into(), class: 1, ..plan.jobs[0].clone() });
+        outcome.out_of_order = vec![4, 9];
+        let by_class = summary(&plan, &outcome).packets.out_of_order_by_class;
+        assert_eq!(by_class, BTreeMap::from([("background".into(), 9), ("foreground".into(), 4)]));
     }
 
     #[test]

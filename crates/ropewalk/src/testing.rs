@@ -65,6 +65,7 @@ pub(crate) fn outcome(flows: u64) -> Outcome {
         max_buffer: vec![Bytes(3000)],
         data: Data { sent: 30, accepted: 27, retransmitted: 3, spurious: 2, duplicate: 3, ..Data::default() },
         control: outcome::Control::default(),
+        out_of_order: vec![0; 2],
         data_hops: 60,
         control_hops: 60,
         counters: vec![("nacks_blocked", 5)],

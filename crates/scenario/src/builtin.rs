@@ -31,6 +31,7 @@ builtins! {
     "dlbf",
     "dlbf-motivation",
     "fat-tree-8192",
+    "flowcut-permutation",
     "loss-recovery-go-back-n",
     "loss-recovery-nic-sr",
     "loss-recovery-adaptive-routing",

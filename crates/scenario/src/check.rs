@@ -51,8 +51,9 @@ impl Checked {
         let locate = |fault| document.locate(fault);
         scenario.nic.validate().map_err(|e| locate(nic_fault(&e)))?;
         let mut room = Room::new(available);
-        let (plan, mut warnings) = build::plan(&scenario, &mut room).map_err(locate)?;
+        let (mut plan, mut warnings) = build::plan(&scenario, &mut room).map_err(locate)?;
         let parts = Chosen::new(&scenario, &plan);
+        plan.wire.signal = parts.signal();
         let mut schemes = vec![("scheme".to_owned(), &scenario.scheme)];
         for (name, class) in &scenario.class {
             schemes.extend(class.scheme.as_ref().map(|scheme| (format!("class.{name}.scheme"), scheme)));

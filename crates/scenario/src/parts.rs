@@ -59,6 +59,12 @@ impl Chosen {
         self.writes
     }
 
+    /// Frame of the smallest signal that a scheme sends, bytes; 0 if none sends any.
+    pub(crate) fn signal(&self) -> u32 {
+        let all = self.schemes.iter().chain(self.roles.values()).map(SchemeConfig::signal);
+        all.filter(|frame| *frame > 0).min().unwrap_or(0)
+    }
+
     /// The same parts with ends that write on packets.
     pub fn writing(&self) -> Writing<'_> {
         Writing(self)

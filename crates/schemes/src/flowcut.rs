@@ -167,6 +167,10 @@ impl Recipe for Config {
         Flowcut::new(self, site)
     }
 
+    fn signal(&self) -> u32 {
+        if self.deployment == Deployment::Nic { 0 } else { self.ack_size.get() as u32 }
+    }
+
     fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
         let fail = |field, text: String| Err(ConfigError::new(field, text));
         for (field, weight) in [("alpha", self.alpha), ("gradient-weight", self.gradient_weight)] {

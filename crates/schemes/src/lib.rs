@@ -70,6 +70,11 @@ pub trait Recipe {
         false
     }
 
+    /// Frame of the smallest signal that its switches send ([`model::Cx::signal`]), bytes; 0 if they send none.
+    fn signal(&self) -> u32 {
+        0
+    }
+
     /// Checks the configuration against a plan; returns warnings.
     ///
     /// # Errors
@@ -172,6 +177,15 @@ macro_rules! schemes {
                     $(SchemeConfig::$Variant(config) => config.writes(),)+
                     $(SchemeConfig::$NicVariant(_) => true,)+
                     $(SchemeConfig::$BothVariant(_) => true,)+
+                }
+            }
+
+            /// Frame of the smallest signal that its switches send; 0 if they send none.
+            pub fn signal(&self) -> u32 {
+                match self {
+                    $(SchemeConfig::$Variant(config) => config.signal(),)+
+                    $(SchemeConfig::$NicVariant(config) => config.signal(),)+
+                    $(SchemeConfig::$BothVariant(config) => config.signal(),)+
                 }
             }
 

@@ -51,6 +51,8 @@ pub(crate) struct Host<P: Parts> {
     clock: u64,
     /// Copies of packets, made on purpose, that have arrived and whose other copy has not.
     copies: u64,
+    /// Packets that came out of order, by traffic class; classes without any may be missing.
+    pub(crate) out_of_order: Vec<u64>,
     pub(crate) data: Data,
     pub(crate) control: Control,
     /// Messages that count and are not yet acknowledged.
@@ -97,6 +99,7 @@ impl<P: Parts> Host<P> {
             whole_ns: plan.wire.clock != Clock::Picosecond,
             clock: if P::Annex::CARRIES { plan.clock_ahead(id).ps() } else { 0 },
             copies: 0,
+            out_of_order: Vec::new(),
             data: Data::default(),
             control: Control::default(),
             unfinished: 0,

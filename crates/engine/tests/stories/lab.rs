@@ -87,6 +87,7 @@ fn difference(plan: &Plan, a: &Outcome, b: &Outcome) -> Option<String> {
     one(&mut found, "end", &a.end, &b.end);
     one(&mut found, "data", &a.data, &b.data);
     one(&mut found, "control", &a.control, &b.control);
+    one(&mut found, "out_of_order", &a.out_of_order, &b.out_of_order);
     one(&mut found, "hops", &(a.data_hops, a.control_hops), &(b.data_hops, b.control_hops));
     first(&mut found, "messages", &a.messages, &b.messages, &message);
     first(&mut found, "links", &a.links, &b.links, &link);
@@ -156,6 +157,7 @@ pub(crate) fn mistakes(plan: &Plan, run: &Outcome) -> Vec<String> {
         c.created,
         c.arrived + c.heard + c.blocked + c.dropped + c.in_flight,
     );
+    equal("packets out of order, by class", d.out_of_order, run.out_of_order.iter().sum());
     let over_links = |f: fn(&engine::outcome::LinkRecord) -> u64| run.links.iter().map(f).sum::<u64>();
     equal("hops and frames on links", run.data_hops + run.control_hops, over_links(|l| l.frames));
     let retransmitted = run.messages.iter().map(|m| m.retransmitted).sum();

@@ -5,6 +5,8 @@
 
 mod dlbf;
 mod dlbf_motivation;
+mod flowcut_memory;
+mod flowcut_permutation;
 mod loss_recovery;
 mod report;
 mod themis_fig1;
@@ -25,6 +27,8 @@ use std::num::NonZeroUsize;
 pub const ALL: &[Experiment] = &[
     dlbf::EXPERIMENT,
     dlbf_motivation::EXPERIMENT,
+    flowcut_memory::EXPERIMENT,
+    flowcut_permutation::EXPERIMENT,
     loss_recovery::EXPERIMENT,
     themis_fig1::EXPERIMENT,
     themis_fig5::EXPERIMENT,
