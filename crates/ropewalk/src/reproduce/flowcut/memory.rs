@@ -5,7 +5,7 @@ use crate::memory::FlowcutInputs;
 use crate::memory::flowcut::{ACK_BYTES, ENTRY_BYTES};
 
 /// The experiment; it needs no run.
-pub(super) const EXPERIMENT: Experiment = Experiment {
+pub(in super::super) const EXPERIMENT: Experiment = Experiment {
     name: "flowcut-memory",
     source: "Flowcut switching (arXiv 2506.21406), Eq. 1, Figures 4 and 5, Table III",
     about: "table memory by the formula: full switch, ingress and NIC, against flowlet and flowcell",
