@@ -38,6 +38,7 @@ builtins! {
     "themis-fig1",
     "themis-fig5-allreduce",
     "themis-fig5-alltoall",
+    "web-search",
 }
 
 /// The built-in scenario of that name, with or without `.toml`.
