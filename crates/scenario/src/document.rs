@@ -164,7 +164,9 @@ impl Document {
             format!("unknown key `{first}`; {}", suggestion(&first, &rest))
         } else if message.starts_with("unknown variant") {
             // As a key of a table it is one step further in than serde says.
-            path.push(first.clone());
+            if path.last() != Some(&first) {
+                path.push(first.clone());
+            }
             key = self.says(&path);
             if !key {
                 path.pop();

@@ -335,7 +335,7 @@ fn mistakes_in_a_text_have_a_place() {
         ),
         (
             "H[[workload]]\npoisson = { duration = \"999999s\" }\n",
-            "s.toml:6:24: 116873046165 queue pairs are too many; at most 16777216 are possible",
+            "s.toml:6:24: 116873513513 queue pairs are too many; at most 16777216 are possible",
         ),
         (
             "H[[workload]]\npoisson = { hosts = { take = 1 } }\n",
@@ -343,7 +343,7 @@ fn mistakes_in_a_text_have_a_place() {
         ),
         (
             "[topology.leaf-spine]\nleaves = 1\n[[workload]]\npoisson = { peers = \"cross-rack\" }\n",
-            "s.toml:4:21: all 4 hosts are in one rack: there is no other one to send to",
+            "s.toml:4:21: all 16 hosts are in one rack: there is no other one to send to",
         ),
         (
             "H[[workload]]\nrandom-partner = { peers = \"cross-pod\" }\n",
@@ -356,7 +356,7 @@ fn mistakes_in_a_text_have_a_place() {
         ("H[[workload]]\nrandom-partner = { iterations = 0 }\n", "s.toml:6:33: at least 1 message is needed"),
         (
             "H[[workload]]\nrandom-partner = { bytes = \"1kB\", sizes = \"solar\" }\n",
-            "s.toml:6:44: either `bytes` or `sizes`, not both",
+            "s.toml:6:43: either `bytes` or `sizes`, not both",
         ),
         (
             "H[[workload]]\nrandom-partner = { clamp = { max = \"1kB\" } }\n",

@@ -276,7 +276,7 @@ mod tests {
             ("0 0\n10\n", "my.cdf:2:1: expected two numbers, bytes and per cent; found `10` alone"),
             ("0 0\n 1 2 3\n", "my.cdf:2:2: expected two numbers, bytes and per cent; found more"),
             ("0 0\n0 100\n", "my.cdf:2:1: all flows have 0 bytes: there is nothing to send"),
-            ("0 0\n9e15 100\n", "my.cdf:2:1: a flow of 9000TB is too large; at most 1 PiB"),
+            ("0 0\n9e15 100\n", "my.cdf:2:1: a flow of 9000000GB is too large; at most 1 PiB"),
         ] {
             assert_eq!(told(text), want);
         }
