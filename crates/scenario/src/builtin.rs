@@ -39,6 +39,7 @@ builtins! {
     "themis-fig1",
     "themis-fig5-allreduce",
     "themis-fig5-alltoall",
+    "web-search",
     "which-scheme",
 }
 

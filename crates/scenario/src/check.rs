@@ -38,7 +38,9 @@ impl Checked {
         let mut scenario: Scenario = document.read()?;
         let says = |key: &str| document.says(&["nic".into(), key.into()]);
         let says = build::Says { cnp: says("cnp"), on_nack: says("on-nack") };
-        build::resolve(&mut scenario, says).map_err(|fault| document.locate(fault))?;
+        build::resolve(&mut scenario, says)
+            .and_then(|()| build::read_files(&mut scenario, source.folder()))
+            .map_err(|fault| document.locate(fault))?;
         Self::lay(source.name.clone(), scenario, document, available)
     }
 

@@ -25,7 +25,7 @@ const MESSAGE: u64 = 180;
 /// Most queue pairs: a packet names its own in 24 bits.
 const MOST_QPS: u64 = 1 << 24;
 /// Most messages: their numbers and those of their triggers are 32 bits, and this many take 12 GB.
-const MOST_MESSAGES: u64 = 1 << 26;
+pub(crate) const MOST_MESSAGES: u64 = 1 << 26;
 
 /// The size of a fabric, from its settings alone.
 #[derive(Clone, Debug, PartialEq, Eq)]

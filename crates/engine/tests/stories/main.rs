@@ -13,10 +13,12 @@
 //! | [`deadlock`] | a run in which nothing moves ends, and says what waits for what |
 //! | [`conservation`] | every packet and every byte is accounted for, also in a run that is cut short |
 //! | [`listed_losses`] | a listed packet is lost as often as listed, and comes back as the recovery mode has it |
+//! | [`arrivals`] | flows start when the workload says, and a load does to a fabric what queueing theory says |
 //! | [`collectives`] | all-reduce and all-to-all send what the textbook says, and runs repeat exactly |
 //!
 //! All of them are one test binary, so that the engine is compiled for them once. [`lab`] holds the tools.
 
+mod arrivals;
 mod closed_form;
 mod collectives;
 mod conservation;

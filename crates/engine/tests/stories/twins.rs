@@ -28,13 +28,14 @@ const SCHEMES: [(&str, &str); 14] = [
 const CLASS: &str = "deployment = \"full\"\nbackpressure = \"class\"\nratio = 1.1\ndrain-timeout = \"20us\"";
 
 /// Keys of `[[workload]]` entries, at about 20 packets a message.
-const WORKLOADS: [&str; 7] = [
+const WORKLOADS: [&str; 8] = [
     "permutation = { bytes = \"60kB\" }",
     "incast = { senders = 9, bytes = \"25kB\" }",
     "all-to-all = { per-pair = \"7kB\", groups = \"all\" }",
     "all-to-all = { per-pair = \"7001B\", groups = \"all\", schedule = \"staggered\" }",
     "all-reduce = { bytes = \"100kB\", groups = \"all\" }",
     "qp = \"per-message\"\nall-reduce = { bytes = \"60kB\", groups = \"all\" }",
+    "poisson = { sizes = { uniform = { min = \"1B\", max = \"40kB\" } }, load = 0.8, count = 40 }",
     // A background job that outlives the foreground, which starts late, and one that does not.
     "name = \"long\"\nbackground = true\nneighbour-ring = { bytes = \"400kB\", groups = \"all\" }\n\
      [[workload]]\nname = \"short\"\nbackground = true\nincast = { senders = 3, bytes = \"2kB\" }\n\
