@@ -49,6 +49,20 @@ pub trait Steering {
         None
     }
 
+    /// True if replies clock its packets: it hears of [`Steering::on_room`].
+    fn clocked(&self) -> bool {
+        false
+    }
+
+    /// The last reply came over a path that it gives up: the congestion control shall take a packet out of its window.
+    /// Asked only if [`Steering::clocked`].
+    fn gives_up(&self) -> bool {
+        false
+    }
+
+    /// After a reply, when everybody has heard of it: the sender has so many packets that the window lets go.
+    fn on_room(&mut self, _packets: u64) {}
+
     /// Its counters, by name; the results sum them over all queue pairs.
     fn counters(&self, _sink: &mut dyn FnMut(&'static str, u64)) {}
 }

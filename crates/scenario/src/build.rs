@@ -9,7 +9,7 @@ use crate::workload::draft::{Draft, Messages, On, Rough};
 use model::draw::{Key, Purpose};
 use model::plan::{Job, Message, PortSettings, Qp, SeriesPlan};
 use model::{Bytes, Fabric, HostId, LinkId, MessageId, Packet, Plan, QpId, Time, Wire};
-use rnic::{Reaction, TransportConfig};
+use rnic::{CongestionConfig, Reaction, TransportConfig};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -27,6 +27,9 @@ pub(crate) fn resolve(scenario: &mut Scenario, says: Says) -> Result<(), Fault> 
     let wire = wire(&scenario.wire, scenario.compat)?;
     scenario.wire = WireConfig { frame: Some(Bytes(u64::from(wire.header + wire.payload))), payload: None };
     if scenario.compat == Some(Compat::Ns3) && !says.cnp {
+        scenario.nic.cnp = rnic::notification::Cnp::Flag;
+    }
+    if matches!(scenario.nic.congestion, CongestionConfig::MpRdma(_)) && !says.cnp {
         scenario.nic.cnp = rnic::notification::Cnp::Flag;
     }
     let on_nack = &mut scenario.nic.on_nack;

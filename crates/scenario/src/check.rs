@@ -5,7 +5,7 @@ use crate::document::{Document, Source};
 use crate::error::{Error, Fault, suggestion};
 use crate::footprint::{self, Room};
 use crate::parts::Chosen;
-use crate::{Plan, Scenario, show};
+use crate::{Plan, Scenario, show, whole};
 use rnic::TransportConfig;
 use schemes::SchemeConfig;
 
@@ -74,8 +74,12 @@ impl Checked {
                 return Err(locate(Fault::new(&format!("switch-role.{role}.scheme"), text).with_help(help)));
             }
         }
+        let said = |part: &str| document.says(&["nic".into(), part.into()]);
         for (path, scheme) in schemes {
-            warnings.extend(scheme_warnings(&path, scheme, &scenario.nic, &plan).map_err(locate)?);
+            warnings.extend(whole::check(&path, scheme, &scenario.nic, &said).map_err(locate)?);
+            let own = whole::nic_under(scheme, &scenario.nic);
+            let nic = own.as_ref().unwrap_or(&scenario.nic);
+            warnings.extend(scheme_warnings(&path, scheme, nic, &plan).map_err(locate)?);
         }
         Ok(Checked { name, scenario, plan, parts, warnings, memory: room.need(), document })
     }
@@ -128,9 +132,14 @@ impl Checked {
         show::plain(&self.scenario)
     }
 
-    /// The same for reading: every key with its meaning, unit, default and source, and a mark on defaults.
+    /// The same for reading: every key with its meaning, unit, default and source, and a mark on defaults. If all
+    /// traffic has a scheme that brings its own NIC, that is the NIC shown.
     pub fn annotated(&self) -> String {
-        show::annotated(&self.scenario, &|path| self.document.says(path))
+        let mut shown = self.scenario.clone();
+        if shown.class.is_empty() {
+            shown.nic = whole::nic_under(&shown.scheme, &shown.nic).unwrap_or(shown.nic);
+        }
+        show::annotated(&shown, &|path| self.document.says(path))
     }
 
     /// Hash of the resolved configuration, 16 hexadecimal digits (XXH3 of [`Checked::to_toml`]).

@@ -22,6 +22,16 @@ pub fn ideal_fct(plan: &Plan, from: HostId, to: HostId, bytes: u64) -> Time {
     }
 }
 
+/// Full packets that a queue pair at line rate sends until the first of them is acknowledged, on an idle fabric: its
+/// bandwidth-delay product, rounded up.
+pub fn bdp(ideals: &mut Ideals<'_>, from: HostId, to: HostId) -> u32 {
+    let wire = &ideals.plan.wire;
+    let rate = ideals.plan.fabric.ports(from.node())[0].rate;
+    let (packet, payload) = (wire.transmission(rate, wire.max_frame()), u64::from(wire.payload));
+    let packets = ideals.fct(from, to, payload).ps().div_ceil(packet.ps().max(1));
+    packets.clamp(1, 1 << 22) as u32
+}
+
 /// Ideal times of many flows: equal ones are computed once, and all flows over like paths are alike.
 #[derive(Debug)]
 pub struct Ideals<'p> {
@@ -193,6 +203,14 @@ mod tests {
                 assert_eq!(ideal_fct(&p, HostId(0), to, bytes), Time(whole), "{bytes}");
             }
         }
+    }
+
+    #[test]
+    fn a_bandwidth_delay_product_is_what_fits_between_a_packet_and_its_ack() {
+        let p = plan("[topology.leaf-spine]\nleaves = 2\nspines = 2\nhosts-per-leaf = 2");
+        // Four links there and back at 400 Gb/s: 8 us, four times 30.4 ns and four times 1.68 ns; a packet is 30.4 ns.
+        assert_eq!(bdp(&mut Ideals::new(&p), HostId(0), HostId(2)), (8_128_320u32).div_ceil(30_400));
+        assert_eq!(bdp(&mut Ideals::new(&p), HostId(0), HostId(1)), (4_064_160u32).div_ceil(30_400));
     }
 
     #[test]

@@ -18,6 +18,7 @@
 //! | [`workload`] | `[[workload]]`: one file each |
 //! | `footprint` | how much memory a run needs, before it is laid out |
 //! | [`ideal`] | how long a flow takes alone |
+//! | `whole` | the NICs that come with a scheme |
 //! | [`builtin`] | the scenarios that come with ropewalk |
 //! | [`import`] | other tools' files |
 
@@ -38,6 +39,7 @@ mod show;
 pub mod switch;
 pub mod topology;
 pub mod values;
+mod whole;
 pub mod workload;
 
 pub use check::Checked;

@@ -6,10 +6,14 @@
 //! | [`rps`] | every packet on a random path |
 //! | [`ar`] | every packet into the shortest queue |
 //! | [`drill`] | the shortest of a few queues: some drawn, some remembered |
+//! | [`flowlet`] | a random path after each pause of a flow |
 //! | [`themis`] | by sequence number, so that the far ToR can tell lost packets from late ones |
 //! | [`rps_nic`] | the sender draws a UDP source port for every packet |
+//! | [`flowlet_nic`] | the sender draws a source port after each pause of a flow |
+//! | [`flowcell`] | the sender takes the next path after every 64 KB |
 //! | [`reps`] | the sender uses source ports again that brought an ACK without a mark |
 //! | [`dlbf`] | the sender leaves a congested path, and hides that from the receiver |
+//! | [`mp_rdma`] | the sender lets each ACK say where the next packet goes, and leaves paths that reorder |
 //! | [`flowcut`] | a flow moves only when nothing of it is under way, and is held back to make that so |
 //!
 //! A scheme spreads data. Control packets (ACK, NACK, CNP) always take the base path, the one that their flow
@@ -37,6 +41,7 @@ use serde::{Deserialize, Serialize};
 #[cfg(test)]
 mod desk;
 pub mod entropies;
+pub mod flows;
 pub mod per_class;
 
 /// Why a configuration cannot work on a plan.
@@ -328,6 +333,34 @@ macro_rules! schemes {
                 }
             }
 
+            #[inline]
+            fn clocked(&self) -> bool {
+                match self {
+                    AnySteering::None => false,
+                    $(AnySteering::$NicVariant(s) => s.clocked(),)+
+                    $(AnySteering::$BothVariant(s) => s.clocked(),)+
+                    AnySteering::Custom(s) => s.clocked(),
+                }
+            }
+
+            fn gives_up(&self) -> bool {
+                match self {
+                    AnySteering::None => false,
+                    $(AnySteering::$NicVariant(s) => s.gives_up(),)+
+                    $(AnySteering::$BothVariant(s) => s.gives_up(),)+
+                    AnySteering::Custom(s) => s.gives_up(),
+                }
+            }
+
+            fn on_room(&mut self, packets: u64) {
+                match self {
+                    AnySteering::None => {}
+                    $(AnySteering::$NicVariant(s) => s.on_room(packets),)+
+                    $(AnySteering::$BothVariant(s) => s.on_room(packets),)+
+                    AnySteering::Custom(s) => s.on_room(packets),
+                }
+            }
+
             fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
                 match self {
                     AnySteering::None => {}
@@ -374,16 +407,25 @@ schemes! {
         ar: Ar,
         /// DRILL: every data packet joins the shortest of a few sampled and remembered queues.
         drill: Drill,
+        /// Flowlet switching (LetFlow, NSDI'17): every switch draws a path for a flow after each pause.
+        flowlet: Flowlet,
         /// Themis (APNET'25): spraying by packet sequence number, and NACKs judged at the destination ToR.
         themis: Themis,
     }
     in senders {
         /// Random packet spraying by the sender: every data packet draws its UDP source port.
         rps_nic: RpsNic,
+        /// Flowlet switching by the sender: a flow draws its UDP source port after each pause.
+        flowlet_nic: FlowletNic,
+        /// Flowcells (Presto, SIGCOMM'15): the sender takes the next path after every 64 KB.
+        flowcell: Flowcell,
         /// REPS: source ports that brought an ACK without a mark are used again.
         reps: Reps,
         /// DLBF: a flow leaves its path when that is congested, and the sender hides the switch.
         dlbf: Dlbf,
+        /// MP-RDMA (NSDI'18): ACKs clock packets onto the paths that they answer; brings its own recovery mode and
+        /// congestion control.
+        mp_rdma: MpRdma,
     }
     in both {
         /// Flowcut switching: a flow moves only when nothing of it is under way.

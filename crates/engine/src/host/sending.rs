@@ -258,6 +258,12 @@ impl<P: Parts> Host<P> {
         if progress.nack {
             out.congestion.on_nack(Time(now));
         }
+        if P::Annex::CARRIES && out.steering.clocked() {
+            if out.steering.gives_up() {
+                out.congestion.on_path_given_up(Time(now));
+            }
+            out.steering.on_room(out.sender.room(out.congestion.allowance(Time(now)).window));
+        }
         let whole = progress.acked > 0 && out.sender.una() >= out.acked_end;
         // Progress after a long (backed off) timeout brings the next one forward.
         out.arm(slot, self.clock, &mut self.timers);
