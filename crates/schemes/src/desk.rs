@@ -90,6 +90,7 @@ fn plan(b: FabricBuilder) -> Plan {
         switches: vec![switch; fabric.nodes() - fabric.hosts()],
         lose_replies: false,
         lost: Vec::new(),
+        failures: model::Failures::default(),
         qps: qps.collect(),
         messages: Vec::new(),
         triggers: Vec::new(),

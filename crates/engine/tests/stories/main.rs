@@ -11,6 +11,7 @@
 //! | [`endpoint`] | a sender that chooses paths by itself moves flows without disorder, or sprays them; classes have schemes of their own |
 //! | [`deadlock`] | a run in which nothing moves ends, and says what waits for what |
 //! | [`conservation`] | every packet and every byte is accounted for, also in a run that is cut short |
+//! | [`failures`] | links go down, come back and slow down to the picosecond, and schemes find the paths that are left |
 //! | [`listed_losses`] | a listed packet is lost as often as listed, and comes back as the recovery mode has it |
 //! | [`collectives`] | all-reduce and all-to-all send what the textbook says, and runs repeat exactly |
 //!
@@ -21,6 +22,7 @@ mod collectives;
 mod conservation;
 mod deadlock;
 mod endpoint;
+mod failures;
 mod fuzz;
 mod held;
 mod lab;

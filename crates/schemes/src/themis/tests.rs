@@ -360,6 +360,7 @@ fn the_table_in_a_scenario() {
         age-limit = "formula"
         watch = false
         on-block = "ack"
+        on-failure = "remap"
         slots = 16
         path-map = false
         hashes = [{ algorithm = "crc-32hi" }, { algorithm = "xor", offset = 8 }]
@@ -372,6 +373,7 @@ fn the_table_in_a_scenario() {
         age_limit: Entries::Formula,
         watch: false,
         on_block: OnBlock::Ack,
+        on_failure: config::OnFailure::Remap,
         slots: Some(16),
         path_map: false,
         hashes: vec![
