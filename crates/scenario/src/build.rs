@@ -84,7 +84,7 @@ pub(crate) fn plan(scenario: &Scenario, room: &mut Room) -> Result<(Plan, Vec<St
     let ground = Ground { fabric: &fabric, wire: &wire, qps: &qps, messages: &messages, jobs: &jobs };
     let lost = ground.losses(&scenario.links.lose, &mut warnings).map_err(|f| f.within("links.lose"))?;
     let ground = fail::Ground { fabric: &fabric, seed: scenario.seed, latest: LATEST };
-    let failures = ground.failures(&scenario.failure, &scenario.routing)?;
+    let failures = ground.failures(&scenario.failure, &scenario.routing, room)?;
     fail::warn_of_cuts(&failures, &fabric, (&qps, &messages, &jobs), &mut warnings);
     let stop = &scenario.stop;
     let patience = ten_timeouts(&scenario.nic);

@@ -1,6 +1,7 @@
 //! `[[failure]]`: links and switches that fail at a time, and come back; `[routing]`: when routing takes note.
 
 use crate::error::{Fault, nearest};
+use crate::footprint::Room;
 use crate::topology::links::possible_rate;
 use crate::values::Left;
 use model::draw::{Key, Purpose};
@@ -148,7 +149,12 @@ pub(crate) struct Ground<'a> {
 
 impl Ground<'_> {
     /// The failures of all entries.
-    pub(crate) fn failures(&self, list: &[Failure], routing: &RoutingConfig) -> Result<Failures, Fault> {
+    pub(crate) fn failures(
+        &self,
+        list: &[Failure],
+        routing: &RoutingConfig,
+        room: &mut Room,
+    ) -> Result<Failures, Fault> {
         if routing.detection > self.latest {
             let text = format!("routing may take at most {}", self.latest);
             return Err(Fault::new("routing.detection", text));
@@ -177,8 +183,9 @@ impl Ground<'_> {
                 faults.push(failure::Fault { link, at: entry.at, until, rate });
             }
         }
-        Failures::new(self.fabric, &faults, routing.detection)
-            .map_err(|e| Fault::new("failure", e.to_string()))
+        let fabric = self.fabric;
+        room.for_routes(times.len(), fabric.nodes() - fabric.hosts(), fabric.racks().len())?;
+        Failures::new(fabric, &faults, routing.detection).map_err(|e| Fault::new("failure", e.to_string()))
     }
 
     /// The directions of links that an entry means.
