@@ -35,6 +35,7 @@ pub(crate) fn plan(flows: u32) -> Plan {
         }],
         lose_replies: false,
         lost: Vec::new(),
+        failures: model::Failures::default(),
         qps: vec![Qp { from: HostId(0), to: HostId(1), messages: 0..flows }],
         messages: (0..flows).map(message).collect(),
         triggers: vec![],

@@ -2,6 +2,7 @@
 
 use crate::config::{Compat, Scenario, SeriesConfig, WireConfig};
 use crate::error::{Fault, suggestion};
+use crate::fail;
 use crate::footprint::Room;
 use crate::lose::Ground;
 use crate::switch::Resolved;
@@ -95,6 +96,9 @@ pub(crate) fn plan(scenario: &Scenario, room: &mut Room) -> Result<(Plan, Vec<St
     }
     let ground = Ground { fabric: &fabric, wire: &wire, qps: &qps, messages: &messages, jobs: &jobs };
     let lost = ground.losses(&scenario.links.lose, &mut warnings).map_err(|f| f.within("links.lose"))?;
+    let ground = fail::Ground { fabric: &fabric, seed: scenario.seed, latest: LATEST };
+    let failures = ground.failures(&scenario.failure, &scenario.routing, room)?;
+    fail::warn_of_cuts(&failures, &fabric, (&qps, &messages, &jobs), &mut warnings);
     let stop = &scenario.stop;
     let patience = ten_timeouts(&scenario.nic);
     let no_progress = stop.no_progress.unwrap_or(patience.max(Time::from_ms(100)).min(LATEST));
@@ -124,6 +128,7 @@ pub(crate) fn plan(scenario: &Scenario, room: &mut Room) -> Result<(Plan, Vec<St
         switches,
         lose_replies: scenario.links.lose_replies,
         lost,
+        failures,
         qps,
         messages,
         triggers,

@@ -96,6 +96,12 @@ impl Room {
         self.add(bytes, path, format!("{messages} messages on {qps} queue pairs"))
     }
 
+    /// Makes room for the routes around as many sets of dead links.
+    pub(crate) fn for_routes(&mut self, sets: usize, switches: usize, racks: usize) -> Result<(), Fault> {
+        let bytes = [sets, switches, racks].map(|n| n as u64).into_iter().fold(ROUTE, u64::saturating_mul);
+        self.add(bytes, "failure".to_owned(), format!("{sets} sets of routes around dead links"))
+    }
+
     fn add(&mut self, bytes: u64, path: String, what: String) -> Result<(), Fault> {
         self.need = self.need.saturating_add(bytes);
         if bytes > self.largest.0 {

@@ -14,6 +14,7 @@
 //! | [`values`] | small kinds of value: `on`/`off` or settings, shares, probabilities |
 //! | [`switch`] | `[switch]`: buffers, PFC, marking |
 //! | [`topology`] | `[topology.NAME]`: one file each |
+//! | [`fail`] | `[[failure]]` and `[routing]`: links and switches that fail |
 //! | [`lose`] | `[[links.lose]]`: losses by list |
 //! | [`workload`] | `[[workload]]`: one file each |
 //! | `footprint` | how much memory a run needs, before it is laid out |
@@ -28,6 +29,7 @@ mod check;
 pub mod config;
 mod document;
 mod error;
+pub mod fail;
 mod footprint;
 pub mod ideal;
 pub mod import;

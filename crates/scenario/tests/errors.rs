@@ -157,6 +157,56 @@ fn mistakes_in_a_text_have_a_place() {
             "H[nic]\ntimeout = { fixed = \"50us\" }\n[nic.transport.sr-sack]\n[scheme.dlbf]\ntheta = \"50us\"\nJ",
             "s.toml:9:9: a receiver that waits 50us for late packets outlasts the sender's timeout, 50us",
         ),
+        (
+            "H[[failure]]\nlinks = [[\"leaf0\", \"spine9\"]]\nJ",
+            "s.toml:6:21: there is no node `spine9`; did you mean `spine0`?",
+        ),
+        (
+            "H[[failure]]\nlinks = [[\"leaf0\", \"leaf1\"]]\nJ",
+            "s.toml:6:21: no link joins `leaf0` and `leaf1`",
+        ),
+        (
+            "H[[failure]]\nlinks = [[\"host0\", \"leaf1\"]]\nJ",
+            "s.toml:6:21: no link joins `host0` and `leaf1`; did you mean `leaf0`?",
+        ),
+        (
+            "H[[failure]]\nswitch = \"sbine1\"\nJ",
+            "s.toml:6:10: there is no node `sbine1`; did you mean `spine1`?",
+        ),
+        ("H[[failure]]\nswitch = \"host*\"\nJ", "s.toml:6:10: `host0` is a host; `links` takes its link"),
+        (
+            "H[[failure]]\nat = \"1us\"\nJ",
+            "s.toml:5:3: no link fails: `links`, `switch` or `random` says which",
+        ),
+        (
+            "H[[failure]]\nrandom = 1\nat = \"3us\"\nuntil = \"2us\"\nJ",
+            "s.toml:8:9: the failure ends before it begins, at 3us",
+        ),
+        ("H[[failure]]\nrandom = 9\nJ", "s.toml:6:10: 9 of 8 links cannot fail"),
+        (
+            "H[[failure]]\nrandom = 1.5\nJ",
+            "s.toml:6:10: expected a share above 0 and below 1 such as 0.01, or a whole number of links, found 1.5",
+        ),
+        (
+            "H[[failure]]\nrandom = 1\nrate = 1.5\nJ",
+            "s.toml:7:8: expected a rate such as \"20Gbps\", or a share above 0 and at most 1 such as 0.1, found 1.5",
+        ),
+        (
+            "H[[failure]]\nrandom = 1\nrate = 0.0001\nJ",
+            "s.toml:7:8: a link of 40Mbps is too slow; at least 100Mbps are needed",
+        ),
+        (
+            "H[[failure]]\nrandom = 1\nrate = 0.1\ndown = true\nJ",
+            "s.toml:8:8: either `down` or `rate`: a link that is down has no rate",
+        ),
+        (
+            "H[[failure]]\nrandom = 1\ndown = false\nJ",
+            "s.toml:7:8: nothing fails; `rate` says what is left of the links",
+        ),
+        (
+            "H[routing]\ndetektion = \"1us\"\nJ",
+            "s.toml:6:1: unknown key `detektion`; did you mean `detection`?",
+        ),
         ("H[scheme.reps]\nbuffer = 0\nJ", "s.toml:6:10: 0 entries; 1 to 1024 are possible"),
         ("H[class.background.scheme.emcp]\nJ", "s.toml:5:26: unknown name `emcp`; did you mean `ecmp`?"),
         (

@@ -2,11 +2,12 @@
 
 use crate::{AnyScheme, SchemeConfig};
 use model::draw::{Key, Purpose};
+use model::failure::Fault;
 use model::plan::{Classes, Flow, Pfc, PortSettings, Qp, SeriesPlan, SwitchSettings};
 use model::scheme::{Effects, Emitted, Handle};
 use model::{
-    Bytes, Cx, FabricBuilder, HostId, Kind, NodeId, Packet, Plan, PortIndex, Probability, Psn, QpId, Rate,
-    Scheme, Site, Time, Verdict, Wire,
+    Bytes, Cx, FabricBuilder, Failures, HostId, Kind, NodeId, Packet, Plan, PortIndex, Probability, Psn,
+    QpId, Rate, Reroute, Routing, Scheme, Site, Time, Verdict, Wire,
 };
 
 /// The plan of a leaf-spine fabric, 100 Gb/s and 1 us everywhere, with a queue pair of no messages between
@@ -90,6 +91,7 @@ fn plan(b: FabricBuilder) -> Plan {
         switches: vec![switch; fabric.nodes() - fabric.hosts()],
         lose_replies: false,
         lost: Vec::new(),
+        failures: model::Failures::default(),
         qps: qps.collect(),
         messages: Vec::new(),
         triggers: Vec::new(),
@@ -145,6 +147,8 @@ pub(crate) struct Desk {
     pub(crate) entropy: u16,
     pub(crate) tag: u64,
     pub(crate) now: Time,
+    /// Links have died, as [`Plan::failures`] says.
+    rerouted: bool,
 }
 
 impl Desk {
@@ -158,7 +162,16 @@ impl Desk {
     pub(crate) fn with(plan: &Plan, switch: &str, scheme: AnyScheme) -> Self {
         let node = plan.fabric.find(switch).unwrap();
         let queued = vec![0; plan.fabric.ports(node).len()];
-        Desk { plan: plan.clone(), node, scheme, queued, entropy: 0, tag: 0, now: Time::ZERO }
+        Desk {
+            plan: plan.clone(),
+            node,
+            scheme,
+            queued,
+            entropy: 0,
+            tag: 0,
+            now: Time::ZERO,
+            rerouted: false,
+        }
     }
 
     pub(crate) fn site(&self) -> Site<'_> {
@@ -179,7 +192,7 @@ impl Desk {
         let Qp { from, to, .. } = self.plan.qps[pkt.qp().index()];
         let source = if pkt.is_data() { from } else { to };
         let fabric = &self.plan.fabric;
-        let ports = fabric.route(self.node, pkt.to()).to_vec();
+        let ports = fabric.router_by(self.routing(), self.node).ports(pkt.to()).0.to_vec();
         let ingress = fabric.route(self.node, source)[0];
         let local = |host| fabric.attachment(host) == self.node;
         let ends = (local(source), local(pkt.to()));
@@ -197,6 +210,30 @@ impl Desk {
         };
         let Effects { emitted: made, pauses, .. } = effects;
         Seen { verdict, pkt, ports, emitted: made.iter().map(|e| e.packet).collect(), made, pauses, tag }
+    }
+
+    /// Routing learns that these links are dead, and these alone.
+    pub(crate) fn reroute(&mut self, dead: &[(&str, &str)]) {
+        let fabric = &self.plan.fabric;
+        let down = |&(a, b): &(&str, &str)| {
+            let (a, b) = (fabric.find(a).unwrap(), fabric.find(b).unwrap());
+            let link = fabric.ports(a).iter().find(|link| link.to == b).unwrap();
+            Fault { link: fabric.link(a, link.port), at: Time::ZERO, until: Time::NEVER, rate: None }
+        };
+        let faults: Vec<Fault> = dead.iter().map(down).collect();
+        self.plan.failures = Failures::new(fabric, &faults, Time::ZERO).unwrap();
+        self.rerouted = !dead.is_empty();
+        let (plan, node) = (self.plan.clone(), self.node);
+        let routing = plan.failures.turns().first().and_then(|turn| plan.failures.routing(turn));
+        let news = Reroute { site: Site { plan: &plan, node }, routing };
+        let mut effects = Effects::default();
+        let none = (false, false);
+        self.call(PortIndex::VIRTUAL, none, &mut effects, |s, cx| s.on_routes_change(cx, &news));
+    }
+
+    fn routing(&self) -> Option<&Routing> {
+        let failures = &self.plan.failures;
+        failures.turns().first().filter(|_| self.rerouted).and_then(|turn| failures.routing(turn))
     }
 
     /// A data packet departs to its host; returns what the scheme emits.

@@ -34,7 +34,9 @@
 
 use model::annex::NoticeRules;
 use model::steering::{Aside, Sent};
-use model::{Cx, Interest, Packet, Plan, PortIndex, Scheme, Seat, Site, Stamp, Steering, Time, Verdict};
+use model::{
+    Cx, Interest, Packet, Plan, PortIndex, Reroute, Scheme, Seat, Site, Stamp, Steering, Time, Verdict,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -467,6 +469,10 @@ impl Scheme for AnyScheme {
     #[inline]
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
         of_any!(self, scheme => scheme.on_wake(cx))
+    }
+
+    fn on_routes_change(&mut self, cx: &mut Cx<'_>, news: &Reroute<'_>) {
+        of_any!(self, scheme => scheme.on_routes_change(cx, news))
     }
 
     fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {

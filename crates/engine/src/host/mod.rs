@@ -75,6 +75,12 @@ const FEW: usize = 32;
 pub(crate) type Replies<A> = [Option<Parcel<A>>; 2];
 
 impl<P: Parts> Host<P> {
+    /// Its link runs at another rate from now on.
+    pub(crate) fn set_rate(&mut self, setup: &Setup<'_>, row: u32) {
+        self.row = row;
+        self.full_time = setup.time_on_wire(row, self.full_frame);
+    }
+
     pub(crate) fn new(setup: &Setup<'_>, parts: &P, id: HostId) -> Self {
         let plan = setup.plan;
         let row = setup.ports[plan.fabric.base(id.node()) as usize].row;

@@ -185,7 +185,9 @@ pub(crate) fn mistakes(plan: &Plan, run: &Outcome) -> Vec<String> {
             of_links,
             if held { of_links.min(lost) } else { lost },
         );
-        equal("pauses and resumes", c.pause, c.resume);
+        // A link that comes back forgets its pauses, and a switch then asks anew.
+        let forgotten = if plan.failures.is_empty() { 0 } else { c.pause.saturating_sub(c.resume) };
+        equal("pauses, and resumes and forgotten ones", c.pause, c.resume + forgotten);
         // What hosts put on their wires: messages and replies.
         let gap = u64::from(plan.wire.gap);
         let nics =
@@ -213,7 +215,8 @@ pub(crate) fn mistakes(plan: &Plan, run: &Outcome) -> Vec<String> {
     }
     for (i, l) in run.links.iter().enumerate() {
         // A frame that is on the wire when a run is cut is counted whole.
-        let rate = plan.fabric.links()[i].rate;
+        let changes = plan.failures.of(LinkId(i as u32)).iter().filter_map(|change| change.rate);
+        let rate = changes.fold(plan.fabric.links()[i].rate, model::Rate::min);
         let frame = plan.wire.transmission(rate, plan.wire.max_frame().max(plan.wire.cnp));
         if l.busy > run.end + frame || l.paused > run.end {
             let name = link_name(&plan.fabric, LinkId(i as u32));

@@ -12,6 +12,7 @@
 //! | [`in_order`] | under Flowcut no packet overtakes another, on any fabric, or no more than were said to |
 //! | [`deadlock`] | a run in which nothing moves ends, and says what waits for what |
 //! | [`conservation`] | every packet and every byte is accounted for, also in a run that is cut short |
+//! | [`failures`] | links go down, come back and slow down to the picosecond, and schemes find the paths that are left |
 //! | [`listed_losses`] | a listed packet is lost as often as listed, and comes back as the recovery mode has it |
 //! | [`arrivals`] | flows start when the workload says, and a load does to a fabric what queueing theory says |
 //! | [`collectives`] | all-reduce and all-to-all send what the textbook says, and runs repeat exactly |
@@ -24,6 +25,7 @@ mod collectives;
 mod conservation;
 mod deadlock;
 mod endpoint;
+mod failures;
 mod fuzz;
 mod held;
 mod in_order;

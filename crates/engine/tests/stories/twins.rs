@@ -134,8 +134,38 @@ fn worlds() -> Vec<(String, &'static [Event])> {
             &[Pause],
         ),
         (format!("{UNEVEN}[switch]\nbuffer = \"8MB\""), &[]),
+        // A spine goes and comes back twice, a link to a host flaps, others are slow for a while.
+        (
+            format!(
+                "{slow}[switch]\nbuffer = \"150kB\"\n[routing]\ndetection = \"4us\"\n{}",
+                failures(&[
+                    "switch = \"spine1\"\nat = \"3us\"\nuntil = \"9us\"",
+                    "switch = \"spine1\"\nat = \"12001ns\"\nuntil = \"90us\"",
+                    "links = [[\"host4\", \"leaf1\"]]\nat = \"2us\"\nuntil = \"2100ns\"",
+                    "links = [[\"leaf*\", \"spine3\"], [\"host2\", \"*\"]]\nrate = 0.1\nat = \"1us\"\nuntil = \"40us\"",
+                ])
+            ),
+            &[Pause, Loss],
+        ),
+        // Links that are dead from the start, one way or both, and one that comes back faster than it was.
+        (
+            format!(
+                "{slow}[switch]\npfc = \"off\"\nbuffer = \"60kB\"\nclasses = \"one\"\n[routing]\ndetection = \"0us\"\n{}",
+                failures(&[
+                    "random = 0.2",
+                    "links = [[\"leaf2\", \"spine0\"]]\none-way = true\nat = \"5us\"\nuntil = \"70us\"",
+                    "links = [[\"leaf3\", \"spine*\"]]\nrate = \"400Gbps\"\nat = \"6us\"",
+                ])
+            ),
+            &[Drop],
+        ),
         (format!("{UNEVEN}[switch]\npfc = \"off\"\nbuffer = \"30kB\"\n[links]\nloss = 0.003"), &[Drop, Loss]),
     ]
+}
+
+/// Entries of `[[failure]]`.
+fn failures(entries: &[&str]) -> String {
+    entries.iter().map(|entry| format!("[[failure]]\n{entry}\n")).collect()
 }
 
 /// Two sites 50 us apart, hosts at odd rates, parallel paths of different rates.
