@@ -1,9 +1,10 @@
 //! A switch apart from its ports: its scheme, its buffer, and the packets that its scheme holds. Both
 //! engines use it.
 
-use crate::buffer::Buffer;
+use crate::buffer::{Account, Buffer};
 use crate::setup::Setup;
 use model::draw::Key;
+use model::fabric::Detours;
 use model::scheme::{Effects, Handle};
 use model::{Annex, Cx, Interest, NodeId, Packet, Parcel, Parts, PortIndex, Scheme, Site, Time, Verdict};
 
@@ -12,6 +13,8 @@ pub(crate) struct Switch<P: Parts> {
     pub(crate) scheme: P::Scheme,
     pub(crate) interest: Interest,
     pub(crate) buffer: Buffer,
+    /// Virtual channels of its links.
+    channels: u8,
     key: Key,
     pub(crate) salt: u64,
     /// By handle: `None` if it is free, `Some(None)` if its packet was dropped.
@@ -28,13 +31,20 @@ pub(crate) struct Switch<P: Parts> {
     pub(crate) dropped_while_lossless: bool,
 }
 
+/// The virtual channel of a leg: its own, or the last one.
+#[inline(always)]
+pub(crate) fn channel(leg: u8, channels: u8) -> u8 {
+    leg.min(channels - 1)
+}
+
 /// Where a packet stands when its switch looks at it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stand {
+pub(crate) struct Stand<'a> {
     pub(crate) now: u64,
     pub(crate) ingress: PortIndex,
     pub(crate) from_host: bool,
     pub(crate) to_host: bool,
+    pub(crate) detours: Detours<'a>,
 }
 
 impl<P: Parts> Switch<P> {
@@ -45,10 +55,18 @@ impl<P: Parts> Switch<P> {
         let base = plan.fabric.base(node) as usize;
         let ports = &plan.ports[base..base + plan.fabric.ports(node).len()];
         let settings = &plan.switches[node.index() - plan.fabric.hosts()];
+        let channels = plan.fabric.channels();
+        // What no packet can be charged to needs no headroom.
+        let used = |p: usize| plan.fabric.channels_on(&plan.fabric.links()[setup.feeding(base + p)]);
+        let headroom = |p: usize| {
+            let (used, own) = (used(p), ports[p].headroom.get());
+            (0..channels).map(move |channel| if channel < used { own } else { 0 })
+        };
         Switch {
             interest: scheme.interest(),
             scheme,
-            buffer: Buffer::new(settings, ports),
+            buffer: Buffer::new(settings, (0..ports.len()).flat_map(headroom).collect()),
+            channels,
             key,
             salt,
             stash: Vec::new(),
@@ -61,6 +79,23 @@ impl<P: Parts> Switch<P> {
         }
     }
 
+    /// Who is charged for a packet.
+    #[inline(always)]
+    pub(crate) fn account(&self, pkt: &Parcel<P::Annex>) -> Account {
+        match P::Annex::CARRIES {
+            true => {
+                let channel = channel(pkt.annex.way().came_on(), self.channels);
+                Account(pkt.ingress().0 * u16::from(self.channels) + u16::from(channel))
+            }
+            false => Account(pkt.ingress().0),
+        }
+    }
+
+    /// The channel of an account, for pause frames.
+    pub(crate) fn channel_of(&self, account: Account) -> u8 {
+        (account.0 % u16::from(self.channels)) as u8
+    }
+
     #[inline]
     fn next_handle(&self) -> Handle {
         Handle(self.free.last().copied().unwrap_or(self.stash.len() as u32))
@@ -69,21 +104,27 @@ impl<P: Parts> Switch<P> {
     #[inline(always)]
     pub(crate) fn judge(
         &mut self,
-        stand: Stand,
+        stand: Stand<'_>,
         queued: &[u32],
         pkt: &mut Parcel<P::Annex>,
         ports: &[PortIndex],
         effects: &mut Effects,
     ) -> Verdict {
         let handle = self.next_handle();
-        let Stand { now, ingress, from_host, to_host } = stand;
+        let Stand { now, ingress, from_host, to_host, detours } = stand;
         let cx =
             Cx::new(Time(now), ingress, from_host, to_host, queued, self.key, self.salt, handle, effects);
-        let mut cx = cx.with_entropy(if pkt.is_data() { pkt.annex.entropy() } else { 0 });
+        let mut cx =
+            cx.with_entropy(if pkt.is_data() { pkt.annex.entropy() } else { 0 }).with_detours(detours);
         let kind = pkt.kind();
         let verdict = self.scheme.on_packet(&mut cx, &mut pkt.label, ports);
         if P::Annex::CARRIES && pkt.kind() != kind {
             pkt.annex = pkt.annex.overruled();
+        }
+        if P::Annex::CARRIES
+            && let Some(detour) = cx.via
+        {
+            pkt.annex.set_way(pkt.annex.way().by(detour));
         }
         verdict
     }
@@ -121,8 +162,8 @@ impl<P: Parts> Switch<P> {
     }
 
     /// The packets held now.
-    pub(crate) fn stashed(&self) -> impl Iterator<Item = &Packet> {
-        self.stash.iter().flatten().flatten().map(|pkt| &pkt.label)
+    pub(crate) fn stashed(&self) -> impl Iterator<Item = &Parcel<P::Annex>> {
+        self.stash.iter().flatten().flatten()
     }
 
     /// Bytes held that are charged to the buffer.

@@ -1,8 +1,9 @@
 //! Load balancing inside a switch.
 
 use crate::draw::{Key, Purpose, below};
+use crate::fabric::Detours;
 use crate::plan::{Plan, Qp};
-use crate::{Fabric, HostId, Kind, NodeId, Packet, PortIndex, QpId, Time};
+use crate::{Detour, Fabric, HostId, Kind, NodeId, Packet, PortIndex, QpId, Time};
 use std::ops::Range;
 
 /// What becomes of a packet.
@@ -29,6 +30,9 @@ pub struct Interest {
     pub makes_replies: bool,
     /// See `makes_replies`.
     pub makes_data: bool,
+    /// It may send data over a detour ([`Cx::detours`]): it wants `on_packet` for data that comes from a host wherever
+    /// there is one.
+    pub detours: bool,
     /// It has so much state that packets should be announced to it ([`Scheme::expect`]).
     pub announcements: bool,
 }
@@ -73,6 +77,12 @@ pub struct Cx<'a> {
     pub queued: &'a [u32],
     /// The entropy that the sender gave a data packet ([`crate::Annex::entropy`]).
     pub entropy: u16,
+    /// The detours that the packet may take. There are some for data that comes from a host of this switch, in a fabric
+    /// of groups; [`Cx::queued`] then is true for all ports.
+    pub detours: Detours<'a>,
+    /// Where the packet shall go before it goes to its host: one of `detours`, written by the scheme, and the port of its
+    /// verdict leads there. The packet then meets the schemes of other switches with the ports on its way.
+    pub via: Option<Detour>,
     key: Key,
     salt: u64,
     draws: u64,
@@ -96,7 +106,28 @@ impl<'a> Cx<'a> {
         handle: Handle,
         effects: &'a mut Effects,
     ) -> Self {
-        Cx { now, ingress, from_host, to_host, queued, entropy: 0, key, salt, draws: 0, handle, effects }
+        Cx {
+            now,
+            ingress,
+            from_host,
+            to_host,
+            queued,
+            entropy: 0,
+            detours: Detours::default(),
+            via: None,
+            key,
+            salt,
+            draws: 0,
+            handle,
+            effects,
+        }
+    }
+
+    /// The same for a packet that may take these detours.
+    #[inline]
+    #[must_use]
+    pub fn with_detours(self, detours: Detours<'a>) -> Self {
+        Cx { detours, ..self }
     }
 
     /// The same for a data packet with that entropy.
@@ -124,6 +155,12 @@ impl<'a> Cx<'a> {
     #[inline]
     pub fn hash(&self, pkt: &Packet, n: usize) -> usize {
         below(Key::from_salt(self.salt).draw(tuple(pkt) ^ (self.entropy as u64) << 32), n)
+    }
+
+    /// Another hash like [`Cx::hash`], one for each `what`, that tells nothing of the others.
+    #[inline]
+    pub fn hash_for(&self, pkt: &Packet, what: u64, n: usize) -> usize {
+        below(Key::from_salt(self.salt).draw2(tuple(pkt) ^ (self.entropy as u64) << 32, what), n)
     }
 
     /// The base path: the port that the packet's flow hashes to.

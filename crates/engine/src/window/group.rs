@@ -12,9 +12,10 @@ use crate::host::Host;
 use crate::outcome::{Effort, LinkRecord};
 use crate::series::Recorder;
 use crate::setup::Setup;
+use crate::stall::Blocked;
 use crate::switch::Switch;
 use model::plan::Classes;
-use model::{Annex, HostId, NodeId, Parcel, Parts, PortIndex, QpId, Scheme};
+use model::{Annex, HostId, NodeId, Parcel, Parts, QpId, Scheme};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
@@ -441,10 +442,10 @@ impl<P: Parts> Group<P> {
         self.ports.iter().map(|p| p.frames).sum()
     }
 
-    /// Whether a port is paused, and where the data that waits there came in.
-    pub(super) fn blocked(&self, port: u32) -> (bool, Vec<PortIndex>) {
+    /// What a port waits for.
+    pub(super) fn blocked(&self, port: u32) -> Blocked {
         let port = &self.ports[port as usize];
-        (port.paused(), port.queued_data().map(|p| p.ingress()).collect())
+        Blocked::new(port.held(), port.channels(), port.queued_data().iter())
     }
 
     /// Something would have arrived after the run's end, in its last window.

@@ -119,8 +119,8 @@ impl<'v, P: Parts> Visit<'v, P> {
         let (frame, timer) = (self.frames.next(), self.host.timer_at());
         if timer < frame {
             self.host.on_timer(self.out.setup, timer);
-        } else if let Some((_, on)) = self.frames.take() {
-            self.out.paused(0, self.port, frame, on);
+        } else if let Some(pause) = self.frames.take() {
+            self.out.paused(0, self.port, frame, pause.channel, pause.on);
         }
         let now = frame.min(timer);
         let mut way = self.take(now);

@@ -6,7 +6,7 @@ use crate::books::Tally;
 use crate::outcome::LinkRecord;
 use crate::series::Recorder;
 use crate::setup::Setup;
-use model::{Annex, Parcel, PortIndex, Time};
+use model::{Annex, Parcel, Time};
 
 /// A window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,9 +162,9 @@ impl<A: Annex> Out<'_, A> {
         self.mail.announce(self.span.number, self.addresses[p]);
     }
 
-    /// Tells the neighbour behind port `p` to pause or to go on.
+    /// Tells the neighbour behind port `p` to pause a channel or to let it go on.
     #[cold]
-    pub(super) fn send_pause(&mut self, p: usize, port: &Port<A>, now: u64, on: bool) {
+    pub(super) fn send_pause(&mut self, p: usize, port: &Port<A>, now: u64, channel: u8, on: bool) {
         let at = match self.setup.plan.wire.pfc {
             0 => now,
             frame => port.busy.max(now) + self.setup.time_on_wire(port.row, frame),
@@ -174,23 +174,26 @@ impl<A: Annex> Out<'_, A> {
             false => self.tally.resume += 1,
         }
         let peer_port = port.peer_port;
-        self.lane(p).pauses.push(Pause { at, port: peer_port, on });
+        self.lane(p).pauses.push(Pause { at, port: peer_port, channel, on });
     }
 
-    /// Port `p` has been paused or let go.
+    /// A channel of port `p` has been paused or let go; false if it was so before.
     #[cold]
-    pub(super) fn paused(&mut self, p: usize, port: &mut Port<A>, now: u64, on: bool) {
-        if port.paused() == on {
-            return;
+    pub(super) fn paused(&mut self, p: usize, port: &mut Port<A>, now: u64, channel: u8, on: bool) -> bool {
+        let before = port.held();
+        port.pause(channel, on);
+        let held = port.held();
+        if held == before {
+            return false;
         }
-        port.pause(on);
-        if on {
-            self.links[p].pauses += 1;
+        self.links[p].pauses += on as u64;
+        if before == 0 {
             self.paused_since[p] = now;
-        } else {
+        } else if held == 0 {
             self.links[p].paused += Time(now - self.paused_since[p]);
             self.paused_since[p] = u64::MAX;
         }
+        true
     }
 }
 
@@ -220,9 +223,9 @@ impl Frames {
     }
 
     /// The next one.
-    pub(super) fn take(&mut self) -> Option<(PortIndex, bool)> {
+    pub(super) fn take(&mut self) -> Option<Pause> {
         let frame = self.list.get(self.next)?;
         self.next += 1;
-        Some((frame.port, frame.on))
+        Some(*frame)
     }
 }
