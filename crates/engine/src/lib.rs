@@ -19,6 +19,7 @@ mod series;
 mod setup;
 mod stall;
 mod switch;
+mod view;
 mod window;
 
 pub use outcome::Outcome;

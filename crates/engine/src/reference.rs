@@ -13,6 +13,7 @@ use crate::series::Recorder;
 use crate::setup::{CLASSES, DATA, NO_TRACK, Setup};
 use crate::stall;
 use crate::switch::{Stand, Switch, channel};
+use crate::view::Views;
 use crate::{Observer, Progress};
 use model::fabric::Detours;
 use model::plan::MarkAt;
@@ -71,6 +72,7 @@ struct Reference<'a, P: Parts> {
     timers: Vec<u64>,
     tally: Tally,
     recorder: Recorder,
+    views: Views,
 }
 
 pub(crate) fn run<P: Parts>(plan: &Plan, parts: &P, observer: &mut impl Observer) -> Outcome {
@@ -82,10 +84,12 @@ pub(crate) fn run<P: Parts>(plan: &Plan, parts: &P, observer: &mut impl Observer
         hosts[qp.from.index()].add_outgoing(&setup, parts, QpId(i as u32));
     }
     let links = fabric.links().len();
+    let switches: Vec<Switch<P>> = fabric.switches().map(|n| Switch::new(&setup, parts, n)).collect();
     let mut run = Reference {
         setup: &setup,
         hosts,
-        switches: fabric.switches().map(|n| Switch::new(&setup, parts, n)).collect(),
+        views: Views::new(&setup, switches.iter().find_map(|switch| switch.interest.view)),
+        switches,
         ports: setup.ports.iter().map(|p| Port { channels: p.channels, ..Port::default() }).collect(),
         queued: vec![0; links],
         links: vec![LinkRecord::default(); links],
@@ -162,6 +166,8 @@ impl<P: Parts> Reference<'_, P> {
                     return (self.stalled(), None);
                 }
                 boundary = crossed + quantum;
+                let first = self.setup.fabric().base(NodeId(self.hosts.len() as u32)) as usize;
+                self.views.turn(crossed, |all| all[first..].copy_from_slice(&self.queued[first..]));
             }
             self.events.pop();
             self.handle(now, node, what);
@@ -294,7 +300,7 @@ impl<P: Parts> Reference<'_, P> {
         }
         let mut port = ports[0];
         if ports.len() > 1 || switch.interest.every_packet || !detours.is_empty() {
-            let stand = Stand { now, ingress, from_host, to_host, detours };
+            let stand = Stand { now, ingress, from_host, to_host, detours, view: self.views.known() };
             let mut effects = Effects::default();
             let count = fabric.ports(NodeId(node)).len();
             let queued = &self.queued[base..base + count];

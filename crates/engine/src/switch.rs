@@ -45,6 +45,7 @@ pub(crate) struct Stand<'a> {
     pub(crate) from_host: bool,
     pub(crate) to_host: bool,
     pub(crate) detours: Detours<'a>,
+    pub(crate) view: &'a [u32],
 }
 
 impl<P: Parts> Switch<P> {
@@ -111,11 +112,11 @@ impl<P: Parts> Switch<P> {
         effects: &mut Effects,
     ) -> Verdict {
         let handle = self.next_handle();
-        let Stand { now, ingress, from_host, to_host, detours } = stand;
+        let Stand { now, ingress, from_host, to_host, detours, view } = stand;
         let cx =
             Cx::new(Time(now), ingress, from_host, to_host, queued, self.key, self.salt, handle, effects);
         let mut cx =
-            cx.with_entropy(if pkt.is_data() { pkt.annex.entropy() } else { 0 }).with_detours(detours);
+            cx.with_entropy(if pkt.is_data() { pkt.annex.entropy() } else { 0 }).with_detours(detours, view);
         let kind = pkt.kind();
         let verdict = self.scheme.on_packet(&mut cx, &mut pkt.label, ports);
         if P::Annex::CARRIES && pkt.kind() != kind {

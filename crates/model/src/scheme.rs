@@ -33,8 +33,24 @@ pub struct Interest {
     /// It may send data over a detour ([`Cx::detours`]): it wants `on_packet` for data that comes from a host wherever
     /// there is one.
     pub detours: bool,
+    /// It reads [`Cx::view`]. A run has one view: the one for which the first switch asks. Every switch that asks for one must
+    /// ask for [`Interest::queues`], too, and so must all others.
+    pub view: Option<View>,
     /// It has so much state that packets should be announced to it ([`Scheme::expect`]).
     pub announcements: bool,
+}
+
+/// A view of all switches' queues, see [`Cx::view`].
+///
+/// A model of what a network could tell its switches, not a look into the present: it is taken at multiples of a period
+/// and known some time later. Both are rounded up to whole multiples of the window that the fabric's links allow, less than
+/// which no news takes to anywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct View {
+    /// How often it is taken.
+    pub period: Time,
+    /// How long it takes until it is known everywhere.
+    pub delay: Time,
 }
 
 /// Identifies a held packet.
@@ -75,6 +91,9 @@ pub struct Cx<'a> {
     /// for the ports that `on_packet` may choose from and, in `on_wake`, for all, if the scheme has
     /// [`Interest::queues`]; of no meaning for others. Empty in `on_depart`.
     pub queued: &'a [u32],
+    /// Bytes that waited at every port of every switch, by [`crate::LinkId`], when the newest [`View`] was taken that is known
+    /// now; nothing before the first. Empty if the scheme has not asked, and outside `on_packet`.
+    pub view: &'a [u32],
     /// The entropy that the sender gave a data packet ([`crate::Annex::entropy`]).
     pub entropy: u16,
     /// The detours that the packet may take. There are some for data that comes from a host of this switch, in a fabric
@@ -112,6 +131,7 @@ impl<'a> Cx<'a> {
             from_host,
             to_host,
             queued,
+            view: &[],
             entropy: 0,
             detours: Detours::default(),
             via: None,
@@ -123,11 +143,11 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// The same for a packet that may take these detours.
+    /// The same for a packet that may take these detours, with this view of all queues.
     #[inline]
     #[must_use]
-    pub fn with_detours(self, detours: Detours<'a>) -> Self {
-        Cx { detours, ..self }
+    pub fn with_detours(self, detours: Detours<'a>, view: &'a [u32]) -> Self {
+        Cx { detours, view, ..self }
     }
 
     /// The same for a data packet with that entropy.

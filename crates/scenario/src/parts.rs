@@ -46,7 +46,7 @@ impl Chosen {
             |(name, role): (&String, &crate::switch::RoleConfig)| Some((name.clone(), role.scheme.clone()?));
         let nic = scenario.nic.build();
         Chosen {
-            writes: schemes.iter().any(SchemeConfig::steers) || nic.is_selective(),
+            writes: schemes.iter().any(SchemeConfig::steers) || nic.is_selective() || plan.fabric.groups() > 0,
             schemes,
             class_of: class_of.into(),
             roles: scenario.switch_role.iter().filter_map(role).collect(),
@@ -54,7 +54,8 @@ impl Chosen {
         }
     }
 
-    /// Whether the ends of queue pairs write on packets: they choose paths, or acknowledge single packets.
+    /// Whether something is written on packets: the ends of queue pairs choose paths or acknowledge single packets, or
+    /// switches note a packet's way over groups.
     pub fn writes(&self) -> bool {
         self.writes
     }

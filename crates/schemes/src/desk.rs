@@ -3,11 +3,13 @@
 use crate::{AnyScheme, SchemeConfig};
 use model::draw::{Key, Purpose};
 use model::plan::{Classes, Flow, Pfc, PortSettings, Qp, SeriesPlan, SwitchSettings};
+use model::fabric::Detours;
 use model::scheme::{Effects, Handle};
 use model::{
-    Bytes, Cx, FabricBuilder, HostId, Kind, NodeId, Packet, Plan, PortIndex, Probability, Psn, QpId, Rate,
+    Bytes, Cx, Detour, FabricBuilder, HostId, Kind, NodeId, Packet, Plan, PortIndex, Probability, Psn, QpId, Rate,
     Scheme, Site, Time, Verdict, Wire,
 };
+use std::sync::Arc;
 
 /// The plan of a leaf-spine fabric, 100 Gb/s and 1 us everywhere, with a queue pair of no messages between
 /// every two hosts, in both directions, sorted by destination and then by source. Ports of leaf `i`: its
@@ -73,6 +75,31 @@ pub(crate) fn pods(pods: usize, edges: usize, cores: &[usize]) -> Plan {
     plan(b)
 }
 
+/// The plan of a Dragonfly of `groups` groups of `routers` routers of one host each, and `links` links between every two
+/// groups, dealt out in turn. Ports of a router: its host, its group's routers, other groups. Otherwise as [`leaf_spine`].
+pub(crate) fn dragonfly(groups: usize, routers: usize, links: usize) -> Plan {
+    let mut b = FabricBuilder::new();
+    let all = groups * routers;
+    let hosts: Vec<_> = (0..all).map(|h| b.host(format!("h{h}"))).collect();
+    let router: Vec<_> =
+        (0..all).map(|r| b.switch(format!("g{}r{}", r / routers, r % routers), "router")).collect();
+    let mut join = |x, y| b.connect(x, y, Rate::from_gbps(100), Time::from_us(1), Probability::ZERO);
+    (0..all).for_each(|h| join(hosts[h], router[h]));
+    for group in router.chunks(routers) {
+        (0..routers).for_each(|i| group[i + 1..].iter().for_each(|&other| join(group[i], other)));
+    }
+    let mut ends = vec![0; groups];
+    for (x, y) in (0..groups).flat_map(|x| (x + 1..groups).map(move |y| (x, y))) {
+        for _ in 0..links {
+            join(router[x * routers + ends[x] % routers], router[y * routers + ends[y] % routers]);
+            ends[x] += 1;
+            ends[y] += 1;
+        }
+    }
+    b.groups((0..all).map(|r| (r / routers) as u16).collect(), 3, Default::default());
+    plan(b)
+}
+
 /// A queue pair of no messages between every two hosts of a fabric.
 fn plan(b: FabricBuilder) -> Plan {
     let fabric = b.build().unwrap();
@@ -123,18 +150,22 @@ pub(crate) struct Seen {
     pub(crate) pkt: Packet,
     /// The ports that it could take.
     pub(crate) ports: Vec<PortIndex>,
+    /// The detour that it chose.
+    pub(crate) via: Option<Detour>,
     /// Packets that the scheme made.
     pub(crate) emitted: Vec<Packet>,
 }
 
 /// One switch and its scheme.
 pub(crate) struct Desk {
-    plan: Plan,
+    plan: Arc<Plan>,
     /// The switch.
     pub(crate) node: NodeId,
     scheme: AnyScheme,
     /// What waits at every port, bytes; the scheme sees it only if it asked to.
     pub(crate) queued: Vec<u32>,
+    /// What waited at every port of the fabric when the view was taken, bytes.
+    pub(crate) view: Vec<u32>,
     /// The entropy of packets.
     pub(crate) entropy: u16,
     now: Time,
@@ -151,7 +182,7 @@ impl Desk {
     pub(crate) fn with(plan: &Plan, switch: &str, scheme: AnyScheme) -> Self {
         let node = plan.fabric.find(switch).unwrap();
         let queued = vec![0; plan.fabric.ports(node).len()];
-        Desk { plan: plan.clone(), node, scheme, queued, entropy: 0, now: Time::ZERO }
+        Desk { plan: Arc::new(plan.clone()), node, scheme, queued, view: vec![0; plan.fabric.links().len()], entropy: 0, now: Time::ZERO }
     }
 
     pub(crate) fn site(&self) -> Site<'_> {
@@ -177,13 +208,23 @@ impl Desk {
         let local = |host| fabric.attachment(host) == self.node;
         let ends = (local(source), local(pkt.to()));
         let mut effects = Effects::default();
-        let verdict = if ports.len() == 1 && !self.scheme.interest().every_packet {
+        let interest = self.scheme.interest();
+        let starts = interest.detours && pkt.is_data() && ends.0;
+        let plan = Arc::clone(&self.plan);
+        let detours =
+            if starts { plan.fabric.router(self.node).detours(pkt.to()) } else { Detours::default() };
+        let view = self.view.clone();
+        let (verdict, via) = if ports.len() == 1 && !interest.every_packet && detours.is_empty() {
             self.now += Time::from_ns(100);
-            Verdict::Forward(ports[0])
+            (Verdict::Forward(ports[0]), None)
         } else {
-            self.call(ingress, ends, &mut effects, |scheme, cx| scheme.on_packet(cx, &mut pkt, &ports))
+            self.call(ingress, ends, &mut effects, |scheme, cx| {
+                cx.detours = detours;
+                cx.view = &view;
+                (scheme.on_packet(cx, &mut pkt, &ports), cx.via)
+            })
         };
-        Seen { verdict, pkt, ports, emitted: effects.emitted }
+        Seen { verdict, pkt, ports, via, emitted: effects.emitted }
     }
 
     /// A data packet departs to its host; returns what the scheme emits.

@@ -98,6 +98,8 @@ pub(super) struct Scene<'s, A> {
     pub(super) span: Span,
     pub(super) board: &'s Board<A>,
     pub(super) mail: &'s Mail,
+    /// What is known of all queues.
+    pub(super) view: &'s [u32],
 }
 
 /// The ways out of a group: what its nodes send by, and what is counted there.
@@ -129,11 +131,12 @@ impl<A: Annex> Ways<A> {
     /// Those of one node in one window.
     #[inline(always)]
     fn of<'v>(&'v mut self, node: &Node, scene: Scene<'v, A>, pool: &'v mut Pool<A>) -> Out<'v, A> {
-        let Scene { setup, span, mail, .. } = scene;
+        let Scene { setup, span, mail, view, .. } = scene;
         let ports = node.range();
         Out {
             setup,
             span,
+            view,
             next: span.opened + span.length,
             unit: self.unit,
             mail,
@@ -440,6 +443,14 @@ impl<P: Parts> Group<P> {
     /// Data hops so far, and of control.
     pub(super) fn hops(&self) -> u64 {
         self.ports.iter().map(|p| p.frames).sum()
+    }
+
+    /// Writes what waits at the ports of switches to a table of all ports of the fabric.
+    pub(super) fn look(&self, all: &mut [u32]) {
+        for node in self.nodes.iter().filter(|node| !node.is_host) {
+            let gp = node.gp as usize;
+            all[gp..gp + node.ports as usize].copy_from_slice(&self.queued[node.range()]);
+        }
     }
 
     /// What a port waits for.

@@ -23,6 +23,8 @@ pub(super) struct Span {
 pub(super) struct Out<'v, A> {
     pub(super) setup: &'v Setup<'v>,
     pub(super) span: Span,
+    /// What is known of all queues.
+    pub(super) view: &'v [u32],
     /// When the next window opens.
     pub(super) next: u64,
     /// Packets by which lanes grow.

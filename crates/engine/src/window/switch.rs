@@ -261,7 +261,7 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
         if looks_back {
             self.serve(ingress.0 as usize, now + 1);
         }
-        let stand = Stand { now, ingress, from_host, to_host, detours };
+        let stand = Stand { now, ingress, from_host, to_host, detours, view: self.out.view };
         let verdict = self.switch.judge(stand, self.queued, &mut pkt, ports, &mut self.desk.effects);
         if looks_back {
             self.watch(ingress);
