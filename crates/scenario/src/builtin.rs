@@ -30,6 +30,7 @@ builtins! {
     "quickstart",
     "dlbf",
     "dlbf-motivation",
+    "dragonfly",
     "fat-tree-8192",
     "loss-recovery-go-back-n",
     "loss-recovery-nic-sr",

@@ -46,7 +46,9 @@ impl Chosen {
             |(name, role): (&String, &crate::switch::RoleConfig)| Some((name.clone(), role.scheme.clone()?));
         let nic = scenario.nic.build();
         Chosen {
-            writes: schemes.iter().any(SchemeConfig::steers) || nic.is_selective() || plan.fabric.groups() > 0,
+            writes: schemes.iter().any(SchemeConfig::steers)
+                || nic.is_selective()
+                || plan.fabric.groups() > 0,
             schemes,
             class_of: class_of.into(),
             roles: scenario.switch_role.iter().filter_map(role).collect(),

@@ -2,12 +2,12 @@
 
 use crate::{AnyScheme, SchemeConfig};
 use model::draw::{Key, Purpose};
-use model::plan::{Classes, Flow, Pfc, PortSettings, Qp, SeriesPlan, SwitchSettings};
 use model::fabric::Detours;
+use model::plan::{Classes, Flow, Pfc, PortSettings, Qp, SeriesPlan, SwitchSettings};
 use model::scheme::{Effects, Handle};
 use model::{
-    Bytes, Cx, Detour, FabricBuilder, HostId, Kind, NodeId, Packet, Plan, PortIndex, Probability, Psn, QpId, Rate,
-    Scheme, Site, Time, Verdict, Wire,
+    Bytes, Cx, Detour, FabricBuilder, HostId, Kind, NodeId, Packet, Plan, PortIndex, Probability, Psn, QpId,
+    Rate, Scheme, Site, Time, Verdict, Wire,
 };
 use std::sync::Arc;
 
@@ -182,7 +182,15 @@ impl Desk {
     pub(crate) fn with(plan: &Plan, switch: &str, scheme: AnyScheme) -> Self {
         let node = plan.fabric.find(switch).unwrap();
         let queued = vec![0; plan.fabric.ports(node).len()];
-        Desk { plan: Arc::new(plan.clone()), node, scheme, queued, view: vec![0; plan.fabric.links().len()], entropy: 0, now: Time::ZERO }
+        Desk {
+            plan: Arc::new(plan.clone()),
+            node,
+            scheme,
+            queued,
+            view: vec![0; plan.fabric.links().len()],
+            entropy: 0,
+            now: Time::ZERO,
+        }
     }
 
     pub(crate) fn site(&self) -> Site<'_> {
@@ -218,9 +226,7 @@ impl Desk {
             self.now += Time::from_ns(100);
             (Verdict::Forward(ports[0]), None)
         } else {
-            self.call(ingress, ends, &mut effects, |scheme, cx| {
-                cx.detours = detours;
-                cx.view = &view;
+            self.call(ingress, ends, (detours, &view), &mut effects, |scheme, cx| {
                 (scheme.on_packet(cx, &mut pkt, &ports), cx.via)
             })
         };
@@ -237,8 +243,8 @@ impl Desk {
         let port = self.plan.fabric.route(self.node, pkt.to())[0];
         let mut effects = Effects::default();
         if self.scheme.interest().host_departures {
-            let none = (false, false);
-            self.call(PortIndex::VIRTUAL, none, &mut effects, |s, cx| s.on_depart(cx, &pkt, port));
+            let (none, no_way) = ((false, false), (Detours::default(), &[][..]));
+            self.call(PortIndex::VIRTUAL, none, no_way, &mut effects, |s, cx| s.on_depart(cx, &pkt, port));
         }
         effects.emitted
     }
@@ -258,6 +264,7 @@ impl Desk {
         &mut self,
         ingress: PortIndex,
         (from_host, to_host): (bool, bool),
+        (detours, view): (Detours<'_>, &[u32]),
         effects: &mut Effects,
         handler: impl FnOnce(&mut AnyScheme, &mut Cx<'_>) -> T,
     ) -> T {
@@ -268,7 +275,7 @@ impl Desk {
         let zeros = vec![0; self.queued.len()];
         let queued = if self.scheme.interest().queues { &self.queued } else { &zeros };
         let cx = Cx::new(self.now, ingress, from_host, to_host, queued, key, salt, Handle(0), effects);
-        let mut cx = cx.with_entropy(self.entropy);
+        let mut cx = cx.with_entropy(self.entropy).with_detours(detours, view);
         handler(&mut self.scheme, &mut cx)
     }
 }

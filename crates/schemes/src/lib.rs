@@ -64,8 +64,8 @@ impl ConfigError {
 /// Refuses fabrics that have no detours.
 pub(crate) fn needs_groups(plan: &Plan) -> Result<Vec<String>, ConfigError> {
     if plan.fabric.groups() == 0 {
-        let text = "it chooses between minimal ways and detours over another group, and this fabric has no groups: it \
-                    needs a Dragonfly (`[topology.dragonfly]`)";
+        let text = "this scheme sends packets over groups other than their own, and the fabric has no groups: it needs a \
+                    Dragonfly, `[topology.dragonfly]`; `minimal` runs on any fabric";
         return Err(ConfigError::new("", text));
     }
     Ok(Vec::new())
@@ -460,7 +460,9 @@ mod tests {
     fn every_scheme_keeps_the_contract_of_the_engine() {
         for &name in SchemeConfig::NAMES {
             let config = SchemeConfig::named(name).unwrap();
-            for switch in ["leaf0", "leaf2", "spine1", "edge0.0", "edge1.1", "up0.1", "core0.0", "g0r0", "g3r2"] {
+            for switch in
+                ["leaf0", "leaf2", "spine1", "edge0.0", "edge1.1", "up0.1", "core0.0", "g0r0", "g3r2"]
+            {
                 let fabric = || {
                     let flat = switch.starts_with("leaf") || switch.starts_with("spine");
                     match flat {
@@ -478,7 +480,8 @@ mod tests {
                     assert_eq!(same, (sent.qp(), sent.to(), sent.frame()), "{name} changes a packet");
                     match seen.verdict {
                         Verdict::Forward(port) => {
-                            let known = seen.ports.contains(&port) || leads_there(&plan, switch, sent, seen.via, port);
+                            let known = seen.ports.contains(&port)
+                                || leads_there(&plan, switch, sent, seen.via, port);
                             assert!(known, "{name} invents port {port}");
                             if sent.kind().is_control() {
                                 let before = control.insert((sent.qp(), sent.to()), port);

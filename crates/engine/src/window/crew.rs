@@ -62,7 +62,12 @@ pub(super) fn run<P: Parts>(
     let span = Span { number: 0, opened: 0, close: 0, length: 0 };
     let shared = Shared {
         groups: groups.iter_mut().map(|group| Mutex::new(&mut **group)).collect(),
-        orders: RwLock::new(Orders { span, board, view: clock.views.known().to_vec(), shares: share(&loads, threads) }),
+        orders: RwLock::new(Orders {
+            span,
+            board,
+            view: clock.views.known().to_vec(),
+            shares: share(&loads, threads),
+        }),
         taken: (0..threads).map(|_| AtomicUsize::new(0)).collect(),
         opened: Signal::default(),
         done: Signal::default(),
