@@ -27,7 +27,14 @@ impl Views {
         let quantum = setup.window;
         let whole = |time: Time| time.ps().max(1).div_ceil(quantum).saturating_mul(quantum);
         let known = vec![0; setup.ports.len()];
-        Views { period: whole(period), delay: whole(delay), quantum, next: 0, known, under_way: VecDeque::new() }
+        Views {
+            period: whole(period),
+            delay: whole(delay),
+            quantum,
+            next: 0,
+            known,
+            under_way: VecDeque::new(),
+        }
     }
 
     /// Nothing from `now` on has happened yet: takes a view by `read` if it is time, and says whether another one than

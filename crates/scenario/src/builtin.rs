@@ -30,6 +30,7 @@ builtins! {
     "quickstart",
     "dlbf",
     "dlbf-motivation",
+    "dragonfly",
     "fat-tree-8192",
     "flowcut-permutation",
     "loss-recovery-go-back-n",

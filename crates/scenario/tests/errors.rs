@@ -54,6 +54,36 @@ fn mistakes_in_a_text_have_a_place() {
             "[topology.leaf-spine]\nleaves = 999999999999999\nJ",
             "s.toml:2:10: a spine would need 999999999999999 ports; 1023 are possible",
         ),
+        ("[topology.dragonfly]\ngroups = 0\nJ", "s.toml:2:10: a Dragonfly needs at least 1 group"),
+        (
+            "[topology.dragonfly]\nlinks-per-pair = 0\nJ",
+            "s.toml:2:18: a Dragonfly needs at least 1 link between every two",
+        ),
+        (
+            "[topology.dragonfly]\nrouters = 4\nJ",
+            "s.toml:2:1: unknown key `routers`; did you mean `routers-per-group`?",
+        ),
+        (
+            "[topology.dragonfly]\nports = 32\nJ",
+            "s.toml:2:9: a router would need 34 ports, 16 for hosts, 15 inside its group and 3 to other groups (48 links that \
+             leave a group, over 16 routers); it has 32",
+        ),
+        (
+            "[topology.dragonfly]\nlinks-per-pair = 9000\nJ",
+            "s.toml:2:18: a router would need 1719 ports, 16 for hosts, 15 inside its group and 1688 to other groups (27000 \
+             links that leave a group, over 16 routers); 1023 are possible",
+        ),
+        ("[topology.dragonfly]\ngroups = 300\nJ", "s.toml:2:10: 76800 hosts; at most 65536 are possible"),
+        ("[topology.dragonfly]\nchannels = 4\nJ", "s.toml:2:12: 4 channels; 1 to 3 are possible"),
+        (
+            "[topology.dragonfly]\nminimal = \"shortest\"\nJ",
+            "s.toml:2:11: unknown name `shortest`; expected `fewest-hops` or `any-link`",
+        ),
+        (
+            "H[scheme.valiant]\nJ",
+            "s.toml:5:1: this scheme sends packets over groups other than their own, and the fabric has no groups: it needs a \
+             Dragonfly, `[topology.dragonfly]`; `minimal` runs on any fabric",
+        ),
         (
             "[topology.fat-tree]\nk = 7\nJ",
             "s.toml:2:5: k = 7; an even number of ports is needed, one half down and one half up",

@@ -73,8 +73,8 @@ impl ConfigError {
 /// Refuses fabrics that have no detours.
 pub(crate) fn needs_groups(plan: &Plan) -> Result<Vec<String>, ConfigError> {
     if plan.fabric.groups() == 0 {
-        let text = "it chooses between minimal ways and detours over another group, and this fabric has no groups: it \
-                    needs a Dragonfly (`[topology.dragonfly]`)";
+        let text = "this scheme sends packets over groups other than their own, and the fabric has no groups: it needs a \
+                    Dragonfly, `[topology.dragonfly]`; `minimal` runs on any fabric";
         return Err(ConfigError::new("", text));
     }
     Ok(Vec::new())

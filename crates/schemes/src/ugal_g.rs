@@ -8,7 +8,9 @@
 use crate::choice::Ugal;
 use crate::{ConfigError, Recipe, needs_groups};
 use model::scheme::View;
-use model::{Bytes, Cx, Detour, HostId, Interest, LinkId, Packet, Plan, PortIndex, Scheme, Site, Time, Verdict};
+use model::{
+    Bytes, Cx, Detour, HostId, Interest, LinkId, Packet, Plan, PortIndex, Scheme, Site, Time, Verdict,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -98,7 +100,10 @@ impl Recipe for Config {
             }
         }
         if self.delay.ps() / self.period.ps() > MOST_UNDER_WAY {
-            let text = format!("{MOST_UNDER_WAY} periods at most, and this is {}", self.delay.ps() / self.period.ps());
+            let text = format!(
+                "{MOST_UNDER_WAY} periods at most, and this is {}",
+                self.delay.ps() / self.period.ps()
+            );
             return Err(ConfigError::new("delay", text));
         }
         needs_groups(plan)

@@ -101,7 +101,9 @@ mod tests {
 
     #[test]
     fn packets_draw_every_group_but_the_two_ends_and_inside_one_every_router_but_the_two_ends() {
-        let over = |groups: &[u16]| groups.iter().map(|&g| format!("{:?}", Some(Detour::Group(g)))).collect::<Vec<_>>();
+        let over = |groups: &[u16]| {
+            groups.iter().map(|&g| format!("{:?}", Some(Detour::Group(g)))).collect::<Vec<_>>()
+        };
         let seen = vias("packet", 2 * 4); // a host of group 2
         assert_eq!(seen.keys().cloned().collect::<Vec<_>>(), over(&[1, 3, 4]));
         assert!(seen.values().all(|&n| (900..1100).contains(&n)), "{seen:?}");

@@ -128,9 +128,10 @@ impl Dragonfly {
                 return Err(Fault::new(key, format!("a Dragonfly needs at least 1 {what}")));
             }
         }
-        for (key, count, what) in
-            [("groups", self.groups, "groups"), ("routers-per-group", self.routers_per_group, "routers in a group")]
-        {
+        for (key, count, what) in [
+            ("groups", self.groups, "groups"),
+            ("routers-per-group", self.routers_per_group, "routers in a group"),
+        ] {
             if count > Way::MOST {
                 return Err(Fault::new(key, format!("{count} {what}; at most {} are possible", Way::MOST)));
             }
@@ -145,10 +146,13 @@ impl Dragonfly {
             return Err(Fault::new("channels", text).with_help("a way has three legs at most"));
         }
         let (rate, delay) = (Some(self.rate), Some(self.delay));
-        for (key, rate) in [("rate", rate), ("local-rate", self.local_rate), ("global-rate", self.global_rate)] {
+        for (key, rate) in
+            [("rate", rate), ("local-rate", self.local_rate), ("global-rate", self.global_rate)]
+        {
             rate.map_or(Ok(()), |rate| possible_rate(key, rate))?;
         }
-        for (key, delay) in [("delay", delay), ("local-delay", self.local_delay), ("global-delay", self.global_delay)]
+        for (key, delay) in
+            [("delay", delay), ("local-delay", self.local_delay), ("global-delay", self.global_delay)]
         {
             delay.map_or(Ok(()), |delay| possible_delay(key, delay))?;
         }
@@ -307,7 +311,9 @@ mod tests {
 
     #[test]
     fn links_are_dealt_out_evenly_and_all_are_wired() {
-        for (groups, routers, links) in [(2, 1, 1), (3, 4, 1), (5, 4, 1), (5, 4, 3), (9, 4, 2), (3, 2, 5), (1, 3, 1)] {
+        for (groups, routers, links) in
+            [(2, 1, 1), (3, 4, 1), (5, 4, 1), (5, 4, 3), (9, 4, 2), (3, 2, 5), (1, 3, 1)]
+        {
             let t = small(groups, routers, links);
             let f = lay(&t);
             assert_eq!(f.links().len(), 2 * t.size().unwrap().links);
@@ -324,7 +330,9 @@ mod tests {
 
     #[test]
     fn minimal_ways_cross_one_link_between_groups_and_never_a_third_group() {
-        for (groups, routers, links) in [(3, 4, 1), (4, 4, 4), (5, 3, 2), (4, 2, 3), (9, 2, 1), (2, 1, 1), (1, 4, 1)] {
+        for (groups, routers, links) in
+            [(3, 4, 1), (4, 4, 4), (5, 3, 2), (4, 2, 3), (9, 2, 1), (2, 1, 1), (1, 4, 1)]
+        {
             for minimal in [Ways::FewestHops, Ways::AnyLink] {
                 let f = lay(&Dragonfly { minimal, ..small(groups, routers, links) });
                 for to in (0..f.hosts() as u16).step_by(2).map(HostId) {
@@ -340,8 +348,10 @@ mod tests {
                     if minimal == Ways::FewestHops {
                         assert!(all.iter().all(|way| Some(way.len()) == shortest));
                     } else if home != there {
-                        let crossings = f.links().iter().filter(|l| f.group(l.from) == home && f.group(l.to) == there);
-                        let used: BTreeSet<_> = all.iter().flat_map(|way| way.windows(2)).map(|w| (w[0].0, w[1].0)).collect();
+                        let crossings =
+                            f.links().iter().filter(|l| f.group(l.from) == home && f.group(l.to) == there);
+                        let used: BTreeSet<_> =
+                            all.iter().flat_map(|way| way.windows(2)).map(|w| (w[0].0, w[1].0)).collect();
                         assert!(crossings.clone().all(|l| used.contains(&(l.from, l.to))));
                     }
                 }
@@ -374,9 +384,14 @@ mod tests {
                         assert!(legs.is_sorted());
                         let last = if there == home { 1 } else { 2 };
                         assert_eq!(legs.last(), Some(&last), "{way:?}");
-                        let between = way.iter().any(|&(at, leg)| leg == 1 && match detour {
-                            Detour::Group(g) => f.group(at) == Some(g.into()),
-                            Detour::Member(_) => at != from && at != f.attachment(to) || way.len() == 3,
+                        let between = way.iter().any(|&(at, leg)| {
+                            leg == 1
+                                && match detour {
+                                    Detour::Group(g) => f.group(at) == Some(g.into()),
+                                    Detour::Member(_) => {
+                                        at != from && at != f.attachment(to) || way.len() == 3
+                                    }
+                                }
                         });
                         assert!(between, "{way:?} does not go over {detour:?}");
                     }
