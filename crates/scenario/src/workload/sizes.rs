@@ -115,7 +115,7 @@ impl Sizes {
     /// been read says everything about itself.
     pub(crate) fn read_file(&mut self, folder: &Path) -> Result<(), Fault> {
         let Sizes::Named(name) = self else { return Ok(()) };
-        if !name.contains(['.', '/', '\\']) {
+        if !name.contains(['.', '/']) {
             return Ok(());
         }
         let path = folder.join(&*name);
