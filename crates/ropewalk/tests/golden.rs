@@ -22,7 +22,7 @@ name = "incast"
 incast = { bytes = "100kB", receiver = "host3" }
 "#;
 
-const SCHEMES: [&str; 9] = [
+const SCHEMES: [&str; 13] = [
     "ecmp",
     "rps",
     "ar",
@@ -32,6 +32,10 @@ const SCHEMES: [&str; 9] = [
     "rps-nic",
     "reps",
     DLBF,
+    "flowlet",
+    "flowlet-nic",
+    "flowcell",
+    "mp-rdma",
 ];
 
 /// It needs a receiver that says what is missing.

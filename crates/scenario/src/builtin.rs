@@ -35,6 +35,7 @@ builtins! {
     "loss-recovery-nic-sr",
     "loss-recovery-adaptive-routing",
     "loss-recovery-sprayed",
+    "multipath",
     "themis-fig1",
     "themis-fig5-allreduce",
     "themis-fig5-alltoall",

@@ -12,7 +12,7 @@ use std::fmt::{self, Debug, Formatter, Write};
 
 const RATES: [&str; 6] = ["100Gbps", "400Gbps", "40Gbps", "25Gbps", "73Gbps", "1Gbps"];
 const DELAYS: [&str; 9] = ["1us", "1ns", "10ns", "100ns", "333ns", "5us", "50us", "50001ps", "3ms"];
-const SCHEMES: [&str; 10] = [
+const SCHEMES: [&str; 14] = [
     "ecmp]",
     "rps]",
     "ar]",
@@ -24,8 +24,12 @@ const SCHEMES: [&str; 10] = [
     "rps-nic]",
     "reps]\nentropies = 5\nfreeze = \"100us\"",
     "dlbf]\nports = 3\nunavailable = \"20us\"\ntheta = \"9us\"\nsuspend = 2\nresume = 1",
+    "flowlet]\ngap = \"700ns\"",
+    "flowlet-nic]\ngap = \"500ns\"\nentropies = 9",
+    "flowcell]\nbytes = \"5kB\"",
+    "mp-rdma]\ndelta = 5\nprobe = 0.3\nentropies = 6",
 ];
-const NICS: [&str; 12] = [
+const NICS: [&str; 13] = [
     "",
     "[nic.transport.go-back-n]\n[nic.congestion.none]",
     "[nic.transport.ideal]",
@@ -37,6 +41,7 @@ const NICS: [&str; 12] = [
     "[nic]\ntimeout = \"none\"\n[nic.congestion.none]",
     SACK,
     "[nic]\non-nack = \"none\"\ntimeout = { fixed = \"60us\" }\n[nic.transport.irn]\nbdp-cap = 9\nlow-timeout = \"15us\"",
+    "[nic]\ntimeout = { fixed = \"50us\" }\n[nic.transport.mp-rdma]\nbitmap = 7\n[nic.congestion.mp-rdma]\ninitial = 9",
     "[nic]\ntimeout = { fixed = \"20us\" }\n[nic.transport.nic-sr]\nresend = \"all\"\nreorder-window = 8",
 ];
 /// DLBF needs it.

@@ -9,6 +9,7 @@
 //! | [`lossless`] | PFC with enough headroom loses nothing, and with too little the run says who dropped |
 //! | [`three_tiers`] | on a fat tree Themis deals a flow over all paths, and blames no packet that is only late |
 //! | [`endpoint`] | a sender that chooses paths by itself moves flows without disorder, or sprays them; classes have schemes of their own |
+//! | [`many_paths`] | flowlets, flowcells and MP-RDMA spread a flow as they say, and keep to their bounds |
 //! | [`deadlock`] | a run in which nothing moves ends, and says what waits for what |
 //! | [`conservation`] | every packet and every byte is accounted for, also in a run that is cut short |
 //! | [`listed_losses`] | a listed packet is lost as often as listed, and comes back as the recovery mode has it |
@@ -26,5 +27,6 @@ mod held;
 mod lab;
 mod listed_losses;
 mod lossless;
+mod many_paths;
 mod three_tiers;
 mod twins;

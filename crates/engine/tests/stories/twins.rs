@@ -7,7 +7,7 @@
 use crate::lab::{agreed_on, lay, leaf_spine, total};
 use engine::outcome::{Ending, Outcome};
 
-const SCHEMES: [(&str, &str); 10] = [
+const SCHEMES: [(&str, &str); 14] = [
     ("ecmp", ""),
     ("rps", ""),
     ("ar", ""),
@@ -18,6 +18,10 @@ const SCHEMES: [(&str, &str); 10] = [
     ("rps-nic", "entropies = 7"),
     ("reps", "buffer = 4"),
     ("dlbf", "ports = 4\nsuspend = 3\nresume = 2\ntheta = \"5us\""),
+    ("flowlet", "gap = \"400ns\""),
+    ("flowlet-nic", "gap = \"300ns\"\nentropies = 5"),
+    ("flowcell", "bytes = \"4kB\""),
+    ("mp-rdma", "delta = 6\nprobe = 0.2\nentropies = 8"),
 ];
 
 /// Keys of `[[workload]]` entries, at about 20 packets a message.
@@ -34,7 +38,7 @@ const WORKLOADS: [&str; 7] = [
      [[workload]]\nstart = \"3us\"\npermutation = { bytes = \"30kB\", kind = \"shift\" }",
 ];
 
-const NICS: [&str; 13] = [
+const NICS: [&str; 14] = [
     "",
     "[nic.transport.go-back-n]",
     "[nic.transport.ideal]",
@@ -48,6 +52,7 @@ const NICS: [&str; 13] = [
     "[nic.transport.go-back-n]\nmax-outstanding = 16\nrenack-interval = \"4us\"",
     "[nic.transport.sr-sack]",
     "[nic]\non-nack = \"none\"\n[nic.transport.irn]\nbdp-cap = 12\nlow-timeout = \"30us\"",
+    "[nic.transport.mp-rdma]\nbitmap = 9\n[nic.congestion.mp-rdma]\ninitial = 12",
 ];
 
 /// What has to happen at least once on a world.
@@ -203,6 +208,10 @@ matrices! {
     under_spraying_by_the_sender_both_engines_agree: 7, false;
     under_recycled_entropies_both_engines_agree: 8, false;
     under_dlbf_both_engines_agree: 9, false;
+    under_flowlets_both_engines_agree: 10, false;
+    under_flowlets_of_the_sender_both_engines_agree: 11, false;
+    under_flowcells_both_engines_agree: 12, false;
+    under_mp_rdma_both_engines_agree: 13, false;
 }
 
 /// Runs the scenario with many seeds on all engines.
