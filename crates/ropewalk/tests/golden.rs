@@ -47,7 +47,7 @@ incast = { bytes = "100kB", receiver = "host3" }
 /// What runs on it.
 const WAYS: [&str; 5] = ["minimal", "{ valiant = { per = \"flow\" } }", "valiant", "ugal-l", "ugal-g"];
 
-const SCHEMES: [&str; 9] = [
+const SCHEMES: &[&str] = &[
     "ecmp",
     "rps",
     "ar",
@@ -57,6 +57,10 @@ const SCHEMES: [&str; 9] = [
     "rps-nic",
     "reps",
     DLBF,
+    "flowlet",
+    "flowlet-nic",
+    "flowcell",
+    "mp-rdma",
 ];
 
 /// It needs a receiver that says what is missing.
@@ -90,7 +94,7 @@ fn table() -> String {
     );
     for (setting, sets) in SETTINGS {
         let hears = sets.iter().any(|set| set.contains("sr-sack"));
-        for scheme in SCHEMES.into_iter().filter(|scheme| *scheme != DLBF || hears) {
+        for &scheme in SCHEMES.iter().filter(|scheme| *scheme != DLBF || hears) {
             row(&mut text, setting, scheme, FABRIC, sets);
         }
     }

@@ -37,6 +37,7 @@ builtins! {
     "loss-recovery-nic-sr",
     "loss-recovery-adaptive-routing",
     "loss-recovery-sprayed",
+    "multipath",
     "themis-failed-spine",
     "themis-fig1",
     "themis-fig5-allreduce",

@@ -24,7 +24,15 @@ pub(crate) fn nic_under(scheme: &SchemeConfig, nic: &NicConfig) -> Option<NicCon
         other => other,
     };
     let (on_nack, on_timeout) = (react(nic.on_nack), react(nic.on_timeout));
-    Some(NicConfig { ack_every: 1, cnp: Cnp::Flag, on_nack, on_timeout, transport, congestion, ..nic.clone() })
+    Some(NicConfig {
+        ack_every: 1,
+        cnp: Cnp::Flag,
+        on_nack,
+        on_timeout,
+        transport,
+        congestion,
+        ..nic.clone()
+    })
 }
 
 /// What cannot work with the NIC that a scheme brings along, and what is possible but probably not meant. `path` leads to
@@ -59,4 +67,54 @@ pub(crate) fn check(
             unused.join(" and ")
         )
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Checked, Source};
+
+    fn lay(keys: &str) -> Checked {
+        let text = format!(
+            "[topology.leaf-spine]\nleaves = 2\nspines = 2\nhosts-per-leaf = 2\n{keys}\n[[workload]]\nneighbour-ring = {{}}\n"
+        );
+        crate::check(&Source::new("s.toml", text), &[]).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    /// What a user sees of the NIC, without the comments.
+    fn nic(checked: &Checked) -> Vec<String> {
+        let shown = checked.annotated();
+        let keys = shown.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+        keys.filter(|line| line.starts_with("[nic.") || line.starts_with("cnp ="))
+            .map(str::to_owned)
+            .collect()
+    }
+
+    #[test]
+    fn a_scheme_that_brings_its_nic_needs_nothing_else() {
+        let checked = lay("[scheme.mp-rdma]");
+        assert_eq!(checked.warnings, [""; 0]);
+        assert!(checked.parts.writes());
+        assert_eq!(nic(&checked), ["cnp = \"flag\"", "[nic.transport.mp-rdma]", "[nic.congestion.mp-rdma]"]);
+        // In a comparison the other schemes have the scenario's NIC.
+        let ecmp = checked.with_scheme(None, "ecmp").unwrap();
+        assert!(!ecmp.parts.writes());
+        assert_eq!(nic(&ecmp), ["cnp = \"frame\"", "[nic.transport.nic-sr]", "[nic.congestion.dcqcn]"]);
+        assert_eq!(nic(&ecmp.with_scheme(None, "mp-rdma").unwrap()), nic(&checked));
+    }
+
+    #[test]
+    fn what_it_does_not_use_is_said_if_the_user_wrote_it() {
+        let warning = |keys| lay(keys).warnings.join(";");
+        let brings =
+            "`mp-rdma` brings its own recovery mode and congestion control: its queue pairs do not use";
+        assert_eq!(
+            warning("[scheme.mp-rdma]\n[nic.transport.sr-sack]\n[nic.congestion.dcqcn]"),
+            format!("{brings} `nic.transport.sr-sack` and `nic.congestion.dcqcn`")
+        );
+        assert_eq!(
+            warning("[scheme.mp-rdma]\n[nic]\non-nack = { to = 0.5 }\n[nic.congestion.dcqcn]"),
+            format!("{brings} `nic.congestion.dcqcn`")
+        );
+        assert_eq!(warning("[scheme.mp-rdma]\n[nic.transport.mp-rdma]\nbitmap = 99"), "");
+    }
 }

@@ -237,6 +237,37 @@ fn mistakes_in_a_text_have_a_place() {
             "H[routing]\ndetektion = \"1us\"\nJ",
             "s.toml:6:1: unknown key `detektion`; did you mean `detection`?",
         ),
+        (
+            "H[scheme.flowlet]\ngap = \"0us\"\nJ",
+            "s.toml:6:7: a gap of 0; it must be longer: to draw a path for every packet there is `rps`",
+        ),
+        (
+            "H[scheme.flowlet-nic]\ngap = \"0us\"\nJ",
+            "s.toml:6:7: a gap of 0; it must be longer: to draw a path for every packet there is `rps-nic`",
+        ),
+        ("H[scheme.flowlet]\ngap = 5\nJ", "s.toml:6:7: expected a time with a unit such as"),
+        (
+            "H[scheme.flowcell]\nbytes = \"0B\"\nJ",
+            "s.toml:6:9: a flowcell of 0 bytes; it must be larger: to draw a path for every packet there is `rps-nic`",
+        ),
+        (
+            "H[scheme.mp-rdma]\ndelta = 64\nJ",
+            "s.toml:6:9: paths may be 64 packets behind each other, and the receiver's bitmap holds 64: it would drop what is in time",
+        ),
+        (
+            "H[nic.transport.mp-rdma]\nbitmap = 32\n[scheme.mp-rdma]\nJ",
+            "s.toml:7:1: paths may be 32 packets behind each other, and the receiver's bitmap holds 32: it would drop what is in time",
+        ),
+        ("H[scheme.mp-rdma]\nprobe = 1.5\nJ", "s.toml:6:9: a probability of 1.5; it must be between 0 and 1"),
+        ("H[scheme.mprdma]\nJ", "s.toml:5:9: unknown name `mprdma`; did you mean `mp-rdma`?"),
+        (
+            "H[nic.transport.mp-rdma]\nbitmap = 0\nJ",
+            "s.toml:6:10: `bitmap` must be between 1 and 8388607 (24-bit PSNs)",
+        ),
+        (
+            "H[nic]\ncnp = \"frame\"\n[nic.congestion.mp-rdma]\nJ",
+            "s.toml:6:7: `cnp` must be \"flag\" with `congestion.mp-rdma`, which reads marks on ACKs",
+        ),
         ("H[scheme.reps]\nbuffer = 0\nJ", "s.toml:6:10: 0 entries; 1 to 1024 are possible"),
         ("H[class.background.scheme.emcp]\nJ", "s.toml:5:26: unknown name `emcp`; did you mean `ecmp`?"),
         (

@@ -13,7 +13,7 @@ use std::fmt::{self, Debug, Formatter, Write};
 
 const RATES: [&str; 6] = ["100Gbps", "400Gbps", "40Gbps", "25Gbps", "73Gbps", "1Gbps"];
 const DELAYS: [&str; 9] = ["1us", "1ns", "10ns", "100ns", "333ns", "5us", "50us", "50001ps", "3ms"];
-const SCHEMES: [&str; 13] = [
+const SCHEMES: &[&str] = &[
     "ecmp]",
     "rps]",
     "ar]",
@@ -28,8 +28,12 @@ const SCHEMES: [&str; 13] = [
     "flowcut]\ndeployment = \"full\"\nratio = 1.0\ngradient = 0.5\ndrain-timeout = \"20us\"",
     "flowcut]\ndeployment = \"ingress\"\nratio = 1.2\ncredit = \"2000B\"\nack-every = 3\ntimestamp-bits = 9",
     "dlbf]\nports = 3\nunavailable = \"20us\"\ntheta = \"9us\"\nsuspend = 2\nresume = 1",
+    "flowlet]\ngap = \"700ns\"",
+    "flowlet-nic]\ngap = \"500ns\"\nentropies = 9",
+    "flowcell]\nbytes = \"5kB\"",
+    "mp-rdma]\ndelta = 5\nprobe = 0.3\nentropies = 6",
 ];
-const NICS: [&str; 12] = [
+const NICS: [&str; 13] = [
     "",
     "[nic.transport.go-back-n]\n[nic.congestion.none]",
     "[nic.transport.ideal]",
@@ -41,6 +45,7 @@ const NICS: [&str; 12] = [
     "[nic]\ntimeout = \"none\"\n[nic.congestion.none]",
     SACK,
     "[nic]\non-nack = \"none\"\ntimeout = { fixed = \"60us\" }\n[nic.transport.irn]\nbdp-cap = 9\nlow-timeout = \"15us\"",
+    "[nic]\ntimeout = { fixed = \"50us\" }\n[nic.transport.mp-rdma]\nbitmap = 7\n[nic.congestion.mp-rdma]\ninitial = 9",
     "[nic]\ntimeout = { fixed = \"20us\" }\n[nic.transport.nic-sr]\nresend = \"all\"\nreorder-window = 8",
 ];
 /// DLBF needs it.
@@ -79,7 +84,7 @@ fn story() -> impl Strategy<Value = Story> {
     let hosts = prop::collection::vec((0..4usize, cable()), 2..7);
     let flow = (0..6usize, 0..6usize, 1..50_000u32, 0..20_000u32, prop::bool::weighted(0.2));
     let flows = prop::collection::vec(flow, 1..12);
-    let world = (select(&SCHEMES[..]), select(&NICS[..]), select(&ECN[..]), select(&WIRES[..]));
+    let world = (select(SCHEMES), select(&NICS[..]), select(&ECN[..]), select(&WIRES[..]));
     let loss = (select(&[0.0, 0.0, 0.01, 0.2][..]), any::<bool>());
     let switch = (any::<bool>(), any::<bool>(), 5_000..200_000u64);
     let stop = prop::option::weighted(0.4, 1..60_000_000u64);

@@ -11,6 +11,7 @@
 //! | [`dragonfly`] | on groups of routers every scheme finds its way, and virtual channels keep PFC from deadlock |
 //! | [`endpoint`] | a sender that chooses paths by itself moves flows without disorder, or sprays them; classes have schemes of their own |
 //! | [`in_order`] | under Flowcut no packet overtakes another, on any fabric, or no more than were said to |
+//! | [`many_paths`] | flowlets, flowcells and MP-RDMA spread a flow as they say, and keep to their bounds |
 //! | [`deadlock`] | a run in which nothing moves ends, and says what waits for what |
 //! | [`conservation`] | every packet and every byte is accounted for, also in a run that is cut short |
 //! | [`failures`] | links go down, come back and slow down to the picosecond, and schemes find the paths that are left |
@@ -34,5 +35,6 @@ mod in_order;
 mod lab;
 mod listed_losses;
 mod lossless;
+mod many_paths;
 mod three_tiers;
 mod twins;
