@@ -8,6 +8,7 @@ use model::{
     Bytes, Cx, FabricBuilder, HostId, Kind, NodeId, Packet, Plan, PortIndex, Probability, Psn, QpId, Rate,
     Scheme, Site, Time, Verdict, Wire,
 };
+use std::collections::BTreeMap;
 
 /// The plan of a leaf-spine fabric, 100 Gb/s and 1 us everywhere, with a queue pair of no messages between
 /// every two hosts, in both directions, sorted by destination and then by source. Ports of leaf `i`: its
@@ -131,6 +132,10 @@ pub(crate) struct Seen {
     pub(crate) pauses: Vec<(PortIndex, bool)>,
     /// The packet's tag afterwards.
     pub(crate) tag: u64,
+    /// Held packets that are let go.
+    pub(crate) released: Vec<(Handle, PortIndex)>,
+    /// Its host hangs on this switch.
+    pub(crate) home: bool,
 }
 
 /// One switch and its scheme.
@@ -145,6 +150,12 @@ pub(crate) struct Desk {
     pub(crate) entropy: u16,
     pub(crate) tag: u64,
     pub(crate) now: Time,
+    /// Packets that are held, and the ports by which they may leave.
+    pub(crate) held: BTreeMap<Handle, Vec<PortIndex>>,
+    /// Every one gets a handle of its own.
+    next: Handle,
+    /// When the scheme wants to be woken.
+    pub(crate) alarm: Option<Time>,
 }
 
 impl Desk {
@@ -158,7 +169,18 @@ impl Desk {
     pub(crate) fn with(plan: &Plan, switch: &str, scheme: AnyScheme) -> Self {
         let node = plan.fabric.find(switch).unwrap();
         let queued = vec![0; plan.fabric.ports(node).len()];
-        Desk { plan: plan.clone(), node, scheme, queued, entropy: 0, tag: 0, now: Time::ZERO }
+        Desk {
+            plan: plan.clone(),
+            node,
+            scheme,
+            queued,
+            entropy: 0,
+            tag: 0,
+            now: Time::ZERO,
+            held: BTreeMap::new(),
+            next: Handle(0),
+            alarm: None,
+        }
     }
 
     pub(crate) fn site(&self) -> Site<'_> {
@@ -195,8 +217,14 @@ impl Desk {
                 verdict
             })
         };
-        let Effects { emitted: made, pauses, .. } = effects;
-        Seen { verdict, pkt, ports, emitted: made.iter().map(|e| e.packet).collect(), made, pauses, tag }
+        if verdict == Verdict::Hold {
+            self.held.insert(self.next, ports.clone());
+            self.next.0 += 1;
+        }
+        self.carry_out(&effects);
+        let Effects { emitted: made, pauses, released, .. } = effects;
+        let emitted = made.iter().map(|e| e.packet).collect();
+        Seen { verdict, pkt, ports, emitted, made, pauses, tag, released, home: ends.1 }
     }
 
     /// A data packet departs to its host; returns what the scheme emits.
@@ -211,15 +239,44 @@ impl Desk {
         if self.scheme.interest().host_departures {
             let none = (false, false);
             self.call(PortIndex::VIRTUAL, none, &mut effects, |s, cx| s.on_depart(cx, &pkt, port));
+            self.carry_out(&effects);
         }
         effects.emitted
     }
 
     /// The scheme is woken; returns what it makes.
     pub(crate) fn wake(&mut self) -> Vec<Emitted> {
+        self.woken().emitted
+    }
+
+    /// The scheme is woken; returns all that it asks for.
+    pub(crate) fn woken(&mut self) -> Effects {
+        self.alarm = None;
         let mut effects = Effects::default();
         self.call(PortIndex::VIRTUAL, (false, false), &mut effects, |scheme, cx| scheme.on_wake(cx));
-        effects.emitted
+        self.carry_out(&effects);
+        effects
+    }
+
+    /// Wakes the scheme as often as it has wished to be by `until`.
+    pub(crate) fn pass(&mut self, until: Time) {
+        while let Some(at) = self.alarm.filter(|at| *at <= until) {
+            // The desk lets 100 ns pass before every event, so a wish may be late by that, but it must be heard.
+            self.now = self.now.max(at);
+            self.woken();
+        }
+    }
+
+    /// What the engine would do: it keeps an eye on held packets and on the clock.
+    fn carry_out(&mut self, effects: &Effects) {
+        for (handle, port) in &effects.released {
+            let ports = self.held.remove(handle);
+            assert!(ports.is_some_and(|ports| ports.contains(port)), "{handle:?} released by {port}");
+        }
+        if let Some(at) = effects.wake {
+            assert!(at > self.now, "a wish to be woken in the past");
+            self.alarm = Some(self.alarm.map_or(at, |alarm| alarm.min(at)));
+        }
     }
 
     /// A counter of the scheme.
@@ -246,7 +303,7 @@ impl Desk {
         let salt = Key::new(self.plan.seed, Purpose::Salt, entity).salt();
         let zeros = vec![0; self.queued.len()];
         let queued = if self.scheme.interest().queues { &self.queued } else { &zeros };
-        let cx = Cx::new(self.now, ingress, from_host, to_host, queued, key, salt, Handle(0), effects);
+        let cx = Cx::new(self.now, ingress, from_host, to_host, queued, key, salt, self.next, effects);
         let mut cx = cx.with_entropy(self.entropy).with_tag(self.tag);
         handler(&mut self.scheme, &mut cx)
     }
