@@ -179,6 +179,10 @@ pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome
         control.created += host.control.created;
         control.arrived += host.control.arrived;
     }
+    let mut out_of_order = vec![0; plan.traffic_classes.len().max(1)];
+    for host in hosts {
+        out_of_order.iter_mut().zip(&host.out_of_order).for_each(|(sum, one)| *sum += one);
+    }
     let mut counters: BTreeMap<&'static str, u64> = BTreeMap::new();
     for switch in switches {
         let (held, held_control) = switch.held();
@@ -197,6 +201,7 @@ pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome
         max_buffer: switches.iter().map(|s| Bytes(s.buffer.peak)).collect(),
         data,
         control,
+        out_of_order,
         data_hops: tally.data_hops,
         control_hops: tally.control_hops,
         counters: counters.into_iter().collect(),

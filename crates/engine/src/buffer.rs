@@ -162,6 +162,11 @@ impl Buffer {
         news
     }
 
+    /// True if an ingress has been told to pause and not yet to go on.
+    pub(crate) fn pauses(&self, port: PortIndex) -> bool {
+        self.paused[port.0 as usize] || self.held[port.0 as usize]
+    }
+
     /// True if nothing that can arrive in a window, `incoming` bytes in all, can be paused or dropped, and nobody
     /// is paused now. Departures only make it truer. One ingress holds at most all that is used.
     pub(crate) fn carefree(&self, incoming: u64, longest_queue: impl FnOnce() -> u64) -> bool {

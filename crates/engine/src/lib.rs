@@ -11,6 +11,7 @@ use std::num::NonZeroUsize;
 
 mod books;
 mod buffer;
+mod failing;
 mod host;
 mod listed;
 pub mod outcome;

@@ -182,6 +182,8 @@ pub struct Track {
     pub packets: Vec<u64>,
     /// Packets sent again per bin (queue pairs).
     pub retransmitted: Vec<u64>,
+    /// Packets that arrived out of order per bin (queue pairs).
+    pub out_of_order: Vec<u64>,
     /// Longest queue per bin, bytes (links).
     pub max_queue: Vec<u64>,
 }
@@ -232,6 +234,8 @@ pub struct Outcome {
     pub data: Data,
     /// Control packets.
     pub control: Control,
+    /// Of the data, what came out of order, by traffic class of the plan.
+    pub out_of_order: Vec<u64>,
     /// Link crossings of data.
     pub data_hops: u64,
     /// Link crossings of ACKs, NACKs and CNPs.

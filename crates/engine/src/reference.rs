@@ -2,11 +2,12 @@
 //! for the window engine and shares with it the hosts, the schemes and the buffer arithmetic, but none of the
 //! order in which things happen.
 //!
-//! Order at one instant: pause and resume frames, departures, arrivals, wake-ups; among arrivals at one node a
-//! keyed hash decides.
+//! Order at one instant: failures and repairs, pause and resume frames, departures, arrivals, wake-ups; among arrivals
+//! at one node a keyed hash decides.
 
 use crate::books::{Closing, Tally, close};
 use crate::buffer::Admission;
+use crate::failing::Event;
 use crate::host::Host;
 use crate::outcome::{Effort, Ending, LinkRecord, Outcome};
 use crate::series::Recorder;
@@ -23,6 +24,7 @@ use std::collections::{BinaryHeap, VecDeque};
 /// What happens at a node; the order is the order at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum What {
+    Fail(Event),
     Pause { port: u16, sequence: u64, on: bool },
     Depart { port: u16 },
     Arrive { tie: u16, slot: usize },
@@ -35,6 +37,8 @@ struct Port<A> {
     bytes: [u64; CLASSES],
     busy: u64,
     paused: bool,
+    /// Start of its rate's row of transmission times.
+    row: u32,
     /// Time of the departure that stands in the heap; 0 if none does.
     planned: u64,
 }
@@ -70,7 +74,7 @@ pub(crate) fn run<P: Parts>(plan: &Plan, parts: &P, observer: &mut impl Observer
         setup: &setup,
         hosts,
         switches: fabric.switches().map(|n| Switch::new(&setup, parts, n)).collect(),
-        ports: (0..links).map(|_| Port::default()).collect(),
+        ports: setup.ports.iter().map(|facts| Port { row: facts.row, ..Port::default() }).collect(),
         queued: vec![0; links],
         links: vec![LinkRecord::default(); links],
         paused_since: vec![u64::MAX; links],
@@ -120,6 +124,10 @@ impl<P: Parts> Reference<'_, P> {
         for h in 0..self.hosts.len() {
             self.plan_host(h as u32, 0);
         }
+        for node in (0..self.setup.fabric().nodes() as u32).map(NodeId) {
+            let events = self.setup.failing.events(node, 0, u64::MAX);
+            self.events.extend(events.map(|(at, event)| Reverse((at, node.0, What::Fail(event)))));
+        }
         let mut boundary = 0;
         let horizon = plan.stop_after.map_or(u64::MAX, Time::ps);
         let mut count = 0u64;
@@ -142,7 +150,7 @@ impl<P: Parts> Reference<'_, P> {
                 if unfinished == 0 && background {
                     return (Ending::Finished, Some(Time(boundary.min(horizon))));
                 }
-                if unfinished > 0 && stall::stuck(&self.hosts, crossed, plan.no_progress) {
+                if unfinished > 0 && stall::stuck(self.setup, &self.hosts, crossed) {
                     return (self.stalled(), None);
                 }
                 boundary = crossed + quantum;
@@ -193,6 +201,7 @@ impl<P: Parts> Reference<'_, P> {
         let is_host = (node as usize) < self.hosts.len();
         let base = self.setup.fabric().base(NodeId(node)) as usize;
         match what {
+            What::Fail(event) => self.on_failure(now, node, event),
             What::Pause { port, on, .. } => {
                 self.on_pause(now, node, base + port as usize, on);
                 if is_host {
@@ -242,6 +251,35 @@ impl<P: Parts> Reference<'_, P> {
         }
     }
 
+    fn on_failure(&mut self, now: u64, node: u32, event: Event) {
+        let is_host = (node as usize) < self.hosts.len();
+        let base = self.setup.fabric().base(NodeId(node)) as usize;
+        let index = (node as usize).wrapping_sub(self.hosts.len());
+        match event {
+            Event::Rate { port, row } => {
+                self.ports[base + port.0 as usize].row = row;
+                if is_host {
+                    self.hosts[node as usize].set_rate(self.setup, row);
+                }
+            }
+            Event::Reset { port, whole } => {
+                if whole && !is_host && self.switches[index].buffer.pauses(port) {
+                    self.send_pause(now, node, port, true);
+                }
+                self.on_pause(now, node, base + port.0 as usize, false);
+                if is_host {
+                    self.plan_host(node, now);
+                }
+            }
+            Event::Turn(turn) => {
+                let mut effects = Effects::default();
+                let id = (NodeId(node), now);
+                self.switches[index].rerouted(self.setup, id, turn, &mut effects);
+                self.carry_out(now, node, effects);
+            }
+        }
+    }
+
     /// A pause or resume frame has reached the sender of link `gp`.
     fn on_pause(&mut self, now: u64, node: u32, gp: usize, on: bool) {
         if on == self.ports[gp].paused {
@@ -260,7 +298,8 @@ impl<P: Parts> Reference<'_, P> {
 
     fn forward(&mut self, now: u64, node: u32, mut pkt: Parcel<P::Annex>) {
         let fabric = self.setup.fabric();
-        let ports = fabric.route(NodeId(node), pkt.to());
+        let turn = self.switches[node as usize - self.hosts.len()].turn;
+        let ports = self.setup.router(NodeId(node), turn).ports(pkt.to()).0;
         let base = fabric.base(NodeId(node)) as usize;
         let switch = &mut self.switches[node as usize - self.hosts.len()];
         let mut port = ports[0];
@@ -410,8 +449,8 @@ impl<P: Parts> Reference<'_, P> {
 
     fn start(&mut self, now: u64, node: u32, gp: usize, mut pkt: Parcel<P::Annex>) {
         let facts = self.setup.ports[gp];
-        let time = self.setup.time_on_wire(facts.row, pkt.frame());
         let port = &mut self.ports[gp];
+        let time = self.setup.time_on_wire(port.row, pkt.frame());
         port.busy = now + time;
         let link = &mut self.links[gp];
         link.frames += 1;
@@ -446,11 +485,11 @@ impl<P: Parts> Reference<'_, P> {
                 self.switches[index].departed(now, &pkt, at, &mut effects);
             }
         }
-        if self.setup.loses(gp, now, &pkt) {
+        let at = now + time + facts.delay;
+        if self.setup.loses(gp, now, at, &pkt) {
             self.links[gp].lost += 1;
             self.tally.lost(&pkt, false);
         } else {
-            let at = now + time + facts.delay;
             let tie = self.setup.tie(facts.peer, at).turn(0) ^ facts.peer_port.0;
             let slot = self.landed.pop().unwrap_or_else(|| {
                 self.flying.push(None);
@@ -470,11 +509,17 @@ impl<P: Parts> Reference<'_, P> {
         let facts = self.setup.ports[gp.index()];
         let at = match self.setup.plan.wire.pfc {
             0 => now,
-            frame => self.ports[gp.index()].busy.max(now) + self.setup.time_on_wire(facts.row, frame),
+            frame => {
+                let port = &self.ports[gp.index()];
+                port.busy.max(now) + self.setup.time_on_wire(port.row, frame)
+            }
         } + facts.delay;
         match on {
             true => self.tally.pause += 1,
             false => self.tally.resume += 1,
+        }
+        if self.setup.loses_pause(gp.index(), now, at) {
+            return;
         }
         self.sequence += 1;
         let what = What::Pause { port: facts.peer_port.0, sequence: self.sequence, on };

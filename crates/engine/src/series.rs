@@ -11,7 +11,21 @@ struct Bin {
     bytes: u64,
     packets: u64,
     retransmitted: u64,
+    out_of_order: u64,
     max_queue: u64,
+}
+
+impl Bin {
+    /// Both as one.
+    fn and(&self, other: &Bin) -> Bin {
+        Bin {
+            bytes: self.bytes + other.bytes,
+            packets: self.packets + other.packets,
+            retransmitted: self.retransmitted + other.retransmitted,
+            out_of_order: self.out_of_order + other.out_of_order,
+            max_queue: self.max_queue.max(other.max_queue),
+        }
+    }
 }
 
 /// The tracks that one node fills. Nodes record apart and are merged at the end; all have the same widths in
@@ -32,14 +46,7 @@ impl Recorder {
     fn widen(&mut self) {
         self.width *= 2;
         for (_, bins) in &mut self.tracks {
-            let merge = |pair: &[Bin]| {
-                pair.iter().fold(Bin::default(), |a, b| Bin {
-                    bytes: a.bytes + b.bytes,
-                    packets: a.packets + b.packets,
-                    retransmitted: a.retransmitted + b.retransmitted,
-                    max_queue: a.max_queue.max(b.max_queue),
-                })
-            };
+            let merge = |pair: &[Bin]| pair.iter().fold(Bin::default(), |a, b| a.and(b));
             *bins = bins.chunks(2).map(merge).collect();
         }
     }
@@ -71,6 +78,11 @@ impl Recorder {
         bin.retransmitted += again as u64;
     }
 
+    /// A packet has arrived out of order.
+    pub(crate) fn out_of_order(&mut self, track: u32, at: u64) {
+        self.bin(track, at).out_of_order += 1;
+    }
+
     /// A queue has grown to `bytes`.
     pub(crate) fn queue(&mut self, track: u32, at: u64, bytes: u64) {
         let bin = self.bin(track, at);
@@ -90,7 +102,12 @@ impl Recorder {
                 part.widen();
             }
             for (track, bins) in part.tracks.drain(..) {
-                tracks[track as usize] = bins;
+                // The two ends of a queue pair record apart.
+                let whole = &mut tracks[track as usize];
+                whole.resize(whole.len().max(bins.len()), Bin::default());
+                for (bin, more) in whole.iter_mut().zip(&bins) {
+                    *bin = bin.and(more);
+                }
             }
         }
         let length = tracks.iter().map(Vec::len).max().unwrap_or(0);
@@ -104,6 +121,7 @@ impl Recorder {
                 bytes: column(&bins, |b| b.bytes),
                 packets: column(&bins, |b| b.packets),
                 retransmitted: column(&bins, |b| b.retransmitted),
+                out_of_order: column(&bins, |b| b.out_of_order),
                 max_queue: column(&bins, |b| b.max_queue),
             })
             .collect();

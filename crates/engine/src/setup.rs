@@ -1,9 +1,11 @@
 //! What both engines derive from a plan before the first packet: transmission times, port constants, keys.
 
+use crate::failing::{Failing, fastest};
 use crate::listed::Listed;
 use model::draw::{Key, Purpose};
+use model::fabric::Router;
 use model::plan::{Classes, Marking};
-use model::{Fabric, LinkId, NodeId, Packet, Plan, PortIndex, Probability, Time};
+use model::{Fabric, Kind, LinkId, NodeId, Packet, Plan, PortIndex, Probability, Time};
 
 /// Constants of one port.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +24,8 @@ pub(crate) struct PortFacts {
     pub(crate) loss: Probability,
     /// Packets are lost on it by list.
     listed: bool,
+    /// It is down at some time.
+    fails: bool,
     /// Track of the link in the series, or [`NO_TRACK`].
     pub(crate) track: u32,
 }
@@ -29,7 +33,7 @@ pub(crate) struct PortFacts {
 impl PortFacts {
     /// The link may lose something.
     pub(crate) fn lossy(&self) -> bool {
-        self.listed || !self.loss.is_zero()
+        self.listed || self.fails || !self.loss.is_zero()
     }
 }
 
@@ -53,6 +57,7 @@ pub(crate) struct Setup<'a> {
     /// Key of every link for losses and marks.
     losses: Vec<Key>,
     listed: Listed,
+    pub(crate) failing: Failing,
     marks: Vec<Key>,
 }
 
@@ -67,25 +72,33 @@ impl<'a> Setup<'a> {
         let mut rates: Vec<model::Rate> = Vec::new();
         let mut transmission = Vec::new();
         let listed = Listed::new(&plan.lost);
-        let mut ports = Vec::with_capacity(fabric.links().len());
-        for (index, link) in fabric.links().iter().enumerate() {
-            let row = rates.iter().position(|r| *r == link.rate).unwrap_or_else(|| {
-                rates.push(link.rate);
-                let time = |frame| plan.wire.transmission(link.rate, frame).ps() as u32;
+        let mut row_of = |rate: model::Rate| {
+            let row = rates.iter().position(|r| *r == rate).unwrap_or_else(|| {
+                rates.push(rate);
+                let time = |frame| plan.wire.transmission(rate, frame).ps() as u32;
                 transmission.extend((0..row_length as u32).map(time));
                 rates.len() - 1
             });
+            (row * row_length) as u32
+        };
+        let mut ports = Vec::with_capacity(fabric.links().len());
+        for (index, link) in fabric.links().iter().enumerate() {
             let track = plan.series.links.iter().position(|l| l.index() == index);
             ports.push(PortFacts {
                 delay: link.delay.ps(),
-                row: (row * row_length) as u32,
+                row: row_of(link.rate),
                 peer: link.to.0,
                 peer_port: link.peer_port,
                 to_host: fabric.is_host(link.to),
                 loss: link.loss,
                 listed: listed.concerns(LinkId(index as u32)),
+                fails: false,
                 track: track.map_or(NO_TRACK, |t| (plan.series.qps.len() + t) as u32),
             });
+        }
+        let failing = Failing::new(plan, &mut row_of);
+        for (link, port) in (0..).map(LinkId).zip(&mut ports) {
+            port.fails = failing.concerns(link);
         }
         let mut per_host = vec![0u32; fabric.hosts()];
         let sender_slot = plan
@@ -111,6 +124,7 @@ impl<'a> Setup<'a> {
             ties: key(Purpose::Tie, fabric.nodes()).into_iter().map(Key::salt).collect(),
             losses: key(Purpose::Loss, fabric.links().len()),
             listed,
+            failing,
             marks: key(Purpose::Mark, fabric.links().len()),
         }
     }
@@ -137,16 +151,37 @@ impl<'a> Setup<'a> {
         Tie::new(self.ties[node as usize], opened)
     }
 
-    /// Whether the link loses a packet that starts at `at`; asked once for every start.
+    /// Whether the link loses a packet that starts at `at` and would arrive at `arrival`; asked once for every start.
     #[inline]
-    pub(crate) fn loses(&self, gp: usize, at: u64, pkt: &Packet) -> bool {
-        let PortFacts { loss, listed, .. } = self.ports[gp];
+    pub(crate) fn loses(&self, gp: usize, at: u64, arrival: u64, pkt: &Packet) -> bool {
+        let PortFacts { loss, listed, fails, .. } = self.ports[gp];
+        if fails && self.failing.loses(gp, at, arrival) {
+            return true;
+        }
         if listed && self.listed.loses(gp, pkt) {
             return true;
         }
         !loss.is_zero()
-            && (pkt.is_data() || self.plan.lose_replies && pkt.kind() != model::Kind::Cnp)
+            && (pkt.is_data() || self.plan.lose_replies && matches!(pkt.kind(), Kind::Ack | Kind::Nack))
             && loss.hits(self.losses[gp].draw(at))
+    }
+
+    /// Whether a pause frame of port `gp` is lost that is made at `at` and would arrive at `arrival`.
+    #[inline]
+    pub(crate) fn loses_pause(&self, gp: usize, at: u64, arrival: u64) -> bool {
+        if self.failing.is_empty() {
+            return false;
+        }
+        let reverse = self.fabric().reverse(LinkId(gp as u32)).index();
+        self.failing.loses_pause([gp, reverse], at, arrival)
+    }
+
+    /// The routes of a switch since a turn of routing; `None`: from the start.
+    #[inline]
+    pub(crate) fn router(&self, node: NodeId, turn: Option<usize>) -> Router<'a> {
+        let failures = &self.plan.failures;
+        let routing = turn.and_then(|turn| failures.routing(&failures.turns()[turn]));
+        self.fabric().router_by(routing, node)
     }
 
     /// Whether a queue of `queue` bytes at port `gp` marks a packet at `at`.
@@ -169,8 +204,8 @@ impl<'a> Setup<'a> {
     #[inline]
     pub(crate) fn class(&self, pkt: &Packet) -> usize {
         match (self.plan.classes, pkt.kind()) {
-            (Classes::One, _) | (_, model::Kind::Data) => DATA,
-            (_, model::Kind::Cnp) => 0,
+            (Classes::One, _) | (_, Kind::Data) => DATA,
+            (_, Kind::Cnp) => 0,
             _ => 1,
         }
     }
@@ -218,7 +253,8 @@ pub fn window(plan: &Plan) -> u64 {
     let smallest = plan.wire.smallest_frame();
     let lossless = plan.switches.iter().any(|s| matches!(s.flow, model::plan::Flow::Lossless(_)));
     let reach = |l: &model::fabric::Link| {
-        let frame = if lossless { Time::ZERO } else { plan.wire.transmission(l.rate, smallest) };
+        let rate = fastest(&plan.failures, plan.fabric.link(l.from, l.port), l.rate);
+        let frame = if lossless { Time::ZERO } else { plan.wire.transmission(rate, smallest) };
         l.delay.ps() + frame.ps()
     };
     plan.fabric.links().iter().map(reach).min().unwrap_or(LONGEST_WINDOW).min(LONGEST_WINDOW)

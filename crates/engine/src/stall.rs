@@ -9,9 +9,10 @@ use model::{LinkId, NodeId, Parts, PortIndex, Time};
 const NAMED: usize = 20;
 
 /// True if messages have been posted, none is still to start by the clock, and no packet has been accepted
-/// and none posted for `patience`.
-pub(crate) fn stuck<P: Parts>(hosts: &[Host<P>], now: u64, patience: Time) -> bool {
-    let last = hosts.iter().map(|h| h.last_progress()).max().unwrap_or(0);
+/// and none posted for `patience`, nor a link come back, nor is one still to come back.
+pub(crate) fn stuck<P: Parts>(setup: &Setup<'_>, hosts: &[Host<P>], now: u64) -> bool {
+    let patience = setup.plan.no_progress;
+    let last = hosts.iter().map(|h| h.last_progress()).max().unwrap_or(0).max(setup.failing.last_repair);
     now.saturating_sub(last) > patience.ps() && hosts.iter().all(|h| h.pending_starts() == 0)
 }
 

@@ -6,7 +6,7 @@ use crate::setup::Setup;
 use model::draw::Key;
 use model::scheme::{Effects, Emitted, Handle, flow_hash};
 use model::{
-    Annex, Cx, Interest, Kind, NodeId, Packet, Parcel, Parts, PortIndex, Scheme, Site, Time, Verdict,
+    Annex, Cx, Interest, Kind, NodeId, Packet, Parcel, Parts, PortIndex, Reroute, Scheme, Site, Time, Verdict,
 };
 
 /// A switch.
@@ -28,6 +28,8 @@ pub(crate) struct Switch<P: Parts> {
     /// When the scheme wants to be woken; [`u64::MAX`] if it does not.
     pub(crate) wake: u64,
     pub(crate) dropped_while_lossless: bool,
+    /// The last turn of routing; `None`: routes are as at the start.
+    pub(crate) turn: Option<usize>,
 }
 
 /// Where a packet stands when its switch looks at it.
@@ -60,6 +62,7 @@ impl<P: Parts> Switch<P> {
             sampled: 0,
             wake: u64::MAX,
             dropped_while_lossless: false,
+            turn: None,
         }
     }
 
@@ -116,7 +119,7 @@ impl<P: Parts> Switch<P> {
         emitted: Emitted,
     ) -> (PortIndex, Parcel<P::Annex>) {
         let Emitted { packet, tag, port } = emitted;
-        let port = port.unwrap_or_else(|| match setup.fabric().route(node, packet.to()) {
+        let port = port.unwrap_or_else(|| match setup.router(node, self.turn).ports(packet.to()).0 {
             [port] => *port,
             ports => ports[flow_hash(self.salt, &packet, ports.len())],
         });
@@ -130,6 +133,22 @@ impl<P: Parts> Switch<P> {
         let (handle, virt) = (self.next_handle(), PortIndex::VIRTUAL);
         let mut cx = Cx::new(Time(now), virt, false, false, queued, self.key, self.salt, handle, effects);
         self.scheme.on_wake(&mut cx);
+    }
+
+    /// Routes take a turn.
+    pub(crate) fn rerouted(
+        &mut self,
+        setup: &Setup<'_>,
+        (node, now): (NodeId, u64),
+        turn: usize,
+        effects: &mut Effects,
+    ) {
+        self.turn = Some(turn);
+        let plan = setup.plan;
+        let routing = plan.failures.routing(&plan.failures.turns()[turn]);
+        let (handle, virt) = (self.next_handle(), PortIndex::VIRTUAL);
+        let mut cx = Cx::new(Time(now), virt, false, false, &[], self.key, self.salt, handle, effects);
+        self.scheme.on_routes_change(&mut cx, &Reroute { site: Site { plan, node }, routing });
     }
 
     /// Keeps a packet under the handle that its scheme was shown. `None`: there was no room for it; the scheme

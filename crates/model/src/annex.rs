@@ -149,6 +149,7 @@ const MARKED: u32 = 1 << 26;
 const CROWDED: u32 = 1 << 27;
 const MISSING: u32 = 1 << 28;
 const ARRIVED: u32 = 1 << 29;
+const RESENT: u32 = 1 << 31;
 const PSN: u32 = COPY - 1;
 const PSN_BITS: u32 = 24;
 
@@ -172,6 +173,20 @@ impl Stamp {
         self.what |= NOTICE | notice.first.value();
         self.count = notice.count;
         self
+    }
+
+    /// The same for a packet that was sent before if `again`. Its reply says so, too.
+    #[inline]
+    #[must_use]
+    pub const fn again(mut self, again: bool) -> Self {
+        self.what |= if again { RESENT } else { 0 };
+        self
+    }
+
+    /// Data: it was sent before. A reply: the data packet was.
+    #[inline]
+    pub const fn resent(&self) -> bool {
+        self.what & RESENT != 0
     }
 
     /// A reply: the data packet was marked.
@@ -212,7 +227,7 @@ impl Annex for Stamp {
         let crowded = if answer.crowded { CROWDED } else { 0 };
         Stamp {
             time: at.ps() as i64 - self.time,
-            what: flag | marked | crowded | psn,
+            what: flag | marked | crowded | self.what & RESENT | psn,
             count,
             entropy: self.entropy,
         }
@@ -348,6 +363,15 @@ mod tests {
         let mut noticed = sent.with_notice(notice);
         noticed.set_tag(77);
         assert_eq!((noticed.tag(), noticed.notice()), (0, Some(notice)));
+    }
+
+    #[test]
+    fn a_reply_tells_whether_it_answers_a_retransmission() {
+        for again in [false, true] {
+            let sent = Stamp::new(9, Time::ZERO).again(again);
+            let reply = sent.answer(Time::ZERO, Answer::default());
+            assert_eq!((sent.resent(), reply.resent(), reply.marked()), (again, again, false));
+        }
     }
 
     #[test]

@@ -30,4 +30,7 @@ pub trait Congestion {
 
     /// The retransmission timer has fired.
     fn on_timeout(&mut self, _now: Time) {}
+
+    /// The queue pair's steering has given up the path of a packet that has just been answered.
+    fn on_path_given_up(&mut self, _now: Time) {}
 }

@@ -29,6 +29,8 @@ pub enum Purpose {
     Steering = 8,
     /// How far a host's clock is ahead.
     Clock = 9,
+    /// Which links fail.
+    Failure = 10,
 }
 
 /// A seed, a purpose and an entity: what is left to give is the ordinal.

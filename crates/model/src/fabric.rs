@@ -6,11 +6,13 @@
 
 mod builder;
 mod names;
+mod reroute;
 mod routes;
 #[cfg(test)]
 mod tests;
 
 pub use builder::FabricBuilder;
+pub use reroute::{Rerouter, Routing};
 
 use crate::{HostId, LinkId, NodeId, Packet, PortIndex, Probability, Rate, Time};
 use names::Names;
@@ -185,13 +187,18 @@ impl Fabric {
     /// If `node` is a host.
     #[inline]
     pub fn router(&self, node: NodeId) -> Router<'_> {
+        self.router_of(&self.routes, node)
+    }
+
+    #[inline]
+    fn router_of<'a>(&'a self, routes: &'a Routes, node: NodeId) -> Router<'a> {
         let switch = node.index() - self.hosts;
         Router {
             rack_of: &self.rack_of,
-            own: self.routes.rack_at(switch),
-            row: self.routes.row(switch),
+            own: routes.rack_at(switch),
+            row: routes.row(switch),
             down: &self.down,
-            pool: self.routes.pool(),
+            pool: routes.pool(),
         }
     }
 
@@ -243,5 +250,11 @@ impl<'a> Router<'a> {
             return (std::slice::from_ref(&self.down[to.index()]), true);
         }
         (routes::set(self.pool, self.row[rack as usize]), false)
+    }
+
+    /// Ports to the switch of another rack; empty if there is none. See [`Fabric::route_to_rack`].
+    #[inline]
+    pub fn to_rack(&self, rack: usize) -> &'a [PortIndex] {
+        routes::set(self.pool, self.row[rack])
     }
 }

@@ -12,6 +12,7 @@
 //! | [`annex`] | what packets carry besides, in runs whose ends need it |
 //! | [`wire`] | frame sizes and transmission times |
 //! | [`fabric`] | nodes, links, equal-cost routes |
+//! | [`failure`] | links that go down, come back or slow down, and what routing makes of it |
 //! | [`plan`] | everything one run needs, checked: what `scenario` makes and the engine obeys |
 //! | [`draw`] | keyed random numbers: (seed, purpose, entity, ordinal) |
 //! | [`scheme`] | trait [`Scheme`]: load balancing inside a switch |
@@ -24,6 +25,7 @@ pub mod annex;
 pub mod congestion;
 pub mod draw;
 pub mod fabric;
+pub mod failure;
 pub mod ids;
 pub mod packet;
 pub mod parts;
@@ -37,12 +39,13 @@ pub mod wire;
 
 pub use annex::{Annex, Parcel, Stamp};
 pub use congestion::{Allowance, Congestion};
-pub use fabric::{Fabric, FabricBuilder, FabricError};
+pub use fabric::{Fabric, FabricBuilder, FabricError, Routing};
+pub use failure::Failures;
 pub use ids::{HostId, LinkId, MessageId, NodeId, PortIndex, QpId};
 pub use packet::{Kind, Packet};
 pub use parts::Parts;
 pub use plan::Plan;
-pub use scheme::{Cx, Interest, Scheme, Seat, Site, Verdict};
+pub use scheme::{Cx, Interest, Reroute, Scheme, Seat, Site, Verdict};
 pub use steering::Steering;
 pub use themis::Psn;
 pub use transport::{Receiver, Sender};

@@ -1,7 +1,7 @@
 //! Everything one run needs, checked: what `scenario` makes and the engine obeys.
 
 use crate::draw::{Key, Purpose};
-use crate::{Bytes, Fabric, HostId, Kind, LinkId, MessageId, Probability, Psn, QpId, Time, Wire};
+use crate::{Bytes, Fabric, Failures, HostId, Kind, LinkId, MessageId, Probability, Psn, QpId, Time, Wire};
 use std::ops::Range;
 
 /// A run.
@@ -19,10 +19,12 @@ pub struct Plan {
     pub ports: Vec<PortSettings>,
     /// Settings of every switch, by node number less the number of hosts.
     pub switches: Vec<SwitchSettings>,
-    /// Whether links lose ACKs and NACKs as well as data. CNPs and PFC frames are never lost.
+    /// Whether links lose ACKs and NACKs as well as data. CNPs, signals and PFC frames are never lost.
     pub lose_replies: bool,
     /// Packets that are lost on purpose.
     pub lost: Vec<ListedLoss>,
+    /// Links that go down, come back or slow down, and what routing makes of it.
+    pub failures: Failures,
     /// Queue pairs, sorted by destination host.
     pub qps: Vec<Qp>,
     /// Messages, sorted by queue pair; within one they are posted strictly in this order.

@@ -1,8 +1,9 @@
 //! Load balancing inside a switch.
 
 use crate::draw::{Key, Purpose, below};
+use crate::fabric::Router;
 use crate::plan::{Plan, Qp};
-use crate::{Fabric, HostId, Kind, NodeId, Packet, PortIndex, QpId, Time};
+use crate::{Fabric, HostId, Kind, LinkId, NodeId, Packet, PortIndex, QpId, Routing, Time};
 use std::ops::Range;
 
 /// What becomes of a packet.
@@ -246,6 +247,10 @@ pub trait Scheme {
     /// The time asked for by [`Cx::wake_at`] has come.
     fn on_wake(&mut self, _cx: &mut Cx<'_>) {}
 
+    /// Routing has taken note of dead links or of repairs, and from now on [`Scheme::on_packet`] is shown ports by
+    /// it: entries of tables that point elsewhere are of no use any more. [`Cx::queued`] is empty.
+    fn on_routes_change(&mut self, _cx: &mut Cx<'_>, _news: &Reroute<'_>) {}
+
     /// Its counters, by name; the results sum them over all switches.
     fn counters(&self, _sink: &mut dyn FnMut(&'static str, u64)) {}
 }
@@ -284,6 +289,37 @@ impl<'a> Site<'a> {
     /// A queue pair.
     pub fn qp(&self, id: QpId) -> &'a Qp {
         &self.plan.qps[id.index()]
+    }
+}
+
+/// What a switch learns when routing has changed.
+#[derive(Clone, Copy, Debug)]
+pub struct Reroute<'a> {
+    /// The switch.
+    pub site: Site<'a>,
+    /// The routing from now on; `None`: that of the whole fabric.
+    pub routing: Option<&'a Routing>,
+}
+
+impl<'a> Reroute<'a> {
+    /// No link between two switches is held to be dead.
+    pub fn whole(&self) -> bool {
+        let fabric = self.site.fabric();
+        let between = |id: &LinkId| {
+            let link = &fabric.links()[id.index()];
+            !fabric.is_host(link.from) && !fabric.is_host(link.to)
+        };
+        self.routing.is_none_or(|routing| !routing.dead().iter().any(between))
+    }
+
+    /// True if the link of this port of the switch is held to be dead.
+    pub fn is_dead(&self, port: PortIndex) -> bool {
+        self.routing.is_some_and(|r| r.is_dead(self.site.fabric().link(self.site.node, port)))
+    }
+
+    /// The switch's routes from now on.
+    pub fn router(&self) -> Router<'a> {
+        self.site.fabric().router_by(self.routing, self.site.node)
     }
 }
 

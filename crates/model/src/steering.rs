@@ -20,6 +20,16 @@ pub trait Steering {
         false
     }
 
+    /// When it wants to be called at [`Steering::on_deadline`]; [`Time::NEVER`] if it does not. It may put that off at
+    /// any time, and bring it forward in a handler.
+    #[inline]
+    fn deadline(&self) -> Time {
+        Time::NEVER
+    }
+
+    /// Its deadline has come.
+    fn on_deadline(&mut self, _now: Time) {}
+
     /// A switch has sent a signal that says `tag`.
     fn on_signal(&mut self, _now: Time, _tag: u64) {}
 
@@ -38,6 +48,20 @@ pub trait Steering {
     fn aside(&mut self, _now: Time) -> Option<Aside<Self::Annex>> {
         None
     }
+
+    /// True if replies clock its packets: it hears of [`Steering::on_room`].
+    fn clocked(&self) -> bool {
+        false
+    }
+
+    /// The last reply came over a path that it gives up: the congestion control shall take a packet out of its window.
+    /// Asked only if [`Steering::clocked`].
+    fn gives_up(&self) -> bool {
+        false
+    }
+
+    /// After a reply, when everybody has heard of it: the sender has so many packets that the window lets go.
+    fn on_room(&mut self, _packets: u64) {}
 
     /// Its counters, by name; the results sum them over all queue pairs.
     fn counters(&self, _sink: &mut dyn FnMut(&'static str, u64)) {}

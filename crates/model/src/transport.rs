@@ -62,6 +62,11 @@ pub trait Sender {
     /// True if [`Sender::next`] would return a packet.
     fn ready(&self, window: u64) -> bool;
 
+    /// How many packets [`Sender::next`] would return in a row; senders that nobody asks answer 1 for any number.
+    fn room(&self, window: u64) -> u64 {
+        u64::from(self.ready(window))
+    }
+
     /// A reply has come.
     fn on_reply(&mut self, now: Time, reply: Reply) -> Progress;
 

@@ -27,6 +27,8 @@ pub struct Wire {
     pub ack: u32,
     /// Frame of a CNP.
     pub cnp: u32,
+    /// Smallest signal that a scheme sends; 0 if none sends any.
+    pub signal: u32,
     /// Frame of a PFC pause or resume where it takes link time; 0 where it takes none.
     pub pfc: u32,
     /// Rounding of transmission times.
@@ -46,6 +48,7 @@ impl Wire {
             gap: 20,
             ack: 66,
             cnp: 78,
+            signal: 0,
             pfc: 0,
             clock: Clock::Picosecond,
         }
@@ -61,6 +64,7 @@ impl Wire {
             gap: 0,
             ack: 60,
             cnp: 60,
+            signal: 0,
             pfc: 43,
             clock: Clock::TruncatedNanosecond,
         }
@@ -86,6 +90,9 @@ impl Wire {
         }
         if self.cnp < least {
             least = self.cnp;
+        }
+        if self.signal > 0 && self.signal < least {
+            least = self.signal;
         }
         least
     }

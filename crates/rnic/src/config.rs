@@ -20,7 +20,8 @@ pub struct NicConfig {
     /// as in the HPCC simulator, a message whose last ACK is lost never ends.
     pub ack_duplicates: bool,
     /// How marks are reported: `frame` (a CNP) or `flag` (on the reply). Default `frame` (RoCEv2, and our
-    /// choice: blocking a NACK must not block congestion feedback).
+    /// choice: blocking a NACK must not block congestion feedback); `flag` with `congestion.mp-rdma`, whose paper has
+    /// it so.
     pub cnp: Cnp,
     /// Least time between two CNP frames of one queue pair. Default "4us" (our choice: DCQCN's default
     /// `rate-decrease-interval`, which no faster report could serve).
@@ -87,6 +88,9 @@ impl NicConfig {
                 "backoff",
                 "cannot be set with `timeout.adp`, which has a schedule of its own",
             ));
+        }
+        if matches!(self.congestion, CongestionConfig::MpRdma(_)) && self.cnp == Cnp::Frame {
+            return Err(Invalid::new("cnp", "must be \"flag\" with `congestion.mp-rdma`, which reads marks on ACKs"));
         }
         let has_rate = self.congestion.has_rate();
         self.on_nack.validate("on-nack", has_rate)?;
@@ -181,6 +185,9 @@ mod tests {
     fn impossible_values_are_named() {
         for (toml, field) in [
             ("ack-every = 0", "ack-every"),
+            ("cnp = \"frame\"\n[congestion.mp-rdma]", "cnp"),
+            ("cnp = \"flag\"\n[congestion.mp-rdma]\ninitial = 0", "congestion.mp-rdma.initial"),
+            ("[transport.mp-rdma]\nbitmap = 0", "transport.mp-rdma.bitmap"),
             ("timeout = { fixed = \"0us\" }", "timeout.fixed"),
             ("timeout = { ib = 32 }", "timeout.ib"),
             ("backoff = { factor = 0, cap = \"1ms\" }", "backoff.factor"),

@@ -133,6 +133,12 @@ macro_rules! congestions {
             fn on_timeout(&mut self, now: model::Time) {
                 match self { $(Self::$variant(c) => c.on_timeout(now),)+ Self::Custom(c) => c.on_timeout(now) }
             }
+            fn on_path_given_up(&mut self, now: model::Time) {
+                match self {
+                    $(Self::$variant(c) => c.on_path_given_up(now),)+
+                    Self::Custom(c) => c.on_path_given_up(now),
+                }
+            }
         }
     };
 }

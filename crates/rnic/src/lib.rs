@@ -39,6 +39,7 @@ pub mod transport {
     pub mod go_back_n;
     pub mod ideal;
     pub mod irn;
+    pub mod mp_rdma;
     pub mod nic_sr;
     pub mod sr_sack;
 }
@@ -46,6 +47,7 @@ pub mod transport {
 /// Rate and window: one file per control.
 pub mod congestion {
     pub mod dcqcn;
+    pub mod mp_rdma;
     pub mod none;
 }
 
@@ -67,6 +69,9 @@ family::transports! {
     sr_sack: SrSack = "sr-sack",
     /// IRN: every packet that comes out of order is NACKed, and the sender keeps a scoreboard.
     irn: Irn = "irn",
+    /// MP-RDMA: every packet is acknowledged by itself, and what the receiver's small bitmap cannot note is NACKed; the
+    /// sender then goes once more through what is not acknowledged.
+    mp_rdma: MpRdma = "mp-rdma",
     /// Reordering costs nothing, however far: out-of-order packets are kept and never NACKed; losses wait for the
     /// timer, one packet each.
     ideal: Ideal = "ideal",
@@ -78,6 +83,8 @@ family::transports! {
 family::congestions! {
     /// DCQCN, the rate control of RoCEv2, in the variant of Mellanox NICs.
     dcqcn: Dcqcn = "dcqcn",
+    /// MP-RDMA: a window that every ACK opens or, if it carries a mark, closes a little.
+    mp_rdma: MpRdma = "mp-rdma",
     /// No control: line rate always.
     none: Unlimited = "none",
 }

@@ -7,8 +7,8 @@ use crate::receiver::{self, Answers};
 use crate::scoreboard;
 use crate::selective::{self, Report};
 use crate::sender::{self, Sender};
-use crate::transport::go_back_n;
-use crate::{NicConfig, Reacting};
+use crate::transport::{go_back_n, mp_rdma};
+use crate::{AnyCongestion, CongestionConfig, NicConfig, Reacting};
 use model::annex::{Notice, NoticeRules, Selective};
 use model::draw::below;
 use model::transport::{Progress, Reception, Reply};
@@ -29,6 +29,7 @@ pub struct Nic {
 pub(crate) enum Sending {
     Counting(Arc<sender::Rules>),
     Scoreboard(Arc<scoreboard::Rules>),
+    MpRdma(Arc<mp_rdma::Rules>),
 }
 
 /// The kind of receiver, and what all those of a NIC have in common.
@@ -65,6 +66,7 @@ impl Nic {
             Sending::Scoreboard(rules) => {
                 AnySender::Scoreboard(Box::new(scoreboard::Sender::new(rules.clone())))
             }
+            Sending::MpRdma(rules) => AnySender::MpRdma(Box::new(mp_rdma::Sender::new(rules.clone()))),
         }
     }
 
@@ -99,6 +101,24 @@ impl Nic {
         matches!(&self.receiving, Receiving::Selective(rules) if rules.report == Report::Missing)
     }
 
+    /// Whether its congestion control wants to know how many packets a path holds, see [`Nic::congestion_over`].
+    pub fn wants_bdp(&self) -> bool {
+        matches!(&self.config.congestion, CongestionConfig::MpRdma(config) if config.initial.is_none())
+    }
+
+    /// The same as [`Nic::congestion`], over a path whose bandwidth-delay product is `bdp` packets, for controls that
+    /// start with that many.
+    pub fn congestion_over(&self, line_rate: Rate, bdp: u32) -> Reacting {
+        let NicConfig { congestion, on_nack, on_timeout, .. } = &self.config;
+        match congestion {
+            CongestionConfig::MpRdma(config) => {
+                let control = config.or_initial(bdp).control(line_rate);
+                Reacting::new(AnyCongestion::MpRdma(control), *on_nack, *on_timeout)
+            }
+            _ => self.congestion(line_rate),
+        }
+    }
+
     /// The congestion control of one queue pair of a NIC of `line_rate`, with its reactions.
     pub fn congestion(&self, line_rate: Rate) -> Reacting {
         let NicConfig { congestion, on_nack, on_timeout, .. } = &self.config;
@@ -112,6 +132,8 @@ pub enum AnySender {
     Counting(Sender),
     /// Knows of single packets.
     Scoreboard(Box<scoreboard::Sender>),
+    /// Counts what is under way; of `mp-rdma`.
+    MpRdma(Box<mp_rdma::Sender>),
     /// One from elsewhere.
     Custom(Box<dyn model::Sender + Send>),
 }
@@ -122,6 +144,7 @@ impl model::Sender for AnySender {
         match self {
             Self::Counting(s) => s.post(packets),
             Self::Scoreboard(s) => s.post(packets),
+            Self::MpRdma(s) => s.post(packets),
             Self::Custom(s) => s.post(packets),
         }
     }
@@ -131,6 +154,7 @@ impl model::Sender for AnySender {
         match self {
             Self::Counting(s) => s.next(now, window),
             Self::Scoreboard(s) => s.next(now, window),
+            Self::MpRdma(s) => s.next(now, window),
             Self::Custom(s) => s.next(now, window),
         }
     }
@@ -140,7 +164,17 @@ impl model::Sender for AnySender {
         match self {
             Self::Counting(s) => s.ready(window),
             Self::Scoreboard(s) => s.ready(window),
+            Self::MpRdma(s) => s.ready(window),
             Self::Custom(s) => s.ready(window),
+        }
+    }
+
+    fn room(&self, window: u64) -> u64 {
+        match self {
+            Self::Counting(s) => s.room(window),
+            Self::Scoreboard(s) => s.room(window),
+            Self::MpRdma(s) => s.room(window),
+            Self::Custom(s) => s.room(window),
         }
     }
 
@@ -149,6 +183,7 @@ impl model::Sender for AnySender {
         match self {
             Self::Counting(s) => s.on_reply(now, reply),
             Self::Scoreboard(s) => s.on_reply(now, reply),
+            Self::MpRdma(s) => s.on_reply(now, reply),
             Self::Custom(s) => s.on_reply(now, reply),
         }
     }
@@ -158,6 +193,7 @@ impl model::Sender for AnySender {
         match self {
             Self::Counting(s) => s.on_reply(now, reply),
             Self::Scoreboard(s) => s.on_selective(now, reply, selective),
+            Self::MpRdma(s) => s.on_selective(now, reply, selective),
             Self::Custom(s) => s.on_selective(now, reply, selective),
         }
     }
@@ -167,6 +203,7 @@ impl model::Sender for AnySender {
         match self {
             Self::Counting(s) => s.una(),
             Self::Scoreboard(s) => s.una(),
+            Self::MpRdma(s) => s.una(),
             Self::Custom(s) => s.una(),
         }
     }
@@ -176,6 +213,7 @@ impl model::Sender for AnySender {
         match self {
             Self::Counting(s) => s.deadline(),
             Self::Scoreboard(s) => s.deadline(),
+            Self::MpRdma(s) => s.deadline(),
             Self::Custom(s) => s.deadline(),
         }
     }
@@ -184,6 +222,7 @@ impl model::Sender for AnySender {
         match self {
             Self::Counting(s) => s.on_timeout(now),
             Self::Scoreboard(s) => s.on_timeout(now),
+            Self::MpRdma(s) => s.on_timeout(now),
             Self::Custom(s) => s.on_timeout(now),
         }
     }

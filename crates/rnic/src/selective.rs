@@ -18,6 +18,8 @@ pub(crate) enum Report {
     Missing,
     /// Each packet that comes ahead of a gap.
     Arrived,
+    /// Each packet, by an ACK of its own; a NACK stands for one that cannot be noted.
+    Each,
 }
 
 /// What all receivers of a NIC have in common.
@@ -102,12 +104,16 @@ impl Receiver {
         self.look_around();
         self.selective = match self.rules.report {
             Report::Missing => self.next_gap(now, seq),
-            Report::Arrived if fate == Fate::Discarded => Selective::Nothing,
-            Report::Arrived => Selective::Arrived(Psn::from_seq(seq)),
+            Report::Arrived | Report::Each if fate == Fate::Discarded => Selective::Nothing,
+            Report::Arrived | Report::Each => Selective::Arrived(Psn::from_seq(seq)),
         };
-        let reply = match self.selective {
-            Selective::Nothing => self.acks.on_packet(&self.rules.answers.acks, self.expected, last),
-            _ => Some(self.acks.nack(self.expected)),
+        let silent = match self.rules.report {
+            Report::Missing | Report::Arrived => self.selective == Selective::Nothing,
+            Report::Each => fate != Fate::Discarded,
+        };
+        let reply = match silent {
+            true => self.acks.on_packet(&self.rules.answers.acks, self.expected, last),
+            false => Some(self.acks.nack(self.expected)),
         };
         (fate, reply)
     }
@@ -151,6 +157,9 @@ impl Receiver {
 impl model::Receiver for Receiver {
     fn on_data(&mut self, now: Time, psn: Psn, marked: bool, last: bool) -> Reception {
         self.selective = Selective::Nothing;
+        if self.rules.report == Report::Each {
+            self.selective = Selective::Arrived(psn);
+        }
         let distance = psn.distance_from(Psn::from_seq(self.expected));
         let (fate, reply) = match distance {
             0 => self.in_order(now, last),

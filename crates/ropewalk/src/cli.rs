@@ -201,8 +201,10 @@ Examples:
   ropewalk memory themis                            the paper's example
   ropewalk memory themis --set psn-bits=16 --set qps-per-nic=1000
   ropewalk memory themis --json
+  ropewalk memory flowcut --set hosts=16384 --set rate=800Gbps
 
-Keys of themis: paths, qps-per-nic, nics, rate, last-hop-delay, factor, frame, psn-bits, ring, sram.")]
+Keys of themis: paths, qps-per-nic, nics, rate, last-hop-delay, factor, frame, psn-bits, ring, sram.
+Keys of flowcut: hosts, hosts-per-tor, flows, rate, rtt, packet, payload, sram.")]
 pub struct MemoryArgs {
     /// Scheme.
     pub scheme: String,

@@ -21,6 +21,16 @@ pub fn explain(plan: &Plan, stall: &Stall) -> String {
     if stall.count > shown {
         let _ = writeln!(text, "  ... and {} more", stall.count - shown);
     }
+    let cut = cut_off(plan, stall);
+    if !cut.is_empty() {
+        text.push_str("cut off: no path is left from sender to receiver since a failure\n");
+        for &message in cut.iter().take(LISTED) {
+            let _ = writeln!(text, "  {}", flow(plan, message));
+        }
+        if cut.len() > LISTED {
+            let _ = writeln!(text, "  ... and {} more", cut.len() - LISTED);
+        }
+    }
     if !stall.pfc_cycle.is_empty() {
         text.push_str("PFC deadlock: each of these ports is paused until the next one drains\n");
         for &link in &stall.pfc_cycle {
@@ -34,6 +44,18 @@ pub fn explain(plan: &Plan, stall: &Stall) -> String {
         let _ = writeln!(text, "paused ports (no cycle): {}{more}", names.join(", "));
     }
     text
+}
+
+/// The flows among those that wait, as far as the stall names them, whose ends failures have parted for good.
+fn cut_off(plan: &Plan, stall: &Stall) -> Vec<MessageId> {
+    if plan.failures.turns().is_empty() {
+        return Vec::new();
+    }
+    let parted = |&message: &MessageId| {
+        let qp = &plan.qps[plan.messages[message.index()].qp.index()];
+        !plan.failures.reach_in_the_end(&plan.fabric, qp.from, qp.to)
+    };
+    stall.waiting.iter().map(|&(message, _)| message).filter(parted).collect()
 }
 
 fn flow(plan: &Plan, message: MessageId) -> String {

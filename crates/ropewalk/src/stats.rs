@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// Mean, two percentiles and the maximum of a set of numbers.
+/// Mean, two percentiles, the maximum and the mean of the tail of a set of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
     /// Arithmetic mean.
@@ -13,6 +13,9 @@ pub struct Spread {
     pub p99: f64,
     /// Largest.
     pub max: f64,
+    /// Mean of the numbers that rank above the 99th percentile, which some papers plot in its place (the Flowcut
+    /// artefact among them); null if there are fewer than 100 numbers, and so none above it.
+    pub tail_mean: Option<f64>,
 }
 
 impl Spread {
@@ -21,7 +24,14 @@ impl Spread {
         let mean = mean(&numbers)?;
         numbers.sort_unstable_by(f64::total_cmp);
         let max = *numbers.last()?;
-        Some(Spread { mean, p50: nearest_rank(&numbers, 50), p99: nearest_rank(&numbers, 99), max })
+        let tail_mean = self::mean(&numbers[rank(numbers.len(), 99)..]);
+        Some(Spread {
+            mean,
+            p50: nearest_rank(&numbers, 50),
+            p99: nearest_rank(&numbers, 99),
+            max,
+            tail_mean,
+        })
     }
 }
 
@@ -42,8 +52,12 @@ pub fn extremes(numbers: &[f64]) -> Option<(f64, f64)> {
 /// # Panics
 /// If `sorted` is empty.
 pub fn nearest_rank(sorted: &[f64], percent: usize) -> f64 {
-    let rank = (sorted.len() * percent).div_ceil(100).max(1);
-    sorted[rank - 1]
+    sorted[rank(sorted.len(), percent) - 1]
+}
+
+/// The rank of a percentile among `n` numbers, from 1.
+fn rank(n: usize, percent: usize) -> usize {
+    (n * percent).div_ceil(100).max(1)
 }
 
 /// `part / whole`, 0 if there is no whole.
@@ -70,8 +84,12 @@ mod tests {
     #[test]
     fn a_spread_sorts_for_itself() {
         let spread = Spread::of(vec![3.0, 1.0, 2.0, 10.0]).unwrap();
-        assert_eq!(spread, Spread { mean: 4.0, p50: 2.0, p99: 10.0, max: 10.0 });
+        assert_eq!(spread, Spread { mean: 4.0, p50: 2.0, p99: 10.0, max: 10.0, tail_mean: None });
         assert_eq!(Spread::of(vec![]), None);
+        // Of 1 to 300 the 99th percentile is 297; three rank above it.
+        let spread = Spread::of((1..=300).rev().map(f64::from).collect()).unwrap();
+        assert_eq!((spread.p99, spread.tail_mean), (297.0, Some(299.0)));
+        assert_eq!(Spread::of(vec![5.0; 99]).unwrap().tail_mean, None);
         assert_eq!(extremes(&[2.0, -1.0]), Some((-1.0, 2.0)));
         assert_eq!(share(1, 0), 0.0);
     }

@@ -72,6 +72,29 @@ pub struct Flows {
     pub fct_us: Option<Spread>,
     /// Slowdown of those that finished.
     pub slowdown: Option<Spread>,
+    /// The same by size, from small to large; only where flows fall into several of these.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub by_size: Vec<SizeBucket>,
+}
+
+/// Flows of similar size. Buckets end at powers of ten of bytes (our choice; figures of flow-size distributions have a
+/// logarithmic axis); those without a flow are left out.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SizeBucket {
+    /// All of them are larger than this.
+    pub over_bytes: u64,
+    /// None is larger than this.
+    pub up_to_bytes: u64,
+    /// All of them.
+    pub count: u64,
+    /// Those that finished.
+    pub finished: u64,
+    /// Payload of all of them.
+    pub bytes: u64,
+    /// Flow completion time of those that finished, us.
+    pub fct_us: Option<Spread>,
+    /// Slowdown of those that finished.
+    pub slowdown: Option<Spread>,
 }
 
 /// Completion of a job's groups.
@@ -129,6 +152,9 @@ pub struct Packets {
     pub duplicate: u64,
     pub discarded: u64,
     pub out_of_order: u64,
+    /// The same by traffic class, where there are several.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub out_of_order_by_class: BTreeMap<String, u64>,
     pub dropped_buffer: u64,
     pub dropped_link: u64,
     #[serde(skip_serializing_if = "is_zero")]
@@ -229,9 +255,17 @@ impl Summary {
     /// Derives it. `ideal` holds the ideal FCT by message.
     pub fn new(title: Title<'_>, plan: &Plan, ideal: &[Time], outcome: &Outcome, timing: Timing) -> Self {
         let view = View { plan, ideal, outcome };
-        let names =
-            (0..).zip(&plan.traffic_classes).filter(|(i, _)| plan.jobs.iter().any(|job| job.class == *i));
-        let classes = names.map(|(i, name)| (name.clone(), view.flows(|job| job.class == i))).collect();
+        let used = || {
+            let named = (0u8..).zip(&plan.traffic_classes);
+            named.filter(|(i, _)| plan.jobs.iter().any(|job| job.class == *i))
+        };
+        let classes: BTreeMap<_, _> =
+            used().map(|(i, name)| (name.clone(), view.flows(|job| job.class == i))).collect();
+        let mut out_of_order_by_class = BTreeMap::new();
+        if classes.len() > 1 {
+            let of = |i: u8| outcome.out_of_order.get(usize::from(i)).copied().unwrap_or(0);
+            out_of_order_by_class.extend(used().map(|(i, name)| (name.clone(), of(i))));
+        }
         let (d, c) = (&outcome.data, &outcome.control);
         Summary {
             scenario: title.scenario.to_owned(),
@@ -256,6 +290,7 @@ impl Summary {
                 duplicate: d.duplicate,
                 discarded: d.discarded,
                 out_of_order: d.out_of_order,
+                out_of_order_by_class,
                 dropped_buffer: d.dropped_buffer,
                 dropped_link: d.dropped_link,
                 dropped_scheme: d.dropped_scheme,
@@ -322,20 +357,26 @@ impl<'a> View<'a> {
     }
 
     fn flows(&self, pick: impl Fn(&Job) -> bool) -> Flows {
-        let mut flows = Flows { count: 0, finished: 0, bytes: 0, fct_us: None, slowdown: None };
-        let (mut times, mut slowdowns) = (Vec::new(), Vec::new());
+        let mut all = Sample::default();
+        let mut decades: BTreeMap<u32, Sample> = BTreeMap::new();
         for (message, record, ideal) in self.of(pick) {
-            flows.count += 1;
-            flows.bytes += message.bytes;
-            if let Some(fct) = fct(record) {
-                times.push(fct.as_us());
-                slowdowns.push(fct.ps() as f64 / ideal.ps().max(1) as f64);
-            }
+            all.add(message.bytes, fct(record), ideal);
+            decades.entry(decade(message.bytes)).or_default().add(message.bytes, fct(record), ideal);
         }
-        flows.finished = times.len() as u64;
-        flows.fct_us = Spread::of(times);
-        flows.slowdown = Spread::of(slowdowns);
-        flows
+        if decades.len() < 2 {
+            decades.clear();
+        }
+        let bucket = |(decade, sample): (u32, Sample)| {
+            let (count, finished, bytes) = (sample.count, sample.times.len() as u64, sample.bytes);
+            let (fct_us, slowdown) = sample.spreads();
+            let up_to_bytes = 10u64.saturating_pow(decade);
+            let over_bytes = if decade == 0 { 0 } else { 10u64.saturating_pow(decade - 1) };
+            SizeBucket { over_bytes, up_to_bytes, count, finished, bytes, fct_us, slowdown }
+        };
+        let by_size = decades.into_iter().map(bucket).collect();
+        let (count, finished, bytes) = (all.count, all.times.len() as u64, all.bytes);
+        let (fct_us, slowdown) = all.spreads();
+        Flows { count, finished, bytes, fct_us, slowdown, by_size }
     }
 
     fn goodput(&self) -> Goodput {
@@ -368,6 +409,36 @@ impl<'a> View<'a> {
     }
 }
 
+/// Flows as they are gathered.
+#[derive(Default)]
+struct Sample {
+    count: u64,
+    bytes: u64,
+    times: Vec<f64>,
+    slowdowns: Vec<f64>,
+}
+
+impl Sample {
+    fn add(&mut self, bytes: u64, fct: Option<Time>, ideal: Time) {
+        self.count += 1;
+        self.bytes += bytes;
+        if let Some(fct) = fct {
+            self.times.push(fct.as_us());
+            self.slowdowns.push(fct.ps() as f64 / ideal.ps().max(1) as f64);
+        }
+    }
+
+    /// FCT, slowdown.
+    fn spreads(self) -> (Option<Spread>, Option<Spread>) {
+        (Spread::of(self.times), Spread::of(self.slowdowns))
+    }
+}
+
+/// The least power of ten that is not below `bytes`, as an exponent.
+fn decade(bytes: u64) -> u32 {
+    bytes.saturating_sub(1).checked_ilog10().map_or(0, |log| log + 1)
+}
+
 fn groups(job: &Job, last: &[Option<Time>]) -> Groups {
     let times: Vec<f64> = last.iter().flatten().map(|t| t.since(job.start).as_us()).collect();
     let all = times.len() == last.len();
@@ -395,8 +466,14 @@ mod tests {
         assert!(s.complete);
         assert_eq!(s.flows.count, 3);
         assert_eq!(s.flows.bytes, 37_500);
-        assert_eq!(s.flows.fct_us, Some(Spread { mean: 20.0, p50: 20.0, p99: 30.0, max: 30.0 }));
-        assert_eq!(s.flows.slowdown, Some(Spread { mean: 4.0, p50: 4.0, p99: 6.0, max: 6.0 }));
+        assert_eq!(
+            s.flows.fct_us,
+            Some(Spread { mean: 20.0, p50: 20.0, p99: 30.0, max: 30.0, tail_mean: None })
+        );
+        assert_eq!(
+            s.flows.slowdown,
+            Some(Spread { mean: 4.0, p50: 4.0, p99: 6.0, max: 6.0, tail_mean: None })
+        );
         let goodput = s.goodput_gbps.mean.unwrap();
         assert!((goodput - (10.0 + 5.0 + 10.0 / 3.0) / 3.0).abs() < 1e-9, "{goodput}");
         assert!((s.goodput_gbps.min.unwrap() - 10.0 / 3.0).abs() < 1e-9);
@@ -412,6 +489,41 @@ mod tests {
         let s = summary(&testing::plan(3), &testing::outcome(3));
         let times = s.jobs["job"].groups.completion_us;
         assert_eq!(times, Completion { slowest: Some(29.0), mean: Some(24.0), fastest: Some(19.0) });
+    }
+
+    #[test]
+    fn flows_of_different_sizes_are_told_apart_by_powers_of_ten() {
+        let mut plan = testing::plan(5);
+        for (message, bytes) in plan.messages.iter_mut().zip([1, 1_000, 1_001, 10_000, 10_001]) {
+            message.bytes = bytes;
+        }
+        let mut outcome = testing::outcome(5);
+        outcome.messages[2].acked = Time::NEVER;
+        let s = summary(&plan, &outcome);
+        let edges = |b: &SizeBucket| (b.over_bytes, b.up_to_bytes, b.count, b.finished, b.bytes);
+        assert_eq!(
+            s.flows.by_size.iter().map(edges).collect::<Vec<_>>(),
+            [
+                (0, 1, 1, 1, 1),
+                (100, 1_000, 1, 1, 1_000),
+                (1_000, 10_000, 2, 1, 11_001),
+                (10_000, 100_000, 1, 1, 10_001)
+            ]
+        );
+        // Message 3 took 40 us, eight times its ideal; message 2, beside it, never finished.
+        let third = &s.flows.by_size[2];
+        assert_eq!((third.fct_us.unwrap().mean, third.slowdown.unwrap().mean), (40.0, 8.0));
+        let json: serde_json::Value = serde_json::from_str(&s.to_json()).unwrap();
+        let keys: Vec<&String> = json["flows"]["by_size"][0].as_object().unwrap().keys().collect();
+        assert_eq!(keys, ["over_bytes", "up_to_bytes", "count", "finished", "bytes", "fct_us", "slowdown"]);
+        let alike = summary(&testing::plan(5), &testing::outcome(5));
+        assert!(alike.flows.by_size.is_empty() && !alike.to_json().contains("by_size"));
+    }
+
+    #[test]
+    fn every_size_has_its_decade() {
+        let decades = [0, 1, 2, 10, 11, 100, 101, 1_000_000, u64::MAX].map(decade);
+        assert_eq!(decades, [0, 0, 1, 1, 2, 2, 3, 6, 20]);
     }
 
     #[test]
@@ -447,6 +559,17 @@ mod tests {
     }
 
     #[test]
+    fn disorder_is_told_apart_by_class_where_there_are_several() {
+        let mut plan = testing::plan(3);
+        let mut outcome = testing::outcome(3);
+        assert!(summary(&plan, &outcome).packets.out_of_order_by_class.is_empty());
+        plan.jobs.push(model::plan::Job { name: "noise".into(), class: 1, ..plan.jobs[0].clone() });
+        outcome.out_of_order = vec![4, 9];
+        let by_class = summary(&plan, &outcome).packets.out_of_order_by_class;
+        assert_eq!(by_class, BTreeMap::from([("background".into(), 9), ("foreground".into(), 4)]));
+    }
+
+    #[test]
     fn the_keys_are_the_contract() {
         let s = summary(&testing::plan(3), &testing::outcome(3));
         let json: serde_json::Value = serde_json::from_str(&s.to_json()).unwrap();
@@ -460,7 +583,7 @@ mod tests {
         assert_eq!(keys(&json["timing"]), "wall_s cpu_s setup_s threads engine hops_per_cpu_s peak_rss_mb");
         assert_eq!(keys(&json["flows"]), "count finished bytes fct_us slowdown");
         assert_eq!(keys(&json["classes"]["foreground"]), keys(&json["flows"]));
-        assert_eq!(keys(&json["flows"]["fct_us"]), "mean p50 p99 max");
+        assert_eq!(keys(&json["flows"]["fct_us"]), "mean p50 p99 max tail_mean");
         assert_eq!(keys(&json["jobs"]["job"]["groups"]["completion_us"]), "slowest mean fastest");
         assert_eq!(
             keys(&json["packets"]),

@@ -206,6 +206,28 @@ fn a_run_that_cannot_go_on_ends_with_3_and_still_prints_its_summary() {
 }
 
 #[test]
+fn flows_that_a_failure_cuts_off_are_named_before_the_run_and_after_it() {
+    let desk = Desk::new();
+    let cut = "[topology.leaf-spine]\nleaves = 2\nspines = 2\nhosts-per-leaf = 2\n[stop]\nno-progress = \"5ms\"\n\
+               [[failure]]\nlinks = [[\"leaf1\", \"spine*\"]]\nat = \"2us\"\n[[workload]]\nname = \"job\"\n\
+               flows = { list = [{ from = \"host0\", to = \"host1\", bytes = \"1MB\" }, \
+               { from = \"host1\", to = \"host2\", bytes = \"1MB\" }] }\n";
+    desk.write("cut.toml", cut);
+    desk.ropewalk(&["check", "cut.toml"])
+        .assert()
+        .code(0)
+        .stderr(contains("warning: failures cut off host2 from host1 (job job)"));
+    let told = contains("cut off: no path is left").and(contains("(host1 -> host2, job job)\n"));
+    let assert = desk.ropewalk(&["run", "cut.toml", "--json"]).assert().code(3).stderr(told);
+    let summary: Value = serde_json::from_slice(&assert.get_output().stdout).unwrap();
+    assert_eq!((&summary["complete"], &summary["flows"]["finished"]), (&false.into(), &1.into()));
+    // With a repair it takes its time and is done, however long nothing moved.
+    desk.write("mended.toml", &cut.replace("at = \"2us\"", "at = \"2us\"\nuntil = \"20ms\""));
+    let summary = desk.json(&["run", "mended.toml", "--json"]);
+    assert_eq!(summary["complete"], true);
+}
+
+#[test]
 fn a_run_that_the_scenario_stops_is_done_but_not_complete() {
     let desk = Desk::new();
     let summary = desk.json(&["run", "quickstart", "--set", "stop.after=20us", "--json"]);

@@ -2,6 +2,7 @@
 
 use crate::config::{Compat, Scenario, SeriesConfig, WireConfig};
 use crate::error::{Fault, suggestion};
+use crate::fail;
 use crate::footprint::Room;
 use crate::lose::Ground;
 use crate::switch::Resolved;
@@ -9,8 +10,9 @@ use crate::workload::draft::{Draft, Messages, On, Rough};
 use model::draw::{Key, Purpose};
 use model::plan::{Job, Message, PortSettings, Qp, SeriesPlan};
 use model::{Bytes, Fabric, HostId, LinkId, MessageId, Packet, Plan, QpId, Time, Wire};
-use rnic::{Reaction, TransportConfig};
+use rnic::{CongestionConfig, Reaction, TransportConfig};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 /// Most simulated time that a scenario may speak of: a tenth of what 64 bits of picoseconds hold.
 const LATEST: Time = Time::from_ms(1_000_000_000);
@@ -26,6 +28,9 @@ pub(crate) fn resolve(scenario: &mut Scenario, says: Says) -> Result<(), Fault> 
     let wire = wire(&scenario.wire, scenario.compat)?;
     scenario.wire = WireConfig { frame: Some(Bytes(u64::from(wire.header + wire.payload))), payload: None };
     if scenario.compat == Some(Compat::Ns3) && !says.cnp {
+        scenario.nic.cnp = rnic::notification::Cnp::Flag;
+    }
+    if matches!(scenario.nic.congestion, CongestionConfig::MpRdma(_)) && !says.cnp {
         scenario.nic.cnp = rnic::notification::Cnp::Flag;
     }
     let on_nack = &mut scenario.nic.on_nack;
@@ -55,6 +60,15 @@ pub(crate) fn resolve(scenario: &mut Scenario, says: Says) -> Result<(), Fault> 
             let text = format!("two workloads are named `{name}`; a name must be unique and not empty");
             return Err(Fault::new(&format!("workload.{i}.name"), text));
         }
+        entry.qp.get_or_insert(entry.usual_qp());
+    }
+    Ok(())
+}
+
+/// Reads the files that workloads name; `folder` is where the scenario stands.
+pub(crate) fn read_files(scenario: &mut Scenario, folder: &Path) -> Result<(), Fault> {
+    for (i, entry) in scenario.workload.iter_mut().enumerate() {
+        entry.read_files(folder).map_err(|fault| fault.within(&format!("workload.{i}")))?;
     }
     Ok(())
 }
@@ -69,7 +83,7 @@ pub(crate) fn plan(scenario: &Scenario, room: &mut Room) -> Result<(Plan, Vec<St
     let wire = wire(&scenario.wire, scenario.compat)?;
     let fabric = scenario.topology.lay(scenario.links.loss.probability(), room)?;
     let (ports, switches) = switches(scenario, &fabric, &wire, &mut warnings)?;
-    let (messages, jobs) = workload(scenario, &fabric, room)?;
+    let (messages, jobs) = workload(scenario, &fabric, &wire, room, &mut warnings)?;
     let traffic_classes = traffic_classes(scenario)?.into_iter().map(str::to_owned).collect();
     let (qps, messages, triggers) = sort(messages);
     for qp in &qps {
@@ -82,6 +96,9 @@ pub(crate) fn plan(scenario: &Scenario, room: &mut Room) -> Result<(Plan, Vec<St
     }
     let ground = Ground { fabric: &fabric, wire: &wire, qps: &qps, messages: &messages, jobs: &jobs };
     let lost = ground.losses(&scenario.links.lose, &mut warnings).map_err(|f| f.within("links.lose"))?;
+    let ground = fail::Ground { fabric: &fabric, seed: scenario.seed, latest: LATEST };
+    let failures = ground.failures(&scenario.failure, &scenario.routing, room)?;
+    fail::warn_of_cuts(&failures, &fabric, (&qps, &messages, &jobs), &mut warnings);
     let stop = &scenario.stop;
     let patience = ten_timeouts(&scenario.nic);
     let no_progress = stop.no_progress.unwrap_or(patience.max(Time::from_ms(100)).min(LATEST));
@@ -111,6 +128,7 @@ pub(crate) fn plan(scenario: &Scenario, room: &mut Room) -> Result<(Plan, Vec<St
         switches,
         lose_replies: scenario.links.lose_replies,
         lost,
+        failures,
         qps,
         messages,
         triggers,
@@ -217,7 +235,13 @@ fn traffic_classes(scenario: &Scenario) -> Result<Vec<&str>, Fault> {
     Ok(names)
 }
 
-fn workload(scenario: &Scenario, fabric: &Fabric, room: &mut Room) -> Result<(Messages, Vec<Job>), Fault> {
+fn workload(
+    scenario: &Scenario,
+    fabric: &Fabric,
+    wire: &Wire,
+    room: &mut Room,
+    warnings: &mut Vec<String>,
+) -> Result<(Messages, Vec<Job>), Fault> {
     if scenario.workload.is_empty() {
         return Err(Fault::new("workload", "the scenario has no [[workload]]: there is nothing to send"));
     }
@@ -241,10 +265,12 @@ fn workload(scenario: &Scenario, fabric: &Fabric, room: &mut Room) -> Result<(Me
             common: Key::new(scenario.seed, Purpose::Workload, u64::MAX),
             job: i as u16,
             start: entry.start,
-            qp: entry.qp,
+            qp: entry.qp.unwrap_or_else(|| entry.usual_qp()),
             messages: &mut messages,
             kind: entry.one_kind()?,
             room: &mut *room,
+            wire,
+            warnings: &mut *warnings,
         };
         let groups = entry.generate(&mut draft).map_err(|fault| fault.within(&path))?;
         if let Some(late) = messages.all.iter().find(|m| m.start > LATEST) {

@@ -31,13 +31,17 @@ builtins! {
     "dlbf",
     "dlbf-motivation",
     "fat-tree-8192",
+    "flowcut-permutation",
     "loss-recovery-go-back-n",
     "loss-recovery-nic-sr",
     "loss-recovery-adaptive-routing",
     "loss-recovery-sprayed",
+    "themis-failed-spine",
     "themis-fig1",
     "themis-fig5-allreduce",
     "themis-fig5-alltoall",
+    "web-search",
+    "which-scheme",
 }
 
 /// The built-in scenario of that name, with or without `.toml`.

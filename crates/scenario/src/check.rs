@@ -5,7 +5,7 @@ use crate::document::{Document, Source};
 use crate::error::{Error, Fault, suggestion};
 use crate::footprint::{self, Room};
 use crate::parts::Chosen;
-use crate::{Plan, Scenario, show};
+use crate::{Plan, Scenario, show, whole};
 use rnic::TransportConfig;
 use schemes::SchemeConfig;
 
@@ -38,7 +38,9 @@ impl Checked {
         let mut scenario: Scenario = document.read()?;
         let says = |key: &str| document.says(&["nic".into(), key.into()]);
         let says = build::Says { cnp: says("cnp"), on_nack: says("on-nack") };
-        build::resolve(&mut scenario, says).map_err(|fault| document.locate(fault))?;
+        build::resolve(&mut scenario, says)
+            .and_then(|()| build::read_files(&mut scenario, source.folder()))
+            .map_err(|fault| document.locate(fault))?;
         Self::lay(source.name.clone(), scenario, document, available)
     }
 
@@ -51,8 +53,9 @@ impl Checked {
         let locate = |fault| document.locate(fault);
         scenario.nic.validate().map_err(|e| locate(nic_fault(&e)))?;
         let mut room = Room::new(available);
-        let (plan, mut warnings) = build::plan(&scenario, &mut room).map_err(locate)?;
+        let (mut plan, mut warnings) = build::plan(&scenario, &mut room).map_err(locate)?;
         let parts = Chosen::new(&scenario, &plan);
+        plan.wire.signal = parts.signal();
         let mut schemes = vec![("scheme".to_owned(), &scenario.scheme)];
         for (name, class) in &scenario.class {
             schemes.extend(class.scheme.as_ref().map(|scheme| (format!("class.{name}.scheme"), scheme)));
@@ -71,8 +74,12 @@ impl Checked {
                 return Err(locate(Fault::new(&format!("switch-role.{role}.scheme"), text).with_help(help)));
             }
         }
+        let said = |part: &str| document.says(&["nic".into(), part.into()]);
         for (path, scheme) in schemes {
-            warnings.extend(scheme_warnings(&path, scheme, &scenario.nic, &plan).map_err(locate)?);
+            warnings.extend(whole::check(&path, scheme, &scenario.nic, &said).map_err(locate)?);
+            let own = whole::nic_under(scheme, &scenario.nic);
+            let nic = own.as_ref().unwrap_or(&scenario.nic);
+            warnings.extend(scheme_warnings(&path, scheme, nic, &plan).map_err(locate)?);
         }
         Ok(Checked { name, scenario, plan, parts, warnings, memory: room.need(), document })
     }
@@ -125,9 +132,14 @@ impl Checked {
         show::plain(&self.scenario)
     }
 
-    /// The same for reading: every key with its meaning, unit, default and source, and a mark on defaults.
+    /// The same for reading: every key with its meaning, unit, default and source, and a mark on defaults. If all
+    /// traffic has a scheme that brings its own NIC, that is the NIC shown.
     pub fn annotated(&self) -> String {
-        show::annotated(&self.scenario, &|path| self.document.says(path))
+        let mut shown = self.scenario.clone();
+        if shown.class.is_empty() {
+            shown.nic = whole::nic_under(&shown.scheme, &shown.nic).unwrap_or(shown.nic);
+        }
+        show::annotated(&shown, &|path| self.document.says(path))
     }
 
     /// Hash of the resolved configuration, 16 hexadecimal digits (XXH3 of [`Checked::to_toml`]).

@@ -1,5 +1,6 @@
 //! The keys of a scenario, one field each.
 
+use crate::fail::{Failure, RoutingConfig};
 use crate::lose::Lose;
 use crate::switch::{RoleConfig, SwitchConfig};
 use crate::topology::Topology;
@@ -51,6 +52,12 @@ pub struct Scenario {
     /// Jobs; they run side by side.
     #[serde(default)]
     pub workload: Vec<Entry>,
+    /// Links and switches that fail at a time, and may come back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failure: Vec<Failure>,
+    /// When routing takes note of failures.
+    #[serde(default)]
+    pub routing: RoutingConfig,
     /// When a run ends early.
     #[serde(default)]
     pub stop: StopConfig,

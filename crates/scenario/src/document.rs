@@ -6,6 +6,7 @@ use crate::overlay::Set;
 use serde::de::DeserializeOwned;
 use serde_path_to_error::Segment;
 use std::ops::Range;
+use std::path::Path;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
@@ -24,8 +25,13 @@ impl Source {
     /// A text from anywhere; `file` is what messages call it.
     pub fn new(file: impl Into<String>, text: impl Into<String>) -> Self {
         let file = file.into();
-        let stem = std::path::Path::new(&file).file_stem().and_then(|s| s.to_str());
+        let stem = Path::new(&file).file_stem().and_then(|s| s.to_str());
         Source { name: stem.unwrap_or("scenario").to_owned(), text: text.into(), file }
+    }
+
+    /// Where files are that the scenario names: beside it.
+    pub(crate) fn folder(&self) -> &Path {
+        Path::new(&self.file).parent().unwrap_or(Path::new(""))
     }
 }
 
@@ -72,10 +78,12 @@ impl Document {
 
     /// True if the user wrote the value at this path, or something inside it.
     pub(crate) fn says(&self, path: &[String]) -> bool {
-        let mut at = None;
+        let mut at: Option<&Value> = None;
         for (i, part) in path.iter().enumerate() {
             at = match (i, at) {
                 (0, _) => self.table.get(part),
+                // What a file holds that the user named, the user said.
+                (_, Some(Value::String(file))) => return file.contains(['.', '/']),
                 (_, Some(value)) => step(value, part),
                 _ => None,
             };
@@ -88,11 +96,12 @@ impl Document {
 
     /// Finds the place of a fault.
     pub(crate) fn locate(&self, fault: Fault) -> Error {
-        let Fault { path, message, help, key, .. } = fault;
+        let Fault { path, message, help, key, elsewhere, .. } = fault;
         let set = self.sets.iter().rev().find(|set| set.concerns(&path));
-        let error = match set {
-            Some(set) => Error::at("--set", &set.text, set.value.clone(), message),
-            None => {
+        let error = match (elsewhere, set) {
+            (Some((file, text, span)), _) => Error::at(&file, &text, span, message),
+            (None, Some(set)) => Error::at("--set", &set.text, set.value.clone(), message),
+            (None, None) => {
                 let span = self.span(&path, key);
                 Error::at(&self.source.file, &self.source.text, span, message)
             }
@@ -155,7 +164,9 @@ impl Document {
             format!("unknown key `{first}`; {}", suggestion(&first, &rest))
         } else if message.starts_with("unknown variant") {
             // As a key of a table it is one step further in than serde says.
-            path.push(first.clone());
+            if path.last() != Some(&first) {
+                path.push(first.clone());
+            }
             key = self.says(&path);
             if !key {
                 path.pop();

@@ -130,13 +130,20 @@ pub(crate) struct Fault {
     pub(crate) key: bool,
     /// Its path starts at the top already.
     rooted: bool,
+    /// It is not in the scenario but in a file that the scenario names: the file, its text, and the place in it.
+    pub(crate) elsewhere: Option<(String, String, Range<usize>)>,
 }
 
 impl Fault {
     /// A fault at a dotted path such as `workload.0.incast.senders`.
     pub(crate) fn new(path: &str, message: impl Into<String>) -> Self {
         let path = path.split('.').filter(|p| !p.is_empty()).map(str::to_owned).collect();
-        Fault { path, message: message.into(), help: None, key: false, rooted: false }
+        Fault { path, message: message.into(), help: None, key: false, rooted: false, elsewhere: None }
+    }
+
+    /// A fault at a byte range of `text`, the content of another file.
+    pub(crate) fn elsewhere(file: &str, text: &str, place: Range<usize>, message: impl Into<String>) -> Self {
+        Fault { elsewhere: Some((file.to_owned(), text.to_owned(), place)), ..Fault::new("", message) }
     }
 
     /// A fault whose path starts at the top of the scenario: [`Fault::within`] leaves it alone.

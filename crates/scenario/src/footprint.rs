@@ -25,7 +25,7 @@ const MESSAGE: u64 = 180;
 /// Most queue pairs: a packet names its own in 24 bits.
 const MOST_QPS: u64 = 1 << 24;
 /// Most messages: their numbers and those of their triggers are 32 bits, and this many take 12 GB.
-const MOST_MESSAGES: u64 = 1 << 26;
+pub(crate) const MOST_MESSAGES: u64 = 1 << 26;
 
 /// The size of a fabric, from its settings alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,6 +94,12 @@ impl Room {
         }
         let bytes = messages.saturating_mul(MESSAGE).saturating_add(qps.saturating_mul(QP));
         self.add(bytes, path, format!("{messages} messages on {qps} queue pairs"))
+    }
+
+    /// Makes room for the routes around as many sets of dead links.
+    pub(crate) fn for_routes(&mut self, sets: usize, switches: usize, racks: usize) -> Result<(), Fault> {
+        let bytes = [sets, switches, racks].map(|n| n as u64).into_iter().fold(ROUTE, u64::saturating_mul);
+        self.add(bytes, "failure".to_owned(), format!("{sets} sets of routes around dead links"))
     }
 
     fn add(&mut self, bytes: u64, path: String, what: String) -> Result<(), Fault> {

@@ -22,28 +22,58 @@ pub fn ideal_fct(plan: &Plan, from: HostId, to: HostId, bytes: u64) -> Time {
     }
 }
 
-/// Ideal times of many flows: equal ones are computed once.
+/// Full packets that a queue pair at line rate sends until the first of them is acknowledged, on an idle fabric: its
+/// bandwidth-delay product, rounded up.
+pub fn bdp(ideals: &mut Ideals<'_>, from: HostId, to: HostId) -> u32 {
+    let wire = &ideals.plan.wire;
+    let rate = ideals.plan.fabric.ports(from.node())[0].rate;
+    let (packet, payload) = (wire.transmission(rate, wire.max_frame()), u64::from(wire.payload));
+    let packets = ideals.fct(from, to, payload).ps().div_ceil(packet.ps().max(1));
+    packets.clamp(1, 1 << 22) as u32
+}
+
+/// Ideal times of many flows: equal ones are computed once, and all flows over like paths are alike.
 #[derive(Debug)]
 pub struct Ideals<'p> {
     plan: &'p Plan,
-    known: BTreeMap<(NodeId, NodeId, [u64; 5]), Time>,
+    /// Kinds of paths, each the lanes of every hop.
+    shapes: Vec<Hops>,
+    /// By the two switches and the hosts' own links: which kind; none if no path leads there.
+    shape_of: BTreeMap<(NodeId, NodeId, [u64; 4]), Option<usize>>,
+    known: BTreeMap<(usize, u64), Time>,
 }
 
 impl<'p> Ideals<'p> {
     /// For the flows of a plan.
     pub fn new(plan: &'p Plan) -> Self {
-        Ideals { plan, known: BTreeMap::new() }
+        Ideals { plan, shapes: Vec::new(), shape_of: BTreeMap::new(), known: BTreeMap::new() }
     }
 
     /// See [`ideal_fct`].
     pub fn fct(&mut self, from: HostId, to: HostId, bytes: u64) -> Time {
+        let Some(shape) = self.shape(from, to) else { return Time::NEVER };
+        let (wire, hops) = (&self.plan.wire, &self.shapes[shape]);
+        // Most large flows differ from a smaller one by full packets alone.
+        let (tail, more) = tail(wire, hops, bytes);
+        let time = *self.known.entry((shape, tail)).or_insert_with(|| alone(wire, hops, tail));
+        Time(time.ps().saturating_add(more))
+    }
+
+    fn shape(&mut self, from: HostId, to: HostId) -> Option<usize> {
         let fabric = &self.plan.fabric;
         let link = |h: HostId| &fabric.ports(h.node())[0];
         let (a, b) = (link(from), link(to));
         // Flows between the same two switches see the same paths but for their own links.
-        let own = [a.rate.bps(), a.delay.ps(), b.rate.bps(), b.delay.ps(), bytes];
+        let own = [a.rate.bps(), a.delay.ps(), b.rate.bps(), b.delay.ps()];
         let key = (fabric.attachment(from), fabric.attachment(to), own);
-        *self.known.entry(key).or_insert_with(|| ideal_fct(self.plan, from, to, bytes))
+        *self.shape_of.entry(key).or_insert_with(|| {
+            let hops = hops(fabric, from, to)?;
+            let known = self.shapes.iter().position(|known| *known == hops);
+            Some(known.unwrap_or_else(|| {
+                self.shapes.push(hops);
+                self.shapes.len() - 1
+            }))
+        })
     }
 }
 
@@ -70,8 +100,8 @@ fn hops(fabric: &Fabric, from: HostId, to: HostId) -> Option<Hops> {
     Some(hops)
 }
 
-fn alone(wire: &Wire, hops: &Hops, bytes: u64) -> Time {
-    let packets = wire.packets(bytes);
+/// A smaller flow that ends in the same way, and by how much sooner, ps; the flow itself if there is none.
+fn tail(wire: &Wire, hops: &Hops, bytes: u64) -> (u64, u64) {
     let full = wire.max_frame();
     let first = wire.transmission(hops[0][0].0, full);
     // Where every lane after the NIC is at least as fast as the NIC, full packets never queue, and the last
@@ -81,11 +111,15 @@ fn alone(wire: &Wire, hops: &Hops, bytes: u64) -> Time {
         let slowest = wire.transmission(lanes[0].0, full).max(wire.transmission(lanes[0].0, wire.ack));
         slowest <= first
     });
-    if even && open {
-        let skipped = packets.saturating_sub(TAIL);
-        return Time(
-            simulate(wire, hops, bytes, packets - skipped).saturating_add(skipped.saturating_mul(first.ps())),
-        );
+    let skipped = if even && open { wire.packets(bytes).saturating_sub(TAIL) } else { 0 };
+    (bytes - skipped * u64::from(wire.payload), skipped.saturating_mul(first.ps()))
+}
+
+fn alone(wire: &Wire, hops: &Hops, bytes: u64) -> Time {
+    let (bytes, more) = tail(wire, hops, bytes);
+    let packets = wire.packets(bytes);
+    if more > 0 {
+        return Time(simulate(wire, hops, bytes, packets).saturating_add(more));
     }
     if packets <= MOST {
         return Time(simulate(wire, hops, bytes, packets));
@@ -116,9 +150,10 @@ fn simulate(wire: &Wire, hops: &Hops, bytes: u64, packets: u64) -> u64 {
 
 /// One hop: frames come in order of their time and leave by the lane that is free first.
 fn pass(wire: &Wire, lanes: &[(Rate, Time)], flow: &mut [(u64, u32)]) {
-    let mut free = vec![0u64; lanes.len()];
+    // A packet takes a lane that was never used where there is one, so no more lanes than packets are ever used.
+    let mut free = vec![0u64; lanes.len().min(flow.len())];
     for (at, frame) in flow.iter_mut() {
-        let lane = (0..lanes.len()).min_by_key(|&l| free[l]).unwrap_or(0);
+        let lane = (0..free.len()).min_by_key(|&l| free[l]).unwrap_or(0);
         let (rate, delay) = lanes[lane];
         let end = (*at).max(free[lane]) + wire.transmission(rate, *frame).ps();
         free[lane] = end;
@@ -171,6 +206,14 @@ mod tests {
     }
 
     #[test]
+    fn a_bandwidth_delay_product_is_what_fits_between_a_packet_and_its_ack() {
+        let p = plan("[topology.leaf-spine]\nleaves = 2\nspines = 2\nhosts-per-leaf = 2");
+        // Four links there and back at 400 Gb/s: 8 us, four times 30.4 ns and four times 1.68 ns; a packet is 30.4 ns.
+        assert_eq!(bdp(&mut Ideals::new(&p), HostId(0), HostId(2)), (8_128_320u32).div_ceil(30_400));
+        assert_eq!(bdp(&mut Ideals::new(&p), HostId(0), HostId(1)), (4_064_160u32).div_ceil(30_400));
+    }
+
+    #[test]
     fn the_sum_of_slow_paths_is_the_bottleneck() {
         let text = "[topology.leaf-spine]\nleaves = 2\nspines = 2\nhosts-per-leaf = 2\nrate = \"400Gbps\"\n";
         let p = plan(&format!("{text}uplink-rate = \"100Gbps\""));
@@ -180,7 +223,7 @@ mod tests {
         let mut ideals = Ideals::new(&p);
         assert_eq!(ideals.fct(HostId(0), HostId(2), 143_800_000), Time(fct));
         assert_eq!(ideals.fct(HostId(1), HostId(3), 143_800_000), Time(fct));
-        assert_eq!(ideals.known.len(), 1);
+        assert_eq!((ideals.known.len(), ideals.shapes.len()), (1, 1));
         let long = ideals.fct(HostId(0), HostId(2), 14_380_000_000).ps();
         assert!(long.abs_diff(100 * 100_000 * 60_800) < 20_000_000, "{long}");
     }

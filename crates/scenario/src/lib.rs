@@ -14,10 +14,12 @@
 //! | [`values`] | small kinds of value: `on`/`off` or settings, shares, probabilities |
 //! | [`switch`] | `[switch]`: buffers, PFC, marking |
 //! | [`topology`] | `[topology.NAME]`: one file each |
+//! | [`fail`] | `[[failure]]` and `[routing]`: links and switches that fail |
 //! | [`lose`] | `[[links.lose]]`: losses by list |
 //! | [`workload`] | `[[workload]]`: one file each |
 //! | `footprint` | how much memory a run needs, before it is laid out |
 //! | [`ideal`] | how long a flow takes alone |
+//! | `whole` | the NICs that come with a scheme |
 //! | [`builtin`] | the scenarios that come with ropewalk |
 //! | [`import`] | other tools' files |
 
@@ -27,6 +29,7 @@ mod check;
 pub mod config;
 mod document;
 mod error;
+pub mod fail;
 mod footprint;
 pub mod ideal;
 pub mod import;
@@ -38,6 +41,7 @@ mod show;
 pub mod switch;
 pub mod topology;
 pub mod values;
+mod whole;
 pub mod workload;
 
 pub use check::Checked;
@@ -45,7 +49,7 @@ pub use config::Scenario;
 pub use document::Source;
 pub use error::{Error, Location, suggestion};
 pub use model::Plan;
-pub use parts::Chosen;
+pub use parts::{Chosen, Writing};
 pub use plan_check::plan_check;
 pub use show::{schema, template};
 

@@ -1,6 +1,7 @@
 //! The parts that a scenario chooses, as the engine wants them.
 
-use crate::Scenario;
+use crate::ideal::{Ideals, bdp};
+use crate::{Scenario, whole};
 use model::draw::{Key, Purpose};
 use model::{Parts, Plan, QpId, Seat, Site, Stamp};
 use rnic::Nic;
@@ -21,6 +22,10 @@ pub struct Chosen {
     roles: BTreeMap<String, SchemeConfig>,
     /// The NIC of every host.
     pub nic: Nic,
+    /// By class: the NIC of queue pairs whose scheme brings one along.
+    own: Vec<Option<Nic>>,
+    /// Packets that the path of every queue pair holds, if a congestion control wants to know.
+    bdp: Arc<[u32]>,
     writes: bool,
 }
 
@@ -45,8 +50,18 @@ impl Chosen {
         let role =
             |(name, role): (&String, &crate::switch::RoleConfig)| Some((name.clone(), role.scheme.clone()?));
         let nic = scenario.nic.build();
+        let own: Vec<Option<Nic>> =
+            schemes.iter().map(|s| Some(whole::nic_under(s, &scenario.nic)?.build())).collect();
+        let mut nics = own.iter().map(|own| own.as_ref().unwrap_or(&nic));
+        let mut packets = Vec::new();
+        if nics.clone().any(Nic::wants_bdp) {
+            let mut ideals = Ideals::new(plan);
+            packets = plan.qps.iter().map(|qp| bdp(&mut ideals, qp.from, qp.to)).collect();
+        }
         Chosen {
-            writes: schemes.iter().any(SchemeConfig::writes) || nic.is_selective(),
+            writes: schemes.iter().any(SchemeConfig::writes) || nics.any(Nic::is_selective),
+            own,
+            bdp: packets.into(),
             schemes,
             class_of: class_of.into(),
             roles: scenario.switch_role.iter().filter_map(role).collect(),
@@ -59,14 +74,28 @@ impl Chosen {
         self.writes
     }
 
+    /// Frame of the smallest signal that a scheme sends, bytes; 0 if none sends any.
+    pub(crate) fn signal(&self) -> u32 {
+        let all = self.schemes.iter().chain(self.roles.values()).map(SchemeConfig::signal);
+        all.filter(|frame| *frame > 0).min().unwrap_or(0)
+    }
+
     /// The same parts with ends that write on packets.
     pub fn writing(&self) -> Writing<'_> {
         Writing(self)
     }
 
     fn scheme_of(&self, qp: QpId) -> &SchemeConfig {
-        let class = self.class_of.get(qp.index()).copied().unwrap_or_default();
-        &self.schemes[usize::from(class)]
+        &self.schemes[self.class(qp)]
+    }
+
+    /// The place of a queue pair's class among the schemes.
+    fn class(&self, qp: QpId) -> usize {
+        usize::from(self.class_of.get(qp.index()).copied().unwrap_or_default())
+    }
+
+    fn nic_of(&self, qp: QpId) -> &Nic {
+        self.own[self.class(qp)].as_ref().unwrap_or(&self.nic)
     }
 
     fn scheme_at(&self, site: Site<'_>) -> AnyScheme {
@@ -81,12 +110,16 @@ impl Chosen {
     }
 
     fn sender_of(&self, plan: &Plan, qp: QpId) -> rnic::AnySender {
-        self.nic.sender_by(Key::new(plan.seed, Purpose::Nic, qp.0.into()).draw(0))
+        self.nic_of(qp).sender_by(Key::new(plan.seed, Purpose::Nic, qp.0.into()).draw(0))
     }
 
     fn congestion_of(&self, plan: &Plan, qp: QpId) -> rnic::Reacting {
         let host = plan.qps[qp.index()].from;
-        self.nic.congestion(plan.fabric.ports(host.node())[0].rate)
+        let rate = plan.fabric.ports(host.node())[0].rate;
+        match self.bdp.get(qp.index()) {
+            Some(&bdp) => self.nic_of(qp).congestion_over(rate, bdp),
+            None => self.nic_of(qp).congestion(rate),
+        }
     }
 }
 
@@ -106,8 +139,8 @@ impl Parts for Chosen {
         self.sender_of(plan, qp)
     }
 
-    fn receiver(&self, _: &Plan, _: QpId) -> Self::Receiver {
-        self.nic.receiver()
+    fn receiver(&self, _: &Plan, qp: QpId) -> Self::Receiver {
+        self.nic_of(qp).receiver()
     }
 
     fn congestion(&self, plan: &Plan, qp: QpId) -> Self::Congestion {
@@ -138,7 +171,7 @@ impl Parts for Writing<'_> {
     }
 
     fn receiver(&self, plan: &Plan, qp: QpId) -> Self::Receiver {
-        self.0.nic.receiver_with(self.0.scheme_of(qp).notices(plan))
+        self.0.nic_of(qp).receiver_with(self.0.scheme_of(qp).notices(plan))
     }
 
     fn congestion(&self, plan: &Plan, qp: QpId) -> Self::Congestion {

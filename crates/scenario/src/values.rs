@@ -1,5 +1,6 @@
 //! Small kinds of value.
 
+use model::Rate;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
@@ -255,6 +256,83 @@ impl JsonSchema for Oversubscription {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "string", "pattern": "^ *[0-9]+ *: *[0-9]+ *$" })
+    }
+}
+
+/// The rate that is left of a link: a rate such as `20Gbps`, or a share of its own, above 0 and at most 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Left {
+    /// A rate.
+    Rate(Rate),
+    /// A share.
+    Share(f64),
+}
+
+impl Left {
+    /// What is left of a link that runs at `whole`.
+    pub fn of(self, whole: Rate) -> Rate {
+        match self {
+            Left::Rate(rate) => rate,
+            Left::Share(share) => Rate((whole.bps() as f64 * share).round() as u64),
+        }
+    }
+}
+
+impl Serialize for Left {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Left::Rate(rate) => rate.serialize(serializer),
+            Left::Share(share) => serializer.serialize_f64(*share),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Left {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Seen;
+
+        impl Visitor<'_> for Seen {
+            type Value = Left;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a rate such as \"20Gbps\", or a share above 0 and at most 1 such as 0.1")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Left, E> {
+                Rate::deserialize(de::value::StrDeserializer::new(text)).map(Left::Rate)
+            }
+
+            fn visit_f64<E: de::Error>(self, share: f64) -> Result<Left, E> {
+                match share > 0.0 && share <= 1.0 {
+                    true => Ok(Left::Share(share)),
+                    false => Err(E::invalid_value(de::Unexpected::Float(share), &self)),
+                }
+            }
+
+            fn visit_i64<E: de::Error>(self, n: i64) -> Result<Left, E> {
+                match n {
+                    1 => Ok(Left::Share(1.0)),
+                    _ => Err(E::invalid_value(de::Unexpected::Signed(n), &self)),
+                }
+            }
+        }
+
+        deserializer.deserialize_any(Seen)
+    }
+}
+
+impl JsonSchema for Left {
+    fn schema_name() -> Cow<'static, str> {
+        "Left".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let rate = generator.subschema_for::<Rate>();
+        json_schema!({ "anyOf": [rate, { "type": "number", "exclusiveMinimum": 0, "maximum": 1 }] })
     }
 }
 

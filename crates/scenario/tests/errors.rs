@@ -157,6 +157,56 @@ fn mistakes_in_a_text_have_a_place() {
             "H[nic]\ntimeout = { fixed = \"50us\" }\n[nic.transport.sr-sack]\n[scheme.dlbf]\ntheta = \"50us\"\nJ",
             "s.toml:9:9: a receiver that waits 50us for late packets outlasts the sender's timeout, 50us",
         ),
+        (
+            "H[[failure]]\nlinks = [[\"leaf0\", \"spine9\"]]\nJ",
+            "s.toml:6:21: there is no node `spine9`; did you mean `spine0`?",
+        ),
+        (
+            "H[[failure]]\nlinks = [[\"leaf0\", \"leaf1\"]]\nJ",
+            "s.toml:6:21: no link joins `leaf0` and `leaf1`",
+        ),
+        (
+            "H[[failure]]\nlinks = [[\"host0\", \"leaf1\"]]\nJ",
+            "s.toml:6:21: no link joins `host0` and `leaf1`; did you mean `leaf0`?",
+        ),
+        (
+            "H[[failure]]\nswitch = \"sbine1\"\nJ",
+            "s.toml:6:10: there is no node `sbine1`; did you mean `spine1`?",
+        ),
+        ("H[[failure]]\nswitch = \"host*\"\nJ", "s.toml:6:10: `host0` is a host; `links` takes its link"),
+        (
+            "H[[failure]]\nat = \"1us\"\nJ",
+            "s.toml:5:3: no link fails: `links`, `switch` or `random` says which",
+        ),
+        (
+            "H[[failure]]\nrandom = 1\nat = \"3us\"\nuntil = \"2us\"\nJ",
+            "s.toml:8:9: the failure ends before it begins, at 3us",
+        ),
+        ("H[[failure]]\nrandom = 9\nJ", "s.toml:6:10: 9 of 8 links cannot fail"),
+        (
+            "H[[failure]]\nrandom = 1.5\nJ",
+            "s.toml:6:10: expected a share above 0 and below 1 such as 0.01, or a whole number of links, found 1.5",
+        ),
+        (
+            "H[[failure]]\nrandom = 1\nrate = 1.5\nJ",
+            "s.toml:7:8: expected a rate such as \"20Gbps\", or a share above 0 and at most 1 such as 0.1, found 1.5",
+        ),
+        (
+            "H[[failure]]\nrandom = 1\nrate = 0.0001\nJ",
+            "s.toml:7:8: a link of 40Mbps is too slow; at least 100Mbps are needed",
+        ),
+        (
+            "H[[failure]]\nrandom = 1\nrate = 0.1\ndown = true\nJ",
+            "s.toml:8:8: either `down` or `rate`: a link that is down has no rate",
+        ),
+        (
+            "H[[failure]]\nrandom = 1\ndown = false\nJ",
+            "s.toml:7:8: nothing fails; `rate` says what is left of the links",
+        ),
+        (
+            "H[routing]\ndetektion = \"1us\"\nJ",
+            "s.toml:6:1: unknown key `detektion`; did you mean `detection`?",
+        ),
         ("H[scheme.reps]\nbuffer = 0\nJ", "s.toml:6:10: 0 entries; 1 to 1024 are possible"),
         ("H[class.background.scheme.emcp]\nJ", "s.toml:5:26: unknown name `emcp`; did you mean `ecmp`?"),
         (
@@ -282,6 +332,93 @@ fn mistakes_in_a_text_have_a_place() {
         (
             "H[[workload]]\nbackground = true\npermutation = {}\n",
             "s.toml:6:14: all workloads are background: the run would end at once",
+        ),
+        (
+            "H[[workload]]\npoisson = { sizes = \"web-serch\" }\n",
+            "s.toml:6:21: there is no distribution `web-serch`; did you mean `web-search`?",
+        ),
+        (
+            "H[[workload]]\npoisson = { sizes = 5 }\n",
+            "s.toml:6:21: expected the name of a distribution such as \"web-search\", a file, or a table such as { fixed = \"1MB\" }, found 5",
+        ),
+        (
+            "H[[workload]]\npoisson = { sizes = { unifrom = { min = \"1kB\", max = \"2kB\" } } }\n",
+            "s.toml:6:23: unknown name `unifrom`; did you mean `uniform`?",
+        ),
+        (
+            "H[[workload]]\npoisson = { sizes = { uniform = { min = \"3kB\", max = \"2kB\" } } }\n",
+            "s.toml:6:41: `min` (3kB) is above `max` (2kB)",
+        ),
+        (
+            "H[[workload]]\npoisson = { sizes = { points = [] } }\n",
+            "s.toml:6:32: there are no sizes; rows of bytes and per cent are expected, up to 100 %",
+        ),
+        (
+            "H[[workload]]\npoisson = { sizes = { points = [[\"0B\", 0], [\"9kB\", 60], [\"8kB\", 100]] } }\n",
+            "s.toml:6:58: 8kB after 9kB: sizes must not decrease",
+        ),
+        (
+            "H[[workload]]\npoisson = { sizes = { points = [[\"0B\", 0], [\"9kB\", 60]] } }\n",
+            "s.toml:6:52: the last row has 60 %; a distribution ends at 100 %",
+        ),
+        (
+            "H[[workload]]\npoisson = { clamp = { min = \"3kB\", max = \"2kB\" } }\n",
+            "s.toml:6:29: `min` (3kB) is above `max` (2kB)",
+        ),
+        (
+            "H[[workload]]\npoisson = { load = 0 }\n",
+            "s.toml:6:20: a load of 0; a share of the line rate above 0 is needed, such as 0.5",
+        ),
+        (
+            "H[[workload]]\npoisson = { load = nan }\n",
+            "s.toml:6:20: a load of NaN; a share of the line rate above 0 is needed, such as 0.5",
+        ),
+        ("H[[workload]]\npoisson = { load = \"50%\" }\n", "s.toml:6:20: expected a number, found \"50%\""),
+        (
+            "H[[workload]]\npoisson = { count = 5, duration = \"1ms\" }\n",
+            "s.toml:6:21: either `duration` or `count`, not both",
+        ),
+        ("H[[workload]]\npoisson = { count = 0 }\n", "s.toml:6:21: at least one flow is needed"),
+        (
+            "H[[workload]]\npoisson = { duration = \"1ns\" }\n",
+            "s.toml:6:24: no flow arrives within 1ns; on average 0.00 would",
+        ),
+        (
+            "H[[workload]]\npoisson = { duration = \"999999s\" }\n",
+            "s.toml:6:24: 116873513513 queue pairs are too many; at most 16777216 are possible",
+        ),
+        (
+            "H[[workload]]\npoisson = { hosts = { take = 1 } }\n",
+            "s.toml:6:21: 1 host: there is no other one to send to",
+        ),
+        (
+            "[topology.leaf-spine]\nleaves = 1\n[[workload]]\npoisson = { peers = \"cross-rack\" }\n",
+            "s.toml:4:21: all 16 hosts are in one rack: there is no other one to send to",
+        ),
+        (
+            "H[[workload]]\nrandom-partner = { peers = \"cross-pod\" }\n",
+            "s.toml:6:28: this fabric is not made of pods: its racks share the switches above them",
+        ),
+        (
+            "H[[workload]]\npermutation = { kind = \"cross-pod\" }\n",
+            "s.toml:6:24: this fabric is not made of pods: its racks share the switches above them",
+        ),
+        ("H[[workload]]\nrandom-partner = { iterations = 0 }\n", "s.toml:6:33: at least 1 message is needed"),
+        (
+            "H[[workload]]\nrandom-partner = { bytes = \"1kB\", sizes = \"solar\" }\n",
+            "s.toml:6:43: either `bytes` or `sizes`, not both",
+        ),
+        (
+            "H[[workload]]\nrandom-partner = { clamp = { max = \"1kB\" } }\n",
+            "s.toml:6:28: `clamp` limits `sizes`, and these are not set",
+        ),
+        (
+            "H[[workload]]\nall-to-all = { window = 0 }\n",
+            "s.toml:6:25: at least 1 message at a time is needed",
+        ),
+        (
+            "H[[workload]]\nall-to-all = { window = 2, schedule = \"staggered\" }\n",
+            "s.toml:6:25: `window` is for schedule = \"at-once\"; \"staggered\" is window = 1",
         ),
         ("H[stop]\nafter = \"0s\"\nJ", "s.toml:6:9: `after` must be above 0 and at most 1000000s"),
         ("H[series]\nbins = 3\nJ", "s.toml:6:8: 3 bins; an even number between 2 and 65536 is possible"),

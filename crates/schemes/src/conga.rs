@@ -157,6 +157,10 @@ impl Recipe for Config {
         true
     }
 
+    fn signal(&self) -> u32 {
+        self.signal_size.get() as u32
+    }
+
     fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
         let fail = |field, text: String| Err(ConfigError::new(field, text));
         for (field, time) in

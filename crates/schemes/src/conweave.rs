@@ -32,6 +32,8 @@
 //! * NOTIFY is sent at most twice in `theta-path-busy` for one path and sender's ToR: more would say nothing new.
 //! * Where the table of reorder queues has no room, a packet passes, out of order, and is counted.
 //! * Times on packets have 16 bits of 64 ns each: 4.2 ms.
+//! * When routing changes, a flow whose uplink leads there no more begins anew on another one, and switches further up
+//!   share the paths out among the ports that they have left.
 //! * A table entry lasts to the end of the run, without collisions.
 //!
 //! # Counters
@@ -42,6 +44,7 @@
 //! | `reroutes` | moves to another path with packets under way |
 //! | `reroutes_aborted` | late replies after which both drawn paths were busy |
 //! | `idle_moves` | new paths of flows that had been silent for `theta-inactive` |
+//! | `failed_paths` | new paths of flows whose uplink had failed |
 //! | `holds` | packets held |
 //! | `resume_timers` | times that held packets went on because the TAIL had not come |
 //! | `reorder_queues_full` | packets that were not held as every reorder queue of their port was taken |
@@ -181,7 +184,15 @@ impl Recipe for Config {
         let longest = ways::longest(&ways);
         let thetas = self.thetas(longest, lossless(site.plan));
         let reply = |way: &ways::Way| self.reply(*way).min(MOST);
-        let limits = ways.iter().map(|way| near::Limit { reply: reply(way), paths: way.paths }).collect();
+        let limit = |(rack, way): (usize, &ways::Way)| near::Limit {
+            reply: reply(way),
+            paths: way.paths,
+            uplinks: match way.paths {
+                0 => Vec::new(),
+                _ => site.fabric().route_to_rack(site.node, rack).to_vec(),
+            },
+        };
+        let limits = ways.iter().enumerate().map(limit).collect();
         let queues = u32::from(self.reorder_queues.clamp(1, MOST_QUEUES));
         Conweave {
             racks: Racks::of(site),
@@ -192,6 +203,10 @@ impl Recipe for Config {
 
     fn writes(&self) -> bool {
         true
+    }
+
+    fn signal(&self) -> u32 {
+        self.signal_size.get() as u32
     }
 
     fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {

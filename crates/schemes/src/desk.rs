@@ -2,11 +2,12 @@
 
 use crate::{AnyScheme, SchemeConfig};
 use model::draw::{Key, Purpose};
+use model::failure::Fault;
 use model::plan::{Classes, Flow, Pfc, PortSettings, Qp, SeriesPlan, SwitchSettings};
 use model::scheme::{Effects, Emitted, Handle};
 use model::{
-    Bytes, Cx, FabricBuilder, HostId, Kind, NodeId, Packet, Plan, PortIndex, Probability, Psn, QpId, Rate,
-    Scheme, Site, Time, Verdict, Wire,
+    Bytes, Cx, FabricBuilder, Failures, HostId, Kind, NodeId, Packet, Plan, PortIndex, Probability, Psn,
+    QpId, Rate, Reroute, Routing, Scheme, Site, Time, Verdict, Wire,
 };
 use std::collections::BTreeMap;
 
@@ -91,6 +92,7 @@ fn plan(b: FabricBuilder) -> Plan {
         switches: vec![switch; fabric.nodes() - fabric.hosts()],
         lose_replies: false,
         lost: Vec::new(),
+        failures: model::Failures::default(),
         qps: qps.collect(),
         messages: Vec::new(),
         triggers: Vec::new(),
@@ -156,6 +158,8 @@ pub(crate) struct Desk {
     next: Handle,
     /// When the scheme wants to be woken.
     pub(crate) alarm: Option<Time>,
+    /// Links have died, as [`Plan::failures`] says.
+    rerouted: bool,
 }
 
 impl Desk {
@@ -180,6 +184,7 @@ impl Desk {
             held: BTreeMap::new(),
             next: Handle(0),
             alarm: None,
+            rerouted: false,
         }
     }
 
@@ -201,7 +206,7 @@ impl Desk {
         let Qp { from, to, .. } = self.plan.qps[pkt.qp().index()];
         let source = if pkt.is_data() { from } else { to };
         let fabric = &self.plan.fabric;
-        let ports = fabric.route(self.node, pkt.to()).to_vec();
+        let ports = fabric.router_by(self.routing(), self.node).ports(pkt.to()).0.to_vec();
         let ingress = fabric.route(self.node, source)[0];
         let local = |host| fabric.attachment(host) == self.node;
         let ends = (local(source), local(pkt.to()));
@@ -225,6 +230,30 @@ impl Desk {
         let Effects { emitted: made, pauses, released, .. } = effects;
         let emitted = made.iter().map(|e| e.packet).collect();
         Seen { verdict, pkt, ports, emitted, made, pauses, tag, released, home: ends.1 }
+    }
+
+    /// Routing learns that these links are dead, and these alone.
+    pub(crate) fn reroute(&mut self, dead: &[(&str, &str)]) {
+        let fabric = &self.plan.fabric;
+        let down = |&(a, b): &(&str, &str)| {
+            let (a, b) = (fabric.find(a).unwrap(), fabric.find(b).unwrap());
+            let link = fabric.ports(a).iter().find(|link| link.to == b).unwrap();
+            Fault { link: fabric.link(a, link.port), at: Time::ZERO, until: Time::NEVER, rate: None }
+        };
+        let faults: Vec<Fault> = dead.iter().map(down).collect();
+        self.plan.failures = Failures::new(fabric, &faults, Time::ZERO).unwrap();
+        self.rerouted = !dead.is_empty();
+        let (plan, node) = (self.plan.clone(), self.node);
+        let routing = plan.failures.turns().first().and_then(|turn| plan.failures.routing(turn));
+        let news = Reroute { site: Site { plan: &plan, node }, routing };
+        let mut effects = Effects::default();
+        let none = (false, false);
+        self.call(PortIndex::VIRTUAL, none, &mut effects, |s, cx| s.on_routes_change(cx, &news));
+    }
+
+    fn routing(&self) -> Option<&Routing> {
+        let failures = &self.plan.failures;
+        failures.turns().first().filter(|_| self.rerouted).and_then(|turn| failures.routing(turn))
     }
 
     /// A data packet departs to its host; returns what the scheme emits.

@@ -10,7 +10,7 @@
 
 use crate::ar::load;
 use crate::{ConfigError, Recipe};
-use model::{Cx, HostId, Interest, Packet, Plan, PortIndex, Scheme, Site, Verdict};
+use model::{Cx, HostId, Interest, Packet, Plan, PortIndex, Reroute, Scheme, Site, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -123,6 +123,11 @@ impl Scheme for Drill {
             }
         }
         Verdict::Forward(best)
+    }
+
+    /// What was the shortest queue by other routes says nothing now.
+    fn on_routes_change(&mut self, _: &mut Cx<'_>, _: &Reroute<'_>) {
+        self.remembered.fill(PortIndex::VIRTUAL);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The part in switches of schemes that sit in the sending NIC: a packet's entropy says where it goes.
 
-use model::{Cx, Interest, Packet, PortIndex, Scheme, Site, Verdict};
+use model::{Cx, Fabric, Interest, Packet, Plan, PortIndex, Scheme, Site, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -33,13 +33,24 @@ impl Entropies {
 
 /// The product, over the tiers between hosts and this switch, of the ways up that a switch there has.
 fn choices_below(site: Site<'_>) -> u16 {
-    let fabric = site.fabric();
+    choices(site.fabric(), site.fabric().tier(site.node))
+}
+
+/// Equal-cost paths between hosts that are as far apart as possible: entropies below this lead over a path each if
+/// switches have a [`Mapping::Map`].
+pub fn paths(plan: &Plan) -> u16 {
+    let fabric = &plan.fabric;
+    choices(fabric, fabric.switches().map(|node| fabric.tier(node)).max().unwrap_or_default() + 1)
+}
+
+/// The product, over the tiers of switches before `end`, of the ways up that a switch there has.
+fn choices(fabric: &Fabric, end: usize) -> u16 {
     let ways_up = |tier: usize| {
         let here = fabric.switches().filter(|&node| fabric.tier(node) == tier);
         let up = |node| fabric.ports(node).iter().filter(|l| fabric.tier(l.to) > tier).count();
         here.map(up).max().unwrap_or(1).max(1)
     };
-    let product: usize = (1..fabric.tier(site.node)).map(ways_up).product();
+    let product: usize = (1..end).map(ways_up).product();
     product.min(usize::from(u16::MAX)) as u16
 }
 

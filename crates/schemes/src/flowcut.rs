@@ -101,11 +101,10 @@ pub struct Config {
     pub backpressure: Backpressure,
     /// What a source may still send when it has been told to stop (XOFF with credit). Default 0 (plain XOFF).
     pub credit: Bytes,
-    /// Time after which a drained flow goes on, on its old path, whatever is still missing: it may be lost. Default:
-    /// `backpressure = "flow"` leaves that to the source's retransmission timer (the paper), `class` has 1 ms (our
-    /// choice: a source that is paused has no other way out).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub drain_timeout: Option<Time>,
+    /// Time after which a drained flow goes on, on its old path, whatever is still missing: it may be lost. Its source
+    /// keeps the time (the paper), with `backpressure = "class"` its switch. Default 1 ms (our choice: as the
+    /// retransmission timer's default; the paper gives none).
+    pub drain_timeout: Time,
     /// Bits of timestamps in nanoseconds, 8 to 16; they wrap, at 16 bits every 65.5 us. Default 16 (the paper's two
     /// bytes). A NIC reads its own clock and does not wrap.
     pub timestamp_bits: u8,
@@ -132,7 +131,7 @@ impl Default for Config {
             drain_if_left: Bytes(0),
             backpressure: Backpressure::Flow,
             credit: Bytes(0),
-            drain_timeout: None,
+            drain_timeout: Time::from_ms(1),
             timestamp_bits: 16,
             ack_every: 1,
             ack_delay: Time::from_us(1),
@@ -153,10 +152,10 @@ impl Config {
     }
 
     /// Time after which a switch lets a drained flow go on.
-    fn drain_timeout(&self) -> Time {
+    fn switch_timeout(&self) -> Time {
         match self.backpressure {
-            Backpressure::Flow => self.drain_timeout.unwrap_or(Time::NEVER),
-            Backpressure::Class => self.drain_timeout.unwrap_or(Time::from_ms(1)),
+            Backpressure::Flow => Time::NEVER,
+            Backpressure::Class => self.drain_timeout,
         }
     }
 }
@@ -166,6 +165,10 @@ impl Recipe for Config {
 
     fn build(&self, site: Site<'_>) -> Flowcut {
         Flowcut::new(self, site)
+    }
+
+    fn signal(&self) -> u32 {
+        if self.deployment == Deployment::Nic { 0 } else { self.ack_size.get() as u32 }
     }
 
     fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
@@ -188,8 +191,10 @@ impl Recipe for Config {
         if !(1..=16).contains(&self.ack_every) {
             return fail("ack-every", format!("{} packets; 1 to 16 are possible", self.ack_every));
         }
-        if self.ack_delay == Time::ZERO {
-            return fail("ack-delay", "it must be longer than 0".to_owned());
+        for (field, time) in [("ack-delay", self.ack_delay), ("drain-timeout", self.drain_timeout)] {
+            if time == Time::ZERO {
+                return fail(field, "it must be longer than 0".to_owned());
+            }
         }
         if self.ack_size == Bytes(0) || self.ack_size.get() > u64::from(plan.wire.max_frame()) {
             let text = format!("{}; it must be above 0 and no larger than a frame of data", self.ack_size);
@@ -222,7 +227,6 @@ impl Recipe for Config {
         for (field, set) in [
             ("backpressure", self.backpressure != defaults.backpressure),
             ("credit", self.credit != defaults.credit),
-            ("drain-timeout", self.drain_timeout.is_some()),
             ("timestamp-bits", self.timestamp_bits != defaults.timestamp_bits),
             ("ack-every", self.ack_every != defaults.ack_every),
             ("ack-delay", self.ack_delay != defaults.ack_delay),

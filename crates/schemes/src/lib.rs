@@ -6,12 +6,16 @@
 //! | [`rps`] | every packet on a random path |
 //! | [`ar`] | every packet into the shortest queue |
 //! | [`drill`] | the shortest of a few queues: some drawn, some remembered |
+//! | [`flowlet`] | a random path after each pause of a flow |
 //! | [`conga`] | flowlets on the uplink whose path is least congested, by the word of the far leaf |
 //! | [`conweave`] | a flow leaves a slow path, and the far ToR holds what overtakes until it is in order again |
 //! | [`themis`] | by sequence number, so that the far ToR can tell lost packets from late ones |
 //! | [`rps_nic`] | the sender draws a UDP source port for every packet |
+//! | [`flowlet_nic`] | the sender draws a source port after each pause of a flow |
+//! | [`flowcell`] | the sender takes the next path after every 64 KB |
 //! | [`reps`] | the sender uses source ports again that brought an ACK without a mark |
 //! | [`dlbf`] | the sender leaves a congested path, and hides that from the receiver |
+//! | [`mp_rdma`] | the sender lets each ACK say where the next packet goes, and leaves paths that reorder |
 //! | [`flowcut`] | a flow moves only when nothing of it is under way, and is held back to make that so |
 //!
 //! A scheme spreads data. Control packets (ACK, NACK, CNP) always take the base path, the one that their flow
@@ -32,13 +36,16 @@
 
 use model::annex::NoticeRules;
 use model::steering::{Aside, Sent};
-use model::{Cx, Interest, Packet, Plan, PortIndex, Scheme, Seat, Site, Stamp, Steering, Time, Verdict};
+use model::{
+    Cx, Interest, Packet, Plan, PortIndex, Reroute, Scheme, Seat, Site, Stamp, Steering, Time, Verdict,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 #[cfg(test)]
 mod desk;
 pub mod entropies;
+pub mod flows;
 pub mod per_class;
 mod racks;
 
@@ -71,6 +78,11 @@ pub trait Recipe {
     /// Whether its switches write on packets ([`model::Cx::tag`]), which then need room for that.
     fn writes(&self) -> bool {
         false
+    }
+
+    /// Frame of the smallest signal that its switches send ([`model::Cx::signal`]), bytes; 0 if they send none.
+    fn signal(&self) -> u32 {
+        0
     }
 
     /// Checks the configuration against a plan; returns warnings.
@@ -178,6 +190,15 @@ macro_rules! schemes {
                 }
             }
 
+            /// Frame of the smallest signal that its switches send; 0 if they send none.
+            pub fn signal(&self) -> u32 {
+                match self {
+                    $(SchemeConfig::$Variant(config) => config.signal(),)+
+                    $(SchemeConfig::$NicVariant(config) => config.signal(),)+
+                    $(SchemeConfig::$BothVariant(config) => config.signal(),)+
+                }
+            }
+
             /// Checks the settings against a plan; returns warnings, one sentence each.
             ///
             /// # Errors
@@ -251,6 +272,25 @@ macro_rules! schemes {
                 }
             }
 
+            #[inline]
+            fn deadline(&self) -> Time {
+                match self {
+                    AnySteering::None => Time::NEVER,
+                    $(AnySteering::$NicVariant(s) => s.deadline(),)+
+                    $(AnySteering::$BothVariant(s) => s.deadline(),)+
+                    AnySteering::Custom(s) => s.deadline(),
+                }
+            }
+
+            fn on_deadline(&mut self, now: Time) {
+                match self {
+                    AnySteering::None => {}
+                    $(AnySteering::$NicVariant(s) => s.on_deadline(now),)+
+                    $(AnySteering::$BothVariant(s) => s.on_deadline(now),)+
+                    AnySteering::Custom(s) => s.on_deadline(now),
+                }
+            }
+
             fn on_signal(&mut self, now: Time, tag: u64) {
                 match self {
                     AnySteering::None => {}
@@ -295,6 +335,34 @@ macro_rules! schemes {
                     $(AnySteering::$NicVariant(s) => s.aside(now),)+
                     $(AnySteering::$BothVariant(s) => s.aside(now),)+
                     AnySteering::Custom(s) => s.aside(now),
+                }
+            }
+
+            #[inline]
+            fn clocked(&self) -> bool {
+                match self {
+                    AnySteering::None => false,
+                    $(AnySteering::$NicVariant(s) => s.clocked(),)+
+                    $(AnySteering::$BothVariant(s) => s.clocked(),)+
+                    AnySteering::Custom(s) => s.clocked(),
+                }
+            }
+
+            fn gives_up(&self) -> bool {
+                match self {
+                    AnySteering::None => false,
+                    $(AnySteering::$NicVariant(s) => s.gives_up(),)+
+                    $(AnySteering::$BothVariant(s) => s.gives_up(),)+
+                    AnySteering::Custom(s) => s.gives_up(),
+                }
+            }
+
+            fn on_room(&mut self, packets: u64) {
+                match self {
+                    AnySteering::None => {}
+                    $(AnySteering::$NicVariant(s) => s.on_room(packets),)+
+                    $(AnySteering::$BothVariant(s) => s.on_room(packets),)+
+                    AnySteering::Custom(s) => s.on_room(packets),
                 }
             }
 
@@ -344,6 +412,8 @@ schemes! {
         ar: Ar,
         /// DRILL: every data packet joins the shortest of a few sampled and remembered queues.
         drill: Drill,
+        /// Flowlet switching (LetFlow, NSDI'17): every switch draws a path for a flow after each pause.
+        flowlet: Flowlet,
         /// CONGA: flowlets take the path that is least congested, by the word of the far leaf.
         conga: Conga,
         /// ConWeave: flows leave slow paths, and the receiver's switch puts their packets back in order.
@@ -354,10 +424,17 @@ schemes! {
     in senders {
         /// Random packet spraying by the sender: every data packet draws its UDP source port.
         rps_nic: RpsNic,
+        /// Flowlet switching by the sender: a flow draws its UDP source port after each pause.
+        flowlet_nic: FlowletNic,
+        /// Flowcells (Presto, SIGCOMM'15): the sender takes the next path after every 64 KB.
+        flowcell: Flowcell,
         /// REPS: source ports that brought an ACK without a mark are used again.
         reps: Reps,
         /// DLBF: a flow leaves its path when that is congested, and the sender hides the switch.
         dlbf: Dlbf,
+        /// MP-RDMA (NSDI'18): ACKs clock packets onto the paths that they answer; brings its own recovery mode and
+        /// congestion control.
+        mp_rdma: MpRdma,
     }
     in both {
         /// Flowcut switching: a flow moves only when nothing of it is under way.
@@ -399,6 +476,10 @@ impl Scheme for AnyScheme {
     #[inline]
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
         of_any!(self, scheme => scheme.on_wake(cx))
+    }
+
+    fn on_routes_change(&mut self, cx: &mut Cx<'_>, news: &Reroute<'_>) {
+        of_any!(self, scheme => scheme.on_routes_change(cx, news))
     }
 
     fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {

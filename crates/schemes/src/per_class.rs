@@ -1,7 +1,7 @@
 //! A scheme for each traffic class, in one switch: every packet meets the scheme of its queue pair's class.
 
 use crate::AnyScheme;
-use model::{Cx, Interest, Packet, PortIndex, Scheme, Verdict};
+use model::{Cx, Interest, Packet, PortIndex, Reroute, Scheme, Verdict};
 use std::sync::Arc;
 
 /// The schemes of one switch.
@@ -78,6 +78,10 @@ impl Scheme for PerClass {
     /// Whoever asked for it, all are woken: a scheme looks at the time.
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
         self.schemes.iter_mut().for_each(|scheme| scheme.on_wake(cx));
+    }
+
+    fn on_routes_change(&mut self, cx: &mut Cx<'_>, news: &Reroute<'_>) {
+        self.schemes.iter_mut().for_each(|scheme| scheme.on_routes_change(cx, news));
     }
 
     fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {

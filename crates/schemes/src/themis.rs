@@ -30,6 +30,14 @@
 //! | `blocked_on_the_wire` | of the blocked, those whose packet was seen on its way to the host |
 //! | `ring_overflows` | NACKs for which the ring held no packet that could have caused them |
 //!
+//! In runs in which routing learns of failures also:
+//!
+//! | name | counts |
+//! |---|---|
+//! | `packets_unsprayed` | data of local hosts that kept to one path, as spraying was off |
+//! | `packets_remapped` | data, at each switch that chose, whose slot had lost its path and took another one |
+//! | `nacks_unjudged` | of the forwarded NACKs, those that came up while spraying was off |
+//!
 //! A switch cannot know that a compensation was spurious; the books can, afterwards: the host acknowledges the packet
 //! although no further copy has left since, or the packet's first copy comes by. That bookkeeping (`Pair::owed`)
 //! is the simulation's and costs a real switch nothing. It takes NICs that answer every packet; answers that are
@@ -37,6 +45,7 @@
 
 mod check;
 pub mod config;
+mod detour;
 pub mod hashes;
 mod last_hops;
 mod paths;
@@ -53,7 +62,8 @@ use last_hops::LastHops;
 use model::plan::Qp;
 use model::scheme::forged_nack;
 use model::{
-    Cx, Fabric, HostId, Interest, Kind, NodeId, Packet, Plan, PortIndex, Psn, QpId, Scheme, Site, Verdict,
+    Cx, Fabric, HostId, Interest, Kind, NodeId, Packet, Plan, PortIndex, Psn, QpId, Reroute, Scheme, Site,
+    Verdict,
 };
 use spray::Spray;
 
@@ -62,6 +72,10 @@ use spray::Spray;
 pub struct Themis {
     spray: Spray,
     on_block: OnBlock,
+    /// Nothing is sprayed because of a failure, so every NACK is right.
+    off: bool,
+    /// Routes have changed in this run.
+    rerouted: bool,
     watch: bool,
     interest: Interest,
     /// Frame of a NACK.
@@ -113,6 +127,7 @@ struct Counts {
     spurious: u64,
     on_the_wire: u64,
     overflows: u64,
+    unjudged: u64,
 }
 
 /// The source ToR of a queue pair that leaves its rack; `None` for one that does not, or cannot arrive.
@@ -155,10 +170,12 @@ impl Recipe for Config {
         Themis {
             spray: Spray::of(self, site),
             on_block: self.on_block,
+            off: false,
+            rerouted: false,
             watch: rules.iter().any(|rule| rule.settings().watch),
-            // Replies that go up are seen anyway where there is a choice of ports.
+            // Replies that go up are seen anyway where there is a choice of ports, as long as there is.
             interest: Interest {
-                every_packet: one_way_up,
+                every_packet: one_way_up || rings > 0 && !site.plan.failures.turns().is_empty(),
                 host_departures: rings > 0,
                 makes_replies: rings > 0,
                 announcements: rings > FEW,
@@ -198,6 +215,11 @@ impl Themis {
         let counts = &mut self.counts;
         counts.seen += 1;
         pair.close_book(before, counts);
+        if self.off {
+            counts.forwarded += 1;
+            counts.unjudged += 1;
+            return true;
+        }
         let waited = pair.flow.pending().is_some();
         let verdict = rule.on_nack(&mut pair.flow, ring, expected);
         note_waiting(&mut self.waiting, port, pkt.qp(), waited, &pair.flow);
@@ -336,8 +358,20 @@ impl Scheme for Themis {
         }
     }
 
+    /// When spraying ends or begins, nothing that was seen before is evidence any more.
+    fn on_routes_change(&mut self, _: &mut Cx<'_>, news: &Reroute<'_>) {
+        self.rerouted = true;
+        let off = self.spray.reroute(news);
+        if off != self.off {
+            self.off = off;
+            self.table.pairs.iter_mut().flatten().for_each(|pair| pair.flow = Flow::new());
+            self.waiting.iter_mut().for_each(Vec::clear);
+        }
+    }
+
     fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
-        let Counts { seen, forwarded, blocked, compensated, spurious, on_the_wire, overflows } = self.counts;
+        let Counts { seen, forwarded, blocked, compensated, spurious, on_the_wire, overflows, unjudged } =
+            self.counts;
         sink("nacks_seen", seen);
         sink("nacks_forwarded", forwarded);
         sink("nacks_blocked", blocked);
@@ -345,5 +379,10 @@ impl Scheme for Themis {
         sink("compensations_spurious", spurious);
         sink("blocked_on_the_wire", on_the_wire);
         sink("ring_overflows", overflows);
+        if self.rerouted {
+            sink("packets_unsprayed", self.spray.unsprayed);
+            sink("packets_remapped", self.spray.remapped);
+            sink("nacks_unjudged", unjudged);
+        }
     }
 }

@@ -51,6 +51,8 @@ pub(crate) struct Host<P: Parts> {
     clock: u64,
     /// Copies of packets, made on purpose, that have arrived and whose other copy has not.
     copies: u64,
+    /// Packets that came out of order, by traffic class; classes without any may be missing.
+    pub(crate) out_of_order: Vec<u64>,
     pub(crate) data: Data,
     pub(crate) control: Control,
     /// Messages that count and are not yet acknowledged.
@@ -73,6 +75,12 @@ const FEW: usize = 32;
 pub(crate) type Replies<A> = [Option<Parcel<A>>; 2];
 
 impl<P: Parts> Host<P> {
+    /// Its link runs at another rate from now on.
+    pub(crate) fn set_rate(&mut self, setup: &Setup<'_>, row: u32) {
+        self.row = row;
+        self.full_time = setup.time_on_wire(row, self.full_frame);
+    }
+
     pub(crate) fn new(setup: &Setup<'_>, parts: &P, id: HostId) -> Self {
         let plan = setup.plan;
         let row = setup.ports[plan.fabric.base(id.node()) as usize].row;
@@ -97,6 +105,7 @@ impl<P: Parts> Host<P> {
             whole_ns: plan.wire.clock != Clock::Picosecond,
             clock: if P::Annex::CARRIES { plan.clock_ahead(id).ps() } else { 0 },
             copies: 0,
+            out_of_order: Vec::new(),
             data: Data::default(),
             control: Control::default(),
             unfinished: 0,
@@ -183,14 +192,16 @@ impl<P: Parts> Host<P> {
                         continue; // an earlier entry took its place
                     }
                     out.armed = u64::MAX;
-                    let mut deadline = out.sender.deadline().ps();
-                    if deadline <= now {
+                    if P::Annex::CARRIES && out.steering_deadline(self.clock) <= now {
+                        out.steering.on_deadline(Time(now + self.clock));
+                    }
+                    if out.sender.deadline().ps() <= now {
                         out.sender.on_timeout(Time(now));
                         out.congestion.on_timeout(Time(now));
                         out.steering.on_timeout(Time(now + self.clock));
                         self.control.timeout += 1;
-                        deadline = out.sender.deadline().ps();
                     }
+                    let deadline = out.deadline(self.clock);
                     if deadline != u64::MAX {
                         out.armed = deadline.max(now + 1);
                         self.timers.push(out.armed, Timer::Retransmit(slot));

@@ -68,7 +68,17 @@ impl<P: Parts> Host<P> {
             }
             Fate::Discarded => self.data.discarded += 1,
         }
-        self.data.out_of_order += u64::from(got.out_of_order);
+        if got.out_of_order {
+            self.data.out_of_order += 1;
+            let class = usize::from(setup.plan.class_of(qp));
+            if self.out_of_order.len() <= class {
+                self.out_of_order.resize(class + 1, 0);
+            }
+            self.out_of_order[class] += 1;
+            if let Some(track) = setup.plan.series.qps.iter().position(|tracked| *tracked == qp) {
+                self.recorder.out_of_order(track as u32, now);
+            }
+        }
         let mut annex = P::Annex::default();
         if P::Annex::CARRIES {
             if pkt.annex.is_copy() && got.fate == Fate::Accepted {

@@ -55,11 +55,30 @@ impl<P: Parts> Outgoing<P> {
         self.fresh_sent = at;
     }
 
+    /// When its timer must fire. The host's clock is ahead by `clock`.
+    #[inline]
+    pub(super) fn deadline(&self, clock: u64) -> u64 {
+        let deadline = self.sender.deadline().ps();
+        match P::Annex::CARRIES {
+            true => deadline.min(self.steering_deadline(clock)),
+            false => deadline,
+        }
+    }
+
+    /// The steering's part of that.
+    #[inline]
+    pub(super) fn steering_deadline(&self, clock: u64) -> u64 {
+        match self.steering.deadline() {
+            Time::NEVER => u64::MAX,
+            at => at.ps().saturating_sub(clock),
+        }
+    }
+
     /// Makes sure that a timer fires no later than the sender's deadline. An entry that fires earlier than needed
     /// stays and comes again then: with every ACK the deadline moves, and the entry need not.
     #[inline]
-    fn arm(&mut self, slot: u32, timers: &mut Timers) {
-        let deadline = self.sender.deadline().ps();
+    fn arm(&mut self, slot: u32, clock: u64, timers: &mut Timers) {
+        let deadline = self.deadline(clock);
         if deadline < self.armed {
             self.armed = deadline;
             timers.push(deadline, Timer::Retransmit(slot));
@@ -159,7 +178,7 @@ impl<P: Parts> Host<P> {
             let sent = Sent { seq, again, left, frame: packet.frame() };
             let annex = out.steering.on_send(Time(now + self.clock), sent);
             out.next_at = next_at;
-            out.arm(slot, &mut self.timers);
+            out.arm(slot, self.clock, &mut self.timers);
             if out.wants(allowed.window) {
                 self.ready.replace_first(next_at, now);
             } else {
@@ -225,6 +244,7 @@ impl<P: Parts> Host<P> {
             }
             Kind::Signal => {
                 out.steering.on_signal(Time(now + self.clock), pkt.annex.tag());
+                out.arm(slot, self.clock, &mut self.timers);
                 return self.enqueue(slot, now);
             }
             Kind::Data => return,
@@ -238,9 +258,15 @@ impl<P: Parts> Host<P> {
         if progress.nack {
             out.congestion.on_nack(Time(now));
         }
+        if P::Annex::CARRIES && out.steering.clocked() {
+            if out.steering.gives_up() {
+                out.congestion.on_path_given_up(Time(now));
+            }
+            out.steering.on_room(out.sender.room(out.congestion.allowance(Time(now)).window));
+        }
         let whole = progress.acked > 0 && out.sender.una() >= out.acked_end;
         // Progress after a long (backed off) timeout brings the next one forward.
-        out.arm(slot, &mut self.timers);
+        out.arm(slot, self.clock, &mut self.timers);
         let queued = out.queued;
         if whole {
             self.acknowledged(setup, now, slot);

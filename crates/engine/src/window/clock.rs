@@ -137,6 +137,7 @@ impl<'s> Clock<'s> {
         }
         let stuck = || {
             let last = groups.iter().map(|group| group.last_progress).max().unwrap_or(0);
+            let last = last.max(self.setup.failing.last_repair);
             crossed.saturating_sub(last) > self.setup.plan.no_progress.ps()
                 && groups.iter().all(|group| group.pending_starts == 0)
         };

@@ -248,15 +248,16 @@ impl<P: Parts> Group<P> {
     }
 
     /// Before the first window.
-    pub(super) fn ready(&mut self, length: u64) {
+    pub(super) fn ready(&mut self, setup: &Setup<'_>, length: u64) {
         for n in 0..self.nodes.len() {
+            self.nodes[n].next = setup.failing.next(self.nodes[n].id, 0);
             if self.nodes[n].is_host {
                 let host = &self.hosts[self.nodes[n].index as usize];
                 self.unfinished += host.unfinished;
                 self.pending_starts += host.pending_starts();
-                self.nodes[n].next = host.timer_at();
-                self.plan(n, length);
+                self.nodes[n].next = self.nodes[n].next.min(host.timer_at());
             }
+            self.plan(n, length);
         }
         std::mem::swap(&mut self.soon, &mut self.later);
     }
@@ -355,6 +356,9 @@ impl<P: Parts> Group<P> {
             arrivals.iter().for_each(|pkt| switch.scheme.expect(pkt));
         }
         desk.frames.collect(&mut node.pauses, span.close);
+        if !setup.failing.is_empty() {
+            desk.frames.foresee(setup.failing.events(node.id, span.opened, span.close));
+        }
         let (backlog, ports_of) = (&mut self.backlog[words.clone()], &mut self.ports[ports.clone()]);
         let longest = || {
             let waiting = ports_of.iter().map(|p| p.waiting as u64).max().unwrap_or(0);
@@ -386,7 +390,7 @@ impl<P: Parts> Group<P> {
             false => switch::Visit::<P, false>::new(place, out).run(arrivals),
         };
         self.nodes[n].next = next;
-        self.add_wires(n, span);
+        self.add_wires(n, scene);
     }
 
     fn visit_host(&mut self, scene: Scene<'_, P::Annex>, tools: &mut Tools<P::Annex>, n: usize) {
@@ -401,6 +405,9 @@ impl<P: Parts> Group<P> {
         let lane = incoming.pop().unwrap_or_default();
         let arrivals = before_the_end(&lane, span, &mut self.ways.tally);
         desk.frames.collect(&mut node.pauses, span.close);
+        if !scene.setup.failing.is_empty() {
+            desk.frames.foresee(scene.setup.failing.events(node.id, span.opened, span.close));
+        }
         let mut out = self.ways.of(node, scene, pool);
         out.bring_near(&mut self.ports[port..=port]);
         let (port, frames) = (&mut self.ports[port], &mut desk.frames);
@@ -412,12 +419,15 @@ impl<P: Parts> Group<P> {
         self.pending_starts = self.pending_starts - before.1 + host.pending_starts();
         self.last_progress = self.last_progress.max(host.last_progress());
         (node.due, node.next) = (due, next);
-        self.add_wires(n, span);
+        self.add_wires(n, scene);
     }
 
-    /// A node also wakes for what is under way: to hand on packets that come near, and for pause frames.
-    fn add_wires(&mut self, n: usize, span: Span) {
+    /// A node also wakes for what is under way: to hand on packets that come near, and for pause frames; and for what
+    /// fails or comes back.
+    fn add_wires(&mut self, n: usize, scene: Scene<'_, P::Annex>) {
+        let Scene { setup, span, .. } = scene;
         let node = &mut self.nodes[n];
+        node.next = node.next.min(setup.failing.next(node.id, span.close));
         let words = node.words();
         for (i, word) in self.ways.far[words].iter().enumerate() {
             for p in bits(*word, i * 64) {

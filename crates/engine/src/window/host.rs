@@ -4,10 +4,11 @@
 //! Arrivals and departures are what there is plenty of. A departure is taken when something comes that it
 //! precedes; until then it is only known when it is due.
 
-use super::out::{Frames, Out, Span};
+use super::out::{Frame, Frames, Out, Span};
 use super::port::{LOSSY, Port, TRACKED};
 use super::queue::Queue;
 use super::wire::Wire;
+use crate::failing::Event;
 use crate::host::Host;
 use model::{Annex, Kind, Parcel, Parts};
 
@@ -119,8 +120,17 @@ impl<'v, P: Parts> Visit<'v, P> {
         let (frame, timer) = (self.frames.next(), self.host.timer_at());
         if timer < frame {
             self.host.on_timer(self.out.setup, timer);
-        } else if let Some((_, on)) = self.frames.take() {
-            self.out.paused(0, self.port, frame, on);
+        } else {
+            match self.frames.take() {
+                Some(Frame::Pause(_, on)) => self.out.paused(0, self.port, frame, on),
+                Some(Frame::Fail(Event::Reset { .. })) => self.out.paused(0, self.port, frame, false),
+                Some(Frame::Fail(Event::Rate { row, .. })) => {
+                    self.port.row = row;
+                    self.host.set_rate(self.out.setup, row);
+                }
+                // Hosts have no routes.
+                Some(Frame::Fail(Event::Turn(_))) | None => {}
+            }
         }
         let now = frame.min(timer);
         let mut way = self.take(now);

@@ -61,7 +61,7 @@ pub(crate) fn run<P: Parts>(
         let place = layout.place(qp.from.node());
         groups[place.group as usize].add_outgoing(&setup, parts, place.index, QpId(i as u32));
     }
-    groups.iter_mut().for_each(|group| group.ready(length));
+    groups.iter_mut().for_each(|group| group.ready(&setup, length));
     let mut clock = Clock::new(&setup, length);
     let threads = threads.clamp(1, groups.len());
     let mail = Mail::new(layout.words(), threads == 1);

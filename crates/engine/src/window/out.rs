@@ -3,10 +3,12 @@
 use super::lanes::{Address, Lane, Mail, Pause, Pool, add, bits};
 use super::port::{LOSSY, Port, TRACKED};
 use crate::books::Tally;
+use crate::failing::Event;
 use crate::outcome::LinkRecord;
 use crate::series::Recorder;
 use crate::setup::Setup;
 use model::{Annex, Parcel, PortIndex, Time};
+use std::collections::VecDeque;
 
 /// A window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,11 +61,12 @@ impl<A: Annex> Out<'_, A> {
             let on_wire = (pkt.frame() + self.setup.plan.wire.gap) as u64;
             self.recorder.sent(self.setup.ports[gp].track, at, on_wire, pkt.retransmission());
         }
-        if port.is(LOSSY) && self.setup.loses(gp, at, &pkt) {
+        let arrival = at + time + port.delay;
+        if port.is(LOSSY) && self.setup.loses(gp, at, arrival, &pkt) {
             self.links[p].lost += 1;
             self.tally.lost(&pkt, false);
         } else {
-            self.send(p, port, at + time + port.delay - self.next, pkt);
+            self.send(p, port, arrival - self.next, pkt);
         }
     }
 
@@ -173,6 +176,9 @@ impl<A: Annex> Out<'_, A> {
             true => self.tally.pause += 1,
             false => self.tally.resume += 1,
         }
+        if self.setup.loses_pause(self.gp + p, now, at) {
+            return;
+        }
         let peer_port = port.peer_port;
         self.lane(p).pauses.push(Pause { at, port: peer_port, on });
     }
@@ -194,11 +200,29 @@ impl<A: Annex> Out<'_, A> {
     }
 }
 
-/// Pause frames that reach a node in the open window.
-#[derive(Debug, Default)]
+/// Pause frames that reach a node in the open window, and what fails or comes back there.
+#[derive(Debug)]
 pub(super) struct Frames {
     list: Vec<Pause>,
     next: usize,
+    events: VecDeque<(u64, Event)>,
+    /// When the first of both comes; [`u64::MAX`] if none does.
+    at: u64,
+}
+
+/// What comes next.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Frame {
+    /// A frame at a port: pause, or resume.
+    Pause(PortIndex, bool),
+    /// A failure or a repair.
+    Fail(Event),
+}
+
+impl Default for Frames {
+    fn default() -> Self {
+        Frames { list: Vec::new(), next: 0, events: VecDeque::new(), at: u64::MAX }
+    }
 }
 
 impl Frames {
@@ -207,22 +231,46 @@ impl Frames {
     pub(super) fn collect(&mut self, pending: &mut Vec<Pause>, close: u64) {
         self.list.clear();
         self.next = 0;
+        self.at = u64::MAX;
         if !pending.is_empty() {
             self.list.extend(pending.extract_if(.., |frame| frame.at < close));
             self.list.sort_by_key(|frame| (frame.at, frame.port));
+            self.look();
         }
+    }
+
+    /// Besides, this will happen, in this order.
+    #[cold]
+    pub(super) fn foresee(&mut self, events: impl Iterator<Item = (u64, Event)>) {
+        self.events.extend(events);
+        self.look();
+    }
+
+    fn look(&mut self) {
+        let frame = self.list.get(self.next).map_or(u64::MAX, |frame| frame.at);
+        self.at = self.events.front().map_or(frame, |(at, _)| frame.min(*at));
     }
 
     /// When the next one comes; [`u64::MAX`] if none does.
     #[inline(always)]
     pub(super) fn next(&self) -> u64 {
-        self.list.get(self.next).map_or(u64::MAX, |frame| frame.at)
+        self.at
     }
 
-    /// The next one.
-    pub(super) fn take(&mut self) -> Option<(PortIndex, bool)> {
-        let frame = self.list.get(self.next)?;
-        self.next += 1;
-        Some((frame.port, frame.on))
+    /// The next one; at one instant failures come first.
+    pub(super) fn take(&mut self) -> Option<Frame> {
+        let taken = match self.events.front() {
+            Some(&(at, event)) if at == self.at => {
+                self.events.pop_front();
+                Frame::Fail(event)
+            }
+            _ => {
+                let frame = self.list.get(self.next)?;
+                self.next += 1;
+                Frame::Pause(frame.port, frame.on)
+            }
+        };
+        self.look();
+        Some(taken)
     }
 }

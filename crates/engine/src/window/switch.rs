@@ -1,5 +1,5 @@
-//! A switch in one window: everything that happens at it, in order of time. At one instant: pause and resume
-//! frames, departures, arrivals, wake-ups.
+//! A switch in one window: everything that happens at it, in order of time. At one instant: failures and repairs,
+//! pause and resume frames, departures, arrivals, wake-ups.
 //!
 //! A visit is *light* where the buffer cannot reach any threshold whatever happens in the window: then each
 //! port is advanced by itself, when something concerns it and when the window closes, and the buffer is
@@ -9,10 +9,11 @@
 
 use super::lanes::bits;
 use super::order::Order;
-use super::out::{Frames, Out, Span};
+use super::out::{Frame, Frames, Out, Span};
 use super::play::{self, Coming};
 use super::port::{LOSSY, MADE_HERE, ORDERED, Port, READ, TO_HOST, TRACKED, WATCHED};
 use crate::buffer::Admission;
+use crate::failing::Event;
 use crate::setup::{DATA, Tie};
 use crate::switch::{Stand, Switch};
 use model::fabric::Router;
@@ -67,7 +68,7 @@ const ODD: u8 = ORDERED | LOSSY | TRACKED | MADE_HERE | READ;
 impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
     pub(super) fn new(place: Place<'v, P>, out: Out<'v, P::Annex>) -> Self {
         let Place { node, switch, ports, queued, backlog, desk, one_class } = place;
-        let (router, interest) = (out.setup.fabric().router(node), switch.interest);
+        let (router, interest) = (out.setup.router(node, switch.turn), switch.interest);
         Visit {
             node,
             switch,
@@ -190,7 +191,24 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
 
     #[cold]
     fn on_frame(&mut self, at: u64) {
-        let Some((port, on)) = self.desk.frames.take() else { return };
+        let (port, on) = match self.desk.frames.take() {
+            Some(Frame::Pause(port, on)) => (port, on),
+            Some(Frame::Fail(Event::Reset { port, whole })) => {
+                if whole && self.switch.buffer.pauses(port) {
+                    let p = port.0 as usize;
+                    self.out.send_pause(p, &self.ports[p], at, true);
+                }
+                (port, false)
+            }
+            Some(Frame::Fail(Event::Rate { port, row })) => {
+                let p = port.0 as usize;
+                self.serve(p, at); // what started at the rate so far
+                self.ports[p].row = row;
+                return;
+            }
+            Some(Frame::Fail(Event::Turn(turn))) => return self.reroute(at, turn),
+            None => return,
+        };
         let p = port.0 as usize;
         self.serve(p, at); // what started before the frame came
         let was_paused = self.ports[p].paused();
@@ -206,6 +224,19 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
             }
         }
         self.note(p);
+    }
+
+    /// Routes change.
+    #[inline(never)]
+    fn reroute(&mut self, at: u64, turn: usize) {
+        // The scheme hears of what has departed before.
+        (0..self.ports.len()).for_each(|p| self.serve(p, at));
+        self.router = self.out.setup.router(self.node, Some(turn));
+        self.switch.rerouted(self.out.setup, (self.node, at), turn, &mut self.desk.effects);
+        for p in (0..self.ports.len()).filter(|&p| self.ports[p].is(WATCHED)).collect::<Vec<_>>() {
+            self.watch(PortIndex(p as u16));
+        }
+        self.carry_out(at);
     }
 
     /// A packet has arrived.

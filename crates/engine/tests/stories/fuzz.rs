@@ -1,7 +1,7 @@
 //! Claim: the engines agree and the books add up on fabrics, settings and workloads that nobody thought of.
 //!
 //! Random trees of switches with a few more links, hosts anywhere, links from 1 ns to 3 ms and from 1 to
-//! 400 Gb/s, losses, small buffers, every NIC and scheme, and runs that are cut short. Deadlocks are welcome.
+//! 400 Gb/s, losses, failures, small buffers, every NIC and scheme, and runs that are cut short. Deadlocks are welcome.
 //! `PROPTEST_CASES=10000` looks further; what was found stands as a story of its own in the other files.
 
 use crate::lab::{compare, lay};
@@ -12,7 +12,7 @@ use std::fmt::{self, Debug, Formatter, Write};
 
 const RATES: [&str; 6] = ["100Gbps", "400Gbps", "40Gbps", "25Gbps", "73Gbps", "1Gbps"];
 const DELAYS: [&str; 9] = ["1us", "1ns", "10ns", "100ns", "333ns", "5us", "50us", "50001ps", "3ms"];
-const SCHEMES: [&str; 10] = [
+const SCHEMES: [&str; 13] = [
     "ecmp]",
     "rps]",
     "ar]",
@@ -23,6 +23,9 @@ const SCHEMES: [&str; 10] = [
     "themis]\npath-map = false\npsn-bits = 24\nring = 8\nage-limit = 4\non-block = \"ack\"",
     "rps-nic]",
     "reps]\nentropies = 5\nfreeze = \"100us\"",
+    "flowcut]\nratio = 1.2\nalpha = 0.5\noverlap = 1",
+    "flowcut]\ndeployment = \"full\"\nratio = 1.0\ngradient = 0.5\ndrain-timeout = \"20us\"",
+    "flowcut]\ndeployment = \"ingress\"\nratio = 1.2\ncredit = \"2000B\"\nack-every = 3\ntimestamp-bits = 9",
     "dlbf]\nports = 3\nunavailable = \"20us\"\ntheta = \"9us\"\nsuspend = 2\nresume = 1",
 ];
 const NICS: [&str; 12] = [
@@ -48,6 +51,8 @@ const ECN: [&str; 4] = [
     "ecn = { kmin = \"1kB\", kmax = \"30kB\", mark = \"enqueue\" }",
 ];
 const WIRES: [&str; 4] = ["", "[wire]\nframe = \"4158B\"", "[wire]\nframe = \"300B\"", "ns3"];
+
+const FAILURES: [&str; 5] = ["down = true", "", "rate = 1", "rate = 0.7", "rate = \"400Gbps\""];
 
 /// Rate and delay, as places in the lists above; small ones are more usual.
 fn cable() -> impl Strategy<Value = (usize, usize)> {
@@ -77,10 +82,19 @@ fn story() -> impl Strategy<Value = Story> {
     let loss = (select(&[0.0, 0.0, 0.01, 0.2][..]), any::<bool>());
     let switch = (any::<bool>(), any::<bool>(), 5_000..200_000u64);
     let stop = prop::option::weighted(0.4, 1..60_000_000u64);
-    let run = (0..1000u32, stop, any::<bool>());
+    let failure = (
+        0..8usize,
+        select(&FAILURES[..]),
+        0..60_000_000u64,
+        prop::option::of(1..80_000_000u64),
+        any::<bool>(),
+    );
+    let failures =
+        (prop::collection::vec(failure, 0..4), select(&["0us", "1ns", "700ns", "20us", "1ms"][..]));
+    let run = (0..1000u32, stop, any::<bool>(), failures);
     (tree, extra, hosts, flows, world, loss, switch, run).prop_map(
         |(tree, extra, hosts, flows, (scheme, nic, ecn, wire), (loss, replies), (pfc, one, shared), run)| {
-            let (seed, stop, per_message) = run;
+            let (seed, stop, per_message, (failures, detection)) = run;
             let nic = if scheme.starts_with("dlbf") { SACK } else { nic };
             let mut text = format!("seed = {seed}\n");
             let wire = if wire == "ns3" { text += "compat = \"ns3\"\n"; "" } else { wire };
@@ -109,6 +123,19 @@ fn story() -> impl Strategy<Value = Story> {
             writeln!(text, "[stop]\nno-progress = \"8ms\"").unwrap();
             if let Some(after) = stop {
                 writeln!(text, "after = \"{after}ps\"").unwrap();
+            }
+            writeln!(text, "[routing]\ndetection = \"{detection}\"").unwrap();
+            for (which, what, at, span, one_way) in failures {
+                // A host's link, or some links of a switch.
+                let ends = match which {
+                    0 | 1 => format!("[\"host{}\", \"*\"]", which % hosts.len()),
+                    which => format!("[\"s{}\", \"*\"]", which % switches),
+                };
+                writeln!(text, "[[failure]]\nlinks = [{ends}]\nrandom = 1\n{what}\nat = \"{at}ps\"").unwrap();
+                writeln!(text, "one-way = {one_way}").unwrap();
+                if let Some(span) = span {
+                    writeln!(text, "until = \"{}ps\"", at + span).unwrap();
+                }
             }
             for background in [false, true] {
                 let mut list = String::new();

@@ -87,6 +87,7 @@ fn difference(plan: &Plan, a: &Outcome, b: &Outcome) -> Option<String> {
     one(&mut found, "end", &a.end, &b.end);
     one(&mut found, "data", &a.data, &b.data);
     one(&mut found, "control", &a.control, &b.control);
+    one(&mut found, "out_of_order", &a.out_of_order, &b.out_of_order);
     one(&mut found, "hops", &(a.data_hops, a.control_hops), &(b.data_hops, b.control_hops));
     first(&mut found, "messages", &a.messages, &b.messages, &message);
     first(&mut found, "links", &a.links, &b.links, &link);
@@ -150,8 +151,13 @@ pub(crate) fn mistakes(plan: &Plan, run: &Outcome) -> Vec<String> {
         d.in_flight,
     ];
     equal("data packets that left and that ended", d.sent, ends.iter().sum());
-    equal("control packets made, by kind", c.created, c.ack + c.nack + c.cnp + c.forged);
-    equal("control packets made and ended", c.created, c.arrived + c.blocked + c.dropped + c.in_flight);
+    equal("control packets made, by kind", c.created, c.ack + c.nack + c.cnp + c.forged + c.signals);
+    equal(
+        "control packets made and ended",
+        c.created,
+        c.arrived + c.heard + c.blocked + c.dropped + c.in_flight,
+    );
+    equal("packets out of order, by class", d.out_of_order, run.out_of_order.iter().sum());
     let over_links = |f: fn(&engine::outcome::LinkRecord) -> u64| run.links.iter().map(f).sum::<u64>();
     equal("hops and frames on links", run.data_hops + run.control_hops, over_links(|l| l.frames));
     let retransmitted = run.messages.iter().map(|m| m.retransmitted).sum();
@@ -179,7 +185,9 @@ pub(crate) fn mistakes(plan: &Plan, run: &Outcome) -> Vec<String> {
             of_links,
             if held { of_links.min(lost) } else { lost },
         );
-        equal("pauses and resumes", c.pause, c.resume);
+        // A link that comes back forgets its pauses, and a switch then asks anew.
+        let forgotten = if plan.failures.is_empty() { 0 } else { c.pause.saturating_sub(c.resume) };
+        equal("pauses, and resumes and forgotten ones", c.pause, c.resume + forgotten);
         // What hosts put on their wires: messages and replies.
         let gap = u64::from(plan.wire.gap);
         let nics =
@@ -207,7 +215,8 @@ pub(crate) fn mistakes(plan: &Plan, run: &Outcome) -> Vec<String> {
     }
     for (i, l) in run.links.iter().enumerate() {
         // A frame that is on the wire when a run is cut is counted whole.
-        let rate = plan.fabric.links()[i].rate;
+        let changes = plan.failures.of(LinkId(i as u32)).iter().filter_map(|change| change.rate);
+        let rate = changes.fold(plan.fabric.links()[i].rate, model::Rate::min);
         let frame = plan.wire.transmission(rate, plan.wire.max_frame().max(plan.wire.cnp));
         if l.busy > run.end + frame || l.paused > run.end {
             let name = link_name(&plan.fabric, LinkId(i as u32));

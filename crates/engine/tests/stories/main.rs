@@ -9,20 +9,26 @@
 //! | [`lossless`] | PFC with enough headroom loses nothing, and with too little the run says who dropped |
 //! | [`three_tiers`] | on a fat tree Themis deals a flow over all paths, and blames no packet that is only late |
 //! | [`endpoint`] | a sender that chooses paths by itself moves flows without disorder, or sprays them; classes have schemes of their own |
+//! | [`in_order`] | under Flowcut no packet overtakes another, on any fabric, or no more than were said to |
 //! | [`deadlock`] | a run in which nothing moves ends, and says what waits for what |
 //! | [`conservation`] | every packet and every byte is accounted for, also in a run that is cut short |
+//! | [`failures`] | links go down, come back and slow down to the picosecond, and schemes find the paths that are left |
 //! | [`listed_losses`] | a listed packet is lost as often as listed, and comes back as the recovery mode has it |
+//! | [`arrivals`] | flows start when the workload says, and a load does to a fabric what queueing theory says |
 //! | [`collectives`] | all-reduce and all-to-all send what the textbook says, and runs repeat exactly |
 //!
 //! All of them are one test binary, so that the engine is compiled for them once. [`lab`] holds the tools.
 
+mod arrivals;
 mod closed_form;
 mod collectives;
 mod conservation;
 mod deadlock;
 mod endpoint;
+mod failures;
 mod fuzz;
 mod held;
+mod in_order;
 mod lab;
 mod listed_losses;
 mod lossless;

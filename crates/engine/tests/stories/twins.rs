@@ -7,7 +7,7 @@
 use crate::lab::{agreed_on, lay, leaf_spine, total};
 use engine::outcome::{Ending, Outcome};
 
-const SCHEMES: [(&str, &str); 10] = [
+const SCHEMES: [(&str, &str); 14] = [
     ("ecmp", ""),
     ("rps", ""),
     ("ar", ""),
@@ -18,16 +18,24 @@ const SCHEMES: [(&str, &str); 10] = [
     ("rps-nic", "entropies = 7"),
     ("reps", "buffer = 4"),
     ("dlbf", "ports = 4\nsuspend = 3\nresume = 2\ntheta = \"5us\""),
+    ("flowcut", "ratio = 1.5\ndrain-timeout = \"90us\""),
+    ("flowcut", "deployment = \"full\"\nratio = 1.1\ndrain-timeout = \"50us\""),
+    ("flowcut", "deployment = \"ingress\"\nratio = 1.2\noverlap = 3\nack-every = 4\ncredit = \"3000B\""),
+    ("flowcut", CLASS),
 ];
 
+/// Pauses are for lossless fabrics only; the others let sources be stopped flow by flow.
+const CLASS: &str = "deployment = \"full\"\nbackpressure = \"class\"\nratio = 1.1\ndrain-timeout = \"20us\"";
+
 /// Keys of `[[workload]]` entries, at about 20 packets a message.
-const WORKLOADS: [&str; 7] = [
+const WORKLOADS: [&str; 8] = [
     "permutation = { bytes = \"60kB\" }",
     "incast = { senders = 9, bytes = \"25kB\" }",
     "all-to-all = { per-pair = \"7kB\", groups = \"all\" }",
     "all-to-all = { per-pair = \"7001B\", groups = \"all\", schedule = \"staggered\" }",
     "all-reduce = { bytes = \"100kB\", groups = \"all\" }",
     "qp = \"per-message\"\nall-reduce = { bytes = \"60kB\", groups = \"all\" }",
+    "poisson = { sizes = { uniform = { min = \"1B\", max = \"40kB\" } }, load = 0.8, count = 40 }",
     // A background job that outlives the foreground, which starts late, and one that does not.
     "name = \"long\"\nbackground = true\nneighbour-ring = { bytes = \"400kB\", groups = \"all\" }\n\
      [[workload]]\nname = \"short\"\nbackground = true\nincast = { senders = 3, bytes = \"2kB\" }\n\
@@ -126,8 +134,38 @@ fn worlds() -> Vec<(String, &'static [Event])> {
             &[Pause],
         ),
         (format!("{UNEVEN}[switch]\nbuffer = \"8MB\""), &[]),
+        // A spine goes and comes back twice, a link to a host flaps, others are slow for a while.
+        (
+            format!(
+                "{slow}[switch]\nbuffer = \"150kB\"\n[routing]\ndetection = \"4us\"\n{}",
+                failures(&[
+                    "switch = \"spine1\"\nat = \"3us\"\nuntil = \"9us\"",
+                    "switch = \"spine1\"\nat = \"12001ns\"\nuntil = \"90us\"",
+                    "links = [[\"host4\", \"leaf1\"]]\nat = \"2us\"\nuntil = \"2100ns\"",
+                    "links = [[\"leaf*\", \"spine3\"], [\"host2\", \"*\"]]\nrate = 0.1\nat = \"1us\"\nuntil = \"40us\"",
+                ])
+            ),
+            &[Pause, Loss],
+        ),
+        // Links that are dead from the start, one way or both, and one that comes back faster than it was.
+        (
+            format!(
+                "{slow}[switch]\npfc = \"off\"\nbuffer = \"60kB\"\nclasses = \"one\"\n[routing]\ndetection = \"0us\"\n{}",
+                failures(&[
+                    "random = 0.2",
+                    "links = [[\"leaf2\", \"spine0\"]]\none-way = true\nat = \"5us\"\nuntil = \"70us\"",
+                    "links = [[\"leaf3\", \"spine*\"]]\nrate = \"400Gbps\"\nat = \"6us\"",
+                ])
+            ),
+            &[Drop],
+        ),
         (format!("{UNEVEN}[switch]\npfc = \"off\"\nbuffer = \"30kB\"\n[links]\nloss = 0.003"), &[Drop, Loss]),
     ]
+}
+
+/// Entries of `[[failure]]`.
+fn failures(entries: &[&str]) -> String {
+    entries.iter().map(|entry| format!("[[failure]]\n{entry}\n")).collect()
 }
 
 /// Two sites 50 us apart, hosts at odd rates, parallel paths of different rates.
@@ -170,6 +208,8 @@ fn matrix(index: usize) -> u64 {
             let sack = NICS.iter().position(|nic| nic.contains("sr-sack"));
             let turn = (index + 3 * w + k) % NICS.len();
             let nic = NICS[sack.filter(|_| scheme == "dlbf").unwrap_or(turn)];
+            let lossy = world.contains("pfc = \"off\"");
+            let keys = if lossy { keys.replace("\"class\"", "\"flow\"") } else { keys.to_owned() };
             let text = format!("{world}\n[scheme.{scheme}]\n{keys}\n{nic}\n[[workload]]\n{workload}\n");
             let checked = lay(&text);
             let run = agreed_on(&checked, &text);
@@ -203,6 +243,10 @@ matrices! {
     under_spraying_by_the_sender_both_engines_agree: 7, false;
     under_recycled_entropies_both_engines_agree: 8, false;
     under_dlbf_both_engines_agree: 9, false;
+    under_flowcut_in_nics_both_engines_agree: 10, false;
+    under_flowcut_in_all_switches_both_engines_agree: 11, false;
+    under_flowcut_at_the_ingress_both_engines_agree: 12, false;
+    under_flowcut_by_pauses_both_engines_agree: 13, false;
 }
 
 /// Runs the scenario with many seeds on all engines.

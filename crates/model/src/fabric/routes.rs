@@ -8,7 +8,7 @@
 //!   rack is not used, so all ToRs of a leaf-spine fabric share one.)
 
 use super::{Fabric, FabricError};
-use crate::PortIndex;
+use crate::{LinkId, PortIndex};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Stands for no rack and no switch.
@@ -17,7 +17,7 @@ const NONE: u32 = u32::MAX;
 const LENGTH_BITS: u32 = 10;
 
 /// The routes of all switches.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Routes {
     racks: usize,
     /// By switch: number of its row, the rack of its own hosts, its tier.
@@ -64,7 +64,25 @@ impl Routes {
 
     /// The routes of a fabric whose links and racks are laid.
     pub(super) fn derive(fabric: &Fabric) -> Result<Self, FabricError> {
-        let graph = Graph::of(fabric);
+        Self::around(fabric, &[], Shape::Graph)
+    }
+
+    /// How routes around dead links go: up and then down if the routes of the whole fabric do.
+    pub(super) fn shape(fabric: &Fabric) -> Shape {
+        let tier = &fabric.routes.tier;
+        let graph = Graph::of(fabric, &[]);
+        let tiered = (0..tier.len()).all(|switch| {
+            tier[switch] > 0 && graph.ports(switch).all(|(_, next)| tier[switch].abs_diff(tier[next]) == 1)
+        });
+        match tiered && Self::around(fabric, &[], Shape::Tree).as_ref() == Ok(&fabric.routes) {
+            true => Shape::Tree,
+            false => Shape::Graph,
+        }
+    }
+
+    /// The routes without links of `dead`, which holds both directions in ascending order.
+    pub(super) fn around(fabric: &Fabric, dead: &[LinkId], shape: Shape) -> Result<Self, FabricError> {
+        let graph = Graph::of(fabric, dead);
         let switches = graph.base.len() - 1;
         let mut rack_at = vec![NONE; switches];
         for (rack, &root) in (0..).zip(&fabric.racks) {
@@ -77,11 +95,14 @@ impl Routes {
         // By class and switch.
         let mut common = Vec::with_capacity(classes.roots.len() * switches);
         for &root in &classes.roots {
-            let hops = graph.hops(&[root]);
+            let ways = match shape {
+                Shape::Graph => Ways { hops: graph.hops(&[root]), up: None },
+                Shape::Tree => graph.up_and_down(root, &fabric.routes.tier),
+            };
             for switch in 0..switches {
                 common.push(sets.entry(graph.ports(switch).filter_map(|(port, next)| {
                     // From the root itself: the way to its twins, by all its neighbours.
-                    let closer = hops[next].checked_add(1) == Some(hops[switch]) || switch == root;
+                    let closer = ways.lead(switch, next) || switch == root;
                     closer.then_some(port)
                 }))?);
             }
@@ -100,6 +121,14 @@ impl Routes {
             for ports in near.chunk_by(|a, b| a.0 == b.0) {
                 row[ports[0].0 as usize] = sets.entry(ports.iter().map(|&(_, port)| port))?;
             }
+            if !dead.is_empty() {
+                // Where nothing is left: as in the whole fabric.
+                for (entry, &whole) in row.iter_mut().zip(fabric.routes.row(switch)) {
+                    if *entry == 0 {
+                        *entry = sets.entry(set(fabric.routes.pool(), whole).iter().copied())?;
+                    }
+                }
+            }
             let number = numbers.get(&row).copied().unwrap_or_else(|| {
                 let number = numbers.len() as u32;
                 numbers.insert(row.clone(), number);
@@ -113,6 +142,31 @@ impl Routes {
         routes.rack_at = rack_at;
         routes.pool = sets.pool;
         Ok(routes)
+    }
+}
+
+/// How routes go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// By the shortest paths.
+    Graph,
+    /// Up, then down.
+    Tree,
+}
+
+/// How far it is from every switch to a root.
+struct Ways {
+    /// Links, [`NONE`] where no way leads there.
+    hops: Vec<u32>,
+    /// On trees: whether the way from a switch begins with a link up, and its tier.
+    up: Option<Vec<(bool, u32)>>,
+}
+
+impl Ways {
+    /// Whether the link from a switch to the next one is on such a way.
+    fn lead(&self, switch: usize, next: usize) -> bool {
+        let closer = self.hops[next].checked_add(1) == Some(self.hops[switch]);
+        closer && self.up.as_ref().is_none_or(|up| (up[next].1 > up[switch].1) == up[switch].0)
     }
 }
 
@@ -154,13 +208,18 @@ struct Graph {
 }
 
 impl Graph {
-    fn of(fabric: &Fabric) -> Self {
+    /// All switches, and the links between them that are not in `dead`.
+    fn of(fabric: &Fabric, dead: &[LinkId]) -> Self {
         let first = fabric.base[fabric.hosts];
         let next = fabric.links[first as usize..].iter().map(|link| match fabric.is_host(link.to) {
             true => NONE,
             false => link.to.0 - fabric.hosts as u32,
         });
-        Graph { base: fabric.base[fabric.hosts..].iter().map(|b| b - first).collect(), next: next.collect() }
+        let mut next: Vec<u32> = next.collect();
+        for link in dead.iter().filter(|link| link.0 >= first) {
+            next[(link.0 - first) as usize] = NONE;
+        }
+        Graph { base: fabric.base[fabric.hosts..].iter().map(|b| b - first).collect(), next }
     }
 
     /// The ports of a switch that lead to switches, and to which.
@@ -184,6 +243,33 @@ impl Graph {
             }
         }
         hops
+    }
+
+    /// The ways to `root` that go up through the tiers, then down.
+    fn up_and_down(&self, root: usize, tier: &[u32]) -> Ways {
+        let switches = self.base.len() - 1;
+        let mut hops = vec![NONE; switches];
+        let mut up = tier.iter().map(|&tier| (true, tier)).collect::<Vec<_>>();
+        let mut queue = VecDeque::from([root]);
+        (hops[root], up[root].0) = (0, false);
+        // From the root up: switches from which it is all the way down.
+        while let Some(at) = queue.pop_front() {
+            for (_, next) in self.ports(at) {
+                if tier[next] > tier[at] && hops[next] == NONE {
+                    (hops[next], up[next].0) = (hops[at] + 1, false);
+                    queue.push_back(next);
+                }
+            }
+        }
+        // The others, from the top: up to the nearest of those.
+        let mut others: Vec<usize> = (0..switches).filter(|&switch| up[switch].0).collect();
+        others.sort_by_key(|&switch| std::cmp::Reverse(tier[switch]));
+        for switch in others {
+            let above = self.ports(switch).filter(|&(_, next)| tier[next] > tier[switch]);
+            let nearest = above.map(|(_, next)| hops[next]).min().unwrap_or(NONE);
+            hops[switch] = nearest.saturating_add(1);
+        }
+        Ways { hops, up: Some(up) }
     }
 }
 

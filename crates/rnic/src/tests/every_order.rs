@@ -28,6 +28,7 @@ impl Clone for Story {
         let sender = match &self.sender {
             AnySender::Counting(s) => AnySender::Counting(s.clone()),
             AnySender::Scoreboard(s) => AnySender::Scoreboard(s.clone()),
+            AnySender::MpRdma(s) => AnySender::MpRdma(s.clone()),
             AnySender::Custom(_) => unreachable!("the list has none"),
         };
         let receiver = match &self.receiver {
@@ -64,6 +65,7 @@ impl Story {
         match &self.sender {
             AnySender::Counting(s) => s.hash(&mut h),
             AnySender::Scoreboard(s) => s.hash(&mut h),
+            AnySender::MpRdma(s) => s.hash(&mut h),
             AnySender::Custom(_) => {}
         }
         match &self.receiver {

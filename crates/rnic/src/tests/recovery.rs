@@ -3,7 +3,7 @@
 use super::{Fault, Pair, nic};
 use crate::sender::Resend;
 use crate::timeout::{Backoff, Timeout};
-use crate::transport::{adaptive_routing, go_back_n, ideal, irn, nic_sr, sr_sack};
+use crate::transport::{adaptive_routing, go_back_n, ideal, irn, mp_rdma, nic_sr, sr_sack};
 use crate::{NicConfig, TransportConfig};
 use model::annex::{Notice, Selective};
 use model::transport::{Fate, Reply};
@@ -30,6 +30,7 @@ fn transports() -> impl Strategy<Value = TransportConfig> {
         (1..60u32, 1..50u64, 0..9u32).prop_map(|(bdp_cap, us, few)| {
             TransportConfig::Irn(irn::Config { bdp_cap, low_timeout: Time::from_us(us), few })
         }),
+        (1..70u32).prop_map(|bitmap| TransportConfig::MpRdma(mp_rdma::Config { bitmap })),
         limits().prop_map(|(a, b)| {
             let max_outstanding = Some(a.min(b));
             TransportConfig::AdaptiveRouting(adaptive_routing::Config {
@@ -164,7 +165,7 @@ fn a_lost_last_ack_comes_again_for_a_duplicate() {
 
 #[test]
 fn a_filled_gap_is_acknowledged_at_once_however_rare_acks_are() {
-    for name in ["nic-sr", "sr-sack", "irn", "ideal"] {
+    for name in ["nic-sr", "sr-sack", "irn", "mp-rdma", "ideal"] {
         let config: NicConfig = toml::from_str(&format!("ack-every = 16\n[transport.{name}]")).unwrap();
         let mut receiver = config.build().receiver();
         let mut reply = |psn| receiver.on_data(Time::ZERO, Psn::new(psn), false, false).reply;

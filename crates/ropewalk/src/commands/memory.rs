@@ -2,7 +2,7 @@
 
 use crate::cli::MemoryArgs;
 use crate::failure::Failure;
-use crate::memory::{ThemisInputs, ThemisMemory};
+use crate::memory::{FlowcutInputs, FlowcutMemory, ThemisInputs, ThemisMemory};
 use crate::{print, tables};
 use comfy_table::CellAlignment;
 
@@ -11,20 +11,66 @@ use comfy_table::CellAlignment;
 /// # Errors
 /// If there is no such scheme or key.
 pub fn run(args: &MemoryArgs) -> Result<(), Failure> {
-    if args.scheme != "themis" {
-        let text = format!("there is no memory formula for `{}`; themis has one", args.scheme);
-        return Err(Failure::Asked(text));
+    match args.scheme.as_str() {
+        "themis" => {
+            let mut inputs = ThemisInputs::default();
+            args.set.iter().try_for_each(|set| inputs.set(set)).map_err(Failure::Asked)?;
+            show(args, &inputs.memory(), themis)
+        }
+        "flowcut" => {
+            let mut inputs = FlowcutInputs::default();
+            args.set.iter().try_for_each(|set| inputs.set(set)).map_err(Failure::Asked)?;
+            show(args, &inputs.memory(), flowcut)
+        }
+        other => {
+            let text = format!("there is no memory formula for `{other}`; themis and flowcut have one");
+            return Err(Failure::Asked(text));
+        }
     }
-    let mut inputs = ThemisInputs::default();
-    for assignment in &args.set {
-        inputs.set(assignment).map_err(Failure::Asked)?;
-    }
-    let memory = inputs.memory();
-    print::out(&if args.json { super::json(&memory) } else { page(&memory) });
     Ok(())
 }
 
-fn page(m: &ThemisMemory) -> String {
+fn show<T: serde::Serialize>(args: &MemoryArgs, memory: &T, page: fn(&T) -> String) {
+    print::out(&if args.json { super::json(memory) } else { page(memory) });
+}
+
+fn flowcut(m: &FlowcutMemory) -> String {
+    let i = &m.inputs;
+    let header = ["Flowcut, Eq. 1", "bytes", "flows under way", "of B", "in"].map(str::to_owned);
+    let mut rows = tables::table(&header, 1);
+    if let Some(place) = rows.column_mut(4) {
+        place.set_cell_alignment(CellAlignment::Left);
+    }
+    for cost in &m.costs {
+        let place = match cost.scheme {
+            "flowcut-nic" => "a NIC".to_owned(),
+            "flowcut-ingress" => format!("a ToR of {} hosts", i.hosts_per_tor),
+            _ => format!("a switch that flows of {} hosts cross", i.hosts),
+        };
+        rows.add_row([
+            cost.scheme.to_owned(),
+            tables::count(cost.total_bytes),
+            tables::number(cost.active),
+            cost.entry_bytes.to_string(),
+            place,
+        ]);
+    }
+    let most = m.costs.iter().map(|cost| cost.total_bytes).max().unwrap_or(0);
+    format!(
+        "{rows}\nA host has {} flows under way: {} x {} / {}, or its flows if they are fewer.\nThe largest is {:.2} % of \
+         {}. ACKs of switches add {:.2} % to the payload of packets of {}.\n",
+        tables::number(m.flows_under_way),
+        i.rate,
+        i.rtt,
+        i.packet,
+        100.0 * crate::stats::share(most, i.sram.get()),
+        i.sram,
+        100.0 * m.wire_overhead,
+        i.payload,
+    )
+}
+
+fn themis(m: &ThemisMemory) -> String {
     let i = &m.inputs;
     let mut rows = tables::table(&["Themis (APNET'25), Eq. 4".into(), "bytes".into(), "from".into()], 1);
     if let Some(from) = rows.column_mut(2) {

@@ -5,12 +5,14 @@
 
 mod dlbf;
 mod dlbf_motivation;
+mod flowcut;
 mod loss_recovery;
 mod report;
 mod themis_fig1;
 mod themis_fig5;
 mod themis_memory;
 mod themis_modes;
+mod which_scheme;
 
 pub use report::{Curve, Report, Row};
 
@@ -25,11 +27,17 @@ use std::num::NonZeroUsize;
 pub const ALL: &[Experiment] = &[
     dlbf::EXPERIMENT,
     dlbf_motivation::EXPERIMENT,
+    flowcut::flowlets::EXPERIMENT,
+    flowcut::incast::EXPERIMENT,
+    flowcut::memory::EXPERIMENT,
+    flowcut::permutation::EXPERIMENT,
+    flowcut::workloads::EXPERIMENT,
     loss_recovery::EXPERIMENT,
     themis_fig1::EXPERIMENT,
     themis_fig5::EXPERIMENT,
     themis_memory::EXPERIMENT,
     themis_modes::EXPERIMENT,
+    which_scheme::EXPERIMENT,
 ];
 
 /// An experiment.

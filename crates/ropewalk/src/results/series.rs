@@ -54,6 +54,12 @@ pub fn table(run: Run<'_>) -> Table {
             rows().map(|(t, bin)| cell(&t.retransmitted, bin)),
         ),
         Column::count(
+            "out_of_order",
+            "packets",
+            "arrived with a PSN above ePSN (queue pairs)",
+            rows().map(|(t, bin)| cell(&t.out_of_order, bin)),
+        ),
+        Column::count(
             "max_queue_bytes",
             "B",
             "longest queue (links)",

@@ -1,11 +1,12 @@
 //! The page about one run.
 
-use super::{WIDTH, bytes, count, maybe, number, percent};
+use super::{WIDTH, bytes, count, maybe, number, percent, table};
 use crate::execute::Run;
 use crate::memory;
 use crate::stats::{Spread, share};
+use crate::summary::Flows;
 use engine::outcome::Ending;
-use model::{LinkId, NodeId};
+use model::{Bytes, LinkId, NodeId};
 use std::fmt::Write;
 
 /// Width of the left column.
@@ -73,6 +74,7 @@ impl Page {
             let of = |what: &str| if s.classes.len() > 1 { format!("{what} {class}") } else { what.into() };
             self.line(&of("FCT"), &spread(flows.fct_us, " us"));
             self.line(&of("slowdown"), &spread(flows.slowdown, ""));
+            self.sizes(&of("by size"), flows);
         }
         let (mean, min) = (maybe(s.goodput_gbps.mean), maybe(s.goodput_gbps.min));
         let sending = s.sending_rate_fraction.mean.map_or_else(|| "-".into(), percent);
@@ -85,6 +87,30 @@ impl Page {
             let (slowest, fastest) = (maybe(t.slowest), maybe(t.fastest));
             let text = format!("{} groups: slowest {slowest} us   fastest {fastest} us", job.groups.count);
             self.line(&format!("job {name}"), &[text]);
+        }
+    }
+
+    /// A row for each size of flows, where there are several.
+    fn sizes(&mut self, label: &str, flows: &Flows) {
+        if flows.by_size.is_empty() {
+            return;
+        }
+        let header = ["up to", "flows", "FCT us\nmean", "FCT us\np50", "FCT us\np99"];
+        let header = header.into_iter().chain(["slowdown\nmean", "slowdown\np50", "slowdown\np99"]);
+        let mut rows = table(&header.map(str::to_owned).collect::<Vec<_>>(), 0);
+        for bucket in &flows.by_size {
+            let of = |spread: Option<Spread>| {
+                [spread.map(|s| s.mean), spread.map(|s| s.p50), spread.map(|s| s.p99)].map(maybe)
+            };
+            let flows = match bucket.count - bucket.finished {
+                0 => count(bucket.count),
+                _ => format!("{} of {}", count(bucket.finished), count(bucket.count)),
+            };
+            let cells = [Bytes(bucket.up_to_bytes).to_string(), flows].into_iter();
+            rows.add_row(cells.chain(of(bucket.fct_us)).chain(of(bucket.slowdown)));
+        }
+        for (i, row) in rows.to_string().lines().enumerate() {
+            self.line(if i == 0 { label } else { "" }, &[row.trim_end().to_owned()]);
         }
     }
 

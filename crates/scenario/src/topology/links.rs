@@ -223,7 +223,7 @@ impl JsonSchema for Cable {
 }
 
 /// The least rate: a frame must fit into 32 bits of picoseconds.
-pub(super) fn possible_rate(path: &str, rate: Rate) -> Result<(), Fault> {
+pub(crate) fn possible_rate(path: &str, rate: Rate) -> Result<(), Fault> {
     if rate.bps() < 100_000_000 {
         return Err(Fault::new(path, format!("a link of {rate} is too slow; at least 100Mbps are needed")));
     }

@@ -24,6 +24,10 @@ pub struct AllToAll {
     /// does not say).
     #[serde(default)]
     pub schedule: Schedule,
+    /// To how many peers a rank sends at a time: rank r starts with r + 1 to r + `window`, and its message to
+    /// r + k + `window` starts when that to r + k is acknowledged. 1 is `"staggered"`. Default: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<usize>,
     /// Who takes part together: `"one-host-per-leaf"` (group g is the g-th host of every leaf), `"contiguous"`
     /// (with `group-size`), `"all"`, or a list of lists of host names. Default `"one-host-per-leaf"` (Themis
     /// paper, section 5).
@@ -57,6 +61,17 @@ impl Generate for AllToAll {
             }
             (bytes, _) => some_bytes(bytes.unwrap_or(Bytes(300_000_000)), "bytes")?,
         };
+        let window = match (self.schedule, self.window) {
+            (_, Some(0)) => return Err(Fault::new("window", "at least 1 message at a time is needed")),
+            (Schedule::Staggered, Some(_)) => {
+                return Err(Fault::new(
+                    "window",
+                    "`window` is for schedule = \"at-once\"; \"staggered\" is window = 1",
+                ));
+            }
+            (Schedule::Staggered, None) => 1,
+            (Schedule::AtOnce, window) => window.unwrap_or(usize::MAX),
+        };
         let members = Members { groups: &self.groups, size: self.group_size, limit: self.group_limit };
         let groups = members.resolve(draft)?;
         let pairs = groups.iter().map(|ranks| ranks.len() as u64 * (ranks.len() as u64 - 1)).sum();
@@ -64,15 +79,14 @@ impl Generate for AllToAll {
         for (g, ranks) in groups.iter().enumerate() {
             let n = ranks.len();
             for r in 0..n {
-                let mut before = None;
                 for k in 1..n {
                     let peer = (r + k) % n;
                     let bytes = per_pair.unwrap_or_else(|| part(total, n, peer));
                     let message = draft.send(g, ranks[r], ranks[peer], bytes);
-                    if let (Schedule::Staggered, Some(before)) = (self.schedule, before) {
-                        draft.after(before, On::Acked, message);
+                    if k > window {
+                        // A rank's messages are numbered in a row.
+                        draft.after(message - window as u32, On::Acked, message);
                     }
-                    before = Some(message);
                 }
             }
         }

@@ -4,7 +4,7 @@ use super::QpUse;
 use crate::error::{Fault, nearest};
 use crate::footprint::Room;
 use model::draw::Key;
-use model::{Fabric, HostId, Time};
+use model::{Fabric, HostId, Time, Wire};
 use std::collections::BTreeMap;
 
 /// A message before it has a queue pair.
@@ -51,6 +51,9 @@ pub(crate) struct Draft<'a> {
     /// Name of the job's kind of workload.
     pub(crate) kind: &'static str,
     pub(crate) room: &'a mut Room,
+    pub(crate) wire: &'a Wire,
+    /// What is possible but probably not meant.
+    pub(crate) warnings: &'a mut Vec<String>,
 }
 
 impl Draft<'_> {

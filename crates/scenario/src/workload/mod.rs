@@ -2,9 +2,12 @@
 //!
 //! To add one: a file with its settings and `impl Generate`, and its line in the list below.
 
+pub mod cdf;
 pub(crate) mod draft;
 pub mod drawn;
 pub mod groups;
+pub mod peers;
+pub mod sizes;
 
 use crate::error::Fault;
 use crate::overlay;
@@ -12,12 +15,23 @@ use draft::Draft;
 use model::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 
 /// Lays out messages.
 pub(crate) trait Generate {
     /// Adds the messages of one job; returns how many groups (communicators) it has. Paths of faults start at
     /// the settings.
     fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Fault>;
+
+    /// Puts what files hold in the place of their names; `folder` is where the scenario stands.
+    fn read_files(&mut self, _folder: &Path) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    /// Which messages share a queue pair where the scenario does not say.
+    fn usual_qp(&self) -> QpUse {
+        QpUse::Persistent
+    }
 }
 
 /// Which messages share a queue pair.
@@ -55,9 +69,10 @@ macro_rules! workloads {
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub class: Option<String>,
             /// `"persistent"`: one queue pair per (source, destination, job); `"per-message"`: one per message.
-            /// Default `"persistent"` (collective libraries keep their connections).
-            #[serde(default)]
-            pub qp: QpUse,
+            /// Default `"persistent"` (collective libraries keep their connections); for `poisson` `"per-message"` (a
+            /// flow has a queue pair of its own in the HPCC family of ns-3 simulators, and none waits for another).
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub qp: Option<QpUse>,
             $(
                 $(#[$doc])*
                 #[serde(rename = $name, default, skip_serializing_if = "Option::is_none")]
@@ -82,6 +97,20 @@ macro_rules! workloads {
                 })+
                 Ok(0)
             }
+
+            pub(crate) fn read_files(&mut self, folder: &Path) -> Result<(), Fault> {
+                $(if let Some(settings) = &mut self.$file {
+                    return settings.read_files(folder).map_err(|fault| fault.within($name));
+                })+
+                Ok(())
+            }
+
+            pub(crate) fn usual_qp(&self) -> QpUse {
+                $(if let Some(settings) = &self.$file {
+                    return settings.usual_qp();
+                })+
+                QpUse::Persistent
+            }
         }
     };
 }
@@ -103,6 +132,10 @@ workloads! {
     pairs: Pairs = "pairs",
     /// One host sends messages to another, one after another.
     back_to_back: BackToBack = "back-to-back",
+    /// Flows of random sizes that arrive at random times between random hosts.
+    poisson: Poisson = "poisson",
+    /// Every host sends messages to one random host after another.
+    random_partner: RandomPartner = "random-partner",
     /// Messages one by one.
     flows: Flows = "flows",
 }

@@ -2,6 +2,7 @@
 
 use super::Generate;
 use super::draft::{Draft, some_bytes};
+use super::peers::Peers;
 use crate::error::Fault;
 use model::draw::below;
 use model::{Bytes, HostId};
@@ -16,7 +17,7 @@ pub struct Permutation {
     #[serde(default = "bytes")]
     pub bytes: Bytes,
     /// `"random"`: drawn by the seed, nobody sends to itself; `"cross-rack"`: likewise, and nobody sends inside
-    /// its rack; `"shift"`: host h sends to h + `shift`. Default `"random"` (our choice).
+    /// its rack; `"cross-pod"`: likewise, and nobody inside its pod; `"shift"`: host h sends to h + `shift`. Default `"random"` (our choice).
     #[serde(default)]
     pub kind: Kind,
     /// How far `"shift"` goes. Default: half of the hosts.
@@ -33,6 +34,8 @@ pub enum Kind {
     Random,
     /// Drawn by the seed, always to another rack.
     CrossRack,
+    /// Drawn by the seed, always to another pod: all traffic crosses the aggregation switches.
+    CrossPod,
     /// Host h to host h + shift.
     Shift,
 }
@@ -62,19 +65,8 @@ impl Generate for Permutation {
                 (0..hosts).map(|h| (h + shift % hosts) % hosts).collect()
             }
             Kind::Random => draw(draft, |a, b| a != b),
-            Kind::CrossRack => {
-                let rack = |h: usize| draft.fabric.attachment(HostId(h as u16));
-                let mut sizes = vec![0; draft.fabric.nodes()];
-                (0..hosts).for_each(|h| sizes[rack(h).index()] += 1);
-                let largest = sizes.iter().max().copied().unwrap_or(0);
-                if 2 * largest > hosts {
-                    let text = format!(
-                        "one rack has {largest} of the {hosts} hosts: they cannot all send to other racks"
-                    );
-                    return Err(Fault::new("kind", text));
-                }
-                draw(draft, |a, b| rack(a) != rack(b))
-            }
+            Kind::CrossRack => apart(draft, Peers::CrossRack, "rack")?,
+            Kind::CrossPod => apart(draft, Peers::CrossPod, "pod")?,
         };
         draft.room_for(hosts as u64, hosts as u64, "")?;
         for (h, to) in to.into_iter().enumerate() {
@@ -82,6 +74,21 @@ impl Generate for Permutation {
         }
         Ok(1)
     }
+}
+
+/// A random permutation in which nobody sends into its own part of the fabric.
+fn apart(draft: &Draft<'_>, peers: Peers, what: &str) -> Result<Vec<usize>, Fault> {
+    let hosts = draft.fabric.hosts();
+    let parts = peers.parts(draft.fabric, "kind")?;
+    let mut sizes = vec![0; hosts];
+    parts.iter().for_each(|part| sizes[*part] += 1);
+    let largest = sizes.iter().max().copied().unwrap_or(0);
+    if 2 * largest > hosts {
+        let text =
+            format!("one {what} has {largest} of the {hosts} hosts: they cannot all send to other {what}s");
+        return Err(Fault::new("kind", text));
+    }
+    Ok(draw(draft, |a, b| parts[a] != parts[b]))
 }
 
 /// A random permutation, repaired by swaps where it sends from a host to one that it may not send to. A swap

@@ -66,6 +66,176 @@ fn permutations_are_drawn_by_the_seed() {
     }
 }
 
+const PODS: &str = "[topology.fat-tree]\nk = 4\n[[workload]]\n";
+
+fn in_pods(workload: &str) -> Checked {
+    check(&Source::new("t.toml", format!("{PODS}{workload}")), &[]).unwrap()
+}
+
+/// Four hosts in each pod of a fat tree with k = 4.
+fn pod(host: HostId) -> u16 {
+    host.0 / 4
+}
+
+#[test]
+fn traffic_can_be_made_to_cross_the_aggregation_switches() {
+    for job in [
+        "permutation = { bytes = \"8MiB\", kind = \"cross-pod\" }",
+        "random-partner = { peers = \"cross-pod\" }",
+        "poisson = { peers = \"cross-pod\" }",
+    ] {
+        let c = in_pods(job);
+        assert!(c.plan.qps.iter().all(|qp| pod(qp.from) != pod(qp.to)), "{job}");
+        let near = in_pods(&job.replace("cross-pod", "cross-rack"));
+        assert!(near.plan.qps.iter().all(|qp| !near.plan.fabric.same_rack(qp.from, qp.to)), "{job}");
+        let inside = |c: &Checked| c.plan.qps.iter().any(|qp| pod(qp.from) == pod(qp.to));
+        assert!((1..9).any(|seed| inside(&near.with_seed(seed).unwrap())), "{job}");
+    }
+    let (mut from, mut to): (Vec<_>, Vec<_>) =
+        pairs(&in_pods("permutation = { kind = \"cross-pod\" }")).into_iter().unzip();
+    (from.sort(), to.sort());
+    assert_eq!((from, to), ((0..16).collect(), (0..16).collect()), "it is a permutation");
+}
+
+#[test]
+fn flows_arrive_at_the_load_that_was_asked_for() {
+    // 16 hosts at 400 Gb/s with flows of 40,869.8 B: at 30 % 5.87 million flows a second, 11,745 in 2 ms.
+    let job = "poisson = { sizes = \"alibaba-storage\", load = 0.3, duration = \"2ms\" }";
+    let plan = checked(job).plan;
+    let expected = 0.3 * 16.0 * 400e9 / (8.0 * 40_869.8) * 2e-3;
+    let n = plan.messages.len() as f64;
+    assert!((n - expected).abs() < 4.0 * expected.sqrt(), "{n} flows, {expected} expected");
+    assert_eq!(plan.qps.len(), plan.messages.len(), "each has a queue pair of its own");
+    assert!(plan.messages.iter().all(|m| m.start < model::Time::from_ms(2) && m.needs == 0));
+    // Every host sends, and receives, a sixteenth; to every other host alike.
+    for host in 0..16 {
+        let sent = plan.qps.iter().filter(|qp| qp.from.0 == host).count() as f64;
+        let received = plan.qps.iter().filter(|qp| qp.to.0 == host).count() as f64;
+        let to_next =
+            plan.qps.iter().filter(|qp| qp.from.0 == host && qp.to.0 == (host + 1) % 16).count() as f64;
+        for (got, share) in [(sent, 16.0), (received, 16.0), (to_next, 240.0)] {
+            assert!((got - n / share).abs() < 4.5 * (n / share).sqrt(), "host {host}: {got} of {n}");
+        }
+    }
+    // The mean size, within four times its standard error.
+    let mean = plan.messages.iter().map(|m| m.bytes as f64).sum::<f64>() / n;
+    let spread = plan.messages.iter().map(|m| (m.bytes as f64 - mean).powi(2)).sum::<f64>().sqrt() / n;
+    assert!((mean - 40_869.8).abs() < 4.0 * spread, "{mean} +- {spread}");
+    // The gaps of a Poisson process vary as much as they are long: their standard deviation is their mean.
+    let mut starts: Vec<u64> = plan.messages.iter().map(|m| m.start.ps()).collect();
+    starts.sort();
+    let gaps: Vec<f64> = starts.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
+    let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+    let deviation = (gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64).sqrt();
+    assert!((deviation / mean - 1.0).abs() < 0.05, "{deviation} ps, mean {mean} ps");
+}
+
+#[test]
+fn another_load_brings_the_same_flows_at_other_times() {
+    let flows = |load: &str| {
+        let plan = checked(&format!("poisson = {{ load = {load}, count = 200 }}")).plan;
+        let mut flows: Vec<_> = plan
+            .messages
+            .iter()
+            .map(|m| (m.start.ps(), plan.qps[m.qp.index()].from, plan.qps[m.qp.index()].to, m.bytes))
+            .collect();
+        flows.sort();
+        flows
+    };
+    let (slow, fast) = (flows("0.25"), flows("0.5"));
+    for (a, b) in slow.iter().zip(&fast) {
+        assert_eq!((a.1, a.2, a.3), (b.1, b.2, b.3));
+        assert!(a.0.abs_diff(2 * b.0) <= 2, "{} ps, {} ps", a.0, b.0);
+    }
+    assert_eq!((slow.len(), fast.len()), (200, 200));
+}
+
+#[test]
+fn faster_hosts_start_more_flows() {
+    let text = "[topology.links]\nhosts = 3\nswitches = [\"s\"]\nlinks = [[\"host0\", \"s\", \"300Gbps\"], \
+                [\"host1\", \"s\", \"100Gbps\"], [\"host2\", \"s\", \"100Gbps\"]]\n[[workload]]\n\
+                poisson = { sizes = { fixed = \"1kB\" }, count = 5000 }\n";
+    let plan = check(&Source::new("t.toml", text), &[]).unwrap().plan;
+    let sent = |host| plan.qps.iter().filter(|qp| qp.from == HostId(host)).count() as f64;
+    assert!((sent(0) - 3000.0).abs() < 4.0 * 1200f64.sqrt(), "{}", sent(0));
+    assert!((sent(1) - 1000.0).abs() < 4.0 * 800f64.sqrt(), "{}", sent(1));
+}
+
+#[test]
+fn sizes_keep_to_their_limits() {
+    let clamped = "sizes = \"enterprise-tail\", clamp = { min = \"20kB\", max = \"1MB\" }";
+    for job in [format!("poisson = {{ {clamped} }}"), format!("random-partner = {{ {clamped} }}")] {
+        let sizes: Vec<u64> = checked(&job).plan.messages.iter().map(|m| m.bytes).collect();
+        assert!(sizes.iter().all(|bytes| (20_000..=1_000_000).contains(bytes)), "{job}");
+        assert!(sizes.iter().filter(|bytes| **bytes == 20_000).count() * 10 > sizes.len() * 8, "{job}");
+    }
+    let even = checked("poisson = { sizes = { uniform = { min = \"1kB\", max = \"3kB\" } } }").plan;
+    let mean = even.messages.iter().map(|m| m.bytes).sum::<u64>() as f64 / 1000.0;
+    assert!((mean - 2_000.0).abs() < 4.0 * 577.4 / 1000f64.sqrt(), "{mean}");
+}
+
+#[test]
+fn sizes_come_from_a_file_beside_the_scenario() {
+    let folder = std::env::temp_dir().join(format!("ropewalk-sizes-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("mine.cdf"), "# mine\n1000 50\n1000 100\n").unwrap();
+    std::fs::write(folder.join("broken.cdf"), "0 0\n1000 x\n").unwrap();
+    let of = |file: &str, sets: &[String]| {
+        let text = format!("{FABRIC}poisson = {{ sizes = \"{file}\", count = 10 }}\n");
+        check(&Source::new(folder.join("s.toml").display().to_string(), text), sets)
+    };
+    let c = of("mine.cdf", &[]).unwrap();
+    assert!(c.plan.messages.iter().all(|m| m.bytes == 1000));
+    // What `check` prints says all that the file said, and needs it no more.
+    let shown = c.annotated();
+    assert!(shown.contains("points = [[\"1kB\", 50.0], [\"1kB\", 100.0]]\n"), "{shown}");
+    let again = check(&Source::new("elsewhere.toml", c.to_toml()), &[]).unwrap();
+    assert_eq!((again.hash(), &again.plan.messages), (c.hash(), &c.plan.messages));
+    let broken = folder.join("broken.cdf").display().to_string();
+    let want = format!("{broken}:2:6: expected per cent, a number up to 100, found `x`");
+    assert_eq!(of("broken.cdf", &[]).unwrap_err().located(), want);
+    assert_eq!(of("mine.cdf", &["workload.0.sizes=broken.cdf".into()]).unwrap_err().located(), want);
+    let missing = of("none.cdf", &[]).unwrap_err().located();
+    assert!(
+        missing.contains("s.toml:6:21: the file ") && missing.contains("none.cdf cannot be read"),
+        "{missing}"
+    );
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_host_draws_a_new_partner_when_its_message_is_acknowledged() {
+    let plan = checked("qp = \"per-message\"\nrandom-partner = { bytes = \"1kB\", iterations = 50 }").plan;
+    assert_eq!((plan.messages.len(), plan.triggers.len()), (16 * 50, 16 * 49));
+    assert_eq!(plan.messages.iter().filter(|m| m.needs == 0).count(), 16);
+    for host in 0..16 {
+        let mine: Vec<_> = plan.qps.iter().filter(|qp| qp.from == HostId(host)).collect();
+        assert_eq!(mine.len(), 50);
+        let partners: std::collections::BTreeSet<_> = mine.iter().map(|qp| qp.to).collect();
+        assert!(partners.len() >= 12, "50 draws among 15 hosts leave out one at most now and then");
+    }
+}
+
+#[test]
+fn a_window_limits_how_many_peers_a_rank_sends_to() {
+    let plan = checked("all-to-all = { per-pair = \"1MB\", groups = \"all\", window = 4 }").plan;
+    assert_eq!(plan.messages.iter().filter(|m| m.needs == 0).count(), 16 * 4);
+    assert_eq!(plan.triggers.len(), 16 * 11);
+    let one = |key: &str| checked(&format!("all-to-all = {{ {key}, groups = \"all\" }}")).plan;
+    assert_eq!(one("window = 1").messages, one("schedule = \"staggered\"").messages);
+    assert_eq!(one("window = 99").messages, one("schedule = \"at-once\"").messages);
+}
+
+#[test]
+fn more_load_than_a_host_can_send_is_warned_of() {
+    let warnings = |load: &str| checked(&format!("poisson = {{ load = {load} }}")).warnings;
+    assert_eq!(warnings("0.9"), [""; 0]);
+    // 1520 B on the wire for 1438 B of payload.
+    let [warning] = &warnings("0.96")[..] else { panic!() };
+    assert!(warning.starts_with("a load of 0.96 takes 1.015 of the line rate with headers"), "{warning}");
+    assert_eq!(warnings("2").len(), 1);
+}
+
 #[test]
 fn an_incast_takes_senders_from_all_racks() {
     let c = checked("incast = { senders = 5, receiver = \"host1\" }");
@@ -99,13 +269,15 @@ proptest! {
     #[test]
     fn every_collective_makes_a_sound_plan(
         leaves in 1usize..6, hosts in 1usize..6, bytes in 1u64..100_000, size in 2usize..12,
-        kind in 0usize..4, per_message: bool,
+        kind in 0usize..6, per_message: bool,
     ) {
         let rule = if size % 2 == 0 { "groups = \"all\"".into() } else { format!("groups = \"contiguous\", group-size = {size}") };
         let job = match kind {
             0 => format!("all-reduce = {{ bytes = \"{bytes}B\", {rule} }}"),
             1 => format!("all-to-all = {{ bytes = \"{bytes}B\", {rule} }}"),
             2 => format!("all-to-all = {{ bytes = \"{bytes}B\", schedule = \"staggered\", {rule} }}"),
+            3 => format!("all-to-all = {{ bytes = \"{bytes}B\", window = {size}, {rule} }}"),
+            4 => format!("random-partner = {{ bytes = \"{bytes}B\", iterations = {size} }}"),
             _ => format!("neighbour-ring = {{ bytes = \"{bytes}B\", {rule} }}"),
         };
         let qp = if per_message { "per-message" } else { "persistent" };

@@ -6,12 +6,25 @@ use model::{Cx, Packet, PortIndex, QpId, Time};
 use std::collections::BTreeMap;
 
 /// What a flow to some rack may expect.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Limit {
     /// A reply must come within this.
     pub(super) reply: Time,
     pub(super) paths: usize,
+    /// The ports by which they begin, while nothing has failed.
+    pub(super) uplinks: Vec<PortIndex>,
 }
+
+impl Limit {
+    /// The port by which a path begins.
+    fn uplink(&self, path: u16) -> PortIndex {
+        self.uplinks[usize::from(path) % self.uplinks.len()]
+    }
+}
+
+/// Both drawn paths are.
+#[derive(Clone, Copy, Debug)]
+struct Busy;
 
 /// What a flow waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +55,7 @@ struct Counts {
     reroutes: u64,
     aborted: u64,
     idle: u64,
+    failed: u64,
 }
 
 /// The part of a ToR that sends.
@@ -70,49 +84,59 @@ impl Near {
         rack: u16,
         ports: &[PortIndex],
     ) -> PortIndex {
-        let limit = self.limits.get(usize::from(rack)).copied().filter(|limit| limit.paths > 1);
-        let Some(limit) = limit else {
-            cx.tag = Mark::default().tag();
-            return cx.base_path(pkt, ports);
-        };
-        let now = cx.now;
-        let mark = match self.flows.get(&pkt.qp()).copied() {
-            None => {
-                let path = self.draw(cx, rack, limit.paths, None).unwrap_or_else(|first| first);
-                let (epoch, phase) = (EPOCHS - 1, Phase::Nothing);
-                self.begin(pkt.qp(), Outgoing { rack, epoch, path, phase, last: now }, now, limit)
+        cx.tag = Mark::default().tag();
+        let by_hash = cx.base_path(pkt, ports);
+        let limit = self.limits.get(usize::from(rack)).filter(|limit| limit.paths > 1);
+        let Some(reply) = limit.map(|limit| limit.reply) else { return by_hash };
+        let (now, qp) = (cx.now, pkt.qp());
+        let flow = self.flows.get(&qp).copied();
+        let mark = match flow {
+            Some(flow)
+                if now.since(flow.last) <= self.thetas.inactive && self.leads(rack, flow.path, ports) =>
+            {
+                self.go_on(cx, qp, flow, reply, ports)
             }
-            Some(flow) if now.since(flow.last) > self.thetas.inactive => {
-                let path = self.draw(cx, rack, limit.paths, None).unwrap_or(flow.path);
-                self.counts.idle += u64::from(path != flow.path);
-                self.begin(pkt.qp(), Outgoing { path, ..flow }, now, limit)
+            _ => {
+                let drawn = self.draw(cx, rack, None, ports);
+                // A port that leads there no more has failed.
+                let stays = flow.map(|flow| flow.path).filter(|path| self.leads(rack, *path, ports));
+                let Some(path) = drawn.ok().or(stays).or_else(|| self.any(cx, rack, ports)) else {
+                    return by_hash;
+                };
+                if let Some(flow) = flow.filter(|flow| flow.path != path) {
+                    let failed = !self.leads(rack, flow.path, ports);
+                    self.counts.failed += u64::from(failed);
+                    self.counts.idle += u64::from(!failed);
+                }
+                let epoch = flow.map_or(EPOCHS - 1, |flow| flow.epoch);
+                self.begin(qp, Outgoing { rack, epoch, path, phase: Phase::Nothing, last: now }, now, reply)
             }
-            Some(flow) => self.go_on(cx, pkt.qp(), flow, limit),
         };
         // The remainder is this switch's choice, and what is left is for those above it.
-        let (choice, n) = (usize::from(mark.path), ports.len());
-        cx.tag = Mark { rest: (choice / n) as u16, ..mark }.tag();
-        ports[choice % n]
+        let limit = &self.limits[usize::from(rack)];
+        let rest = usize::from(mark.path) / limit.uplinks.len();
+        cx.tag = Mark { rest: rest as u16, ..mark }.tag();
+        limit.uplink(mark.path)
     }
 
     /// The next packet of a flow that has not been silent for long.
-    fn go_on(&mut self, cx: &mut Cx<'_>, qp: QpId, flow: Outgoing, limit: Limit) -> Mark {
+    fn go_on(&mut self, cx: &mut Cx<'_>, qp: QpId, flow: Outgoing, reply: Time, ports: &[PortIndex]) -> Mark {
         let now = cx.now;
         // The TAIL still takes the old path.
         let plain = Mark { epoch: flow.epoch, stamp: stamp(now), path: flow.path, ..Mark::default() };
         let (mark, next) = match flow.phase {
-            Phase::Nothing => return self.begin(qp, flow, now, limit),
+            Phase::Nothing => return self.begin(qp, flow, now, reply),
             Phase::Clear(tail) if now.since(tail) > self.thetas.inactive => {
-                return self.begin(qp, flow, now, limit);
+                return self.begin(qp, flow, now, reply);
             }
             Phase::Clear(tail) => (Mark { rerouted: true, stamp: stamp(tail), ..plain }, flow),
             Phase::Reply(deadline) if now > deadline => {
-                match self.draw(cx, flow.rack, limit.paths, Some(flow.path)) {
+                match self.draw(cx, flow.rack, Some(flow.path), ports) {
                     Ok(path) => {
                         self.counts.reroutes += 1;
                         (Mark { tail: true, ..plain }, Outgoing { path, phase: Phase::Clear(now), ..flow })
                     }
-                    Err(_) => {
+                    Err(Busy) => {
                         self.counts.aborted += 1;
                         (plain, Outgoing { phase: Phase::LateReply, ..flow })
                     }
@@ -125,16 +149,29 @@ impl Near {
     }
 
     /// The first packet of an epoch.
-    fn begin(&mut self, qp: QpId, flow: Outgoing, now: Time, limit: Limit) -> Mark {
+    fn begin(&mut self, qp: QpId, flow: Outgoing, now: Time, reply: Time) -> Mark {
         self.counts.epochs += 1;
         let epoch = (flow.epoch + 1) % EPOCHS;
-        let phase = Phase::Reply(now + limit.reply);
+        let phase = Phase::Reply(now + reply);
         self.flows.insert(qp, Outgoing { epoch, phase, last: now, ..flow });
         Mark { epoch, request: true, stamp: stamp(now), path: flow.path, ..Mark::default() }
     }
 
-    /// The first of two drawn paths that is not busy, or else the first one; `current` is not drawn.
-    fn draw(&self, cx: &mut Cx<'_>, rack: u16, paths: usize, current: Option<u16>) -> Result<u16, u16> {
+    /// Whether a path begins with one of these ports.
+    fn leads(&self, rack: u16, path: u16, ports: &[PortIndex]) -> bool {
+        let limit = &self.limits[usize::from(rack)];
+        limit.uplinks == ports || ports.contains(&limit.uplink(path))
+    }
+
+    /// The first of two drawn paths that is not busy; `current` is not drawn.
+    fn draw(
+        &self,
+        cx: &mut Cx<'_>,
+        rack: u16,
+        current: Option<u16>,
+        ports: &[PortIndex],
+    ) -> Result<u16, Busy> {
+        let paths = self.limits[usize::from(rack)].paths;
         let mut one = || match current {
             Some(current) => {
                 let other = cx.pick(paths - 1) as u16;
@@ -144,8 +181,18 @@ impl Near {
         };
         let drawn = [one(), one()];
         let now = cx.now;
-        let free = |path: &u16| self.busy.get(&(rack, *path)).is_none_or(|until| *until <= now);
-        drawn.into_iter().find(free).ok_or(drawn[0])
+        let free = |path: &u16| {
+            let busy = self.busy.get(&(rack, *path)).is_some_and(|until| *until > now);
+            !busy && self.leads(rack, *path, ports)
+        };
+        drawn.into_iter().find(free).ok_or(Busy)
+    }
+
+    /// Any path that begins with one of these ports.
+    fn any(&self, cx: &mut Cx<'_>, rack: u16, ports: &[PortIndex]) -> Option<u16> {
+        let port = ports[cx.pick(ports.len())];
+        let place = self.limits[usize::from(rack)].uplinks.iter().position(|uplink| *uplink == port)?;
+        Some(place as u16)
     }
 
     /// The receiver's ToR has said something of a flow.
@@ -172,5 +219,6 @@ impl Near {
         sink("reroutes", self.counts.reroutes);
         sink("reroutes_aborted", self.counts.aborted);
         sink("idle_moves", self.counts.idle);
+        sink("failed_paths", self.counts.failed);
     }
 }

@@ -138,6 +138,35 @@ fn a_flow_that_was_silent_begins_anew_and_so_does_one_whose_clear_is_lost() {
 }
 
 #[test]
+fn a_flow_whose_uplink_fails_takes_another_and_others_stay() {
+    let plan = leaf_spine(9, 4, 1);
+    let flows: Vec<QpId> = (1..9).map(|to| qp(&plan, 0, to)).collect();
+    let mut near = desk(&plan, "leaf0", &Config::default());
+    let before: Vec<u16> = flows.iter().map(|&flow| send(&mut near, flow).path).collect();
+    near.reroute(&[("leaf0", "spine2")]);
+    for (&flow, &path) in flows.iter().zip(&before) {
+        let mark = send(&mut near, flow);
+        assert_ne!(mark.path, 2);
+        assert_eq!((mark.path != path, mark.request), (path == 2, path == 2));
+    }
+    let moved = before.iter().filter(|path| **path == 2).count() as u64;
+    assert_eq!(near.counter("failed_paths"), moved);
+    assert!(moved > 0);
+    // Nobody goes there, however late replies are.
+    for _ in 0..50 {
+        near.now += LATE;
+        assert!(flows.iter().all(|&flow| send(&mut near, flow).path != 2));
+        near.now += Time::from_us(301);
+    }
+    near.reroute(&[]);
+    let back = (0..50).any(|_| {
+        near.now += Time::from_us(301);
+        send(&mut near, flows[0]).path == 2
+    });
+    assert!(back);
+}
+
+#[test]
 fn where_there_is_one_path_nothing_is_asked() {
     let plan = leaf_spine(2, 1, 1);
     let flow = qp(&plan, 0, 1);

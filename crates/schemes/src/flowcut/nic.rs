@@ -14,6 +14,8 @@ pub struct Gate {
     /// Since when it holds its queue pair back, and what may be sent nevertheless, bytes.
     held: Option<Time>,
     credit: u64,
+    /// Time after which it goes on in any case.
+    patience: Time,
     /// How it decides, if it is not a switch that does.
     judge: Option<Box<Judge>>,
     counts: Counts,
@@ -70,7 +72,13 @@ impl Gate {
             })
         });
         // The first path is chosen with the first packet.
-        Gate { held: None, credit: 0, judge, counts: Counts { flowcuts: 1, ..Counts::default() } }
+        Gate {
+            held: None,
+            credit: 0,
+            patience: config.drain_timeout,
+            judge,
+            counts: Counts { flowcuts: 1, ..Counts::default() },
+        }
     }
 
     fn hold(&mut self, now: Time, credit: u64) {
@@ -182,6 +190,14 @@ impl model::Steering for Gate {
             self.counts.drains += 1;
             self.hold(now, 0);
         }
+    }
+
+    fn deadline(&self) -> Time {
+        self.held.map_or(Time::NEVER, |since| Time(since.ps().saturating_add(self.patience.ps())))
+    }
+
+    fn on_deadline(&mut self, now: Time) {
+        self.on_timeout(now);
     }
 
     fn on_timeout(&mut self, now: Time) {

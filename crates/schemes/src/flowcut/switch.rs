@@ -102,7 +102,7 @@ impl Flowcut {
             overlap: u32::from(config.overlap) * wire.max_frame(),
             backpressure: config.backpressure,
             credit: config.credit,
-            timeout: config.drain_timeout(),
+            timeout: config.switch_timeout(),
             stamp_mask: (u32::from(u16::MAX) >> (16 - u32::from(config.timestamp_bits.clamp(8, 16)))) as u16,
             ack_every: config.ack_every.clamp(1, 16),
             ack_delay: config.ack_delay,
@@ -153,7 +153,12 @@ impl Flowcut {
             drained: None,
         });
         // A port that leads there no more has failed: what was sent that way is lost.
-        let out = entry.out.filter(|out| ports.contains(out)).unwrap_or_else(|| {
+        let failed = entry.out.is_some_and(|out| !ports.contains(&out));
+        let released = failed && entry.drained.take().is_some();
+        if failed {
+            (entry.out, entry.in_flight) = (None, 0);
+        }
+        let out = entry.out.unwrap_or_else(|| {
             self.counts.flowcuts += u64::from(cx.from_host);
             entry.pulse = Pulse::default();
             ar::least(cx, ports)
@@ -166,6 +171,9 @@ impl Flowcut {
             self.stop(cx, pkt.qp());
         }
         self.counts.peak = self.counts.peak.max(self.entries.len() as u64);
+        if released && cx.from_host {
+            self.go_on(cx, pkt.qp(), cx.ingress);
+        }
         out
     }
 

@@ -38,6 +38,11 @@ pub struct Config {
     /// packet that it names. A NACK that echoes a congestion mark becomes that ACK in either case, or the
     /// mark would be lost. Default `drop` (Themis, section 3).
     pub on_block: OnBlock,
+    /// What becomes of spraying while routing holds a link between switches to be dead. `ecmp`: every ToR keeps a flow on
+    /// one path and lets all NACKs pass, until the fabric is whole again (Themis, section 6; that it is all of them, and
+    /// not only those behind the link, is our reading). `remap`: slots whose path is gone take one that is left, the
+    /// others stay; NACKs are judged as before, since a slot still has one path. Default `ecmp` (Themis, section 6).
+    pub on_failure: OnFailure,
     /// Slots N over which the source ToR deals PSNs, 1 to 65535. Default: the number of equal-cost paths to the
     /// destination's rack (Themis, Eq. 1); with `path-map = false` that of the ToR's uplinks towards it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,6 +68,7 @@ impl Default for Config {
             age_limit: Entries::Formula,
             watch: true,
             on_block: OnBlock::Drop,
+            on_failure: OnFailure::Ecmp,
             slots: None,
             path_map: true,
             hashes: hashes::default(),
@@ -88,6 +94,16 @@ pub enum OnBlock {
     Drop,
     /// It goes on as an ACK of everything before the packet that it names.
     Ack,
+}
+
+/// What becomes of spraying while a link between switches is dead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnFailure {
+    /// Flows keep to one path, and NACKs pass.
+    Ecmp,
+    /// Slots without a path take another one.
+    Remap,
 }
 
 /// A number of ring entries: given, or by the formula. In TOML an integer or `"formula"`.

@@ -1,9 +1,10 @@
 //! Which port a data packet takes where a switch has a choice.
 
-use super::config::Config;
+use super::config::{Config, OnFailure};
+use super::detour::Detours;
 use super::paths::{Step, choices, chooses_up};
 use ::themis::{Slots, path};
-use model::{Cx, HostId, Packet, PortIndex, Site};
+use model::{Cx, HostId, Packet, PortIndex, Reroute, Site};
 
 /// What a switch knows of spraying.
 #[derive(Clone, Debug)]
@@ -11,6 +12,21 @@ pub(super) struct Spray {
     /// Slots, where they are not the number of uplinks.
     slots: Option<Slots>,
     steered: Option<Steered>,
+    on_failure: OnFailure,
+    /// While routing knows of dead links.
+    failure: Option<Box<Failure>>,
+    /// Packets that kept to the path of their flow meanwhile, and packets whose slot had to take another path.
+    pub(super) unsprayed: u64,
+    pub(super) remapped: u64,
+}
+
+/// What a switch does about dead links.
+#[derive(Clone, Debug)]
+enum Failure {
+    /// It does not spray.
+    Off,
+    /// It sprays over what is left.
+    Around(Detours),
 }
 
 /// A switch on ways with several choices: the source port that the ToR gives to a slot steers its hash.
@@ -30,31 +46,83 @@ impl Spray {
     pub(super) fn of(config: &Config, site: Site<'_>) -> Self {
         let slots = config.slots.and_then(Slots::new);
         let steered = if config.path_map { Steered::of(config, site, slots) } else { None };
-        Spray { slots, steered }
+        Spray { slots, steered, on_failure: config.on_failure, failure: None, unsprayed: 0, remapped: 0 }
+    }
+
+    /// Routing has changed; true if the switch does not spray from now on.
+    pub(super) fn reroute(&mut self, news: &Reroute<'_>) -> bool {
+        self.failure = match self.on_failure {
+            _ if news.whole() => None,
+            OnFailure::Ecmp => Some(Box::new(Failure::Off)),
+            OnFailure::Remap => Detours::new(news).map(|detours| Box::new(Failure::Around(detours))),
+        };
+        self.failure.as_deref().is_some_and(|failure| matches!(failure, Failure::Off))
     }
 
     /// The port of a data packet to another rack.
     #[inline]
-    pub(super) fn port(&self, cx: &Cx<'_>, pkt: &Packet, ports: &[PortIndex]) -> PortIndex {
-        let count = ports.len();
+    pub(super) fn port(&mut self, cx: &Cx<'_>, pkt: &Packet, ports: &[PortIndex]) -> PortIndex {
+        if self.failure.is_some() {
+            return self.port_left(cx, pkt, ports);
+        }
+        match ports {
+            [port] => *port,
+            _ => ports[self.choose(cx, pkt, ports.len()).0],
+        }
+    }
+
+    /// The same while routing knows of dead links.
+    #[cold]
+    #[inline(never)]
+    fn port_left(&mut self, cx: &Cx<'_>, pkt: &Packet, ports: &[PortIndex]) -> PortIndex {
+        match self.failure.as_deref() {
+            Some(Failure::Around(detours)) => {
+                let Some(whole) = detours.of(pkt.to()) else {
+                    return ports[self.choose(cx, pkt, ports.len()).0];
+                };
+                let (choice, slot) = self.choose(cx, pkt, whole.len());
+                let Some(slot) = slot else { return cx.base_path(pkt, ports) };
+                let own = whole[choice];
+                if ports.contains(&own) {
+                    return own;
+                }
+                // By slot, so that the slots which flows lose on one path spread over all others.
+                self.remapped += 1;
+                ports[usize::from(slot) % ports.len()]
+            }
+            _ => {
+                self.unsprayed += u64::from(cx.from_host);
+                cx.base_path(pkt, ports)
+            }
+        }
+    }
+
+    /// Which of `count` ports a data packet takes, and its slot if that is what decides.
+    #[inline]
+    fn choose(&self, cx: &Cx<'_>, pkt: &Packet, count: usize) -> (usize, Option<u16>) {
         if count == 1 {
-            return ports[0];
+            return (0, None);
         }
         let base = cx.hash(pkt, count);
-        let port = match &self.steered {
+        match &self.steered {
             Some(steered) if steered.leads_to(pkt.to()) => {
-                let flips = steered.flips[usize::from(steered.slots.of(pkt.psn()))];
+                let slot = steered.slots.of(pkt.psn());
+                let flips = steered.flips[usize::from(slot)];
                 // A power of two, or `check` would have refused; the mask holds the port in range in any case.
-                (base ^ usize::from(flips)) & (count - 1)
+                ((base ^ usize::from(flips)) & (count - 1), Some(slot))
             }
-            _ if !cx.from_host => base,
+            _ if !cx.from_host => (base, None),
             _ => match self.slots {
-                Some(slots) => (usize::from(slots.of(pkt.psn())) + base) % count,
-                None => Slots::new(count as u16)
-                    .map_or(base, |slots| usize::from(path(pkt.psn(), slots, base as u16))),
+                Some(slots) => {
+                    let slot = slots.of(pkt.psn());
+                    ((usize::from(slot) + base) % count, Some(slot))
+                }
+                None => Slots::new(count as u16).map_or((base, None), |slots| {
+                    let choice = path(pkt.psn(), slots, base as u16);
+                    (usize::from(choice), Some(slots.of(pkt.psn())))
+                }),
             },
-        };
-        ports[port]
+        }
     }
 }
 

@@ -360,6 +360,7 @@ fn the_table_in_a_scenario() {
         age-limit = "formula"
         watch = false
         on-block = "ack"
+        on-failure = "remap"
         slots = 16
         path-map = false
         hashes = [{ algorithm = "crc-32hi" }, { algorithm = "xor", offset = 8 }]
@@ -372,6 +373,7 @@ fn the_table_in_a_scenario() {
         age_limit: Entries::Formula,
         watch: false,
         on_block: OnBlock::Ack,
+        on_failure: config::OnFailure::Remap,
         slots: Some(16),
         path_map: false,
         hashes: vec![
@@ -386,4 +388,68 @@ fn the_table_in_a_scenario() {
         let error = toml::from_str::<SchemeConfig>(&format!("[themis]\n{line}")).unwrap_err().to_string();
         assert!(error.contains(word) && error.contains("line 2"), "{error}");
     }
+}
+
+/// The port of every one of the first PSNs of a flow.
+fn ports_of(desk: &mut Desk, qp: QpId) -> Vec<u16> {
+    let port = |n| match desk.see(desk.data(qp, psn(n))).verdict {
+        Verdict::Forward(port) => port.0,
+        verdict => panic!("{verdict:?}"),
+    };
+    (0..64).map(port).collect()
+}
+
+#[test]
+fn a_slot_whose_path_dies_takes_another_one_and_the_others_stay() {
+    // From leaf0 of a leaf-spine fabric, and over an aggregation switch of a fat tree; a dead link of its own each.
+    for (plan, switch, dead, slots) in [
+        (leaf_spine(2, 4, 4), "leaf0", ("leaf0", "spine2"), 4),
+        (pods(2, 1, &[4]), "up0.0", ("up0.0", "core0.1"), 4),
+        (leaf_spine(3, 8, 1), "leaf0", ("leaf1", "spine5"), 8),
+    ] {
+        let last = plan.fabric.hosts() as u16 - 1;
+        let to = if plan.fabric.find("leaf2").is_some() { 1 } else { last };
+        let qp = qp(&plan, 0, to);
+        let mut desk = desk(&plan, switch, Config { on_failure: config::OnFailure::Remap, ..config() });
+        let whole = ports_of(&mut desk, qp);
+        desk.reroute(&[dead]);
+        let left = ports_of(&mut desk, qp);
+        let moved = (0..slots).filter(|&slot| left[slot] != whole[slot]).count();
+        assert_eq!(moved, 1, "{switch}: {whole:?} became {left:?}");
+        assert!((0..64).all(|n| left[n] == left[n % slots]), "a slot has one path: {left:?}");
+        assert_eq!(left.iter().collect::<BTreeSet<_>>().len(), slots - 1, "the dead one is left out");
+        assert_eq!(desk.counter("packets_remapped"), 64 / slots as u64);
+        desk.reroute(&[]);
+        assert_eq!(ports_of(&mut desk, qp), whole, "the slot goes home");
+    }
+}
+
+#[test]
+fn without_spraying_a_flow_keeps_one_path_and_every_nack_passes() {
+    let plan = leaf_spine(2, 4, 1);
+    let (up, down) = (qp(&plan, 0, 1), qp(&plan, 1, 0));
+    let mut desk = desk(&plan, "leaf0", config());
+    // PSN 1 is late, so its NACK is blocked, and the ToR waits.
+    depart(&mut desk, down, &[0, 2]);
+    assert!(!passes(&mut desk, &plan, down, 1));
+    desk.reroute(&[("leaf1", "spine0")]);
+    assert_eq!(ports_of(&mut desk, up).iter().collect::<BTreeSet<_>>().len(), 1);
+    // What it waited for is forgotten: PSN 5 would have shown that 1 is lost.
+    assert_eq!(depart(&mut desk, down, &[5]), [0; 0]);
+    assert!(passes(&mut desk, &plan, down, 1));
+    assert_eq!((desk.counter("nacks_unjudged"), desk.counter("packets_unsprayed")), (1, 64));
+    desk.reroute(&[]);
+    assert!(ports_of(&mut desk, up).iter().collect::<BTreeSet<_>>().len() == 4);
+    depart(&mut desk, down, &[6, 8]);
+    assert!(!passes(&mut desk, &plan, down, 7));
+}
+
+#[test]
+fn a_dead_link_to_a_host_changes_nothing_about_spraying() {
+    let plan = leaf_spine(2, 4, 2);
+    let qp = qp(&plan, 0, 2);
+    let mut desk = desk(&plan, "leaf0", config());
+    let whole = ports_of(&mut desk, qp);
+    desk.reroute(&[("leaf1", "h3")]);
+    assert_eq!(ports_of(&mut desk, qp), whole);
 }

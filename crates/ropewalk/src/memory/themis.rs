@@ -1,5 +1,6 @@
-//! Switch memory by the papers' formulas.
+//! Themis (APNET'25), Eq. 4.
 
+use super::Assignment;
 use model::{Bytes, Plan, Rate, Time};
 use schemes::SchemeConfig;
 use schemes::themis::config::Entries;
@@ -73,35 +74,31 @@ impl ThemisInputs {
     /// # Errors
     /// In words, if there is no such key or the value cannot be.
     pub fn set(&mut self, assignment: &str) -> Result<(), String> {
-        let (key, value) = assignment.split_once('=').ok_or(format!("`{assignment}` is not KEY=VALUE"))?;
-        let (key, value) = (key.trim(), value.trim().trim_matches('"'));
-        let wrong = |e: String| format!("{key} = {value}: {e}");
-        let whole = || match value.parse::<u64>() {
-            Ok(n) if n > 0 => Ok(n),
-            _ => Err(wrong("a whole number above 0 is expected".into())),
-        };
+        let set = Assignment::parse(assignment)?;
+        let (key, value) = (set.key, set.value);
+        let wrong = |why: &str| set.wrong(why);
         match key {
-            "paths" => self.paths = whole()?,
-            "qps-per-nic" => self.qps_per_nic = whole()?,
-            "nics" => self.nics = whole()?,
-            "rate" => self.rate = value.parse().map_err(|e| wrong(format!("{e}")))?,
-            "last-hop-delay" => self.last_hop_delay = value.parse().map_err(|e| wrong(format!("{e}")))?,
+            "paths" => self.paths = set.whole()?,
+            "qps-per-nic" => self.qps_per_nic = set.whole()?,
+            "nics" => self.nics = set.whole()?,
+            "rate" => self.rate = set.quantity()?,
+            "last-hop-delay" => self.last_hop_delay = set.quantity()?,
             "factor" => match value.parse::<f64>() {
                 Ok(factor) if factor > 0.0 && factor <= 1000.0 => self.factor = factor,
-                _ => return Err(wrong("a number above 0 and not above 1000 is expected".into())),
+                _ => return Err(wrong("a number above 0 and not above 1000 is expected")),
             },
-            "frame" => self.frame = value.parse().map_err(|e| wrong(format!("{e}")))?,
+            "frame" => self.frame = set.quantity()?,
             "psn-bits" => match value {
                 "8" | "16" | "24" => self.psn_bits = value.parse().unwrap_or(8),
-                _ => return Err(wrong("8, 16 or 24 are possible".into())),
+                _ => return Err(wrong("8, 16 or 24 are possible")),
             },
             "ring" if value == "formula" => self.ring = None,
-            "ring" => self.ring = Some(whole()?),
-            "sram" => self.sram = value.parse().map_err(|e| wrong(format!("{e}")))?,
+            "ring" => self.ring = Some(set.whole()?),
+            "sram" => self.sram = set.quantity()?,
             _ => return Err(format!("there is no key `{key}`; {KEYS}")),
         }
         if self.frame == Bytes(0) || self.sram == Bytes(0) {
-            return Err(wrong("a size above 0 is expected".into()));
+            return Err(wrong("a size above 0 is expected"));
         }
         Ok(())
     }

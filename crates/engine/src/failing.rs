@@ -1,0 +1,154 @@
+//! Failures as both engines see them: what happens when at which node, and what is lost on a link that is down. The
+//! rules are in [`model::failure`].
+
+use model::{Failures, LinkId, NodeId, Plan, PortIndex, Rate};
+
+/// What a failure or a repair is at one node. At one instant they precede everything else, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Event {
+    /// A port sends at another rate: the start of the rate's row in [`crate::setup::Setup`].
+    Rate { port: PortIndex, row: u32 },
+    /// A direction of the link at a port has gone down or come back; `whole` if both work now.
+    Reset { port: PortIndex, whole: bool },
+    /// Routes change: the number of the turn in [`Failures::turns`].
+    Turn(usize),
+}
+
+/// The failures of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Failing {
+    /// By time: (from, until), of every link that is down at any time; sorted by link.
+    down: Vec<(LinkId, Vec<(u64, u64)>)>,
+    /// Node, time and event, but for turns, sorted.
+    events: Vec<(NodeId, u64, Event)>,
+    /// When routes change.
+    turns: Vec<u64>,
+    /// First switch.
+    hosts: u32,
+    /// The last time at which a link comes back, ps.
+    pub(crate) last_repair: u64,
+}
+
+impl Failing {
+    /// `row` finds the row of a rate.
+    pub(crate) fn new(plan: &Plan, mut row: impl FnMut(Rate) -> u32) -> Self {
+        let (fabric, failures) = (&plan.fabric, &plan.failures);
+        let mut failing = Failing {
+            turns: failures.turns().iter().map(|turn| turn.at.ps()).collect(),
+            hosts: fabric.hosts() as u32,
+            last_repair: failures.last_repair().ps(),
+            ..Failing::default()
+        };
+        for of_link in failures.changes().chunk_by(|a, b| a.link == b.link) {
+            let id = of_link[0].link;
+            let link = &fabric.links()[id.index()];
+            let mut down: Vec<(u64, u64)> = Vec::new();
+            let mut rate = link.rate;
+            for change in of_link {
+                let at = change.at.ps();
+                if let Some((_, until)) = down.last_mut().filter(|(_, until)| *until == u64::MAX) {
+                    *until = at;
+                }
+                match change.rate {
+                    None => down.push((at, u64::MAX)),
+                    Some(new) if new != rate => {
+                        rate = new;
+                        failing.events.push((link.from, at, Event::Rate { port: link.port, row: row(new) }));
+                    }
+                    Some(_) => {}
+                }
+            }
+            if !down.is_empty() {
+                failing.down.push((id, down));
+            }
+        }
+        failing.find_resets(plan);
+        failing.events.sort();
+        failing
+    }
+
+    fn find_resets(&mut self, plan: &Plan) {
+        let fabric = &plan.fabric;
+        let mut resets = Vec::new();
+        for (id, down) in &self.down {
+            let link = &fabric.links()[id.index()];
+            let reverse = fabric.reverse(*id);
+            for at in down.iter().flat_map(|&(from, until)| [from, until]).filter(|&at| at != u64::MAX) {
+                let whole = [*id, reverse].iter().all(|id| !self.is_down(id.index(), at));
+                for (node, port) in [(link.from, link.port), (link.to, link.peer_port)] {
+                    resets.push((node, at, Event::Reset { port, whole }));
+                }
+            }
+        }
+        resets.sort();
+        resets.dedup(); // both directions at once
+        self.events.extend(resets);
+    }
+
+    fn times_down(&self, link: usize) -> &[(u64, u64)] {
+        let at = self.down.binary_search_by_key(&link, |(id, _)| id.index());
+        at.map_or(&[], |at| &self.down[at].1)
+    }
+
+    fn is_down(&self, link: usize, at: u64) -> bool {
+        self.times_down(link).iter().any(|&(from, until)| from <= at && at < until)
+    }
+
+    /// Whether the link is down at any time.
+    pub(crate) fn concerns(&self, link: LinkId) -> bool {
+        !self.times_down(link.index()).is_empty()
+    }
+
+    /// Whether the link is down at any time between the start of a packet and its arrival.
+    #[inline(never)]
+    pub(crate) fn loses(&self, link: usize, start: u64, arrival: u64) -> bool {
+        self.times_down(link).iter().any(|&(from, until)| from < arrival && start < until)
+    }
+
+    /// Whether a pause frame is lost that is made at `start` and would arrive at `arrival` over one of the two
+    /// directions of a link. One that would arrive when the link goes down is lost, too, as pauses end then.
+    #[inline(never)]
+    pub(crate) fn loses_pause(&self, directions: [usize; 2], start: u64, arrival: u64) -> bool {
+        let lost = |&(from, until): &(u64, u64)| from <= arrival && start < until;
+        directions.iter().any(|&link| self.times_down(link).iter().any(lost))
+    }
+
+    /// Nothing ever fails.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.turns.is_empty()
+    }
+
+    /// What happens at a node from `from` on and before `until`, in order.
+    pub(crate) fn events(&self, node: NodeId, from: u64, until: u64) -> impl Iterator<Item = (u64, Event)> {
+        let place = |at: u64| self.events.partition_point(|&(n, t, _)| (n, t) < (node, at));
+        let mut own = self.events[place(from)..place(until)].iter().map(|&(_, at, event)| (at, event));
+        let turn = |at: u64| if node.0 < self.hosts { 0 } else { self.turns.partition_point(|&t| t < at) };
+        let mut turns = (turn(from)..turn(until)).map(|turn| (self.turns[turn], Event::Turn(turn)));
+        let (mut next, mut next_turn) = (own.next(), turns.next());
+        std::iter::from_fn(move || match (next, next_turn) {
+            (Some(event), turn) if turn.is_none_or(|turn| event.0 <= turn.0) => {
+                next = own.next();
+                Some(event)
+            }
+            (_, turn) => {
+                next_turn = turns.next();
+                turn
+            }
+        })
+    }
+
+    /// When something happens at a node from `from` on; [`u64::MAX`] if nothing does.
+    #[inline]
+    pub(crate) fn next(&self, node: NodeId, from: u64) -> u64 {
+        if self.is_empty() {
+            return u64::MAX;
+        }
+        self.events(node, from, u64::MAX).next().map_or(u64::MAX, |(at, _)| at)
+    }
+}
+
+/// The fastest rate at which a link ever runs.
+pub(crate) fn fastest(failures: &Failures, link: LinkId, usual: Rate) -> Rate {
+    failures.of(link).iter().filter_map(|change| change.rate).fold(usual, Rate::max)
+}

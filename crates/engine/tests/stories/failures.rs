@@ -1,0 +1,254 @@
+//! Claim: links go down, come back and slow down at the picosecond that the scenario says; routing finds the paths that
+//! are left after its detection; no flow gets stuck, and order holds where it is promised.
+
+use crate::lab::{agreed_on, lay, leaf_spine, run};
+use engine::Outcome;
+use engine::outcome::Ending;
+use model::{LinkId, Plan, Time};
+use std::collections::BTreeMap;
+
+/// One cable of 100 Gb/s and 1 us. A full frame takes 121.6 ns.
+const CABLE: &str = "[topology.links]\nhosts = [\"a\", \"b\"]\nlinks = [[\"a\", \"b\"]]\n\
+                     [nic.transport.ideal]\n[nic.congestion.none]\n";
+
+fn failure(keys: &str) -> String {
+    format!("[[failure]]\n{keys}\n")
+}
+
+/// One flow of so many full packets from the first host to the last.
+fn one_flow(from: &str, to: &str, packets: u64) -> String {
+    let bytes = packets * 1438;
+    format!(
+        "[[workload]]\nflows = {{ list = [{{ from = \"{from}\", to = \"{to}\", bytes = \"{bytes}B\" }}] }}\n"
+    )
+}
+
+/// The outcome on which all engines agree.
+fn agreed(text: &str) -> (Plan, Outcome) {
+    let checked = lay(text);
+    let outcome = agreed_on(&checked, text);
+    (checked.plan, outcome)
+}
+
+fn counter(run: &Outcome, name: &str) -> u64 {
+    run.counters.iter().copied().collect::<BTreeMap<_, _>>().get(name).copied().unwrap_or(0)
+}
+
+/// Packets lost on links from a switch or host of that name.
+fn lost_behind(plan: &Plan, run: &Outcome, name: &str) -> u64 {
+    let node = plan.fabric.find(name).unwrap();
+    let ports = plan.fabric.ports(node).iter();
+    ports.map(|l| run.links[plan.fabric.link(l.from, l.port).index()].lost).sum()
+}
+
+#[test]
+fn what_is_on_the_wire_or_starts_while_the_link_is_down_is_lost_and_nothing_else() {
+    for (from, until) in [(5_000u64, 6_000), (5_000, 5_001), (0, 300), (1_216, 1_217), (11_000, 13_000)] {
+        let text = format!(
+            "{CABLE}{}{}",
+            failure(&format!(
+                "links = [[\"a\", \"b\"]]\none-way = true\nat = \"{from}ns\"\nuntil = \"{until}ns\""
+            )),
+            one_flow("a", "b", 100)
+        );
+        let (_, run) = agreed(&text);
+        // Packet k starts at k x 121.6 ns and arrives 1121.6 ns later. Retransmissions start after the repair.
+        let hit = |k: &u64| (k * 121_600 + 1_121_600) > from * 1000 && k * 121_600 < until * 1000;
+        let expected = (0..100).filter(hit).count() as u64;
+        assert_eq!(run.links[0].lost, expected, "down from {from} ns until {until} ns");
+        assert_eq!(run.ending, Ending::Finished);
+    }
+}
+
+#[test]
+fn a_link_at_a_tenth_of_its_rate_is_a_link_of_a_tenth() {
+    let fabric = |rate: &str| {
+        format!(
+            "[topology.links]\nhosts = [\"a\", \"b\"]\nswitches = [\"s\"]\nlinks = [[\"a\", \"s\"], [\"s\", \"b\", \"{rate}\"]]\n"
+        )
+    };
+    let slow = failure("links = [[\"s\", \"b\"]]\nrate = 0.1");
+    let (_, failed) = agreed(&format!("{}{slow}{}", fabric("100Gbps"), one_flow("a", "b", 200)));
+    // What a switch marks depends on the rate that its port is sold with, so both have the same marks.
+    let ecn = "[switch]\necn = \"off\"\n";
+    let (_, failed_unmarked) =
+        agreed(&format!("{}{ecn}{slow}{}", fabric("100Gbps"), one_flow("a", "b", 200)));
+    let (_, built) = agreed(&format!("{}{ecn}{}", fabric("10Gbps"), one_flow("a", "b", 200)));
+    assert_eq!(failed_unmarked.messages, built.messages);
+    assert!(failed.messages[0].acked >= built.messages[0].acked);
+}
+
+#[test]
+fn a_rate_holds_from_the_next_start_on() {
+    // Ten packets at 121.6 ns each; then 25 Gb/s, at which one takes 486.4 ns; after four of those the old rate.
+    // The changes come while a packet is on the wire.
+    let (at, until) = (9 * 121_600 + 1, 10 * 121_600 + 3 * 486_400 + 1);
+    let text = format!(
+        "{CABLE}{}{}",
+        failure(&format!("links = [[\"a\", \"b\"]]\nrate = 0.25\nat = \"{at}ps\"\nuntil = \"{until}ps\"")),
+        one_flow("a", "b", 20)
+    );
+    let (_, run) = agreed(&text);
+    let sent = 10 * 121_600 + 4 * 486_400 + 6 * 121_600;
+    assert_eq!(run.messages[0].last_sent, Time(sent));
+    assert_eq!(run.messages[0].received, Time(sent + 1_000_000));
+}
+
+#[test]
+fn routes_avoid_a_dead_spine_once_it_is_detected() {
+    let story = |detection: u64| {
+        let text = format!(
+            "{}[routing]\ndetection = \"{detection}us\"\n[scheme.rps]\n{}[[workload]]\npermutation = {{ bytes = \"2MB\" }}\n",
+            leaf_spine(4, 4, 2, ""),
+            failure("switch = \"spine2\"\nat = \"10us\"")
+        );
+        let (checked, outcome) = run(&text);
+        let last = checked.plan.fabric.find("spine2").unwrap();
+        let into: u64 = (0..outcome.links.len())
+            .filter(|&l| checked.plan.fabric.links()[l].to == last)
+            .map(|l| outcome.links[l].lost)
+            .sum();
+        assert_eq!(outcome.ending, Ending::Finished);
+        (into, outcome.messages.iter().map(|m| m.acked).max().unwrap())
+    };
+    let (few, soon) = story(2);
+    let (many, late) = story(20);
+    assert!(0 < few && few < many, "{few} and {many} packets lost on the way to the dead spine");
+    assert!(soon < late, "{soon} and {late}");
+}
+
+#[test]
+fn a_flow_that_waits_for_a_repair_is_no_deadlock_and_one_that_waits_for_none_is() {
+    let story = |until: &str| {
+        format!(
+            "{CABLE}[nic]\ntimeout = {{ fixed = \"200us\" }}\n[stop]\nno-progress = \"3ms\"\n{}{}",
+            failure(&format!("links = [[\"a\", \"b\"]]\nat = \"1us\"\n{until}")),
+            one_flow("a", "b", 50)
+        )
+    };
+    let (_, waits) = agreed(&story("until = \"20ms\"").replace("[nic.transport.ideal]", ""));
+    assert_eq!(waits.ending, Ending::Finished);
+    assert!(waits.messages[0].acked > Time::from_ms(20));
+    let (plan, stuck) = agreed(&story("").replace("[nic.transport.ideal]", ""));
+    let Ending::Stalled(stall) = &stuck.ending else { panic!("{:?}", stuck.ending) };
+    assert_eq!(stall.count, 1);
+    assert!(!plan.failures.reach_in_the_end(&plan.fabric, plan.qps[0].from, plan.qps[0].to));
+}
+
+/// Pods of a fat tree, or a leaf-spine fabric, with a link and a switch that are dead from the start.
+fn broken_from_the_start() -> [(&'static str, String); 2] {
+    [
+        (
+            "leaf-spine",
+            format!(
+                "{}{}{}",
+                leaf_spine(4, 4, 4, ""),
+                failure("switch = \"spine2\""),
+                failure("links = [[\"leaf1\", \"spine0\"]]")
+            ),
+        ),
+        (
+            "fat tree",
+            format!(
+                "[topology.fat-tree]\nk = 4\n{}{}",
+                failure("switch = \"core1\""),
+                failure("links = [[\"pod0-edge0\", \"pod0-aggregation1\"]]")
+            ),
+        ),
+    ]
+}
+
+const TRAFFIC: &str = "[[workload]]\npermutation = { bytes = \"400kB\", kind = \"shift\" }\n";
+
+#[test]
+fn themis_without_spraying_keeps_the_order_and_judges_nothing() {
+    for (name, fabric) in broken_from_the_start() {
+        let (plan, run) = agreed(&format!("{fabric}[scheme.themis]\non-failure = \"ecmp\"\n{TRAFFIC}"));
+        assert_eq!((run.data.out_of_order, run.data.dropped_link), (0, 0), "{name}");
+        assert_eq!(counter(&run, "nacks_blocked"), 0, "{name}");
+        let cross = plan.qps.iter().filter(|qp| !plan.fabric.same_rack(qp.from, qp.to)).count() as u64;
+        let packets = plan.wire.packets(400_000);
+        assert_eq!(counter(&run, "packets_unsprayed"), cross * packets, "{name}");
+        assert_eq!(run.ending, Ending::Finished);
+    }
+}
+
+#[test]
+fn themis_with_remapped_slots_sprays_on_and_lets_no_false_nack_pass() {
+    for (name, fabric) in broken_from_the_start() {
+        let (_, run) = agreed(&format!("{fabric}[scheme.themis]\non-failure = \"remap\"\n{TRAFFIC}"));
+        assert_eq!(run.ending, Ending::Finished);
+        assert!(counter(&run, "packets_remapped") > 0, "{name}");
+        assert!(run.data.out_of_order > 0 && counter(&run, "nacks_blocked") > 0, "{name}");
+        // Every slot still has one path: nothing is lost, and nothing is held to be.
+        assert_eq!((run.data.dropped_link, run.data.retransmitted), (0, 0), "{name}");
+        assert_eq!(counter(&run, "compensations_spurious"), 0, "{name}");
+    }
+}
+
+#[test]
+fn remapped_slots_of_a_dead_spine_spread_over_the_others() {
+    let text = format!(
+        "{}{}[scheme.themis]\non-failure = \"remap\"\n[nic.congestion.none]\n[[workload]]\n\
+         permutation = {{ bytes = \"1MB\", kind = \"shift\" }}\n",
+        leaf_spine(2, 8, 16, "uplink-rate = \"800Gbps\""),
+        failure("switch = \"spine5\"")
+    );
+    let (checked, outcome) = run(&text);
+    let fabric = &checked.plan.fabric;
+    let up: Vec<u64> = (0..outcome.links.len())
+        .map(|l| (LinkId(l as u32), &fabric.links()[l]))
+        .filter(|(_, l)| fabric.role(l.from) == "leaf" && fabric.name(l.to).starts_with("spine"))
+        .map(|(id, _)| outcome.links[id.index()].bytes)
+        .collect();
+    let (most, all) = (up.iter().max().unwrap(), up.iter().sum::<u64>());
+    // Fourteen uplinks are left. A slot in eight is spare; on one uplink together they would double what it has.
+    assert!(*most * 14 * 100 < all * 125, "{up:?}");
+    assert_eq!(lost_behind(&checked.plan, &outcome, "leaf0"), 0);
+}
+
+#[test]
+fn no_flow_gets_stuck_when_a_spine_dies_and_comes_back() {
+    let schemes = [
+        "[scheme.themis]\non-failure = \"ecmp\"",
+        "[scheme.themis]\non-failure = \"remap\"",
+        "[scheme.themis]\non-failure = \"remap\"\nmode = \"literal\"",
+        "[scheme.themis]\non-failure = \"remap\"\nslots = 12",
+        "[scheme.ecmp]",
+        "[scheme.ar]",
+        "[scheme.drill]",
+        "[scheme.reps]",
+    ];
+    for scheme in schemes {
+        let text = format!(
+            "{}[routing]\ndetection = \"15us\"\n[nic]\ntimeout = {{ fixed = \"200us\" }}\n{}{}{scheme}\n[[workload]]\n\
+             all-to-all = {{ per-pair = \"40kB\", groups = \"all\" }}\n",
+            leaf_spine(3, 4, 4, "rate = \"100Gbps\""),
+            failure("switch = \"spine1\"\nat = \"8us\"\nuntil = \"60us\""),
+            failure("links = [[\"leaf0\", \"spine3\"]]\nat = \"20us\"\nuntil = \"33us\"")
+        );
+        let (_, run) = agreed(&text);
+        assert_eq!(run.ending, Ending::Finished, "{scheme}");
+        assert!(run.data.dropped_link > 0, "{scheme}: the failure hit nothing");
+    }
+}
+
+#[test]
+fn a_link_that_flaps_under_pfc_forgets_its_pauses_and_nobody_waits_for_ever() {
+    // An incast pauses everything on its way; links flap at every time in it.
+    for at in (2..40).step_by(3) {
+        let text = format!(
+            "{}[switch]\nbuffer = \"150kB\"\n[nic]\ntimeout = {{ fixed = \"100us\" }}\n[routing]\ndetection = \"30us\"\n\
+             {}{}[[workload]]\nincast = {{ senders = 9, bytes = \"50kB\" }}\n",
+            leaf_spine(4, 4, 3, "rate = \"100Gbps\"\ndelay = \"200ns\""),
+            failure(&format!("switch = \"spine0\"\nat = \"{at}us\"\nuntil = \"{}us\"", at + 2)),
+            failure(&format!(
+                "links = [[\"leaf*\", \"spine2\"]]\none-way = true\nat = \"{at}us\"\nuntil = \"{}us\"",
+                at + 5
+            ))
+        );
+        let (_, run) = agreed(&text);
+        assert_eq!(run.ending, Ending::Finished, "down at {at} us");
+        assert!(run.control.pause > 0);
+    }
+}

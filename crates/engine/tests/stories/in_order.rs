@@ -1,0 +1,245 @@
+//! Claim: under Flowcut no packet overtakes another one of its flow, on any fabric, in any deployment, whatever moves
+//! flows about; and if it is told to let so many packets be under way when a flow moves, no more are ever late.
+
+use crate::lab::{honest, lay};
+use engine::{Kind, Outcome};
+use model::transport::Reception;
+use model::{Parts, Plan, Psn, QpId, Receiver, Seat, Site, Time};
+use proptest::prelude::*;
+use proptest::sample::select;
+use scenario::Writing;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A scenario's parts, with receivers that note how many packets are late at a time: not there, though one of a higher
+/// number is.
+struct Watched<'a> {
+    parts: Writing<'a>,
+    late: Arc<AtomicU64>,
+}
+
+struct Watching<R> {
+    receiver: R,
+    next: u64,
+    missing: BTreeSet<u64>,
+    late: Arc<AtomicU64>,
+}
+
+impl<R: Receiver> Receiver for Watching<R> {
+    fn on_data(&mut self, now: Time, psn: Psn, marked: bool, last: bool) -> Reception {
+        let expected = self.receiver.expected();
+        let ahead = psn.value().wrapping_sub(Psn::from_seq(expected).value()) & 0xFF_FFFF;
+        let behind = 0x100_0000 - u64::from(ahead);
+        let seq =
+            if behind < 0x80_0000 { expected.saturating_sub(behind) } else { expected + u64::from(ahead) };
+        if seq >= self.next {
+            self.missing.extend(self.next..seq);
+            self.next = seq + 1;
+        } else {
+            self.missing.remove(&seq);
+        }
+        self.late.fetch_max(self.missing.len() as u64, Ordering::Relaxed);
+        self.receiver.on_data(now, psn, marked, last)
+    }
+
+    fn expected(&self) -> u64 {
+        self.receiver.expected()
+    }
+}
+
+impl Parts for Watched<'_> {
+    type Scheme = <Writing<'static> as Parts>::Scheme;
+    type Sender = <Writing<'static> as Parts>::Sender;
+    type Receiver = Watching<<Writing<'static> as Parts>::Receiver>;
+    type Congestion = <Writing<'static> as Parts>::Congestion;
+    type Annex = <Writing<'static> as Parts>::Annex;
+    type Steering = <Writing<'static> as Parts>::Steering;
+
+    fn scheme(&self, site: Site<'_>) -> Self::Scheme {
+        self.parts.scheme(site)
+    }
+
+    fn sender(&self, plan: &Plan, qp: QpId) -> Self::Sender {
+        self.parts.sender(plan, qp)
+    }
+
+    fn receiver(&self, plan: &Plan, qp: QpId) -> Self::Receiver {
+        let receiver = self.parts.receiver(plan, qp);
+        Watching { receiver, next: 0, missing: BTreeSet::new(), late: self.late.clone() }
+    }
+
+    fn congestion(&self, plan: &Plan, qp: QpId) -> Self::Congestion {
+        self.parts.congestion(plan, qp)
+    }
+
+    fn steering(&self, seat: Seat<'_>) -> Self::Steering {
+        self.parts.steering(seat)
+    }
+}
+
+/// What a run showed.
+struct Seen {
+    run: Outcome,
+    /// Most packets late at a time.
+    late: u64,
+    drains: u64,
+}
+
+fn watch(text: &str) -> Seen {
+    let checked = lay(text);
+    let late = Arc::new(AtomicU64::new(0));
+    let parts = Watched { parts: checked.parts.writing(), late: late.clone() };
+    let run = engine::run(&checked.plan, &parts, Kind::Window, &mut ());
+    honest(&checked.plan, &run);
+    assert!(run.messages.iter().all(|m| m.acked != Time::NEVER), "a flow did not finish in:\n{text}");
+    let count = |name| run.counters.iter().find(|(n, _)| *n == name).map_or(0, |c| c.1);
+    assert_eq!(count("entries_left"), 0, "nothing is under way any more, in:\n{text}");
+    let drains = count("drains");
+    Seen { late: late.load(Ordering::Relaxed), drains, run }
+}
+
+const DELAYS: [&str; 5] = ["100ns", "1us", "333ns", "5us", "20us"];
+const RATES: [&str; 4] = ["100Gbps", "40Gbps", "10Gbps", "200Gbps"];
+const DEPLOYMENTS: [&str; 5] = [
+    "deployment = \"nic\"",
+    "deployment = \"full\"",
+    "deployment = \"ingress\"",
+    "deployment = \"full\"\nbackpressure = \"class\"",
+    "deployment = \"ingress\"\nack-every = 3\ncredit = \"4000B\"",
+];
+/// How soon a flow is drained.
+const RULES: [&str; 4] =
+    ["ratio = 1.0\nalpha = 1.0", "ratio = 1.5\nalpha = 0.5", "gradient = 0.2", "ratio = 4.0"];
+const NICS: [&str; 4] = [
+    "",
+    "[nic.congestion.none]",
+    "[nic.transport.go-back-n]\n[nic.congestion.none]",
+    "[nic.transport.sr-sack]\n[nic.congestion.none]",
+];
+
+/// Two or three tiers, or a web of switches, each link with a rate and a delay of its own, so that paths differ much;
+/// and flows of up to 60 packets. `{}` is where the scheme stands.
+fn world() -> impl Strategy<Value = String> {
+    let tiers = (2..5usize, 2..5usize, 1..4usize, any::<bool>());
+    let cables = prop::collection::vec((select(&RATES[..]), select(&DELAYS[..])), 80);
+    let flows = prop::collection::vec((0..100usize, 0..100usize, 1..90_000u32, 0..30_000u32), 2..14);
+    (tiers, cables, flows, 0..1000u32).prop_map(|((leaves, spines, hosts, cores), cables, flows, seed)| {
+        let mut text = format!("seed = {seed}\n");
+        let mut cables = cables.iter().cycle();
+        let mut links = String::new();
+        let mut join = |a: String, b: String| {
+            let (rate, delay) = cables.next().unwrap();
+            writeln!(links, "  [\"{a}\", \"{b}\", \"{rate}\", \"{delay}\"],").unwrap();
+        };
+        let mut switches = Vec::new();
+        for l in 0..leaves {
+            switches.push(format!("leaf{l}"));
+            (0..hosts).for_each(|h| join(format!("host{}", l * hosts + h), format!("leaf{l}")));
+            // With cores each leaf has spines of its own.
+            for s in 0..spines {
+                let spine = if cores { format!("spine{l}.{s}") } else { format!("spine{s}") };
+                join(format!("leaf{l}"), spine.clone());
+                if cores {
+                    join(spine.clone(), "core0".into());
+                    join(spine.clone(), "core1".into());
+                }
+                switches.push(spine);
+            }
+        }
+        if cores {
+            switches.extend(["core0".into(), "core1".into()]);
+        }
+        switches.sort();
+        switches.dedup();
+        let count = leaves * hosts;
+        write!(text, "[topology.links]\nhosts = {count}\nswitches = {switches:?}\nlinks = [\n{links}]\n").unwrap();
+        text += "[switch]\nbuffer = \"64MB\"\n{}\n[[workload]]\n[workload.flows]\nlist = [\n";
+        for (from, to, bytes, start) in flows {
+            let from = from % count;
+            let to = (from + 1 + to % (count - 1)) % count;
+            writeln!(text, "  {{ from = \"host{from}\", to = \"host{to}\", bytes = \"{bytes}B\", start = \"{start}ns\" }},")
+                .unwrap();
+        }
+        text + "]\n"
+    })
+}
+
+proptest! {
+    // A thousand fabrics, as a rule; PROPTEST_CASES=20000 looks at more.
+    #![proptest_config(ProptestConfig {
+        cases: std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(1000),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn no_packet_overtakes_another(
+        world in world(),
+        deployment in select(&DEPLOYMENTS[..]),
+        rules in select(&RULES[..]),
+        nic in select(&NICS[..]),
+    ) {
+        let text = world.replace("{}", &format!("[scheme.flowcut]\n{deployment}\n{rules}\n{nic}"));
+        let seen = watch(&text);
+        prop_assert_eq!((seen.run.data.out_of_order, seen.late), (0, 0), "in:\n{}", text);
+        prop_assert_eq!(seen.run.data.retransmitted, 0);
+    }
+
+    #[test]
+    fn no_more_packets_are_late_than_may_be_under_way(
+        world in world(),
+        nic in any::<bool>(),
+        rules in select(&RULES[..]),
+        overlap in 1..6u64,
+    ) {
+        let deployment = if nic { "nic" } else { "ingress" };
+        let scheme = format!("[scheme.flowcut]\ndeployment = \"{deployment}\"\noverlap = {overlap}\n{rules}");
+        let text = world.replace("{}", &format!("{scheme}\n[nic.transport.ideal]\n[nic.congestion.none]"));
+        let seen = watch(&text);
+        prop_assert!(seen.late <= overlap, "{} late of {overlap} in:\n{text}", seen.late);
+    }
+}
+
+/// Four hosts in a rack send to four in another one over spines that are of different length and rate.
+fn crowd(scheme: &str) -> Seen {
+    let mut links = String::new();
+    for h in 0..8 {
+        write!(links, "[\"host{h}\", \"{}\"],", if h < 4 { "a" } else { "b" }).unwrap();
+    }
+    for (s, (rate, delay)) in
+        [("100Gbps", "1us"), ("40Gbps", "9us"), ("100Gbps", "3us"), ("25Gbps", "1us")].iter().enumerate()
+    {
+        write!(
+            links,
+            "[\"a\", \"s{s}\", \"{rate}\", \"{delay}\"], [\"s{s}\", \"b\", \"{rate}\", \"{delay}\"],"
+        )
+        .unwrap();
+    }
+    watch(&format!(
+        "[topology.links]\nhosts = 8\nswitches = [\"a\", \"b\", \"s0\", \"s1\", \"s2\", \"s3\"]\nlinks = [{links}]\n\
+         [switch]\nbuffer = \"64MB\"\n[nic.transport.ideal]\n[nic.congestion.none]\n{scheme}\n[[workload]]\npermutation = \
+         {{ bytes = \"2MB\", kind = \"cross-rack\" }}\n"
+    ))
+}
+
+#[test]
+fn flows_are_drained_off_crowded_paths_and_nothing_comes_out_of_order() {
+    let ecmp = crowd("[scheme.flowcut]\nratio = 1000000.0");
+    assert_eq!(ecmp.drains, 0, "nobody ever waits so long: this is ECMP");
+    for deployment in DEPLOYMENTS {
+        let seen = crowd(&format!("[scheme.flowcut]\n{deployment}\nratio = 3.0"));
+        assert!(seen.drains > 0, "{deployment}: {:?}", seen.run.counters);
+        assert_eq!((seen.run.data.out_of_order, seen.late), (0, 0), "{deployment}");
+    }
+    // The same paths, and no Flowcut.
+    let sprayed = crowd("[scheme.rps-nic]");
+    assert!(sprayed.late > 100, "{}", sprayed.late);
+}
+
+#[test]
+fn an_overlap_is_used() {
+    let seen = crowd("[scheme.flowcut]\nratio = 1.2\nalpha = 1.0\noverlap = 8");
+    assert!((1..=8).contains(&seen.late), "{} late, {:?}", seen.late, seen.run.counters);
+}

@@ -1,0 +1,141 @@
+//! MP-RDMA's congestion control: one window for all paths (Lu et al., "Multi-Path Transport for RDMA in Datacenters",
+//! NSDI'18, congestion control and multi-path ACK-clocking).
+//!
+//! Every ACK without a mark opens the window by 1/cwnd, every ACK with a mark closes it by 1/2, and it never falls below
+//! one packet. As ACKs clock packets onto the paths that they answer (`[scheme.mp-rdma]`), a path whose ACKs are marked
+//! loses packets to the others. Marks come as flags on ACKs, so it needs `nic.cnp = "flag"`.
+//!
+//! Our choices, where the paper or what we know of it is silent: a NACK and a timeout do what `nic.on-nack` and
+//! `nic.on-timeout` say, and `as-cnp` is a mark; within the window packets go at line rate.
+
+use crate::config::{Invalid, outstanding};
+use model::{Allowance, Congestion, Pace, Rate, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `[nic.congestion.mp-rdma]`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[schemars(rename = "CongestionMpRdma")]
+pub struct Config {
+    /// Window of a new queue pair, packets. Default: the bandwidth-delay product between the queue pair's hosts on an
+    /// idle fabric (the paper starts with one; how it is rounded is our choice: up).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub initial: Option<u32>,
+}
+
+/// The window of a new queue pair whose fabric nobody knows; our choice: the paper's bitmap.
+const UNKNOWN: u32 = 64;
+/// The least window (the paper).
+const LEAST: f64 = 1.0;
+/// What a mark takes (the paper).
+const MARK: f64 = 0.5;
+/// What a path that is given up takes (the paper: a packet that is too far behind lets no other go).
+const PATH: f64 = 1.0;
+
+impl Config {
+    pub(crate) const HAS_RATE: bool = false;
+
+    /// Whether the values are possible.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        self.initial.map_or(Ok(()), |initial| outstanding("initial", initial))
+    }
+
+    /// The same with that window for new queue pairs if it says none itself.
+    pub(crate) fn or_initial(&self, packets: u32) -> Self {
+        Config { initial: self.initial.or(Some(packets)) }
+    }
+
+    /// The control of one queue pair.
+    pub fn control(&self, line_rate: Rate) -> MpRdma {
+        let window = f64::from(self.initial.unwrap_or(UNKNOWN)).max(LEAST);
+        MpRdma { window, pace: Pace::from_bps(line_rate.bps() as f64) }
+    }
+}
+
+/// The window of one queue pair.
+#[derive(Clone, Debug)]
+pub struct MpRdma {
+    /// Packets.
+    window: f64,
+    pace: Pace,
+}
+
+impl MpRdma {
+    /// Nothing: it has no rate to lower.
+    pub(crate) fn lower_to(&mut self, _now: Time, _share: f64) {}
+
+    /// Every ACK changes it.
+    pub(crate) const fn steady_until(&self) -> Time {
+        Time::ZERO
+    }
+
+    fn close(&mut self, packets: f64) {
+        self.window = (self.window - packets).max(LEAST);
+    }
+}
+
+impl Congestion for MpRdma {
+    fn allowance(&mut self, _now: Time) -> Allowance {
+        Allowance { window: self.window as u64, pace: self.pace, not_before: Time::ZERO }
+    }
+
+    fn on_ack(&mut self, _now: Time, _packets: u64, echo: bool) {
+        if echo {
+            self.close(MARK);
+        } else {
+            self.window += 1.0 / self.window;
+        }
+    }
+
+    fn on_cnp(&mut self, _now: Time) {
+        self.close(MARK);
+    }
+
+    fn on_path_given_up(&mut self, _now: Time) {
+        self.close(PATH);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn control(initial: u32) -> MpRdma {
+        Config { initial: Some(initial) }.control(Rate::from_gbps(100))
+    }
+
+    #[test]
+    fn a_window_of_acks_opens_it_by_one_packet_and_two_marks_close_it_by_one() {
+        let mut c = control(10);
+        for _ in 0..11 {
+            c.on_ack(Time::ZERO, 1, false);
+        }
+        assert_eq!(c.allowance(Time::ZERO).window, 11);
+        c.on_ack(Time::ZERO, 0, true); // an ACK ahead of a gap counts as any other
+        c.on_cnp(Time::ZERO);
+        assert_eq!(c.allowance(Time::ZERO).window, 10);
+        c.on_path_given_up(Time::ZERO);
+        assert_eq!(c.allowance(Time::ZERO).window, 9);
+    }
+
+    #[test]
+    fn there_is_always_room_for_a_packet() {
+        let mut c = control(1);
+        for _ in 0..9 {
+            c.on_ack(Time::ZERO, 1, true);
+            c.on_path_given_up(Time::ZERO);
+            assert_eq!(c.allowance(Time::ZERO).window, 1);
+        }
+        c.on_ack(Time::ZERO, 1, false);
+        assert_eq!(c.allowance(Time::ZERO).window, 2);
+    }
+
+    #[test]
+    fn packets_go_at_line_rate_and_asking_twice_changes_nothing() {
+        let mut c = control(5);
+        let first = c.allowance(Time::ZERO);
+        assert_eq!(first, c.allowance(Time::from_us(7)));
+        assert_eq!(first.pace.gap(1_250), Time::from_ns(100));
+    }
+}

@@ -1,0 +1,291 @@
+//! MP-RDMA's recovery: a bitmap of a few packets at the receiver and a handful of counters at the sender (Lu et al.,
+//! "Multi-Path Transport for RDMA in Datacenters", NSDI'18).
+//!
+//! The receiver notes what comes within `bitmap` packets of the first one that is missing (the paper's AACK) and
+//! acknowledges every packet by itself, so that the sender learns which one has left the network. A packet beyond the
+//! bitmap is dropped and NACKed. On a NACK or a timeout the sender enters *recovery*, which lasts until all that had
+//! been sent by then is acknowledged: it goes once through what is not acknowledged (the paper's `snd_retx`), clocked by
+//! replies, and only then on to new packets. It keeps no scoreboard, so packets that have arrived are sent again, too;
+//! what is lost once more waits for the timer.
+//!
+//! The congestion window bounds what is under way: `snd_nxt - snd_una - inflate` in the paper, where `inflate` counts
+//! the packets acknowledged ahead of `snd_una`.
+//!
+//! Our choices: every reply stands for a packet that has left the network, a NACK and the ACK of a retransmission as
+//! well; a NACK during recovery changes nothing, as the gap that it tells of is being filled.
+
+use crate::config::{Invalid, outstanding};
+use crate::nic::{Receiving, Sending};
+use crate::receiver::Answers;
+use crate::selective::{self, Report};
+use crate::sender::PSN_LIMIT;
+use crate::timeout::Timing;
+use model::annex::Selective;
+use model::transport::{Progress, Reply};
+use model::{Psn, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// `[nic.transport.mp-rdma]`.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[schemars(rename = "TransportMpRdma")]
+pub struct Config {
+    /// L: packets from ePSN on that the receiver can note; it drops those beyond. Default 64 (the paper: 64 packets
+    /// hold what its path selection leaves of reordering).
+    pub bitmap: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config { bitmap: 64 }
+    }
+}
+
+impl Config {
+    /// Whether the values are possible.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        outstanding("bitmap", self.bitmap)
+    }
+
+    pub(crate) fn sending(&self, timing: Timing) -> Sending {
+        Sending::MpRdma(Arc::new(Rules { timing }))
+    }
+
+    pub(crate) fn receiving(&self, answers: Answers) -> Receiving {
+        let (window, report) = (self.bitmap, Report::Each);
+        Receiving::Selective(Arc::new(selective::Rules { answers, window, report, notices: None }))
+    }
+}
+
+/// What all senders of a NIC have in common.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(test, derive(Hash))]
+pub struct Rules {
+    timing: Timing,
+}
+
+/// Packet counters of a queue pair, `una <= next <= posted`.
+#[derive(Clone, Debug)]
+#[cfg_attr(test, derive(Hash))]
+pub struct Sender {
+    /// First packet not acknowledged.
+    una: u64,
+    /// First packet that was never sent.
+    next: u64,
+    /// First packet that the application has not posted.
+    posted: u64,
+    /// It recovers until all packets before this one are acknowledged.
+    recovery: u64,
+    /// Packet to send again next, while it recovers.
+    again: u64,
+    /// Packets that were sent and not answered, as far as it can know: at most what is not acknowledged.
+    under_way: u64,
+    /// When the timer fires, [`Time::NEVER`] if it does not run.
+    deadline: Time,
+    /// How often it has fired since the last progress.
+    fired: u8,
+    rules: Arc<Rules>,
+}
+
+impl Sender {
+    pub(crate) const fn new(rules: Arc<Rules>) -> Self {
+        let (una, next, posted, recovery, again, under_way) = (0, 0, 0, 0, 0, 0);
+        Sender { una, next, posted, recovery, again, under_way, deadline: Time::NEVER, fired: 0, rules }
+    }
+
+    fn recover(&mut self) {
+        self.recovery = self.next;
+        self.again = self.una;
+    }
+
+    /// Packets to be sent again.
+    fn to_repeat(&self) -> u64 {
+        self.recovery.saturating_sub(self.again.max(self.una))
+    }
+}
+
+impl model::Sender for Sender {
+    fn post(&mut self, packets: u64) {
+        self.posted = self.posted.saturating_add(packets);
+    }
+
+    fn next(&mut self, now: Time, window: u64) -> Option<(u64, bool)> {
+        if !self.ready(window) {
+            return None;
+        }
+        self.under_way += 1;
+        if self.deadline == Time::NEVER {
+            self.deadline = self.rules.timing.deadline(now, self.fired);
+        }
+        if self.to_repeat() > 0 {
+            let seq = self.again.max(self.una);
+            self.again = seq + 1;
+            return Some((seq, true));
+        }
+        self.next += 1;
+        Some((self.next - 1, false))
+    }
+
+    fn ready(&self, window: u64) -> bool {
+        self.room(window) > 0
+    }
+
+    fn room(&self, window: u64) -> u64 {
+        let limit = u64::from(PSN_LIMIT) - (self.next - self.una);
+        let wanted = self.to_repeat() + (self.posted - self.next).min(limit);
+        wanted.min(window.saturating_sub(self.under_way))
+    }
+
+    fn on_reply(&mut self, now: Time, reply: Reply) -> Progress {
+        let (expected, is_nack) = match reply {
+            Reply::Ack(psn) => (psn.next(), false),
+            Reply::Nack(psn) => (psn, true),
+        };
+        let distance = expected.distance_from(Psn::from_seq(self.una));
+        if distance > 0 && distance as u64 > self.next - self.una {
+            return Progress::default(); // never sent
+        }
+        self.under_way = self.under_way.saturating_sub(1);
+        let acked = u64::try_from(distance).unwrap_or(0);
+        if acked > 0 {
+            self.una += acked;
+            self.fired = 0;
+            let open = self.una < self.next;
+            self.deadline = if open { self.rules.timing.deadline(now, 0) } else { Time::NEVER };
+            // Replies get lost, and packets that were lost are never answered.
+            self.under_way = self.under_way.min(self.next - self.una);
+        }
+        let lost = is_nack && distance >= 0 && self.una < self.next && self.una >= self.recovery;
+        if lost {
+            self.recover();
+        }
+        Progress { acked, nack: lost }
+    }
+
+    /// Which packet has arrived matters to the steering alone.
+    fn on_selective(&mut self, now: Time, reply: Reply, _selective: Selective) -> Progress {
+        self.on_reply(now, reply)
+    }
+
+    fn una(&self) -> u64 {
+        self.una
+    }
+
+    fn deadline(&self) -> Time {
+        self.deadline
+    }
+
+    fn on_timeout(&mut self, now: Time) {
+        if self.deadline != Time::NEVER && now >= self.deadline {
+            self.fired = self.fired.saturating_add(1);
+            self.deadline = self.rules.timing.deadline(now, self.fired);
+            self.under_way = 0;
+            self.recover();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TransportConfig;
+    use crate::tests::{Pair, nic};
+    use crate::timeout::Timeout;
+    use model::transport::Fate;
+    use model::{Receiver as _, Sender as _};
+
+    fn pair(bitmap: u32) -> Pair {
+        Pair::new(&nic(TransportConfig::MpRdma(Config { bitmap })))
+    }
+
+    fn sender(packets: u64) -> Sender {
+        let timing = Timing::new(Timeout::Fixed(Time::from_ms(1)), None);
+        let mut sender = Sender::new(Arc::new(Rules { timing }));
+        sender.post(packets);
+        sender
+    }
+
+    fn send(sender: &mut Sender, window: u64) -> Vec<(u64, bool)> {
+        std::iter::from_fn(|| sender.next(Time::ZERO, window)).collect()
+    }
+
+    fn ack(sender: &mut Sender, psn: u32) -> Progress {
+        sender.on_reply(Time::ZERO, Reply::Ack(Psn::new(psn)))
+    }
+
+    const NOTHING: u32 = 0xFF_FFFF;
+
+    #[test]
+    fn reordering_within_the_bitmap_costs_nothing() {
+        let mut pair = pair(64);
+        for packet in [3, 9, 10, 40] {
+            pair.delay_data(packet, Time::from_us(5)); // 50 packets
+        }
+        pair.run(200);
+        assert_eq!((pair.nacks, pair.retransmitted, pair.timeouts, pair.discarded), (0, 0, 0, 0));
+        assert!(pair.out_of_order > 100);
+    }
+
+    #[test]
+    fn a_packet_beyond_the_bitmap_is_dropped_and_begins_the_recovery() {
+        let mut receiver = nic(TransportConfig::MpRdma(Config { bitmap: 4 })).build().receiver();
+        let mut on = |psn| {
+            let got = receiver.on_data(Time::ZERO, Psn::new(psn), false, false);
+            (got.fate, got.reply, receiver.selective())
+        };
+        let (ack, nack) = (Some(Reply::Ack(Psn::new(NOTHING))), Some(Reply::Nack(Psn::new(0))));
+        assert_eq!(on(3), (Fate::Accepted, ack, Selective::Arrived(Psn::new(3))));
+        assert_eq!(on(4), (Fate::Discarded, nack, Selective::Nothing));
+        assert_eq!(
+            on(0),
+            (Fate::Accepted, Some(Reply::Ack(Psn::new(0))), Selective::Arrived(Psn::new(0)))
+        );
+        let mut pair = pair(8);
+        pair.lose_data(5);
+        pair.run(40);
+        assert_eq!(pair.timeouts, 0);
+        assert!(pair.nacks > 0 && pair.discarded == pair.nacks);
+        assert_eq!(pair.sent[..14], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]);
+    }
+
+    #[test]
+    fn recovery_goes_once_through_what_is_not_acknowledged_and_skips_what_is() {
+        let mut s = sender(20);
+        assert_eq!(send(&mut s, 10).len(), 10);
+        let nack = Reply::Nack(Psn::new(2));
+        assert_eq!(s.on_reply(Time::ZERO, nack), Progress { acked: 2, nack: true });
+        assert_eq!(s.on_reply(Time::ZERO, nack), Progress { acked: 0, nack: false });
+        // Two replies, and a window that the two acknowledged packets left: 8 are under way, 7 after the second reply.
+        assert_eq!(send(&mut s, 10), [(2, true), (3, true), (4, true)]);
+        // The gap was packet 2 alone; all before 7 had arrived.
+        assert_eq!(ack(&mut s, 6).acked, 5);
+        assert_eq!(send(&mut s, 5), [(7, true), (8, true)]);
+        assert_eq!(ack(&mut s, 9).acked, 3);
+        assert_eq!(send(&mut s, 2), [(10, false), (11, false)]);
+    }
+
+    #[test]
+    fn an_ack_ahead_of_a_gap_lets_another_packet_go() {
+        let mut s = sender(20);
+        assert_eq!(send(&mut s, 4).len(), 4);
+        assert_eq!(s.room(4), 0);
+        assert_eq!(ack(&mut s, NOTHING), Progress::default()); // packet 3 has come, packet 0 has not
+        assert_eq!((s.room(4), s.room(6), s.room(99)), (1, 3, 16));
+        assert_eq!(send(&mut s, 4), [(4, false)]);
+        // The late one: four are acknowledged, one is under way.
+        assert_eq!(ack(&mut s, 3).acked, 4);
+        assert_eq!(s.room(4), 3);
+    }
+
+    #[test]
+    fn after_a_timeout_nothing_is_under_way() {
+        let mut s = sender(6);
+        assert_eq!(send(&mut s, 4).len(), 4);
+        s.on_timeout(Time::from_ms(1));
+        assert_eq!(send(&mut s, 2), [(0, true), (1, true)]);
+        assert_eq!(ack(&mut s, 3).acked, 4);
+        assert_eq!(send(&mut s, 2), [(4, false), (5, false)]);
+    }
+}

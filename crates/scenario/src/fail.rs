@@ -1,0 +1,430 @@
+//! `[[failure]]`: links and switches that fail at a time, and come back; `[routing]`: when routing takes note.
+
+use crate::error::{Fault, nearest};
+use crate::footprint::Room;
+use crate::topology::links::possible_rate;
+use crate::values::Left;
+use model::draw::{Key, Purpose};
+use model::failure;
+use model::plan::{Job, Message, Qp};
+use model::{Fabric, Failures, LinkId, NodeId, Time};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, Deserializer, Visitor};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// Links that are down or slow for some time. Failures may overlap: of those of one link the worst holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Failure {
+    /// The links, each as its two ends, such as `[["leaf0", "spine1"], ["leaf*", "spine3"]]`; `*` in a name stands for
+    /// any characters, and parallel links count one by one. Default: none, or with `random` alone all links between
+    /// switches.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<[String; 2]>,
+    /// A switch, all of whose links fail; `*` as in `links`. What it holds is lost on its dead links, and its tables
+    /// are as they were when it comes back. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub switch: Option<String>,
+    /// Only so many of these links, drawn by the seed: a share below 1, rounded, but at least one link (`0.01`), or a
+    /// whole number of links. Default: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub random: Option<Portion>,
+    /// Only the direction from the first end to the second. (To routing such a link is dead in both.) Default false.
+    #[serde(default)]
+    pub one_way: bool,
+    /// From when on. From `"0us"` on is from before the run: routing knows it. Default 0 (our choice).
+    #[serde(default)]
+    pub at: Time,
+    /// Until when. Default: for good.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Time>,
+    /// They run at this rate, or this share of their own, such as `0.1`; at least 100 Mb/s. Default: they are down.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Left>,
+    /// They are down; the other possibility is `rate`. Default: true where `rate` is not set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub down: Option<bool>,
+}
+
+/// When routing takes note of failures.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct RoutingConfig {
+    /// From a link's going down or coming back until all switches have routes that say so: one delay for all of them,
+    /// those beside the link included. Default 1 ms (our choice: as long as a retransmission timeout. A port sees the
+    /// light go in microseconds, hardware that reroutes by itself takes tens of them, and routing protocols, which
+    /// find out by BFD, RFC 5880, tens of milliseconds).
+    pub detection: Time,
+}
+
+impl Default for RoutingConfig {
+    fn default() -> Self {
+        RoutingConfig { detection: Time::from_ms(1) }
+    }
+}
+
+/// Some of many: a share below 1, or how many.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Portion {
+    /// A share above 0 and below 1.
+    Share(f64),
+    /// So many.
+    Count(u64),
+}
+
+impl Serialize for Portion {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Portion::Share(share) => to.serialize_f64(*share),
+            Portion::Count(count) => to.serialize_u64(*count),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Portion {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Seen;
+
+        impl Visitor<'_> for Seen {
+            type Value = Portion;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a share above 0 and below 1 such as 0.01, or a whole number of links")
+            }
+
+            fn visit_f64<E: de::Error>(self, share: f64) -> Result<Portion, E> {
+                match share > 0.0 && share < 1.0 {
+                    true => Ok(Portion::Share(share)),
+                    false => Err(E::invalid_value(de::Unexpected::Float(share), &self)),
+                }
+            }
+
+            fn visit_i64<E: de::Error>(self, count: i64) -> Result<Portion, E> {
+                match u64::try_from(count) {
+                    Ok(count) if count > 0 => Ok(Portion::Count(count)),
+                    _ => Err(E::invalid_value(de::Unexpected::Signed(count), &self)),
+                }
+            }
+
+            fn visit_u64<E: de::Error>(self, count: u64) -> Result<Portion, E> {
+                self.visit_i64(i64::try_from(count).unwrap_or(i64::MAX))
+            }
+        }
+
+        from.deserialize_any(Seen)
+    }
+}
+
+impl JsonSchema for Portion {
+    fn schema_name() -> Cow<'static, str> {
+        "Portion".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [
+            { "type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1 },
+            { "type": "integer", "minimum": 1 },
+        ] })
+    }
+}
+
+/// Most times at which links go down or come back: every set of dead links has routes of its own. Our choice.
+const MOST_TURNS: usize = 1000;
+/// Most faults of single links, some 50 bytes each. Our choice.
+const MOST_FAULTS: usize = 1 << 20;
+
+/// What the entries look up.
+pub(crate) struct Ground<'a> {
+    pub(crate) fabric: &'a Fabric,
+    pub(crate) seed: u64,
+    pub(crate) latest: Time,
+}
+
+impl Ground<'_> {
+    /// The failures of all entries.
+    pub(crate) fn failures(
+        &self,
+        list: &[Failure],
+        routing: &RoutingConfig,
+        room: &mut Room,
+    ) -> Result<Failures, Fault> {
+        if routing.detection > self.latest {
+            let text = format!("routing may take at most {}", self.latest);
+            return Err(Fault::new("routing.detection", text));
+        }
+        let (mut faults, mut times) = (Vec::new(), BTreeSet::new());
+        for (i, entry) in list.iter().enumerate() {
+            let within = |fault: Fault| fault.within(&format!("failure.{i}"));
+            let links = self.entry(i as u64, entry).map_err(within)?;
+            if faults.len() + links.len() > MOST_FAULTS {
+                return Err(within(Fault::new("", format!("more than {MOST_FAULTS} failures of links"))));
+            }
+            if entry.rate.is_none() {
+                times.extend([Some(entry.at), entry.until].into_iter().flatten());
+                if times.len() > MOST_TURNS {
+                    let text =
+                        format!("links go down and come back at more than {MOST_TURNS} different times");
+                    return Err(within(Fault::new("at", text)));
+                }
+            }
+            for link in links {
+                let rate = entry.rate.map(|left| left.of(self.fabric.links()[link.index()].rate));
+                if let Some(rate) = rate {
+                    possible_rate("rate", rate).map_err(within)?;
+                }
+                let until = entry.until.unwrap_or(Time::NEVER);
+                faults.push(failure::Fault { link, at: entry.at, until, rate });
+            }
+        }
+        let fabric = self.fabric;
+        room.for_routes(times.len(), fabric.nodes() - fabric.hosts(), fabric.racks().len())?;
+        Failures::new(fabric, &faults, routing.detection).map_err(|e| Fault::new("failure", e.to_string()))
+    }
+
+    /// The directions of links that an entry means.
+    fn entry(&self, number: u64, entry: &Failure) -> Result<Vec<LinkId>, Fault> {
+        match (entry.down, entry.rate) {
+            (Some(true), Some(_)) => {
+                return Err(Fault::new("down", "either `down` or `rate`: a link that is down has no rate"));
+            }
+            (Some(false), None) => {
+                return Err(Fault::new("down", "nothing fails; `rate` says what is left of the links"));
+            }
+            _ => {}
+        }
+        if entry.at > self.latest {
+            return Err(Fault::new("at", format!("the latest failure is at {}", self.latest)));
+        }
+        if entry.until.is_some_and(|until| until <= entry.at) {
+            let text = format!("the failure ends before it begins, at {}", entry.at);
+            return Err(Fault::new("until", text));
+        }
+        if entry.until.is_some_and(|until| until > self.latest) {
+            return Err(Fault::new("until", format!("the latest repair is at {}", self.latest)));
+        }
+        let fabric = self.fabric;
+        let mut cables = BTreeSet::new();
+        for (i, ends) in entry.links.iter().enumerate() {
+            self.between(ends, &mut cables).map_err(|fault| fault.within(&format!("links.{i}")))?;
+        }
+        if let Some(switch) = &entry.switch {
+            let found = self.nodes(switch, "switch")?;
+            if let Some(&host) = found.iter().find(|&&node| fabric.is_host(node)) {
+                let text = format!("`{}` is a host; `links` takes its link", fabric.name(host));
+                return Err(Fault::new("switch", text));
+            }
+            for node in found {
+                cables.extend(fabric.ports(node).iter().map(|l| fabric.link(l.from, l.port)));
+            }
+        }
+        if entry.links.is_empty() && entry.switch.is_none() {
+            if entry.random.is_none() {
+                let mut fault = Fault::new("", "no link fails: `links`, `switch` or `random` says which");
+                fault.key = true;
+                return Err(fault);
+            }
+            let between = fabric.links().iter().filter(|l| !fabric.is_host(l.from) && !fabric.is_host(l.to));
+            cables.extend(between.map(|l| fabric.link(l.from, l.port)));
+        }
+        // A cable found from both of its ends is one; a direction counts only if it was asked for.
+        let seen = |link: &LinkId| !cables.contains(&fabric.reverse(*link)) || *link < fabric.reverse(*link);
+        let mut chosen: Vec<LinkId> = cables.iter().copied().filter(seen).collect();
+        if let Some(portion) = entry.random {
+            let count = match portion {
+                Portion::Share(share) => ((chosen.len() as f64 * share).round() as u64).max(1),
+                Portion::Count(count) if count > chosen.len() as u64 => {
+                    let text = format!("{count} of {} links cannot fail", chosen.len());
+                    return Err(Fault::new("random", text));
+                }
+                Portion::Count(count) => count,
+            };
+            let key = Key::new(self.seed, Purpose::Failure, number);
+            chosen.sort_by_key(|link| (key.draw(link.0.min(fabric.reverse(*link).0).into()), *link));
+            chosen.truncate(count as usize);
+        }
+        match entry.one_way {
+            true => Ok(chosen),
+            false => Ok(chosen.into_iter().flat_map(|link| [link, fabric.reverse(link)]).collect()),
+        }
+    }
+
+    /// Adds the links from nodes of one name to nodes of another.
+    fn between(&self, [from, to]: &[String; 2], cables: &mut BTreeSet<LinkId>) -> Result<(), Fault> {
+        let fabric = self.fabric;
+        let (froms, tos) = (self.nodes(from, "0")?, self.nodes(to, "1")?);
+        let before = cables.len();
+        for &node in &froms {
+            let links = fabric.ports(node).iter().filter(|link| tos.binary_search(&link.to).is_ok());
+            cables.extend(links.map(|link| fabric.link(link.from, link.port)));
+        }
+        if cables.len() > before {
+            return Ok(());
+        }
+        // Nothing new: perhaps all of it has been listed before.
+        let joined = |node: &NodeId| fabric.ports(*node).iter().any(|l| tos.binary_search(&l.to).is_ok());
+        if froms.iter().any(joined) {
+            return Ok(());
+        }
+        let mut hint = String::new();
+        if let [node] = froms[..] {
+            let neighbours = fabric.ports(node).iter().map(|link| fabric.name(link.to));
+            if let Some(near) = nearest(to, neighbours) {
+                hint = format!("; did you mean `{near}`?");
+            }
+        }
+        Err(Fault::new("1", format!("no link joins `{from}` and `{to}`{hint}")))
+    }
+
+    /// The nodes of that name, in ascending order.
+    fn nodes(&self, name: &str, path: &str) -> Result<Vec<NodeId>, Fault> {
+        let fabric = self.fabric;
+        let all = (0..fabric.nodes() as u32).map(NodeId);
+        let found: Vec<NodeId> = match name.contains('*') {
+            true => all.filter(|&node| fits(name, fabric.name(node))).collect(),
+            false => fabric.find(name).into_iter().collect(),
+        };
+        if found.is_empty() {
+            let near = nearest(name, (0..fabric.nodes()).map(|n| fabric.name(NodeId(n as u32))));
+            let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+            return Err(Fault::new(path, format!("there is no node `{name}`{hint}")));
+        }
+        Ok(found)
+    }
+}
+
+/// Whether a name fits a pattern in which `*` stands for any characters.
+fn fits(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else { return false };
+    let Some(last) = parts.next_back() else { return rest.is_empty() };
+    for part in parts {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+/// Says which flows are cut off for good, if any are.
+pub(crate) fn warn_of_cuts(
+    failures: &Failures,
+    fabric: &Fabric,
+    (qps, messages, jobs): (&[Qp], &[Message], &[Job]),
+    warnings: &mut Vec<String>,
+) {
+    if failures.turns().is_empty() {
+        return;
+    }
+    let lost = |qp: &&Qp| !failures.reach_in_the_end(fabric, qp.from, qp.to);
+    let mut cut = qps.iter().filter(lost);
+    let Some(first) = cut.next() else { return };
+    let more = match cut.count() {
+        0 => String::new(),
+        n => format!(" and {n} more queue pairs"),
+    };
+    let job = &jobs[usize::from(messages[first.messages.start as usize].job)].name;
+    warnings.push(format!(
+        "failures cut off {} from {} (job {job}){more}: flows that have not finished by then never will, unless \
+         `until` brings a link back",
+        fabric.name(first.from.node()),
+        fabric.name(first.to.node())
+    ));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Checked, Source, check};
+
+    fn laid(failures: &str) -> Checked {
+        let text = format!(
+            "[topology.leaf-spine]\nleaves = 4\nspines = 4\nhosts-per-leaf = 2\n[[workload]]\npermutation = {{}}\n\
+             {failures}"
+        );
+        check(&Source::new("f.toml", text), &[]).unwrap()
+    }
+
+    /// The links that ever change, by name.
+    fn failing(checked: &Checked) -> BTreeSet<String> {
+        let fabric = &checked.plan.fabric;
+        let name = |c: &failure::Change| {
+            let link = &fabric.links()[c.link.index()];
+            format!("{} {}", fabric.name(link.from), fabric.name(link.to))
+        };
+        checked.plan.failures.changes().iter().map(name).collect()
+    }
+
+    #[test]
+    fn links_are_named_by_their_ends_in_both_directions_or_one() {
+        let seen = failing(&laid("[[failure]]\nlinks = [[\"leaf0\", \"spine1\"]]\nat = \"3us\""));
+        assert_eq!(seen, ["leaf0 spine1", "spine1 leaf0"].map(String::from).into());
+        let seen = failing(&laid("[[failure]]\nlinks = [[\"leaf*\", \"spine1\"]]\none-way = true"));
+        assert_eq!(seen.len(), 4);
+        assert!(seen.iter().all(|name| name.starts_with("leaf")));
+        let seen = failing(&laid("[[failure]]\nlinks = [[\"leaf0\", \"spine1\"], [\"spine1\", \"leaf0\"]]"));
+        assert_eq!(seen.len(), 2, "named from both ends it is one link");
+    }
+
+    #[test]
+    fn a_switch_fails_with_all_its_links() {
+        let checked = laid("[[failure]]\nswitch = \"spine2\"\nat = \"1us\"\nuntil = \"2us\"");
+        let seen = failing(&checked);
+        assert_eq!(seen.len(), 8);
+        assert!(seen.iter().all(|name| name.contains("spine2")));
+        let turns: Vec<u64> = checked.plan.failures.turns().iter().map(|t| t.at.ps() / 1_000_000).collect();
+        assert_eq!(turns, [1001, 1002], "a millisecond after");
+    }
+
+    #[test]
+    fn a_share_of_links_is_drawn_by_the_seed() {
+        // A fifth of 16 links between switches, both directions.
+        let text = "[[failure]]\nrandom = 0.2\nrate = 0.1\n";
+        let one = laid(text);
+        assert_eq!(failing(&one).len(), 6);
+        assert!(failing(&one).iter().all(|name| !name.contains("host")));
+        assert_eq!(failing(&one), failing(&laid(text)));
+        let other = failing(&one.with_seed(2).unwrap());
+        assert_ne!(failing(&one), other);
+        let rates = one.plan.failures.changes().iter().map(|c| c.rate.unwrap().bps());
+        let usual = one.plan.fabric.links()[0].rate.bps();
+        assert!(rates.into_iter().all(|rate| rate == usual / 10));
+        let two =
+            failing(&laid("[[failure]]\nrandom = 2\nlinks = [[\"spine*\", \"leaf1\"]]\none-way = true"));
+        assert_eq!(two.len(), 2);
+        assert!(two.iter().all(|name| name.ends_with("leaf1")));
+    }
+
+    #[test]
+    fn who_is_cut_off_for_good_is_said_before_the_run() {
+        let cut = laid("[[failure]]\nlinks = [[\"host3\", \"leaf1\"]]\nat = \"5us\"");
+        let warnings = cut.warnings.join("\n");
+        assert!(warnings.contains("failures cut off"), "{warnings}");
+        assert!(warnings.contains("host3") && warnings.contains("job permutation"), "{warnings}");
+        let mended = laid("[[failure]]\nlinks = [[\"host3\", \"leaf1\"]]\nat = \"5us\"\nuntil = \"9us\"");
+        assert!(!mended.warnings.join("\n").contains("cut off"));
+    }
+
+    #[test]
+    fn a_star_stands_for_any_characters() {
+        for (pattern, name, fit) in [
+            ("leaf*", "leaf0", true),
+            ("leaf*", "spine0", false),
+            ("*", "anything", true),
+            ("pod*-edge*", "pod1-edge0", true),
+            ("pod*-edge*", "pod1-agg0", false),
+            ("*-edge1", "pod0-edge1", true),
+            ("*-edge1", "pod0-edge12", false),
+            ("a*a", "a", false),
+        ] {
+            assert_eq!(fits(pattern, name), fit, "{pattern} {name}");
+        }
+    }
+}

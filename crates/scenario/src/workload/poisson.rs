@@ -1,0 +1,248 @@
+//! Flows that arrive at random, as users of a data centre cause them.
+
+use super::cdf::Cdf;
+use super::draft::Draft;
+use super::drawn::Drawn;
+use super::peers::{Circle, Peers};
+use super::sizes::{Clamp, Sizes};
+use super::{Generate, QpUse};
+use crate::error::Fault;
+use crate::footprint::MOST_MESSAGES;
+use model::draw::Key;
+use model::{HostId, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// Flows arrive at every host by a Poisson process of its own; each goes to a host that is drawn and has a size that is
+/// drawn. All of them start whether or not others have finished (an open loop).
+///
+/// Arrival k of a job, counted over all hosts, has the same hosts and the same size at any load, and the times of two
+/// loads differ by a factor: runs can be compared flow by flow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Poisson {
+    /// Sizes of flows. By name: `"web-search"` (DCTCP), `"web-search-opera"` and `"data-mining-opera"` (as in Opera),
+    /// `"data-mining"` (VL2), `"alibaba-storage"` (2019), `"facebook-hadoop"` (as in HPCC) and `"facebook-hadoop-2015"`
+    /// (finer), `"solar"` (2022), `"google-rpc"` (before 2008), `"enterprise-tail"` (derived from the Flowcut
+    /// artefact: what it has from 16 KiB to 4 MiB). From a file of rows `bytes percent`: `"my.cdf"`, its path seen
+    /// from the scenario's file. Or `{ fixed = "1MB" }`, `{ uniform = { min = "1kB", max = "1MB" } }`,
+    /// `{ points = [["0B", 0], ["10kB", 100]] }`. Default `"web-search"` (our choice: the most used one).
+    pub sizes: Sizes,
+    /// Limits of sizes, such as `{ min = "16KiB", max = "4MiB" }` (Flowcut artefact, Dragonfly). The load counts with
+    /// these. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clamp: Option<Clamp>,
+    /// Payload that arrives per second at each host, on average, as a share of its line rate: flows per second are
+    /// load x rate / (8 x mean size), as the flow generators of the HPCC family of ns-3 simulators count. Headers come
+    /// on top. Above 1 is possible: queues at the senders then grow for as long as flows arrive. Default 0.5 (our
+    /// choice).
+    pub load: f64,
+    /// For how long flows arrive; the run goes on until they have finished. Default: until `count` flows have come.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration: Option<Time>,
+    /// How many flows arrive in all, in place of `duration`. Default 1000 (our choice), if there is no `duration`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+    /// `"any"`: the receiver is any other host; `"cross-rack"`: one of another rack; `"cross-pod"`: one of another
+    /// pod, so that all traffic crosses the aggregation switches. Default `"any"` (HPCC family of ns-3 simulators).
+    pub peers: Peers,
+    /// Hosts that send and receive: part of a random order that all jobs share. Default: all.
+    pub hosts: Drawn,
+}
+
+impl Default for Poisson {
+    fn default() -> Self {
+        Poisson {
+            sizes: Sizes::default(),
+            clamp: None,
+            load: 0.5,
+            duration: None,
+            count: None,
+            peers: Peers::Any,
+            hosts: Drawn::default(),
+        }
+    }
+}
+
+/// Flows if neither a number nor a duration is set.
+const FLOWS: u64 = 1000;
+
+/// What is drawn for an arrival.
+#[derive(Clone, Copy)]
+enum Draw {
+    Gap,
+    Sender,
+    Receiver,
+    Size,
+}
+
+struct Arrivals<'a> {
+    key: Key,
+    circle: &'a Circle,
+    /// Line rates of the hosts before and including each position, b/s.
+    rates: Vec<u64>,
+    cdf: &'a Cdf,
+    /// Mean time between two arrivals at any of the hosts, ps.
+    gap: f64,
+}
+
+struct Arrival {
+    at: Time,
+    from: HostId,
+    to: HostId,
+    bytes: u64,
+}
+
+impl Arrivals<'_> {
+    /// The times of all arrivals, without end. Poisson processes side by side are one process of the sum of their
+    /// rates, each arrival of which belongs to one of them with a probability in proportion to its rate.
+    fn times(&self) -> impl Iterator<Item = Time> + '_ {
+        let mut sum = 0.0;
+        (0..).map(move |k| {
+            sum += exponential(self.draw(k, Draw::Gap));
+            // Beyond 64 bits of picoseconds `as` stops at the largest time.
+            Time((sum * self.gap) as u64)
+        })
+    }
+
+    fn draw(&self, k: u64, what: Draw) -> u64 {
+        self.key.draw2(k, what as u64)
+    }
+
+    /// The `k`-th arrival, which is at that time.
+    fn arrival(&self, k: u64, at: Time) -> Arrival {
+        let total = self.rates.last().copied().unwrap_or(0);
+        let rate = ((u128::from(self.draw(k, Draw::Sender)) * u128::from(total)) >> 64) as u64;
+        let position = self.rates.partition_point(|sum| *sum <= rate);
+        Arrival {
+            at,
+            from: self.circle.hosts()[position],
+            to: self.circle.peer(position, self.draw(k, Draw::Receiver)),
+            bytes: self.cdf.size(self.draw(k, Draw::Size)),
+        }
+    }
+}
+
+impl Generate for Poisson {
+    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Fault> {
+        let cdf = self.sizes.cdf().map_err(|fault| fault.within("sizes"))?;
+        let cdf = match &self.clamp {
+            Some(clamp) => clamp.of(&cdf).map_err(|fault| fault.within("clamp"))?,
+            None => cdf,
+        };
+        if !(self.load > 0.0 && self.load.is_finite()) {
+            let text =
+                format!("a load of {}; a share of the line rate above 0 is needed, such as 0.5", self.load);
+            return Err(Fault::new("load", text));
+        }
+        let circle = Circle::new(draft, self.hosts.hosts(draft, 0)?, self.peers)?;
+        let mut sum = 0;
+        let rate = |host: &HostId| draft.fabric.ports(host.node())[0].rate.bps();
+        let rates: Vec<u64> = circle
+            .hosts()
+            .iter()
+            .map(|host| {
+                sum += rate(host);
+                sum
+            })
+            .collect();
+        let gap = cdf.mean() * 8e12 / (self.load * sum as f64);
+        let arrivals = Arrivals { key: draft.key, circle: &circle, rates, cdf: &cdf, gap };
+        let (path, number) = match (self.duration, self.count) {
+            (Some(_), Some(_)) => {
+                return Err(Fault::new("count", "either `duration` or `count`, not both"));
+            }
+            (None, count) => match count.unwrap_or(FLOWS) {
+                0 => return Err(Fault::new("count", "at least one flow is needed")),
+                count => ("count", count),
+            },
+            (Some(duration), None) => {
+                let expected = duration.ps() as f64 / gap;
+                if expected > MOST_MESSAGES as f64 {
+                    // They are refused by their mean: to count so many takes long.
+                    ("duration", expected as u64)
+                } else {
+                    let number = arrivals.times().take_while(|at| *at < duration).count() as u64;
+                    if number == 0 {
+                        let text =
+                            format!("no flow arrives within {duration}; on average {expected:.2} would");
+                        return Err(Fault::new("duration", text));
+                    }
+                    ("duration", number)
+                }
+            }
+        };
+        let hosts = circle.hosts().len() as u64;
+        draft.room_for(number, number.min(hosts * (hosts - 1)), path)?;
+        let wire = draft.wire;
+        let on_wire = self.load * f64::from(wire.max_frame() + wire.gap) / f64::from(wire.payload);
+        if on_wire > 1.0 {
+            draft.warnings.push(format!(
+                "a load of {} takes {on_wire:.3} of the line rate with headers: queues at the senders grow for as long \
+                 as flows arrive, and results depend on how long that is",
+                self.load
+            ));
+        }
+        for (k, at) in (0..number).zip(arrivals.times()) {
+            let Arrival { at, from, to, bytes } = arrivals.arrival(k, at);
+            draft.send_at(0, from, to, bytes, at);
+        }
+        Ok(1)
+    }
+
+    fn read_files(&mut self, folder: &Path) -> Result<(), Fault> {
+        self.sizes.read_file(folder).map_err(|fault| fault.within("sizes"))
+    }
+
+    fn usual_qp(&self) -> QpUse {
+        QpUse::PerMessage
+    }
+}
+
+/// An exponentially distributed number with mean 1, from a uniform 64-bit `draw`.
+fn exponential(draw: u64) -> f64 {
+    // The middle of one of 2^52 equal parts of 0 to 1: never 0, never 1, exact in a float.
+    -ln(((draw >> 12) as f64 + 0.5) / (1u64 << 52) as f64)
+}
+
+/// The natural logarithm of a normal number above 0, by + - * / alone: that of the standard library may differ in its
+/// last bit from one machine to another, and then so would results.
+fn ln(x: f64) -> f64 {
+    const MANTISSA: u64 = (1 << 52) - 1;
+    // x = m 2^e with m from 1/2 to 1, then from 1/sqrt(2) to sqrt(2).
+    let (mut m, mut e) =
+        (f64::from_bits(x.to_bits() & MANTISSA | 1022 << 52), (x.to_bits() >> 52) as f64 - 1022.0);
+    if m < std::f64::consts::FRAC_1_SQRT_2 {
+        (m, e) = (2.0 * m, e - 1.0);
+    }
+    // ln m = 2 artanh s = 2 (s + s^3/3 + s^5/5 + ...); s is at most 0.172, so twelve terms reach the last bit.
+    let s = (m - 1.0) / (m + 1.0);
+    let series = (0..12).rev().fold(0.0, |sum, k| sum * s * s + 1.0 / f64::from(2 * k + 1));
+    2.0 * s * series + e * std::f64::consts::LN_2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_logarithm_is_the_logarithm() {
+        for i in 1..100_000u32 {
+            for x in [f64::from(i) / 100_000.0, f64::from(i) * 1e-15, 1.0 - f64::from(i) * 1e-12] {
+                let (ours, theirs) = (ln(x), x.ln());
+                assert!((ours - theirs).abs() <= 4e-16 * theirs.abs().max(0.5), "ln {x}: {ours}, {theirs}");
+            }
+        }
+    }
+
+    #[test]
+    fn gaps_are_exponential_with_mean_1() {
+        let n = 1u64 << 16;
+        let gaps: Vec<f64> = (0..n).map(|i| exponential(i << 48 | 1 << 47)).collect();
+        let mean = gaps.iter().sum::<f64>() / n as f64;
+        let square = gaps.iter().map(|gap| gap * gap).sum::<f64>() / n as f64;
+        assert!((mean - 1.0).abs() < 1e-4 && (square - 2.0).abs() < 2e-3, "{mean}, {square}");
+        assert!(exponential(0) > 36.0 && exponential(u64::MAX) > 0.0);
+    }
+}

@@ -1,0 +1,101 @@
+//! Every host sends to one random host after another.
+
+use super::Generate;
+use super::cdf::Cdf;
+use super::draft::{Draft, On, some_bytes};
+use super::drawn::Drawn;
+use super::peers::{Circle, Peers};
+use super::sizes::{Clamp, Sizes};
+use crate::error::Fault;
+use model::{Bytes, HostId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// Every host sends a message to a host that is drawn; when its last byte is acknowledged, it draws the next one (a
+/// closed loop), so many times over. Hosts do not wait for each other.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct RandomPartner {
+    /// Payload of each message. Default 1 MB (our choice), if `sizes` is not set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<Bytes>,
+    /// A distribution of sizes in place of `bytes`, as for `poisson`. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sizes: Option<Sizes>,
+    /// Limits of `sizes`, such as `{ min = "16KiB", max = "4MiB" }` (Flowcut artefact, Dragonfly). Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clamp: Option<Clamp>,
+    /// How many messages each host sends. Default 6 (Flowcut artefact, Dragonfly: 6144 messages of 1024 hosts).
+    pub iterations: u32,
+    /// `"any"`: the partner is any other host; `"cross-rack"`: one of another rack; `"cross-pod"`: one of another
+    /// pod. Default `"any"` (our choice).
+    pub peers: Peers,
+    /// Hosts that send and receive: part of a random order that all jobs share. Default: all.
+    pub hosts: Drawn,
+}
+
+impl Default for RandomPartner {
+    fn default() -> Self {
+        RandomPartner {
+            bytes: None,
+            sizes: None,
+            clamp: None,
+            iterations: 6,
+            peers: Peers::Any,
+            hosts: Drawn::default(),
+        }
+    }
+}
+
+impl RandomPartner {
+    fn cdf(&self) -> Result<Cdf, Fault> {
+        let fixed = |bytes: Bytes| {
+            some_bytes(bytes, "bytes")?;
+            Sizes::Given(super::sizes::Given::Fixed(bytes)).cdf()
+        };
+        let cdf = match (self.bytes, &self.sizes) {
+            (Some(_), Some(_)) => return Err(Fault::new("sizes", "either `bytes` or `sizes`, not both")),
+            (_, Some(sizes)) => sizes.cdf().map_err(|fault| fault.within("sizes"))?,
+            (bytes, None) => fixed(bytes.unwrap_or(Bytes(1_000_000)))?,
+        };
+        match (&self.clamp, &self.sizes) {
+            (Some(_), None) => Err(Fault::new("clamp", "`clamp` limits `sizes`, and these are not set")),
+            (Some(clamp), _) => clamp.of(&cdf).map_err(|fault| fault.within("clamp")),
+            (None, _) => Ok(cdf),
+        }
+    }
+}
+
+impl Generate for RandomPartner {
+    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Fault> {
+        let cdf = self.cdf()?;
+        if self.iterations == 0 {
+            return Err(Fault::new("iterations", "at least 1 message is needed"));
+        }
+        let circle = Circle::new(draft, self.hosts.hosts(draft, 0)?, self.peers)?;
+        let hosts = circle.hosts().len() as u64;
+        let messages = hosts * u64::from(self.iterations);
+        draft.room_for(messages, messages.min(hosts * (hosts - 1)), "iterations")?;
+        for (position, &from) in circle.hosts().iter().enumerate() {
+            let mut before = None;
+            for i in 0..u64::from(self.iterations) {
+                let draw = |what| draft.key.draw2(from.0.into(), 2 * i + what);
+                let (to, bytes): (HostId, u64) = (circle.peer(position, draw(0)), cdf.size(draw(1)));
+                let message = draft.send(0, from, to, bytes);
+                if let Some(before) = before {
+                    draft.after(before, On::Acked, message);
+                }
+                before = Some(message);
+            }
+        }
+        Ok(1)
+    }
+
+    fn read_files(&mut self, folder: &Path) -> Result<(), Fault> {
+        match &mut self.sizes {
+            Some(sizes) => sizes.read_file(folder).map_err(|fault| fault.within("sizes")),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Sizes of flows: a published distribution by name, one from a file, or one by its parameters.
+
+use super::cdf::{self, Cdf, LARGEST_FILE, Point};
+use super::draft::some_bytes;
+use crate::error::{Fault, suggestion};
+use model::Bytes;
+use schemars::JsonSchema;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use std::fmt;
+use std::io::Read;
+use std::path::Path;
+
+/// Where sizes of flows come from.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Sizes {
+    /// A distribution that comes with ropewalk, or a file: what has a dot or a slash in it is a path, seen from the
+    /// scenario's own file. Each row of the file is `bytes percent`, as for the flow generators of the HPCC family of
+    /// ns-3 simulators.
+    Named(String),
+    /// A distribution by its parameters.
+    Given(Given),
+}
+
+/// A distribution of sizes by its parameters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Given {
+    /// All flows are of this size.
+    Fixed(Bytes),
+    /// Evenly between two sizes.
+    Uniform(Range),
+    /// Rows of a size and the per cent of flows that are at most that large, such as `[["0B", 0], ["10kB", 100]]`;
+    /// linear in between. A file becomes this when a scenario is read.
+    Points(Vec<Point>),
+}
+
+/// A range of sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Range {
+    /// The smallest.
+    pub min: Bytes,
+    /// The largest.
+    pub max: Bytes,
+}
+
+/// Limits of sizes: what lies beyond becomes the limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Clamp {
+    /// Smaller flows get this size. Default: no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min: Option<Bytes>,
+    /// Larger flows get this size. Default: no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max: Option<Bytes>,
+}
+
+macro_rules! distributions {
+    ($($name:literal),+ $(,)?) => {
+        /// The distributions that come with ropewalk: name, and a file that says where it is from.
+        pub const PUBLISHED: &[(&str, &str)] =
+            &[$(($name, include_str!(concat!("../../cdf/", $name, ".cdf")))),+];
+    };
+}
+
+distributions! {
+    "web-search",
+    "web-search-opera",
+    "data-mining",
+    "data-mining-opera",
+    "alibaba-storage",
+    "facebook-hadoop",
+    "facebook-hadoop-2015",
+    "solar",
+    "google-rpc",
+    "enterprise-tail",
+}
+
+impl Default for Sizes {
+    fn default() -> Self {
+        Sizes::Named("web-search".into())
+    }
+}
+
+impl<'de> Deserialize<'de> for Sizes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Seen;
+
+        impl<'de> Visitor<'de> for Seen {
+            type Value = Sizes;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a distribution such as \"web-search\", a file, or a table such as { fixed = \"1MB\" }")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Sizes, E> {
+                Ok(Sizes::Named(text.to_owned()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Sizes, A::Error> {
+                Given::deserialize(MapAccessDeserializer::new(map)).map(Sizes::Given)
+            }
+        }
+
+        deserializer.deserialize_any(Seen)
+    }
+}
+
+impl Sizes {
+    /// Puts the rows of a file in the place of its name; `folder` is where the scenario stands. So a scenario that has
+    /// been read says everything about itself.
+    pub(crate) fn read_file(&mut self, folder: &Path) -> Result<(), Fault> {
+        let Sizes::Named(name) = self else { return Ok(()) };
+        if !name.contains(['.', '/', '\\']) {
+            return Ok(());
+        }
+        let path = folder.join(&*name);
+        let shown = path.display().to_string();
+        let mut text = String::new();
+        let read =
+            std::fs::File::open(&path).and_then(|file| file.take(LARGEST_FILE + 1).read_to_string(&mut text));
+        match read {
+            Err(e) => return Err(Fault::new("", format!("the file {shown} cannot be read: {e}"))),
+            Ok(length) if length as u64 > LARGEST_FILE => {
+                let text =
+                    format!("the file {shown} is larger than {LARGEST_FILE} bytes: no distribution is");
+                return Err(Fault::new("", text));
+            }
+            Ok(_) => {}
+        }
+        *self = Sizes::Given(Given::Points(cdf::read(&shown, &text)?));
+        Ok(())
+    }
+
+    /// The distribution.
+    pub(crate) fn cdf(&self) -> Result<Cdf, Fault> {
+        let inside = |wrong: cdf::Wrong| {
+            let path = format!("points.{}.{}", wrong.row, wrong.column);
+            Fault::new(&path, wrong.text)
+        };
+        match self {
+            Sizes::Named(name) => {
+                let known = PUBLISHED.iter().find(|(known, _)| known == name);
+                let Some((name, text)) = known else {
+                    let names: Vec<&str> = PUBLISHED.iter().map(|(name, _)| *name).collect();
+                    let text = format!("there is no distribution `{name}`; {}", suggestion(name, &names));
+                    return Err(Fault::new("", text).with_help("a file has a dot or a slash in its name"));
+                };
+                Cdf::new(&cdf::read(name, text)?).map_err(inside)
+            }
+            Sizes::Given(Given::Fixed(bytes)) => {
+                some_bytes(*bytes, "fixed")?;
+                Cdf::new(&[(*bytes, 100.0)]).map_err(inside)
+            }
+            Sizes::Given(Given::Uniform(Range { min, max })) => {
+                if min > max {
+                    return Err(Fault::new("uniform.min", format!("`min` ({min}) is above `max` ({max})")));
+                }
+                some_bytes(*max, "uniform.max")?;
+                Cdf::new(&[(*min, 0.0), (*max, 100.0)]).map_err(inside)
+            }
+            Sizes::Given(Given::Points(points)) => Cdf::new(points).map_err(inside),
+        }
+    }
+}
+
+impl Clamp {
+    /// The distribution within these limits.
+    pub(crate) fn of(&self, cdf: &Cdf) -> Result<Cdf, Fault> {
+        let (least, most) = (self.min.map_or(0, Bytes::get), self.max.map_or(u64::MAX, Bytes::get));
+        if let Some(max) = self.max {
+            some_bytes(max, "max")?;
+        }
+        if let Some(min) = self.min {
+            some_bytes(min, "min")?;
+            if least > most {
+                return Err(Fault::new("min", format!("`min` ({min}) is above `max` ({})", Bytes(most))));
+            }
+        }
+        Ok(cdf.clamped(least, most))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn published_distributions_have_the_means_of_their_sources() {
+        // Means by numerical integration of the published tables, apart from this code; bytes.
+        for (name, mean) in [
+            ("web-search", 1_711_250.0),
+            ("web-search-opera", 1_490_032.7),
+            ("data-mining", 12_658_198.6),
+            ("data-mining-opera", 5_036_535.2),
+            ("alibaba-storage", 40_869.8),
+            ("facebook-hadoop", 120_420.8),
+            ("facebook-hadoop-2015", 121_848.9),
+            ("solar", 39_423.5),
+            ("google-rpc", 2_967.9),
+            ("enterprise-tail", 67_679.2),
+        ] {
+            let cdf = Sizes::Named(name.into()).cdf().unwrap();
+            assert!((cdf.mean() - mean).abs() < 0.06, "{name}: {}", cdf.mean());
+            // Evenly spread draws have the same mean; the largest flows of `data-mining` are rare.
+            let n = 1 << 20;
+            let drawn = (0..n).map(|i| cdf.size(i << 44 | 1 << 43) as f64).sum::<f64>() / n as f64;
+            assert!((drawn / mean - 1.0).abs() < 2e-4, "{name}: drawn {drawn}");
+        }
+        assert_eq!(PUBLISHED.len(), 10);
+    }
+
+    #[test]
+    fn a_published_distribution_says_where_it_is_from() {
+        for (name, text) in PUBLISHED {
+            assert!(text.starts_with('#') && text.contains("bytes, cumulative percent"), "{name}");
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Flowcells: a flow goes on to the next path after every 64 KB, round robin, whatever the paths look like.
+//!
+//! Presto (He et al., "Presto: Edge-based Load Balancing for Fast Datacenter Networks", SIGCOMM'15) balances at the
+//! soft edge, so that neither the transport nor switches change: the sender deals out units of nearly equal size, small
+//! enough to balance and as large as its segment offload makes them. So it sits in the sender here, and each source
+//! port leads over a path of its own, as the labels of Presto's controller do.
+//!
+//! Our choices: a flowcell is counted in full packets, retransmissions among them; a flow begins on the path that it
+//! hashes to. Presto's receiver hides the reordering between flowcells in its offload engine; an RDMA NIC has none, and
+//! its recovery mode has to live with it.
+
+use crate::entropies::{self, Entropies, Mapping};
+use crate::{ConfigError, Recipe, Steers};
+use model::steering::Sent;
+use model::{Bytes, Plan, Seat, Site, Stamp, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `[scheme.flowcell]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "SchemeFlowcell")]
+pub struct Config {
+    /// Most payload of a flowcell; a packet at least. Default 64 KiB (Presto: the largest segment of TCP's offload).
+    pub bytes: Bytes,
+    /// Paths to go round. Default: the equal-cost paths between hosts that are furthest apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paths: Option<u16>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config { bytes: Bytes(64 << 10), paths: None }
+    }
+}
+
+/// The part in a sending NIC.
+#[derive(Clone, Debug)]
+pub struct Flowcell {
+    /// Packets of a flowcell.
+    size: u64,
+    paths: u16,
+    path: u16,
+    /// Packets that the present flowcell still takes.
+    left: u64,
+    flowcells: u64,
+}
+
+impl Recipe for Config {
+    type Scheme = Entropies;
+
+    fn build(&self, site: Site<'_>) -> Entropies {
+        Entropies::new(Mapping::Map, site)
+    }
+
+    fn validate(&self, _plan: &Plan) -> Result<Vec<String>, ConfigError> {
+        if self.bytes.get() == 0 {
+            let text = "must be more than 0; to take another path for every packet there is `rps-nic`";
+            return Err(ConfigError::new("bytes", text));
+        }
+        match self.paths {
+            Some(0) => Err(ConfigError::new("paths", "at least one path is needed")),
+            _ => Ok(Vec::new()),
+        }
+    }
+}
+
+impl Steers for Config {
+    type Steering = Flowcell;
+
+    fn steer(&self, seat: Seat<'_>) -> Flowcell {
+        let size = (self.bytes.get() / u64::from(seat.plan.wire.payload.max(1))).max(1);
+        let paths = self.paths.unwrap_or_else(|| entropies::paths(seat.plan)).max(1);
+        Flowcell { size, paths, path: 0, left: size, flowcells: 0 }
+    }
+}
+
+impl model::Steering for Flowcell {
+    type Annex = Stamp;
+
+    #[inline]
+    fn on_send(&mut self, now: Time, _: Sent) -> Stamp {
+        if self.left == 0 {
+            self.left = self.size;
+            self.path = (self.path + 1) % self.paths;
+        }
+        self.flowcells += u64::from(self.left == self.size);
+        self.left -= 1;
+        Stamp::new(self.path, now)
+    }
+
+    fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
+        sink("flowcells", self.flowcells);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::desk::{leaf_spine, pods};
+    use model::{Annex as _, QpId, Steering as _};
+
+    fn paths_of(plan: &Plan, config: Config, packets: usize) -> Vec<u16> {
+        let mut cells = config.steer(Seat { plan, qp: QpId(0) });
+        (0..packets)
+            .map(|_| cells.on_send(Time::ZERO, Sent { seq: 0, again: false, left: 0, frame: 1500 }).entropy())
+            .collect()
+    }
+
+    #[test]
+    fn sixty_four_kilobytes_take_one_path_and_the_next_ones_the_next() {
+        // 1438 bytes of payload: 45 whole packets.
+        let paths = paths_of(&leaf_spine(2, 3, 1), Config::default(), 200);
+        let cells: Vec<(u16, usize)> =
+            paths.chunk_by(|a, b| a == b).map(|cell| (cell[0], cell.len())).collect();
+        assert_eq!(cells, [(0, 45), (1, 45), (2, 45), (0, 45), (1, 20)]);
+    }
+
+    #[test]
+    fn less_than_a_packet_is_a_packet() {
+        let config = Config { bytes: Bytes(1), paths: Some(2) };
+        assert_eq!(paths_of(&leaf_spine(2, 3, 1), config, 5), [0, 1, 0, 1, 0]);
+    }
+
+    #[test]
+    fn on_three_tiers_there_are_as_many_paths_as_choices() {
+        let paths = paths_of(&pods(2, 2, &[3, 3]), Config { bytes: Bytes(1), ..Config::default() }, 9);
+        assert_eq!(paths, [0, 1, 2, 3, 4, 5, 0, 1, 2]);
+    }
+
+    #[test]
+    fn impossible_settings_are_named() {
+        let field = |config: Config| config.validate(&leaf_spine(2, 2, 1)).unwrap_err().field;
+        assert_eq!(field(Config { bytes: Bytes(0), paths: None }), "bytes");
+        assert_eq!(field(Config { paths: Some(0), ..Config::default() }), "paths");
+    }
+}

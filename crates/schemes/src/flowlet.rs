@@ -1,0 +1,158 @@
+//! Flowlet switching in every switch: a flow draws a new path after each pause that is long enough.
+//!
+//! LetFlow (Vanini et al., "Let It Flow: Resilient Asymmetric Load Balancing with Flowlet Switching", NSDI'17): a
+//! switch remembers, for every flow, its port and when its last packet came. A packet that comes more than `gap` after
+//! that begins a flowlet, and that draws one of the equal-cost ports; the others follow it. Flowlets on congested paths
+//! have longer pauses and leave sooner, which balances the load without anybody measuring it.
+//!
+//! Our choices: a flow has an entry of its own, where LetFlow's table is a hash table of fixed size in which flows may
+//! share one; entries are not aged, since one that is old begins a flowlet anyhow. `[scheme.flowlet-nic]` does the same
+//! in the sender.
+
+use crate::flows::Flows;
+use crate::{ConfigError, Recipe};
+use model::{Cx, Interest, Packet, Plan, PortIndex, Scheme, Site, Time, Verdict};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `[scheme.flowlet]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "SchemeFlowlet")]
+pub struct Config {
+    /// The pause after which a flow draws a new path. Default "100us" (ConWeave's simulator, LetFlow at 100 Gb/s). A
+    /// gap longer than paths differ in delay keeps the order; a shorter one balances better.
+    pub gap: Time,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config { gap: Time::from_us(100) }
+    }
+}
+
+/// Refuses a gap of nothing; `spraying` names the scheme that it would be.
+pub(crate) fn check_gap(gap: Time, spraying: &str) -> Result<(), ConfigError> {
+    match gap {
+        Time::ZERO => Err(ConfigError::new(
+            "gap",
+            format!("must be longer than 0; to draw a path for every packet there is `{spraying}`"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// What a switch knows of a flow: 5 bytes in hardware (Flowcut switching, Table III).
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    /// When its last packet came.
+    last: Time,
+    /// Where it went; [`PortIndex::VIRTUAL`] before the first one.
+    port: PortIndex,
+}
+
+impl Default for Entry {
+    fn default() -> Self {
+        Entry { last: Time::ZERO, port: PortIndex::VIRTUAL }
+    }
+}
+
+/// The scheme of one switch.
+#[derive(Clone, Debug)]
+pub struct Flowlet {
+    gap: Time,
+    flows: Flows<Entry>,
+    flowlets: u64,
+}
+
+impl Recipe for Config {
+    type Scheme = Flowlet;
+
+    fn build(&self, _site: Site<'_>) -> Flowlet {
+        Flowlet { gap: self.gap, flows: Flows::new(), flowlets: 0 }
+    }
+
+    fn validate(&self, _plan: &Plan) -> Result<Vec<String>, ConfigError> {
+        check_gap(self.gap, "rps").map(|()| Vec::new())
+    }
+}
+
+impl Scheme for Flowlet {
+    #[inline]
+    fn interest(&self) -> Interest {
+        Interest::default()
+    }
+
+    fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
+        if !pkt.is_data() || ports.len() == 1 {
+            return Verdict::Forward(cx.base_path(pkt, ports));
+        }
+        let entry = self.flows.entry(pkt.qp());
+        // A port that leads there no more is left at once.
+        if cx.now.ps() - entry.last.ps() > self.gap.ps() || !ports.contains(&entry.port) {
+            entry.port = ports[cx.pick(ports.len())];
+            self.flowlets += 1;
+        }
+        entry.last = cx.now;
+        Verdict::Forward(entry.port)
+    }
+
+    fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
+        sink("flowlets", self.flowlets);
+        sink("flow_entries", self.flows.len() as u64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SchemeConfig;
+    use crate::desk::{Desk, leaf_spine, qp};
+    use model::{Psn, QpId};
+    use std::collections::BTreeSet;
+
+    fn port(desk: &mut Desk, qp: QpId) -> usize {
+        let pkt = desk.data(qp, Psn::new(0));
+        match desk.see(pkt).verdict {
+            Verdict::Forward(port) => port.index(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Four racks of one host and eight spines; on the desk a packet comes every 100 ns.
+    fn desk(gap: Time) -> (Desk, [QpId; 3]) {
+        let plan = leaf_spine(4, 8, 1);
+        let desk = Desk::new(&plan, "leaf0", &SchemeConfig::Flowlet(Config { gap }));
+        (desk, [1, 2, 3].map(|to| qp(&plan, 0, to)))
+    }
+
+    #[test]
+    fn a_flow_without_pauses_keeps_its_path() {
+        let (mut desk, [a, ..]) = desk(Time::from_ns(100));
+        let first = port(&mut desk, a);
+        assert!((0..100).all(|_| port(&mut desk, a) == first));
+        assert_eq!((desk.counter("flowlets"), desk.counter("flow_entries")), (1, 1));
+    }
+
+    #[test]
+    fn after_a_pause_it_draws_one_and_draws_all_of_them_in_time() {
+        let (mut desk, [a, b, _]) = desk(Time::from_ns(150));
+        // Packets of a and b in turns: each flow pauses for 200 ns.
+        let drawn: BTreeSet<usize> = (0..200).map(|_| (port(&mut desk, b), port(&mut desk, a)).1).collect();
+        assert_eq!(drawn.len(), 8);
+        assert_eq!((desk.counter("flowlets"), desk.counter("flow_entries")), (400, 2));
+    }
+
+    #[test]
+    fn a_pause_of_just_the_gap_is_not_longer_than_it() {
+        let (mut desk, [a, b, _]) = desk(Time::from_ns(200));
+        let first = [port(&mut desk, a), port(&mut desk, b)];
+        assert!((0..50).all(|_| [port(&mut desk, a), port(&mut desk, b)] == first));
+    }
+
+    #[test]
+    fn without_a_gap_it_is_another_scheme() {
+        let error = Config { gap: Time::ZERO }.validate(&leaf_spine(2, 2, 1)).unwrap_err();
+        assert!(error.field == "gap" && error.message.contains("`rps`"), "{error}");
+    }
+}

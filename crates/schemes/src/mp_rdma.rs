@@ -1,0 +1,321 @@
+//! MP-RDMA: a sender's packets go where ACKs say that there is room (Lu et al., "Multi-Path Transport for RDMA in
+//! Datacenters", NSDI'18).
+//!
+//! A virtual path is a UDP source port; switches do nothing new. The sender keeps no state per path:
+//!
+//! 1. *Multi-path ACK-clocking.* Of what the window lets go when an ACK has come, up to two packets take the path of
+//!    that ACK. A path that is congested sends its ACKs back with marks; they close the window, and other ACKs open
+//!    it for theirs.
+//! 2. *Out-of-order-aware path selection.* A path whose ACK is for a packet more than Delta behind the furthest one
+//!    that was acknowledged is given up: this ACK lets nothing go, and the window closes by one packet. ACKs of
+//!    retransmissions do not count.
+//! 3. *Probing.* Once per round trip, by chance, a packet takes a new port.
+//!
+//! The rest is in a recovery mode and a congestion control of the same name, which it needs and which a scenario puts
+//! into the NICs of its queue pairs. docs/mp-rdma.md says which parts of it come from the paper.
+
+use crate::entropies::{Entropies, Mapping};
+use crate::{ConfigError, Recipe, Steers};
+use model::annex::Selective;
+use model::draw::{Key, below};
+use model::steering::Sent;
+use model::{Annex as _, Plan, Probability, Psn, Seat, Site, Stamp, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// Packets that one ACK lets go on its path at most (the paper).
+const BURST: u64 = 2;
+
+/// `[scheme.mp-rdma]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "SchemeMpRdma")]
+pub struct Config {
+    /// Delta: how many packets behind the furthest acknowledged one a path may be. Default 32 (the paper). Must be less
+    /// than `bitmap` of `[nic.transport.mp-rdma]`.
+    pub delta: u32,
+    /// How likely a packet probes a new path, once per round trip, 0 to 1. Default 0.01 (the paper).
+    pub probe: f64,
+    /// Source ports to draw from, 1 to 65535. Default 16384 (the dynamic ports 49152 to 65535, RFC 6335, as `rps-nic`).
+    pub entropies: u16,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config { delta: 32, probe: 0.01, entropies: 16384 }
+    }
+}
+
+/// The part in a sending NIC.
+#[derive(Clone, Debug)]
+pub struct MpRdma {
+    key: Key,
+    drawn: u64,
+    entropies: u16,
+    delta: u64,
+    probe: Probability,
+    /// First packet that was never sent.
+    next: u64,
+    /// The furthest packet that was acknowledged.
+    furthest: u64,
+    /// Paths of ACKs that have let packets go which have not started yet.
+    clocked: VecDeque<u16>,
+    /// Path of the last reply, and whether it is given up.
+    path: u16,
+    late: bool,
+    /// The round trip ends when all packets before this one are acknowledged.
+    round_end: u64,
+    /// The next packet takes a new path.
+    probing: bool,
+    counters: Counters,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counters {
+    clocked: u64,
+    unclocked: u64,
+    probed: u64,
+    given_up: u64,
+}
+
+impl Recipe for Config {
+    type Scheme = Entropies;
+
+    fn build(&self, site: Site<'_>) -> Entropies {
+        Entropies::new(Mapping::Hash, site)
+    }
+
+    fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
+        if self.delta == 0 {
+            return Err(ConfigError::new("delta", "must be at least 1: paths are never equally far"));
+        }
+        if !(0.0..=1.0).contains(&self.probe) {
+            let text = format!("a probability of {}; it must be between 0 and 1", self.probe);
+            return Err(ConfigError::new("probe", text));
+        }
+        if self.entropies == 0 {
+            return Err(ConfigError::new("entropies", "at least one source port is needed"));
+        }
+        let mut warnings = Vec::new();
+        if plan.ports.iter().all(|port| port.marking.is_none()) {
+            warnings.push("no switch marks packets, so the window of `mp-rdma` only ever opens".into());
+        }
+        Ok(warnings)
+    }
+}
+
+impl Steers for Config {
+    type Steering = MpRdma;
+
+    fn steer(&self, seat: Seat<'_>) -> MpRdma {
+        MpRdma {
+            key: seat.key(),
+            drawn: 0,
+            entropies: self.entropies.max(1),
+            delta: self.delta.into(),
+            probe: Probability::new(self.probe),
+            next: 0,
+            furthest: 0,
+            clocked: VecDeque::new(),
+            path: 0,
+            late: false,
+            round_end: 0,
+            probing: false,
+            counters: Counters::default(),
+        }
+    }
+}
+
+impl MpRdma {
+    fn draw(&mut self) -> u64 {
+        self.drawn += 1;
+        self.key.draw(self.drawn)
+    }
+
+    fn any_path(&mut self) -> u16 {
+        below(self.draw(), self.entropies.into()) as u16
+    }
+}
+
+impl model::Steering for MpRdma {
+    type Annex = Stamp;
+
+    /// Packets that no ACK has let go take any path: the first window, and what is posted or sent again after a pause.
+    fn on_send(&mut self, now: Time, Sent { seq, again, .. }: Sent) -> Stamp {
+        self.next = self.next.max(seq + 1);
+        let clocked = self.clocked.pop_front();
+        let path = if std::mem::take(&mut self.probing) {
+            self.counters.probed += 1;
+            self.any_path()
+        } else if let Some(path) = clocked {
+            self.counters.clocked += 1;
+            path
+        } else {
+            self.counters.unclocked += 1;
+            self.any_path()
+        };
+        Stamp::new(path, now).again(again)
+    }
+
+    fn on_reply(&mut self, _now: Time, una: u64, annex: &Stamp) {
+        (self.path, self.late) = (annex.entropy(), false);
+        if let (Selective::Arrived(psn), false) = (annex.selective(), annex.resent()) {
+            let seq = una.saturating_add_signed(psn.distance_from(Psn::from_seq(una)).into());
+            self.furthest = self.furthest.max(seq);
+            self.late = self.furthest - seq > self.delta;
+        }
+        if una >= self.round_end {
+            self.round_end = self.next.max(una + 1);
+            self.probing = self.probe.hits(self.draw());
+        }
+    }
+
+    /// What was clocked before may have been lost on its path.
+    fn on_timeout(&mut self, _now: Time) {
+        self.clocked.clear();
+    }
+
+    fn clocked(&self) -> bool {
+        true
+    }
+
+    fn gives_up(&self) -> bool {
+        self.late
+    }
+
+    fn on_room(&mut self, packets: u64) {
+        if self.late {
+            self.counters.given_up += 1;
+            return;
+        }
+        let free = packets.saturating_sub(self.clocked.len() as u64).min(BURST);
+        self.clocked.extend((0..free).map(|_| self.path));
+    }
+
+    fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
+        sink("packets_clocked", self.counters.clocked);
+        sink("packets_unclocked", self.counters.unclocked);
+        sink("paths_probed", self.counters.probed);
+        sink("paths_given_up", self.counters.given_up);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::desk::leaf_spine;
+    use model::annex::Answer;
+    use model::{QpId, Steering as _};
+
+    fn steering(config: Config) -> MpRdma {
+        config.steer(Seat { plan: &leaf_spine(2, 4, 1), qp: QpId(0) })
+    }
+
+    fn quiet() -> MpRdma {
+        steering(Config { probe: 0.0, ..Config::default() })
+    }
+
+    fn send(s: &mut MpRdma, seq: u64) -> u16 {
+        s.on_send(Time::ZERO, Sent { seq, again: false, left: 0, frame: 1500 }).entropy()
+    }
+
+    /// The ACK of packet `seq`, which was sent on `path`, when `una` is acknowledged and the window has `room`.
+    fn ack(s: &mut MpRdma, path: u16, seq: u64, una: u64, room: u64, again: bool) -> bool {
+        let selective = Selective::Arrived(Psn::from_seq(seq));
+        let sent = Stamp::new(path, Time::ZERO).again(again);
+        s.on_reply(Time::ZERO, una, &sent.answer(Time::ZERO, Answer { selective, ..Answer::default() }));
+        s.on_room(room);
+        s.gives_up()
+    }
+
+    #[test]
+    fn an_ack_lets_up_to_two_packets_go_on_its_path() {
+        let mut s = quiet();
+        for seq in 0..8 {
+            send(&mut s, seq);
+        }
+        ack(&mut s, 7, 0, 1, 1, false);
+        ack(&mut s, 8, 1, 2, 5, false); // one of the five is clocked already
+        ack(&mut s, 9, 2, 3, 3, false); // all of the three are
+        assert_eq!([send(&mut s, 8), send(&mut s, 9), send(&mut s, 10)], [7, 8, 8]);
+        assert_eq!((s.counters.clocked, s.counters.unclocked), (3, 8));
+    }
+
+    #[test]
+    fn an_ack_that_opens_nothing_says_nothing() {
+        let mut s = quiet();
+        ack(&mut s, 7, 0, 1, 0, false); // marked: the window has closed
+        ack(&mut s, 8, 1, 2, 1, false);
+        assert_eq!(send(&mut s, 2), 8);
+    }
+
+    #[test]
+    fn the_first_window_goes_over_many_paths() {
+        let mut s = quiet();
+        let mut paths: Vec<u16> = (0..100).map(|seq| send(&mut s, seq)).collect();
+        paths.sort_unstable();
+        paths.dedup();
+        assert!(paths.len() > 90, "{}", paths.len());
+    }
+
+    #[test]
+    fn a_path_more_than_delta_behind_is_given_up() {
+        let mut s = quiet();
+        assert!(!ack(&mut s, 7, 50, 10, 1, false));
+        assert!(!ack(&mut s, 8, 18, 10, 1, false)); // 32 behind
+        assert!(ack(&mut s, 9, 17, 10, 1, false)); // 33
+        assert!(!ack(&mut s, 9, 10, 18, 1, true)); // a retransmission cannot help it
+        assert_eq!([send(&mut s, 51), s.counters.given_up as u16], [7, 1]);
+    }
+
+    #[test]
+    fn psns_wrap_without_a_path_being_given_up() {
+        let mut s = quiet();
+        let far = (1 << 24) - 2;
+        for seq in far..far + 10 {
+            assert!(!ack(&mut s, 7, seq, seq + 1, 1, false));
+        }
+        assert!(ack(&mut s, 8, far - 30, far + 10, 1, false));
+    }
+
+    #[test]
+    fn once_per_round_trip_a_packet_may_probe() {
+        let mut s = steering(Config { probe: 1.0, ..Config::default() });
+        let mut probed = Vec::new();
+        for round in 0..3u64 {
+            for seq in round * 10..round * 10 + 10 {
+                send(&mut s, seq);
+            }
+            for seq in round * 10..round * 10 + 10 {
+                ack(&mut s, 7, seq, seq + 1, 1, false);
+            }
+            probed.push(s.counters.probed);
+        }
+        // The first ACK of a round begins it.
+        assert_eq!(probed, [0, 1, 2]);
+        let mut s = quiet();
+        for seq in 0..500 {
+            send(&mut s, seq);
+            ack(&mut s, 7, seq, seq + 1, 1, false);
+        }
+        assert_eq!(s.counters.probed, 0);
+    }
+
+    #[test]
+    fn after_a_timeout_old_acks_say_nothing() {
+        let mut s = quiet();
+        ack(&mut s, 7, 0, 1, 2, false);
+        s.on_timeout(Time::ZERO);
+        send(&mut s, 1);
+        assert_eq!((s.counters.clocked, s.counters.unclocked), (0, 1));
+    }
+
+    #[test]
+    fn impossible_settings_are_named() {
+        let field = |config: Config| config.validate(&leaf_spine(2, 2, 1)).unwrap_err().field;
+        assert_eq!(field(Config { delta: 0, ..Config::default() }), "delta");
+        assert_eq!(field(Config { probe: f64::NAN, ..Config::default() }), "probe");
+        assert_eq!(field(Config { entropies: 0, ..Config::default() }), "entropies");
+    }
+}
