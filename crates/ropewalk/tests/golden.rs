@@ -61,6 +61,10 @@ const SCHEMES: &[&str] = &[
     "flowlet-nic",
     "flowcell",
     "mp-rdma",
+    "conga",
+    "conweave",
+    "flowcut",
+    "{ flowcut = { deployment = \"full\" } }",
 ];
 
 /// It needs a receiver that says what is missing.
@@ -94,7 +98,7 @@ fn table() -> String {
     );
     for (setting, sets) in SETTINGS {
         let hears = sets.iter().any(|set| set.contains("sr-sack"));
-        for &scheme in SCHEMES.iter().filter(|scheme| *scheme != DLBF || hears) {
+        for &scheme in SCHEMES.iter().filter(|scheme| **scheme != DLBF || hears) {
             row(&mut text, setting, scheme, FABRIC, sets);
         }
     }
@@ -115,7 +119,8 @@ fn row(text: &mut String, setting: &str, scheme: &str, fabric: &str, sets: &[&st
     let (s, d, c) = (&run.summary, &run.outcome.data, &run.outcome.control);
     let name = match scheme {
         _ if scheme.contains("literal") => "themis literal 8",
-        _ if scheme.contains("flow") => "valiant per flow",
+        _ if scheme.contains("full") => "flowcut full",
+        _ if scheme.contains("per = ") => "valiant per flow",
         _ => scheme,
     };
     let p99 = s.flows.fct_us.as_ref().map_or(0.0, |f| f.p99);

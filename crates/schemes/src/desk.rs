@@ -10,6 +10,7 @@ use model::{
     Bytes, Cx, Detour, FabricBuilder, Failures, HostId, Kind, NodeId, Packet, Plan, PortIndex, Probability,
     Psn, QpId, Rate, Reroute, Routing, Scheme, Site, Time, Verdict, Wire,
 };
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The plan of a leaf-spine fabric, 100 Gb/s and 1 us everywhere, with a queue pair of no messages between
@@ -162,6 +163,10 @@ pub(crate) struct Seen {
     pub(crate) pauses: Vec<(PortIndex, bool)>,
     /// The packet's tag afterwards.
     pub(crate) tag: u64,
+    /// Held packets that are let go.
+    pub(crate) released: Vec<(Handle, PortIndex)>,
+    /// Its host hangs on this switch.
+    pub(crate) home: bool,
 }
 
 /// One switch and its scheme.
@@ -178,6 +183,12 @@ pub(crate) struct Desk {
     pub(crate) entropy: u16,
     pub(crate) tag: u64,
     pub(crate) now: Time,
+    /// Packets that are held, and the ports by which they may leave.
+    pub(crate) held: BTreeMap<Handle, Vec<PortIndex>>,
+    /// Every one gets a handle of its own.
+    next: Handle,
+    /// When the scheme wants to be woken.
+    pub(crate) alarm: Option<Time>,
     /// Links have died, as [`Plan::failures`] says.
     rerouted: bool,
 }
@@ -207,6 +218,9 @@ impl Desk {
             entropy: 0,
             tag: 0,
             now: Time::ZERO,
+            held: BTreeMap::new(),
+            next: Handle(0),
+            alarm: None,
             rerouted: false,
         }
     }
@@ -251,8 +265,14 @@ impl Desk {
                 (verdict, cx.via)
             })
         };
-        let Effects { emitted: made, pauses, .. } = effects;
-        Seen { verdict, pkt, ports, via, emitted: made.iter().map(|e| e.packet).collect(), made, pauses, tag }
+        if verdict == Verdict::Hold {
+            self.held.insert(self.next, ports.clone());
+            self.next.0 += 1;
+        }
+        self.carry_out(&effects);
+        let Effects { emitted: made, pauses, released, .. } = effects;
+        let emitted = made.iter().map(|e| e.packet).collect();
+        Seen { verdict, pkt, ports, via, emitted, made, pauses, tag, released, home: ends.1 }
     }
 
     /// Routing learns that these links are dead, and these alone.
@@ -291,15 +311,44 @@ impl Desk {
         if self.scheme.interest().host_departures {
             let none = (false, false);
             self.call(PortIndex::VIRTUAL, none, nowhere(), &mut effects, |s, cx| s.on_depart(cx, &pkt, port));
+            self.carry_out(&effects);
         }
         effects.emitted
     }
 
     /// The scheme is woken; returns what it makes.
     pub(crate) fn wake(&mut self) -> Vec<Emitted> {
+        self.woken().emitted
+    }
+
+    /// The scheme is woken; returns all that it asks for.
+    pub(crate) fn woken(&mut self) -> Effects {
+        self.alarm = None;
         let mut effects = Effects::default();
         self.call(PortIndex::VIRTUAL, (false, false), nowhere(), &mut effects, |s, cx| s.on_wake(cx));
-        effects.emitted
+        self.carry_out(&effects);
+        effects
+    }
+
+    /// Wakes the scheme as often as it has wished to be by `until`.
+    pub(crate) fn pass(&mut self, until: Time) {
+        while let Some(at) = self.alarm.filter(|at| *at <= until) {
+            // The desk lets 100 ns pass before every event, so a wish may be late by that, but it must be heard.
+            self.now = self.now.max(at);
+            self.woken();
+        }
+    }
+
+    /// What the engine would do: it keeps an eye on held packets and on the clock.
+    fn carry_out(&mut self, effects: &Effects) {
+        for (handle, port) in &effects.released {
+            let ports = self.held.remove(handle);
+            assert!(ports.is_some_and(|ports| ports.contains(port)), "{handle:?} released by {port}");
+        }
+        if let Some(at) = effects.wake {
+            assert!(at > self.now, "a wish to be woken in the past");
+            self.alarm = Some(self.alarm.map_or(at, |alarm| alarm.min(at)));
+        }
     }
 
     /// A counter of the scheme.
@@ -327,7 +376,7 @@ impl Desk {
         let salt = Key::new(self.plan.seed, Purpose::Salt, entity).salt();
         let zeros = vec![0; self.queued.len()];
         let queued = if self.scheme.interest().queues { &self.queued } else { &zeros };
-        let cx = Cx::new(self.now, ingress, from_host, to_host, queued, key, salt, Handle(0), effects);
+        let cx = Cx::new(self.now, ingress, from_host, to_host, queued, key, salt, self.next, effects);
         let mut cx = cx.with_entropy(self.entropy).with_tag(self.tag).with_detours(detours, view);
         handler(&mut self.scheme, &mut cx)
     }

@@ -11,6 +11,8 @@
 //! | [`valiant`] | on a Dragonfly, over a random group first |
 //! | [`ugal_l`] | on a Dragonfly, the shorter queue decides between a minimal way and a random group |
 //! | [`ugal_g`] | the same with a view of all queues |
+//! | [`conga`] | flowlets on the uplink whose path is least congested, by the word of the far leaf |
+//! | [`conweave`] | a flow leaves a slow path, and the far ToR holds what overtakes until it is in order again |
 //! | [`themis`] | by sequence number, so that the far ToR can tell lost packets from late ones |
 //! | [`rps_nic`] | the sender draws a UDP source port for every packet |
 //! | [`flowlet_nic`] | the sender draws a source port after each pause of a flow |
@@ -52,6 +54,7 @@ mod desk;
 pub mod entropies;
 pub mod flows;
 pub mod per_class;
+mod racks;
 
 /// Why a configuration cannot work on a plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -436,6 +439,10 @@ schemes! {
         ugal_l: UgalL,
         /// UGAL-G: the same by a view of all queues, some time old.
         ugal_g: UgalG,
+        /// CONGA: flowlets take the path that is least congested, by the word of the far leaf.
+        conga: Conga,
+        /// ConWeave: flows leave slow paths, and the receiver's switch puts their packets back in order.
+        conweave: Conweave,
         /// Themis (APNET'25): spraying by packet sequence number, and NACKs judged at the destination ToR.
         themis: Themis,
     }
@@ -516,6 +523,7 @@ impl Default for SchemeConfig {
 mod tests {
     use super::*;
     use crate::desk::{Desk, Seen, dragonfly, leaf_spine, pods, reply};
+    use model::annex::TAG_BITS;
     use model::draw::{Key, Purpose};
     use model::{Kind, Psn, QpId};
     use std::collections::BTreeMap;
@@ -554,12 +562,19 @@ mod tests {
             let qp = QpId(pick(0, plan.qps.len()) as u32);
             let psn = Psn::new((i as u32 / 8).wrapping_sub(4).wrapping_add(pick(1, 8) as u32));
             desk.queued.iter_mut().for_each(|q| *q = pick(2, 3) as u32 * 1500);
-            let pkt = match pick(3, 6) {
+            // Whatever other switches may have written.
+            desk.tag = key.draw2(i, 4) >> (64 - TAG_BITS);
+            let mut pkt = match pick(3, 7) {
                 0 => reply(&plan, Kind::Ack, qp, psn),
                 1 => reply(&plan, Kind::Nack, qp, psn),
                 2 => reply(&plan, Kind::Cnp, qp, psn),
+                3 => reply(&plan, Kind::Signal, qp, psn),
                 _ => desk.data(qp, psn),
             };
+            if pkt.is_data() && pick(5, 4) == 0 {
+                pkt.mark();
+            }
+            desk.pass(desk.now);
             let seen = desk.see(pkt);
             look(&pkt, seen);
             if desk.site().fabric().attachment(plan.qps[qp.index()].to) == desk.node {
@@ -572,6 +587,9 @@ mod tests {
                 }
             }
         }
+        // The desk has made sure that only what was held is released, and by a port that leads there.
+        desk.pass(Time::NEVER);
+        assert!(desk.held.is_empty(), "{} holds packets for ever", config.name());
     }
 
     /// A scheme may only send a packet over a detour that the packet has, by a port that leads there.
@@ -607,7 +625,10 @@ mod tests {
                 let mut control = BTreeMap::new();
                 let mut log = Vec::new();
                 story(&config, fabric(), switch, 7, 6_000, &mut |sent, seen| {
-                    assert!(seen.emitted.is_empty(), "{name} makes a packet out of nothing");
+                    for signal in &seen.emitted {
+                        let made = (signal.kind(), signal.qp());
+                        assert_eq!(made, (Kind::Signal, sent.qp()), "{name} makes a packet out of nothing");
+                    }
                     let same = (seen.pkt.qp(), seen.pkt.to(), seen.pkt.frame());
                     assert_eq!(same, (sent.qp(), sent.to(), sent.frame()), "{name} changes a packet");
                     match seen.verdict {
@@ -622,8 +643,15 @@ mod tests {
                                 assert_eq!(seen.pkt, *sent, "{name} changes data");
                             }
                         }
-                        Verdict::Drop => assert_eq!(sent.kind(), Kind::Nack, "{name} drops"),
-                        Verdict::Hold => panic!("{name} holds a packet"),
+                        Verdict::Drop => {
+                            let heard = sent.kind() == Kind::Signal && seen.home;
+                            assert!(sent.kind() == Kind::Nack || heard, "{name} drops");
+                        }
+                        Verdict::Hold => {
+                            let (here, data) = (seen.ports.len() == 1, sent.is_data());
+                            assert!(here && data, "{name} holds what it could send by several ports");
+                            assert_eq!(seen.pkt, *sent, "{name} changes data");
+                        }
                     }
                     log.push((seen.verdict, seen.pkt));
                 });

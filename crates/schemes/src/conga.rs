@@ -1,0 +1,320 @@
+//! CONGA: flowlets take the path that is least congested, by the word of the switch at its far end.
+//!
+//! Alizadeh et al., "CONGA: Distributed Congestion-Aware Load Balancing for Datacenters", SIGCOMM'14. A flow that has
+//! paused for long enough may take another path, since nothing of it is then under way; what it sends between two
+//! such pauses is a *flowlet*. Its first packet takes the uplink whose path has the least congestion, which is
+//! the larger one of two numbers of a few bits: what the uplink itself has sent lately, and what the far leaf has
+//! last said of the path behind it (section 3.5).
+//!
+//! * *Measured* by a discounting rate estimator at every link between switches (DRE, section 3.2): a register grows by
+//!   the bytes that are sent and loses the share `alpha` of itself every `dre-period`, so that it is in proportion to
+//!   the rate over the last `dre-period / alpha`.
+//! * *Carried* by data (section 3.3): the leaf of the sender writes the number of the uplink (LBTag) on a packet, and
+//!   every link on the way raises the congestion written there (CE) to its own.
+//! * *Kept* by the leaf of the receiver, for every leaf and LBTag (Congestion-From-Leaf), and *told* to that leaf
+//!   (Congestion-To-Leaf), one path at a time, those first of which there is news.
+//! * *Forgotten*: what has not been heard again for `ageing` halves, and halves again, until the path is tried anew.
+//!
+//! On two tiers an uplink and a destination make a path. On three the leaf chooses its uplink likewise and switches
+//! further up hash: what CE says then is true of the flows that happened to be hashed alike. The paper makes no
+//! more of it (section 7: with several pods CONGA balances inside each, and beats ECMP at the first hop).
+//!
+//! Our choices, where the paper leaves it open or describes hardware:
+//!
+//! * There feedback rides on all that comes the other way, which for TCP includes ACKs. Here ACKs have no room for it
+//!   ([`model::Annex::tag`]), and RDMA often has no data the other way. So data takes feedback along, and when a leaf is
+//!   owed some and has been sent none for `feedback-interval`, data that arrives from there sets off a signal, a
+//!   frame of `signal-size` that ends at that leaf. This costs what piggy-backed feedback does not: at the defaults
+//!   0.07 Gb/s for each leaf that sends to another.
+//! * The flowlet table has an entry for every queue pair, without collisions, and compares times; the paper's age bit
+//!   finds gaps of one to two times the timeout.
+//! * A DRE counts a frame when that joins the port's queue. Control packets count, except those that this switch makes.
+//! * Ageing applies to both tables, or else old numbers would be told again and again as if they were new.
+//!
+//! # Counters
+//!
+//! | name | counts |
+//! |---|---|
+//! | `flowlets` | flowlets that had to choose, the first of each queue pair included |
+//! | `flowlets_moved` | those that took another uplink than the one before |
+//! | `feedback_carried` | data packets that took feedback along |
+//! | `feedback_signals` | signals made because there was no such packet |
+
+mod dre;
+mod tables;
+#[cfg(test)]
+mod tests;
+
+use crate::racks::Racks;
+use crate::{ConfigError, Recipe};
+use dre::{Dre, Pulse};
+use model::{Bytes, Cx, Interest, Kind, Packet, Plan, PortIndex, QpId, Scheme, Site, Time, Verdict};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use tables::{FromLeaf, Header, Said, ToLeaf};
+
+/// `[scheme.conga]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "SchemeConga")]
+pub struct Config {
+    /// Pause after which a flow may take another path. Default 100 us (the setting at 100 Gb/s of ConWeave's authors,
+    /// who compare with CONGA; the CONGA paper, section 3.6, has 500 us for TCP at 10 Gb/s).
+    pub flowlet_gap: Time,
+    /// Time between two decays of a rate estimator. Default 50 us (ConWeave's authors).
+    pub dre_period: Time,
+    /// Share that a rate estimator loses at each, 0.01 to 1. Default 0.2 (ConWeave's authors). With the period it makes
+    /// a time constant of 250 us; the CONGA paper has 160 us (section 3.6).
+    pub dre_alpha: f64,
+    /// Bits of a congestion metric, 1 to 6. Default 3 (CONGA, section 3.6: 3 to 6 are good).
+    pub quantisation_bits: u8,
+    /// Time after which a metric that was not heard again has halved, and so on. Default 500 us (ConWeave's authors;
+    /// the CONGA paper, section 3.3, suggests 10 ms).
+    pub ageing: Time,
+    /// Least time between feedback to a leaf and a signal that brings it more; 0 lets every data packet set off one.
+    /// Default 10 us (our choice: news of eight paths within a time constant, and long enough for a signal to cost a
+    /// thousandth of the data that sets it off at 100 Gb/s).
+    pub feedback_interval: Time,
+    /// Size of such a signal on the wire, without preamble and gap. Default 64 B (Ethernet's smallest frame).
+    pub signal_size: Bytes,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            flowlet_gap: Time::from_us(100),
+            dre_period: Time::from_us(50),
+            dre_alpha: 0.2,
+            quantisation_bits: 3,
+            ageing: Time::from_us(500),
+            feedback_interval: Time::from_us(10),
+            signal_size: Bytes(64),
+        }
+    }
+}
+
+/// Of a queue pair that begins here.
+#[derive(Clone, Copy, Debug)]
+struct Flowlet {
+    port: PortIndex,
+    /// When its last packet came.
+    last: Time,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    flowlets: u64,
+    moved: u64,
+    carried: u64,
+    signals: u64,
+}
+
+/// The scheme of one switch.
+#[derive(Clone, Debug)]
+pub struct Conga {
+    gap: Time,
+    interval: Time,
+    signal_size: u32,
+    /// Preamble and gap of a frame.
+    overhead: u32,
+    pulse: Pulse,
+    /// By port; `None` towards hosts.
+    links: Vec<Option<Dre>>,
+    racks: Racks,
+    flowlets: BTreeMap<QpId, Flowlet>,
+    to_leaf: ToLeaf,
+    from_leaf: FromLeaf,
+    counts: Counts,
+}
+
+impl Recipe for Config {
+    type Scheme = Conga;
+
+    fn build(&self, site: Site<'_>) -> Conga {
+        let fabric = site.fabric();
+        let pulse = Pulse::new(self.dre_period, self.dre_alpha, self.quantisation_bits);
+        let ports = fabric.ports(site.node);
+        let link =
+            |link: &model::fabric::Link| (!fabric.is_host(link.to)).then(|| pulse.estimator(link.rate));
+        let racks = Racks::of(site);
+        Conga {
+            gap: self.flowlet_gap,
+            interval: self.feedback_interval,
+            signal_size: self.signal_size.get() as u32,
+            overhead: site.plan.wire.gap,
+            pulse,
+            links: ports.iter().map(link).collect(),
+            to_leaf: ToLeaf::new(racks.count(), ports.len(), self.ageing),
+            from_leaf: FromLeaf::new(racks.count(), self.ageing),
+            racks,
+            flowlets: BTreeMap::new(),
+            counts: Counts::default(),
+        }
+    }
+
+    fn writes(&self) -> bool {
+        true
+    }
+
+    fn signal(&self) -> u32 {
+        self.signal_size.get() as u32
+    }
+
+    fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
+        let fail = |field, text: String| Err(ConfigError::new(field, text));
+        for (field, time) in
+            [("flowlet-gap", self.flowlet_gap), ("dre-period", self.dre_period), ("ageing", self.ageing)]
+        {
+            if time == Time::ZERO {
+                return fail(field, "it must be longer than 0".to_owned());
+            }
+        }
+        if !(self.dre_alpha >= 0.01 && self.dre_alpha <= 1.0) {
+            return fail("dre-alpha", format!("a share of {}; 0.01 to 1 are possible", self.dre_alpha));
+        }
+        if !(1..=tables::MOST_BITS).contains(&self.quantisation_bits) {
+            let text = format!("{} bits; 1 to {} are possible", self.quantisation_bits, tables::MOST_BITS);
+            return fail("quantisation-bits", text);
+        }
+        if self.feedback_interval >= self.ageing {
+            let text = format!(
+                "{}; it must be shorter than `ageing` ({}), or metrics would be forgotten before they are told again",
+                self.feedback_interval, self.ageing
+            );
+            return fail("feedback-interval", text);
+        }
+        if self.signal_size == Bytes(0) || self.signal_size.get() > u64::from(plan.wire.max_frame()) {
+            let text = format!("{}; it must be above 0 and no larger than a frame of data", self.signal_size);
+            return fail("signal-size", text);
+        }
+        Ok(Vec::new())
+    }
+}
+
+impl Conga {
+    /// The congestion of the link behind a port.
+    #[inline]
+    fn local(&mut self, now: Time, port: PortIndex) -> u8 {
+        let link = self.links.get_mut(port.index()).and_then(Option::as_mut);
+        link.map_or(0, |dre| self.pulse.level(dre, now))
+    }
+
+    /// The uplink of a flowlet: the least congested; of equals the one that the flow has had, else a drawn one.
+    fn choose(
+        &mut self,
+        cx: &mut Cx<'_>,
+        rack: u16,
+        ports: &[PortIndex],
+        had: Option<PortIndex>,
+    ) -> PortIndex {
+        let (mut least, mut equals, mut stays) = (u8::MAX, 0, false);
+        for &port in ports {
+            let metric = self.local(cx.now, port).max(self.to_leaf.metric(rack, port, cx.now));
+            if metric < least {
+                (least, equals, stays) = (metric, 0, false);
+            }
+            if metric == least {
+                equals += 1;
+                stays |= had == Some(port);
+            }
+        }
+        if let Some(port) = had.filter(|_| stays) {
+            return port;
+        }
+        let lot = if equals > 1 { cx.pick(equals) } else { 0 };
+        let now = cx.now;
+        let best = ports
+            .iter()
+            .copied()
+            .filter(|&port| self.local(now, port).max(self.to_leaf.metric(rack, port, now)) == least)
+            .nth(lot);
+        best.unwrap_or(ports[0])
+    }
+
+    /// Data that comes from a host and leaves the rack.
+    fn depart(&mut self, cx: &mut Cx<'_>, pkt: &Packet, ports: &[PortIndex]) -> PortIndex {
+        let Some(rack) = self.racks.rack(pkt.to()) else { return cx.base_path(pkt, ports) };
+        let before = self.flowlets.get(&pkt.qp()).copied();
+        // A port that leads there no more has failed.
+        let had = before.map(|f| f.port).filter(|port| ports.contains(port));
+        let goes_on = before.is_some_and(|f| cx.now.since(f.last) <= self.gap);
+        let port = match had.filter(|_| goes_on) {
+            Some(port) => port,
+            None => {
+                let port = self.choose(cx, rack, ports, had);
+                self.counts.flowlets += 1;
+                self.counts.moved += u64::from(before.is_some_and(|f| f.port != port));
+                port
+            }
+        };
+        self.flowlets.insert(pkt.qp(), Flowlet { port, last: cx.now });
+        let said = self.from_leaf.news(rack, cx.now);
+        if said.is_some() {
+            self.counts.carried += 1;
+            self.from_leaf.told(rack, Time(cx.now.ps().saturating_add(self.interval.ps())));
+        }
+        cx.tag = Header { lb_tag: port, ce: 0, said }.tag();
+        port
+    }
+
+    /// Data that has come from another rack to a host.
+    fn arrive(&mut self, cx: &mut Cx<'_>, pkt: &Packet) {
+        let header = Header::read(cx.tag);
+        let Some(rack) = self.racks.sender(pkt.qp()).and_then(|host| self.racks.rack(host)) else { return };
+        if let Some(said) = header.said {
+            self.to_leaf.hear(rack, said, cx.now);
+        }
+        self.from_leaf.see(rack, header.lb_tag, header.ce, cx.now);
+        if self.from_leaf.may_tell(rack, cx.now)
+            && let Some(said) = self.from_leaf.news(rack, cx.now)
+            && let Some(packet) = self.racks.signal(pkt.qp(), self.signal_size)
+            && let Some(here) = self.racks.rack(pkt.to())
+        {
+            self.counts.signals += 1;
+            self.from_leaf.told(rack, Time(cx.now.ps().saturating_add(self.interval.ps())));
+            cx.signal(packet, said.tag_from(here), None);
+        }
+    }
+}
+
+impl Scheme for Conga {
+    fn interest(&self) -> Interest {
+        Interest { every_packet: true, makes_replies: true, ..Interest::default() }
+    }
+
+    fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
+        let inside = cx.from_host && cx.to_host;
+        let port = match pkt.kind() {
+            Kind::Data if inside => ports[0],
+            Kind::Data if cx.from_host => self.depart(cx, pkt, ports),
+            Kind::Data => {
+                if cx.to_host {
+                    self.arrive(cx, pkt);
+                }
+                cx.base_path(pkt, ports)
+            }
+            Kind::Signal if cx.to_host => {
+                let (rack, said) = Said::read_from(cx.tag);
+                self.to_leaf.hear(rack, said, cx.now);
+                return Verdict::Drop;
+            }
+            _ => cx.base_path(pkt, ports),
+        };
+        if let Some(Some(dre)) = self.links.get_mut(port.index()) {
+            self.pulse.count(dre, cx.now, pkt.frame() + self.overhead);
+            if pkt.is_data() && !inside {
+                let level = self.pulse.level(dre, cx.now);
+                cx.tag = Header::raised(cx.tag, level);
+            }
+        }
+        Verdict::Forward(port)
+    }
+
+    fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
+        sink("flowlets", self.counts.flowlets);
+        sink("flowlets_moved", self.counts.moved);
+        sink("feedback_carried", self.counts.carried);
+        sink("feedback_signals", self.counts.signals);
+    }
+}

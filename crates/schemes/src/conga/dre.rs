@@ -1,0 +1,129 @@
+//! The discounting rate estimator (CONGA, section 3.2).
+
+use model::{Rate, Time};
+
+/// Bits of a byte's fraction in a register, so that small ones decay, too.
+const FRACTION: u32 = 8;
+/// A register goes no higher: with 16 bits of a factor it stays within 64. 2^38 bytes are 5 s at 400 Gb/s.
+const MOST: u64 = 1 << (38 + FRACTION);
+/// Bits of the factor by which a register decays.
+const FACTOR: u32 = 16;
+
+/// What all estimators of a switch have in common.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pulse {
+    period: u64,
+    /// What a decay leaves, in 2^16ths.
+    keep: u64,
+    /// In which an idle link forgets: `period / alpha`.
+    constant: Time,
+    bits: u8,
+}
+
+/// The register of one link.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Dre {
+    register: u64,
+    /// Number of the period in which it last decayed.
+    decayed: u64,
+    /// Its value at line rate.
+    full: u64,
+}
+
+impl Pulse {
+    pub(super) fn new(period: Time, alpha: f64, bits: u8) -> Self {
+        let alpha = if alpha > 0.0 { alpha.clamp(0.01, 1.0) } else { 1.0 };
+        Pulse {
+            period: period.ps().max(1),
+            keep: ((1.0 - alpha) * f64::from(1u32 << FACTOR)) as u64,
+            constant: Time((period.ps() as f64 / alpha) as u64),
+            bits: bits.clamp(1, super::tables::MOST_BITS),
+        }
+    }
+
+    /// Of a link that has sent nothing yet.
+    pub(super) fn estimator(&self, rate: Rate) -> Dre {
+        let full = rate.bytes_in(self.constant).get().min(MOST >> FRACTION) << FRACTION;
+        Dre { register: 0, decayed: 0, full: full.max(1) }
+    }
+
+    fn decay(&self, dre: &mut Dre, now: Time) {
+        let period = now.ps() / self.period;
+        while dre.decayed < period && dre.register > 0 {
+            dre.register = dre.register * self.keep >> FACTOR;
+            dre.decayed += 1;
+        }
+        dre.decayed = period;
+    }
+
+    /// Adds what is sent.
+    #[inline]
+    pub(super) fn count(&self, dre: &mut Dre, now: Time, bytes: u32) {
+        self.decay(dre, now);
+        dre.register = (dre.register + (u64::from(bytes) << FRACTION)).min(MOST);
+    }
+
+    /// The link's congestion, 0 to 2^bits - 1: its share of line rate in steps of 2^-bits.
+    #[inline]
+    pub(super) fn level(&self, dre: &mut Dre, now: Time) -> u8 {
+        self.decay(dre, now);
+        let top = (1 << self.bits) - 1;
+        ((dre.register << self.bits) / dre.full).min(top) as u8
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A link of 100 Gb/s that carries `percent` of that in frames of 1250 bytes, for 5 ms.
+    fn loaded(pulse: &Pulse, percent: u64) -> (Dre, Time) {
+        let mut dre = pulse.estimator(Rate::from_gbps(100));
+        let mut now = Time::ZERO;
+        // A frame takes 100 ns at line rate.
+        while now < Time::from_ms(5) {
+            pulse.count(&mut dre, now, 1250);
+            now += Time(100_000 * 100 / percent);
+        }
+        (dre, now)
+    }
+
+    #[test]
+    fn a_link_at_line_rate_shows_the_highest_level_and_half_load_shows_half() {
+        let pulse = Pulse::new(Time::from_us(50), 0.2, 3);
+        for (percent, levels) in [(100, 6..=7), (50, 3..=4), (25, 1..=2), (5, 0..=0)] {
+            let (mut dre, now) = loaded(&pulse, percent);
+            let level = pulse.level(&mut dre, now);
+            assert!(levels.contains(&level), "{percent} %: {level}");
+        }
+        let fine = Pulse::new(Time::from_us(50), 0.2, 6);
+        let (mut dre, now) = loaded(&fine, 50);
+        assert!((25..=33).contains(&fine.level(&mut dre, now)));
+    }
+
+    #[test]
+    fn an_idle_link_forgets_the_share_alpha_each_period_whenever_it_is_asked() {
+        let pulse = Pulse::new(Time::from_us(50), 0.2, 6);
+        let (busy, now) = loaded(&pulse, 100);
+        let (mut often, mut once) = (busy, busy);
+        for us in 1..=100 {
+            pulse.level(&mut often, now + Time::from_us(us));
+        }
+        pulse.level(&mut once, now + Time::from_us(100));
+        assert_eq!(often.register, once.register);
+        let left = once.register as f64 / busy.register as f64;
+        // Two or three decays, as the instants of decay are those of the switch.
+        assert!((0.50..0.65).contains(&left), "{left}");
+        assert_eq!(pulse.level(&mut once, Time::from_ms(20)), 0);
+    }
+
+    #[test]
+    fn what_validation_refuses_still_makes_an_estimator() {
+        for (alpha, bits) in [(f64::NAN, 0), (0.0, 9), (7.0, 1), (1e-9, 6)] {
+            let pulse = Pulse::new(Time::ZERO, alpha, bits);
+            let mut dre = pulse.estimator(Rate(0));
+            pulse.count(&mut dre, Time::from_ms(1), u32::MAX);
+            assert!(pulse.level(&mut dre, Time::from_ms(1)) < 64);
+        }
+    }
+}

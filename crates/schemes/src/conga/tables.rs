@@ -1,0 +1,257 @@
+//! What leaves write on packets, and the two tables of what they have heard (CONGA, section 3.3).
+
+use model::{PortIndex, Time};
+
+/// Most bits of a metric.
+pub(super) const MOST_BITS: u8 = 6;
+const LEVEL: u64 = (1 << MOST_BITS) - 1;
+/// A port's number (10 bits in a packet). The paper's LBTag has 4: its leaves have up to 12 uplinks.
+const PORT_BITS: u32 = 10;
+const PORT: u64 = (1 << PORT_BITS) - 1;
+const CE: u32 = PORT_BITS;
+const SAID: u32 = CE + MOST_BITS as u32;
+const SAID_BITS: u32 = PORT_BITS + MOST_BITS as u32;
+const SAYS: u32 = SAID + SAID_BITS;
+
+/// One metric on its way back to the leaf whose uplink it is about (FB_LBTag, FB_Metric).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Said {
+    pub(super) port: PortIndex,
+    pub(super) level: u8,
+}
+
+impl Said {
+    fn bits(self) -> u64 {
+        u64::from(self.port.0) & PORT | (u64::from(self.level) & LEVEL) << PORT_BITS
+    }
+
+    fn of(bits: u64) -> Said {
+        Said { port: PortIndex((bits & PORT) as u16), level: (bits >> PORT_BITS & LEVEL) as u8 }
+    }
+
+    /// The tag of a signal that says this; `rack` is that of the leaf that speaks.
+    pub(super) fn tag_from(self, rack: u16) -> u64 {
+        self.bits() | u64::from(rack) << SAID_BITS
+    }
+
+    pub(super) fn read_from(tag: u64) -> (u16, Said) {
+        ((tag >> SAID_BITS) as u16, Said::of(tag))
+    }
+}
+
+/// What is written on data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Header {
+    /// The uplink by which it left.
+    pub(super) lb_tag: PortIndex,
+    /// The highest congestion on its way so far.
+    pub(super) ce: u8,
+    pub(super) said: Option<Said>,
+}
+
+impl Header {
+    pub(super) fn tag(self) -> u64 {
+        let said = self.said.map_or(0, |said| said.bits() << SAID | 1 << SAYS);
+        u64::from(self.lb_tag.0) & PORT | (u64::from(self.ce) & LEVEL) << CE | said
+    }
+
+    pub(super) fn read(tag: u64) -> Header {
+        Header {
+            lb_tag: PortIndex((tag & PORT) as u16),
+            ce: (tag >> CE & LEVEL) as u8,
+            said: (tag >> SAYS & 1 == 1).then(|| Said::of(tag >> SAID)),
+        }
+    }
+
+    /// The tag after a link of this congestion.
+    #[inline]
+    pub(super) fn raised(tag: u64, level: u8) -> u64 {
+        let ce = (tag >> CE & LEVEL).max(u64::from(level) & LEVEL);
+        tag & !(LEVEL << CE) | ce << CE
+    }
+}
+
+/// A metric and when it was heard.
+#[derive(Clone, Copy, Debug)]
+struct Metric {
+    level: u8,
+    at: Time,
+}
+
+impl Metric {
+    /// What is left of it.
+    #[inline]
+    fn aged(&self, now: Time, ageing: Time) -> u8 {
+        let ages = now.since(self.at).ps() / ageing.ps().max(1);
+        self.level.checked_shr(ages.min(8) as u32).unwrap_or(0)
+    }
+}
+
+/// Congestion-To-Leaf: by rack and own uplink, what the far leaf has said.
+#[derive(Clone, Debug)]
+pub(super) struct ToLeaf {
+    ports: usize,
+    ageing: Time,
+    /// Row by row.
+    metrics: Vec<Metric>,
+}
+
+impl ToLeaf {
+    pub(super) fn new(racks: usize, ports: usize, ageing: Time) -> Self {
+        ToLeaf { ports, ageing, metrics: vec![Metric { level: 0, at: Time::ZERO }; racks * ports] }
+    }
+
+    fn place(&self, rack: u16, port: PortIndex) -> Option<usize> {
+        (port.index() < self.ports).then(|| usize::from(rack) * self.ports + port.index())
+    }
+
+    pub(super) fn hear(&mut self, rack: u16, said: Said, now: Time) {
+        if let Some(metric) = self.place(rack, said.port).and_then(|place| self.metrics.get_mut(place)) {
+            *metric = Metric { level: said.level, at: now };
+        }
+    }
+
+    /// What is known of the path by that uplink to that rack; 0 if nothing is.
+    #[inline]
+    pub(super) fn metric(&self, rack: u16, port: PortIndex, now: Time) -> u8 {
+        let metric = self.place(rack, port).and_then(|place| self.metrics.get(place));
+        metric.map_or(0, |metric| metric.aged(now, self.ageing))
+    }
+}
+
+/// An entry of Congestion-From-Leaf.
+#[derive(Clone, Copy, Debug)]
+struct Heard {
+    metric: Metric,
+    /// What was last told of it.
+    told: Option<u8>,
+}
+
+/// What is known of the paths from one rack.
+#[derive(Clone, Debug, Default)]
+struct Row {
+    /// By LBTag; `None` if it was never seen.
+    heard: Vec<Option<Heard>>,
+    /// Where the next look for news begins.
+    next: usize,
+    /// When a signal may be made.
+    quiet_until: Time,
+}
+
+/// Congestion-From-Leaf: by rack and its uplink, what its data has met on the way.
+#[derive(Clone, Debug)]
+pub(super) struct FromLeaf {
+    ageing: Time,
+    rows: Vec<Row>,
+}
+
+impl FromLeaf {
+    pub(super) fn new(racks: usize, ageing: Time) -> Self {
+        FromLeaf { ageing, rows: vec![Row::default(); racks] }
+    }
+
+    pub(super) fn see(&mut self, rack: u16, lb_tag: PortIndex, ce: u8, now: Time) {
+        let Some(row) = self.rows.get_mut(usize::from(rack)) else { return };
+        if row.heard.len() <= lb_tag.index() {
+            row.heard.resize(lb_tag.index() + 1, None);
+        }
+        let metric = Metric { level: ce, at: now };
+        let entry = &mut row.heard[lb_tag.index()];
+        *entry = Some(Heard { metric, told: entry.and_then(|heard| heard.told) });
+    }
+
+    /// Whether a signal may tell that rack something by now.
+    pub(super) fn may_tell(&self, rack: u16, now: Time) -> bool {
+        self.rows.get(usize::from(rack)).is_some_and(|row| row.quiet_until <= now)
+    }
+
+    /// That rack has been told something; no signal before `until`.
+    pub(super) fn told(&mut self, rack: u16, until: Time) {
+        if let Some(row) = self.rows.get_mut(usize::from(rack)) {
+            row.quiet_until = until;
+        }
+    }
+
+    /// What to tell that rack: in turn, what has changed since it was told, or else what is not old.
+    pub(super) fn news(&mut self, rack: u16, now: Time) -> Option<Said> {
+        let ageing = self.ageing;
+        let row = self.rows.get_mut(usize::from(rack))?;
+        let places = || (row.next..row.heard.len()).chain(0..row.next.min(row.heard.len()));
+        let changed = |heard: &Heard| heard.told != Some(heard.metric.aged(now, ageing));
+        let fresh = |heard: &Heard| now.since(heard.metric.at) < ageing;
+        let place = places()
+            .find(|&i| row.heard[i].as_ref().is_some_and(changed))
+            .or_else(|| places().find(|&i| row.heard[i].as_ref().is_some_and(fresh)))?;
+        row.next = place + 1;
+        let heard = row.heard[place].as_mut()?;
+        let level = heard.metric.aged(now, ageing);
+        heard.told = Some(level);
+        Some(Said { port: PortIndex(place as u16), level })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::annex::TAG_BITS;
+
+    const AGEING: Time = Time::from_us(500);
+
+    fn us(n: u64) -> Time {
+        Time::from_us(n)
+    }
+
+    #[test]
+    fn every_field_survives_the_packing() {
+        let said = Said { port: PortIndex(1023), level: 63 };
+        let header = Header { lb_tag: PortIndex(1022), ce: 62, said: Some(said) };
+        assert!(header.tag() >> TAG_BITS == 0);
+        assert_eq!(Header::read(header.tag()), header);
+        assert_eq!(Header::read(0), Header { lb_tag: PortIndex(0), ce: 0, said: None });
+        assert!(said.tag_from(u16::MAX) >> TAG_BITS == 0);
+        assert_eq!(Said::read_from(said.tag_from(u16::MAX)), (u16::MAX, said));
+    }
+
+    #[test]
+    fn links_raise_the_congestion_and_never_lower_it() {
+        let header =
+            Header { lb_tag: PortIndex(7), ce: 3, said: Some(Said { port: PortIndex(1), level: 5 }) };
+        assert_eq!(Header::read(Header::raised(header.tag(), 2)), header);
+        assert_eq!(Header::read(Header::raised(header.tag(), 6)), Header { ce: 6, ..header });
+    }
+
+    #[test]
+    fn a_metric_that_is_not_heard_again_halves_until_the_path_looks_free() {
+        let mut table = ToLeaf::new(3, 4, AGEING);
+        table.hear(2, Said { port: PortIndex(1), level: 7 }, us(10));
+        let read = |at| table.metric(2, PortIndex(1), us(at));
+        assert_eq!([10, 509, 510, 1009, 1010, 1510, 900_000].map(read), [7, 7, 3, 3, 1, 0, 0]);
+        assert_eq!(table.metric(1, PortIndex(1), us(10)), 0);
+    }
+
+    #[test]
+    fn what_no_table_has_is_not_heard() {
+        let mut table = ToLeaf::new(2, 4, AGEING);
+        table.hear(1, Said { port: PortIndex(4), level: 7 }, us(1));
+        table.hear(9, Said { port: PortIndex(0), level: 7 }, us(1));
+        assert!((0..10).all(|rack| (0..5).all(|port| table.metric(rack, PortIndex(port), us(1)) == 0)));
+    }
+
+    #[test]
+    fn changed_metrics_are_told_first_and_then_all_in_turn() {
+        let mut table = FromLeaf::new(2, AGEING);
+        assert_eq!(table.news(1, us(0)), None);
+        for (port, ce) in [(3, 1), (5, 2), (6, 3)] {
+            table.see(1, PortIndex(port), ce, us(1));
+        }
+        let tell = |table: &mut FromLeaf, at| table.news(1, us(at)).map(|s| (s.port.0, s.level));
+        assert_eq!([2, 3, 4].map(|at| tell(&mut table, at)), [Some((3, 1)), Some((5, 2)), Some((6, 3))]);
+        assert_eq!([5, 6].map(|at| tell(&mut table, at)), [Some((3, 1)), Some((5, 2))]);
+        table.see(1, PortIndex(3), 7, us(7));
+        assert_eq!(tell(&mut table, 8), Some((3, 7)), "out of turn");
+        assert_eq!(table.news(0, us(8)), None, "the other rack");
+        // 600 us later the metrics have halved, which is news, and then they are old, which is none.
+        let later: Vec<_> = (610..614).map(|at| tell(&mut table, at)).collect();
+        assert_eq!(later, [Some((5, 1)), Some((6, 1)), Some((3, 3)), None]);
+    }
+}

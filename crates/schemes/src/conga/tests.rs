@@ -1,0 +1,154 @@
+//! Stories of single switches.
+
+use super::*;
+use crate::SchemeConfig;
+use crate::desk::{Desk, Seen, leaf_spine, leaf_spine_at, qp};
+use model::{HostId, Psn, Rate};
+
+fn desk(plan: &Plan, switch: &str) -> Desk {
+    Desk::new(plan, switch, &SchemeConfig::Conga(Config::default()))
+}
+
+fn port(seen: &Seen) -> PortIndex {
+    match seen.verdict {
+        Verdict::Forward(port) => port,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A packet of the flow arrives with this tag.
+fn data(desk: &mut Desk, flow: QpId, tag: u64) -> Seen {
+    desk.tag = tag;
+    desk.see(desk.data(flow, Psn::new(0)))
+}
+
+/// The far leaf says this in a signal.
+fn hear(desk: &mut Desk, flow: QpId, said: Said) {
+    let to = desk.site().qp(flow).to;
+    let rack = desk.site().fabric().rack(to) as u16;
+    desk.tag = said.tag_from(rack);
+    let sender = desk.site().qp(flow).from;
+    let seen = desk.see(Packet::new(Kind::Signal, flow, sender, Psn::new(0), 64));
+    assert_eq!(seen.verdict, Verdict::Drop, "heard");
+}
+
+#[test]
+fn a_flow_moves_off_a_congested_path_when_it_has_paused_and_not_before() {
+    let plan = leaf_spine(2, 4, 1);
+    let flow = qp(&plan, 0, 1);
+    let mut near = desk(&plan, "leaf0");
+    let first = port(&data(&mut near, flow, 0));
+    hear(&mut near, flow, Said { port: first, level: 5 });
+    for _ in 0..4 {
+        near.now += Time::from_us(99);
+        assert_eq!(port(&data(&mut near, flow, 0)), first, "it has not paused for 100 us");
+    }
+    near.now += Time::from_us(100);
+    let second = port(&data(&mut near, flow, 0));
+    assert_ne!(second, first);
+    assert_eq!((near.counter("flowlets"), near.counter("flowlets_moved")), (2, 1));
+}
+
+#[test]
+fn among_equals_a_flow_stays_where_it_is_and_new_flows_are_spread() {
+    let plan = leaf_spine(9, 4, 1);
+    let mut near = desk(&plan, "leaf0");
+    let flow = qp(&plan, 0, 1);
+    let first = port(&data(&mut near, flow, 0));
+    for _ in 0..20 {
+        near.now += Time::from_us(200);
+        assert_eq!(port(&data(&mut near, flow, 0)), first);
+    }
+    assert_eq!((near.counter("flowlets"), near.counter("flowlets_moved")), (21, 0));
+    let others = (2..9).map(|to| port(&data(&mut near, qp(&plan, 0, to), 0)));
+    assert!(others.collect::<std::collections::BTreeSet<_>>().len() > 1);
+}
+
+#[test]
+fn a_new_flow_avoids_the_uplink_that_another_one_fills() {
+    let plan = leaf_spine(2, 4, 2);
+    let (elephant, mouse) = (qp(&plan, 0, 2), qp(&plan, 1, 3));
+    let mut near = desk(&plan, "leaf0");
+    let filled = port(&data(&mut near, elephant, 0));
+    // A frame every 100 ns is more than 100 Gb/s, and 1.5 ms are six time constants.
+    for _ in 0..15_000 {
+        data(&mut near, elephant, 0);
+    }
+    let seen = data(&mut near, elephant, 0);
+    let header = Header::read(seen.tag);
+    assert_eq!((header.lb_tag, header.ce), (filled, 7), "its own link counts, too");
+    assert_ne!(port(&data(&mut near, mouse, 0)), filled);
+}
+
+#[test]
+fn a_slow_link_behind_a_spine_is_found_told_and_left() {
+    // Spine 1 has links of 10 Gb/s.
+    let plan = leaf_spine_at(2, 2, 1, |spine| Rate::from_gbps(if spine == 1 { 10 } else { 100 }));
+    let flow = qp(&plan, 0, 1);
+    let mut spine = desk(&plan, "spine1");
+    let uplink = PortIndex(2);
+    let sent = Header { lb_tag: uplink, ce: 0, said: None };
+    // 12 Gb/s for longer than the estimator remembers.
+    let mut tag = 0;
+    for _ in 0..600 {
+        spine.now += Time::from_ns(900);
+        tag = data(&mut spine, flow, sent.tag()).tag;
+    }
+    assert_eq!(Header::read(tag), Header { ce: 7, ..sent });
+    let mut far = desk(&plan, "leaf1");
+    let made = data(&mut far, flow, tag).made;
+    assert_eq!(made.len(), 1, "nothing goes the other way that could take it along");
+    assert_eq!(made[0].packet.to(), HostId(0));
+    let (rack, said) = Said::read_from(made[0].tag);
+    assert_eq!((rack, said), (1, Said { port: uplink, level: 7 }));
+    let mut near = desk(&plan, "leaf0");
+    hear(&mut near, flow, said);
+    assert_eq!(port(&data(&mut near, flow, 0)), PortIndex(1));
+}
+
+#[test]
+fn feedback_rides_on_data_the_other_way_and_signals_are_rare() {
+    let plan = leaf_spine(2, 4, 1);
+    let (there, back) = (qp(&plan, 0, 1), qp(&plan, 1, 0));
+    let mut far = desk(&plan, "leaf1");
+    let sent = |ce| Header { lb_tag: PortIndex(3), ce, said: None }.tag();
+    assert_eq!(data(&mut far, there, sent(4)).made.len(), 1);
+    assert!(data(&mut far, there, sent(5)).made.is_empty(), "not within 10 us");
+    let said = Header::read(data(&mut far, back, 0).tag).said;
+    assert_eq!(said, Some(Said { port: PortIndex(3), level: 5 }));
+    far.now += Time::from_ns(9_000);
+    assert!(data(&mut far, there, sent(6)).made.is_empty(), "10 us since it rode along");
+    far.now += Time::from_ns(1_000);
+    assert_eq!(data(&mut far, there, sent(6)).made.len(), 1);
+    assert_eq!((far.counter("feedback_signals"), far.counter("feedback_carried")), (2, 1));
+    // The other leaf takes what rides along as it takes a signal.
+    let mut near = desk(&plan, "leaf0");
+    let riding = Header { lb_tag: PortIndex(1), ce: 0, said };
+    data(&mut near, back, riding.tag());
+    let taken: Vec<_> = (0..40)
+        .map(|_| {
+            near.now += Time::from_us(1_000);
+            data(&mut near, back, riding.tag());
+            port(&data(&mut near, there, 0))
+        })
+        .collect();
+    assert!(!taken.contains(&PortIndex(3)), "{taken:?}");
+}
+
+#[test]
+fn what_cannot_work_is_refused() {
+    let plan = leaf_spine(2, 2, 1);
+    let field = |config: Config| config.validate(&plan).unwrap_err().field;
+    let default = Config::default;
+    assert_eq!(field(Config { flowlet_gap: Time::ZERO, ..default() }), "flowlet-gap");
+    assert_eq!(field(Config { dre_period: Time::ZERO, ..default() }), "dre-period");
+    assert_eq!(field(Config { ageing: Time::ZERO, ..default() }), "ageing");
+    assert_eq!(field(Config { dre_alpha: 0.0, ..default() }), "dre-alpha");
+    assert_eq!(field(Config { dre_alpha: f64::NAN, ..default() }), "dre-alpha");
+    assert_eq!(field(Config { quantisation_bits: 0, ..default() }), "quantisation-bits");
+    assert_eq!(field(Config { quantisation_bits: 7, ..default() }), "quantisation-bits");
+    assert_eq!(field(Config { feedback_interval: Time::from_us(500), ..default() }), "feedback-interval");
+    assert_eq!(field(Config { signal_size: Bytes(0), ..default() }), "signal-size");
+    assert_eq!(field(Config { signal_size: Bytes(9000), ..default() }), "signal-size");
+    assert_eq!(default().validate(&plan), Ok(vec![]));
+}

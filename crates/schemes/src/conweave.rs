@@ -1,0 +1,312 @@
+//! ConWeave: a flow leaves a slow path at once, and the switch of its receiver puts its packets back in order.
+//!
+//! Song et al., "Network Load Balancing with In-network Reordering Support for RDMA", SIGCOMM'23. The ToR of the sender
+//! watches every flow: the first packet of an *epoch* asks the ToR of the receiver for a reply, and if that has not
+//! come within `theta-reply`, the flow leaves its path. The last packet on the old one is marked TAIL, those on the new
+//! one are marked REROUTED. The ToR of the receiver holds what is REROUTED until the TAIL has passed, and says CLEAR
+//! then; only after that may the flow move again. So packets are under way on two paths at most, and their
+//! receiver sees them in order.
+//!
+//! | packet | from | what it does |
+//! |---|---|---|
+//! | RTT_REQUEST | a flag on the first packet of an epoch | asks for RTT_REPLY |
+//! | RTT_REPLY | the receiver's ToR | in time: the next packet begins a new epoch on the same path |
+//! | TAIL | a flag on the last packet of the old path | lets the held ones go |
+//! | CLEAR | the receiver's ToR, when the TAIL has come | the next packet begins a new epoch on the new path |
+//! | NOTIFY | the receiver's ToR, for a packet with an ECN mark | its path counts as busy for `theta-path-busy` |
+//!
+//! A new path is the first of two drawn ones that is not busy; if both are, the flow stays. If the TAIL does not come,
+//! held packets go on by a timer: the next packet of the old path tells when the TAIL should follow it, by
+//! the times at which the two were sent, and `resume-extra` is added; while no packet of the old path is known it is
+//! `resume-default`.
+//!
+//! A path is an uplink of the sender's ToR, and on three tiers a choice of the switch above it, too: the ToR writes both
+//! on the packet, up to 1024 paths. (The authors' simulator routes by source as well.)
+//!
+//! Our choices, where the paper or the authors' simulator leaves it open:
+//!
+//! * A flow asks for another path once in an epoch. If both drawn ones are busy, the late reply begins the next epoch.
+//! * The path that a flow is on is not drawn. Where there is one path only, nothing of this happens.
+//! * If CLEAR does not come, a new epoch begins `theta-inactive` after the TAIL, also for a flow that never
+//!   pauses; the authors' simulator would leave that flow where it is.
+//! * NOTIFY is sent at most twice in `theta-path-busy` for one path and sender's ToR: more would say nothing new.
+//! * Where the table of reorder queues has no room, a packet passes, out of order, and is counted.
+//! * Times on packets have 16 bits of 64 ns each: 4.2 ms.
+//! * When routing changes, a flow whose uplink leads there no more begins anew on another one, and switches further up
+//!   share the paths out among the ports that they have left.
+//! * A table entry lasts to the end of the run, without collisions.
+//!
+//! # Counters
+//!
+//! | name | counts |
+//! |---|---|
+//! | `epochs` | epochs begun |
+//! | `reroutes` | moves to another path with packets under way |
+//! | `reroutes_aborted` | late replies after which both drawn paths were busy |
+//! | `idle_moves` | new paths of flows that had been silent for `theta-inactive` |
+//! | `failed_paths` | new paths of flows whose uplink had failed |
+//! | `holds` | packets held |
+//! | `resume_timers` | times that held packets went on because the TAIL had not come |
+//! | `reorder_queues_full` | packets that were not held as every reorder queue of their port was taken |
+//! | `held_over` | times that held packets went on because a packet of a newer epoch came |
+//! | `path_notices` | NOTIFY packets |
+//! | `held_peak` | most packets held at one time, summed over switches, likewise the next two |
+//! | `held_bytes_peak` | the same in bytes |
+//! | `reorder_queues_peak` | most reorder queues in use at one time |
+
+mod far;
+mod near;
+mod tags;
+#[cfg(test)]
+mod tests;
+mod ways;
+
+use crate::racks::Racks;
+use crate::{ConfigError, Recipe};
+use far::Far;
+use model::plan::Flow;
+use model::{Bytes, Cx, Interest, Kind, Packet, Plan, PortIndex, Scheme, Site, Time, Verdict};
+use near::Near;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tags::{Mark, Word};
+
+/// `[scheme.conweave]`.
+///
+/// Defaults of times are those of the authors' simulator for 100 Gb/s and links of 1 us, and where that has one for two
+/// and one for three tiers, by the fabric's. For longer links, what must outlast packets under way grows with
+/// the longest round trip between two ToRs (our choice).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "SchemeConweave")]
+pub struct Config {
+    /// Time in which the reply of the receiver's ToR must come. Default: the round trip to that ToR on an idle fabric,
+    /// and 4 us (the authors' simulator).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub theta_reply: Option<Time>,
+    /// Time for which a path counts as busy when one of its packets came with an ECN mark. Default 16 us (the
+    /// authors' simulator; 8 us where marking begins at short queues).
+    pub theta_path_busy: Time,
+    /// Silence after which nothing of a flow is thought to be under way, and time after which a missing CLEAR is not
+    /// waited for any more. Default 300 us on two tiers and 1 ms on three (the authors' simulator); at least eight round
+    /// trips.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub theta_inactive: Option<Time>,
+    /// Longest wait for a TAIL of which nothing is known. Default 200 us on two tiers, on three 600 us in lossless
+    /// fabrics and 300 us in others (the authors' simulator); at least four round trips.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resume_default: Option<Time>,
+    /// What is added to the time at which a TAIL is expected. Default 16 us, but 64 us on three tiers in
+    /// lossless fabrics (the authors' simulator).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resume_extra: Option<Time>,
+    /// Flows that can be put in order at one time at each port to a host, 1 to 1024. Default 31 (our choice: a port
+    /// with 32 queues needs one for all else; what is reported of the authors' switch is of that kind).
+    pub reorder_queues: u16,
+    /// Size of RTT_REPLY, CLEAR and NOTIFY on the wire, without preamble and gap. Default 64 B (Ethernet's smallest
+    /// frame, and the authors' simulator).
+    pub signal_size: Bytes,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            theta_reply: None,
+            theta_path_busy: Time::from_us(16),
+            theta_inactive: None,
+            resume_default: None,
+            resume_extra: None,
+            reorder_queues: 31,
+            signal_size: Bytes(64),
+        }
+    }
+}
+
+/// What is added to the round trip of an idle fabric (the authors' simulator).
+const REPLY_MARGIN: Time = Time::from_us(4);
+/// Longest time that is waited for anything, so that sums of times stay in range: ten days.
+const MOST: Time = Time::from_ms(864_000_000);
+/// Most reorder queues at a port.
+const MOST_QUEUES: u16 = 1024;
+
+/// The times that a configuration comes to on a fabric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Thetas {
+    busy: Time,
+    inactive: Time,
+    resume_default: Time,
+    resume_extra: Time,
+}
+
+impl Config {
+    /// In which a reply must have come this way.
+    fn reply(&self, way: ways::Way) -> Time {
+        let idle = way.round_trip.ps().saturating_add(REPLY_MARGIN.ps());
+        self.theta_reply.unwrap_or(Time(idle))
+    }
+
+    /// On a fabric whose longest way between two ToRs is this.
+    fn thetas(&self, longest: ways::Way, lossless: bool) -> Thetas {
+        // Two tiers: up to a spine and down.
+        let (inactive, default, extra) = match (longest.links > 2, lossless) {
+            (false, _) => (300, 200, 16),
+            (true, true) => (1000, 600, 64),
+            (true, false) => (1000, 300, 16),
+        };
+        let trips = |n: u64| Time(longest.round_trip.ps().saturating_mul(n));
+        Thetas {
+            busy: self.theta_path_busy.min(MOST),
+            inactive: self.theta_inactive.unwrap_or(Time::from_us(inactive).max(trips(8))).min(MOST),
+            resume_default: self.resume_default.unwrap_or(Time::from_us(default).max(trips(4))).min(MOST),
+            resume_extra: self.resume_extra.unwrap_or(Time::from_us(extra)).min(MOST),
+        }
+    }
+}
+
+fn lossless(plan: &Plan) -> bool {
+    plan.switches.iter().all(|switch| matches!(switch.flow, Flow::Lossless(_)))
+}
+
+/// The scheme of one switch.
+#[derive(Clone, Debug)]
+pub struct Conweave {
+    racks: Racks,
+    near: Near,
+    far: Far,
+}
+
+impl Recipe for Config {
+    type Scheme = Conweave;
+
+    fn build(&self, site: Site<'_>) -> Conweave {
+        let signal = self.signal_size.get() as u32;
+        let ways = if site.is_tor() { ways::from(site.plan, site.node, signal) } else { Vec::new() };
+        let longest = ways::longest(&ways);
+        let thetas = self.thetas(longest, lossless(site.plan));
+        let reply = |way: &ways::Way| self.reply(*way).min(MOST);
+        let limit = |(rack, way): (usize, &ways::Way)| near::Limit {
+            reply: reply(way),
+            paths: way.paths,
+            uplinks: match way.paths {
+                0 => Vec::new(),
+                _ => site.fabric().route_to_rack(site.node, rack).to_vec(),
+            },
+        };
+        let limits = ways.iter().enumerate().map(limit).collect();
+        let queues = u32::from(self.reorder_queues.clamp(1, MOST_QUEUES));
+        Conweave {
+            racks: Racks::of(site),
+            near: Near::new(limits, thetas),
+            far: Far::new(site.fabric().ports(site.node).len(), queues, signal, thetas),
+        }
+    }
+
+    fn writes(&self) -> bool {
+        true
+    }
+
+    fn signal(&self) -> u32 {
+        self.signal_size.get() as u32
+    }
+
+    fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
+        let fail = |field, text: String| Err(ConfigError::new(field, text));
+        for (field, time) in [
+            ("theta-reply", self.theta_reply),
+            ("theta-path-busy", Some(self.theta_path_busy)),
+            ("theta-inactive", self.theta_inactive),
+            ("resume-default", self.resume_default),
+        ] {
+            if time == Some(Time::ZERO) {
+                return fail(field, "it must be longer than 0".to_owned());
+            }
+        }
+        if !(1..=MOST_QUEUES).contains(&self.reorder_queues) {
+            let text = format!("{} queues; 1 to {MOST_QUEUES} are possible", self.reorder_queues);
+            return fail("reorder-queues", text);
+        }
+        if self.signal_size == Bytes(0) || self.signal_size.get() > u64::from(plan.wire.max_frame()) {
+            let text = format!("{}; it must be above 0 and no larger than a frame of data", self.signal_size);
+            return fail("signal-size", text);
+        }
+        let longest = ways::longest_of(plan, self.signal_size.get() as u32);
+        let thetas = self.thetas(longest, lossless(plan));
+        if let Some(reply) = self.theta_reply.filter(|reply| *reply <= longest.round_trip) {
+            let text = format!(
+                "{reply}; replies take up to {} on this fabric when it is idle, so paths would be left for no reason",
+                longest.round_trip
+            );
+            return fail("theta-reply", text);
+        }
+        let reply = self.reply(longest);
+        if thetas.inactive <= thetas.resume_default {
+            let field = if self.theta_inactive.is_some() { "theta-inactive" } else { "resume-default" };
+            let text = format!(
+                "`theta-inactive` ({}) must be longer than `resume-default` ({}): a flow may only begin anew when \
+                 nothing of it is held any more",
+                thetas.inactive, thetas.resume_default
+            );
+            return fail(field, text);
+        }
+        if thetas.inactive <= reply {
+            let field = if self.theta_inactive.is_some() { "theta-inactive" } else { "theta-reply" };
+            let text = format!(
+                "`theta-inactive` ({}) must be longer than `theta-reply` ({reply}), or no reply is ever late",
+                thetas.inactive
+            );
+            return fail(field, text);
+        }
+        let mut warnings = Vec::new();
+        if plan.ports.iter().all(|port| port.marking.is_none()) {
+            warnings
+                .push("no switch marks packets (`ecn = \"off\"`), so no path ever counts as busy".to_owned());
+        }
+        if thetas.inactive > tags::WRAP {
+            warnings.push(format!(
+                "`theta-inactive` is {}, but times on packets wrap after {}: held packets may go on too early",
+                thetas.inactive,
+                tags::WRAP
+            ));
+        }
+        Ok(warnings)
+    }
+}
+
+impl Scheme for Conweave {
+    fn interest(&self) -> Interest {
+        Interest { every_packet: true, makes_replies: true, ..Interest::default() }
+    }
+
+    fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
+        let port = match pkt.kind() {
+            Kind::Data if cx.from_host && cx.to_host => ports[0],
+            Kind::Data if cx.from_host => match self.racks.rack(pkt.to()) {
+                Some(rack) => self.near.send(cx, pkt, rack, ports),
+                None => cx.base_path(pkt, ports),
+            },
+            Kind::Data if cx.to_host => return self.far.arrive(cx, pkt, ports[0], &self.racks),
+            Kind::Data => {
+                let (choice, tag) = Mark::onward(cx.tag, ports.len());
+                cx.tag = tag;
+                ports[choice]
+            }
+            Kind::Signal if cx.to_host => {
+                if let Some(word) = Word::read(cx.tag) {
+                    self.near.hear(cx.now, pkt.qp(), word);
+                }
+                return Verdict::Drop;
+            }
+            _ => cx.base_path(pkt, ports),
+        };
+        Verdict::Forward(port)
+    }
+
+    fn on_wake(&mut self, cx: &mut Cx<'_>) {
+        self.far.wake(cx);
+    }
+
+    fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
+        self.near.counters(sink);
+        self.far.counters(sink);
+    }
+}

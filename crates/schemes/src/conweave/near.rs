@@ -1,0 +1,224 @@
+//! The sender's ToR: epochs of flows, and which path they are on.
+
+use super::Thetas;
+use super::tags::{EPOCHS, Mark, Word, stamp};
+use model::{Cx, Packet, PortIndex, QpId, Time};
+use std::collections::BTreeMap;
+
+/// What a flow to some rack may expect.
+#[derive(Clone, Debug)]
+pub(super) struct Limit {
+    /// A reply must come within this.
+    pub(super) reply: Time,
+    pub(super) paths: usize,
+    /// The ports by which they begin, while nothing has failed.
+    pub(super) uplinks: Vec<PortIndex>,
+}
+
+impl Limit {
+    /// The port by which a path begins.
+    fn uplink(&self, path: u16) -> PortIndex {
+        self.uplinks[usize::from(path) % self.uplinks.len()]
+    }
+}
+
+/// Both drawn paths are.
+#[derive(Clone, Copy, Debug)]
+struct Busy;
+
+/// What a flow waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// The reply, until then.
+    Reply(Time),
+    /// The reply, which is late; there was no path to go to.
+    LateReply,
+    /// Nothing: its next packet begins a new epoch.
+    Nothing,
+    /// CLEAR; the TAIL was sent then.
+    Clear(Time),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Outgoing {
+    rack: u16,
+    epoch: u8,
+    path: u16,
+    phase: Phase,
+    /// When its last packet came.
+    last: Time,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    epochs: u64,
+    reroutes: u64,
+    aborted: u64,
+    idle: u64,
+    failed: u64,
+}
+
+/// The part of a ToR that sends.
+#[derive(Clone, Debug)]
+pub(super) struct Near {
+    /// By rack.
+    limits: Vec<Limit>,
+    thetas: Thetas,
+    flows: BTreeMap<QpId, Outgoing>,
+    /// Until when a path to a rack is busy.
+    busy: BTreeMap<(u16, u16), Time>,
+    counts: Counts,
+}
+
+impl Near {
+    pub(super) fn new(limits: Vec<Limit>, thetas: Thetas) -> Self {
+        let (flows, busy) = (BTreeMap::new(), BTreeMap::new());
+        Near { limits, thetas, flows, busy, counts: Counts::default() }
+    }
+
+    /// Data from a host to another rack: where it goes.
+    pub(super) fn send(
+        &mut self,
+        cx: &mut Cx<'_>,
+        pkt: &Packet,
+        rack: u16,
+        ports: &[PortIndex],
+    ) -> PortIndex {
+        cx.tag = Mark::default().tag();
+        let by_hash = cx.base_path(pkt, ports);
+        let limit = self.limits.get(usize::from(rack)).filter(|limit| limit.paths > 1);
+        let Some(reply) = limit.map(|limit| limit.reply) else { return by_hash };
+        let (now, qp) = (cx.now, pkt.qp());
+        let flow = self.flows.get(&qp).copied();
+        let mark = match flow {
+            Some(flow)
+                if now.since(flow.last) <= self.thetas.inactive && self.leads(rack, flow.path, ports) =>
+            {
+                self.go_on(cx, qp, flow, reply, ports)
+            }
+            _ => {
+                let drawn = self.draw(cx, rack, None, ports);
+                // A port that leads there no more has failed.
+                let stays = flow.map(|flow| flow.path).filter(|path| self.leads(rack, *path, ports));
+                let Some(path) = drawn.ok().or(stays).or_else(|| self.any(cx, rack, ports)) else {
+                    return by_hash;
+                };
+                if let Some(flow) = flow.filter(|flow| flow.path != path) {
+                    let failed = !self.leads(rack, flow.path, ports);
+                    self.counts.failed += u64::from(failed);
+                    self.counts.idle += u64::from(!failed);
+                }
+                let epoch = flow.map_or(EPOCHS - 1, |flow| flow.epoch);
+                self.begin(qp, Outgoing { rack, epoch, path, phase: Phase::Nothing, last: now }, now, reply)
+            }
+        };
+        // The remainder is this switch's choice, and what is left is for those above it.
+        let limit = &self.limits[usize::from(rack)];
+        let rest = usize::from(mark.path) / limit.uplinks.len();
+        cx.tag = Mark { rest: rest as u16, ..mark }.tag();
+        limit.uplink(mark.path)
+    }
+
+    /// The next packet of a flow that has not been silent for long.
+    fn go_on(&mut self, cx: &mut Cx<'_>, qp: QpId, flow: Outgoing, reply: Time, ports: &[PortIndex]) -> Mark {
+        let now = cx.now;
+        // The TAIL still takes the old path.
+        let plain = Mark { epoch: flow.epoch, stamp: stamp(now), path: flow.path, ..Mark::default() };
+        let (mark, next) = match flow.phase {
+            Phase::Nothing => return self.begin(qp, flow, now, reply),
+            Phase::Clear(tail) if now.since(tail) > self.thetas.inactive => {
+                return self.begin(qp, flow, now, reply);
+            }
+            Phase::Clear(tail) => (Mark { rerouted: true, stamp: stamp(tail), ..plain }, flow),
+            Phase::Reply(deadline) if now > deadline => {
+                match self.draw(cx, flow.rack, Some(flow.path), ports) {
+                    Ok(path) => {
+                        self.counts.reroutes += 1;
+                        (Mark { tail: true, ..plain }, Outgoing { path, phase: Phase::Clear(now), ..flow })
+                    }
+                    Err(Busy) => {
+                        self.counts.aborted += 1;
+                        (plain, Outgoing { phase: Phase::LateReply, ..flow })
+                    }
+                }
+            }
+            Phase::Reply(_) | Phase::LateReply => (plain, flow),
+        };
+        self.flows.insert(qp, Outgoing { last: now, ..next });
+        mark
+    }
+
+    /// The first packet of an epoch.
+    fn begin(&mut self, qp: QpId, flow: Outgoing, now: Time, reply: Time) -> Mark {
+        self.counts.epochs += 1;
+        let epoch = (flow.epoch + 1) % EPOCHS;
+        let phase = Phase::Reply(now + reply);
+        self.flows.insert(qp, Outgoing { epoch, phase, last: now, ..flow });
+        Mark { epoch, request: true, stamp: stamp(now), path: flow.path, ..Mark::default() }
+    }
+
+    /// Whether a path begins with one of these ports.
+    fn leads(&self, rack: u16, path: u16, ports: &[PortIndex]) -> bool {
+        let limit = &self.limits[usize::from(rack)];
+        limit.uplinks == ports || ports.contains(&limit.uplink(path))
+    }
+
+    /// The first of two drawn paths that is not busy; `current` is not drawn.
+    fn draw(
+        &self,
+        cx: &mut Cx<'_>,
+        rack: u16,
+        current: Option<u16>,
+        ports: &[PortIndex],
+    ) -> Result<u16, Busy> {
+        let paths = self.limits[usize::from(rack)].paths;
+        let mut one = || match current {
+            Some(current) => {
+                let other = cx.pick(paths - 1) as u16;
+                other + u16::from(other >= current)
+            }
+            None => cx.pick(paths) as u16,
+        };
+        let drawn = [one(), one()];
+        let now = cx.now;
+        let free = |path: &u16| {
+            let busy = self.busy.get(&(rack, *path)).is_some_and(|until| *until > now);
+            !busy && self.leads(rack, *path, ports)
+        };
+        drawn.into_iter().find(free).ok_or(Busy)
+    }
+
+    /// Any path that begins with one of these ports.
+    fn any(&self, cx: &mut Cx<'_>, rack: u16, ports: &[PortIndex]) -> Option<u16> {
+        let port = ports[cx.pick(ports.len())];
+        let place = self.limits[usize::from(rack)].uplinks.iter().position(|uplink| *uplink == port)?;
+        Some(place as u16)
+    }
+
+    /// The receiver's ToR has said something of a flow.
+    pub(super) fn hear(&mut self, now: Time, qp: QpId, word: Word) {
+        let Some(flow) = self.flows.get_mut(&qp) else { return };
+        match (word, flow.phase) {
+            (Word::Reply(epoch), Phase::Reply(deadline)) if epoch == flow.epoch && now <= deadline => {
+                flow.phase = Phase::Nothing;
+            }
+            (Word::Reply(epoch), Phase::LateReply) | (Word::Clear(epoch), Phase::Clear(_))
+                if epoch == flow.epoch =>
+            {
+                flow.phase = Phase::Nothing;
+            }
+            (Word::Notify(path), _) => {
+                self.busy.insert((flow.rack, path), now + self.thetas.busy);
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
+        sink("epochs", self.counts.epochs);
+        sink("reroutes", self.counts.reroutes);
+        sink("reroutes_aborted", self.counts.aborted);
+        sink("idle_moves", self.counts.idle);
+        sink("failed_paths", self.counts.failed);
+    }
+}

@@ -1,0 +1,167 @@
+//! What ToRs write on packets, and say to each other.
+
+use model::Time;
+
+/// A time on a packet, 16 bits.
+const TICK: u64 = 64_000;
+/// Span after which such times begin anew.
+pub(super) const WRAP: Time = Time(TICK << 16);
+/// Epochs are told apart by two bits (section 3.2 of the paper has as many).
+pub(super) const EPOCHS: u8 = 4;
+
+const REQUEST: u32 = 2;
+const TAIL: u32 = 3;
+const REROUTED: u32 = 4;
+const STAMP: u32 = 5;
+const PATH: u32 = 21;
+const PATH_BITS: u32 = 10;
+/// Most paths between two racks.
+pub(super) const MOST_PATHS: usize = 1 << PATH_BITS;
+const REST: u32 = PATH + PATH_BITS;
+const REST_MASK: u64 = (1 << 9) - 1;
+
+/// The time that a packet carries for this one.
+pub(super) fn stamp(now: Time) -> u16 {
+    (now.ps() / TICK) as u16
+}
+
+/// The span between two times on packets.
+pub(super) fn between(earlier: u16, later: u16) -> Time {
+    Time(u64::from(later.wrapping_sub(earlier)) * TICK)
+}
+
+/// What the sender's ToR writes on data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Mark {
+    /// Modulo [`EPOCHS`].
+    pub(super) epoch: u8,
+    /// RTT_REQUEST.
+    pub(super) request: bool,
+    pub(super) tail: bool,
+    pub(super) rerouted: bool,
+    /// When it was sent; if it was rerouted, when the TAIL was.
+    pub(super) stamp: u16,
+    /// The path's number among those to that rack.
+    pub(super) path: u16,
+    /// What the switches further up still have to choose by: each takes the remainder and leaves the quotient.
+    pub(super) rest: u16,
+}
+
+impl Mark {
+    pub(super) fn tag(self) -> u64 {
+        u64::from(self.epoch % EPOCHS)
+            | u64::from(self.request) << REQUEST
+            | u64::from(self.tail) << TAIL
+            | u64::from(self.rerouted) << REROUTED
+            | u64::from(self.stamp) << STAMP
+            | (u64::from(self.path) & (MOST_PATHS as u64 - 1)) << PATH
+            | (u64::from(self.rest) & REST_MASK) << REST
+    }
+
+    pub(super) fn read(tag: u64) -> Mark {
+        let flag = |bit: u32| tag >> bit & 1 == 1;
+        Mark {
+            epoch: (tag % u64::from(EPOCHS)) as u8,
+            request: flag(REQUEST),
+            tail: flag(TAIL),
+            rerouted: flag(REROUTED),
+            stamp: (tag >> STAMP) as u16,
+            path: (tag >> PATH & (MOST_PATHS as u64 - 1)) as u16,
+            rest: (tag >> REST & REST_MASK) as u16,
+        }
+    }
+
+    /// Which of `n` ports a switch between the ToRs takes, and the tag for the next one.
+    #[inline]
+    pub(super) fn onward(tag: u64, n: usize) -> (usize, u64) {
+        let (rest, n) = (tag >> REST & REST_MASK, n.max(1) as u64);
+        ((rest % n) as usize, tag & !(REST_MASK << REST) | (rest / n) << REST)
+    }
+}
+
+/// What the receiver's ToR says to the sender's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Word {
+    /// RTT_REPLY to the request of this epoch.
+    Reply(u8),
+    /// CLEAR: the TAIL of this epoch has come.
+    Clear(u8),
+    /// NOTIFY: this path marks packets.
+    Notify(u16),
+}
+
+impl Word {
+    pub(super) fn tag(self) -> u64 {
+        match self {
+            Word::Reply(epoch) => 1 | u64::from(epoch) << 2,
+            Word::Clear(epoch) => 2 | u64::from(epoch) << 2,
+            Word::Notify(path) => 3 | u64::from(path) << 2,
+        }
+    }
+
+    pub(super) fn read(tag: u64) -> Option<Word> {
+        let epoch = (tag >> 2 & u64::from(EPOCHS - 1)) as u8;
+        match tag & 3 {
+            1 => Some(Word::Reply(epoch)),
+            2 => Some(Word::Clear(epoch)),
+            3 => Some(Word::Notify((tag >> 2 & (MOST_PATHS as u64 - 1)) as u16)),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::annex::TAG_BITS;
+
+    #[test]
+    fn every_field_survives_the_packing() {
+        let full = Mark {
+            epoch: 3,
+            request: true,
+            tail: true,
+            rerouted: true,
+            stamp: u16::MAX,
+            path: 1023,
+            rest: 511,
+        };
+        for mark in [
+            full,
+            Mark::default(),
+            Mark { request: false, rest: 0, ..full },
+            Mark { tail: false, path: 0, ..full },
+            Mark { rerouted: false, stamp: 0, ..full },
+        ] {
+            assert!(mark.tag() >> TAG_BITS == 0);
+            assert_eq!(Mark::read(mark.tag()), mark);
+        }
+        for word in [Word::Reply(3), Word::Clear(0), Word::Notify(1023)] {
+            assert!(word.tag() >> TAG_BITS == 0);
+            assert_eq!(Word::read(word.tag()), Some(word));
+        }
+        assert_eq!(Word::read(0), None);
+    }
+
+    #[test]
+    fn switches_on_the_way_choose_by_what_is_left_of_the_paths_number() {
+        // 8 uplinks at the ToR, 4 at the switch above it, 1 at the core.
+        let mut taken = std::collections::BTreeSet::new();
+        for path in 0..32u16 {
+            let tag = Mark { path, rest: path / 8, ..Mark::default() }.tag();
+            let (up, tag) = Mark::onward(tag, 4);
+            let (down, tag) = Mark::onward(tag, 1);
+            assert_eq!((down, Mark::read(tag).path, Mark::read(tag).rest), (0, path, 0));
+            taken.insert((path % 8, up));
+        }
+        assert_eq!(taken.len(), 32);
+    }
+
+    #[test]
+    fn the_span_between_two_times_survives_their_wrap() {
+        let (a, b) = (Time::from_us(4_190), Time::from_us(4_230));
+        assert!(stamp(b) < stamp(a), "it has wrapped");
+        let span = between(stamp(a), stamp(b));
+        assert!(span.ps().abs_diff(40_000_000) <= TICK, "{span}");
+    }
+}

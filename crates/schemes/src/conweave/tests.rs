@@ -1,0 +1,380 @@
+//! Stories of single switches.
+
+use super::*;
+use crate::SchemeConfig;
+use crate::desk::{Desk, Seen, leaf_spine, pods, qp};
+use model::scheme::Handle;
+use model::{HostId, Psn, QpId};
+use tags::{between, stamp};
+
+fn desk(plan: &Plan, switch: &str, config: &Config) -> Desk {
+    Desk::new(plan, switch, &SchemeConfig::Conweave(config.clone()))
+}
+
+/// A packet comes up from its host: what is written on it.
+fn send(near: &mut Desk, flow: QpId) -> Mark {
+    near.tag = 0;
+    let seen = near.see(near.data(flow, Psn::new(0)));
+    let mark = Mark::read(seen.tag);
+    // Ports of a leaf: its host, then the spines.
+    assert_eq!(seen.verdict, Verdict::Forward(PortIndex(mark.path + 1)));
+    mark
+}
+
+/// The far ToR says something.
+fn hear(near: &mut Desk, flow: QpId, word: Word) {
+    near.tag = word.tag();
+    let sender = near.site().qp(flow).from;
+    let seen = near.see(Packet::new(Kind::Signal, flow, sender, Psn::new(0), 64));
+    assert_eq!(seen.verdict, Verdict::Drop, "heard");
+}
+
+/// 4.26 us around an idle fabric, and 4 us.
+const LATE: Time = Time::from_ns(8_257);
+
+/// A flow whose first reply is late, after its next packet: its old path.
+fn late(near: &mut Desk, flow: QpId) -> Mark {
+    let first = send(near, flow);
+    assert!(first.request && !first.tail && !first.rerouted);
+    near.now += LATE;
+    first
+}
+
+#[test]
+fn replies_in_time_keep_a_flow_on_its_path_and_each_begins_an_epoch() {
+    let plan = leaf_spine(2, 4, 1);
+    let flow = qp(&plan, 0, 1);
+    let mut near = desk(&plan, "leaf0", &Config::default());
+    let first = send(&mut near, flow);
+    assert!(first.request);
+    for epoch in 1..10 {
+        let next = send(&mut near, flow);
+        assert!(!next.request && !next.tail && !next.rerouted);
+        near.now += Time::from_us(7);
+        hear(&mut near, flow, Word::Reply((epoch - 1) % 4));
+        let next = send(&mut near, flow);
+        assert_eq!((next.epoch, next.request, next.path), (epoch % 4, true, first.path));
+    }
+    assert_eq!((near.counter("epochs"), near.counter("reroutes")), (10, 0));
+}
+
+#[test]
+fn a_late_reply_moves_the_flow_behind_a_tail_and_once_only_until_clear() {
+    let plan = leaf_spine(2, 4, 1);
+    let flow = qp(&plan, 0, 1);
+    let mut near = desk(&plan, "leaf0", &Config::default());
+    let old = late(&mut near, flow);
+    let tail = send(&mut near, flow);
+    assert_eq!((tail.path, tail.epoch, tail.tail, tail.rerouted), (old.path, 0, true, false));
+    let new = send(&mut near, flow);
+    assert_ne!(new.path, old.path);
+    assert_eq!((new.tail, new.rerouted, new.request, new.stamp), (false, true, false, tail.stamp));
+    near.now += Time::from_us(50);
+    hear(&mut near, flow, Word::Reply(0)); // too late to matter
+    hear(&mut near, flow, Word::Clear(3)); // of another epoch
+    assert_eq!(send(&mut near, flow), new, "however slow the new path is");
+    hear(&mut near, flow, Word::Clear(0));
+    let next = send(&mut near, flow);
+    assert_eq!((next.epoch, next.request, next.rerouted, next.path), (1, true, false, new.path));
+    assert_eq!((near.counter("epochs"), near.counter("reroutes")), (2, 1));
+}
+
+#[test]
+fn a_flow_stays_where_it_is_if_all_else_is_busy() {
+    let plan = leaf_spine(2, 4, 1);
+    let flow = qp(&plan, 0, 1);
+    let mut near = desk(&plan, "leaf0", &Config::default());
+    let old = late(&mut near, flow);
+    let others: Vec<u16> = (0..4).filter(|path| *path != old.path).collect();
+    others.iter().for_each(|&path| hear(&mut near, flow, Word::Notify(path)));
+    for _ in 0..5 {
+        let next = send(&mut near, flow);
+        assert_eq!((next.path, next.tail, next.rerouted), (old.path, false, false));
+    }
+    assert_eq!((near.counter("reroutes"), near.counter("reroutes_aborted")), (0, 1));
+    hear(&mut near, flow, Word::Reply(0));
+    assert!(send(&mut near, flow).request, "the late reply begins an epoch");
+    // 16 us later they are busy no more.
+    near.now += Time::from_us(17);
+    assert!(send(&mut near, flow).tail);
+    assert!(others.contains(&send(&mut near, flow).path));
+}
+
+#[test]
+fn a_busy_path_to_one_rack_may_be_free_to_another() {
+    let plan = leaf_spine(3, 2, 1);
+    let (one, two) = (qp(&plan, 0, 1), qp(&plan, 0, 2));
+    let mut near = desk(&plan, "leaf0", &Config::default());
+    let (first, second) = (send(&mut near, one), send(&mut near, two));
+    near.now += LATE;
+    hear(&mut near, one, Word::Notify(1 - first.path));
+    hear(&mut near, one, Word::Notify(1 - second.path));
+    assert!(!send(&mut near, one).tail);
+    assert!(send(&mut near, two).tail);
+}
+
+#[test]
+fn a_flow_that_was_silent_begins_anew_and_so_does_one_whose_clear_is_lost() {
+    let plan = leaf_spine(2, 8, 1);
+    let flow = qp(&plan, 0, 1);
+    let mut near = desk(&plan, "leaf0", &Config::default());
+    let mut paths = std::collections::BTreeSet::new();
+    for _ in 0..20 {
+        let mark = send(&mut near, flow);
+        assert!(mark.request && !mark.rerouted);
+        paths.insert(mark.path);
+        near.now += Time::from_us(301);
+    }
+    assert!(paths.len() > 2 && near.counter("reroutes") == 0, "{paths:?}");
+    assert!(near.counter("idle_moves") > 2);
+    let (mut last, mut tail) = (late(&mut near, flow), send(&mut near, flow));
+    assert!(tail.tail);
+    // It never pauses and CLEAR never comes.
+    for _ in 0..301 {
+        near.now += Time::from_ns(900);
+        (last, tail) = (send(&mut near, flow), last);
+    }
+    assert!(tail.rerouted && last.request && last.path == tail.path);
+}
+
+#[test]
+fn a_flow_whose_uplink_fails_takes_another_and_others_stay() {
+    let plan = leaf_spine(9, 4, 1);
+    let flows: Vec<QpId> = (1..9).map(|to| qp(&plan, 0, to)).collect();
+    let mut near = desk(&plan, "leaf0", &Config::default());
+    let before: Vec<u16> = flows.iter().map(|&flow| send(&mut near, flow).path).collect();
+    near.reroute(&[("leaf0", "spine2")]);
+    for (&flow, &path) in flows.iter().zip(&before) {
+        let mark = send(&mut near, flow);
+        assert_ne!(mark.path, 2);
+        assert_eq!((mark.path != path, mark.request), (path == 2, path == 2));
+    }
+    let moved = before.iter().filter(|path| **path == 2).count() as u64;
+    assert_eq!(near.counter("failed_paths"), moved);
+    assert!(moved > 0);
+    // Nobody goes there, however late replies are.
+    for _ in 0..50 {
+        near.now += LATE;
+        assert!(flows.iter().all(|&flow| send(&mut near, flow).path != 2));
+        near.now += Time::from_us(301);
+    }
+    near.reroute(&[]);
+    let back = (0..50).any(|_| {
+        near.now += Time::from_us(301);
+        send(&mut near, flows[0]).path == 2
+    });
+    assert!(back);
+}
+
+#[test]
+fn where_there_is_one_path_nothing_is_asked() {
+    let plan = leaf_spine(2, 1, 1);
+    let flow = qp(&plan, 0, 1);
+    let mut near = desk(&plan, "leaf0", &Config::default());
+    for _ in 0..5 {
+        near.now += LATE;
+        assert_eq!(send(&mut near, flow), Mark::default());
+    }
+    assert_eq!(near.counter("epochs"), 0);
+}
+
+#[test]
+fn on_three_tiers_a_path_is_an_uplink_and_a_core() {
+    let plan = pods(2, 1, &[2, 2]);
+    let flow = qp(&plan, 0, 1);
+    let mut edge = desk(&plan, "edge0.0", &Config::default());
+    let mut cores = std::collections::BTreeSet::new();
+    for _ in 0..60 {
+        edge.tag = 0;
+        let seen = edge.see(edge.data(flow, Psn::new(0)));
+        let Verdict::Forward(up) = seen.verdict else { panic!("{seen:?}") };
+        let mut above = desk(&plan, &format!("up0.{}", up.0 - 1), &Config::default());
+        above.tag = seen.tag;
+        let Verdict::Forward(core) = above.see(above.data(flow, Psn::new(0))).verdict else { panic!() };
+        cores.insert((Mark::read(seen.tag).path, up, core));
+        edge.now += Time::from_ms(2); // silent for longer than a millisecond
+    }
+    let ports: std::collections::BTreeSet<_> = cores.iter().map(|(_, up, core)| (*up, *core)).collect();
+    assert_eq!((cores.len(), ports.len()), (4, 4), "{cores:?}");
+}
+
+/// A packet comes to the receiver's ToR.
+fn arrive(far: &mut Desk, flow: QpId, mark: Mark) -> Seen {
+    far.tag = mark.tag();
+    far.see(far.data(flow, Psn::new(0)))
+}
+
+fn words(seen: &Seen) -> Vec<Word> {
+    seen.made.iter().filter_map(|e| Word::read(e.tag)).collect()
+}
+
+const PASSES: Verdict = Verdict::Forward(PortIndex(0));
+
+/// A packet of epoch 0: on the old path, the TAIL, and on the new path; `us` is when it was sent, or the TAIL.
+fn old(us: u64) -> Mark {
+    Mark { stamp: stamp(Time::from_us(us)), path: 1, ..Mark::default() }
+}
+
+fn tail(us: u64) -> Mark {
+    Mark { tail: true, ..old(us) }
+}
+
+fn new(us: u64) -> Mark {
+    Mark { rerouted: true, path: 2, ..old(us) }
+}
+
+#[test]
+fn what_overtakes_is_held_until_the_tail_has_passed_and_leaves_in_order() {
+    let plan = leaf_spine(2, 4, 1);
+    let flow = qp(&plan, 0, 1);
+    let mut far = desk(&plan, "leaf1", &Config::default());
+    let asked = arrive(&mut far, flow, Mark { request: true, ..old(1) });
+    assert_eq!((asked.verdict, words(&asked)), (PASSES, vec![Word::Reply(0)]));
+    assert_eq!((asked.made[0].packet.to(), asked.made[0].packet.frame()), (HostId(0), 64));
+    for _ in 0..3 {
+        assert_eq!(arrive(&mut far, flow, new(3)).verdict, Verdict::Hold);
+    }
+    assert_eq!(arrive(&mut far, flow, old(2)).verdict, PASSES);
+    let seen = arrive(&mut far, flow, tail(3));
+    assert_eq!((seen.verdict, words(&seen)), (PASSES, vec![Word::Clear(0)]));
+    assert_eq!(seen.released, [0, 1, 2].map(|n| (Handle(n), PortIndex(0))));
+    assert_eq!(arrive(&mut far, flow, new(3)).verdict, PASSES);
+    let names = ["holds", "held_peak", "held_bytes_peak", "reorder_queues_peak", "resume_timers"];
+    assert_eq!(names.map(|name| far.counter(name)), [3, 3, 3 * 1500, 1, 0]);
+}
+
+#[test]
+fn without_the_tail_a_timer_lets_the_held_ones_go_when_it_should_have_come() {
+    let plan = leaf_spine(2, 4, 1);
+    let flow = qp(&plan, 0, 1);
+    let mut far = desk(&plan, "leaf1", &Config::default());
+    arrive(&mut far, flow, old(10));
+    let came = far.now;
+    // The TAIL was sent 4 us after the last packet of the old path that has come, so it is expected 4 us after that
+    // came, and 16 us are added.
+    assert_eq!(arrive(&mut far, flow, new(14)).verdict, Verdict::Hold);
+    let gap = between(stamp(Time::from_us(10)), stamp(Time::from_us(14)));
+    assert_eq!(far.alarm, Some(came + gap + Time::from_us(16)));
+    far.pass(came + Time::from_us(19));
+    arrive(&mut far, flow, old(11));
+    let resume = far.now + between(stamp(Time::from_us(11)), stamp(Time::from_us(14))) + Time::from_us(16);
+    far.pass(resume - Time(1));
+    assert_eq!(far.held.len(), 1, "another packet of the old path has put it off");
+    far.pass(resume);
+    assert!(far.held.is_empty());
+    assert_eq!(arrive(&mut far, flow, new(14)).verdict, PASSES, "nobody waits any more");
+    let seen = arrive(&mut far, flow, tail(14));
+    assert_eq!((seen.verdict, words(&seen)), (PASSES, vec![Word::Clear(0)]));
+    assert_eq!(far.counter("resume_timers"), 1);
+}
+
+#[test]
+fn a_new_path_that_is_faster_than_all_of_the_old_one_waits_for_the_default() {
+    let plan = leaf_spine(2, 4, 1);
+    let flow = qp(&plan, 0, 1);
+    let mut far = desk(&plan, "leaf1", &Config::default());
+    assert_eq!(arrive(&mut far, flow, new(14)).verdict, Verdict::Hold);
+    assert_eq!(far.alarm, Some(far.now + Time::from_us(200)));
+}
+
+#[test]
+fn with_every_reorder_queue_taken_packets_pass_and_are_counted() {
+    let plan = leaf_spine(4, 2, 1);
+    let config = Config { reorder_queues: 2, ..Config::default() };
+    let mut far = desk(&plan, "leaf1", &config);
+    let flows = [0, 2, 3].map(|from| qp(&plan, from, 1));
+    let verdicts = flows.map(|flow| arrive(&mut far, flow, new(5)).verdict);
+    assert_eq!(verdicts, [Verdict::Hold, Verdict::Hold, PASSES]);
+    arrive(&mut far, flows[0], tail(5));
+    assert_eq!(arrive(&mut far, flows[2], new(5)).verdict, Verdict::Hold, "one is free again");
+    assert_eq!((far.counter("reorder_queues_full"), far.counter("reorder_queues_peak")), (1, 2));
+}
+
+#[test]
+fn packets_of_the_epoch_before_pass_and_those_of_the_next_end_all_waiting() {
+    let plan = leaf_spine(2, 4, 1);
+    let flow = qp(&plan, 0, 1);
+    let mut far = desk(&plan, "leaf1", &Config::default());
+    let of = |epoch, mark: Mark| Mark { epoch, ..mark };
+    arrive(&mut far, flow, of(3, old(1)));
+    // The first of epoch 0 that comes has overtaken all of it, and some of the epoch before.
+    assert_eq!(arrive(&mut far, flow, of(0, new(9))).verdict, Verdict::Hold);
+    assert_eq!(arrive(&mut far, flow, of(3, old(2))).verdict, PASSES);
+    assert_eq!(far.held.len(), 1);
+    let seen = arrive(&mut far, flow, of(1, old(400)));
+    assert_eq!((seen.verdict, seen.released.len()), (PASSES, 1));
+    assert_eq!(far.counter("held_over"), 1);
+    far.pass(Time::NEVER);
+    assert_eq!(far.counter("resume_timers"), 0, "the timer is off");
+}
+
+#[test]
+fn marked_packets_make_notices_but_not_one_each() {
+    let plan = leaf_spine(3, 4, 1);
+    let flow = qp(&plan, 0, 1);
+    let mut far = desk(&plan, "leaf1", &Config::default());
+    let mut marked = |flow, mark: Mark, us| {
+        far.now += Time::from_us(us);
+        far.tag = mark.tag();
+        let mut pkt = far.data(flow, Psn::new(0));
+        pkt.mark();
+        words(&far.see(pkt))
+    };
+    assert_eq!(marked(flow, old(1), 0), [Word::Notify(1)]);
+    assert_eq!(marked(flow, old(1), 7), []);
+    assert_eq!(marked(flow, tail(1), 0), [Word::Clear(0)]);
+    assert_eq!(marked(flow, new(1), 0), [Word::Notify(2)], "another path");
+    assert_eq!(marked(qp(&plan, 2, 1), old(1), 0), [Word::Notify(1)], "another rack");
+    assert_eq!(marked(flow, old(1), 1), [Word::Notify(1)], "8 us since the first");
+}
+
+#[test]
+fn defaults_follow_the_tiers_and_long_links() {
+    let two = ways::longest_of(&leaf_spine(2, 2, 1), 64);
+    let three = ways::longest_of(&pods(2, 1, &[2, 2]), 64);
+    let us = Time::from_us;
+    let of = |way, lossless| {
+        let t = Config::default().thetas(way, lossless);
+        (t.inactive, t.resume_default, t.resume_extra)
+    };
+    assert_eq!(of(two, true), (us(300), us(200), us(16)));
+    assert_eq!(of(two, false), (us(300), us(200), us(16)));
+    assert_eq!(of(three, true), (us(1000), us(600), us(64)));
+    assert_eq!(of(three, false), (us(1000), us(300), us(16)));
+    let long = ways::Way { round_trip: us(200), ..two };
+    assert_eq!(of(long, true), (us(1600), us(800), us(16)));
+    assert_eq!(Config::default().reply(long), us(204));
+}
+
+#[test]
+fn what_cannot_work_is_refused() {
+    let plan = leaf_spine(2, 2, 1);
+    let error = |config: Config| config.validate(&plan).unwrap_err();
+    let default = Config::default;
+    let us = |n| Some(Time::from_us(n));
+    assert_eq!(error(Config { theta_reply: us(0), ..default() }).field, "theta-reply");
+    let late = error(Config { theta_reply: us(4), ..default() });
+    assert!(late.field == "theta-reply" && late.message.contains("4256640ps"), "{late}");
+    assert_eq!(error(Config { theta_path_busy: Time::ZERO, ..default() }).field, "theta-path-busy");
+    assert_eq!(error(Config { theta_inactive: us(0), ..default() }).field, "theta-inactive");
+    assert_eq!(error(Config { theta_inactive: us(200), ..default() }).field, "theta-inactive");
+    assert_eq!(error(Config { resume_default: us(300), ..default() }).field, "resume-default");
+    assert_eq!(error(Config { theta_reply: us(300), ..default() }).field, "theta-reply");
+    assert_eq!(error(Config { reorder_queues: 0, ..default() }).field, "reorder-queues");
+    assert_eq!(error(Config { reorder_queues: 1025, ..default() }).field, "reorder-queues");
+    assert_eq!(error(Config { signal_size: Bytes(1501), ..default() }).field, "signal-size");
+    let warned = default().validate(&plan).unwrap();
+    assert!(warned.len() == 1 && warned[0].contains("no switch marks"), "{warned:?}");
+    let long = Config { theta_inactive: us(5_000), ..default() }.validate(&plan).unwrap();
+    assert!(long.len() == 2 && long[1].contains("4194304ns"), "{long:?}");
+    let mut marking = plan.clone();
+    let queue = Bytes(100_000);
+    let marks = model::plan::Marking {
+        kmin: queue,
+        kmax: queue,
+        pmax: model::Probability::ZERO,
+        at: model::plan::MarkAt::Dequeue,
+    };
+    marking.ports[0].marking = Some(marks);
+    assert_eq!(default().validate(&marking), Ok(vec![]));
+}

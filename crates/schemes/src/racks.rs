@@ -1,0 +1,50 @@
+//! What the switch of a rack knows of the others: which host hangs where, and who sends to its own hosts.
+
+use model::{HostId, Kind, Packet, Psn, QpId, Site};
+
+/// Nothing in a switch without hosts.
+#[derive(Clone, Debug)]
+pub(crate) struct Racks {
+    rack_of: Vec<u16>,
+    count: usize,
+    /// By queue pair that ends here, from the first on.
+    senders: Vec<HostId>,
+    first: u32,
+}
+
+impl Racks {
+    pub(crate) fn of(site: Site<'_>) -> Self {
+        let fabric = site.fabric();
+        let (hosts, count) = if site.is_tor() { (fabric.hosts(), fabric.racks().len()) } else { (0, 0) };
+        let incoming = site.incoming();
+        Racks {
+            // A rack's number has as many bits as a host's: every rack has a host.
+            rack_of: (0..hosts).map(|host| fabric.rack(HostId(host as u16)) as u16).collect(),
+            count,
+            first: incoming.start,
+            senders: incoming.map(|qp| site.qp(QpId(qp)).from).collect(),
+        }
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The rack of a host.
+    #[inline]
+    pub(crate) fn rack(&self, host: HostId) -> Option<u16> {
+        self.rack_of.get(host.index()).copied()
+    }
+
+    /// The host whose data comes on a queue pair that ends here.
+    #[inline]
+    pub(crate) fn sender(&self, qp: QpId) -> Option<HostId> {
+        self.senders.get(qp.0.checked_sub(self.first)? as usize).copied()
+    }
+
+    /// A signal to the switch of the host that sends on a queue pair.
+    pub(crate) fn signal(&self, qp: QpId, frame: u32) -> Option<Packet> {
+        self.sender(qp).map(|host| Packet::new(Kind::Signal, qp, host, Psn::new(0), frame))
+    }
+}
