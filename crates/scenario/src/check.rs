@@ -89,12 +89,13 @@ impl Checked {
         self.scenario.scheme_of("foreground").name()
     }
 
-    /// The same scenario with another scheme for a traffic class (`None`: `foreground`). If the scenario has
-    /// this scheme already, its settings stay; else it gets its defaults.
+    /// The same scenario with another scheme for a traffic class (`None`: `foreground`, or all if none has a scheme of
+    /// its own). If the scenario has this scheme already, its settings stay; else it gets its defaults.
     ///
     /// # Errors
     /// If there is no such scheme or class, or the scheme cannot work here.
     pub fn with_scheme(&self, class: Option<&str>, name: &str) -> Result<Checked, Error> {
+        let all = class.is_none() && self.scenario.class.values().all(|class| class.scheme.is_none());
         let class = class.unwrap_or("foreground");
         if !self.plan.traffic_classes.iter().any(|name| name == class) {
             let names: Vec<&str> = self.plan.traffic_classes.iter().map(String::as_str).collect();
@@ -109,7 +110,7 @@ impl Checked {
         };
         let mut scenario = self.scenario.clone();
         if scenario.scheme_of(class).name() != name {
-            if class == "foreground" && scenario.class.is_empty() {
+            if all || class == "foreground" && scenario.class.is_empty() {
                 scenario.scheme = default;
             } else {
                 scenario.class.entry(class.to_owned()).or_default().scheme = Some(default);

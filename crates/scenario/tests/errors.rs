@@ -189,15 +189,15 @@ fn mistakes_in_a_text_have_a_place() {
         ),
         (
             "H[[failure]]\nlinks = [[\"leaf0\", \"spine9\"]]\nJ",
-            "s.toml:6:21: there is no node `spine9`; did you mean `spine0`?",
+            "s.toml:6:20: there is no node `spine9`; did you mean `spine0`?",
         ),
         (
             "H[[failure]]\nlinks = [[\"leaf0\", \"leaf1\"]]\nJ",
-            "s.toml:6:21: no link joins `leaf0` and `leaf1`",
+            "s.toml:6:20: no link joins `leaf0` and `leaf1`",
         ),
         (
             "H[[failure]]\nlinks = [[\"host0\", \"leaf1\"]]\nJ",
-            "s.toml:6:21: no link joins `host0` and `leaf1`; did you mean `leaf0`?",
+            "s.toml:6:20: no link joins `host0` and `leaf1`; did you mean `leaf0`?",
         ),
         (
             "H[[failure]]\nswitch = \"sbine1\"\nJ",
@@ -206,7 +206,7 @@ fn mistakes_in_a_text_have_a_place() {
         ("H[[failure]]\nswitch = \"host*\"\nJ", "s.toml:6:10: `host0` is a host; `links` takes its link"),
         (
             "H[[failure]]\nat = \"1us\"\nJ",
-            "s.toml:5:3: no link fails: `links`, `switch` or `random` says which",
+            "s.toml:5:1: no link fails: `links`, `switch` or `random` says which",
         ),
         (
             "H[[failure]]\nrandom = 1\nat = \"3us\"\nuntil = \"2us\"\nJ",
