@@ -133,14 +133,15 @@ impl Checked {
         show::plain(&self.scenario)
     }
 
-    /// The same for reading: every key with its meaning, unit, default and source, and a mark on defaults. If all
-    /// traffic has a scheme that brings its own NIC, that is the NIC shown.
+    /// The same for reading: every key with its meaning, unit, default and source, and a mark on defaults.
+    /// At the end, in a comment, the NICs that schemes bring along.
     pub fn annotated(&self) -> String {
-        let mut shown = self.scenario.clone();
-        if shown.class.is_empty() {
-            shown.nic = whole::nic_under(&shown.scheme, &shown.nic).unwrap_or(shown.nic);
+        let mut text = show::annotated(&self.scenario, &|path| self.document.says(path));
+        let classes = self.scenario.class.values().filter_map(|class| class.scheme.as_ref());
+        for scheme in std::iter::once(&self.scenario.scheme).chain(classes) {
+            text += &whole::about(scheme, &self.scenario.nic);
         }
-        show::annotated(&shown, &|path| self.document.says(path))
+        text
     }
 
     /// Hash of the resolved configuration, 16 hexadecimal digits (XXH3 of [`Checked::to_toml`]).

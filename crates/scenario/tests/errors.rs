@@ -245,7 +245,10 @@ fn mistakes_in_a_text_have_a_place() {
             "H[scheme.flowlet-nic]\ngap = \"0us\"\nJ",
             "s.toml:6:7: a gap of 0; it must be longer: to draw a path for every packet there is `rps-nic`",
         ),
-        ("H[scheme.flowlet]\ngap = 5\nJ", "s.toml:6:7: expected a time with a unit such as"),
+        (
+            "H[scheme.flowlet]\ngap = 5\nJ",
+            "s.toml:6:7: expected a time with a unit such as \"1us\", found the bare number 5",
+        ),
         (
             "H[scheme.flowcell]\nbytes = \"0B\"\nJ",
             "s.toml:6:9: a flowcell of 0 bytes; it must be larger: to draw a path for every packet there is `rps-nic`",
