@@ -22,11 +22,13 @@ name = "incast"
 incast = { bytes = "100kB", receiver = "host3" }
 "#;
 
-const SCHEMES: [&str; 9] = [
+const SCHEMES: [&str; 11] = [
     "ecmp",
     "rps",
     "ar",
     "drill",
+    "conga",
+    "conweave",
     "themis",
     "{ themis = { mode = \"literal\", psn-bits = 8 } }",
     "rps-nic",

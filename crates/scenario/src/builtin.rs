@@ -36,6 +36,7 @@ builtins! {
     "loss-recovery-nic-sr",
     "loss-recovery-adaptive-routing",
     "loss-recovery-sprayed",
+    "slow-link",
     "themis-failed-spine",
     "themis-fig1",
     "themis-fig5-allreduce",

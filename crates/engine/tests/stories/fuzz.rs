@@ -12,7 +12,7 @@ use std::fmt::{self, Debug, Formatter, Write};
 
 const RATES: [&str; 6] = ["100Gbps", "400Gbps", "40Gbps", "25Gbps", "73Gbps", "1Gbps"];
 const DELAYS: [&str; 9] = ["1us", "1ns", "10ns", "100ns", "333ns", "5us", "50us", "50001ps", "3ms"];
-const SCHEMES: [&str; 13] = [
+const SCHEMES: [&str; 16] = [
     "ecmp]",
     "rps]",
     "ar]",
@@ -26,6 +26,9 @@ const SCHEMES: [&str; 13] = [
     "flowcut]\nratio = 1.2\nalpha = 0.5\noverlap = 1",
     "flowcut]\ndeployment = \"full\"\nratio = 1.0\ngradient = 0.5\ndrain-timeout = \"20us\"",
     "flowcut]\ndeployment = \"ingress\"\nratio = 1.2\ncredit = \"2000B\"\nack-every = 3\ntimestamp-bits = 9",
+    "conga]\nflowlet-gap = \"2us\"\ndre-period = \"1us\"\ndre-alpha = 0.5\nfeedback-interval = \"0us\"",
+    "conweave]\ntheta-path-busy = \"5us\"\nreorder-queues = 1",
+    "conweave]\nresume-default = \"3us\"\nresume-extra = \"0us\"\ntheta-inactive = \"200ms\"",
     "dlbf]\nports = 3\nunavailable = \"20us\"\ntheta = \"9us\"\nsuspend = 2\nresume = 1",
 ];
 const NICS: [&str; 12] = [

@@ -7,7 +7,7 @@
 use crate::lab::{agreed_on, lay, leaf_spine, total};
 use engine::outcome::{Ending, Outcome};
 
-const SCHEMES: [(&str, &str); 14] = [
+const SCHEMES: [(&str, &str); 16] = [
     ("ecmp", ""),
     ("rps", ""),
     ("ar", ""),
@@ -22,6 +22,8 @@ const SCHEMES: [(&str, &str); 14] = [
     ("flowcut", "deployment = \"full\"\nratio = 1.1\ndrain-timeout = \"50us\""),
     ("flowcut", "deployment = \"ingress\"\nratio = 1.2\noverlap = 3\nack-every = 4\ncredit = \"3000B\""),
     ("flowcut", CLASS),
+    ("conga", "flowlet-gap = \"1us\"\ndre-period = \"2us\"\nageing = \"20us\"\nfeedback-interval = \"1us\""),
+    ("conweave", "theta-path-busy = \"2us\"\nresume-extra = \"1us\"\nreorder-queues = 2"),
 ];
 
 /// Pauses are for lossless fabrics only; the others let sources be stopped flow by flow.
@@ -247,6 +249,8 @@ matrices! {
     under_flowcut_in_all_switches_both_engines_agree: 11, false;
     under_flowcut_at_the_ingress_both_engines_agree: 12, false;
     under_flowcut_by_pauses_both_engines_agree: 13, false;
+    under_conga_both_engines_agree: 14, false;
+    under_conweave_both_engines_agree: 15, false;
 }
 
 /// Runs the scenario with many seeds on all engines.
