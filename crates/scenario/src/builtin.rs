@@ -38,6 +38,7 @@ builtins! {
     "loss-recovery-adaptive-routing",
     "loss-recovery-sprayed",
     "multipath",
+    "slow-link",
     "themis-failed-spine",
     "themis-fig1",
     "themis-fig5-allreduce",

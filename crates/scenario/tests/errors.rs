@@ -187,6 +187,17 @@ fn mistakes_in_a_text_have_a_place() {
             "H[nic]\ntimeout = { fixed = \"50us\" }\n[nic.transport.sr-sack]\n[scheme.dlbf]\ntheta = \"50us\"\nJ",
             "s.toml:9:9: a receiver that waits 50us for late packets outlasts the sender's timeout, 50us",
         ),
+        ("H[scheme.conga]\nflowlet-gap = \"0us\"\nJ", "s.toml:6:15: it must be longer than 0"),
+        ("H[scheme.conga]\nquantisation-bits = 7\nJ", "s.toml:6:21: 7 bits; 1 to 6 are possible"),
+        (
+            "H[scheme.conga]\nquantization-bits = 3\nJ",
+            "s.toml:6:1: unknown key `quantization-bits`; did you mean `quantisation-bits`?",
+        ),
+        (
+            "H[scheme.conweave]\ntheta-inactive = \"100us\"\nJ",
+            "s.toml:6:18: `theta-inactive` (100us) must be longer than `resume-default` (200us): a flow may only begin \
+             anew when nothing of it is held any more",
+        ),
         (
             "H[[failure]]\nlinks = [[\"leaf0\", \"spine9\"]]\nJ",
             "s.toml:6:20: there is no node `spine9`; did you mean `spine0`?",

@@ -13,6 +13,7 @@
 //! | [`in_order`] | under Flowcut no packet overtakes another, on any fabric, or no more than were said to |
 //! | [`many_paths`] | flowlets, flowcells and MP-RDMA spread a flow as they say, and keep to their bounds |
 //! | [`deadlock`] | a run in which nothing moves ends, and says what waits for what |
+//! | [`rerouting`] | CONGA keeps flowlets off slow links; ConWeave moves a flow, and its receiver sees no disorder |
 //! | [`conservation`] | every packet and every byte is accounted for, also in a run that is cut short |
 //! | [`failures`] | links go down, come back and slow down to the picosecond, and schemes find the paths that are left |
 //! | [`listed_losses`] | a listed packet is lost as often as listed, and comes back as the recovery mode has it |
@@ -36,5 +37,6 @@ mod lab;
 mod listed_losses;
 mod lossless;
 mod many_paths;
+mod rerouting;
 mod three_tiers;
 mod twins;

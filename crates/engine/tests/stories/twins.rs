@@ -26,6 +26,8 @@ const SCHEMES: &[(&str, &str)] = &[
     ("flowlet-nic", "gap = \"300ns\"\nentropies = 5"),
     ("flowcell", "bytes = \"4kB\""),
     ("mp-rdma", "delta = 6\nprobe = 0.2\nentropies = 8"),
+    ("conga", "flowlet-gap = \"1us\"\ndre-period = \"2us\"\nageing = \"20us\"\nfeedback-interval = \"1us\""),
+    ("conweave", "theta-path-busy = \"2us\"\nresume-extra = \"1us\"\nreorder-queues = 2"),
 ];
 
 /// Pauses are for lossless fabrics only; the others let sources be stopped flow by flow.
@@ -256,6 +258,8 @@ matrices! {
     under_flowlets_of_the_sender_both_engines_agree: 15, false;
     under_flowcells_both_engines_agree: 16, false;
     under_mp_rdma_both_engines_agree: 17, false;
+    under_conga_both_engines_agree: 18, false;
+    under_conweave_both_engines_agree: 19, false;
 }
 
 /// Runs the scenario with many seeds on all engines.

@@ -1,0 +1,144 @@
+//! Claim: CONGA and ConWeave do what they are for, over a whole fabric, in both engines alike.
+
+use crate::lab::{agreed_on, lay, leaf_spine, run};
+use engine::Outcome;
+use model::Plan;
+
+fn counter(run: &Outcome, name: &str) -> u64 {
+    run.counters.iter().find(|(n, _)| *n == name).map_or(0, |c| c.1)
+}
+
+/// Bytes that a link between two switches has carried.
+fn carried(plan: &Plan, run: &Outcome, from: &str, to: &str) -> u64 {
+    let fabric = &plan.fabric;
+    let (from, to) = (fabric.find(from).unwrap(), fabric.find(to).unwrap());
+    let link = fabric.ports(from).iter().find(|link| link.to == to).unwrap();
+    run.links[fabric.link(from, link.port).index()].bytes
+}
+
+/// Four hosts send to another rack by four spines, one way, 100 kB every 180 us, so that there are pauses of more
+/// than 100 us. `slow` is a link at a twentieth of its rate.
+fn bursts(scheme: &str, slow: &str) -> String {
+    let mut list = String::new();
+    for burst in 0..40 {
+        for host in 0..4 {
+            let (to, start) = (host + 4, 180 * burst + 40 * host);
+            list += &format!(
+                "{{ from = \"host{host}\", to = \"host{to}\", bytes = \"100kB\", start = \"{start}us\" }},"
+            );
+        }
+    }
+    let fabric = leaf_spine(2, 4, 4, "rate = \"100Gbps\"\ndelay = \"1us\"");
+    format!(
+        "{fabric}[[failure]]\nlinks = [{slow}]\none-way = true\nrate = 0.05\n[nic.congestion.none]\n\
+         [scheme.{scheme}]\n[[workload]]\nflows = {{ list = [{list}] }}\n"
+    )
+}
+
+#[test]
+fn conga_keeps_flowlets_off_a_slow_link_at_either_end() {
+    // A link of the sender's own leaf, and one that only the far leaf can tell of, by signals: no data goes back.
+    for (slow, from, to) in
+        [("[\"leaf0\", \"spine2\"]", "leaf0", "spine2"), ("[\"spine2\", \"leaf1\"]", "spine2", "leaf1")]
+    {
+        let text = bursts("conga]\nageing = \"10ms\"\n#", slow);
+        let checked = lay(&text);
+        let conga = agreed_on(&checked, &text);
+        let (flowlets, blind) = run(&bursts("flowlet]\ngap = \"100us\"\n#", slow));
+        let of_conga = carried(&checked.plan, &conga, from, to);
+        let of_flowlets = carried(&flowlets.plan, &blind, from, to);
+        assert!(of_flowlets > 20 * 100_000, "a quarter of 160 messages: {of_flowlets}");
+        assert!(of_conga < of_flowlets / 3, "{of_conga} of {of_flowlets}, {slow}: {:?}", conga.counters);
+        assert!(counter(&conga, "flowlets_moved") > 0);
+        assert!(counter(&conga, "feedback_signals") > 0 && counter(&conga, "feedback_carried") == 0);
+        assert_eq!(conga.data.out_of_order, 0);
+        assert!(conga.end < blind.end, "{} and {}", conga.end, blind.end);
+    }
+}
+
+#[test]
+fn feedback_rides_along_where_data_goes_both_ways() {
+    let fabric = leaf_spine(4, 4, 4, "rate = \"100Gbps\"\ndelay = \"1us\"");
+    let text = format!(
+        "{fabric}[scheme.conga]\n[[workload]]\nall-to-all = {{ per-pair = \"60kB\", groups = \"all\" }}\n"
+    );
+    let run = agreed_on(&lay(&text), &text);
+    let (carried, signals) = (counter(&run, "feedback_carried"), counter(&run, "feedback_signals"));
+    assert!(carried > 10 * signals, "{carried} and {signals}");
+}
+
+/// One flow from a to b over m0, which takes 10 us, or m1, which takes 3 us. Other traffic crosses both in turn, 250 kB
+/// at a time: 20 us of queue.
+fn two_paths(seed: u64, scheme: &str) -> String {
+    let mut list = String::new();
+    for burst in 0..6 {
+        let (from, at) = (burst % 2, 100 + 120 * burst);
+        list +=
+            &format!("{{ from = \"c{from}\", to = \"d{from}\", bytes = \"250kB\", start = \"{at}us\" }},");
+    }
+    format!(
+        "seed = {seed}\n[topology.links]\nhosts = [\"a\", \"b\", \"c0\", \"c1\", \"d0\", \"d1\"]\n\
+         switches = [\"s\", \"m0\", \"m1\", \"t\"]\nrate = \"100Gbps\"\nlinks = [[\"a\", \"s\", \"50Gbps\"],\n\
+         [\"s\", \"m0\"], [\"s\", \"m1\"], [\"m0\", \"t\", \"100Gbps\", \"10us\"],\n\
+         [\"m1\", \"t\", \"100Gbps\", \"3us\"], [\"t\", \"b\", \"400Gbps\"], [\"c0\", \"m0\"], [\"c1\", \"m1\"],\n\
+         [\"t\", \"d0\"], [\"t\", \"d1\"]]\n[nic.congestion.none]\n{scheme}\n[class.noise.scheme.ecmp]\n\
+         [[workload]]\nflows = {{ list = [{{ from = \"a\", to = \"b\", bytes = \"5MB\" }}] }}\n\
+         [[workload]]\nname = \"noise\"\nclass = \"noise\"\nflows = {{ list = [{list}] }}\n"
+    )
+}
+
+#[test]
+fn a_flow_leaves_a_congested_path_and_its_receiver_sees_every_packet_in_order() {
+    let (mut moved, mut held) = (0, 0);
+    for seed in 1..6 {
+        let text = two_paths(seed, "[scheme.conweave]");
+        let run = agreed_on(&lay(&text), &text);
+        assert_eq!((run.data.out_of_order, run.data.retransmitted, run.control.nack), (0, 0, 0));
+        assert_eq!(counter(&run, "resume_timers") + counter(&run, "reorder_queues_full"), 0);
+        moved += counter(&run, "reroutes");
+        held += counter(&run, "holds");
+        assert!((counter(&run, "held_peak") > 0) == (counter(&run, "holds") > 0));
+        // Without anybody who puts it in order the same flow is in disorder, if it moves to the faster path.
+        let text = two_paths(seed, "[scheme.conweave]\nresume-default = \"1ns\"\nresume-extra = \"0s\"");
+        let impatient = agreed_on(&lay(&text), &text);
+        let timers = counter(&impatient, "resume_timers");
+        assert_eq!(impatient.data.out_of_order > 0, timers > 0, "{:?}", impatient.counters);
+    }
+    assert!(moved > 10 && held > 100, "{moved} and {held}");
+}
+
+#[test]
+fn on_a_busy_fabric_order_is_lost_only_where_a_counter_says_so() {
+    // Ports of 25 Gb/s between 12 hosts of 100 Gb/s, and 60 messages that begin together.
+    let fabric = leaf_spine(4, 4, 3, "rate = \"100Gbps\"\ndelay = \"500ns\"\nuplink-rate = \"25Gbps\"");
+    let (mut reroutes, mut held, mut full) = (0, 0, 0);
+    for seed in 1..4 {
+        for keys in ["", "reorder-queues = 1", "theta-path-busy = \"1us\""] {
+            let text = format!(
+                "seed = {seed}\n{fabric}[nic.transport.ideal]\n[nic.congestion.none]\n[scheme.conweave]\n{keys}\n\
+                 [[workload]]\nall-to-all = {{ per-pair = \"150kB\", groups = \"all\" }}\n"
+            );
+            let run = agreed_on(&lay(&text), &text);
+            let excuses = ["resume_timers", "reorder_queues_full", "held_over", "idle_moves"];
+            let excused: u64 = excuses.iter().map(|name| counter(&run, name)).sum();
+            assert!(run.data.out_of_order == 0 || excused > 0, "{:?} in {text}", run.counters);
+            assert_eq!(run.data.held, 0);
+            reroutes += counter(&run, "reroutes");
+            held += counter(&run, "holds");
+            full += counter(&run, "reorder_queues_full");
+        }
+    }
+    assert!(reroutes > 50 && held > 100 && full > 0, "{reroutes}, {held}, {full}");
+}
+
+#[test]
+fn a_lost_tail_is_not_waited_for_longer_than_the_timer_says() {
+    let mut timers = 0;
+    for seed in 1..6 {
+        let text = format!("{}[links]\nloss = 0.05\n", two_paths(seed, "[scheme.conweave]"));
+        let run = agreed_on(&lay(&text), &text);
+        assert_eq!(run.data.held, 0);
+        timers += counter(&run, "resume_timers");
+    }
+    assert!(timers > 0);
+}
