@@ -37,11 +37,10 @@ impl Views {
         }
     }
 
-    /// Nothing from `now` on has happened yet: takes a view by `read` if it is time, and says whether another one than
-    /// before is known now. Ports of hosts are not in it.
-    pub(crate) fn turn(&mut self, now: u64, read: impl FnOnce(&mut [u32])) -> bool {
+    /// Nothing from `now` on has happened yet: takes a view by `read` if it is time. Ports of hosts are not in it.
+    pub(crate) fn turn(&mut self, now: u64, read: impl FnOnce(&mut [u32])) {
         if self.period == 0 {
-            return false;
+            return;
         }
         let now = now / self.quantum * self.quantum;
         if now >= self.next {
@@ -51,14 +50,12 @@ impl Views {
             self.under_way.push_back((self.next + self.delay, view));
             self.next = (now / self.period + 1) * self.period;
         }
-        let mut news = false;
         while let Some((at, _)) = self.under_way.front()
             && *at <= now
             && let Some((_, view)) = self.under_way.pop_front()
         {
-            (self.known, news) = (view, true);
+            self.known = view;
         }
-        news
     }
 
     /// Bytes that waited at every port, by its global number; empty if nobody asks.

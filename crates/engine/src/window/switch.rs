@@ -420,6 +420,8 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
             if counts {
                 self.release(&pkt, now);
             }
+            let others = P::Annex::CARRIES && data && self.ports[p].waiting > 0;
+            let pkt = if others { self.overtake(p, now, pkt) } else { pkt };
             return self.start(p, now, pkt);
         }
         if port.is_empty() {
@@ -434,6 +436,22 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
             port.push_reply(self.out.setup.class(&pkt), pkt);
         }
         self.note(p);
+    }
+
+    /// Data starts at once though other data waits at port `p`, in channels that are paused.
+    #[cold]
+    fn overtake(&mut self, p: usize, now: u64, pkt: Parcel<P::Annex>) -> Parcel<P::Annex> {
+        let (port, waiting) = (&self.ports[p], self.ports[p].waiting);
+        if port.is(TRACKED) {
+            let track = self.out.setup.ports[self.out.gp + p].track;
+            self.out.recorder.queue(track, now, waiting.into());
+        }
+        if waiting <= port.unmarked {
+            return pkt;
+        }
+        // It joins the queue and leaves it, and what stands there is the same both times.
+        let pkt = mark::<true, P::Annex>(&mut self.out, p, now, waiting, pkt);
+        mark::<false, P::Annex>(&mut self.out, p, now, waiting, pkt)
     }
 
     /// Data joins the queue of port `p`.

@@ -73,11 +73,11 @@ fn on_tight_and_loose_fabrics_both_engines_agree() {
         "incast = { senders = 9, bytes = \"25kB\" }",
     ];
     let worlds = [
-        "[switch]\nbuffer = \"150kB\"",
+        "[switch]\nbuffer = \"200kB\"",
         "[switch]\nbuffer = \"8MB\"\n[switch.ecn]\nkmin = \"3kB\"\nkmax = \"12kB\"",
-        "[switch]\nbuffer = \"150kB\"\nclasses = \"one\"",
+        "[switch]\nbuffer = \"200kB\"\nclasses = \"one\"",
         "[switch]\npfc = \"off\"\nbuffer = \"60kB\"\n[links]\nloss = 0.003",
-        "[switch]\nbuffer = \"150kB\"\n[stop]\nafter = \"7654321ps\"",
+        "[switch]\nbuffer = \"200kB\"\n[stop]\nafter = \"7654321ps\"",
     ];
     let (mut pauses, mut drops, mut detours) = (0, 0, 0);
     for (w, world) in worlds.iter().enumerate() {
@@ -86,7 +86,7 @@ fn on_tight_and_loose_fabrics_both_engines_agree() {
         {
             let (channels, minimal) = ([3, 2, 1][(w + s) % 3], ["fewest-hops", "any-link"][(w + s) % 2]);
             let keys = format!(
-                "global-delay = \"900ns\"\nchannels = {channels}\nminimal = \"{minimal}\"\n{world}\n[scheme.{scheme}\n\
+                "global-delay = \"500ns\"\nchannels = {channels}\nminimal = \"{minimal}\"\n{world}\n[scheme.{scheme}\n\
                  [[workload]]\n{}",
                 jobs[(w + s) % 3]
             );
@@ -100,20 +100,29 @@ fn on_tight_and_loose_fabrics_both_engines_agree() {
     assert!(pauses > 0 && drops > 0 && detours > 0, "{pauses} pauses, {drops} drops, {detours} detours");
 }
 
+/// One flow for each host, on the same tight fabric.
+fn long_flows(scheme: &str) -> String {
+    full_load(scheme, 3, "any-link").replace(
+        "all-to-all = { per-pair = \"60kB\", groups = \"all\" }",
+        "permutation = { bytes = \"400kB\" }",
+    )
+}
+
 #[test]
 fn minimal_routing_and_flows_with_a_group_of_their_own_stay_in_order() {
     for scheme in ["minimal]", "ecmp]", "valiant]\nper = \"flow\""] {
-        let (_, run) = run(&full_load(scheme, 3, "any-link"));
+        let (_, run) = run(&long_flows(scheme));
         assert_eq!(run.data.out_of_order, 0, "{scheme}");
+        assert!(run.control.pause > 0);
     }
-    let (_, run) = run(&full_load("valiant]", 3, "any-link"));
+    let (_, run) = run(&long_flows("valiant]"));
     assert!(run.data.out_of_order > 0, "packets that draw for themselves do not");
 }
 
 /// The host of group 0's first router sends to group 1's first, over the only link that joins the groups.
 fn alone(scheme: &str) -> Outcome {
     let keys = format!(
-        "[nic.congestion.none]\n[scheme.{scheme}\n[[workload]]\n[workload.flows]\n\
+        "[nic.transport.ideal]\n[nic.congestion.none]\n[scheme.{scheme}\n[[workload]]\n[workload.flows]\n\
          list = [{{ from = \"host0\", to = \"host6\", bytes = \"143800B\" }}]"
     );
     let text = dragonfly(4, 3, 1, &keys);
