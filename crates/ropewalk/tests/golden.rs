@@ -71,7 +71,7 @@ const SCHEMES: &[&str] = &[
 const DLBF: &str = "dlbf";
 
 /// Fabrics and NICs, each a setting or two away from the defaults.
-const SETTINGS: [(&str, &[&str]); 10] = [
+const SETTINGS: [(&str, &[&str]); 9] = [
     ("defaults", &[]),
     ("tight buffer", &["switch.buffer=1MB"]),
     ("lossy, tight buffer", &["switch.pfc=off", "switch.buffer=300kB"]),
@@ -84,12 +84,6 @@ const SETTINGS: [(&str, &[&str]); 10] = [
     ),
     ("IRN", &["nic.transport.irn={}", "nic.on-nack=none", "switch.pfc=off", "switch.buffer=300kB"]),
     ("no congestion control", &["nic.congestion.none={}"]),
-    (
-        "web search, 60 % load",
-        &[
-            "workload=[{poisson={sizes='web-search',clamp={max='300kB'},load=0.6,count=150,peers='cross-rack'}}]",
-        ],
-    ),
 ];
 
 fn table() -> String {
