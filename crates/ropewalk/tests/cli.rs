@@ -216,7 +216,7 @@ fn flows_that_a_failure_cuts_off_are_named_before_the_run_and_after_it() {
     desk.ropewalk(&["check", "cut.toml"])
         .assert()
         .code(0)
-        .stderr(contains("warning: failures cut off host2 from host1 (job job)"));
+        .stderr(contains("warning: failures cut off host1 from host2 (job job)"));
     let told = contains("cut off: no path is left").and(contains("(host1 -> host2, job job)\n"));
     let assert = desk.ropewalk(&["run", "cut.toml", "--json"]).assert().code(3).stderr(told);
     let summary: Value = serde_json::from_slice(&assert.get_output().stdout).unwrap();

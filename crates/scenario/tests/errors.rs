@@ -57,7 +57,7 @@ fn mistakes_in_a_text_have_a_place() {
         ("[topology.dragonfly]\ngroups = 0\nJ", "s.toml:2:10: a Dragonfly needs at least 1 group"),
         (
             "[topology.dragonfly]\nlinks-per-pair = 0\nJ",
-            "s.toml:2:18: a Dragonfly needs at least 1 link between every two",
+            "s.toml:2:18: a Dragonfly needs at least 1 link between every two groups",
         ),
         (
             "[topology.dragonfly]\nrouters = 4\nJ",
@@ -77,7 +77,7 @@ fn mistakes_in_a_text_have_a_place() {
         ("[topology.dragonfly]\nchannels = 4\nJ", "s.toml:2:12: 4 channels; 1 to 3 are possible"),
         (
             "[topology.dragonfly]\nminimal = \"shortest\"\nJ",
-            "s.toml:2:11: unknown name `shortest`; expected `fewest-hops` or `any-link`",
+            "s.toml:2:11: unknown name `shortest`; expected one of `fewest-hops`, `any-link`",
         ),
         (
             "H[scheme.valiant]\nJ",
