@@ -56,7 +56,7 @@ impl Pulse {
     fn decay(&self, dre: &mut Dre, now: Time) {
         let period = now.ps() / self.period;
         while dre.decayed < period && dre.register > 0 {
-            dre.register = dre.register * self.keep >> FACTOR;
+            dre.register = (dre.register * self.keep) >> FACTOR;
             dre.decayed += 1;
         }
         dre.decayed = period;
