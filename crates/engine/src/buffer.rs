@@ -1,12 +1,15 @@
 //! The shared packet buffer of a switch: who may come in, whom to pause, whom to let go on.
 //!
-//! Lossless: an ingress may hold `alpha` times the free shared buffer. A packet over that threshold goes to
-//! the headroom of its ingress, which is then paused; it may go on when its headroom is empty and it is
+//! Lossless: an ingress (where links have virtual channels, each channel of it) may hold `alpha` times the free
+//! shared buffer. A packet over that threshold goes to the headroom of its ingress, which is then paused; it may go on when its headroom is empty and it is
 //! `resume_offset` below the threshold (dynamic thresholds: Choudhury and Hahne 1998; headroom and offset as
 //! in the HPCC family of ns-3 simulators). Lossy: one egress queue may hold `alpha` times the free buffer.
 
-use model::PortIndex;
-use model::plan::{Flow, PortSettings, SwitchSettings};
+use model::plan::{Flow, SwitchSettings};
+
+/// Who is charged, and paused: a virtual channel of an ingress port. Without channels, an ingress port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Account(pub(crate) u16);
 
 /// What the buffer says to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,21 +46,22 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    pub(crate) fn new(settings: &SwitchSettings, ports: &[PortSettings]) -> Self {
-        let limit: Vec<u64> = match settings.flow {
-            Flow::Lossless(_) => ports.iter().map(|p| p.headroom.get()).collect(),
-            Flow::Lossy { .. } => vec![0; ports.len()],
-        };
+    /// With the headroom of every account.
+    pub(crate) fn new(settings: &SwitchSettings, mut limit: Vec<u64>) -> Self {
+        if let Flow::Lossy { .. } = settings.flow {
+            limit.fill(0);
+        }
+        let accounts = limit.len();
         Buffer {
             flow: settings.flow,
             shared: settings.buffer.get().saturating_sub(limit.iter().sum()),
             used: 0,
-            ingress: vec![0; ports.len()],
+            ingress: vec![0; accounts],
             detailed: true,
-            headroom: vec![0; ports.len()],
+            headroom: vec![0; accounts],
             limit,
-            paused: vec![false; ports.len()],
-            held: vec![false; ports.len()],
+            paused: vec![false; accounts],
+            held: vec![false; accounts],
             pauses: 0,
             peak: 0,
         }
@@ -71,13 +75,13 @@ impl Buffer {
         self.shared.saturating_sub(used) * num as u64 / den as u64
     }
 
-    /// Asks for room for `bytes` that came in at `port` and go to an egress queue of `queue` bytes.
-    pub(crate) fn admit(&mut self, port: PortIndex, bytes: u64, queue: u64) -> Admission {
-        let i = port.0 as usize;
+    /// Asks for room for `bytes` that came in on `account` and go to an egress queue of `queue` bytes.
+    pub(crate) fn admit(&mut self, account: Account, bytes: u64, queue: u64) -> Admission {
+        let i = account.0 as usize;
         match self.flow {
             Flow::Lossless(pfc) => {
                 if self.ingress[i] + bytes <= self.share(self.used, pfc.alpha) {
-                    self.charge(port, bytes);
+                    self.charge(account, bytes);
                     return Admission::Admitted;
                 }
                 if self.headroom[i] + bytes > self.limit[i] {
@@ -95,16 +99,16 @@ impl Buffer {
                 if queue + bytes > self.share(self.used, alpha) || self.used + bytes > self.shared {
                     return Admission::Dropped;
                 }
-                self.charge(port, bytes);
+                self.charge(account, bytes);
                 Admission::Admitted
             }
         }
     }
 
     #[inline]
-    fn charge(&mut self, port: PortIndex, bytes: u64) {
+    fn charge(&mut self, account: Account, bytes: u64) {
         self.used += bytes;
-        self.ingress[port.0 as usize] += bytes;
+        self.ingress[account.0 as usize] += bytes;
     }
 
     /// After a time in which nothing could be paused or dropped: the bytes that are charged now. By whom is not
@@ -126,17 +130,17 @@ impl Buffer {
     }
 
     /// Sets the charges by ingress from all that is charged: (ingress, bytes).
-    pub(crate) fn detail(&mut self, charged: impl Iterator<Item = (PortIndex, u64)>) {
+    pub(crate) fn detail(&mut self, charged: impl Iterator<Item = (Account, u64)>) {
         self.ingress.fill(0);
-        for (port, bytes) in charged {
-            self.ingress[port.0 as usize] += bytes;
+        for (account, bytes) in charged {
+            self.ingress[account.0 as usize] += bytes;
         }
         self.detailed = true;
     }
 
     /// Gives back the room of a packet that leaves; true if its ingress may go on.
-    pub(crate) fn release(&mut self, port: PortIndex, bytes: u64) -> bool {
-        let i = port.0 as usize;
+    pub(crate) fn release(&mut self, account: Account, bytes: u64) -> bool {
+        let i = account.0 as usize;
         let from_headroom = bytes.min(self.headroom[i]);
         self.headroom[i] -= from_headroom;
         self.ingress[i] -= bytes - from_headroom;
@@ -154,17 +158,17 @@ impl Buffer {
         false
     }
 
-    /// The scheme wants a port paused, or no more; true if its far end must be told.
-    pub(crate) fn hold_back(&mut self, port: PortIndex, on: bool) -> bool {
-        let i = port.0 as usize;
+    /// The scheme wants an account paused, or no more; true if its far end must be told.
+    pub(crate) fn hold_back(&mut self, account: Account, on: bool) -> bool {
+        let i = account.0 as usize;
         let news = self.held[i] != on && !self.paused[i];
         self.held[i] = on;
         news
     }
 
     /// True if an ingress has been told to pause and not yet to go on.
-    pub(crate) fn pauses(&self, port: PortIndex) -> bool {
-        self.paused[port.0 as usize] || self.held[port.0 as usize]
+    pub(crate) fn pauses(&self, account: Account) -> bool {
+        self.paused[account.0 as usize] || self.held[account.0 as usize]
     }
 
     /// True if nothing that can arrive in a window, `incoming` bytes in all, can be paused or dropped, and nobody
@@ -209,13 +213,12 @@ mod tests {
     use model::Bytes;
     use model::plan::Pfc;
 
-    const IN: PortIndex = PortIndex(0);
+    const IN: Account = Account(0);
 
     fn lossless(buffer: u64, headroom: u64) -> Buffer {
         let pfc = Pfc { alpha: (1, 8), resume_offset: Bytes(3072) };
         let settings = SwitchSettings { buffer: Bytes(buffer), flow: Flow::Lossless(pfc) };
-        let port = PortSettings { marking: None, headroom: Bytes(headroom) };
-        Buffer::new(&settings, &[port, port])
+        Buffer::new(&settings, vec![headroom; 2])
     }
 
     #[test]
@@ -234,7 +237,7 @@ mod tests {
             left -= 1;
         }
         assert_eq!(left - 1, 6, "3 KiB below the threshold of 9250");
-        assert!(b.admit(PortIndex(1), 1000, 0) == Admission::Admitted);
+        assert!(b.admit(Account(1), 1000, 0) == Admission::Admitted);
     }
 
     #[test]
@@ -251,7 +254,7 @@ mod tests {
             held += 1;
         }
         assert!(!b.hold_back(IN, false), "now the buffer holds it");
-        assert!(b.hold_back(PortIndex(1), true) && b.hold_back(PortIndex(1), false));
+        assert!(b.hold_back(Account(1), true) && b.hold_back(Account(1), false));
         while !b.release(IN, 1000) {
             held -= 1;
         }
@@ -268,7 +271,7 @@ mod tests {
     #[test]
     fn a_lossy_queue_gets_its_share_of_what_is_free() {
         let settings = SwitchSettings { buffer: Bytes(10_000), flow: Flow::Lossy { alpha: (1, 1) } };
-        let mut b = Buffer::new(&settings, &[PortSettings::default()]);
+        let mut b = Buffer::new(&settings, vec![0]);
         let mut queue = 0;
         while b.admit(IN, 1000, queue) == Admission::Admitted {
             queue += 1000;
@@ -282,7 +285,7 @@ mod tests {
         assert!(b.carefree(5_000, || 0));
         b.settle(5_000);
         assert!(!b.carefree(5_000, || 0), "5000 may all stand at one ingress: 10000 > (80000 - 10000) / 8");
-        b.detail([(IN, 2_500), (PortIndex(1), 2_500)].into_iter());
+        b.detail([(IN, 2_500), (Account(1), 2_500)].into_iter());
         assert!(b.carefree(5_000, || 0));
     }
 }

@@ -20,6 +20,7 @@ mod series;
 mod setup;
 mod stall;
 mod switch;
+mod view;
 mod window;
 
 pub use outcome::Outcome;

@@ -13,11 +13,13 @@ use crate::outcome::{Effort, Ending, LinkRecord, Outcome};
 use crate::series::Recorder;
 use crate::setup::{CLASSES, DATA, NO_TRACK, Setup};
 use crate::stall;
-use crate::switch::{Stand, Switch};
+use crate::switch::{Stand, Switch, channel};
+use crate::view::Views;
 use crate::{Observer, Progress};
+use model::fabric::Detours;
 use model::plan::MarkAt;
 use model::scheme::Effects;
-use model::{HostId, NodeId, Packet, Parcel, Parts, Plan, PortIndex, QpId, Time, Verdict};
+use model::{Annex, HostId, NodeId, Parcel, Parts, Plan, PortIndex, QpId, Time, Verdict};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -25,7 +27,7 @@ use std::collections::{BinaryHeap, VecDeque};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum What {
     Fail(Event),
-    Pause { port: u16, sequence: u64, on: bool },
+    Pause { port: u16, sequence: u64, channel: u8, on: bool },
     Depart { port: u16 },
     Arrive { tie: u16, slot: usize },
     Wake,
@@ -36,11 +38,26 @@ struct Port<A> {
     queues: [VecDeque<Parcel<A>>; CLASSES],
     bytes: [u64; CLASSES],
     busy: u64,
-    paused: bool,
+    /// Virtual channels of its link, and those that are paused, a bit each.
+    channels: u8,
+    held: u8,
     /// Start of its rate's row of transmission times.
     row: u32,
     /// Time of the departure that stands in the heap; 0 if none does.
     planned: u64,
+}
+
+impl<A: Annex> Port<A> {
+    /// What starts next of all that waits: its class, and its place there. Data leaves in its order, that of paused
+    /// channels left out.
+    fn next(&self) -> Option<(usize, usize)> {
+        let may = |class, pkt: &Parcel<A>| {
+            class != DATA || self.held >> channel(pkt.annex.way().leg(), self.channels) & 1 == 0
+        };
+        (0..CLASSES).find_map(|class| {
+            self.queues[class].iter().position(|pkt| may(class, pkt)).map(|place| (class, place))
+        })
+    }
 }
 
 struct Reference<'a, P: Parts> {
@@ -59,6 +76,7 @@ struct Reference<'a, P: Parts> {
     timers: Vec<u64>,
     tally: Tally,
     recorder: Recorder,
+    views: Views,
 }
 
 pub(crate) fn run<P: Parts>(plan: &Plan, parts: &P, observer: &mut impl Observer) -> Outcome {
@@ -70,11 +88,17 @@ pub(crate) fn run<P: Parts>(plan: &Plan, parts: &P, observer: &mut impl Observer
         hosts[qp.from.index()].add_outgoing(&setup, parts, QpId(i as u32));
     }
     let links = fabric.links().len();
+    let switches: Vec<Switch<P>> = fabric.switches().map(|n| Switch::new(&setup, parts, n)).collect();
     let mut run = Reference {
         setup: &setup,
         hosts,
-        switches: fabric.switches().map(|n| Switch::new(&setup, parts, n)).collect(),
-        ports: setup.ports.iter().map(|facts| Port { row: facts.row, ..Port::default() }).collect(),
+        views: Views::new(&setup, switches.iter().find_map(|switch| switch.interest.view)),
+        switches,
+        ports: setup
+            .ports
+            .iter()
+            .map(|facts| Port { channels: facts.channels, row: facts.row, ..Port::default() })
+            .collect(),
         queued: vec![0; links],
         links: vec![LinkRecord::default(); links],
         paused_since: vec![u64::MAX; links],
@@ -154,6 +178,8 @@ impl<P: Parts> Reference<'_, P> {
                     return (self.stalled(), None);
                 }
                 boundary = crossed + quantum;
+                let first = self.setup.fabric().base(NodeId(self.hosts.len() as u32)) as usize;
+                self.views.turn(crossed, |all| all[first..].copy_from_slice(&self.queued[first..]));
             }
             self.events.pop();
             self.handle(now, node, what);
@@ -191,8 +217,8 @@ impl<P: Parts> Reference<'_, P> {
 
     fn stalled(&self) -> Ending {
         let blocked = |gp: usize| {
-            let waits = self.ports[gp].queues[DATA].iter().map(|p| p.ingress()).collect();
-            (self.ports[gp].paused, waits)
+            let port = &self.ports[gp];
+            stall::Blocked::new(port.held, port.channels, port.queues[DATA].iter())
         };
         Ending::Stalled(stall::explain(self.setup, &self.hosts.iter().collect::<Vec<_>>(), blocked))
     }
@@ -202,8 +228,8 @@ impl<P: Parts> Reference<'_, P> {
         let base = self.setup.fabric().base(NodeId(node)) as usize;
         match what {
             What::Fail(event) => self.on_failure(now, node, event),
-            What::Pause { port, on, .. } => {
-                self.on_pause(now, node, base + port as usize, on);
+            What::Pause { port, channel, on, .. } => {
+                self.on_pause(now, node, base + port as usize, channel, on);
                 if is_host {
                     self.plan_host(node, now);
                 }
@@ -263,10 +289,15 @@ impl<P: Parts> Reference<'_, P> {
                 }
             }
             Event::Reset { port, whole } => {
-                if whole && !is_host && self.switches[index].buffer.pauses(port) {
-                    self.send_pause(now, node, port, true);
+                let channels = self.ports[base + port.0 as usize].channels;
+                for channel in 0..channels {
+                    if whole && !is_host && self.switches[index].pauses(port, channel) {
+                        self.send_pause(now, node, port, channel, true);
+                    }
                 }
-                self.on_pause(now, node, base + port.0 as usize, false);
+                for channel in 0..channels {
+                    self.on_pause(now, node, base + port.0 as usize, channel, false);
+                }
                 if is_host {
                     self.plan_host(node, now);
                 }
@@ -281,17 +312,21 @@ impl<P: Parts> Reference<'_, P> {
     }
 
     /// A pause or resume frame has reached the sender of link `gp`.
-    fn on_pause(&mut self, now: u64, node: u32, gp: usize, on: bool) {
-        if on == self.ports[gp].paused {
+    fn on_pause(&mut self, now: u64, node: u32, gp: usize, channel: u8, on: bool) {
+        let before = self.ports[gp].held;
+        let held = if on { before | 1 << channel } else { before & !(1 << channel) };
+        if held == before {
             return;
         }
-        self.ports[gp].paused = on;
-        if on {
-            self.links[gp].pauses += 1;
+        self.ports[gp].held = held;
+        self.links[gp].pauses += u64::from(on);
+        if before == 0 {
             self.paused_since[gp] = now;
-        } else {
+        } else if held == 0 {
             self.links[gp].paused += Time(now - self.paused_since[gp]);
             self.paused_since[gp] = u64::MAX;
+        }
+        if !on {
             self.serve(now, node, gp);
         }
     }
@@ -299,17 +334,21 @@ impl<P: Parts> Reference<'_, P> {
     fn forward(&mut self, now: u64, node: u32, mut pkt: Parcel<P::Annex>) {
         let fabric = self.setup.fabric();
         let turn = self.switches[node as usize - self.hosts.len()].turn;
-        let ports = self.setup.router(NodeId(node), turn).ports(pkt.to()).0;
         let base = fabric.base(NodeId(node)) as usize;
+        let router = self.setup.router(NodeId(node), turn);
+        let ingress = pkt.ingress();
+        let way = router.arrived(pkt.annex.way(), ingress);
+        pkt.annex.set_way(way);
+        let (ports, to_host) = router.onward(way, ingress, pkt.to());
         let switch = &mut self.switches[node as usize - self.hosts.len()];
+        let from_host = self.setup.ports[base + ingress.0 as usize].to_host;
+        let mut detours = Detours::default();
+        if switch.interest.detours && from_host && pkt.is_data() {
+            detours = router.detours(pkt.to());
+        }
         let mut port = ports[0];
-        if ports.len() > 1 || switch.interest.every_packet {
-            let stand = Stand {
-                now,
-                ingress: pkt.ingress(),
-                from_host: self.setup.ports[base + pkt.ingress().0 as usize].to_host,
-                to_host: fabric.attachment(pkt.to()) == NodeId(node),
-            };
+        if ports.len() > 1 || switch.interest.every_packet || !detours.is_empty() {
+            let stand = Stand { now, ingress, from_host, to_host, detours, view: self.views.known() };
             let mut effects = Effects::default();
             let count = fabric.ports(NodeId(node)).len();
             let queued = &self.queued[base..base + count];
@@ -349,8 +388,10 @@ impl<P: Parts> Reference<'_, P> {
             }
         }
         for (port, on) in effects.pauses {
-            if self.switches[index].buffer.hold_back(port, on) {
-                self.send_pause(now, node, port, on);
+            for channel in 0..self.setup.fabric().channels() {
+                if self.switches[index].hold_back(port, channel, on) {
+                    self.send_pause(now, node, port, channel, on);
+                }
             }
         }
         if let Some(at) = effects.wake {
@@ -363,21 +404,22 @@ impl<P: Parts> Reference<'_, P> {
     }
 
     /// True if the packet may stay (and is charged, if packets of its class are).
-    fn admit(&mut self, now: u64, node: u32, pkt: &Packet, queue: u64) -> bool {
+    fn admit(&mut self, now: u64, node: u32, pkt: &Parcel<P::Annex>, queue: u64) -> bool {
         let host = (node as usize) < self.hosts.len();
         if host || self.setup.class(pkt) != DATA || pkt.ingress() == PortIndex::VIRTUAL {
             return true;
         }
-        let buffer = &mut self.switches[node as usize - self.hosts.len()].buffer;
-        match buffer.admit(pkt.ingress(), pkt.frame() as u64, queue) {
+        let switch = &mut self.switches[node as usize - self.hosts.len()];
+        let account = switch.account(pkt);
+        match switch.buffer.admit(account, pkt.frame() as u64, queue) {
             Admission::Admitted => true,
             Admission::AdmittedPause => {
-                self.send_pause(now, node, pkt.ingress(), true);
+                let channel = switch.channel_of(account);
+                self.send_pause(now, node, pkt.ingress(), channel, true);
                 true
             }
             Admission::Dropped => {
-                let lossless = buffer.lossless();
-                self.switches[node as usize - self.hosts.len()].dropped_while_lossless |= lossless;
+                switch.dropped_while_lossless |= switch.buffer.lossless();
                 false
             }
         }
@@ -419,13 +461,12 @@ impl<P: Parts> Reference<'_, P> {
         let host = (node as usize) < self.hosts.len();
         while self.ports[gp].busy <= now {
             let port = &mut self.ports[gp];
-            let open = if port.paused { DATA } else { CLASSES };
-            if let Some(class) = (0..open).find(|c| !port.queues[*c].is_empty()) {
-                let Some(pkt) = port.queues[class].pop_front() else { break };
+            if let Some((class, place)) = port.next() {
+                let Some(pkt) = port.queues[class].remove(place) else { break };
                 port.bytes[class] -= pkt.frame() as u64;
                 self.queued[gp] -= pkt.frame();
                 self.start(now, node, gp, pkt);
-            } else if host && !port.paused {
+            } else if host && port.held == 0 {
                 match self.hosts[node as usize].pull(self.setup, now) {
                     Some(pkt) => self.start(now, node, gp, pkt),
                     None => break,
@@ -435,9 +476,8 @@ impl<P: Parts> Reference<'_, P> {
             }
         }
         let port = &self.ports[gp];
-        let open = if port.paused { DATA } else { CLASSES };
-        let mut due = if (0..open).any(|c| !port.queues[c].is_empty()) { port.busy } else { u64::MAX };
-        if host && !port.paused {
+        let mut due = if port.next().is_some() { port.busy } else { u64::MAX };
+        if host && port.held == 0 {
             due = due.min(self.hosts[node as usize].eligible_at().max(port.busy));
         }
         if due != u64::MAX && due != port.planned {
@@ -466,9 +506,10 @@ impl<P: Parts> Reference<'_, P> {
             let index = node as usize - self.hosts.len();
             let queue = port.bytes[DATA];
             if self.setup.class(&pkt) == DATA && pkt.ingress() != PortIndex::VIRTUAL {
-                let ingress = pkt.ingress();
-                if self.switches[index].buffer.release(ingress, pkt.frame() as u64) {
-                    self.send_pause(now, node, ingress, false);
+                let account = self.switches[index].account(&pkt);
+                if self.switches[index].buffer.release(account, pkt.frame() as u64) {
+                    let channel = self.switches[index].channel_of(account);
+                    self.send_pause(now, node, pkt.ingress(), channel, false);
                 }
             }
             if let Some(marking) = &self.setup.marking[gp]
@@ -503,8 +544,8 @@ impl<P: Parts> Reference<'_, P> {
         }
     }
 
-    /// Tells the neighbour behind `ingress` to pause or to go on.
-    fn send_pause(&mut self, now: u64, node: u32, ingress: PortIndex, on: bool) {
+    /// Tells the neighbour behind `ingress` to pause a channel or to let it go on.
+    fn send_pause(&mut self, now: u64, node: u32, ingress: PortIndex, channel: u8, on: bool) {
         let gp = self.setup.fabric().link(NodeId(node), ingress);
         let facts = self.setup.ports[gp.index()];
         let at = match self.setup.plan.wire.pfc {
@@ -522,7 +563,7 @@ impl<P: Parts> Reference<'_, P> {
             return;
         }
         self.sequence += 1;
-        let what = What::Pause { port: facts.peer_port.0, sequence: self.sequence, on };
+        let what = What::Pause { port: facts.peer_port.0, sequence: self.sequence, channel, on };
         self.events.push(Reverse((at, facts.peer, what)));
     }
 

@@ -20,6 +20,8 @@ pub(crate) struct PortFacts {
     pub(crate) peer_port: PortIndex,
     /// The far end is a host.
     pub(crate) to_host: bool,
+    /// Virtual channels of its link.
+    pub(crate) channels: u8,
     /// Loss on the link.
     pub(crate) loss: Probability,
     /// Packets are lost on it by list.
@@ -90,6 +92,7 @@ impl<'a> Setup<'a> {
                 peer: link.to.0,
                 peer_port: link.peer_port,
                 to_host: fabric.is_host(link.to),
+                channels: fabric.channels_on(link),
                 loss: link.loss,
                 listed: listed.concerns(LinkId(index as u32)),
                 fails: false,
@@ -131,6 +134,11 @@ impl<'a> Setup<'a> {
 
     pub(crate) fn fabric(&self) -> &'a Fabric {
         &self.plan.fabric
+    }
+
+    /// The link that comes in where link `gp` goes out.
+    pub(crate) fn feeding(&self, gp: usize) -> usize {
+        self.fabric().reverse(LinkId(gp as u32)).index()
     }
 
     /// Time that a frame occupies the wire of port `gp`, ps.

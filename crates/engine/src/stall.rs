@@ -3,7 +3,8 @@
 use crate::host::Host;
 use crate::outcome::Stall;
 use crate::setup::Setup;
-use model::{LinkId, NodeId, Parts, PortIndex, Time};
+use crate::switch::channel;
+use model::{Annex, LinkId, NodeId, Parcel, Parts, PortIndex, Time};
 
 /// How many waiting messages are named.
 const NAMED: usize = 20;
@@ -16,48 +17,88 @@ pub(crate) fn stuck<P: Parts>(setup: &Setup<'_>, hosts: &[Host<P>], now: u64) ->
     now.saturating_sub(last) > patience.ps() && hosts.iter().all(|h| h.pending_starts() == 0)
 }
 
-/// Collects what a user needs to understand a stall. `port` tells of a port whether it is paused and where
-/// the data that waits there came in.
+/// What a port waits for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Blocked {
+    /// Virtual channels that are paused, a bit each.
+    pub(crate) held: u8,
+    /// Of the data that waits: its channel, where it came in, and on which channel.
+    pub(crate) waits: Vec<(u8, PortIndex, u8)>,
+}
+
+impl Blocked {
+    /// Of a port with these channels paused at which these packets wait.
+    pub(crate) fn new<'p, A: Annex>(
+        held: u8,
+        channels: u8,
+        waits: impl Iterator<Item = &'p Parcel<A>>,
+    ) -> Self {
+        let channel = |leg| channel(leg, channels);
+        let of = |pkt: &Parcel<A>| {
+            let way = pkt.annex.way();
+            (channel(way.leg()), pkt.ingress(), channel(way.came_on()))
+        };
+        Blocked { held, waits: waits.map(of).collect() }
+    }
+
+    fn holds(&self, channel: u8) -> bool {
+        self.held >> channel & 1 != 0
+    }
+}
+
+/// Collects what a user needs to understand a stall. `port` tells what a port waits for.
 pub(crate) fn explain<P: Parts>(
     setup: &Setup<'_>,
     hosts: &[&Host<P>],
-    port: impl Fn(usize) -> (bool, Vec<PortIndex>),
+    port: impl Fn(usize) -> Blocked,
 ) -> Stall {
     let mut waiting: Vec<_> = hosts.iter().flat_map(|h| h.waiting(setup)).collect();
     waiting.sort_by_key(|(id, _)| *id);
     let count = waiting.len() as u64;
     waiting.truncate(NAMED);
     let links = setup.fabric().links();
-    let state: Vec<(bool, Vec<PortIndex>)> = (0..links.len()).map(port).collect();
+    let state: Vec<Blocked> = (0..links.len()).map(port).collect();
     let paused: Vec<LinkId> =
-        (0..links.len()).filter(|gp| state[*gp].0).map(|gp| LinkId(gp as u32)).collect();
-    // A paused link waits for those paused ports of its far end that hold packets which came over it.
-    let waits_for = |gp: usize| -> Vec<usize> {
+        (0..links.len()).filter(|gp| state[*gp].held != 0).map(|gp| LinkId(gp as u32)).collect();
+    let channels = usize::from(setup.fabric().channels());
+    // By link and channel. A paused one waits for those of its far end that are paused and hold packets which came
+    // over it.
+    let waits_for = |at: usize| -> Vec<usize> {
+        let (gp, channel) = (at / channels, (at % channels) as u8);
         let far = links[gp].to;
         if setup.fabric().is_host(far) {
             return Vec::new();
         }
         let base = setup.fabric().base(far) as usize;
+        let came = links[gp].peer_port;
+        let holds =
+            |next: usize, on: u8| state[next].holds(on) && state[next].waits.contains(&(on, came, channel));
         (base..base + setup.fabric().ports(far).len())
-            .filter(|next| state[*next].0 && state[*next].1.contains(&links[gp].peer_port))
+            .flat_map(|next| (0..channels as u8).map(move |on| (next, on)))
+            .filter(|&(next, on)| holds(next, on))
+            .map(|(next, on)| next * channels + usize::from(on))
             .collect()
     };
+    let starts: Vec<usize> =
+        (0..links.len() * channels).filter(|at| state[at / channels].holds((at % channels) as u8)).collect();
+    let ring = cycle(links.len() * channels, &starts, waits_for);
+    let pfc_cycle = ring.into_iter().map(|at| LinkId((at / channels) as u32)).collect();
     let since = Time(hosts.iter().map(|h| h.last_progress()).max().unwrap_or(0));
-    Stall { since, waiting, count, pfc_cycle: cycle(links.len(), &paused, waits_for), paused }
+    Stall { since, waiting, count, pfc_cycle, paused }
 }
 
-/// A cycle of the relation `next` among the `paused` links, if there is one.
-fn cycle(links: usize, paused: &[LinkId], next: impl Fn(usize) -> Vec<usize>) -> Vec<LinkId> {
-    let mut done = vec![false; links];
-    for start in paused {
-        let mut path: Vec<(usize, Vec<usize>)> = vec![(start.index(), next(start.index()))];
-        let mut on_path = vec![false; links];
-        on_path[start.index()] = true;
+/// A cycle of the relation `next` among those that are `paused`, out of `all`, if there is one.
+fn cycle(all: usize, paused: &[usize], next: impl Fn(usize) -> Vec<usize>) -> Vec<usize> {
+    let mut done = vec![false; all];
+    for &start in paused {
+        let mut path: Vec<(usize, Vec<usize>)> = vec![(start, next(start))];
+        let mut on_path = vec![false; all];
+        on_path[start] = true;
         while let Some((at, todo)) = path.last_mut() {
             match todo.pop() {
                 Some(to) if on_path[to] => {
                     let from = path.iter().position(|(p, _)| *p == to).unwrap_or(0);
-                    return path[from..].iter().map(|(p, _)| LinkId(*p as u32)).collect();
+                    return path[from..].iter().map(|(p, _)| *p).collect();
                 }
                 Some(to) if !done[to] => {
                     on_path[to] = true;
@@ -89,7 +130,7 @@ mod tests {
     #[test]
     fn a_ring_of_pauses_is_found_and_a_chain_is_not() {
         let ring = [1, 2, 0, 0];
-        let all: Vec<LinkId> = (0..4).map(LinkId).collect();
+        let all: Vec<usize> = (0..4).collect();
         let found = cycle(4, &all, |l| vec![ring[l]]);
         assert_eq!(found.len(), 3);
         assert!(cycle(4, &all, |l| if l < 3 { vec![l + 1] } else { vec![] }).is_empty());

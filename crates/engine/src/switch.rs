@@ -1,12 +1,13 @@
 //! A switch apart from its ports: its scheme, its buffer, and the packets that its scheme holds. Both
 //! engines use it.
 
-use crate::buffer::Buffer;
+use crate::buffer::{Account, Buffer};
 use crate::setup::Setup;
 use model::draw::Key;
+use model::fabric::Detours;
 use model::scheme::{Effects, Emitted, Handle, flow_hash};
 use model::{
-    Annex, Cx, Interest, Kind, NodeId, Packet, Parcel, Parts, PortIndex, Reroute, Scheme, Site, Time, Verdict,
+    Annex, Cx, Interest, Kind, NodeId, Parcel, Parts, PortIndex, Reroute, Scheme, Site, Time, Verdict,
 };
 
 /// A switch.
@@ -14,6 +15,8 @@ pub(crate) struct Switch<P: Parts> {
     pub(crate) scheme: P::Scheme,
     pub(crate) interest: Interest,
     pub(crate) buffer: Buffer,
+    /// Virtual channels of its links.
+    channels: u8,
     key: Key,
     pub(crate) salt: u64,
     /// By handle: `None` if it is free, `Some(None)` if its packet was dropped.
@@ -32,13 +35,21 @@ pub(crate) struct Switch<P: Parts> {
     pub(crate) turn: Option<usize>,
 }
 
+/// The virtual channel of a leg: its own, or the last one.
+#[inline(always)]
+pub(crate) fn channel(leg: u8, channels: u8) -> u8 {
+    leg.min(channels - 1)
+}
+
 /// Where a packet stands when its switch looks at it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stand {
+pub(crate) struct Stand<'a> {
     pub(crate) now: u64,
     pub(crate) ingress: PortIndex,
     pub(crate) from_host: bool,
     pub(crate) to_host: bool,
+    pub(crate) detours: Detours<'a>,
+    pub(crate) view: &'a [u32],
 }
 
 impl<P: Parts> Switch<P> {
@@ -49,10 +60,18 @@ impl<P: Parts> Switch<P> {
         let base = plan.fabric.base(node) as usize;
         let ports = &plan.ports[base..base + plan.fabric.ports(node).len()];
         let settings = &plan.switches[node.index() - plan.fabric.hosts()];
+        let channels = plan.fabric.channels();
+        // What no packet can be charged to needs no headroom.
+        let used = |p: usize| plan.fabric.channels_on(&plan.fabric.links()[setup.feeding(base + p)]);
+        let headroom = |p: usize| {
+            let (used, own) = (used(p), ports[p].headroom.get());
+            (0..channels).map(move |channel| if channel < used { own } else { 0 })
+        };
         Switch {
             interest: scheme.interest(),
             scheme,
-            buffer: Buffer::new(settings, ports),
+            buffer: Buffer::new(settings, (0..ports.len()).flat_map(headroom).collect()),
+            channels,
             key,
             salt,
             stash: Vec::new(),
@@ -66,6 +85,38 @@ impl<P: Parts> Switch<P> {
         }
     }
 
+    /// Who is charged for a packet.
+    #[inline(always)]
+    pub(crate) fn account(&self, pkt: &Parcel<P::Annex>) -> Account {
+        match P::Annex::CARRIES {
+            true => {
+                let channel = channel(pkt.annex.way().came_on(), self.channels);
+                Account(pkt.ingress().0 * u16::from(self.channels) + u16::from(channel))
+            }
+            false => Account(pkt.ingress().0),
+        }
+    }
+
+    fn account_of(&self, port: PortIndex, channel: u8) -> Account {
+        Account(port.0 * u16::from(self.channels) + u16::from(channel))
+    }
+
+    /// True if the far end of `port` has been told to pause a channel, and not yet to go on.
+    pub(crate) fn pauses(&self, port: PortIndex, channel: u8) -> bool {
+        self.buffer.pauses(self.account_of(port, channel))
+    }
+
+    /// The scheme wants a channel paused, or no more; true if the far end must be told.
+    pub(crate) fn hold_back(&mut self, port: PortIndex, channel: u8, on: bool) -> bool {
+        let account = self.account_of(port, channel);
+        self.buffer.hold_back(account, on)
+    }
+
+    /// The channel of an account, for pause frames.
+    pub(crate) fn channel_of(&self, account: Account) -> u8 {
+        (account.0 % u16::from(self.channels)) as u8
+    }
+
     #[inline]
     fn next_handle(&self) -> Handle {
         Handle(self.free.last().copied().unwrap_or(self.stash.len() as u32))
@@ -74,19 +125,20 @@ impl<P: Parts> Switch<P> {
     #[inline(always)]
     pub(crate) fn judge(
         &mut self,
-        stand: Stand,
+        stand: Stand<'_>,
         queued: &[u32],
         pkt: &mut Parcel<P::Annex>,
         ports: &[PortIndex],
         effects: &mut Effects,
     ) -> Verdict {
         let handle = self.next_handle();
-        let Stand { now, ingress, from_host, to_host } = stand;
+        let Stand { now, ingress, from_host, to_host, detours, view } = stand;
         let cx =
             Cx::new(Time(now), ingress, from_host, to_host, queued, self.key, self.salt, handle, effects);
         let tagged = pkt.is_data() || pkt.kind() == Kind::Signal;
         let tag = if P::Annex::CARRIES && tagged { pkt.annex.tag() } else { 0 };
-        let mut cx = cx.with_entropy(if pkt.is_data() { pkt.annex.entropy() } else { 0 }).with_tag(tag);
+        let entropy = if pkt.is_data() { pkt.annex.entropy() } else { 0 };
+        let mut cx = cx.with_entropy(entropy).with_tag(tag).with_detours(detours, view);
         let kind = pkt.kind();
         let verdict = self.scheme.on_packet(&mut cx, &mut pkt.label, ports);
         if P::Annex::CARRIES && cx.tag != tag {
@@ -94,6 +146,11 @@ impl<P: Parts> Switch<P> {
         }
         if P::Annex::CARRIES && pkt.kind() != kind {
             pkt.annex = pkt.annex.overruled();
+        }
+        if P::Annex::CARRIES
+            && let Some(detour) = cx.via
+        {
+            pkt.annex.set_way(pkt.annex.way().by(detour));
         }
         verdict
     }
@@ -170,8 +227,8 @@ impl<P: Parts> Switch<P> {
     }
 
     /// The packets held now.
-    pub(crate) fn stashed(&self) -> impl Iterator<Item = &Packet> {
-        self.stash.iter().flatten().flatten().map(|pkt| &pkt.label)
+    pub(crate) fn stashed(&self) -> impl Iterator<Item = &Parcel<P::Annex>> {
+        self.stash.iter().flatten().flatten()
     }
 
     /// Bytes held that are charged to the buffer.

@@ -1,6 +1,6 @@
 //! What a packet carries besides its label, in runs whose ends need it.
 
-use crate::{HostId, Kind, Packet, PortIndex, Psn, QpId, Time};
+use crate::{HostId, Kind, Packet, PortIndex, Psn, QpId, Time, Way};
 use std::fmt::Debug;
 use std::ops::{Deref, DerefMut};
 
@@ -35,6 +35,12 @@ pub trait Annex: Copy + Default + Debug + PartialEq + Send + Sync + 'static {
     /// The same of a reply that a switch has turned into another kind: it says nothing of single packets any more.
     #[must_use]
     fn overruled(&self) -> Self;
+
+    /// How the packet crosses a fabric of groups. Only switches write it.
+    fn way(&self) -> Way;
+
+    /// Sets [`Annex::way`].
+    fn set_way(&mut self, way: Way);
 }
 
 /// Bits of a packet's tag.
@@ -125,6 +131,14 @@ impl Annex for () {
 
     #[inline(always)]
     fn overruled(&self) {}
+
+    #[inline(always)]
+    fn way(&self) -> Way {
+        Way::default()
+    }
+
+    #[inline(always)]
+    fn set_way(&mut self, _: Way) {}
 }
 
 /// The annex of runs whose ends choose paths or acknowledge single packets: 16 bytes.
@@ -135,7 +149,8 @@ impl Annex for () {
 /// stands where replies and notices speak of PSNs, so a notice has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
-    /// Data: when it was sent, ps. Replies: how long the data took, ps.
+    /// In the upper 48 bits a time: of data when it was sent, ps, of replies how long the data took. It wraps at 2^47 ps
+    /// = 140 s, which no packet is under way. In the lower 16 bits the packet's own [`Way`].
     time: i64,
     /// From the highest bit: flags (8), PSN (24).
     what: u32,
@@ -152,12 +167,14 @@ const ARRIVED: u32 = 1 << 29;
 const RESENT: u32 = 1 << 31;
 const PSN: u32 = COPY - 1;
 const PSN_BITS: u32 = 24;
+const WAY_BITS: u32 = 16;
+const WAY: i64 = (1 << WAY_BITS) - 1;
 
 impl Stamp {
     /// Of a data packet that starts at `sent`, by its sender's clock.
     #[inline]
     pub const fn new(entropy: u16, sent: Time) -> Self {
-        Stamp { time: sent.ps() as i64, what: 0, count: 0, entropy }
+        Stamp { time: (sent.ps() as i64) << WAY_BITS, what: 0, count: 0, entropy }
     }
 
     /// The same for a copy made on purpose.
@@ -204,7 +221,7 @@ impl Stamp {
     /// A reply: one-way delay of the data packet, ps, plus how far the receiver's clock is ahead.
     #[inline]
     pub const fn delay(&self) -> i64 {
-        self.time
+        self.time >> WAY_BITS
     }
 }
 
@@ -226,7 +243,7 @@ impl Annex for Stamp {
         let marked = if answer.marked { MARKED } else { 0 };
         let crowded = if answer.crowded { CROWDED } else { 0 };
         Stamp {
-            time: at.ps() as i64 - self.time,
+            time: ((at.ps() as i64) << WAY_BITS).wrapping_sub(self.time & !WAY),
             what: flag | marked | crowded | self.what & RESENT | psn,
             count,
             entropy: self.entropy,
@@ -275,6 +292,16 @@ impl Annex for Stamp {
 
     fn overruled(&self) -> Stamp {
         Stamp { what: self.what & !(MISSING | ARRIVED), ..*self }
+    }
+
+    #[inline]
+    fn way(&self) -> Way {
+        Way::from_bits((self.time & WAY) as u16)
+    }
+
+    #[inline]
+    fn set_way(&mut self, way: Way) {
+        self.time = self.time & !WAY | way.bits() as i64;
     }
 }
 
@@ -328,6 +355,7 @@ impl<A> DerefMut for Parcel<A> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::way::Detour;
 
     #[test]
     fn nothing_takes_no_room_and_a_stamp_takes_sixteen_bytes() {
@@ -372,6 +400,18 @@ mod tests {
             let reply = sent.answer(Time::ZERO, Answer::default());
             assert_eq!((sent.resent(), reply.resent(), reply.marked()), (again, again, false));
         }
+    }
+
+    #[test]
+    fn times_and_ways_share_a_word_and_do_not_touch() {
+        // Two hours into the run the clock has wrapped many times; delays are right all the same.
+        let late = 7_200_000_000;
+        let mut data = Stamp::new(7, Time::from_us(late));
+        data.set_way(Way::default().by(Detour::Member(4094)).next(true, false));
+        assert_eq!(data.way().detour(), Some(Detour::Member(4094)));
+        let reply = data.answer(Time::from_us(late + 3), Answer::default());
+        assert_eq!((reply.delay(), reply.way()), (3_000_000, Way::default()));
+        assert_eq!(data.answer(Time::from_us(late - 3), Answer::default()).delay(), -3_000_000);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! 70 kB of routes.
 
 mod builder;
+mod groups;
 mod names;
 mod reroute;
 mod routes;
@@ -12,12 +13,17 @@ mod routes;
 mod tests;
 
 pub use builder::FabricBuilder;
+pub use groups::{Detours, Minimal, Reach};
 pub use reroute::{Rerouter, Routing};
 
 use crate::{HostId, LinkId, NodeId, Packet, PortIndex, Probability, Rate, Time};
+use groups::{Groups, Here};
 use names::Names;
 use routes::Routes;
 use thiserror::Error;
+
+/// Most virtual channels of a link: a way has at most three legs.
+pub const MOST_CHANNELS: u8 = 3;
 
 /// One direction of a link: the port that sends into it and where it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +71,21 @@ pub enum FabricError {
     /// There is nothing to send between.
     #[error("the fabric has no hosts")]
     Empty,
+    /// In a fabric of groups every switch belongs to one.
+    #[error("switch {0} belongs to no group, and others do")]
+    NoGroup(String),
+    /// In a fabric of groups hosts hang on every switch.
+    #[error("switch {0} has no hosts; in a fabric of groups every switch has")]
+    NoHosts(String),
+    /// Ways inside a group are one link.
+    #[error("{0} and {1} are in one group, and no link joins them")]
+    NotMeshed(String, String),
+    /// Minimal ways between groups cross one link.
+    #[error("no link joins the groups {0} and {1}")]
+    GroupsApart(usize, usize),
+    /// A packet names groups and switches of a group in 12 bits.
+    #[error("more than {max} groups, or switches in a group", max = crate::Way::MOST)]
+    TooManyGroups,
 }
 
 /// A fabric, checked and with its routes.
@@ -82,6 +103,7 @@ pub struct Fabric {
     down: Vec<PortIndex>,
     racks: Vec<NodeId>,
     routes: Routes,
+    groups: Option<Groups>,
 }
 
 impl Fabric {
@@ -199,6 +221,7 @@ impl Fabric {
             row: routes.row(switch),
             down: &self.down,
             pool: routes.pool(),
+            here: self.groups.as_ref().map(|groups| Here { groups, switch }),
         }
     }
 
@@ -239,6 +262,7 @@ pub struct Router<'a> {
     row: &'a [u32],
     down: &'a [PortIndex],
     pool: &'a [PortIndex],
+    here: Option<Here<'a>>,
 }
 
 impl<'a> Router<'a> {

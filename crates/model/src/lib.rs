@@ -10,6 +10,7 @@
 //! | [`ids`] | node, host, port, queue-pair and message numbers |
 //! | [`packet`] | the 16-byte [`Packet`] that crosses links by value |
 //! | [`annex`] | what packets carry besides, in runs whose ends need it |
+//! | [`way`] | how a packet crosses a fabric of groups |
 //! | [`wire`] | frame sizes and transmission times |
 //! | [`fabric`] | nodes, links, equal-cost routes |
 //! | [`failure`] | links that go down, come back or slow down, and what routing makes of it |
@@ -35,6 +36,7 @@ pub mod scheme;
 pub mod steering;
 pub mod transport;
 pub mod units;
+pub mod way;
 pub mod wire;
 
 pub use annex::{Annex, Parcel, Stamp};
@@ -50,4 +52,5 @@ pub use steering::Steering;
 pub use themis::Psn;
 pub use transport::{Receiver, Sender};
 pub use units::{Bytes, Pace, Probability, Rate, Time};
+pub use way::{Detour, Way};
 pub use wire::Wire;

@@ -1,9 +1,9 @@
 //! Load balancing inside a switch.
 
 use crate::draw::{Key, Purpose, below};
-use crate::fabric::Router;
+use crate::fabric::{Detours, Router};
 use crate::plan::{Plan, Qp};
-use crate::{Fabric, HostId, Kind, LinkId, NodeId, Packet, PortIndex, QpId, Routing, Time};
+use crate::{Detour, Fabric, HostId, Kind, LinkId, NodeId, Packet, PortIndex, QpId, Routing, Time};
 use std::ops::Range;
 
 /// What becomes of a packet.
@@ -30,8 +30,27 @@ pub struct Interest {
     pub makes_replies: bool,
     /// See `makes_replies`.
     pub makes_data: bool,
+    /// It may send data over a detour ([`Cx::detours`]): it wants `on_packet` for data that comes from a host wherever
+    /// there is one.
+    pub detours: bool,
+    /// It reads [`Cx::view`]. A run has one view: the one for which the first switch asks. Every switch that asks for one must
+    /// ask for [`Interest::queues`], too, and so must all others.
+    pub view: Option<View>,
     /// It has so much state that packets should be announced to it ([`Scheme::expect`]).
     pub announcements: bool,
+}
+
+/// A view of all switches' queues, see [`Cx::view`].
+///
+/// A model of what a network could tell its switches, not a look into the present: it is taken at multiples of a period
+/// and known some time later. Both are rounded up to whole multiples of the window that the fabric's links allow, less than
+/// which no news takes to anywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct View {
+    /// How often it is taken.
+    pub period: Time,
+    /// How long it takes until it is known everywhere.
+    pub delay: Time,
 }
 
 /// Identifies a held packet.
@@ -85,11 +104,20 @@ pub struct Cx<'a> {
     /// for the ports that `on_packet` may choose from and, in `on_wake`, for all, if the scheme has
     /// [`Interest::queues`]; of no meaning for others. Empty in `on_depart`.
     pub queued: &'a [u32],
+    /// Bytes that waited at every port of every switch, by [`crate::LinkId`], when the newest [`View`] was taken that is known
+    /// now; nothing before the first. Empty if the scheme has not asked, and outside `on_packet`.
+    pub view: &'a [u32],
     /// The entropy that the sender gave a data packet ([`crate::Annex::entropy`]).
     pub entropy: u16,
     /// The tag of a data packet or a signal ([`crate::Annex::tag`]); what `on_packet` writes here travels with it. In
     /// runs whose packets have no room for one it is always 0.
     pub tag: u64,
+    /// The detours that the packet may take. There are some for data that comes from a host of this switch, in a fabric
+    /// of groups; [`Cx::queued`] then is true for all ports.
+    pub detours: Detours<'a>,
+    /// Where the packet shall go before it goes to its host: one of `detours`, written by the scheme, and the port of its
+    /// verdict leads there. The packet then meets the schemes of other switches with the ports on its way.
+    pub via: Option<Detour>,
     key: Key,
     salt: u64,
     draws: u64,
@@ -119,14 +147,24 @@ impl<'a> Cx<'a> {
             from_host,
             to_host,
             queued,
+            view: &[],
             entropy: 0,
             tag: 0,
+            detours: Detours::default(),
+            via: None,
             key,
             salt,
             draws: 0,
             handle,
             effects,
         }
+    }
+
+    /// The same for a packet that may take these detours, with this view of all queues.
+    #[inline]
+    #[must_use]
+    pub fn with_detours(self, detours: Detours<'a>, view: &'a [u32]) -> Self {
+        Cx { detours, view, ..self }
     }
 
     /// The same for a data packet with that entropy.
@@ -161,6 +199,12 @@ impl<'a> Cx<'a> {
     #[inline]
     pub fn hash(&self, pkt: &Packet, n: usize) -> usize {
         below(Key::from_salt(self.salt).draw(tuple(pkt) ^ (self.entropy as u64) << 32), n)
+    }
+
+    /// Another hash like [`Cx::hash`], one for each `what`, that tells nothing of the others.
+    #[inline]
+    pub fn hash_for(&self, pkt: &Packet, what: u64, n: usize) -> usize {
+        below(Key::from_salt(self.salt).draw2(tuple(pkt) ^ (self.entropy as u64) << 32, what), n)
     }
 
     /// The base path: the port that the packet's flow hashes to.

@@ -90,7 +90,10 @@ impl NicConfig {
             ));
         }
         if matches!(self.congestion, CongestionConfig::MpRdma(_)) && self.cnp == Cnp::Frame {
-            return Err(Invalid::new("cnp", "must be \"flag\" with `congestion.mp-rdma`, which reads marks on ACKs"));
+            return Err(Invalid::new(
+                "cnp",
+                "must be \"flag\" with `congestion.mp-rdma`, which reads marks on ACKs",
+            ));
         }
         let has_rate = self.congestion.has_rate();
         self.on_nack.validate("on-nack", has_rate)?;

@@ -7,6 +7,9 @@
 //! | slowdown | FCT / ideal FCT (the flow alone on the fabric) |
 //! | goodput | payload bits / FCT, over flows that are not background |
 //! | sending-rate fraction | wire bytes sent, retransmissions included, / (NIC rate x (last byte sent - start)), over the same flows |
+//! | by size | the same over flows of similar size: more than one power of ten of bytes, up to the next; where flows fall into several |
+//! | p50, p99 | percentiles by nearest rank |
+//! | tail mean | mean of what ranks above the 99th percentile; it is not the percentile, which papers may call it |
 //! | group completion | from the job's start until the last rank of the group has received its last byte |
 //!
 //! Flows that did not finish have no FCT and stand in no mean; `count` beside `finished` shows them. A group

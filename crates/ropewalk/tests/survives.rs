@@ -10,10 +10,15 @@ use scenario::{Source, check};
 const BYTES: u64 = 625_000_000;
 
 fn survive(mode: &str) {
+    survive_with(mode, &format!("[nic.congestion.none]\n[nic.transport.{mode}]"));
+}
+
+/// The same with this recovery mode and more, under the keys of a scenario.
+fn survive_with(mode: &str, keys: &str) {
     let text = format!(
         "[topology.leaf-spine]\nleaves = 4\nspines = 4\nhosts-per-leaf = 4\nrate = \"100Gbps\"\n\
          [wire]\npayload = \"4096B\"\n[links]\nloss = 0.01\nlose-replies = true\n\
-         [nic]\ntimeout = {{ fixed = \"300us\" }}\non-timeout = \"none\"\n[nic.congestion.none]\n[nic.transport.{mode}]\n\
+         [nic]\ntimeout = {{ fixed = \"300us\" }}\non-timeout = \"none\"\n{keys}\n\
          [[workload]]\npermutation = {{ bytes = \"{BYTES}B\", kind = \"cross-rack\" }}\n"
     );
     let checked = check(&Source::new("survives.toml", text), &[]).unwrap_or_else(|e| panic!("{mode}: {e}"));
@@ -45,11 +50,18 @@ macro_rules! modes {
     };
 }
 
+/// With its paths, its window and its recovery.
+#[test]
+fn mp_rdma_as_a_whole_survives() {
+    survive_with("the scheme mp-rdma", "[scheme.mp-rdma]");
+}
+
 modes! {
     go_back_n_survives: "go-back-n",
     selective_repeat_survives: "nic-sr",
     missing_ranges_survive: "sr-sack",
     irn_survives: "irn",
+    mp_rdma_survives: "mp-rdma",
     the_ideal_survives: "ideal",
     adaptive_routing_mode_survives: "adaptive-routing",
 }

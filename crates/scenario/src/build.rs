@@ -17,6 +17,9 @@ use std::path::Path;
 /// Most simulated time that a scenario may speak of: a tenth of what 64 bits of picoseconds hold.
 const LATEST: Time = Time::from_ms(1_000_000_000);
 
+/// Most by which clocks differ: a packet tells how long it took, by two clocks, in 48 bits of picoseconds (140 s each way).
+const MOST_SPREAD: Time = Time::from_ms(60_000);
+
 /// What the user wrote, of the keys whose default depends on others.
 pub(crate) struct Says {
     pub(crate) cnp: bool,
@@ -115,8 +118,8 @@ pub(crate) fn plan(scenario: &Scenario, room: &mut Room) -> Result<(Plan, Vec<St
     if stop.after.is_some_and(|after| after == Time::ZERO || after > LATEST) {
         return Err(Fault::new("stop.after", format!("`after` must be above 0 and at most {LATEST}")));
     }
-    if scenario.nic.clock_spread > LATEST {
-        return Err(Fault::new("nic.clock-spread", format!("clocks are at most {LATEST} apart")));
+    if scenario.nic.clock_spread > MOST_SPREAD {
+        return Err(Fault::new("nic.clock-spread", format!("clocks are at most {MOST_SPREAD} apart")));
     }
     let series = series(&scenario.series, &fabric, qps.len())?;
     let plan = Plan {

@@ -89,12 +89,13 @@ impl Checked {
         self.scenario.scheme_of("foreground").name()
     }
 
-    /// The same scenario with another scheme for a traffic class (`None`: `foreground`). If the scenario has
-    /// this scheme already, its settings stay; else it gets its defaults.
+    /// The same scenario with another scheme for a traffic class (`None`: `foreground`, or all if none has a scheme of
+    /// its own). If the scenario has this scheme already, its settings stay; else it gets its defaults.
     ///
     /// # Errors
     /// If there is no such scheme or class, or the scheme cannot work here.
     pub fn with_scheme(&self, class: Option<&str>, name: &str) -> Result<Checked, Error> {
+        let all = class.is_none() && self.scenario.class.values().all(|class| class.scheme.is_none());
         let class = class.unwrap_or("foreground");
         if !self.plan.traffic_classes.iter().any(|name| name == class) {
             let names: Vec<&str> = self.plan.traffic_classes.iter().map(String::as_str).collect();
@@ -109,7 +110,7 @@ impl Checked {
         };
         let mut scenario = self.scenario.clone();
         if scenario.scheme_of(class).name() != name {
-            if class == "foreground" && scenario.class.is_empty() {
+            if all || class == "foreground" && scenario.class.is_empty() {
                 scenario.scheme = default;
             } else {
                 scenario.class.entry(class.to_owned()).or_default().scheme = Some(default);
@@ -132,14 +133,15 @@ impl Checked {
         show::plain(&self.scenario)
     }
 
-    /// The same for reading: every key with its meaning, unit, default and source, and a mark on defaults. If all
-    /// traffic has a scheme that brings its own NIC, that is the NIC shown.
+    /// The same for reading: every key with its meaning, unit, default and source, and a mark on defaults.
+    /// At the end, in a comment, the NICs that schemes bring along.
     pub fn annotated(&self) -> String {
-        let mut shown = self.scenario.clone();
-        if shown.class.is_empty() {
-            shown.nic = whole::nic_under(&shown.scheme, &shown.nic).unwrap_or(shown.nic);
+        let mut text = show::annotated(&self.scenario, &|path| self.document.says(path));
+        let classes = self.scenario.class.values().filter_map(|class| class.scheme.as_ref());
+        for scheme in std::iter::once(&self.scenario.scheme).chain(classes) {
+            text += &whole::about(scheme, &self.scenario.nic);
         }
-        show::annotated(&shown, &|path| self.document.says(path))
+        text
     }
 
     /// Hash of the resolved configuration, 16 hexadecimal digits (XXH3 of [`Checked::to_toml`]).

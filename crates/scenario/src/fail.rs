@@ -413,6 +413,18 @@ mod tests {
     }
 
     #[test]
+    fn a_comparison_swaps_the_scheme_of_all_waves() {
+        let builtin = crate::builtin::find("themis-failed-spine").unwrap();
+        let checked = check(&Source::new(builtin.name, builtin.text), &[]).unwrap();
+        let swapped = checked.with_scheme(None, "ar").unwrap().scenario;
+        assert!(
+            ["before", "hit", "during", "after"].iter().all(|class| swapped.scheme_of(class).name() == "ar")
+        );
+        let one = checked.with_scheme(Some("hit"), "ar").unwrap().scenario;
+        assert_eq!((one.scheme_of("hit").name(), one.scheme_of("after").name()), ("ar", "themis"));
+    }
+
+    #[test]
     fn a_star_stands_for_any_characters() {
         for (pattern, name, fit) in [
             ("leaf*", "leaf0", true),

@@ -59,7 +59,9 @@ impl Chosen {
             packets = plan.qps.iter().map(|qp| bdp(&mut ideals, qp.from, qp.to)).collect();
         }
         Chosen {
-            writes: schemes.iter().any(SchemeConfig::writes) || nics.any(Nic::is_selective),
+            writes: schemes.iter().any(SchemeConfig::writes)
+                || nics.any(Nic::is_selective)
+                || plan.fabric.groups() > 0,
             own,
             bdp: packets.into(),
             schemes,
@@ -69,7 +71,8 @@ impl Chosen {
         }
     }
 
-    /// Whether the ends of queue pairs write on packets: they choose paths, or acknowledge single packets.
+    /// Whether something is written on packets: the ends of queue pairs choose paths or acknowledge single packets, or
+    /// switches note a packet's way over groups.
     pub fn writes(&self) -> bool {
         self.writes
     }

@@ -67,7 +67,7 @@ pub struct PfcConfig {
     pub alpha: Share,
     /// It lets it go on this much below the threshold. Default 3 KiB (HPCC simulator).
     pub resume_offset: Bytes,
-    /// Buffer kept per port for what still arrives after a pause was sent. Default 2 x delay x rate + 2 frames
+    /// Buffer kept per port, and there per virtual channel, for what still arrives after a pause was sent. Default 2 x delay x rate + 2 frames
     /// of that port, the least that loses nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headroom: Option<Bytes>,
@@ -213,7 +213,10 @@ impl<'a> Resolved<'a> {
                     let text = format!("a headroom of {} holds no frame of {frame}", port.headroom);
                     return Err(Fault::new(&self.path("pfc.headroom", own_pfc), text));
                 }
-                kept = kept.saturating_add(port.headroom.get());
+                // A virtual channel that may be paused needs headroom of its own.
+                let came = &fabric.links()[fabric.reverse(fabric.link(link.from, link.port)).index()];
+                let channels = u64::from(fabric.channels_on(came));
+                kept = kept.saturating_add(port.headroom.get().saturating_mul(channels));
                 if port.headroom < least {
                     warnings.push(format!(
                         "the headroom of {} at {} is below 2 x delay x rate + 2 frames = {}: packets may be lost \

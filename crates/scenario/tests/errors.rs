@@ -54,6 +54,36 @@ fn mistakes_in_a_text_have_a_place() {
             "[topology.leaf-spine]\nleaves = 999999999999999\nJ",
             "s.toml:2:10: a spine would need 999999999999999 ports; 1023 are possible",
         ),
+        ("[topology.dragonfly]\ngroups = 0\nJ", "s.toml:2:10: a Dragonfly needs at least 1 group"),
+        (
+            "[topology.dragonfly]\nlinks-per-pair = 0\nJ",
+            "s.toml:2:18: a Dragonfly needs at least 1 link between every two",
+        ),
+        (
+            "[topology.dragonfly]\nrouters = 4\nJ",
+            "s.toml:2:1: unknown key `routers`; did you mean `routers-per-group`?",
+        ),
+        (
+            "[topology.dragonfly]\nports = 32\nJ",
+            "s.toml:2:9: a router would need 34 ports, 16 for hosts, 15 inside its group and 3 to other groups (48 links that \
+             leave a group, over 16 routers); it has 32",
+        ),
+        (
+            "[topology.dragonfly]\nlinks-per-pair = 9000\nJ",
+            "s.toml:2:18: a router would need 1719 ports, 16 for hosts, 15 inside its group and 1688 to other groups (27000 \
+             links that leave a group, over 16 routers); 1023 are possible",
+        ),
+        ("[topology.dragonfly]\ngroups = 300\nJ", "s.toml:2:10: 76800 hosts; at most 65536 are possible"),
+        ("[topology.dragonfly]\nchannels = 4\nJ", "s.toml:2:12: 4 channels; 1 to 3 are possible"),
+        (
+            "[topology.dragonfly]\nminimal = \"shortest\"\nJ",
+            "s.toml:2:11: unknown name `shortest`; expected `fewest-hops` or `any-link`",
+        ),
+        (
+            "H[scheme.valiant]\nJ",
+            "s.toml:5:1: this scheme sends packets over groups other than their own, and the fabric has no groups: it needs a \
+             Dragonfly, `[topology.dragonfly]`; `minimal` runs on any fabric",
+        ),
         (
             "[topology.fat-tree]\nk = 7\nJ",
             "s.toml:2:5: k = 7; an even number of ports is needed, one half down and one half up",
@@ -170,15 +200,15 @@ fn mistakes_in_a_text_have_a_place() {
         ),
         (
             "H[[failure]]\nlinks = [[\"leaf0\", \"spine9\"]]\nJ",
-            "s.toml:6:21: there is no node `spine9`; did you mean `spine0`?",
+            "s.toml:6:20: there is no node `spine9`; did you mean `spine0`?",
         ),
         (
             "H[[failure]]\nlinks = [[\"leaf0\", \"leaf1\"]]\nJ",
-            "s.toml:6:21: no link joins `leaf0` and `leaf1`",
+            "s.toml:6:20: no link joins `leaf0` and `leaf1`",
         ),
         (
             "H[[failure]]\nlinks = [[\"host0\", \"leaf1\"]]\nJ",
-            "s.toml:6:21: no link joins `host0` and `leaf1`; did you mean `leaf0`?",
+            "s.toml:6:20: no link joins `host0` and `leaf1`; did you mean `leaf0`?",
         ),
         (
             "H[[failure]]\nswitch = \"sbine1\"\nJ",
@@ -187,7 +217,7 @@ fn mistakes_in_a_text_have_a_place() {
         ("H[[failure]]\nswitch = \"host*\"\nJ", "s.toml:6:10: `host0` is a host; `links` takes its link"),
         (
             "H[[failure]]\nat = \"1us\"\nJ",
-            "s.toml:5:3: no link fails: `links`, `switch` or `random` says which",
+            "s.toml:5:1: no link fails: `links`, `switch` or `random` says which",
         ),
         (
             "H[[failure]]\nrandom = 1\nat = \"3us\"\nuntil = \"2us\"\nJ",
@@ -217,6 +247,40 @@ fn mistakes_in_a_text_have_a_place() {
         (
             "H[routing]\ndetektion = \"1us\"\nJ",
             "s.toml:6:1: unknown key `detektion`; did you mean `detection`?",
+        ),
+        (
+            "H[scheme.flowlet]\ngap = \"0us\"\nJ",
+            "s.toml:6:7: a gap of 0; it must be longer: to draw a path for every packet there is `rps`",
+        ),
+        (
+            "H[scheme.flowlet-nic]\ngap = \"0us\"\nJ",
+            "s.toml:6:7: a gap of 0; it must be longer: to draw a path for every packet there is `rps-nic`",
+        ),
+        (
+            "H[scheme.flowlet]\ngap = 5\nJ",
+            "s.toml:6:7: expected a time with a unit such as \"1us\", found the bare number 5",
+        ),
+        (
+            "H[scheme.flowcell]\nbytes = \"0B\"\nJ",
+            "s.toml:6:9: a flowcell of 0 bytes; it must be larger: to draw a path for every packet there is `rps-nic`",
+        ),
+        (
+            "H[scheme.mp-rdma]\ndelta = 64\nJ",
+            "s.toml:6:9: paths may be 64 packets behind each other, and the receiver's bitmap holds 64: it would drop what is in time",
+        ),
+        (
+            "H[nic.transport.mp-rdma]\nbitmap = 32\n[scheme.mp-rdma]\nJ",
+            "s.toml:7:1: paths may be 32 packets behind each other, and the receiver's bitmap holds 32: it would drop what is in time",
+        ),
+        ("H[scheme.mp-rdma]\nprobe = 1.5\nJ", "s.toml:6:9: a probability of 1.5; it must be between 0 and 1"),
+        ("H[scheme.mprdma]\nJ", "s.toml:5:9: unknown name `mprdma`; did you mean `mp-rdma`?"),
+        (
+            "H[nic.transport.mp-rdma]\nbitmap = 0\nJ",
+            "s.toml:6:10: `bitmap` must be between 1 and 8388607 (24-bit PSNs)",
+        ),
+        (
+            "H[nic]\ncnp = \"frame\"\n[nic.congestion.mp-rdma]\nJ",
+            "s.toml:6:7: `cnp` must be \"flag\" with `congestion.mp-rdma`, which reads marks on ACKs",
         ),
         ("H[scheme.reps]\nbuffer = 0\nJ", "s.toml:6:10: 0 entries; 1 to 1024 are possible"),
         ("H[class.background.scheme.emcp]\nJ", "s.toml:5:26: unknown name `emcp`; did you mean `ecmp`?"),

@@ -4,7 +4,7 @@
 //! at every switch that has a choice, the port with the fewest bytes waiting; the frame on the wire does not
 //! count; equals are drawn for, since taking the first of them would load low ports and starve high ones.
 
-use crate::Recipe;
+use crate::{Recipe, choice};
 use model::{Cx, Interest, Packet, PortIndex, Scheme, Site, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,24 +33,6 @@ pub(crate) fn load(queued: &[u32], port: PortIndex) -> u32 {
     queued.get(port.index()).copied().unwrap_or(0)
 }
 
-/// The port at which the fewest bytes wait; equals are drawn for.
-#[inline]
-pub(crate) fn least(cx: &mut Cx<'_>, ports: &[PortIndex]) -> PortIndex {
-    let queued = cx.queued;
-    let (mut least, mut equals) = (u32::MAX, 0);
-    for &port in ports {
-        let load = load(queued, port);
-        if load < least {
-            (least, equals) = (load, 1);
-        } else if load == least {
-            equals += 1;
-        }
-    }
-    let lot = if equals > 1 { cx.pick(equals) } else { 0 };
-    let shortest = ports.iter().copied().filter(|&port| load(queued, port) == least).nth(lot);
-    shortest.unwrap_or(ports[0])
-}
-
 impl Scheme for Ar {
     #[inline]
     fn interest(&self) -> Interest {
@@ -62,7 +44,7 @@ impl Scheme for Ar {
         if !pkt.is_data() || ports.len() == 1 {
             return Verdict::Forward(cx.base_path(pkt, ports));
         }
-        Verdict::Forward(least(cx, ports))
+        Verdict::Forward(choice::least(cx, ports, |cx, port| load(cx.queued, port).into()).0)
     }
 }
 

@@ -2,14 +2,16 @@
 
 use crate::{AnyScheme, SchemeConfig};
 use model::draw::{Key, Purpose};
+use model::fabric::Detours;
 use model::failure::Fault;
 use model::plan::{Classes, Flow, Pfc, PortSettings, Qp, SeriesPlan, SwitchSettings};
 use model::scheme::{Effects, Emitted, Handle};
 use model::{
-    Bytes, Cx, FabricBuilder, Failures, HostId, Kind, NodeId, Packet, Plan, PortIndex, Probability, Psn,
-    QpId, Rate, Reroute, Routing, Scheme, Site, Time, Verdict, Wire,
+    Bytes, Cx, Detour, FabricBuilder, Failures, HostId, Kind, NodeId, Packet, Plan, PortIndex, Probability,
+    Psn, QpId, Rate, Reroute, Routing, Scheme, Site, Time, Verdict, Wire,
 };
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The plan of a leaf-spine fabric, 100 Gb/s and 1 us everywhere, with a queue pair of no messages between
 /// every two hosts, in both directions, sorted by destination and then by source. Ports of leaf `i`: its
@@ -75,6 +77,31 @@ pub(crate) fn pods(pods: usize, edges: usize, cores: &[usize]) -> Plan {
     plan(b)
 }
 
+/// The plan of a Dragonfly of `groups` groups of `routers` routers of one host each, and `links` links between every two
+/// groups, dealt out in turn. Ports of a router: its host, its group's routers, other groups. Otherwise as [`leaf_spine`].
+pub(crate) fn dragonfly(groups: usize, routers: usize, links: usize) -> Plan {
+    let mut b = FabricBuilder::new();
+    let all = groups * routers;
+    let hosts: Vec<_> = (0..all).map(|h| b.host(format!("h{h}"))).collect();
+    let router: Vec<_> =
+        (0..all).map(|r| b.switch(format!("g{}r{}", r / routers, r % routers), "router")).collect();
+    let mut join = |x, y| b.connect(x, y, Rate::from_gbps(100), Time::from_us(1), Probability::ZERO);
+    (0..all).for_each(|h| join(hosts[h], router[h]));
+    for group in router.chunks(routers) {
+        (0..routers).for_each(|i| group[i + 1..].iter().for_each(|&other| join(group[i], other)));
+    }
+    let mut ends = vec![0; groups];
+    for (x, y) in (0..groups).flat_map(|x| (x + 1..groups).map(move |y| (x, y))) {
+        for _ in 0..links {
+            join(router[x * routers + ends[x] % routers], router[y * routers + ends[y] % routers]);
+            ends[x] += 1;
+            ends[y] += 1;
+        }
+    }
+    b.groups((0..all).map(|r| (r / routers) as u16).collect(), 3, Default::default());
+    plan(b)
+}
+
 /// A queue pair of no messages between every two hosts of a fabric.
 fn plan(b: FabricBuilder) -> Plan {
     let fabric = b.build().unwrap();
@@ -126,6 +153,8 @@ pub(crate) struct Seen {
     pub(crate) pkt: Packet,
     /// The ports that it could take.
     pub(crate) ports: Vec<PortIndex>,
+    /// The detour that it chose.
+    pub(crate) via: Option<Detour>,
     /// Packets that the scheme made.
     pub(crate) emitted: Vec<Packet>,
     /// The same with their tags and ports.
@@ -142,12 +171,14 @@ pub(crate) struct Seen {
 
 /// One switch and its scheme.
 pub(crate) struct Desk {
-    plan: Plan,
+    plan: Arc<Plan>,
     /// The switch.
     pub(crate) node: NodeId,
     scheme: AnyScheme,
     /// What waits at every port, bytes; the scheme sees it only if it asked to.
     pub(crate) queued: Vec<u32>,
+    /// What waited at every port of the fabric when the view was taken, bytes.
+    pub(crate) view: Vec<u32>,
     /// The entropy of packets, and their tag.
     pub(crate) entropy: u16,
     pub(crate) tag: u64,
@@ -162,6 +193,11 @@ pub(crate) struct Desk {
     rerouted: bool,
 }
 
+/// No detours, and no view.
+fn nowhere() -> (Detours<'static>, &'static [u32]) {
+    (Detours::default(), &[])
+}
+
 impl Desk {
     /// The switch named `switch` with the scheme that `config` builds.
     pub(crate) fn new(plan: &Plan, switch: &str, config: &SchemeConfig) -> Self {
@@ -174,7 +210,8 @@ impl Desk {
         let node = plan.fabric.find(switch).unwrap();
         let queued = vec![0; plan.fabric.ports(node).len()];
         Desk {
-            plan: plan.clone(),
+            view: vec![0; plan.fabric.links().len()],
+            plan: Arc::new(plan.clone()),
             node,
             scheme,
             queued,
@@ -212,14 +249,20 @@ impl Desk {
         let ends = (local(source), local(pkt.to()));
         let mut effects = Effects::default();
         let mut tag = self.tag;
-        let verdict = if ports.len() == 1 && !self.scheme.interest().every_packet {
+        let interest = self.scheme.interest();
+        let starts = interest.detours && pkt.is_data() && ends.0;
+        let plan = Arc::clone(&self.plan);
+        let detours =
+            if starts { plan.fabric.router(self.node).detours(pkt.to()) } else { Detours::default() };
+        let view = self.view.clone();
+        let (verdict, via) = if ports.len() == 1 && !interest.every_packet && detours.is_empty() {
             self.now += Time::from_ns(100);
-            Verdict::Forward(ports[0])
+            (Verdict::Forward(ports[0]), None)
         } else {
-            self.call(ingress, ends, &mut effects, |scheme, cx| {
+            self.call(ingress, ends, (detours, &view), &mut effects, |scheme, cx| {
                 let verdict = scheme.on_packet(cx, &mut pkt, &ports);
                 tag = cx.tag;
-                verdict
+                (verdict, cx.via)
             })
         };
         if verdict == Verdict::Hold {
@@ -229,7 +272,7 @@ impl Desk {
         self.carry_out(&effects);
         let Effects { emitted: made, pauses, released, .. } = effects;
         let emitted = made.iter().map(|e| e.packet).collect();
-        Seen { verdict, pkt, ports, emitted, made, pauses, tag, released, home: ends.1 }
+        Seen { verdict, pkt, ports, via, emitted, made, pauses, tag, released, home: ends.1 }
     }
 
     /// Routing learns that these links are dead, and these alone.
@@ -241,14 +284,14 @@ impl Desk {
             Fault { link: fabric.link(a, link.port), at: Time::ZERO, until: Time::NEVER, rate: None }
         };
         let faults: Vec<Fault> = dead.iter().map(down).collect();
-        self.plan.failures = Failures::new(fabric, &faults, Time::ZERO).unwrap();
+        Arc::make_mut(&mut self.plan).failures = Failures::new(fabric, &faults, Time::ZERO).unwrap();
         self.rerouted = !dead.is_empty();
         let (plan, node) = (self.plan.clone(), self.node);
         let routing = plan.failures.turns().first().and_then(|turn| plan.failures.routing(turn));
         let news = Reroute { site: Site { plan: &plan, node }, routing };
         let mut effects = Effects::default();
         let none = (false, false);
-        self.call(PortIndex::VIRTUAL, none, &mut effects, |s, cx| s.on_routes_change(cx, &news));
+        self.call(PortIndex::VIRTUAL, none, nowhere(), &mut effects, |s, cx| s.on_routes_change(cx, &news));
     }
 
     fn routing(&self) -> Option<&Routing> {
@@ -267,7 +310,7 @@ impl Desk {
         let mut effects = Effects::default();
         if self.scheme.interest().host_departures {
             let none = (false, false);
-            self.call(PortIndex::VIRTUAL, none, &mut effects, |s, cx| s.on_depart(cx, &pkt, port));
+            self.call(PortIndex::VIRTUAL, none, nowhere(), &mut effects, |s, cx| s.on_depart(cx, &pkt, port));
             self.carry_out(&effects);
         }
         effects.emitted
@@ -282,7 +325,7 @@ impl Desk {
     pub(crate) fn woken(&mut self) -> Effects {
         self.alarm = None;
         let mut effects = Effects::default();
-        self.call(PortIndex::VIRTUAL, (false, false), &mut effects, |scheme, cx| scheme.on_wake(cx));
+        self.call(PortIndex::VIRTUAL, (false, false), nowhere(), &mut effects, |s, cx| s.on_wake(cx));
         self.carry_out(&effects);
         effects
     }
@@ -323,6 +366,7 @@ impl Desk {
         &mut self,
         ingress: PortIndex,
         (from_host, to_host): (bool, bool),
+        (detours, view): (Detours<'_>, &[u32]),
         effects: &mut Effects,
         handler: impl FnOnce(&mut AnyScheme, &mut Cx<'_>) -> T,
     ) -> T {
@@ -333,7 +377,7 @@ impl Desk {
         let zeros = vec![0; self.queued.len()];
         let queued = if self.scheme.interest().queues { &self.queued } else { &zeros };
         let cx = Cx::new(self.now, ingress, from_host, to_host, queued, key, salt, self.next, effects);
-        let mut cx = cx.with_entropy(self.entropy).with_tag(self.tag);
+        let mut cx = cx.with_entropy(self.entropy).with_tag(self.tag).with_detours(detours, view);
         handler(&mut self.scheme, &mut cx)
     }
 }

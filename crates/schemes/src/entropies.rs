@@ -1,6 +1,6 @@
 //! The part in switches of schemes that sit in the sending NIC: a packet's entropy says where it goes.
 
-use model::{Cx, Fabric, Interest, Packet, Plan, PortIndex, Scheme, Site, Verdict};
+use model::{Cx, Interest, Packet, PortIndex, Scheme, Seat, Site, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -33,25 +33,28 @@ impl Entropies {
 
 /// The product, over the tiers between hosts and this switch, of the ways up that a switch there has.
 fn choices_below(site: Site<'_>) -> u16 {
-    choices(site.fabric(), site.fabric().tier(site.node))
-}
-
-/// Equal-cost paths between hosts that are as far apart as possible: entropies below this lead over a path each if
-/// switches have a [`Mapping::Map`].
-pub fn paths(plan: &Plan) -> u16 {
-    let fabric = &plan.fabric;
-    choices(fabric, fabric.switches().map(|node| fabric.tier(node)).max().unwrap_or_default() + 1)
-}
-
-/// The product, over the tiers of switches before `end`, of the ways up that a switch there has.
-fn choices(fabric: &Fabric, end: usize) -> u16 {
+    let fabric = site.fabric();
     let ways_up = |tier: usize| {
         let here = fabric.switches().filter(|&node| fabric.tier(node) == tier);
         let up = |node| fabric.ports(node).iter().filter(|l| fabric.tier(l.to) > tier).count();
         here.map(up).max().unwrap_or(1).max(1)
     };
-    let product: usize = (1..end).map(ways_up).product();
+    let product: usize = (1..fabric.tier(site.node)).map(ways_up).product();
     product.min(usize::from(u16::MAX)) as u16
+}
+
+/// Equal-cost paths between the ends of a queue pair: the product of the choices on the way. Where switches have a
+/// [`Mapping::Map`], entropies below this lead over all of them.
+pub fn paths(seat: Seat<'_>) -> u16 {
+    let (fabric, qp) = (&seat.plan.fabric, &seat.plan.qps[seat.qp.index()]);
+    let (mut node, mut product) = (fabric.attachment(qp.from), 1usize);
+    while !fabric.is_host(node) {
+        let ports = fabric.route(node, qp.to);
+        let Some(first) = ports.first() else { break };
+        product = product.saturating_mul(ports.len()).min(usize::from(u16::MAX));
+        node = fabric.ports(node)[first.index()].to;
+    }
+    product as u16
 }
 
 impl Scheme for Entropies {
@@ -105,6 +108,15 @@ mod tests {
         let hashed = distinct(ports_of(&plan, "leaf0", Mapping::Hash, 8));
         assert!((2..8).contains(&hashed), "{hashed}");
         assert_eq!(distinct(ports_of(&plan, "leaf0", Mapping::Hash, 200)), 8);
+    }
+
+    #[test]
+    fn paths_are_counted_from_rack_to_rack() {
+        let plan = pods(2, 2, &[3, 3]);
+        let between = |to| paths(Seat { plan: &plan, qp: qp(&plan, 0, to) });
+        assert_eq!([between(1), between(2), between(3)], [2, 6, 6]);
+        let plan = leaf_spine(2, 4, 2);
+        assert_eq!([1, 2].map(|to| paths(Seat { plan: &plan, qp: qp(&plan, 0, to) })), [1, 4]);
     }
 
     #[test]

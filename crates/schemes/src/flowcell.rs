@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 pub struct Config {
     /// Most payload of a flowcell; a packet at least. Default 64 KiB (Presto: the largest segment of TCP's offload).
     pub bytes: Bytes,
-    /// Paths to go round. Default: the equal-cost paths between hosts that are furthest apart.
+    /// Paths to go round. Default: the equal-cost paths between the two hosts (Presto: all of its spanning trees).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paths: Option<u16>,
 }
@@ -55,7 +55,7 @@ impl Recipe for Config {
 
     fn validate(&self, _plan: &Plan) -> Result<Vec<String>, ConfigError> {
         if self.bytes.get() == 0 {
-            let text = "must be more than 0; to take another path for every packet there is `rps-nic`";
+            let text = "a flowcell of 0 bytes; it must be larger: to draw a path for every packet there is `rps-nic`";
             return Err(ConfigError::new("bytes", text));
         }
         match self.paths {
@@ -70,7 +70,7 @@ impl Steers for Config {
 
     fn steer(&self, seat: Seat<'_>) -> Flowcell {
         let size = (self.bytes.get() / u64::from(seat.plan.wire.payload.max(1))).max(1);
-        let paths = self.paths.unwrap_or_else(|| entropies::paths(seat.plan)).max(1);
+        let paths = self.paths.unwrap_or_else(|| entropies::paths(seat)).max(1);
         Flowcell { size, paths, path: 0, left: size, flowcells: 0 }
     }
 }
@@ -97,11 +97,13 @@ impl model::Steering for Flowcell {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::desk::{leaf_spine, pods};
-    use model::{Annex as _, QpId, Steering as _};
+    use crate::desk::{leaf_spine, pods, qp};
+    use model::{Annex as _, Steering as _};
 
+    /// Between the first host and the last one.
     fn paths_of(plan: &Plan, config: Config, packets: usize) -> Vec<u16> {
-        let mut cells = config.steer(Seat { plan, qp: QpId(0) });
+        let last = plan.fabric.hosts() as u16 - 1;
+        let mut cells = config.steer(Seat { plan, qp: qp(plan, 0, last) });
         (0..packets)
             .map(|_| cells.on_send(Time::ZERO, Sent { seq: 0, again: false, left: 0, frame: 1500 }).entropy())
             .collect()

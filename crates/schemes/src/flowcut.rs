@@ -13,8 +13,8 @@
 //!
 //! | deployment | who keeps entries | who chooses | the ACK |
 //! |---|---|---|---|
-//! | `full` | every switch on the way | each: the shortest queue | goes back by the ports at which the data came in |
-//! | `ingress` | the switch of the sender | it: the shortest queue; others hash | takes any path |
+//! | `full` | every switch on the way | each: the shortest queue, on a Dragonfly UGAL | goes back by the ports at which the data came in |
+//! | `ingress` | the switch of the sender | it, likewise; others hash | takes any path |
 //! | `nic` | the sending NIC | it: a UDP source port, drawn when the flow has drained | the transport's own |
 //!
 //! Our choices, where the paper leaves it open: control packets take the base path; a packet in an `ingress` deployment

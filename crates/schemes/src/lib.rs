@@ -7,6 +7,10 @@
 //! | [`ar`] | every packet into the shortest queue |
 //! | [`drill`] | the shortest of a few queues: some drawn, some remembered |
 //! | [`flowlet`] | a random path after each pause of a flow |
+//! | [`minimal`] | every flow on a minimal way, which is ECMP but on a Dragonfly |
+//! | [`valiant`] | on a Dragonfly, over a random group first |
+//! | [`ugal_l`] | on a Dragonfly, the shorter queue decides between a minimal way and a random group |
+//! | [`ugal_g`] | the same with a view of all queues |
 //! | [`conga`] | flowlets on the uplink whose path is least congested, by the word of the far leaf |
 //! | [`conweave`] | a flow leaves a slow path, and the far ToR holds what overtakes until it is in order again |
 //! | [`themis`] | by sequence number, so that the far ToR can tell lost packets from late ones |
@@ -32,6 +36,8 @@
 //! list's second part; what switches do for it is in [`entropies`]. A scheme with a part of its own at both places stands
 //! in the third. [`per_class`] gives each traffic class its own.
 //!
+//! A scheme that chooses a port or a detour by load, packet by packet or now and then, finds how in [`choice`].
+//!
 //! A scheme that lives elsewhere needs none of that: [`AnyScheme::Custom`] holds it in a box.
 
 use model::annex::NoticeRules;
@@ -42,6 +48,7 @@ use model::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub mod choice;
 #[cfg(test)]
 mod desk;
 pub mod entropies;
@@ -64,6 +71,16 @@ impl ConfigError {
     pub fn new(field: &'static str, message: impl Into<String>) -> Self {
         ConfigError { field, message: message.into() }
     }
+}
+
+/// Refuses fabrics that have no detours.
+pub(crate) fn needs_groups(plan: &Plan) -> Result<Vec<String>, ConfigError> {
+    if plan.fabric.groups() == 0 {
+        let text = "this scheme sends packets over groups other than their own, and the fabric has no groups: it needs a \
+                    Dragonfly, `[topology.dragonfly]`; `minimal` runs on any fabric";
+        return Err(ConfigError::new("", text));
+    }
+    Ok(Vec::new())
 }
 
 /// What a configuration of this crate can do: every scheme's `Config` implements it.
@@ -414,6 +431,14 @@ schemes! {
         drill: Drill,
         /// Flowlet switching (LetFlow, NSDI'17): every switch draws a path for a flow after each pause.
         flowlet: Flowlet,
+        /// Minimal routing: a flow stays on one of the minimal ways; where there are no groups, ECMP.
+        minimal: Minimal,
+        /// Valiant's routing: on a Dragonfly, over a random group first.
+        valiant: Valiant,
+        /// UGAL-L: on a Dragonfly, every packet on a minimal way or over a random group, by local queues.
+        ugal_l: UgalL,
+        /// UGAL-G: the same by a view of all queues, some time old.
+        ugal_g: UgalG,
         /// CONGA: flowlets take the path that is least congested, by the word of the far leaf.
         conga: Conga,
         /// ConWeave: flows leave slow paths, and the receiver's switch puts their packets back in order.
@@ -497,7 +522,7 @@ impl Default for SchemeConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::desk::{Desk, Seen, leaf_spine, pods, reply};
+    use crate::desk::{Desk, Seen, dragonfly, leaf_spine, pods, reply};
     use model::annex::TAG_BITS;
     use model::draw::{Key, Purpose};
     use model::{Kind, Psn, QpId};
@@ -567,15 +592,36 @@ mod tests {
         assert!(desk.held.is_empty(), "{} holds packets for ever", config.name());
     }
 
+    /// A scheme may only send a packet over a detour that the packet has, by a port that leads there.
+    fn leads_there(
+        plan: &Plan,
+        switch: &str,
+        pkt: &Packet,
+        via: Option<model::Detour>,
+        port: PortIndex,
+    ) -> bool {
+        let router = plan.fabric.router(plan.fabric.find(switch).unwrap());
+        let detours = router.detours(pkt.to());
+        let all = (0..detours.len()).filter_map(|i| detours.get(i));
+        pkt.is_data() && all.into_iter().any(|(detour, ports)| Some(detour) == via && ports.contains(&port))
+    }
+
     #[test]
     fn every_scheme_keeps_the_contract_of_the_engine() {
         for &name in SchemeConfig::NAMES {
             let config = SchemeConfig::named(name).unwrap();
-            for switch in ["leaf0", "leaf2", "spine1", "edge0.0", "edge1.1", "up0.1", "core0.0"] {
+            for switch in
+                ["leaf0", "leaf2", "spine1", "edge0.0", "edge1.1", "up0.1", "core0.0", "g0r0", "g3r2"]
+            {
                 let fabric = || {
                     let flat = switch.starts_with("leaf") || switch.starts_with("spine");
-                    if flat { leaf_spine(3, 4, 2) } else { pods(3, 2, &[2, 2]) }
+                    match flat {
+                        true => leaf_spine(3, 4, 2),
+                        false if switch.starts_with('g') => dragonfly(4, 3, 2),
+                        false => pods(3, 2, &[2, 2]),
+                    }
                 };
+                let plan = fabric();
                 let mut control = BTreeMap::new();
                 let mut log = Vec::new();
                 story(&config, fabric(), switch, 7, 6_000, &mut |sent, seen| {
@@ -587,7 +633,9 @@ mod tests {
                     assert_eq!(same, (sent.qp(), sent.to(), sent.frame()), "{name} changes a packet");
                     match seen.verdict {
                         Verdict::Forward(port) => {
-                            assert!(seen.ports.contains(&port), "{name} invents port {port}");
+                            let known = seen.ports.contains(&port)
+                                || leads_there(&plan, switch, sent, seen.via, port);
+                            assert!(known, "{name} invents port {port}");
                             if sent.kind().is_control() {
                                 let before = control.insert((sent.qp(), sent.to()), port);
                                 assert!(before.is_none_or(|p| p == port), "{name} sprays control packets");

@@ -41,6 +41,8 @@ impl Scheme for PerClass {
             all.host_departures |= one.host_departures;
             all.makes_replies |= one.makes_replies;
             all.makes_data |= one.makes_data;
+            all.detours |= one.detours;
+            all.view = all.view.or(one.view);
             all.announcements |= one.announcements;
         }
         all
@@ -52,8 +54,11 @@ impl Scheme for PerClass {
 
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
         let class = self.of(pkt);
+        let interest = self.schemes[class].interest();
         match ports {
-            [port] if !self.schemes[class].interest().every_packet => Verdict::Forward(*port),
+            [port] if !(interest.every_packet || interest.detours && !cx.detours.is_empty()) => {
+                Verdict::Forward(*port)
+            }
             _ => self.schemes[class].on_packet(cx, pkt, ports),
         }
     }

@@ -5,6 +5,7 @@ use super::group::Group;
 use super::lanes::{Board, Mail};
 use super::out::Span;
 use crate::setup::Setup;
+use crate::view::Views;
 use crate::{Observer, Progress};
 use model::{Parts, Time};
 use std::ops::DerefMut;
@@ -45,13 +46,15 @@ pub(super) struct Clock<'s> {
     total: Option<u64>,
     /// Windows until the observer is told.
     patience: u64,
+    /// What switches know of all queues.
+    pub(super) views: Views,
 }
 
 /// Windows between two looks at the observer: some tens of milliseconds in a large fabric. Our choice.
 const LOOK: u64 = 64;
 
 impl<'s> Clock<'s> {
-    pub(super) fn new(setup: &'s Setup<'s>, length: u64) -> Self {
+    pub(super) fn new(setup: &'s Setup<'s>, length: u64, views: Views) -> Self {
         Clock {
             setup,
             length,
@@ -63,6 +66,7 @@ impl<'s> Clock<'s> {
             windows: 0,
             total: None,
             patience: LOOK,
+            views,
         }
     }
 
@@ -114,6 +118,7 @@ impl<'s> Clock<'s> {
         {
             return end;
         }
+        self.views.turn(opened, |all| groups.iter().for_each(|group| group.look(all)));
         let close = (opened + self.length).min(self.horizon);
         let span = Span { number: self.number, opened, close, length: self.length };
         self.last = self.number;

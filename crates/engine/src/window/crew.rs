@@ -40,6 +40,8 @@ struct Shared<'r, 'g, P: Parts> {
 struct Orders<'r, A> {
     span: Span,
     board: &'r mut Board<A>,
+    /// What is known of all queues.
+    view: Vec<u32>,
     /// The groups of every thread.
     shares: Vec<Vec<usize>>,
 }
@@ -60,7 +62,12 @@ pub(super) fn run<P: Parts>(
     let span = Span { number: 0, opened: 0, close: 0, length: 0 };
     let shared = Shared {
         groups: groups.iter_mut().map(|group| Mutex::new(&mut **group)).collect(),
-        orders: RwLock::new(Orders { span, board, shares: share(&loads, threads) }),
+        orders: RwLock::new(Orders {
+            span,
+            board,
+            view: clock.views.known().to_vec(),
+            shares: share(&loads, threads),
+        }),
         taken: (0..threads).map(|_| AtomicUsize::new(0)).collect(),
         opened: Signal::default(),
         done: Signal::default(),
@@ -122,6 +129,7 @@ impl<P: Parts> Shared<'_, '_, P> {
         let step = clock.turn(&mut refs, orders.board, mail, observer);
         if let Step::Visit(span) = step {
             orders.span = span;
+            orders.view.copy_from_slice(clock.views.known());
             if clock.windows.is_multiple_of(REBALANCE) {
                 for (load, group) in loads.iter_mut().zip(&mut refs) {
                     // Half of what was known is kept: workloads come in phases.
@@ -137,7 +145,7 @@ impl<P: Parts> Shared<'_, '_, P> {
     /// Visits this thread's groups, then what is left of the others'.
     fn visit(&self, setup: &Setup<'_>, mail: &Mail, me: usize, tools: &mut Tools<P::Annex>) {
         let orders = self.orders.read().unwrap_or_else(PoisonError::into_inner);
-        let scene = Scene { setup, span: orders.span, board: orders.board, mail };
+        let scene = Scene { setup, span: orders.span, board: orders.board, mail, view: &orders.view };
         let threads = self.taken.len();
         for whose in (me..threads).chain(0..me) {
             let share = &orders.shares[whose];

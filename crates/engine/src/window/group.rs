@@ -12,9 +12,10 @@ use crate::host::Host;
 use crate::outcome::{Effort, LinkRecord};
 use crate::series::Recorder;
 use crate::setup::Setup;
+use crate::stall::Blocked;
 use crate::switch::Switch;
 use model::plan::Classes;
-use model::{Annex, HostId, NodeId, Parcel, Parts, PortIndex, QpId, Scheme};
+use model::{Annex, HostId, NodeId, Parcel, Parts, QpId, Scheme};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
@@ -97,6 +98,8 @@ pub(super) struct Scene<'s, A> {
     pub(super) span: Span,
     pub(super) board: &'s Board<A>,
     pub(super) mail: &'s Mail,
+    /// What is known of all queues.
+    pub(super) view: &'s [u32],
 }
 
 /// The ways out of a group: what its nodes send by, and what is counted there.
@@ -128,11 +131,12 @@ impl<A: Annex> Ways<A> {
     /// Those of one node in one window.
     #[inline(always)]
     fn of<'v>(&'v mut self, node: &Node, scene: Scene<'v, A>, pool: &'v mut Pool<A>) -> Out<'v, A> {
-        let Scene { setup, span, mail, .. } = scene;
+        let Scene { setup, span, mail, view, .. } = scene;
         let ports = node.range();
         Out {
             setup,
             span,
+            view,
             next: span.opened + span.length,
             unit: self.unit,
             mail,
@@ -451,10 +455,18 @@ impl<P: Parts> Group<P> {
         self.ports.iter().map(|p| p.frames).sum()
     }
 
-    /// Whether a port is paused, and where the data that waits there came in.
-    pub(super) fn blocked(&self, port: u32) -> (bool, Vec<PortIndex>) {
+    /// Writes what waits at the ports of switches to a table of all ports of the fabric.
+    pub(super) fn look(&self, all: &mut [u32]) {
+        for node in self.nodes.iter().filter(|node| !node.is_host) {
+            let gp = node.gp as usize;
+            all[gp..gp + node.ports as usize].copy_from_slice(&self.queued[node.range()]);
+        }
+    }
+
+    /// What a port waits for.
+    pub(super) fn blocked(&self, port: u32) -> Blocked {
         let port = &self.ports[port as usize];
-        (port.paused(), port.queued_data().map(|p| p.ingress()).collect())
+        Blocked::new(port.held(), port.channels(), port.queued_data().iter())
     }
 
     /// Something would have arrived after the run's end, in its last window.

@@ -122,8 +122,12 @@ impl<'v, P: Parts> Visit<'v, P> {
             self.host.on_timer(self.out.setup, timer);
         } else {
             match self.frames.take() {
-                Some(Frame::Pause(_, on)) => self.out.paused(0, self.port, frame, on),
-                Some(Frame::Fail(Event::Reset { .. })) => self.out.paused(0, self.port, frame, false),
+                Some(Frame::Pause(pause)) => {
+                    self.out.paused(0, self.port, frame, pause.channel, pause.on);
+                }
+                Some(Frame::Fail(Event::Reset { .. })) => {
+                    self.out.paused(0, self.port, frame, 0, false);
+                }
                 Some(Frame::Fail(Event::Rate { row, .. })) => {
                     self.port.row = row;
                     self.host.set_rate(self.out.setup, row);

@@ -28,6 +28,8 @@ pub(super) struct Pause {
     pub(super) at: u64,
     /// Where.
     pub(super) port: PortIndex,
+    /// The virtual channel.
+    pub(super) channel: u8,
     /// Pause, or resume.
     pub(super) on: bool,
 }

@@ -37,6 +37,7 @@ use crate::Observer;
 use crate::books::{Closing, Tally, close};
 use crate::outcome::{Effort, Ending, LinkRecord, Outcome};
 use crate::setup::Setup;
+use crate::view::Views;
 use clock::Clock;
 use group::{Group, Scene, Tools};
 use lanes::{Board, Lane, Mail};
@@ -62,7 +63,8 @@ pub(crate) fn run<P: Parts>(
         groups[place.group as usize].add_outgoing(&setup, parts, place.index, QpId(i as u32));
     }
     groups.iter_mut().for_each(|group| group.ready(&setup, length));
-    let mut clock = Clock::new(&setup, length);
+    let views = groups.iter().flat_map(|group| &group.switches).find_map(|switch| switch.interest.view);
+    let mut clock = Clock::new(&setup, length, Views::new(&setup, views));
     let threads = threads.clamp(1, groups.len());
     let mail = Mail::new(layout.words(), threads == 1);
     let mut board: Board<P::Annex> =
@@ -72,7 +74,8 @@ pub(crate) fn run<P: Parts>(
         loop {
             match clock.turn(&mut groups, &mut board, &mail, observer) {
                 clock::Step::Visit(span) => {
-                    let scene = Scene { setup: &setup, span, board: &board, mail: &mail };
+                    let view = clock.views.known();
+                    let scene = Scene { setup: &setup, span, board: &board, mail: &mail, view };
                     groups.iter_mut().for_each(|group| group.visit(scene, &mut tools));
                 }
                 clock::Step::End(ending, at) => break (ending, at),

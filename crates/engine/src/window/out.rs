@@ -7,7 +7,7 @@ use crate::failing::Event;
 use crate::outcome::LinkRecord;
 use crate::series::Recorder;
 use crate::setup::Setup;
-use model::{Annex, Parcel, PortIndex, Time};
+use model::{Annex, Parcel, Time};
 use std::collections::VecDeque;
 
 /// A window.
@@ -25,6 +25,8 @@ pub(super) struct Span {
 pub(super) struct Out<'v, A> {
     pub(super) setup: &'v Setup<'v>,
     pub(super) span: Span,
+    /// What is known of all queues.
+    pub(super) view: &'v [u32],
     /// When the next window opens.
     pub(super) next: u64,
     /// Packets by which lanes grow.
@@ -165,9 +167,9 @@ impl<A: Annex> Out<'_, A> {
         self.mail.announce(self.span.number, self.addresses[p]);
     }
 
-    /// Tells the neighbour behind port `p` to pause or to go on.
+    /// Tells the neighbour behind port `p` to pause a channel or to let it go on.
     #[cold]
-    pub(super) fn send_pause(&mut self, p: usize, port: &Port<A>, now: u64, on: bool) {
+    pub(super) fn send_pause(&mut self, p: usize, port: &Port<A>, now: u64, channel: u8, on: bool) {
         let at = match self.setup.plan.wire.pfc {
             0 => now,
             frame => port.busy.max(now) + self.setup.time_on_wire(port.row, frame),
@@ -180,23 +182,26 @@ impl<A: Annex> Out<'_, A> {
             return;
         }
         let peer_port = port.peer_port;
-        self.lane(p).pauses.push(Pause { at, port: peer_port, on });
+        self.lane(p).pauses.push(Pause { at, port: peer_port, channel, on });
     }
 
-    /// Port `p` has been paused or let go.
+    /// A channel of port `p` has been paused or let go; false if it was so before.
     #[cold]
-    pub(super) fn paused(&mut self, p: usize, port: &mut Port<A>, now: u64, on: bool) {
-        if port.paused() == on {
-            return;
+    pub(super) fn paused(&mut self, p: usize, port: &mut Port<A>, now: u64, channel: u8, on: bool) -> bool {
+        let before = port.held();
+        port.pause(channel, on);
+        let held = port.held();
+        if held == before {
+            return false;
         }
-        port.pause(on);
-        if on {
-            self.links[p].pauses += 1;
+        self.links[p].pauses += on as u64;
+        if before == 0 {
             self.paused_since[p] = now;
-        } else {
+        } else if held == 0 {
             self.links[p].paused += Time(now - self.paused_since[p]);
             self.paused_since[p] = u64::MAX;
         }
+        true
     }
 }
 
@@ -214,7 +219,7 @@ pub(super) struct Frames {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Frame {
     /// A frame at a port: pause, or resume.
-    Pause(PortIndex, bool),
+    Pause(Pause),
     /// A failure or a repair.
     Fail(Event),
 }
@@ -267,7 +272,7 @@ impl Frames {
             _ => {
                 let frame = self.list.get(self.next)?;
                 self.next += 1;
-                Frame::Pause(frame.port, frame.on)
+                Frame::Pause(*frame)
             }
         };
         self.look();

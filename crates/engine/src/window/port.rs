@@ -3,8 +3,9 @@
 use super::queue::Queue;
 use crate::outcome::LinkRecord;
 use crate::setup::{CLASSES, DATA, NO_TRACK, PortFacts};
+use crate::switch::channel;
 use model::plan::Marking;
-use model::{Annex, Packet, Parcel, PortIndex, Time};
+use model::{Annex, Parcel, PortIndex, Time};
 use std::collections::VecDeque;
 
 /// A port. The first cache line is what every packet touches.
@@ -45,6 +46,9 @@ pub(super) struct Port<A> {
     /// Sent, and not yet due in the next window: arrival and packet.
     pub(super) far: VecDeque<(u64, Parcel<A>)>,
     pub(super) cnps: Queue<A>,
+    /// Virtual channels of its link, and those that are paused, a bit each.
+    channels: u8,
+    held: u8,
 }
 
 /// First bit of the classes that may start.
@@ -64,6 +68,8 @@ pub(super) const ORDERED: u8 = 16;
 pub(super) const MADE_HERE: u8 = 32;
 /// The scheme reads the length of the queue.
 pub(super) const READ: u8 = 64;
+/// Some virtual channels are paused, and not all: data leaves in its order, that of paused channels left out.
+pub(super) const PICKY: u8 = 128;
 
 impl<A: Annex> Port<A> {
     pub(super) fn new(facts: &PortFacts, marking: Option<&Marking>) -> Self {
@@ -91,6 +97,8 @@ impl<A: Annex> Port<A> {
             last: 0,
             far: VecDeque::new(),
             cnps: Queue::default(),
+            channels: facts.channels,
+            held: 0,
         }
     }
 
@@ -103,17 +111,57 @@ impl<A: Annex> Port<A> {
         self.flags = self.flags & !flag | if on { flag } else { 0 };
     }
 
-    /// Data may not start.
+    /// No data that waits may start.
     #[inline(always)]
     pub(super) fn paused(&self) -> bool {
         self.classes & (1 << DATA) << MAY == 0
     }
 
-    pub(super) fn pause(&mut self, on: bool) {
-        if self.paused() != on {
-            self.classes ^= (1 << DATA) << MAY;
-            self.plan();
-        }
+    /// This packet of the class of data may not start.
+    #[inline(always)]
+    pub(super) fn stops(&self, pkt: &Parcel<A>) -> bool {
+        if A::CARRIES && self.is(PICKY) { !self.lets_go(pkt) } else { self.paused() }
+    }
+
+    /// Its channel is not paused.
+    fn lets_go(&self, pkt: &Parcel<A>) -> bool {
+        self.held >> channel(pkt.annex.way().leg(), self.channels) & 1 == 0
+    }
+
+    /// Virtual channels that are paused, a bit each.
+    pub(super) fn held(&self) -> u8 {
+        self.held
+    }
+
+    /// Virtual channels of its link.
+    pub(super) fn channels(&self) -> u8 {
+        self.channels
+    }
+
+    pub(super) fn pause(&mut self, channel: u8, on: bool) {
+        let bit = 1 << channel;
+        self.held = self.held & !bit | if on { bit } else { 0 };
+        let all = (1 << self.channels) - 1;
+        self.set(PICKY, self.held != 0 && self.held != all);
+        self.look();
+    }
+
+    /// Finds out whether data that waits may start.
+    fn look(&mut self) {
+        let may = match self.is(PICKY) {
+            false => self.held == 0,
+            true => self.data.packets().iter().any(|pkt| self.lets_go(pkt)),
+        };
+        let bit = (1 << DATA) << MAY;
+        self.classes = self.classes & !bit | if may { bit } else { 0 };
+        self.plan();
+    }
+
+    /// Takes the first packet of data whose channel is not paused.
+    #[cold]
+    fn pick(&mut self) -> Option<Parcel<A>> {
+        let ahead = self.data.packets().iter().position(|pkt| self.lets_go(pkt))?;
+        self.data.pop_behind(ahead)
     }
 
     /// Classes that wait and may start, a bit each.
@@ -148,17 +196,22 @@ impl<A: Annex> Port<A> {
     #[inline(always)]
     pub(super) fn pop(&mut self) -> Option<Parcel<A>> {
         let class = self.open().trailing_zeros() as usize;
+        let picky = A::CARRIES && class == DATA && self.is(PICKY);
+        let picked = if picky { self.pick() } else { None };
         let queue = match class {
             DATA => &mut self.data,
             1 => &mut self.replies,
             _ => &mut self.cnps,
         };
-        let pkt = queue.pop()?;
+        let pkt = if picky { picked? } else { queue.pop()? };
         let last = queue.is_empty();
         if class == DATA {
             self.waiting -= pkt.frame();
         }
         self.classes &= !((last as u8) << class);
+        if picky {
+            self.look();
+        }
         Some(pkt)
     }
 
@@ -169,6 +222,9 @@ impl<A: Annex> Port<A> {
         self.waiting += pkt.frame();
         self.most_waiting = self.most_waiting.max(self.waiting);
         self.data.push(pkt);
+        if A::CARRIES && self.is(PICKY) {
+            self.look();
+        }
         self.plan();
     }
 
@@ -189,8 +245,8 @@ impl<A: Annex> Port<A> {
     }
 
     /// What waits in the class of data.
-    pub(super) fn queued_data(&self) -> impl Iterator<Item = &Packet> {
-        self.data.packets().iter().map(|pkt| &pkt.label)
+    pub(super) fn queued_data(&self) -> &[Parcel<A>] {
+        self.data.packets()
     }
 
     /// Writes what the port has counted.

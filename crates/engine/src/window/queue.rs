@@ -48,6 +48,18 @@ impl<A: Annex> Queue<A> {
         Some(pkt)
     }
 
+    /// Takes the packet before which `ahead` others stand: these move back by one place.
+    pub(super) fn pop_behind(&mut self, ahead: usize) -> Option<Parcel<A>> {
+        let (first, at) = (self.head as usize, self.head as usize + ahead);
+        if at >= self.tail as usize {
+            return None;
+        }
+        let pkt = self.slots[at];
+        self.slots.copy_within(first..at, first + 1);
+        self.head += 1;
+        Some(pkt)
+    }
+
     /// All of them, the first one first.
     #[inline(always)]
     pub(super) fn packets(&self) -> &[Parcel<A>] {
@@ -112,6 +124,18 @@ mod tests {
             next_out += 1;
         }
         assert!(queue.is_empty() && next_out == next_in);
+    }
+
+    #[test]
+    fn who_overtakes_leaves_the_others_in_order() {
+        let mut queue = Queue::<()>::default();
+        let packet = |n| Parcel::<()>::bare(Packet::new(Kind::Data, QpId(0), HostId(0), Psn::new(n), 64));
+        (0..20).for_each(|n| queue.push(packet(n)));
+        assert_eq!(queue.pop_behind(7), Some(packet(7)));
+        assert_eq!(queue.pop_behind(18), Some(packet(19)));
+        assert_eq!(queue.pop_behind(18), None);
+        assert_eq!(queue.pop_behind(0), Some(packet(0)));
+        assert!(queue.packets().iter().map(|p| p.psn().value()).eq((1..19).filter(|n| *n != 7)));
     }
 
     #[test]

@@ -7,19 +7,19 @@
 //! knows everybody's share at every instant, so that pauses and drops get their exact times. Ports whose
 //! departures the scheme watches are taken in order in light visits, too.
 
-use super::lanes::bits;
+use super::lanes::{Pause, bits};
 use super::order::Order;
 use super::out::{Frame, Frames, Out, Span};
 use super::play::{self, Coming};
-use super::port::{LOSSY, MADE_HERE, ORDERED, Port, READ, TO_HOST, TRACKED, WATCHED};
+use super::port::{LOSSY, MADE_HERE, ORDERED, PICKY, Port, READ, TO_HOST, TRACKED, WATCHED};
 use crate::buffer::Admission;
 use crate::failing::Event;
 use crate::setup::{DATA, Tie};
 use crate::switch::{Stand, Switch};
-use model::fabric::Router;
+use model::fabric::{Detours, Router};
 use model::plan::MarkAt;
 use model::scheme::Effects;
-use model::{Annex, Interest, Kind, NodeId, Packet, Parcel, Parts, PortIndex, Scheme, Verdict};
+use model::{Annex, Interest, Kind, NodeId, Parcel, Parts, PortIndex, Scheme, Verdict};
 
 /// What switches use in turn.
 #[derive(Debug, Default)]
@@ -63,7 +63,7 @@ pub(super) struct Visit<'v, P: Parts, const HEAVY: bool> {
 
 /// Flags of ports that are taken event by event in light visits, too. Nothing is to come at a port whenever it gets
 /// one of them, nor when a visit ends.
-const ODD: u8 = ORDERED | LOSSY | TRACKED | MADE_HERE | READ;
+const ODD: u8 = ORDERED | LOSSY | TRACKED | MADE_HERE | READ | PICKY;
 
 impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
     pub(super) fn new(place: Place<'v, P>, out: Out<'v, P::Annex>) -> Self {
@@ -146,7 +146,7 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
         let queued = self.ports.iter().flat_map(|p| p.queued_data());
         let held = self.switch.stashed().filter(|p| one_class || p.is_data());
         let charged = queued.chain(held).filter(|p| p.ingress() != PortIndex::VIRTUAL);
-        let charges: Vec<_> = charged.map(|p| (p.ingress(), p.frame() as u64)).collect();
+        let charges: Vec<_> = charged.map(|p| (self.switch.account(p), p.frame() as u64)).collect();
         self.switch.buffer.detail(charges.into_iter());
     }
 
@@ -191,30 +191,37 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
 
     #[cold]
     fn on_frame(&mut self, at: u64) {
-        let (port, on) = match self.desk.frames.take() {
-            Some(Frame::Pause(port, on)) => (port, on),
+        match self.desk.frames.take() {
+            Some(Frame::Pause(Pause { port, channel, on, .. })) => {
+                self.on_pause(at, port.0 as usize, channel, on);
+            }
             Some(Frame::Fail(Event::Reset { port, whole })) => {
-                if whole && self.switch.buffer.pauses(port) {
-                    let p = port.0 as usize;
-                    self.out.send_pause(p, &self.ports[p], at, true);
+                let p = port.0 as usize;
+                for channel in 0..self.ports[p].channels() {
+                    if whole && self.switch.pauses(port, channel) {
+                        self.out.send_pause(p, &self.ports[p], at, channel, true);
+                    }
                 }
-                (port, false)
+                for channel in 0..self.ports[p].channels() {
+                    self.on_pause(at, p, channel, false);
+                }
             }
             Some(Frame::Fail(Event::Rate { port, row })) => {
                 let p = port.0 as usize;
                 self.serve(p, at); // what started at the rate so far
                 self.ports[p].row = row;
-                return;
             }
-            Some(Frame::Fail(Event::Turn(turn))) => return self.reroute(at, turn),
-            None => return,
-        };
-        let p = port.0 as usize;
+            Some(Frame::Fail(Event::Turn(turn))) => self.reroute(at, turn),
+            None => {}
+        }
+    }
+
+    /// A channel of port `p` is paused, or let go.
+    fn on_pause(&mut self, at: u64, p: usize, channel: u8, on: bool) {
         self.serve(p, at); // what started before the frame came
-        let was_paused = self.ports[p].paused();
-        self.out.paused(p, &mut self.ports[p], at, on);
+        let news = self.out.paused(p, &mut self.ports[p], at, channel, on);
         let port = &mut self.ports[p];
-        if was_paused && !on && port.busy <= at {
+        if news && !on && port.busy <= at {
             if !HEAVY && !port.is(ODD) {
                 // What waits starts at once, even if the next frame of this instant pauses the port again.
                 port.busy = at;
@@ -242,19 +249,48 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
     /// A packet has arrived.
     #[inline(always)]
     fn forward(&mut self, now: u64, pkt: Parcel<P::Annex>) {
+        if P::Annex::CARRIES && self.router.is_grouped() {
+            return self.forward_by_group(now, pkt);
+        }
         let (ports, to_host) = self.router.ports(pkt.to());
         match ports {
             [port] if !self.interest.every_packet => self.enqueue(port.0 as usize, now, pkt),
-            _ => self.steer(now, pkt, ports, to_host),
+            _ => self.steer(now, pkt, (ports, to_host), Detours::default()),
+        }
+    }
+
+    /// A packet has arrived at a switch of a group.
+    #[inline(never)]
+    fn forward_by_group(&mut self, now: u64, mut pkt: Parcel<P::Annex>) {
+        let ingress = pkt.ingress();
+        let way = self.router.arrived(pkt.annex.way(), ingress);
+        pkt.annex.set_way(way);
+        let (ports, to_host) = self.router.onward(way, ingress, pkt.to());
+        let starts = self.interest.detours && pkt.is_data() && self.ports[ingress.0 as usize].is(TO_HOST);
+        let detours = if starts { self.router.detours(pkt.to()) } else { Detours::default() };
+        match ports {
+            [port] if !self.interest.every_packet && detours.is_empty() => {
+                self.enqueue(port.0 as usize, now, pkt);
+            }
+            _ => self.steer(now, pkt, (ports, to_host), detours),
         }
     }
 
     /// A packet has arrived that the scheme must see.
     #[inline]
-    fn steer(&mut self, now: u64, mut pkt: Parcel<P::Annex>, ports: &[PortIndex], to_host: bool) {
+    fn steer(
+        &mut self,
+        now: u64,
+        mut pkt: Parcel<P::Annex>,
+        (ports, to_host): (&[PortIndex], bool),
+        detours: Detours<'v>,
+    ) {
         if self.interest.queues {
             for port in ports {
                 self.serve(port.0 as usize, now + 1);
+            }
+            if !detours.is_empty() {
+                (0..self.ports.len()).for_each(|p| self.serve(p, now + 1));
             }
         }
         let ingress = pkt.ingress();
@@ -264,7 +300,7 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
         if looks_back {
             self.serve(ingress.0 as usize, now + 1);
         }
-        let stand = Stand { now, ingress, from_host, to_host };
+        let stand = Stand { now, ingress, from_host, to_host, detours, view: self.out.view };
         let verdict = self.switch.judge(stand, self.queued, &mut pkt, ports, &mut self.desk.effects);
         if looks_back {
             self.watch(ingress);
@@ -380,10 +416,12 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
             return;
         }
         let port = &mut self.ports[p];
-        if port.busy <= now && !(data && port.paused()) {
+        if port.busy <= now && !(data && port.stops(&pkt)) {
             if counts {
                 self.release(&pkt, now);
             }
+            let others = P::Annex::CARRIES && data && self.ports[p].waiting > 0;
+            let pkt = if others { self.overtake(p, now, pkt) } else { pkt };
             return self.start(p, now, pkt);
         }
         if port.is_empty() {
@@ -398,6 +436,22 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
             port.push_reply(self.out.setup.class(&pkt), pkt);
         }
         self.note(p);
+    }
+
+    /// Data starts at once though other data waits at port `p`, in channels that are paused.
+    #[cold]
+    fn overtake(&mut self, p: usize, now: u64, pkt: Parcel<P::Annex>) -> Parcel<P::Annex> {
+        let (port, waiting) = (&self.ports[p], self.ports[p].waiting);
+        if port.is(TRACKED) {
+            let track = self.out.setup.ports[self.out.gp + p].track;
+            self.out.recorder.queue(track, now, waiting.into());
+        }
+        if waiting <= port.unmarked {
+            return pkt;
+        }
+        // It joins the queue and leaves it, and what stands there is the same both times.
+        let pkt = mark::<true, P::Annex>(&mut self.out, p, now, waiting, pkt);
+        mark::<false, P::Annex>(&mut self.out, p, now, waiting, pkt)
     }
 
     /// Data joins the queue of port `p`.
@@ -514,9 +568,11 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
             }
         }
         for (port, on) in effects.pauses.drain(..) {
-            if self.switch.buffer.hold_back(port, on) {
-                let p = port.0 as usize;
-                self.out.send_pause(p, &self.ports[p], now, on);
+            let p = port.0 as usize;
+            for channel in 0..self.out.setup.fabric().channels() {
+                if self.switch.hold_back(port, channel, on) {
+                    self.out.send_pause(p, &self.ports[p], now, channel, on);
+                }
             }
         }
         if let Some(at) = effects.wake.take()
@@ -528,12 +584,13 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
     }
 
     /// Asks the buffer for room; false if there is none.
-    fn admit(&mut self, pkt: &Packet, now: u64, queue: u64) -> bool {
-        match self.switch.buffer.admit(pkt.ingress(), pkt.frame() as u64, queue) {
+    fn admit(&mut self, pkt: &Parcel<P::Annex>, now: u64, queue: u64) -> bool {
+        let account = self.switch.account(pkt);
+        match self.switch.buffer.admit(account, pkt.frame() as u64, queue) {
             Admission::Admitted => true,
             Admission::AdmittedPause => {
                 let p = pkt.ingress().0 as usize;
-                self.out.send_pause(p, &self.ports[p], now, true);
+                self.out.send_pause(p, &self.ports[p], now, self.switch.channel_of(account), true);
                 true
             }
             Admission::Dropped => {
@@ -545,10 +602,11 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
 
     /// Gives back the room of a packet that leaves.
     #[inline(always)]
-    fn release(&mut self, pkt: &Packet, at: u64) {
-        if self.switch.buffer.release(pkt.ingress(), pkt.frame() as u64) {
+    fn release(&mut self, pkt: &Parcel<P::Annex>, at: u64) {
+        let account = self.switch.account(pkt);
+        if self.switch.buffer.release(account, pkt.frame() as u64) {
             let p = pkt.ingress().0 as usize;
-            self.out.send_pause(p, &self.ports[p], at, false);
+            self.out.send_pause(p, &self.ports[p], at, self.switch.channel_of(account), false);
         }
     }
 }

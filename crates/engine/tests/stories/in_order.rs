@@ -1,5 +1,5 @@
-//! Claim: under Flowcut no packet overtakes another one of its flow, on any fabric, in any deployment, whatever moves
-//! flows about; and if it is told to let so many packets be under way when a flow moves, no more are ever late.
+//! Claim: under Flowcut no packet overtakes another one of its flow, on any fabric, Dragonflies among them, in any
+//! deployment, whatever moves flows about; and if it is told to let so many packets be under way when a flow moves, no more are ever late.
 
 use crate::lab::{honest, lay};
 use engine::{Kind, Outcome};
@@ -119,13 +119,75 @@ const NICS: [&str; 4] = [
     "[nic.transport.sr-sack]\n[nic.congestion.none]",
 ];
 
-/// Two or three tiers, or a web of switches, each link with a rate and a delay of its own, so that paths differ much;
-/// and flows of up to 60 packets. `{}` is where the scheme stands.
+/// A Dragonfly or a fabric of tiers, links of which change their rates in the middle of it; and flows of up to 60 packets.
+/// `{}` is where the scheme stands.
 fn world() -> impl Strategy<Value = String> {
+    let change = (1..4usize, 0..40_000u32, 1..60_000u32, select(&["0.1", "0.3", "0.7"][..]));
+    let changes = prop::collection::vec(change, 0..3);
+    (prop_oneof![3 => tiers().boxed(), 2 => groups().boxed()], changes).prop_map(|(fabric, changes)| {
+        let mut text = fabric;
+        for (links, at, span, rate) in changes {
+            let until = at + span;
+            write!(
+                text,
+                "[[failure]]\nrandom = {links}\nrate = {rate}\nat = \"{at}ns\"\nuntil = \"{until}ns\"\n"
+            )
+            .unwrap();
+        }
+        text
+    })
+}
+
+/// The flows of a story, by numbers that stand for any hosts.
+fn flows() -> impl Strategy<Value = Vec<(usize, usize, u32, u32)>> {
+    prop::collection::vec((0..100usize, 0..100usize, 1..90_000u32, 0..30_000u32), 2..14)
+}
+
+/// What follows a fabric of `count` hosts.
+fn traffic(count: usize, flows: Vec<(usize, usize, u32, u32)>) -> String {
+    let mut text =
+        String::from("[switch]\nbuffer = \"64MB\"\n{}\n[[workload]]\n[workload.flows]\nlist = [\n");
+    for (from, to, bytes, start) in flows {
+        let from = from % count;
+        let to = (from + 1 + to % (count - 1)) % count;
+        writeln!(
+            text,
+            "  {{ from = \"host{from}\", to = \"host{to}\", bytes = \"{bytes}B\", start = \"{start}ns\" }},"
+        )
+        .unwrap();
+    }
+    text + "]\n"
+}
+
+/// Groups of routers with links of different length.
+fn groups() -> impl Strategy<Value = String> {
+    let shape = (2..6usize, 2..5usize, 1..3usize, 1..5usize, any::<bool>());
+    let cable = || (select(&RATES[..]), select(&DELAYS[..]));
+    (shape, (cable(), cable(), cable()), flows(), 0..1000u32).prop_map(
+        |((groups, routers, hosts, links, any), (host, local, global), flows, seed)| {
+            let minimal = if any { "any-link" } else { "fewest-hops" };
+            format!(
+                "seed = {seed}\n[topology.dragonfly]\ngroups = {groups}\nrouters-per-group = {routers}\n\
+                 hosts-per-router = {hosts}\nlinks-per-pair = {links}\nminimal = \"{minimal}\"\nrate = \"{}\"\n\
+                 delay = \"{}\"\nlocal-rate = \"{}\"\nlocal-delay = \"{}\"\nglobal-rate = \"{}\"\n\
+                 global-delay = \"{}\"\n{}",
+                host.0,
+                host.1,
+                local.0,
+                local.1,
+                global.0,
+                global.1,
+                traffic(groups * routers * hosts, flows)
+            )
+        },
+    )
+}
+
+/// Two or three tiers, or a web of switches, each link with a rate and a delay of its own, so that paths differ much.
+fn tiers() -> impl Strategy<Value = String> {
     let tiers = (2..5usize, 2..5usize, 1..4usize, any::<bool>());
     let cables = prop::collection::vec((select(&RATES[..]), select(&DELAYS[..])), 80);
-    let flows = prop::collection::vec((0..100usize, 0..100usize, 1..90_000u32, 0..30_000u32), 2..14);
-    (tiers, cables, flows, 0..1000u32).prop_map(|((leaves, spines, hosts, cores), cables, flows, seed)| {
+    (tiers, cables, flows(), 0..1000u32).prop_map(|((leaves, spines, hosts, cores), cables, flows, seed)| {
         let mut text = format!("seed = {seed}\n");
         let mut cables = cables.iter().cycle();
         let mut links = String::new();
@@ -154,15 +216,9 @@ fn world() -> impl Strategy<Value = String> {
         switches.sort();
         switches.dedup();
         let count = leaves * hosts;
-        write!(text, "[topology.links]\nhosts = {count}\nswitches = {switches:?}\nlinks = [\n{links}]\n").unwrap();
-        text += "[switch]\nbuffer = \"64MB\"\n{}\n[[workload]]\n[workload.flows]\nlist = [\n";
-        for (from, to, bytes, start) in flows {
-            let from = from % count;
-            let to = (from + 1 + to % (count - 1)) % count;
-            writeln!(text, "  {{ from = \"host{from}\", to = \"host{to}\", bytes = \"{bytes}B\", start = \"{start}ns\" }},")
-                .unwrap();
-        }
-        text + "]\n"
+        write!(text, "[topology.links]\nhosts = {count}\nswitches = {switches:?}\nlinks = [\n{links}]\n")
+            .unwrap();
+        text + &traffic(count, flows)
     })
 }
 

@@ -8,8 +8,10 @@
 //! | [`closed_form`] | one flow on an idle fabric takes the time that a pencil gives, to the picosecond |
 //! | [`lossless`] | PFC with enough headroom loses nothing, and with too little the run says who dropped |
 //! | [`three_tiers`] | on a fat tree Themis deals a flow over all paths, and blames no packet that is only late |
+//! | [`dragonfly`] | on groups of routers every scheme finds its way, and virtual channels keep PFC from deadlock |
 //! | [`endpoint`] | a sender that chooses paths by itself moves flows without disorder, or sprays them; classes have schemes of their own |
 //! | [`in_order`] | under Flowcut no packet overtakes another, on any fabric, or no more than were said to |
+//! | [`many_paths`] | flowlets, flowcells and MP-RDMA spread a flow as they say, and keep to their bounds |
 //! | [`deadlock`] | a run in which nothing moves ends, and says what waits for what |
 //! | [`rerouting`] | CONGA keeps flowlets off slow links; ConWeave moves a flow, and its receiver sees no disorder |
 //! | [`conservation`] | every packet and every byte is accounted for, also in a run that is cut short |
@@ -25,6 +27,7 @@ mod closed_form;
 mod collectives;
 mod conservation;
 mod deadlock;
+mod dragonfly;
 mod endpoint;
 mod failures;
 mod fuzz;
@@ -33,6 +36,7 @@ mod in_order;
 mod lab;
 mod listed_losses;
 mod lossless;
+mod many_paths;
 mod rerouting;
 mod three_tiers;
 mod twins;

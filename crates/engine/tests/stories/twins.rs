@@ -7,7 +7,7 @@
 use crate::lab::{agreed_on, lay, leaf_spine, total};
 use engine::outcome::{Ending, Outcome};
 
-const SCHEMES: [(&str, &str); 16] = [
+const SCHEMES: &[(&str, &str)] = &[
     ("ecmp", ""),
     ("rps", ""),
     ("ar", ""),
@@ -22,6 +22,10 @@ const SCHEMES: [(&str, &str); 16] = [
     ("flowcut", "deployment = \"full\"\nratio = 1.1\ndrain-timeout = \"50us\""),
     ("flowcut", "deployment = \"ingress\"\nratio = 1.2\noverlap = 3\nack-every = 4\ncredit = \"3000B\""),
     ("flowcut", CLASS),
+    ("flowlet", "gap = \"400ns\""),
+    ("flowlet-nic", "gap = \"300ns\"\nentropies = 5"),
+    ("flowcell", "bytes = \"4kB\""),
+    ("mp-rdma", "delta = 6\nprobe = 0.2\nentropies = 8"),
     ("conga", "flowlet-gap = \"1us\"\ndre-period = \"2us\"\nageing = \"20us\"\nfeedback-interval = \"1us\""),
     ("conweave", "theta-path-busy = \"2us\"\nresume-extra = \"1us\"\nreorder-queues = 2"),
 ];
@@ -44,7 +48,7 @@ const WORKLOADS: [&str; 8] = [
      [[workload]]\nstart = \"3us\"\npermutation = { bytes = \"30kB\", kind = \"shift\" }",
 ];
 
-const NICS: [&str; 13] = [
+const NICS: [&str; 14] = [
     "",
     "[nic.transport.go-back-n]",
     "[nic.transport.ideal]",
@@ -58,6 +62,7 @@ const NICS: [&str; 13] = [
     "[nic.transport.go-back-n]\nmax-outstanding = 16\nrenack-interval = \"4us\"",
     "[nic.transport.sr-sack]",
     "[nic]\non-nack = \"none\"\n[nic.transport.irn]\nbdp-cap = 12\nlow-timeout = \"30us\"",
+    "[nic.transport.mp-rdma]\nbitmap = 9\n[nic.congestion.mp-rdma]\ninitial = 12",
 ];
 
 /// What has to happen at least once on a world.
@@ -249,8 +254,12 @@ matrices! {
     under_flowcut_in_all_switches_both_engines_agree: 11, false;
     under_flowcut_at_the_ingress_both_engines_agree: 12, false;
     under_flowcut_by_pauses_both_engines_agree: 13, false;
-    under_conga_both_engines_agree: 14, false;
-    under_conweave_both_engines_agree: 15, false;
+    under_flowlets_both_engines_agree: 14, false;
+    under_flowlets_of_the_sender_both_engines_agree: 15, false;
+    under_flowcells_both_engines_agree: 16, false;
+    under_mp_rdma_both_engines_agree: 17, false;
+    under_conga_both_engines_agree: 18, false;
+    under_conweave_both_engines_agree: 19, false;
 }
 
 /// Runs the scenario with many seeds on all engines.

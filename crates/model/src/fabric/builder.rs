@@ -1,5 +1,6 @@
 //! Laying a fabric.
 
+use super::groups::{Draft, Groups, Minimal};
 use super::names::Names;
 use super::routes::Routes;
 use super::{Fabric, FabricError, Link};
@@ -15,6 +16,7 @@ pub struct FabricBuilder {
     role_of: Vec<u32>,
     hosts: usize,
     wires: Vec<Wire>,
+    groups: Option<Draft>,
 }
 
 /// A link before its ends have port numbers.
@@ -46,6 +48,12 @@ impl FabricBuilder {
     /// Adds a switch of a role such as `leaf`.
     pub fn switch(&mut self, name: impl AsRef<str>, role: &str) -> NodeId {
         self.node(name.as_ref(), role)
+    }
+
+    /// The groups of all switches, in their order, counted from 0; the virtual channels of links between switches, 1 to
+    /// [`super::MOST_CHANNELS`]; and among which ways packets choose that leave their group.
+    pub fn groups(&mut self, of: Vec<u16>, channels: u8, minimal: Minimal) {
+        self.groups = Some(Draft { of, channels, minimal });
     }
 
     fn node(&mut self, name: &str, role: &str) -> NodeId {
@@ -88,10 +96,18 @@ impl FabricBuilder {
             down: Vec::new(),
             racks: Vec::new(),
             routes: Routes::default(),
+            groups: None,
         };
         fabric.find_racks();
-        fabric.routes = Routes::derive(&fabric)?;
-        Ok(fabric)
+        let groups = self.groups.map(|draft| {
+            let mut rack_at = vec![usize::MAX; fabric.nodes() - fabric.hosts];
+            for (rack, &node) in fabric.racks.iter().enumerate().filter(|(_, node)| !fabric.is_host(**node)) {
+                rack_at[node.index() - fabric.hosts] = rack;
+            }
+            Groups::new(&fabric, draft, &rack_at)
+        });
+        let (routes, groups) = Routes::derive(&fabric, groups.transpose()?)?;
+        Ok(Fabric { routes, groups, ..fabric })
     }
 
     /// Checks links and numbers of ports; returns the global number of every node's first port.

@@ -7,6 +7,7 @@
 //! * Switches with the same routes to all racks share one row of the table. (What a row says of the switch's own
 //!   rack is not used, so all ToRs of a leaf-spine fabric share one.)
 
+use super::groups::Groups;
 use super::{Fabric, FabricError};
 use crate::{LinkId, PortIndex};
 use std::collections::{BTreeMap, VecDeque};
@@ -63,8 +64,11 @@ impl Routes {
     }
 
     /// The routes of a fabric whose links and racks are laid.
-    pub(super) fn derive(fabric: &Fabric) -> Result<Self, FabricError> {
-        Self::around(fabric, &[], Shape::Graph)
+    pub(super) fn derive(
+        fabric: &Fabric,
+        groups: Option<Groups>,
+    ) -> Result<(Self, Option<Groups>), FabricError> {
+        Self::lay(fabric, groups, &[], Shape::Graph)
     }
 
     /// How routes around dead links go: up and then down if the routes of the whole fabric do.
@@ -82,6 +86,15 @@ impl Routes {
 
     /// The routes without links of `dead`, which holds both directions in ascending order.
     pub(super) fn around(fabric: &Fabric, dead: &[LinkId], shape: Shape) -> Result<Self, FabricError> {
+        Ok(Self::lay(fabric, None, dead, shape)?.0)
+    }
+
+    fn lay(
+        fabric: &Fabric,
+        mut groups: Option<Groups>,
+        dead: &[LinkId],
+        shape: Shape,
+    ) -> Result<(Self, Option<Groups>), FabricError> {
         let graph = Graph::of(fabric, dead);
         let switches = graph.base.len() - 1;
         let mut rack_at = vec![NONE; switches];
@@ -91,19 +104,26 @@ impl Routes {
             }
         }
         let mut sets = Sets::default();
-        let classes = Classes::of(&graph, &rack_at, fabric.racks.len());
+        let classes = Classes::of(&graph, &rack_at, fabric.racks.len(), groups.as_ref());
         // By class and switch.
         let mut common = Vec::with_capacity(classes.roots.len() * switches);
+        if let Some(groups) = &mut groups {
+            groups.find_ways(fabric, |ports| sets.entry(ports.iter().copied()))?;
+        }
         for &root in &classes.roots {
-            let ways = match shape {
-                Shape::Graph => Ways { hops: graph.hops(&[root]), up: None },
-                Shape::Tree => graph.up_and_down(root, &fabric.routes.tier),
+            let ways = match (&groups, shape) {
+                (Some(groups), _) => Ways { hops: graph.hops_by_group(root, groups), up: None },
+                (None, Shape::Graph) => Ways { hops: graph.hops(&[root]), up: None },
+                (None, Shape::Tree) => graph.up_and_down(root, &fabric.routes.tier),
             };
+            // In a fabric of groups nobody goes through a third one.
+            let group = |switch: usize| groups.as_ref().map_or(0, |groups| groups.of[switch].0);
             for switch in 0..switches {
                 common.push(sets.entry(graph.ports(switch).filter_map(|(port, next)| {
                     // From the root itself: the way to its twins, by all its neighbours.
                     let closer = ways.lead(switch, next) || switch == root;
-                    closer.then_some(port)
+                    let direct = group(next) == group(switch) || group(next) == group(root);
+                    (closer && direct).then_some(port)
                 }))?);
             }
         }
@@ -141,7 +161,7 @@ impl Routes {
         routes.tier = graph.hops(&tors).into_iter().map(|hops| hops.wrapping_add(1)).collect();
         routes.rack_at = rack_at;
         routes.pool = sets.pool;
-        Ok(routes)
+        Ok((routes, groups))
     }
 }
 
@@ -273,6 +293,35 @@ impl Graph {
     }
 }
 
+impl Graph {
+    /// Links from every switch to `root` over one link between groups at most, in groups whose switches are all joined
+    /// with each other.
+    fn hops_by_group(&self, root: usize, groups: &Groups) -> Vec<u32> {
+        let group = |switch: usize| groups.of[switch].0;
+        let home = group(root);
+        let inside = |switch: usize| if switch == root { 0 } else { 1 };
+        // Over its own links to the root's group.
+        let mut hops: Vec<u32> = (0..groups.of.len())
+            .map(|switch| match group(switch) == home {
+                true => inside(switch),
+                false => {
+                    let over = self.ports(switch).filter(|&(_, next)| group(next) == home);
+                    over.map(|(_, next)| inside(next) + 1).min().unwrap_or(NONE)
+                }
+            })
+            .collect();
+        let mut best = vec![NONE; groups.count];
+        for (switch, &own) in hops.iter().enumerate() {
+            let best = &mut best[usize::from(group(switch))];
+            *best = own.min(*best);
+        }
+        for (switch, own) in hops.iter_mut().enumerate() {
+            *own = (*own).min(best[usize::from(group(switch))].saturating_add(1));
+        }
+        hops
+    }
+}
+
 /// Racks whose switches have the same neighbours.
 struct Classes {
     /// [`NONE`] for a rack that is a host at the end of a cable.
@@ -282,13 +331,15 @@ struct Classes {
 }
 
 impl Classes {
-    fn of(graph: &Graph, rack_at: &[u32], racks: usize) -> Self {
+    fn of(graph: &Graph, rack_at: &[u32], racks: usize, groups: Option<&Groups>) -> Self {
         let mut classes = Classes { of_rack: vec![NONE; racks], roots: Vec::new() };
         let mut known = BTreeMap::<Vec<usize>, u32>::new();
         for (switch, &rack) in rack_at.iter().enumerate().filter(|&(_, &rack)| rack != NONE) {
             let mut neighbours: Vec<usize> = graph.ports(switch).map(|(_, next)| next).collect();
             neighbours.sort_unstable();
             neighbours.dedup();
+            // Ways to another group are not those to the own one.
+            neighbours.extend(groups.map(|groups| usize::from(groups.of[switch].0)));
             classes.of_rack[rack as usize] = *known.entry(neighbours).or_insert_with(|| {
                 classes.roots.push(switch);
                 classes.roots.len() as u32 - 1

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 #[schemars(rename = "CongestionMpRdma")]
 pub struct Config {
     /// Window of a new queue pair, packets. Default: the bandwidth-delay product between the queue pair's hosts on an
-    /// idle fabric (the paper starts with one; how it is rounded is our choice: up).
+    /// idle fabric, rounded up (our choice; the paper is said to start with one).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial: Option<u32>,
 }
@@ -30,7 +30,7 @@ const UNKNOWN: u32 = 64;
 const LEAST: f64 = 1.0;
 /// What a mark takes (the paper).
 const MARK: f64 = 0.5;
-/// What a path that is given up takes (the paper: a packet that is too far behind lets no other go).
+/// What a path that is given up takes: the packet that its ACK would have let go (as public simulators of it have it).
 const PATH: f64 = 1.0;
 
 impl Config {

@@ -157,3 +157,11 @@ fn every_loss_and_every_order_of_arrival_ends_with_delivery() {
         assert!(states > 10_000, "{name}: {states}");
     }
 }
+
+/// With the bitmap of its default nothing is dropped in so short a message.
+#[test]
+fn every_order_ends_with_delivery_where_mp_rdma_has_to_drop() {
+    let config: NicConfig = toml::from_str("[transport.mp-rdma]\nbitmap = 3").unwrap();
+    let states: usize = (0..1 << 4).map(|losses| play_all(&config, losses, false)).sum();
+    assert!(states > 10_000, "{states}");
+}

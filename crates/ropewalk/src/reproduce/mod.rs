@@ -27,6 +27,7 @@ use std::num::NonZeroUsize;
 pub const ALL: &[Experiment] = &[
     dlbf::EXPERIMENT,
     dlbf_motivation::EXPERIMENT,
+    flowcut::dragonfly::EXPERIMENT,
     flowcut::flowlets::EXPERIMENT,
     flowcut::incast::EXPERIMENT,
     flowcut::memory::EXPERIMENT,

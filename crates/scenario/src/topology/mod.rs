@@ -48,6 +48,8 @@ macro_rules! topologies {
 }
 
 topologies! {
+    /// Groups of routers, every two of them joined.
+    dragonfly: Dragonfly = "dragonfly",
     /// Two or three tiers of k-port switches, in pods.
     fat_tree: FatTree = "fat-tree",
     /// Two tiers: every leaf is joined to every spine.

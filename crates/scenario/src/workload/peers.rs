@@ -80,7 +80,8 @@ impl Circle {
     /// Of these hosts; there must be somebody to send to for each of them.
     pub(crate) fn new(draft: &Draft<'_>, mut hosts: Vec<HostId>, peers: Peers) -> Result<Self, Fault> {
         if hosts.len() < 2 {
-            let text = format!("{} host: there is no other one to send to", hosts.len());
+            let what = if hosts.is_empty() { "no host" } else { "1 host" };
+            let text = format!("{what}: there is no other one to send to");
             return Err(Fault::new("hosts", text));
         }
         let parts = peers.parts(draft.fabric, "peers")?;

@@ -212,7 +212,7 @@ fn ln(x: f64) -> f64 {
     const MANTISSA: u64 = (1 << 52) - 1;
     // x = m 2^e with m from 1/2 to 1, then from 1/sqrt(2) to sqrt(2).
     let (mut m, mut e) =
-        (f64::from_bits(x.to_bits() & MANTISSA | 1022 << 52), (x.to_bits() >> 52) as f64 - 1022.0);
+        (f64::from_bits((x.to_bits() & MANTISSA) | (1022 << 52)), (x.to_bits() >> 52) as f64 - 1022.0);
     if m < std::f64::consts::FRAC_1_SQRT_2 {
         (m, e) = (2.0 * m, e - 1.0);
     }
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn gaps_are_exponential_with_mean_1() {
         let n = 1u64 << 16;
-        let gaps: Vec<f64> = (0..n).map(|i| exponential(i << 48 | 1 << 47)).collect();
+        let gaps: Vec<f64> = (0..n).map(|i| exponential((i << 48) | (1 << 47))).collect();
         let mean = gaps.iter().sum::<f64>() / n as f64;
         let square = gaps.iter().map(|gap| gap * gap).sum::<f64>() / n as f64;
         assert!((mean - 1.0).abs() < 1e-4 && (square - 2.0).abs() < 2e-3, "{mean}, {square}");

@@ -3,7 +3,7 @@
 use super::rtt::{Pulse, Rules};
 use super::signal::{Journey, Signal};
 use super::{Backpressure, Config, Deployment};
-use crate::ar;
+use crate::choice::{Choice, Ugal};
 use crate::entropies::{Entropies, Mapping};
 use model::{Bytes, Cx, HostId, Interest, Kind, Packet, PortIndex, Psn, QpId, Scheme, Site, Time, Verdict};
 use std::collections::{BTreeMap, VecDeque};
@@ -18,7 +18,7 @@ const FULL: u32 = COUNTED / 4 * 3;
 #[derive(Clone, Debug)]
 struct Entry {
     /// Where it leaves; `None` if the next packet is to choose, as few enough are under way.
-    out: Option<PortIndex>,
+    out: Option<Choice>,
     /// Where it came in.
     came: PortIndex,
     in_flight: u32,
@@ -152,8 +152,9 @@ impl Flowcut {
             pulse: Pulse::default(),
             drained: None,
         });
-        // A port that leads there no more has failed: what was sent that way is lost.
-        let failed = entry.out.is_some_and(|out| !ports.contains(&out));
+        // A port that leads there no more has failed: what was sent that way is lost. Detours are not rerouted.
+        let leads = |choice: Choice| choice.via.is_some() || ports.contains(&choice.port);
+        let failed = entry.out.is_some_and(|choice| !leads(choice));
         let released = failed && entry.drained.take().is_some();
         if failed {
             (entry.out, entry.in_flight) = (None, 0);
@@ -161,9 +162,10 @@ impl Flowcut {
         let out = entry.out.unwrap_or_else(|| {
             self.counts.flowcuts += u64::from(cx.from_host);
             entry.pulse = Pulse::default();
-            ar::least(cx, ports)
+            Ugal::default().choose_locally(cx, ports)
         });
         entry.out = Some(out);
+        cx.via = out.via;
         entry.came = cx.ingress;
         entry.in_flight = (entry.in_flight + pkt.frame()).min(COUNTED);
         if cx.from_host && entry.in_flight > FULL && entry.drained.is_none() {
@@ -174,7 +176,7 @@ impl Flowcut {
         if released && cx.from_host {
             self.go_on(cx, pkt.qp(), cx.ingress);
         }
-        out
+        out.port
     }
 
     /// An ACK of a switch has come; the port by which it goes on, `None` if it has arrived.
@@ -291,6 +293,7 @@ impl Scheme for Flowcut {
             Deployment::Nic => Interest::default(),
             _ => Interest {
                 queues: true,
+                detours: true,
                 every_packet: true,
                 host_departures: true,
                 makes_replies: true,

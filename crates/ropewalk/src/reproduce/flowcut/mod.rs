@@ -1,5 +1,6 @@
 //! Flowcut switching (arXiv 2506.21406): its figures and tables, and what they measure.
 
+pub(super) mod dragonfly;
 pub(super) mod flowlets;
 pub(super) mod incast;
 pub(super) mod memory;

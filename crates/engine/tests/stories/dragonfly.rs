@@ -1,0 +1,197 @@
+//! Claim: on a Dragonfly minimal routing, Valiant and UGAL bring every packet to its host, alike on both engines; with
+//! virtual channels PFC never deadlocks, whatever the load; with one channel it does, and the run names the ring.
+
+use crate::lab::{agreed_on, lay, run, total};
+use engine::link_name;
+use engine::outcome::{Ending, Outcome};
+use std::collections::BTreeSet;
+
+/// `groups` of `routers` with 2 hosts each; further keys of the topology, then of the scenario, in `more`.
+fn dragonfly(groups: usize, routers: usize, links: usize, more: &str) -> String {
+    format!(
+        "[topology.dragonfly]\ngroups = {groups}\nrouters-per-group = {routers}\nhosts-per-router = 2\n\
+         links-per-pair = {links}\nrate = \"100Gbps\"\ndelay = \"200ns\"\n{more}\n"
+    )
+}
+
+const SCHEMES: [&str; 6] = [
+    "minimal]",
+    "valiant]",
+    "valiant]\nper = \"flow\"",
+    "ugal-l]\nbias = \"0B\"",
+    "ugal-g]\ndelay = \"700ns\"",
+    "ar]",
+];
+
+fn counter(run: &Outcome, name: &str) -> u64 {
+    run.counters.iter().find(|(n, _)| *n == name).map_or(0, |(_, value)| *value)
+}
+
+/// What a switch shares beside its headroom is so little that everybody pauses everybody, and nobody slows down.
+fn full_load(scheme: &str, channels: u8, minimal: &str) -> String {
+    let keys = format!(
+        "channels = {channels}\nminimal = \"{minimal}\"\n[switch]\nbuffer = \"140kB\"\n[switch.pfc]\nalpha = \"1/16\"\n\
+         [nic.transport.ideal]\n[nic.congestion.none]\n[nic]\ntimeout = \"none\"\n[stop]\nno-progress = \"3ms\"\n\
+         [scheme.{scheme}\n[[workload]]\nall-to-all = {{ per-pair = \"60kB\", groups = \"all\" }}"
+    );
+    dragonfly(4, 3, 2, &keys)
+}
+
+#[test]
+fn at_full_load_three_channels_never_deadlock() {
+    for scheme in SCHEMES {
+        for minimal in ["fewest-hops", "any-link"] {
+            let (_, run) = run(&full_load(scheme, 3, minimal));
+            assert_eq!(run.ending, Ending::Finished, "{scheme}, {minimal}");
+            assert!(run.control.pause > 1_000, "{scheme}: {} pauses", run.control.pause);
+            assert_eq!((run.data.dropped_buffer, run.broke_lossless.len()), (0, 0));
+        }
+    }
+}
+
+#[test]
+fn at_full_load_one_channel_deadlocks_and_the_ring_is_named() {
+    let text = full_load("valiant]", 1, "fewest-hops");
+    let checked = lay(&text);
+    let run = agreed_on(&checked, &text);
+    let Ending::Stalled(stall) = &run.ending else { panic!("it ended as {:?}", run.ending) };
+    assert!(stall.pfc_cycle.len() >= 2 && run.data.dropped_buffer == 0);
+    let fabric = &checked.plan.fabric;
+    for (i, link) in stall.pfc_cycle.iter().enumerate() {
+        let next = stall.pfc_cycle[(i + 1) % stall.pfc_cycle.len()];
+        assert_eq!(fabric.links()[link.index()].to, fabric.links()[next.index()].from, "in order");
+        let name = link_name(fabric, *link);
+        assert!(name.matches("-router").count() == 2, "{name} joins two routers");
+    }
+}
+
+#[test]
+fn on_tight_and_loose_fabrics_both_engines_agree() {
+    let jobs = [
+        "permutation = { bytes = \"60kB\" }",
+        "all-to-all = { per-pair = \"7kB\", groups = \"all\" }",
+        "incast = { senders = 9, bytes = \"25kB\" }",
+    ];
+    let worlds = [
+        "[switch]\nbuffer = \"200kB\"",
+        "[switch]\nbuffer = \"8MB\"\n[switch.ecn]\nkmin = \"3kB\"\nkmax = \"12kB\"",
+        "[switch]\nbuffer = \"200kB\"\nclasses = \"one\"",
+        "[switch]\npfc = \"off\"\nbuffer = \"60kB\"\n[links]\nloss = 0.003",
+        "[switch]\nbuffer = \"200kB\"\n[stop]\nafter = \"7654321ps\"",
+    ];
+    let (mut pauses, mut drops, mut detours) = (0, 0, 0);
+    for (w, world) in worlds.iter().enumerate() {
+        for (s, scheme) in
+            SCHEMES.iter().chain(&["themis]\npath-map = false", "rps-nic]", "drill]"]).enumerate()
+        {
+            let (channels, minimal) = ([3, 2, 1][(w + s) % 3], ["fewest-hops", "any-link"][(w + s) % 2]);
+            let keys = format!(
+                "global-delay = \"500ns\"\nchannels = {channels}\nminimal = \"{minimal}\"\n{world}\n[scheme.{scheme}\n\
+                 [[workload]]\n{}",
+                jobs[(w + s) % 3]
+            );
+            let text = dragonfly([3, 2, 4][s % 3], [3, 4, 2][w % 3], 2, &keys);
+            let run = agreed_on(&lay(&text), &text);
+            pauses += run.control.pause;
+            drops += run.data.dropped_buffer;
+            detours += counter(&run, "ways_detour");
+        }
+    }
+    assert!(pauses > 0 && drops > 0 && detours > 0, "{pauses} pauses, {drops} drops, {detours} detours");
+}
+
+/// One flow for each host, on the same tight fabric.
+fn long_flows(scheme: &str) -> String {
+    full_load(scheme, 3, "any-link").replace(
+        "all-to-all = { per-pair = \"60kB\", groups = \"all\" }",
+        "permutation = { bytes = \"400kB\" }",
+    )
+}
+
+#[test]
+fn minimal_routing_and_flows_with_a_group_of_their_own_stay_in_order() {
+    for scheme in ["minimal]", "ecmp]", "valiant]\nper = \"flow\""] {
+        let (_, run) = run(&long_flows(scheme));
+        assert_eq!(run.data.out_of_order, 0, "{scheme}");
+        assert!(run.control.pause > 0);
+    }
+    let (_, run) = run(&long_flows("valiant]"));
+    assert!(run.data.out_of_order > 0, "packets that draw for themselves do not");
+}
+
+/// The host of group 0's first router sends to group 1's first, over the only link that joins the groups.
+fn alone(scheme: &str) -> Outcome {
+    let keys = format!(
+        "[nic.transport.ideal]\n[nic.congestion.none]\n[scheme.{scheme}\n[[workload]]\n[workload.flows]\n\
+         list = [{{ from = \"host0\", to = \"host6\", bytes = \"143800B\" }}]"
+    );
+    let text = dragonfly(4, 3, 1, &keys);
+    agreed_on(&lay(&text), &text)
+}
+
+#[test]
+fn a_detour_crosses_two_links_between_groups_and_a_minimal_way_one() {
+    for (scheme, least, most) in [("minimal]", 300, 500), ("valiant]", 400, 700), ("ugal-l]", 300, 500)] {
+        let run = alone(scheme);
+        assert_eq!(run.ending, Ending::Finished);
+        // 100 packets; two links of hosts, and one to three, or two to five, between routers.
+        assert!((least..=most).contains(&run.data_hops), "{scheme}: {} hops", run.data_hops);
+    }
+}
+
+/// All hosts of a group send to the next group: minimal ways share a few links, detours use the others. What Dragonflies
+/// need detours for (Kim et al., ISCA 2008, section 4.2, worst-case traffic).
+fn to_the_next_group(scheme: &str) -> Outcome {
+    let flows: String = (0..16)
+        .map(|h| format!("{{ from = \"host{h}\", to = \"host{}\", bytes = \"500kB\" }}, ", h + 16))
+        .collect();
+    let text = format!(
+        "[topology.dragonfly]\ngroups = 5\nrouters-per-group = 4\nhosts-per-router = 4\nlinks-per-pair = 1\n\
+         rate = \"100Gbps\"\ndelay = \"200ns\"\n[switch]\nbuffer = \"2MB\"\n[nic.transport.ideal]\n[nic.congestion.none]\n\
+         [scheme.{scheme}\n[[workload]]\n[workload.flows]\nlist = [{flows}]\n"
+    );
+    run(&text).1
+}
+
+#[test]
+fn against_the_worst_traffic_detours_pay() {
+    let [minimal, valiant, local, global] =
+        ["minimal]", "valiant]", "ugal-l]", "ugal-g]"].map(|scheme| to_the_next_group(scheme).end.as_us());
+    // 16 flows over one link, or over three detours.
+    assert!(minimal > 640.0, "{minimal} us: 8 MB over 100 Gb/s");
+    assert!(valiant < 0.5 * minimal, "valiant {valiant} us, minimal {minimal} us");
+    assert!(local < 0.7 * minimal, "ugal-l {local} us, minimal {minimal} us");
+    assert!(global < 0.7 * minimal, "ugal-g {global} us, minimal {minimal} us");
+}
+
+#[test]
+fn without_load_ugal_takes_minimal_ways() {
+    for scheme in ["ugal-l]", "ugal-g]"] {
+        let run = alone(scheme);
+        assert_eq!(counter(&run, "ways_detour"), 0);
+        assert_eq!(counter(&run, "ways_minimal"), 100);
+    }
+}
+
+#[test]
+fn a_channel_that_is_paused_lets_others_pass() {
+    // Pauses of one channel are counted per link, and the links paused are between routers and from hosts.
+    let checked = lay(&full_load("valiant]", 3, "fewest-hops"));
+    let (_, run) = run(&full_load("valiant]", 3, "fewest-hops"));
+    let fabric = &checked.plan.fabric;
+    let paused: BTreeSet<&str> = fabric
+        .links()
+        .iter()
+        .filter(|l| run.links[fabric.link(l.from, l.port).index()].pauses > 0)
+        .map(|l| if fabric.is_host(l.from) { "host" } else { "router" })
+        .collect();
+    assert_eq!(paused, BTreeSet::from(["host", "router"]));
+    assert_eq!(total(&run, |l| l.pauses), run.control.pause);
+    assert!(
+        fabric
+            .links()
+            .iter()
+            .filter(|l| fabric.is_host(l.to))
+            .all(|l| { run.links[fabric.link(l.from, l.port).index()].pauses == 0 })
+    );
+}

@@ -1,0 +1,207 @@
+//! UGAL-G: UGAL with a view of the queues of all switches, taken now and then and known some time later.
+//!
+//! Kim et al. (ISCA 2008, section 4.1) let a router know the queues of all links between groups of its own group at once, and
+//! call that hard to implement. Here what it knows is as old as it would be in a network that tells it: it compares the
+//! queue of its own port, plus, where that leads to another router of its group, the shortest queue by which that router
+//! goes on, as the newest view has it. Otherwise as UGAL-L.
+
+use crate::choice::Ugal;
+use crate::{ConfigError, Recipe, needs_groups};
+use model::scheme::View;
+use model::{
+    Bytes, Cx, Detour, HostId, Interest, LinkId, Packet, Plan, PortIndex, Scheme, Site, Time, Verdict,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `[scheme.ugal-g]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "SchemeUgalG")]
+pub struct Config {
+    /// A byte that waits on a detour counts as so many on a minimal way. Default 2 (SST's merlin).
+    pub weight: u32,
+    /// What is added to a detour's queues. Default 3200 B (SST's merlin: 50 flits, of 64 B in the Flowcut authors' runs).
+    pub bias: Bytes,
+    /// How often all queues are looked at; at least the least delay of a link, and rounded up to a multiple of it.
+    /// Default 1 us (our choice: about a round trip inside a group).
+    pub period: Time,
+    /// How long it takes until that is known everywhere; likewise. Default 1 us (our choice).
+    pub delay: Time,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let Ugal { weight, bias } = Ugal::default();
+        Config { weight, bias, period: Time::from_us(1), delay: Time::from_us(1) }
+    }
+}
+
+/// The scheme of one switch.
+#[derive(Clone, Debug)]
+pub struct UgalG {
+    ugal: Ugal,
+    view: View,
+    /// By host: its group, and the number of its router there.
+    places: Vec<(u16, u16)>,
+    group: u16,
+    /// Groups, and routers in this one.
+    groups: usize,
+    members: usize,
+    /// By port and by where one wants to go, a group or a router of this group: the links by which the router behind the
+    /// port goes on. None for hosts and routers of other groups.
+    beyond: Vec<Vec<LinkId>>,
+    minimal: u64,
+    detours: u64,
+}
+
+impl Recipe for Config {
+    type Scheme = UgalG;
+
+    fn build(&self, site: Site<'_>) -> UgalG {
+        let fabric = site.fabric();
+        let mut sizes = vec![0u16; fabric.groups()];
+        let mut place = vec![(0, 0); fabric.nodes()];
+        for node in fabric.switches() {
+            let Some(group) = fabric.group(node) else { break };
+            place[node.index()] = (group as u16, sizes[group]);
+            sizes[group] += 1;
+        }
+        let (group, _) = place[site.node.index()];
+        let members = sizes.get(usize::from(group)).map_or(0, |&n| usize::from(n));
+        let targets = sizes.len() + members;
+        let near = |node: model::NodeId| !fabric.is_host(node) && place[node.index()].0 == group;
+        let mut beyond = vec![Vec::new(); fabric.ports(site.node).len() * targets];
+        for link in fabric.ports(site.node).iter().filter(|link| targets > 0 && near(link.to)) {
+            for next in fabric.ports(link.to).iter().filter(|next| !fabric.is_host(next.to)) {
+                let (to, member) = place[next.to.index()];
+                let target = if to == group { sizes.len() + usize::from(member) } else { usize::from(to) };
+                beyond[link.port.index() * targets + target].push(fabric.link(next.from, next.port));
+            }
+        }
+        UgalG {
+            ugal: Ugal { weight: self.weight, bias: self.bias },
+            view: View { period: self.period, delay: self.delay },
+            places: (0..fabric.hosts()).map(|h| place[fabric.attachment(HostId(h as u16)).index()]).collect(),
+            group,
+            groups: sizes.len(),
+            members,
+            beyond,
+            minimal: 0,
+            detours: 0,
+        }
+    }
+
+    fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
+        for (field, time) in [("period", self.period), ("delay", self.delay)] {
+            // What has not been known for a second is of no use, and views that are under way take memory.
+            if time == Time::ZERO || time > Time::from_ms(1_000) {
+                return Err(ConfigError::new(field, format!("{time}; above 0 and at most 1 s is possible")));
+            }
+        }
+        if self.delay.ps() / self.period.ps() > MOST_UNDER_WAY {
+            let text = format!(
+                "{MOST_UNDER_WAY} periods at most, and this is {}",
+                self.delay.ps() / self.period.ps()
+            );
+            return Err(ConfigError::new("delay", text));
+        }
+        needs_groups(plan)
+    }
+}
+
+/// Most views under way at a time. Our choice: each takes 4 B for every port of the fabric.
+const MOST_UNDER_WAY: u64 = 1_000;
+
+impl UgalG {
+    /// What waits on the way to host `to` that begins with `port`, as far as it is known.
+    #[inline]
+    fn cost(&self, cx: &Cx<'_>, to: HostId, port: PortIndex, via: Option<Detour>) -> u64 {
+        let own = u64::from(cx.queued.get(port.index()).copied().unwrap_or(0));
+        let Some(&(group, member)) = self.places.get(to.index()) else { return own };
+        let inside = self.groups + usize::from(member);
+        let target = match via {
+            Some(Detour::Group(over)) => usize::from(over),
+            Some(Detour::Member(_)) => inside,
+            None if group == self.group => inside,
+            None => usize::from(group),
+        };
+        let links = self.beyond.get(port.index() * (self.groups + self.members) + target);
+        let waits = |link: &LinkId| cx.view.get(link.index()).copied().unwrap_or(0);
+        own + u64::from(links.and_then(|links| links.iter().map(waits).min()).unwrap_or(0))
+    }
+}
+
+impl Scheme for UgalG {
+    #[inline]
+    fn interest(&self) -> Interest {
+        Interest { queues: true, detours: true, view: Some(self.view), ..Interest::default() }
+    }
+
+    #[inline]
+    fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
+        if !pkt.is_data() {
+            return Verdict::Forward(cx.base_path(pkt, ports));
+        }
+        let to = pkt.to();
+        let choice = self.ugal.choose(cx, ports, |cx, port, via| self.cost(cx, to, port, via));
+        if !cx.detours.is_empty() {
+            match choice.via {
+                None => self.minimal += 1,
+                Some(_) => self.detours += 1,
+            }
+        }
+        choice.take(cx)
+    }
+
+    fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
+        sink("ways_minimal", self.minimal);
+        sink("ways_detour", self.detours);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SchemeConfig;
+    use crate::desk::{Desk, dragonfly, leaf_spine, qp};
+    use model::Psn;
+
+    #[test]
+    fn a_queue_at_the_router_behind_the_own_port_turns_a_packet_away() {
+        // Five groups of three routers; router 0 of group 0 has no link to group 4 of its own.
+        let plan = dragonfly(5, 3, 1);
+        let fabric = &plan.fabric;
+        let here = fabric.find("g0r0").unwrap();
+        let mut desk = Desk::new(&plan, "g0r0", &SchemeConfig::named("ugal-g").unwrap());
+        let to = (0..15).find(|&h| {
+            let port = fabric.route(here, HostId(h))[0];
+            fabric.group(fabric.attachment(HostId(h))) > Some(0)
+                && fabric.group(fabric.ports(here)[port.index()].to) == Some(0)
+        });
+        let qp = qp(&plan, 0, to.expect("some way begins inside the group"));
+        let detours = |desk: &mut Desk| {
+            (0..200).filter(|&psn| desk.see(desk.data(qp, Psn::new(psn))).via.is_some()).count()
+        };
+        assert_eq!(detours(&mut desk), 0, "nothing waits anywhere");
+        let gateway = fabric.ports(here)[fabric.route(here, plan.qps[qp.index()].to)[0].index()].to;
+        for link in fabric.ports(gateway).iter().filter(|l| fabric.group(l.to).is_some_and(|g| g > 0)) {
+            desk.view[fabric.link(gateway, link.port).index()] = 10_000;
+        }
+        assert!(detours(&mut desk) > 100, "it knows of the queues at {}", fabric.name(gateway));
+        // UGAL-L does not.
+        let mut local = Desk::new(&plan, "g0r0", &SchemeConfig::named("ugal-l").unwrap());
+        local.view.clone_from(&desk.view);
+        assert_eq!(detours(&mut local), 0);
+    }
+
+    #[test]
+    fn times_out_of_range_and_other_fabrics_are_refused() {
+        let plan = dragonfly(3, 2, 1);
+        let config = |period, delay| Config { period, delay, ..Config::default() };
+        assert_eq!(config(Time::ZERO, Time(1)).validate(&plan).unwrap_err().field, "period");
+        assert_eq!(config(Time(1), Time::from_us(1)).validate(&plan).unwrap_err().field, "delay");
+        assert_eq!(Config::default().validate(&plan), Ok(vec![]));
+        assert!(Config::default().validate(&leaf_spine(2, 2, 1)).is_err());
+    }
+}

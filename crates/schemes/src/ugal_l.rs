@@ -1,0 +1,126 @@
+//! UGAL-L: every packet on a minimal way or over a random group, by the queues of the switch where it starts.
+//!
+//! Universal globally-adaptive load-balanced routing with local information (Kim et al., ISCA 2008, section 4.1). The form
+//! is that of SST's merlin, which the Flowcut authors used: the shortest queue of the minimal ports against twice the
+//! shortest queue towards one group that is drawn, and a bias. Switches further on, which may only choose among ports on
+//! the way, take the shortest queue.
+
+use crate::choice::Ugal;
+use crate::{ConfigError, Recipe, needs_groups};
+use model::{Bytes, Cx, Interest, Packet, Plan, PortIndex, Scheme, Site, Verdict};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `[scheme.ugal-l]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "SchemeUgalL")]
+pub struct Config {
+    /// A byte that waits on a detour counts as so many on a minimal way. Default 2 (SST's merlin).
+    pub weight: u32,
+    /// What is added to a detour's queue. Default 3200 B (SST's merlin: 50 flits, of 64 B in the Flowcut authors' runs).
+    pub bias: Bytes,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let Ugal { weight, bias } = Ugal::default();
+        Config { weight, bias }
+    }
+}
+
+/// The scheme of one switch.
+#[derive(Clone, Debug)]
+pub struct UgalL {
+    ugal: Ugal,
+    minimal: u64,
+    detours: u64,
+}
+
+impl Recipe for Config {
+    type Scheme = UgalL;
+
+    fn build(&self, _site: Site<'_>) -> UgalL {
+        UgalL { ugal: Ugal { weight: self.weight, bias: self.bias }, minimal: 0, detours: 0 }
+    }
+
+    fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
+        needs_groups(plan)
+    }
+}
+
+impl Scheme for UgalL {
+    #[inline]
+    fn interest(&self) -> Interest {
+        Interest { queues: true, detours: true, ..Interest::default() }
+    }
+
+    #[inline]
+    fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
+        if !pkt.is_data() {
+            return Verdict::Forward(cx.base_path(pkt, ports));
+        }
+        let choice = self.ugal.choose_locally(cx, ports);
+        if !cx.detours.is_empty() {
+            match choice.via {
+                None => self.minimal += 1,
+                Some(_) => self.detours += 1,
+            }
+        }
+        choice.take(cx)
+    }
+
+    fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
+        sink("ways_minimal", self.minimal);
+        sink("ways_detour", self.detours);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::SchemeConfig;
+    use crate::desk::{Desk, Seen, dragonfly, qp};
+    use model::{Detour, PortIndex, Psn, Verdict};
+
+    /// A switch of five groups of three routers, one link between any two groups; ports: the host, two routers, and the
+    /// links to other groups that end here.
+    fn desk(plan: &model::Plan) -> Desk {
+        Desk::new(plan, "g0r0", &SchemeConfig::named("ugal-l").unwrap())
+    }
+
+    fn next(desk: &mut Desk, plan: &model::Plan, queues: &[u32], psn: u32) -> Seen {
+        desk.queued[..queues.len()].copy_from_slice(queues);
+        desk.see(desk.data(qp(plan, 0, 3), Psn::new(psn))) // to the first router of group 1
+    }
+
+    #[test]
+    fn a_detour_is_taken_when_twice_its_queue_and_a_bias_are_less() {
+        let plan = dragonfly(5, 3, 1);
+        let mut desk = desk(&plan);
+        let minimal = desk.see(desk.data(qp(&plan, 0, 3), Psn::new(0))).ports;
+        let [PortIndex(short)] = minimal[..] else { panic!("{minimal:?}") };
+        let busy = |bytes: u32| {
+            let mut queues = [1_000; 5];
+            queues[usize::from(short)] = bytes;
+            queues
+        };
+        // 2 x 1000 B + 3200 B.
+        for psn in 0..50 {
+            let seen = next(&mut desk, &plan, &busy(5_200), psn);
+            assert_eq!((seen.via, seen.verdict), (None, Verdict::Forward(PortIndex(short))));
+        }
+        let mut over = [0; 5];
+        for psn in 0..300 {
+            let seen = next(&mut desk, &plan, &busy(5_201), psn);
+            match seen.via {
+                Some(Detour::Group(g)) => over[usize::from(g)] += 1,
+                // One group lies behind the port that is busy, too.
+                None => over[0] += 1,
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(over[1], 0, "not over the group to which it goes");
+        assert!(over.iter().filter(|&&n| n > 60).count() >= 3, "{over:?}");
+        assert_eq!(desk.counter("ways_minimal") + desk.counter("ways_detour"), 351);
+    }
+}

@@ -1,0 +1,127 @@
+//! Valiant's routing: over a random group first, whatever waits.
+//!
+//! Valiant, "A Scheme for Fast Parallel Communication", SIAM J. Computing 11(2), 1982; on Dragonfly Kim et al., ISCA 2008,
+//! section 4.1: data to another group goes over a third one, and from there on minimal ways. Inside a group it goes over a
+//! third router (SST's merlin). Where there is none, it takes minimal ways.
+
+use crate::{ConfigError, Recipe, needs_groups};
+use model::{Cx, Interest, Packet, Plan, PortIndex, Scheme, Site, Verdict};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `[scheme.valiant]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "SchemeValiant")]
+pub struct Config {
+    /// What draws a group of its own: every `"packet"`, or every `"flow"`, which then stays in order. Default `"packet"`
+    /// (SST's merlin).
+    pub per: Per,
+}
+
+/// What draws a group of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Per {
+    /// Every packet.
+    #[default]
+    Packet,
+    /// Every flow.
+    Flow,
+}
+
+/// The scheme of one switch.
+#[derive(Clone, Copy, Debug)]
+pub struct Valiant {
+    per: Per,
+}
+
+impl Recipe for Config {
+    type Scheme = Valiant;
+
+    fn build(&self, _site: Site<'_>) -> Valiant {
+        Valiant { per: self.per }
+    }
+
+    fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
+        needs_groups(plan)
+    }
+}
+
+/// What a flow's hash for its group differs by from that for its port.
+const GROUP: u64 = 1;
+
+impl Scheme for Valiant {
+    #[inline]
+    fn interest(&self) -> Interest {
+        Interest { detours: true, ..Interest::default() }
+    }
+
+    #[inline]
+    fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
+        let n = cx.detours.len();
+        if n == 0 || !pkt.is_data() {
+            return Verdict::Forward(cx.base_path(pkt, ports));
+        }
+        let lot = match self.per {
+            Per::Packet => cx.pick(n),
+            Per::Flow => cx.hash_for(pkt, GROUP, n),
+        };
+        match cx.detours.get(lot) {
+            None => Verdict::Forward(cx.base_path(pkt, ports)),
+            Some((detour, around)) => {
+                cx.via = Some(detour);
+                Verdict::Forward(match self.per {
+                    Per::Packet => around[cx.pick(around.len())],
+                    Per::Flow => cx.base_path(pkt, around),
+                })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::SchemeConfig;
+    use crate::desk::{Desk, dragonfly, leaf_spine, qp};
+    use model::{Detour, Psn};
+    use std::collections::BTreeMap;
+
+    fn vias(per: &str, to: u16) -> BTreeMap<String, usize> {
+        let plan = dragonfly(5, 4, 2);
+        let config: SchemeConfig = toml::from_str(&format!("[valiant]\nper = \"{per}\"")).unwrap();
+        let mut desk = Desk::new(&plan, "g0r0", &config);
+        let mut seen = BTreeMap::new();
+        for psn in 0..3_000 {
+            let via = desk.see(desk.data(qp(&plan, 0, to), Psn::new(psn))).via;
+            *seen.entry(format!("{via:?}")).or_insert(0) += 1;
+        }
+        seen
+    }
+
+    #[test]
+    fn packets_draw_every_group_but_the_two_ends_and_inside_one_every_router_but_the_two_ends() {
+        let over = |groups: &[u16]| {
+            groups.iter().map(|&g| format!("{:?}", Some(Detour::Group(g)))).collect::<Vec<_>>()
+        };
+        let seen = vias("packet", 2 * 4); // a host of group 2
+        assert_eq!(seen.keys().cloned().collect::<Vec<_>>(), over(&[1, 3, 4]));
+        assert!(seen.values().all(|&n| (900..1100).contains(&n)), "{seen:?}");
+        let seen = vias("packet", 3); // the fourth router of the own group
+        let members = [1, 2].map(|m| format!("{:?}", Some(Detour::Member(m))));
+        assert_eq!(seen.keys().cloned().collect::<Vec<_>>(), members);
+    }
+
+    #[test]
+    fn a_flow_keeps_the_group_that_it_has_drawn() {
+        assert_eq!(vias("flow", 2 * 4).len(), 1);
+    }
+
+    #[test]
+    fn without_groups_it_is_refused() {
+        let config = SchemeConfig::named("valiant").unwrap();
+        let error = config.validate(&leaf_spine(2, 2, 1)).unwrap_err();
+        assert!(error.message.contains("Dragonfly"), "{error}");
+        assert_eq!(config.validate(&dragonfly(3, 2, 1)), Ok(vec![]));
+    }
+}
