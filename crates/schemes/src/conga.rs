@@ -28,6 +28,7 @@
 //!   0.07 Gb/s for each leaf that sends to another.
 //! * The flowlet table has an entry for every queue pair, without collisions, and compares times; the paper's age bit
 //!   finds gaps of one to two times the timeout.
+//! * A switch knows at what rate its links run, also when a failure has slowed one down.
 //! * A DRE counts a frame when that joins the port's queue. Control packets count, except those that this switch makes.
 //! * Ageing applies to both tables, or else old numbers would be told again and again as if they were new.
 //!
@@ -135,8 +136,10 @@ impl Recipe for Config {
         let fabric = site.fabric();
         let pulse = Pulse::new(self.dre_period, self.dre_alpha, self.quantisation_bits);
         let ports = fabric.ports(site.node);
-        let link =
-            |link: &model::fabric::Link| (!fabric.is_host(link.to)).then(|| pulse.estimator(link.rate));
+        let link = |link: &model::fabric::Link| {
+            let changes = site.plan.failures.of(fabric.link(site.node, link.port));
+            (!fabric.is_host(link.to)).then(|| pulse.estimator(link.rate, changes))
+        };
         let racks = Racks::of(site);
         Conga {
             gap: self.flowlet_gap,

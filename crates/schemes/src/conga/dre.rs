@@ -1,5 +1,6 @@
 //! The discounting rate estimator (CONGA, section 3.2).
 
+use model::failure::Change;
 use model::{Rate, Time};
 
 /// Bits of a byte's fraction in a register, so that small ones decay, too.
@@ -21,13 +22,13 @@ pub(super) struct Pulse {
 }
 
 /// The register of one link.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Dre {
     register: u64,
     /// Number of the period in which it last decayed.
     decayed: u64,
-    /// Its value at line rate.
-    full: u64,
+    /// Its value at line rate, and from when on: a switch knows at what rate its links run.
+    full: Vec<(Time, u64)>,
 }
 
 impl Pulse {
@@ -41,16 +42,21 @@ impl Pulse {
         }
     }
 
-    /// Of a link that has sent nothing yet.
-    pub(super) fn estimator(&self, rate: Rate) -> Dre {
-        let full = rate.bytes_in(self.constant).get().min(MOST >> FRACTION) << FRACTION;
-        Dre { register: 0, decayed: 0, full: full.max(1) }
+    /// Of a link that has sent nothing yet, and whose rate changes like that.
+    pub(super) fn estimator(&self, rate: Rate, changes: &[Change]) -> Dre {
+        let full = |rate: Rate| {
+            let bytes = rate.bytes_in(self.constant).get().min(MOST >> FRACTION);
+            (bytes << FRACTION).max(1)
+        };
+        let later = changes.iter().filter_map(|change| change.rate.map(|rate| (change.at, full(rate))));
+        let full = std::iter::once((Time::ZERO, full(rate))).chain(later).collect();
+        Dre { register: 0, decayed: 0, full }
     }
 
     fn decay(&self, dre: &mut Dre, now: Time) {
         let period = now.ps() / self.period;
         while dre.decayed < period && dre.register > 0 {
-            dre.register = dre.register * self.keep >> FACTOR;
+            dre.register = (dre.register * self.keep) >> FACTOR;
             dre.decayed += 1;
         }
         dre.decayed = period;
@@ -68,17 +74,19 @@ impl Pulse {
     pub(super) fn level(&self, dre: &mut Dre, now: Time) -> u8 {
         self.decay(dre, now);
         let top = (1 << self.bits) - 1;
-        ((dre.register << self.bits) / dre.full).min(top) as u8
+        let full = dre.full.iter().rev().find(|(from, _)| *from <= now).map_or(1, |(_, full)| *full);
+        ((dre.register << self.bits) / full).min(top) as u8
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::LinkId;
 
     /// A link of 100 Gb/s that carries `percent` of that in frames of 1250 bytes, for 5 ms.
     fn loaded(pulse: &Pulse, percent: u64) -> (Dre, Time) {
-        let mut dre = pulse.estimator(Rate::from_gbps(100));
+        let mut dre = pulse.estimator(Rate::from_gbps(100), &[]);
         let mut now = Time::ZERO;
         // A frame takes 100 ns at line rate.
         while now < Time::from_ms(5) {
@@ -105,7 +113,7 @@ mod tests {
     fn an_idle_link_forgets_the_share_alpha_each_period_whenever_it_is_asked() {
         let pulse = Pulse::new(Time::from_us(50), 0.2, 6);
         let (busy, now) = loaded(&pulse, 100);
-        let (mut often, mut once) = (busy, busy);
+        let (mut often, mut once) = (busy.clone(), busy.clone());
         for us in 1..=100 {
             pulse.level(&mut often, now + Time::from_us(us));
         }
@@ -118,10 +126,27 @@ mod tests {
     }
 
     #[test]
+    fn a_link_that_runs_at_a_fraction_of_its_rate_is_full_sooner() {
+        let pulse = Pulse::new(Time::from_us(50), 0.2, 3);
+        let slow = |at, gbps| Change { link: LinkId(0), at, rate: Some(Rate::from_gbps(gbps)) };
+        let dead = Change { link: LinkId(0), at: Time::from_ms(8), rate: None };
+        let changes = [slow(Time::from_ms(2), 10), slow(Time::from_ms(6), 100), dead];
+        let mut dre = pulse.estimator(Rate::from_gbps(100), &changes);
+        let mut level = |at: u64| {
+            // 9.6 Gb/s for the millisecond before.
+            for i in 0..1000 {
+                pulse.count(&mut dre, Time::from_us(1000 * (at - 1) + i), 1200);
+            }
+            pulse.level(&mut dre, Time::from_ms(at))
+        };
+        assert_eq!([1, 4, 7, 9].map(&mut level), [0, 6, 0, 0]);
+    }
+
+    #[test]
     fn what_validation_refuses_still_makes_an_estimator() {
         for (alpha, bits) in [(f64::NAN, 0), (0.0, 9), (7.0, 1), (1e-9, 6)] {
             let pulse = Pulse::new(Time::ZERO, alpha, bits);
-            let mut dre = pulse.estimator(Rate(0));
+            let mut dre = pulse.estimator(Rate(0), &[]);
             pulse.count(&mut dre, Time::from_ms(1), u32::MAX);
             assert!(pulse.level(&mut dre, Time::from_ms(1)) < 64);
         }
