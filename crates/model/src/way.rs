@@ -62,7 +62,7 @@ impl Way {
     pub const fn next(self, ended: bool, there: bool) -> Way {
         let way = if there { self.0 & LEG } else { self.0 & !ENDED };
         match ended && way & LEG < LEG {
-            true => Way(way + 1 | ENDED),
+            true => Way((way + 1) | ENDED),
             false => Way(way),
         }
     }

@@ -98,7 +98,7 @@ impl Document {
     pub(crate) fn locate(&self, fault: Fault) -> Error {
         let Fault { path, message, help, key, elsewhere, .. } = fault;
         let set = self.sets.iter().rev().find(|set| set.concerns(&path));
-        let error = match (elsewhere, set) {
+        let error = match (elsewhere.map(|place| *place), set) {
             (Some((file, text, span)), _) => Error::at(&file, &text, span, message),
             (None, Some(set)) => Error::at("--set", &set.text, set.value.clone(), message),
             (None, None) => {

@@ -131,7 +131,7 @@ pub(crate) struct Fault {
     /// Its path starts at the top already.
     rooted: bool,
     /// It is not in the scenario but in a file that the scenario names: the file, its text, and the place in it.
-    pub(crate) elsewhere: Option<(String, String, Range<usize>)>,
+    pub(crate) elsewhere: Option<Box<(String, String, Range<usize>)>>,
 }
 
 impl Fault {
@@ -143,7 +143,10 @@ impl Fault {
 
     /// A fault at a byte range of `text`, the content of another file.
     pub(crate) fn elsewhere(file: &str, text: &str, place: Range<usize>, message: impl Into<String>) -> Self {
-        Fault { elsewhere: Some((file.to_owned(), text.to_owned(), place)), ..Fault::new("", message) }
+        Fault {
+            elsewhere: Some(Box::new((file.to_owned(), text.to_owned(), place))),
+            ..Fault::new("", message)
+        }
     }
 
     /// A fault whose path starts at the top of the scenario: [`Fault::within`] leaves it alone.

@@ -178,11 +178,11 @@ impl Recipe for Config {
                 return fail(field, format!("a weight of {weight}; it must be above 0 and at most 1"));
             }
         }
-        if !(self.ratio >= 1.0) {
+        if self.ratio.is_nan() || self.ratio < 1.0 {
             let text = format!("a ratio of {}; an idle path has 1, so it must be at least that", self.ratio);
             return fail("ratio", text);
         }
-        if self.gradient.is_some_and(|slope| !(slope > 0.0)) {
+        if self.gradient.is_some_and(|slope| slope.is_nan() || slope <= 0.0) {
             return fail("gradient", "it must be above 0".to_owned());
         }
         if !(8..=16).contains(&self.timestamp_bits) {

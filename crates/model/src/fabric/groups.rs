@@ -268,7 +268,7 @@ impl<'a> Router<'a> {
         let own = here.place().0;
         let entry = match way.detour() {
             Some(Detour::Group(group)) => here.leave(group, ingress),
-            Some(Detour::Member(member)) => self.to_member(here, member),
+            Some(Detour::Member(member)) => self.member_ways(here, member),
             None if u32::from(rack) == self.own => return self.ports(to),
             None => match here.groups.of_rack[usize::from(rack)].0 {
                 group if group != own && here.groups.minimal == Minimal::AnyLink => {
@@ -281,7 +281,7 @@ impl<'a> Router<'a> {
     }
 
     #[inline]
-    fn to_member(&self, here: Here<'a>, member: u16) -> u32 {
+    fn member_ways(&self, here: Here<'a>, member: u16) -> u32 {
         let racks = &here.groups.racks[usize::from(here.place().0)];
         racks.get(usize::from(member)).map_or(0, |&rack| self.row[usize::from(rack)])
     }
@@ -342,7 +342,7 @@ impl<'a> Detours<'a> {
         number += (number >= low) as u16;
         number += (number >= high) as u16;
         let (detour, entry) = match inside {
-            true => (Detour::Member(number), router.to_member(here, number)),
+            true => (Detour::Member(number), router.member_ways(here, number)),
             false => (Detour::Group(number), here.leave(number, PortIndex::VIRTUAL)),
         };
         Some((detour, set(router.pool, entry)))

@@ -255,6 +255,9 @@ mod tests {
     use model::{Detour, HostId, PortIndex};
     use std::collections::BTreeSet;
 
+    /// What may wait: the receiving end of a link, and a channel.
+    type Buffer = (NodeId, NodeId, u8);
+
     fn small(groups: usize, routers: usize, links: usize) -> Dragonfly {
         Dragonfly {
             groups,
@@ -409,7 +412,7 @@ mod tests {
         for minimal in [Ways::FewestHops, Ways::AnyLink] {
             let f = lay(&Dragonfly { minimal, ..small(4, 3, 2) });
             // From a link and channel to those that its packets wait for.
-            let mut waits: BTreeSet<((NodeId, NodeId, u8), (NodeId, NodeId, u8))> = BTreeSet::new();
+            let mut waits: BTreeSet<(Buffer, Buffer)> = BTreeSet::new();
             for from in (0..f.hosts() as u16).step_by(2).map(HostId) {
                 for to in (0..f.hosts() as u16).step_by(2).map(HostId).filter(|to| !f.same_rack(from, *to)) {
                     let detours = f.router(f.attachment(from)).detours(to);

@@ -248,7 +248,8 @@ mod tests {
     fn mistakes_in_a_file_have_a_line_and_a_column() {
         let told = |text: &str| match read("my.cdf", text) {
             Ok(points) => format!("accepted: {points:?}"),
-            Err(Fault { elsewhere: Some((file, text, place)), message, .. }) => {
+            Err(Fault { elsewhere: Some(place), message, .. }) => {
+                let (file, text, place) = *place;
                 Error::at(&file, &text, place, message).located()
             }
             Err(fault) => format!("no place: {}", fault.message),

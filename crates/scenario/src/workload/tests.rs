@@ -93,7 +93,8 @@ fn traffic_can_be_made_to_cross_the_aggregation_switches() {
     }
     let (mut from, mut to): (Vec<_>, Vec<_>) =
         pairs(&in_pods("permutation = { kind = \"cross-pod\" }")).into_iter().unzip();
-    (from.sort(), to.sort());
+    from.sort();
+    to.sort();
     assert_eq!((from, to), ((0..16).collect(), (0..16).collect()), "it is a permutation");
 }
 
