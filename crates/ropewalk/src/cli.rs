@@ -135,9 +135,9 @@ pub struct CompareArgs {
     /// Schemes, separated by commas.
     #[arg(long, value_delimiter = ',', required = true, value_name = "NAMES")]
     pub schemes: Vec<String>,
-    /// Traffic class whose scheme is swapped.
-    #[arg(long, value_name = "NAME", default_value = "foreground")]
-    pub class: String,
+    /// Traffic class whose scheme is swapped [default: foreground; all, if none has a scheme of its own].
+    #[arg(long, value_name = "NAME")]
+    pub class: Option<String>,
     /// Seeds: a list (1,2,7) or a range with both ends (1..5) [default: the scenario's].
     #[arg(long, value_parser = seeds)]
     pub seeds: Option<Seeds>,

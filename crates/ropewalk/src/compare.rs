@@ -12,7 +12,7 @@ use scenario::Checked;
 pub struct Comparison {
     /// The scenario, as it stands.
     pub base: Checked,
-    /// The traffic class whose scheme is swapped; `None` for the only one.
+    /// The traffic class whose scheme is swapped; `None`: `foreground`, or all if none has a scheme of its own.
     pub class: Option<String>,
     /// Schemes.
     pub schemes: Vec<String>,

@@ -206,6 +206,19 @@ fn a_run_that_cannot_go_on_ends_with_3_and_still_prints_its_summary() {
 }
 
 #[test]
+fn compare_swaps_the_scheme_of_all_classes_if_none_has_its_own() {
+    let desk = Desk::new();
+    let waves = "[topology.leaf-spine]\nleaves = 2\nspines = 4\nhosts-per-leaf = 4\n[class.first]\n[class.second]\n\
+                 [[workload]]\nname = \"a\"\nclass = \"first\"\npermutation = { bytes = \"50kB\", kind = \"cross-rack\" }\n\
+                 [[workload]]\nname = \"b\"\nclass = \"second\"\npermutation = { bytes = \"50kB\", kind = \"cross-rack\" }\n";
+    desk.write("waves.toml", waves);
+    let json = desk.json(&["compare", "waves.toml", "--schemes", "ecmp,rps", "--json"]);
+    let disorder = |row: usize| json["rows"][row]["packets"]["out_of_order"].as_u64();
+    assert_eq!(disorder(0), Some(0));
+    assert!(disorder(1) > Some(0), "sprayed, all of it");
+}
+
+#[test]
 fn flows_that_a_failure_cuts_off_are_named_before_the_run_and_after_it() {
     let desk = Desk::new();
     let cut = "[topology.leaf-spine]\nleaves = 2\nspines = 2\nhosts-per-leaf = 2\n[stop]\nno-progress = \"5ms\"\n\

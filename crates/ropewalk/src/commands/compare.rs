@@ -27,7 +27,7 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
     let name = base.name.clone();
     let comparison = Comparison {
         base,
-        class: Some(args.class.clone()),
+        class: args.class.clone(),
         schemes: args.schemes.clone(),
         seeds,
         reference: matches!(args.engine, EngineArg::Reference),
