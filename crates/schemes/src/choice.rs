@@ -26,6 +26,32 @@ impl Choice {
     }
 }
 
+/// How often UGAL chose which kind of way, where it had a choice.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Chosen {
+    minimal: u64,
+    detours: u64,
+}
+
+impl Chosen {
+    /// Counts a choice, and sends the packet of `cx` this way.
+    #[inline]
+    pub(crate) fn take(&mut self, cx: &mut Cx<'_>, choice: Choice) -> Verdict {
+        if !cx.detours.is_empty() {
+            match choice.via {
+                None => self.minimal += 1,
+                Some(_) => self.detours += 1,
+            }
+        }
+        choice.take(cx)
+    }
+
+    pub(crate) fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
+        sink("ways_minimal", self.minimal);
+        sink("ways_detour", self.detours);
+    }
+}
+
 /// When a detour is worth its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ugal {

@@ -5,7 +5,8 @@
 //! queue of its own port, plus, where that leads to another router of its group, the shortest queue by which that router
 //! goes on, as the newest view has it. Otherwise as UGAL-L.
 
-use crate::choice::Ugal;
+use crate::ar::load;
+use crate::choice::{Chosen, Ugal};
 use crate::{ConfigError, Recipe, needs_groups};
 use model::scheme::View;
 use model::{
@@ -51,8 +52,7 @@ pub struct UgalG {
     /// By port and by where one wants to go, a group or a router of this group: the links by which the router behind the
     /// port goes on. None for hosts and routers of other groups.
     beyond: Vec<Vec<LinkId>>,
-    minimal: u64,
-    detours: u64,
+    chosen: Chosen,
 }
 
 impl Recipe for Config {
@@ -87,8 +87,7 @@ impl Recipe for Config {
             groups: sizes.len(),
             members,
             beyond,
-            minimal: 0,
-            detours: 0,
+            chosen: Chosen::default(),
         }
     }
 
@@ -117,7 +116,7 @@ impl UgalG {
     /// What waits on the way to host `to` that begins with `port`, as far as it is known.
     #[inline]
     fn cost(&self, cx: &Cx<'_>, to: HostId, port: PortIndex, via: Option<Detour>) -> u64 {
-        let own = u64::from(cx.queued.get(port.index()).copied().unwrap_or(0));
+        let own = u64::from(load(cx.queued, port));
         let Some(&(group, member)) = self.places.get(to.index()) else { return own };
         let inside = self.groups + usize::from(member);
         let target = match via {
@@ -145,18 +144,11 @@ impl Scheme for UgalG {
         }
         let to = pkt.to();
         let choice = self.ugal.choose(cx, ports, |cx, port, via| self.cost(cx, to, port, via));
-        if !cx.detours.is_empty() {
-            match choice.via {
-                None => self.minimal += 1,
-                Some(_) => self.detours += 1,
-            }
-        }
-        choice.take(cx)
+        self.chosen.take(cx, choice)
     }
 
     fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
-        sink("ways_minimal", self.minimal);
-        sink("ways_detour", self.detours);
+        self.chosen.counters(sink);
     }
 }
 

@@ -5,7 +5,7 @@
 //! shortest queue towards one group that is drawn, and a bias. Switches further on, which may only choose among ports on
 //! the way, take the shortest queue.
 
-use crate::choice::Ugal;
+use crate::choice::{Chosen, Ugal};
 use crate::{ConfigError, Recipe, needs_groups};
 use model::{Bytes, Cx, Interest, Packet, Plan, PortIndex, Scheme, Site, Verdict};
 use schemars::JsonSchema;
@@ -33,15 +33,14 @@ impl Default for Config {
 #[derive(Clone, Debug)]
 pub struct UgalL {
     ugal: Ugal,
-    minimal: u64,
-    detours: u64,
+    chosen: Chosen,
 }
 
 impl Recipe for Config {
     type Scheme = UgalL;
 
     fn build(&self, _site: Site<'_>) -> UgalL {
-        UgalL { ugal: Ugal { weight: self.weight, bias: self.bias }, minimal: 0, detours: 0 }
+        UgalL { ugal: Ugal { weight: self.weight, bias: self.bias }, chosen: Chosen::default() }
     }
 
     fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
@@ -61,18 +60,11 @@ impl Scheme for UgalL {
             return Verdict::Forward(cx.base_path(pkt, ports));
         }
         let choice = self.ugal.choose_locally(cx, ports);
-        if !cx.detours.is_empty() {
-            match choice.via {
-                None => self.minimal += 1,
-                Some(_) => self.detours += 1,
-            }
-        }
-        choice.take(cx)
+        self.chosen.take(cx, choice)
     }
 
     fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
-        sink("ways_minimal", self.minimal);
-        sink("ways_detour", self.detours);
+        self.chosen.counters(sink);
     }
 }
 
