@@ -180,6 +180,12 @@ pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome
         control.arrived += host.control.arrived;
     }
     let mut out_of_order = vec![0; plan.traffic_classes.len().max(1)];
+    if !setup.several_classes {
+        let class = plan.jobs.first().map_or(0, |job| usize::from(job.class));
+        if let Some(only) = out_of_order.get_mut(class) {
+            *only = data.out_of_order;
+        }
+    }
     for host in hosts {
         out_of_order.iter_mut().zip(&host.out_of_order).for_each(|(sum, one)| *sum += one);
     }

@@ -54,6 +54,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) window: u64,
     /// Number of each queue pair among those of its sender.
     pub(crate) sender_slot: Vec<u32>,
+    /// Its jobs belong to several traffic classes.
+    pub(crate) several_classes: bool,
     /// Tie key of every node.
     ties: Vec<u64>,
     /// Key of every link for losses and marks.
@@ -124,6 +126,7 @@ impl<'a> Setup<'a> {
             // Even, so that two halves make a whole.
             window: (window(plan) & !1).max(1),
             sender_slot,
+            several_classes: plan.jobs.windows(2).any(|pair| pair[0].class != pair[1].class),
             ties: key(Purpose::Tie, fabric.nodes()).into_iter().map(Key::salt).collect(),
             losses: key(Purpose::Loss, fabric.links().len()),
             listed,

@@ -51,7 +51,7 @@ pub(crate) struct Host<P: Parts> {
     clock: u64,
     /// Copies of packets, made on purpose, that have arrived and whose other copy has not.
     copies: u64,
-    /// Packets that came out of order, by traffic class; classes without any may be missing.
+    /// Packets that came out of order, by traffic class if there are several; classes without any may be missing.
     pub(crate) out_of_order: Vec<u64>,
     pub(crate) data: Data,
     pub(crate) control: Control,

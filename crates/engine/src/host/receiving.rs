@@ -70,11 +70,13 @@ impl<P: Parts> Host<P> {
         }
         if got.out_of_order {
             self.data.out_of_order += 1;
-            let class = usize::from(setup.plan.class_of(qp));
-            if self.out_of_order.len() <= class {
-                self.out_of_order.resize(class + 1, 0);
+            if setup.several_classes {
+                let class = usize::from(setup.plan.class_of(qp));
+                if self.out_of_order.len() <= class {
+                    self.out_of_order.resize(class + 1, 0);
+                }
+                self.out_of_order[class] += 1;
             }
-            self.out_of_order[class] += 1;
             if let Some(track) = setup.plan.series.qps.iter().position(|tracked| *tracked == qp) {
                 self.recorder.out_of_order(track as u32, now);
             }
