@@ -24,6 +24,9 @@ pub(crate) struct Switch<P: Parts> {
     stash: Vec<Option<Option<Parcel<P::Annex>>>>,
     /// Bytes of the packets held.
     pub(crate) held_bytes: u64,
+    /// Of them, what is charged to the buffer, and which kinds are.
+    pub(crate) held_charge: u64,
+    charged: Kinds,
     free: Vec<u32>,
     /// Bytes that wait in the class of data and are charged to no buffer, as this switch made them.
     pub(crate) uncharged: u64,
@@ -77,6 +80,8 @@ impl<P: Parts> Switch<P> {
             salt,
             stash: Vec::new(),
             held_bytes: 0,
+            held_charge: 0,
+            charged: setup.plan.classes.with_data(),
             free: Vec::new(),
             uncharged: 0,
             sampled: 0,
@@ -212,7 +217,9 @@ impl<P: Parts> Switch<P> {
     /// Keeps a packet under the handle that its scheme was shown. `None`: there was no room for it; the scheme
     /// does not know that, so the handle stays taken until the scheme gives it back.
     pub(crate) fn hold(&mut self, pkt: Option<Parcel<P::Annex>>) {
-        self.held_bytes += pkt.map_or(0, |p| p.frame() as u64);
+        let (bytes, charge) = pkt.map_or((0, 0), |p| self.weight(&p));
+        self.held_bytes += bytes;
+        self.held_charge += charge;
         match self.free.pop() {
             Some(i) => self.stash[i as usize] = Some(pkt),
             None => self.stash.push(Some(pkt)),
@@ -223,7 +230,9 @@ impl<P: Parts> Switch<P> {
     pub(crate) fn unhold(&mut self, handle: Handle) -> Option<Parcel<P::Annex>> {
         let pkt = self.stash.get_mut(handle.0 as usize)?.take()?;
         self.free.push(handle.0);
-        self.held_bytes -= pkt.map_or(0, |p| p.frame() as u64);
+        let (bytes, charge) = pkt.map_or((0, 0), |p| self.weight(&p));
+        self.held_bytes -= bytes;
+        self.held_charge -= charge;
         pkt
     }
 
@@ -232,13 +241,10 @@ impl<P: Parts> Switch<P> {
         self.stash.iter().flatten().flatten()
     }
 
-    /// Bytes held that are charged to the buffer.
-    #[inline]
-    pub(crate) fn held_charge(&self, with_data: Kinds) -> u64 {
-        match self.held_bytes {
-            0 => 0,
-            _ => self.stashed().filter(|p| with_data.take(p)).map(|p| p.frame() as u64).sum(),
-        }
+    /// Bytes of a held packet, and those that are charged to the buffer.
+    fn weight(&self, pkt: &Parcel<P::Annex>) -> (u64, u64) {
+        let bytes = pkt.frame() as u64;
+        (bytes, if self.charged.take(pkt) { bytes } else { 0 })
     }
 
     /// Packets held now: of data, and others.

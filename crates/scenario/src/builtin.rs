@@ -34,6 +34,8 @@ builtins! {
     "fat-tree-8192",
     "flowcut-permutation",
     "long-haul",
+    "long-haul-near-source",
+    "long-haul-near-destination",
     "loss-recovery-go-back-n",
     "loss-recovery-nic-sr",
     "loss-recovery-adaptive-routing",

@@ -71,8 +71,9 @@ pub struct PfcConfig {
     pub alpha: Share,
     /// It lets it go on this much below the threshold. Default 3 KiB (HPCC simulator).
     pub resume_offset: Bytes,
-    /// Buffer kept per port, and there per virtual channel, for what still arrives after a pause was sent. Default 2 x delay x rate + 2 frames
-    /// of that port, the least that loses nothing.
+    /// Buffer kept per port, and there per virtual channel, for what still arrives after a pause was sent. Default 2 x delay x
+    /// rate + 2 frames of that port, the least that loses nothing; with `compat = "ns3"`, where a pause frame takes its time on the
+    /// wire, one frame more and the pause frame itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headroom: Option<Bytes>,
 }
@@ -253,11 +254,14 @@ impl<'a> Resolved<'a> {
 }
 
 /// The least buffer of an ingress port that loses nothing: what arrives from the decision to pause until the
-/// neighbour falls silent. A frame may be on the wire in either direction.
+/// neighbour falls silent, that is in two delays of the link, and the frame that led to the decision and the one that
+/// the neighbour has begun. A pause frame that takes its time on the wire waits for one more frame.
 fn headroom(link: &Link, wire: &Wire) -> Bytes {
     let bits = u128::from(link.rate.bps()) * 2 * u128::from(link.delay.ps());
     let on_the_way = u64::try_from(bits.div_ceil(8_000_000_000_000)).unwrap_or(u64::MAX);
-    Bytes(on_the_way.saturating_add(2 * u64::from(wire.max_frame())))
+    let frame = u64::from(wire.max_frame());
+    let pause = if wire.pfc > 0 { frame + u64::from(wire.pfc) } else { 0 };
+    Bytes(on_the_way.saturating_add(2 * frame + pause))
 }
 
 impl EcnConfig {

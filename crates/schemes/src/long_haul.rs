@@ -87,15 +87,54 @@ pub struct Config {
     /// Least time between two changes of T_block of a flow. Default: `interval`, and at least 1 us (our choice).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<Time>,
-    /// The virtual rate control of `reaction = "rate"`, with the settings of `[nic.congestion.dcqcn]`; it starts at the line
-    /// rate of the flow's sender. Default: DCQCN's defaults (our choice: the sender's own).
-    pub dcqcn: dcqcn::Config,
+    /// The virtual rate of `reaction = "rate"`.
+    pub rate: VirtualRate,
     /// Most bytes held of one flow. Default: what the line rate of the flow's sender brings in a round trip over the
     /// longest of the long links (our choice: until then the sender has heard).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flow_stash: Option<Bytes>,
     /// Most bytes held in all. Default 209.7152 MB (our choice: 200 MiB, the buffer of an external switch in the prototype).
     pub stash: Bytes,
+}
+
+/// A DCQCN in the switch that hears a flow's CNPs before its sender does; it starts at the sender's line rate. All that
+/// is not here is as in `[nic.congestion.dcqcn]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "LongHaulVirtualRate")]
+pub struct VirtualRate {
+    /// Time between steps up. Default 55 us (DCQCN paper, SIGCOMM 2015; our choice over the sender's own, as what is held
+    /// adds to the flow's delay for as long as the rate is below what arrives, and this loop is a short one).
+    pub rate_increase_timer: Time,
+    /// Steps up that only return towards the rate before the cut. Default 5 (DCQCN paper, SIGCOMM 2015).
+    pub fast_recovery: u32,
+    /// Least time between cuts. Default 4 us (HPCC simulators).
+    pub rate_decrease_interval: Time,
+    /// Time between updates of alpha. Default 1 us (HPCC simulators).
+    pub alpha_timer: Time,
+}
+
+impl Default for VirtualRate {
+    fn default() -> Self {
+        VirtualRate {
+            rate_increase_timer: Time::from_us(55),
+            fast_recovery: 5,
+            rate_decrease_interval: Time::from_us(4),
+            alpha_timer: Time::from_us(1),
+        }
+    }
+}
+
+impl VirtualRate {
+    fn dcqcn(&self) -> dcqcn::Config {
+        dcqcn::Config {
+            rate_increase_timer: self.rate_increase_timer,
+            fast_recovery: self.fast_recovery,
+            rate_decrease_interval: self.rate_decrease_interval,
+            alpha_timer: self.alpha_timer,
+            ..dcqcn::Config::default()
+        }
+    }
 }
 
 /// What the notification point does.
@@ -137,7 +176,7 @@ impl Default for Config {
             most_delay: None,
             memory: Time::from_us(55),
             step: None,
-            dcqcn: dcqcn::Config::default(),
+            rate: VirtualRate::default(),
             flow_stash: None,
             stash: Bytes(200 << 20),
         }
@@ -218,9 +257,9 @@ impl Recipe for Config {
             return fail("most-delay", text);
         }
         if self.reaction == ReactionMode::Rate
-            && let Err(invalid) = self.dcqcn.validate()
+            && let Err(invalid) = self.rate.dcqcn().validate()
         {
-            return fail("dcqcn", format!("`{}` {}", invalid.field, invalid.reason));
+            return fail("rate", format!("`{}` {}", invalid.field, invalid.reason));
         }
         let mut warnings = Vec::new();
         if plan.ports.iter().all(|port| port.marking.is_none()) {

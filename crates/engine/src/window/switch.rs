@@ -124,8 +124,7 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
             }
         });
         if !HEAVY {
-            let held = self.switch.held_charge(self.with_data);
-            self.switch.buffer.settle(waiting + held - self.switch.uncharged);
+            self.switch.buffer.settle(waiting + self.switch.held_charge - self.switch.uncharged);
         }
         next
     }

@@ -33,6 +33,21 @@ fn with_enough_headroom_a_heavy_incast_loses_nothing() {
 }
 
 #[test]
+fn a_pause_that_takes_its_time_on_the_wire_comes_in_time() {
+    // Frames of the HPCC family: a pause of 43 B waits for the frame before it, and data goes on meanwhile.
+    let text = heavy_incast("ecmp", "none").replace("94kB", "95kB");
+    for hosts in ["cnp-first", "one"] {
+        let text = format!("compat = \"ns3\"\n{text}")
+            .replace("[switch]\n", &format!("[switch]\nclasses = \"{hosts}\"\n"));
+        for seed in 1..9 {
+            let run = agreed_on(&lay(&format!("seed = {seed}\n{text}")), &text);
+            assert_eq!((run.data.dropped_buffer, run.control.dropped), (0, 0), "{hosts}, seed {seed}");
+            assert!(run.control.pause > 0);
+        }
+    }
+}
+
+#[test]
 fn pauses_spread_from_the_receivers_leaf_to_the_senders() {
     let checked = lay(&heavy_incast("ecmp", "none"));
     let run = agreed_on(&checked, "incast");

@@ -29,6 +29,19 @@ pub struct Flow {
     /// When it starts, after the start of the job. Default 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub start: Time,
+    /// Sends the same again and again. Default: once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again: Option<Again>,
+}
+
+/// How often a message is sent, and when.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Again {
+    /// In all, at least 1.
+    pub times: u64,
+    /// From one start to the next.
+    pub every: Time,
 }
 
 fn is_zero(time: &Time) -> bool {
@@ -40,19 +53,30 @@ impl Generate for Flows {
         if self.list.is_empty() {
             return Err(Fault::new("list", "the list of flows is empty"));
         }
-        let mut flows = Vec::with_capacity(self.list.len());
+        let (mut kinds, mut pairs, mut number) = (Vec::new(), Vec::new(), 0u64);
         for (i, flow) in self.list.iter().enumerate() {
             let at = |key: &str| format!("list.{i}.{key}");
             let (from, to) = (draft.host(&flow.from, &at("from"))?, draft.host(&flow.to, &at("to"))?);
             if from == to {
                 return Err(Fault::new(&at("to"), format!("`{}` cannot send to itself", flow.to)));
             }
-            flows.push((flow.start, from, to, some_bytes(flow.bytes, &at("bytes"))?));
+            let bytes = some_bytes(flow.bytes, &at("bytes"))?;
+            let Again { times, every } = flow.again.clone().unwrap_or(Again { times: 1, every: Time::ZERO });
+            if times == 0 {
+                return Err(Fault::new(&at("again.times"), "a message is sent at least once"));
+            }
+            number = number.saturating_add(times);
+            pairs.push((from, to));
+            kinds.push((flow.start, every, times, from, to, bytes));
         }
-        let mut pairs: Vec<_> = flows.iter().map(|&(_, from, to, _)| (from, to)).collect();
         pairs.sort_unstable();
         pairs.dedup();
-        draft.room_for(flows.len() as u64, pairs.len() as u64, "list")?;
+        draft.room_for(number, pairs.len() as u64, "list")?;
+        let mut flows = Vec::with_capacity(number as usize);
+        for (start, every, times, from, to, bytes) in kinds {
+            let start = |n: u64| Time(start.ps().saturating_add(every.ps().saturating_mul(n)));
+            flows.extend((0..times).map(|n| (start(n), from, to, bytes)));
+        }
         flows.sort_by_key(|flow| flow.0);
         for (start, from, to, bytes) in flows {
             draft.send_at(0, from, to, bytes, start);

@@ -104,7 +104,7 @@ impl Stash {
         let limit = |rate: &Rate| config.flow_stash.map_or(brought(*rate, round_trip), |bytes| bytes.get());
         let rates = long_ports(plan, site.node).into_iter().map(|port| ports[usize::from(port.0)].rate);
         Stash {
-            dcqcn: (config.reaction == ReactionMode::Rate).then(|| config.dcqcn.clone()),
+            dcqcn: (config.reaction == ReactionMode::Rate).then(|| config.rate.dcqcn()),
             first: config.first_delay,
             most: config.most_delay.unwrap_or(round_trip.max(config.first_delay)).min(MOST),
             memory: config.memory.max(Time(1)),
