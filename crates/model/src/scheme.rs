@@ -33,8 +33,8 @@ pub struct Interest {
     /// It may send data over a detour ([`Cx::detours`]): it wants `on_packet` for data that comes from a host wherever
     /// there is one.
     pub detours: bool,
-    /// It reads [`Cx::view`]. A run has one view: the one for which the first switch asks. Every switch that asks for one must
-    /// ask for [`Interest::queues`], too, and so must all others.
+    /// It reads [`Cx::view`]. A run has one view: the one for which the first switch asks (a scenario in which others ask for
+    /// another one is refused). Every switch that asks for one must ask for [`Interest::queues`], too, and so must all others.
     pub view: Option<View>,
     /// It has so much state that packets should be announced to it ([`Scheme::expect`]).
     pub announcements: bool,

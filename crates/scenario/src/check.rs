@@ -74,6 +74,7 @@ impl Checked {
                 return Err(locate(Fault::new(&format!("switch-role.{role}.scheme"), text).with_help(help)));
             }
         }
+        one_view(&schemes).map_err(locate)?;
         let said = |part: &str| document.says(&["nic".into(), part.into()]);
         for (path, scheme) in schemes {
             warnings.extend(whole::check(&path, scheme, &scenario.nic, &said).map_err(locate)?);
@@ -148,6 +149,25 @@ impl Checked {
     pub fn hash(&self) -> String {
         format!("{:016x}", xxhash_rust::xxh3::xxh3_64(self.to_toml().as_bytes()))
     }
+}
+
+/// Refuses schemes that look at all queues at different times: a run has one view.
+fn one_view(schemes: &[(String, &SchemeConfig)]) -> Result<(), Fault> {
+    let mut views = schemes
+        .iter()
+        .filter_map(|(path, scheme)| scheme.view().map(|view| (format!("{path}.{}", scheme.name()), view)));
+    let Some((first, view)) = views.next() else { return Ok(()) };
+    for (path, other) in views {
+        let pairs = [("period", other.period, view.period), ("delay", other.delay, view.delay)];
+        if let Some((key, own, common)) = pairs.into_iter().find(|(_, own, common)| own != common) {
+            let text = format!(
+                "`{path}` has a {key} of {own}, and `{first}` of {common}; all classes look at one view of the queues"
+            );
+            let help = "give both the same `period` and `delay`; a value that is left out is 1us";
+            return Err(Fault::new(&format!("{path}.{key}"), text).with_help(help));
+        }
+    }
+    Ok(())
 }
 
 fn nic_fault(e: &rnic::Invalid) -> Fault {

@@ -38,6 +38,12 @@ impl Default for Config {
     }
 }
 
+impl Config {
+    fn own_view(&self) -> View {
+        View { period: self.period, delay: self.delay }
+    }
+}
+
 /// The scheme of one switch.
 #[derive(Clone, Debug)]
 pub struct UgalG {
@@ -81,7 +87,7 @@ impl Recipe for Config {
         }
         UgalG {
             ugal: Ugal { weight: self.weight, bias: self.bias },
-            view: View { period: self.period, delay: self.delay },
+            view: self.own_view(),
             places: (0..fabric.hosts()).map(|h| place[fabric.attachment(HostId(h as u16)).index()]).collect(),
             group,
             groups: sizes.len(),
@@ -89,6 +95,10 @@ impl Recipe for Config {
             beyond,
             chosen: Chosen::default(),
         }
+    }
+
+    fn view(&self) -> Option<View> {
+        Some(self.own_view())
     }
 
     fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
