@@ -10,7 +10,8 @@ use crate::choice::{Chosen, Ugal};
 use crate::{ConfigError, Recipe, needs_groups};
 use model::scheme::View;
 use model::{
-    Bytes, Cx, Detour, HostId, Interest, LinkId, Packet, Plan, PortIndex, Scheme, Site, Time, Verdict,
+    Bytes, Cx, Detour, HostId, Interest, LinkId, Packet, Plan, PortIndex, Reroute, Scheme, Site, Time,
+    Verdict,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -58,6 +59,8 @@ pub struct UgalG {
     /// By port and by where one wants to go, a group or a router of this group: the links by which the router behind the
     /// port goes on. None for hosts and routers of other groups.
     beyond: Vec<Vec<LinkId>>,
+    /// The same in the whole fabric, with the links that are dead now.
+    whole: Vec<Vec<LinkId>>,
     chosen: Chosen,
 }
 
@@ -77,12 +80,12 @@ impl Recipe for Config {
         let members = sizes.get(usize::from(group)).map_or(0, |&n| usize::from(n));
         let targets = sizes.len() + members;
         let near = |node: model::NodeId| !fabric.is_host(node) && place[node.index()].0 == group;
-        let mut beyond = vec![Vec::new(); fabric.ports(site.node).len() * targets];
+        let mut whole = vec![Vec::new(); fabric.ports(site.node).len() * targets];
         for link in fabric.ports(site.node).iter().filter(|link| targets > 0 && near(link.to)) {
             for next in fabric.ports(link.to).iter().filter(|next| !fabric.is_host(next.to)) {
                 let (to, member) = place[next.to.index()];
                 let target = if to == group { sizes.len() + usize::from(member) } else { usize::from(to) };
-                beyond[link.port.index() * targets + target].push(fabric.link(next.from, next.port));
+                whole[link.port.index() * targets + target].push(fabric.link(next.from, next.port));
             }
         }
         UgalG {
@@ -92,7 +95,8 @@ impl Recipe for Config {
             group,
             groups: sizes.len(),
             members,
-            beyond,
+            beyond: whole.clone(),
+            whole,
             chosen: Chosen::default(),
         }
     }
@@ -155,6 +159,14 @@ impl Scheme for UgalG {
         let to = pkt.to();
         let choice = self.ugal.choose(cx, ports, |cx, port, via| self.cost(cx, to, port, via));
         self.chosen.take(cx, choice)
+    }
+
+    /// What waits behind a dead link, which is nothing, invites nobody.
+    fn on_routes_change(&mut self, _: &mut Cx<'_>, news: &Reroute<'_>) {
+        self.beyond.clone_from(&self.whole);
+        for links in &mut self.beyond {
+            links.retain(|link| !news.routing.is_some_and(|routing| routing.is_dead(*link)));
+        }
     }
 
     fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {

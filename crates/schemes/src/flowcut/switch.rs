@@ -152,8 +152,11 @@ impl Flowcut {
             pulse: Pulse::default(),
             drained: None,
         });
-        // A port that leads there no more has failed: what was sent that way is lost. Detours are not rerouted.
-        let leads = |choice: Choice| choice.via.is_some() || ports.contains(&choice.port);
+        // A port that leads there no more has failed: what was sent that way is lost.
+        let leads = |Choice { port, via }: Choice| match via {
+            None => ports.contains(&port),
+            Some(detour) => cx.detours.toward(detour).contains(&port),
+        };
         let failed = entry.out.is_some_and(|choice| !leads(choice));
         let released = failed && entry.drained.take().is_some();
         if failed {
