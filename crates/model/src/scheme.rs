@@ -356,6 +356,12 @@ impl<'a> Reroute<'a> {
         self.routing.is_none_or(|routing| !routing.dead().iter().any(between))
     }
 
+    /// True if packets that the change finds under way may be led around what is dead, and so be overtaken by later ones: in
+    /// fabrics of groups. On trees they are lost.
+    pub fn leads_around(&self) -> bool {
+        self.site.fabric().groups() > 0
+    }
+
     /// True if the link of this port of the switch is held to be dead.
     pub fn is_dead(&self, port: PortIndex) -> bool {
         self.routing.is_some_and(|r| r.is_dead(self.site.fabric().link(self.site.node, port)))

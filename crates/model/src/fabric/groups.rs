@@ -269,9 +269,7 @@ impl<'a> Here<'a> {
     fn leads(self, left: &Left, detour: Detour, rack: usize) -> bool {
         match detour {
             Detour::Group(group) => left.leads_over(self.switch, usize::from(group), rack),
-            Detour::Member(member) => {
-                self.member(member).is_some_and(|over| left.leads_inside(self.switch, over, rack))
-            }
+            Detour::Member(member) => left.leads_inside(self.switch, usize::from(member), rack),
         }
     }
 }
