@@ -210,6 +210,29 @@ mod tests {
     }
 
     #[test]
+    fn nothing_waits_behind_a_dead_link_and_that_draws_nobody() {
+        // Four groups of two routers, two links between any two groups, one from each router. Router 0's own link to group 1
+        // is dead, so all go by router 1; there a queue stands before the living link.
+        let plan = dragonfly(4, 2, 2);
+        let fabric = &plan.fabric;
+        let [here, beside] = ["g0r0", "g0r1"].map(|name| fabric.find(name).unwrap());
+        let over = |from| *fabric.ports(from).iter().find(|l| fabric.group(l.to) == Some(1)).unwrap();
+        let (own, next) = (over(here), over(beside));
+        let qp = qp(&plan, 0, 2);
+        let detours = |dead: &[(&str, &str)]| {
+            let mut desk = Desk::new(&plan, "g0r0", &SchemeConfig::named("ugal-g").unwrap());
+            desk.reroute(dead);
+            desk.view[fabric.link(next.from, next.port).index()] = 50_000;
+            (0..200).filter(|&psn| desk.see(desk.data(qp, Psn::new(psn))).via.is_some()).count()
+        };
+        assert_eq!(detours(&[]), 0, "its own link is free");
+        assert!(detours(&[("g0r0", fabric.name(own.to))]) > 100);
+        // Were both dead, group 1 would be reached over others anyhow.
+        let both = [("g0r0", fabric.name(own.to)), ("g0r1", fabric.name(next.to))];
+        assert!(detours(&both) < 200);
+    }
+
+    #[test]
     fn times_out_of_range_and_other_fabrics_are_refused() {
         let plan = dragonfly(3, 2, 1);
         let config = |period, delay| Config { period, delay, ..Config::default() };
