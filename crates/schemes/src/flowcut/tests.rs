@@ -303,7 +303,7 @@ fn when_a_way_is_left_for_a_shorter_one_the_flow_waits_until_the_longer_is_empty
 fn it_does_not_wait_for_what_is_lost_longer_than_the_timer_says() {
     let (mut desk, flow, [own, beside], _) = led_around(&config(Deployment::Full));
     assert_eq!(send(&mut desk, flow).0, beside);
-    desk.now = desk.now + Time::from_ms(1);
+    desk.now += Time::from_ms(1);
     assert_eq!(send(&mut desk, flow).0, own, "its source goes on");
 }
 
