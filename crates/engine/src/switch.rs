@@ -94,15 +94,10 @@ impl<P: Parts> Switch<P> {
     /// Who is charged for a packet.
     #[inline(always)]
     pub(crate) fn account(&self, pkt: &Parcel<P::Annex>) -> Account {
-        match P::Annex::CARRIES {
-            true => {
-                let channel = channel(pkt.annex.way().came_on(), self.channels);
-                Account(pkt.ingress().0 * u16::from(self.channels) + u16::from(channel))
-            }
-            false => Account(pkt.ingress().0),
-        }
+        self.account_of(pkt.ingress(), channel(pkt.annex.way().came_on(), self.channels))
     }
 
+    #[inline(always)]
     fn account_of(&self, port: PortIndex, channel: u8) -> Account {
         Account(port.0 * u16::from(self.channels) + u16::from(channel))
     }

@@ -6,6 +6,7 @@
 
 mod builder;
 mod groups;
+mod left;
 mod names;
 mod reroute;
 mod routes;
@@ -18,6 +19,7 @@ pub use reroute::{Rerouter, Routing};
 
 use crate::{HostId, LinkId, NodeId, Packet, PortIndex, Probability, Rate, Time};
 use groups::{Groups, Here};
+use left::Left;
 use names::Names;
 use routes::Routes;
 use thiserror::Error;
@@ -209,11 +211,11 @@ impl Fabric {
     /// If `node` is a host.
     #[inline]
     pub fn router(&self, node: NodeId) -> Router<'_> {
-        self.router_of(&self.routes, node)
+        self.router_of(&self.routes, None, node)
     }
 
     #[inline]
-    fn router_of<'a>(&'a self, routes: &'a Routes, node: NodeId) -> Router<'a> {
+    fn router_of<'a>(&'a self, routes: &'a Routes, left: Option<&'a Left>, node: NodeId) -> Router<'a> {
         let switch = node.index() - self.hosts;
         Router {
             rack_of: &self.rack_of,
@@ -221,7 +223,11 @@ impl Fabric {
             row: routes.row(switch),
             down: &self.down,
             pool: routes.pool(),
-            here: self.groups.as_ref().map(|groups| Here { groups, switch }),
+            here: self.groups.as_ref().map(|groups| Here {
+                groups,
+                switch,
+                left: left.map(|left| (left, &self.routes)),
+            }),
         }
     }
 

@@ -16,7 +16,7 @@
 
 use crate::fabric::Routing;
 use crate::{Fabric, FabricError, HostId, LinkId, Rate, Time};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One direction of a link that is not as it should be for some time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,7 +145,12 @@ impl Failures {
                 _ if both.is_empty() => None,
                 Some(&number) => Some(number),
                 None => {
-                    let rerouter = rerouter.get_or_insert_with(|| fabric.rerouter());
+                    let rerouter = rerouter.get_or_insert_with(|| {
+                        let ever = self.changes.iter().filter(|change| change.rate.is_none());
+                        let ever: BTreeSet<LinkId> =
+                            ever.flat_map(|c| [c.link, fabric.reverse(c.link)]).collect();
+                        fabric.rerouter(&ever.into_iter().collect::<Vec<_>>())
+                    });
                     self.routings.push(rerouter.around(both.clone())?);
                     known.insert(both, self.routings.len() - 1);
                     Some(self.routings.len() - 1)

@@ -33,8 +33,8 @@ pub struct Interest {
     /// It may send data over a detour ([`Cx::detours`]): it wants `on_packet` for data that comes from a host wherever
     /// there is one.
     pub detours: bool,
-    /// It reads [`Cx::view`]. A run has one view: the one for which the first switch asks. Every switch that asks for one must
-    /// ask for [`Interest::queues`], too, and so must all others.
+    /// It reads [`Cx::view`]. A run has one view: the one for which the first switch asks (a scenario in which others ask for
+    /// another one is refused). Every switch that asks for one must ask for [`Interest::queues`], too, and so must all others.
     pub view: Option<View>,
     /// It has so much state that packets should be announced to it ([`Scheme::expect`]).
     pub announcements: bool,
@@ -354,6 +354,12 @@ impl<'a> Reroute<'a> {
             !fabric.is_host(link.from) && !fabric.is_host(link.to)
         };
         self.routing.is_none_or(|routing| !routing.dead().iter().any(between))
+    }
+
+    /// True if packets that the change finds under way may be led around what is dead, and so be overtaken by later ones: in
+    /// fabrics of groups. On trees they are lost.
+    pub fn leads_around(&self) -> bool {
+        self.site.fabric().groups() > 0
     }
 
     /// True if the link of this port of the switch is held to be dead.

@@ -74,20 +74,8 @@ impl Checked {
                 return Err(locate(Fault::new(&format!("switch-role.{role}.scheme"), text).with_help(help)));
             }
         }
-        let fabric = &plan.fabric;
-        for (path, scheme) in &schemes {
-            let own = |role: &str| scenario.switch_role.get(role).and_then(|config| config.scheme.as_ref());
-            let mine = |role: &str| match path
-                .strip_prefix("switch-role.")
-                .and_then(|p| p.strip_suffix(".scheme"))
-            {
-                Some(name) => name == role,
-                None => own(role).is_none(),
-            };
-            let switches: Vec<_> = fabric.switches().filter(|&node| mine(fabric.role(node))).collect();
-            let at = format!("{path}.{}", scheme.name());
-            scheme.place(&plan, &switches).map_err(|e| locate(Fault::new(&at, e.message)))?;
-        }
+        in_their_places(&scenario, &plan, &schemes).map_err(locate)?;
+        one_view(&schemes).map_err(locate)?;
         let said = |part: &str| document.says(&["nic".into(), part.into()]);
         for (path, scheme) in schemes {
             warnings.extend(whole::check(&path, scheme, &scenario.nic, &said).map_err(locate)?);
@@ -162,6 +150,45 @@ impl Checked {
     pub fn hash(&self) -> String {
         format!("{:016x}", xxhash_rust::xxh3::xxh3_64(self.to_toml().as_bytes()))
     }
+}
+
+/// Refuses schemes that look at all queues at different times: a run has one view.
+fn one_view(schemes: &[(String, &SchemeConfig)]) -> Result<(), Fault> {
+    let mut views = schemes
+        .iter()
+        .filter_map(|(path, scheme)| scheme.view().map(|view| (format!("{path}.{}", scheme.name()), view)));
+    let Some((first, view)) = views.next() else { return Ok(()) };
+    for (path, other) in views {
+        let pairs = [("period", other.period, view.period), ("delay", other.delay, view.delay)];
+        if let Some((key, own, common)) = pairs.into_iter().find(|(_, own, common)| own != common) {
+            let text = format!(
+                "`{path}` has a {key} of {own}, and `{first}` of {common}; all classes look at one view of the queues"
+            );
+            let help = "give both the same `period` and `delay`; a value that is left out is 1us";
+            return Err(Fault::new(&format!("{path}.{key}"), text).with_help(help));
+        }
+    }
+    Ok(())
+}
+
+/// Every scheme must be able to stand in the switches that it is set for.
+fn in_their_places(
+    scenario: &Scenario,
+    plan: &Plan,
+    schemes: &[(String, &SchemeConfig)],
+) -> Result<(), Fault> {
+    let own = |role: &str| scenario.switch_role.get(role).is_some_and(|config| config.scheme.is_some());
+    for (path, scheme) in schemes {
+        let role = path.strip_prefix("switch-role.").and_then(|path| path.strip_suffix(".scheme"));
+        let mine = |node: &model::NodeId| match (role, plan.fabric.role(*node)) {
+            (Some(role), of_node) => role == of_node,
+            (None, of_node) => !own(of_node),
+        };
+        let switches: Vec<_> = plan.fabric.switches().filter(mine).collect();
+        let at = format!("{path}.{}", scheme.name());
+        scheme.place(plan, &switches).map_err(|e| Fault::new(&at, e.message))?;
+    }
+    Ok(())
 }
 
 fn nic_fault(e: &rnic::Invalid) -> Fault {

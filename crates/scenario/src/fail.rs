@@ -5,6 +5,7 @@ use crate::footprint::Room;
 use crate::topology::links::possible_rate;
 use crate::values::Left;
 use model::draw::{Key, Purpose};
+use model::fabric::MOST_CHANNELS;
 use model::failure;
 use model::plan::{Job, Message, Qp};
 use model::{Fabric, Failures, LinkId, NodeId, Time};
@@ -184,7 +185,8 @@ impl Ground<'_> {
             }
         }
         let fabric = self.fabric;
-        room.for_routes(times.len(), fabric.nodes() - fabric.hosts(), fabric.racks().len())?;
+        let targets = (fabric.racks().len(), fabric.groups());
+        room.for_routes(times.len(), fabric.nodes() - fabric.hosts(), targets)?;
         Failures::new(fabric, &faults, routing.detection).map_err(|e| Fault::new("failure", e.to_string()))
     }
 
@@ -331,9 +333,15 @@ pub(crate) fn warn_of_cuts(
         n => format!(" and {n} more queue pairs"),
     };
     let job = &jobs[usize::from(messages[first.messages.start as usize].job)].name;
+    let spare = match fabric.groups() > 0 && fabric.channels() < MOST_CHANNELS {
+        true => {
+            "; groups without a link between them reach each other over a third one only with `channels = 3`"
+        }
+        false => "",
+    };
     warnings.push(format!(
         "failures cut off {} from {} (job {job}){more}: flows that have not finished by then never will, unless \
-         `until` brings a link back",
+         `until` brings a link back{spare}",
         fabric.name(first.from.node()),
         fabric.name(first.to.node())
     ));

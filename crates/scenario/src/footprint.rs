@@ -17,6 +17,9 @@ const PORT: u64 = 700;
 const HOST: u64 = 16_000;
 /// The route of a switch to a rack: the size of the table's entry.
 const ROUTE: u64 = 4;
+/// What is kept besides in a fabric of groups with dead links: an entry of 4 B and a count of 1 B for each of three ways
+/// to come to a switch.
+const ROUTE_BY_GROUP: u64 = 15;
 /// A queue pair: 620 under ECMP, 1020 with the states of Themis at both ends.
 const QP: u64 = 800;
 /// A message: 150 to 180, with what sets it free.
@@ -96,9 +99,16 @@ impl Room {
         self.add(bytes, path, format!("{messages} messages on {qps} queue pairs"))
     }
 
-    /// Makes room for the routes around as many sets of dead links.
-    pub(crate) fn for_routes(&mut self, sets: usize, switches: usize, racks: usize) -> Result<(), Fault> {
-        let bytes = [sets, switches, racks].map(|n| n as u64).into_iter().fold(ROUTE, u64::saturating_mul);
+    /// Makes room for the routes around as many sets of dead links in a fabric of so many groups.
+    pub(crate) fn for_routes(
+        &mut self,
+        sets: usize,
+        switches: usize,
+        (racks, groups): (usize, usize),
+    ) -> Result<(), Fault> {
+        let each = if groups > 0 { ROUTE + ROUTE_BY_GROUP } else { ROUTE };
+        let bytes =
+            [sets, switches, racks + groups].map(|n| n as u64).into_iter().fold(each, u64::saturating_mul);
         self.add(bytes, "failure".to_owned(), format!("{sets} sets of routes around dead links"))
     }
 

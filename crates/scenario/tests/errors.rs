@@ -74,6 +74,16 @@ fn mistakes_in_a_text_have_a_place() {
              links that leave a group, over 16 routers); 1023 are possible",
         ),
         ("[topology.dragonfly]\ngroups = 300\nJ", "s.toml:2:10: 76800 hosts; at most 65536 are possible"),
+        (
+            "[topology.dragonfly]\ngroups = 3\n[scheme.ugal-g]\n[class.a.scheme.ugal-g]\ndelay = \"1us\"\nperiod = \"5us\"\nJ",
+            "s.toml:6:10: `class.a.scheme.ugal-g` has a period of 5us, and `scheme.ugal-g` of 1us; all classes look at \
+             one view of the queues",
+        ),
+        (
+            "[topology.dragonfly]\ngroups = 3\n[class.a.scheme.ugal-g]\ndelay = \"3us\"\n[class.b.scheme.ugal-g]\nweight = 3\nJ",
+            "s.toml:5:1: `class.b.scheme.ugal-g` has a delay of 1us, and `class.a.scheme.ugal-g` of 3us; all classes \
+             look at one view of the queues",
+        ),
         ("[topology.dragonfly]\nchannels = 4\nJ", "s.toml:2:12: 4 channels; 1 to 3 are possible"),
         (
             "[topology.dragonfly]\nminimal = \"shortest\"\nJ",

@@ -271,8 +271,9 @@ impl Desk {
         let interest = self.scheme.interest();
         let starts = interest.detours && pkt.is_data() && ends.0;
         let plan = Arc::clone(&self.plan);
-        let detours =
-            if starts { plan.fabric.router(self.node).detours(pkt.to()) } else { Detours::default() };
+        let turn = plan.failures.turns().first().filter(|_| self.rerouted);
+        let router = plan.fabric.router_by(turn.and_then(|turn| plan.failures.routing(turn)), self.node);
+        let detours = if starts { router.detours(pkt.to()) } else { Detours::default() };
         let view = self.view.clone();
         let (verdict, via) = if ports.len() == 1 && !interest.every_packet && detours.is_empty() {
             self.now += Time::from_ns(100);

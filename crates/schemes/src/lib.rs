@@ -43,6 +43,7 @@
 //! A scheme that lives elsewhere needs none of that: [`AnyScheme::Custom`] holds it in a box.
 
 use model::annex::NoticeRules;
+use model::scheme::View;
 use model::steering::{Aside, Sent};
 use model::{
     Cx, Interest, NodeId, Packet, Plan, PortIndex, Reroute, Scheme, Seat, Site, Stamp, Steering, Time,
@@ -103,6 +104,11 @@ pub trait Recipe {
     /// Frame of the smallest signal that its switches send ([`model::Cx::signal`]), bytes; 0 if they send none.
     fn signal(&self) -> u32 {
         0
+    }
+
+    /// The view of all queues that its switches ask for ([`model::Interest::view`]), if they do.
+    fn view(&self) -> Option<View> {
+        None
     }
 
     /// Checks the configuration against a plan; returns warnings.
@@ -224,6 +230,15 @@ macro_rules! schemes {
                     $(SchemeConfig::$Variant(config) => config.signal(),)+
                     $(SchemeConfig::$NicVariant(config) => config.signal(),)+
                     $(SchemeConfig::$BothVariant(config) => config.signal(),)+
+                }
+            }
+
+            /// The view of all queues that its switches ask for, if they do. A run has one.
+            pub fn view(&self) -> Option<View> {
+                match self {
+                    $(SchemeConfig::$Variant(config) => config.view(),)+
+                    $(SchemeConfig::$NicVariant(config) => config.view(),)+
+                    $(SchemeConfig::$BothVariant(config) => config.view(),)+
                 }
             }
 

@@ -42,6 +42,7 @@ impl Scheme for PerClass {
             all.makes_replies |= one.makes_replies;
             all.makes_data |= one.makes_data;
             all.detours |= one.detours;
+            // They all want the same one: the scenario has seen to it.
             all.view = all.view.or(one.view);
             all.announcements |= one.announcements;
         }

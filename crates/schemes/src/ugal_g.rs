@@ -10,7 +10,8 @@ use crate::choice::{Chosen, Ugal};
 use crate::{ConfigError, Recipe, needs_groups};
 use model::scheme::View;
 use model::{
-    Bytes, Cx, Detour, HostId, Interest, LinkId, Packet, Plan, PortIndex, Scheme, Site, Time, Verdict,
+    Bytes, Cx, Detour, HostId, Interest, LinkId, Packet, Plan, PortIndex, Reroute, Scheme, Site, Time,
+    Verdict,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,6 +39,12 @@ impl Default for Config {
     }
 }
 
+impl Config {
+    fn own_view(&self) -> View {
+        View { period: self.period, delay: self.delay }
+    }
+}
+
 /// The scheme of one switch.
 #[derive(Clone, Debug)]
 pub struct UgalG {
@@ -52,6 +59,8 @@ pub struct UgalG {
     /// By port and by where one wants to go, a group or a router of this group: the links by which the router behind the
     /// port goes on. None for hosts and routers of other groups.
     beyond: Vec<Vec<LinkId>>,
+    /// The same in the whole fabric, with the links that are dead now.
+    whole: Vec<Vec<LinkId>>,
     chosen: Chosen,
 }
 
@@ -71,24 +80,29 @@ impl Recipe for Config {
         let members = sizes.get(usize::from(group)).map_or(0, |&n| usize::from(n));
         let targets = sizes.len() + members;
         let near = |node: model::NodeId| !fabric.is_host(node) && place[node.index()].0 == group;
-        let mut beyond = vec![Vec::new(); fabric.ports(site.node).len() * targets];
+        let mut whole = vec![Vec::new(); fabric.ports(site.node).len() * targets];
         for link in fabric.ports(site.node).iter().filter(|link| targets > 0 && near(link.to)) {
             for next in fabric.ports(link.to).iter().filter(|next| !fabric.is_host(next.to)) {
                 let (to, member) = place[next.to.index()];
                 let target = if to == group { sizes.len() + usize::from(member) } else { usize::from(to) };
-                beyond[link.port.index() * targets + target].push(fabric.link(next.from, next.port));
+                whole[link.port.index() * targets + target].push(fabric.link(next.from, next.port));
             }
         }
         UgalG {
             ugal: Ugal { weight: self.weight, bias: self.bias },
-            view: View { period: self.period, delay: self.delay },
+            view: self.own_view(),
             places: (0..fabric.hosts()).map(|h| place[fabric.attachment(HostId(h as u16)).index()]).collect(),
             group,
             groups: sizes.len(),
             members,
-            beyond,
+            beyond: whole.clone(),
+            whole,
             chosen: Chosen::default(),
         }
+    }
+
+    fn view(&self) -> Option<View> {
+        Some(self.own_view())
     }
 
     fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
@@ -147,6 +161,14 @@ impl Scheme for UgalG {
         self.chosen.take(cx, choice)
     }
 
+    /// What waits behind a dead link, which is nothing, invites nobody.
+    fn on_routes_change(&mut self, _: &mut Cx<'_>, news: &Reroute<'_>) {
+        self.beyond.clone_from(&self.whole);
+        for links in &mut self.beyond {
+            links.retain(|link| !news.routing.is_some_and(|routing| routing.is_dead(*link)));
+        }
+    }
+
     fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
         self.chosen.counters(sink);
     }
@@ -185,6 +207,29 @@ mod tests {
         let mut local = Desk::new(&plan, "g0r0", &SchemeConfig::named("ugal-l").unwrap());
         local.view.clone_from(&desk.view);
         assert_eq!(detours(&mut local), 0);
+    }
+
+    #[test]
+    fn nothing_waits_behind_a_dead_link_and_that_draws_nobody() {
+        // Four groups of two routers, two links between any two groups, one from each router. Router 0's own link to group 1
+        // is dead, so all go by router 1; there a queue stands before the living link.
+        let plan = dragonfly(4, 2, 2);
+        let fabric = &plan.fabric;
+        let [here, beside] = ["g0r0", "g0r1"].map(|name| fabric.find(name).unwrap());
+        let over = |from| *fabric.ports(from).iter().find(|l| fabric.group(l.to) == Some(1)).unwrap();
+        let (own, next) = (over(here), over(beside));
+        let qp = qp(&plan, 0, 2);
+        let detours = |dead: &[(&str, &str)]| {
+            let mut desk = Desk::new(&plan, "g0r0", &SchemeConfig::named("ugal-g").unwrap());
+            desk.reroute(dead);
+            desk.view[fabric.link(next.from, next.port).index()] = 50_000;
+            (0..200).filter(|&psn| desk.see(desk.data(qp, Psn::new(psn))).via.is_some()).count()
+        };
+        assert_eq!(detours(&[]), 0, "its own link is free");
+        assert!(detours(&[("g0r0", fabric.name(own.to))]) > 100);
+        // Were both dead, group 1 would be reached over others anyhow.
+        let both = [("g0r0", fabric.name(own.to)), ("g0r1", fabric.name(next.to))];
+        assert!(detours(&both) < 200);
     }
 
     #[test]

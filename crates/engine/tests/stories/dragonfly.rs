@@ -195,3 +195,86 @@ fn a_channel_that_is_paused_lets_others_pass() {
             .all(|l| { run.links[fabric.link(l.from, l.port).index()].pauses == 0 })
     );
 }
+
+/// What dies 12 us after the start, in groups of three routers with two links between every two groups: one link of a pair of
+/// groups, all links of a pair, a link inside a group, and all of that with a router.
+const DEATHS: [&str; 4] = [
+    "links = [[\"group0-router0\", \"group1-router*\"]]",
+    "links = [[\"group0-router*\", \"group1-router*\"]]",
+    "links = [[\"group2-router0\", \"group2-router1\"], [\"group3-router1\", \"group3-router2\"]]",
+    "links = [[\"group0-router*\", \"group1-router*\"], [\"group2-router0\", \"group2-router1\"], \
+     [\"group0-router1\", \"group0-router2\"]]",
+];
+
+/// An all-to-all on the tight fabric of [`full_load`] in which something dies; what was lost comes back by a timer.
+fn dies(death: &str, until: &str, scheme: &str, minimal: &str) -> String {
+    full_load(scheme, 3, minimal)
+        .replace("timeout = \"none\"", "timeout = { fixed = \"150us\" }")
+        .replace("[nic.transport.ideal]", "[nic.transport.ideal]\nresend = \"all\"")
+        .replace("60kB", "20kB")
+        .replace("delay = \"200ns\"", "delay = \"1us\"")
+        .replace("buffer = \"140kB\"", "buffer = \"480kB\"")
+        + &format!("\n[routing]\ndetection = \"10us\"\n[[failure]]\n{death}\nat = \"12us\"\n{until}")
+}
+
+#[test]
+fn when_links_die_in_the_middle_of_an_all_to_all_every_flow_finishes() {
+    for (d, death) in DEATHS.iter().enumerate() {
+        for (s, scheme) in ["minimal]", "valiant]", "ugal-l]", "ugal-g]", "flowcut]\ndeployment = \"full\""]
+            .iter()
+            .enumerate()
+        {
+            let minimal = ["fewest-hops", "any-link"][(d + s) % 2];
+            let text = dies(death, "", scheme, minimal);
+            let run = agreed_on(&lay(&text), &text);
+            assert_eq!(run.ending, Ending::Finished, "{scheme}, {death}: {:?}", run.ending);
+            let (lost, pauses) = (run.data.dropped_link, run.control.pause);
+            assert!(lost > 0 && pauses > 100, "{scheme}, {death}: {lost} lost, {pauses} pauses");
+            assert_eq!((run.data.dropped_buffer, run.broke_lossless.len()), (0, 0));
+        }
+    }
+}
+
+#[test]
+fn dead_links_that_come_back_are_used_again() {
+    for scheme in ["minimal]", "valiant]", "ugal-l]", "flowcut]\ndeployment = \"full\""] {
+        let text = dies(DEATHS[3], "until = \"60us\"", scheme, "any-link");
+        let run = agreed_on(&lay(&text), &text);
+        assert_eq!(run.ending, Ending::Finished, "{scheme}");
+        assert!(run.data.dropped_link > 0);
+    }
+}
+
+#[test]
+fn what_is_dead_from_the_start_loses_nothing_and_at_full_load_nobody_waits_for_ever() {
+    for death in DEATHS {
+        for scheme in SCHEMES {
+            for minimal in ["fewest-hops", "any-link"] {
+                let text = full_load(scheme, 3, minimal) + &format!("\n[[failure]]\n{death}");
+                let (_, run) = run(&text);
+                assert_eq!(run.ending, Ending::Finished, "{scheme}, {minimal}, {death}");
+                assert!(run.control.pause > 1_000, "{scheme}: {} pauses", run.control.pause);
+                assert_eq!((run.data.dropped_buffer, run.data.dropped_link), (0, 0), "{scheme}, {death}");
+                if scheme == "minimal]" {
+                    assert_eq!(run.data.out_of_order, 0);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_router_without_links_is_cut_off_and_two_channels_do_not_lead_over_a_third_group() {
+    let told = |channels: u8, death: &str| {
+        let text =
+            full_load("minimal]", channels, "fewest-hops") + &format!("\n[[failure]]\n{death}\nat = \"5us\"");
+        lay(&text).warnings.join("\n")
+    };
+    assert!(!told(3, DEATHS[3]).contains("cut off"));
+    let two = told(2, DEATHS[1]);
+    assert!(two.contains("cut off") && two.contains("`channels = 3`"), "{two}");
+    let dead = told(3, "switch = \"group1-router2\"");
+    // Two hosts to and from 22 others, and with each other.
+    assert!(dead.contains("host10") && dead.contains("and 89 more queue pairs"), "{dead}");
+    assert!(!dead.contains("channels"));
+}

@@ -18,13 +18,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 struct Watched<'a> {
     parts: Writing<'a>,
     late: Arc<AtomicU64>,
+    overtaken: Arc<AtomicU64>,
 }
+
+/// Until when nothing is sent again in a story in which packets are lost.
+const BEFORE_TIMERS: Time = Time::from_ms(2);
 
 struct Watching<R> {
     receiver: R,
     next: u64,
     missing: BTreeSet<u64>,
     late: Arc<AtomicU64>,
+    /// Packets that came after one of a higher number before any was sent again.
+    overtaken: Arc<AtomicU64>,
 }
 
 impl<R: Receiver> Receiver for Watching<R> {
@@ -39,6 +45,7 @@ impl<R: Receiver> Receiver for Watching<R> {
             self.next = seq + 1;
         } else {
             self.missing.remove(&seq);
+            self.overtaken.fetch_add(u64::from(now < BEFORE_TIMERS), Ordering::Relaxed);
         }
         self.late.fetch_max(self.missing.len() as u64, Ordering::Relaxed);
         self.receiver.on_data(now, psn, marked, last)
@@ -67,7 +74,13 @@ impl Parts for Watched<'_> {
 
     fn receiver(&self, plan: &Plan, qp: QpId) -> Self::Receiver {
         let receiver = self.parts.receiver(plan, qp);
-        Watching { receiver, next: 0, missing: BTreeSet::new(), late: self.late.clone() }
+        Watching {
+            receiver,
+            next: 0,
+            missing: BTreeSet::new(),
+            late: self.late.clone(),
+            overtaken: self.overtaken.clone(),
+        }
     }
 
     fn congestion(&self, plan: &Plan, qp: QpId) -> Self::Congestion {
@@ -84,20 +97,24 @@ struct Seen {
     run: Outcome,
     /// Most packets late at a time.
     late: u64,
+    /// See [`Watching::overtaken`].
+    overtaken: u64,
     drains: u64,
 }
 
 fn watch(text: &str) -> Seen {
     let checked = lay(text);
-    let late = Arc::new(AtomicU64::new(0));
-    let parts = Watched { parts: checked.parts.writing(), late: late.clone() };
+    let (late, overtaken) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let parts = Watched { parts: checked.parts.writing(), late: late.clone(), overtaken: overtaken.clone() };
     let run = engine::run(&checked.plan, &parts, Kind::Window, &mut ());
     honest(&checked.plan, &run);
     assert!(run.messages.iter().all(|m| m.acked != Time::NEVER), "a flow did not finish in:\n{text}");
     let count = |name| run.counters.iter().find(|(n, _)| *n == name).map_or(0, |c| c.1);
-    assert_eq!(count("entries_left"), 0, "nothing is under way any more, in:\n{text}");
+    // What is lost is never answered.
+    let lossless = run.data.dropped_link == 0;
+    assert!(!lossless || count("entries_left") == 0, "nothing is under way any more, in:\n{text}");
     let drains = count("drains");
-    Seen { late: late.load(Ordering::Relaxed), drains, run }
+    Seen { late: late.load(Ordering::Relaxed), overtaken: overtaken.load(Ordering::Relaxed), drains, run }
 }
 
 const DELAYS: [&str; 5] = ["100ns", "1us", "333ns", "5us", "20us"];
@@ -298,4 +315,41 @@ fn flows_are_drained_off_crowded_paths_and_nothing_comes_out_of_order() {
 fn an_overlap_is_used() {
     let seen = crowd("[scheme.flowcut]\nratio = 1.2\nalpha = 1.0\noverlap = 8");
     assert!((1..=8).contains(&seen.late), "{} late, {:?}", seen.late, seen.run.counters);
+}
+
+/// An all-to-all on a Dragonfly whose links fail; nothing is sent again before [`BEFORE_TIMERS`].
+fn failing_groups(scheme: &str, minimal: &str, failures: &str) -> Seen {
+    watch(&format!(
+        "[topology.dragonfly]\ngroups = 4\nrouters-per-group = 3\nhosts-per-router = 2\nlinks-per-pair = 2\n\
+         rate = \"100Gbps\"\ndelay = \"1us\"\nminimal = \"{minimal}\"\n[switch]\nbuffer = \"64MB\"\n[nic]\n\
+         timeout = {{ fixed = \"2ms\" }}\n[nic.transport.ideal]\nresend = \"all\"\n[nic.congestion.none]\n[routing]\n\
+         detection = \"20us\"\n{scheme}\n{failures}\n[[workload]]\nall-to-all = {{ per-pair = \"60kB\", groups = \"all\" }}\n"
+    ))
+}
+
+#[test]
+fn a_link_that_dies_loses_packets_and_puts_none_out_of_order() {
+    let deaths = [
+        "links = [[\"group0-router0\", \"group1-router*\"]]",
+        "links = [[\"group0-router*\", \"group1-router*\"]]",
+        "links = [[\"group2-router0\", \"group2-router1\"]]",
+    ];
+    for minimal in ["fewest-hops", "any-link"] {
+        for death in deaths {
+            let failure = format!("[[failure]]\n{death}\nat = \"15us\"");
+            let full = "[scheme.flowcut]\ndeployment = \"full\"";
+            let seen = failing_groups(full, minimal, &failure);
+            assert!(seen.run.data.dropped_link > 0, "{death} hit nothing");
+            assert_eq!(seen.overtaken, 0, "{death}, {minimal}");
+            // Who decides anew for every packet puts packets out of order all the time.
+            let seen = failing_groups("[scheme.ugal-l]", minimal, &failure);
+            assert!(seen.overtaken > 100, "{}", seen.overtaken);
+        }
+        // Dead before the run begins: nothing is lost, and nothing late.
+        for deployment in DEPLOYMENTS {
+            let failures: String = deaths.map(|death| format!("[[failure]]\n{death}\n")).concat();
+            let seen = failing_groups(&format!("[scheme.flowcut]\n{deployment}"), minimal, &failures);
+            assert_eq!((seen.run.data.out_of_order, seen.late, seen.run.data.dropped_link), (0, 0, 0));
+        }
+    }
 }

@@ -23,7 +23,8 @@
 //! A detour is taken once, so there are at most three legs: source group, intermediate group, destination group. With
 //! minimal ways alone two channels do.
 
-use super::routes::set;
+use super::left::Left;
+use super::routes::{Routes, set};
 use super::{Fabric, FabricError, Router};
 use crate::{Detour, HostId, PortIndex, Way};
 
@@ -61,7 +62,7 @@ pub(super) struct Draft {
 #[derive(Clone, Debug)]
 pub(super) struct Groups {
     pub(super) channels: u8,
-    minimal: Minimal,
+    pub(super) minimal: Minimal,
     /// How many there are.
     pub(super) count: usize,
     /// By switch: its group, and its number there.
@@ -71,8 +72,8 @@ pub(super) struct Groups {
     /// The racks of each group's switches, by number there.
     racks: Vec<Vec<u16>>,
     /// By switch: the start of its ports in `reach`.
-    base: Vec<u32>,
-    reach: Vec<Reach>,
+    pub(super) base: Vec<u32>,
+    pub(super) reach: Vec<Reach>,
     /// By switch and group: entries, like those of a row of routes, of the ports that lead there.
     toward: Vec<u32>,
     /// Of these the ones that cross over at once.
@@ -212,6 +213,8 @@ impl Fabric {
 pub(super) struct Here<'a> {
     pub(super) groups: &'a Groups,
     pub(super) switch: usize,
+    /// When links are dead: the ways that are left, and the routes of the whole fabric.
+    pub(super) left: Option<(&'a Left, &'a Routes)>,
 }
 
 impl<'a> Here<'a> {
@@ -231,9 +234,42 @@ impl<'a> Here<'a> {
     #[inline]
     fn leave(self, group: u16, ingress: PortIndex) -> u32 {
         let at = self.switch * self.groups.count + usize::from(group);
-        match self.reach(ingress) {
-            Reach::Inside => self.groups.across[at],
+        match (self.reach(ingress), self.groups.across[at]) {
+            // A packet that finds none has been sent here around a dead link, and that is back now.
+            (Reach::Inside, across) if across != 0 => across,
             _ => self.groups.toward[at],
+        }
+    }
+
+    /// How a packet stands here, for [`Left`].
+    #[inline]
+    fn stand(self, way: Way, ingress: PortIndex) -> (Way, usize, Reach) {
+        (way, self.groups.base[self.switch] as usize + ingress.index(), self.reach(ingress))
+    }
+
+    /// The entry of the ports to another group for a packet that begins here, in the whole fabric or what is left.
+    #[inline]
+    fn begin(self, group: u16) -> u32 {
+        match self.left {
+            None => self.leave(group, PortIndex::VIRTUAL),
+            Some((left, _)) => {
+                let stand = self.stand(Way::default(), PortIndex::VIRTUAL);
+                left.to_group(self.switch, stand, usize::from(group))
+            }
+        }
+    }
+
+    /// The rack of a switch of this group.
+    fn member(self, member: u16) -> Option<usize> {
+        let racks = &self.groups.racks[usize::from(self.place().0)];
+        racks.get(usize::from(member)).map(|&rack| usize::from(rack))
+    }
+
+    /// Whether a packet that begins here may take a detour to a rack, by what is left.
+    fn leads(self, left: &Left, detour: Detour, rack: usize) -> bool {
+        match detour {
+            Detour::Group(group) => left.leads_over(self.switch, usize::from(group), rack),
+            Detour::Member(member) => left.leads_inside(self.switch, usize::from(member), rack),
         }
     }
 }
@@ -266,6 +302,9 @@ impl<'a> Router<'a> {
         let Some(here) = self.here else { return self.ports(to) };
         let rack = self.rack_of[to.index()];
         let own = here.place().0;
+        if let Some((left, _)) = here.left {
+            return self.onward_by(here, left, way, ingress, to);
+        }
         let entry = match way.detour() {
             Some(Detour::Group(group)) => here.leave(group, ingress),
             Some(Detour::Member(member)) => self.member_ways(here, member),
@@ -278,6 +317,44 @@ impl<'a> Router<'a> {
             },
         };
         (set(self.pool, entry), false)
+    }
+
+    /// The same by what is left of all ways.
+    #[cold]
+    fn onward_by(
+        &self,
+        here: Here<'a>,
+        left: &'a Left,
+        way: Way,
+        ingress: PortIndex,
+        to: HostId,
+    ) -> (&'a [PortIndex], bool) {
+        let (stand, rack) = (here.stand(way, ingress), self.rack_of[to.index()]);
+        let entry = match way.detour() {
+            Some(Detour::Group(group)) => left.to_group(here.switch, stand, usize::from(group)),
+            Some(Detour::Member(member)) => {
+                here.member(member).map_or(0, |rack| left.to_member(here.switch, stand, rack))
+            }
+            None if u32::from(rack) == self.own => return self.ports(to),
+            None => left.to_rack(here.switch, stand, usize::from(rack)),
+        };
+        match entry {
+            0 => self.whole().onward(way, ingress, to),
+            _ => (set(self.pool, entry), false),
+        }
+    }
+
+    /// The routes of this switch in the whole fabric.
+    fn whole(&self) -> Router<'a> {
+        match self.here {
+            Some(here @ Here { left: Some((_, whole)), .. }) => Router {
+                row: whole.row(here.switch),
+                pool: whole.pool(),
+                here: Some(Here { left: None, ..here }),
+                ..*self
+            },
+            _ => *self,
+        }
     }
 
     #[inline]
@@ -297,9 +374,14 @@ impl<'a> Router<'a> {
         let ((own, me), (group, member)) = (here.place(), here.groups.of_rack[usize::from(rack)]);
         let inside = own == group;
         let (a, b) = if inside { (me, member) } else { (own, group) };
+        let rack = usize::from(rack);
         let all = if inside { here.groups.racks[usize::from(own)].len() } else { here.groups.count };
-        let around = Around { router: *self, here, inside, low: a.min(b), high: a.max(b) };
-        Detours { around: Some(around), count: all.saturating_sub(2) }
+        let around = Around { router: *self, here, inside, rack, low: a.min(b), high: a.max(b), all };
+        let count = match here.left {
+            None => all.saturating_sub(2),
+            Some((left, _)) => around.those_left(left).count(),
+        };
+        Detours { around: Some(around), count }
     }
 }
 
@@ -316,9 +398,34 @@ struct Around<'a> {
     router: Router<'a>,
     here: Here<'a>,
     inside: bool,
+    /// The rack of its destination.
+    rack: usize,
+    /// Groups, or switches of the group.
+    all: usize,
     /// The two numbers that are left out.
     low: u16,
     high: u16,
+}
+
+impl<'a> Around<'a> {
+    fn ports(&self, number: u16) -> &'a [PortIndex] {
+        let Around { router, here, .. } = *self;
+        let entry = match self.inside {
+            true => router.member_ways(here, number),
+            false => here.begin(number),
+        };
+        set(router.pool, entry)
+    }
+
+    fn detour(&self, number: u16) -> Detour {
+        if self.inside { Detour::Member(number) } else { Detour::Group(number) }
+    }
+
+    /// Numbers of the detours that dead links have left.
+    fn those_left(self, left: &Left) -> impl Iterator<Item = u16> {
+        let others = (0..self.all as u16).filter(move |&number| number != self.low && number != self.high);
+        others.filter(move |&number| self.here.leads(left, self.detour(number), self.rack))
+    }
 }
 
 impl<'a> Detours<'a> {
@@ -337,14 +444,27 @@ impl<'a> Detours<'a> {
     /// One of them, and the ports that lead there; `None` from [`Detours::len`] on.
     #[inline]
     pub fn get(&self, i: usize) -> Option<(Detour, &'a [PortIndex])> {
-        let Around { router, here, inside, low, high } = self.around.filter(|_| i < self.count)?;
-        let mut number = i as u16;
-        number += (number >= low) as u16;
-        number += (number >= high) as u16;
-        let (detour, entry) = match inside {
-            true => (Detour::Member(number), router.member_ways(here, number)),
-            false => (Detour::Group(number), here.leave(number, PortIndex::VIRTUAL)),
+        let around = self.around.filter(|_| i < self.count)?;
+        let number = match around.here.left {
+            None => {
+                let mut number = i as u16;
+                number += (number >= around.low) as u16;
+                number + (number >= around.high) as u16
+            }
+            Some((left, _)) => around.those_left(left).nth(i)?,
         };
-        Some((detour, set(router.pool, entry)))
+        Some((around.detour(number), around.ports(number)))
+    }
+
+    /// The ports that lead to one of them; none if it is not among them.
+    pub fn toward(&self, detour: Detour) -> &'a [PortIndex] {
+        let Some(around) = self.around else { return &[] };
+        let (inside, number) = match detour {
+            Detour::Group(number) => (false, number),
+            Detour::Member(number) => (true, number),
+        };
+        let known = usize::from(number) < around.all && number != around.low && number != around.high;
+        let leads = || around.here.left.is_none_or(|(left, _)| around.here.leads(left, detour, around.rack));
+        if inside == around.inside && known && leads() { around.ports(number) } else { &[] }
     }
 }

@@ -13,7 +13,7 @@ use crate::{LinkId, PortIndex};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Stands for no rack and no switch.
-const NONE: u32 = u32::MAX;
+pub(super) const NONE: u32 = u32::MAX;
 /// An entry holds the length of its set in this many bits, and above them where the set starts in the pool.
 const LENGTH_BITS: u32 = 10;
 
@@ -127,8 +127,7 @@ impl Routes {
                 }))?);
             }
         }
-        let mut routes = Routes { racks: fabric.racks.len(), ..Routes::default() };
-        let mut numbers = BTreeMap::<Vec<u32>, u32>::new();
+        let mut rows = Rows::new(fabric);
         let mut row = vec![0; fabric.racks.len()];
         for switch in 0..switches {
             for (entry, &class) in row.iter_mut().zip(&classes.of_rack) {
@@ -142,26 +141,57 @@ impl Routes {
                 row[ports[0].0 as usize] = sets.entry(ports.iter().map(|&(_, port)| port))?;
             }
             if !dead.is_empty() {
-                // Where nothing is left: as in the whole fabric.
-                for (entry, &whole) in row.iter_mut().zip(fabric.routes.row(switch)) {
-                    if *entry == 0 {
-                        *entry = sets.entry(set(fabric.routes.pool(), whole).iter().copied())?;
-                    }
-                }
+                sets.fill(&mut row, fabric, switch)?;
             }
-            let number = numbers.get(&row).copied().unwrap_or_else(|| {
-                let number = numbers.len() as u32;
-                numbers.insert(row.clone(), number);
-                routes.rows.extend_from_slice(&row);
-                number
-            });
-            routes.row_of.push(number);
+            rows.push(&row);
         }
+        let Rows { mut routes, .. } = rows;
         let tors: Vec<usize> = (0..switches).filter(|&s| rack_at[s] != NONE).collect();
         routes.tier = graph.hops(&tors).into_iter().map(|hops| hops.wrapping_add(1)).collect();
         routes.rack_at = rack_at;
         routes.pool = sets.pool;
         Ok((routes, groups))
+    }
+}
+
+impl Routes {
+    /// From the row of every switch, in their order, with entries of `sets`. Where nothing is left: as in the whole fabric.
+    pub(super) fn from_rows(
+        fabric: &Fabric,
+        all: impl Iterator<Item = Vec<u32>>,
+        mut sets: Sets,
+    ) -> Result<Self, FabricError> {
+        let mut rows = Rows::new(fabric);
+        for (switch, mut row) in all.enumerate() {
+            sets.fill(&mut row, fabric, switch)?;
+            rows.push(&row);
+        }
+        let (rack_at, tier) = (fabric.routes.rack_at.clone(), fabric.routes.tier.clone());
+        Ok(Routes { rack_at, tier, pool: sets.pool, ..rows.routes })
+    }
+}
+
+/// Rows of routes, each kept once.
+struct Rows {
+    routes: Routes,
+    numbers: BTreeMap<Vec<u32>, u32>,
+}
+
+impl Rows {
+    fn new(fabric: &Fabric) -> Self {
+        let routes = Routes { racks: fabric.racks.len(), ..Routes::default() };
+        Rows { routes, numbers: BTreeMap::new() }
+    }
+
+    /// The row of the next switch.
+    fn push(&mut self, row: &[u32]) {
+        let next = self.numbers.len() as u32;
+        let number = self.numbers.get(row).copied().unwrap_or_else(|| {
+            self.numbers.insert(row.to_vec(), next);
+            self.routes.rows.extend_from_slice(row);
+            next
+        });
+        self.routes.row_of.push(number);
     }
 }
 
@@ -192,7 +222,7 @@ impl Ways {
 
 /// Sets of ports, each kept once.
 #[derive(Default)]
-struct Sets {
+pub(super) struct Sets {
     pool: Vec<PortIndex>,
     known: BTreeMap<Vec<PortIndex>, u32>,
     set: Vec<PortIndex>,
@@ -200,7 +230,7 @@ struct Sets {
 
 impl Sets {
     /// The entry for a set of ports in ascending order.
-    fn entry(&mut self, ports: impl Iterator<Item = PortIndex>) -> Result<u32, FabricError> {
+    pub(super) fn entry(&mut self, ports: impl Iterator<Item = PortIndex>) -> Result<u32, FabricError> {
         self.set.clear();
         self.set.extend(ports);
         if self.set.is_empty() {
@@ -217,10 +247,20 @@ impl Sets {
         self.known.insert(self.set.clone(), entry);
         Ok(entry)
     }
+
+    /// Fills the empty entries of a switch's row with those of the whole fabric.
+    fn fill(&mut self, row: &mut [u32], fabric: &Fabric, switch: usize) -> Result<(), FabricError> {
+        for (entry, &whole) in row.iter_mut().zip(fabric.routes.row(switch)) {
+            if *entry == 0 {
+                *entry = self.entry(set(fabric.routes.pool(), whole).iter().copied())?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The switches and what joins them.
-struct Graph {
+pub(super) struct Graph {
     /// Start of every switch's ports in `next`.
     base: Vec<u32>,
     /// The switch at the far end of every port, [`NONE`] for a host.
@@ -229,7 +269,7 @@ struct Graph {
 
 impl Graph {
     /// All switches, and the links between them that are not in `dead`.
-    fn of(fabric: &Fabric, dead: &[LinkId]) -> Self {
+    pub(super) fn of(fabric: &Fabric, dead: &[LinkId]) -> Self {
         let first = fabric.base[fabric.hosts];
         let next = fabric.links[first as usize..].iter().map(|link| match fabric.is_host(link.to) {
             true => NONE,
@@ -243,7 +283,7 @@ impl Graph {
     }
 
     /// The ports of a switch that lead to switches, and to which.
-    fn ports(&self, switch: usize) -> impl Iterator<Item = (PortIndex, usize)> + '_ {
+    pub(super) fn ports(&self, switch: usize) -> impl Iterator<Item = (PortIndex, usize)> + '_ {
         let next = &self.next[self.base[switch] as usize..self.base[switch + 1] as usize];
         let all = (0..).map(PortIndex).zip(next);
         all.filter(|&(_, &next)| next != NONE).map(|(port, &next)| (port, next as usize))

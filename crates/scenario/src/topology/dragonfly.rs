@@ -62,7 +62,8 @@ pub struct Dragonfly {
     pub minimal: Ways,
     /// Virtual channels of the links between routers, 1 to 3: packets wait, and are paused, in the channel of their leg
     /// (source group, intermediate group, destination group), and PFC's headroom is kept for each. With fewer than 3
-    /// detours may deadlock, with 1 minimal ways may, too. Default 3 (Kim et al., ISCA 2008, section 4.1).
+    /// detours may deadlock, with 1 minimal ways may, too; and groups that have lost all links between them to failures
+    /// are cut off from each other, where with 3 they are reached over a third one. Default 3 (Kim et al., ISCA 2008, section 4.1).
     pub channels: u8,
 }
 

@@ -16,17 +16,30 @@ pub enum Peers {
     Any,
     /// Hosts of other racks.
     CrossRack,
-    /// Hosts of other pods: all traffic passes the aggregation switches, and those above them.
+    /// Hosts of other pods: all traffic passes the aggregation switches, and those above them. On a Dragonfly, hosts of
+    /// other groups.
     CrossPod,
 }
 
 impl Peers {
-    /// The part of the fabric that each host may not send into, by host: itself, its rack or its pod.
+    /// What a host may not send into.
+    pub(crate) fn part(self, fabric: &Fabric) -> &'static str {
+        match self {
+            Peers::CrossPod if fabric.groups() > 0 => "group",
+            Peers::CrossPod => "pod",
+            Peers::CrossRack | Peers::Any => "rack",
+        }
+    }
+
+    /// The part of the fabric that each host may not send into, by host: itself, its rack, or its pod or group.
     pub(crate) fn parts(self, fabric: &Fabric, path: &str) -> Result<Vec<usize>, Fault> {
         let hosts = (0..fabric.hosts()).map(|h| HostId(h as u16));
         Ok(match self {
             Peers::Any => hosts.map(HostId::index).collect(),
             Peers::CrossRack => hosts.map(|h| fabric.rack(h)).collect(),
+            Peers::CrossPod if fabric.groups() > 0 => {
+                hosts.filter_map(|h| fabric.group(fabric.attachment(h))).collect()
+            }
             Peers::CrossPod => {
                 let pods = pods(fabric);
                 let why = if fabric.switches().all(|switch| fabric.tier(switch) != 2) {
@@ -90,7 +103,7 @@ impl Circle {
         for row in hosts.chunk_by(|a, b| parts[a.index()] == parts[b.index()]) {
             let (from, to) = (rows.len() as u32, (rows.len() + row.len()) as u32);
             if row.len() == hosts.len() {
-                let what = if peers == Peers::CrossPod { "pod" } else { "rack" };
+                let what = peers.part(draft.fabric);
                 let text =
                     format!("all {} hosts are in one {what}: there is no other one to send to", row.len());
                 return Err(Fault::new("peers", text));

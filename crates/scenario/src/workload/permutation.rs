@@ -17,7 +17,8 @@ pub struct Permutation {
     #[serde(default = "bytes")]
     pub bytes: Bytes,
     /// `"random"`: drawn by the seed, nobody sends to itself; `"cross-rack"`: likewise, and nobody sends inside
-    /// its rack; `"cross-pod"`: likewise, and nobody inside its pod; `"shift"`: host h sends to h + `shift`. Default `"random"` (our choice).
+    /// its rack; `"cross-pod"`: likewise, and nobody inside its pod (on a Dragonfly: its
+    /// group); `"shift"`: host h sends to h + `shift`. Default `"random"` (our choice).
     #[serde(default)]
     pub kind: Kind,
     /// How far `"shift"` goes. Default: half of the hosts.
@@ -65,8 +66,8 @@ impl Generate for Permutation {
                 (0..hosts).map(|h| (h + shift % hosts) % hosts).collect()
             }
             Kind::Random => draw(draft, |a, b| a != b),
-            Kind::CrossRack => apart(draft, Peers::CrossRack, "rack")?,
-            Kind::CrossPod => apart(draft, Peers::CrossPod, "pod")?,
+            Kind::CrossRack => apart(draft, Peers::CrossRack)?,
+            Kind::CrossPod => apart(draft, Peers::CrossPod)?,
         };
         draft.room_for(hosts as u64, hosts as u64, "")?;
         for (h, to) in to.into_iter().enumerate() {
@@ -77,13 +78,14 @@ impl Generate for Permutation {
 }
 
 /// A random permutation in which nobody sends into its own part of the fabric.
-fn apart(draft: &Draft<'_>, peers: Peers, what: &str) -> Result<Vec<usize>, Fault> {
+fn apart(draft: &Draft<'_>, peers: Peers) -> Result<Vec<usize>, Fault> {
     let hosts = draft.fabric.hosts();
     let parts = peers.parts(draft.fabric, "kind")?;
     let mut sizes = vec![0; hosts];
     parts.iter().for_each(|part| sizes[*part] += 1);
     let largest = sizes.iter().max().copied().unwrap_or(0);
     if 2 * largest > hosts {
+        let what = peers.part(draft.fabric);
         let text =
             format!("one {what} has {largest} of the {hosts} hosts: they cannot all send to other {what}s");
         return Err(Fault::new("kind", text));

@@ -45,7 +45,7 @@ pub struct Poisson {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
     /// `"any"`: the receiver is any other host; `"cross-rack"`: one of another rack; `"cross-pod"`: one of another
-    /// pod, so that all traffic crosses the aggregation switches. Default `"any"` (HPCC family of ns-3 simulators).
+    /// pod, so that all traffic crosses the aggregation switches, or on a Dragonfly of another group. Default `"any"` (HPCC family of ns-3 simulators).
     pub peers: Peers,
     /// How many flows stay in their pod (in a fabric of two datacentres: in theirs) for every one that leaves it, in
     /// place of `peers`. Default: not set.

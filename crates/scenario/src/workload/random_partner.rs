@@ -29,7 +29,7 @@ pub struct RandomPartner {
     /// How many messages each host sends. Default 6 (Flowcut artefact, Dragonfly: 6144 messages of 1024 hosts).
     pub iterations: u32,
     /// `"any"`: the partner is any other host; `"cross-rack"`: one of another rack; `"cross-pod"`: one of another
-    /// pod. Default `"any"` (our choice).
+    /// pod, or on a Dragonfly of another group. Default `"any"` (our choice).
     pub peers: Peers,
     /// Hosts that send and receive: part of a random order that all jobs share. Default: all.
     pub hosts: Drawn,

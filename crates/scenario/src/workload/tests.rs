@@ -1,6 +1,7 @@
 use crate::{Checked, Source, check, plan_check};
 use model::{HostId, MessageId};
 use proptest::prelude::*;
+use std::collections::BTreeSet;
 
 const FABRIC: &str = "[topology.leaf-spine]\nleaves = 4\nspines = 2\nhosts-per-leaf = 4\n[[workload]]\n";
 
@@ -96,6 +97,27 @@ fn traffic_can_be_made_to_cross_the_aggregation_switches() {
     from.sort();
     to.sort();
     assert_eq!((from, to), ((0..16).collect(), (0..16).collect()), "it is a permutation");
+}
+
+#[test]
+fn on_a_dragonfly_a_group_is_a_pod() {
+    let laid = |groups: usize, job: &str| {
+        let text = format!(
+            "[topology.dragonfly]\ngroups = {groups}\nrouters-per-group = 4\nhosts-per-router = 2\n[[workload]]\n{job}"
+        );
+        check(&Source::new("t.toml", text), &[])
+    };
+    for job in [
+        "permutation = { kind = \"cross-pod\" }",
+        "random-partner = { peers = \"cross-pod\" }",
+        "poisson = { peers = \"cross-pod\" }",
+    ] {
+        let c = laid(3, job).unwrap();
+        let groups = c.plan.qps.iter().map(|qp| (qp.from.0 / 8, qp.to.0 / 8)).collect::<BTreeSet<_>>();
+        assert_eq!(groups, [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)].into(), "{job}");
+        let error = laid(1, job).unwrap_err();
+        assert!(error.message().contains("one group") && error.message().contains("8 hosts"), "{error}");
+    }
 }
 
 #[test]

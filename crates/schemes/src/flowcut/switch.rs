@@ -5,8 +5,10 @@ use super::signal::{Journey, Signal};
 use super::{Backpressure, Config, Deployment};
 use crate::choice::{Choice, Ugal};
 use crate::entropies::{Entropies, Mapping};
-use model::{Bytes, Cx, HostId, Interest, Kind, Packet, PortIndex, Psn, QpId, Scheme, Site, Time, Verdict};
-use std::collections::{BTreeMap, VecDeque};
+use model::{
+    Bytes, Cx, HostId, Interest, Kind, Packet, PortIndex, Psn, QpId, Reroute, Scheme, Site, Time, Verdict,
+};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// What three bytes of an entry count (Table III: 3 bytes for the bytes in flight).
 const COUNTED: u32 = (1 << 24) - 1;
@@ -25,6 +27,8 @@ struct Entry {
     pulse: Pulse,
     /// When its source was told to stop.
     drained: Option<Time>,
+    /// Routes have changed and do not lead over `out` any more: what comes next waits until that is empty.
+    leaves: bool,
 }
 
 /// Data that has left towards its receiver and is not yet answered.
@@ -56,6 +60,8 @@ pub struct Flowcut {
     backpressure: Backpressure,
     credit: Bytes,
     timeout: Time,
+    /// After this a source that was told to stop goes on, whoever has the timer.
+    patience: Time,
     stamp_mask: u16,
     ack_every: u8,
     ack_delay: Time,
@@ -77,6 +83,10 @@ pub struct Flowcut {
     stopped: VecDeque<(Time, QpId)>,
     /// By port: flows for which it is paused.
     paused: BTreeMap<PortIndex, u32>,
+    /// Ports whose links are dead.
+    dead: BTreeSet<PortIndex>,
+    /// Packets that a change of routes catches may be led around what is dead, and arrive late.
+    led_around: bool,
     counts: Counts,
 }
 
@@ -103,6 +113,7 @@ impl Flowcut {
             backpressure: config.backpressure,
             credit: config.credit,
             timeout: config.switch_timeout(),
+            patience: config.drain_timeout,
             stamp_mask: (u32::from(u16::MAX) >> (16 - u32::from(config.timestamp_bits.clamp(8, 16)))) as u16,
             ack_every: config.ack_every.clamp(1, 16),
             ack_delay: config.ack_delay,
@@ -120,6 +131,8 @@ impl Flowcut {
             due: VecDeque::new(),
             stopped: VecDeque::new(),
             paused: BTreeMap::new(),
+            dead: BTreeSet::new(),
+            led_around: false,
             counts: Counts::default(),
         }
     }
@@ -151,10 +164,22 @@ impl Flowcut {
             in_flight: 0,
             pulse: Pulse::default(),
             drained: None,
+            leaves: false,
         });
-        // A port that leads there no more has failed: what was sent that way is lost. Detours are not rerouted.
-        let leads = |choice: Choice| choice.via.is_some() || ports.contains(&choice.port);
-        let failed = entry.out.is_some_and(|choice| !leads(choice));
+        let leads = |Choice { port, via }: Choice| match via {
+            None => ports.contains(&port),
+            Some(detour) => cx.detours.toward(detour).contains(&port),
+        };
+        let stale = entry.out.filter(|choice| !leads(*choice));
+        // Where packets may be led around a dead link, what was sent that way need not be lost: the flow is drained, by its
+        // timer at the latest. Elsewhere, and behind a dead port, it is lost.
+        let waited = |since: Time| cx.now.ps() - since.ps() >= self.patience.ps();
+        let late =
+            cx.from_host && self.led_around && entry.in_flight > 0 && !entry.drained.is_some_and(waited);
+        let leaves = late && stale.is_some_and(|choice| !self.dead.contains(&choice.port));
+        let stops = leaves && entry.drained.is_none();
+        entry.leaves = leaves;
+        let failed = stale.is_some() && !leaves;
         let released = failed && entry.drained.take().is_some();
         if failed {
             (entry.out, entry.in_flight) = (None, 0);
@@ -168,7 +193,10 @@ impl Flowcut {
         cx.via = out.via;
         entry.came = cx.ingress;
         entry.in_flight = (entry.in_flight + pkt.frame()).min(COUNTED);
-        if cx.from_host && entry.in_flight > FULL && entry.drained.is_none() {
+        if stops {
+            self.counts.drains += 1;
+            self.stop(cx, pkt.qp());
+        } else if cx.from_host && entry.in_flight > FULL && entry.drained.is_none() {
             self.counts.limit += 1;
             self.stop(cx, pkt.qp());
         }
@@ -364,10 +392,19 @@ impl Scheme for Flowcut {
             if let Some(entry) = self.entries.get_mut(&qp).filter(|entry| entry.drained == Some(since)) {
                 entry.drained = None;
                 let came = entry.came;
+                if std::mem::take(&mut entry.leaves) {
+                    (entry.out, entry.in_flight) = (None, 0);
+                }
                 self.counts.by_timer += 1;
                 self.go_on(cx, qp, came);
             }
         }
+    }
+
+    fn on_routes_change(&mut self, _: &mut Cx<'_>, news: &Reroute<'_>) {
+        self.led_around = news.leads_around();
+        let ports = (0..news.site.fabric().ports(news.site.node).len()).map(|p| PortIndex(p as u16));
+        self.dead = ports.filter(|&port| news.is_dead(port)).collect();
     }
 
     fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {

@@ -3,7 +3,7 @@
 use super::signal::{Journey, Signal};
 use super::*;
 use crate::SchemeConfig;
-use crate::desk::{Desk, leaf_spine, pods, qp};
+use crate::desk::{Desk, dragonfly, leaf_spine, pods, qp};
 use model::scheme::Emitted;
 use model::steering::Sent;
 use model::{HostId, Kind, Packet, PortIndex, Psn, QpId, Stamp, Steering as _, Verdict};
@@ -256,4 +256,69 @@ fn what_cannot_work_is_refused() {
     let warned = Config { ack_every: 2, ..default() }.validate(&plan).unwrap();
     assert!(warned.len() == 1 && warned[0].contains("ack-every"), "{warned:?}");
     assert_eq!(config(Deployment::Full).validate(&plan), Ok(vec![]));
+}
+
+/// A flow from g0r0 goes by g0r1, as its router's own link to group 1 is dead; then that comes back.
+fn led_around(config: &Config) -> (Desk, QpId, [usize; 2], Vec<u64>) {
+    let plan = dragonfly(4, 2, 2);
+    let fabric = &plan.fabric;
+    let here = fabric.find("g0r0").unwrap();
+    let port = |group: usize| {
+        let leads = |l: &&model::fabric::Link| !fabric.is_host(l.to) && fabric.group(l.to) == Some(group);
+        *fabric.ports(here).iter().find(leads).unwrap()
+    };
+    let (own, beside) = (port(1), port(0));
+    // To the router at the far end of its own link.
+    let to = (0..8u16).map(HostId).find(|&host| fabric.attachment(host) == own.to).unwrap();
+    let flow = qp(&plan, 0, to.0);
+    let mut desk = desk(&plan, "g0r0", config);
+    desk.reroute(&[("g0r0", fabric.name(own.to))]);
+    let sent: Vec<(usize, u64)> = (0..2).map(|_| send(&mut desk, flow)).collect();
+    assert!(sent.iter().all(|&(port, _)| port == beside.port.index()), "{sent:?}");
+    desk.reroute(&[]);
+    (desk, flow, [own, beside].map(|link| link.port.index()), sent.into_iter().map(|(_, tag)| tag).collect())
+}
+
+#[test]
+fn when_a_way_is_left_for_a_shorter_one_the_flow_waits_until_the_longer_is_empty() {
+    for deployment in [Deployment::Full, Deployment::Ingress] {
+        let (mut desk, flow, [own, beside], mut tags) = led_around(&config(deployment));
+        desk.tag = 0;
+        let seen = desk.see(desk.data(flow, Psn::new(0)));
+        assert_eq!((port(seen.verdict), orders(&seen.made)), (beside, vec![Signal::Off(Bytes(0))]));
+        tags.push(seen.tag);
+        let (by, tag) = send(&mut desk, flow);
+        assert_eq!(by, beside, "it was on its way when the source was told to stop");
+        tags.push(tag);
+        let mut made = Vec::new();
+        for tag in tags {
+            made = answer(&mut desk, flow, tag, 6_000).made;
+        }
+        assert_eq!(orders(&made), [Signal::On]);
+        assert_eq!(send(&mut desk, flow).0, own);
+    }
+}
+
+#[test]
+fn it_does_not_wait_for_what_is_lost_longer_than_the_timer_says() {
+    let (mut desk, flow, [own, beside], _) = led_around(&config(Deployment::Full));
+    assert_eq!(send(&mut desk, flow).0, beside);
+    desk.now += Time::from_ms(1);
+    assert_eq!(send(&mut desk, flow).0, own, "its source goes on");
+}
+
+#[test]
+fn what_was_sent_by_a_port_that_is_dead_is_not_waited_for() {
+    let plan = dragonfly(4, 2, 2);
+    let fabric = &plan.fabric;
+    let own =
+        *fabric.ports(fabric.find("g0r0").unwrap()).iter().find(|l| fabric.group(l.to) == Some(1)).unwrap();
+    let to = (0..8u16).map(HostId).find(|&host| fabric.attachment(host) == own.to).unwrap();
+    let flow = qp(&plan, 0, to.0);
+    let mut desk = desk(&plan, "g0r0", &config(Deployment::Full));
+    assert_eq!(send(&mut desk, flow).0, own.port.index());
+    desk.reroute(&[("g0r0", fabric.name(own.to))]);
+    desk.tag = 0;
+    let seen = desk.see(desk.data(flow, Psn::new(1)));
+    assert!(port(seen.verdict) != own.port.index() && seen.made.is_empty());
 }
