@@ -19,9 +19,9 @@ pub struct NicConfig {
     /// Whether a duplicate is acknowledged again. Default true (InfiniBand Architecture, C9-110). With false,
     /// as in the HPCC simulator, a message whose last ACK is lost never ends.
     pub ack_duplicates: bool,
-    /// How marks are reported: `frame` (a CNP) or `flag` (on the reply). Default `frame` (RoCEv2, and our
+    /// How marks are reported: `frame` (a CNP), `flag` (on the reply) or `none`. Default `frame` (RoCEv2, and our
     /// choice: blocking a NACK must not block congestion feedback); `flag` with `congestion.mp-rdma`, whose paper has
-    /// it so.
+    /// it so; `none` with `congestion.hpcc`, which does not read marks.
     pub cnp: Cnp,
     /// Least time between two CNP frames of one queue pair. Default "4us" (our choice: DCQCN's default
     /// `rate-decrease-interval`, which no faster report could serve).
@@ -76,6 +76,14 @@ impl NicConfig {
         Nic::new(self)
     }
 
+    /// Hops that the telemetry of data packets needs room for on the wire, if the congestion control reads any.
+    pub fn telemetry(&self) -> Option<u8> {
+        match &self.congestion {
+            CongestionConfig::Hpcc(config) => Some(config.int_hops()),
+            _ => None,
+        }
+    }
+
     /// Whether the values are possible. The parts work with any values; impossible ones give no sense.
     pub fn validate(&self) -> Result<(), Invalid> {
         if self.ack_every == 0 {
@@ -89,7 +97,7 @@ impl NicConfig {
                 "cannot be set with `timeout.adp`, which has a schedule of its own",
             ));
         }
-        if matches!(self.congestion, CongestionConfig::MpRdma(_)) && self.cnp == Cnp::Frame {
+        if matches!(self.congestion, CongestionConfig::MpRdma(_)) && self.cnp != Cnp::Flag {
             return Err(Invalid::new(
                 "cnp",
                 "must be \"flag\" with `congestion.mp-rdma`, which reads marks on ACKs",

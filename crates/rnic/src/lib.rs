@@ -47,6 +47,7 @@ pub mod transport {
 /// Rate and window: one file per control.
 pub mod congestion {
     pub mod dcqcn;
+    pub mod hpcc;
     pub mod mp_rdma;
     pub mod none;
 }
@@ -55,7 +56,7 @@ pub mod congestion {
 mod tests;
 
 pub use config::{Invalid, NicConfig};
-pub use nic::{AnyReceiver, AnySender, Nic};
+pub use nic::{AnyReceiver, AnySender, Nic, Path};
 pub use reaction::{Reacting, Reaction};
 
 family::transports! {
@@ -83,6 +84,8 @@ family::transports! {
 family::congestions! {
     /// DCQCN, the rate control of RoCEv2, in the variant of Mellanox NICs.
     dcqcn: Dcqcn = "dcqcn",
+    /// HPCC: switches tell how busy their links are, and the window follows the busiest one.
+    hpcc: Hpcc = "hpcc",
     /// MP-RDMA: a window that every ACK opens or, if it carries a mark, closes a little.
     mp_rdma: MpRdma = "mp-rdma",
     /// No control: line rate always.

@@ -15,6 +15,33 @@ use model::transport::{Progress, Reception, Reply};
 use model::{Psn, Rate, Time};
 use std::sync::Arc;
 
+/// What a congestion control may want to know of the way between its hosts, on an idle fabric.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Path {
+    /// From the start of a full packet to the arrival of its ACK.
+    pub base_rtt: Time,
+    /// The longest such time of any two hosts.
+    pub longest_rtt: Time,
+    /// Full packets that line rate sends in that time, rounded up.
+    pub bdp: u32,
+    /// Switches on the way.
+    pub hops: u8,
+    /// Payload of a full packet, bytes.
+    pub payload: u32,
+    /// The rates of all links, as telemetry numbers them ([`model::Plan::rates`]).
+    pub rates: Arc<[Rate]>,
+}
+
+impl Path {
+    /// For a NIC of `line_rate` on a fabric that nobody knows: our choice, about that of three tiers with links of 1 us.
+    pub(crate) fn unknown(line_rate: Rate) -> Self {
+        let rtt = Time::from_us(10);
+        let bdp = (line_rate.bps() / 1_000_000 * 10 / 8 / 1500) as u32 + 1;
+        let rates = Arc::from([line_rate]);
+        Path { base_rtt: rtt, longest_rtt: rtt, bdp, hops: 5, payload: 1438, rates }
+    }
+}
+
 /// Makes the ends of queue pairs and their controls, as one `[nic]` table says.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Nic {
@@ -101,22 +128,31 @@ impl Nic {
         matches!(&self.receiving, Receiving::Selective(rules) if rules.report == Report::Missing)
     }
 
-    /// Whether its congestion control wants to know how many packets a path holds, see [`Nic::congestion_over`].
-    pub fn wants_bdp(&self) -> bool {
-        matches!(&self.config.congestion, CongestionConfig::MpRdma(config) if config.initial.is_none())
+    /// See [`NicConfig::telemetry`].
+    pub fn telemetry(&self) -> Option<u8> {
+        self.config.telemetry()
     }
 
-    /// The same as [`Nic::congestion`], over a path whose bandwidth-delay product is `bdp` packets, for controls that
-    /// start with that many.
-    pub fn congestion_over(&self, line_rate: Rate, bdp: u32) -> Reacting {
-        let NicConfig { congestion, on_nack, on_timeout, .. } = &self.config;
-        match congestion {
-            CongestionConfig::MpRdma(config) => {
-                let control = config.or_initial(bdp).control(line_rate);
-                Reacting::new(AnyCongestion::MpRdma(control), *on_nack, *on_timeout)
-            }
-            _ => self.congestion(line_rate),
+    /// Whether its congestion control wants to know the path of its queue pair, see [`Nic::congestion_over`].
+    pub fn wants_path(&self) -> bool {
+        match &self.config.congestion {
+            CongestionConfig::MpRdma(config) => config.initial.is_none(),
+            CongestionConfig::Hpcc(_) => true,
+            _ => false,
         }
+    }
+
+    /// The same as [`Nic::congestion`], for controls that want to know the path of their queue pair.
+    pub fn congestion_over(&self, line_rate: Rate, path: &Path) -> Reacting {
+        let NicConfig { congestion, on_nack, on_timeout, .. } = &self.config;
+        let control = match congestion {
+            CongestionConfig::MpRdma(config) => {
+                AnyCongestion::MpRdma(config.or_initial(path.bdp).control(line_rate))
+            }
+            CongestionConfig::Hpcc(config) => AnyCongestion::Hpcc(config.control_over(line_rate, path)),
+            other => other.control(line_rate),
+        };
+        Reacting::new(control, *on_nack, *on_timeout)
     }
 
     /// The congestion control of one queue pair of a NIC of `line_rate`, with its reactions.
@@ -205,6 +241,15 @@ impl model::Sender for AnySender {
             Self::Scoreboard(s) => s.una(),
             Self::MpRdma(s) => s.una(),
             Self::Custom(s) => s.una(),
+        }
+    }
+
+    fn high(&self) -> u64 {
+        match self {
+            Self::Counting(s) => s.high(),
+            Self::Scoreboard(s) => s.high(),
+            Self::MpRdma(s) => s.high(),
+            Self::Custom(s) => s.high(),
         }
     }
 

@@ -3,7 +3,7 @@
 
 use crate::AnyCongestion;
 use crate::config::Invalid;
-use model::{Allowance, Congestion, Pace, Time};
+use model::{Allowance, Congestion, Feedback, Pace, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -124,6 +124,12 @@ impl Congestion for Reacting {
     fn on_ack(&mut self, now: Time, packets: u64, echo: bool) {
         if echo || self.steady_until == Time::ZERO {
             self.tell(now, move |inner| inner.control.on_ack(now, packets, echo));
+        }
+    }
+
+    fn on_feedback(&mut self, now: Time, feedback: &Feedback) {
+        if feedback.echo || self.steady_until == Time::ZERO {
+            self.tell(now, |inner| inner.control.on_feedback(now, feedback));
         }
     }
 

@@ -39,6 +39,7 @@ mod parts;
 mod plan_check;
 mod show;
 pub mod switch;
+mod telemetry;
 pub mod topology;
 pub mod values;
 mod whole;

@@ -36,7 +36,7 @@ const SCHEMES: &[&str] = &[
     "flowcell]\nbytes = \"5kB\"",
     "mp-rdma]\ndelta = 5\nprobe = 0.3\nentropies = 6",
 ];
-const NICS: [&str; 13] = [
+const NICS: [&str; 15] = [
     "",
     "[nic.transport.go-back-n]\n[nic.congestion.none]",
     "[nic.transport.ideal]",
@@ -50,6 +50,9 @@ const NICS: [&str; 13] = [
     "[nic]\non-nack = \"none\"\ntimeout = { fixed = \"60us\" }\n[nic.transport.irn]\nbdp-cap = 9\nlow-timeout = \"15us\"",
     "[nic]\ntimeout = { fixed = \"50us\" }\n[nic.transport.mp-rdma]\nbitmap = 7\n[nic.congestion.mp-rdma]\ninitial = 9",
     "[nic]\ntimeout = { fixed = \"20us\" }\n[nic.transport.nic-sr]\nresend = \"all\"\nreorder-window = 8",
+    "[nic.congestion.hpcc]\nint-hops = 7",
+    "[nic]\nack-every = 3\ntimeout = { fixed = \"90us\" }\n[nic.transport.irn]\n\
+     [nic.congestion.hpcc]\nint-hops = 7\nmax-stage = 0\nunknown-rate = \"25Gbps\"\nbase-rtt = \"longest\"",
 ];
 /// DLBF needs it.
 const SACK: &str = "[nic]\ntimeout = { fixed = \"100us\" }\n[nic.transport.sr-sack]\nreorder-window = 40";
@@ -243,7 +246,11 @@ fn told(story: &Story) -> Result<(), TestCaseError> {
     }
     assert!(plan.no_progress < Time::from_ms(100));
     let (plan, parts) = (&checked.plan, &checked.parts);
-    let compared = if parts.writes() { compare(plan, &parts.writing()) } else { compare(plan, parts) };
+    let compared = match (parts.traces(), parts.writes()) {
+        (true, _) => compare(plan, &parts.tracing()),
+        (false, true) => compare(plan, &parts.writing()),
+        (false, false) => compare(plan, parts),
+    };
     match compared {
         Ok(_) => Ok(()),
         Err(difference) => Err(TestCaseError::fail(difference)),
