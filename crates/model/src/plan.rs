@@ -1,7 +1,9 @@
 //! Everything one run needs, checked: what `scenario` makes and the engine obeys.
 
 use crate::draw::{Key, Purpose};
-use crate::{Bytes, Fabric, Failures, HostId, Kind, LinkId, MessageId, Probability, Psn, QpId, Rate, Time, Wire};
+use crate::{
+    Bytes, Fabric, Failures, HostId, Kind, LinkId, MessageId, Probability, Psn, QpId, Rate, Time, Wire,
+};
 use std::collections::BTreeSet;
 use std::ops::Range;
 

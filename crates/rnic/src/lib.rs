@@ -13,6 +13,7 @@
 //! | [`congestion`] | rate and window, one file per control |
 //! | [`reaction`] | what a NACK or a timeout does to the rate, for every control |
 //! | [`timeout`] | the retransmission timer and its presets |
+//! | [`window`] | a limit on what is outstanding, for every control |
 //! | [`notification`] | when a receiver reports marks (CNP) |
 //! | [`config`] | the `[nic]` table of a scenario |
 //! | [`Nic`] | makes the parts of queue pairs; what all have in common exists once |
@@ -32,6 +33,7 @@ pub mod scoreboard;
 pub mod selective;
 pub mod sender;
 pub mod timeout;
+pub mod window;
 
 /// Loss recovery: one file per mode.
 pub mod transport {
@@ -50,6 +52,7 @@ pub mod congestion {
     pub mod hpcc;
     pub mod mp_rdma;
     pub mod none;
+    pub mod swift;
 }
 
 #[cfg(test)]
@@ -86,6 +89,8 @@ family::congestions! {
     dcqcn: Dcqcn = "dcqcn",
     /// HPCC: switches tell how busy their links are, and the window follows the busiest one.
     hpcc: Hpcc = "hpcc",
+    /// Swift: a window that keeps round trips near a target.
+    swift: Swift = "swift",
     /// MP-RDMA: a window that every ACK opens or, if it carries a mark, closes a little.
     mp_rdma: MpRdma = "mp-rdma",
     /// No control: line rate always.

@@ -28,6 +28,8 @@ pub struct Path {
     pub hops: u8,
     /// Payload of a full packet, bytes.
     pub payload: u32,
+    /// A full packet on the wire, preamble and gap included, bytes.
+    pub frame: u32,
     /// The rates of all links, as telemetry numbers them ([`model::Plan::rates`]).
     pub rates: Arc<[Rate]>,
 }
@@ -38,7 +40,7 @@ impl Path {
         let rtt = Time::from_us(10);
         let bdp = (line_rate.bps() / 1_000_000 * 10 / 8 / 1500) as u32 + 1;
         let rates = Arc::from([line_rate]);
-        Path { base_rtt: rtt, longest_rtt: rtt, bdp, hops: 5, payload: 1438, rates }
+        Path { base_rtt: rtt, longest_rtt: rtt, bdp, hops: 5, payload: 1438, frame: 1520, rates }
     }
 }
 
@@ -70,8 +72,10 @@ pub(crate) enum Receiving {
 impl Nic {
     pub(crate) fn new(config: &NicConfig) -> Self {
         let timings = config.timeout.timings(config.backoff);
+        // The last packet of a message is always acknowledged.
+        let every = if config.ack_per_message { u32::MAX } else { config.ack_every };
         let answers = Answers {
-            acks: AckRules { every: config.ack_every, duplicates: config.ack_duplicates },
+            acks: AckRules { every, duplicates: config.ack_duplicates },
             marks: MarkRules { cnp: config.cnp, interval: config.cnp_interval },
         };
         Nic {
@@ -137,22 +141,27 @@ impl Nic {
     pub fn wants_path(&self) -> bool {
         match &self.config.congestion {
             CongestionConfig::MpRdma(config) => config.initial.is_none(),
-            CongestionConfig::Hpcc(_) => true,
-            _ => false,
+            CongestionConfig::Hpcc(_) | CongestionConfig::Swift(_) => true,
+            _ => self.config.window.is_some(),
         }
     }
 
     /// The same as [`Nic::congestion`], for controls that want to know the path of their queue pair.
     pub fn congestion_over(&self, line_rate: Rate, path: &Path) -> Reacting {
-        let NicConfig { congestion, on_nack, on_timeout, .. } = &self.config;
+        let NicConfig { congestion, on_nack, on_timeout, window, window_scales_with_rate, .. } = &self.config;
         let control = match congestion {
             CongestionConfig::MpRdma(config) => {
                 AnyCongestion::MpRdma(config.or_initial(path.bdp).control(line_rate))
             }
             CongestionConfig::Hpcc(config) => AnyCongestion::Hpcc(config.control_over(line_rate, path)),
+            CongestionConfig::Swift(config) => AnyCongestion::Swift(config.control_over(line_rate, path)),
             other => other.control(line_rate),
         };
-        Reacting::new(control, *on_nack, *on_timeout)
+        let reacting = Reacting::new(control, *on_nack, *on_timeout);
+        match window {
+            Some(window) => reacting.within(window.cap(line_rate, path, *window_scales_with_rate)),
+            None => reacting,
+        }
     }
 
     /// The congestion control of one queue pair of a NIC of `line_rate`, with its reactions.

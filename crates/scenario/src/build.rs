@@ -39,9 +39,10 @@ pub(crate) fn resolve(scenario: &mut Scenario, says: Says) -> Result<(), Fault> 
     }
     if let CongestionConfig::Hpcc(config) = &mut scenario.nic.congestion {
         *config = config.resolved();
-        if !says.cnp {
-            scenario.nic.cnp = rnic::notification::Cnp::None;
-        }
+    }
+    let deaf = matches!(scenario.nic.congestion, CongestionConfig::Hpcc(_) | CongestionConfig::Swift(_));
+    if deaf && !says.cnp {
+        scenario.nic.cnp = rnic::notification::Cnp::None;
     }
     let on_nack = &mut scenario.nic.on_nack;
     if matches!(scenario.nic.transport, TransportConfig::AdaptiveRouting(_)) && *on_nack != Reaction::None {

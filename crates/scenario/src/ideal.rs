@@ -71,8 +71,7 @@ impl<'p> Ideals<'p> {
         let mut alike: BTreeMap<(NodeId, u64, u64), Vec<HostId>> = BTreeMap::new();
         for host in (0..fabric.hosts()).map(|h| HostId(h as u16)) {
             let link = &fabric.ports(host.node())[0];
-            let kind =
-                alike.entry((fabric.attachment(host), link.rate.bps(), link.delay.ps())).or_default();
+            let kind = alike.entry((fabric.attachment(host), link.rate.bps(), link.delay.ps())).or_default();
             if kind.len() < 2 {
                 kind.push(host);
             }

@@ -21,7 +21,8 @@ pub(crate) fn on_wire(scenario: &Scenario, wire: Wire) -> Result<Wire, Fault> {
     let hops = scenario.workload.iter().filter_map(|entry| room(entry.class())).max().unwrap_or(0);
     let most = Packet::MAX_FRAME - area(hops);
     if hops > 0 && wire.max_frame() > most {
-        let text = format!("telemetry takes {} B of every frame: a frame is at most {most} B without", area(hops));
+        let text =
+            format!("telemetry takes {} B of every frame: a frame is at most {most} B without", area(hops));
         return Err(Fault::new("wire.frame", text));
     }
     Ok(wire.with_telemetry(hops))
@@ -64,8 +65,14 @@ const SPRAYING: [&str; 8] = ["rps", "ar", "drill", "themis", "rps-nic", "reps", 
 
 /// What is possible but probably not meant.
 pub(crate) fn warnings(scheme: &SchemeConfig, nic: &NicConfig, plan: &Plan) -> Vec<String> {
-    let CongestionConfig::Hpcc(config) = &nic.congestion else { return Vec::new() };
     let mut warnings = Vec::new();
+    if nic.ack_per_message && nic.telemetry().is_some() {
+        warnings.push(format!(
+            "with `ack-per-message` queue pairs hear of congestion once per message, and `congestion.{}` lives on ACKs",
+            nic.congestion.name()
+        ));
+    }
+    let CongestionConfig::Hpcc(config) = &nic.congestion else { return warnings };
     let unknown: Vec<String> = plan
         .rates()
         .into_iter()
@@ -99,7 +106,8 @@ mod tests {
         check(&Source::new("s.toml", text), &[])
     }
 
-    const LEAVES: &str = "[topology.leaf-spine]\nleaves = 2\nspines = 2\nhosts-per-leaf = 2\nrate = \"100Gbps\"\n";
+    const LEAVES: &str =
+        "[topology.leaf-spine]\nleaves = 2\nspines = 2\nhosts-per-leaf = 2\nrate = \"100Gbps\"\n";
 
     /// Eight switches in a row.
     fn chain(keys: &str) -> String {
@@ -132,10 +140,13 @@ mod tests {
         let error = lay(&format!("{LEAVES}[nic.congestion.hpcc]\nint-hops = 2")).unwrap_err();
         assert_eq!(
             error.located(),
-            "s.toml:7:12: packets from host0 to host2 cross 3 switches, and `int-hops` leaves room for the telemetry of 2"
+            "s.toml:7:12: packets from host2 to host0 cross 3 switches, and `int-hops` leaves room for the telemetry of 2"
         );
         let error = lay(&chain("int-hops = 10")).unwrap_err();
-        assert!(error.to_string().contains("cross 8 switches, and a packet keeps the telemetry of 7"), "{error}");
+        assert!(
+            error.to_string().contains("cross 8 switches, and a packet keeps the telemetry of 7"),
+            "{error}"
+        );
         let error = lay(&format!("{LEAVES}[nic.congestion.hpcc]\nint-hops = 16")).unwrap_err();
         assert!(error.to_string().contains("`int-hops` must be between 1 and 15"), "{error}");
     }

@@ -36,7 +36,7 @@ const SCHEMES: &[&str] = &[
     "flowcell]\nbytes = \"5kB\"",
     "mp-rdma]\ndelta = 5\nprobe = 0.3\nentropies = 6",
 ];
-const NICS: [&str; 15] = [
+const NICS: [&str; 17] = [
     "",
     "[nic.transport.go-back-n]\n[nic.congestion.none]",
     "[nic.transport.ideal]",
@@ -51,6 +51,8 @@ const NICS: [&str; 15] = [
     "[nic]\ntimeout = { fixed = \"50us\" }\n[nic.transport.mp-rdma]\nbitmap = 7\n[nic.congestion.mp-rdma]\ninitial = 9",
     "[nic]\ntimeout = { fixed = \"20us\" }\n[nic.transport.nic-sr]\nresend = \"all\"\nreorder-window = 8",
     "[nic.congestion.hpcc]\nint-hops = 7",
+    "[nic.congestion.swift]\nhop-scale = \"50ns\"\nflow-scale-range = \"1us\"",
+    "[nic]\nack-per-message = true\nwindow = { bytes = \"9kB\" }\nwindow-scales-with-rate = true",
     "[nic]\nack-every = 3\ntimeout = { fixed = \"90us\" }\n[nic.transport.irn]\n\
      [nic.congestion.hpcc]\nint-hops = 7\nmax-stage = 0\nunknown-rate = \"25Gbps\"\nbase-rtt = \"longest\"",
 ];

@@ -21,6 +21,7 @@
 
 use crate::config::Invalid;
 use crate::nic::Path;
+use crate::window::whole_packets;
 use model::telemetry::{Record, Trail};
 use model::{Allowance, Bytes, Congestion, Feedback, Pace, Rate, Time};
 use schemars::JsonSchema;
@@ -137,7 +138,10 @@ impl Config {
             return Err(Invalid::new("window", "must be above 0"));
         }
         if !(1..=MOST_AREA).contains(&self.int_hops()) {
-            return Err(Invalid::new("int-hops", "must be between 1 and 15 (the layout counts hops in 4 bits)"));
+            return Err(Invalid::new(
+                "int-hops",
+                "must be between 1 and 15 (the layout counts hops in 4 bits)",
+            ));
         }
         if self.unknown_rate == Some(Rate(0)) {
             return Err(Invalid::new("unknown-rate", "must be above 0: it divides"));
@@ -295,9 +299,7 @@ impl Hpcc {
 
 impl Congestion for Hpcc {
     fn allowance(&mut self, _now: Time) -> Allowance {
-        // Rounded up, and at least one: a packet may start while less than the window is outstanding.
-        let packets = self.window * (self.rate / self.line) / self.packet;
-        let window = (packets as u64).saturating_add(u64::from(packets as u64 as f64 != packets)).max(1);
+        let window = whole_packets(self.window * (self.rate / self.line) / self.packet);
         Allowance { window, pace: self.pace, not_before: Time::ZERO }
     }
 
