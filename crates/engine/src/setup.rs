@@ -4,7 +4,7 @@ use crate::failing::{Failing, fastest};
 use crate::listed::Listed;
 use model::draw::{Key, Purpose};
 use model::fabric::Router;
-use model::plan::{Classes, Marking};
+use model::plan::Marking;
 use model::telemetry::Record;
 use model::{Annex, Fabric, Kind, LinkId, NodeId, Packet, Parcel, Plan, PortIndex, Probability, Time};
 
@@ -224,11 +224,7 @@ impl<'a> Setup<'a> {
     /// Whether a queue of `queue` bytes at port `gp` marks a packet at `at`.
     #[inline]
     pub(crate) fn marks(&self, marking: &Marking, gp: usize, at: u64, queue: u64) -> bool {
-        let (kmin, kmax) = (marking.kmin.get(), marking.kmax.get());
-        if queue <= kmin {
-            return false;
-        }
-        queue > kmax || marking.pmax.scaled(queue - kmin, kmax - kmin).hits(self.marks[gp].draw(at))
+        marking.marks(queue, || self.marks[gp].draw(at))
     }
 
     /// Keys of a switch: for its scheme's draws, and its hash salt.
@@ -240,9 +236,9 @@ impl<'a> Setup<'a> {
     /// The class in which a packet waits: 0 is served first.
     #[inline]
     pub(crate) fn class(&self, pkt: &Packet) -> usize {
-        match (self.plan.classes, pkt.kind()) {
-            (Classes::One, _) | (_, Kind::Data) => DATA,
-            (_, Kind::Cnp) => 0,
+        match pkt.kind() {
+            _ if self.plan.classes.with_data().take(pkt) => DATA,
+            Kind::Cnp => 0,
             _ => 1,
         }
     }

@@ -5,6 +5,7 @@ use crate::buffer::{Account, Buffer};
 use crate::setup::Setup;
 use model::draw::Key;
 use model::fabric::Detours;
+use model::packet::Kinds;
 use model::scheme::{Effects, Emitted, Handle, flow_hash};
 use model::{
     Annex, Cx, Interest, Kind, NodeId, Parcel, Parts, PortIndex, Reroute, Scheme, Site, Time, Verdict,
@@ -233,10 +234,10 @@ impl<P: Parts> Switch<P> {
 
     /// Bytes held that are charged to the buffer.
     #[inline]
-    pub(crate) fn held_charge(&self, one_class: bool) -> u64 {
+    pub(crate) fn held_charge(&self, with_data: Kinds) -> u64 {
         match self.held_bytes {
             0 => 0,
-            _ => self.stashed().filter(|p| one_class || p.is_data()).map(|p| p.frame() as u64).sum(),
+            _ => self.stashed().filter(|p| with_data.take(p)).map(|p| p.frame() as u64).sum(),
         }
     }
 

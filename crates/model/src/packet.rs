@@ -29,6 +29,33 @@ impl Kind {
     }
 }
 
+/// A set of kinds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kinds(u8);
+
+impl Kinds {
+    /// These.
+    pub const fn of(kinds: &[Kind]) -> Self {
+        let (mut set, mut i) = (0, 0);
+        while i < kinds.len() {
+            set |= 1 << kinds[i] as u8;
+            i += 1;
+        }
+        Kinds(set)
+    }
+
+    /// True if the kind is one of them.
+    pub const fn has(self, kind: Kind) -> bool {
+        self.0 >> kind as u8 & 1 != 0
+    }
+
+    /// True if the packet is of one of them.
+    #[inline(always)]
+    pub const fn take(self, pkt: &Packet) -> bool {
+        self.0 >> (pkt.when & KIND) & 1 != 0
+    }
+}
+
 /// One packet.
 ///
 /// `when` holds, from the highest bit: time offset in the window (32 bits, picoseconds), ingress port (10),
@@ -45,6 +72,7 @@ const CE: u64 = 1 << 3;
 const ECHO: u64 = 1 << 4;
 const LAST: u64 = 1 << 5;
 const RETRANSMISSION: u64 = 1 << 6;
+const REACTED: u64 = 1 << 7;
 const SIZE_SHIFT: u32 = 8;
 const SIZE_MASK: u64 = (1 << 14) - 1;
 const PORT_SHIFT: u32 = 22;
@@ -118,6 +146,24 @@ impl Packet {
     #[inline]
     pub const fn mark(&mut self) {
         self.when |= CE;
+    }
+
+    /// Takes the mark away: a switch has told the sender in the receiver's place.
+    #[inline]
+    pub const fn unmark(&mut self) {
+        self.when &= !CE;
+    }
+
+    /// A CNP, or a reply that echoes a mark: a switch on its way has reacted to it, and no other one is to.
+    #[inline]
+    pub const fn reacted(&self) -> bool {
+        self.when & REACTED != 0
+    }
+
+    /// Notes that a switch has reacted to it.
+    #[inline]
+    pub const fn react(&mut self) {
+        self.when |= REACTED;
     }
 
     /// A reply that echoes a mark, in place of a CNP (the ns-3 family's way).
@@ -214,6 +260,7 @@ impl fmt::Debug for Packet {
         for (on, word) in [
             (self.marked(), " CE"),
             (self.echo(), " echo"),
+            (self.reacted(), " reacted"),
             (self.last(), " last"),
             (self.retransmission(), " again"),
         ] {
@@ -248,5 +295,11 @@ mod tests {
         let p = p.arriving(7, PortIndex(3)).with_kind(Kind::Ack, Psn::new(5));
         assert_eq!((p.offset(), p.ingress(), p.kind(), p.psn()), (7, PortIndex(3), Kind::Ack, Psn::new(5)));
         assert!(p.last() && p.echo());
+        let mut noted = p;
+        noted.react();
+        noted.mark();
+        assert!(noted.reacted() && noted.marked() && noted.last() && noted.echo() && !noted.retransmission());
+        noted.unmark();
+        assert!(noted.reacted() && !noted.marked() && !p.reacted());
     }
 }

@@ -1,6 +1,7 @@
 //! Everything one run needs, checked: what `scenario` makes and the engine obeys.
 
 use crate::draw::{Key, Purpose};
+use crate::packet::Kinds;
 use crate::{
     Bytes, Fabric, Failures, HostId, Kind, LinkId, MessageId, Probability, Psn, QpId, Rate, Time, Wire,
 };
@@ -71,6 +72,19 @@ pub enum Classes {
     Strict,
     /// One queue for all; everything is charged and paused.
     One,
+    /// CNP first, and one queue for all else, which is charged and paused.
+    CnpFirst,
+}
+
+impl Classes {
+    /// The kinds that wait with data, and are charged and paused like it.
+    pub const fn with_data(self) -> Kinds {
+        match self {
+            Classes::Strict => Kinds::of(&[Kind::Data]),
+            Classes::One => Kinds::of(&[Kind::Data, Kind::Ack, Kind::Nack, Kind::Cnp, Kind::Signal]),
+            Classes::CnpFirst => Kinds::of(&[Kind::Data, Kind::Ack, Kind::Nack, Kind::Signal]),
+        }
+    }
 }
 
 /// When a queue decides on a mark.
@@ -94,6 +108,15 @@ pub struct Marking {
     pub pmax: Probability,
     /// When it is decided.
     pub at: MarkAt,
+}
+
+impl Marking {
+    /// Whether it marks at a queue of so many bytes; `draw` gives a uniform 64-bit number if one is needed.
+    #[inline]
+    pub fn marks(&self, queue: u64, draw: impl FnOnce() -> u64) -> bool {
+        let (kmin, kmax) = (self.kmin.get(), self.kmax.get());
+        queue > kmin && (queue > kmax || self.pmax.scaled(queue - kmin, kmax - kmin).hits(draw()))
+    }
 }
 
 /// Settings of one port of a switch.

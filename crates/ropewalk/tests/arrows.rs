@@ -6,7 +6,7 @@ use std::process::Command;
 const ARROWS: &[(&str, &[&str])] = &[
     ("themis", &[]),
     ("model", &["themis"]),
-    ("schemes", &["model", "themis"]),
+    ("schemes", &["model", "rnic", "themis"]),
     ("rnic", &["model"]),
     ("engine", &["model"]),
     ("scenario", &["model", "rnic", "schemes"]),

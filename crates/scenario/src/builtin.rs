@@ -33,6 +33,7 @@ builtins! {
     "dragonfly",
     "fat-tree-8192",
     "flowcut-permutation",
+    "long-haul",
     "loss-recovery-go-back-n",
     "loss-recovery-nic-sr",
     "loss-recovery-adaptive-routing",

@@ -74,6 +74,20 @@ impl Checked {
                 return Err(locate(Fault::new(&format!("switch-role.{role}.scheme"), text).with_help(help)));
             }
         }
+        let fabric = &plan.fabric;
+        for (path, scheme) in &schemes {
+            let own = |role: &str| scenario.switch_role.get(role).and_then(|config| config.scheme.as_ref());
+            let mine = |role: &str| match path
+                .strip_prefix("switch-role.")
+                .and_then(|p| p.strip_suffix(".scheme"))
+            {
+                Some(name) => name == role,
+                None => own(role).is_none(),
+            };
+            let switches: Vec<_> = fabric.switches().filter(|&node| mine(fabric.role(node))).collect();
+            let at = format!("{path}.{}", scheme.name());
+            scheme.place(&plan, &switches).map_err(|e| locate(Fault::new(&at, e.message)))?;
+        }
         let said = |part: &str| document.says(&["nic".into(), part.into()]);
         for (path, scheme) in schemes {
             warnings.extend(whole::check(&path, scheme, &scenario.nic, &said).map_err(locate)?);

@@ -23,7 +23,8 @@ pub struct SwitchConfig {
     /// Marking of packets in long queues (ECN); `"off"` marks nothing. Default on.
     pub ecn: Switched<EcnConfig>,
     /// `"strict"`: CNP before ACK and NACK before data, and only data is charged and paused. `"one"`: one queue
-    /// for all. Default `"strict"` (RoCE deployments; the ConWeave simulator).
+    /// for all. `"cnp-first"`: CNP first, ACK and NACK in the queue of data and paused with it (the HPCC family of ns-3
+    /// simulators). Default `"strict"` (RoCE deployments; the ConWeave simulator).
     pub classes: Classes,
 }
 
@@ -47,6 +48,8 @@ pub enum Classes {
     Strict,
     /// One queue for all.
     One,
+    /// CNP before all else, which shares one queue.
+    CnpFirst,
 }
 
 impl From<Classes> for model::plan::Classes {
@@ -54,6 +57,7 @@ impl From<Classes> for model::plan::Classes {
         match classes {
             Classes::Strict => Self::Strict,
             Classes::One => Self::One,
+            Classes::CnpFirst => Self::CnpFirst,
         }
     }
 }

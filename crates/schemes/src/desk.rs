@@ -77,6 +77,25 @@ pub(crate) fn pods(pods: usize, edges: usize, cores: &[usize]) -> Plan {
     plan(b)
 }
 
+/// The plan of two datacentres of `racks` racks of one host, each with a spine and an external switch; those two are joined
+/// by a link of 1.6 Tb/s and 500 us. Otherwise as [`leaf_spine`].
+pub(crate) fn datacentres(racks: usize) -> Plan {
+    let mut b = FabricBuilder::new();
+    let hosts: Vec<_> = (0..2 * racks).map(|h| b.host(format!("h{h}"))).collect();
+    let externals: Vec<_> = (0..2).map(|site| b.switch(format!("external{site}"), "external")).collect();
+    let spines: Vec<_> = (0..2).map(|site| b.switch(format!("spine{site}"), "spine")).collect();
+    let mut join =
+        |x, y, gbps, us| b.connect(x, y, Rate::from_gbps(gbps), Time::from_us(us), Probability::ZERO);
+    join(externals[0], externals[1], 1600, 500);
+    (0..2).for_each(|site| join(spines[site], externals[site], 400, 1));
+    for (h, &host) in hosts.iter().enumerate() {
+        let tor = b.switch(format!("tor{h}"), "tor");
+        b.connect(host, tor, Rate::from_gbps(100), Time::from_us(1), Probability::ZERO);
+        b.connect(tor, spines[h / racks], Rate::from_gbps(100), Time::from_us(1), Probability::ZERO);
+    }
+    plan(b)
+}
+
 /// The plan of a Dragonfly of `groups` groups of `routers` routers of one host each, and `links` links between every two
 /// groups, dealt out in turn. Ports of a router: its host, its group's routers, other groups. Otherwise as [`leaf_spine`].
 pub(crate) fn dragonfly(groups: usize, routers: usize, links: usize) -> Plan {

@@ -13,6 +13,8 @@
 //! | [`ugal_g`] | the same with a view of all queues |
 //! | [`conga`] | flowlets on the uplink whose path is least congested, by the word of the far leaf |
 //! | [`conweave`] | a flow leaves a slow path, and the far ToR holds what overtakes until it is in order again |
+//! | [`direct_cnp`] | ECMP, and switches that would mark a packet tell its sender themselves |
+//! | [`long_haul`] | at the edge of a datacentre: congestion control for flows whose other end is far |
 //! | [`themis`] | by sequence number, so that the far ToR can tell lost packets from late ones |
 //! | [`rps_nic`] | the sender draws a UDP source port for every packet |
 //! | [`flowlet_nic`] | the sender draws a source port after each pause of a flow |
@@ -43,7 +45,8 @@
 use model::annex::NoticeRules;
 use model::steering::{Aside, Sent};
 use model::{
-    Cx, Interest, Packet, Plan, PortIndex, Reroute, Scheme, Seat, Site, Stamp, Steering, Time, Verdict,
+    Cx, Interest, NodeId, Packet, Plan, PortIndex, Reroute, Scheme, Seat, Site, Stamp, Steering, Time,
+    Verdict,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -108,6 +111,14 @@ pub trait Recipe {
     /// The first field that cannot work.
     fn validate(&self, _plan: &Plan) -> Result<Vec<String>, ConfigError> {
         Ok(Vec::new())
+    }
+
+    /// Checks whether it can stand in these switches.
+    ///
+    /// # Errors
+    /// If one of them is no place for it.
+    fn place(&self, _plan: &Plan, _switches: &[NodeId]) -> Result<(), ConfigError> {
+        Ok(())
     }
 }
 
@@ -225,6 +236,18 @@ macro_rules! schemes {
                     $(SchemeConfig::$Variant(config) => config.validate(plan),)+
                     $(SchemeConfig::$NicVariant(config) => config.validate(plan),)+
                     $(SchemeConfig::$BothVariant(config) => config.validate(plan),)+
+                }
+            }
+
+            /// Checks whether it can stand in these switches.
+            ///
+            /// # Errors
+            /// If one of them is no place for it.
+            pub fn place(&self, plan: &Plan, switches: &[NodeId]) -> Result<(), ConfigError> {
+                match self {
+                    $(SchemeConfig::$Variant(config) => config.place(plan, switches),)+
+                    $(SchemeConfig::$NicVariant(config) => config.place(plan, switches),)+
+                    $(SchemeConfig::$BothVariant(config) => config.place(plan, switches),)+
                 }
             }
         }
@@ -443,6 +466,10 @@ schemes! {
         conga: Conga,
         /// ConWeave: flows leave slow paths, and the receiver's switch puts their packets back in order.
         conweave: Conweave,
+        /// Direct CNPs: switches tell senders themselves (Annulus; the naive solution of the long-haul paper).
+        direct_cnp: DirectCnp,
+        /// Long-haul THEMIS: notification and reaction in the switch at a datacentre's edge.
+        long_haul: LongHaul,
         /// Themis (APNET'25): spraying by packet sequence number, and NACKs judged at the destination ToR.
         themis: Themis,
     }
@@ -622,12 +649,20 @@ mod tests {
                     }
                 };
                 let plan = fabric();
+                // These speak for receivers: CNPs are theirs to make and to stop, and marks to take away.
+                let tells = matches!(name, "direct-cnp" | "long-haul");
+                let unmarked = |mut pkt: Packet| {
+                    if tells {
+                        pkt.unmark();
+                    }
+                    pkt
+                };
                 let mut control = BTreeMap::new();
                 let mut log = Vec::new();
                 story(&config, fabric(), switch, 7, 6_000, &mut |sent, seen| {
                     for signal in &seen.emitted {
-                        let made = (signal.kind(), signal.qp());
-                        assert_eq!(made, (Kind::Signal, sent.qp()), "{name} makes a packet out of nothing");
+                        let own = signal.kind() == Kind::Signal || tells && signal.kind() == Kind::Cnp;
+                        assert!(own && signal.qp() == sent.qp(), "{name} makes a packet out of nothing");
                     }
                     let same = (seen.pkt.qp(), seen.pkt.to(), seen.pkt.frame());
                     assert_eq!(same, (sent.qp(), sent.to(), sent.frame()), "{name} changes a packet");
@@ -640,17 +675,18 @@ mod tests {
                                 let before = control.insert((sent.qp(), sent.to()), port);
                                 assert!(before.is_none_or(|p| p == port), "{name} sprays control packets");
                             } else {
-                                assert_eq!(seen.pkt, *sent, "{name} changes data");
+                                assert_eq!(unmarked(seen.pkt), unmarked(*sent), "{name} changes data");
                             }
                         }
                         Verdict::Drop => {
                             let heard = sent.kind() == Kind::Signal && seen.home;
-                            assert!(sent.kind() == Kind::Nack || heard, "{name} drops");
+                            let told = tells && sent.kind() == Kind::Cnp;
+                            assert!(sent.kind() == Kind::Nack || heard || told, "{name} drops");
                         }
                         Verdict::Hold => {
                             let (here, data) = (seen.ports.len() == 1, sent.is_data());
                             assert!(here && data, "{name} holds what it could send by several ports");
-                            assert_eq!(seen.pkt, *sent, "{name} changes data");
+                            assert_eq!(unmarked(seen.pkt), unmarked(*sent), "{name} changes data");
                         }
                     }
                     log.push((seen.verdict, seen.pkt));

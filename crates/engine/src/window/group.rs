@@ -14,8 +14,8 @@ use crate::series::Recorder;
 use crate::setup::Setup;
 use crate::stall::Blocked;
 use crate::switch::Switch;
-use model::plan::Classes;
-use model::{Annex, HostId, NodeId, Parcel, Parts, QpId, Scheme};
+use model::packet::Kinds;
+use model::{Annex, HostId, Kind, NodeId, Parcel, Parts, QpId, Scheme};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
@@ -76,7 +76,7 @@ pub(super) struct Group<P: Parts> {
     pub(super) pending_starts: u64,
     /// Packets that have arrived since somebody took note.
     pub(super) load: u64,
-    one_class: bool,
+    with_data: Kinds,
     quantum: u64,
     largest_frame: u64,
     pub(super) effort: Effort,
@@ -184,7 +184,7 @@ impl<P: Parts> Group<P> {
             last_progress: 0,
             pending_starts: 0,
             load: 0,
-            one_class: plan.classes == Classes::One,
+            with_data: plan.classes.with_data(),
             quantum: setup.window,
             largest_frame: plan.wire.max_frame().max(plan.wire.ack).max(plan.wire.cnp) as u64,
             effort: Effort::default(),
@@ -372,7 +372,7 @@ impl<P: Parts> Group<P> {
         let incoming = count as u64 * self.largest_frame;
         // Packets that the scheme makes are in no bound on what may join a queue that drops.
         let surprises = !switch.buffer.lossless()
-            && (switch.interest.makes_data || self.one_class && switch.interest.makes_replies);
+            && (switch.interest.makes_data || self.with_data.has(Kind::Ack) && switch.interest.makes_replies);
         // Both ways give the same result. Having to count a long queue again costs more than to stay heavy.
         let heavy = surprises
             || switch.buffer.is_known_to_exceed(8 * incoming)
@@ -387,7 +387,7 @@ impl<P: Parts> Group<P> {
             queued: &mut self.queued[ports.clone()],
             backlog,
             desk,
-            one_class: self.one_class,
+            with_data: self.with_data,
         };
         let next = match heavy {
             true => switch::Visit::<P, true>::new(place, out).run(arrivals),
@@ -415,7 +415,7 @@ impl<P: Parts> Group<P> {
         let mut out = self.ways.of(node, scene, pool);
         out.bring_near(&mut self.ports[port..=port]);
         let (port, frames) = (&mut self.ports[port], &mut desk.frames);
-        let visit = host::Visit { host, port, out, frames, one_class: self.one_class };
+        let visit = host::Visit { host, port, out, frames, with_data: self.with_data };
         let (due, next) = visit.run(arrivals, node.due);
         pool.give(lane, self.ways.unit);
         let host = &self.hosts[node.index as usize];

@@ -10,6 +10,7 @@ use super::queue::Queue;
 use super::wire::Wire;
 use crate::failing::Event;
 use crate::host::Host;
+use model::packet::Kinds;
 use model::{Annex, Kind, Parcel, Parts};
 
 /// One host, one window.
@@ -18,7 +19,7 @@ pub(super) struct Visit<'v, P: Parts> {
     pub(super) port: &'v mut Port<P::Annex>,
     pub(super) out: Out<'v, P::Annex>,
     pub(super) frames: &'v mut Frames,
-    pub(super) one_class: bool,
+    pub(super) with_data: Kinds,
 }
 
 /// What a host sends by, taken out of its place, so that it can stay in registers.
@@ -49,9 +50,10 @@ impl<'v, P: Parts> Visit<'v, P> {
                 way.replies.push(reply);
             }
             if let Some(cnp) = cnp {
-                match self.one_class {
-                    true => way.replies.push(cnp),
-                    false => way.replies = put_first(std::mem::take(&mut way.replies), cnp),
+                match (self.with_data.has(Kind::Cnp), self.with_data.has(Kind::Ack)) {
+                    (true, _) => way.replies.push(cnp),
+                    (false, true) => self.port.cnps.push(cnp),
+                    (false, false) => way.replies = put_first(std::mem::take(&mut way.replies), cnp),
                 }
             }
             self.plan(&mut way, now);
@@ -83,7 +85,8 @@ impl<'v, P: Parts> Visit<'v, P> {
     #[inline(always)]
     fn depart(&mut self, way: &mut Way<'v, P::Annex>) {
         let now = way.due;
-        let pkt = match way.replies.pop() {
+        let first = if self.port.cnps.is_empty() { way.replies.pop() } else { self.port.cnps.pop() };
+        let pkt = match first {
             None => self.host.pull(self.out.setup, now),
             reply => reply,
         };
@@ -103,7 +106,8 @@ impl<'v, P: Parts> Visit<'v, P> {
     #[inline(always)]
     fn plan(&mut self, way: &mut Way<'v, P::Annex>, now: u64) {
         let paused = self.port.paused();
-        let first = if !(way.replies.is_empty() || self.one_class && paused) {
+        let replies = !(way.replies.is_empty() || paused && self.with_data.has(Kind::Ack));
+        let first = if replies || !self.port.cnps.is_empty() {
             now
         } else if paused {
             u64::MAX
@@ -160,10 +164,10 @@ impl<'v, P: Parts> Visit<'v, P> {
         self.port.recount();
     }
 
-    /// Where replies wait: with data, if there is one class.
+    /// Where replies wait: with data, if they are of one class. CNPs wait there, too, or in the port's own place for them.
     #[inline(always)]
     fn replies(&mut self) -> &mut Queue<P::Annex> {
-        match self.one_class {
+        match self.with_data.has(Kind::Ack) {
             true => &mut self.port.data,
             false => &mut self.port.replies,
         }

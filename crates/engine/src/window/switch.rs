@@ -17,6 +17,7 @@ use crate::failing::Event;
 use crate::setup::{DATA, Tie};
 use crate::switch::{Stand, Switch};
 use model::fabric::{Detours, Router};
+use model::packet::Kinds;
 use model::plan::MarkAt;
 use model::scheme::Effects;
 use model::{Annex, Interest, Kind, NodeId, Parcel, Parts, PortIndex, Scheme, Verdict};
@@ -41,7 +42,7 @@ pub(super) struct Place<'v, P: Parts> {
     /// A bit for every port at which something waits.
     pub(super) backlog: &'v mut [u64],
     pub(super) desk: &'v mut Desk<P::Annex>,
-    pub(super) one_class: bool,
+    pub(super) with_data: Kinds,
 }
 
 /// One switch, one window.
@@ -56,7 +57,8 @@ pub(super) struct Visit<'v, P: Parts, const HEAVY: bool> {
     router: Router<'v>,
     interest: Interest,
     tie: Tie,
-    one_class: bool,
+    /// Kinds that wait with data.
+    with_data: Kinds,
     /// Something other than an arrival comes to pass no earlier than this.
     next_own: u64,
 }
@@ -67,7 +69,7 @@ const ODD: u8 = ORDERED | LOSSY | TRACKED | MADE_HERE | READ | PICKY;
 
 impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
     pub(super) fn new(place: Place<'v, P>, out: Out<'v, P::Annex>) -> Self {
-        let Place { node, switch, ports, queued, backlog, desk, one_class } = place;
+        let Place { node, switch, ports, queued, backlog, desk, with_data } = place;
         let (router, interest) = (out.setup.router(node, switch.turn), switch.interest);
         Visit {
             node,
@@ -80,7 +82,7 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
             interest,
             tie: out.setup.tie(node.0, out.span.opened),
             out,
-            one_class,
+            with_data,
             next_own: 0,
         }
     }
@@ -122,7 +124,7 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
             }
         });
         if !HEAVY {
-            let held = self.switch.held_charge(self.one_class);
+            let held = self.switch.held_charge(self.with_data);
             self.switch.buffer.settle(waiting + held - self.switch.uncharged);
         }
         next
@@ -142,9 +144,9 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
         if self.switch.buffer.detailed() {
             return;
         }
-        let one_class = self.one_class;
+        let with_data = self.with_data;
         let queued = self.ports.iter().flat_map(|p| p.queued_data());
-        let held = self.switch.stashed().filter(|p| one_class || p.is_data());
+        let held = self.switch.stashed().filter(|p| with_data.take(p));
         let charged = queued.chain(held).filter(|p| p.ingress() != PortIndex::VIRTUAL);
         let charges: Vec<_> = charged.map(|p| (self.switch.account(p), p.frame() as u64)).collect();
         self.switch.buffer.detail(charges.into_iter());
@@ -370,7 +372,7 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
             port.patience -= 1;
         }
         let coming = &mut self.desk.coming[p];
-        let line = if self.one_class || pkt.is_data() {
+        let line = if self.with_data.take(&pkt) {
             &mut coming.data
         } else if pkt.kind() == Kind::Cnp {
             return self.enqueue_oddly(p, now, pkt, false);
@@ -408,7 +410,7 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
             }
             self.ports[p].patience = self.ports[p].patience.saturating_sub(1);
         }
-        let data = self.one_class || pkt.is_data();
+        let data = self.with_data.take(&pkt);
         let counts = HEAVY && data && pkt.ingress() != PortIndex::VIRTUAL;
         if counts && !charged && !self.admit(&pkt, now, self.ports[p].waiting as u64) {
             self.out.links[p].drops += 1;
@@ -514,7 +516,7 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
         if self.interest.queues {
             self.queued[p] -= pkt.frame();
         }
-        if self.one_class || pkt.is_data() {
+        if self.with_data.take(&pkt) {
             if port.waiting > port.unmarked {
                 pkt = mark::<false, P::Annex>(&mut self.out, p, at, port.waiting, pkt);
             }

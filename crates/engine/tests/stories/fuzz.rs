@@ -35,6 +35,10 @@ const SCHEMES: &[&str] = &[
     "flowlet-nic]\ngap = \"500ns\"\nentropies = 9",
     "flowcell]\nbytes = \"5kB\"",
     "mp-rdma]\ndelta = 5\nprobe = 0.3\nentropies = 6",
+    "direct-cnp]\ninterval = \"3us\"\nbeyond = \"1us\"",
+    "long-haul]\ninterval = \"2us\"\nstash = \"30kB\"",
+    "long-haul]\ninterval = \"0us\"\nreaction = \"delay\"\nfirst-delay = \"700ns\"\nmost-delay = \"40us\"",
+    "long-haul]\ninterval = \"5us\"\nnotification = \"prototype\"\nreaction = \"prototype\"\nmemory = \"9us\"",
 ];
 const NICS: [&str; 17] = [
     "",
@@ -64,6 +68,7 @@ const ECN: [&str; 4] = [
     "ecn = { kmin = \"1kB\", kmax = \"9kB\" }",
     "ecn = { kmin = \"1kB\", kmax = \"30kB\", mark = \"enqueue\" }",
 ];
+const CLASSES: [&str; 3] = ["strict", "one", "cnp-first"];
 const WIRES: [&str; 4] = ["", "[wire]\nframe = \"4158B\"", "[wire]\nframe = \"300B\"", "ns3"];
 
 const FAILURES: [&str; 5] = ["down = true", "", "rate = 1", "rate = 0.7", "rate = \"400Gbps\""];
@@ -94,7 +99,7 @@ fn story() -> impl Strategy<Value = Story> {
     let flows = prop::collection::vec(flow, 1..12);
     let world = (select(SCHEMES), select(&NICS[..]), select(&ECN[..]), select(&WIRES[..]));
     let loss = (select(&[0.0, 0.0, 0.01, 0.2][..]), any::<bool>());
-    let switch = (any::<bool>(), any::<bool>(), 5_000..200_000u64);
+    let switch = (any::<bool>(), select(&CLASSES), 5_000..200_000u64);
     let stop = prop::option::weighted(0.4, 1..60_000_000u64);
     let failure = (
         0..8usize,
@@ -107,12 +112,15 @@ fn story() -> impl Strategy<Value = Story> {
         (prop::collection::vec(failure, 0..4), select(&["0us", "1ns", "700ns", "20us", "1ms"][..]));
     let run = (0..1000u32, stop, any::<bool>(), failures);
     (tree, extra, hosts, flows, world, loss, switch, run).prop_map(
-        |(tree, extra, hosts, flows, (scheme, nic, ecn, wire), (loss, replies), (pfc, one, shared), run)| {
+        |(tree, extra, hosts, flows, (scheme, nic, ecn, wire), (loss, replies), (pfc, classes, shared), run)| {
             let (seed, stop, per_message, (failures, detection)) = run;
             let nic = if scheme.starts_with("dlbf") { SACK } else { nic };
             let mut text = format!("seed = {seed}\n");
             let wire = if wire == "ns3" { text += "compat = \"ns3\"\n"; "" } else { wire };
             let switches = tree.len() + 1;
+            // It needs a neighbour of its kind.
+            let alone = switches == 1 && scheme.starts_with("long-haul");
+            let scheme = if alone { "ecmp]" } else { scheme };
             let names: Vec<String> = (0..switches).map(|s| format!("s{s}")).collect();
             writeln!(text, "[topology.links]\nhosts = {}\nswitches = {names:?}\nlinks = [", hosts.len()).unwrap();
             let mut link = |a: String, b: String, (r, d): (usize, usize)| {
@@ -130,9 +138,9 @@ fn story() -> impl Strategy<Value = Story> {
                     link(format!("s{a}"), format!("s{b}"), *cable);
                 }
             }
-            let (pfc, one) = (if pfc { "on" } else { "off" }, if one { "one" } else { "strict" });
+            let pfc = if pfc { "on" } else { "off" };
             writeln!(text, "]\n{wire}\n[links]\nloss = {loss:?}\nlose-replies = {replies}").unwrap();
-            writeln!(text, "[switch]\nbuffer = \"10GB\"\npfc = \"{pfc}\"\nclasses = \"{one}\"\n{ecn}").unwrap();
+            writeln!(text, "[switch]\nbuffer = \"10GB\"\npfc = \"{pfc}\"\nclasses = \"{classes}\"\n{ecn}").unwrap();
             writeln!(text, "[series]\nwidth = \"100ns\"\nbins = 8\n[scheme.{scheme}\n{nic}").unwrap();
             writeln!(text, "[stop]\nno-progress = \"8ms\"").unwrap();
             if let Some(after) = stop {
@@ -193,10 +201,10 @@ fn groups() -> impl Strategy<Value = Story> {
     let flows = prop::collection::vec((0..40usize, 0..40usize, 1..50_000u32, 0..20_000u32), 1..16);
     let world = (select(&WAYS[..]), select(&NICS[..]), select(&ECN[..]), select(&WIRES[..3]));
     let loss = select(&[0.0, 0.0, 0.01][..]);
-    let switch = (any::<bool>(), any::<bool>(), 5_000..100_000u64);
+    let switch = (any::<bool>(), select(&CLASSES), 5_000..100_000u64);
     let stop = prop::option::weighted(0.3, 1..60_000_000u64);
     (shape, cables, flows, world, loss, switch, (0..1000u32, stop)).prop_map(
-        |(shape, cables, flows, (scheme, nic, ecn, wire), loss, (pfc, one, shared), (seed, stop))| {
+        |(shape, cables, flows, (scheme, nic, ecn, wire), loss, (pfc, classes, shared), (seed, stop))| {
             let (groups, routers, hosts, links, any, channels) = shape;
             let mut text = format!(
                 "seed = {seed}\n[topology.dragonfly]\ngroups = {groups}\nrouters-per-group = {routers}\n\
@@ -206,9 +214,9 @@ fn groups() -> impl Strategy<Value = Story> {
             for (which, (r, d)) in ["", "local-", "global-"].iter().zip(cables) {
                 writeln!(text, "{which}rate = \"{}\"\n{which}delay = \"{}\"", RATES[r], DELAYS[d]).unwrap();
             }
-            let (pfc, one) = (if pfc { "on" } else { "off" }, if one { "one" } else { "strict" });
+            let pfc = if pfc { "on" } else { "off" };
             writeln!(text, "{wire}\n[links]\nloss = {loss:?}").unwrap();
-            writeln!(text, "[switch]\nbuffer = \"10GB\"\npfc = \"{pfc}\"\nclasses = \"{one}\"\n{ecn}").unwrap();
+            writeln!(text, "[switch]\nbuffer = \"10GB\"\npfc = \"{pfc}\"\nclasses = \"{classes}\"\n{ecn}").unwrap();
             writeln!(text, "[series]\nwidth = \"100ns\"\nbins = 8\n[scheme.{scheme}\n{nic}").unwrap();
             writeln!(text, "[stop]\nno-progress = \"8ms\"").unwrap();
             if let Some(after) = stop {

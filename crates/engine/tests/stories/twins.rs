@@ -170,6 +170,12 @@ fn worlds() -> Vec<(String, &'static [Event])> {
             &[Drop],
         ),
         (format!("{UNEVEN}[switch]\npfc = \"off\"\nbuffer = \"30kB\"\n[links]\nloss = 0.003"), &[Drop, Loss]),
+        (
+            format!(
+                "{slow}[switch]\nbuffer = \"150kB\"\nclasses = \"cnp-first\"\n[switch.ecn]\nkmin = \"3kB\"\nkmax = \"9kB\""
+            ),
+            &[Pause, Mark],
+        ),
     ]
 }
 
@@ -263,6 +269,46 @@ matrices! {
     under_mp_rdma_both_engines_agree: 17, false;
     under_conga_both_engines_agree: 18, false;
     under_conweave_both_engines_agree: 19, false;
+}
+
+/// Two datacentres of six hosts, 10 us apart, whose links hold a quarter of what hosts send.
+const FAR: &str = "[topology.datacentres]\ntors = 2\nhosts-per-tor = 3\nspines = 2\ndelay = \"200ns\"\n\
+                   spine-rate = \"40Gbps\"\nexternal-rate = \"100Gbps\"\nlong-rate = \"150Gbps\"\nlong-delay = \"10us\"\n\
+                   [switch]\nbuffer = \"150kB\"\nclasses = \"cnp-first\"\n[switch.ecn]\nkmin = \"3kB\"\nkmax = \"12kB\"\n\
+                   [switch-role.external]\nbuffer = \"4MB\"\n";
+
+#[test]
+fn across_two_datacentres_both_engines_agree() {
+    let edges = [
+        ("interval = \"4us\"", "stash_peak"),
+        (
+            "interval = \"4us\"\nreaction = \"delay\"\nmemory = \"9us\"\nfirst-delay = \"2us\"",
+            "resubmissions",
+        ),
+        ("interval = \"4us\"\nreaction = \"off\"", "cnps_made"),
+        ("interval = \"4us\"\nstash = \"20kB\"\nnotification = \"off\"", "overflows"),
+        ("interval = \"10us\"\nnotification = \"prototype\"\nreaction = \"prototype\"", "resubmissions"),
+    ];
+    let workload = "[[workload]]\npoisson = { load = 0.9, count = 60, sizes = { fixed = \"150kB\" }, mix = { local = 1 } }";
+    for (edge, counter) in edges {
+        for nic in ["cnp = \"flag\"\n[nic.transport.go-back-n]", "cnp-interval = \"4us\""] {
+            for scheme in ["ecmp", "rps", "flowcut"] {
+                let text = format!(
+                    "{FAR}[switch-role.external.scheme.long-haul]\n{edge}\n[nic]\n{nic}\n[scheme.{scheme}]\n{workload}\n"
+                );
+                let checked = lay(&text);
+                let run = agreed_on(&checked, &text);
+                assert!(
+                    run.counters.iter().any(|(name, n)| *name == counter && *n > 0),
+                    "no {counter} in {text}"
+                );
+                let stands = edge.contains("reaction = \"prototype\"");
+                assert!(run.ending == Ending::Finished || stands, "{:?} in: {text}", run.ending);
+                let left = run.counters.iter().find(|(name, _)| *name == "stash_left");
+                assert!(stands || left.is_none_or(|(_, n)| *n == 0), "something is held at the end: {text}");
+            }
+        }
+    }
 }
 
 /// Runs the scenario with many seeds on all engines.

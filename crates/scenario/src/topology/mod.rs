@@ -48,6 +48,8 @@ macro_rules! topologies {
 }
 
 topologies! {
+    /// Two datacentres of three tiers, and the long links between them.
+    datacentres: Datacentres = "datacentres",
     /// Groups of routers, every two of them joined.
     dragonfly: Dragonfly = "dragonfly",
     /// Two or three tiers of k-port switches, in pods.

@@ -112,4 +112,23 @@ impl Circle {
         let drawn = below(draw, others);
         self.hosts[if drawn < from as usize { drawn } else { drawn + (to - from) as usize }]
     }
+
+    /// Whom the host at a position sends to among those that [`Circle::peer`] leaves out, itself excepted; there must be
+    /// [one](Circle::near).
+    pub(crate) fn neighbour(&self, position: usize, draw: u64) -> HostId {
+        let from = self.rows[position].0 as usize;
+        let drawn = from + below(draw, self.near(position));
+        self.hosts[if drawn < position { drawn } else { drawn + 1 }]
+    }
+
+    /// How many hosts [`Circle::neighbour`] chooses from.
+    pub(crate) fn near(&self, position: usize) -> usize {
+        let (from, to) = self.rows[position];
+        (to - from) as usize - 1
+    }
+
+    /// How many hosts [`Circle::peer`] chooses from.
+    pub(crate) fn far(&self, position: usize) -> usize {
+        self.hosts.len() - 1 - self.near(position)
+    }
 }

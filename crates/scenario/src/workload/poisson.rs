@@ -8,7 +8,7 @@ use super::sizes::{Clamp, Sizes};
 use super::{Generate, QpUse};
 use crate::error::Fault;
 use crate::footprint::MOST_MESSAGES;
-use model::draw::Key;
+use model::draw::{Key, below};
 use model::{HostId, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -47,8 +47,44 @@ pub struct Poisson {
     /// `"any"`: the receiver is any other host; `"cross-rack"`: one of another rack; `"cross-pod"`: one of another
     /// pod, so that all traffic crosses the aggregation switches. Default `"any"` (HPCC family of ns-3 simulators).
     pub peers: Peers,
+    /// How many flows stay in their pod (in a fabric of two datacentres: in theirs) for every one that leaves it, in
+    /// place of `peers`. Default: not set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mix: Option<Mix>,
     /// Hosts that send and receive: part of a random order that all jobs share. Default: all.
     pub hosts: Drawn,
+}
+
+/// Flows that stay in their pod beside flows that leave it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Mix {
+    /// How many stay. Default 5 (long-haul paper, evaluation: 5 to 1).
+    pub local: u32,
+    /// How many leave, for so many that stay. Default 1 (long-haul paper, evaluation).
+    pub remote: u32,
+    /// `"draw"`: every flow by itself leaves or stays with these probabilities, and its receiver is drawn among the hosts
+    /// that are left. `"quota"`: the receiver is drawn among all other hosts until as many as expected of either kind have
+    /// come; from then on all are of the other kind. So flows that leave are most frequent at the beginning and stop
+    /// early: with two pods alike, after a third of the time at 5 to 1 (the flow generator of the long-haul prototype).
+    /// Default `"draw"` (our choice: what 5 to 1 is taken to mean).
+    pub by: MixBy,
+}
+
+impl Default for Mix {
+    fn default() -> Self {
+        Mix { local: 5, remote: 1, by: MixBy::Draw }
+    }
+}
+
+/// How it is decided which flows leave their pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MixBy {
+    /// For each flow by itself.
+    Draw,
+    /// By two quotas.
+    Quota,
 }
 
 impl Default for Poisson {
@@ -60,6 +96,7 @@ impl Default for Poisson {
             duration: None,
             count: None,
             peers: Peers::Any,
+            mix: None,
             hosts: Drawn::default(),
         }
     }
@@ -75,6 +112,7 @@ enum Draw {
     Sender,
     Receiver,
     Size,
+    Leaves,
 }
 
 struct Arrivals<'a> {
@@ -83,6 +121,7 @@ struct Arrivals<'a> {
     /// Line rates of the hosts before and including each position, b/s.
     rates: Vec<u64>,
     cdf: &'a Cdf,
+    mix: Option<&'a Mix>,
     /// Mean time between two arrivals at any of the hosts, ps.
     gap: f64,
 }
@@ -111,15 +150,74 @@ impl Arrivals<'_> {
     }
 
     /// The `k`-th arrival, which is at that time.
-    fn arrival(&self, k: u64, at: Time) -> Arrival {
+    fn arrival(&self, k: u64, at: Time, left: &mut Left) -> Arrival {
         let total = self.rates.last().copied().unwrap_or(0);
         let rate = ((u128::from(self.draw(k, Draw::Sender)) * u128::from(total)) >> 64) as u64;
         let position = self.rates.partition_point(|sum| *sum <= rate);
         Arrival {
             at,
             from: self.circle.hosts()[position],
-            to: self.circle.peer(position, self.draw(k, Draw::Receiver)),
+            to: self.receiver(k, position, left),
             bytes: self.cdf.size(self.draw(k, Draw::Size)),
+        }
+    }
+
+    fn receiver(&self, k: u64, position: usize, left: &mut Left) -> HostId {
+        let draw = self.draw(k, Draw::Receiver);
+        let Some(mix) = self.mix else { return self.circle.peer(position, draw) };
+        let share = |share: u64, of: u64| below(self.draw(k, Draw::Leaves), of as usize) < share as usize;
+        let leaves = match mix.by {
+            MixBy::Draw => share(mix.remote.into(), u64::from(mix.local) + u64::from(mix.remote)),
+            MixBy::Quota if left.remote == 0 && mix.local > 0 => false,
+            MixBy::Quota if left.local == 0 => true,
+            // The receiver is any other host.
+            MixBy::Quota => {
+                let (near, far) = (self.circle.near(position) as u64, self.circle.far(position) as u64);
+                share(far, near + far)
+            }
+        };
+        match leaves {
+            true => {
+                left.remote = left.remote.saturating_sub(1);
+                self.circle.peer(position, draw)
+            }
+            false => {
+                left.local = left.local.saturating_sub(1);
+                self.circle.neighbour(position, draw)
+            }
+        }
+    }
+}
+
+/// Flows that may still come of either kind, if there are quotas.
+struct Left {
+    local: u64,
+    remote: u64,
+}
+
+impl Mix {
+    /// Of as many flows as are expected.
+    fn quotas(&self, flows: u64) -> Left {
+        let of = u128::from(self.local) + u128::from(self.remote);
+        let remote = (u128::from(flows) * u128::from(self.remote) / of.max(1)) as u64;
+        Left { local: flows - remote, remote }
+    }
+
+    /// The hosts' pods must allow for it.
+    fn check(&self, circle: &Circle) -> Result<(), Fault> {
+        if self.local == 0 && self.remote == 0 {
+            return Err(Fault::new(
+                "local",
+                "no flow stays and none leaves: at least one of the two must be above 0",
+            ));
+        }
+        let alone = (0..circle.hosts().len()).find(|&position| circle.near(position) == 0);
+        match alone {
+            Some(_) if self.local > 0 => {
+                let text = "a host has no other one in its pod to send to";
+                Err(Fault::new("local", text).with_help("take more hosts, or `local = 0`"))
+            }
+            _ => Ok(()),
         }
     }
 }
@@ -136,7 +234,17 @@ impl Generate for Poisson {
                 format!("a load of {}; a share of the line rate above 0 is needed, such as 0.5", self.load);
             return Err(Fault::new("load", text));
         }
-        let circle = Circle::new(draft, self.hosts.hosts(draft, 0)?, self.peers)?;
+        let peers = match &self.mix {
+            Some(_) if self.peers != Peers::Any => {
+                return Err(Fault::new("peers", "either `mix` or `peers`, not both"));
+            }
+            Some(_) => Peers::CrossPod,
+            None => self.peers,
+        };
+        let circle = Circle::new(draft, self.hosts.hosts(draft, 0)?, peers)?;
+        if let Some(mix) = &self.mix {
+            mix.check(&circle).map_err(|fault| fault.within("mix"))?;
+        }
         let mut sum = 0;
         let rate = |host: &HostId| draft.fabric.ports(host.node())[0].rate.bps();
         let rates: Vec<u64> = circle
@@ -148,7 +256,8 @@ impl Generate for Poisson {
             })
             .collect();
         let gap = cdf.mean() * 8e12 / (self.load * sum as f64);
-        let arrivals = Arrivals { key: draft.key, circle: &circle, rates, cdf: &cdf, gap };
+        let mix = self.mix.as_ref();
+        let arrivals = Arrivals { key: draft.key, circle: &circle, rates, cdf: &cdf, mix, gap };
         let (path, number) = match (self.duration, self.count) {
             (Some(_), Some(_)) => {
                 return Err(Fault::new("count", "either `duration` or `count`, not both"));
@@ -184,8 +293,11 @@ impl Generate for Poisson {
                 self.load
             ));
         }
+        // Quotas are of what the load lets expect, not of what has come.
+        let expected = self.duration.map_or(number, |duration| (duration.ps() as f64 / gap) as u64);
+        let mut left = mix.map_or(Left { local: 0, remote: 0 }, |mix| mix.quotas(expected));
         for (k, at) in (0..number).zip(arrivals.times()) {
-            let Arrival { at, from, to, bytes } = arrivals.arrival(k, at);
+            let Arrival { at, from, to, bytes } = arrivals.arrival(k, at, &mut left);
             draft.send_at(0, from, to, bytes, at);
         }
         Ok(1)

@@ -131,6 +131,45 @@ fn flows_arrive_at_the_load_that_was_asked_for() {
     assert!((deviation / mean - 1.0).abs() < 0.05, "{deviation} ps, mean {mean} ps");
 }
 
+/// Flows of web search between two datacentres of 16 hosts, as the long-haul prototype draws them: 10 ms at full load.
+fn across(mix: &str) -> Vec<(bool, model::Time)> {
+    let fabric = "[topology.datacentres]\n[switch]\nbuffer = \"4GB\"\n[[workload]]\n";
+    let job = format!("poisson = {{ load = 1.0, duration = \"10ms\", mix = {{ {mix} }} }}");
+    let plan = check(&Source::new("t.toml", format!("{fabric}{job}")), &[]).unwrap().plan;
+    let remote = |m: &model::plan::Message| {
+        let qp = &plan.qps[m.qp.index()];
+        (qp.from.0 < 16) != (qp.to.0 < 16)
+    };
+    plan.messages.iter().map(|m| (remote(m), m.start)).collect()
+}
+
+#[test]
+fn one_flow_in_six_leaves_its_datacentre_all_the_time_or_until_its_quota_is_used_up() {
+    let count = |flows: &[(bool, model::Time)]| flows.iter().filter(|(remote, _)| *remote).count();
+    let last = |flows: &[(bool, model::Time)]| flows.iter().filter(|f| f.0).map(|f| f.1).max().unwrap();
+    let mixed = across("local = 5, remote = 1");
+    let share = count(&mixed) as f64 / mixed.len() as f64;
+    assert!((share - 1.0 / 6.0).abs() < 4.0 * (5.0f64 / 36.0 / mixed.len() as f64).sqrt(), "{share}");
+    assert!(last(&mixed) > model::Time::from_us(9_500));
+    // 16 of 31 other hosts are remote until the quota, a sixth of what the load lets expect, is used up: in 3.2 ms.
+    let quota = across("by = \"quota\"");
+    assert_eq!((quota.len(), count(&quota)), (mixed.len(), 389));
+    let end = last(&quota).ps() as f64 / 1e9;
+    assert!((2.8..3.7).contains(&end), "{end} ms");
+    assert_eq!(count(&across("local = 0, by = \"quota\"")), mixed.len());
+    assert_eq!(count(&across("remote = 0")), 0);
+}
+
+#[test]
+fn a_mix_needs_pods_with_company_and_somebody_who_sends() {
+    let fail = |text: &str| check(&Source::new("t.toml", text), &[]).unwrap_err().to_string();
+    let far = "[switch]\nbuffer = \"4GB\"\n[topology.datacentres]\ntors = 1\nhosts-per-tor = 1\n[[workload]]\n";
+    assert!(fail(&format!("{far}poisson = {{ mix = {{}} }}")).contains("no other one in its pod"));
+    assert!(fail(&format!("{PODS}poisson = {{ mix = {{ local = 0, remote = 0 }} }}")).contains("none leaves"));
+    assert!(fail(&format!("{PODS}poisson = {{ mix = {{}}, peers = \"cross-rack\" }}")).contains("not both"));
+    assert!(fail(&format!("{FABRIC}poisson = {{ mix = {{}} }}")).contains("not made of pods"));
+}
+
 #[test]
 fn another_load_brings_the_same_flows_at_other_times() {
     let flows = |load: &str| {

@@ -5,8 +5,7 @@ use super::cross_rack;
 use super::last_hops::LastHops;
 use crate::ConfigError;
 use ::themis::{Rule, RuleError};
-use model::plan::Classes;
-use model::{Fabric, NodeId, Plan, QpId};
+use model::{Fabric, Kind, NodeId, Plan, QpId};
 use std::collections::BTreeSet;
 
 impl Config {
@@ -106,7 +105,7 @@ impl Config {
                     .to_owned(),
             );
         }
-        if plan.classes == Classes::One {
+        if plan.classes.with_data().has(Kind::Nack) {
             warnings.push(
                 "replies queue behind data, longer than the ring can cover: NACKs for packets that are \
                            only late may pass"

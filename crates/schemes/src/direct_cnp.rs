@@ -1,0 +1,172 @@
+//! Direct CNPs: a switch that would mark a packet tells its sender itself. Data takes its base path.
+//!
+//! In the ToRs of a datacentre, for flows that leave it, this is the near-source loop of Annulus (Saeed et al., "Annulus: A
+//! Dual Congestion Control Loop for Datacenter and WAN Traffic Aggregates", SIGCOMM'20), whose switches send notifications
+//! in the manner of QCN; in all switches, for all flows, it is what the long-haul paper calls the naive solution. Packets
+//! keep their marks, so receivers report the same congestion once more, and a flow that crosses several congested switches
+//! hears from each of them: senders slow down more often than they should. That is what it is here to show.
+//!
+//! Whether a packet would be marked is drawn as it arrives, by the marking of its port and what waits there at that
+//! moment (QCN samples at arrival, too), apart from the mark that it may get when it leaves.
+//!
+//! # Counters
+//!
+//! | name | counts |
+//! |---|---|
+//! | `cnps_due` | packets whose senders were to be told |
+//! | `cnps_made` | CNPs sent: those for which the interval had passed |
+
+use crate::flows::Flows;
+use crate::{ConfigError, Recipe};
+use model::plan::Marking;
+use model::{Cx, Fabric, HostId, Interest, Kind, Packet, Plan, PortIndex, Psn, Scheme, Site, Time, Verdict};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `[scheme.direct-cnp]`, or `[switch-role.ROLE.scheme.direct-cnp]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "SchemeDirectCnp")]
+pub struct Config {
+    /// Least time between two CNPs of this switch to one flow's sender; 0: one for every packet that would be marked
+    /// (long-haul prototype, its version in which every switch notifies). Default 50 us (our choice: the usual interval
+    /// of receivers).
+    pub interval: Time,
+    /// Only flows whose path is longer than this, in propagation delay one way, are told. Default 0: all. For Annulus: more
+    /// than any path within a datacentre, such as 100 us.
+    pub beyond: Time,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config { interval: Time::from_us(50), beyond: Time::ZERO }
+    }
+}
+
+/// When a flow's sender was last told, if it ever was.
+#[derive(Clone, Copy, Debug, Default)]
+struct Told(Option<Time>);
+
+/// The scheme of one switch.
+#[derive(Clone, Debug)]
+pub struct DirectCnp {
+    interval: Time,
+    /// By port.
+    marking: Vec<Option<Marking>>,
+    /// By queue pair: who sends, and whether the path is long enough.
+    senders: Vec<(HostId, bool)>,
+    frame: u32,
+    told: Flows<Told>,
+    due: u64,
+    made: u64,
+}
+
+/// Propagation delay of a path between two hosts, one way.
+fn delay(fabric: &Fabric, from: HostId, to: HostId) -> Time {
+    let (mut node, mut sum) = (from.node(), 0u64);
+    // A path visits no node twice.
+    for _ in 0..fabric.nodes() {
+        if node == to.node() {
+            break;
+        }
+        let Some(port) = fabric.route(node, to).first() else { break };
+        let link = fabric.ports(node)[usize::from(port.0)];
+        sum = sum.saturating_add(link.delay.ps());
+        node = link.to;
+    }
+    Time(sum)
+}
+
+impl Recipe for Config {
+    type Scheme = DirectCnp;
+
+    fn build(&self, site: Site<'_>) -> DirectCnp {
+        let plan = site.plan;
+        let far = |from, to| self.beyond == Time::ZERO || delay(&plan.fabric, from, to) > self.beyond;
+        let base = plan.fabric.base(site.node) as usize;
+        let ports = plan.fabric.ports(site.node).len();
+        DirectCnp {
+            interval: self.interval,
+            marking: plan.ports[base..base + ports].iter().map(|port| port.marking).collect(),
+            senders: plan.qps.iter().map(|qp| (qp.from, far(qp.from, qp.to))).collect(),
+            frame: plan.wire.cnp,
+            told: Flows::new(),
+            due: 0,
+            made: 0,
+        }
+    }
+
+    fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
+        let marks = plan.ports.iter().any(|port| port.marking.is_some());
+        let text = "no switch marks packets (`ecn = \"off\"`), so no sender is ever told";
+        Ok(if marks { Vec::new() } else { vec![text.to_owned()] })
+    }
+}
+
+impl Scheme for DirectCnp {
+    fn interest(&self) -> Interest {
+        Interest { queues: true, every_packet: true, makes_replies: true, ..Interest::default() }
+    }
+
+    fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
+        let port = cx.base_path(pkt, ports);
+        if pkt.is_data()
+            && let Some(marking) = self.marking[usize::from(port.0)]
+            && let Some(&(sender, true)) = self.senders.get(pkt.qp().index())
+        {
+            let queue = u64::from(cx.queued[usize::from(port.0)]);
+            if marking.marks(queue, || cx.draw()) {
+                self.due += 1;
+                let told = self.told.entry(pkt.qp());
+                if told.0.is_none_or(|at| cx.now.ps() - at.ps() >= self.interval.ps()) {
+                    told.0 = Some(cx.now);
+                    self.made += 1;
+                    cx.emit(Packet::new(Kind::Cnp, pkt.qp(), sender, Psn::new(0), self.frame));
+                }
+            }
+        }
+        Verdict::Forward(port)
+    }
+
+    fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
+        sink("cnps_due", self.due);
+        sink("cnps_made", self.made);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SchemeConfig;
+    use crate::desk::{Desk, leaf_spine, qp};
+    use model::plan::MarkAt;
+    use model::{Bytes, Probability};
+
+    #[test]
+    fn a_long_queue_tells_the_sender_once_in_an_interval_and_leaves_the_packet_alone() {
+        let mut plan = leaf_spine(2, 2, 2);
+        let marking = Marking {
+            kmin: Bytes(10_000),
+            kmax: Bytes(20_000),
+            pmax: Probability::new(0.2),
+            at: MarkAt::Dequeue,
+        };
+        plan.ports.iter_mut().for_each(|port| port.marking = Some(marking));
+        let far = qp(&plan, 0, 2);
+        for (beyond, cnps) in [(Time::ZERO, 2), (Time::from_us(3), 2), (Time::from_us(4), 0)] {
+            let config = Config { beyond, ..Config::default() };
+            let mut desk = Desk::new(&plan, "leaf0", &SchemeConfig::DirectCnp(config));
+            let mut made = 0;
+            for (us, queue) in [(0, 10_000), (1, 20_001), (2, 20_001), (50, 30_000), (51, 30_000)] {
+                desk.now = Time::from_us(us);
+                desk.queued.iter_mut().for_each(|bytes| *bytes = queue);
+                let pkt = desk.data(far, Psn::new(0));
+                let seen = desk.see(pkt);
+                made += seen.emitted.len();
+                assert!(matches!(seen.verdict, Verdict::Forward(_)) && !seen.pkt.marked());
+                assert!(seen.emitted.iter().all(|cnp| cnp.kind() == Kind::Cnp && cnp.to() == HostId(0)));
+            }
+            assert_eq!(made, cnps, "flows beyond {beyond}");
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! Long-haul: a notification point and a reaction point for congestion control, in the switch at a datacentre's edge.
+//!
+//! "THEMIS: Efficiently Mitigating Congestion-Induced Fairness Disparities in Long-Haul RDMA Networks" (Liu et al.), a
+//! poster of two pages, and its public prototype; here it is called long-haul, as another system is called Themis. Where
+//! congestion of one datacentre is reported to a sender in another, the report comes a long round trip too late, and flows
+//! that stay at home pay for it. So the *external* switch between a datacentre and the long link answers in the place of
+//! the end that is far:
+//!
+//! * **Notification point** ([`notify`]), for senders at home: data that comes marked from its own datacentre and is
+//!   about to leave is unmarked, and its sender gets a CNP from here, at most one in an interval. CNPs that come over the
+//!   long link count against the same interval.
+//! * **Reaction point** ([`react`]), for receivers at home: a CNP that is about to leave tells that a flow from far is too
+//!   fast. The switch notes on it that it has reacted, lets it go, and keeps the flow's data back for a while.
+//!
+//! A *long port* leads to another switch of the same role; the scheme belongs into `[switch-role.external.scheme]`.
+//! Data takes its base path.
+//!
+//! CNPs that ride on ACKs as a flag are treated as CNPs that are frames: where one would be dropped, the flag is cleared.
+//!
+//! # Counters
+//!
+//! | name | counts |
+//! |---|---|
+//! | `marks_seen` | data packets that came marked from their sender's datacentre |
+//! | `cnps_made` | CNPs to senders |
+//! | `cnps_passed`, `cnps_gated` | CNPs that came over a long link and went on, and that ended here |
+//! | `reactions` | CNPs of local receivers that changed what is held back |
+//! | `reacted_before` | CNPs that came over a long link and said that the far switch had reacted |
+//! | `episodes` | times that a flow began to be held back |
+//! | `holds` | packets held |
+//! | `resubmissions` | times that they went once more through the ingress pipeline (`delay`), or to the tail of their port (`prototype`) |
+//! | `overflows` | packets that were let go early, for want of room |
+//! | `stash_flow_peak` | most bytes held of one flow, summed over switches, likewise the next |
+//! | `stash_peak` | most bytes held at one time |
+//! | `stash_left` | bytes held at the end of the run |
+
+mod notify;
+mod prototype;
+mod react;
+#[cfg(test)]
+mod tests;
+
+use crate::{ConfigError, Recipe};
+use model::{
+    Bytes, Cx, HostId, Interest, Kind, NodeId, Packet, Plan, PortIndex, Reroute, Scheme, Site, Time, Verdict,
+};
+use notify::Notifier;
+use prototype::Prototype;
+use react::Stash;
+use rnic::congestion::dcqcn;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `[switch-role.external.scheme.long-haul]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "SchemeLongHaul")]
+pub struct Config {
+    /// The notification point. `"paper"`: at most one CNP per flow in `interval`. `"prototype"`: what the prototype does,
+    /// one CNP for every marked packet and another one if `interval` has passed since the last. `"off"`. Default
+    /// `"paper"`.
+    pub notification: Notification,
+    /// Least time between two CNPs to one flow's sender, made or passed on. It should be the receivers' `cnp-interval`: if
+    /// senders at home hear of each mark and senders that the switch speaks for do not, the former give way to the latter.
+    /// 0: no limit. Default 50 us (long-haul paper, section 2).
+    pub interval: Time,
+    /// Whether CNPs that come over a long link count against the interval, and end here if it has not passed. Default
+    /// true with `notification = "paper"` (long-haul paper, section 2), false otherwise (prototype: not implemented).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gate: Option<bool>,
+    /// The reaction point. `"rate"`: packets of a flow are held for T_block, and leave no faster than a virtual DCQCN says.
+    /// `"delay"`: T_block alone, in whole passes through the ingress pipeline (the paper's letter). `"prototype"`: what
+    /// the prototype does, one more turn in the queue of the port and a port that then stands still; flows may never
+    /// finish. `"off"`. Default `"rate"` (our choice: a delay that does not grow changes no rate).
+    pub reaction: ReactionMode,
+    /// T_block after a CNP that comes alone. Default 8 us (our choice: a round trip within the paper's datacentre; the paper
+    /// names no number).
+    pub first_delay: Time,
+    /// Most that T_block grows to. Default: the round trip over the longest of the long links (our choice: until then the
+    /// sender has heard).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub most_delay: Option<Time>,
+    /// CNPs of a flow closer than this double T_block; every span of this length without one halves it, and below half of
+    /// `first-delay` it is 0. With `"prototype"`: for how long a CNP keeps a flow in turns. Default 55 us (prototype: the
+    /// time of its alpha timer's like; doubling and halving are our choice, the paper says "similar to DCQCN").
+    pub memory: Time,
+    /// Least time between two changes of T_block of a flow. Default: `interval`, and at least 1 us (our choice).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<Time>,
+    /// The virtual rate control of `reaction = "rate"`, with the settings of `[nic.congestion.dcqcn]`; it starts at the line
+    /// rate of the flow's sender. Default: DCQCN's defaults (our choice: the sender's own).
+    pub dcqcn: dcqcn::Config,
+    /// Most bytes held of one flow. Default: what the line rate of the flow's sender brings in a round trip over the
+    /// longest of the long links (our choice: until then the sender has heard).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flow_stash: Option<Bytes>,
+    /// Most bytes held in all. Default 209.7152 MB (our choice: 200 MiB, the buffer of an external switch in the prototype).
+    pub stash: Bytes,
+}
+
+/// What the notification point does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "LongHaulNotification")]
+pub enum Notification {
+    /// What the paper says.
+    Paper,
+    /// What its prototype does.
+    Prototype,
+    /// Nothing.
+    Off,
+}
+
+/// What the reaction point does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "LongHaulReaction")]
+pub enum ReactionMode {
+    /// A delay and a virtual rate.
+    Rate,
+    /// A delay.
+    Delay,
+    /// What the prototype does.
+    Prototype,
+    /// Nothing.
+    Off,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            notification: Notification::Paper,
+            interval: Time::from_us(50),
+            gate: None,
+            reaction: ReactionMode::Rate,
+            first_delay: Time::from_us(8),
+            most_delay: None,
+            memory: Time::from_us(55),
+            step: None,
+            dcqcn: dcqcn::Config::default(),
+            flow_stash: None,
+            stash: Bytes(200 << 20),
+        }
+    }
+}
+
+/// Least time between two changes of T_block where there is no interval. Our choice.
+const LEAST_STEP: Time = Time::from_us(1);
+/// Longest time that is waited for anything, so that sums of times stay in range: ten days.
+const MOST: Time = Time::from_ms(864_000_000);
+
+/// The ports of a switch that lead to another one of its role.
+pub(crate) fn long_ports(plan: &Plan, node: NodeId) -> Vec<PortIndex> {
+    let fabric = &plan.fabric;
+    let alike = |to: NodeId| !fabric.is_host(to) && fabric.role(to) == fabric.role(node);
+    fabric.ports(node).iter().filter(|link| alike(link.to)).map(|link| link.port).collect()
+}
+
+/// The round trip over the longest of the long links of a switch.
+fn long_round_trip(plan: &Plan, node: NodeId) -> Time {
+    let ports = plan.fabric.ports(node);
+    let delays = long_ports(plan, node).into_iter().map(|port| ports[usize::from(port.0)].delay);
+    Time(delays.max().unwrap_or_default().ps().saturating_mul(2))
+}
+
+impl Config {
+    fn gates(&self) -> bool {
+        self.gate.unwrap_or(self.notification == Notification::Paper)
+    }
+
+    fn step(&self) -> Time {
+        self.step.unwrap_or(self.interval.max(LEAST_STEP))
+    }
+}
+
+impl Recipe for Config {
+    type Scheme = LongHaul;
+
+    fn build(&self, site: Site<'_>) -> LongHaul {
+        let plan = site.plan;
+        let mut long = vec![false; plan.fabric.ports(site.node).len()];
+        for port in long_ports(plan, site.node) {
+            long[usize::from(port.0)] = true;
+        }
+        let senders: Vec<HostId> = plan.qps.iter().map(|qp| qp.from).collect();
+        let reactor = match self.reaction {
+            ReactionMode::Off => Reactor::Off,
+            ReactionMode::Rate | ReactionMode::Delay => Reactor::Stash(Box::new(Stash::new(self, site))),
+            ReactionMode::Prototype => Reactor::Prototype(Box::new(Prototype::new(self, site))),
+        };
+        LongHaul { long, notifier: Box::new(Notifier::new(self, senders, plan.wire.cnp)), reactor }
+    }
+
+    fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
+        let fail = |field, text: String| Err(ConfigError::new(field, text));
+        if self.notification == Notification::Prototype && self.interval == Time::ZERO {
+            let text = "the prototype sends a second CNP when this has passed: with 0 it always would; its own is 10 us";
+            return fail("interval", text.to_owned());
+        }
+        for (field, time) in [("first-delay", Some(self.first_delay)), ("most-delay", self.most_delay)] {
+            if time == Some(Time::ZERO) && self.reaction == ReactionMode::Delay {
+                return fail(
+                    field,
+                    "with `reaction = \"delay\"` it must be longer than 0: nothing else holds packets back"
+                        .into(),
+                );
+            }
+        }
+        if self.memory == Time::ZERO {
+            return fail("memory", "it must be longer than 0, or no CNP would ever be remembered".to_owned());
+        }
+        if self.step == Some(Time::ZERO) {
+            let text = "T_block may double as often as this: an interval above 0 is needed";
+            return fail("step", text.to_owned());
+        }
+        if self.most_delay.is_some_and(|most| most < self.first_delay) {
+            let text = format!("it is below `first-delay` ({})", self.first_delay);
+            return fail("most-delay", text);
+        }
+        if self.reaction == ReactionMode::Rate
+            && let Err(invalid) = self.dcqcn.validate()
+        {
+            return fail("dcqcn", format!("`{}` {}", invalid.field, invalid.reason));
+        }
+        let mut warnings = Vec::new();
+        if plan.ports.iter().all(|port| port.marking.is_none()) {
+            warnings
+                .push("no switch marks packets (`ecn = \"off\"`), so long-haul has nothing to do".to_owned());
+        }
+        if self.reaction == ReactionMode::Prototype {
+            warnings.push(
+                "long-haul with `reaction = \"prototype\"`: a port stands still when it has put a packet back, until another \
+                 one comes; flows may never finish"
+                    .to_owned(),
+            );
+        }
+        Ok(warnings)
+    }
+
+    fn place(&self, plan: &Plan, switches: &[NodeId]) -> Result<(), ConfigError> {
+        for &node in switches {
+            if long_ports(plan, node).is_empty() {
+                let (name, role) = (plan.fabric.name(node), plan.fabric.role(node));
+                let text = format!(
+                    "the switch `{name}` has no long link: none of its links leads to another switch of the role `{role}`. \
+                     The scheme belongs into the switches at the two ends of a long link, such as \
+                     `[switch-role.external.scheme.long-haul]` in `topology.datacentres`"
+                );
+                return Err(ConfigError::new("", text));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The scheme of one external switch.
+#[derive(Clone, Debug)]
+pub struct LongHaul {
+    /// By port.
+    long: Vec<bool>,
+    notifier: Box<Notifier>,
+    reactor: Reactor,
+}
+
+#[derive(Clone, Debug)]
+enum Reactor {
+    Off,
+    Stash(Box<Stash>),
+    Prototype(Box<Prototype>),
+}
+
+impl LongHaul {
+    fn is_long(&self, port: PortIndex) -> bool {
+        self.long.get(usize::from(port.0)).copied().unwrap_or(false)
+    }
+}
+
+/// A frame that reports congestion, or a reply that carries the report.
+fn reports(pkt: &Packet) -> bool {
+    match pkt.kind() {
+        Kind::Cnp => true,
+        Kind::Ack | Kind::Nack => pkt.echo(),
+        Kind::Data | Kind::Signal => false,
+    }
+}
+
+impl Scheme for LongHaul {
+    fn interest(&self) -> Interest {
+        Interest { every_packet: true, makes_replies: true, ..Interest::default() }
+    }
+
+    fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
+        let port = cx.base_path(pkt, ports);
+        let (came, leaves) = (self.is_long(cx.ingress), self.is_long(port));
+        if reports(pkt) {
+            match &mut self.reactor {
+                Reactor::Stash(stash) if leaves && !came => stash.report(cx.now, pkt),
+                Reactor::Stash(stash) if came => stash.hear(pkt),
+                // It has no mark, and hears both.
+                Reactor::Prototype(prototype) => prototype.report(cx.now, pkt.qp()),
+                _ => {}
+            }
+            if came && !self.notifier.passes(cx.now, pkt) {
+                if pkt.kind() == Kind::Cnp {
+                    return Verdict::Drop;
+                }
+                *pkt = pkt.with_echo(false);
+            }
+        }
+        if pkt.is_data() && leaves && !came && pkt.marked() {
+            self.notifier.notify(cx, pkt);
+        }
+        match &mut self.reactor {
+            Reactor::Stash(stash) if pkt.is_data() && came && !leaves => stash.arrive(cx, pkt, port),
+            Reactor::Prototype(prototype) if !leaves => prototype.arrive(cx, pkt, port),
+            _ => Verdict::Forward(port),
+        }
+    }
+
+    fn on_wake(&mut self, cx: &mut Cx<'_>) {
+        match &mut self.reactor {
+            Reactor::Off => {}
+            Reactor::Stash(stash) => stash.wake(cx),
+            Reactor::Prototype(prototype) => prototype.wake(cx),
+        }
+    }
+
+    fn on_routes_change(&mut self, _cx: &mut Cx<'_>, news: &Reroute<'_>) {
+        match &mut self.reactor {
+            Reactor::Off | Reactor::Prototype(_) => {}
+            Reactor::Stash(stash) => stash.reroute(news),
+        }
+    }
+
+    fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
+        self.notifier.counters(sink);
+        match &self.reactor {
+            Reactor::Off => {}
+            Reactor::Stash(stash) => stash.counters(sink),
+            Reactor::Prototype(prototype) => prototype.counters(sink),
+        }
+    }
+}

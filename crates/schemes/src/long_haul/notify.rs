@@ -1,0 +1,104 @@
+//! The notification point: speaks to senders at home for receivers that are far.
+
+use super::{Config, Notification};
+use crate::flows::Flows;
+use model::{Cx, HostId, Kind, Packet, Psn, QpId, Time};
+
+/// When a flow's sender was last told; nothing if it never was. An entry older than the interval says nothing, so a switch
+/// may forget it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Told(Option<Time>);
+
+/// The notification point of one switch.
+#[derive(Clone, Debug)]
+pub(super) struct Notifier {
+    mode: Notification,
+    gates: bool,
+    interval: Time,
+    /// By queue pair: who sends on it.
+    senders: Vec<HostId>,
+    /// Frame of a CNP, bytes.
+    frame: u32,
+    told: Flows<Told>,
+    counts: Counts,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    seen: u64,
+    made: u64,
+    passed: u64,
+    gated: u64,
+}
+
+impl Notifier {
+    pub(super) fn new(config: &Config, senders: Vec<HostId>, frame: u32) -> Self {
+        Notifier {
+            mode: config.notification,
+            gates: config.gates(),
+            interval: config.interval,
+            senders,
+            frame,
+            told: Flows::new(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Marked data is about to leave for the other datacentre.
+    pub(super) fn notify(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet) {
+        self.counts.seen += 1;
+        let qp = pkt.qp();
+        match self.mode {
+            Notification::Off => return,
+            Notification::Paper => {
+                if self.due(cx.now, qp) {
+                    self.tell(cx, qp);
+                }
+            }
+            Notification::Prototype => {
+                if self.due(cx.now, qp) {
+                    self.tell(cx, qp);
+                }
+                self.tell(cx, qp);
+            }
+        }
+        // Whoever is further on would report it a second time.
+        pkt.unmark();
+    }
+
+    /// A CNP has come over a long link: whether it may go on.
+    pub(super) fn passes(&mut self, now: Time, pkt: &Packet) -> bool {
+        let passes = !self.gates || self.due(now, pkt.qp());
+        match passes {
+            true => self.counts.passed += 1,
+            false => self.counts.gated += 1,
+        }
+        passes
+    }
+
+    /// Whether a flow's sender may be told now; it is taken for told if so.
+    fn due(&mut self, now: Time, qp: QpId) -> bool {
+        let told = self.told.entry(qp);
+        let due = told.0.is_none_or(|at| now.ps() - at.ps() > self.interval.ps());
+        if due {
+            told.0 = Some(now);
+        }
+        due
+    }
+
+    fn tell(&mut self, cx: &mut Cx<'_>, qp: QpId) {
+        if let Some(&sender) = self.senders.get(qp.index()) {
+            self.counts.made += 1;
+            cx.emit(Packet::new(Kind::Cnp, qp, sender, Psn::new(0), self.frame));
+        }
+    }
+
+    pub(super) fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
+        let Counts { seen, made, passed, gated } = self.counts;
+        for (name, count) in
+            [("marks_seen", seen), ("cnps_made", made), ("cnps_passed", passed), ("cnps_gated", gated)]
+        {
+            sink(name, count);
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! The reaction point as the prototype has it: no T_block, but another turn in the queue of a port.
+//!
+//! When a packet of a flow that has had a CNP comes to the head of its port, it goes to the tail instead, and the port then
+//! stands still until another packet joins it. A flow is in turns until its first such packet has come round; the packets
+//! that passed it meanwhile go round once more, so that its order is kept; and it begins anew as long as its last CNP is not
+//! older than `memory`. With few others at the port nothing comes that would wake it, and the flow never finishes: that is
+//! what the prototype does, and why this exists is to show it.
+//!
+//! The scheme keeps the queues of the ports that lead into the datacentre and hands over one packet at a time. A pause of
+//! such a port stops what has been handed over, and not the queue here (in the prototype the end of a pause wakes the port).
+
+use super::Config;
+use model::scheme::Handle;
+use model::{Cx, Kind, Packet, PortIndex, Psn, QpId, Rate, Site, Time, Verdict, Wire};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// A packet in the queue of a port.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    handle: Handle,
+    qp: QpId,
+    /// Of data; replies never go round.
+    psn: Option<Psn>,
+    frame: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Port {
+    rate: Rate,
+    queue: VecDeque<Waiting>,
+    /// Until the packet on the wire has left.
+    busy: Time,
+}
+
+/// A flow that has had a CNP.
+#[derive(Clone, Copy, Debug)]
+struct Flow {
+    heard: Time,
+    turn: Turn,
+}
+
+/// Where a flow is in its turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Turn {
+    /// All its packets go round until this one has; none has yet.
+    Begins,
+    /// The first that went round, and the last.
+    Round { first: Psn, last: Psn },
+    /// Those up to this one may leave; those after it go round once more.
+    Drains { last: Psn },
+    /// It is not in turns.
+    Over,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Prototype {
+    /// By port.
+    ports: Vec<Port>,
+    wire: Wire,
+    memory: Time,
+    flows: BTreeMap<QpId, Flow>,
+    /// Ports at which a packet leaves the wire.
+    due: BTreeSet<(Time, PortIndex)>,
+    episodes: u64,
+    turns: u64,
+    holds: u64,
+}
+
+impl Prototype {
+    pub(super) fn new(config: &Config, site: Site<'_>) -> Self {
+        let port = |link: &model::fabric::Link| Port { rate: link.rate, ..Port::default() };
+        Prototype {
+            ports: site.fabric().ports(site.node).iter().map(port).collect(),
+            wire: site.plan.wire,
+            memory: config.memory,
+            flows: BTreeMap::new(),
+            due: BTreeSet::new(),
+            episodes: 0,
+            turns: 0,
+            holds: 0,
+        }
+    }
+
+    /// A CNP has come, from wherever.
+    pub(super) fn report(&mut self, now: Time, qp: QpId) {
+        let flow = self.flows.entry(qp).or_insert(Flow { heard: now, turn: Turn::Begins });
+        flow.heard = now;
+    }
+
+    /// A packet joins the queue of a port.
+    pub(super) fn arrive(&mut self, cx: &mut Cx<'_>, pkt: &Packet, port: PortIndex) -> Verdict {
+        if pkt.kind() == Kind::Cnp {
+            return Verdict::Forward(port); // it has a queue of its own, which is served first
+        }
+        let waiting = Waiting {
+            handle: cx.handle(),
+            qp: pkt.qp(),
+            psn: pkt.is_data().then(|| pkt.psn()),
+            frame: pkt.frame(),
+        };
+        self.holds += 1;
+        let at = &mut self.ports[usize::from(port.0)];
+        at.queue.push_back(waiting);
+        if at.busy <= cx.now {
+            self.attempt(cx, port);
+        }
+        Verdict::Hold
+    }
+
+    pub(super) fn wake(&mut self, cx: &mut Cx<'_>) {
+        while let Some(&(at, port)) = self.due.first() {
+            if at > cx.now {
+                break;
+            }
+            self.due.pop_first();
+            self.attempt(cx, port);
+        }
+        self.alarm(cx);
+    }
+
+    fn alarm(&self, cx: &mut Cx<'_>) {
+        if let Some(&(at, _)) = self.due.first() {
+            cx.wake_at(at.max(Time(cx.now.ps() + 1)));
+        }
+    }
+
+    /// The port is free: its first packet leaves, or goes to the tail, and then nothing happens.
+    fn attempt(&mut self, cx: &mut Cx<'_>, port: PortIndex) {
+        let at = usize::from(port.0);
+        let Some(first) = self.ports[at].queue.pop_front() else { return };
+        if let Some(psn) = first.psn
+            && self.goes_round(cx.now, first.qp, psn)
+        {
+            self.turns += 1;
+            self.ports[at].queue.push_back(first);
+            return;
+        }
+        cx.release(first.handle, port);
+        let port_state = &mut self.ports[at];
+        port_state.busy = cx.now + self.wire.transmission(port_state.rate, first.frame);
+        self.due.insert((port_state.busy, port));
+        self.alarm(cx);
+    }
+
+    fn goes_round(&mut self, now: Time, qp: QpId, psn: Psn) -> bool {
+        let Some(flow) = self.flows.get_mut(&qp) else { return false };
+        let later = |a: Psn, b: Psn| a.is_after(b);
+        if flow.turn == Turn::Over && now.ps() - flow.heard.ps() <= self.memory.ps() {
+            flow.turn = Turn::Begins;
+        }
+        match flow.turn {
+            Turn::Over => false,
+            Turn::Begins => {
+                self.episodes += 1;
+                flow.turn = Turn::Round { first: psn, last: psn };
+                true
+            }
+            Turn::Round { first, last } if psn != first => {
+                flow.turn = Turn::Round { first, last: if later(psn, last) { psn } else { last } };
+                true
+            }
+            Turn::Round { last, .. } => {
+                flow.turn = if psn == last { Turn::Over } else { Turn::Drains { last } };
+                false
+            }
+            Turn::Drains { last } if later(psn, last) => {
+                flow.turn = Turn::Drains { last: last.add(1) };
+                true
+            }
+            Turn::Drains { last } => {
+                if psn == last {
+                    flow.turn = Turn::Over;
+                }
+                false
+            }
+        }
+    }
+
+    pub(super) fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
+        let left: u64 = self.ports.iter().flat_map(|port| &port.queue).map(|w| u64::from(w.frame)).sum();
+        for (name, count) in [
+            ("episodes", self.episodes),
+            ("holds", self.holds),
+            ("resubmissions", self.turns),
+            ("stash_left", left),
+        ] {
+            sink(name, count);
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! One external switch on a desk.
+
+use super::{Config, Notification, ReactionMode};
+use crate::SchemeConfig;
+use crate::desk::{Desk, datacentres, qp, reply};
+use model::plan::{MarkAt, Marking};
+use model::{Bytes, Kind, Plan, Probability, Psn, Time, Verdict};
+
+/// Two datacentres of two racks of one host each: hosts 0 and 1 here, 2 and 3 there.
+fn plan() -> Plan {
+    let mut plan = datacentres(2);
+    let marking = Marking {
+        kmin: Bytes(10_000),
+        kmax: Bytes(20_000),
+        pmax: Probability::new(0.2),
+        at: MarkAt::Dequeue,
+    };
+    plan.ports.iter_mut().for_each(|port| port.marking = Some(marking));
+    plan
+}
+
+fn desk(plan: &Plan, node: &str, config: Config) -> Desk {
+    Desk::new(plan, node, &SchemeConfig::LongHaul(config))
+}
+
+const PSN: Psn = Psn::new(0);
+
+#[test]
+fn marked_data_that_leaves_is_unmarked_and_its_sender_hears_at_most_once_in_an_interval() {
+    let plan = plan();
+    let out = qp(&plan, 0, 2);
+    for (notification, made) in
+        [(Notification::Paper, 2), (Notification::Prototype, 7), (Notification::Off, 0)]
+    {
+        let mut desk = desk(&plan, "external0", Config { notification, ..Config::default() });
+        let mut cnps = 0;
+        for us in [0, 20, 40, 50, 51] {
+            desk.now = Time::from_us(us);
+            let mut pkt = desk.data(out, PSN);
+            pkt.mark();
+            let seen = desk.see(pkt);
+            assert_eq!(seen.pkt.marked(), notification == Notification::Off);
+            assert!(seen.emitted.iter().all(|cnp| cnp.kind() == Kind::Cnp && cnp.to().0 == 0));
+            cnps += seen.emitted.len();
+        }
+        // 51 us is the first time that lies more than 50 us after the last CNP.
+        assert_eq!(cnps, made, "{notification:?}");
+    }
+}
+
+#[test]
+fn cnps_from_far_count_against_the_same_interval_and_a_flag_is_cleared_where_a_frame_ends() {
+    let plan = plan();
+    let out = qp(&plan, 0, 2);
+    let mut desk = desk(&plan, "external0", Config::default());
+    let mut marked = desk.data(out, PSN);
+    marked.mark();
+    assert_eq!(desk.see(marked).emitted.len(), 1);
+    desk.now = Time::from_us(30);
+    assert_eq!(desk.see(reply(&plan, Kind::Cnp, out, PSN)).verdict, Verdict::Drop);
+    let flagged = reply(&plan, Kind::Ack, out, PSN).with_echo(true);
+    let seen = desk.see(flagged);
+    assert!(
+        matches!(seen.verdict, Verdict::Forward(_)) && !seen.pkt.echo(),
+        "the ACK goes on without its flag"
+    );
+    desk.now = Time::from_us(60);
+    assert!(matches!(desk.see(reply(&plan, Kind::Cnp, out, PSN)).verdict, Verdict::Forward(_)));
+    assert!(!desk.see(flagged).pkt.echo(), "that CNP counts");
+}
+
+#[test]
+fn a_cnp_that_leaves_is_noted_and_holds_its_flow_back_in_order() {
+    let plan = plan();
+    let into = qp(&plan, 2, 0);
+    for reaction in [ReactionMode::Rate, ReactionMode::Delay] {
+        let mut desk = desk(&plan, "external0", Config { reaction, ..Config::default() });
+        let pass = desk.data(into, PSN);
+        assert!(matches!(desk.see(pass).verdict, Verdict::Forward(_)), "nothing is held without a CNP");
+        desk.now = Time::from_us(100);
+        let cnp = desk.see(reply(&plan, Kind::Cnp, into, PSN));
+        assert!(cnp.pkt.reacted() && matches!(cnp.verdict, Verdict::Forward(_)));
+        let mut held = Vec::new();
+        for n in 1..6 {
+            desk.now = Time::from_ns(100_000 + 120 * n);
+            let pkt = desk.data(into, Psn::new(n as u32));
+            let seen = desk.see(pkt);
+            assert_eq!(seen.verdict, Verdict::Hold, "{reaction:?}");
+            held.extend(desk.held.keys().last().copied());
+        }
+        let mut left = Vec::new();
+        let first = desk.alarm.unwrap();
+        assert!(first >= Time::from_ns(108_120), "T_block is 8 us: {first}");
+        while let Some(at) = desk.alarm {
+            desk.now = at;
+            left.extend(desk.woken().released.iter().map(|(handle, _)| *handle));
+        }
+        assert_eq!(left, held, "{reaction:?}");
+        // Ten spans of 55 us later nothing is left of T_block, and DCQCN's rate leaves room for one packet.
+        desk.now += Time::from_us(10_000);
+        let pkt = desk.data(into, Psn::new(6));
+        assert!(matches!(desk.see(pkt).verdict, Verdict::Forward(_)), "{reaction:?}");
+    }
+}
+
+#[test]
+fn frequent_cnps_double_the_delay_up_to_its_bound_and_silence_halves_it() {
+    let plan = plan();
+    let into = qp(&plan, 2, 0);
+    let config = Config { reaction: ReactionMode::Delay, ..Config::default() };
+    // How long a packet is held that comes `after` the last of so many CNPs, 50 us apart.
+    let held = |cnps: u64, after: Time| {
+        let mut desk = desk(&plan, "external0", config.clone());
+        for n in 0..cnps {
+            desk.now = Time::from_us(100 + 50 * n);
+            desk.see(reply(&plan, Kind::Cnp, into, PSN));
+        }
+        desk.now += after;
+        let pkt = desk.data(into, PSN);
+        match desk.see(pkt).verdict {
+            Verdict::Hold => desk.alarm.unwrap() - desk.now,
+            _ => Time::ZERO,
+        }
+    };
+    let soon = Time::from_us(1);
+    // Whole passes of the pipeline, and a pass of this packet takes 7.5 ns at 1600 Gb/s.
+    let near = |time: Time, us: u64| time >= Time::from_us(us) && time < Time::from_ns(1000 * us + 8);
+    assert!(near(held(1, soon), 8) && near(held(2, soon), 16) && near(held(4, soon), 64));
+    assert!(near(held(20, soon), 1000), "the long round trip: {}", held(20, soon));
+    assert!(near(held(4, Time::from_us(56)), 32) && near(held(4, Time::from_us(111)), 16));
+    assert_eq!(held(4, Time::from_us(56 * 5)), Time::ZERO);
+}
+
+#[test]
+fn a_full_stash_lets_the_oldest_go() {
+    let plan = plan();
+    let into = qp(&plan, 2, 0);
+    let config = Config { flow_stash: Some(Bytes(4500)), ..Config::default() };
+    let mut desk = desk(&plan, "external0", config);
+    desk.see(reply(&plan, Kind::Cnp, into, PSN));
+    let mut released = 0;
+    for n in 0..5 {
+        let pkt = desk.data(into, Psn::new(n));
+        let seen = desk.see(pkt);
+        assert_eq!(seen.verdict, Verdict::Hold);
+        released += seen.released.len();
+    }
+    assert_eq!(released, 2, "three frames of 1500 B fit");
+}
+
+#[test]
+fn the_scheme_needs_a_long_link() {
+    let plan = plan();
+    let scheme = SchemeConfig::LongHaul(Config::default());
+    let external = plan.fabric.find("external0").unwrap();
+    assert!(scheme.place(&plan, &[external]).is_ok());
+    let tor = plan.fabric.find("tor0").unwrap();
+    let wrong = scheme.place(&plan, &[external, tor]).unwrap_err();
+    assert!(wrong.message.contains("`tor0` has no long link"), "{wrong}");
+}
+
+#[test]
+fn the_prototype_stands_still_when_nothing_else_comes() {
+    let plan = plan();
+    let into = qp(&plan, 2, 0);
+    let config = Config { reaction: ReactionMode::Prototype, ..Config::default() };
+    let mut desk = desk(&plan, "external0", config);
+    desk.see(reply(&plan, Kind::Cnp, into, PSN));
+    let pkt = desk.data(into, Psn::new(1));
+    let seen = desk.see(pkt);
+    assert_eq!(
+        (seen.verdict, seen.released.len(), desk.alarm),
+        (Verdict::Hold, 0, None),
+        "and nothing wakes it"
+    );
+    // The next one wakes it: the first has gone round and leaves.
+    desk.now = Time::from_us(1);
+    let pkt = desk.data(into, Psn::new(2));
+    let seen = desk.see(pkt);
+    assert_eq!((seen.verdict, seen.released.len()), (Verdict::Hold, 1));
+}
