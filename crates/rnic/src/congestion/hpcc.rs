@@ -84,6 +84,7 @@ pub enum BaseRtt {
 /// Whose defaults to take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schemars(rename = "CompatHpcc")]
 pub enum Compat {
     /// The public prototype of the long-haul system Themis, made from the HPCC simulator: one T for all pairs, no code
     /// for rates above 400 Gb/s, room for ten hops, no additive steps.

@@ -7,7 +7,7 @@
 //! max_mdf, likewise at most once per round trip; so does a timeout, until so many in a row reset the window to the least.
 //! Below one packet, packets are rtt / cwnd apart.
 //!
-//! The target (section 3.5) is a base, plus a span for every switch, plus what a flow with a small window may have
+//! The target (the paper's topology and flow scaling) is a base, plus a span for every switch, plus what a flow with a small window may have
 //! more: alpha / sqrt(cwnd) + beta, between 0 and its range.
 //!
 //! * The delay is the whole round trip by the sender's clock, the ACK's way back included. NICs here take no time of
@@ -32,8 +32,8 @@ use serde::{Deserialize, Serialize};
 #[schemars(rename = "CongestionSwift")]
 pub struct Config {
     /// Delay below which a window may grow, before switches and small windows are counted. Default: the round trip of a
-    /// full packet and its ACK between the queue pair's hosts on an idle fabric (our choice; the paper, section 3.5, has one
-    /// constant for a fabric).
+    /// full packet and its ACK between the queue pair's hosts on an idle fabric (our choice; the paper has one constant for a
+    /// fabric).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_target: Option<Time>,
     /// What every switch on the way adds to the target. Default "1us" (our choice: eight full packets at 100 Gb/s may wait
@@ -43,18 +43,19 @@ pub struct Config {
     /// csg-htsim has it; the paper gives no number).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flow_scale_range: Option<Time>,
-    /// Window, in packets, at and below which it adds that, fs_min_cwnd. Default 0.1 (paper, section 3.5).
+    /// Window, in packets, at and below which it adds that, fs_min_cwnd. Default 0.1 (our choice, as a guess in csg-htsim has
+    /// it; the paper gives no number).
     pub flow_scale_min_window: f64,
-    /// Window, in packets, from which on it adds nothing, fs_max_cwnd. Default 100 (paper, section 3.5).
+    /// Window, in packets, from which on it adds nothing, fs_max_cwnd. Default 100 (our choice, likewise).
     pub flow_scale_max_window: f64,
-    /// Packets by which a round trip of ACKs below the target opens the window, ai. Default 1 (our choice, as in csg-htsim;
-    /// the paper gives no number).
+    /// Packets by which a round trip of ACKs below the target opens the window, ai. Default 1 (our choice, as guessed in
+    /// csg-htsim).
     pub additive_increase: f64,
-    /// How much of the excess over the target a decrease takes, beta; above 0 and at most 1. Default 0.8 (our choice, as in
-    /// csg-htsim; the paper gives no number).
+    /// How much of the excess over the target a decrease takes, beta; above 0 and at most 1. Default 0.8 (our choice, as guessed in
+    /// csg-htsim).
     pub beta: f64,
-    /// Most that one decrease takes of the window, max_mdf; above 0 and below 1. Default 0.5 (our choice, as in csg-htsim;
-    /// the paper gives no number).
+    /// Most that one decrease takes of the window, max_mdf; above 0 and below 1. Default 0.5 (our choice, as guessed in
+    /// csg-htsim).
     pub max_decrease: f64,
     /// Least window, packets. Default 0.001 (our choice: a packet per thousand round trips).
     pub min_window: f64,
