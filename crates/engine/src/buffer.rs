@@ -200,9 +200,9 @@ impl Buffer {
         self.peak = self.peak.max(self.used + headroom);
     }
 
-    /// Nothing charged, nobody paused.
-    pub(crate) fn idle(&self) -> bool {
-        let calm = self.pauses == 0 && !self.held.contains(&true);
+    /// Nothing charged, nobody paused; `held`: unless the scheme wants it.
+    pub(crate) fn idle(&self, held: bool) -> bool {
+        let calm = self.pauses == 0 && (held || !self.held.contains(&true));
         self.used == 0 && calm && self.headroom.iter().all(|h| *h == 0)
     }
 }
@@ -258,7 +258,7 @@ mod tests {
         while !b.release(IN, 1000) {
             held -= 1;
         }
-        assert!(held > 1 && !b.idle());
+        assert!(held > 1 && !b.idle(false));
     }
 
     #[test]

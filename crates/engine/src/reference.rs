@@ -492,6 +492,10 @@ impl<P: Parts> Reference<'_, P> {
         let port = &mut self.ports[gp];
         let time = self.setup.time_on_wire(port.row, pkt.frame());
         port.busy = now + time;
+        if (node as usize) >= self.hosts.len() {
+            let (sent, queue) = (self.links[gp].bytes, port.bytes[DATA]);
+            self.setup.trace(&mut pkt, (gp, port.row), now, (sent, queue));
+        }
         let link = &mut self.links[gp];
         link.frames += 1;
         link.bytes += pkt.frame() as u64;

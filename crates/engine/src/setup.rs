@@ -5,7 +5,8 @@ use crate::listed::Listed;
 use model::draw::{Key, Purpose};
 use model::fabric::Router;
 use model::plan::Marking;
-use model::{Fabric, Kind, LinkId, NodeId, Packet, Plan, PortIndex, Probability, Time};
+use model::telemetry::Record;
+use model::{Annex, Fabric, Kind, LinkId, NodeId, Packet, Parcel, Plan, PortIndex, Probability, Time};
 
 /// Constants of one port.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +51,10 @@ pub(crate) struct Setup<'a> {
     pub(crate) marking: Vec<Option<Marking>>,
     /// Transmission time in ps by rate row and frame size.
     transmission: Vec<u32>,
+    /// Numbers of the rates for telemetry, by row; none in runs without.
+    rate_numbers: Vec<u8>,
+    /// Frame sizes in a row.
+    row_length: u32,
     /// Window that the links allow, ps.
     pub(crate) window: u64,
     /// Number of each queue pair among those of its sender.
@@ -105,6 +110,9 @@ impl<'a> Setup<'a> {
         for (link, port) in (0..).map(LinkId).zip(&mut ports) {
             port.fails = failing.concerns(link);
         }
+        let known = if plan.wire.hops > 0 { plan.rates() } else { Vec::new() };
+        let number = |rate: &model::Rate| known.binary_search(rate).ok().map(|n| n as u8);
+        let rate_numbers = rates.iter().filter_map(number).collect();
         let mut per_host = vec![0u32; fabric.hosts()];
         let sender_slot = plan
             .qps
@@ -123,6 +131,8 @@ impl<'a> Setup<'a> {
             ports,
             marking: plan.ports.iter().map(|p| p.marking).collect(),
             transmission,
+            rate_numbers,
+            row_length: row_length as u32,
             // Even, so that two halves make a whole.
             window: (window(plan) & !1).max(1),
             sender_slot,
@@ -154,6 +164,22 @@ impl<'a> Setup<'a> {
     #[inline]
     pub(crate) fn times_on_wire(&self, row: u32) -> &[u32] {
         &self.transmission[row as usize..]
+    }
+
+    /// A frame starts at `at` on link `gp` of a switch, which has sent `sent` bytes and keeps `queue` bytes of its class
+    /// waiting: data takes note of it in runs with telemetry.
+    #[inline(always)]
+    pub(crate) fn trace<A: Annex>(
+        &self,
+        pkt: &mut Parcel<A>,
+        (gp, row): (usize, u32),
+        at: u64,
+        (sent, queue): (u64, u64),
+    ) {
+        if A::TELEMETRY && pkt.is_data() && self.plan.wire.hops > 0 {
+            let rate = self.rate_numbers[(row / self.row_length) as usize];
+            pkt.annex.trace(gp as u32, Record::new(rate, Time(at), sent, queue), self.plan.wire.hops);
+        }
     }
 
     /// Order among packets that reach `node` at the same time, in a window that opened at `opened`.

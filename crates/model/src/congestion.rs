@@ -1,5 +1,6 @@
 //! Rate and window of one queue pair.
 
+use crate::telemetry::Trail;
 use crate::{Pace, Time};
 
 /// What a queue pair may do now.
@@ -13,6 +14,23 @@ pub struct Allowance {
     pub not_before: Time,
 }
 
+/// What a reply tells a congestion control in runs with telemetry.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Feedback {
+    /// Packets that it acknowledged for the first time.
+    pub acked: u64,
+    /// It carried a mark.
+    pub echo: bool,
+    /// All packets of the queue pair before this one are acknowledged.
+    pub una: u64,
+    /// All before this one have been sent at least once.
+    pub high: u64,
+    /// Time since the data packet that it answers was sent.
+    pub round_trip: Time,
+    /// What switches wrote on that packet.
+    pub trail: Trail,
+}
+
 /// A congestion control: a pure state machine, one per sending queue pair. Its timers live inside it: every
 /// call says what time it is, and the control catches up before it answers, so idle queue pairs cost nothing.
 pub trait Congestion {
@@ -21,6 +39,11 @@ pub trait Congestion {
 
     /// `packets` were acknowledged for the first time; `echo` says that the reply carried a mark.
     fn on_ack(&mut self, _now: Time, _packets: u64, _echo: bool) {}
+
+    /// In runs with telemetry, in place of [`Congestion::on_ack`]: a reply has come, and this is what it tells.
+    fn on_feedback(&mut self, now: Time, feedback: &Feedback) {
+        self.on_ack(now, feedback.acked, feedback.echo);
+    }
 
     /// A CNP has come.
     fn on_cnp(&mut self, _now: Time) {}

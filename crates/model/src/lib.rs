@@ -10,6 +10,7 @@
 //! | [`ids`] | node, host, port, queue-pair and message numbers |
 //! | [`packet`] | the 16-byte [`Packet`] that crosses links by value |
 //! | [`annex`] | what packets carry besides, in runs whose ends need it |
+//! | [`telemetry`] | what switches write on data packets about their links (INT) |
 //! | [`way`] | how a packet crosses a fabric of groups |
 //! | [`wire`] | frame sizes and transmission times |
 //! | [`fabric`] | nodes, links, equal-cost routes |
@@ -34,13 +35,14 @@ pub mod plan;
 pub mod quantity;
 pub mod scheme;
 pub mod steering;
+pub mod telemetry;
 pub mod transport;
 pub mod units;
 pub mod way;
 pub mod wire;
 
-pub use annex::{Annex, Parcel, Stamp};
-pub use congestion::{Allowance, Congestion};
+pub use annex::{Annex, Parcel, Stamp, Traced};
+pub use congestion::{Allowance, Congestion, Feedback};
 pub use fabric::{Fabric, FabricBuilder, FabricError, Routing};
 pub use failure::Failures;
 pub use ids::{HostId, LinkId, MessageId, NodeId, PortIndex, QpId};

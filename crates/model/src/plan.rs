@@ -2,7 +2,10 @@
 
 use crate::draw::{Key, Purpose};
 use crate::packet::Kinds;
-use crate::{Bytes, Fabric, Failures, HostId, Kind, LinkId, MessageId, Probability, Psn, QpId, Time, Wire};
+use crate::{
+    Bytes, Fabric, Failures, HostId, Kind, LinkId, MessageId, Probability, Psn, QpId, Rate, Time, Wire,
+};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// A run.
@@ -220,6 +223,13 @@ impl Plan {
     /// The message's job.
     pub fn job(&self, message: MessageId) -> &Job {
         &self.jobs[self.messages[message.index()].job as usize]
+    }
+
+    /// The rates that links have at any time, each once, in order: a telemetry record names one by its place.
+    pub fn rates(&self) -> Vec<Rate> {
+        let changed = self.failures.changes().iter().filter_map(|change| change.rate);
+        let all: BTreeSet<Rate> = self.fabric.links().iter().map(|link| link.rate).chain(changed).collect();
+        all.into_iter().collect()
     }
 
     /// The traffic class of a queue pair, as an index into [`Plan::traffic_classes`].

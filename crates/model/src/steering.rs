@@ -1,7 +1,7 @@
 //! Load balancing at the sender: which path a queue pair's packets take.
 
 use crate::Time;
-use crate::annex::{Annex, Notice};
+use crate::annex::{Annex, Notice, Stamp, Traced};
 
 /// Steers the packets of one queue pair: the part of a scheme that sits in the sending NIC. A pure state machine.
 ///
@@ -104,4 +104,68 @@ impl Steering for () {
 
     #[inline(always)]
     fn on_send(&mut self, _: Time, _: Sent) {}
+}
+
+/// A steering that writes a [`Stamp`], in a run with telemetry.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Traces<S>(pub S);
+
+impl<S: Steering<Annex = Stamp>> Steering for Traces<S> {
+    type Annex = Traced;
+
+    #[inline]
+    fn on_send(&mut self, now: Time, sent: Sent) -> Traced {
+        Traced::new(self.0.on_send(now, sent), now)
+    }
+
+    #[inline]
+    fn holds(&self) -> bool {
+        self.0.holds()
+    }
+
+    #[inline]
+    fn deadline(&self) -> Time {
+        self.0.deadline()
+    }
+
+    fn on_deadline(&mut self, now: Time) {
+        self.0.on_deadline(now);
+    }
+
+    fn on_signal(&mut self, now: Time, tag: u64) {
+        self.0.on_signal(now, tag);
+    }
+
+    fn on_reply(&mut self, now: Time, una: u64, annex: &Traced) {
+        self.0.on_reply(now, una, &annex.stamp);
+    }
+
+    fn on_timeout(&mut self, now: Time) {
+        self.0.on_timeout(now);
+    }
+
+    fn has_aside(&self) -> bool {
+        self.0.has_aside()
+    }
+
+    fn aside(&mut self, now: Time) -> Option<Aside<Traced>> {
+        let Aside { what, annex } = self.0.aside(now)?;
+        Some(Aside { what, annex: Traced::new(annex, now) })
+    }
+
+    fn clocked(&self) -> bool {
+        self.0.clocked()
+    }
+
+    fn gives_up(&self) -> bool {
+        self.0.gives_up()
+    }
+
+    fn on_room(&mut self, packets: u64) {
+        self.0.on_room(packets);
+    }
+
+    fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
+        self.0.counters(sink);
+    }
 }

@@ -79,6 +79,12 @@ pub trait Sender {
     /// All packets before this one are acknowledged.
     fn una(&self) -> u64;
 
+    /// All packets before this one have been sent at least once. Senders under controls that don't ask may answer as
+    /// [`Sender::una`].
+    fn high(&self) -> u64 {
+        self.una()
+    }
+
     /// When its retransmission timer fires, [`Time::NEVER`] if none runs.
     fn deadline(&self) -> Time;
 

@@ -145,6 +145,11 @@ impl Pace {
         Pace((8e12 * 1_048_576.0 / bps.max(1.0)) as u64)
     }
 
+    /// The rate that it stands for, bits per second; without pacing that of the finest pace.
+    pub fn bps(self) -> f64 {
+        8e12 * 1_048_576.0 / (self.0.max(1)) as f64
+    }
+
     /// Time between the starts of a packet of `bytes` on the wire and of the next one.
     #[inline]
     pub const fn gap(self, bytes: u64) -> Time {

@@ -1,5 +1,6 @@
 //! Frame sizes and transmission times.
 
+use crate::telemetry::area;
 use crate::{Rate, Time};
 
 /// How a transmission time is rounded.
@@ -31,6 +32,8 @@ pub struct Wire {
     pub signal: u32,
     /// Frame of a PFC pause or resume where it takes link time; 0 where it takes none.
     pub pfc: u32,
+    /// Hops that the telemetry of a data packet has room for; 0 in runs without. Headers and replies count its area.
+    pub hops: u8,
     /// Rounding of transmission times.
     pub clock: Clock,
 }
@@ -50,6 +53,7 @@ impl Wire {
             cnp: 78,
             signal: 0,
             pfc: 0,
+            hops: 0,
             clock: Clock::Picosecond,
         }
     }
@@ -66,8 +70,17 @@ impl Wire {
             cnp: 60,
             signal: 0,
             pfc: 43,
+            hops: 0,
             clock: Clock::TruncatedNanosecond,
         }
+    }
+
+    /// The same with an area for the telemetry of so many hops on data, ACKs and NACKs ([`crate::telemetry`]); payloads
+    /// stay, frames grow.
+    #[must_use]
+    pub const fn with_telemetry(self, hops: u8) -> Self {
+        let area = if hops > 0 { area(hops) } else { 0 };
+        Wire { header: self.header + area, ack: self.ack + area, hops, ..self }
     }
 
     /// Frame of a data packet with `payload` bytes.
@@ -140,6 +153,13 @@ mod tests {
         let wire = Wire::ns3(1000);
         assert_eq!(wire.transmission(Rate::from_gbps(100), 1048), Time::from_ns(83));
         assert_eq!(wire.transmission(Rate::from_gbps(400), 60), Time::from_ns(1));
+    }
+
+    #[test]
+    fn telemetry_of_ten_hops_takes_82_bytes_of_data_and_acks() {
+        let wire = Wire::ns3(1000).with_telemetry(10);
+        assert_eq!((wire.max_frame(), wire.ack, wire.cnp), (1130, 142, 60));
+        assert_eq!(Wire::ns3(1000).with_telemetry(0), Wire::ns3(1000));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::notification::Cnp;
 use crate::timeout::{Backoff, Timeout};
 use crate::transport::nic_sr;
+use crate::window::Window;
 use crate::{CongestionConfig, Nic, Reaction, TransportConfig, congestion};
 use model::Time;
 use schemars::JsonSchema;
@@ -16,12 +17,16 @@ pub struct NicConfig {
     /// fills a gap, and for a duplicate. Default 1 (the habit of the HPCC family; no NIC's figure is public).
     /// More than a sender may have outstanding makes it wait for its timer.
     pub ack_every: u32,
+    /// Only the last packet of a message is acknowledged, and what fills a gap or comes twice, whatever `ack-every` says:
+    /// RDMA acknowledges operations. A message of more packets than a sender may have outstanding then waits for its
+    /// timer, and a control that reads ACKs hears little. Default false (our choice, as for `ack-every`).
+    pub ack_per_message: bool,
     /// Whether a duplicate is acknowledged again. Default true (InfiniBand Architecture, C9-110). With false,
     /// as in the HPCC simulator, a message whose last ACK is lost never ends.
     pub ack_duplicates: bool,
-    /// How marks are reported: `frame` (a CNP) or `flag` (on the reply). Default `frame` (RoCEv2, and our
+    /// How marks are reported: `frame` (a CNP), `flag` (on the reply) or `none`. Default `frame` (RoCEv2, and our
     /// choice: blocking a NACK must not block congestion feedback); `flag` with `congestion.mp-rdma`, whose paper has
-    /// it so.
+    /// it so; `none` with `congestion.hpcc` and `congestion.swift`, which do not read marks.
     pub cnp: Cnp,
     /// Least time between two CNP frames of one queue pair. Default "4us" (our choice: DCQCN's default
     /// `rate-decrease-interval`, which no faster report could serve).
@@ -41,6 +46,15 @@ pub struct NicConfig {
     /// What a timeout does to the rate, likewise. Default "as-cnp" (the "slow restart" counters of ConnectX
     /// NICs count one self-made CNP per retransmission by timeout).
     pub on_timeout: Reaction,
+    /// Most payload that a queue pair may have outstanding, whatever its congestion control allows: "bdp" (line rate times
+    /// the idle round trip of a full packet and its ACK between its hosts), "longest-bdp" (the same for the pair of
+    /// hosts that are furthest apart, as HPCC's simulator has it with HAS_WIN and GLOBAL_T), or `{ bytes = "12MB" }`. Rounded up to
+    /// whole packets. Default: no limit (our choice: DCQCN has none).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<Window>,
+    /// Whether that limit shrinks with the rate, to its share of line rate. Default false (our choice; HPCC's simulator
+    /// calls it VAR_WIN).
+    pub window_scales_with_rate: bool,
     /// How far hosts' clocks are apart at most: each is ahead of true time by a time of its own, drawn evenly up to
     /// this much. Schemes that measure one-way delays must not mind. Default "1ms" (our choice: NICs whose clocks
     /// nobody has set may be apart by any time).
@@ -56,6 +70,7 @@ impl Default for NicConfig {
     fn default() -> Self {
         NicConfig {
             ack_every: 1,
+            ack_per_message: false,
             ack_duplicates: true,
             cnp: Cnp::Frame,
             cnp_interval: Time::from_us(4),
@@ -63,6 +78,8 @@ impl Default for NicConfig {
             backoff: None,
             on_nack: Reaction::AsCnp,
             on_timeout: Reaction::AsCnp,
+            window: None,
+            window_scales_with_rate: false,
             clock_spread: Time::from_ms(1),
             transport: TransportConfig::NicSr(nic_sr::Config::default()),
             congestion: CongestionConfig::Dcqcn(congestion::dcqcn::Config::default()),
@@ -74,6 +91,16 @@ impl NicConfig {
     /// The maker of queue pairs with these settings.
     pub fn build(&self) -> Nic {
         Nic::new(self)
+    }
+
+    /// Hops that the telemetry of data packets needs room for on the wire, if the congestion control reads any.
+    pub fn telemetry(&self) -> Option<u8> {
+        match &self.congestion {
+            CongestionConfig::Hpcc(config) => Some(config.int_hops()),
+            // It wants to know round trips, which its own NIC can tell: nothing more on the wire.
+            CongestionConfig::Swift(_) => Some(0),
+            _ => None,
+        }
     }
 
     /// Whether the values are possible. The parts work with any values; impossible ones give no sense.
@@ -89,11 +116,17 @@ impl NicConfig {
                 "cannot be set with `timeout.adp`, which has a schedule of its own",
             ));
         }
-        if matches!(self.congestion, CongestionConfig::MpRdma(_)) && self.cnp == Cnp::Frame {
+        if matches!(self.congestion, CongestionConfig::MpRdma(_)) && self.cnp != Cnp::Flag {
             return Err(Invalid::new(
                 "cnp",
                 "must be \"flag\" with `congestion.mp-rdma`, which reads marks on ACKs",
             ));
+        }
+        if let Some(window) = &self.window {
+            window.validate()?;
+        }
+        if self.window_scales_with_rate && self.window.is_none() {
+            return Err(Invalid::new("window-scales-with-rate", "scales `window`, which is not set"));
         }
         let has_rate = self.congestion.has_rate();
         self.on_nack.validate("on-nack", has_rate)?;
@@ -191,6 +224,20 @@ mod tests {
             ("cnp = \"frame\"\n[congestion.mp-rdma]", "cnp"),
             ("cnp = \"flag\"\n[congestion.mp-rdma]\ninitial = 0", "congestion.mp-rdma.initial"),
             ("[transport.mp-rdma]\nbitmap = 0", "transport.mp-rdma.bitmap"),
+            ("window = { bytes = \"0B\" }", "window.bytes"),
+            ("window-scales-with-rate = true", "window-scales-with-rate"),
+            ("[congestion.hpcc]\ntarget-utilization = 1.1", "congestion.hpcc.target-utilization"),
+            ("[congestion.hpcc]\nint-hops = 0", "congestion.hpcc.int-hops"),
+            ("[congestion.hpcc]\nbase-rtt = { fixed = \"0us\" }", "congestion.hpcc.base-rtt.fixed"),
+            ("[congestion.hpcc]\nwindow = \"0B\"", "congestion.hpcc.window"),
+            ("[congestion.hpcc]\nmin-rate = \"0bps\"", "congestion.hpcc.min-rate"),
+            ("[congestion.hpcc]\nunknown-rate = \"0bps\"", "congestion.hpcc.unknown-rate"),
+            ("[congestion.swift]\nbeta = 0.0", "congestion.swift.beta"),
+            ("[congestion.swift]\nmax-decrease = 1", "congestion.swift.max-decrease"),
+            ("[congestion.swift]\nmin-window = 2", "congestion.swift.min-window"),
+            ("[congestion.swift]\nflow-scale-max-window = 0.1", "congestion.swift.flow-scale-max-window"),
+            ("[congestion.swift]\nadditive-increase = nan", "congestion.swift.additive-increase"),
+            ("on-nack = { to = 0.5 }\n[congestion.swift]", "on-nack.to"),
             ("timeout = { fixed = \"0us\" }", "timeout.fixed"),
             ("timeout = { ib = 32 }", "timeout.ib"),
             ("backoff = { factor = 0, cap = \"1ms\" }", "backoff.factor"),

@@ -122,6 +122,13 @@ macro_rules! congestions {
                 }
             }
             #[inline]
+            fn on_feedback(&mut self, now: model::Time, feedback: &model::Feedback) {
+                match self {
+                    $(Self::$variant(c) => c.on_feedback(now, feedback),)+
+                    Self::Custom(c) => c.on_feedback(now, feedback),
+                }
+            }
+            #[inline]
             fn on_cnp(&mut self, now: model::Time) {
                 match self { $(Self::$variant(c) => c.on_cnp(now),)+ Self::Custom(c) => c.on_cnp(now) }
             }

@@ -13,6 +13,7 @@
 //! | [`congestion`] | rate and window, one file per control |
 //! | [`reaction`] | what a NACK or a timeout does to the rate, for every control |
 //! | [`timeout`] | the retransmission timer and its presets |
+//! | [`window`] | a limit on what is outstanding, for every control |
 //! | [`notification`] | when a receiver reports marks (CNP) |
 //! | [`config`] | the `[nic]` table of a scenario |
 //! | [`Nic`] | makes the parts of queue pairs; what all have in common exists once |
@@ -32,6 +33,7 @@ pub mod scoreboard;
 pub mod selective;
 pub mod sender;
 pub mod timeout;
+pub mod window;
 
 /// Loss recovery: one file per mode.
 pub mod transport {
@@ -47,15 +49,17 @@ pub mod transport {
 /// Rate and window: one file per control.
 pub mod congestion {
     pub mod dcqcn;
+    pub mod hpcc;
     pub mod mp_rdma;
     pub mod none;
+    pub mod swift;
 }
 
 #[cfg(test)]
 mod tests;
 
 pub use config::{Invalid, NicConfig};
-pub use nic::{AnyReceiver, AnySender, Nic};
+pub use nic::{AnyReceiver, AnySender, Nic, Path};
 pub use reaction::{Reacting, Reaction};
 
 family::transports! {
@@ -83,6 +87,10 @@ family::transports! {
 family::congestions! {
     /// DCQCN, the rate control of RoCEv2, in the variant of Mellanox NICs.
     dcqcn: Dcqcn = "dcqcn",
+    /// HPCC: switches tell how busy their links are, and the window follows the busiest one.
+    hpcc: Hpcc = "hpcc",
+    /// Swift: a window that keeps round trips near a target.
+    swift: Swift = "swift",
     /// MP-RDMA: a window that every ACK opens or, if it carries a mark, closes a little.
     mp_rdma: MpRdma = "mp-rdma",
     /// No control: line rate always.

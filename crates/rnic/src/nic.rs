@@ -15,6 +15,35 @@ use model::transport::{Progress, Reception, Reply};
 use model::{Psn, Rate, Time};
 use std::sync::Arc;
 
+/// What a congestion control may want to know of the way between its hosts, on an idle fabric.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Path {
+    /// From the start of a full packet to the arrival of its ACK.
+    pub base_rtt: Time,
+    /// The longest such time of any two hosts.
+    pub longest_rtt: Time,
+    /// Full packets that line rate sends in that time, rounded up.
+    pub bdp: u32,
+    /// Switches on the way.
+    pub hops: u8,
+    /// Payload of a full packet, bytes.
+    pub payload: u32,
+    /// A full packet on the wire, preamble and gap included, bytes.
+    pub frame: u32,
+    /// The rates of all links, as telemetry numbers them ([`model::Plan::rates`]).
+    pub rates: Arc<[Rate]>,
+}
+
+impl Path {
+    /// For a NIC of `line_rate` on a fabric that nobody knows: our choice, about that of three tiers with links of 1 us.
+    pub(crate) fn unknown(line_rate: Rate) -> Self {
+        let rtt = Time::from_us(10);
+        let bdp = (line_rate.bps() / 1_000_000 * 10 / 8 / 1500) as u32 + 1;
+        let rates = Arc::from([line_rate]);
+        Path { base_rtt: rtt, longest_rtt: rtt, bdp, hops: 5, payload: 1438, frame: 1520, rates }
+    }
+}
+
 /// Makes the ends of queue pairs and their controls, as one `[nic]` table says.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Nic {
@@ -43,8 +72,10 @@ pub(crate) enum Receiving {
 impl Nic {
     pub(crate) fn new(config: &NicConfig) -> Self {
         let timings = config.timeout.timings(config.backoff);
+        // The last packet of a message is always acknowledged.
+        let every = if config.ack_per_message { u32::MAX } else { config.ack_every };
         let answers = Answers {
-            acks: AckRules { every: config.ack_every, duplicates: config.ack_duplicates },
+            acks: AckRules { every, duplicates: config.ack_duplicates },
             marks: MarkRules { cnp: config.cnp, interval: config.cnp_interval },
         };
         Nic {
@@ -101,21 +132,35 @@ impl Nic {
         matches!(&self.receiving, Receiving::Selective(rules) if rules.report == Report::Missing)
     }
 
-    /// Whether its congestion control wants to know how many packets a path holds, see [`Nic::congestion_over`].
-    pub fn wants_bdp(&self) -> bool {
-        matches!(&self.config.congestion, CongestionConfig::MpRdma(config) if config.initial.is_none())
+    /// See [`NicConfig::telemetry`].
+    pub fn telemetry(&self) -> Option<u8> {
+        self.config.telemetry()
     }
 
-    /// The same as [`Nic::congestion`], over a path whose bandwidth-delay product is `bdp` packets, for controls that
-    /// start with that many.
-    pub fn congestion_over(&self, line_rate: Rate, bdp: u32) -> Reacting {
-        let NicConfig { congestion, on_nack, on_timeout, .. } = &self.config;
-        match congestion {
+    /// Whether its congestion control wants to know the path of its queue pair, see [`Nic::congestion_over`].
+    pub fn wants_path(&self) -> bool {
+        match &self.config.congestion {
+            CongestionConfig::MpRdma(config) => config.initial.is_none(),
+            CongestionConfig::Hpcc(_) | CongestionConfig::Swift(_) => true,
+            _ => self.config.window.is_some(),
+        }
+    }
+
+    /// The same as [`Nic::congestion`], for controls that want to know the path of their queue pair.
+    pub fn congestion_over(&self, line_rate: Rate, path: &Path) -> Reacting {
+        let NicConfig { congestion, on_nack, on_timeout, window, window_scales_with_rate, .. } = &self.config;
+        let control = match congestion {
             CongestionConfig::MpRdma(config) => {
-                let control = config.or_initial(bdp).control(line_rate);
-                Reacting::new(AnyCongestion::MpRdma(control), *on_nack, *on_timeout)
+                AnyCongestion::MpRdma(config.or_initial(path.bdp).control(line_rate))
             }
-            _ => self.congestion(line_rate),
+            CongestionConfig::Hpcc(config) => AnyCongestion::Hpcc(config.control_over(line_rate, path)),
+            CongestionConfig::Swift(config) => AnyCongestion::Swift(config.control_over(line_rate, path)),
+            other => other.control(line_rate),
+        };
+        let reacting = Reacting::new(control, *on_nack, *on_timeout);
+        match window {
+            Some(window) => reacting.within(window.cap(line_rate, path, *window_scales_with_rate)),
+            None => reacting,
         }
     }
 
@@ -205,6 +250,15 @@ impl model::Sender for AnySender {
             Self::Scoreboard(s) => s.una(),
             Self::MpRdma(s) => s.una(),
             Self::Custom(s) => s.una(),
+        }
+    }
+
+    fn high(&self) -> u64 {
+        match self {
+            Self::Counting(s) => s.high(),
+            Self::Scoreboard(s) => s.high(),
+            Self::MpRdma(s) => s.high(),
+            Self::Custom(s) => s.high(),
         }
     }
 

@@ -17,6 +17,8 @@ pub enum Cnp {
     /// A flag on the ACK or NACK that answers the marked packet, and no frame (the HPCC family of ns-3
     /// simulators). A marked packet that is not answered reports nothing.
     Flag,
+    /// Not at all (controls that do not read marks).
+    None,
 }
 
 /// How marks become reports, the same for all queue pairs of a NIC.
@@ -53,6 +55,7 @@ impl Marks {
             match rules.cnp {
                 Cnp::Frame => cnp = self.due(rules, now),
                 Cnp::Flag => echo = reply.is_some(),
+                Cnp::None => {}
             }
         }
         Reception { fate, out_of_order, reply, cnp, echo }

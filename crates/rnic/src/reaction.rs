@@ -3,7 +3,8 @@
 
 use crate::AnyCongestion;
 use crate::config::Invalid;
-use model::{Allowance, Congestion, Pace, Time};
+use crate::window::Cap;
+use model::{Allowance, Congestion, Feedback, Pace, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -67,6 +68,7 @@ struct Inner {
     stalled_until: Time,
     on_nack: Reaction,
     on_timeout: Reaction,
+    cap: Option<Cap>,
 }
 
 impl Inner {
@@ -86,8 +88,14 @@ impl Inner {
 impl Reacting {
     /// `control`, with these reactions.
     pub fn new(control: AnyCongestion, on_nack: Reaction, on_timeout: Reaction) -> Self {
-        let inner = Box::new(Inner { control, stalled_until: Time::ZERO, on_nack, on_timeout });
+        let inner = Box::new(Inner { control, stalled_until: Time::ZERO, on_nack, on_timeout, cap: None });
         Reacting { pace: Pace::UNPACED, steady_until: Time::ZERO, inner }
+    }
+
+    /// The same with no more outstanding than that.
+    pub(crate) fn within(mut self, cap: Cap) -> Self {
+        self.inner.cap = Some(cap);
+        self
     }
 
     /// The control inside.
@@ -101,7 +109,11 @@ impl Reacting {
         allowance.not_before = allowance.not_before.max(self.inner.stalled_until);
         self.pace = allowance.pace;
         let stalled = allowance.not_before > now;
-        self.steady_until = if stalled { Time::ZERO } else { self.inner.control.steady_until() };
+        if let Some(cap) = &self.inner.cap {
+            cap.limit(&mut allowance);
+        }
+        self.steady_until =
+            if stalled || self.inner.cap.is_some() { Time::ZERO } else { self.inner.control.steady_until() };
         (allowance.window, allowance.not_before)
     }
 
@@ -124,6 +136,12 @@ impl Congestion for Reacting {
     fn on_ack(&mut self, now: Time, packets: u64, echo: bool) {
         if echo || self.steady_until == Time::ZERO {
             self.tell(now, move |inner| inner.control.on_ack(now, packets, echo));
+        }
+    }
+
+    fn on_feedback(&mut self, now: Time, feedback: &Feedback) {
+        if feedback.echo || self.steady_until == Time::ZERO {
+            self.tell(now, |inner| inner.control.on_feedback(now, feedback));
         }
     }
 

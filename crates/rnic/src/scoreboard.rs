@@ -224,6 +224,10 @@ impl model::Sender for Sender {
         self.una
     }
 
+    fn high(&self) -> u64 {
+        self.next
+    }
+
     fn deadline(&self) -> Time {
         self.deadline
     }

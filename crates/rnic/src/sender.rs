@@ -152,6 +152,10 @@ impl model::Sender for Sender {
         self.una
     }
 
+    fn high(&self) -> u64 {
+        self.una + u64::from(self.high)
+    }
+
     #[inline]
     fn deadline(&self) -> Time {
         self.deadline

@@ -102,9 +102,10 @@ pub fn execute(prepared: Prepared, kind: Kind, progress: &Progress<'_>) -> Run {
 /// Runs a checked scenario and nothing else.
 pub fn simulate(checked: &Checked, kind: Kind, observer: &mut impl Observer) -> Outcome {
     let (plan, parts) = (&checked.plan, &checked.parts);
-    match parts.writes() {
-        true => engine::run(plan, &parts.writing(), kind, observer),
-        false => engine::run(plan, parts, kind, observer),
+    match (parts.traces(), parts.writes()) {
+        (true, _) => engine::run(plan, &parts.tracing(), kind, observer),
+        (false, true) => engine::run(plan, &parts.writing(), kind, observer),
+        (false, false) => engine::run(plan, parts, kind, observer),
     }
 }
 

@@ -6,6 +6,7 @@ use crate::fail;
 use crate::footprint::Room;
 use crate::lose::Ground;
 use crate::switch::Resolved;
+use crate::telemetry;
 use crate::workload::draft::{Draft, Messages, On, Rough};
 use model::draw::{Key, Purpose};
 use model::plan::{Job, Message, PortSettings, Qp, SeriesPlan};
@@ -35,6 +36,13 @@ pub(crate) fn resolve(scenario: &mut Scenario, says: Says) -> Result<(), Fault> 
     }
     if matches!(scenario.nic.congestion, CongestionConfig::MpRdma(_)) && !says.cnp {
         scenario.nic.cnp = rnic::notification::Cnp::Flag;
+    }
+    if let CongestionConfig::Hpcc(config) = &mut scenario.nic.congestion {
+        *config = config.resolved();
+    }
+    let deaf = matches!(scenario.nic.congestion, CongestionConfig::Hpcc(_) | CongestionConfig::Swift(_));
+    if deaf && !says.cnp {
+        scenario.nic.cnp = rnic::notification::Cnp::None;
     }
     let on_nack = &mut scenario.nic.on_nack;
     if matches!(scenario.nic.transport, TransportConfig::AdaptiveRouting(_)) && *on_nack != Reaction::None {
@@ -83,7 +91,7 @@ pub(crate) fn plan(scenario: &Scenario, room: &mut Room) -> Result<(Plan, Vec<St
         return Err(Fault::new("seed", format!("a seed is at most {}, found {}", i64::MAX, scenario.seed)));
     }
     let mut warnings = Vec::new();
-    let wire = wire(&scenario.wire, scenario.compat)?;
+    let wire = telemetry::on_wire(scenario, wire(&scenario.wire, scenario.compat)?)?;
     let fabric = scenario.topology.lay(scenario.links.loss.probability(), room)?;
     let (ports, switches) = switches(scenario, &fabric, &wire, &mut warnings)?;
     let (messages, jobs) = workload(scenario, &fabric, &wire, room, &mut warnings)?;
@@ -142,6 +150,7 @@ pub(crate) fn plan(scenario: &Scenario, room: &mut Room) -> Result<(Plan, Vec<St
         no_progress,
         series,
     };
+    telemetry::check(&plan)?;
     crate::plan_check(&plan).map_err(|broken| Fault::new("", format!("a mistake in ropewalk: {broken}")))?;
     Ok((plan, warnings))
 }

@@ -33,6 +33,7 @@ builtins! {
     "dragonfly",
     "fat-tree-8192",
     "flowcut-permutation",
+    "hpcc-incast",
     "long-haul",
     "long-haul-near-source",
     "long-haul-near-destination",

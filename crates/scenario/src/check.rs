@@ -5,7 +5,7 @@ use crate::document::{Document, Source};
 use crate::error::{Error, Fault, suggestion};
 use crate::footprint::{self, Room};
 use crate::parts::Chosen;
-use crate::{Plan, Scenario, show, whole};
+use crate::{Plan, Scenario, show, telemetry, whole};
 use rnic::TransportConfig;
 use schemes::SchemeConfig;
 
@@ -204,6 +204,7 @@ fn scheme_warnings(
 ) -> Result<Vec<String>, Fault> {
     let at = |field: &str| format!("{path}.{}.{field}", scheme.name());
     let mut warnings = scheme.validate(plan).map_err(|e| Fault::new(&at(e.field), e.message))?;
+    warnings.extend(telemetry::warnings(scheme, nic, plan));
     if matches!((scheme, &nic.transport), (SchemeConfig::Themis(_), TransportConfig::GoBackN(_))) {
         warnings.push(
             "themis over `transport.go-back-n` cannot help: it spares a NIC the NACKs that reordering alone causes, \

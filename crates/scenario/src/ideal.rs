@@ -27,8 +27,8 @@ pub fn ideal_fct(plan: &Plan, from: HostId, to: HostId, bytes: u64) -> Time {
 pub fn bdp(ideals: &mut Ideals<'_>, from: HostId, to: HostId) -> u32 {
     let wire = &ideals.plan.wire;
     let rate = ideals.plan.fabric.ports(from.node())[0].rate;
-    let (packet, payload) = (wire.transmission(rate, wire.max_frame()), u64::from(wire.payload));
-    let packets = ideals.fct(from, to, payload).ps().div_ceil(packet.ps().max(1));
+    let packet = wire.transmission(rate, wire.max_frame());
+    let packets = ideals.base_rtt(from, to).ps().div_ceil(packet.ps().max(1));
     packets.clamp(1, 1 << 22) as u32
 }
 
@@ -57,6 +57,35 @@ impl<'p> Ideals<'p> {
         let (tail, more) = tail(wire, hops, bytes);
         let time = *self.known.entry((shape, tail)).or_insert_with(|| alone(wire, hops, tail));
         Time(time.ps().saturating_add(more))
+    }
+
+    /// From the start of a full packet to the arrival of its ACK, on an idle fabric.
+    pub fn base_rtt(&mut self, from: HostId, to: HostId) -> Time {
+        self.fct(from, to, u64::from(self.plan.wire.payload))
+    }
+
+    /// The longest such time of any two hosts; zero if no two reach each other.
+    pub fn longest_rtt(&mut self) -> Time {
+        // Hosts at the same switch with links alike are alike; of two such ones either stands for both.
+        let fabric = &self.plan.fabric;
+        let mut alike: BTreeMap<(NodeId, u64, u64), Vec<HostId>> = BTreeMap::new();
+        for host in (0..fabric.hosts()).map(|h| HostId(h as u16)) {
+            let link = &fabric.ports(host.node())[0];
+            let kind = alike.entry((fabric.attachment(host), link.rate.bps(), link.delay.ps())).or_default();
+            if kind.len() < 2 {
+                kind.push(host);
+            }
+        }
+        let hosts: Vec<HostId> = alike.into_values().flatten().collect();
+        let pairs = hosts.iter().flat_map(|&a| hosts.iter().map(move |&b| (a, b)));
+        let reachable = pairs.filter(|&(a, b)| a != b && fabric.reaches(a, b)).collect::<Vec<_>>();
+        reachable.into_iter().map(|(a, b)| self.base_rtt(a, b)).max().unwrap_or(Time::ZERO)
+    }
+
+    /// Switches on the shortest way; none if no path leads there.
+    pub fn switches(&mut self, from: HostId, to: HostId) -> Option<usize> {
+        let shape = self.shape(from, to)?;
+        Some(self.shapes[shape].len() - 1)
     }
 
     fn shape(&mut self, from: HostId, to: HostId) -> Option<usize> {

@@ -39,6 +39,7 @@ mod parts;
 mod plan_check;
 mod show;
 pub mod switch;
+mod telemetry;
 pub mod topology;
 pub mod values;
 mod whole;
@@ -49,7 +50,7 @@ pub use config::Scenario;
 pub use document::Source;
 pub use error::{Error, Location, suggestion};
 pub use model::Plan;
-pub use parts::{Chosen, Writing};
+pub use parts::{Chosen, Tracing, Writing};
 pub use plan_check::plan_check;
 pub use show::{schema, template};
 

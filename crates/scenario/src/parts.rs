@@ -3,8 +3,9 @@
 use crate::ideal::{Ideals, bdp};
 use crate::{Scenario, whole};
 use model::draw::{Key, Purpose};
-use model::{Parts, Plan, QpId, Seat, Site, Stamp};
-use rnic::Nic;
+use model::steering::Traces;
+use model::{Parts, Plan, QpId, Seat, Site, Stamp, Traced};
+use rnic::{Nic, Path};
 use schemes::per_class::PerClass;
 use schemes::{AnyScheme, AnySteering, SchemeConfig};
 use std::collections::BTreeMap;
@@ -24,9 +25,12 @@ pub struct Chosen {
     pub nic: Nic,
     /// By class: the NIC of queue pairs whose scheme brings one along.
     own: Vec<Option<Nic>>,
-    /// Packets that the path of every queue pair holds, if a congestion control wants to know.
-    bdp: Arc<[u32]>,
+    /// The kinds of paths of queue pairs, if a congestion control wants to know.
+    paths: Vec<Path>,
+    /// That of every queue pair.
+    path_of: Arc<[u32]>,
     writes: bool,
+    traces: bool,
 }
 
 impl Chosen {
@@ -53,17 +57,18 @@ impl Chosen {
         let own: Vec<Option<Nic>> =
             schemes.iter().map(|s| Some(whole::nic_under(s, &scenario.nic)?.build())).collect();
         let mut nics = own.iter().map(|own| own.as_ref().unwrap_or(&nic));
-        let mut packets = Vec::new();
-        if nics.clone().any(Nic::wants_bdp) {
-            let mut ideals = Ideals::new(plan);
-            packets = plan.qps.iter().map(|qp| bdp(&mut ideals, qp.from, qp.to)).collect();
+        let (mut paths, mut path_of) = (Vec::new(), Vec::new());
+        if nics.clone().any(Nic::wants_path) {
+            (paths, path_of) = paths_of(plan);
         }
         Chosen {
+            traces: nics.clone().any(|nic| nic.telemetry().is_some()),
             writes: schemes.iter().any(SchemeConfig::writes)
                 || nics.any(Nic::is_selective)
                 || plan.fabric.groups() > 0,
             own,
-            bdp: packets.into(),
+            paths,
+            path_of: path_of.into(),
             schemes,
             class_of: class_of.into(),
             roles: scenario.switch_role.iter().filter_map(role).collect(),
@@ -77,6 +82,11 @@ impl Chosen {
         self.writes
     }
 
+    /// Whether a congestion control reads what switches write on packets. Then there is [`Chosen::tracing`].
+    pub fn traces(&self) -> bool {
+        self.traces
+    }
+
     /// Frame of the smallest signal that a scheme sends, bytes; 0 if none sends any.
     pub(crate) fn signal(&self) -> u32 {
         let all = self.schemes.iter().chain(self.roles.values()).map(SchemeConfig::signal);
@@ -86,6 +96,11 @@ impl Chosen {
     /// The same parts with ends that write on packets.
     pub fn writing(&self) -> Writing<'_> {
         Writing(self)
+    }
+
+    /// The same parts with ends and switches that write on packets, telemetry as well.
+    pub fn tracing(&self) -> Tracing<'_> {
+        Tracing(self)
     }
 
     fn scheme_of(&self, qp: QpId) -> &SchemeConfig {
@@ -119,11 +134,31 @@ impl Chosen {
     fn congestion_of(&self, plan: &Plan, qp: QpId) -> rnic::Reacting {
         let host = plan.qps[qp.index()].from;
         let rate = plan.fabric.ports(host.node())[0].rate;
-        match self.bdp.get(qp.index()) {
-            Some(&bdp) => self.nic_of(qp).congestion_over(rate, bdp),
+        let path = self.path_of.get(qp.index()).and_then(|&path| self.paths.get(path as usize));
+        match path {
+            Some(path) => self.nic_of(qp).congestion_over(rate, path),
             None => self.nic_of(qp).congestion(rate),
         }
     }
+}
+
+/// The kinds of paths of a plan's queue pairs, and that of each.
+fn paths_of(plan: &Plan) -> (Vec<Path>, Vec<u32>) {
+    let mut ideals = Ideals::new(plan);
+    let (longest_rtt, rates) = (ideals.longest_rtt(), Arc::from(plan.rates()));
+    let mut kinds = BTreeMap::new();
+    let mut paths = Vec::new();
+    let of = |qp: &model::plan::Qp| {
+        let (base_rtt, bdp) = (ideals.base_rtt(qp.from, qp.to), bdp(&mut ideals, qp.from, qp.to));
+        let hops = ideals.switches(qp.from, qp.to).map_or(u8::MAX, |n| n.min(u8::MAX.into()) as u8);
+        *kinds.entry((base_rtt, bdp, hops)).or_insert_with(|| {
+            let (payload, frame) = (plan.wire.payload, plan.wire.max_frame() + plan.wire.gap);
+            paths.push(Path { base_rtt, longest_rtt, bdp, hops, payload, frame, rates: Arc::clone(&rates) });
+            paths.len() as u32 - 1
+        })
+    };
+    let path_of = plan.qps.iter().map(of).collect();
+    (paths, path_of)
 }
 
 impl Parts for Chosen {
@@ -183,5 +218,38 @@ impl Parts for Writing<'_> {
 
     fn steering(&self, seat: Seat<'_>) -> AnySteering {
         self.0.scheme_of(seat.qp).steer(seat)
+    }
+}
+
+/// The parts of a scenario in which switches write telemetry.
+#[derive(Clone, Copy, Debug)]
+pub struct Tracing<'a>(&'a Chosen);
+
+impl Parts for Tracing<'_> {
+    type Scheme = AnyScheme;
+    type Sender = rnic::AnySender;
+    type Receiver = rnic::AnyReceiver;
+    type Congestion = rnic::Reacting;
+    type Annex = Traced;
+    type Steering = Traces<AnySteering>;
+
+    fn scheme(&self, site: Site<'_>) -> Self::Scheme {
+        self.0.scheme_at(site)
+    }
+
+    fn sender(&self, plan: &Plan, qp: QpId) -> Self::Sender {
+        self.0.sender_of(plan, qp)
+    }
+
+    fn receiver(&self, plan: &Plan, qp: QpId) -> Self::Receiver {
+        self.0.writing().receiver(plan, qp)
+    }
+
+    fn congestion(&self, plan: &Plan, qp: QpId) -> Self::Congestion {
+        self.0.congestion_of(plan, qp)
+    }
+
+    fn steering(&self, seat: Seat<'_>) -> Self::Steering {
+        Traces(self.0.writing().steering(seat))
     }
 }

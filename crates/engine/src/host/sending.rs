@@ -5,7 +5,7 @@ use super::messages::{Letters, Outbound};
 use super::timers::{Timer, Timers};
 use crate::outcome::MessageRecord;
 use crate::setup::{NO_TRACK, Setup};
-use model::congestion::Congestion;
+use model::congestion::{Congestion, Feedback};
 use model::steering::{Sent, What};
 use model::transport::{Reply, Sender};
 use model::{Annex, HostId, Kind, Packet, Parcel, Parts, Psn, QpId, Seat, Steering, Time};
@@ -254,7 +254,20 @@ impl<P: Parts> Host<P> {
             false => out.sender.on_reply(Time(now), reply),
         };
         out.steering.on_reply(Time(now + self.clock), out.sender.una(), &pkt.annex);
-        out.congestion.on_ack(Time(now), progress.acked, pkt.echo());
+        if P::Annex::TELEMETRY {
+            let sent = pkt.annex.sent().map_or(now + self.clock, Time::ps);
+            let feedback = Feedback {
+                acked: progress.acked,
+                echo: pkt.echo(),
+                una: out.sender.una(),
+                high: out.sender.high(),
+                round_trip: Time((now + self.clock).saturating_sub(sent)),
+                trail: pkt.annex.trail(),
+            };
+            out.congestion.on_feedback(Time(now), &feedback);
+        } else {
+            out.congestion.on_ack(Time(now), progress.acked, pkt.echo());
+        }
         if progress.nack {
             out.congestion.on_nack(Time(now));
         }

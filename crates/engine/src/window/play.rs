@@ -83,7 +83,7 @@ pub(super) fn forward<A: Annex>(
         data.first = NEVER;
     }
     while wire.free < limit {
-        let (start, pkt);
+        let (start, mut pkt);
         if replies.first <= wire.free {
             (start, pkt) = (wire.free, replies.take());
         } else if data.first <= wire.free {
@@ -102,6 +102,8 @@ pub(super) fn forward<A: Annex>(
         } else {
             break;
         }
+        let counts = (port.bytes + wire.bytes, length.bytes.into());
+        out.setup.trace(&mut pkt, (out.gp + p, port.row), opened + start, counts);
         if let Some((after, sent)) = wire.launch(start, pkt) {
             out.send_far(p, port, after, sent);
         }

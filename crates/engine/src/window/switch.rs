@@ -531,8 +531,10 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
 
     /// Puts a packet on the wire of port `p` at `at`.
     #[inline(always)]
-    fn start(&mut self, p: usize, at: u64, pkt: Parcel<P::Annex>) {
+    fn start(&mut self, p: usize, at: u64, mut pkt: Parcel<P::Annex>) {
         let port = &mut self.ports[p];
+        let counts = (port.bytes, port.waiting.into());
+        self.out.setup.trace(&mut pkt, (self.out.gp + p, port.row), at, counts);
         if port.is(LOSSY | TRACKED) {
             self.out.launch_oddly(p, port, at, pkt);
         } else {

@@ -40,7 +40,7 @@ const SCHEMES: &[&str] = &[
     "long-haul]\ninterval = \"0us\"\nreaction = \"delay\"\nfirst-delay = \"700ns\"\nmost-delay = \"40us\"",
     "long-haul]\ninterval = \"5us\"\nnotification = \"prototype\"\nreaction = \"prototype\"\nmemory = \"9us\"",
 ];
-const NICS: [&str; 13] = [
+const NICS: [&str; 17] = [
     "",
     "[nic.transport.go-back-n]\n[nic.congestion.none]",
     "[nic.transport.ideal]",
@@ -54,6 +54,11 @@ const NICS: [&str; 13] = [
     "[nic]\non-nack = \"none\"\ntimeout = { fixed = \"60us\" }\n[nic.transport.irn]\nbdp-cap = 9\nlow-timeout = \"15us\"",
     "[nic]\ntimeout = { fixed = \"50us\" }\n[nic.transport.mp-rdma]\nbitmap = 7\n[nic.congestion.mp-rdma]\ninitial = 9",
     "[nic]\ntimeout = { fixed = \"20us\" }\n[nic.transport.nic-sr]\nresend = \"all\"\nreorder-window = 8",
+    "[nic.congestion.hpcc]\nint-hops = 7",
+    "[nic.congestion.swift]\nhop-scale = \"50ns\"\nflow-scale-range = \"1us\"",
+    "[nic]\nack-per-message = true\nwindow = { bytes = \"9kB\" }\nwindow-scales-with-rate = true",
+    "[nic]\nack-every = 3\ntimeout = { fixed = \"90us\" }\n[nic.transport.irn]\n\
+     [nic.congestion.hpcc]\nint-hops = 7\nmax-stage = 0\nunknown-rate = \"25Gbps\"\nbase-rtt = \"longest\"",
 ];
 /// DLBF needs it.
 const SACK: &str = "[nic]\ntimeout = { fixed = \"100us\" }\n[nic.transport.sr-sack]\nreorder-window = 40";
@@ -251,7 +256,11 @@ fn told(story: &Story) -> Result<(), TestCaseError> {
     }
     assert!(plan.no_progress < Time::from_ms(100));
     let (plan, parts) = (&checked.plan, &checked.parts);
-    let compared = if parts.writes() { compare(plan, &parts.writing()) } else { compare(plan, parts) };
+    let compared = match (parts.traces(), parts.writes()) {
+        (true, _) => compare(plan, &parts.tracing()),
+        (false, true) => compare(plan, &parts.writing()),
+        (false, false) => compare(plan, parts),
+    };
     match compared {
         Ok(_) => Ok(()),
         Err(difference) => Err(TestCaseError::fail(difference)),

@@ -18,9 +18,10 @@ pub(crate) fn lay(text: &str) -> Checked {
 /// A scenario's run on the window engine; its books are checked.
 pub(crate) fn run(text: &str) -> (Checked, Outcome) {
     let checked = lay(text);
-    let outcome = match checked.parts.writes() {
-        true => run_plan(&checked.plan, &checked.parts.writing()),
-        false => run_plan(&checked.plan, &checked.parts),
+    let outcome = match (checked.parts.traces(), checked.parts.writes()) {
+        (true, _) => run_plan(&checked.plan, &checked.parts.tracing()),
+        (false, true) => run_plan(&checked.plan, &checked.parts.writing()),
+        (false, false) => run_plan(&checked.plan, &checked.parts),
     };
     (checked, outcome)
 }
@@ -43,9 +44,10 @@ pub(crate) fn agreed<P: Parts>(plan: &Plan, parts: &P, story: &str) -> Outcome {
 
 /// The same for a scenario as it stands.
 pub(crate) fn agreed_on(checked: &Checked, story: &str) -> Outcome {
-    match checked.parts.writes() {
-        true => agreed(&checked.plan, &checked.parts.writing(), story),
-        false => agreed(&checked.plan, &checked.parts, story),
+    match (checked.parts.traces(), checked.parts.writes()) {
+        (true, _) => agreed(&checked.plan, &checked.parts.tracing(), story),
+        (false, true) => agreed(&checked.plan, &checked.parts.writing(), story),
+        (false, false) => agreed(&checked.plan, &checked.parts, story),
     }
 }
 

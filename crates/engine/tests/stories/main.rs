@@ -17,6 +17,7 @@
 //! | [`conservation`] | every packet and every byte is accounted for, also in a run that is cut short |
 //! | [`failures`] | links go down, come back and slow down to the picosecond, and schemes find the paths that are left |
 //! | [`listed_losses`] | a listed packet is lost as often as listed, and comes back as the recovery mode has it |
+//! | [`telemetry`] | data packets tell how busy their links are; HPCC empties queues with it, Swift keeps delays near a target |
 //! | [`arrivals`] | flows start when the workload says, and a load does to a fabric what queueing theory says |
 //! | [`collectives`] | all-reduce and all-to-all send what the textbook says, and runs repeat exactly |
 //!
@@ -38,5 +39,6 @@ mod listed_losses;
 mod lossless;
 mod many_paths;
 mod rerouting;
+mod telemetry;
 mod three_tiers;
 mod twins;

@@ -48,7 +48,7 @@ const WORKLOADS: [&str; 8] = [
      [[workload]]\nstart = \"3us\"\npermutation = { bytes = \"30kB\", kind = \"shift\" }",
 ];
 
-const NICS: [&str; 14] = [
+const NICS: [&str; 17] = [
     "",
     "[nic.transport.go-back-n]",
     "[nic.transport.ideal]",
@@ -63,6 +63,9 @@ const NICS: [&str; 14] = [
     "[nic.transport.sr-sack]",
     "[nic]\non-nack = \"none\"\n[nic.transport.irn]\nbdp-cap = 12\nlow-timeout = \"30us\"",
     "[nic.transport.mp-rdma]\nbitmap = 9\n[nic.congestion.mp-rdma]\ninitial = 12",
+    "[nic.congestion.hpcc]\nadditive-increase = \"1Gbps\"",
+    "[nic.congestion.swift]\nhop-scale = \"100ns\"",
+    "[nic]\nack-per-message = true\nwindow = \"bdp\"\nwindow-scales-with-rate = true",
 ];
 
 /// What has to happen at least once on a world.

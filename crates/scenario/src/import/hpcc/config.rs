@@ -30,8 +30,6 @@ const QUIET: &[&str] = &[
     "L2_ACK_INTERVAL",
     "RATE_BOUND",
     "NIC_TOTAL_PAUSE_TIME",
-    "U_TARGET",
-    "MI_THRESH",
     "INT_MULTI",
     "MULTI_RATE",
     "SAMPLE_FEEDBACK",
@@ -39,6 +37,19 @@ const QUIET: &[&str] = &[
     "PINT_PROB",
     "DCTCP_RATE_AI",
     "FAST_REACT",
+];
+
+/// Keys that mean nothing to HPCC, whose window always follows its rate.
+const DCQCN_ALONE: [&str; 9] = [
+    "ALPHA_RESUME_INTERVAL",
+    "RATE_DECREASE_INTERVAL",
+    "RP_TIMER",
+    "RATE_HAI",
+    "FAST_RECOVERY_TIMES",
+    "EWMA_GAIN",
+    "CLAMP_TARGET_RATE",
+    "HAS_WIN",
+    "VAR_WIN",
 ];
 
 pub(super) fn read(file: File<'_>, warnings: &mut Vec<String>) -> Result<Config, Error> {
@@ -171,11 +182,12 @@ impl<'a> Reader<'a, '_> {
     }
 
     fn nic(&mut self) -> Result<(), Error> {
+        let mut hpcc = false;
         if let Some(word) = self.get("CC_MODE") {
             let mode: u32 = word.number("a congestion control")?;
-            if mode != 1 {
+            hpcc = mode == 3;
+            if mode != 1 && !hpcc {
                 let name = match mode {
-                    3 => " (HPCC)",
                     7 => " (TIMELY)",
                     8 => " (DCTCP)",
                     10 => " (HPCC-PINT)",
@@ -187,6 +199,48 @@ impl<'a> Reader<'a, '_> {
                 );
             }
         }
+        // The simulators take one round trip for all pairs unless told otherwise.
+        let global = self.flag("GLOBAL_T")? != Some(false);
+        if hpcc {
+            self.hpcc(global)?;
+        } else {
+            self.dcqcn(global)?;
+        }
+        if self.flag("L2_BACK_TO_ZERO")? == Some(true) {
+            let word = self.keys["L2_BACK_TO_ZERO"][0];
+            self.warn(&word, "L2_BACK_TO_ZERO is not available and stays off");
+        }
+        self.recovery()
+    }
+
+    fn hpcc(&mut self, global: bool) -> Result<(), Error> {
+        const TABLE: &str = "nic.congestion.hpcc";
+        self.put(TABLE, format!("base-rtt = \"{}\"", if global { "longest" } else { "pair" }));
+        // Rates without a code keep code 0.
+        self.put(TABLE, "unknown-rate = \"25Gbps\"".into());
+        if let Some(word) = self.get("U_TARGET") {
+            let share = toml::Value::Float(word.share("a utilisation")?);
+            self.put(TABLE, format!("target-utilization = {share}"));
+        }
+        // The simulator's own default.
+        let stages: u32 =
+            self.get("MI_THRESH").map(|word| word.number("a number of steps")).transpose()?.unwrap_or(5);
+        self.put(TABLE, format!("max-stage = {stages}"));
+        if let Some(word) = self.get("RATE_AI") {
+            let rate = word.rate()?;
+            self.put(TABLE, format!("additive-increase = \"{rate}\"\nscale-increase = false"));
+        }
+        if let Some(word) = self.get("MIN_RATE") {
+            let rate = word.rate()?;
+            self.put(TABLE, format!("min-rate = \"{rate}\""));
+        }
+        for key in DCQCN_ALONE {
+            self.used.insert(key);
+        }
+        Ok(())
+    }
+
+    fn dcqcn(&mut self, global: bool) -> Result<(), Error> {
         for (key, ours) in [
             ("ALPHA_RESUME_INTERVAL", "alpha-timer"),
             ("RATE_DECREASE_INTERVAL", "rate-decrease-interval"),
@@ -221,13 +275,16 @@ impl<'a> Reader<'a, '_> {
         if let Some(clamp) = self.flag("CLAMP_TARGET_RATE")? {
             self.put("nic.congestion.dcqcn", format!("clamp-target-rate = {clamp}"));
         }
-        for key in ["HAS_WIN", "VAR_WIN", "L2_BACK_TO_ZERO"] {
-            if self.flag(key)? == Some(true) {
-                let word = self.keys[key][0];
-                self.warn(&word, &format!("{key} is not available and stays off"));
-            }
+        if self.flag("HAS_WIN")? == Some(true) {
+            let window = if global { "longest-bdp" } else { "bdp" };
+            self.put("nic", format!("window = \"{window}\""));
+            let scales = self.flag("VAR_WIN")? == Some(true);
+            self.put("nic", format!("window-scales-with-rate = {scales}"));
         }
-        self.recovery()
+        for key in ["VAR_WIN", "U_TARGET", "MI_THRESH"] {
+            self.used.insert(key);
+        }
+        Ok(())
     }
 
     /// What the simulators do without a key of their own for it.

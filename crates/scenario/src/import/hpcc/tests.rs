@@ -49,7 +49,7 @@ fn all_dialects_are_told_apart() {
 
 #[test]
 fn a_configuration_sets_the_rest() {
-    let config = "ENABLE_QCN 1\nCC_MODE 3\nRP_TIMER 300.000000\nRATE_AI 40Mb/s\nRATE_HAI 100Mb/s\nEWMA_GAIN 0.00390625\n\
+    let config = "ENABLE_QCN 1\nCC_MODE 7\nRP_TIMER 300.000000\nRATE_AI 40Mb/s\nRATE_HAI 100Mb/s\nEWMA_GAIN 0.00390625\n\
                   KMAX_MAP 1 100000000000 1600\nKMIN_MAP 1 100000000000 400\nPMAX_MAP 1 100000000000 0.2\n\
                   BUFFER_SIZE 32\nPACKET_PAYLOAD_SIZE 1000\nENABLE_PFC 1\nSIMULATOR_STOP_TIME 4.00\nODD 1\n\
                   LINK_DOWN 0 0 0\nFCT_OUTPUT_FILE x\n";
@@ -57,7 +57,7 @@ fn a_configuration_sets_the_rest() {
     assert_eq!(
         got.warnings,
         [
-            "c.txt:2:9: congestion control 3 (HPCC) is not available; DCQCN takes its place",
+            "c.txt:2:9: congestion control 7 (TIMELY) is not available; DCQCN takes its place",
             "c.txt: not used: ODD"
         ]
     );
@@ -70,6 +70,25 @@ fn a_configuration_sets_the_rest() {
     let got = run(PLAIN, SIX, Some("LB_MODE 2\nENABLE_IRN 1\nENABLE_PFC 0\nBUFFER_SIZE 9")).unwrap();
     let c = plan(&got);
     assert_eq!((c.scheme_name(), c.scenario.nic.transport.name()), ("drill", "nic-sr"));
+}
+
+#[test]
+fn a_configuration_of_hpcc_keeps_its_round_trip_and_its_codes() {
+    let config = "CC_MODE 3\nU_TARGET 0.95\nMI_THRESH 0\nRATE_AI 50Mb/s\nRP_TIMER 900\nHAS_WIN 1\nVAR_WIN 1\nGLOBAL_T 1\n";
+    let got = run(PLAIN, SIX, Some(config)).unwrap();
+    assert_eq!(got.warnings, [""; 0]);
+    let c = plan(&got);
+    let rnic::CongestionConfig::Hpcc(hpcc) = &c.scenario.nic.congestion else {
+        panic!("{:?}", c.scenario.nic)
+    };
+    let longest = Some(rnic::congestion::hpcc::BaseRtt::Longest);
+    assert_eq!((hpcc.base_rtt, hpcc.max_stage, hpcc.scale_increase), (longest, Some(0), false));
+    assert_eq!(hpcc.unknown_rate, Some(Rate::from_gbps(25)));
+    // 1000 B of payload, 48 B of headers and 42 B of telemetry.
+    assert_eq!((c.plan.wire.max_frame(), c.plan.wire.ack), (1_090, 102));
+    let dcqcn = plan(&run(PLAIN, SIX, Some("CC_MODE 1\nHAS_WIN 1\nVAR_WIN 1\nGLOBAL_T 0\n")).unwrap());
+    let nic = &dcqcn.scenario.nic;
+    assert_eq!((nic.window, nic.window_scales_with_rate), (Some(rnic::window::Window::Bdp), true));
 }
 
 #[test]

@@ -1,0 +1,205 @@
+//! In-band network telemetry (INT): what switches write on a data packet about the links that it takes, for congestion
+//! controls that want to know more than a mark says.
+//!
+//! The layout is that of HPCC (Li et al., SIGCOMM 2019, section 4.1; widths and units as in its public simulator): an
+//! *area* of 2 bytes, with the number of hops (4 bits) and an identifier of the path (12 bits), and 8 bytes for every hop
+//! that it has room for:
+//!
+//! | field | bits | unit |
+//! |---|---|---|
+//! | rate of the link | 3 | a code |
+//! | time at which the frame starts | 24 | 1 ns; wraps after 16.8 ms |
+//! | bytes that the port has sent before | 20 | 128 B; wraps after 134 MB |
+//! | bytes that the queue keeps | 17 | 80 B, up to 10.5 MB |
+//!
+//! A record is made when a data packet's frame starts on the wire of a switch's port, which is when it leaves its queue.
+//! Hosts write none: the first hop is the first switch's.
+//!
+//! Three bits tell five rates apart. Here a record names its rate by its place among all rates of the run, so that it is
+//! always known, and what a code would lose a control may lose by itself ([`crate::Plan::rates`]).
+
+use crate::Time;
+
+/// Records that a packet has room for in this simulator, whatever its area on the wire has: our choice, two more than
+/// the layout's usual five, so that a packet is not much longer than its records. Two datacentres of three tiers take
+/// six.
+pub const MOST_HOPS: usize = 7;
+/// Different rates of links that a run with telemetry can have.
+pub const MOST_RATES: usize = 1 << RATE_BITS;
+
+const TIME_BITS: u32 = 24;
+const BYTES_BITS: u32 = 20;
+const QUEUE_BITS: u32 = 17;
+/// Bytes that one step of the counter of sent bytes stands for.
+pub const BYTES_UNIT: u64 = 128;
+/// Bytes that one step of the queue's length stands for.
+pub const QUEUE_UNIT: u64 = 80;
+
+const HOPS_BITS: u32 = 4;
+const PATH_BITS: u32 = 12;
+const RATE_BITS: u32 = 6;
+
+/// Bytes of an area with room for so many hops on the wire.
+pub const fn area(hops: u8) -> u32 {
+    2 + 8 * hops as u32
+}
+
+/// What one switch says of one link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    rate: u8,
+    word: u64,
+}
+
+impl Record {
+    /// A frame starts at `at` on a link whose rate has the number `rate` among those of the run, after the port has sent
+    /// `sent` bytes; `queue` bytes still wait. A queue that is too long for the layout is given as the longest one (our
+    /// choice; the simulator of HPCC lets it wrap).
+    #[inline]
+    pub const fn new(rate: u8, at: Time, sent: u64, queue: u64) -> Self {
+        let time = at.ps() / 1000 & ((1 << TIME_BITS) - 1);
+        let bytes = sent / BYTES_UNIT & ((1 << BYTES_BITS) - 1);
+        let most = (1 << QUEUE_BITS) - 1;
+        let queue = queue / QUEUE_UNIT;
+        let queue = if queue < most { queue } else { most };
+        Record { rate, word: (time << BYTES_BITS | bytes) << QUEUE_BITS | queue }
+    }
+
+    /// The number of the link's rate among those of the run.
+    #[inline]
+    pub const fn rate(&self) -> usize {
+        self.rate as usize
+    }
+
+    /// Bytes that waited, rounded down to [`QUEUE_UNIT`].
+    #[inline]
+    pub const fn queue(&self) -> u64 {
+        (self.word & ((1 << QUEUE_BITS) - 1)) * QUEUE_UNIT
+    }
+
+    /// Time that has passed since an earlier record of the same link, and bytes that it has sent since; both without
+    /// whole turns of their counters.
+    #[inline]
+    pub const fn since(&self, earlier: &Record) -> (Time, u64) {
+        let bytes = (self.bytes().wrapping_sub(earlier.bytes())) & ((1 << BYTES_BITS) - 1);
+        let time = (self.time().wrapping_sub(earlier.time())) & ((1 << TIME_BITS) - 1);
+        (Time::from_ns(time), bytes * BYTES_UNIT)
+    }
+
+    const fn time(&self) -> u64 {
+        self.word >> (BYTES_BITS + QUEUE_BITS)
+    }
+
+    const fn bytes(&self) -> u64 {
+        self.word >> QUEUE_BITS & ((1 << BYTES_BITS) - 1)
+    }
+}
+
+/// The records that a packet has gathered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Trail {
+    /// From the lowest bit: number of hops (4), path (12), numbers of the rates (6 each).
+    head: u64,
+    words: [u64; MOST_HOPS],
+}
+
+impl Trail {
+    /// Adds the record of `link`, unless there are `room` records already.
+    #[inline]
+    pub const fn push(&mut self, link: u32, record: Record, room: u8) {
+        let hops = self.hops();
+        if hops >= room as usize || hops >= MOST_HOPS {
+            return;
+        }
+        // Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4) into 12 bits: paths whose links have numbers
+        // in a pattern must not look alike.
+        let id = (link.wrapping_add(1).wrapping_mul(0x9E37_79B9) >> (32 - PATH_BITS)) as u64;
+        self.words[hops] = record.word;
+        self.head ^= id << HOPS_BITS;
+        self.head |= (record.rate as u64) << (HOPS_BITS + PATH_BITS + RATE_BITS * hops as u32);
+        self.head += 1;
+    }
+
+    /// Number of records.
+    #[inline]
+    pub const fn hops(&self) -> usize {
+        (self.head & ((1 << HOPS_BITS) - 1)) as usize
+    }
+
+    /// Whether both were gathered on the same links, as far as 12 bits can tell: the exclusive or of the links' numbers
+    /// (HPCC, section 4.1, takes the switches'; links tell parallel ones apart, our choice).
+    #[inline]
+    pub const fn same_path(&self, other: &Trail) -> bool {
+        let path = (1 << (HOPS_BITS + PATH_BITS)) - 1;
+        self.head & path == other.head & path
+    }
+
+    /// The records in the order of hops.
+    #[inline]
+    pub fn records(&self) -> impl Iterator<Item = Record> {
+        let rate = |hop: usize| self.head >> (HOPS_BITS + PATH_BITS + RATE_BITS * hop as u32);
+        let mask = (1 << RATE_BITS) - 1;
+        (0..self.hops()).map(move |hop| Record { rate: (rate(hop) & mask) as u8, word: self.words[hop] })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_rounded_down_to_its_units() {
+        let record = Record::new(5, Time(1_999), 1_000, 1_000);
+        assert_eq!((record.rate(), record.queue()), (5, 960));
+        let later = Record::new(5, Time(42_000), 1_280, 0);
+        assert_eq!(later.since(&record), (Time::from_ns(41), 384));
+    }
+
+    #[test]
+    fn counters_wrap_and_a_long_queue_does_not() {
+        // 16.8 ms and 134 MB later both counters stand where they stood; a little more and they have passed zero.
+        let turn = (Time::from_ns(1 << 24), 128 << 20);
+        let before = Record::new(0, Time::from_ns((1 << 24) - 10), (128 << 20) - 256, 0);
+        let after = Record::new(0, Time::from_ns((1 << 24) + 20), (128 << 20) + 128, 99_000_000);
+        assert_eq!(after.since(&before), (Time::from_ns(30), 384));
+        assert_eq!(after.queue(), ((1 << 17) - 1) * 80);
+        let again =
+            Record::new(0, Time(turn.0.ps() + Time::from_ns((1 << 24) - 10).ps()), 2 * turn.1 - 256, 0);
+        assert_eq!(again.since(&before), (Time::ZERO, 0));
+    }
+
+    #[test]
+    fn a_trail_keeps_its_records_in_order_until_its_room_is_full() {
+        let record = |hop: u8| Record::new(63 - hop, Time::from_ns(hop.into()), 128, 80 * u64::from(hop));
+        let mut trail = Trail::default();
+        for hop in 0..9 {
+            trail.push(hop.into(), record(hop), 5);
+        }
+        assert_eq!(trail.hops(), 5);
+        assert!(trail.records().eq((0..5).map(record)));
+        for hop in 5..9 {
+            trail.push(hop.into(), record(hop), 15);
+        }
+        assert!(trail.records().eq((0..7).map(record)), "and no more than a packet holds");
+    }
+
+    #[test]
+    fn paths_are_told_apart_by_their_links() {
+        let of = |links: &[u32]| {
+            let mut trail = Trail::default();
+            links.iter().for_each(|&link| trail.push(link, Record::new(0, Time(link.into()), 0, 0), 7));
+            trail
+        };
+        let path = of(&[3, 20, 41]);
+        assert!(path.same_path(&of(&[3, 20, 41])));
+        let leaf_spine = (0..64).filter(|s| *s != 17).map(|spine| of(&[64 + spine, 1024 + 16 * spine]));
+        let one = of(&[64 + 17, 1024 + 16 * 17]);
+        assert_eq!(leaf_spine.filter(|other| one.same_path(other)).count(), 0);
+        assert!(!path.same_path(&of(&[3, 20])) && !path.same_path(&Trail::default()));
+    }
+
+    #[test]
+    fn an_area_of_five_hops_takes_42_bytes() {
+        assert_eq!((area(5), area(10)), (42, 82));
+    }
+}

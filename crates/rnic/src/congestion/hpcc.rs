@@ -1,0 +1,491 @@
+//! HPCC (Li et al., "HPCC: High Precision Congestion Control", SIGCOMM 2019): switches write on every data packet how
+//! busy its links are ([`model::telemetry`]), the ACK brings it back, and the sender sets its window by the busiest one.
+//!
+//! Algorithm 1 of the paper, with its names: of every link the sender knows the last two records. What the link has
+//! sent in between, against its rate B, and the lesser of its two queues, against B T, give its utilisation; the highest
+//! one of all links enters the average U with the weight tau / T, tau being the time between the records. If U is at
+//! least eta, or after maxStage additive steps, the window becomes Wc / (U / eta) + W_AI, else Wc + W_AI. Every ACK does
+//! that from the same reference window Wc, which becomes the window once per round trip: by the ACK of a packet that was
+//! sent after the last time. So the sender reacts to each ACK, and not twice to the same queue.
+//!
+//! Window and rate are one: R = W / T, and a flow starts at line rate with a window of line rate times T. As the public
+//! simulator does, the rate is what is kept.
+//!
+//! * A record of other links than the last one starts afresh and changes nothing (section 4.1). So packets of one queue
+//!   pair must take one path for a while; where each takes another one, HPCC hardly ever reacts.
+//! * Marks, CNPs and NACKs mean nothing to it, so `nic.cnp` is "none" unless set. What a timeout does, `nic.on-timeout`
+//!   says; as a CNP, nothing.
+//! * A window counts payload, and is rounded up to whole packets: a packet may start while less than it is outstanding.
+//! * What a switch reports as sent is frames without preamble and gap, as counters of switches do. A link that is always
+//!   busy is thus at 98.7 % with frames of 1500 B.
+
+use crate::config::Invalid;
+use crate::nic::Path;
+use crate::window::whole_packets;
+use model::telemetry::{Record, Trail};
+use model::{Allowance, Bytes, Congestion, Feedback, Pace, Rate, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// `[nic.congestion.hpcc]`.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[schemars(rename = "CongestionHpcc")]
+pub struct Config {
+    /// Share of a link's rate that all its flows together aim at, eta; above 0 and at most 1. Default 0.95 (HPCC paper,
+    /// section 5.1).
+    pub target_utilization: f64,
+    /// Additive steps below that share until a multiplicative one, maxStage; with 0 every step is multiplicative. Default
+    /// 5 (HPCC paper, section 5.1), or 0 with `compat` (the settings of its simulator).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_stage: Option<u32>,
+    /// Rate that every update adds, W_AI / T, per 100 Gb/s of line rate. Default "50Mbps" (HPCC simulator, its sample
+    /// configuration; the paper's 80 B at its 13 us are as much).
+    pub additive_increase: Rate,
+    /// Whether that grows with line rate; false takes it as it is. Default true (our choice, as for `dcqcn`).
+    pub scale_increase: bool,
+    /// The rate never falls below this. Default "100Mbps" (HPCC simulator, its sample configuration).
+    pub min_rate: Rate,
+    /// T, the round trip on an idle fabric: "pair" for that of the queue pair's hosts (a full packet and its ACK),
+    /// "longest" for the longest of any two hosts, or `{ fixed = "13us" }`. Default "pair" (our choice: what each flow
+    /// needs; the paper has one constant for a fabric whose pairs are alike), or "longest" with `compat`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_rtt: Option<BaseRtt>,
+    /// Window at line rate. Default: line rate times `base-rtt` (HPCC paper, section 3.2).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<Bytes>,
+    /// Hops that the telemetry area of data, ACKs and NACKs has room for: 8 bytes each, and 2. Default 5 (HPCC paper,
+    /// section 4.1: 42 bytes), or 10 with `compat`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub int_hops: Option<u8>,
+    /// What the sender takes a link for whose rate has no code in the layout of the HPCC simulator, which has codes for
+    /// 25, 50, 100, 200 and 400 Gb/s. Default: every rate is known (our choice), or "25Gbps" with `compat`, where an
+    /// unknown rate keeps code 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unknown_rate: Option<Rate>,
+    /// Defaults as in another implementation. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compat: Option<Compat>,
+}
+
+/// Which round trip is T.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BaseRtt {
+    /// That of the queue pair's two hosts.
+    Pair,
+    /// The longest of any two hosts.
+    Longest,
+    /// This one.
+    Fixed(Time),
+}
+
+/// Whose defaults to take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "CompatHpcc")]
+pub enum Compat {
+    /// The public prototype of the long-haul system Themis, made from the HPCC simulator: one T for all pairs, no code
+    /// for rates above 400 Gb/s, room for ten hops, no additive steps.
+    LongHaulPrototype,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            target_utilization: 0.95,
+            max_stage: None,
+            additive_increase: Rate(50_000_000),
+            scale_increase: true,
+            min_rate: Rate(100_000_000),
+            base_rtt: None,
+            window: None,
+            int_hops: None,
+            unknown_rate: None,
+            compat: None,
+        }
+    }
+}
+
+/// Rates with a code in the layout of the HPCC simulator.
+const CODED: [Rate; 5] = [
+    Rate::from_gbps(25),
+    Rate::from_gbps(50),
+    Rate::from_gbps(100),
+    Rate::from_gbps(200),
+    Rate::from_gbps(400),
+];
+
+impl Config {
+    pub(crate) const HAS_RATE: bool = true;
+
+    /// Whether the values are possible.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        let eta = self.target_utilization;
+        if !(eta > 0.0 && eta <= 1.0) {
+            return Err(Invalid::new("target-utilization", "must be above 0 and at most 1"));
+        }
+        if self.min_rate == Rate(0) {
+            return Err(Invalid::new(
+                "min-rate",
+                "must be above 0: a queue pair at rate 0 never sends again",
+            ));
+        }
+        if self.base_rtt == Some(BaseRtt::Fixed(Time::ZERO)) {
+            return Err(Invalid::new("base-rtt.fixed", "must be longer than 0"));
+        }
+        if self.window == Some(Bytes(0)) {
+            return Err(Invalid::new("window", "must be above 0"));
+        }
+        if !(1..=MOST_AREA).contains(&self.int_hops()) {
+            return Err(Invalid::new(
+                "int-hops",
+                "must be between 1 and 15 (the layout counts hops in 4 bits)",
+            ));
+        }
+        if self.unknown_rate == Some(Rate(0)) {
+            return Err(Invalid::new("unknown-rate", "must be above 0: it divides"));
+        }
+        Ok(())
+    }
+
+    /// The same with everything said that `compat` or a default decides.
+    #[must_use]
+    pub fn resolved(&self) -> Self {
+        let other = self.compat.is_some();
+        Config {
+            max_stage: Some(self.max_stage.unwrap_or(if other { 0 } else { 5 })),
+            base_rtt: Some(self.base_rtt.unwrap_or(if other { BaseRtt::Longest } else { BaseRtt::Pair })),
+            int_hops: Some(self.int_hops()),
+            unknown_rate: self.unknown_rate.or(other.then_some(CODED[0])),
+            ..self.clone()
+        }
+    }
+
+    /// Hops that the telemetry area has room for.
+    pub fn int_hops(&self) -> u8 {
+        self.int_hops.unwrap_or(if self.compat.is_some() { 10 } else { 5 })
+    }
+
+    /// What the sender takes a link of that rate for.
+    pub fn takes_for(&self, rate: Rate) -> Rate {
+        match self.resolved().unknown_rate {
+            Some(other) if !CODED.contains(&rate) => other,
+            _ => rate,
+        }
+    }
+
+    /// The control of one queue pair of a NIC of `line_rate`, over a path that nobody knows: T is 10 us (our choice, about
+    /// that of three tiers with links of 1 us), links are as fast as the NIC.
+    pub fn control(&self, line_rate: Rate) -> Hpcc {
+        self.control_over(line_rate, &Path::unknown(line_rate))
+    }
+
+    /// The control of one queue pair of a NIC of `line_rate`; it starts at that rate.
+    pub(crate) fn control_over(&self, line_rate: Rate, path: &Path) -> Hpcc {
+        let line = (line_rate.bps() as f64).max(1.0);
+        let rtt = match self.resolved().base_rtt {
+            Some(BaseRtt::Longest) => path.longest_rtt,
+            Some(BaseRtt::Fixed(rtt)) => rtt,
+            Some(BaseRtt::Pair) | None => path.base_rtt,
+        };
+        // Picoseconds, and the window that line rate fills in them.
+        let rtt = (rtt.ps() as f64).max(1.0);
+        let window = self.window.map_or(line * rtt / 8e12, |window| window.get() as f64);
+        let scale = if self.scale_increase { line / 100e9 } else { 1.0 };
+        Hpcc {
+            rate: line,
+            reference: line,
+            pace: Pace::from_bps(line),
+            utilization: 1.0,
+            stage: 0,
+            round: None,
+            last: Trail::default(),
+            line,
+            min: (self.min_rate.bps() as f64).min(line),
+            rtt,
+            window,
+            packet: f64::from(path.payload.max(1)),
+            step: self.additive_increase.bps() as f64 * scale,
+            target: self.target_utilization,
+            max_stage: self.resolved().max_stage.unwrap_or_default(),
+            rates: path.rates.iter().map(|rate| self.takes_for(*rate).bps() as f64).collect(),
+        }
+    }
+}
+
+/// Hops that the layout counts.
+const MOST_AREA: u8 = 15;
+
+/// The rate of one queue pair.
+#[derive(Clone, Debug)]
+pub struct Hpcc {
+    /// Bits per second, like all rates here.
+    rate: f64,
+    /// Wc as a rate.
+    reference: f64,
+    pace: Pace,
+    /// U.
+    utilization: f64,
+    /// incStage: additive steps of the reference since the last multiplicative one.
+    stage: u32,
+    /// The reference changes when a packet from this one on has been acknowledged; `None` before the first records.
+    round: Option<u64>,
+    /// The last records.
+    last: Trail,
+    line: f64,
+    min: f64,
+    /// T, ps.
+    rtt: f64,
+    /// Bytes at line rate.
+    window: f64,
+    /// Bytes that a packet takes of the window.
+    packet: f64,
+    step: f64,
+    target: f64,
+    max_stage: u32,
+    /// What the sender takes the rates of the run for.
+    rates: Arc<[f64]>,
+}
+
+impl Hpcc {
+    /// The rate, bits per second.
+    pub const fn rate(&self) -> f64 {
+        self.rate
+    }
+
+    /// Every ACK changes it.
+    pub(crate) const fn steady_until(&self) -> Time {
+        Time::ZERO
+    }
+
+    /// Lowers the rate to `share` of line rate if it is above.
+    pub(crate) fn lower_to(&mut self, _now: Time, share: f64) {
+        let rate = (share * self.line).max(self.min);
+        self.reference = self.reference.min(rate);
+        self.set(self.rate.min(rate));
+    }
+
+    fn set(&mut self, rate: f64) {
+        self.rate = rate;
+        self.pace = Pace::from_bps(rate);
+    }
+
+    /// Utilisation of a link between two records, and the time between them in ps; `None` if no time has passed.
+    fn of_link(&self, now: &Record, before: &Record) -> Option<(f64, f64)> {
+        let (time, bytes) = now.since(before);
+        let rate = *self.rates.get(now.rate())?;
+        if time == Time::ZERO {
+            return None;
+        }
+        let tau = time.ps() as f64;
+        let sent = bytes as f64 * 8e12 / tau / rate;
+        // The queue against B T, T being the time in which line rate fills the window.
+        let queue = now.queue().min(before.queue()) as f64 * (self.line / rate) / self.window;
+        Some((sent + queue, tau))
+    }
+
+    /// Takes new records into U; false if they tell nothing.
+    fn measure(&mut self, trail: &Trail) -> bool {
+        let links = trail.records().zip(self.last.records());
+        let seen = links.filter_map(|(now, before)| self.of_link(&now, &before));
+        let busiest = seen.reduce(|most, link| if link.0 > most.0 { link } else { most });
+        let Some((utilization, tau)) = busiest else { return false };
+        let weight = tau.min(self.rtt) / self.rtt;
+        self.utilization = self.utilization * (1.0 - weight) + utilization * weight;
+        true
+    }
+}
+
+impl Congestion for Hpcc {
+    fn allowance(&mut self, _now: Time) -> Allowance {
+        let window = whole_packets(self.window * (self.rate / self.line) / self.packet);
+        Allowance { window, pace: self.pace, not_before: Time::ZERO }
+    }
+
+    fn on_feedback(&mut self, _now: Time, feedback: &Feedback) {
+        let trail = &feedback.trail;
+        if trail.hops() == 0 {
+            return;
+        }
+        let Some(round) = self.round.filter(|_| trail.same_path(&self.last)) else {
+            self.last = *trail;
+            self.round.get_or_insert(feedback.high);
+            return;
+        };
+        if self.measure(trail) {
+            let excess = self.utilization / self.target;
+            let (rate, stage) = match excess >= 1.0 || self.stage >= self.max_stage {
+                true => (self.reference / excess + self.step, 0),
+                false => (self.reference + self.step, self.stage + 1),
+            };
+            self.set(rate.max(self.min).min(self.line));
+            if feedback.una > round {
+                self.reference = self.rate;
+                self.stage = stage;
+                self.round = Some(feedback.high);
+            }
+        }
+        self.last = *trail;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: f64 = 100e9;
+
+    fn path(gbps: &[u64]) -> Path {
+        let rates = gbps.iter().map(|rate| Rate::from_gbps(*rate)).collect();
+        Path { base_rtt: Time::from_us(10), rates, ..Path::unknown(Rate::from_gbps(100)) }
+    }
+
+    fn control(config: &Config) -> Hpcc {
+        config.control_over(Rate::from_gbps(100), &path(&[100]))
+    }
+
+    /// A link of 100 Gb/s that answers a sender at the sender's own rate, and another flow's.
+    struct Link {
+        now: Time,
+        sent: f64,
+        queue: f64,
+        seq: u64,
+    }
+
+    impl Link {
+        const NEW: Link = Link { now: Time::ZERO, sent: 0.0, queue: 0.0, seq: 0 };
+
+        /// The next 100 ns at those rates: what an ACK then says.
+        fn after(&mut self, rates: f64, rate_number: u8) -> Feedback {
+            self.now = Time(self.now.ps() + 100_000);
+            let arrived = rates * 1e-7 / 8.0 + self.queue;
+            let served = arrived.min(LINE * 1e-7 / 8.0);
+            self.queue = arrived - served;
+            self.sent += served;
+            self.seq += 1;
+            let mut trail = Trail::default();
+            trail.push(0, Record::new(rate_number, self.now, self.sent as u64, self.queue as u64), 5);
+            // A hundred ACKs are one round trip.
+            Feedback { acked: 1, una: self.seq, high: self.seq + 100, trail, ..Feedback::default() }
+        }
+    }
+
+    fn near(got: f64, wanted: f64, tolerance: f64) {
+        assert!((got / wanted - 1.0).abs() < tolerance, "{got} is not near {wanted}");
+    }
+
+    #[test]
+    fn alone_it_settles_at_the_target_and_its_own_step() {
+        for max_stage in [0, 5] {
+            let mut control = control(&Config { max_stage: Some(max_stage), ..Config::default() });
+            let mut link = Link::NEW;
+            let mut mean = 0.0;
+            for round in 0..20_000 {
+                let feedback = link.after(control.rate(), 0);
+                control.on_feedback(link.now, &feedback);
+                mean += if round < 10_000 { 0.0 } else { control.rate() / 10_000.0 };
+            }
+            // R = R eta / (R / B) + AI; with stages it climbs by one step each for maxStage + 1 round trips.
+            near(mean, 0.95 * LINE, 0.01);
+            assert!(link.queue == 0.0);
+        }
+    }
+
+    #[test]
+    fn two_flows_come_to_share_and_keep_the_queue_empty() {
+        // A large step, as it alone evens out rates: with 50 Mb/s that takes thousands of round trips.
+        let config = Config { additive_increase: Rate::from_gbps(1), ..Config::default() };
+        let (mut one, mut other) = (control(&config), control(&config));
+        other.lower_to(Time::ZERO, 0.1);
+        let (mut link, mut longest) = (Link::NEW, 0.0f64);
+        for round in 0..200_000 {
+            let feedback = link.after(one.rate() + other.rate(), 0);
+            one.on_feedback(link.now, &feedback);
+            other.on_feedback(link.now, &feedback);
+            longest = if round < 2_000 { 0.0 } else { longest.max(link.queue) };
+        }
+        near(one.rate(), other.rate(), 0.05);
+        near(one.rate() + other.rate(), 0.95 * LINE, 0.1);
+        assert!(longest < 5_000.0, "{longest} B");
+    }
+
+    #[test]
+    fn a_standing_queue_counts_against_bandwidth_times_t_and_the_lesser_one_does() {
+        let mut control = control(&Config { max_stage: Some(0), ..Config::default() });
+        let say = |us: u64, queue| {
+            let mut trail = Trail::default();
+            let sent = us * 12_500; // 100 Gb/s all the time
+            trail.push(0, Record::new(0, Time::from_us(us), sent, queue), 5);
+            Feedback { acked: 1, una: us, high: us + 1, trail, ..Feedback::default() }
+        };
+        control.on_feedback(Time::ZERO, &say(100, 125_000));
+        assert_eq!(control.rate(), LINE, "the first records only tell where counters stand");
+        // T is 10 us and B T 125 kB; tau is T, so U is what this link shows: 1 + 62,480 / 125,000.
+        control.on_feedback(Time::ZERO, &say(110, 62_480));
+        let utilization = 1.0 + 62_480.0 / 125_000.0;
+        near(control.rate(), LINE * 0.95 / utilization + 50e6, 1e-3);
+    }
+
+    #[test]
+    fn within_a_round_trip_every_ack_counts_from_the_same_reference() {
+        let mut control = control(&Config { max_stage: Some(0), ..Config::default() });
+        let mut link = Link::NEW;
+        for _ in 0..90 {
+            let feedback = link.after(2.0 * LINE, 0);
+            control.on_feedback(link.now, &feedback);
+        }
+        let utilization = control.utilization;
+        near(control.rate(), LINE * 0.95 / utilization + 50e6, 1e-9);
+        assert_eq!(control.reference, LINE);
+        for _ in 0..20 {
+            let feedback = link.after(2.0 * LINE, 0);
+            control.on_feedback(link.now, &feedback);
+        }
+        assert!(control.reference < 0.7 * LINE);
+    }
+
+    #[test]
+    fn another_path_starts_afresh() {
+        let mut control = control(&Config::default());
+        for step in 1..9_u64 {
+            let mut trail = Trail::default();
+            let record = Record::new(0, Time::from_us(step), step * 99_999_999, 0);
+            trail.push((step % 2) as u32, record, 5);
+            let feedback = Feedback { una: step, high: step + 1, trail, ..Feedback::default() };
+            control.on_feedback(Time::from_us(step), &feedback);
+        }
+        assert_eq!(control.rate(), LINE);
+    }
+
+    #[test]
+    fn a_rate_without_a_code_is_taken_for_25g_in_compatibility_alone() {
+        let compat = Config { compat: Some(Compat::LongHaulPrototype), ..Config::default() };
+        let wan = Rate::from_gbps(1600);
+        assert_eq!((Config::default().takes_for(wan), compat.takes_for(wan)), (wan, Rate::from_gbps(25)));
+        assert_eq!(compat.takes_for(Rate::from_gbps(400)), Rate::from_gbps(400));
+        assert_eq!((compat.int_hops(), Config::default().int_hops()), (10, 5));
+        // Half a long link's load, 50 Gb/s of 100, is twice what such a sender believes in.
+        let mut control = compat.control_over(Rate::from_gbps(100), &path(&[100, 1600]));
+        let mut link = Link::NEW;
+        for _ in 0..500 {
+            let feedback = link.after(50e9, 1);
+            control.on_feedback(link.now, &feedback);
+        }
+        near(control.utilization, 2.0, 0.05);
+    }
+
+    #[test]
+    fn the_window_follows_the_rate_in_whole_packets() {
+        let mut control = control(&Config::default());
+        // 125 kB of 1438 B each.
+        assert_eq!(control.allowance(Time::ZERO).window, 87);
+        control.lower_to(Time::ZERO, 0.1);
+        assert_eq!(control.allowance(Time::ZERO).window, 9);
+        assert_eq!(control.allowance(Time::ZERO).pace, Pace::from_bps(10e9));
+        control.lower_to(Time::ZERO, 0.0);
+        assert_eq!(control.allowance(Time::ZERO).window, 1);
+        assert_eq!(control.rate(), 100e6);
+    }
+}

@@ -1,0 +1,373 @@
+//! Swift (Kumar et al., "Swift: Delay is Simple and Effective for Congestion Control in the Datacenter", SIGCOMM 2020):
+//! a window that grows while round trips are shorter than a target, and shrinks with their excess.
+//!
+//! Algorithm 1 of the paper, with its names. Below the target an ACK opens the window by ai / cwnd for each packet that
+//! it acknowledges, and by ai if the window is below one packet. At or above it, at most once per round trip, the window
+//! is multiplied by 1 - beta (delay - target) / delay, and by no less than 1 - max_mdf. A NACK that is heeded takes
+//! max_mdf, likewise at most once per round trip; so does a timeout, until so many in a row reset the window to the least.
+//! Below one packet, packets are rtt / cwnd apart.
+//!
+//! The target (the paper's topology and flow scaling) is a base, plus a span for every switch, plus what a flow with a small window may have
+//! more: alpha / sqrt(cwnd) + beta, between 0 and its range.
+//!
+//! * The delay is the whole round trip by the sender's clock, the ACK's way back included. NICs here take no time of
+//!   their own, so there is no delay of the end host: the paper's second window for that, and the lesser of the two, is
+//!   not modelled.
+//! * Our choice: the base is the round trip of the queue pair's hosts on an idle fabric, so that far and near hosts can
+//!   share a run. Where the paper's target has one base for a fabric, the span per switch is for propagation as well.
+//! * Where the paper is silent: a queue pair starts with the bandwidth-delay product of its path, and its window may be
+//!   four of those at most; a decrease counts as one when it makes the window smaller.
+//! * Within the window packets go at line rate. Windows are whole packets, rounded down.
+//! * Square roots, in the target, are rounded as IEEE 754 wants it: the same on every machine.
+
+use crate::config::Invalid;
+use crate::nic::Path;
+use model::{Allowance, Congestion, Feedback, Pace, Rate, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `[nic.congestion.swift]`.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[schemars(rename = "CongestionSwift")]
+pub struct Config {
+    /// Delay below which a window may grow, before switches and small windows are counted. Default: the round trip of a
+    /// full packet and its ACK between the queue pair's hosts on an idle fabric (our choice; the paper has one constant for a
+    /// fabric).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_target: Option<Time>,
+    /// What every switch on the way adds to the target. Default "1us" (our choice: eight full packets at 100 Gb/s may wait
+    /// at each; the paper gives no number).
+    pub hop_scale: Time,
+    /// Most that a small window adds to the target, fs_range. Default: five times the base target (our choice, as a guess in
+    /// csg-htsim has it; the paper gives no number).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flow_scale_range: Option<Time>,
+    /// Window, in packets, at and below which it adds that, fs_min_cwnd. Default 0.1 (our choice, as a guess in csg-htsim has
+    /// it; the paper gives no number).
+    pub flow_scale_min_window: f64,
+    /// Window, in packets, from which on it adds nothing, fs_max_cwnd. Default 100 (our choice, likewise).
+    pub flow_scale_max_window: f64,
+    /// Packets by which a round trip of ACKs below the target opens the window, ai. Default 1 (our choice, as guessed in
+    /// csg-htsim).
+    pub additive_increase: f64,
+    /// How much of the excess over the target a decrease takes, beta; above 0 and at most 1. Default 0.8 (our choice, as guessed in
+    /// csg-htsim).
+    pub beta: f64,
+    /// Most that one decrease takes of the window, max_mdf; above 0 and below 1. Default 0.5 (our choice, as guessed in
+    /// csg-htsim).
+    pub max_decrease: f64,
+    /// Least window, packets. Default 0.001 (our choice: a packet per thousand round trips).
+    pub min_window: f64,
+    /// Largest window, packets. Default: four times the bandwidth-delay product of the path (our choice: it bounds what a
+    /// flow that has nothing to send gathers).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_window: Option<u32>,
+    /// Timeouts in a row that set the window to the least, RETX_RESET_THRESHOLD. Default 5 (our choice; the paper gives no
+    /// number).
+    pub timeouts_to_reset: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            base_target: None,
+            hop_scale: Time::from_us(1),
+            flow_scale_range: None,
+            flow_scale_min_window: 0.1,
+            flow_scale_max_window: 100.0,
+            additive_increase: 1.0,
+            beta: 0.8,
+            max_decrease: 0.5,
+            min_window: 0.001,
+            max_window: None,
+            timeouts_to_reset: 5,
+        }
+    }
+}
+
+impl Config {
+    pub(crate) const HAS_RATE: bool = false;
+
+    /// Whether the values are possible.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        if self.base_target == Some(Time::ZERO) {
+            return Err(Invalid::new("base-target", "must be longer than 0"));
+        }
+        for (field, value) in [
+            ("flow-scale-min-window", self.flow_scale_min_window),
+            ("additive-increase", self.additive_increase),
+            ("min-window", self.min_window),
+        ] {
+            if !(value > 0.0 && value.is_finite()) {
+                return Err(Invalid::new(field, "must be above 0"));
+            }
+        }
+        if !(self.flow_scale_max_window > self.flow_scale_min_window
+            && self.flow_scale_max_window.is_finite())
+        {
+            return Err(Invalid::new("flow-scale-max-window", "must be above `flow-scale-min-window`"));
+        }
+        if !(self.beta > 0.0 && self.beta <= 1.0) {
+            return Err(Invalid::new("beta", "must be above 0 and at most 1"));
+        }
+        if !(self.max_decrease > 0.0 && self.max_decrease < 1.0) {
+            return Err(Invalid::new("max-decrease", "must be above 0 and below 1"));
+        }
+        if self.min_window > 1.0 {
+            return Err(Invalid::new("min-window", "must be at most 1"));
+        }
+        self.max_window.map_or(Ok(()), |most| crate::config::outstanding("max-window", most))
+    }
+
+    /// The control of one queue pair of a NIC of `line_rate`, over a path that nobody knows: its round trip is 10 us (our
+    /// choice, about that of three tiers with links of 1 us).
+    pub fn control(&self, line_rate: Rate) -> Swift {
+        self.control_over(line_rate, &Path::unknown(line_rate))
+    }
+
+    /// The control of one queue pair of a NIC of `line_rate`.
+    pub(crate) fn control_over(&self, line_rate: Rate, path: &Path) -> Swift {
+        let base = self.base_target.unwrap_or(path.base_rtt).ps() as f64;
+        let range = self.flow_scale_range.map_or(5.0 * base, |range| range.ps() as f64);
+        let (low, high) = (self.flow_scale_min_window.sqrt(), self.flow_scale_max_window.sqrt());
+        let slope = range / (1.0 / low - 1.0 / high);
+        let most = self.max_window.map_or(4.0 * f64::from(path.bdp), f64::from).max(1.0);
+        let mut control = Swift {
+            window: f64::from(path.bdp).min(most),
+            line: Pace::from_bps(line_rate.bps() as f64),
+            pace: Pace::UNPACED,
+            rtt: path.base_rtt.ps() as f64,
+            decreased: None,
+            timeouts: 0,
+            target: base + f64::from(path.hops) * self.hop_scale.ps() as f64,
+            slope,
+            offset: slope / high,
+            range,
+            step: self.additive_increase,
+            beta: self.beta,
+            least_factor: 1.0 - self.max_decrease,
+            least: self.min_window.min(most),
+            most,
+            reset: self.timeouts_to_reset,
+            frame_bits: f64::from(path.frame) * 8.0,
+        };
+        control.set(control.window);
+        control
+    }
+}
+
+/// The window of one queue pair.
+#[derive(Clone, Debug)]
+pub struct Swift {
+    /// Packets.
+    window: f64,
+    line: Pace,
+    /// Of the window: line rate, or less below one packet.
+    pace: Pace,
+    /// The last round trip, ps.
+    rtt: f64,
+    /// When the window was last made smaller.
+    decreased: Option<Time>,
+    /// Timeouts since the last ACK.
+    timeouts: u32,
+    /// The target of a large window, ps.
+    target: f64,
+    /// What a small one adds: alpha, and -beta, of the paper's flow scaling.
+    slope: f64,
+    offset: f64,
+    range: f64,
+    step: f64,
+    beta: f64,
+    /// 1 - max_mdf.
+    least_factor: f64,
+    least: f64,
+    most: f64,
+    reset: u32,
+    /// Of a full frame on the wire.
+    frame_bits: f64,
+}
+
+impl Swift {
+    /// Packets that may be outstanding; below 1 the share of a round trip's packet.
+    pub const fn window(&self) -> f64 {
+        self.window
+    }
+
+    /// The delay that it aims at now.
+    pub fn target(&self) -> Time {
+        Time(self.target_ps() as u64)
+    }
+
+    fn target_ps(&self) -> f64 {
+        let more = self.slope / self.window.sqrt() - self.offset;
+        self.target + more.min(self.range).max(0.0)
+    }
+
+    /// Every ACK changes it.
+    pub(crate) const fn steady_until(&self) -> Time {
+        Time::ZERO
+    }
+
+    /// Nothing: it has no rate to lower.
+    pub(crate) fn lower_to(&mut self, _now: Time, _share: f64) {}
+
+    fn set(&mut self, window: f64) {
+        self.window = window.max(self.least).min(self.most);
+        self.pace = match self.window < 1.0 {
+            // One full frame in rtt / cwnd.
+            true => Pace::from_bps(self.frame_bits * self.window * 1e12 / self.rtt.max(1.0)),
+            false => self.line,
+        };
+    }
+
+    /// Makes the window smaller unless that has been done within a round trip.
+    fn decrease(&mut self, now: Time, factor: f64) {
+        let since = self.decreased.map(|at| now.ps().saturating_sub(at.ps()) as f64);
+        if since.is_none_or(|since| since >= self.rtt) {
+            let before = self.window;
+            self.set(before * factor);
+            if self.window < before {
+                self.decreased = Some(now);
+            }
+        }
+    }
+}
+
+impl Congestion for Swift {
+    fn allowance(&mut self, _now: Time) -> Allowance {
+        Allowance { window: (self.window as u64).max(1), pace: self.pace, not_before: Time::ZERO }
+    }
+
+    fn on_feedback(&mut self, now: Time, feedback: &Feedback) {
+        self.timeouts = 0;
+        let delay = feedback.round_trip.ps() as f64;
+        self.rtt = delay.max(1.0);
+        let target = self.target_ps();
+        if delay < target {
+            let share = if self.window >= 1.0 { self.window } else { 1.0 };
+            self.set(self.window + self.step * feedback.acked as f64 / share);
+        } else {
+            let factor = (1.0 - self.beta * (delay - target) / delay).max(self.least_factor);
+            self.decrease(now, factor);
+        }
+    }
+
+    /// Fast recovery.
+    fn on_nack(&mut self, now: Time) {
+        self.timeouts = 0;
+        self.decrease(now, self.least_factor);
+    }
+
+    fn on_timeout(&mut self, now: Time) {
+        self.timeouts = self.timeouts.saturating_add(1);
+        if self.timeouts >= self.reset {
+            self.set(self.least);
+            self.decreased = Some(now);
+        } else {
+            self.decrease(now, self.least_factor);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: Time = Time::from_us(10);
+
+    /// 80 packets fit on the way: 100 Gb/s, 10 us, 1563 B each on the wire.
+    fn control(config: &Config) -> Swift {
+        let path = Path { base_rtt: RTT, bdp: 80, hops: 3, frame: 1563, ..Path::unknown(Rate(0)) };
+        config.control_over(Rate::from_gbps(100), &path)
+    }
+
+    fn ack(control: &mut Swift, now: Time, round_trip: Time) {
+        control.on_feedback(now, &Feedback { acked: 1, round_trip, ..Feedback::default() });
+    }
+
+    #[test]
+    fn the_target_counts_switches_and_small_windows() {
+        let mut control = control(&Config::default());
+        // 10 us and 3 x 1 us; alpha is 50 us / (1 / sqrt(0.1) - 1 / sqrt(100)), and 100 packets get nothing more.
+        control.set(100.0);
+        assert_eq!(control.target(), Time::from_us(13));
+        control.set(400.0);
+        assert_eq!(control.target(), Time::from_us(13));
+        control.set(0.1);
+        assert!(control.target().ps().abs_diff(Time::from_us(63).ps()) <= 1, "{}", control.target());
+        control.set(0.01);
+        assert_eq!(control.target(), Time::from_us(63));
+        control.set(4.0);
+        let alpha = 50.0 / (1.0 / 0.1f64.sqrt() - 0.1);
+        let wanted = 13.0 + alpha / 2.0 - alpha / 10.0;
+        assert!((control.target().as_us() / wanted - 1.0).abs() < 1e-6, "{}", control.target());
+    }
+
+    #[test]
+    fn a_window_of_acks_below_the_target_opens_it_by_one_packet() {
+        let mut control = control(&Config::default());
+        assert_eq!(control.allowance(Time::ZERO).window, 80);
+        (0..81).for_each(|_| ack(&mut control, Time::ZERO, RTT));
+        assert_eq!(control.allowance(Time::ZERO).window, 81);
+        (0..999_999).for_each(|_| ack(&mut control, Time::ZERO, RTT));
+        assert_eq!(control.window(), 320.0, "four times what fits on the way");
+    }
+
+    #[test]
+    fn above_the_target_it_closes_with_the_excess_and_once_per_round_trip() {
+        let mut control = control(&Config::default());
+        control.set(100.0);
+        let late = Time::from_us(26); // twice the target
+        ack(&mut control, Time::from_us(100), late);
+        assert!((control.window() - 60.0).abs() < 1e-9, "0.8 x half of it: {}", control.window());
+        ack(&mut control, Time::from_us(125), late);
+        assert!((control.window() - 60.0).abs() < 1e-9);
+        ack(&mut control, Time::from_us(126), Time::from_ms(1));
+        assert!((control.window() - 60.0).abs() < 1e-9, "the last round trip was a millisecond");
+        ack(&mut control, Time::from_us(1100), Time::from_ms(1));
+        assert!((control.window() - 30.0).abs() < 1e-9, "never more than half");
+    }
+
+    #[test]
+    fn below_one_packet_it_paces() {
+        let mut control = control(&Config::default());
+        ack(&mut control, Time::from_us(100), Time::from_us(20));
+        control.set(0.25);
+        let allowance = control.allowance(Time::ZERO);
+        assert_eq!(allowance.window, 1);
+        let gap = allowance.pace.gap(1563);
+        assert!(gap.ps().abs_diff(Time::from_us(80).ps()) < 100, "four round trips: {gap}");
+        ack(&mut control, Time::from_us(200), RTT);
+        assert_eq!(control.window(), 1.25, "and grows by whole packets");
+    }
+
+    #[test]
+    fn a_nack_halves_it_and_timeouts_in_a_row_reset_it() {
+        let mut control = control(&Config { timeouts_to_reset: 3, ..Config::default() });
+        control.on_nack(Time::from_us(100));
+        control.on_nack(Time::from_us(105));
+        assert_eq!(control.window(), 40.0);
+        control.on_timeout(Time::from_us(1000));
+        control.on_timeout(Time::from_us(2000));
+        assert_eq!(control.window(), 10.0);
+        control.on_timeout(Time::from_us(3000));
+        assert_eq!(control.window(), 0.001);
+        assert_eq!(control.allowance(Time::from_us(3000)), control.allowance(Time::from_ms(9)));
+    }
+
+    #[test]
+    fn it_settles_where_a_link_s_queue_takes_the_target() {
+        // A link of 100 Gb/s by itself: what does not fit on the way waits.
+        let mut control = control(&Config::default());
+        let packet = 1563.0 * 8.0 / 100e9;
+        let mut now = 0.0;
+        for _ in 0..100_000 {
+            let delay = (control.window() * packet).max(10e-6);
+            now += packet;
+            ack(&mut control, Time((now * 1e12) as u64), Time((delay * 1e12) as u64));
+        }
+        let (held, fits) = (control.window() * packet * 1e6, control.target().as_us());
+        assert!((held / fits - 1.0).abs() < 0.05, "{held} us on the way and waiting, {fits} us aimed at");
+    }
+}

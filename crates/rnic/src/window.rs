@@ -1,0 +1,108 @@
+//! A limit on what a queue pair may have outstanding, beside its congestion control's own.
+
+use crate::config::Invalid;
+use crate::nic::Path;
+use model::{Allowance, Bytes, Rate, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How much it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Window {
+    /// The bandwidth-delay product of the queue pair's hosts.
+    Bdp,
+    /// The largest bandwidth-delay product of any two hosts, at the line rate of the sender.
+    LongestBdp,
+    /// This much.
+    Bytes(Bytes),
+}
+
+impl Window {
+    pub(crate) fn validate(&self) -> Result<(), Invalid> {
+        match self {
+            Window::Bytes(Bytes(0)) => Err(Invalid::new("window.bytes", "must be above 0")),
+            _ => Ok(()),
+        }
+    }
+
+    /// The limit of a queue pair of a NIC of `line_rate`.
+    pub(crate) fn cap(&self, line_rate: Rate, path: &Path, scales: bool) -> Cap {
+        let line = (line_rate.bps() as f64).max(1.0);
+        let bdp = |rtt: Time| line * rtt.ps() as f64 / 8e12;
+        let bytes = match self {
+            Window::Bdp => bdp(path.base_rtt),
+            Window::LongestBdp => bdp(path.longest_rtt),
+            Window::Bytes(bytes) => bytes.get() as f64,
+        };
+        Cap { packets: bytes / f64::from(path.payload.max(1)), line: scales.then_some(line) }
+    }
+}
+
+/// The limit of one queue pair.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Cap {
+    packets: f64,
+    /// Line rate, if the limit shrinks with the rate.
+    line: Option<f64>,
+}
+
+impl Cap {
+    /// What the control allows, within the limit.
+    pub(crate) fn limit(&self, allowance: &mut Allowance) {
+        let share = self.line.map_or(1.0, |line| (allowance.pace.bps() / line).min(1.0));
+        allowance.window = allowance.window.min(whole_packets(self.packets * share));
+    }
+}
+
+/// Packets of a window: rounded up, and at least one, as a packet may start while less than the window is outstanding.
+pub(crate) fn whole_packets(window: f64) -> u64 {
+    let whole = window as u64;
+    whole.saturating_add(u64::from((whole as f64) < window)).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::NicConfig;
+    use model::{Congestion as _, Pace};
+
+    fn config(toml: &str) -> NicConfig {
+        toml::from_str(toml).unwrap()
+    }
+
+    /// Its control at 100 Gb/s, 10 us from the other host and 1 ms from the furthest.
+    fn control(toml: &str) -> crate::Reacting {
+        let (line, longest_rtt) = (Rate::from_gbps(100), Time::from_ms(1));
+        config(toml)
+            .build()
+            .congestion_over(line, &Path { longest_rtt, payload: 1000, ..Path::unknown(line) })
+    }
+
+    #[test]
+    fn a_window_is_bytes_or_what_fits_on_the_way() {
+        for (toml, packets) in [
+            ("window = \"bdp\"", 125),
+            ("window = \"longest-bdp\"", 12_500),
+            ("window = { bytes = \"12654562B\" }", 12_655),
+            ("window = { bytes = \"1B\" }", 1),
+            ("", u64::MAX),
+        ] {
+            let mut control = control(toml);
+            assert_eq!(control.allowance(Time::ZERO).window, packets, "{toml}");
+            // Asked once more, and after a mark, it is the same: the rate is not its business.
+            control.on_cnp(Time::ZERO);
+            assert_eq!(control.allowance(Time::from_us(9)).window, packets, "{toml}");
+        }
+    }
+
+    #[test]
+    fn it_may_shrink_with_the_rate() {
+        let mut control = control("window = \"bdp\"\nwindow-scales-with-rate = true\non-nack = { to = 0.1 }");
+        assert_eq!(control.allowance(Time::ZERO).window, 125);
+        control.on_nack(Time::ZERO);
+        let allowance = control.allowance(Time::ZERO);
+        // The NACK has started DCQCN's timers, too, but 10 Gb/s it is.
+        assert_eq!((allowance.pace, allowance.window), (Pace::from_bps(10e9), 13));
+    }
+}

@@ -1,0 +1,171 @@
+//! Room for in-band network telemetry on the wire and in packets.
+
+use crate::error::Fault;
+use crate::ideal::Ideals;
+use crate::{Plan, Scenario, whole};
+use model::telemetry::{MOST_HOPS, MOST_RATES, area};
+use model::{Packet, Wire};
+use rnic::{CongestionConfig, NicConfig};
+use schemes::SchemeConfig;
+
+/// The setting that says how much room there is.
+const ROOM: &str = "nic.congestion.hpcc.int-hops";
+
+/// The same wire with room for the telemetry that the congestion control of any job reads. All frames of a run have it, as
+/// switches know no queue pairs.
+pub(crate) fn on_wire(scenario: &Scenario, wire: Wire) -> Result<Wire, Fault> {
+    let room = |class: &str| {
+        let own = whole::nic_under(scenario.scheme_of(class), &scenario.nic);
+        own.as_ref().unwrap_or(&scenario.nic).telemetry()
+    };
+    let hops = scenario.workload.iter().filter_map(|entry| room(entry.class())).max().unwrap_or(0);
+    let most = Packet::MAX_FRAME - area(hops);
+    if hops > 0 && wire.max_frame() > most {
+        let text =
+            format!("telemetry takes {} B of every frame: a frame is at most {most} B without", area(hops));
+        return Err(Fault::new("wire.frame", text));
+    }
+    Ok(wire.with_telemetry(hops))
+}
+
+/// Whether a plan's routes and rates fit into its packets' telemetry.
+pub(crate) fn check(plan: &Plan) -> Result<(), Fault> {
+    let area = usize::from(plan.wire.hops);
+    if area == 0 {
+        return Ok(());
+    }
+    let rates = plan.rates().len();
+    if rates > MOST_RATES {
+        let text = format!("links have {rates} different rates, and telemetry can tell {MOST_RATES} apart");
+        return Err(Fault::new("nic.congestion", text));
+    }
+    let mut ideals = Ideals::new(plan);
+    for qp in &plan.qps {
+        let hops = ideals.switches(qp.from, qp.to).unwrap_or_default();
+        if hops > area.min(MOST_HOPS) {
+            let name = |host: model::HostId| plan.fabric.name(host.node());
+            let (room, help) = match hops > MOST_HOPS {
+                true => ("a packet keeps", format!("no run can have more than {MOST_HOPS}")),
+                false => ("`int-hops` leaves room for", format!("set `{ROOM} = {hops}`")),
+            };
+            let text = format!(
+                "packets from {} to {} cross {hops} switches, and {room} the telemetry of {}",
+                name(qp.from),
+                name(qp.to),
+                area.min(MOST_HOPS)
+            );
+            return Err(Fault::new(ROOM, text).with_help(help));
+        }
+    }
+    Ok(())
+}
+
+/// Schemes under which packets of one queue pair take turns on many paths.
+const SPRAYING: [&str; 8] = ["rps", "ar", "drill", "themis", "rps-nic", "reps", "dlbf", "mp-rdma"];
+
+/// What is possible but probably not meant.
+pub(crate) fn warnings(scheme: &SchemeConfig, nic: &NicConfig, plan: &Plan) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if nic.ack_per_message && nic.telemetry().is_some() {
+        warnings.push(format!(
+            "with `ack-per-message` queue pairs hear of congestion once per message, and `congestion.{}` lives on ACKs",
+            nic.congestion.name()
+        ));
+    }
+    let CongestionConfig::Hpcc(config) = &nic.congestion else { return warnings };
+    let unknown: Vec<String> = plan
+        .rates()
+        .into_iter()
+        .filter(|rate| config.takes_for(*rate) != *rate)
+        .map(|rate| format!("{rate}, taken for {}", config.takes_for(rate)))
+        .collect();
+    if !unknown.is_empty() {
+        warnings.push(format!(
+            "telemetry has no code for the rate of some links ({}): their utilisation comes out wrong, as in the HPCC \
+             simulator, which sends the code of 25 Gb/s for them and prints an error for every packet; \
+             `congestion.hpcc` without `unknown-rate` and `compat` knows every rate",
+            unknown.join("; ")
+        ));
+    }
+    if SPRAYING.contains(&scheme.name()) {
+        warnings.push(format!(
+            "`congestion.hpcc` compares what two packets in a row say of the same links, and under `{}` they seldom take \
+             the same: queue pairs will hardly react to congestion",
+            scheme.name()
+        ));
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Checked, Error, Source, check};
+
+    fn lay(keys: &str) -> Result<Checked, Error> {
+        let text = format!("{keys}\n[[workload]]\npermutation = {{ kind = \"shift\" }}\n");
+        check(&Source::new("s.toml", text), &[])
+    }
+
+    const LEAVES: &str =
+        "[topology.leaf-spine]\nleaves = 2\nspines = 2\nhosts-per-leaf = 2\nrate = \"100Gbps\"\n";
+
+    /// Eight switches in a row.
+    fn chain(keys: &str) -> String {
+        let links: String = (1..8).map(|i| format!("[\"s{}\", \"s{i}\"], ", i - 1)).collect();
+        let names: String = (0..8).map(|i| format!("\"s{i}\", ")).collect();
+        format!(
+            "[topology.links]\nhosts = [\"a\", \"b\"]\nswitches = [{names}]\n\
+             links = [[\"a\", \"s0\"], {links}[\"s7\", \"b\"]]\n[nic.congestion.hpcc]\n{keys}\n"
+        )
+    }
+
+    #[test]
+    fn data_and_acks_grow_by_the_area_and_nothing_else_does() {
+        let plain = lay(LEAVES).unwrap().plan.wire;
+        let traced = lay(&format!("{LEAVES}[nic.congestion.hpcc]")).unwrap();
+        let wire = traced.plan.wire;
+        assert_eq!((wire.max_frame(), wire.ack), (plain.max_frame() + 42, plain.ack + 42));
+        assert_eq!((wire.payload, wire.cnp), (plain.payload, plain.cnp));
+        assert!(traced.parts.traces() && traced.warnings.is_empty());
+        // A resolved scenario says the same once more.
+        let again = check(&Source::new("again.toml", traced.to_toml()), &[]).unwrap();
+        assert_eq!((again.plan.wire, again.to_toml()), (wire, traced.to_toml()));
+        let compat = lay(&format!("compat = \"ns3\"\n{LEAVES}[nic.congestion.hpcc]\nint-hops = 10")).unwrap();
+        assert_eq!((compat.plan.wire.max_frame(), compat.plan.wire.ack), (1_130, 142));
+        assert_eq!(compat.scenario.nic.cnp, rnic::notification::Cnp::None);
+    }
+
+    #[test]
+    fn a_route_with_more_hops_than_there_is_room_for_is_refused() {
+        let error = lay(&format!("{LEAVES}[nic.congestion.hpcc]\nint-hops = 2")).unwrap_err();
+        assert_eq!(
+            error.located(),
+            "s.toml:7:12: packets from host2 to host0 cross 3 switches, and `int-hops` leaves room for the telemetry of 2"
+        );
+        let error = lay(&chain("int-hops = 10")).unwrap_err();
+        assert!(
+            error.to_string().contains("cross 8 switches, and a packet keeps the telemetry of 7"),
+            "{error}"
+        );
+        let error = lay(&format!("{LEAVES}[nic.congestion.hpcc]\nint-hops = 16")).unwrap_err();
+        assert!(error.to_string().contains("`int-hops` must be between 1 and 15"), "{error}");
+    }
+
+    #[test]
+    fn a_rate_without_a_code_is_said_where_it_matters() {
+        let odd = LEAVES.replace("100Gbps", "800Gbps");
+        assert_eq!(lay(&format!("{odd}[nic.congestion.hpcc]")).unwrap().warnings, [""; 0]);
+        let compat = lay(&format!("{odd}[nic.congestion.hpcc]\ncompat = \"long-haul-prototype\"")).unwrap();
+        assert!(compat.warnings[0].contains("800Gbps, taken for 25Gbps"), "{:?}", compat.warnings);
+        let coded = lay(&format!("{LEAVES}[nic.congestion.hpcc]\nunknown-rate = \"25Gbps\"")).unwrap();
+        assert_eq!(coded.warnings, [""; 0]);
+    }
+
+    #[test]
+    fn spraying_under_hpcc_is_warned_of_and_a_scheme_with_its_own_control_is_not() {
+        let sprayed = lay(&format!("{LEAVES}[scheme.rps]\n[nic.congestion.hpcc]")).unwrap();
+        assert!(sprayed.warnings[0].contains("under `rps` they seldom"), "{:?}", sprayed.warnings);
+        let own = lay(&format!("{LEAVES}[scheme.mp-rdma]\n[nic.congestion.hpcc]")).unwrap();
+        assert!(!own.parts.traces() && own.plan.wire.hops == 0);
+    }
+}
