@@ -257,8 +257,13 @@ impl<'a> Resolved<'a> {
 /// neighbour falls silent, that is in two delays of the link, and the frame that led to the decision and the one that
 /// the neighbour has begun. A pause frame that takes its time on the wire waits for one more frame.
 fn headroom(link: &Link, wire: &Wire) -> Bytes {
-    let bits = u128::from(link.rate.bps()) * 2 * u128::from(link.delay.ps());
-    let on_the_way = u64::try_from(bits.div_ceil(8_000_000_000_000)).unwrap_or(u64::MAX);
+    let twice = 2 * u128::from(link.delay.ps());
+    let nominal = (u128::from(link.rate.bps()) * twice).div_ceil(8_000_000_000_000);
+    // A clock that cuts off part of a nanosecond lets full frames through faster than the rate says (short ones still more,
+    // but those answer full ones).
+    let full = wire.transmission(link.rate, wire.max_frame()).ps().max(1);
+    let quick = (u128::from(wire.max_frame()) * twice).div_ceil(u128::from(full));
+    let on_the_way = u64::try_from(nominal.max(quick)).unwrap_or(u64::MAX);
     let frame = u64::from(wire.max_frame());
     let pause = if wire.pfc > 0 { frame + u64::from(wire.pfc) } else { 0 };
     Bytes(on_the_way.saturating_add(2 * frame + pause))

@@ -5,7 +5,7 @@
 
 use crate::lab::{honest, run_plan};
 use engine::outcome::{Ending, Outcome};
-use model::{Bytes, Plan, Time};
+use model::Plan;
 use scenario::{Checked, load};
 
 const EDGE: &str = "switch-role.external.scheme.long-haul";
@@ -47,5 +47,130 @@ fn queue(plan: &Plan, run: &Outcome, from: &str, to: &str) -> u64 {
     let node = |name: &str| plan.fabric.find(name).unwrap();
     let (from, to) = (node(from), node(to));
     let link = plan.fabric.links().iter().position(|l| l.from == from && l.to == to).unwrap();
-    run.links[link].max_queue.get()
+    run.links[link].max_queue
+}
+
+/// A run cut short, or with other settings.
+fn until(us: u64) -> String {
+    format!("stop.after={us}us")
+}
+
+#[test]
+fn congestion_near_the_source_is_told_within_microseconds_and_local_flows_are_spared() {
+    let on = format!("{EDGE}={{interval=\"4us\"}}");
+    let (name, with, without) = ("long-haul-near-source", &[on.as_str()][..], &[][..]);
+    // (a) Half a millisecond in, the two senders have long been told; without, nobody has heard anything.
+    let cut = until(500);
+    let early = |sets: &[&str]| {
+        let mut sets = sets.to_vec();
+        sets.push(&cut);
+        let (checked, outcome) = run(name, &sets);
+        sent(&checked.plan, &outcome)
+    };
+    let (told, untold) = (early(with), early(without));
+    // 2 x 100 Gb/s for 500 us less what is not yet paused by PFC.
+    assert!(untold > 11_500_000, "{untold} B sent without");
+    assert!(told < 7_500_000, "{told} B sent with: more than the bottleneck carries");
+    // (b) to (f), over the whole runs.
+    let ((checked, plain), (_, notified)) = (run(name, without), run(name, with));
+    let plan = &checked.plan;
+    let bottleneck = |outcome: &Outcome| queue(plan, outcome, "dc0-tor0", "dc0-spine0");
+    assert!(
+        bottleneck(&notified) * 2 < bottleneck(&plain),
+        "{} of {}",
+        bottleneck(&notified),
+        bottleneck(&plain)
+    );
+    assert!(plain.control.pause > 50 && notified.control.pause == 0);
+    let small = |outcome: &Outcome| mean_fct(plan, outcome, "local-100kB");
+    assert!(small(&notified) * 4.0 < small(&plain), "{} of {} us", small(&notified), small(&plain));
+    assert!(counter(&notified, "marks_seen") > 0 && counter(&notified, "reactions") == 0);
+    assert_eq!((counter(&notified, "holds"), counter(&notified, "cnps_passed")), (0, 0), "no mark went over");
+    for outcome in [&plain, &notified] {
+        assert_eq!((outcome.ending, outcome.data.out_of_order), (Ending::Finished, 0));
+        honest(plan, outcome);
+    }
+}
+
+#[test]
+fn an_interval_longer_than_the_receivers_makes_local_flows_give_way() {
+    let slow = format!("{EDGE}={{interval=\"50us\"}}");
+    let ((checked, plain), (_, notified)) =
+        (run("long-haul-near-source", &[]), run("long-haul-near-source", &[&slow]));
+    let small = |outcome: &Outcome| mean_fct(&checked.plan, outcome, "local-100kB");
+    // Local senders hear of every mark, remote ones every 50 us: worse than without.
+    assert!(small(&notified) > 1.5 * small(&plain), "{} and {} us", small(&notified), small(&plain));
+}
+
+#[test]
+fn congestion_near_the_destination_is_held_back_there_and_every_flow_finishes() {
+    let on = format!("{EDGE}={{interval=\"4us\"}}");
+    let name = "long-haul-near-destination";
+    let ((checked, plain), (_, held)) = (run(name, &[]), run(name, &[&on]));
+    let plan = &checked.plan;
+    let small = |outcome: &Outcome| mean_fct(plan, outcome, "local-100kB");
+    let remote = |outcome: &Outcome| mean_fct(plan, outcome, "remote");
+    assert!(small(&held) * 3.0 < small(&plain), "{} of {} us", small(&held), small(&plain));
+    assert!(remote(&held) < 1.5 * remote(&plain), "{} and {} us", remote(&held), remote(&plain));
+    assert_eq!((plain.data.dropped_buffer, plain.data.out_of_order), (0, 0), "the fabric is lossless");
+    assert_eq!((held.ending, held.data.out_of_order, held.control.nack), (Ending::Finished, 0, 0));
+    assert_eq!((held.control.pause, counter(&held, "stash_left")), (0, 0));
+    // What the line rate brings in a round trip.
+    let most = counter(&held, "stash_flow_peak");
+    assert!(most > 1_000_000 && most <= 12_700_000, "{most} B");
+    // The switch at the senders hears that it has been reacted to, and has nothing to tell them itself.
+    assert!(counter(&held, "reacted_before") > 0);
+    assert_eq!((counter(&held, "marks_seen"), counter(&held, "cnps_made")), (0, 0));
+    // (a) It holds packets within microseconds of the first mark: the two flows arrive after 504 us.
+    let (_, early) = run(name, &[&on, &until(560)]);
+    assert!(counter(&early, "holds") > 0 && counter(&early, "reactions") > 0);
+    honest(plan, &held);
+}
+
+#[test]
+fn two_bottlenecks_in_a_row_are_told_once_by_the_edge_and_twice_by_direct_cnps() {
+    // The uplink of the flows' rack, and the link from the spine to the edge, at half its rate.
+    let narrow = "topology.datacentres.external-rate=60Gbps";
+    let cnps = |sets: &[&str]| {
+        let mut sets = sets.to_vec();
+        sets.extend([narrow, "nic.cnp=\"none\"", "stop.after=1ms"]);
+        let (_, outcome) = run("long-haul-near-source", &sets);
+        counter(&outcome, "cnps_made")
+    };
+    let edge = cnps(&[&format!("{EDGE}={{interval=\"50us\",reaction=\"off\"}}")]);
+    let direct = "{interval=\"50us\",beyond=\"100us\"}";
+    let tor = format!("switch-role.tor.scheme.direct-cnp={direct}");
+    let spine = format!("switch-role.spine.scheme.direct-cnp={direct}");
+    let (tors, both) = (cnps(&[&tor]), cnps(&[&tor, &spine]));
+    // Two flows, at most one CNP in 50 us each: 40 in a millisecond.
+    assert!(edge > 5 && edge <= 40, "{edge}");
+    assert!(both > tors && both > edge, "{both} of both, {tors} of the ToR alone, {edge} of the edge");
+}
+
+#[test]
+fn spraying_inside_the_datacentres_and_fairness_between_them_go_together() {
+    let sets = |edge: bool| {
+        let mut sets = vec!["scheme.themis={}", "nic.transport.nic-sr={}", "workload.0.poisson.duration=1ms"];
+        if edge {
+            sets.push("switch-role.external.scheme.long-haul={interval=\"4us\"}");
+        }
+        sets
+    };
+    let ((checked, plain), (_, fair)) = (run("long-haul", &sets(false)), run("long-haul", &sets(true)));
+    for outcome in [&plain, &fair] {
+        assert_eq!(outcome.ending, Ending::Finished);
+        assert!(counter(outcome, "nacks_blocked") > 0 && outcome.data.out_of_order > 0, "it sprays");
+        honest(&checked.plan, outcome);
+    }
+    assert!(counter(&fair, "cnps_made") + counter(&fair, "reactions") > 0);
+    let local = |outcome: &Outcome| {
+        let plan = &checked.plan;
+        let stays = |m: &usize| {
+            let qp = &plan.qps[plan.messages[*m].qp.index()];
+            (qp.from.0 < 16) == (qp.to.0 < 16)
+        };
+        let fct = |m: usize| outcome.messages[m].acked.ps() - outcome.messages[m].start.ps();
+        (0..plan.messages.len()).filter(stays).map(fct).sum::<u64>()
+    };
+    assert!(local(&fair) < local(&plain), "local flows gain");
 }

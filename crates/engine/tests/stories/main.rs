@@ -14,6 +14,7 @@
 //! | [`many_paths`] | flowlets, flowcells and MP-RDMA spread a flow as they say, and keep to their bounds |
 //! | [`deadlock`] | a run in which nothing moves ends, and says what waits for what |
 //! | [`rerouting`] | CONGA keeps flowlets off slow links; ConWeave moves a flow, and its receiver sees no disorder |
+//! | [`long_haul`] | at the edge of a datacentre, a switch that answers for the far end spares local flows |
 //! | [`conservation`] | every packet and every byte is accounted for, also in a run that is cut short |
 //! | [`failures`] | links go down, come back and slow down to the picosecond, and schemes find the paths that are left |
 //! | [`listed_losses`] | a listed packet is lost as often as listed, and comes back as the recovery mode has it |
@@ -36,6 +37,7 @@ mod held;
 mod in_order;
 mod lab;
 mod listed_losses;
+mod long_haul;
 mod lossless;
 mod many_paths;
 mod rerouting;

@@ -14,7 +14,8 @@
 //! * A record of other links than the last one starts afresh and changes nothing (section 4.1). So packets of one queue
 //!   pair must take one path for a while; where each takes another one, HPCC hardly ever reacts.
 //! * Marks, CNPs and NACKs mean nothing to it, so `nic.cnp` is "none" unless set. What a timeout does, `nic.on-timeout`
-//!   says; as a CNP, nothing.
+//!   says; as a CNP, nothing. With `cnp-cut` CNPs do mean something: where a switch near the sender speaks for a path of
+//!   which telemetry tells too late (long-haul), its word counts besides.
 //! * A window counts payload, and is rounded up to whole packets: a packet may start while less than it is outstanding.
 //! * What a switch reports as sent is frames without preamble and gap, as counters of switches do. A link that is always
 //!   busy is thus at 98.7 % with frames of 1500 B.
@@ -64,6 +65,12 @@ pub struct Config {
     /// unknown rate keeps code 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unknown_rate: Option<Rate>,
+    /// Share of its rate that a flow gives up on a CNP or a mark that an ACK carries, above 0 and below 1, at most once in
+    /// `cnp-interval`; telemetry goes on from there. Default: CNPs are ignored (HPCC paper).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cnp_cut: Option<f64>,
+    /// See `cnp-cut`. Default 4 us (our choice: that of `dcqcn`).
+    pub cnp_interval: Time,
     /// Defaults as in another implementation. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compat: Option<Compat>,
@@ -103,6 +110,8 @@ impl Default for Config {
             window: None,
             int_hops: None,
             unknown_rate: None,
+            cnp_cut: None,
+            cnp_interval: Time::from_us(4),
             compat: None,
         }
     }
@@ -143,6 +152,9 @@ impl Config {
                 "int-hops",
                 "must be between 1 and 15 (the layout counts hops in 4 bits)",
             ));
+        }
+        if self.cnp_cut.is_some_and(|cut| !(cut > 0.0 && cut < 1.0)) {
+            return Err(Invalid::new("cnp-cut", "must be above 0 and below 1"));
         }
         if self.unknown_rate == Some(Rate(0)) {
             return Err(Invalid::new("unknown-rate", "must be above 0: it divides"));
@@ -210,6 +222,9 @@ impl Config {
             step: self.additive_increase.bps() as f64 * scale,
             target: self.target_utilization,
             max_stage: self.resolved().max_stage.unwrap_or_default(),
+            cut: self.cnp_cut,
+            cut_interval: self.cnp_interval,
+            next_cut: Time::ZERO,
             rates: path.rates.iter().map(|rate| self.takes_for(*rate).bps() as f64).collect(),
         }
     }
@@ -245,6 +260,10 @@ pub struct Hpcc {
     step: f64,
     target: f64,
     max_stage: u32,
+    /// Share of the rate that a CNP takes, how often at most, and when it may next.
+    cut: Option<f64>,
+    cut_interval: Time,
+    next_cut: Time,
     /// What the sender takes the rates of the run for.
     rates: Arc<[f64]>,
 }
@@ -302,6 +321,23 @@ impl Congestion for Hpcc {
     fn allowance(&mut self, _now: Time) -> Allowance {
         let window = whole_packets(self.window * (self.rate / self.line) / self.packet);
         Allowance { window, pace: self.pace, not_before: Time::ZERO }
+    }
+
+    fn on_ack(&mut self, now: Time, _packets: u64, echo: bool) {
+        if echo {
+            self.on_cnp(now);
+        }
+    }
+
+    fn on_cnp(&mut self, now: Time) {
+        if let Some(cut) = self.cut
+            && now >= self.next_cut
+        {
+            self.next_cut = Time(now.ps().saturating_add(self.cut_interval.ps()));
+            let rate = (self.rate * (1.0 - cut)).max(self.min);
+            self.reference = self.reference.min(rate);
+            self.set(rate);
+        }
     }
 
     fn on_feedback(&mut self, _now: Time, feedback: &Feedback) {
@@ -374,6 +410,26 @@ mod tests {
 
     fn near(got: f64, wanted: f64, tolerance: f64) {
         assert!((got / wanted - 1.0).abs() < tolerance, "{got} is not near {wanted}");
+    }
+
+    #[test]
+    fn a_cnp_takes_its_share_once_in_the_interval_if_it_means_anything() {
+        let mut deaf = control(&Config::default());
+        deaf.on_cnp(Time::ZERO);
+        assert_eq!(deaf.rate(), LINE);
+        let mut control = control(&Config { cnp_cut: Some(0.25), ..Config::default() });
+        for (us, share) in [(0, 0.75), (3, 0.75), (4, 0.5625), (100, 0.421_875)] {
+            control.on_ack(Time::from_us(us), 1, us == 0);
+            control.on_cnp(Time::from_us(us));
+            near(control.rate(), share * LINE, 1e-9);
+        }
+        // Telemetry goes on from there.
+        let mut link = Link::NEW;
+        (0..1000).for_each(|_| {
+            let feedback = link.after(control.rate(), 0);
+            control.on_feedback(link.now, &feedback);
+        });
+        assert!(control.rate() > 0.9 * LINE, "{}", control.rate());
     }
 
     #[test]

@@ -6,6 +6,7 @@
 mod dlbf;
 mod dlbf_motivation;
 mod flowcut;
+mod long_haul;
 mod loss_recovery;
 mod report;
 mod themis_fig1;
@@ -33,6 +34,9 @@ pub const ALL: &[Experiment] = &[
     flowcut::memory::EXPERIMENT,
     flowcut::permutation::EXPERIMENT,
     flowcut::workloads::EXPERIMENT,
+    long_haul::tables_1_2::EXPERIMENT,
+    long_haul::ablation::EXPERIMENT,
+    long_haul::micro::EXPERIMENT,
     loss_recovery::EXPERIMENT,
     themis_fig1::EXPERIMENT,
     themis_fig5::EXPERIMENT,
@@ -99,6 +103,11 @@ impl Results {
     fn all(&self, label: &str) -> Vec<Option<&Run>> {
         let mine = self.0.iter().filter(|(case, _)| case.label == label);
         mine.map(|(_, run)| run.summary.complete.then_some(run)).collect()
+    }
+
+    /// The runs of that label, complete or not.
+    fn every(&self, label: &str) -> impl Iterator<Item = &Run> {
+        self.0.iter().filter(move |(case, _)| case.label == label).map(|(_, run)| run)
     }
 
     fn labels(&self) -> impl Iterator<Item = &str> {
