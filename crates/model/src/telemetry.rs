@@ -57,8 +57,8 @@ impl Record {
     /// choice; the simulator of HPCC lets it wrap).
     #[inline]
     pub const fn new(rate: u8, at: Time, sent: u64, queue: u64) -> Self {
-        let time = at.ps() / 1000 & ((1 << TIME_BITS) - 1);
-        let bytes = sent / BYTES_UNIT & ((1 << BYTES_BITS) - 1);
+        let time = at.ps() / 1000 % (1 << TIME_BITS);
+        let bytes = sent / BYTES_UNIT % (1 << BYTES_BITS);
         let most = (1 << QUEUE_BITS) - 1;
         let queue = queue / QUEUE_UNIT;
         let queue = if queue < most { queue } else { most };

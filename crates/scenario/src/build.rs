@@ -93,6 +93,9 @@ pub(crate) fn plan(scenario: &Scenario, room: &mut Room) -> Result<(Plan, Vec<St
     let mut warnings = Vec::new();
     let wire = telemetry::on_wire(scenario, wire(&scenario.wire, scenario.compat)?)?;
     let fabric = scenario.topology.lay(scenario.links.loss.probability(), room)?;
+    if telemetry::wanted(scenario).is_some() {
+        room.for_telemetry(fabric.hosts())?;
+    }
     let (ports, switches) = switches(scenario, &fabric, &wire, &mut warnings)?;
     let (messages, jobs) = workload(scenario, &fabric, &wire, room, &mut warnings)?;
     let traffic_classes = traffic_classes(scenario)?.into_iter().map(str::to_owned).collect();

@@ -15,6 +15,9 @@ const PROGRAM: u64 = 6_000_000;
 const PORT: u64 = 700;
 /// A host that sends at line rate: 1.4 kB for itself; the rest, 12 to 20 kB, is packets on their way or in a queue.
 const HOST: u64 = 16_000;
+/// What packets with telemetry take beyond that, per host: a permutation of 256 hosts takes 28 to 32 MB under HPCC and Swift,
+/// and 17 MB under DCQCN.
+const TRACED_HOST: u64 = 50_000;
 /// The route of a switch to a rack: the size of the table's entry.
 const ROUTE: u64 = 4;
 /// What is kept besides in a fabric of groups with dead links: an entry of 4 B and a count of 1 B for each of three ways
@@ -97,6 +100,12 @@ impl Room {
         }
         let bytes = messages.saturating_mul(MESSAGE).saturating_add(qps.saturating_mul(QP));
         self.add(bytes, path, format!("{messages} messages on {qps} queue pairs"))
+    }
+
+    /// Makes room for the telemetry of packets under way.
+    pub(crate) fn for_telemetry(&mut self, hosts: usize) -> Result<(), Fault> {
+        let bytes = (hosts as u64).saturating_mul(TRACED_HOST);
+        self.add(bytes, "nic.congestion".to_owned(), "packets with telemetry".to_owned())
     }
 
     /// Makes room for the routes around as many sets of dead links in a fabric of so many groups.

@@ -11,14 +11,19 @@ use schemes::SchemeConfig;
 /// The setting that says how much room there is.
 const ROOM: &str = "nic.congestion.hpcc.int-hops";
 
-/// The same wire with room for the telemetry that the congestion control of any job reads. All frames of a run have it, as
-/// switches know no queue pairs.
-pub(crate) fn on_wire(scenario: &Scenario, wire: Wire) -> Result<Wire, Fault> {
+/// Hops for which the congestion control of any job wants room on the wire; `None` if none reads telemetry.
+pub(crate) fn wanted(scenario: &Scenario) -> Option<u8> {
     let room = |class: &str| {
         let own = whole::nic_under(scenario.scheme_of(class), &scenario.nic);
         own.as_ref().unwrap_or(&scenario.nic).telemetry()
     };
-    let hops = scenario.workload.iter().filter_map(|entry| room(entry.class())).max().unwrap_or(0);
+    scenario.workload.iter().filter_map(|entry| room(entry.class())).max()
+}
+
+/// The same wire with room for the telemetry that the congestion control of any job reads. All frames of a run have it, as
+/// switches know no queue pairs.
+pub(crate) fn on_wire(scenario: &Scenario, wire: Wire) -> Result<Wire, Fault> {
+    let hops = wanted(scenario).unwrap_or(0);
     let most = Packet::MAX_FRAME - area(hops);
     if hops > 0 && wire.max_frame() > most {
         let text =
@@ -127,6 +132,7 @@ mod tests {
         assert_eq!((wire.max_frame(), wire.ack), (plain.max_frame() + 42, plain.ack + 42));
         assert_eq!((wire.payload, wire.cnp), (plain.payload, plain.cnp));
         assert!(traced.parts.traces() && traced.warnings.is_empty());
+        assert!(traced.memory > lay(LEAVES).unwrap().memory);
         // A resolved scenario says the same once more.
         let again = check(&Source::new("again.toml", traced.to_toml()), &[]).unwrap();
         assert_eq!((again.plan.wire, again.to_toml()), (wire, traced.to_toml()));
