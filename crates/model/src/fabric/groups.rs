@@ -232,7 +232,8 @@ impl<'a> Here<'a> {
     fn leave(self, group: u16, ingress: PortIndex) -> u32 {
         let at = self.switch * self.groups.count + usize::from(group);
         match self.reach(ingress) {
-            Reach::Inside => self.groups.across[at],
+            // A signal that goes back the way of a detour, by ports, may meet a switch without a link across.
+            Reach::Inside if self.groups.across[at] != 0 => self.groups.across[at],
             _ => self.groups.toward[at],
         }
     }
