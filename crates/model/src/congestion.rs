@@ -22,6 +22,11 @@ pub trait Congestion {
     /// `packets` were acknowledged for the first time; `echo` says that the reply carried a mark.
     fn on_ack(&mut self, _now: Time, _packets: u64, _echo: bool) {}
 
+    /// A NACK has come; otherwise as [`Congestion::on_ack`], which is what it does if nothing else is said.
+    fn on_nacked(&mut self, now: Time, packets: u64, echo: bool) {
+        self.on_ack(now, packets, echo);
+    }
+
     /// A CNP has come.
     fn on_cnp(&mut self, _now: Time) {}
 

@@ -254,7 +254,10 @@ impl<P: Parts> Host<P> {
             false => out.sender.on_reply(Time(now), reply),
         };
         out.steering.on_reply(Time(now + self.clock), out.sender.una(), &pkt.annex);
-        out.congestion.on_ack(Time(now), progress.acked, pkt.echo());
+        match reply {
+            Reply::Ack(_) => out.congestion.on_ack(Time(now), progress.acked, pkt.echo()),
+            Reply::Nack(_) => out.congestion.on_nacked(Time(now), progress.acked, pkt.echo()),
+        }
         if progress.nack {
             out.congestion.on_nack(Time(now));
         }
