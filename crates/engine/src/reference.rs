@@ -346,8 +346,8 @@ impl<P: Parts> Reference<'_, P> {
         if switch.interest.detours && from_host && pkt.is_data() {
             detours = router.detours(pkt.to());
         }
-        let mut port = ports[0];
-        if ports.len() > 1 || switch.interest.every_packet || !detours.is_empty() {
+        let mut port = ports.first().copied().unwrap_or(PortIndex::VIRTUAL);
+        if ports.len() != 1 || switch.interest.every_packet || !detours.is_empty() {
             let stand = Stand { now, ingress, from_host, to_host, detours, view: self.views.known() };
             let mut effects = Effects::default();
             let count = fabric.ports(NodeId(node)).len();

@@ -40,6 +40,11 @@ pub trait Congestion {
     /// `packets` were acknowledged for the first time; `echo` says that the reply carried a mark.
     fn on_ack(&mut self, _now: Time, _packets: u64, _echo: bool) {}
 
+    /// A NACK has come; otherwise as [`Congestion::on_ack`], which is what it does if nothing else is said.
+    fn on_nacked(&mut self, now: Time, packets: u64, echo: bool) {
+        self.on_ack(now, packets, echo);
+    }
+
     /// In runs with telemetry, in place of [`Congestion::on_ack`]: a reply has come, and this is what it tells.
     fn on_feedback(&mut self, now: Time, feedback: &Feedback) {
         self.on_ack(now, feedback.acked, feedback.echo);

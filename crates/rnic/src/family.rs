@@ -121,6 +121,12 @@ macro_rules! congestions {
                     Self::Custom(c) => c.on_ack(now, packets, echo),
                 }
             }
+            fn on_nacked(&mut self, now: model::Time, packets: u64, echo: bool) {
+                match self {
+                    $(Self::$variant(c) => c.on_nacked(now, packets, echo),)+
+                    Self::Custom(c) => c.on_nacked(now, packets, echo),
+                }
+            }
             #[inline]
             fn on_feedback(&mut self, now: model::Time, feedback: &model::Feedback) {
                 match self {

@@ -139,6 +139,13 @@ impl Congestion for Reacting {
         }
     }
 
+    #[inline]
+    fn on_nacked(&mut self, now: Time, packets: u64, echo: bool) {
+        if echo || self.steady_until == Time::ZERO {
+            self.tell(now, move |inner| inner.control.on_nacked(now, packets, echo));
+        }
+    }
+
     fn on_feedback(&mut self, now: Time, feedback: &Feedback) {
         if feedback.echo || self.steady_until == Time::ZERO {
             self.tell(now, |inner| inner.control.on_feedback(now, feedback));

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Most simulated time that a scenario may speak of: a tenth of what 64 bits of picoseconds hold.
-const LATEST: Time = Time::from_ms(1_000_000_000);
+pub(crate) const LATEST: Time = Time::from_ms(1_000_000_000);
 
 /// Most by which clocks differ: a packet tells how long it took, by two clocks, in 48 bits of picoseconds (140 s each way).
 const MOST_SPREAD: Time = Time::from_ms(60_000);

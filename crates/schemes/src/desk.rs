@@ -201,6 +201,8 @@ pub(crate) struct Desk {
     /// The entropy of packets, and their tag.
     pub(crate) entropy: u16,
     pub(crate) tag: u64,
+    /// Where packets come in; `None` is the first port to where they come from.
+    pub(crate) ingress: Option<PortIndex>,
     pub(crate) now: Time,
     /// Packets that are held, and the ports by which they may leave.
     pub(crate) held: BTreeMap<Handle, Vec<PortIndex>>,
@@ -236,6 +238,7 @@ impl Desk {
             queued,
             entropy: 0,
             tag: 0,
+            ingress: None,
             now: Time::ZERO,
             held: BTreeMap::new(),
             next: Handle(0),
@@ -263,7 +266,7 @@ impl Desk {
         let source = if pkt.is_data() { from } else { to };
         let fabric = &self.plan.fabric;
         let ports = fabric.router_by(self.routing(), self.node).ports(pkt.to()).0.to_vec();
-        let ingress = fabric.route(self.node, source)[0];
+        let ingress = self.ingress.unwrap_or(fabric.route(self.node, source)[0]);
         let local = |host| fabric.attachment(host) == self.node;
         let ends = (local(source), local(pkt.to()));
         let mut effects = Effects::default();

@@ -33,6 +33,7 @@
 //! | `entries_left` | entries at the end: 0 unless something was lost |
 //! | `in_flight_limit` | flows told to stop because three bytes could not count any more |
 
+mod idle;
 mod nic;
 mod rtt;
 mod signal;
@@ -91,8 +92,9 @@ pub struct Config {
     pub gradient: Option<f64>,
     /// Weight of a new difference in the slope, above 0 and up to 1. Default 0.12 (our choice: as `alpha`).
     pub gradient_weight: f64,
-    /// Packets of a flow that may still be under way when it takes a new path; no packet is overtaken by more others
-    /// than that. Default 0: never out of order (the paper; more is its section IV-C). `ingress` and `nic` only.
+    /// Packets of a flow that may still be under way when it takes a new path. So many at most are late at a time, that is
+    /// missing at the receiver while one sent after them is there; how many others overtake one of them is not bounded.
+    /// Default 0: never out of order (the paper; more is its section IV-C). `ingress` and `nic` only.
     pub overlap: u16,
     /// A flow is not drained if less than this is left of its message. Default 0 (the paper; more is its section
     /// IV-C). `nic` only: a switch does not know.
@@ -150,14 +152,6 @@ impl Config {
             gradient_weight: self.gradient_weight,
         }
     }
-
-    /// Time after which a switch lets a drained flow go on.
-    fn switch_timeout(&self) -> Time {
-        match self.backpressure {
-            Backpressure::Flow => Time::NEVER,
-            Backpressure::Class => self.drain_timeout,
-        }
-    }
 }
 
 impl Recipe for Config {
@@ -203,8 +197,13 @@ impl Recipe for Config {
         if self.entropies == 0 {
             return fail("entropies", "at least one source port is needed".to_owned());
         }
-        if self.credit.get() >> 24 != 0 {
-            return fail("credit", format!("{}; three bytes hold less than 16 MiB", self.credit));
+        let most = Bytes(switch::MOST_CREDIT.into());
+        if self.credit > most {
+            let text = format!(
+                "{}; with more than {most} three bytes could not count what is under way",
+                self.credit
+            );
+            return fail("credit", text);
         }
         let nic = self.deployment == Deployment::Nic;
         let lossless = plan.switches.iter().all(|switch| matches!(switch.flow, Flow::Lossless(_)));
@@ -223,6 +222,19 @@ impl Recipe for Config {
             return fail("drain-if-left", "a switch does not know what is left; only a NIC does".to_owned());
         }
         let mut warnings = Vec::new();
+        if let (false, Some(&node)) = (nic, plan.fabric.racks().iter().find(|n| !plan.fabric.is_host(**n))) {
+            let site = Site { plan, node };
+            let idle = idle::least_round_trips(site, self.deployment, self.ack_size.get() as u32);
+            let (least, wraps) =
+                (idle.into_iter().filter(|ns| *ns > 0).min().unwrap_or(0), 1u64 << self.timestamp_bits);
+            if self.gradient.is_none() && least as f64 * self.ratio >= wraps as f64 {
+                warnings.push(format!(
+                    "timestamps of {} bits wrap every {wraps} ns, and a round trip takes {least} ns at the least: none ever looks \
+                     {} times as long, so no flow is drained",
+                    self.timestamp_bits, self.ratio
+                ));
+            }
+        }
         let defaults = Config::default();
         for (field, set) in [
             ("backpressure", self.backpressure != defaults.backpressure),

@@ -265,6 +265,8 @@ impl<P: Parts> Host<P> {
                 trail: pkt.annex.trail(),
             };
             out.congestion.on_feedback(Time(now), &feedback);
+        } else if matches!(reply, Reply::Nack(_)) {
+            out.congestion.on_nacked(Time(now), progress.acked, pkt.echo());
         } else {
             out.congestion.on_ack(Time(now), progress.acked, pkt.echo());
         }

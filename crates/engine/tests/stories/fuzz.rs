@@ -186,7 +186,7 @@ fn story() -> impl Strategy<Value = Story> {
 
 /// A scenario on a small Dragonfly, likewise.
 fn groups() -> impl Strategy<Value = Story> {
-    const WAYS: [&str; 8] = [
+    const WAYS: [&str; 10] = [
         "minimal]",
         "valiant]",
         "valiant]\nper = \"flow\"",
@@ -195,6 +195,8 @@ fn groups() -> impl Strategy<Value = Story> {
         "drill]",
         "themis]\npath-map = false",
         "rps-nic]",
+        "flowcut]\ndeployment = \"full\"\nratio = 1.2\ndrain-timeout = \"20us\"",
+        "flowcut]\ndeployment = \"ingress\"\nratio = 1.2\noverlap = 1\nack-every = 3",
     ];
     let shape = (1..5usize, 1..4usize, 1..3usize, 1..4usize, any::<bool>(), 1..4u8);
     let cables = [cable(), cable(), cable()];

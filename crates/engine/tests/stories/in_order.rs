@@ -353,3 +353,28 @@ fn a_link_that_dies_loses_packets_and_puts_none_out_of_order() {
         }
     }
 }
+
+#[test]
+fn an_overlap_is_so_many_packets_however_small_they_are() {
+    let mut flows = "{ from = \"a\", to = \"b\", bytes = \"100B\" },\n".repeat(3000);
+    for host in ["a2", "a3"] {
+        writeln!(flows, "{{ from = \"{host}\", to = \"b2\", bytes = \"3MB\", start = \"2us\" }},").unwrap();
+    }
+    let links: String = ["\"a\", \"l\"", "\"a2\", \"l\"", "\"a3\", \"l\"", "\"b\", \"m\"", "\"b2\", \"m\""]
+        .map(|ends| format!("[{ends}, \"100Gbps\", \"1us\"], "))
+        .concat();
+    let mut most = 0;
+    for (deployment, seed) in ["ingress", "nic"].into_iter().flat_map(|d| (0..4).map(move |s| (d, s))) {
+        let seen = watch(&format!(
+            "seed = {seed}\n[topology.links]\nhosts = [\"a\", \"a2\", \"a3\", \"b\", \"b2\"]\n\
+             switches = [\"l\", \"m\", \"s0\", \"s1\"]\nlinks = [{links}[\"l\", \"s0\", \"100Gbps\", \"1us\"], \
+             [\"s0\", \"m\", \"1Gbps\", \"1us\"], [\"l\", \"s1\", \"100Gbps\", \"1us\"], [\"s1\", \"m\", \"100Gbps\", \"1us\"]]\n\
+             [wire]\npayload = \"4096B\"\n[switch]\nbuffer = \"64MB\"\n[nic.transport.ideal]\n[nic.congestion.none]\n\
+             [scheme.flowcut]\ndeployment = \"{deployment}\"\noverlap = 8\nratio = 1.01\nalpha = 1.0\n[[workload]]\n\
+             [workload.flows]\nlist = [{flows}]\n"
+        ));
+        assert!(seen.late <= 8, "{deployment}, seed {seed}: {} late", seen.late);
+        most = most.max(seen.late);
+    }
+    assert!(most > 0, "an overlap that is used");
+}

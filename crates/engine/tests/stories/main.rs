@@ -11,6 +11,7 @@
 //! | [`dragonfly`] | on groups of routers every scheme finds its way, and virtual channels keep PFC from deadlock |
 //! | [`endpoint`] | a sender that chooses paths by itself moves flows without disorder, or sprays them; classes have schemes of their own |
 //! | [`in_order`] | under Flowcut no packet overtakes another, on any fabric, or no more than were said to |
+//! | [`drains`] | Flowcut drains a flow for what it meets; losses and counters that are full hold up none for ever |
 //! | [`many_paths`] | flowlets, flowcells and MP-RDMA spread a flow as they say, and keep to their bounds |
 //! | [`deadlock`] | a run in which nothing moves ends, and says what waits for what |
 //! | [`rerouting`] | CONGA keeps flowlets off slow links; ConWeave moves a flow, and its receiver sees no disorder |
@@ -30,6 +31,7 @@ mod collectives;
 mod conservation;
 mod deadlock;
 mod dragonfly;
+mod drains;
 mod endpoint;
 mod failures;
 mod fuzz;

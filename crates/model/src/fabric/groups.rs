@@ -235,7 +235,8 @@ impl<'a> Here<'a> {
     fn leave(self, group: u16, ingress: PortIndex) -> u32 {
         let at = self.switch * self.groups.count + usize::from(group);
         match (self.reach(ingress), self.groups.across[at]) {
-            // A packet that finds none has been sent here around a dead link, and that is back now.
+            // A packet that finds none has been sent here around a dead link, and that is back now; or it is a signal that
+            // goes back the way of a detour, by ports.
             (Reach::Inside, across) if across != 0 => across,
             _ => self.groups.toward[at],
         }

@@ -5,8 +5,9 @@
 //! one packet. As ACKs clock packets onto the paths that they answer (`[scheme.mp-rdma]`), a path whose ACKs are marked
 //! loses packets to the others. Marks come as flags on ACKs, so it needs `nic.cnp = "flag"`.
 //!
-//! Our choices, where the paper or what we know of it is silent: a NACK and a timeout do what `nic.on-nack` and
-//! `nic.on-timeout` say, and `as-cnp` is a mark; within the window packets go at line rate.
+//! Our choices, where the paper or what we know of it is silent: a NACK opens nothing, as what it answers was dropped; a
+//! NACK that begins a recovery and a timeout do what `nic.on-nack` and `nic.on-timeout` say, and `as-cnp` is a mark; within
+//! the window packets go at line rate.
 
 use crate::config::{Invalid, outstanding};
 use model::{Allowance, Congestion, Pace, Rate, Time};
@@ -88,6 +89,12 @@ impl Congestion for MpRdma {
         }
     }
 
+    fn on_nacked(&mut self, _now: Time, _packets: u64, echo: bool) {
+        if echo {
+            self.close(MARK);
+        }
+    }
+
     fn on_cnp(&mut self, _now: Time) {
         self.close(MARK);
     }
@@ -117,6 +124,15 @@ mod tests {
         assert_eq!(c.allowance(Time::ZERO).window, 10);
         c.on_path_given_up(Time::ZERO);
         assert_eq!(c.allowance(Time::ZERO).window, 9);
+    }
+
+    #[test]
+    fn no_number_of_nacks_opens_it() {
+        let mut c = control(10);
+        (0..100).for_each(|_| c.on_nacked(Time::ZERO, 0, false));
+        assert_eq!(c.allowance(Time::ZERO).window, 10);
+        c.on_nacked(Time::ZERO, 0, true);
+        assert_eq!(c.allowance(Time::ZERO).window, 9, "a mark is a mark");
     }
 
     #[test]

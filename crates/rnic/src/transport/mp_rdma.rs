@@ -5,8 +5,8 @@
 //! acknowledges every packet by itself, so that the sender learns which one has left the network. A packet beyond the
 //! bitmap is dropped and NACKed. On a NACK or a timeout the sender enters *recovery*, which lasts until all that had
 //! been sent by then is acknowledged: it goes once through what is not acknowledged (the paper's `snd_retx`), clocked by
-//! replies, and only then on to new packets. It keeps no scoreboard, so packets that have arrived are sent again, too;
-//! what is lost once more waits for the timer.
+//! replies, and only then on to new packets; what would lie beyond the bitmap waits until there is room for it there. It keeps
+//! no scoreboard, so packets that have arrived are sent again, too; what is lost once more waits for the timer.
 //!
 //! The congestion window bounds what is under way: `snd_nxt - snd_una - inflate` in the paper, where `inflate` counts
 //! the packets acknowledged ahead of `snd_una`.
@@ -50,7 +50,7 @@ impl Config {
     }
 
     pub(crate) fn sending(&self, timing: Timing) -> Sending {
-        Sending::MpRdma(Arc::new(Rules { timing }))
+        Sending::MpRdma(Arc::new(Rules { timing, bitmap: self.bitmap.into() }))
     }
 
     pub(crate) fn receiving(&self, answers: Answers) -> Receiving {
@@ -64,6 +64,7 @@ impl Config {
 #[cfg_attr(test, derive(Hash))]
 pub struct Rules {
     timing: Timing,
+    bitmap: u64,
 }
 
 /// Packet counters of a queue pair, `una <= next <= posted`.
@@ -100,9 +101,14 @@ impl Sender {
         self.again = self.una;
     }
 
-    /// Packets to be sent again.
+    /// First packet that it must not send yet: while it recovers, one that the receiver would have to drop.
+    fn end(&self) -> u64 {
+        if self.una < self.recovery { self.una + self.rules.bitmap } else { u64::MAX }
+    }
+
+    /// Packets to be sent again now.
     fn to_repeat(&self) -> u64 {
-        self.recovery.saturating_sub(self.again.max(self.una))
+        self.recovery.min(self.end()).saturating_sub(self.again.max(self.una))
     }
 }
 
@@ -134,7 +140,8 @@ impl model::Sender for Sender {
 
     fn room(&self, window: u64) -> u64 {
         let limit = u64::from(PSN_LIMIT) - (self.next - self.una);
-        let wanted = self.to_repeat() + (self.posted - self.next).min(limit);
+        let new = self.posted.min(self.end()).saturating_sub(self.next);
+        let wanted = self.to_repeat() + new.min(limit);
         wanted.min(window.saturating_sub(self.under_way))
     }
 
@@ -205,8 +212,12 @@ mod tests {
     }
 
     fn sender(packets: u64) -> Sender {
+        sender_to(packets, 64)
+    }
+
+    fn sender_to(packets: u64, bitmap: u64) -> Sender {
         let timing = Timing::new(Timeout::Fixed(Time::from_ms(1)), None);
-        let mut sender = Sender::new(Arc::new(Rules { timing }));
+        let mut sender = Sender::new(Arc::new(Rules { timing, bitmap }));
         sender.post(packets);
         sender
     }
@@ -265,6 +276,23 @@ mod tests {
         assert_eq!(send(&mut s, 5), [(7, true), (8, true)]);
         assert_eq!(ack(&mut s, 9).acked, 3);
         assert_eq!(send(&mut s, 2), [(10, false), (11, false)]);
+    }
+
+    #[test]
+    fn while_it_recovers_nothing_goes_beyond_the_bitmap() {
+        let mut s = sender_to(100, 4);
+        assert_eq!(send(&mut s, 10).len(), 10);
+        let nack = Reply::Nack(Psn::new(0)); // 0 is lost, 4 to 9 were dropped
+        assert!(s.on_reply(Time::ZERO, nack).nack);
+        assert_eq!(send(&mut s, 99), [(0, true), (1, true), (2, true), (3, true)]);
+        // 0 is lost again: however many replies come, nothing is sent that would be dropped.
+        (0..20).for_each(|_| assert!(!s.on_reply(Time::ZERO, nack).nack));
+        assert_eq!((send(&mut s, 99), s.room(99)), (vec![], 0));
+        assert_eq!(ack(&mut s, 6).acked, 7);
+        assert_eq!(send(&mut s, 99)[..4], [(7, true), (8, true), (9, true), (10, false)]);
+        assert_eq!(send(&mut s, 99), [], "up to 7 + 4");
+        assert_eq!(ack(&mut s, 10).acked, 4);
+        assert_eq!(send(&mut s, 20).len(), 20, "it has recovered");
     }
 
     #[test]

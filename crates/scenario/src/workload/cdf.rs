@@ -123,13 +123,15 @@ impl Cdf {
     }
 }
 
-/// Reads a file of rows `bytes percent`; `#` begins a comment. `name` is what messages call it.
+/// Reads a file of rows `bytes percent`; `#` begins a comment, and a byte order mark before the first row says nothing. `name` is
+/// what messages call it.
 pub(crate) fn read(name: &str, text: &str) -> Result<Vec<Point>, Fault> {
     let wrong = |place: Range<usize>, what: String| Err(Fault::elsewhere(name, text, place, what));
     let mut points = Vec::new();
     let mut places = Vec::new();
-    let mut start = 0;
-    for line in text.split('\n') {
+    let rows = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut start = text.len() - rows.len();
+    for line in rows.split('\n') {
         match words(start, line.split('#').next().unwrap_or_default())[..] {
             [] => {}
             [(bytes, from), (percent, to)] => {
@@ -242,6 +244,14 @@ mod tests {
     fn other_tools_files_are_read_as_they_are() {
         let text = "# sizes\n0 0\r\n1e3\t50\n\n  2000.0 100.00 # all\n";
         assert_eq!(read("f", text).unwrap(), [(Bytes(0), 0.0), (Bytes(1_000), 50.0), (Bytes(2_000), 100.0)]);
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_not_read_as_a_size() {
+        assert_eq!(read("f", "\u{feff}0 0\n9 100\n").unwrap(), [(Bytes(0), 0.0), (Bytes(9), 100.0)]);
+        let fault = read("f", "\u{feff}zero 0\n9 100\n").unwrap_err();
+        assert_eq!(fault.message, "expected a whole number of bytes, found `zero`");
+        assert_eq!(fault.elsewhere.unwrap().2, 3..7);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::drawn::Drawn;
 use super::peers::{Circle, Peers};
 use super::sizes::{Clamp, Sizes};
 use super::{Generate, QpUse};
+use crate::build::LATEST;
 use crate::error::Fault;
 use crate::footprint::MOST_MESSAGES;
 use model::draw::{Key, below};
@@ -287,8 +288,10 @@ impl Generate for Poisson {
         let wire = draft.wire;
         let on_wire = self.load * f64::from(wire.max_frame() + wire.gap) / f64::from(wire.payload);
         if on_wire > 1.0 {
+            // Whatever somebody may write there, it is read in a line.
+            let share = if on_wire < 1e6 { format!("{on_wire:.3}") } else { format!("{on_wire:.3e}") };
             draft.warnings.push(format!(
-                "a load of {} takes {on_wire:.3} of the line rate with headers: queues at the senders grow for as long \
+                "a load of {:?} takes {share} of the line rate with headers: queues at the senders grow for as long \
                  as flows arrive, and results depend on how long that is",
                 self.load
             ));
@@ -298,6 +301,14 @@ impl Generate for Poisson {
         let mut left = mix.map_or(Left { local: 0, remote: 0 }, |mix| mix.quotas(expected));
         for (k, at) in (0..number).zip(arrivals.times()) {
             let Arrival { at, from, to, bytes } = arrivals.arrival(k, at, &mut left);
+            let start = Time(draft.start.ps().saturating_add(at.ps()));
+            if start > LATEST {
+                let text = format!(
+                    "flow {} of {number} would start at {start}, too late; the latest is {LATEST}",
+                    k + 1
+                );
+                return Err(Fault::new(if path == "duration" { path } else { "load" }, text));
+            }
             draft.send_at(0, from, to, bytes, at);
         }
         Ok(1)

@@ -31,8 +31,8 @@ struct Busy;
 enum Phase {
     /// The reply, until then.
     Reply(Time),
-    /// The reply, which is late; there was no path to go to.
-    LateReply,
+    /// The reply, which was late then; there was no path to go to.
+    LateReply(Time),
     /// Nothing: its next packet begins a new epoch.
     Nothing,
     /// CLEAR; the TAIL was sent then.
@@ -126,7 +126,8 @@ impl Near {
         let plain = Mark { epoch: flow.epoch, stamp: stamp(now), path: flow.path, ..Mark::default() };
         let (mark, next) = match flow.phase {
             Phase::Nothing => return self.begin(qp, flow, now, reply),
-            Phase::Clear(tail) if now.since(tail) > self.thetas.inactive => {
+            // Neither reply nor CLEAR will come any more.
+            Phase::Clear(since) | Phase::LateReply(since) if now.since(since) > self.thetas.inactive => {
                 return self.begin(qp, flow, now, reply);
             }
             Phase::Clear(tail) => (Mark { rerouted: true, stamp: stamp(tail), ..plain }, flow),
@@ -138,11 +139,11 @@ impl Near {
                     }
                     Err(Busy) => {
                         self.counts.aborted += 1;
-                        (plain, Outgoing { phase: Phase::LateReply, ..flow })
+                        (plain, Outgoing { phase: Phase::LateReply(now), ..flow })
                     }
                 }
             }
-            Phase::Reply(_) | Phase::LateReply => (plain, flow),
+            Phase::Reply(_) | Phase::LateReply(_) => (plain, flow),
         };
         self.flows.insert(qp, Outgoing { last: now, ..next });
         mark
@@ -202,7 +203,7 @@ impl Near {
             (Word::Reply(epoch), Phase::Reply(deadline)) if epoch == flow.epoch && now <= deadline => {
                 flow.phase = Phase::Nothing;
             }
-            (Word::Reply(epoch), Phase::LateReply) | (Word::Clear(epoch), Phase::Clear(_))
+            (Word::Reply(epoch), Phase::LateReply(_)) | (Word::Clear(epoch), Phase::Clear(_))
                 if epoch == flow.epoch =>
             {
                 flow.phase = Phase::Nothing;

@@ -101,6 +101,26 @@ fn a_flow_stays_where_it_is_if_all_else_is_busy() {
 }
 
 #[test]
+fn a_flow_that_stays_for_want_of_a_path_begins_anew_if_its_reply_never_comes() {
+    let plan = leaf_spine(2, 2, 1);
+    let flow = qp(&plan, 0, 1);
+    let mut near = desk(&plan, "leaf0", &Config::default());
+    let old = late(&mut near, flow);
+    hear(&mut near, flow, Word::Notify(1 - old.path));
+    assert!(!send(&mut near, flow).tail, "the other path is busy");
+    let late = near.now;
+    // It never pauses, and the reply is lost.
+    let mut next = old;
+    while !next.request || next.epoch == old.epoch {
+        near.now += Time::from_ns(900);
+        next = send(&mut near, flow);
+        assert!(near.now - late < Time::from_us(302), "theta_inactive is 300 us");
+    }
+    assert_eq!((next.path, next.epoch), (old.path, 1));
+    assert!(near.now - late > Time::from_us(300));
+}
+
+#[test]
 fn a_busy_path_to_one_rack_may_be_free_to_another() {
     let plan = leaf_spine(3, 2, 1);
     let (one, two) = (qp(&plan, 0, 1), qp(&plan, 0, 2));

@@ -1,11 +1,12 @@
 //! Flowcut in the sending NIC: it obeys its switch, or measures and decides by itself.
 
+use super::idle::IdlePath;
 use super::rtt::{Pulse, Rules};
 use super::signal::Signal;
 use super::{Config, Deployment};
 use model::draw::{Key, below};
 use model::steering::Sent;
-use model::{Plan, QpId, Seat, Stamp, Time};
+use model::{Seat, Stamp, Time};
 use std::collections::VecDeque;
 
 /// What the sending NIC does for one queue pair.
@@ -43,17 +44,18 @@ struct Judge {
     enough: u64,
     left: u64,
     una: u64,
-    /// When every packet from `una` on started; none for those that were sent again, whose ACK says nothing (Karn).
+    /// When every packet from `una` on started, and the time for its serialisation after that: with so much behind it
+    /// its round-trip time begins. None for those that were sent again, whose ACK says nothing (Karn).
     sent: VecDeque<Option<Time>>,
+    idle: IdlePath,
     /// Least round-trip time of the path without serialisation, ps: that of an idle one until less is measured.
     least: u64,
-    serialisation: u64,
 }
 
 impl Gate {
     pub(super) fn new(config: &Config, seat: Seat<'_>) -> Self {
         let judge = (config.deployment == Deployment::Nic).then(|| {
-            let (least, serialisation) = idle_path(seat.plan, seat.qp);
+            let idle = IdlePath::new(seat.plan, seat.qp);
             let payload = seat.plan.wire.payload;
             Box::new(Judge {
                 key: seat.key(),
@@ -67,8 +69,8 @@ impl Gate {
                 left: 0,
                 una: 0,
                 sent: VecDeque::new(),
-                least,
-                serialisation,
+                least: idle.propagation,
+                idle,
             })
         });
         // The first path is chosen with the first packet.
@@ -93,23 +95,6 @@ impl Gate {
     }
 }
 
-/// Round-trip time of a queue pair's path without serialisation, and the time for serialisation of a full frame and
-/// its ACK, ps.
-fn idle_path(plan: &Plan, qp: QpId) -> (u64, u64) {
-    let (from, to) = (plan.qps[qp.index()].from, plan.qps[qp.index()].to);
-    let fabric = &plan.fabric;
-    let (mut node, mut delay, mut time) = (from.node(), 0, 0);
-    while node != to.node() {
-        let Some(port) = fabric.route(node, to).first() else { break };
-        let link = &fabric.ports(node)[port.index()];
-        delay += 2 * link.delay.ps();
-        time += plan.wire.transmission(link.rate, plan.wire.max_frame()).ps();
-        time += plan.wire.transmission(link.rate, plan.wire.ack).ps();
-        node = link.to;
-    }
-    (delay, time)
-}
-
 impl Judge {
     fn under_way(&self) -> u64 {
         self.sent.len() as u64
@@ -124,7 +109,7 @@ impl Judge {
         } else {
             // What was skipped, if anything, is under way since before.
             self.sent.resize(at, None);
-            self.sent.push_back((!sent.again).then_some(now));
+            self.sent.push_back((!sent.again).then(|| now + self.idle.serialisation(sent.frame)));
         }
         self.left = sent.left;
     }
@@ -134,8 +119,8 @@ impl Judge {
         let count = (una.saturating_sub(self.una) as usize).min(self.sent.len());
         let last = self.sent.drain(..count).next_back().flatten();
         self.una = self.una.max(una);
-        last.is_some_and(|sent| {
-            let rtt = (now.ps() - sent.ps()).saturating_sub(self.serialisation).max(1);
+        last.is_some_and(|begun| {
+            let rtt = now.ps().saturating_sub(begun.ps()).max(1);
             self.least = self.least.min(rtt);
             self.pulse.beat(&self.rules, rtt, self.least)
         })

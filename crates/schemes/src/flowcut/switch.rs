@@ -1,12 +1,25 @@
 //! Flowcut in a switch: entries of the flows that are under way, and the ACKs that take them away.
+//!
+//! # Counts
+//!
+//! Bytes in flight are what has been sent less what was answered, so what is lost would be in flight for ever. Therefore a
+//! drain that ends by the timer begins a new count: the flow keeps its path, and what is not answered by then counts no more.
+//! Counts are even and odd in turn; data says to which it belongs, its ACK repeats that, and an ACK of the other count takes
+//! nothing away. All packets of a count take one path, behind those of the count before it. So the first ACK of a count says
+//! that no packet of an earlier one is under way, and only after it may the next begin: two are never mistaken.
+//!
+//! A count that three bytes cannot hold stays at their end, as nobody knows any more how much it is; the flow
+//! keeps its path until the next count.
 
+use super::idle::least_round_trips;
 use super::rtt::{Pulse, Rules};
-use super::signal::{Journey, Signal};
+use super::signal::{Journey, MOST_HOPS, Signal};
 use super::{Backpressure, Config, Deployment};
 use crate::choice::{Choice, Ugal};
 use crate::entropies::{Entropies, Mapping};
 use model::{
-    Bytes, Cx, HostId, Interest, Kind, Packet, PortIndex, Psn, QpId, Reroute, Scheme, Site, Time, Verdict,
+    Bytes, Cx, HostId, Interest, Kind, Packet, PortIndex, Psn, QpId, Rate, Reroute, Scheme, Site, Time,
+    Verdict, Wire,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -15,6 +28,9 @@ const COUNTED: u32 = (1 << 24) - 1;
 /// From here on a source is told to stop: what it sends until it hears of that must be counted, too. Our choice, a
 /// quarter of the range: 4 MiB are 170 us at 200 Gb/s.
 const FULL: u32 = COUNTED / 4 * 3;
+/// Most credit for a source that is told to stop: half of what then can still be counted (our choice); the other half is for
+/// what it sends until it hears of it.
+pub(super) const MOST_CREDIT: u32 = (COUNTED - FULL) / 2;
 
 /// A flow of which something is under way.
 #[derive(Clone, Debug)]
@@ -23,12 +39,67 @@ struct Entry {
     out: Option<Choice>,
     /// Where it came in.
     came: PortIndex,
+    /// Which count this is.
+    odd: bool,
+    /// Nothing of an earlier count is under way.
+    settled: bool,
+    /// Bytes sent and not answered; at its end it stays.
     in_flight: u32,
+    /// The same in packets.
+    packets: u32,
     pulse: Pulse,
     /// When its source was told to stop.
     drained: Option<Time>,
     /// Routes have changed and do not lead over `out` any more: what comes next waits until that is empty.
     leaves: bool,
+    /// A drain has been ended by the timer: the next data begins a new count.
+    overdue: bool,
+}
+
+impl Entry {
+    fn new(came: PortIndex, odd: bool) -> Self {
+        Entry {
+            out: None,
+            came,
+            odd,
+            settled: true,
+            in_flight: 0,
+            packets: 0,
+            pulse: Pulse::default(),
+            drained: None,
+            leaves: false,
+            overdue: false,
+        }
+    }
+
+    fn sent(&mut self, bytes: u32) {
+        self.in_flight = self.in_flight.saturating_add(bytes).min(COUNTED);
+        self.packets = self.packets.saturating_add(1);
+    }
+
+    /// Takes away what an ACK answers, if it belongs to this count.
+    fn answered(&mut self, odd: bool, bytes: u32, packets: u32) -> bool {
+        let counts = odd == self.odd;
+        if counts {
+            self.settled = true;
+            if self.in_flight < COUNTED {
+                self.in_flight = self.in_flight.saturating_sub(bytes);
+                self.packets = self.packets.saturating_sub(packets);
+            }
+        }
+        counts
+    }
+
+    /// Begins a new count.
+    fn count_anew(&mut self, odd: bool) {
+        (self.odd, self.settled, self.in_flight, self.packets) = (odd, false, 0, 0);
+        (self.pulse, self.overdue) = (Pulse::default(), false);
+    }
+
+    /// The timer lets its source go on.
+    fn give_up(&mut self) {
+        (self.drained, self.overdue, self.pulse) = (None, true, Pulse::default());
+    }
 }
 
 /// Data that has left towards its receiver and is not yet answered.
@@ -38,6 +109,11 @@ struct Owed {
     bytes: u32,
     packets: u8,
     since: Time,
+}
+
+/// A time so much later, or never.
+fn after(time: Time, span: Time) -> Time {
+    Time(time.ps().saturating_add(span.ps()))
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -56,26 +132,28 @@ pub struct Flowcut {
     /// What a switch does where the sending NIC chooses.
     entropies: Entropies,
     rules: Rules,
+    /// Packets.
     overlap: u32,
     backpressure: Backpressure,
     credit: Bytes,
     timeout: Time,
-    /// After this a source that was told to stop goes on, whoever has the timer.
-    patience: Time,
     stamp_mask: u16,
     ack_every: u8,
     ack_delay: Time,
     ack_size: u32,
-    /// Nanoseconds that a full frame takes on a link between switches.
-    serialisation: u64,
+    /// The slowest link to another switch, and how long a full frame takes on it, ps.
+    slowest: Rate,
+    full: u64,
+    wire: Wire,
     /// By queue pair that ends here, from the first on: where it comes from, if that is another rack.
     senders: Vec<Option<HostId>>,
     first_sender: u32,
     /// The hosts behind its ports.
     hosts: BTreeMap<PortIndex, HostId>,
     entries: BTreeMap<QpId, Entry>,
-    /// Least round-trip time, nanoseconds, by hops.
-    least: [u64; 16],
+    /// Least round-trip time, nanoseconds, by hops: measured, and on an idle fabric.
+    least: [u64; MOST_HOPS + 1],
+    idle: [u64; MOST_HOPS + 1],
     owed: BTreeMap<QpId, Owed>,
     /// Owed ACKs in the order in which they fall due; those that are answered meanwhile are passed over.
     due: VecDeque<(Time, QpId)>,
@@ -102,23 +180,24 @@ impl Flowcut {
         };
         let hosts = (0..).map(PortIndex).zip(fabric.ports(site.node));
         let between = fabric.ports(site.node).iter().filter(|link| !fabric.is_host(link.to));
-        let slowest = between.map(|link| link.rate).min();
-        let wire = &site.plan.wire;
-        let full = slowest.map_or(Time::ZERO, |rate| wire.transmission(rate, wire.max_frame()));
+        let slowest = between.map(|link| link.rate).min().unwrap_or(Rate(u64::MAX));
+        let wire = site.plan.wire;
+        let ack_size = config.ack_size.get() as u32;
         Flowcut {
             deployment: config.deployment,
             entropies: Entropies::new(Mapping::Hash, site),
             rules: config.rules(),
-            overlap: u32::from(config.overlap) * wire.max_frame(),
+            overlap: config.overlap.into(),
             backpressure: config.backpressure,
             credit: config.credit,
-            timeout: config.switch_timeout(),
-            patience: config.drain_timeout,
+            timeout: config.drain_timeout,
             stamp_mask: (u32::from(u16::MAX) >> (16 - u32::from(config.timestamp_bits.clamp(8, 16)))) as u16,
             ack_every: config.ack_every.clamp(1, 16),
             ack_delay: config.ack_delay,
-            ack_size: config.ack_size.get() as u32,
-            serialisation: full.ps() / 1000,
+            ack_size,
+            slowest,
+            full: wire.transmission(slowest, wire.max_frame()).ps(),
+            wire,
             senders,
             first_sender: incoming.start,
             hosts: hosts
@@ -126,7 +205,12 @@ impl Flowcut {
                 .map(|(p, l)| (p, HostId(l.to.0 as u16)))
                 .collect(),
             entries: BTreeMap::new(),
-            least: [u64::MAX; 16],
+            least: [u64::MAX; MOST_HOPS + 1],
+            idle: if sends && site.is_tor() {
+                least_round_trips(site, config.deployment, ack_size)
+            } else {
+                [0; MOST_HOPS + 1]
+            },
             owed: BTreeMap::new(),
             due: VecDeque::new(),
             stopped: VecDeque::new(),
@@ -151,21 +235,14 @@ impl Flowcut {
             return cx.base_path(pkt, ports); // it never leaves the rack
         }
         let journey = match cx.from_host {
-            true => Journey { stamp: self.stamp(cx.now), hops: 0 },
+            true => Journey { stamp: self.stamp(cx.now), ..Journey::default() },
             false => Journey::read(cx.tag).further(),
         };
-        cx.tag = journey.tag();
         if !cx.from_host && self.deployment == Deployment::Ingress {
+            cx.tag = journey.tag();
             return cx.base_path(pkt, ports);
         }
-        let entry = self.entries.entry(pkt.qp()).or_insert_with(|| Entry {
-            out: None,
-            came: cx.ingress,
-            in_flight: 0,
-            pulse: Pulse::default(),
-            drained: None,
-            leaves: false,
-        });
+        let entry = self.entries.entry(pkt.qp()).or_insert_with(|| Entry::new(cx.ingress, journey.odd));
         let leads = |Choice { port, via }: Choice| match via {
             None => ports.contains(&port),
             Some(detour) => cx.detours.toward(detour).contains(&port),
@@ -173,7 +250,7 @@ impl Flowcut {
         let stale = entry.out.filter(|choice| !leads(*choice));
         // Where packets may be led around a dead link, what was sent that way need not be lost: the flow is drained, by its
         // timer at the latest. Elsewhere, and behind a dead port, it is lost.
-        let waited = |since: Time| cx.now.ps() - since.ps() >= self.patience.ps();
+        let waited = |since: Time| cx.now >= after(since, self.timeout);
         let late =
             cx.from_host && self.led_around && entry.in_flight > 0 && !entry.drained.is_some_and(waited);
         let leaves = late && stale.is_some_and(|choice| !self.dead.contains(&choice.port));
@@ -182,8 +259,22 @@ impl Flowcut {
         let failed = stale.is_some() && !leaves;
         let released = failed && entry.drained.take().is_some();
         if failed {
-            (entry.out, entry.in_flight) = (None, 0);
+            entry.out = None;
+            entry.count_anew(entry.odd ^ cx.from_host);
         }
+        if cx.from_host {
+            // The source keeps the time, and has gone on.
+            let keeps = self.backpressure == Backpressure::Flow;
+            if keeps && entry.drained.is_some_and(|since| cx.now >= after(since, self.timeout)) {
+                entry.give_up();
+            }
+            if entry.overdue && entry.settled {
+                entry.count_anew(!entry.odd);
+            }
+        } else if journey.odd != entry.odd {
+            entry.count_anew(journey.odd);
+        }
+        cx.tag = Journey { odd: entry.odd, ..journey }.tag();
         let out = entry.out.unwrap_or_else(|| {
             self.counts.flowcuts += u64::from(cx.from_host);
             entry.pulse = Pulse::default();
@@ -192,7 +283,7 @@ impl Flowcut {
         entry.out = Some(out);
         cx.via = out.via;
         entry.came = cx.ingress;
-        entry.in_flight = (entry.in_flight + pkt.frame()).min(COUNTED);
+        entry.sent(pkt.frame());
         if stops {
             self.counts.drains += 1;
             self.stop(cx, pkt.qp());
@@ -205,6 +296,22 @@ impl Flowcut {
             self.go_on(cx, pkt.qp(), cx.ingress);
         }
         out.port
+    }
+
+    /// Packets in an ACK of so many bytes, and the last one's size: whoever ends a message is answered at once, so all but
+    /// the last are full.
+    fn answers(&self, bytes: u32) -> (u32, u32) {
+        let full = self.wire.max_frame();
+        (bytes.div_ceil(full), bytes.saturating_sub(1) % full + 1)
+    }
+
+    /// Time for serialisation of a packet of this frame on its way, ns.
+    fn serialisation(&self, frame: u32, hops: usize) -> u64 {
+        let one = match frame == self.wire.max_frame() {
+            true => self.full,
+            false => self.wire.transmission(self.slowest, frame).ps(),
+        };
+        hops as u64 * one / 1000
     }
 
     /// An ACK of a switch has come; the port by which it goes on, `None` if it has arrived.
@@ -220,21 +327,27 @@ impl Flowcut {
             return Some(cx.base_path(pkt, ports));
         }
         let qp = pkt.qp();
+        let (packets, frame) = self.answers(bytes);
+        let hops = usize::from(journey.hops).min(MOST_HOPS);
+        let serialisation = self.serialisation(frame, hops);
         let Some(entry) = self.entries.get_mut(&qp) else {
             return (!home).then(|| cx.base_path(pkt, ports));
         };
         let back = entry.came;
-        entry.in_flight = entry.in_flight.saturating_sub(bytes);
+        // Another way back than this path's: the answer to what was sent over one that has failed.
+        let retraced = self.deployment != Deployment::Full || entry.out.is_some_and(|o| o.port == cx.ingress);
+        if !retraced || !entry.answered(journey.odd, bytes, packets) {
+            return (!home).then_some(back);
+        }
         let slow = home && {
             let now = (cx.now.ps() / 1000) as u16;
             let passed = u64::from(now.wrapping_sub(journey.stamp) & self.stamp_mask);
-            let hops = usize::from(journey.hops);
-            let rtt = passed.saturating_sub(hops as u64 * self.serialisation);
-            let least = &mut self.least[hops.min(15)];
-            *least = (*least).min(rtt.max(1));
-            entry.pulse.beat(&self.rules, rtt, *least)
+            let rtt = passed.saturating_sub(serialisation).max(self.idle[hops]).max(1);
+            self.least[hops] = self.least[hops].min(rtt);
+            entry.pulse.beat(&self.rules, rtt, self.least[hops])
         };
-        if entry.in_flight <= self.overlap {
+        let few = self.overlap > 0 && entry.packets <= self.overlap;
+        if entry.in_flight == 0 || few {
             let drained = entry.drained.take();
             match entry.in_flight {
                 0 => drop(self.entries.remove(&qp)),
@@ -268,9 +381,10 @@ impl Flowcut {
                 }
             }
         }
-        if self.timeout != Time::NEVER {
+        // Otherwise the source keeps the time.
+        if self.backpressure == Backpressure::Class {
             self.stopped.push_back((cx.now, qp));
-            cx.wake_at(Time(cx.now.ps() + self.timeout.ps()));
+            cx.wake_at(after(cx.now, self.timeout));
         }
     }
 
@@ -306,11 +420,12 @@ impl Flowcut {
         };
         let signal = Signal::Ack { journey: owed.journey, bytes: owed.bytes };
         cx.signal(packet, signal.tag(), port);
-        if let Some(entry) = self.entries.get_mut(&qp) {
-            entry.in_flight = entry.in_flight.saturating_sub(owed.bytes);
-            if entry.in_flight == 0 {
-                self.entries.remove(&qp);
-            }
+        let (packets, _) = self.answers(owed.bytes);
+        if let Some(entry) = self.entries.get_mut(&qp)
+            && entry.answered(owed.journey.odd, owed.bytes, packets)
+            && entry.in_flight == 0
+        {
+            self.entries.remove(&qp);
         }
     }
 }
@@ -351,9 +466,15 @@ impl Scheme for Flowcut {
         if self.sender(qp).is_none() {
             return;
         }
-        let owed = self.owed.get(&qp).copied();
+        let journey = Journey::read(cx.tag);
+        let mut owed = self.owed.get(&qp).copied();
+        if let Some(earlier) = owed.filter(|owed| owed.journey.odd != journey.odd) {
+            self.owed.remove(&qp);
+            self.answer(cx, qp, earlier);
+            owed = None;
+        }
         let owed = Owed {
-            journey: Journey::read(cx.tag),
+            journey,
             bytes: owed.map_or(0, |o| o.bytes) + pkt.frame(),
             packets: owed.map_or(0, |o| o.packets) + 1,
             since: owed.map_or(cx.now, |o| o.since),
@@ -365,13 +486,13 @@ impl Scheme for Flowcut {
         self.owed.insert(qp, owed);
         if owed.packets == 1 {
             self.due.push_back((cx.now, qp));
-            cx.wake_at(Time(cx.now.ps() + self.ack_delay.ps()));
+            cx.wake_at(after(cx.now, self.ack_delay));
         }
     }
 
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
         while let Some(&(since, qp)) = self.due.front() {
-            let at = Time(since.ps() + self.ack_delay.ps());
+            let at = after(since, self.ack_delay);
             if at > cx.now {
                 cx.wake_at(at);
                 break;
@@ -383,17 +504,18 @@ impl Scheme for Flowcut {
             }
         }
         while let Some(&(since, qp)) = self.stopped.front() {
-            let at = Time(since.ps() + self.timeout.ps());
+            let at = after(since, self.timeout);
             if at > cx.now {
                 cx.wake_at(at);
                 break;
             }
             self.stopped.pop_front();
             if let Some(entry) = self.entries.get_mut(&qp).filter(|entry| entry.drained == Some(since)) {
-                entry.drained = None;
+                entry.give_up();
                 let came = entry.came;
                 if std::mem::take(&mut entry.leaves) {
-                    (entry.out, entry.in_flight) = (None, 0);
+                    entry.out = None;
+                    entry.count_anew(!entry.odd);
                 }
                 self.counts.by_timer += 1;
                 self.go_on(cx, qp, came);

@@ -3,7 +3,7 @@
 use super::signal::{Journey, Signal};
 use super::*;
 use crate::SchemeConfig;
-use crate::desk::{Desk, dragonfly, leaf_spine, pods, qp};
+use crate::desk::{Desk, Seen, dragonfly, leaf_spine, pods, qp};
 use model::scheme::Emitted;
 use model::steering::Sent;
 use model::{HostId, Kind, Packet, PortIndex, Psn, QpId, Stamp, Steering as _, Verdict};
@@ -25,16 +25,32 @@ fn port(verdict: Verdict) -> usize {
 
 /// A packet of the flow comes up from its host; where it leaves, and its tag.
 fn send(desk: &mut Desk, flow: QpId) -> (usize, u64) {
-    desk.tag = 0;
-    let seen = desk.see(desk.data(flow, Psn::new(0)));
+    let packet = desk.data(flow, Psn::new(0));
+    let seen = post(desk, packet);
     (port(seen.verdict), seen.tag)
 }
 
-/// The far switch's answer to a packet of this tag arrives after it has been `ns` under way, in all.
-fn answer(desk: &mut Desk, flow: QpId, tag: u64, ns: u64) -> crate::desk::Seen {
+fn post(desk: &mut Desk, packet: Packet) -> Seen {
+    (desk.tag, desk.ingress) = (0, None);
+    desk.see(packet)
+}
+
+/// A short packet that ends its message likewise; its tag.
+fn send_short(desk: &mut Desk, flow: QpId, frame: u32) -> u64 {
+    let to = desk.site().qp(flow).to;
+    post(desk, Packet::new(Kind::Data, flow, to, Psn::new(0), frame).with_last(true)).tag
+}
+
+/// The far switch's answer to a full packet of this tag arrives after that has been `ns` under way, in all.
+fn answer(desk: &mut Desk, flow: QpId, tag: u64, ns: u64) -> Seen {
+    let full = desk.site().plan.wire.max_frame();
+    answer_to(desk, flow, (tag, full), ns)
+}
+
+/// The same for the last one of so many bytes.
+fn answer_to(desk: &mut Desk, flow: QpId, (tag, bytes): (u64, u32), ns: u64) -> Seen {
     let stamp = Journey::read(tag).stamp;
-    let bytes = desk.site().plan.wire.max_frame();
-    desk.tag = Signal::Ack { journey: Journey { stamp, hops: 2 }, bytes }.tag();
+    desk.tag = Signal::Ack { journey: Journey { stamp, hops: 2, odd: Journey::read(tag).odd }, bytes }.tag();
     // The desk lets 100 ns pass before every event.
     desk.now = Time::from_ns(u64::from(stamp) + ns - 100);
     let sender = desk.site().qp(flow).from;
@@ -56,8 +72,10 @@ fn a_flow_moves_to_the_shortest_queue_when_nothing_of_it_is_under_way_and_not_be
         assert_eq!(first, 3);
         desk.queued.copy_from_slice(&[0, 0, 9, 9, 9]);
         assert_eq!(send(&mut desk, flow).0, 3, "one is under way");
+        desk.ingress = Some(PortIndex(3));
         assert_eq!(answer(&mut desk, flow, tag, 6_000).verdict, Verdict::Drop, "heard");
         assert_eq!(send(&mut desk, flow).0, 3, "the second still is");
+        desk.ingress = Some(PortIndex(3));
         (0..2).for_each(|_| drop(answer(&mut desk, flow, tag, 6_000)));
         assert_eq!(desk.counter("entries_left"), 0);
         assert_eq!(send(&mut desk, flow).0, 1);
@@ -73,10 +91,10 @@ fn a_slow_path_is_drained_and_the_next_packet_chooses_anew() {
     let (_, tag) = send(&mut desk, flow);
     let (_, late) = send(&mut desk, flow);
     let (_, later) = send(&mut desk, flow);
-    // Two links at 100 Gb/s take 2 x 121.6 ns for 1520 bytes: 121 ns of whole nanoseconds each.
-    assert!(answer(&mut desk, flow, tag, 4_242).made.is_empty(), "the least round-trip time: 4000 ns");
-    let seen = answer(&mut desk, flow, late, 8_243);
-    assert_eq!(orders(&seen.made), [Signal::Off(Bytes(0))], "8001 is more than twice that");
+    // Two links at 100 Gb/s take 2 x 121.6 ns for 1520 bytes, and 2 x 3.2 ns for the ACK's 40.
+    assert!(answer(&mut desk, flow, tag, 4_249).made.is_empty(), "the least round-trip time: 4006 ns");
+    let seen = answer(&mut desk, flow, late, 8_256);
+    assert_eq!(orders(&seen.made), [Signal::Off(Bytes(0))], "8013 is more than twice that");
     let order = seen.made[0];
     assert_eq!((order.port, order.packet.to(), order.packet.qp()), (Some(PortIndex(0)), HostId(0), flow));
     let seen = answer(&mut desk, flow, later, 9_000);
@@ -87,14 +105,149 @@ fn a_slow_path_is_drained_and_the_next_packet_chooses_anew() {
 }
 
 #[test]
-fn a_round_trip_longer_than_two_bytes_of_nanoseconds_looks_short() {
+fn a_round_trip_longer_than_two_bytes_of_nanoseconds_looks_short_and_spoils_nothing() {
     let plan = leaf_spine(2, 4, 1);
     let flow = qp(&plan, 0, 1);
     let mut desk = desk(&plan, "leaf0", &config(Deployment::Ingress));
-    let tags: Vec<u64> = (0..3).map(|_| send(&mut desk, flow).1).collect();
-    answer(&mut desk, flow, tags[0], 4_242);
-    let seen = answer(&mut desk, flow, tags[1], 65_536 + 4_242);
+    let tags: Vec<u64> = (0..4).map(|_| send(&mut desk, flow).1).collect();
+    let seen = answer(&mut desk, flow, tags[0], 65_536 + 300);
     assert!(seen.made.is_empty(), "as the paper's timestamps wrap at 65.5 us");
+    let seen = answer(&mut desk, flow, tags[1], 8_255);
+    assert!(seen.made.is_empty(), "twice what light needs, not a hundred times what a wrapped stamp says");
+    let seen = answer(&mut desk, flow, tags[2], 8_256);
+    assert_eq!(orders(&seen.made).len(), 1);
+}
+
+#[test]
+fn a_short_packet_that_was_quick_does_not_make_full_ones_look_slow() {
+    // 8 ns of light there and back: serialisation is nearly all.
+    let mut plan = leaf_spine(2, 4, 1);
+    let full = plan.wire.max_frame();
+    for every in [1, 4] {
+        let flow = qp(&plan, 0, 1);
+        let mut desk = desk(&plan, "leaf0", &Config { ack_every: every, ..config(Deployment::Ingress) });
+        let tag = send_short(&mut desk, flow, 64);
+        // 2 x 6.7 ns for 84 bytes.
+        answer_to(&mut desk, flow, (tag, 64), 4_020);
+        let tags: Vec<u64> = (0..9).map(|_| send(&mut desk, flow).1).collect();
+        for tag in tags {
+            assert!(answer(&mut desk, flow, tag, 4_250).made.is_empty());
+        }
+        // An ACK for three full packets and a short one: the time is that of the short one.
+        let tags: Vec<u64> = (0..3).map(|_| send(&mut desk, flow).1).collect();
+        let last = send_short(&mut desk, flow, 64);
+        let more = send(&mut desk, flow).1;
+        answer_to(&mut desk, flow, (last, 3 * full + 64), 4_020);
+        assert!(answer(&mut desk, flow, more, 4_250).made.is_empty());
+        assert_eq!((desk.counter("drains"), desk.counter("entries_left")), (0, 0), "{}", tags.len());
+        plan.seed += 1;
+    }
+}
+
+#[test]
+fn what_is_lost_counts_no_more_when_a_drain_has_ended_by_the_timer() {
+    let plan = leaf_spine(2, 4, 1);
+    let flow = qp(&plan, 0, 1);
+    for deployment in [Deployment::Full, Deployment::Ingress] {
+        let mut desk = desk(&plan, "leaf0", &config(deployment));
+        desk.queued.copy_from_slice(&[0, 0, 9, 9, 9]);
+        let quick = send(&mut desk, flow).1;
+        let tags: Vec<u64> = (0..3).map(|_| send(&mut desk, flow).1).collect();
+        desk.ingress = Some(PortIndex(1));
+        answer(&mut desk, flow, quick, 4_250);
+        // The first is slow, the second is lost, and the third comes when nobody waits for it any more.
+        assert_eq!(orders(&answer(&mut desk, flow, tags[0], 20_000).made), [Signal::Off(Bytes(0))]);
+        desk.queued.copy_from_slice(&[0, 9, 0, 9, 9]);
+        desk.now = desk.now + Time::from_ms(1);
+        let (way, again) = send(&mut desk, flow);
+        assert_eq!(way, 1, "the source goes on, on the old path");
+        desk.ingress = Some(PortIndex(1));
+        assert!(answer(&mut desk, flow, tags[2], 2_000_000).made.is_empty());
+        assert_eq!(send(&mut desk, flow).0, 1, "that was not the answer to what is under way");
+        desk.ingress = Some(PortIndex(1));
+        answer(&mut desk, flow, again, 4_250);
+        answer(&mut desk, flow, again, 4_250);
+        assert_eq!(desk.counter("entries_left"), 0);
+        assert_eq!(send(&mut desk, flow).0, 2);
+    }
+}
+
+#[test]
+fn a_switch_further_up_begins_a_new_count_when_the_first_one_does() {
+    let plan = pods(2, 1, &[2, 2]);
+    let flow = qp(&plan, 0, 1);
+    let mut up = desk(&plan, "up0.0", &config(Deployment::Full));
+    let full = plan.wire.max_frame();
+    let journey = |odd| Journey { stamp: 0, hops: 0, odd };
+    let pass = |up: &mut Desk, odd| {
+        (up.tag, up.ingress) = (journey(odd).tag(), None);
+        port(up.see(up.data(flow, Psn::new(0))).verdict)
+    };
+    let hear = |up: &mut Desk, odd, came: usize| {
+        up.tag = Signal::Ack { journey: journey(odd), bytes: full }.tag();
+        up.ingress = Some(PortIndex(came as u16));
+        let seen = up.see(Packet::new(Kind::Signal, flow, HostId(0), Psn::new(0), 20));
+        assert_eq!(seen.verdict, Verdict::Forward(PortIndex(0)), "it goes back in any case");
+    };
+    let way = pass(&mut up, false);
+    assert_eq!([pass(&mut up, false), pass(&mut up, true)], [way; 2]);
+    hear(&mut up, false, way);
+    assert_eq!(up.counter("entries_left"), 1, "of the new count one is under way");
+    hear(&mut up, true, way);
+    assert_eq!(up.counter("entries_left"), 0, "and two of the old one are lost");
+}
+
+#[test]
+fn three_bytes_that_are_full_stay_so_and_the_source_is_told_again() {
+    let plan = leaf_spine(2, 4, 1);
+    let flow = qp(&plan, 0, 1);
+    let mut desk = desk(&plan, "leaf0", &Config { ratio: 1e9, ..config(Deployment::Ingress) });
+    desk.queued.copy_from_slice(&[0, 0, 9, 9, 9]);
+    let start = desk.now;
+    let (mut off, mut tags) = (Vec::new(), Vec::new());
+    for _ in 0..40_000 {
+        let packet = desk.data(flow, Psn::new(0));
+        let seen = post(&mut desk, packet);
+        tags.push(seen.tag);
+        if !orders(&seen.made).is_empty() {
+            assert_eq!(orders(&seen.made), [Signal::Off(Bytes(0))]);
+            off.push((desk.now - start).ps() / 1_000_000);
+        }
+    }
+    // 12 MiB after 8389 packets, at 100 ns each. The source, deaf, goes on. A millisecond later a second count begins, is over
+    // its limit after as many, and a millisecond later still is: nothing of it has been answered, so there is no third one.
+    assert_eq!(off, [838, 2677, 3677]);
+    let (first, second) = (tags[0], tags[39_999]);
+    let all_but_one = |desk: &mut Desk, tag| (0..20_000).for_each(|_| drop(answer(desk, flow, tag, 4_250)));
+    all_but_one(&mut desk, first);
+    // Nobody knows any more how many these are; 16 MiB would be 11,185.
+    all_but_one(&mut desk, second);
+    assert_eq!(desk.counter("entries_left"), 1, "some are still under way");
+    desk.queued.copy_from_slice(&[0, 9, 9, 9, 0]);
+    let (way, third) = send(&mut desk, flow);
+    assert_eq!(way, 1);
+    answer(&mut desk, flow, second, 4_250);
+    assert_eq!(desk.counter("entries_left"), 1, "it was one of the second count");
+    answer(&mut desk, flow, third, 4_250);
+    assert_eq!(desk.counter("entries_left"), 0, "all that came before is there, too");
+    assert_eq!(send(&mut desk, flow).0, 4);
+}
+
+#[test]
+fn a_timer_that_never_comes_is_no_time_in_the_past() {
+    let plan = leaf_spine(2, 4, 1);
+    let flow = qp(&plan, 0, 1);
+    let never = Time(u64::MAX - 1);
+    let mut far = desk(
+        &plan,
+        "leaf1",
+        &Config { ack_every: 3, ack_delay: never, drain_timeout: never, ..config(Deployment::Ingress) },
+    );
+    far.now = Time::from_us(1);
+    assert!(far.depart_as(far.data(flow, Psn::new(0))).is_empty());
+    far.pass(Time::from_ms(1));
+    assert!(far.depart_as(far.data(flow, Psn::new(0))).is_empty());
+    assert_eq!(far.depart_as(far.data(flow, Psn::new(0))).len(), 1);
 }
 
 #[test]
@@ -114,7 +267,7 @@ fn with_an_overlap_a_flow_goes_on_while_so_many_are_under_way() {
 }
 
 #[test]
-fn a_class_is_paused_while_any_flow_of_its_host_drains_and_a_timer_ends_that() {
+fn a_class_is_paused_while_any_flow_of_its_host_drains() {
     let plan = leaf_spine(3, 4, 1);
     let (one, two) = (qp(&plan, 0, 1), qp(&plan, 0, 2));
     let config = Config { backpressure: Backpressure::Class, ..config(Deployment::Ingress) };
@@ -132,6 +285,30 @@ fn a_class_is_paused_while_any_flow_of_its_host_drains_and_a_timer_ends_that() {
 }
 
 #[test]
+fn a_timer_of_the_switch_lets_a_class_go_on_when_something_is_lost() {
+    let plan = leaf_spine(2, 4, 1);
+    let flow = qp(&plan, 0, 1);
+    let mut desk =
+        desk(&plan, "leaf0", &Config { backpressure: Backpressure::Class, ..config(Deployment::Ingress) });
+    desk.queued.copy_from_slice(&[0, 0, 9, 9, 9]);
+    let quick = send(&mut desk, flow).1;
+    let tags: Vec<u64> = (0..2).map(|_| send(&mut desk, flow).1).collect();
+    answer(&mut desk, flow, quick, 4_250);
+    let seen = answer(&mut desk, flow, tags[0], 20_000);
+    assert_eq!(seen.pauses, [(PortIndex(0), true)]);
+    desk.now = desk.alarm.unwrap();
+    assert_eq!(desk.woken().pauses, [(PortIndex(0), false)]);
+    assert_eq!(desk.counter("drains_ended_by_timer"), 1);
+    // What is lost does not hold the next drain up: it ends when what it counts has come.
+    desk.queued.copy_from_slice(&[0, 9, 9, 9, 0]);
+    let tags: Vec<(usize, u64)> = (0..2).map(|_| send(&mut desk, flow)).collect();
+    assert_eq!(tags[0].0, 1);
+    assert_eq!(answer(&mut desk, flow, tags[0].1, 40_000).pauses, [(PortIndex(0), true)]);
+    assert_eq!(answer(&mut desk, flow, tags[1].1, 41_000).pauses, [(PortIndex(0), false)]);
+    assert_eq!(send(&mut desk, flow).0, 4);
+}
+
+#[test]
 fn in_a_full_deployment_the_ack_goes_back_as_the_data_came() {
     let plan = pods(2, 1, &[2, 2]);
     let flow = qp(&plan, 0, 1);
@@ -141,16 +318,17 @@ fn in_a_full_deployment_the_ack_goes_back_as_the_data_came() {
     let hops = Journey::read(seen.tag).hops;
     assert_eq!(hops, 1, "one link since the sender's switch");
     up.tag = Signal::Ack { journey: Journey::default(), bytes: plan.wire.max_frame() }.tag();
+    up.ingress = Some(PortIndex(port(seen.verdict) as u16));
     let back = up.see(Packet::new(Kind::Signal, flow, HostId(0), Psn::new(0), 20));
     assert_eq!(back.verdict, Verdict::Forward(PortIndex(0)), "down to the edge switch");
     assert_eq!(up.counter("entries_left"), 0);
     // The receiver's switch answers when the packet leaves it, by the port at which it came.
     let mut edge = desk(&plan, "edge1.0", &full);
-    edge.tag = Journey { stamp: 77, hops: 3 }.tag();
+    edge.tag = Journey { stamp: 77, hops: 3, odd: false }.tag();
     edge.see(edge.data(flow, Psn::new(0)));
-    edge.tag = Journey { stamp: 77, hops: 4 }.tag();
+    edge.tag = Journey { stamp: 77, hops: 4, odd: false }.tag();
     let made = edge.depart_as(edge.data(flow, Psn::new(0)));
-    let journey = Journey { stamp: 77, hops: 4 };
+    let journey = Journey { stamp: 77, hops: 4, odd: false };
     assert_eq!(orders(&made), [Signal::Ack { journey, bytes: plan.wire.max_frame() }]);
     assert!(made[0].port.is_some() && made[0].packet.to() == HostId(0));
     assert_eq!(edge.counter("entries_left"), 0);
@@ -177,8 +355,27 @@ fn gate(plan: &Plan, config: &Config) -> Gate {
 }
 
 fn start(gate: &mut Gate, us: u64, seq: u64) -> u16 {
+    start_of(gate, us, seq, 1500)
+}
+
+fn start_of(gate: &mut Gate, us: u64, seq: u64, frame: u32) -> u16 {
     use model::Annex as _;
-    gate.on_send(Time::from_us(us), Sent { seq, again: false, left: 100, frame: 1500 }).entropy()
+    gate.on_send(Time::from_us(us), Sent { seq, again: false, left: 100, frame }).entropy()
+}
+
+#[test]
+fn a_nic_takes_the_serialisation_of_each_packet_off_its_own_round_trip() {
+    let plan = leaf_spine(2, 4, 1);
+    let mut gate = gate(&plan, &Config { ratio: 1.0, ..config(Deployment::Nic) });
+    // Four links of 1 us at 100 Gb/s: 4 x (1520 + 84) B, or 4 x (84 + 84) B.
+    let (full, short) = (Time(8_000_000 + 4 * 128_320), Time(8_000_000 + 4 * 13_440));
+    start_of(&mut gate, 0, 0, 64);
+    start_of(&mut gate, 0, 1, 1500);
+    start_of(&mut gate, 0, 2, 1500);
+    gate.on_reply(short, 1, &Stamp::default());
+    assert!(!gate.holds());
+    gate.on_reply(full, 2, &Stamp::default());
+    assert!(!gate.holds(), "an idle path to the picosecond");
 }
 
 #[test]
@@ -250,11 +447,15 @@ fn what_cannot_work_is_refused() {
     assert_eq!(field(Config { timestamp_bits: 17, ..default() }), "timestamp-bits");
     assert_eq!(field(Config { ack_every: 0, ..default() }), "ack-every");
     assert_eq!(field(Config { entropies: 0, ..default() }), "entropies");
+    assert_eq!(field(Config { credit: Bytes(3_000_000), ..default() }), "credit");
     assert_eq!(field(Config { ack_size: Bytes(0), ..default() }), "ack-size");
     assert_eq!(field(Config { overlap: 1, ..config(Deployment::Full) }), "overlap");
     assert_eq!(field(Config { drain_if_left: Bytes(1), ..config(Deployment::Ingress) }), "drain-if-left");
     let warned = Config { ack_every: 2, ..default() }.validate(&plan).unwrap();
     assert!(warned.len() == 1 && warned[0].contains("ack-every"), "{warned:?}");
+    let warned = Config { ratio: 17.0, ..config(Deployment::Full) }.validate(&plan).unwrap();
+    assert!(warned.len() == 1 && warned[0].contains("no flow is drained"), "{warned:?}");
+    assert_eq!(Config { ratio: 16.0, ..config(Deployment::Full) }.validate(&plan), Ok(vec![]));
     assert_eq!(config(Deployment::Full).validate(&plan), Ok(vec![]));
 }
 
@@ -290,10 +491,13 @@ fn when_a_way_is_left_for_a_shorter_one_the_flow_waits_until_the_longer_is_empty
         let (by, tag) = send(&mut desk, flow);
         assert_eq!(by, beside, "it was on its way when the source was told to stop");
         tags.push(tag);
+        // Answers retrace the way of what they answer.
+        desk.ingress = Some(PortIndex(beside as u16));
         let mut made = Vec::new();
         for tag in tags {
             made = answer(&mut desk, flow, tag, 6_000).made;
         }
+        desk.ingress = None;
         assert_eq!(orders(&made), [Signal::On]);
         assert_eq!(send(&mut desk, flow).0, own);
     }

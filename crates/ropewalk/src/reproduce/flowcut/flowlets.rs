@@ -18,8 +18,10 @@ pub(in super::super) const EXPERIMENT: Experiment = Experiment {
     more,
 };
 
-/// Gaps, nanoseconds: about three per factor of ten, and those of the artefact's permutation.
-const GAPS: [u32; 12] = [250, 500, 990, 1580, 2500, 4080, 8000, 16_000, 32_000, 64_000, 128_000, 256_000];
+/// Gaps, nanoseconds: steps of a quarter around those of the artefact's permutation (990, 1580 and 4080, which the search
+/// is thus offered beside neighbours), and of a factor of two further off.
+const GAPS: [u32; 16] =
+    [250, 500, 790, 990, 1250, 1580, 2000, 2500, 3200, 4080, 8000, 16_000, 32_000, 64_000, 128_000, 256_000];
 const BOUNDS: [(&str, f64); 3] = [("best", 20.0), ("balanced", 5.0), ("least disorder", 2.0)];
 
 /// What it is called, its settings, and the artefact's three gaps, microseconds.
