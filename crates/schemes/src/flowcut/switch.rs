@@ -30,7 +30,7 @@ const COUNTED: u32 = (1 << 24) - 1;
 const FULL: u32 = COUNTED / 4 * 3;
 /// Most credit for a source that is told to stop: half of what then can still be counted (our choice); the other half is for
 /// what it sends until it hears of it.
-pub(super) const MOST_CREDIT: u32 = (COUNTED - FULL) / 2;
+pub(super) const MOST_CREDIT: u32 = 2 << 20;
 
 /// A flow of which something is under way.
 #[derive(Clone, Debug)]
