@@ -7,6 +7,7 @@
 //! | slowdown | FCT / ideal FCT (the flow alone on the fabric) |
 //! | goodput | payload bits / FCT, over flows that are not background |
 //! | sending-rate fraction | wire bytes sent, retransmissions included, / (NIC rate x (last byte sent - start)), over the same flows |
+//! | by distance | the same over flows that go short ways and flows that go more than ten times as far, where there are both |
 //! | by size | the same over flows of similar size: more than one power of ten of bytes, up to the next; where flows fall into several |
 //! | p50, p99 | percentiles by nearest rank |
 //! | tail mean | mean of what ranks above the 99th percentile; it is not the percentile, which papers may call it |
@@ -20,7 +21,7 @@ use crate::stats::{Spread, extremes, mean};
 use engine::Outcome;
 use engine::outcome::{Ending, MessageRecord};
 use model::plan::{Job, Message};
-use model::{Plan, Time};
+use model::{HostId, Plan, Time};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -78,6 +79,36 @@ pub struct Flows {
     /// The same by size, from small to large; only where flows fall into several of these.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub by_size: Vec<SizeBucket>,
+    /// The same by distance; only where some flows go more than ten times as far as others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by_distance: Option<ByDistance>,
+}
+
+/// Flows over short and over long paths. A path is long if it takes more than ten times the propagation delay of the
+/// longest one that is not: our choice, so that the tiers of one datacentre are alike and two datacentres are not.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ByDistance {
+    /// Over short paths.
+    pub near: Distance,
+    /// Over long ones.
+    pub far: Distance,
+    /// Mean slowdown of the former to that of the latter (the long-haul paper's unfairness).
+    pub unfairness: Option<f64>,
+}
+
+/// Flows of one kind of path.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Distance {
+    /// All of them.
+    pub count: u64,
+    /// Those that finished.
+    pub finished: u64,
+    /// Payload of all of them.
+    pub bytes: u64,
+    /// Flow completion time of those that finished, us.
+    pub fct_us: Option<Spread>,
+    /// Slowdown of those that finished.
+    pub slowdown: Option<Spread>,
 }
 
 /// Flows of similar size. Buckets end at powers of ten of bytes (our choice; figures of flow-size distributions have a
@@ -362,9 +393,14 @@ impl<'a> View<'a> {
     fn flows(&self, pick: impl Fn(&Job) -> bool) -> Flows {
         let mut all = Sample::default();
         let mut decades: BTreeMap<u32, Sample> = BTreeMap::new();
+        let long = long_paths(self.plan);
+        let mut distances = [Sample::default(), Sample::default()];
         for (message, record, ideal) in self.of(pick) {
             all.add(message.bytes, fct(record), ideal);
             decades.entry(decade(message.bytes)).or_default().add(message.bytes, fct(record), ideal);
+            if let Some(far) = long.get(message.qp.index()) {
+                distances[usize::from(*far)].add(message.bytes, fct(record), ideal);
+            }
         }
         if decades.len() < 2 {
             decades.clear();
@@ -379,7 +415,8 @@ impl<'a> View<'a> {
         let by_size = decades.into_iter().map(bucket).collect();
         let (count, finished, bytes) = (all.count, all.times.len() as u64, all.bytes);
         let (fct_us, slowdown) = all.spreads();
-        Flows { count, finished, bytes, fct_us, slowdown, by_size }
+        let by_distance = ByDistance::of(distances);
+        Flows { count, finished, bytes, fct_us, slowdown, by_size, by_distance }
     }
 
     fn goodput(&self) -> Goodput {
@@ -434,6 +471,50 @@ impl Sample {
     /// FCT, slowdown.
     fn spreads(self) -> (Option<Spread>, Option<Spread>) {
         (Spread::of(self.times), Spread::of(self.slowdowns))
+    }
+}
+
+/// By queue pair, whether its path is a long one; empty if none is, or all are alike.
+fn long_paths(plan: &Plan) -> Vec<bool> {
+    let fabric = &plan.fabric;
+    let mut known: BTreeMap<(usize, usize), u64> = BTreeMap::new();
+    let mut delay = |from: HostId, to: HostId| {
+        let ends = (fabric.rack(from), fabric.rack(to));
+        *known.entry(ends).or_insert_with(|| {
+            let (mut node, mut sum) = (fabric.attachment(from), 0u64);
+            // A path visits no node twice.
+            for _ in 0..fabric.nodes() {
+                let Some(port) = fabric.route(node, to).first() else { break };
+                let link = fabric.ports(node)[usize::from(port.0)];
+                sum = sum.saturating_add(link.delay.ps());
+                if link.to == to.node() {
+                    break;
+                }
+                node = link.to;
+            }
+            sum
+        })
+    };
+    let delays: Vec<u64> = plan.qps.iter().map(|qp| delay(qp.from, qp.to)).collect();
+    let mut sorted: Vec<u64> = known.into_values().collect();
+    sorted.sort_unstable();
+    let Some(gap) = sorted.windows(2).find(|pair| pair[1] / 10 > pair[0]) else { return Vec::new() };
+    delays.into_iter().map(|delay| delay > gap[0]).collect()
+}
+
+impl ByDistance {
+    fn of([near, far]: [Sample; 2]) -> Option<Self> {
+        if near.count == 0 || far.count == 0 {
+            return None;
+        }
+        let of = |sample: Sample| {
+            let (count, finished, bytes) = (sample.count, sample.times.len() as u64, sample.bytes);
+            let (fct_us, slowdown) = sample.spreads();
+            Distance { count, finished, bytes, fct_us, slowdown }
+        };
+        let (near, far) = (of(near), of(far));
+        let unfairness = near.slowdown.zip(far.slowdown).map(|(near, far)| near.mean / far.mean);
+        Some(ByDistance { near, far, unfairness })
     }
 }
 

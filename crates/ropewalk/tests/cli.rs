@@ -206,6 +206,29 @@ fn a_run_that_cannot_go_on_ends_with_3_and_still_prints_its_summary() {
 }
 
 #[test]
+fn flows_to_a_far_datacentre_are_told_apart_from_those_at_home() {
+    let desk = Desk::new();
+    let edge = "switch-role.external.scheme.long-haul={interval=\"4us\"}";
+    let plain = desk.json(&["run", "long-haul-near-destination", "--json"]);
+    let fair = desk.json(&["run", "long-haul-near-destination", "--json", "--set", edge]);
+    let of = |json: &Value| {
+        let parts = &json["flows"]["by_distance"];
+        assert_eq!((&parts["near"]["count"], &parts["far"]["count"]), (&40.into(), &2.into()));
+        let mean = |part: &str| parts[part]["slowdown"]["mean"].as_f64().unwrap();
+        let ratio = parts["unfairness"].as_f64().unwrap();
+        assert!((mean("near") / mean("far") / ratio - 1.0).abs() < 1e-3, "{parts}");
+        ratio
+    };
+    assert!(of(&fair) < of(&plain));
+    assert_eq!(desk.json(&["run", "quickstart", "--json"])["flows"]["by_distance"], Value::Null);
+    // It belongs to the ends of a long link.
+    let everywhere = ["check", "long-haul", "--set", "scheme.long-haul={}"];
+    desk.ropewalk(&everywhere).assert().code(2).stderr(contains("has no long link"));
+    let never = ["check", "long-haul", "--set", "switch-role.external.scheme.long-haul={step=\"0us\"}"];
+    desk.ropewalk(&never).assert().code(2).stderr(contains("an interval above 0 is needed"));
+}
+
+#[test]
 fn compare_swaps_the_scheme_of_all_classes_if_none_has_its_own() {
     let desk = Desk::new();
     let waves = "[topology.leaf-spine]\nleaves = 2\nspines = 4\nhosts-per-leaf = 4\n[class.first]\n[class.second]\n\

@@ -4,7 +4,7 @@ use super::{WIDTH, bytes, count, maybe, number, percent, table};
 use crate::execute::Run;
 use crate::memory;
 use crate::stats::{Spread, share};
-use crate::summary::Flows;
+use crate::summary::{ByDistance, Distance, Flows};
 use engine::outcome::Ending;
 use model::{Bytes, LinkId, NodeId};
 use std::fmt::Write;
@@ -74,6 +74,14 @@ impl Page {
             let of = |what: &str| if s.classes.len() > 1 { format!("{what} {class}") } else { what.into() };
             self.line(&of("FCT"), &spread(flows.fct_us, " us"));
             self.line(&of("slowdown"), &spread(flows.slowdown, ""));
+            if let Some(ByDistance { near, far, unfairness }) = &flows.by_distance {
+                let part = |what: &str, part: &Distance| {
+                    let slowdown = maybe(part.slowdown.map(|slowdown| slowdown.mean));
+                    format!("{what} {slowdown} ({} flows)", count(part.count))
+                };
+                let ratio = format!("ratio {}", maybe(*unfairness));
+                self.line(&of("by distance"), &[part("mean slowdown near", near), part("far", far), ratio]);
+            }
             self.sizes(&of("by size"), flows);
         }
         let (mean, min) = (maybe(s.goodput_gbps.mean), maybe(s.goodput_gbps.min));

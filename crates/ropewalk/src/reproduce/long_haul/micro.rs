@@ -23,7 +23,7 @@ pub(in super::super) const EXPERIMENT: Experiment = Experiment {
 };
 
 const HPCC: &str = "nic.congestion.hpcc={compat=\"long-haul-prototype\"}";
-const CLEAN: &str = "nic.congestion.hpcc={int-hops=10}";
+const CLEAN: &str = "nic.congestion.hpcc={int-hops=10,max-stage=0}";
 const SCENARIOS: [(&str, &str); 2] =
     [("near the source", "long-haul-near-source"), ("near the destination", "long-haul-near-destination")];
 
@@ -61,7 +61,7 @@ const MODES: [(&str, &[&str], [Theirs; 2]); 10] = [
         [None, None],
     ),
     ("hpcc, as the prototype has it", &[HPCC], [Some([11.7, 3.2, 6.6]), Some([30.4, 7.9, 6.5])]),
-    ("hpcc", &[CLEAN], [Some([5.8, 7.6, 6.6]), Some([17.6, 15.7, 6.5])]),
+    ("hpcc, T of each pair", &[CLEAN], [Some([5.8, 7.6, 6.6]), Some([17.6, 15.7, 6.5])]),
 ];
 
 const JOBS: [(&str, &str); 3] =

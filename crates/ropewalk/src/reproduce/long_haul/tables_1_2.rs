@@ -21,8 +21,8 @@ pub(in super::super) const EXPERIMENT: Experiment = Experiment {
 };
 
 const HPCC: &str = "nic.congestion.hpcc={compat=\"long-haul-prototype\"}";
-const CLEAN: &str = "nic.congestion.hpcc={int-hops=10}";
-const HPCC_HEARS: &str = "nic.congestion.hpcc={int-hops=10,cnp-cut=0.5}";
+const CLEAN: &str = "nic.congestion.hpcc={int-hops=10,max-stage=0}";
+const HPCC_HEARS: &str = "nic.congestion.hpcc={int-hops=10,max-stage=0,cnp-cut=0.5}";
 const FLAG: &str = "nic.cnp=\"flag\"";
 const MIX: &str = "workload.0.poisson.mix.by=\"draw\"";
 const SPRAYED: &str = "scheme.themis={}";
@@ -34,8 +34,8 @@ const MODES: [(&str, &[&str], Option<[f64; 3]>); 11] = [
     ("hpcc, as the prototype has it", &[HPCC], Some([56.946, 2.3561, 24.170])),
     ("dcqcn and THEMIS, the prototype's", &[PROTOTYPE], Some([12.389, 1.9116, 6.4810])),
     ("dcqcn and THEMIS, complete", &[COMPLETE], None),
-    ("hpcc", &[CLEAN], None),
-    ("hpcc and THEMIS, complete", &[HPCC_HEARS, FLAG, COMPLETE], None),
+    ("hpcc, T of each pair", &[CLEAN], None),
+    ("hpcc, T of each pair, and THEMIS", &[HPCC_HEARS, FLAG, COMPLETE], None),
     ("swift", &["nic.congestion.swift={}"], None),
     ("sprayed by PSN, dcqcn", &[SPRAYED, NIC], None),
     ("sprayed by PSN, dcqcn and THEMIS", &[SPRAYED, NIC, COMPLETE], None),
