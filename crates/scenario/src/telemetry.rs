@@ -95,7 +95,7 @@ pub(crate) fn warnings(scheme: &SchemeConfig, nic: &NicConfig, plan: &Plan) -> V
     if SPRAYING.contains(&scheme.name()) {
         warnings.push(format!(
             "`congestion.hpcc` compares what two packets in a row say of the same links, and under `{}` they seldom take \
-             the same: queue pairs will hardly react to congestion",
+             the same: queue pairs seldom learn of congestion, or of its end",
             scheme.name()
         ));
     }

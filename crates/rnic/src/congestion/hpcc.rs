@@ -12,7 +12,7 @@
 //! simulator does, the rate is what is kept.
 //!
 //! * A record of other links than the last one starts afresh and changes nothing (section 4.1). So packets of one queue
-//!   pair must take one path for a while; where each takes another one, HPCC hardly ever reacts.
+//!   pair must take one path for a while; where each takes another one, HPCC seldom learns of congestion, or of its end.
 //! * Marks, CNPs and NACKs mean nothing to it, so `nic.cnp` is "none" unless set. What a timeout does, `nic.on-timeout`
 //!   says; as a CNP, nothing. With `cnp-cut` CNPs do mean something: where a switch near the sender speaks for a path of
 //!   which telemetry tells too late (long-haul), its word counts besides.
