@@ -259,10 +259,12 @@ impl<'a> Resolved<'a> {
 fn headroom(link: &Link, wire: &Wire) -> Bytes {
     let twice = 2 * u128::from(link.delay.ps());
     let nominal = (u128::from(link.rate.bps()) * twice).div_ceil(8_000_000_000_000);
-    // A clock that cuts off part of a nanosecond lets full frames through faster than the rate says (short ones still more,
-    // but those answer full ones).
-    let full = wire.transmission(link.rate, wire.max_frame()).ps().max(1);
-    let quick = (u128::from(wire.max_frame()) * twice).div_ceil(u128::from(full));
+    // A clock that cuts off part of a nanosecond lets frames through faster than the rate says, short ones still more. Those
+    // that take no time at all on a very fast link are left aside: there are no more of them than full ones that they answer.
+    let frames = [wire.max_frame(), wire.ack].map(|frame| (frame, wire.transmission(link.rate, frame).ps()));
+    let quickest = frames.into_iter().filter(|(_, time)| *time > 0);
+    let quick =
+        quickest.map(|(frame, time)| (u128::from(frame) * twice).div_ceil(time.into())).max().unwrap_or(0);
     let on_the_way = u64::try_from(nominal.max(quick)).unwrap_or(u64::MAX);
     let frame = u64::from(wire.max_frame());
     let pause = if wire.pfc > 0 { frame + u64::from(wire.pfc) } else { 0 };
