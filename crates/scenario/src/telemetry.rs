@@ -66,7 +66,8 @@ pub(crate) fn check(plan: &Plan) -> Result<(), Fault> {
 }
 
 /// Schemes under which packets of one queue pair take turns on many paths.
-const SPRAYING: [&str; 8] = ["rps", "ar", "drill", "themis", "rps-nic", "reps", "dlbf", "mp-rdma"];
+const SPRAYING: [&str; 11] =
+    ["rps", "ar", "drill", "themis", "rps-nic", "reps", "dlbf", "mp-rdma", "valiant", "ugal-l", "ugal-g"];
 
 /// What is possible but probably not meant.
 pub(crate) fn warnings(scheme: &SchemeConfig, nic: &NicConfig, plan: &Plan) -> Vec<String> {
@@ -76,6 +77,13 @@ pub(crate) fn warnings(scheme: &SchemeConfig, nic: &NicConfig, plan: &Plan) -> V
             "with `ack-per-message` queue pairs hear of congestion once per message, and `congestion.{}` lives on ACKs",
             nic.congestion.name()
         ));
+    }
+    if nic.ack_per_message && nic.window.is_some() {
+        warnings.push(
+            "with `ack-per-message` a message larger than `window` gets no ACK before its sender has to stop: only the \
+             retransmission timer helps it on"
+                .to_owned(),
+        );
     }
     let CongestionConfig::Hpcc(config) = &nic.congestion else { return warnings };
     let unknown: Vec<String> = plan

@@ -35,11 +35,13 @@ pub struct Config {
     /// Only flows whose path is longer than this, in propagation delay one way, are told. Default 0: all. For Annulus: more
     /// than any path within a datacentre, such as 100 us.
     pub beyond: Time,
+    /// Only for packets that come from a host of this switch, that is at the source's ToR (Annulus). Default false.
+    pub from_hosts: bool,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Config { interval: Time::from_us(50), beyond: Time::ZERO }
+        Config { interval: Time::from_us(50), beyond: Time::ZERO, from_hosts: false }
     }
 }
 
@@ -51,6 +53,7 @@ struct Told(Option<Time>);
 #[derive(Clone, Debug)]
 pub struct DirectCnp {
     interval: Time,
+    from_hosts: bool,
     /// By port.
     marking: Vec<Option<Marking>>,
     /// By queue pair: who sends, and whether the path is long enough.
@@ -87,6 +90,7 @@ impl Recipe for Config {
         let ports = plan.fabric.ports(site.node).len();
         DirectCnp {
             interval: self.interval,
+            from_hosts: self.from_hosts,
             marking: plan.ports[base..base + ports].iter().map(|port| port.marking).collect(),
             senders: plan.qps.iter().map(|qp| (qp.from, far(qp.from, qp.to))).collect(),
             frame: plan.wire.cnp,
@@ -111,6 +115,7 @@ impl Scheme for DirectCnp {
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
         let port = cx.base_path(pkt, ports);
         if pkt.is_data()
+            && (cx.from_host || !self.from_hosts)
             && let Some(marking) = self.marking[usize::from(port.0)]
             && let Some(&(sender, true)) = self.senders.get(pkt.qp().index())
         {
@@ -153,9 +158,16 @@ mod tests {
         };
         plan.ports.iter_mut().for_each(|port| port.marking = Some(marking));
         let far = qp(&plan, 0, 2);
-        for (beyond, cnps) in [(Time::ZERO, 2), (Time::from_us(3), 2), (Time::from_us(4), 0)] {
-            let config = Config { beyond, ..Config::default() };
-            let mut desk = Desk::new(&plan, "leaf0", &SchemeConfig::DirectCnp(config));
+        let cases = [
+            ("leaf0", Time::ZERO, false, 2),
+            ("leaf0", Time::from_us(3), true, 2),
+            ("leaf0", Time::from_us(4), false, 0),
+            ("spine0", Time::ZERO, false, 2),
+            ("spine0", Time::ZERO, true, 0),
+        ];
+        for (switch, beyond, from_hosts, cnps) in cases {
+            let config = Config { beyond, from_hosts, ..Config::default() };
+            let mut desk = Desk::new(&plan, switch, &SchemeConfig::DirectCnp(config));
             let mut made = 0;
             for (us, queue) in [(0, 10_000), (1, 20_001), (2, 20_001), (50, 30_000), (51, 30_000)] {
                 desk.now = Time::from_us(us);
@@ -166,7 +178,7 @@ mod tests {
                 assert!(matches!(seen.verdict, Verdict::Forward(_)) && !seen.pkt.marked());
                 assert!(seen.emitted.iter().all(|cnp| cnp.kind() == Kind::Cnp && cnp.to() == HostId(0)));
             }
-            assert_eq!(made, cnps, "flows beyond {beyond}");
+            assert_eq!(made, cnps, "{switch}, flows beyond {beyond}");
         }
     }
 }

@@ -15,6 +15,9 @@
 //! A *long port* leads to another switch of the same role; the scheme belongs into `[switch-role.external.scheme]`.
 //! Data takes its base path.
 //!
+//! A datacentre with several external switches: a flow's data and the CNPs that come back take paths of their own, by hash, and
+//! where they meet different external switches, the one that hears of congestion is not the one that holds packets.
+//!
 //! CNPs that ride on ACKs as a flag are treated as CNPs that are frames: where one would be dropped, the flag is cleared.
 //!
 //! # Counters
@@ -69,7 +72,8 @@ pub struct Config {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gate: Option<bool>,
     /// The reaction point. `"rate"`: packets of a flow are held for T_block, and leave no faster than a virtual DCQCN says.
-    /// `"delay"`: T_block alone, in whole passes through the ingress pipeline (the paper's letter). `"prototype"`: what
+    /// `"delay"`: T_block alone, in whole passes through the ingress pipeline, no fewer than the packet before made (the paper's
+    /// letter, under which delays run away). `"prototype"`: what
     /// the prototype does, one more turn in the queue of the port and a port that then stands still; flows may never
     /// finish. `"off"`. Default `"rate"` (our choice: a delay that does not grow changes no rate).
     pub reaction: ReactionMode,

@@ -323,12 +323,6 @@ impl Congestion for Hpcc {
         Allowance { window, pace: self.pace, not_before: Time::ZERO }
     }
 
-    fn on_ack(&mut self, now: Time, _packets: u64, echo: bool) {
-        if echo {
-            self.on_cnp(now);
-        }
-    }
-
     fn on_cnp(&mut self, now: Time) {
         if let Some(cut) = self.cut
             && now >= self.next_cut
@@ -340,7 +334,10 @@ impl Congestion for Hpcc {
         }
     }
 
-    fn on_feedback(&mut self, _now: Time, feedback: &Feedback) {
+    fn on_feedback(&mut self, now: Time, feedback: &Feedback) {
+        if feedback.echo {
+            self.on_cnp(now);
+        }
         let trail = &feedback.trail;
         if trail.hops() == 0 {
             return;
@@ -419,7 +416,8 @@ mod tests {
         assert_eq!(deaf.rate(), LINE);
         let mut control = control(&Config { cnp_cut: Some(0.25), ..Config::default() });
         for (us, share) in [(0, 0.75), (3, 0.75), (4, 0.5625), (100, 0.421_875)] {
-            control.on_ack(Time::from_us(us), 1, us == 0);
+            // As a flag on an ACK, and as a frame at once.
+            control.on_feedback(Time::from_us(us), &Feedback { echo: us == 0, ..Feedback::default() });
             control.on_cnp(Time::from_us(us));
             near(control.rate(), share * LINE, 1e-9);
         }

@@ -183,7 +183,11 @@ impl Page {
             ));
         }
         if !parts.is_empty() {
-            self.line(&run.summary.scheme, &parts);
+            // Counters are of all schemes, those of some switches too.
+            let roles = run.checked.scenario.switch_role.values().filter_map(|role| role.scheme.as_ref());
+            let names: Vec<&str> =
+                std::iter::once(&*run.summary.scheme).chain(roles.map(|scheme| scheme.name())).collect();
+            self.line(&names.join(" + "), &parts);
         }
     }
 

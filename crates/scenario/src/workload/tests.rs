@@ -185,9 +185,12 @@ fn one_flow_in_six_leaves_its_datacentre_all_the_time_or_until_its_quota_is_used
 #[test]
 fn a_mix_needs_pods_with_company_and_somebody_who_sends() {
     let fail = |text: &str| check(&Source::new("t.toml", text), &[]).unwrap_err().to_string();
-    let far = "[switch]\nbuffer = \"4GB\"\n[topology.datacentres]\ntors = 1\nhosts-per-tor = 1\n[[workload]]\n";
+    let far =
+        "[switch]\nbuffer = \"4GB\"\n[topology.datacentres]\ntors = 1\nhosts-per-tor = 1\n[[workload]]\n";
     assert!(fail(&format!("{far}poisson = {{ mix = {{}} }}")).contains("no other one in its pod"));
-    assert!(fail(&format!("{PODS}poisson = {{ mix = {{ local = 0, remote = 0 }} }}")).contains("none leaves"));
+    assert!(
+        fail(&format!("{PODS}poisson = {{ mix = {{ local = 0, remote = 0 }} }}")).contains("none leaves")
+    );
     assert!(fail(&format!("{PODS}poisson = {{ mix = {{}}, peers = \"cross-rack\" }}")).contains("not both"));
     assert!(fail(&format!("{FABRIC}poisson = {{ mix = {{}} }}")).contains("not made of pods"));
 }

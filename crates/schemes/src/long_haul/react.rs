@@ -7,7 +7,8 @@
 //!
 //! What one pass takes is the time that the switch needs, at the rate of the long link, for all that it holds at that
 //! moment, and at least for the packet itself; it is taken to stay what it was when the packet came (our reading: the paper's
-//! sum over queue lengths, without a wake-up for each pass).
+//! sum over queue lengths, without a wake-up for each pass). By that letter the delay runs away: the first packet of an episode
+//! finds little in the switch and makes a thousand short passes, the ones after it may make no fewer, and their passes are long.
 
 use super::{Config, MOST, ReactionMode, long_ports, long_round_trip};
 use model::scheme::Handle;
@@ -105,7 +106,7 @@ impl Stash {
         let rates = long_ports(plan, site.node).into_iter().map(|port| ports[usize::from(port.0)].rate);
         Stash {
             dcqcn: (config.reaction == ReactionMode::Rate).then(|| config.rate.dcqcn()),
-            first: config.first_delay,
+            first: config.first_delay.min(MOST),
             most: config.most_delay.unwrap_or(round_trip.max(config.first_delay)).min(MOST),
             memory: config.memory.max(Time(1)),
             step: config.step(),

@@ -138,14 +138,15 @@ fn a_full_stash_lets_the_oldest_go() {
     let config = Config { flow_stash: Some(Bytes(4500)), ..Config::default() };
     let mut desk = desk(&plan, "external0", config);
     desk.see(reply(&plan, Kind::Cnp, into, PSN));
-    let mut released = 0;
+    let (mut held, mut released) = (Vec::new(), Vec::new());
     for n in 0..5 {
         let pkt = desk.data(into, Psn::new(n));
         let seen = desk.see(pkt);
         assert_eq!(seen.verdict, Verdict::Hold);
-        released += seen.released.len();
+        released.extend(seen.released.iter().map(|(handle, _)| *handle));
+        held.extend(desk.held.keys().last().copied());
     }
-    assert_eq!(released, 2, "three frames of 1500 B fit");
+    assert_eq!(released, held[..2], "three frames of 1500 B fit");
 }
 
 #[test]

@@ -30,7 +30,9 @@ const FRAMES: [&str; 3] = [
 ];
 /// Headroom for a millisecond of the long link, and what the other ports need, beside 32 MiB to share.
 const FINITE: &str = "switch-role.external.buffer=\"250MB\"";
-const PER_OPERATION: &str = "nic.ack-per-message=true";
+/// The largest flow has 30 MB: nobody waits for an ACK in the middle of one.
+const PER_OPERATION: [&str; 3] =
+    ["nic.ack-per-message=true", "nic.window={bytes=\"40MB\"}", "nic.window-scales-with-rate=false"];
 
 const MODES: [(&str, &[&str]); 24] = [
     ("dcqcn", &[]),
@@ -50,13 +52,19 @@ const MODES: [(&str, &[&str]); 24] = [
     ("prototype", &[PROTOTYPE]),
     ("prototype, notification alone", &[PROTOTYPE_NOTIFICATION]),
     ("prototype, reaction alone", &[PROTOTYPE_REACTION]),
-    ("annulus", &["switch-role.tor.scheme.direct-cnp={interval=\"4us\",beyond=\"100us\"}"]),
+    ("annulus", &["switch-role.tor.scheme.direct-cnp={interval=\"4us\",beyond=\"100us\",from-hosts=true}"]),
     ("naive: every switch, every packet", &["scheme.direct-cnp={interval=\"0us\"}"]),
     ("CNP frames every 50 us: dcqcn", &FRAMES),
     ("CNP frames every 50 us: notification", &[FRAMES[0], FRAMES[1], FRAMES[2], edge!("reaction=\"off\"")]),
     ("CNP frames every 50 us: complete", &[FRAMES[0], FRAMES[1], FRAMES[2], edge!("")]),
-    ("an ACK per message, CNP frames: dcqcn", &[FRAMES[0], PER_OPERATION]),
-    ("an ACK per message, CNP frames: complete", &[FRAMES[0], PER_OPERATION, COMPLETE]),
+    (
+        "an ACK per message, CNP frames: dcqcn",
+        &[FRAMES[0], PER_OPERATION[0], PER_OPERATION[1], PER_OPERATION[2]],
+    ),
+    (
+        "an ACK per message, CNP frames: complete",
+        &[FRAMES[0], PER_OPERATION[0], PER_OPERATION[1], PER_OPERATION[2], COMPLETE],
+    ),
     ("finite buffer at the edge: dcqcn", &[FINITE]),
     ("finite buffer at the edge: complete", &[FINITE, COMPLETE]),
     ("finite buffer, stash of 20 MB", &[FINITE, edge!("interval=\"4us\",stash=\"20MB\"")]),

@@ -23,6 +23,7 @@ pub(in super::super) const EXPERIMENT: Experiment = Experiment {
 };
 
 const HPCC: &str = "nic.congestion.hpcc={compat=\"long-haul-prototype\"}";
+const OWN_T: &str = "nic.congestion.hpcc={compat=\"long-haul-prototype\",base-rtt=\"pair\"}";
 const CLEAN: &str = "nic.congestion.hpcc={int-hops=10,max-stage=0}";
 const SCENARIOS: [(&str, &str); 2] =
     [("near the source", "long-haul-near-source"), ("near the destination", "long-haul-near-destination")];
@@ -31,7 +32,7 @@ const SCENARIOS: [(&str, &str); 2] =
 type Theirs = Option<[f64; 3]>;
 
 /// What it is called, its settings, and the prototype's numbers near the source and near the destination.
-const MODES: [(&str, &[&str], [Theirs; 2]); 10] = [
+const MODES: [(&str, &[&str], [Theirs; 2]); 11] = [
     ("dcqcn", &[], [Some([12.29, 4.73, 3.5]), Some([28.1, 7.10, 3.03])]),
     ("prototype, both", &[PROTOTYPE], [Some([1.47, 5.84, 3.14]), None]),
     (
@@ -61,7 +62,8 @@ const MODES: [(&str, &[&str], [Theirs; 2]); 10] = [
         [None, None],
     ),
     ("hpcc, as the prototype has it", &[HPCC], [Some([11.7, 3.2, 6.6]), Some([30.4, 7.9, 6.5])]),
-    ("hpcc, T of each pair", &[CLEAN], [Some([5.8, 7.6, 6.6]), Some([17.6, 15.7, 6.5])]),
+    ("hpcc, the prototype's with T of each pair", &[OWN_T], [Some([5.8, 7.6, 6.6]), Some([17.6, 15.7, 6.5])]),
+    ("hpcc, T of each pair and true rates", &[CLEAN], [None, None]),
 ];
 
 const JOBS: [(&str, &str); 3] =

@@ -29,13 +29,14 @@ const SPRAYED: &str = "scheme.themis={}";
 const NIC: &str = "nic.transport.nic-sr={}";
 
 /// What it is called, its settings, and the paper's row: intra, inter, unfairness.
-const MODES: [(&str, &[&str], Option<[f64; 3]>); 11] = [
+const MODES: [(&str, &[&str], Option<[f64; 3]>); 12] = [
     ("dcqcn", &[], Some([33.179, 1.7787, 18.654])),
     ("hpcc, as the prototype has it", &[HPCC], Some([56.946, 2.3561, 24.170])),
     ("dcqcn and THEMIS, the prototype's", &[PROTOTYPE], Some([12.389, 1.9116, 6.4810])),
     ("dcqcn and THEMIS, complete", &[COMPLETE], None),
     ("hpcc, T of each pair", &[CLEAN], None),
-    ("hpcc, T of each pair, and THEMIS", &[HPCC_HEARS, FLAG, COMPLETE], None),
+    ("hpcc, T of each pair, heeds CNPs", &[HPCC_HEARS, FLAG], None),
+    ("hpcc, T of each pair, heeds CNPs, and THEMIS", &[HPCC_HEARS, FLAG, COMPLETE], None),
     ("swift", &["nic.congestion.swift={}"], None),
     ("sprayed by PSN, dcqcn", &[SPRAYED, NIC], None),
     ("sprayed by PSN, dcqcn and THEMIS", &[SPRAYED, NIC, COMPLETE], None),
