@@ -423,7 +423,7 @@ mod tests {
         }
         // Telemetry goes on from there.
         let mut link = Link::NEW;
-        (0..1000).for_each(|_| {
+        (0..10_000).for_each(|_| {
             let feedback = link.after(control.rate(), 0);
             control.on_feedback(link.now, &feedback);
         });
