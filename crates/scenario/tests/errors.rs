@@ -454,7 +454,10 @@ fn mistakes_in_a_text_have_a_place() {
             "H[[workload]]\npoisson = { load = 0 }\n",
             "s.toml:6:20: a load of 0; a share of the line rate above 0 is needed, such as 0.5",
         ),
-        ("H[[workload]]\npoisson = { load = 1e-12, count = 3 }\n", "s.toml:6:20: flow 1 of 3 would start at"),
+        (
+            "H[[workload]]\npoisson = { load = 1e-12, count = 3 }\n",
+            "s.toml:6:20: flow 1 of 3 would start at 3133634127317764608ps, too late; the latest is 1000000s",
+        ),
         (
             "H[[workload]]\npoisson = { load = nan }\n",
             "s.toml:6:20: a load of NaN; a share of the line rate above 0 is needed, such as 0.5",

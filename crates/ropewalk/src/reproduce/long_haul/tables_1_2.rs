@@ -28,8 +28,11 @@ const MIX: &str = "workload.0.poisson.mix.by=\"draw\"";
 const SPRAYED: &str = "scheme.themis={}";
 const NIC: &str = "nic.transport.nic-sr={}";
 
-/// What it is called, its settings, and the paper's row: intra, inter, unfairness.
-const MODES: [(&str, &[&str], Option<[f64; 3]>); 12] = [
+/// The paper's row: intra, inter, unfairness.
+type Theirs = Option<[f64; 3]>;
+
+/// What it is called, its settings, and the paper's row.
+const MODES: [(&str, &[&str], Theirs); 12] = [
     ("dcqcn", &[], Some([33.179, 1.7787, 18.654])),
     ("hpcc, as the prototype has it", &[HPCC], Some([56.946, 2.3561, 24.170])),
     ("dcqcn and THEMIS, the prototype's", &[PROTOTYPE], Some([12.389, 1.9116, 6.4810])),
