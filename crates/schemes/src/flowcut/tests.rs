@@ -158,7 +158,7 @@ fn what_is_lost_counts_no_more_when_a_drain_has_ended_by_the_timer() {
         // The first is slow, the second is lost, and the third comes when nobody waits for it any more.
         assert_eq!(orders(&answer(&mut desk, flow, tags[0], 20_000).made), [Signal::Off(Bytes(0))]);
         desk.queued.copy_from_slice(&[0, 9, 0, 9, 9]);
-        desk.now = desk.now + Time::from_ms(1);
+        desk.now += Time::from_ms(1);
         let (way, again) = send(&mut desk, flow);
         assert_eq!(way, 1, "the source goes on, on the old path");
         desk.ingress = Some(PortIndex(1));
