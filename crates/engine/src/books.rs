@@ -3,7 +3,8 @@
 
 use crate::host::Host;
 use crate::outcome::{Control, Data, Effort, Ending, LinkRecord, MessageRecord, Outcome};
-use crate::series::Recorder;
+use crate::record::sampler::Sampler;
+use crate::record::{self, Recorder};
 use crate::setup::Setup;
 use crate::switch::Switch;
 use model::{Bytes, Kind, NodeId, Packet, Parts, Scheme, Time};
@@ -113,6 +114,8 @@ pub(crate) struct Closing<'r, P: Parts> {
     pub(crate) paused_since: Vec<u64>,
     /// What was recorded outside hosts.
     pub(crate) recorders: &'r [Recorder],
+    /// It has looked at everything after the last event.
+    pub(crate) sampler: Sampler,
     pub(crate) tally: Tally,
     pub(crate) effort: Effort,
 }
@@ -129,6 +132,7 @@ pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome
         mut links,
         paused_since,
         recorders,
+        sampler,
         tally,
         effort,
     } = run;
@@ -211,7 +215,8 @@ pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome
         data_hops: tally.data_hops,
         control_hops: tally.control_hops,
         counters: counters.into_iter().collect(),
-        series: Recorder::merge(&plan.series, recorders),
+        recording: sampler.finish(plan, end),
+        notes: record::gather(setup, recorders),
         violations: Vec::new(),
         broke_lossless: (0..switches.len())
             .filter(|i| switches[*i].dropped_while_lossless)

@@ -43,6 +43,8 @@ pub(crate) struct Buffer {
     pauses: u32,
     /// Most bytes in use at a sampling instant.
     pub(crate) peak: u64,
+    /// The same since somebody looked.
+    recent: u64,
 }
 
 impl Buffer {
@@ -64,6 +66,7 @@ impl Buffer {
             held: vec![false; accounts],
             pauses: 0,
             peak: 0,
+            recent: 0,
         }
     }
 
@@ -195,9 +198,20 @@ impl Buffer {
     /// Takes the use of this instant into the peak.
     #[inline]
     pub(crate) fn sample(&mut self) {
+        self.recent = self.recent.max(self.in_use());
+        self.peak = self.peak.max(self.recent);
+    }
+
+    /// Bytes in use.
+    #[inline]
+    fn in_use(&self) -> u64 {
         // Headroom is in use only while somebody is paused.
-        let headroom = if self.pauses > 0 { self.headroom.iter().sum() } else { 0 };
-        self.peak = self.peak.max(self.used + headroom);
+        self.used + if self.pauses > 0 { self.headroom.iter().sum() } else { 0 }
+    }
+
+    /// Bytes in use, and the most at a sampling instant since this was asked for the last time.
+    pub(crate) fn look(&mut self) -> (u64, u64) {
+        (self.in_use(), std::mem::take(&mut self.recent))
     }
 
     /// Nothing charged, nobody paused; `held`: unless the scheme wants it.

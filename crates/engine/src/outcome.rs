@@ -1,6 +1,6 @@
 //! What a run leaves behind: integers only, the same on every machine, engine and thread count.
 
-use model::{Bytes, LinkId, MessageId, NodeId, QpId, Time};
+use model::{Bytes, Kind, LinkId, MessageId, NodeId, Packet, Psn, QpId, Time};
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -171,39 +171,205 @@ pub struct Control {
     pub in_flight: u64,
 }
 
-/// One thing recorded over time; bin `i` covers `[i, i + 1) * width`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Track {
-    /// What it is.
-    pub of: TrackOf,
-    /// Bytes put on the wire per bin, preambles and gaps included.
-    pub bytes: Vec<u64>,
-    /// Packets put on the wire per bin.
-    pub packets: Vec<u64>,
-    /// Packets sent again per bin (queue pairs).
-    pub retransmitted: Vec<u64>,
-    /// Packets that arrived out of order per bin (queue pairs).
-    pub out_of_order: Vec<u64>,
-    /// Longest queue per bin, bytes (links).
-    pub max_queue: Vec<u64>,
+/// A queue pair in a bin of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QpBin {
+    /// Bytes put on the wire by its sender, preambles and gaps included.
+    pub bytes: u64,
+    /// Packets put on the wire.
+    pub packets: u64,
+    /// Of these sent again.
+    pub retransmitted: u64,
+    /// NACKs that reached the sender.
+    pub nacks: u64,
+    /// CNPs that reached the sender.
+    pub cnps: u64,
+    /// Timers of the sender that fired.
+    pub timeouts: u64,
+    /// Packets that reached the receiver.
+    pub arrived: u64,
+    /// Of these with a PSN above ePSN.
+    pub out_of_order: u64,
+    /// ePSN at the end of the bin, counted from the start of the run and not wrapped.
+    pub expected: u64,
+    /// Most packets between ePSN and one that came.
+    pub ahead: u64,
 }
 
-/// What a track follows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TrackOf {
-    /// The sending side of a queue pair.
-    Qp(QpId),
-    /// One direction of a link.
-    Link(LinkId),
+impl QpBin {
+    pub(crate) fn and(self, next: QpBin) -> QpBin {
+        QpBin {
+            bytes: self.bytes + next.bytes,
+            packets: self.packets + next.packets,
+            retransmitted: self.retransmitted + next.retransmitted,
+            nacks: self.nacks + next.nacks,
+            cnps: self.cnps + next.cnps,
+            timeouts: self.timeouts + next.timeouts,
+            arrived: self.arrived + next.arrived,
+            out_of_order: self.out_of_order + next.out_of_order,
+            expected: next.expected,
+            ahead: self.ahead.max(next.ahead),
+        }
+    }
 }
 
-/// All tracks of a run.
+/// One direction of a link in a bin of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkBin {
+    /// Bytes put on the wire, preambles and gaps included.
+    pub bytes: u64,
+    /// Frames put on the wire, of all kinds.
+    pub frames: u64,
+    /// Packets that were marked before it.
+    pub marks: u64,
+    /// Packets lost on it, or dropped before it for lack of buffer.
+    pub lost: u64,
+    /// Times that it was paused.
+    pub pauses: u64,
+    /// Longest queue of data before it, bytes; 0 at hosts.
+    pub max_queue: u64,
+}
+
+impl LinkBin {
+    pub(crate) fn and(self, next: LinkBin) -> LinkBin {
+        LinkBin {
+            bytes: self.bytes + next.bytes,
+            frames: self.frames + next.frames,
+            marks: self.marks + next.marks,
+            lost: self.lost + next.lost,
+            pauses: self.pauses + next.pauses,
+            max_queue: self.max_queue.max(next.max_queue),
+        }
+    }
+}
+
+/// A run over time: bin `i` of every track covers `[i, i + 1) * width`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Series {
-    /// Width of a bin at the end of the run.
+pub struct Recording {
+    /// Width of a bin.
     pub width: Time,
-    /// The tracks, in the plan's order: queue pairs, then links.
-    pub tracks: Vec<Track>,
+    /// Bins of every track; the last one may not be whole.
+    pub bins: usize,
+    /// Queue pairs, in the plan's order.
+    pub qps: Vec<(QpId, Vec<QpBin>)>,
+    /// Links, in the plan's order.
+    pub links: Vec<(LinkId, Vec<LinkBin>)>,
+    /// Most bytes in use of the buffers of switches.
+    pub switches: Vec<(NodeId, Vec<u64>)>,
+    /// What the schemes had counted at the end of each bin, by name.
+    pub counters: Vec<(&'static str, Vec<u64>)>,
+}
+
+/// Something that happens to a packet or to its queue pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Happening {
+    /// Data starts on the wire of its sender for the first time, or a copy of it made on purpose.
+    Sent,
+    /// Data has arrived and is what its receiver expected.
+    Arrived,
+    /// Data has arrived with a PSN above ePSN and is kept; the value is its distance from ePSN.
+    Ahead,
+    /// Data has arrived that was there already.
+    Duplicate,
+    /// Data has arrived and is thrown away; the value is its distance from ePSN.
+    Discarded,
+    /// Data starts on the wire again.
+    Resent,
+    /// A receiver has sent a NACK or a CNP.
+    Answered,
+    /// A NACK or a CNP has reached its sender; the value is the rate that it may send at now, bits per second.
+    Heard,
+    /// A sender's timer has fired; the value is as above.
+    TimedOut,
+    /// A scheme has ended a packet.
+    Blocked,
+    /// A scheme has made a packet.
+    Made,
+    /// Dropped for lack of buffer.
+    Dropped,
+    /// Lost on a link.
+    Lost,
+}
+
+impl Happening {
+    /// A packet of data sets out or arrives as it should: there are many of these.
+    pub fn is_passage(self) -> bool {
+        matches!(self, Happening::Sent | Happening::Arrived | Happening::Ahead | Happening::Duplicate)
+    }
+}
+
+/// An event of a queue pair that is followed. Events go by queue pair, then by time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Whose.
+    pub qp: QpId,
+    /// When.
+    pub at: Time,
+    /// Where.
+    pub node: NodeId,
+    /// What.
+    pub what: Happening,
+    /// Kind of the packet.
+    pub kind: Kind,
+    /// Its PSN.
+    pub psn: Psn,
+    /// See [`Happening`].
+    pub value: u64,
+}
+
+/// The data of a followed queue pair that went over a link from a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hop {
+    /// Whose.
+    pub qp: QpId,
+    /// The link.
+    pub link: LinkId,
+    /// Packets.
+    pub packets: u64,
+    /// Bytes that waited there when each of them came, summed.
+    pub queue: u64,
+    /// Most of them.
+    pub most: u64,
+}
+
+/// What has passed a tap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passed {
+    /// A packet; whether the link lost it.
+    Packet(Packet, bool),
+    /// A pause frame for a virtual channel, or the one that ends it.
+    Pause {
+        /// Virtual channel.
+        channel: u8,
+        /// Pause, or resume.
+        on: bool,
+    },
+}
+
+/// A frame at a tap: the start of its transmission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// The link.
+    pub link: LinkId,
+    /// When its first bit was sent.
+    pub at: Time,
+    /// The frame.
+    pub what: Passed,
+}
+
+/// What was written down of single packets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Notes {
+    /// By queue pair and time.
+    pub events: Vec<Event>,
+    /// Events beyond the limits, which were not kept.
+    pub more_events: u64,
+    /// By queue pair and link.
+    pub hops: Vec<Hop>,
+    /// By time and link.
+    pub frames: Vec<Frame>,
+    /// Frames beyond the limit.
+    pub more_frames: u64,
 }
 
 /// How the engine itself fared; the only part that may differ between engines.
@@ -243,7 +409,9 @@ pub struct Outcome {
     /// What the schemes counted, summed over switches, by name.
     pub counters: Vec<(&'static str, u64)>,
     /// Over time.
-    pub series: Series,
+    pub recording: Recording,
+    /// Of single packets.
+    pub notes: Notes,
     /// Broken rules of conservation, in words; empty in a correct engine.
     pub violations: Vec<String>,
     /// Switches that dropped although their fabric is lossless.

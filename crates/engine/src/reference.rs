@@ -9,8 +9,9 @@ use crate::books::{Closing, Tally, close};
 use crate::buffer::Admission;
 use crate::failing::Event;
 use crate::host::Host;
-use crate::outcome::{Effort, Ending, LinkRecord, Outcome};
-use crate::series::Recorder;
+use crate::outcome::{Effort, Ending, Happening, LinkRecord, Outcome, Passed};
+use crate::record::Recorder;
+use crate::record::sampler::{self, Sampler};
 use crate::setup::{CLASSES, DATA, NO_TRACK, Setup};
 use crate::stall;
 use crate::switch::{Stand, Switch, channel};
@@ -19,7 +20,7 @@ use crate::{Observer, Progress};
 use model::fabric::Detours;
 use model::plan::MarkAt;
 use model::scheme::Effects;
-use model::{Annex, HostId, NodeId, Parcel, Parts, Plan, PortIndex, QpId, Time, Verdict};
+use model::{Annex, HostId, NodeId, Parcel, Parts, Plan, PortIndex, QpId, Scheme, Time, Verdict};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -76,6 +77,9 @@ struct Reference<'a, P: Parts> {
     timers: Vec<u64>,
     tally: Tally,
     recorder: Recorder,
+    sampler: Sampler,
+    /// The longest queue of every link since the series were looked at.
+    longest: Vec<u64>,
     views: Views,
 }
 
@@ -108,9 +112,14 @@ pub(crate) fn run<P: Parts>(plan: &Plan, parts: &P, observer: &mut impl Observer
         sequence: 0,
         timers: vec![u64::MAX; fabric.hosts()],
         tally: Tally::default(),
-        recorder: Recorder::new(&plan.series),
+        recorder: Recorder::default(),
+        sampler: Sampler::new(&setup),
+        longest: vec![0; links],
     };
     let (ending, stopped_at) = run.go(observer);
+    if !run.sampler.is_blind() {
+        run.look();
+    }
     run.switches.iter_mut().for_each(|s| s.buffer.sample());
     for pkt in run.flying.iter().flatten() {
         run.tally.under_way(pkt);
@@ -118,21 +127,21 @@ pub(crate) fn run<P: Parts>(plan: &Plan, parts: &P, observer: &mut impl Observer
     for pkt in run.ports.iter().flat_map(|p| p.queues.iter().flatten()) {
         run.tally.under_way(pkt);
     }
-    let Reference { hosts, switches, links, paused_since, recorder, tally, .. } = &run;
+    let Reference { hosts, switches, links, paused_since, recorder, tally, sampler, ports, .. } = run;
     let effort = Effort::default();
-    let last_sent = run.ports.iter().map(|p| p.busy).max().unwrap_or(0);
-    let (links, paused_since, tally) = (links.clone(), paused_since.clone(), *tally);
+    let last_sent = ports.iter().map(|p| p.busy).max().unwrap_or(0);
     close(
         &setup,
         Closing {
             ending,
             stopped_at,
             last_sent,
-            hosts,
-            switches,
+            hosts: &hosts,
+            switches: &switches,
             links,
             paused_since,
-            recorders: std::slice::from_ref(recorder),
+            recorders: std::slice::from_ref(&recorder),
+            sampler,
             tally,
             effort,
         },
@@ -169,7 +178,6 @@ impl<P: Parts> Reference<'_, P> {
             }
             if now >= boundary {
                 let unfinished: u64 = self.hosts.iter().map(|h| h.unfinished).sum();
-                self.switches.iter_mut().for_each(|s| s.buffer.sample());
                 let crossed = now / quantum * quantum;
                 if unfinished == 0 && background {
                     return (Ending::Finished, Some(Time(boundary.min(horizon))));
@@ -177,6 +185,11 @@ impl<P: Parts> Reference<'_, P> {
                 if unfinished > 0 && stall::stuck(self.setup, &self.hosts, crossed) {
                     return (self.stalled(), None);
                 }
+                if self.sampler.is_due(crossed) {
+                    self.look();
+                    self.sampler.close(crossed);
+                }
+                self.switches.iter_mut().for_each(|s| s.buffer.sample());
                 boundary = crossed + quantum;
                 let first = self.setup.fabric().base(NodeId(self.hosts.len() as u32)) as usize;
                 self.views.turn(crossed, |all| all[first..].copy_from_slice(&self.queued[first..]));
@@ -198,6 +211,42 @@ impl<P: Parts> Reference<'_, P> {
         match unfinished {
             0 => (Ending::Finished, background.then_some(Time(boundary.min(horizon)))),
             _ => (self.stalled(), None),
+        }
+    }
+
+    /// Looks at all that is recorded over time.
+    fn look(&mut self) {
+        let hosts = self.hosts.len();
+        self.hosts.iter_mut().for_each(|host| host.sample(&mut self.sampler));
+        for (gp, facts) in self.setup.ports.iter().enumerate().filter(|(_, facts)| facts.track != NO_TRACK) {
+            let (link, waits) = (&self.links[gp], self.ports[gp].bytes[DATA]);
+            let is_host = self.setup.fabric().links()[gp].from.index() < hosts;
+            let port = sampler::Port {
+                frames: link.frames,
+                bytes: link.bytes,
+                marks: link.marks,
+                lost: link.lost + link.drops,
+                pauses: link.pauses,
+                waits: if is_host { 0 } else { waits },
+            };
+            let most = std::mem::replace(&mut self.longest[gp], waits);
+            self.sampler.link(facts.track, port, if is_host { 0 } else { most });
+        }
+        for (i, switch) in self.switches.iter_mut().enumerate() {
+            let (now, most) = switch.buffer.look();
+            self.sampler.buffer(i, now, most);
+        }
+        if self.setup.plan.record.counters {
+            let mut sink = |name, value| self.sampler.counter(name, value);
+            self.switches.iter().for_each(|switch| switch.scheme.counters(&mut sink));
+            self.hosts.iter().for_each(|host| host.counters(&mut sink));
+        }
+    }
+
+    /// Something happens to a packet at a node, for whoever follows its queue pair.
+    fn note(&mut self, now: u64, node: u32, what: Happening, pkt: &Parcel<P::Annex>) {
+        if self.setup.follows {
+            self.recorder.note(self.setup, (now, NodeId(node)), what, pkt, 0);
         }
     }
 
@@ -356,12 +405,14 @@ impl<P: Parts> Reference<'_, P> {
                 Verdict::Forward(p) => port = p,
                 Verdict::Drop => {
                     self.tally.dropped_by_scheme(&pkt);
+                    self.note(now, node, Happening::Blocked, &pkt);
                     return self.carry_out(now, node, effects);
                 }
                 Verdict::Hold => {
                     let room = self.admit(now, node, &pkt, 0);
                     if !room {
                         self.tally.lost(&pkt, true);
+                        self.note(now, node, Happening::Dropped, &pkt);
                     }
                     self.switches[node as usize - self.hosts.len()].hold(room.then_some(pkt));
                     return self.carry_out(now, node, effects);
@@ -380,6 +431,7 @@ impl<P: Parts> Reference<'_, P> {
         for emitted in effects.emitted {
             let (port, pkt) = self.switches[index].made(self.setup, NodeId(node), emitted);
             self.tally.made(&pkt);
+            self.note(now, node, Happening::Made, &pkt);
             self.enqueue(now, node, base + port.0 as usize, pkt, false);
         }
         for (handle, port) in effects.released {
@@ -428,9 +480,13 @@ impl<P: Parts> Reference<'_, P> {
     fn enqueue(&mut self, now: u64, node: u32, gp: usize, mut pkt: Parcel<P::Annex>, charged: bool) {
         self.serve(now, node, gp);
         let class = self.setup.class(&pkt);
+        if self.setup.follows && pkt.is_data() && !charged && pkt.ingress() != PortIndex::VIRTUAL {
+            self.recorder.hop(self.setup, gp, &pkt, self.ports[gp].bytes[DATA]);
+        }
         if !charged && !self.admit(now, node, &pkt, self.ports[gp].bytes[DATA]) {
             self.links[gp].drops += 1;
             self.tally.lost(&pkt, true);
+            self.note(now, node, Happening::Dropped, &pkt);
             return;
         }
         if let Some(marking) = &self.setup.marking[gp]
@@ -450,9 +506,7 @@ impl<P: Parts> Reference<'_, P> {
         let waiting = self.ports[gp].bytes[DATA];
         if class == DATA && waiting > 0 {
             self.links[gp].max_queue = self.links[gp].max_queue.max(waiting);
-            if self.setup.ports[gp].track != NO_TRACK {
-                self.recorder.queue(self.setup.ports[gp].track, now, waiting);
-            }
+            self.longest[gp] = self.longest[gp].max(waiting);
         }
     }
 
@@ -501,10 +555,6 @@ impl<P: Parts> Reference<'_, P> {
         link.bytes += pkt.frame() as u64;
         link.busy += Time(time);
         self.tally.hop(&pkt);
-        if facts.track != NO_TRACK {
-            let on_wire = (pkt.frame() + self.setup.plan.wire.gap) as u64;
-            self.recorder.sent(facts.track, now, on_wire, pkt.retransmission());
-        }
         let mut effects = Effects::default();
         if (node as usize) >= self.hosts.len() {
             let index = node as usize - self.hosts.len();
@@ -531,9 +581,14 @@ impl<P: Parts> Reference<'_, P> {
             }
         }
         let at = now + time + facts.delay;
-        if self.setup.loses(gp, now, at, &pkt) {
+        let lost = self.setup.loses(gp, now, at, &pkt);
+        if facts.tapped {
+            self.recorder.frame(self.setup, gp, now, Passed::Packet(pkt.label, lost));
+        }
+        if lost {
             self.links[gp].lost += 1;
             self.tally.lost(&pkt, false);
+            self.note(now, node, Happening::Lost, &pkt);
         } else {
             let tie = self.setup.tie(facts.peer, at).turn(0) ^ facts.peer_port.0;
             let slot = self.landed.pop().unwrap_or_else(|| {
@@ -562,6 +617,9 @@ impl<P: Parts> Reference<'_, P> {
         match on {
             true => self.tally.pause += 1,
             false => self.tally.resume += 1,
+        }
+        if facts.tapped {
+            self.recorder.frame(self.setup, gp.index(), now, Passed::Pause { channel, on });
         }
         if self.setup.loses_pause(gp.index(), now, at) {
             return;

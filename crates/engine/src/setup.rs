@@ -31,6 +31,8 @@ pub(crate) struct PortFacts {
     fails: bool,
     /// Track of the link in the series, or [`NO_TRACK`].
     pub(crate) track: u32,
+    /// Its frames are recorded.
+    pub(crate) tapped: bool,
 }
 
 impl PortFacts {
@@ -59,6 +61,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) window: u64,
     /// Number of each queue pair among those of its sender.
     pub(crate) sender_slot: Vec<u32>,
+    /// Some queue pairs are followed.
+    pub(crate) follows: bool,
     /// Its jobs belong to several traffic classes.
     pub(crate) several_classes: bool,
     /// Tie key of every node.
@@ -75,7 +79,7 @@ const LONGEST_WINDOW: u64 = 1 << 31;
 
 impl<'a> Setup<'a> {
     pub(crate) fn new(plan: &'a Plan) -> Self {
-        let fabric = &plan.fabric;
+        let (fabric, record) = (&plan.fabric, &plan.record);
         let row_length =
             (plan.wire.max_frame().max(plan.wire.cnp).max(plan.wire.ack).max(plan.wire.pfc) + 1) as usize;
         let mut rates: Vec<model::Rate> = Vec::new();
@@ -92,7 +96,7 @@ impl<'a> Setup<'a> {
         };
         let mut ports = Vec::with_capacity(fabric.links().len());
         for (index, link) in fabric.links().iter().enumerate() {
-            let track = plan.series.links.iter().position(|l| l.index() == index);
+            let id = LinkId(index as u32);
             ports.push(PortFacts {
                 delay: link.delay.ps(),
                 row: row_of(link.rate),
@@ -101,9 +105,10 @@ impl<'a> Setup<'a> {
                 to_host: fabric.is_host(link.to),
                 channels: fabric.channels_on(link),
                 loss: link.loss,
-                listed: listed.concerns(LinkId(index as u32)),
+                listed: listed.concerns(id),
                 fails: false,
-                track: track.map_or(NO_TRACK, |t| (plan.series.qps.len() + t) as u32),
+                track: record.links.binary_search(&id).map_or(NO_TRACK, |t| t as u32),
+                tapped: record.taps.binary_search(&id).is_ok(),
             });
         }
         let failing = Failing::new(plan, &mut row_of);
@@ -136,6 +141,7 @@ impl<'a> Setup<'a> {
             // Even, so that two halves make a whole.
             window: (window(plan) & !1).max(1),
             sender_slot,
+            follows: !plan.record.follow.is_empty(),
             several_classes: plan.jobs.windows(2).any(|pair| pair[0].class != pair[1].class),
             ties: key(Purpose::Tie, fabric.nodes()).into_iter().map(Key::salt).collect(),
             losses: key(Purpose::Loss, fabric.links().len()),

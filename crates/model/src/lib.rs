@@ -33,6 +33,7 @@ pub mod packet;
 pub mod parts;
 pub mod plan;
 pub mod quantity;
+pub mod record;
 pub mod scheme;
 pub mod steering;
 pub mod telemetry;

@@ -2,6 +2,7 @@
 
 use crate::draw::{Key, Purpose};
 use crate::packet::Kinds;
+use crate::record::RecordPlan;
 use crate::{
     Bytes, Fabric, Failures, HostId, Kind, LinkId, MessageId, Probability, Psn, QpId, Rate, Time, Wire,
 };
@@ -45,8 +46,8 @@ pub struct Plan {
     pub stop_after: Option<Time>,
     /// Give up when no data packet has been accepted for this long while messages wait.
     pub no_progress: Time,
-    /// What to record over time.
-    pub series: SeriesPlan,
+    /// What to record besides the results.
+    pub record: RecordPlan,
 }
 
 /// A packet that a link loses on purpose.
@@ -204,19 +205,6 @@ pub struct Job {
     pub background: bool,
     /// Its traffic class, as an index into [`Plan::traffic_classes`].
     pub class: u8,
-}
-
-/// What to record over time.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SeriesPlan {
-    /// Queue pairs: bytes sent and retransmitted per bin.
-    pub qps: Vec<QpId>,
-    /// Links: bytes sent and longest queue per bin.
-    pub links: Vec<LinkId>,
-    /// Width of the first bins; it doubles whenever `bins` are full.
-    pub width: Time,
-    /// Most bins per track.
-    pub bins: usize,
 }
 
 impl Plan {

@@ -107,6 +107,12 @@ pub struct RunArgs {
     /// Which engine; both give the same results.
     #[arg(long, value_enum, default_value_t)]
     pub engine: EngineArg,
+    /// Record everything over time, and every event of eight flows; [record] in the scenario does parts of it.
+    ///
+    /// The same as --set record.flows=all, record.links=all, record.switches=true, record.counters=true,
+    /// record.events=8; a --set of one of these has its way.
+    #[arg(long)]
+    pub record: bool,
     /// Write the tables as CSV too.
     #[arg(long)]
     pub csv: bool,

@@ -82,7 +82,7 @@ mod tests {
         let base = of_outcome(&outcome(3));
         let mut o = outcome(3);
         o.effort.visits += 1;
-        o.series.width.0 += 1;
+        o.recording.width.0 += 1;
         assert_eq!(of_outcome(&o), base);
         o.data.spurious += 1;
         assert_ne!(of_outcome(&o), base);

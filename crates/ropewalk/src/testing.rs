@@ -1,8 +1,9 @@
 //! A plan and an outcome made by hand, for tests.
 
-use engine::outcome::{Data, Effort, Ending, LinkRecord, MessageRecord, Series};
+use engine::outcome::{Data, Effort, Ending, LinkRecord, MessageRecord, Notes, Recording};
 use engine::{Outcome, outcome};
-use model::plan::{Classes, Flow, Job, Message, Pfc, PortSettings, Qp, SeriesPlan, SwitchSettings};
+use model::plan::{Classes, Flow, Job, Message, Pfc, PortSettings, Qp, SwitchSettings};
+use model::record::RecordPlan;
 use model::{Bytes, FabricBuilder, HostId, Plan, Probability, QpId, Rate, Time, Wire};
 
 /// Hosts `a` and `b` at switch `s`, 100 Gb/s; one queue pair with `flows` messages of 12,500 B in two groups.
@@ -44,7 +45,7 @@ pub(crate) fn plan(flows: u32) -> Plan {
         clock_spread: Time::ZERO,
         stop_after: None,
         no_progress: Time::from_ms(10),
-        series: SeriesPlan::default(),
+        record: RecordPlan::default(),
     }
 }
 
@@ -70,7 +71,8 @@ pub(crate) fn outcome(flows: u64) -> Outcome {
         data_hops: 60,
         control_hops: 60,
         counters: vec![("nacks_blocked", 5)],
-        series: Series::default(),
+        recording: Recording::default(),
+        notes: Notes::default(),
         violations: vec![],
         broke_lossless: vec![],
         effort: Effort::default(),

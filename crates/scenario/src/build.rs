@@ -1,6 +1,6 @@
 //! From a scenario to a plan.
 
-use crate::config::{Compat, Scenario, SeriesConfig, WireConfig};
+use crate::config::{Compat, Scenario, WireConfig};
 use crate::error::{Fault, suggestion};
 use crate::fail;
 use crate::footprint::Room;
@@ -9,8 +9,8 @@ use crate::switch::Resolved;
 use crate::telemetry;
 use crate::workload::draft::{Draft, Messages, On, Rough};
 use model::draw::{Key, Purpose};
-use model::plan::{Job, Message, PortSettings, Qp, SeriesPlan};
-use model::{Bytes, Fabric, HostId, LinkId, MessageId, Packet, Plan, QpId, Time, Wire};
+use model::plan::{Job, Message, PortSettings, Qp};
+use model::{Bytes, Fabric, HostId, MessageId, Packet, Plan, QpId, Time, Wire};
 use rnic::{CongestionConfig, Reaction, TransportConfig};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -132,7 +132,7 @@ pub(crate) fn plan(scenario: &Scenario, room: &mut Room) -> Result<(Plan, Vec<St
     if scenario.nic.clock_spread > MOST_SPREAD {
         return Err(Fault::new("nic.clock-spread", format!("clocks are at most {MOST_SPREAD} apart")));
     }
-    let series = series(&scenario.series, &fabric, qps.len())?;
+    let record = scenario.record.plan(&fabric, &qps, &messages)?;
     let plan = Plan {
         seed: scenario.seed,
         fabric,
@@ -151,7 +151,7 @@ pub(crate) fn plan(scenario: &Scenario, room: &mut Room) -> Result<(Plan, Vec<St
         clock_spread: scenario.nic.clock_spread,
         stop_after: stop.after,
         no_progress,
-        series,
+        record,
     };
     telemetry::check(&plan)?;
     crate::plan_check(&plan).map_err(|broken| Fault::new("", format!("a mistake in ropewalk: {broken}")))?;
@@ -363,42 +363,4 @@ fn sort(messages: Messages) -> Sorted {
         range.end = at + 1;
     }
     (qps, sorted, triggers)
-}
-
-fn series(config: &SeriesConfig, fabric: &Fabric, qps: usize) -> Result<SeriesPlan, Fault> {
-    const MOST_TRACKS: usize = 4096;
-    for (key, n) in [("flows", config.flows), ("links", config.links)] {
-        if n > MOST_TRACKS {
-            let text = format!("{n} tracks; at most {MOST_TRACKS} are possible");
-            return Err(Fault::new(&format!("series.{key}"), text));
-        }
-    }
-    if !(2..=65_536).contains(&config.bins) || !config.bins.is_multiple_of(2) {
-        let text = format!("{} bins; an even number between 2 and 65536 is possible", config.bins);
-        return Err(Fault::new("series.bins", text));
-    }
-    if config.width == Time::ZERO || config.width > LATEST {
-        return Err(Fault::new(
-            "series.width",
-            format!("a bin's width must be above 0 and at most {LATEST}"),
-        ));
-    }
-    let between = |l: &&model::fabric::Link| !fabric.is_host(l.from) && !fabric.is_host(l.to);
-    let mut links: Vec<LinkId> =
-        fabric.links().iter().filter(between).map(|l| fabric.link(l.from, l.port)).collect();
-    if links.is_empty() {
-        links = (0..fabric.links().len() as u32).map(LinkId).collect();
-    }
-    Ok(SeriesPlan {
-        qps: evenly(qps, config.flows).map(|i| QpId(i as u32)).collect(),
-        links: evenly(links.len(), config.links).map(|i| links[i]).collect(),
-        width: config.width,
-        bins: config.bins,
-    })
-}
-
-/// `n` of `0..len`, evenly spread, or all of them.
-fn evenly(len: usize, n: usize) -> impl Iterator<Item = usize> {
-    let n = n.min(len);
-    (0..n).map(move |i| i * len / n)
 }

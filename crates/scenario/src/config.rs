@@ -2,6 +2,7 @@
 
 use crate::fail::{Failure, RoutingConfig};
 use crate::lose::Lose;
+use crate::record::RecordConfig;
 use crate::switch::{RoleConfig, SwitchConfig};
 use crate::topology::Topology;
 use crate::values::Chance;
@@ -61,9 +62,9 @@ pub struct Scenario {
     /// When a run ends early.
     #[serde(default)]
     pub stop: StopConfig,
-    /// What is recorded over time.
+    /// What is recorded besides the results.
     #[serde(default)]
-    pub series: SeriesConfig,
+    pub record: RecordConfig,
 }
 
 /// A traffic class.
@@ -133,25 +134,4 @@ pub struct StopConfig {
     /// wait. Default: ten of the NIC's longest retransmission timeouts, and at least 100 ms (our choice).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_progress: Option<Time>,
-}
-
-/// What is recorded over time. Tracks are chosen evenly over all queue pairs and over all links between
-/// switches, so the size of the output is bounded.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct SeriesConfig {
-    /// Queue pairs to record. Default 8 (our choice).
-    pub flows: usize,
-    /// Links to record, each one direction. Default 8 (our choice).
-    pub links: usize,
-    /// Most bins per track, an even number. Default 256 (our choice).
-    pub bins: usize,
-    /// Width of the first bins; it doubles whenever the bins are full. Default 1 us (our choice).
-    pub width: Time,
-}
-
-impl Default for SeriesConfig {
-    fn default() -> Self {
-        SeriesConfig { flows: 8, links: 8, bins: 256, width: Time::from_us(1) }
-    }
 }

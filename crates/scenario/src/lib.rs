@@ -37,6 +37,7 @@ pub mod lose;
 mod overlay;
 mod parts;
 mod plan_check;
+pub mod record;
 mod show;
 pub mod switch;
 mod telemetry;

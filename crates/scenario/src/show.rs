@@ -242,7 +242,7 @@ mod tests {
     fn the_schema_is_draft_7_and_knows_every_table() {
         let schema = schema();
         assert_eq!(schema["$schema"], "http://json-schema.org/draft-07/schema#");
-        for key in ["topology", "switch-role", "nic", "scheme", "workload", "series"] {
+        for key in ["topology", "switch-role", "nic", "scheme", "workload", "record"] {
             assert!(schema["properties"].get(key).is_some(), "{key}");
         }
     }

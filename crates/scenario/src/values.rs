@@ -192,6 +192,81 @@ impl JsonSchema for Share {
     }
 }
 
+/// How many: a number, or all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Amount {
+    /// So many.
+    Some(usize),
+    /// All that there are.
+    All,
+}
+
+impl Amount {
+    /// As a number, of which there are `all`.
+    pub fn of(self, all: usize) -> usize {
+        match self {
+            Amount::Some(n) => n.min(all),
+            Amount::All => all,
+        }
+    }
+}
+
+impl Serialize for Amount {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Amount::Some(n) => n.serialize(serializer),
+            Amount::All => serializer.serialize_str("all"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Amount {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Seen;
+
+        impl Visitor<'_> for Seen {
+            type Value = Amount;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a whole number, or \"all\"")
+            }
+
+            fn visit_i64<E: de::Error>(self, n: i64) -> Result<Amount, E> {
+                let number = usize::try_from(n);
+                number.map(Amount::Some).map_err(|_| E::invalid_value(de::Unexpected::Signed(n), &self))
+            }
+
+            fn visit_u64<E: de::Error>(self, n: u64) -> Result<Amount, E> {
+                let number = usize::try_from(n);
+                number.map(Amount::Some).map_err(|_| E::invalid_value(de::Unexpected::Unsigned(n), &self))
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Amount, E> {
+                match text {
+                    "all" => Ok(Amount::All),
+                    _ => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
+                }
+            }
+        }
+
+        deserializer.deserialize_any(Seen)
+    }
+}
+
+impl JsonSchema for Amount {
+    fn schema_name() -> Cow<'static, str> {
+        "Amount".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [{ "type": "integer", "minimum": 0 }, { "const": "all" }] })
+    }
+}
+
 /// An oversubscription such as `2:1`: bandwidth towards hosts to bandwidth towards the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Oversubscription {

@@ -510,7 +510,7 @@ fn mistakes_in_a_text_have_a_place() {
             "s.toml:6:25: `window` is for schedule = \"at-once\"; \"staggered\" is window = 1",
         ),
         ("H[stop]\nafter = \"0s\"\nJ", "s.toml:6:9: `after` must be above 0 and at most 1000000s"),
-        ("H[series]\nbins = 3\nJ", "s.toml:6:8: 3 bins; an even number between 2 and 65536 is possible"),
+        ("H[record]\nbins = 3\nJ", "s.toml:6:8: 3 bins; an even number between 2 and 65536 is possible"),
         (
             "[topology.links]\nhosts = 2\nlinks = [[\"host0\", \"host2\"]]\nJ",
             "s.toml:3:10: there is no node `host2`; did you mean `host0`?",
@@ -585,7 +585,7 @@ fn no_text_and_no_set_panics() {
         told(&text, &[&text[cut..].replace('\n', " ")]);
     }
     for key in
-        ["topology", "workload.0", "workload.0.x.y", "switch.pfc.alpha", "nic.transport", "scheme", "series"]
+        ["topology", "workload.0", "workload.0.x.y", "switch.pfc.alpha", "nic.transport", "scheme", "record"]
     {
         for value in [
             "",

@@ -4,7 +4,8 @@ use crate::{AnyScheme, SchemeConfig};
 use model::draw::{Key, Purpose};
 use model::fabric::Detours;
 use model::failure::Fault;
-use model::plan::{Classes, Flow, Pfc, PortSettings, Qp, SeriesPlan, SwitchSettings};
+use model::plan::{Classes, Flow, Pfc, PortSettings, Qp, SwitchSettings};
+use model::record::RecordPlan;
 use model::scheme::{Effects, Emitted, Handle};
 use model::{
     Bytes, Cx, Detour, FabricBuilder, Failures, HostId, Kind, NodeId, Packet, Plan, PortIndex, Probability,
@@ -147,7 +148,7 @@ fn plan(b: FabricBuilder) -> Plan {
         clock_spread: Time::ZERO,
         stop_after: None,
         no_progress: Time::from_ms(100),
-        series: SeriesPlan::default(),
+        record: RecordPlan::default(),
         fabric,
     }
 }

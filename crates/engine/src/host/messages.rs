@@ -18,7 +18,7 @@ pub(super) struct Letters {
     pub(super) acked: u32,
     /// Message that new packets belong to, in [`Host::outbound`].
     pub(super) current: u32,
-    /// Track in the series.
+    /// Where it is counted over time, in [`Host::sends`], or [`NO_TRACK`].
     pub(super) track: u32,
 }
 

@@ -2,9 +2,10 @@
 //!
 //! Both engines use it; it knows nothing of ports, queues or windows. [`ready`] is the order among queue pairs,
 //! [`sending`] and [`receiving`] are their two sides, [`messages`] what they carry, [`timers`] when they start or
-//! start again.
+//! start again; [`noting`] is what it writes down of some of them.
 
 mod messages;
+mod noting;
 mod ready;
 mod receiving;
 mod sending;
@@ -13,7 +14,9 @@ mod tests;
 mod timers;
 
 use crate::outcome::{Control, Data, MessageRecord, Waiting};
-use crate::series::Recorder;
+use crate::record::Recorder;
+use crate::record::counts::{Arrivals, Sends};
+use crate::record::sampler::Sampler;
 use crate::setup::Setup;
 use messages::{Letters, Outbound};
 use model::congestion::Congestion;
@@ -59,6 +62,11 @@ pub(crate) struct Host<P: Parts> {
     pub(crate) unfinished: u64,
     pub(crate) finished: u64,
     pub(crate) recorder: Recorder,
+    /// Queue pairs that are recorded over time, each with its track: where this host sends, ...
+    sends: Vec<(u32, Sends)>,
+    /// ... and where it receives. [`Host::arrivals_of`] says which is whose, and is empty if none is.
+    arrivals: Vec<(u32, Arrivals)>,
+    arrivals_of: Vec<u32>,
     /// When something last reached this host.
     pub(crate) last_event: u64,
     /// When a packet was last accepted or a message posted.
@@ -110,7 +118,10 @@ impl<P: Parts> Host<P> {
             control: Control::default(),
             unfinished: 0,
             finished: 0,
-            recorder: Recorder::new(&plan.series),
+            recorder: Recorder::default(),
+            sends: Vec::new(),
+            arrivals: Vec::new(),
+            arrivals_of: Vec::new(),
             last_event: 0,
             last_progress: 0,
             pending_starts: 0,
@@ -200,7 +211,11 @@ impl<P: Parts> Host<P> {
                         out.congestion.on_timeout(Time(now));
                         out.steering.on_timeout(Time(now + self.clock));
                         self.control.timeout += 1;
+                        if out.watched {
+                            self.note_timeout(setup, now, slot);
+                        }
                     }
+                    let out = &mut self.outgoing[slot as usize];
                     let deadline = out.deadline(self.clock);
                     if deadline != u64::MAX {
                         out.armed = deadline.max(now + 1);
@@ -210,6 +225,12 @@ impl<P: Parts> Host<P> {
                 }
             }
         }
+    }
+
+    /// Tells what its queue pairs have counted.
+    pub(crate) fn sample(&mut self, sampler: &mut Sampler) {
+        self.sends.iter().for_each(|(track, sends)| sampler.sends(*track, sends));
+        self.arrivals.iter_mut().for_each(|(track, arrivals)| sampler.arrivals(*track, arrivals));
     }
 
     /// What the steerings of its queue pairs count.

@@ -32,6 +32,7 @@ impl<P: Parts> Host<P> {
         }
         let receiver = parts.receiver(plan, id);
         self.incoming.push(Incoming { receiver, message_end, message: qp.messages.start, from: qp.from });
+        self.watch_arrivals(setup, id);
     }
 
     pub(super) fn on_data(
@@ -42,7 +43,7 @@ impl<P: Parts> Host<P> {
     ) -> Replies<P::Annex> {
         let qp = pkt.qp();
         let incoming = &mut self.incoming[(qp.0 - self.first_incoming) as usize];
-        let notice = pkt.annex.notice();
+        let (notice, expected) = (pkt.annex.notice(), incoming.receiver.expected());
         let got = match notice {
             None => incoming.receiver.on_data(Time(now), pkt.psn(), pkt.marked(), pkt.last()),
             Some(notice) => incoming.receiver.on_notice(Time(now), notice, pkt.marked()),
@@ -77,10 +78,11 @@ impl<P: Parts> Host<P> {
                 }
                 self.out_of_order[class] += 1;
             }
-            if let Some(track) = setup.plan.series.qps.iter().position(|tracked| *tracked == qp) {
-                self.recorder.out_of_order(track as u32, now);
-            }
         }
+        if !self.arrivals_of.is_empty() && notice.is_none() {
+            self.note_arrival(setup, (now, expected), pkt, &got);
+        }
+        let incoming = &mut self.incoming[(qp.0 - self.first_incoming) as usize];
         let mut annex = P::Annex::default();
         if P::Annex::CARRIES {
             if pkt.annex.is_copy() && got.fate == Fate::Accepted {
@@ -111,6 +113,10 @@ impl<P: Parts> Host<P> {
             self.control.created += 1;
             Parcel::bare(Packet::new(Kind::Cnp, qp, from, pkt.psn(), setup.plan.wire.cnp))
         });
+        if setup.follows {
+            let told = reply.iter().filter(|reply| reply.kind() == Kind::Nack).chain(&cnp);
+            told.for_each(|answer| self.note_answer(setup, now, answer));
+        }
         if whole {
             self.complete(setup, now, qp);
         }

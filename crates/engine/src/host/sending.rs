@@ -4,6 +4,7 @@ use super::Host;
 use super::messages::{Letters, Outbound};
 use super::timers::{Timer, Timers};
 use crate::outcome::MessageRecord;
+use crate::record::counts::Sends;
 use crate::setup::{NO_TRACK, Setup};
 use model::congestion::{Congestion, Feedback};
 use model::steering::{Sent, What};
@@ -34,8 +35,8 @@ pub(super) struct Outgoing<P: Parts> {
     to: HostId,
     /// It stands in [`Host::ready`].
     queued: bool,
-    /// A track of the series follows it.
-    tracked: bool,
+    /// It is recorded over time, or followed.
+    pub(super) watched: bool,
 }
 
 impl<P: Parts> Outgoing<P> {
@@ -105,7 +106,10 @@ impl<P: Parts> Host<P> {
                 self.timers.push(message.start.ps(), Timer::Start(m));
             }
         }
-        let track = plan.series.qps.iter().position(|q| *q == id).map_or(NO_TRACK, |t| t as u32);
+        let track = plan.record.track(id).map_or(NO_TRACK, |track| {
+            self.sends.push((track, Sends::default()));
+            self.sends.len() as u32 - 1
+        });
         let first_end = self.outbound.get(first as usize).map(|o| o.end);
         self.outgoing.push(Outgoing {
             sender: parts.sender(plan, id),
@@ -120,7 +124,7 @@ impl<P: Parts> Host<P> {
             qp: id,
             to: qp.to,
             queued: false,
-            tracked: track != NO_TRACK,
+            watched: track != NO_TRACK || plan.record.followed(id).is_some(),
         });
         let count = qp.messages.len() as u32;
         self.letters.push(Letters { first, count, posted: 0, acked: 0, current: first, track });
@@ -169,8 +173,9 @@ impl<P: Parts> Host<P> {
             }
             let on_wire = u64::from(packet.frame() + self.gap);
             self.data.sent += 1;
-            if out.tracked {
-                self.recorder.sent(self.letters[slot as usize].track, now, on_wire, packet.retransmission());
+            if out.watched {
+                self.note_sent(setup, (now, slot), on_wire, &packet);
+                out = &mut self.outgoing[slot as usize];
             }
             let gap = allowed.pace.gap(on_wire);
             let next_at = now + if self.whole_ns { whole_ns(gap) } else { gap }.ps();
@@ -211,13 +216,13 @@ impl<P: Parts> Host<P> {
         let out = &mut self.outgoing[slot as usize];
         let on_wire = u64::from(frame + self.gap);
         self.data.sent += 1;
-        if out.tracked {
-            self.recorder.sent(self.letters[slot as usize].track, now, on_wire, false);
-        }
         let gap = out.congestion.allowance(Time(now)).pace.gap(on_wire);
         out.next_at = now + if self.whole_ns { whole_ns(gap) } else { gap }.ps();
         self.ready.replace_first(out.next_at, now);
         let label = Packet::new(Kind::Data, out.qp, out.to, psn, frame).with_last(last);
+        if out.watched {
+            self.note_sent(setup, (now, slot), on_wire, &label);
+        }
         Some(Parcel { label, annex: aside.annex })
     }
 
@@ -240,6 +245,9 @@ impl<P: Parts> Host<P> {
             Kind::Nack => Reply::Nack(pkt.psn()),
             Kind::Cnp => {
                 out.congestion.on_cnp(Time(now));
+                if out.watched {
+                    self.note_heard(setup, (now, slot), pkt);
+                }
                 return;
             }
             Kind::Signal => {
@@ -273,6 +281,10 @@ impl<P: Parts> Host<P> {
         if progress.nack {
             out.congestion.on_nack(Time(now));
         }
+        if out.watched && pkt.kind() == Kind::Nack {
+            self.note_heard(setup, (now, slot), pkt);
+        }
+        let out = &mut self.outgoing[slot as usize];
         if P::Annex::CARRIES && out.steering.clocked() {
             if out.steering.gives_up() {
                 out.congestion.on_path_given_up(Time(now));

@@ -4,6 +4,7 @@
 use super::group::Group;
 use super::lanes::{Board, Mail};
 use super::out::Span;
+use crate::record::sampler::Sampler;
 use crate::setup::Setup;
 use crate::view::Views;
 use crate::{Observer, Progress};
@@ -48,6 +49,7 @@ pub(super) struct Clock<'s> {
     patience: u64,
     /// What switches know of all queues.
     pub(super) views: Views,
+    pub(super) sampler: Sampler,
 }
 
 /// Windows between two looks at the observer: some tens of milliseconds in a large fabric. Our choice.
@@ -67,6 +69,7 @@ impl<'s> Clock<'s> {
             total: None,
             patience: LOOK,
             views,
+            sampler: Sampler::new(setup),
         }
     }
 
@@ -118,6 +121,10 @@ impl<'s> Clock<'s> {
         {
             return end;
         }
+        if self.sampler.is_due(opened) {
+            self.look(groups);
+            self.sampler.close(opened);
+        }
         self.views.turn(opened, |all| groups.iter().for_each(|group| group.look(all)));
         let close = (opened + self.length).min(self.horizon);
         let span = Span { number: self.number, opened, close, length: self.length };
@@ -126,6 +133,11 @@ impl<'s> Clock<'s> {
         self.windows += 1;
         self.patience -= 1;
         Step::Visit(span)
+    }
+
+    /// Looks at all that is recorded over time.
+    pub(super) fn look<P: Parts, G: DerefMut<Target = Group<P>>>(&mut self, groups: &mut [G]) {
+        groups.iter_mut().for_each(|group| group.sample(self.setup, &mut self.sampler));
     }
 
     /// What is looked at once in a full window's length, so that the result does not depend on the length in use.

@@ -10,8 +10,9 @@ use super::switch::{self, Desk};
 use crate::books::Tally;
 use crate::host::Host;
 use crate::outcome::{Effort, LinkRecord};
-use crate::series::Recorder;
-use crate::setup::Setup;
+use crate::record::Recorder;
+use crate::record::sampler::Sampler;
+use crate::setup::{NO_TRACK, Setup};
 use crate::stall::Blocked;
 use crate::switch::Switch;
 use model::packet::Kinds;
@@ -172,7 +173,7 @@ impl<P: Parts> Group<P> {
                 far: Vec::new(),
                 unit: (setup.window / setup.time_on_wire(0, plan.wire.max_frame()).max(1)).min(64) as u32 + 1,
                 tally: Tally::default(),
-                recorder: Recorder::new(&plan.series),
+                recorder: Recorder::default(),
             },
             node_word: layout.node_word(number),
             soon: vec![0; layout.groups[number].len().div_ceil(64)],
@@ -460,6 +461,35 @@ impl<P: Parts> Group<P> {
         for node in self.nodes.iter().filter(|node| !node.is_host) {
             let gp = node.gp as usize;
             all[gp..gp + node.ports as usize].copy_from_slice(&self.queued[node.range()]);
+        }
+    }
+
+    /// Tells what its nodes have counted.
+    pub(super) fn sample(&mut self, setup: &Setup<'_>, sampler: &mut Sampler) {
+        self.hosts.iter_mut().for_each(|host| host.sample(sampler));
+        for node in &self.nodes {
+            for p in 0..node.ports as usize {
+                let (own, gp) = (node.first_port as usize + p, node.gp as usize + p);
+                let track = setup.ports[gp].track;
+                if track != NO_TRACK {
+                    let (port, link) = (&mut self.ports[own], &mut self.ways.links[own]);
+                    let (mut most, mut counted) = (port.longest_queue(link), port.counted(link));
+                    if node.is_host {
+                        (most, counted.waits) = (0, 0); // what a host queues are replies
+                    }
+                    sampler.link(track, counted, most);
+                }
+            }
+            if !node.is_host {
+                let switch = &mut self.switches[node.index as usize];
+                let (now, most) = switch.buffer.look();
+                sampler.buffer(node.id.index() - setup.fabric().hosts(), now, most);
+            }
+        }
+        if setup.plan.record.counters {
+            let mut sink = |name, value| sampler.counter(name, value);
+            self.switches.iter().for_each(|switch| switch.scheme.counters(&mut sink));
+            self.hosts.iter().for_each(|host| host.counters(&mut sink));
         }
     }
 

@@ -5,7 +5,7 @@
 //! precedes; until then it is only known when it is due.
 
 use super::out::{Frame, Frames, Out, Span};
-use super::port::{LOSSY, Port, TRACKED};
+use super::port::{LOSSY, Port, TAPPED};
 use super::queue::Queue;
 use super::wire::Wire;
 use crate::failing::Event;
@@ -91,7 +91,7 @@ impl<'v, P: Parts> Visit<'v, P> {
             reply => reply,
         };
         if let Some(pkt) = pkt {
-            if self.port.is(LOSSY | TRACKED) {
+            if self.port.is(LOSSY | TAPPED) {
                 self.put_back(way);
                 self.out.launch_oddly(0, self.port, now, pkt);
                 *way = self.take(now);

@@ -90,7 +90,7 @@ pub(crate) fn run<P: Parts>(
         clock::Ending::Stopped => Ending::Stopped,
         clock::Ending::Interrupted => Ending::Interrupted,
     };
-    finish(&setup, groups, &board, &clock, ending, stopped_at)
+    finish(&setup, groups, &board, clock, ending, stopped_at)
 }
 
 fn stalled<P: Parts>(setup: &Setup<'_>, layout: &Layout, groups: &[Box<Group<P>>]) -> Ending {
@@ -109,11 +109,14 @@ fn finish<P: Parts>(
     setup: &Setup<'_>,
     mut groups: Vec<Box<Group<P>>>,
     board: &Board<P::Annex>,
-    clock: &Clock<'_>,
+    mut clock: Clock<'_>,
     ending: Ending,
     stopped_at: Option<Time>,
 ) -> Outcome {
     let fabric = setup.fabric();
+    if !clock.sampler.is_blind() {
+        clock.look(&mut groups);
+    }
     let mut links = vec![LinkRecord::default(); fabric.links().len()];
     let mut paused_since = vec![u64::MAX; fabric.links().len()];
     let mut effort = Effort { windows: clock.windows, ..Effort::default() };
@@ -151,6 +154,7 @@ fn finish<P: Parts>(
             links,
             paused_since,
             recorders,
+            sampler: clock.sampler,
             tally,
             effort,
         },

@@ -1,11 +1,11 @@
 //! What leaves a node: packets onto lanes, and the counts that go with it.
 
 use super::lanes::{Address, Lane, Mail, Pause, Pool, add, bits};
-use super::port::{LOSSY, Port, TRACKED};
+use super::port::{LOSSY, Port, TAPPED};
 use crate::books::Tally;
 use crate::failing::Event;
-use crate::outcome::LinkRecord;
-use crate::series::Recorder;
+use crate::outcome::{Happening, LinkRecord, Passed};
+use crate::record::Recorder;
 use crate::setup::Setup;
 use model::{Annex, Parcel, Time};
 use std::collections::VecDeque;
@@ -54,21 +54,31 @@ impl<A: Annex> Out<'_, A> {
         self.send(p, port, at + time + port.delay - self.next, pkt);
     }
 
-    /// [`Out::launch`] on a link that loses packets or is recorded.
+    /// [`Out::launch`] on a link that loses packets or is tapped.
     #[inline(never)]
     pub(super) fn launch_oddly(&mut self, p: usize, port: &mut Port<A>, at: u64, pkt: Parcel<A>) {
         let time = self.occupy(port, at, &pkt);
         let gp = self.gp + p;
-        if port.is(TRACKED) {
-            let on_wire = (pkt.frame() + self.setup.plan.wire.gap) as u64;
-            self.recorder.sent(self.setup.ports[gp].track, at, on_wire, pkt.retransmission());
-        }
         let arrival = at + time + port.delay;
-        if port.is(LOSSY) && self.setup.loses(gp, at, arrival, &pkt) {
+        let lost = port.is(LOSSY) && self.setup.loses(gp, at, arrival, &pkt);
+        if port.is(TAPPED) {
+            self.recorder.frame(self.setup, gp, at, Passed::Packet(pkt.label, lost));
+        }
+        if lost {
             self.links[p].lost += 1;
             self.tally.lost(&pkt, false);
+            self.note(at, Happening::Lost, &pkt);
         } else {
             self.send(p, port, arrival - self.next, pkt);
+        }
+    }
+
+    /// Something happens to a packet here, for whoever follows its queue pair.
+    #[inline(always)]
+    pub(super) fn note(&mut self, at: u64, what: Happening, pkt: &Parcel<A>) {
+        if self.setup.follows {
+            let node = self.setup.fabric().links()[self.gp].from;
+            self.recorder.note(self.setup, (at, node), what, pkt, 0);
         }
     }
 
@@ -177,6 +187,9 @@ impl<A: Annex> Out<'_, A> {
         match on {
             true => self.tally.pause += 1,
             false => self.tally.resume += 1,
+        }
+        if port.is(TAPPED) {
+            self.recorder.frame(self.setup, self.gp + p, now, Passed::Pause { channel, on });
         }
         if self.setup.loses_pause(self.gp + p, now, at) {
             return;

@@ -2,7 +2,8 @@
 
 use super::queue::Queue;
 use crate::outcome::LinkRecord;
-use crate::setup::{CLASSES, DATA, NO_TRACK, PortFacts};
+use crate::record::sampler;
+use crate::setup::{CLASSES, DATA, PortFacts};
 use crate::switch::channel;
 use model::plan::Marking;
 use model::{Annex, Parcel, PortIndex, Time};
@@ -60,8 +61,8 @@ pub(super) const TO_HOST: u8 = 1;
 pub(super) const WATCHED: u8 = 2;
 /// The link loses packets.
 pub(super) const LOSSY: u8 = 4;
-/// The link is recorded over time.
-pub(super) const TRACKED: u8 = 8;
+/// Every frame is recorded.
+pub(super) const TAPPED: u8 = 8;
 /// Departures must be taken in order of time with everything else at the switch.
 pub(super) const ORDERED: u8 = 16;
 /// Packets wait in the class of data that no buffer knows, as their switch made them.
@@ -83,9 +84,7 @@ impl<A: Annex> Port<A> {
             most_waiting: 0,
             peer_port: facts.peer_port,
             classes: ((1 << CLASSES) - 1) << MAY,
-            flags: flag(facts.to_host, TO_HOST)
-                | flag(facts.lossy(), LOSSY)
-                | flag(facts.track != NO_TRACK, TRACKED),
+            flags: flag(facts.to_host, TO_HOST) | flag(facts.lossy(), LOSSY) | flag(facts.tapped, TAPPED),
             patience: u32::MAX,
             replies: Queue::default(),
             delay: facts.delay,
@@ -249,12 +248,31 @@ impl<A: Annex> Port<A> {
         self.data.packets()
     }
 
+    /// What the port has counted so far, and `link` for it.
+    pub(super) fn counted(&self, link: &LinkRecord) -> sampler::Port {
+        sampler::Port {
+            frames: self.frames,
+            bytes: self.bytes,
+            marks: link.marks,
+            lost: link.lost + link.drops,
+            pauses: link.pauses,
+            waits: self.waiting.into(),
+        }
+    }
+
+    /// The longest queue since this was asked for the last time; the longest of all is kept in `link`.
+    pub(super) fn longest_queue(&mut self, link: &mut LinkRecord) -> u64 {
+        let most = std::mem::replace(&mut self.most_waiting, self.waiting).into();
+        link.max_queue = link.max_queue.max(most);
+        most
+    }
+
     /// Writes what the port has counted.
     pub(super) fn report(&self, link: &mut LinkRecord) {
         link.frames = self.frames;
         link.bytes = self.bytes;
         link.busy = Time(self.busy_for);
-        link.max_queue = self.most_waiting as u64;
+        link.max_queue = link.max_queue.max(self.most_waiting as u64);
     }
 }
 

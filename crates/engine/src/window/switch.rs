@@ -11,9 +11,10 @@ use super::lanes::{Pause, bits};
 use super::order::Order;
 use super::out::{Frame, Frames, Out, Span};
 use super::play::{self, Coming};
-use super::port::{LOSSY, MADE_HERE, ORDERED, PICKY, Port, READ, TO_HOST, TRACKED, WATCHED};
+use super::port::{LOSSY, MADE_HERE, ORDERED, PICKY, Port, READ, TAPPED, TO_HOST, WATCHED};
 use crate::buffer::Admission;
 use crate::failing::Event;
+use crate::outcome::Happening;
 use crate::setup::{DATA, Tie};
 use crate::switch::{Stand, Switch};
 use model::fabric::{Detours, Router};
@@ -65,7 +66,7 @@ pub(super) struct Visit<'v, P: Parts, const HEAVY: bool> {
 
 /// Flags of ports that are taken event by event in light visits, too. Nothing is to come at a port whenever it gets
 /// one of them, nor when a visit ends.
-const ODD: u8 = ORDERED | LOSSY | TRACKED | MADE_HERE | READ | PICKY;
+const ODD: u8 = ORDERED | LOSSY | TAPPED | MADE_HERE | READ | PICKY;
 
 impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
     pub(super) fn new(place: Place<'v, P>, out: Out<'v, P::Annex>) -> Self {
@@ -255,7 +256,7 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
         }
         let (ports, to_host) = self.router.ports(pkt.to());
         match ports {
-            [port] if !self.interest.every_packet => self.enqueue(port.0 as usize, now, pkt),
+            [port] if !self.interest.every_packet => self.pass(port.0 as usize, now, pkt),
             _ => self.steer(now, pkt, (ports, to_host), Detours::default()),
         }
     }
@@ -271,7 +272,7 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
         let detours = if starts { self.router.detours(pkt.to()) } else { Detours::default() };
         match ports {
             [port] if !self.interest.every_packet && detours.is_empty() => {
-                self.enqueue(port.0 as usize, now, pkt);
+                self.pass(port.0 as usize, now, pkt);
             }
             _ => self.steer(now, pkt, (ports, to_host), detours),
         }
@@ -308,15 +309,19 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
         }
         match verdict {
             Verdict::Forward(port) if self.desk.effects.is_empty() => {
-                return self.enqueue(port.0 as usize, now, pkt);
+                return self.pass(port.0 as usize, now, pkt);
             }
             Verdict::Forward(port) => {
+                self.look_on(port.0 as usize, now, &pkt);
                 // What the packet set off waits until it has joined its port, and what that sets off is done.
                 let effects = std::mem::take(&mut self.desk.effects);
                 self.enqueue_oddly(port.0 as usize, now, pkt, false);
                 self.desk.effects = effects;
             }
-            Verdict::Drop => self.out.tally.dropped_by_scheme(&pkt),
+            Verdict::Drop => {
+                self.out.tally.dropped_by_scheme(&pkt);
+                self.out.note(now, Happening::Blocked, &pkt);
+            }
             Verdict::Hold => self.hold(now, pkt),
         }
         self.carry_out(now);
@@ -352,8 +357,33 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
         let room = !HEAVY || !counts || self.admit(&pkt, now, 0);
         if !room {
             self.out.tally.lost(&pkt, true);
+            self.out.note(now, Happening::Dropped, &pkt);
         }
         self.switch.hold(room.then_some(pkt));
+    }
+
+    /// An arrival joins port `p`, for which it came.
+    #[inline(always)]
+    fn pass(&mut self, p: usize, now: u64, pkt: Parcel<P::Annex>) {
+        self.look_on(p, now, &pkt);
+        self.enqueue(p, now, pkt);
+    }
+
+    /// Somebody may want to know what an arrival will meet at port `p`.
+    #[inline(always)]
+    fn look_on(&mut self, p: usize, now: u64, pkt: &Parcel<P::Annex>) {
+        if self.out.setup.follows && pkt.is_data() {
+            self.look_closely(p, now, pkt);
+        }
+    }
+
+    #[inline(never)]
+    fn look_closely(&mut self, p: usize, now: u64, pkt: &Parcel<P::Annex>) {
+        let setup = self.out.setup;
+        if setup.plan.record.followed(pkt.qp()).is_some() && pkt.ingress() != PortIndex::VIRTUAL {
+            self.serve(p, now + 1);
+            self.out.recorder.hop(setup, self.out.gp + p, pkt, self.ports[p].waiting.into());
+        }
     }
 
     /// An arrival joins port `p`.
@@ -414,6 +444,7 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
         if counts && !charged && !self.admit(&pkt, now, self.ports[p].waiting as u64) {
             self.out.links[p].drops += 1;
             self.out.tally.lost(&pkt, true);
+            self.out.note(now, Happening::Dropped, &pkt);
             return;
         }
         let port = &mut self.ports[p];
@@ -443,10 +474,6 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
     #[cold]
     fn overtake(&mut self, p: usize, now: u64, pkt: Parcel<P::Annex>) -> Parcel<P::Annex> {
         let (port, waiting) = (&self.ports[p], self.ports[p].waiting);
-        if port.is(TRACKED) {
-            let track = self.out.setup.ports[self.out.gp + p].track;
-            self.out.recorder.queue(track, now, waiting.into());
-        }
         if waiting <= port.unmarked {
             return pkt;
         }
@@ -462,10 +489,6 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
             true => mark::<true, P::Annex>(&mut self.out, p, now, port.waiting, pkt),
             false => pkt,
         };
-        if port.is(TRACKED) {
-            let track = self.out.setup.ports[self.out.gp + p].track;
-            self.out.recorder.queue(track, now, port.waiting as u64 + pkt.frame() as u64);
-        }
         if pkt.ingress() == PortIndex::VIRTUAL {
             port.set(MADE_HERE, true);
             self.switch.uncharged += pkt.frame() as u64;
@@ -535,7 +558,7 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
         let port = &mut self.ports[p];
         let counts = (port.bytes, port.waiting.into());
         self.out.setup.trace(&mut pkt, (self.out.gp + p, port.row), at, counts);
-        if port.is(LOSSY | TRACKED) {
+        if port.is(LOSSY | TAPPED) {
             self.out.launch_oddly(p, port, at, pkt);
         } else {
             self.out.launch(p, port, at, pkt);
@@ -563,6 +586,7 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
         for emitted in effects.emitted.drain(..) {
             let (port, pkt) = self.switch.made(self.out.setup, self.node, emitted);
             self.out.tally.made(&pkt);
+            self.out.note(now, Happening::Made, &pkt);
             self.enqueue_oddly(port.0 as usize, now, pkt, false);
         }
         for (handle, port) in effects.released.drain(..) {

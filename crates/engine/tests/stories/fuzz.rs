@@ -141,7 +141,7 @@ fn story() -> impl Strategy<Value = Story> {
             let pfc = if pfc { "on" } else { "off" };
             writeln!(text, "]\n{wire}\n[links]\nloss = {loss:?}\nlose-replies = {replies}").unwrap();
             writeln!(text, "[switch]\nbuffer = \"10GB\"\npfc = \"{pfc}\"\nclasses = \"{classes}\"\n{ecn}").unwrap();
-            writeln!(text, "[series]\nwidth = \"100ns\"\nbins = 8\n[scheme.{scheme}\n{nic}").unwrap();
+            writeln!(text, "[record]\nwidth = \"100ns\"\nbins = 8\n[scheme.{scheme}\n{nic}").unwrap();
             writeln!(text, "[stop]\nno-progress = \"8ms\"").unwrap();
             if let Some(after) = stop {
                 writeln!(text, "after = \"{after}ps\"").unwrap();
@@ -219,7 +219,7 @@ fn groups() -> impl Strategy<Value = Story> {
             let pfc = if pfc { "on" } else { "off" };
             writeln!(text, "{wire}\n[links]\nloss = {loss:?}").unwrap();
             writeln!(text, "[switch]\nbuffer = \"10GB\"\npfc = \"{pfc}\"\nclasses = \"{classes}\"\n{ecn}").unwrap();
-            writeln!(text, "[series]\nwidth = \"100ns\"\nbins = 8\n[scheme.{scheme}\n{nic}").unwrap();
+            writeln!(text, "[record]\nwidth = \"100ns\"\nbins = 8\n[scheme.{scheme}\n{nic}").unwrap();
             writeln!(text, "[stop]\nno-progress = \"8ms\"").unwrap();
             if let Some(after) = stop {
                 writeln!(text, "after = \"{after}ps\"").unwrap();

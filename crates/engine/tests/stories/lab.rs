@@ -1,8 +1,9 @@
 //! Tools of the stories: lay out a scenario, run it on every engine, compare, and do the books again.
 
-use engine::outcome::{Ending, Outcome, TrackOf};
+use engine::outcome::{Ending, Outcome};
 use engine::{Kind, link_name};
-use model::{LinkId, MessageId, Parts, Plan, Time};
+use model::record::RecordPlan;
+use model::{LinkId, MessageId, Parts, Plan, QpId, Time};
 use scenario::{Checked, Source, check};
 use std::fmt::{Debug, Write};
 use std::num::NonZeroUsize;
@@ -51,9 +52,39 @@ pub(crate) fn agreed_on(checked: &Checked, story: &str) -> Outcome {
     }
 }
 
-/// [`agreed`], as a result.
+/// The plan with everything recorded, and single events of some queue pairs.
+fn recorded(plan: &Plan) -> Plan {
+    let some = |n: usize| (0..n.min(3)).map(move |i| i * n / n.min(3));
+    let (qps, links) = (plan.qps.len(), plan.fabric.links().len());
+    let follow = some(qps).map(|i| QpId(i as u32)).collect();
+    let taps = some(links).map(|i| LinkId(i as u32)).collect();
+    let record = RecordPlan {
+        qps: (0..qps as u32).map(QpId).collect(),
+        links: (0..links as u32).map(LinkId).collect(),
+        switches: true,
+        counters: true,
+        width: Time::from_us(2),
+        bins: 16,
+        follow,
+        events: 300,
+        taps,
+        frames: 100,
+    };
+    Plan { record, ..plan.clone() }
+}
+
+/// [`agreed`], as a result. The engines also agree on everything that may be recorded, and that changes nothing else.
 pub(crate) fn compare<P: Parts>(plan: &Plan, parts: &P) -> Result<Outcome, String> {
+    let plain = engine::run(plan, parts, Kind::Window, &mut ());
+    let plan = &recorded(plan);
     let reference = engine::run(plan, parts, Kind::Reference, &mut ());
+    let (recording, notes) = (plain.recording.clone(), plain.notes.clone());
+    if let Some(difference) = difference(plan, &Outcome { recording, notes, ..reference.clone() }, &plain) {
+        return Err(format!("Window, not recorded, differs from Reference:\n{difference}"));
+    }
+    if let Some(wrong) = unlike_totals(&reference).first() {
+        return Err(format!("the series of Reference: {wrong}"));
+    }
     if let Some(wrong) = mistakes(plan, &reference).first() {
         return Err(format!("the books of Reference: {wrong}"));
     }
@@ -71,6 +102,36 @@ pub(crate) fn compare<P: Parts>(plan: &Plan, parts: &P) -> Result<Outcome, Strin
     Ok(reference)
 }
 
+/// Series of which the sums are not what the run comes to.
+fn unlike_totals(run: &Outcome) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let qps = || run.recording.qps.iter().flat_map(|(_, bins)| bins);
+    let mut check = |what: &str, series: u64, total: u64| {
+        if series != total {
+            wrong.push(format!("{what}: {series} in the series, {total} in the run"));
+        }
+    };
+    check("retransmitted", qps().map(|b| b.retransmitted).sum(), run.data.retransmitted);
+    check("packets", qps().map(|b| b.packets).sum(), run.data.sent);
+    check("out of order", qps().map(|b| b.out_of_order).sum(), run.data.out_of_order);
+    check("timeouts", qps().map(|b| b.timeouts).sum(), run.control.timeout);
+    let arrived = run.data.accepted + run.data.duplicate + run.data.discarded;
+    check("arrived", qps().map(|b| b.arrived).sum(), arrived);
+    for ((link, bins), record) in run.recording.links.iter().zip(&run.links) {
+        check(&format!("frames of link {link}"), bins.iter().map(|b| b.frames).sum(), record.frames);
+        check(&format!("marks of link {link}"), bins.iter().map(|b| b.marks).sum(), record.marks);
+        let longest = bins.iter().map(|b| b.max_queue).max().unwrap_or(0);
+        check(&format!("longest queue of link {link}"), longest, record.max_queue);
+    }
+    for ((node, bins), most) in run.recording.switches.iter().zip(&run.max_buffer) {
+        check(&format!("buffer of node {node}"), bins.iter().copied().max().unwrap_or(0), most.get());
+    }
+    for ((name, bins), (_, total)) in run.recording.counters.iter().zip(&run.counters) {
+        check(name, bins.last().copied().unwrap_or(0), *total);
+    }
+    wrong
+}
+
 /// Where two outcomes differ, `effort` left aside: every part that does, with its first difference.
 fn difference(plan: &Plan, a: &Outcome, b: &Outcome) -> Option<String> {
     let fabric = &plan.fabric;
@@ -80,10 +141,10 @@ fn difference(plan: &Plan, a: &Outcome, b: &Outcome) -> Option<String> {
     };
     let link = |i: usize| link_name(fabric, LinkId(i as u32));
     let switch = |i: usize| fabric.name(fabric.switches().nth(i).unwrap()).to_owned();
-    let track = |i: usize| match a.series.tracks[i].of {
-        TrackOf::Qp(qp) => format!("track of qp {qp}"),
-        TrackOf::Link(l) => format!("track of {}", link_name(fabric, l)),
-    };
+    let qp_track = |i: usize| format!("track of qp {}", a.recording.qps[i].0);
+    let link_track = |i: usize| format!("track of {}", link_name(fabric, a.recording.links[i].0));
+    let buffer = |i: usize| format!("buffer of {}", fabric.name(a.recording.switches[i].0));
+    let plain = |i: usize| i.to_string();
     let mut found = Vec::new();
     one(&mut found, "ending", &a.ending, &b.ending);
     one(&mut found, "end", &a.end, &b.end);
@@ -95,8 +156,17 @@ fn difference(plan: &Plan, a: &Outcome, b: &Outcome) -> Option<String> {
     first(&mut found, "links", &a.links, &b.links, &link);
     first(&mut found, "max_buffer", &a.max_buffer, &b.max_buffer, &switch);
     one(&mut found, "counters", &a.counters, &b.counters);
-    one(&mut found, "width of series", &a.series.width, &b.series.width);
-    first(&mut found, "series", &a.series.tracks, &b.series.tracks, &track);
+    let bins = |o: &Outcome| (o.recording.width, o.recording.bins);
+    one(&mut found, "bins", &bins(a), &bins(b));
+    first(&mut found, "series of queue pairs", &a.recording.qps, &b.recording.qps, &qp_track);
+    first(&mut found, "series of links", &a.recording.links, &b.recording.links, &link_track);
+    first(&mut found, "series of switches", &a.recording.switches, &b.recording.switches, &buffer);
+    first(&mut found, "series of counters", &a.recording.counters, &b.recording.counters, &plain);
+    first(&mut found, "events", &a.notes.events, &b.notes.events, &plain);
+    first(&mut found, "hops", &a.notes.hops, &b.notes.hops, &plain);
+    first(&mut found, "frames", &a.notes.frames, &b.notes.frames, &plain);
+    let left_out = |o: &Outcome| (o.notes.more_events, o.notes.more_frames);
+    one(&mut found, "left out", &left_out(a), &left_out(b));
     one(&mut found, "violations", &a.violations, &b.violations);
     one(&mut found, "broke_lossless", &a.broke_lossless, &b.broke_lossless);
     let same = Outcome { effort: a.effort, ..b.clone() } == *a;

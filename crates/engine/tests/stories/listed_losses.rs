@@ -52,7 +52,7 @@ fn in_adaptive_routing_mode_nobody_nacks_and_a_loss_costs_a_timeout() {
 
 #[test]
 fn a_window_of_two_packets_waits_at_every_gap() {
-    let run = message(&lose("psns = [2, 5]"), "adaptive-routing]\nreorder-window = 2\n[series");
+    let run = message(&lose("psns = [2, 5]"), "adaptive-routing]\nreorder-window = 2\n[record");
     assert_eq!((run.data.dropped_link, run.control.timeout, run.data.discarded), (2, 2, 0));
 }
 

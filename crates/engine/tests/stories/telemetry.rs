@@ -3,7 +3,7 @@
 
 use crate::lab::{lay, leaf_spine, run, run_plan};
 use engine::Kind;
-use engine::outcome::{Outcome, TrackOf};
+use engine::outcome::Outcome;
 use model::congestion::Feedback;
 use model::telemetry::Record;
 use model::{Allowance, Congestion, HostId, Parts, Plan, QpId, Seat, Site, Time};
@@ -166,9 +166,9 @@ fn all_engines_write_the_same_records() {
 fn queue_after(checked: &Checked, run: &Outcome, after: Time) -> u64 {
     let fabric = &checked.plan.fabric;
     let to_c = fabric.reverse(fabric.link(HostId(2).node(), model::PortIndex(0)));
-    let track = run.series.tracks.iter().find(|track| track.of == TrackOf::Link(to_c)).unwrap();
-    let skipped = (after.ps() / run.series.width.ps()) as usize;
-    track.max_queue.iter().skip(skipped).copied().max().unwrap()
+    let (_, bins) = run.recording.links.iter().find(|(link, _)| *link == to_c).unwrap();
+    let skipped = (after.ps() / run.recording.width.ps()) as usize;
+    bins.iter().skip(skipped).map(|bin| bin.max_queue).max().unwrap()
 }
 
 /// The share of line rate at which a message was sent, headers included.
@@ -189,7 +189,7 @@ fn hpcc_alone_takes_95_percent_and_a_mebibyte_takes_as_much_longer() {
 
 #[test]
 fn hpcc_empties_the_queue_of_two_senders_where_dcqcn_keeps_one() {
-    let series = "[series]\nwidth = \"1us\"\nbins = 4096\n";
+    let series = "[record]\nwidth = \"1us\"\nbins = 4096\n";
     let flows = [10_000_000, 10_000_000];
     let (hpcc, seen) = run(&star(&format!("{series}{HPCC}"), &flows));
     let queue = queue_after(&hpcc, &seen, Time::from_us(200));
@@ -204,7 +204,7 @@ fn hpcc_empties_the_queue_of_two_senders_where_dcqcn_keeps_one() {
 
 #[test]
 fn swift_keeps_the_delay_near_its_target() {
-    let series = "[series]\nwidth = \"1us\"\nbins = 4096\n";
+    let series = "[record]\nwidth = \"1us\"\nbins = 4096\n";
     for (scale, keys) in [(1, ""), (4, "hop-scale = \"4us\"")] {
         // Flow scaling aside, the target is what the idle path takes and `hop-scale` for the one switch.
         let text = star(

@@ -60,7 +60,7 @@ spines = 16
 hosts-per-leaf = 16
 rate = "400Gbps"
 delay = "1us"
-[series]
+[record]
 flows = 0
 links = 0
 "#;
@@ -84,7 +84,7 @@ k = {k}
 tiers = 3
 rate = "400Gbps"
 delay = "1us"
-[series]
+[record]
 flows = 0
 links = 0
 [scheme.themis]

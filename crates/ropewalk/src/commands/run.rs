@@ -1,6 +1,6 @@
 //! `ropewalk run`.
 
-use crate::cli::{EngineArg, RunArgs};
+use crate::cli::{EngineArg, RunArgs, ScenarioArgs};
 use crate::execute::{Run, execute, window_on};
 use crate::failure::Failure;
 use crate::progress::{Progress, Show};
@@ -18,7 +18,7 @@ use std::path::PathBuf;
 /// # Errors
 /// If the input is wrong, the simulation failed or the user interrupted it.
 pub fn run(args: &RunArgs) -> Result<(), Failure> {
-    let prepared = super::load(&args.scenario, args.seed)?;
+    let prepared = super::load(&recording(args), args.seed)?;
     let default = || PathBuf::from("results").join(&prepared.checked.name);
     let kind = kind(args, &prepared.checked.plan)?;
     // Looked at before the run: nobody waits an hour to learn that there is no place for the results.
@@ -39,6 +39,22 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         }
     }
     verdict(&run)
+}
+
+/// The scenario, with everything recorded if that is asked for and nothing else is said.
+fn recording(args: &RunArgs) -> ScenarioArgs {
+    const EVERYTHING: [&str; 5] = [
+        "record.flows=all",
+        "record.links=all",
+        "record.switches=true",
+        "record.counters=true",
+        "record.events=8",
+    ];
+    let mut scenario = args.scenario.clone();
+    if args.record {
+        scenario.set.splice(..0, EVERYTHING.map(str::to_owned));
+    }
+    scenario
 }
 
 /// The engine, and on how many threads.
@@ -65,6 +81,9 @@ fn command(args: &RunArgs) -> Vec<String> {
     }
     if let Some(seed) = args.seed {
         words.extend(["--seed".into(), seed.to_string()]);
+    }
+    if args.record {
+        words.push("--record".into());
     }
     words
 }

@@ -11,7 +11,7 @@
 use super::{Case, Experiment, Results, Row};
 use crate::stats::share;
 use crate::tables;
-use engine::outcome::{Track, TrackOf};
+use engine::outcome::QpBin;
 
 /// The experiment.
 pub(super) const EXPERIMENT: Experiment = Experiment {
@@ -100,7 +100,7 @@ fn cases(quick: bool) -> Vec<Case> {
     for line in SPRAYINGS.iter().chain(&BESIDE) {
         let recorded = line.label == SPRAYED;
         let run = case(line.label, line);
-        cases.push(if recorded { run.and("series.flows=8").and("series.links=0") } else { run });
+        cases.push(if recorded { run.and("record.flows=8").and("record.links=0") } else { run });
         if line.scheme == "rps" {
             let reaction = "nic.on-nack=none"; // it hears no NACK; a cap of a rate it has not got is refused
             cases.push(case(&ideal(line), line).and("nic.transport.ideal={}").and(reaction));
@@ -187,23 +187,22 @@ fn beside(results: &Results) -> String {
 /// Share of retransmissions and sending rate over time, under random spraying.
 fn over_time(results: &Results) -> String {
     let Some(run) = results.get(SPRAYED) else { return String::new() };
-    let series = &run.outcome.series;
-    let qps: Vec<&Track> = series.tracks.iter().filter(|t| matches!(t.of, TrackOf::Qp(_))).collect();
-    let bins = qps.iter().map(|t| t.bytes.len()).max().unwrap_or(0);
+    let recording = &run.outcome.recording;
+    let (qps, bins) = (&recording.qps, recording.bins);
     let line = run.checked.plan.fabric.links()[0].rate;
     // Ten lines, more or less.
     let step = bins.div_ceil(10).max(1);
     let header = ["time ms", "retransmissions % of sent", "sending rate % of line"].map(str::to_owned);
     let mut rows = tables::table(&header, 0);
     for first in (0..bins).step_by(step) {
-        let sum = |column: fn(&Track) -> &Vec<u64>| -> u64 {
-            qps.iter().map(|t| column(t).iter().skip(first).take(step).sum::<u64>()).sum()
+        let sum = |column: fn(&QpBin) -> u64| -> u64 {
+            qps.iter().flat_map(|(_, bins)| bins.iter().skip(first).take(step).map(column)).sum()
         };
-        let (bytes, packets, again) = (sum(|t| &t.bytes), sum(|t| &t.packets), sum(|t| &t.retransmitted));
-        let span = model::Time(series.width.ps() * step.min(bins - first) as u64);
+        let (bytes, packets, again) = (sum(|b| b.bytes), sum(|b| b.packets), sum(|b| b.retransmitted));
+        let span = model::Time(recording.width.ps() * step.min(bins - first) as u64);
         let room = line.bytes_in(span).get() * qps.len() as u64;
         rows.add_row([
-            format!("{:.2}", model::Time(series.width.ps() * first as u64).as_us() / 1000.0),
+            format!("{:.2}", model::Time(recording.width.ps() * first as u64).as_us() / 1000.0),
             format!("{:.1}", 100.0 * share(again, packets)),
             format!("{:.1}", 100.0 * share(bytes, room)),
         ]);

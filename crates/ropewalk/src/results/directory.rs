@@ -1,22 +1,20 @@
 //! Where results go: a directory that is replaced as a whole or not at all.
 
-use super::ResultsError;
+use super::{ResultsError, TABLES};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The file by which a result directory is known.
 pub(super) const MARK: &str = "manifest.json";
 /// What ropewalk writes. A directory with anything else in it is somebody's, and is left alone.
-const OURS: [&str; 8] = [
-    "manifest.json",
-    "summary.json",
-    "flows.parquet",
-    "links.parquet",
-    "series.parquet",
-    "flows.csv",
-    "links.csv",
-    "series.csv",
-];
+fn is_ours(name: &str) -> bool {
+    let table = |stem: &str| TABLES.iter().any(|(table, _)| *table == stem);
+    match name.rsplit_once('.') {
+        _ if name == MARK || name == "summary.json" => true,
+        Some((stem, "parquet" | "csv")) => table(stem),
+        _ => false,
+    }
+}
 
 /// A place that may take results: free, empty, or with older results.
 #[derive(Clone, Debug)]
@@ -32,7 +30,7 @@ impl Target {
         let free = match fs::read_dir(&dir) {
             Ok(entries) => {
                 let names: Vec<_> = entries.flatten().map(|e| e.file_name()).collect();
-                let ours = |name: &std::ffi::OsString| OURS.iter().any(|ours| name == *ours);
+                let ours = |name: &std::ffi::OsString| name.to_str().is_some_and(is_ours);
                 names.is_empty() || dir.join(MARK).is_file() && names.iter().all(ours)
             }
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => true,

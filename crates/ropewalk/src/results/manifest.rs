@@ -28,6 +28,17 @@ struct Kept {
     every: usize,
 }
 
+/// What was recorded besides the results, and how much of it was not kept.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Recorded {
+    /// Width of a bin of the series, and how many there are.
+    bin_us: f64,
+    bins: usize,
+    /// Events and frames beyond the limits of `[record]`.
+    events_left_out: u64,
+    frames_left_out: u64,
+}
+
 /// The manifest of a run. The digest names the results, the hash names the configuration.
 #[derive(Clone, Debug, Serialize)]
 pub struct Manifest {
@@ -40,6 +51,7 @@ pub struct Manifest {
     digest: String,
     complete: bool,
     counts: Counts,
+    recorded: Recorded,
     tables: BTreeMap<&'static str, Kept>,
     config: String,
 }
@@ -73,6 +85,12 @@ impl Manifest {
                 data_packets: outcome.data.sent,
                 data_hops: outcome.data_hops,
                 control_hops: outcome.control_hops,
+            },
+            recorded: Recorded {
+                bin_us: outcome.recording.width.as_us(),
+                bins: outcome.recording.bins,
+                events_left_out: outcome.notes.more_events,
+                frames_left_out: outcome.notes.more_frames,
             },
             tables: tables.iter().map(|(name, t)| (*name, Kept { rows: t.rows(), every: t.every })).collect(),
             config: checked.to_toml(),

@@ -6,14 +6,22 @@
 //! | `manifest.json` | the resolved configuration and what is needed to run it again, see [`manifest`] |
 //! | `flows.parquet` | one row per flow, see [`flows`] |
 //! | `links.parquet` | one row per direction of a link, see [`links`] |
-//! | `series.parquet` | chosen queue pairs and links over time, see [`series`] |
+//! | `series.parquet` | queue pairs, links and switches over time, see [`series`] |
+//! | `counters.parquet` | what the scheme counts, over time, see [`counters`] |
+//! | `events.parquet` | single events of queue pairs that are followed, see [`events`] |
+//! | `paths.parquet` | which links their data took, and what waited there, see [`paths`] |
+//!
+//! The last three are there if `[record]` asks for them.
 //!
 //! For the same scenario and seed every byte is the same, but for `timing` in `summary.json`.
 
+pub mod counters;
 pub mod directory;
+pub mod events;
 pub mod flows;
 pub mod links;
 pub mod manifest;
+pub mod paths;
 pub mod series;
 pub mod table;
 
@@ -85,7 +93,8 @@ impl Results {
     /// Of a run that `command` started.
     pub fn of(run: &crate::Run, command: Vec<String>) -> Self {
         let parts = run.for_results();
-        let tables: BTreeMap<_, _> = TABLES.iter().map(|&(name, make)| (name, make(parts))).collect();
+        let tables: BTreeMap<_, _> =
+            TABLES.iter().filter_map(|&(name, make)| Some((name, make(parts)?))).collect();
         let manifest = Manifest::new(&run.summary, &run.checked, command, parts, &tables);
         Results { summary: json(&run.summary), manifest: json(&manifest), tables }
     }
@@ -152,12 +161,18 @@ fn read_json(path: &Path) -> Result<Value, ResultsError> {
     serde_json::from_str(&text).map_err(|e| ResultsError::Unreadable(path.to_owned(), e.to_string()))
 }
 
-/// Makes a table of a run.
-type Make = fn(Run<'_>) -> Table;
+/// Makes a table of a run, if it has anything for it.
+type Make = fn(Run<'_>) -> Option<Table>;
 
 /// The tables that a run may have, by name: a file each.
-pub const TABLES: [(&str, Make); 3] =
-    [("flows", flows::table), ("links", links::table), ("series", series::table)];
+pub const TABLES: [(&str, Make); 6] = [
+    ("flows", |run| Some(flows::table(run))),
+    ("links", |run| Some(links::table(run))),
+    ("series", |run| Some(series::table(run))),
+    ("counters", counters::table),
+    ("events", events::table),
+    ("paths", paths::table),
+];
 
 #[cfg(test)]
 mod tests {
