@@ -3,7 +3,7 @@
 CARGO ?= cargo
 ROPEWALK = target/release/ropewalk
 
-.PHONY: all build demo test lint bare golden bench bench-release miri clean
+.PHONY: all build demo test exhaustive lint bare golden bench bench-release miri clean
 
 all: build
 
@@ -19,6 +19,10 @@ demo: build
 test: export CARGO_INCREMENTAL = 0
 test: lint bare
 	$(CARGO) test --workspace --locked
+
+# What `make test` does with smaller numbers, in full.
+exhaustive:
+	$(CARGO) test --workspace --locked -- --ignored
 
 lint:
 	@if $(CARGO) fmt --version >/dev/null 2>&1; then \
