@@ -3,7 +3,7 @@
 CARGO ?= cargo
 ROPEWALK = target/release/ropewalk
 
-.PHONY: all build demo test lint bare golden bench bench-release miri clean
+.PHONY: all build demo test exhaustive lint bare golden bench bench-release miri clean
 
 all: build
 
@@ -15,8 +15,14 @@ demo: build
 	$(ROPEWALK) reproduce themis-fig1
 
 # Everything that must hold. Lints run where clippy and rustfmt are installed.
+# Compiled at one go: incremental artefacts would be written for nothing, and small functions not inlined across crates.
+test: export CARGO_INCREMENTAL = 0
 test: lint bare
 	$(CARGO) test --workspace --locked
+
+# What `make test` does with smaller numbers, in full.
+exhaustive:
+	$(CARGO) test --workspace --locked -- --ignored
 
 lint:
 	@if $(CARGO) fmt --version >/dev/null 2>&1; then \

@@ -40,7 +40,7 @@ pub fn run<P: model::Parts>(
     plan: &model::Plan,
     parts: &P,
     kind: Kind,
-    observer: &mut impl Observer,
+    observer: &mut dyn Observer,
 ) -> Outcome {
     match kind {
         Kind::Reference => reference::run(plan, parts, observer),
@@ -86,8 +86,8 @@ pub trait Observer {
 
     /// What each thread that the engine starts for a run does last, such as reading its own CPU clock: the
     /// engine reads none. Nothing by default.
-    fn at_thread_end(&self) -> impl Fn() + Send + Sync + use<Self> {
-        || ()
+    fn at_thread_end(&self) -> Box<dyn Fn() + Send + Sync> {
+        Box::new(|| ())
     }
 }
 

@@ -83,7 +83,7 @@ struct Reference<'a, P: Parts> {
     views: Views,
 }
 
-pub(crate) fn run<P: Parts>(plan: &Plan, parts: &P, observer: &mut impl Observer) -> Outcome {
+pub(crate) fn run<P: Parts>(plan: &Plan, parts: &P, observer: &mut dyn Observer) -> Outcome {
     let setup = Setup::new(plan);
     let fabric = &plan.fabric;
     let mut hosts: Vec<Host<P>> =
@@ -149,7 +149,7 @@ pub(crate) fn run<P: Parts>(plan: &Plan, parts: &P, observer: &mut impl Observer
 }
 
 impl<P: Parts> Reference<'_, P> {
-    fn go(&mut self, observer: &mut impl Observer) -> (Ending, Option<Time>) {
+    fn go(&mut self, observer: &mut dyn Observer) -> (Ending, Option<Time>) {
         let plan = self.setup.plan;
         let quantum = self.setup.window;
         let background = plan.jobs.iter().any(|j| j.background);

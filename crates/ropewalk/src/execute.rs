@@ -100,7 +100,7 @@ pub fn execute(prepared: Prepared, kind: Kind, progress: &Progress<'_>) -> Run {
 }
 
 /// Runs a checked scenario and nothing else.
-pub fn simulate(checked: &Checked, kind: Kind, observer: &mut impl Observer) -> Outcome {
+pub fn simulate(checked: &Checked, kind: Kind, observer: &mut dyn Observer) -> Outcome {
     let (plan, parts) = (&checked.plan, &checked.parts);
     match (parts.traces(), parts.writes()) {
         (true, _) => engine::run(plan, &parts.tracing(), kind, observer),

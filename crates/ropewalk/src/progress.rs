@@ -143,7 +143,7 @@ impl Watch<'_> {
     }
 }
 
-impl<'a> engine::Observer for Watch<'a> {
+impl engine::Observer for Watch<'_> {
     fn on_progress(&mut self, p: engine::Progress) -> bool {
         let part = |done: u64, of: u64| (done as u128 * PARTS as u128).checked_div(of.into()).unwrap_or(0);
         let flows = part(p.finished, p.messages);
@@ -164,9 +164,9 @@ impl<'a> engine::Observer for Watch<'a> {
         !self.all.stopped()
     }
 
-    fn at_thread_end(&self) -> impl Fn() + Send + Sync + use<'a> {
+    fn at_thread_end(&self) -> Box<dyn Fn() + Send + Sync> {
         let meter = self.others.clone();
-        move || meter.add_this_thread()
+        Box::new(move || meter.add_this_thread())
     }
 }
 

@@ -7,12 +7,13 @@ mod workloads;
 
 use engine::outcome::Effort;
 use engine::{Kind, Outcome};
+use ropewalk::execute::simulate;
 use std::num::NonZeroUsize;
 use workloads::{ALL, Length, Workload};
 
 fn outcome(workload: &Workload, kind: Kind) -> Outcome {
     let checked = workload.checked(Length::Small).unwrap();
-    let outcome = engine::run(&checked.plan, &checked.parts, kind, &mut ());
+    let outcome = simulate(&checked, kind, &mut ());
     assert_eq!(outcome.violations, Vec::<String>::new(), "{} on {kind:?}", workload.name);
     Outcome { effort: Effort::default(), ..outcome }
 }

@@ -79,7 +79,7 @@ impl<'s> Clock<'s> {
         groups: &mut [G],
         board: &mut Board<P::Annex>,
         mail: &Mail,
-        observer: &mut impl Observer,
+        observer: &mut dyn Observer,
     ) -> Step {
         for (group, written) in groups.iter_mut().zip(board.iter_mut()) {
             if group.visited == self.last && self.last != u64::MAX {

@@ -56,7 +56,7 @@ pub(super) fn run<P: Parts>(
     mail: &Mail,
     threads: usize,
     clock: &mut Clock<'_>,
-    observer: &mut impl Observer,
+    observer: &mut dyn Observer,
 ) -> (Ending, Option<Time>) {
     let loads: Vec<u64> = board.iter().map(|lanes| lanes.len() as u64).collect();
     let span = Span { number: 0, opened: 0, close: 0, length: 0 };
@@ -120,7 +120,7 @@ impl<P: Parts> Shared<'_, '_, P> {
         &self,
         clock: &mut Clock<'_>,
         mail: &Mail,
-        observer: &mut impl Observer,
+        observer: &mut dyn Observer,
         loads: &mut [u64],
     ) -> Step {
         let mut groups: Vec<MutexGuard<'_, &mut Group<P>>> = self.groups.iter().map(lock).collect();

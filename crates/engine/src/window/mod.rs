@@ -51,7 +51,7 @@ pub(crate) fn run<P: Parts>(
     parts: &P,
     threads: usize,
     divisor: u64,
-    observer: &mut impl Observer,
+    observer: &mut dyn Observer,
 ) -> Outcome {
     let setup = Setup::new(plan);
     let layout = Layout::new(&plan.fabric);
