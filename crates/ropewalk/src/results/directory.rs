@@ -28,12 +28,20 @@ impl Target {
     /// # Errors
     /// [`ResultsError::NotResults`] if something else stands there.
     pub fn at(dir: impl Into<PathBuf>) -> Result<Self, ResultsError> {
+        Self::of(dir, MARK, &OURS)
+    }
+
+    /// The same for results of another kind: known by the file `mark`, and consisting of `ours`.
+    ///
+    /// # Errors
+    /// See [`Target::at`].
+    pub(crate) fn of(dir: impl Into<PathBuf>, mark: &str, ours: &[&str]) -> Result<Self, ResultsError> {
         let dir = dir.into();
         let free = match fs::read_dir(&dir) {
             Ok(entries) => {
                 let names: Vec<_> = entries.flatten().map(|e| e.file_name()).collect();
-                let ours = |name: &std::ffi::OsString| OURS.iter().any(|ours| name == *ours);
-                names.is_empty() || dir.join(MARK).is_file() && names.iter().all(ours)
+                let is_ours = |name: &std::ffi::OsString| ours.iter().any(|ours| name == *ours);
+                names.is_empty() || dir.join(mark).is_file() && names.iter().all(is_ours)
             }
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => true,
             Err(e) if e.kind() == std::io::ErrorKind::NotADirectory => false,
@@ -58,26 +66,26 @@ impl Target {
 
 /// Results in the making; removed again unless published.
 #[derive(Debug)]
-pub(super) struct Staging(PathBuf);
+pub(crate) struct Staging(PathBuf);
 
 impl Staging {
-    pub(super) fn beside(target: &Target) -> Result<Self, ResultsError> {
+    pub(crate) fn beside(target: &Target) -> Result<Self, ResultsError> {
         let dir = target.beside("new");
         fs::create_dir_all(&dir).map_err(|e| ResultsError::Io(target.0.clone(), e))?;
         Ok(Staging(dir))
     }
 
-    pub(super) fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 
-    pub(super) fn write(&self, name: &str, text: &str) -> Result<(), ResultsError> {
+    pub(crate) fn write(&self, name: &str, text: &str) -> Result<(), ResultsError> {
         let path = self.path(name);
         fs::write(&path, text).map_err(|e| ResultsError::Io(path, e))
     }
 
     /// Moves the results to their place; what stood there goes, or stays if that fails.
-    pub(super) fn publish(self, target: &Target) -> Result<(), ResultsError> {
+    pub(crate) fn publish(self, target: &Target) -> Result<(), ResultsError> {
         let failed = |e| ResultsError::Io(target.0.clone(), e);
         let old = target.beside("old");
         let replaces = target.0.exists();
