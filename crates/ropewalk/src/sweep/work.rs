@@ -319,13 +319,16 @@ fn manifest(sweep: &Sweep, digest: &str, points: &Table, failed: usize) -> Value
 
 /// Takes `dir` if nothing else stands there.
 fn place(dir: &Path) -> Result<Target, Failure> {
+    let is_table = |file: fs::DirEntry| file.path().extension().is_some_and(|ending| ending == "parquet");
+    let strange = fs::read_dir(dir.join("flows")).is_ok_and(|files| !files.flatten().all(is_table));
     match Target::of(dir, MARK, &OURS) {
-        Err(ResultsError::NotResults(dir)) => Err(Failure::Asked(format!(
+        Ok(target) if !strange => Ok(target),
+        Ok(_) | Err(ResultsError::NotResults(_)) => Err(Failure::Asked(format!(
             "{} exists and does not look like a sweep of ropewalk (it has no {MARK}, or more than a sweep's files): not \
              replaced; choose another directory with -o, or remove it",
             dir.display()
         ))),
-        other => Ok(other?),
+        Err(other) => Err(other.into()),
     }
 }
 
