@@ -165,7 +165,7 @@ fn every_number_of_a_summary_has_a_meaning_and_a_unit() {
     let fct = |scheme: &str| vec!["workload.0.bytes=20kB".to_owned(), format!("scheme.{scheme}={{}}")];
     let runs = [
         ("quickstart", fct("themis")),
-        ("web-search", vec!["workload.0.poisson.count=40".into()]),
+        ("web-search", vec!["workload.0.poisson.duration=100us".into()]),
         ("quickstart", vec!["workload.0.bytes=20kB".into(), "nic.transport={irn={}}".into()]),
     ];
     for (name, set) in runs {
