@@ -318,23 +318,24 @@ fn axis(text: &Text, number: usize, before: &[Axis]) -> Result<Axis, Error> {
     let path = ["axis", &number.to_string()];
     let mut keys: Vec<Key> = Vec::new();
     for entry in text.entries(&path) {
+        let at = entry.at.clone();
         let key = key(text, entry)?;
-        let earlier = before.iter().flat_map(|axis| &axis.keys).chain(&keys).find(|k| k.name == key.0.name);
-        let wrong = |message: String| text.at(key.1.clone(), message);
+        let earlier = before.iter().flat_map(|axis| &axis.keys).chain(&keys).find(|k| k.name == key.name);
+        let wrong = |message: String| text.at(at.clone(), message);
         if earlier.is_some() {
-            return Err(wrong(format!("`{}` is on an axis already", key.0.name)));
+            return Err(wrong(format!("`{}` is on an axis already", key.name)));
         }
-        if let Some(first) = keys.first().filter(|first| first.values.len() != key.0.values.len()) {
+        if let Some(first) = keys.first().filter(|first| first.values.len() != key.values.len()) {
             return Err(wrong(format!(
                 "keys of one axis go side by side: `{}` has {} values, `{}` has {}",
                 first.name,
                 first.values.len(),
-                key.0.name,
-                key.0.values.len()
+                key.name,
+                key.values.len()
             ))
             .with_help("give each the same number of values, or an [[axis]] of its own to cross them"));
         }
-        keys.push(key.0);
+        keys.push(key);
     }
     if keys.is_empty() {
         let error = text.error(&path, "an axis needs a key with a list of values");
@@ -343,8 +344,8 @@ fn axis(text: &Text, number: usize, before: &[Axis]) -> Result<Axis, Error> {
     Ok(Axis { keys })
 }
 
-/// A key of an axis, and where its values are.
-fn key(text: &Text, entry: Entry) -> Result<(Key, std::ops::Range<usize>), Error> {
+/// Reads a key of an axis.
+fn key(text: &Text, entry: Entry) -> Result<Key, Error> {
     let Entry { key: name, at, value, value_at, items } = entry;
     let Value::Array(values) = value else {
         let error = text.at(value_at, format!("the axis `{name}` needs a list of values"));
@@ -372,7 +373,7 @@ fn key(text: &Text, entry: Entry) -> Result<(Key, std::ops::Range<usize>), Error
         let origin = Origin { label, ..text.origin(at.clone(), item) };
         changes.push(Change { key: name.clone(), value, origin });
     }
-    Ok((Key { name, values: changes }, value_at))
+    Ok(Key { name, values: changes })
 }
 
 #[cfg(test)]

@@ -10,8 +10,10 @@ use std::collections::BTreeMap;
 /// Most rows that are shown; a longer table is one to be asked, not read (our choice).
 const MOST_ROWS: usize = 60;
 
+type Measure = fn(&Point<'_>) -> Option<f64>;
+
 /// Columns: two lines of header, and what they show of a point. Fewer than of a comparison: axes need room.
-const COLUMNS: [(&str, fn(&Point<'_>) -> Option<f64>); 7] = [
+const COLUMNS: [(&str, Measure); 7] = [
     ("slowest\ngroup us", |p| p.slowest_group()),
     ("FCT us\np99", |p| p.number("flows.fct_us.p99")),
     ("goodput\nGb/s", |p| p.number("goodput_gbps.mean")),
