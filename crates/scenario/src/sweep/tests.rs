@@ -149,11 +149,7 @@ fn mistakes_have_a_place_in_the_sweep() {
             Err(e) => e.located(),
             Ok(sweep) => {
                 let bad = |i| Some(sweep.blame(i, sweep.point(i).and_then(Resolved::lay).err()?).located());
-                if want.is_empty() {
-                    String::new()
-                } else {
-                    (0..sweep.len()).find_map(bad).unwrap_or_else(|| "accepted".into())
-                }
+                (0..sweep.len()).find_map(bad).unwrap_or_else(|| "accepted".into())
             }
         };
         if told != want && !(want.ends_with(": ") && told.starts_with(want)) {
