@@ -40,6 +40,8 @@ impl Column {
 
     /// Of texts.
     pub fn text(name: &str, about: &str, cells: impl Iterator<Item = String>) -> Self {
+        // Arrow asks texts, and them alone, for their number beforehand, and panics if an iterator does not know it.
+        let cells: Vec<String> = cells.collect();
         Self::new(name, "-", about, Arc::new(StringArray::from_iter_values(cells)), false)
     }
 
