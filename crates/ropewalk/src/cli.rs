@@ -33,6 +33,8 @@ pub enum Command {
     Run(RunArgs),
     /// Run a scenario with several load-balancing schemes and seeds, one row each
     Compare(CompareArgs),
+    /// Run a scenario at many points: schemes, seeds and any keys, crossed or side by side
+    Sweep(SweepArgs),
     /// Run a paper's experiment: its number beside ours, with the deviation
     Reproduce(ReproduceArgs),
     /// Switch memory of a scheme by its paper's formula
@@ -41,8 +43,12 @@ pub enum Command {
     Check(CheckArgs),
     /// Make a scenario from another tool's files
     Import(ImportArgs),
-    /// Print the JSON Schema of scenarios, for editors
-    Schema,
+    /// Print the JSON Schema of scenarios, or of sweeps, for editors
+    Schema {
+        /// Of which kind of file.
+        #[arg(value_enum, default_value_t)]
+        of: SchemaOf,
+    },
     /// Print shell completions
     #[command(
         after_help = "Example:\n  ropewalk completions bash > ~/.local/share/bash-completion/completions/ropewalk"
@@ -164,6 +170,65 @@ pub struct CompareArgs {
     pub quiet: bool,
 }
 
+/// A kind of file that has a JSON Schema.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub enum SchemaOf {
+    /// What `ropewalk run` takes.
+    #[default]
+    Scenario,
+    /// What `ropewalk sweep` takes.
+    Sweep,
+}
+
+/// `ropewalk sweep`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  ropewalk sweep themis-timers --dry-run            a built-in sweep: which points there are
+  ropewalk sweep my-sweep.toml -o results/my-sweep
+  ropewalk sweep my-sweep.toml --resume             after an interruption, however hard
+  ropewalk sweep my-sweep.toml --set workload.0.bytes=1MB --json | jq '.rows[][\"flows.fct_us.p99\"]'
+
+A sweep's file names a scenario and has axes:
+  scenario = \"quickstart\"
+  seeds = \"1..3\"
+  [[axis]]
+  schemes = [\"ecmp\", \"themis\"]
+  [[axis]]
+  \"nic.congestion.dcqcn.rate-increase-timer\" = [\"55us\", \"300us\", \"900us\"]
+Axes are crossed; keys in one axis go side by side. docs/sweeps.md says more.
+
+Writes sweep.json, points.parquet, timing.parquet and configs.parquet, and flows/ID.parquet with `flows = true`.
+Under way, points are kept in DIR.part.")]
+pub struct SweepArgs {
+    /// Path of a TOML file, or name of a built-in sweep.
+    pub sweep: String,
+    /// Directory for the results [default: results/NAME].
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Change a value at all points: a dotted key, and TOML or a plain string. Repeatable.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Go on with an interrupted sweep: what was done is not run again.
+    #[arg(long)]
+    pub resume: bool,
+    /// Check all points and list them; run nothing.
+    #[arg(long, conflicts_with = "resume")]
+    pub dry_run: bool,
+    /// Threads in all: whole runs side by side, and a run is split when fewer are left [default: all cores].
+    #[arg(long, value_name = "N", value_parser = count)]
+    pub threads: Option<NonZeroUsize>,
+    /// Most runs side by side; fewer need less memory [default: as many as threads].
+    #[arg(long, value_name = "N", value_parser = count)]
+    pub jobs: Option<NonZeroUsize>,
+    /// Print the points as JSON on standard output and nothing else.
+    #[arg(long)]
+    pub json: bool,
+    /// No progress.
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
 /// `ropewalk reproduce`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -268,23 +333,8 @@ pub enum ImportFrom {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seeds(pub Vec<u64>);
 
-/// Most seeds of one comparison.
-const MOST_SEEDS: u64 = 10_000;
-
 fn seeds(text: &str) -> Result<Seeds, String> {
-    let number =
-        |s: &str| s.trim().parse::<u64>().map_err(|_| format!("`{s}` is not a seed (a whole number)"));
-    if let Some((first, last)) = text.split_once("..") {
-        let (first, last) = (number(first)?, number(last.trim_start_matches('='))?);
-        if first > last {
-            return Err(format!("the range {text} is empty"));
-        }
-        if last - first >= MOST_SEEDS {
-            return Err(format!("at most {MOST_SEEDS} seeds are possible"));
-        }
-        return Ok(Seeds((first..=last).collect()));
-    }
-    text.split(',').map(number).collect::<Result<_, _>>().map(Seeds)
+    scenario::sweep::seeds(text).map(Seeds)
 }
 
 /// A number of threads or runs.

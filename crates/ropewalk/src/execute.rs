@@ -2,8 +2,9 @@
 
 use crate::clock::{Stopwatch, peak_rss_mb};
 use crate::progress::Progress;
-use crate::results;
 use crate::summary::{Summary, Timing, Title};
+use crate::{results, stall};
+use engine::outcome::Ending;
 use engine::{Kind, Observer, Outcome};
 use model::plan::Message;
 use model::{Plan, Time};
@@ -48,6 +49,24 @@ impl Run {
     /// What the result tables are made from.
     pub fn for_results(&self) -> results::Run<'_> {
         results::Run { plan: &self.checked.plan, ideal: &self.ideal, outcome: &self.outcome }
+    }
+
+    /// Why the simulation itself failed, as against: was stopped; nothing if it did not.
+    pub fn faults(&self) -> Vec<String> {
+        let (plan, outcome) = (&self.checked.plan, &self.outcome);
+        let broken = |violation| format!("the books do not balance, this is a bug of ropewalk: {violation}");
+        let mut faults: Vec<String> = outcome.violations.iter().map(broken).collect();
+        if !outcome.broke_lossless.is_empty() {
+            let names: Vec<_> = outcome.broke_lossless.iter().map(|&node| plan.fabric.name(node)).collect();
+            let names = names.join(", ");
+            faults.push(format!(
+                "the fabric is lossless, yet packets were dropped for lack of buffer at {names}"
+            ));
+        }
+        if let Ending::Stalled(stall) = &outcome.ending {
+            faults.push(stall::explain(plan, stall).trim_end().to_owned());
+        }
+        faults
     }
 
     /// Simulated time to the end of the slowest group over all foreground jobs, in ms; `None` if one did not

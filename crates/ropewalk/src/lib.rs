@@ -16,6 +16,7 @@
 //! | [`summary`], [`stats`], [`digest`] | what a run comes to: the JSON contract |
 //! | [`results`] | the result directory: Parquet, CSV, manifest |
 //! | [`mod@compare`], [`crew`] | schemes and seeds side by side; who gets which threads |
+//! | [`mod@sweep`] | one scenario at many points, interrupted and resumed |
 //! | [`mod@reproduce`] | the papers' experiments, one file each |
 //! | [`memory`] | switch memory by the papers' formulas |
 //! | [`tables`], [`stall`], [`progress`] | what people read |
@@ -38,6 +39,7 @@ pub mod results;
 pub mod stall;
 pub mod stats;
 pub mod summary;
+pub mod sweep;
 pub mod tables;
 #[cfg(test)]
 mod testing;

@@ -87,6 +87,21 @@ impl<'a> Progress<'a> {
         Watch { all: self, packets, end: plan.stop_after, parts: 0, others: CpuMeter::default() }
     }
 
+    /// Tells that one more of the things is done that were counted in place of runs.
+    pub fn one_done(&self, things: &str) {
+        self.parts.fetch_add(PARTS, Ordering::Relaxed);
+        self.finished.fetch_add(1, Ordering::Relaxed);
+        self.tell_how_many(things);
+    }
+
+    /// How many of all are done, and how long it takes still.
+    fn tell_how_many(&self, things: &str) {
+        self.tell(|fraction, seconds| {
+            let finished = self.finished.load(Ordering::Relaxed);
+            format!("{finished} of {} {things}  {}", self.runs, eta(fraction, seconds))
+        });
+    }
+
     /// Takes the bar away.
     pub fn clear(&self) {
         self.bar.finish_and_clear();
@@ -151,12 +166,12 @@ impl engine::Observer for Watch<'_> {
         let furthest = part(p.accepted, self.packets).max(flows).max(time);
         // The last part is for `drop`.
         self.advance(furthest.min(u128::from(PARTS - 1)) as u64);
+        if self.all.runs > 1 {
+            self.all.tell_how_many("runs");
+            return !self.all.stopped();
+        }
         self.all.tell(|fraction, seconds| {
             let left = eta(fraction, seconds);
-            if self.all.runs > 1 {
-                let finished = self.all.finished.load(Ordering::Relaxed);
-                return format!("{finished} of {} runs  {left}", self.all.runs);
-            }
             let speed = p.hops as f64 / seconds / 1e6;
             let (time, flows) = (p.now.as_us(), p.messages);
             format!("{time:.0} us simulated  {}/{flows} flows  {speed:.1} M hops/s  {left}", p.finished)
@@ -174,6 +189,10 @@ impl Drop for Watch<'_> {
     fn drop(&mut self) {
         self.advance(PARTS);
         self.all.finished.fetch_add(1, Ordering::Relaxed);
+        if self.all.runs > 1 {
+            // Short runs end before they tell anything.
+            self.all.tell_how_many("runs");
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod compared;
 pub mod page;
+pub mod swept;
 
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 

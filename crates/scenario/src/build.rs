@@ -229,7 +229,7 @@ fn switches(
 }
 
 /// The names of the traffic classes: those that need no table, then those that have one.
-fn traffic_classes(scenario: &Scenario) -> Result<Vec<&str>, Fault> {
+pub(crate) fn traffic_classes(scenario: &Scenario) -> Result<Vec<&str>, Fault> {
     let mut names = vec!["foreground", "background"];
     names.extend(
         scenario.class.keys().map(String::as_str).filter(|name| !["foreground", "background"].contains(name)),

@@ -4,6 +4,7 @@ use crate::build;
 use crate::document::{Document, Source};
 use crate::error::{Error, Fault, suggestion};
 use crate::footprint::{self, Room};
+use crate::overlay::{Change, Origin, Set};
 use crate::parts::Chosen;
 use crate::{Plan, Scenario, show, telemetry, whole};
 use rnic::TransportConfig;
@@ -27,6 +28,82 @@ pub struct Checked {
     document: Document,
 }
 
+/// A scenario with every default filled in, before it is laid out.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    /// Its name.
+    pub name: String,
+    /// What it says.
+    pub scenario: Scenario,
+    document: Document,
+}
+
+impl Resolved {
+    pub(crate) fn new(source: &Source, changes: &[Change]) -> Result<Self, Error> {
+        let document = Document::new(source, changes)?;
+        let mut scenario: Scenario = document.read()?;
+        let says = |key: &str| document.says(&["nic".into(), key.into()]);
+        let says = build::Says { cnp: says("cnp"), on_nack: says("on-nack") };
+        build::resolve(&mut scenario, says)
+            .and_then(|()| build::read_files(&mut scenario, source.folder()))
+            .map_err(|fault| document.locate(fault))?;
+        Ok(Resolved { name: source.name.clone(), scenario, document })
+    }
+
+    /// Takes another scheme for a traffic class, as [`Checked::with_scheme`] does; `origin` says who wants it.
+    pub(crate) fn swap(&mut self, class: Option<&str>, name: &str, origin: &Origin) -> Result<(), Error> {
+        let classes = build::traffic_classes(&self.scenario).map_err(|fault| self.document.locate(fault))?;
+        let path = swapped(&self.scenario, &classes, class, name);
+        let (scenario, path) = path.map_err(|message| origin.error(false, &message))?;
+        self.scenario = scenario;
+        let path: Vec<&str> = path.iter().map(String::as_str).collect();
+        self.document.note(Set::at(&path, origin.clone()));
+        Ok(())
+    }
+
+    /// Lays out its plan.
+    ///
+    /// # Errors
+    /// What is wrong first.
+    pub fn lay(self) -> Result<Checked, Error> {
+        Checked::lay(self.name, self.scenario, self.document, footprint::available())
+    }
+
+    /// The scenario as TOML, every default filled in: enough to run it.
+    pub fn to_toml(&self) -> String {
+        show::plain(&self.scenario)
+    }
+}
+
+/// The scenario with another scheme for a class, and where that stands in it.
+fn swapped(
+    scenario: &Scenario,
+    classes: &[&str],
+    class: Option<&str>,
+    name: &str,
+) -> Result<(Scenario, Vec<String>), String> {
+    let all = class.is_none() && scenario.class.values().all(|class| class.scheme.is_none());
+    let class = class.unwrap_or("foreground");
+    if !classes.contains(&class) {
+        return Err(format!("there is no traffic class `{class}`; {}", suggestion(class, classes)));
+    }
+    let Some(default) = SchemeConfig::named(name) else {
+        return Err(format!("unknown scheme `{name}`; {}", suggestion(name, SchemeConfig::NAMES)));
+    };
+    let mut scenario = scenario.clone();
+    let whole = all || class == "foreground" && scenario.class.is_empty();
+    if scenario.scheme_of(class).name() != name {
+        if whole {
+            scenario.scheme = default;
+        } else {
+            scenario.class.entry(class.to_owned()).or_default().scheme = Some(default);
+        }
+    }
+    let path =
+        if whole { vec!["scheme".to_owned()] } else { vec!["class".into(), class.into(), "scheme".into()] };
+    Ok((scenario, path))
+}
+
 impl Checked {
     pub(crate) fn new(source: &Source, sets: &[String]) -> Result<Self, Error> {
         Self::on(source, sets, footprint::available())
@@ -34,14 +111,9 @@ impl Checked {
 
     /// For a machine that has so many bytes of memory left.
     pub(crate) fn on(source: &Source, sets: &[String], available: Option<u64>) -> Result<Self, Error> {
-        let document = Document::new(source, sets)?;
-        let mut scenario: Scenario = document.read()?;
-        let says = |key: &str| document.says(&["nic".into(), key.into()]);
-        let says = build::Says { cnp: says("cnp"), on_nack: says("on-nack") };
-        build::resolve(&mut scenario, says)
-            .and_then(|()| build::read_files(&mut scenario, source.folder()))
-            .map_err(|fault| document.locate(fault))?;
-        Self::lay(source.name.clone(), scenario, document, available)
+        let changes = sets.iter().map(|set| Change::parse(set)).collect::<Result<Vec<_>, _>>()?;
+        let Resolved { name, scenario, document } = Resolved::new(source, &changes)?;
+        Self::lay(name, scenario, document, available)
     }
 
     fn lay(
@@ -97,27 +169,8 @@ impl Checked {
     /// # Errors
     /// If there is no such scheme or class, or the scheme cannot work here.
     pub fn with_scheme(&self, class: Option<&str>, name: &str) -> Result<Checked, Error> {
-        let all = class.is_none() && self.scenario.class.values().all(|class| class.scheme.is_none());
-        let class = class.unwrap_or("foreground");
-        if !self.plan.traffic_classes.iter().any(|name| name == class) {
-            let names: Vec<&str> = self.plan.traffic_classes.iter().map(String::as_str).collect();
-            return Err(Error::new(format!(
-                "there is no traffic class `{class}`; {}",
-                suggestion(class, &names)
-            )));
-        }
-        let Some(default) = SchemeConfig::named(name) else {
-            let hint = suggestion(name, SchemeConfig::NAMES);
-            return Err(Error::new(format!("unknown scheme `{name}`; {hint}")));
-        };
-        let mut scenario = self.scenario.clone();
-        if scenario.scheme_of(class).name() != name {
-            if all || class == "foreground" && scenario.class.is_empty() {
-                scenario.scheme = default;
-            } else {
-                scenario.class.entry(class.to_owned()).or_default().scheme = Some(default);
-            }
-        }
+        let classes: Vec<&str> = self.plan.traffic_classes.iter().map(String::as_str).collect();
+        let (scenario, _) = swapped(&self.scenario, &classes, class, name).map_err(Error::new)?;
         Self::lay(self.name.clone(), scenario, self.document.clone(), footprint::available())
     }
 

@@ -2,7 +2,7 @@
 //! back to the place that says so.
 
 use crate::error::{Error, Fault, suggestion};
-use crate::overlay::Set;
+use crate::overlay::{Change, Set};
 use serde::de::DeserializeOwned;
 use serde_path_to_error::Segment;
 use std::ops::Range;
@@ -44,7 +44,7 @@ pub(crate) struct Document {
 }
 
 impl Document {
-    pub(crate) fn new(source: &Source, sets: &[String]) -> Result<Self, Error> {
+    pub(crate) fn new(source: &Source, changes: &[Change]) -> Result<Self, Error> {
         let syntax = |e: toml::de::Error| {
             let span = e.span().unwrap_or(0..0);
             Error::at(&source.file, &source.text, span, e.message().to_owned())
@@ -52,12 +52,17 @@ impl Document {
         let table: Table = toml::from_str(&source.text).map_err(syntax)?;
         let mut document = Document { source: source.clone(), sets: Vec::new(), table };
         crate::overlay::normalise(&mut document.table);
-        for text in sets {
-            let set = Set::apply(text, &mut document.table)?;
+        for change in changes {
+            let set = Set::apply(change, &mut document.table)?;
             crate::overlay::normalise(&mut document.table);
             document.sets.push(set);
         }
         Ok(document)
+    }
+
+    /// Notes that what `set` concerns does not come from the text.
+    pub(crate) fn note(&mut self, set: Set) {
+        self.sets.push(set);
     }
 
     /// Reads the table into `T`.
@@ -100,7 +105,7 @@ impl Document {
         let set = self.sets.iter().rev().find(|set| set.concerns(&path));
         let error = match (elsewhere.map(|place| *place), set) {
             (Some((file, text, span)), _) => Error::at(&file, &text, span, message),
-            (None, Some(set)) => Error::at("--set", &set.text, set.value.clone(), message),
+            (None, Some(set)) => set.error(&path, key, &message),
             (None, None) => {
                 let span = self.span(&path, key);
                 Error::at(&self.source.file, &self.source.text, span, message)

@@ -83,6 +83,13 @@ impl Error {
         self
     }
 
+    /// Goes on after the message.
+    #[must_use]
+    pub(crate) fn with_more(mut self, more: &str) -> Self {
+        self.0.message.push_str(more);
+        self
+    }
+
     /// What is wrong.
     pub fn message(&self) -> &str {
         &self.0.message

@@ -21,6 +21,7 @@
 //! | [`ideal`] | how long a flow takes alone |
 //! | `whole` | the NICs that come with a scheme |
 //! | [`builtin`] | the scenarios that come with ropewalk |
+//! | [`mod@sweep`] | one scenario many times: axes and seeds |
 //! | [`import`] | other tools' files |
 
 mod build;
@@ -39,6 +40,7 @@ mod parts;
 mod plan_check;
 pub mod record;
 mod show;
+pub mod sweep;
 pub mod switch;
 mod telemetry;
 pub mod topology;
@@ -46,33 +48,39 @@ pub mod values;
 mod whole;
 pub mod workload;
 
-pub use check::Checked;
+pub use check::{Checked, Resolved};
 pub use config::Scenario;
 pub use document::Source;
 pub use error::{Error, Location, suggestion};
 pub use model::Plan;
 pub use parts::{Chosen, Tracing, Writing};
 pub use plan_check::plan_check;
-pub use show::{schema, template};
+pub use show::{schema, sweep_schema, template};
 
 /// Finds a scenario: a path to a TOML file, or the name of a built-in one.
 ///
 /// # Errors
 /// If there is neither; the message names the nearest built-in scenario.
 pub fn find(scenario: &str) -> Result<Source, Error> {
-    let path = std::path::Path::new(scenario);
-    if let Some(found) = builtin::find(scenario).filter(|_| !path.is_file()) {
-        return Ok(Source::new(scenario, found.text));
+    find_among(scenario, builtin::ALL, "scenario")
+}
+
+/// Finds a `kind` of file, or the built-in one of that name.
+fn find_among(name: &str, all: &[builtin::Builtin], kind: &str) -> Result<Source, Error> {
+    let path = std::path::Path::new(name);
+    let stem = name.strip_suffix(".toml").unwrap_or(name);
+    if let Some(found) = all.iter().find(|b| b.name == stem).filter(|_| !path.is_file()) {
+        return Ok(Source::new(name, found.text));
     }
     match std::fs::read_to_string(path) {
-        Ok(text) => Ok(Source::new(scenario, text)),
+        Ok(text) => Ok(Source::new(name, text)),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            let names: Vec<&str> = builtin::ALL.iter().map(|b| b.name).collect();
-            let help = error::suggestion(scenario, &names);
-            let text = format!("there is neither a file nor a built-in scenario {scenario:?}");
+            let names: Vec<&str> = all.iter().map(|b| b.name).collect();
+            let help = error::suggestion(name, &names);
+            let text = format!("there is neither a file nor a built-in {kind} {name:?}");
             Err(Error::new(text).with_help(help))
         }
-        Err(e) => Err(Error::new(format!("{scenario} cannot be read: {e}"))),
+        Err(e) => Err(Error::new(format!("{name} cannot be read: {e}"))),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, nearest};
 use std::ops::Range;
+use std::sync::Arc;
 use toml::{Table, Value};
 
 /// Keys whose table holds exactly one entry: which variant, and its settings.
@@ -17,32 +18,83 @@ const VARIANTS: &[&[&str]] = &[
 /// Keys of a `[[workload]]` entry that are not its variant.
 pub(crate) const WORKLOAD_KEYS: &[&str] = &["name", "start", "background", "class", "qp"];
 
-/// One `--set`, applied.
+/// Where a user wrote a key and its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Origin {
+    /// The file, or `--set`.
+    pub(crate) file: Arc<str>,
+    /// All that it holds.
+    pub(crate) text: Arc<str>,
+    pub(crate) key: Range<usize>,
+    pub(crate) value: Range<usize>,
+    /// What comes before a message about it: which axis of a sweep, and which of its values.
+    pub(crate) label: String,
+}
+
+impl Origin {
+    /// An error at the key or at the value.
+    pub(crate) fn error(&self, at_key: bool, message: &str) -> Error {
+        let span = if at_key { &self.key } else { &self.value };
+        Error::at(&self.file, &self.text, span.clone(), format!("{}{message}", self.label))
+    }
+}
+
+/// A value to put into a scenario.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Change {
+    /// Dotted; arrays by index or name.
+    pub(crate) key: String,
+    pub(crate) value: Value,
+    pub(crate) origin: Origin,
+}
+
+impl Change {
+    /// Reads the `KEY=VALUE` of a `--set`.
+    pub(crate) fn parse(text: &str) -> Result<Change, Error> {
+        let Some((key, value)) = text.split_once('=') else {
+            let message = "expected KEY=VALUE, such as seed=7";
+            return Err(Error::at("--set", text, 0..text.len(), message));
+        };
+        let origin = Origin {
+            file: "--set".into(),
+            text: text.into(),
+            key: 0..key.len(),
+            value: key.len() + 1..text.len(),
+            label: String::new(),
+        };
+        Ok(Change { key: key.trim().to_owned(), value: parse(value.trim()), origin })
+    }
+}
+
+/// A [`Change`], applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Set {
-    /// `KEY=VALUE`.
-    pub(crate) text: String,
-    /// Where VALUE is in it.
-    pub(crate) value: Range<usize>,
-    /// KEY, names resolved to indices.
+    pub(crate) origin: Origin,
+    /// The key, names resolved to indices.
     path: Vec<String>,
 }
 
 impl Set {
+    /// What was set at `path` by other means.
+    pub(crate) fn at(path: &[&str], origin: Origin) -> Set {
+        Set { origin, path: path.iter().map(|&part| part.to_owned()).collect() }
+    }
+
     /// True if the value at `path` comes from here.
     pub(crate) fn concerns(&self, path: &[String]) -> bool {
         path.starts_with(&self.path)
     }
 
-    /// Reads `KEY=VALUE` and writes it into `table`.
-    pub(crate) fn apply(text: &str, table: &mut Table) -> Result<Set, Error> {
-        let wrong = |span: Range<usize>, message: String| Error::at("--set", text, span, message);
-        let Some((key, value)) = text.split_once('=') else {
-            return Err(wrong(0..text.len(), "expected KEY=VALUE, such as seed=7".into()));
-        };
-        let span = key.len() + 1..text.len();
-        let parts = parts(key.trim()).map_err(|message| wrong(0..key.len(), message))?;
-        let value = parse(value.trim());
+    /// An error about the value at `path`, or about its key.
+    pub(crate) fn error(&self, path: &[String], key: bool, message: &str) -> Error {
+        self.origin.error(key && path.len() <= self.path.len(), message)
+    }
+
+    /// Writes it into `table`.
+    pub(crate) fn apply(change: &Change, table: &mut Table) -> Result<Set, Error> {
+        let wrong = |message: String| change.origin.error(true, &message);
+        let parts = parts(&change.key).map_err(wrong)?;
+        let value = change.value.clone();
         let mut path: Vec<String> = Vec::new();
         let mut at = Slot::Table(table);
         for (i, part) in parts.iter().enumerate() {
@@ -55,7 +107,7 @@ impl Set {
                     table.entry(part.clone()).or_insert_with(|| Value::Table(Table::new()))
                 }
                 Slot::Array(array) => {
-                    let index = index(part, array).map_err(|message| wrong(0..key.len(), message))?;
+                    let index = index(part, array).map_err(wrong)?;
                     path.push(index.to_string());
                     &mut array[index]
                 }
@@ -78,7 +130,7 @@ impl Set {
                 }
             };
         }
-        Ok(Set { text: text.to_owned(), value: span, path })
+        Ok(Set { origin: change.origin.clone(), path })
     }
 }
 
@@ -213,7 +265,7 @@ mod tests {
     fn set(base: &str, sets: &[&str]) -> Table {
         let mut table: Table = toml::from_str(base).unwrap();
         for s in sets {
-            Set::apply(s, &mut table).unwrap();
+            Set::apply(&Change::parse(s).unwrap(), &mut table).unwrap();
             normalise(&mut table);
         }
         table
@@ -233,7 +285,7 @@ mod tests {
         assert_eq!(got["workload"][0]["incast"]["bytes"].as_str(), Some("2B"));
         assert_eq!(got["workload"][1]["start"].as_str(), Some("1us"));
         let mut table: Table = toml::from_str(base).unwrap();
-        let error = Set::apply("workload.bgg.start=1us", &mut table).unwrap_err();
+        let error = Set::apply(&Change::parse("workload.bgg.start=1us").unwrap(), &mut table).unwrap_err();
         assert_eq!(error.located(), "--set:1:1: no entry is named `bgg`; did you mean `bg`?");
     }
 
@@ -255,7 +307,8 @@ mod tests {
     #[test]
     fn nonsense_is_refused() {
         for s in ["seed", "=7", "a..b=1", "\"a=1"] {
-            assert!(Set::apply(s, &mut Table::new()).is_err(), "{s}");
+            let done = Change::parse(s).and_then(|change| Set::apply(&change, &mut Table::new()));
+            assert!(done.is_err(), "{s}");
         }
     }
 }

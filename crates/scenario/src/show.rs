@@ -1,6 +1,8 @@
 //! A scenario as text: plain, annotated, as a JSON Schema, and a first one to start from.
 
 use crate::Scenario;
+use crate::sweep::SweepConfig;
+use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value as Json;
 use std::fmt::Write;
@@ -8,7 +10,16 @@ use toml::{Table, Value};
 
 /// The JSON Schema (draft 7, which TOML editors understand) of a scenario.
 pub fn schema() -> Json {
-    let schema = SchemaSettings::draft07().into_generator().into_root_schema_for::<Scenario>();
+    schema_of::<Scenario>()
+}
+
+/// The same of a sweep.
+pub fn sweep_schema() -> Json {
+    schema_of::<SweepConfig>()
+}
+
+fn schema_of<T: JsonSchema>() -> Json {
+    let schema = SchemaSettings::draft07().into_generator().into_root_schema_for::<T>();
     serde_json::to_value(schema).unwrap_or_default()
 }
 
@@ -188,7 +199,7 @@ fn name(key: &str) -> String {
     if bare { key.to_owned() } else { Value::String(key.to_owned()).to_string() }
 }
 
-fn inline(value: &Value) -> String {
+pub(crate) fn inline(value: &Value) -> String {
     match value {
         Value::Array(values) => format!("[{}]", values.iter().map(inline).collect::<Vec<_>>().join(", ")),
         Value::Table(table) => {

@@ -547,9 +547,9 @@ fn mistakes_in_a_set_point_into_it() {
             "topology.leaf-spine.rate=400",
             "--set:1:26: expected a rate with a unit such as \"400Gbps\", found the bare number 400",
         ),
-        ("scheme.ecpm={}", "--set:1:13: unknown name `ecpm`; did you mean `ecmp`?"),
-        ("sed=1", "--set:1:5: unknown key `sed`; did you mean `seed`?"),
-        ("workload.0.byte=1MB", "--set:1:17: unknown key `byte`; did you mean `bytes`?"),
+        ("scheme.ecpm={}", "--set:1:1: unknown name `ecpm`; did you mean `ecmp`?"),
+        ("sed=1", "--set:1:1: unknown key `sed`; did you mean `seed`?"),
+        ("workload.0.byte=1MB", "--set:1:1: unknown key `byte`; did you mean `bytes`?"),
         ("workload.9.bytes=1MB", "--set:1:1: there is no entry 9: the array has 1"),
         ("seed", "--set:1:1: expected KEY=VALUE, such as seed=7"),
     ] {

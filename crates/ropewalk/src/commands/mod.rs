@@ -7,8 +7,9 @@ pub mod memory;
 pub mod new;
 pub mod reproduce;
 pub mod run;
+pub mod sweep;
 
-use crate::cli::{Cli, Command, ScenarioArgs};
+use crate::cli::{Cli, Command, ScenarioArgs, SchemaOf};
 use crate::execute::Prepared;
 use crate::failure::Failure;
 use crate::{interrupt, print};
@@ -21,11 +22,12 @@ pub fn dispatch(cli: Cli) -> ExitCode {
     let done = match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Sweep(args) => sweep::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Memory(args) => memory::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Import(args) => import::run(&args),
-        Command::Schema => schema(),
+        Command::Schema { of } => schema(of),
         Command::Completions { shell } => completions(shell),
         Command::New { name } => new::run(&name),
     };
@@ -41,8 +43,11 @@ pub fn dispatch(cli: Cli) -> ExitCode {
     }
 }
 
-fn schema() -> Result<(), Failure> {
-    print::out(&json(&scenario::schema()));
+fn schema(of: SchemaOf) -> Result<(), Failure> {
+    print::out(&json(&match of {
+        SchemaOf::Scenario => scenario::schema(),
+        SchemaOf::Sweep => scenario::sweep_schema(),
+    }));
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::progress::{Progress, Show};
 use crate::results::Results;
 use crate::results::directory::Target;
-use crate::{interrupt, print, stall, summary, tables};
+use crate::{interrupt, print, summary, tables};
 use engine::Kind;
 use engine::outcome::Ending;
 use model::Plan;
@@ -93,27 +93,18 @@ fn command(args: &RunArgs) -> Vec<String> {
 /// # Errors
 /// If the simulation failed or was interrupted.
 pub fn verdict(run: &Run) -> Result<(), Failure> {
-    let (plan, outcome) = (&run.checked.plan, &run.outcome);
-    for violation in &outcome.violations {
-        print::note(&format!("error: the books do not balance, this is a bug of ropewalk: {violation}"));
+    for fault in run.faults() {
+        print::note(&format!("error: {fault}"));
     }
+    let outcome = &run.outcome;
     if !outcome.broke_lossless.is_empty() {
-        let names: Vec<_> = outcome.broke_lossless.iter().map(|&node| plan.fabric.name(node)).collect();
-        let names = names.join(", ");
-        print::note(&format!(
-            "error: the fabric is lossless, yet packets were dropped for lack of buffer at {names}"
-        ));
         print::note(
             "help: give [switch] more buffer or more headroom; `ropewalk check` says how much it takes",
         );
     }
-    match &outcome.ending {
-        Ending::Stalled(stall) => print::note(&format!("error: {}", stall::explain(plan, stall).trim_end())),
-        Ending::Interrupted => {
-            print::note(&format!("interrupted at {} us; no results written", outcome.end.as_us()));
-            return Err(Failure::Interrupted);
-        }
-        Ending::Finished | Ending::Stopped => {}
+    if outcome.ending == Ending::Interrupted {
+        print::note(&format!("interrupted at {} us; no results written", outcome.end.as_us()));
+        return Err(Failure::Interrupted);
     }
     if summary::failed(outcome) { Err(Failure::Simulation) } else { Ok(()) }
 }

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 
 /// The file by which a result directory is known.
 pub(super) const MARK: &str = "manifest.json";
+
 /// What ropewalk writes. A directory with anything else in it is somebody's, and is left alone.
 fn is_ours(name: &str) -> bool {
     let table = |stem: &str| TABLES.iter().any(|(table, _)| *table == stem);
     match name.rsplit_once('.') {
-        _ if name == MARK || name == "summary.json" => true,
+        _ if matches!(name, MARK | "summary.json" | "report.html") => true,
         Some((stem, "parquet" | "csv")) => table(stem),
         _ => false,
     }
@@ -26,12 +27,20 @@ impl Target {
     /// # Errors
     /// [`ResultsError::NotResults`] if something else stands there.
     pub fn at(dir: impl Into<PathBuf>) -> Result<Self, ResultsError> {
+        Self::of(dir, MARK, is_ours)
+    }
+
+    /// The same for results of another kind: known by the file `mark`, and made of files that `is_ours`.
+    ///
+    /// # Errors
+    /// See [`Target::at`].
+    pub(crate) fn of(dir: impl Into<PathBuf>, mark: &str, is_ours: fn(&str) -> bool) -> Result<Self, ResultsError> {
         let dir = dir.into();
         let free = match fs::read_dir(&dir) {
             Ok(entries) => {
                 let names: Vec<_> = entries.flatten().map(|e| e.file_name()).collect();
                 let ours = |name: &std::ffi::OsString| name.to_str().is_some_and(is_ours);
-                names.is_empty() || dir.join(MARK).is_file() && names.iter().all(ours)
+                names.is_empty() || dir.join(mark).is_file() && names.iter().all(ours)
             }
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => true,
             Err(e) if e.kind() == std::io::ErrorKind::NotADirectory => false,
@@ -56,26 +65,26 @@ impl Target {
 
 /// Results in the making; removed again unless published.
 #[derive(Debug)]
-pub(super) struct Staging(PathBuf);
+pub(crate) struct Staging(PathBuf);
 
 impl Staging {
-    pub(super) fn beside(target: &Target) -> Result<Self, ResultsError> {
+    pub(crate) fn beside(target: &Target) -> Result<Self, ResultsError> {
         let dir = target.beside("new");
         fs::create_dir_all(&dir).map_err(|e| ResultsError::Io(target.0.clone(), e))?;
         Ok(Staging(dir))
     }
 
-    pub(super) fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 
-    pub(super) fn write(&self, name: &str, text: &str) -> Result<(), ResultsError> {
+    pub(crate) fn write(&self, name: &str, text: &str) -> Result<(), ResultsError> {
         let path = self.path(name);
         fs::write(&path, text).map_err(|e| ResultsError::Io(path, e))
     }
 
     /// Moves the results to their place; what stood there goes, or stays if that fails.
-    pub(super) fn publish(self, target: &Target) -> Result<(), ResultsError> {
+    pub(crate) fn publish(self, target: &Target) -> Result<(), ResultsError> {
         let failed = |e| ResultsError::Io(target.0.clone(), e);
         let old = target.beside("old");
         let replaces = target.0.exists();

@@ -147,11 +147,11 @@ impl Results {
 }
 
 /// JSON as it stands in files.
-fn pretty(value: &Value) -> String {
+pub(crate) fn pretty(value: &Value) -> String {
     format!("{value:#}\n")
 }
 
-fn json(value: &impl serde::Serialize) -> Value {
+pub(crate) fn json(value: &impl serde::Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
 }
 

@@ -3,7 +3,7 @@
 use super::ResultsError;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt64Type};
-use arrow_array::{Array, ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
+use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -11,6 +11,7 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use std::fs::File;
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -42,6 +43,18 @@ impl Column {
         // Arrow asks texts, and them alone, for their number beforehand, and panics if an iterator does not know it.
         let cells: Vec<String> = cells.collect();
         Self::new(name, "-", about, Arc::new(StringArray::from_iter_values(cells)), false)
+    }
+
+    /// Of yes and no.
+    pub fn flag(name: &str, about: &str, cells: impl Iterator<Item = bool>) -> Self {
+        let cells: Vec<bool> = cells.collect();
+        Self::new(name, "-", about, Arc::new(BooleanArray::from(cells)), false)
+    }
+
+    /// The same under another name.
+    #[must_use]
+    pub fn named(self, name: &str) -> Self {
+        Column { field: self.field.with_name(name), ..self }
     }
 
     fn new(name: &str, unit: &str, about: &str, cells: ArrayRef, nullable: bool) -> Self {
@@ -76,6 +89,20 @@ impl Table {
         }
     }
 
+    /// With one more column of the same length, at the end.
+    ///
+    /// # Panics
+    /// If its length differs: a fault of ropewalk.
+    #[must_use]
+    pub fn with(self, column: Column) -> Self {
+        let fields =
+            self.batch.schema().fields().iter().map(|field| field.as_ref().clone()).collect::<Vec<_>>();
+        let old = fields.into_iter().zip(self.batch.columns().to_vec());
+        let mut columns: Vec<Column> = old.map(|(field, cells)| Column { field, cells }).collect();
+        columns.push(column);
+        Table::new(columns, self.every)
+    }
+
     /// The table as Arrow has it.
     pub fn batch(&self) -> &RecordBatch {
         &self.batch
@@ -106,6 +133,11 @@ impl Table {
         self.batch.column_by_name(name)?.as_string_opt::<i32>()
     }
 
+    /// A column of yes and no, likewise.
+    pub fn flags(&self, name: &str) -> Option<&BooleanArray> {
+        self.batch.column_by_name(name)?.as_boolean_opt()
+    }
+
     /// Writes it as Parquet; the description and unit of each column stand in its metadata.
     ///
     /// # Errors
@@ -115,14 +147,34 @@ impl Table {
         self.parquet_into(file).map_err(|e| ResultsError::Parquet(path.to_owned(), e))
     }
 
-    fn parquet_into(&self, file: File) -> Result<(), ParquetError> {
+    /// The bytes of its Parquet file.
+    ///
+    /// # Errors
+    /// If the writer refuses.
+    pub fn to_parquet(&self) -> Result<Vec<u8>, ResultsError> {
+        let mut bytes = Vec::new();
+        self.parquet_into(&mut bytes).map_err(|e| ResultsError::Parquet("a table".into(), e))?;
+        Ok(bytes)
+    }
+
+    /// Writes it as the first part of a Parquet file, to which others like it can be added.
+    pub(crate) fn begin_parquet(&self, path: &Path) -> Result<ArrowWriter<File>, ResultsError> {
+        let file = create(path)?;
+        self.begin(file).map_err(|e| ResultsError::Parquet(path.to_owned(), e))
+    }
+
+    fn parquet_into<W: Write + Send>(&self, file: W) -> Result<(), ParquetError> {
+        self.begin(file)?.close().map(drop)
+    }
+
+    fn begin<W: Write + Send>(&self, file: W) -> Result<ArrowWriter<W>, ParquetError> {
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_created_by(format!("ropewalk {}", env!("CARGO_PKG_VERSION")))
             .build();
         let mut writer = ArrowWriter::try_new(file, self.batch.schema(), Some(properties))?;
         writer.write(&self.batch)?;
-        writer.close().map(drop)
+        Ok(writer)
     }
 
     /// Reads what [`Table::write_parquet`] wrote; `every` is not in the file.
@@ -164,8 +216,9 @@ fn cell(column: &ArrayRef, row: usize) -> String {
     match column.data_type() {
         DataType::UInt64 => column.as_primitive::<UInt64Type>().value(row).to_string(),
         DataType::Float64 => column.as_primitive::<Float64Type>().value(row).to_string(),
+        DataType::Boolean => column.as_boolean().value(row).to_string(),
         DataType::Utf8 => column.as_string::<i32>().value(row).to_owned(),
-        other => unreachable!("a column is made of counts, reals or texts, not of {other}"),
+        other => unreachable!("a column is made of counts, reals, flags or texts, not of {other}"),
     }
 }
 

@@ -1,0 +1,169 @@
+//! `ropewalk sweep`.
+
+use crate::cli::SweepArgs;
+use crate::crew::Crew;
+use crate::failure::Failure;
+use crate::progress::{Progress, Show};
+use crate::sweep::{Finished, Sweep, Work, dataset};
+use crate::{interrupt, print, sweep, tables};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use std::path::PathBuf;
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Rows<'a> {
+    sweep: &'a str,
+    scenario: &'a str,
+    rows: Vec<Map<String, Value>>,
+}
+
+/// Runs a sweep, or what is left of it, and prints what came out.
+///
+/// # Errors
+/// If the input is wrong, a simulation failed or the user interrupted it.
+pub fn run(args: &SweepArgs) -> Result<(), Failure> {
+    let crew = Crew::new(args.threads, args.jobs);
+    let show = Show::fitting(args.quiet || args.json);
+    let spec = scenario::sweep::load(&args.sweep, &args.set)?;
+    let progress = Progress::new(show, spec.len(), interrupt::flag());
+    let sweep = Sweep::check(spec, crew, &progress);
+    progress.clear();
+    let sweep = sweep?;
+    for warning in &sweep.warnings {
+        print::note(&format!("warning: {warning}"));
+    }
+    if args.dry_run {
+        print::out(&if args.json { super::json(&listed(&sweep)) } else { list(&sweep) });
+        return Ok(());
+    }
+    let dir = args.output.clone().unwrap_or_else(|| PathBuf::from("results").join(&sweep.spec.name));
+    if args.resume
+        && let Some(finished) = Work::finished(&sweep, &dir)?
+    {
+        print::note(&format!("{} is finished already", dir.display()));
+        return tell(args, &sweep, &finished);
+    }
+    let mut work = Work::open(sweep, &dir, args.resume)?;
+    for note in &work.notes {
+        print::note(&format!("note: {note}"));
+    }
+    let (runs, reused) = (work.sweep().runs().len(), work.reused());
+    if reused > 0 && !args.quiet {
+        print::note(&format!("{reused} of {runs} runs are done already"));
+    }
+    let progress = Progress::new(show, work.wanted().len(), interrupt::flag());
+    let ran = sweep::run(&work, crew, &progress);
+    progress.clear();
+    let ran = ran.map_err(|failure| unfinished(args, &work, failure))?;
+    for (number, failure) in &ran.refused {
+        let label = work.sweep().spec.label(*number);
+        print::note(&format!("error: point {number} ({label}) could not run: {failure}"));
+    }
+    if progress.stopped() {
+        return Err(unfinished(args, &work, Failure::Interrupted));
+    }
+    if !ran.refused.is_empty() {
+        let text =
+            format!("{} points could not run here; --jobs 1 needs the least memory", ran.refused.len());
+        return Err(unfinished(args, &work, Failure::Asked(text)));
+    }
+    let finished = work.finish()?;
+    tell(args, work.sweep(), &finished)
+}
+
+/// Says what is done and how to go on.
+fn unfinished(args: &SweepArgs, work: &Work, failure: Failure) -> Failure {
+    let runs = work.sweep().runs().len();
+    let mut again = format!("ropewalk sweep {}", word(&args.sweep));
+    for set in &args.set {
+        again += &format!(" --set {}", word(set));
+    }
+    if let Some(dir) = &args.output {
+        again += &format!(" -o {}", word(&dir.display().to_string()));
+    }
+    print::note(&format!(
+        "{} of {runs} runs are done and kept; go on with: {again} --resume",
+        runs - work.wanted().len()
+    ));
+    failure
+}
+
+/// An argument as a shell takes it.
+fn word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+/// Prints a finished sweep.
+fn tell(args: &SweepArgs, sweep: &Sweep, finished: &Finished) -> Result<(), Failure> {
+    if args.json {
+        print::out(&super::json(&Rows {
+            sweep: &sweep.spec.name,
+            scenario: &sweep.spec.scenario.name,
+            rows: dataset::rows(&finished.points),
+        }));
+    } else {
+        print::out(&page(sweep, finished));
+    }
+    for (number, why) in &finished.failed {
+        let label = sweep.spec.label(*number);
+        print::note(&format!("error: {why}\n  at point {number} ({label})"));
+    }
+    if finished.failed.is_empty() { Ok(()) } else { Err(Failure::Simulation) }
+}
+
+fn page(sweep: &Sweep, finished: &Finished) -> String {
+    let spec = &sweep.spec;
+    let seeds = match spec.seeds.as_deref() {
+        None => String::new(),
+        Some([one]) => format!(", seed {one}"),
+        Some(seeds) => format!(", means over {} seeds", seeds.len()),
+    };
+    format!(
+        "{}: {} points of {}{seeds}\n{}results           {}\n",
+        spec.name,
+        sweep.len(),
+        spec.scenario.name,
+        tables::swept::of(sweep, &finished.points),
+        finished.path.display()
+    )
+}
+
+/// The points, for people.
+fn list(sweep: &Sweep) -> String {
+    let spec = &sweep.spec;
+    let mut header = vec!["point".to_owned()];
+    header.extend(tables::swept::short(spec));
+    header.extend(["seed".to_owned(), "id".into()]);
+    let mut rows = tables::table(&header, header.len());
+    for number in 0..sweep.len() {
+        let mut cells = vec![number.to_string()];
+        cells.extend(spec.values(number));
+        cells.push(spec.seed(number).map_or_else(|| "-".into(), |seed| seed.to_string()));
+        cells.push(sweep.ids()[number].clone());
+        rows.add_row(cells);
+    }
+    let (points, runs) = (sweep.len(), sweep.runs().len());
+    let same = if runs < points { format!(", of which {runs} differ") } else { String::new() };
+    format!("{rows}\n{}: {points} points of {}{same}; nothing was run\n", spec.name, spec.scenario.name)
+}
+
+/// The points, for programs.
+fn listed(sweep: &Sweep) -> Value {
+    let spec = &sweep.spec;
+    let point = |number: usize| {
+        let values: Map<String, Value> =
+            spec.keys().map(str::to_owned).zip(spec.values(number).into_iter().map(Value::from)).collect();
+        json!({ "point": number, "id": sweep.ids()[number], "values": values, "seed": spec.seed(number) })
+    };
+    json!({
+        "sweep": spec.name,
+        "scenario": spec.scenario.name,
+        "points": (0..sweep.len()).map(point).collect::<Value>(),
+    })
+}

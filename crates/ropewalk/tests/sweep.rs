@@ -1,0 +1,173 @@
+//! A sweep as a user meets it: killed, resumed, wrong, failing.
+
+use assert_cmd::Command;
+use predicates::prelude::*;
+use predicates::str::contains;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command as Process, Stdio};
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// 24 points of some tenths of a second each.
+const SWEEP: &str = "scenario = \"quickstart\"\nseeds = \"1..4\"\nflows = true\n[set]\nworkload.0.bytes = \"5MB\"\n\
+                     [[axis]]\nschemes = [\"ecmp\", \"ar\", \"themis\"]\n\
+                     [[axis]]\nnic.congestion.dcqcn.rate-increase-timer = [\"55us\", \"900us\"]\n";
+
+struct Desk(TempDir);
+
+impl Desk {
+    fn new(sweep: &str) -> Self {
+        let desk = Desk(TempDir::new().unwrap());
+        fs::write(desk.path("s.toml"), sweep).unwrap();
+        desk
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn ropewalk(&self, args: &[&str]) -> Command {
+        let mut command = Command::cargo_bin("ropewalk").unwrap();
+        command.args(args).current_dir(self.0.path()).env("NO_COLOR", "1").timeout(Duration::from_secs(180));
+        command
+    }
+
+    /// Begins a sweep into `dir` and returns when so many points are done.
+    fn begin(&self, dir: &str, points: usize) -> std::process::Child {
+        let mut child = Process::new(assert_cmd::cargo::cargo_bin("ropewalk"))
+            .args(["sweep", "s.toml", "-o", dir, "--threads", "2"])
+            .current_dir(self.0.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        while done(&self.path(&format!("{dir}.part/points"))) < points {
+            assert!(child.try_wait().unwrap().is_none(), "it ended before {points} points were done");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        child
+    }
+}
+
+fn done(points: &Path) -> usize {
+    let is_point = |file: &fs::DirEntry| file.path().extension().is_some_and(|ending| ending == "json");
+    fs::read_dir(points).map_or(0, |dir| dir.flatten().filter(is_point).count())
+}
+
+/// All files of a dataset but the one that says how long it took.
+fn files(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(dir).unwrap().flatten() {
+        let path = entry.path();
+        match path.is_dir() {
+            true => files.extend(self::files(&path)),
+            false if path.ends_with("timing.parquet") => {}
+            false => files.push((entry.file_name().into(), fs::read(&path).unwrap())),
+        }
+    }
+    files.sort();
+    files
+}
+
+#[test]
+fn a_sweep_that_was_killed_and_resumed_equals_one_that_was_not() {
+    let desk = Desk::new(SWEEP);
+    desk.ropewalk(&["sweep", "s.toml", "-o", "whole", "-q"]).assert().code(0).stdout(contains("24 points"));
+    let mut child = desk.begin("broken", 6);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let kept = done(&desk.path("broken.part/points"));
+    assert!((6..24).contains(&kept), "{kept}");
+    assert!(!desk.path("broken").exists(), "nothing looks finished");
+    desk.ropewalk(&["sweep", "s.toml", "-o", "broken"]).assert().code(2).stderr(contains("--resume"));
+    let resumed = desk.ropewalk(&["sweep", "s.toml", "-o", "broken", "--resume"]).assert().code(0);
+    resumed.stderr(contains(format!("{kept} of 24 runs are done already")));
+    assert!(!desk.path("broken.part").exists());
+    let (whole, broken) = (files(&desk.path("whole")), files(&desk.path("broken")));
+    assert_eq!(whole.len(), 3 + 24, "sweep.json, points, configs, and the flows of each");
+    assert!(whole == broken);
+    let again = desk.ropewalk(&["sweep", "s.toml", "-o", "broken", "--resume"]).assert().code(0);
+    again.stderr(contains("finished already"));
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_it_within_a_second_and_says_how_to_go_on() {
+    let desk = Desk::new(SWEEP);
+    let child = desk.begin("out", 2);
+    let pid = child.id().to_string();
+    let sent = Process::new("kill").args(["-INT", &pid]).status().unwrap();
+    assert!(sent.success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        text.contains("of 24 runs are done and kept; go on with: ropewalk sweep s.toml -o out --resume"),
+        "{text}"
+    );
+    assert!(desk.path("out.part/unfinished.json").is_file() && !desk.path("out").exists());
+}
+
+#[test]
+fn a_point_that_fails_is_a_row_and_the_others_run() {
+    // With every packet lost nothing arrives, and the run gives up.
+    let desk = Desk::new(
+        "scenario = \"quickstart\"\n[set]\nworkload.0.bytes = \"20kB\"\nstop.no-progress = \"5ms\"\n\
+         [[axis]]\nlinks.loss = [0.0, 1.0]\n",
+    );
+    let assert = desk
+        .ropewalk(&["sweep", "s.toml", "--json"])
+        .assert()
+        .code(3)
+        .stderr(contains("at point 1 (links.loss = 1.0)"));
+    let page: serde_json::Value = serde_json::from_slice(&assert.get_output().stdout).unwrap();
+    let rows = &page["rows"];
+    assert_eq!((&rows[0]["complete"], &rows[1]["complete"]), (&true.into(), &false.into()));
+    assert_eq!(rows[0]["failure"], "");
+    assert!(
+        rows[1]["failure"].as_str().unwrap().contains("nothing has moved since"),
+        "{}",
+        rows[1]["failure"]
+    );
+    let again = desk.ropewalk(&["sweep", "s.toml", "--json", "--resume"]).assert().code(3);
+    assert_eq!(serde_json::from_slice::<serde_json::Value>(&again.get_output().stdout).unwrap(), page);
+}
+
+#[test]
+fn wrong_input_ends_with_2_at_its_place_and_writes_nothing() {
+    let cases = [
+        ("scenario = \"quickstart\"\n[[axis]]\n\"switch.bufer\" = [\"1MB\"]\n", "s.toml:3:1"),
+        ("scenario = \"quickstart\"\n[[axis]]\n\"switch.bufer\" = [\"1MB\"]\n", "`buffer`?"),
+        (
+            "scenario = \"quickstart\"\n[[axis]]\nswitch.buffer = [\"1MB\", \"2\"]\n",
+            "axis `switch.buffer`, value \"2\"",
+        ),
+        ("scenario = \"quickstrat\"\n", "quickstart"),
+        ("scenario = ", "s.toml:1:12"),
+    ];
+    for (text, message) in cases {
+        let desk = Desk::new(text);
+        let assert = desk.ropewalk(&["sweep", "s.toml"]).assert().code(2).stdout("");
+        let told = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+        assert!(told.contains(message), "{message}:\n{told}");
+        assert_eq!(fs::read_dir(desk.0.path()).unwrap().count(), 1, "{text}");
+    }
+    let desk = Desk::new(SWEEP);
+    desk.ropewalk(&["sweep", "themis-timer"]).assert().code(2).stderr(contains("themis-timers"));
+    fs::create_dir(desk.path("thesis")).unwrap();
+    fs::write(desk.path("thesis/chapter1.tex"), "Once upon a time").unwrap();
+    let refused = desk.ropewalk(&["sweep", "s.toml", "-o", "thesis"]).assert().code(2);
+    refused.stderr(contains("does not look like a sweep"));
+    assert!(!desk.path("thesis.part").exists());
+}
+
+#[test]
+fn a_dry_run_lists_the_points_and_runs_none() {
+    let desk = Desk::new(SWEEP);
+    let assert = desk.ropewalk(&["sweep", "s.toml", "--dry-run"]).assert().code(0);
+    assert.stdout(contains("24 points of quickstart").and(contains("rate-increase-")));
+    assert!(!desk.path("results").exists());
+    let schema = desk.ropewalk(&["schema", "sweep"]).assert().code(0);
+    schema.stdout(contains("\"seeds\"").and(contains("draft-07")));
+}

@@ -1,0 +1,222 @@
+use super::*;
+use std::fmt::Write;
+
+const FABRIC: &str = "[topology.leaf-spine]\nleaves = 4\nspines = 2\nhosts-per-leaf = 2\n";
+const JOB: &str = "[[workload]]\nname = \"ring\"\nneighbour-ring = {}\n";
+
+/// A sweep of a scenario `base.toml`, both in memory.
+fn sweep(text: &str) -> Result<Sweep, Error> {
+    let file = Source::new("w.toml", format!("scenario = \"quickstart\"\n{text}"));
+    let base = Source::new("base.toml", format!("{FABRIC}{JOB}[scheme.themis]\nmode = \"literal\"\n"));
+    Sweep::parse(&file, &[]).map(|sweep| Sweep { scenario: base, ..sweep })
+}
+
+/// All points as `VALUE VALUE seed`.
+fn points(text: &str) -> Vec<String> {
+    let sweep = sweep(text).unwrap();
+    let point = |i| {
+        let mut values = sweep.values(i);
+        values.extend(sweep.seed(i).map(|seed| seed.to_string()));
+        values.join(" ")
+    };
+    (0..sweep.len()).map(point).collect()
+}
+
+#[test]
+fn axes_are_crossed_keys_of_one_go_side_by_side_and_seeds_turn_fastest() {
+    assert_eq!(points(""), [""], "the scenario itself");
+    assert_eq!(points("seeds = \"1..3\""), ["1", "2", "3"]);
+    assert_eq!(points("seeds = 7"), ["7"]);
+    let crossed = "[[axis]]\nschemes = [\"ar\", \"themis\"]\n[[axis]]\nswitch.buffer = [\"1MB\", \"2MB\"]";
+    assert_eq!(points(crossed), ["ar 1MB", "ar 2MB", "themis 1MB", "themis 2MB"]);
+    let zipped = "seeds = [9, 4]\n[[axis]]\n\"workload.ring.bytes\" = [\"1kB\", \"2kB\"]\n\
+                  topology.leaf-spine.spines = [3, 4]";
+    assert_eq!(points(zipped), ["1kB 3 9", "1kB 3 4", "2kB 4 9", "2kB 4 4"]);
+}
+
+#[test]
+fn keys_are_quoted_bare_or_headers_and_mean_the_same() {
+    let ways = [
+        "[set]\n\"nic.congestion.dcqcn.rate-increase-timer\" = \"55us\"\n[[axis]]\n\"workload.0.bytes\" = [\"1kB\", \"2kB\"]",
+        "[set]\nnic.congestion.dcqcn.rate-increase-timer = \"55us\"\n[[axis]]\nworkload.0.bytes = [\"1kB\", \"2kB\"]",
+        "[set.nic.congestion.dcqcn]\nrate-increase-timer = \"55us\"\n[[axis]]\n[axis.workload.ring]\nbytes = [\"1kB\", \"2kB\"]",
+        "[set]\nnic.congestion = { dcqcn = { rate-increase-timer = \"55us\" } }\n[[axis]]\nworkload.0 = [\
+         { name = \"ring\", neighbour-ring = { bytes = \"1kB\" } }, { name = \"ring\", neighbour-ring = { bytes = \"2kB\" } }]",
+    ];
+    let resolved =
+        |way: &str, i| sweep(way).unwrap().point(i).unwrap_or_else(|e| panic!("{way}: {e:?}")).to_toml();
+    for i in [0, 1] {
+        let first = resolved(ways[0], i);
+        assert!(first.contains(["bytes = \"1kB\"", "bytes = \"2kB\""][i]), "{first}");
+        for way in ways {
+            assert_eq!(resolved(way, i), first, "{way}");
+        }
+    }
+}
+
+#[test]
+fn a_point_is_the_scenario_with_its_changes_scheme_and_seed() {
+    let sweep = sweep(
+        "seeds = [5]\n[set]\nswitch.buffer = \"3MB\"\n[[axis]]\nschemes = [\"themis\", \"ar\"]\n\
+         [[axis]]\nscheme = [{ ecmp = {} }, \"rps\"]",
+    )
+    .unwrap();
+    let names: Vec<_> = (0..4).map(|i| sweep.point(i).unwrap().lay().unwrap().scheme_name()).collect();
+    assert_eq!(names, ["themis", "themis", "ar", "ar"], "a scheme is taken last, over all that was set");
+    let by_set = crate::check(&sweep.scenario, &["seed=5".into(), "switch.buffer=3MB".into()]).unwrap();
+    let schemes = Sweep { axes: vec![sweep.axes[0].clone()], ..sweep };
+    assert_eq!(
+        schemes.point(0).unwrap().to_toml(),
+        by_set.to_toml(),
+        "it keeps the settings that the file has"
+    );
+    assert_eq!(schemes.point(1).unwrap().to_toml(), by_set.with_scheme(None, "ar").unwrap().to_toml());
+    assert_eq!(schemes.label(1), "schemes = ar, seed 5");
+}
+
+/// A point as TOML is enough to run it, whatever comes with a scheme.
+#[test]
+fn a_resolved_point_says_everything() {
+    for scheme in schemes::SchemeConfig::NAMES {
+        let sweep = sweep(&format!("[[axis]]\nschemes = [\"{scheme}\"]")).unwrap();
+        let Ok(checked) = sweep.point(0).and_then(Resolved::lay) else { continue };
+        let again = crate::check(&Source::new("again", checked.to_toml()), &[]).unwrap();
+        assert_eq!(
+            (again.scenario, again.plan.qps.len()),
+            (checked.scenario, checked.plan.qps.len()),
+            "{scheme}"
+        );
+    }
+}
+
+#[test]
+fn mistakes_have_a_place_in_the_sweep() {
+    let mut wrong = String::new();
+    // Line 1 names the scenario.
+    for (text, want) in [
+        ("axes = 1", "w.toml:2:1: unknown key `axes`; did you mean `axis`?"),
+        (
+            "name = \"a/b\"",
+            "w.toml:2:8: `a/b` is not a name for a sweep: its results go to a folder of that name",
+        ),
+        ("seeds = \"5..1\"", "w.toml:2:9: the range 5..1 is empty"),
+        ("seeds = []", "w.toml:2:9: at least one seed is needed"),
+        ("seeds = true", "w.toml:2:9: expected seeds such as \"1..5\" or [1, 2, 7], found true"),
+        ("seeds = [-1]", "w.toml:2:10: expected a whole number that is not negative, found -1"),
+        ("[[axis]]\nseed = [1, 2]", "w.toml:3:1: seeds are not an axis, they turn at every point"),
+        (
+            "seeds = 1\n[set]\nseed = 2",
+            "w.toml:4:1: `seeds` says which seeds are run: a `seed` beside it has no meaning",
+        ),
+        ("[[axis]]", "w.toml:2:1: an axis needs a key with a list of values"),
+        ("[[axis]]\na = 1", "w.toml:3:5: the axis `a` needs a list of values"),
+        ("[[axis]]\na.b = []", "w.toml:3:7: the axis `a.b` has no value"),
+        ("[[axis]]\na = [1]\n[[axis]]\na = [2]", "w.toml:5:1: `a` is on an axis already"),
+        (
+            "[[axis]]\na = [1]\nb = [1, 2]",
+            "w.toml:4:1: keys of one axis go side by side: `a` has 1 values, `b` has 2",
+        ),
+        ("[[axis]]\nschemes = [1]", "w.toml:3:12: `schemes` are names, such as \"themis\""),
+        // What only a point shows.
+        (
+            "[[axis]]\nschemes = [\"ar\", \"thems\"]",
+            "w.toml:3:18: unknown scheme `thems`; did you mean `themis`?",
+        ),
+        (
+            "class = \"bulk\"\n[[axis]]\nschemes = [\"ar\"]",
+            "w.toml:4:12: there is no traffic class `bulk`; expected one of `foreground`, `background`",
+        ),
+        ("[set]\nswitch.bufer = \"1MB\"", "w.toml:3:8: unknown key `bufer`; did you mean `buffer`?"),
+        (
+            "[[axis]]\n\"switch.bufer\" = [\"1MB\", \"2MB\"]",
+            "w.toml:3:1: axis `switch.bufer`, value \"1MB\": unknown key `bufer`; did you mean `buffer`?",
+        ),
+        (
+            "[[axis]]\n\"switch.buffer\" = [\"1MB\", \"2MBs\"]",
+            "w.toml:3:27: axis `switch.buffer`, value \"2MBs\": unknown size unit \"MBs\"; did you mean \"MB\"?",
+        ),
+        (
+            "[[axis]]\n\"workload.rinq.bytes\" = [\"1MB\"]",
+            "w.toml:3:1: axis `workload.rinq.bytes`, value \"1MB\": no entry is named `rinq`; did you mean `ring`?",
+        ),
+        (
+            "[[axis]]\ntopology.leaf-spine.spines = [2, 0]",
+            "w.toml:3:34: axis `topology.leaf-spine.spines`, value 0: a leaf-spine fabric needs at least 1 spine",
+        ),
+        ("[[axis]]\nschemes = [\"ar\", \"ugal-l\"]", "w.toml:3:18: "),
+    ] {
+        let told = match sweep(text) {
+            Err(e) => e.located(),
+            Ok(sweep) => {
+                let bad = |i| Some(sweep.blame(i, sweep.point(i).and_then(Resolved::lay).err()?).located());
+                (0..sweep.len()).find_map(bad).unwrap_or_else(|| "accepted".into())
+            }
+        };
+        if told != want && !(want.ends_with(": ") && told.starts_with(want)) {
+            let _ = writeln!(wrong, "{text}\n  want {want}\n  told {told}");
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn a_fault_elsewhere_says_at_which_point() {
+    let sweep = sweep("[[axis]]\ntopology.leaf-spine.hosts-per-leaf = [2, 3]\n").unwrap();
+    let base = format!("{FABRIC}{JOB}[[failure]]\nlink = [\"leaf0\", \"host9\"]\nfrom = \"1us\"\n");
+    let sweep = Sweep { scenario: Source::new("base.toml", base), ..sweep };
+    let error = sweep.point(1).and_then(Resolved::lay).map(drop).unwrap_err();
+    let told = sweep.blame(1, error).located();
+    assert!(
+        told.starts_with("base.toml:")
+            && told.ends_with("(at point 1: topology.leaf-spine.hosts-per-leaf = 3)"),
+        "{told}"
+    );
+}
+
+#[test]
+fn there_is_a_most() {
+    let many: Vec<String> = (0..400).map(|i| i.to_string()).collect();
+    let axis = |key| format!("[[axis]]\n{key} = [{}]\n", many.join(", "));
+    let text = format!("seeds = \"1..10\"\n{}{}", axis("a"), axis("b"));
+    let error = sweep(&text).unwrap_err();
+    assert_eq!(error.message(), "a sweep has at most 100000 points; this one has 400 x 400 x 10 seeds");
+    assert_eq!(error.location().unwrap().line, 3);
+}
+
+#[test]
+fn the_scenario_is_found_beside_the_sweep_or_among_those_built_in() {
+    let told = |text: &str| Sweep::parse(&Source::new("w.toml", text), &[]).unwrap_err();
+    let error = told("name = \"x\"\nscenario = \"quickstrat\"");
+    assert_eq!(
+        error.located(),
+        "w.toml:2:12: there is neither a file nor a built-in scenario \"quickstrat\""
+    );
+    assert!(error.help().unwrap().contains("quickstart"));
+    assert_eq!(told("").located(), "w.toml:1:1: the key `scenario` is missing");
+}
+
+#[test]
+fn built_in_sweeps_can_run() {
+    for builtin in BUILTIN {
+        let sweep = load(builtin.name, &[]).unwrap();
+        for i in 0..sweep.len() {
+            sweep.point(i).unwrap_or_else(|e| panic!("{}: {e:?}", builtin.name));
+        }
+        sweep.point(0).unwrap().lay().unwrap();
+    }
+}
+
+#[test]
+fn the_schema_has_every_key() {
+    let schema = crate::sweep_schema();
+    let keys: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["name", "scenario", "class", "seeds", "flows", "set", "axis"]);
+    for key in keys {
+        assert!(
+            schema["properties"][key]["description"]
+                .as_str()
+                .is_some_and(|about| about.ends_with('.') || about.ends_with(')')),
+            "{key}"
+        );
+    }
+}

@@ -1,0 +1,124 @@
+//! Places in a sweep's file.
+
+use crate::document::Source;
+use crate::error::Error;
+use crate::overlay::Origin;
+use std::ops::Range;
+use std::sync::Arc;
+use toml::de::{DeTable, DeValue};
+use toml::{Spanned, Table, Value};
+
+/// The text of a sweep's file, which is TOML.
+pub(super) struct Text {
+    file: Arc<str>,
+    text: Arc<str>,
+    table: Table,
+}
+
+/// A dotted key with its value.
+pub(super) struct Entry {
+    /// The key.
+    pub(super) key: String,
+    /// Where it is.
+    pub(super) at: Range<usize>,
+    /// Its value.
+    pub(super) value: Value,
+    /// Where that is.
+    pub(super) value_at: Range<usize>,
+    /// Where its items are, if it is an array.
+    pub(super) items: Vec<Range<usize>>,
+}
+
+impl Text {
+    pub(super) fn new(file: &Source) -> Self {
+        let table = toml::from_str(&file.text).unwrap_or_default();
+        Text { file: file.file.as_str().into(), text: file.text.as_str().into(), table }
+    }
+
+    pub(super) fn at(&self, span: Range<usize>, message: impl Into<String>) -> Error {
+        Error::at(&self.file, &self.text, span, message)
+    }
+
+    pub(super) fn origin(&self, key: Range<usize>, value: Range<usize>) -> Origin {
+        Origin {
+            file: Arc::clone(&self.file),
+            text: Arc::clone(&self.text),
+            key,
+            value,
+            label: String::new(),
+        }
+    }
+
+    /// An error at the value that `path` leads to, or as near to it as there is something.
+    pub(super) fn error(&self, path: &[&str], message: impl Into<String>) -> Error {
+        let mut span = 0..0;
+        if let Ok(root) = DeTable::parse(&self.text) {
+            let mut at: Option<&DeValue<'_>> = None;
+            for part in path {
+                let Some(found) = step(at, root.get_ref(), part) else { break };
+                (at, span) = (Some(found.get_ref()), found.span());
+            }
+        }
+        self.at(span, message)
+    }
+
+    /// The entries of the table at `path`, as dotted keys: tables in braces are values, others are parts of keys.
+    pub(super) fn entries(&self, path: &[&str]) -> Vec<Entry> {
+        let mut entries = Vec::new();
+        let Ok(root) = DeTable::parse(&self.text) else { return entries };
+        let mut places: Option<&DeValue<'_>> = None;
+        let mut value: Option<&Value> = None;
+        for part in path {
+            places = step(places, root.get_ref(), part).map(Spanned::get_ref);
+            value = match value {
+                None => self.table.get(*part),
+                Some(Value::Array(array)) => part.parse::<usize>().ok().and_then(|i| array.get(i)),
+                Some(value) => value.get(*part),
+            };
+        }
+        if let (Some(DeValue::Table(places)), Some(Value::Table(table))) = (places, value) {
+            self.walk("", places, table, &mut entries);
+        }
+        entries
+    }
+
+    fn walk(&self, prefix: &str, places: &DeTable<'_>, table: &Table, entries: &mut Vec<Entry>) {
+        for (name, place) in places {
+            let Some(value) = table.get(name.get_ref().as_ref()) else { continue };
+            let key = format!("{prefix}{}", name.get_ref());
+            match (place.get_ref(), value) {
+                (DeValue::Table(inner), Value::Table(table)) if !self.is_in_braces(place) => {
+                    self.walk(&format!("{key}."), inner, table, entries);
+                }
+                (places, value) => {
+                    let items = places.as_array().into_iter().flat_map(|items| items.iter());
+                    entries.push(Entry {
+                        key,
+                        at: name.span(),
+                        value: value.clone(),
+                        value_at: place.span(),
+                        items: items.map(Spanned::span).collect(),
+                    });
+                }
+            }
+        }
+    }
+
+    fn is_in_braces(&self, place: &Spanned<DeValue<'_>>) -> bool {
+        self.text.get(place.span()).is_some_and(|text| text.starts_with('{'))
+    }
+}
+
+/// What a part of a path leads to.
+fn step<'a, 'i>(
+    at: Option<&'a DeValue<'i>>,
+    root: &'a DeTable<'i>,
+    part: &str,
+) -> Option<&'a Spanned<DeValue<'i>>> {
+    match at {
+        None => root.get(part),
+        Some(DeValue::Table(table)) => table.get(part),
+        Some(DeValue::Array(array)) => array.get(part.parse::<usize>().ok()?),
+        Some(_) => None,
+    }
+}
