@@ -2,6 +2,7 @@
 //!
 //! A table may be older or newer than this page: a column that is missing, or of another kind, reads as empty cells.
 
+use crate::results::table::Table;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
@@ -12,8 +13,8 @@ pub(super) struct Frame<'a>(&'a RecordBatch);
 
 impl<'a> Frame<'a> {
     /// Of a table.
-    pub(super) fn new(table: &'a RecordBatch) -> Self {
-        Frame(table)
+    pub(super) fn new(table: &'a Table) -> Self {
+        Frame(table.batch())
     }
 
     /// Rows.

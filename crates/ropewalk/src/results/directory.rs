@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// The file by which a result directory is known.
 pub(super) const MARK: &str = "manifest.json";
 /// What ropewalk writes. A directory with anything else in it is somebody's, and is left alone.
-const OURS: [&str; 8] = [
+const OURS: [&str; 9] = [
     "manifest.json",
     "summary.json",
     "flows.parquet",
@@ -16,6 +16,7 @@ const OURS: [&str; 8] = [
     "flows.csv",
     "links.csv",
     "series.csv",
+    "report.html",
 ];
 
 /// A place that may take results: free, empty, or with older results.

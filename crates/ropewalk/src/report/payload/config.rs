@@ -2,7 +2,7 @@
 
 use super::{Group, text};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use toml::{Table, Value};
 
 /// Most keys that are shown to differ. Our choice.
@@ -25,14 +25,9 @@ pub(super) fn of(groups: &[Group<'_>]) -> Config {
         groups.iter().filter_map(|g| Some(text(&g.runs.first()?.manifest, "/config"))).collect();
     let Some(first) = configs.first() else { return Config::default() };
     let flat: Vec<BTreeMap<String, String>> = configs.iter().map(|config| flat(config)).collect();
-    let mut differences = Vec::new();
-    let keys: std::collections::BTreeSet<&String> = flat.iter().flat_map(BTreeMap::keys).collect();
-    for key in keys {
-        let values: Vec<Option<String>> = flat.iter().map(|config| config.get(key).cloned()).collect();
-        if values.iter().any(|value| *value != values[0]) {
-            differences.push((key.clone(), values));
-        }
-    }
+    let values = |key: &String| flat.iter().map(|config| config.get(key).cloned()).collect();
+    let mut differences: Vec<(String, Vec<Option<String>>)> =
+        differing(&flat).into_iter().map(|key| (key.clone(), values(key))).collect();
     let more = differences.len().saturating_sub(DIFFERENCES);
     differences.truncate(DIFFERENCES);
     // A newer or older ropewalk may have written it: then it is shown as it stands.
@@ -40,8 +35,15 @@ pub(super) fn of(groups: &[Group<'_>]) -> Config {
     Config { annotated, differences, more }
 }
 
+/// Keys that are not the same in all of these.
+pub(super) fn differing(all: &[BTreeMap<String, String>]) -> Vec<&String> {
+    let keys: BTreeSet<&String> = all.iter().flat_map(BTreeMap::keys).collect();
+    let first = |key: &String| all.first().and_then(|config| config.get(key));
+    keys.into_iter().filter(|key| all.iter().any(|config| config.get(*key) != first(key))).collect()
+}
+
 /// Dotted keys and their values.
-fn flat(config: &str) -> BTreeMap<String, String> {
+pub(super) fn flat(config: &str) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     if let Ok(table) = config.parse::<Table>() {
         spread(String::new(), &Value::Table(table), &mut all);

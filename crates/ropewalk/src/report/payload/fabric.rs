@@ -139,7 +139,9 @@ impl Drawing {
                 }
             }
         }
-        shape.find_parts(&ends.iter().flatten().filter_map(|(a, b)| node[*a].zip(node[*b])).collect::<Vec<_>>());
+        shape.find_parts(
+            &ends.iter().flatten().filter_map(|(a, b)| node[*a].zip(node[*b])).collect::<Vec<_>>(),
+        );
         let mut links: BTreeMap<(usize, usize, usize), Vec<usize>> = BTreeMap::new();
         for (row, (a, b)) in ends.iter().enumerate().filter_map(|(row, e)| Some((row, (*e)?))) {
             if let Some((a, b)) = node[a].zip(node[b]) {
@@ -243,9 +245,15 @@ fn over_time(run: &Results, links: Frame<'_>, drawing: &Drawing, cells: usize) -
     let most = (cells / (2 * drawn.len().max(1))).clamp(BINS.0, BINS.1);
     let merged = length.div_ceil(most).max(1);
     let bins = length.div_ceil(merged);
-    let (rates, queues, rate) = (table.reals("rate_gbps"), table.reals("max_queue_bytes"), links.reals("rate_gbps"));
-    let mut all =
-        OverTime { width_us: width * merged as f64, bins, link: Vec::new(), load: Vec::new(), queue: Vec::new() };
+    let (rates, queues, rate) =
+        (table.reals("rate_gbps"), table.reals("max_queue_bytes"), links.reals("rate_gbps"));
+    let mut all = OverTime {
+        width_us: width * merged as f64,
+        bins,
+        link: Vec::new(),
+        load: Vec::new(),
+        queue: Vec::new(),
+    };
     for (link, rows) in drawn {
         let (mut load, mut queue) = (vec![0.0_f64; bins], vec![0.0_f64; bins]);
         for row in &rows {

@@ -150,7 +150,10 @@ mod tests {
         assert!(tail > 150, "{tail} points above P99");
         for (value, share) in curve.values.iter().zip(&curve.shares) {
             let (value, share) = (value.unwrap(), share.unwrap());
-            assert!((value / f64::from(n) - share).abs() < 1e-5, "the point ({value}, {share}) is on the line");
+            assert!(
+                (value / f64::from(n) - share).abs() < 1e-5,
+                "the point ({value}, {share}) is on the line"
+            );
         }
     }
 }
