@@ -107,9 +107,10 @@ fn page(payload: &Payload) -> String {
     let scripts = SCRIPTS.concat();
     let parts = [
         ("{{style}}", include_str!("page/style.css")),
-        ("{{plotly}}", &plotly_script()),
         ("{{payload}}", &payload.json()),
         ("{{scripts}}", &scripts),
+        // Last, so that the answer is read before megabytes of plotly are.
+        ("{{plotly}}", &plotly_script()),
     ];
     // One pass, so that nothing is looked for in what was put in.
     let mut page = MARK.to_owned();

@@ -138,11 +138,13 @@ function chart(label, caption, draw, height = 380) {
     div,
     drawn: false,
     redraw() {
+      // Plotly comes after the text of the page.
+      if (typeof Plotly === "undefined") return;
       const { traces, layout, height: tall } = draw();
       if (tall) div.style.height = `${tall}px`;
       if (typeof caption === "function") text.textContent = caption();
       me.drawn = true;
-      return Plotly.react(div, traces, merged(layout, div.clientWidth), {
+      Plotly.react(div, traces, merged(layout, div.clientWidth), {
         responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
       });
     },
@@ -164,6 +166,7 @@ function merged(own, width) {
     margin: { l: 58, r: 12, t: 16, b: 46 },
     legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: width < 500 ? 12 : 13 } },
     hoverlabel: { font: { family: getComputedStyle(document.body).fontFamily } },
+    width: "print" in root.dataset ? width : undefined,
     ...own,
   };
   for (const key of Object.keys(layout)) if (/^[xy]axis\d*$/.test(key)) layout[key] = axis(layout[key]);

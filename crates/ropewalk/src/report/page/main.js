@@ -33,7 +33,19 @@ function next() {
   if (!made.drawn) made.redraw();
   setTimeout(next, 0);
 }
-setTimeout(next, 0);
+window.addEventListener("DOMContentLoaded", () => setTimeout(next, 0));
+// As wide as A4 between margins: charts do not follow the paper by themselves.
+const PAPER = "680px";
 let before = null;
-window.addEventListener("beforeprint", () => { before = root.dataset.theme; setTheme("light"); for (const made of charts) made.redraw(); });
-window.addEventListener("afterprint", () => before && setTheme(before));
+window.addEventListener("beforeprint", () => {
+  before = root.dataset.theme;
+  page.style.width = PAPER;
+  root.dataset.print = "";
+  setTheme("light");
+  for (const made of charts) made.redraw();
+});
+window.addEventListener("afterprint", () => {
+  page.style.width = "";
+  delete root.dataset.print;
+  if (before) setTheme(before);
+});

@@ -441,8 +441,10 @@ const KEYS: usize = 2;
 
 /// What tells runs of one scheme apart: the settings in which they differ, where these are few, else a number.
 fn told_apart(groups: &[&Group<'_>]) -> Vec<String> {
-    let config = |group: &&Group<'_>| group.runs.first().map_or("", |run| text(&run.manifest, "/config"));
-    let flat: Vec<_> = groups.iter().map(|group| config::flat(config(group))).collect();
+    let flat = |group: &&Group<'_>| {
+        config::flat(group.runs.first().map_or("", |run| text(&run.manifest, "/config")))
+    };
+    let flat: Vec<_> = groups.iter().map(flat).collect();
     let keys: Vec<&String> = config::differing(&flat).into_iter().filter(|key| *key != "seed").collect();
     if !(1..=KEYS).contains(&keys.len()) {
         return (1..=groups.len()).map(|n| format!(" ({n})")).collect();

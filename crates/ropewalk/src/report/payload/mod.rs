@@ -60,7 +60,7 @@ impl Room {
 
 /// Runs that differ in nothing but their seeds.
 #[derive(Debug)]
-pub struct Group<'a> {
+pub(super) struct Group<'a> {
     /// What they are called on the page.
     pub name: String,
     /// The runs, at least one.
