@@ -39,7 +39,9 @@ impl Column {
 
     /// Of texts.
     pub fn text(name: &str, about: &str, cells: impl Iterator<Item = String>) -> Self {
-        Self::new(name, "-", about, Arc::new(StringArray::from_iter_values(cells)), false)
+        // Arrow asks how long an iterator is; a vector knows.
+        let cells = StringArray::from_iter_values(cells.collect::<Vec<_>>());
+        Self::new(name, "-", about, Arc::new(cells), false)
     }
 
     fn new(name: &str, unit: &str, about: &str, cells: ArrayRef, nullable: bool) -> Self {
