@@ -257,7 +257,7 @@ fn picture(results: &Results) -> Picture {
     let three = Figure {
         title: "Random spraying on commodity RNICs, and what remedies it".into(),
         caption: "Per cent. Needless retransmissions: of the packets sent, less is better. Sending rate: of line rate, more is \
-                  better. Goodput: of a transport that takes packets in any order. Hollow marks: what the paper measured \
+                  better. Goodput: of a transport that takes packets in any order. Dotted: what the paper measured \
                   under random spraying."
             .into(),
         shape: Shape::Bars,
@@ -299,7 +299,7 @@ fn picture(results: &Results) -> Picture {
     Picture {
         answer: format!(
             "Under random spraying, {} of what NICs send are retransmissions that nobody needed (the paper: 16 %), they send at {} \
-             of line rate (86 %), and goodput is {} of the ideal (71-72 %). Under themis it is {}, {} and {}.",
+             of line rate (86 %), and goodput is {} of the ideal (71–72 %). With themis: {}, {} and {}.",
             percent(again),
             percent(rate),
             percent(goodput),

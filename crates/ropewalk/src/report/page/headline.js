@@ -13,7 +13,7 @@ function compared(numbers) {
       row.complete ? "" : " (not complete)"],
     ...row.cells.map((value, i) => ({
       value, mark: row.complete && value !== null && value === best[i],
-      range: row.ranges && row.ranges[i] ? `${number(row.ranges[i][0])} to ${number(row.ranges[i][1])}` : null,
+      range: row.ranges && row.ranges[i] && row.ranges[i][0] !== row.ranges[i][1] ? row.ranges[i].map(number).join("–") : null,
     })),
   ]);
   const several = numbers.rows.some((row) => row.runs > 1);

@@ -25,8 +25,11 @@ function figure(of) {
           line: { color: ink, width: 2, dash: "dot" } });
       }
       const value = mark.to === null ? `${mark.y}` : `${mark.y}–${mark.to}`;
-      annotations.push({ xref: at < 0 ? "paper" : "x", x: at < 0 ? (mark.to === null ? 1 : i % 2 ? 1 : 0.5) : at + 0.44, xanchor: "right", yanchor: "bottom",
-        y: mark.to ?? mark.y, text: at < 0 ? (mark.to === null ? mark.name : `${mark.name}: ${value}`) : `paper ${value}`, showarrow: false, font: { size: 12, color: ink } });
+      const label = { y: mark.to ?? mark.y, yanchor: "bottom", showarrow: false, font: { size: 12, color: ink } };
+      // In a category at its left end, where the sprayed bar is; across the axis at the right, ranges one beside the other.
+      if (at >= 0) annotations.push({ ...label, xref: "x", x: at - 0.44, xanchor: "left", text: `paper: ${value}` });
+      else if (mark.to === null) annotations.push({ ...label, xref: "paper", x: 1, xanchor: "right", text: mark.name });
+      else annotations.push({ ...label, xref: "paper", x: i % 2 ? 1 : 0.5, xanchor: "right", text: `${mark.name}: ${value}` });
       if (at >= 0 && !named.has(mark.name)) {
         named.add(mark.name);
         traces.push({ type: "scatter", mode: "lines", name: mark.name, x: [null], y: [null], line: { color: ink, width: 2, dash: "dot" } });
@@ -90,10 +93,15 @@ function distributions(experiment) {
 
 /** All numbers. */
 function allRows(experiment) {
-  const off = (row) => (row.deviation === null ? "" : `${row.deviation < 0 ? "−" : "+"}${Math.abs(row.deviation * 100).toFixed(0)} %`);
+  const off = (row) => {
+    if (row.deviation === null) return "";
+    const percent = Math.round(row.deviation * 100);
+    return `${percent < 0 ? "−" : percent > 0 ? "+" : ""}${Math.abs(percent)} %`;
+  };
   const columns = [{ name: "case", text: true }, { name: "metric", text: true }, { name: "the paper" }, { name: "ours" }, { name: "unit", text: true }, { name: "off by" },
     { name: "note", text: true }];
-  const rows = experiment.rows.map((row) => [row.case, row.metric, { value: row.paper, show: row.paper === null ? "" : number(row.paper) }, row.measured, row.unit,
+  const name = (row, i) => (i > 0 && experiment.rows[i - 1].case === row.case ? h("span", { class: "again" }, row.case) : row.case);
+  const rows = experiment.rows.map((row, i) => [name(row, i), h("span", { class: "whole" }, row.metric), { value: row.paper, show: row.paper === null ? "" : number(row.paper) }, row.measured, row.unit,
     { value: row.deviation, show: off(row) }, row.note]);
   return table(columns, rows, { tall: rows.length > 30, label: `${experiment.source}: the paper's numbers and ours` });
 }

@@ -2,12 +2,12 @@
 
 const PANELS = [
   { title: "rate, Gb/s", columns: [["rate_gbps", "rate", null]] },
-  { title: "packets in a bin", columns: [["out_of_order", "out of order", 6], ["nacks", "NACKs", 0], ["retransmitted", "sent again", 1], ["cnps", "CNPs", 4]] },
+  { title: "packets in a bin", counts: true, columns: [["out_of_order", "out of order", 6], ["nacks", "NACKs", 0], ["retransmitted", "sent again", 1], ["cnps", "CNPs", 4]] },
   { title: "packets ahead of ePSN", columns: [["ooo_depth", "reordering depth", 8]] },
   { title: "ePSN", columns: [["epsn", "ePSN at the receiver", 2]] },
   { title: "queue, kB", columns: [["max_queue_bytes", "longest queue", 9]], scale: 1e-3 },
   { title: "buffer, kB", columns: [["buffer_bytes", "buffer in use", 9]], scale: 1e-3 },
-  { title: "pauses in a bin", columns: [["pauses", "pause frames", 1]] },
+  { title: "pauses in a bin", counts: true, columns: [["pauses", "pause frames", 1]] },
 ];
 
 /** What a track is called. */
@@ -36,7 +36,7 @@ sections.push({
       const layout = { xaxis: {}, showlegend: true };
       const all = panels();
       // With all runs at once, each number gets a panel of its own, and colours tell runs.
-      const wide = state.run === ALL ? all.flatMap((panel) => panel.columns.map((c) => ({ ...panel, title: panel.title === "packets in a bin" ? `${c[1]}, packets in a bin` : panel.title, columns: [c] }))) : all;
+      const wide = state.run === ALL ? all.flatMap((panel) => panel.columns.map((c) => ({ ...panel, title: panel.counts ? `${c[1]}, per µs` : panel.title, columns: [c] }))) : all;
       const gap = 0.07;
       const height = (1 - gap * (wide.length - 1)) / wide.length;
       wide.forEach((panel, p) => {
@@ -48,7 +48,9 @@ sections.push({
             if (!track.columns[key]) continue;
             const part = data.parts[i];
             const own = state.run === ALL || place === null;
-            traces.push({ type: "scatter", mode: "lines", x: at(part.series), y: track.columns[key].map((v) => (v === null ? null : v * (panel.scale || 1))), yaxis: `y${axis}`,
+            // Bins of runs of unlike length have unlike widths.
+            const scale = panel.scale || (panel.counts && state.run === ALL ? 1 / part.series.width_us : 1);
+            traces.push({ type: "scatter", mode: "lines", x: at(part.series), y: track.columns[key].map((v) => (v === null ? null : v * scale)), yaxis: `y${axis}`,
               name: state.run === ALL ? part.name : name, legendgroup: state.run === ALL ? part.name : name, showlegend: state.run !== ALL || p === 0,
               line: { color: own ? colour(part.scheme) : PALETTE[place][dark() ? 1 : 0], width: 1.8, dash: state.run === ALL ? dash(i) : "solid", shape: "hvh" } });
           }
@@ -61,7 +63,10 @@ sections.push({
       const part = data.parts[shown()[0][0]];
       const { series } = part;
       const recorded = Object.entries(series.recorded).map(([kind, n]) => `${count(n)} ${{ qp: "queue pairs", link: "links", switch: "switches" }[kind] || kind}`).join(", ");
-      return `Bins of ${number(series.width_us)} µs${series.merged > 1 ? `, each made from ${series.merged} recorded ones` : ""}. Recorded: ${recorded}; `
+      const widths = shown().map(([i]) => data.parts[i].series.width_us);
+      const width = [...new Set([Math.min(...widths), Math.max(...widths)])].map(number).join(" to ");
+      const seeds = data.parts[shown()[0][0]].seeds.length > 1 ? "Of the first seed. " : "";
+      return `${seeds}Bins of ${width} µs${series.merged > 1 ? `, each made from ${series.merged} recorded ones` : ""}. Recorded: ${recorded}; `
         + "the menu has those with the slowest flows, the longest queues and the fullest buffers. Run with --record for all of them and for more columns.";
     };
     const made = chart("Rates, reordering and queues over time", caption, draw, 500);

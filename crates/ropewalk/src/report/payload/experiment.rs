@@ -42,14 +42,19 @@ impl Experiment {
         }
     }
 
-    /// The answer, its own or made from the rows.
-    pub(super) fn answer(&self) -> String {
-        let text = if self.answer.is_empty() { self.closeness() } else { self.answer.clone() };
-        let text = match self.incomplete.is_empty() {
-            true => text,
-            false => format!("{text} NOT complete: {}.", self.incomplete.join(", ")),
-        };
-        if self.quick { format!("{text} Quick: scaled down; these are not the paper's sizes.") } else { text }
+    /// The answer, its own or made from the rows, and what to know about it.
+    pub(super) fn answer(&self) -> Vec<String> {
+        let mut text = vec![if self.answer.is_empty() { self.closeness() } else { self.answer.clone() }];
+        if self.quick {
+            text.push(
+                "Quick: scaled down; these are not the paper's sizes, and its numbers need not appear."
+                    .into(),
+            );
+        }
+        if !self.incomplete.is_empty() {
+            text.push(format!("NOT complete: {}.", self.incomplete.join(", ")));
+        }
+        text
     }
 
     fn closeness(&self) -> String {
@@ -78,9 +83,6 @@ pub(super) fn asked(experiments: &[Experiment]) -> Vec<Asked> {
     for experiment in experiments {
         lines.push(Asked { label: "From", text: experiment.source.to_owned() });
         lines.push(Asked { label: "Shows", text: experiment.about.to_owned() });
-        if experiment.quick {
-            lines.push(Asked { label: "Size", text: "quick: scaled down".to_owned() });
-        }
     }
     lines
 }

@@ -370,12 +370,12 @@ fn compared(groups: &[Group<'_>]) -> Vec<String> {
         } else {
             let times = worst / best;
             let earlier = if times < 1.995 {
-                format!("{} % earlier", number(100.0 * (1.0 - best / worst)))
+                format!("{} % earlier than", number(100.0 * (1.0 - best / worst)))
             } else {
-                format!("{} times as fast", number(times))
+                format!("{} times as fast as", number(times))
             };
             text.push(format!(
-                "{} is first: {earlier} than {} ({what} {} against {}).",
+                "{} is first: {earlier} {} ({what} {} against {}).",
                 first.name,
                 last.name,
                 shown(best),
@@ -383,8 +383,11 @@ fn compared(groups: &[Group<'_>]) -> Vec<String> {
             ));
             if order.len() > 2 {
                 let (next, value) = order[1];
-                let by = 100.0 * (value / best - 1.0);
-                let by = if by < 0.05 { "the same".into() } else { format!("{} % more", number(by)) };
+                let by = match value / best {
+                    times if times < 1.0005 => "the same".to_owned(),
+                    times if times < 1.995 => format!("{} % more", number(100.0 * (times - 1.0))),
+                    times => format!("{} times as long", number(times)),
+                };
                 text.push(format!("Next is {} with {} ({by}).", next.name, shown(value)));
             }
         }

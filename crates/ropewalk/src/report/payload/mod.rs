@@ -134,7 +134,7 @@ impl Payload {
         let mut page = Self::details(groups);
         page.title = experiments.iter().map(|e| e.name.as_str()).collect::<Vec<_>>().join(", ");
         page.asked = experiment::asked(&experiments);
-        page.answer = experiments.iter().map(experiment::Experiment::answer).collect();
+        page.answer = experiments.iter().flat_map(experiment::Experiment::answer).collect();
         page.experiments = experiments;
         page
     }
