@@ -136,6 +136,7 @@ fn plotly_script() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::table::{Column, Table};
     use serde_json::Value;
 
     /// Most bytes of a page.
@@ -181,7 +182,12 @@ mod tests {
     fn the_page_of_a_run_shows_its_numbers() {
         let run = small("themis", 1);
         let page = of_runs(std::slice::from_ref(&run));
-        assert!(page.starts_with(MARK) && page.trim_end().ends_with("</html>") && !page.contains("{{"));
+        assert!(page.starts_with(MARK) && page.trim_end().ends_with("</html>"));
+        assert!(
+            ["style", "payload", "scripts", "plotly"]
+                .iter()
+                .all(|part| !page.contains(&format!("{{{{{part}}}}}")))
+        );
         assert!(page.len() < LIMIT);
         let told = told(&page);
         assert_eq!(told["kind"], "run");
@@ -239,6 +245,58 @@ mod tests {
             answer.starts_with("themis is first: ") && answer.contains("than ecmp (slowest group "),
             "{answer}"
         );
+    }
+
+    /// Events of queue pair 0: PSN 1 overtaken by 2, and a NACK that a switch blocks.
+    fn events() -> Table {
+        let rows = [
+            (1.0, "arrived", 0),
+            (1.12, "arrived-ahead", 2),
+            (1.12, "nack-sent", 1),
+            (1.5, "nack-blocked", 1),
+            (1.25, "arrived", 1),
+        ];
+        let columns = vec![
+            Column::real("time_us", "us", "", rows.iter().map(|r| Some(r.0))),
+            Column::maybe("qp", "-", "", rows.iter().map(|_| Some(0))),
+            Column::text("event", "", rows.iter().map(|r| r.1.to_owned())),
+            Column::maybe("psn", "-", "", rows.iter().map(|r| Some(r.2))),
+        ];
+        Table::new(columns, 1)
+    }
+
+    #[test]
+    fn recorded_events_are_told_as_differences_from_one_to_the_next() {
+        let told = told(&of_runs(&[small("themis", 1).with("events", events())]));
+        let arrivals = &told["parts"][0]["arrivals"];
+        let names: Vec<&str> =
+            arrivals["names"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        assert_eq!(names, ["arrived", "arrived-ahead", "nack-sent", "nack-blocked"]);
+        let track = &arrivals["tracks"][0];
+        assert_eq!((&track["qp"], &track["of"]), (&0.into(), &5.into()));
+        let list = |key: &str| -> Vec<i64> {
+            track[key].as_array().unwrap().iter().filter_map(Value::as_i64).collect()
+        };
+        assert_eq!(list("time_ns"), [1000, 120, 0, 380, -250]);
+        assert_eq!(list("psn"), [0, 2, -1, 0, 0]);
+        assert_eq!(list("event"), [0, 1, 2, 3, 0]);
+        assert!(track["from"].as_str().unwrap().starts_with("host"));
+    }
+
+    #[test]
+    fn counters_over_time_end_with_the_last_count() {
+        let n = 1_000;
+        let columns = vec![
+            Column::real("start_us", "us", "", (0..n).map(|i| Some(i as f64))),
+            Column::real("width_us", "us", "", (0..n).map(|_| Some(1.0))),
+            Column::text("name", "", (0..n).map(|_| "nacks_blocked".to_owned())),
+            Column::count("value", "-", "", (0..n).map(|i| 2 * i)),
+        ];
+        let told = told(&of_runs(&[small("themis", 1).with("counters", Table::new(columns, 1))]));
+        let track = &told["parts"][0]["counters"]["over_time"][0];
+        let (at, values) = (track["at_us"].as_array().unwrap(), track["values"].as_array().unwrap());
+        assert!(at.len() == values.len() && at.len() <= 200, "{} points", at.len());
+        assert_eq!((at.last().unwrap(), values.last().unwrap()), (&1000.0.into(), &1998.0.into()));
     }
 
     #[test]

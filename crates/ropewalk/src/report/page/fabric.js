@@ -70,12 +70,20 @@ sections.push({
       time.link.forEach((link, i) => { all[link] = state.what === "load" ? time.load[i][state.bin - 1] / 1000 : time.queue[i][state.bin - 1] * 100; });
       return all;
     };
+    /** What has the last colour: for load a round share that none exceeds, so that a calm fabric is not all grey. */
+    const STEPS = [0.05, 0.1, 0.2, 0.5, 1];
+    const peaks = new Map();
     const most = () => {
-      const time = loads().over_time;
-      const queues = time ? time.queue.flat() : [];
-      let top = Math.max(...loads().max_queue, 1);
-      for (const q of queues) top = Math.max(top, q * 100);
-      return state.what === "load" ? 1 : top;
+      const key = `${state.run} ${state.what}`;
+      if (!peaks.has(key)) {
+        const of = loads();
+        const [whole, timed, unit] = state.what === "load" ? [of.busy, of.over_time?.load, 1e-3] : [of.max_queue, of.over_time?.queue, 100];
+        let top = 0;
+        for (const v of whole) top = Math.max(top, v);
+        for (const line of timed || []) for (const v of line) top = Math.max(top, v * unit);
+        peaks.set(key, state.what === "load" ? STEPS.find((step) => top <= step) ?? 1 : Math.max(top, 1));
+      }
+      return peaks.get(key);
     };
     const show = (v) => (v === null ? "not recorded" : state.what === "load" ? `${number(100 * v)} %` : bytes(v));
     const up = (link) => { const s = shape(); return s.tier[s.to[link]] > s.tier[s.from[link]] || (s.tier[s.to[link]] === s.tier[s.from[link]] && s.from[link] < s.to[link]); };
@@ -168,7 +176,7 @@ sections.push({
       if (left > 10) for (const tier of tiers) c.fillText(tier.roles, 2, 16 + tier.y * (height - 26));
       ramp.style.background = `linear-gradient(90deg, ${[0, 0.25, 0.5, 0.75, 1].map(heat).join(",")})`;
       ends[0].textContent = state.what === "load" ? "idle" : "empty";
-      ends[1].textContent = state.what === "load" ? "100 % busy" : bytes(top);
+      ends[1].textContent = state.what === "load" ? `${100 * top} % busy` : bytes(top);
       order.reverse();
     }
 

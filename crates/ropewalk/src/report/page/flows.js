@@ -46,6 +46,16 @@ sections.push({
         menu("As", [["", "Share that took no longer"], ["tail", "Tail: share that took longer"]], (v) => set("tail")(v === "tail")),
         tick("Logarithmic", state.log, set("log"))),
       made.element, table1);
+    const sized = data.parts.filter((part) => part.sizes);
+    if (sized.length) {
+      const buckets = [...new Set(sized.flatMap((part) => part.sizes.map((b) => b.up_to_bytes)))].sort((a, b) => a - b);
+      const of = (part, size) => part.sizes.find((b) => b.up_to_bytes === size);
+      const cells = (b) => [{ value: b?.count, show: count(b?.count) }, b?.fct_us?.p50, b?.fct_us?.p99, b?.slowdown?.mean, b?.slowdown?.p99];
+      box.append(h("h3", {}, "By size"), table([{ name: "up to", text: true }, ...(sized.length > 1 ? [{ name: "run", text: true }] : []), { name: "flows" }, { name: "FCT, median", unit: "µs" },
+        { name: "FCT, P99", unit: "µs" }, { name: "slowdown, mean", unit: "x" }, { name: "slowdown, P99", unit: "x" }],
+      buckets.flatMap((size) => sized.map((part, i) => [sized.length > 1 && i > 0 ? "" : bytes(size), ...(sized.length > 1 ? [part.name] : []), ...cells(of(part, size))])),
+      { label: "Flows by size", tall: buckets.length * sized.length > 16 }));
+    }
     const slow = data.parts.map((part, i) => i).filter((i) => data.parts[i].slowest);
     if (!slow.length) return;
     let run = slow[0];

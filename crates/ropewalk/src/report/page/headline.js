@@ -29,12 +29,16 @@ function tiles(numbers) {
         number(numbers.rows[0].cells[i]), " ", h("small", {}, column.unit)))));
 }
 
+/** Numbers stay with their units where a line ends. */
+const together = (text) => text.replace(/(\d) (%|µs|ms|x\b|times)/g, "$1\u00a0$2");
+
 function headline(page) {
   const kinds = { run: "A run", compare: "A comparison", reproduce: "A paper's experiment, beside ours" };
   page.append(
     h("h1", {}, data.title),
     h("p", { class: "kind" }, `${kinds[data.kind]}, by ropewalk ${data.ropewalk}`),
     h("dl", { class: "asked" }, data.asked.map((line) => [h("dt", {}, line.label), h("dd", {}, line.text)])),
-    h("div", { class: "answer" }, data.answer.map((text) => h("p", { class: text.includes("NOT complete") ? "fault" : null }, text))));
+    h("div", { class: `answer${(data.answer[0] || "").length > 160 ? " long" : ""}` },
+      data.answer.map((text) => h("p", { class: text.includes("NOT complete") ? "fault" : null }, together(text)))));
   if (data.table) page.append(data.table.rows.length > 1 ? compared(data.table) : tiles(data.table));
 }

@@ -25,7 +25,7 @@ function figure(of) {
           line: { color: ink, width: 2, dash: "dot" } });
       }
       const value = mark.to === null ? `${mark.y}` : `${mark.y}–${mark.to}`;
-      const label = { y: mark.to ?? mark.y, yanchor: "bottom", showarrow: false, font: { size: 12, color: ink } };
+      const label = { y: mark.to ?? mark.y, yanchor: "bottom", showarrow: false, font: { size: 12, color: ink }, bgcolor: style("--bg"), borderpad: 1 };
       // In a category at its left end, where the sprayed bar is; across the axis at the right, ranges one beside the other.
       if (at >= 0) annotations.push({ ...label, xref: "x", x: at - 0.44, xanchor: "left", text: `paper: ${value}` });
       else if (mark.to === null) annotations.push({ ...label, xref: "paper", x: 1, xanchor: "right", text: mark.name });
@@ -102,7 +102,7 @@ function allRows(experiment) {
     { name: "note", text: true }];
   const name = (row, i) => (i > 0 && experiment.rows[i - 1].case === row.case ? h("span", { class: "again" }, row.case) : row.case);
   const rows = experiment.rows.map((row, i) => [name(row, i), h("span", { class: "whole" }, row.metric), { value: row.paper, show: row.paper === null ? "" : number(row.paper) }, row.measured, row.unit,
-    { value: row.deviation, show: off(row) }, row.note]);
+    { value: row.deviation, show: off(row) }, row.note ? h("span", { class: "prose" }, row.note) : ""]);
   return table(columns, rows, { tall: rows.length > 30, label: `${experiment.source}: the paper's numbers and ours` });
 }
 

@@ -47,12 +47,11 @@ sections.push({
           for (const [i, track] of shown()) {
             if (!track.columns[key]) continue;
             const part = data.parts[i];
-            const own = state.run === ALL || place === null;
             // Bins of runs of unlike length have unlike widths.
             const scale = panel.scale || (panel.counts && state.run === ALL ? 1 / part.series.width_us : 1);
             traces.push({ type: "scatter", mode: "lines", x: at(part.series), y: track.columns[key].map((v) => (v === null ? null : v * scale)), yaxis: `y${axis}`,
               name: state.run === ALL ? part.name : name, legendgroup: state.run === ALL ? part.name : name, showlegend: state.run !== ALL || p === 0,
-              line: { color: own ? colour(part.scheme) : PALETTE[place][dark() ? 1 : 0], width: 1.8, dash: state.run === ALL ? dash(i) : "solid", shape: "hvh" } });
+              line: { color: state.run === ALL ? colour(part.scheme) : place === null ? style("--fg") : PALETTE[place][dark() ? 1 : 0], width: 1.8, dash: state.run === ALL ? dash(i) : "solid", shape: "hvh" } });
           }
         }
       });

@@ -111,21 +111,17 @@ fn dropped(run: &Results) -> Option<f64> {
     Some(kinds.iter().filter_map(|kind| packets(run, kind)).sum::<u64>() as f64)
 }
 
-/// End of the slowest group over all foreground jobs, us; none if one did not finish, or if every flow is a group of
-/// its own, which says no more than the FCT.
+/// End of the slowest group over all foreground jobs that have groups by design (collectives do), us; none if there are none,
+/// or one did not finish. Elsewhere a group is all of a job, and its end says no more than the FCT.
 fn slowest_group(run: &Results) -> Option<f64> {
-    let background: Vec<String> = workloads(run)
-        .filter(|w| w.get("background").and_then(Toml::as_bool).unwrap_or(false))
-        .filter_map(|w| Some(w.get("name")?.as_str()?.to_owned()))
-        .collect();
-    let jobs: Vec<(&String, &Value)> =
-        run.summary.pointer("/jobs")?.as_object()?.iter().filter(|(n, _)| !background.contains(n)).collect();
-    let groups: u64 = jobs.iter().filter_map(|(_, job)| job.pointer("/groups/count")?.as_u64()).sum();
-    if run.summary.pointer("/flows/count")?.as_u64()? <= groups {
-        return None;
-    }
-    let ends = jobs.iter().map(|(_, job)| real(job, "/groups/completion_us/slowest"));
-    ends.collect::<Option<Vec<f64>>>()?.into_iter().max_by(f64::total_cmp)
+    let grouped = |entry: &Table| entry.values().any(|kind| kind.get("groups").is_some());
+    let background = |entry: &Table| entry.get("background").and_then(Toml::as_bool).unwrap_or(false);
+    let jobs = workloads(run).filter(|entry| grouped(entry) && !background(entry));
+    let end = |entry: Table| {
+        let job = run.summary.get("jobs")?.get(entry.get("name")?.as_str()?)?;
+        real(job, "/groups/completion_us/slowest")
+    };
+    jobs.map(end).collect::<Option<Vec<f64>>>()?.into_iter().max_by(f64::total_cmp)
 }
 
 fn settings(run: &Results) -> Table {

@@ -86,6 +86,9 @@ struct Part {
     command: String,
     config_hash: String,
     curves: Vec<flows::Curve>,
+    /// Flows by size, as in the summary, where they are of several sizes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sizes: Option<serde_json::Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     slowest: Option<flows::Slowest>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -183,6 +186,7 @@ fn part(group: &Group<'_>, room: Room, detailed: bool, fabrics: &mut Vec<fabric:
         command: command.join(" "),
         config_hash: text(&first.manifest, "/config_hash").to_owned(),
         curves: flows::curves(&group.runs, room.points),
+        sizes: first.summary.pointer("/flows/by_size").cloned(),
         slowest: detailed.then(|| flows::slowest(first)).flatten(),
         series: detailed.then(|| series::of(first, room.cells)).flatten(),
         arrivals: detailed.then(|| arrivals::of(first, room.events)).flatten(),
