@@ -1,7 +1,7 @@
 //! The report: one HTML file that says what was asked and what came out, works offline and fits into a mail.
 //!
 //! The page is plain HTML, CSS and JavaScript (`page/`), with plotly's charts; it makes everything that it shows from one JSON
-//! object, which [`payload`] makes from result tables. Nothing is fetched.
+//! object, which `payload` makes from result tables. Nothing is fetched.
 //!
 //! | file of `page/` | what |
 //! |---|---|
@@ -41,7 +41,7 @@ const SCRIPTS: [&str; 11] = [
 
 /// The page about a run, or one that compares several. Runs that differ in their seed only are one row.
 pub fn of_runs(runs: &[Results]) -> String {
-    page(&Payload::of_runs(&payload::headline::grouped(runs)))
+    page(&Payload::of_runs(&payload::grouping::grouped(runs)))
 }
 
 /// The page about experiments that were run in detail ([`crate::reproduce::Work::detailed`]).

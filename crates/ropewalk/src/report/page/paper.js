@@ -54,22 +54,31 @@ function dots(experiment) {
   const metrics = [...new Set(experiment.rows.map(key))];
   const withPaper = metrics.filter((m) => experiment.rows.some((r) => key(r) === m && r.paper !== null));
   let chosen = withPaper[0] || metrics[0];
+  // Where cases are called `setting: scheme`, one setting is shown at a time.
+  const cut = (row) => row.case.lastIndexOf(": ");
+  const nested = experiment.rows.every((row) => cut(row) > 0);
+  const settings = nested ? [...new Set(experiment.rows.map((row) => row.case.slice(0, cut(row))))] : [];
+  let setting = settings[0];
   const draw = () => {
-    const rows = experiment.rows.filter((row) => key(row) === chosen).reverse();
-    const y = rows.map((row) => row.case || row.metric);
-    const one = (name, pick, marker) => ({ type: "scatter", mode: "markers", name, x: rows.map(pick), y, marker });
+    const rows = experiment.rows.filter((row) => key(row) === chosen && (!nested || row.case.slice(0, cut(row)) === setting)).reverse();
+    const y = rows.map((row) => (nested ? row.case.slice(cut(row) + 2) : row.case || row.metric));
+    const lines = new Set(y).size;
+    const beside = rows.some((row) => row.paper !== null);
+    const one = (name, pick, marker) => ({ type: "scatter", mode: "markers", name, x: rows.map(pick), y, marker, cliponaxis: false });
     return {
       traces: [
         one("ours", (row) => row.measured, { size: 11, color: style("--accent") }),
-        ...(rows.some((row) => row.paper !== null)
-          ? [one("the paper", (row) => row.paper, { size: 13, symbol: "circle-open", color: style("--fg"), line: { width: 2 } })] : []),
+        ...(beside ? [one("the paper", (row) => row.paper, { size: 13, symbol: "circle-open", color: style("--fg"), line: { width: 2 } })] : []),
       ],
-      layout: { xaxis: { title: chosen, rangemode: "tozero" }, yaxis: { type: "category", tickfont: { size: 12 } }, margin: { l: 20, r: 16, t: 16, b: 46 } },
-      height: 130 + 24 * new Set(y).size,
+      layout: { xaxis: { title: chosen, rangemode: "tozero" }, yaxis: { type: "category", tickfont: { size: 12 }, range: [-0.7, lines - 0.3] }, showlegend: beside,
+        margin: { l: 20, r: 16, t: 16, b: 46 } },
+      height: (beside ? 130 : 100) + 24 * lines,
     };
   };
-  const made = chart("Our numbers beside the paper's, by case", "Filled: ours. Hollow: the paper's, where it prints one.", draw);
-  const controls = metrics.length > 1 ? h("div", { class: "controls" }, menu("Number", metrics.map((m) => [m, m]), (m) => { chosen = m; made.redraw(); }, chosen)) : null;
+  const caption = withPaper.length ? "Filled: ours. Hollow: the paper's, where it prints one." : "Ours; no paper prints these numbers.";
+  const made = chart("Our numbers beside the paper's, by case", caption, draw);
+  const pick = (label, options, set, first) => (options.length > 1 ? menu(label, options.map((o) => [o, o]), (o) => { set(o); made.redraw(); }, first) : null);
+  const controls = h("div", { class: "controls" }, pick("Case", settings, (o) => { setting = o; }, setting), pick("Number", metrics, (o) => { chosen = o; }, chosen));
   return [h("h3", {}, "Number by number"), controls, made.element];
 }
 
@@ -82,8 +91,10 @@ function distributions(experiment) {
     return {
       traces: curves.map((c, i) => ({ type: "scatter", mode: "lines", name: c.case, x: c.points.map((p) => p[0]), y: c.points.map((p) => p[1]),
         line: { color: PALETTE[i % PALETTE.length][dark() ? 1 : 0], dash: DASHES[Math.floor(i / PALETTE.length) % DASHES.length], shape: "hv", width: 2 } })),
-      layout: { xaxis: { title: `${chosen}, ${curves[0].unit}`, type: "log" }, yaxis: { title: "share of flows", range: [0, 1.01] } },
-      height: 400,
+      layout: { xaxis: { title: `${chosen}, ${curves[0].unit}`, type: "log" }, yaxis: { title: "share of flows", range: [0, 1.01] },
+        // Many names stand below, where there is room.
+        ...(curves.length > 12 ? { legend: { orientation: "h", y: -0.16, yanchor: "top", x: 0, font: { size: 12 } } } : {}) },
+      height: curves.length > 12 ? 460 + 14 * curves.length : 400,
     };
   };
   const made = chart("Distributions by case", "The share of flows that took no longer.", draw);
@@ -107,7 +118,9 @@ function allRows(experiment) {
 }
 
 sections.push({
-  id: "paper", title: data.experiments.length > 1 ? "The papers' figures, from our data" : "The paper's figure, from our data", short: "Figure",
+  id: "paper", title: data.experiments.some((e) => e.figures.length) ? "The paper's figure, from our data"
+    : data.experiments.some((e) => e.rows.some((row) => row.paper !== null)) ? "The paper's numbers beside ours" : "The numbers",
+  short: "Figure",
   when: () => data.experiments.length > 0,
   fill(box) {
     for (const experiment of data.experiments) {

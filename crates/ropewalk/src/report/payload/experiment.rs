@@ -1,6 +1,6 @@
 //! A paper's experiment: its numbers beside ours.
 
-use super::headline::Asked;
+use super::question::Asked;
 use crate::reproduce::{Curve, Figure, Report, Row};
 use crate::tables::number;
 use serde::Serialize;
@@ -62,12 +62,12 @@ impl Experiment {
         let close = both.iter().filter(|(_, deviation)| deviation.abs() <= CLOSE).count();
         let farthest = both.iter().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
         let Some((row, _)) = farthest else {
-            return "The paper prints no numbers that could stand beside ours; here are ours.".to_owned();
+            return "No paper prints numbers that could stand beside these.".to_owned();
         };
         let (paper, ours) = (row.paper.unwrap_or(0.0), row.measured.unwrap_or(0.0));
         let case = if row.case.is_empty() { String::new() } else { format!(" of {}", row.case) };
         format!(
-            "{close} of the {} numbers that stand beside ours are within 10 % of it. Furthest off is {}{case}: {} {} in the paper, {} here.",
+            "Ours are within 10 % of {close} of the {} numbers that the paper prints. Furthest off is {}{case}: {} {} in the paper, {} here.",
             both.len(),
             row.metric,
             number(paper),

@@ -2,7 +2,8 @@
 //!
 //! | file | section of the page |
 //! |---|---|
-//! | [`headline`] | what was asked, the answer, the table |
+//! | [`grouping`] | which runs are one row |
+//! | [`question`], [`answer`], [`headline`] | what was asked, the answer, the table |
 //! | [`flows`] | completion times and slowdown |
 //! | [`series`] | chosen queue pairs, links and switches over time |
 //! | [`arrivals`] | packets of chosen queue pairs by time and PSN |
@@ -13,17 +14,21 @@
 //!
 //! Everything is bounded ([`Room`]), whatever the size of the runs; what is left out is said.
 
+pub(super) mod answer;
 pub(super) mod arrivals;
 pub(super) mod config;
 pub(super) mod counters;
 pub(super) mod experiment;
 pub(super) mod fabric;
 pub(super) mod flows;
+pub(super) mod grouping;
 pub(super) mod headline;
+pub(super) mod question;
 pub(super) mod series;
 
 use crate::results::Results;
-use headline::{Asked, Numbers};
+use headline::Numbers;
+use question::Asked;
 use serde::Serialize;
 
 /// Most runs that are shown in detail: as many as can be told apart in one chart. Our choice.
@@ -125,9 +130,9 @@ impl Payload {
     pub(super) fn of_runs(groups: &[Group<'_>]) -> Self {
         let mut page = Self::details(groups);
         page.kind = if groups.len() > 1 { "compare" } else { "run" };
-        page.title = headline::title(groups);
-        page.asked = headline::asked(groups);
-        page.answer = headline::answer(groups);
+        page.title = question::title(groups);
+        page.asked = question::asked(groups);
+        page.answer = answer::answer(groups);
         page.table = Some(headline::table(groups));
         page
     }

@@ -175,12 +175,12 @@ fn mean(qps: &[&Rows], columns: &[(&'static str, Merge, Vec<f64>)], merged: usiz
 /// Every `merged` bins as one.
 fn fold(values: &[f64], merged: usize, merge: Merge) -> Vec<f64> {
     let one = |bins: &[f64]| {
-        let known = bins.iter().copied().filter(|x| x.is_finite());
+        let mut known = bins.iter().copied().filter(|x| x.is_finite());
         match merge {
             Merge::Sum => known.sum(),
             Merge::Most => known.fold(0.0, f64::max),
             Merge::Mean => known.sum::<f64>() / bins.len() as f64,
-            Merge::Last => known.last().unwrap_or(0.0),
+            Merge::Last => known.next_back().unwrap_or(0.0),
         }
     };
     values.chunks(merged.max(1)).map(one).collect()
