@@ -169,6 +169,25 @@ def test_every_queue_pair_of_the_menu_shows_its_rates(browser, results):
             assert all(close(a, b) for a, b in zip(rate["y"], means, strict=True))
 
 
+def test_packets_are_shown_by_time_and_psn(browser, results):
+    file = results / "run" / "events.parquet"
+    if not file.is_file():
+        pytest.skip("this program records no events (run has no --record)")
+    events = columns(file)
+    rows = list(zip(events["qp"], events["event"], events["time_us"], events["psn"], strict=True))
+    with Opened(browser, results / "run" / "report.html") as report:
+        payload = report.page.evaluate("JSON.parse(document.getElementById('payload').textContent)")
+        for i, track in enumerate(payload["parts"][0]["arrivals"]["tracks"][:2]):
+            report.page.locator("#pair").select_option(str(i))
+            report.page.locator("#arrivals label", has_text="Events at once").locator("select").select_option("1000000")
+            shown = sum(len(t["x"]) for t in report.chart("#arrivals .chart"))
+            mine = [r for r in rows if r[0] == track["qp"] and r[1] != "rate"]
+            assert track["of"] == len(mine) and shown == len(track["psn"])
+            true = {(round(t * 1000), psn or 0) for _, _, t, psn in mine}
+            points = [(round(x * 1000), y) for t in report.chart("#arrivals .chart") for x, y in zip(t["x"], t["y"], strict=True)]
+            assert set(points) <= true
+
+
 def test_the_fabric_shows_the_links_and_its_slider_moves_time(browser, results):
     links = columns(results / "run" / "links.parquet")
     with Opened(browser, results / "run" / "report.html") as report:
@@ -225,7 +244,7 @@ def test_a_papers_experiment_shows_its_numbers_beside_ours(browser, results):
         bars = report.chart("#paper .chart")
         sprayed = {row["metric"]: row["measured"] for row in rows if row["case"] == "rps"}
         assert [round(y, 6) for y in bars[0]["y"]] == [round(y, 6) for y in sprayed.values()]
-        assert "16 %" in report.page.locator(".answer p").first.inner_text()
+        assert "the paper: 16\u00a0%" in report.page.locator(".answer p").first.inner_text()
 
 
 def test_directories_make_the_same_page_as_the_option(browser, results):
