@@ -37,6 +37,8 @@ pub enum Command {
     Sweep(SweepArgs),
     /// Run a paper's experiment: its number beside ours, with the deviation
     Reproduce(ReproduceArgs),
+    /// Make a page from results: one HTML file that works offline
+    Report(ReportArgs),
     /// Switch memory of a scheme by its paper's formula
     Memory(MemoryArgs),
     /// Check a scenario and print its full configuration with defaults; no run
@@ -94,6 +96,7 @@ Examples:
   ropewalk run my.toml --set nic.congestion.dcqcn.rate-increase-timer=300us -o out/t300
   ropewalk run my.toml --json | jq .flows.fct_us.p99
   ropewalk run my.toml --threads 2
+  ropewalk run my.toml --report                     a page to look at: DIR/report.html
 
 Writes summary.json, manifest.json, flows.parquet, links.parquet and series.parquet. A directory with older
 results is replaced as a whole or not at all; a directory with anything else is not touched.")]
@@ -122,6 +125,9 @@ pub struct RunArgs {
     /// Write the tables as CSV too.
     #[arg(long)]
     pub csv: bool,
+    /// Write a page too, one HTML file that works offline [default FILE: DIR/report.html].
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    pub report: Option<Option<PathBuf>>,
     /// Print summary.json on standard output and nothing else.
     #[arg(long)]
     pub json: bool,
@@ -137,6 +143,7 @@ Examples:
   ropewalk compare themis-fig1 --schemes ecmp,ar,themis
   ropewalk compare my.toml --schemes ar,themis --seeds 1..5 --set workload.0.bytes=30MB
   ropewalk compare my.toml --schemes ar,themis --seeds 1,7 --json > rows.json
+  ropewalk compare my.toml --schemes ecmp,themis --report
 
 A scheme that the scenario configures keeps its settings; the others have their defaults.
 With several seeds a row shows the means, and below them the least and the most.")]
@@ -162,6 +169,9 @@ pub struct CompareArgs {
     /// Which engine; both give the same results.
     #[arg(long, value_enum, default_value_t)]
     pub engine: EngineArg,
+    /// Write a page too, one HTML file that works offline [default FILE: results/SCENARIO.html].
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    pub report: Option<Option<PathBuf>>,
     /// Print the rows as JSON on standard output and nothing else.
     #[arg(long)]
     pub json: bool,
@@ -236,6 +246,7 @@ Examples:
   ropewalk reproduce --list
   ropewalk reproduce themis-fig1 themis-memory
   ropewalk reproduce --all --quick
+  ropewalk reproduce themis-fig1 --report           the paper's figure from our data, on a page
 
 --quick runs a smaller version, and says so; its numbers are not the paper's.")]
 pub struct ReproduceArgs {
@@ -257,12 +268,32 @@ pub struct ReproduceArgs {
     /// Threads in all: whole runs side by side, and a run is split when fewer are left [default: all cores].
     #[arg(long, value_name = "N", value_parser = count)]
     pub threads: Option<NonZeroUsize>,
+    /// Write a page too, one HTML file that works offline [default FILE: results/NAME.html].
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    pub report: Option<Option<PathBuf>>,
     /// Print JSON on standard output and nothing else.
     #[arg(long)]
     pub json: bool,
     /// No progress.
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// `ropewalk report`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  ropewalk report results/themis-fig1               results/themis-fig1/report.html
+  ropewalk report out/ecmp out/themis -o page.html  several runs side by side
+
+Runs that differ in nothing but their seed are one row.")]
+pub struct ReportArgs {
+    /// Result directories, as `ropewalk run` writes them.
+    #[arg(required = true, value_name = "DIR")]
+    pub dirs: Vec<PathBuf>,
+    /// The page to write [default: report.html in the one DIR; results/report.html of several].
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 /// `ropewalk memory`.

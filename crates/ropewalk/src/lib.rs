@@ -19,6 +19,7 @@
 //! | [`mod@sweep`] | one scenario at many points, interrupted and resumed |
 //! | [`mod@reproduce`] | the papers' experiments, one file each |
 //! | [`memory`] | switch memory by the papers' formulas |
+//! | [`report`] | a page to look at: one HTML file |
 //! | [`tables`], [`stall`], [`progress`] | what people read |
 //! | [`clock`], [`interrupt`] | the only contacts with the world's time and with Ctrl-C |
 
@@ -34,6 +35,7 @@ pub mod interrupt;
 pub mod memory;
 pub mod print;
 pub mod progress;
+pub mod report;
 pub mod reproduce;
 pub mod results;
 pub mod stall;

@@ -55,7 +55,7 @@ pub use error::{Error, Location, suggestion};
 pub use model::Plan;
 pub use parts::{Chosen, Tracing, Writing};
 pub use plan_check::plan_check;
-pub use show::{schema, sweep_schema, template};
+pub use show::{explained, schema, sweep_schema, template};
 
 /// Finds a scenario: a path to a TOML file, or the name of a built-in one.
 ///

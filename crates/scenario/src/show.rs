@@ -38,6 +38,13 @@ pub(crate) fn plain(scenario: &Scenario) -> String {
     toml::to_string(&table(scenario)).unwrap_or_default()
 }
 
+/// A resolved scenario (a manifest's `config`) with the meaning, default and source of every key; `None` if it is none
+/// of this version's.
+pub fn explained(config: &str) -> Option<String> {
+    // What its author wrote and what are defaults is no longer known, so nothing is marked.
+    toml::from_str(config).ok().map(|scenario| annotated(&scenario, &|_| true))
+}
+
 /// `said` tells whether the user wrote a path.
 pub(crate) fn annotated(scenario: &Scenario, said: &dyn Fn(&[String]) -> bool) -> String {
     let root = schema();

@@ -6,8 +6,9 @@ use crate::crew::Crew;
 use crate::execute::Run;
 use crate::failure::Failure;
 use crate::progress::{Progress, Show};
+use crate::results::Results;
 use crate::summary::Summary;
-use crate::{interrupt, print, tables};
+use crate::{interrupt, print, report, tables};
 use serde::Serialize;
 
 /// What `--json` prints.
@@ -43,6 +44,7 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
             )));
         }
     }
+    let page = super::report::place(&args.report, || super::report::by_name(&name))?;
     let show = Show::fitting(args.quiet || args.json);
     let progress = Progress::new(show, comparison.runs(), interrupt::flag());
     let runs = comparison.run(&progress);
@@ -57,7 +59,24 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
         print::note(&format!("interrupted: {} of {} runs began", runs.len(), comparison.runs()));
         return Err(Failure::Interrupted);
     }
+    if let Some(page) = page {
+        let results: Vec<Results> = runs.iter().map(|run| Results::of(run, command(args, run))).collect();
+        page.write(&report::of_runs(&results))?;
+        super::report::say(&page, args.json);
+    }
     verdicts(&runs)
+}
+
+/// The command that does one run of the comparison alone.
+fn command(args: &CompareArgs, run: &Run) -> Vec<String> {
+    let mut words = vec!["ropewalk".to_owned(), "compare".into(), args.scenario.scenario.clone()];
+    for set in &args.scenario.set {
+        words.extend(["--set".into(), set.clone()]);
+    }
+    words.extend(args.class.iter().flat_map(|class| ["--class".to_owned(), class.clone()]));
+    words.extend(["--schemes".into(), run.summary.scheme.clone()]);
+    words.extend(["--seeds".into(), run.summary.seed.to_string()]);
+    words
 }
 
 fn scope(comparison: &Comparison) -> String {

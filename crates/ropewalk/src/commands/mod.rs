@@ -5,6 +5,7 @@ pub mod compare;
 pub mod import;
 pub mod memory;
 pub mod new;
+pub mod report;
 pub mod reproduce;
 pub mod run;
 pub mod sweep;
@@ -24,6 +25,7 @@ pub fn dispatch(cli: Cli) -> ExitCode {
         Command::Compare(args) => compare::run(&args),
         Command::Sweep(args) => sweep::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
+        Command::Report(args) => report::run(&args),
         Command::Memory(args) => memory::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Import(args) => import::run(&args),

@@ -5,7 +5,7 @@ use crate::crew::Crew;
 use crate::failure::Failure;
 use crate::progress::{Progress, Show};
 use crate::reproduce::{ALL, Experiment, Report, Work, named};
-use crate::{interrupt, print, tables};
+use crate::{interrupt, print, report, tables};
 use serde::Serialize;
 
 /// What `--json` prints.
@@ -30,13 +30,23 @@ pub fn run(args: &ReproduceArgs) -> Result<(), Failure> {
             return Err(Failure::Asked(text.into()));
         }
     };
+    let page = super::report::place(&args.report, || {
+        super::report::by_name(match experiments.as_slice() {
+            [one] => one.name,
+            _ => "reproduce",
+        })
+    })?;
     let work = Work::new(&experiments, args.quick);
+    let work = if page.is_some() { work.detailed() } else { work };
     let show = Show::fitting(args.quiet || args.json);
     let progress = Progress::new(show, work.runs(), interrupt::flag());
     let reports = work.run(Crew::new(args.threads, args.jobs), &progress);
     progress.clear();
     let reports = reports?;
     let failed = reports.iter().any(|report| !report.complete());
+    if let Some(page) = page.as_ref().filter(|_| !progress.stopped()) {
+        page.write(&report::of_experiments(&reports))?;
+    }
     if args.json {
         print::out(&super::json(&Experiments { experiments: reports }));
     } else {
@@ -47,6 +57,9 @@ pub fn run(args: &ReproduceArgs) -> Result<(), Failure> {
     if progress.stopped() {
         print::note("interrupted: experiments that were not done are missing");
         return Err(Failure::Interrupted);
+    }
+    if let Some(page) = page {
+        super::report::say(&page, args.json);
     }
     if failed { Err(Failure::Simulation) } else { Ok(()) }
 }

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::progress::{Progress, Show};
 use crate::results::Results;
 use crate::results::directory::Target;
-use crate::{interrupt, print, summary, tables};
+use crate::{interrupt, print, report, summary, tables};
 use engine::Kind;
 use engine::outcome::Ending;
 use model::Plan;
@@ -23,12 +23,17 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let kind = kind(args, &prepared.checked.plan)?;
     // Looked at before the run: nobody waits an hour to learn that there is no place for the results.
     let target = Target::at(args.output.clone().unwrap_or_else(default))?;
+    let page = super::report::place(&args.report, || target.path().join("report.html"))?;
     let progress = Progress::new(Show::fitting(args.quiet || args.json), 1, interrupt::flag());
     let run = execute(prepared, kind, &progress);
     progress.clear();
     let interrupted = run.outcome.ending == Ending::Interrupted;
     if !interrupted {
-        Results::of(&run, command(args)).write(&target, args.csv)?;
+        let results = Results::of(&run, command(args));
+        results.write(&target, args.csv)?;
+        if let Some(page) = &page {
+            page.write(&report::of_runs(&[results]))?;
+        }
     }
     if args.json {
         print::out(&run.summary.to_json());
@@ -37,6 +42,9 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         if !interrupted {
             print::out(&format!("results           {}\n", target.path().display()));
         }
+    }
+    if let Some(page) = page.filter(|_| !interrupted) {
+        super::report::say(&page, args.json);
     }
     verdict(&run)
 }

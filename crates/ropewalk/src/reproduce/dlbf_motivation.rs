@@ -17,6 +17,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     rows,
     curves: |_| Vec::new(),
     more,
+    picture: |_| crate::reproduce::Picture::default(),
 };
 
 /// Conditions: what each is called, and how it is set.

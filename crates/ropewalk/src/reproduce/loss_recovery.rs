@@ -26,6 +26,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     rows,
     curves,
     more,
+    picture: |_| crate::reproduce::Picture::default(),
 };
 
 /// A recovery mode, and the slides' P99 in ms at 0.02, 0.05 and 0.1 %.

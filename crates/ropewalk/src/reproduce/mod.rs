@@ -8,6 +8,7 @@ mod dlbf_motivation;
 mod flowcut;
 mod long_haul;
 mod loss_recovery;
+mod picture;
 mod report;
 mod themis_fig1;
 mod themis_fig5;
@@ -15,6 +16,7 @@ mod themis_memory;
 mod themis_modes;
 mod which_scheme;
 
+pub use picture::{Figure, Mark, Picture, Shape, Values};
 pub use report::{Curve, Report, Row};
 
 use crate::crew::Crew;
@@ -62,6 +64,8 @@ pub struct Experiment {
     curves: fn(&Results) -> Vec<Curve>,
     /// More to read, below the rows.
     more: fn(&Results) -> String,
+    /// The picture for a page.
+    picture: fn(&Results) -> Picture,
 }
 
 /// One run of an experiment.
@@ -133,6 +137,8 @@ pub fn named(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
 /// Experiments laid out as runs.
 pub struct Work {
     quick: bool,
+    /// Reports keep the results of the runs that a page shows.
+    detailed: bool,
     experiments: Vec<(Experiment, Vec<Case>)>,
 }
 
@@ -140,7 +146,12 @@ impl Work {
     /// Lays them out.
     pub fn new(experiments: &[&Experiment], quick: bool) -> Self {
         let laid = experiments.iter().map(|&e| (*e, (e.cases)(quick)));
-        Work { quick, experiments: laid.collect() }
+        Work { quick, detailed: false, experiments: laid.collect() }
+    }
+
+    /// With all that a page shows.
+    pub fn detailed(self) -> Self {
+        Work { detailed: true, ..self }
     }
 
     /// The number of runs.
@@ -171,7 +182,8 @@ impl Work {
                 runs.by_ref().take(cases.len()).collect::<Vec<_>>().into_iter().collect();
             let Some(done) = done else { continue };
             let results = Results(cases.iter().cloned().zip(done).collect());
-            reports.push(Report::new(experiment, &results, self.quick));
+            let report = Report::new(experiment, &results, self.quick);
+            reports.push(if self.detailed { report.detailed(experiment, &results) } else { report });
         }
         Ok(reports)
     }

@@ -1,6 +1,7 @@
 //! What an experiment comes to.
 
-use super::{Experiment, Results};
+use super::{Experiment, Picture, Results};
+use crate::results;
 use crate::tables;
 use comfy_table::CellAlignment;
 use serde::Serialize;
@@ -98,7 +99,27 @@ pub struct Report {
     /// Cases that are not complete.
     #[serde(skip)]
     incomplete: Vec<String>,
+    /// What it shows, in a sentence.
+    #[serde(skip)]
+    pub(crate) about: &'static str,
+    /// Labels of its cases, and the command that runs each alone.
+    #[serde(skip)]
+    pub(crate) cases: Vec<(String, String)>,
+    /// For a page, if one was asked for.
+    #[serde(skip)]
+    pub(crate) detail: Detail,
 }
+
+/// What a page shows besides the rows.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Detail {
+    pub(crate) picture: Picture,
+    /// Some of the runs, with their labels.
+    pub(crate) runs: Vec<(String, results::Results)>,
+}
+
+/// Most runs that are kept for a page, if the experiment does not say which; our choice, what a chart can tell apart.
+const KEPT: usize = 8;
 
 impl Report {
     pub(super) fn new(experiment: &Experiment, results: &Results, quick: bool) -> Self {
@@ -121,7 +142,33 @@ impl Report {
             curves: (experiment.curves)(results),
             more,
             incomplete: bad.map(|(case, _)| case.label.clone()).collect(),
+            about: experiment.about,
+            cases: results.0.iter().map(|(case, _)| (case.label.clone(), case.command())).collect(),
+            detail: Detail::default(),
         }
+    }
+
+    /// The same with its picture and the results of some of its runs.
+    pub(super) fn detailed(self, experiment: &Experiment, results: &Results) -> Self {
+        let picture = (experiment.picture)(results);
+        let every = results.0.len().div_ceil(KEPT).max(1);
+        let chosen =
+            results.0.iter().enumerate().filter(|(i, (case, _))| match picture.detailed.is_empty() {
+                true => i % every == 0,
+                false => picture.detailed.contains(&case.label),
+            });
+        let of = |(_, (case, run)): (usize, &(super::Case, crate::Run))| {
+            let mut command = vec!["ropewalk".to_owned(), "run".into(), case.scenario.to_owned()];
+            command.extend(case.set.iter().flat_map(|set| ["--set".to_owned(), set.clone()]));
+            (case.label.clone(), results::Results::of(run, command))
+        };
+        let runs = chosen.map(of).collect();
+        Report { detail: Detail { picture, runs }, ..self }
+    }
+
+    /// Cases that are not complete.
+    pub(crate) fn incomplete(&self) -> &[String] {
+        &self.incomplete
     }
 
     /// Every run is complete.

@@ -8,10 +8,11 @@
 //! more than on anything else (docs/themis-fig1.md), so the experiment shows them over both, each beside an
 //! ideal with the same settings.
 
-use super::{Case, Experiment, Results, Row};
-use crate::stats::share;
+use super::{Case, Experiment, Figure, Mark, Picture, Results, Row, Shape, Values};
+use crate::stats::{extremes, share};
 use crate::tables;
-use engine::outcome::QpBin;
+use engine::outcome::{QpBin, Recording};
+use model::Time;
 
 /// The experiment.
 pub(super) const EXPERIMENT: Experiment = Experiment {
@@ -22,6 +23,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     rows,
     curves: |_| Vec::new(),
     more,
+    picture,
 };
 
 /// What the paper shows, under our defaults.
@@ -187,25 +189,134 @@ fn beside(results: &Results) -> String {
 /// Share of retransmissions and sending rate over time, under random spraying.
 fn over_time(results: &Results) -> String {
     let Some(run) = results.get(SPRAYED) else { return String::new() };
-    let recording = &run.outcome.recording;
-    let (qps, bins) = (&recording.qps, recording.bins);
-    let line = run.checked.plan.fabric.links()[0].rate;
-    // Ten lines, more or less.
-    let step = bins.div_ceil(10).max(1);
     let header = ["time ms", "retransmissions % of sent", "sending rate % of line"].map(str::to_owned);
     let mut rows = tables::table(&header, 0);
-    for first in (0..bins).step_by(step) {
+    let (flows, stretches) = stretches(&run.outcome.recording, run.checked.plan.fabric.links()[0].rate, 10);
+    for Stretch { start, again, rate, .. } in stretches {
+        rows.add_row([format!("{:.2}", start.as_us() / 1000.0), format!("{again:.1}"), format!("{rate:.1}")]);
+    }
+    format!("Over time, {SPRAYED} (each line from that time on, mean over {flows} flows):\n{rows}\n")
+}
+
+/// Some bins of all queue pairs together.
+struct Stretch {
+    start: Time,
+    end: Time,
+    /// Retransmissions, per cent of what was sent.
+    again: f64,
+    /// Bytes sent, per cent of what the links of hosts could carry.
+    rate: f64,
+}
+
+/// The recording cut into about `most` stretches, and how many queue pairs are in it.
+fn stretches(recording: &Recording, line: model::Rate, most: usize) -> (usize, Vec<Stretch>) {
+    let (qps, bins) = (&recording.qps, recording.bins);
+    let step = bins.div_ceil(most).max(1);
+    let stretch = |first: usize| {
         let sum = |column: fn(&QpBin) -> u64| -> u64 {
             qps.iter().flat_map(|(_, bins)| bins.iter().skip(first).take(step).map(column)).sum()
         };
         let (bytes, packets, again) = (sum(|b| b.bytes), sum(|b| b.packets), sum(|b| b.retransmitted));
-        let span = model::Time(recording.width.ps() * step.min(bins - first) as u64);
+        let span = Time(recording.width.ps() * step.min(bins - first) as u64);
         let room = line.bytes_in(span).get() * qps.len() as u64;
-        rows.add_row([
-            format!("{:.2}", model::Time(recording.width.ps() * first as u64).as_us() / 1000.0),
-            format!("{:.1}", 100.0 * share(again, packets)),
-            format!("{:.1}", 100.0 * share(bytes, room)),
-        ]);
+        let start = Time(recording.width.ps() * first as u64);
+        Stretch {
+            start,
+            end: Time(start.ps() + span.ps()),
+            again: 100.0 * share(again, packets),
+            rate: 100.0 * share(bytes, room),
+        }
+    };
+    (qps.len(), (0..bins).step_by(step).map(stretch).collect())
+}
+
+/// Lines of the first figure: what the paper shows, and what a page says beside it.
+const SHOWN: [&str; 4] = [SPRAYED, "ar", "ecmp", "themis"];
+const METRICS: [&str; 3] = ["sent again needlessly", "sending rate", "goodput"];
+
+/// The three numbers as bars with the paper's in them, and the sprayed run over time.
+fn picture(results: &Results) -> Picture {
+    let m = Measure(results);
+    let line = |label: &str| SPRAYINGS.iter().chain(&BESIDE).find(|line| line.label == label);
+    let numbers =
+        |label: &str| [m.spurious(label), m.rate(label), line(label).and_then(|line| m.against_ideal(line))];
+    let values = |label: &str| Values {
+        name: if label == SPRAYED { "rps (random spraying)".into() } else { label.into() },
+        scheme: label.into(),
+        x: METRICS.map(str::to_owned).into(),
+        y: numbers(label).into(),
+    };
+    let mark = |metric: usize, y: f64, to: Option<f64>| Mark {
+        name: "the paper, random spraying".into(),
+        x: Some(METRICS[metric].into()),
+        y,
+        to,
+    };
+    let three = Figure {
+        title: "Random spraying on commodity RNICs, and what remedies it".into(),
+        caption: "Per cent. Needless retransmissions: of the packets sent, less is better. Sending rate: of line rate, more is \
+                  better. Goodput: of a transport that takes packets in any order. Dotted: what the paper measured \
+                  under random spraying."
+            .into(),
+        shape: Shape::Bars,
+        x: "",
+        y: "per cent",
+        series: SHOWN.iter().map(|label| values(label)).collect(),
+        paper: vec![mark(0, 16.0, None), mark(1, 86.0, None), mark(2, 71.0, Some(72.0))],
+    };
+    let mut figures = vec![three];
+    if let Some(run) = results.get(SPRAYED) {
+        let (flows, stretches) = stretches(&run.outcome.recording, run.checked.plan.fabric.links()[0].rate, 100);
+        let middle = |s: &Stretch| format!("{:.4}", (s.start.as_us() + s.end.as_us()) / 2000.0);
+        let x: Vec<String> = stretches.iter().map(middle).collect();
+        let line = |name: &str, scheme: &str, of: fn(&Stretch) -> f64| Values {
+            name: name.into(),
+            scheme: scheme.into(),
+            x: x.clone(),
+            y: stretches.iter().map(|s| Some(of(s))).collect(),
+        };
+        let paper = |name: &str, y| Mark { name: name.into(), x: None, y, to: None };
+        figures.push(Figure {
+            title: "Over time, under random spraying".into(),
+            caption: format!(
+                "All {flows} flows together. The paper's figure shows retransmissions around 16 % and rates around 86 % all \
+                 the time; the dotted lines mark them."
+            ),
+            shape: Shape::Lines,
+            x: "time, ms",
+            y: "per cent",
+            series: vec![
+                line("sending rate, of line rate", "ar", |s| s.rate),
+                line("retransmissions, of packets sent", "rps", |s| s.again),
+            ],
+            paper: vec![paper("the paper: 86 %", 86.0), paper("the paper: 16 %", 16.0)],
+        });
     }
-    format!("Over time, {SPRAYED} (each line from that time on, mean over {} flows):\n{rows}\n", qps.len())
+    let percent = |x: Option<f64>| x.map_or_else(|| "?".into(), |x| format!("{x:.1} %"));
+    let open: Vec<f64> = SPRAYINGS.iter().filter_map(|line| m.spurious(line.label)).collect();
+    let open = extremes(&open).map_or_else(String::new, |(least, most)| {
+        format!(
+            " The first number hangs on what the paper leaves open, timers and what a NACK does to the rate: over our settings of \
+             these it is {least:.1} to {most:.1} %."
+        )
+    });
+    let ([again, rate, goodput], [t_again, t_rate, t_goodput]) = (numbers(SPRAYED), numbers("themis"));
+    Picture {
+        answer: format!(
+            "Under random spraying, {} of what NICs send are retransmissions that nobody needed (the paper: 16 %), they send at {} \
+             of line rate (86 %), and goodput is {} of the ideal (71–72 %). With themis: {}, {} and {}.{open}",
+            percent(again),
+            percent(rate),
+            percent(goodput),
+            percent(t_again),
+            percent(t_rate),
+            percent(t_goodput)
+        ),
+        figures,
+        detailed: SHOWN
+            .iter()
+            .map(|label| (*label).to_owned())
+            .chain([format!("{SPRAYED}, ideal transport")])
+            .collect(),
+    }
 }

@@ -12,6 +12,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     rows: |_, _| rows(),
     curves: |_| Vec::new(),
     more: |_| String::new(),
+    picture: |_| crate::reproduce::Picture::default(),
 };
 
 fn rows() -> Vec<Row> {

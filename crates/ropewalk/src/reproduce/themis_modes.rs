@@ -23,6 +23,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     rows,
     curves: |_| Vec::new(),
     more: |_| String::new(),
+    picture: |_| crate::reproduce::Picture::default(),
 };
 
 const MODES: [&str; 2] = ["literal", "sound"];

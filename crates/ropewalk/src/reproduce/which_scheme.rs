@@ -18,6 +18,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     rows,
     curves: |_| Vec::new(),
     more,
+    picture: |_| crate::reproduce::Picture::default(),
 };
 
 /// A scheme, and what it takes.

@@ -123,6 +123,13 @@ impl Results {
         self.tables.get(name)
     }
 
+    /// The same with another table.
+    #[cfg(test)]
+    pub(crate) fn with(mut self, name: &'static str, table: Table) -> Self {
+        self.tables.insert(name, table);
+        self
+    }
+
     /// All tables with their names.
     pub fn tables(&self) -> impl Iterator<Item = (&'static str, &Table)> {
         self.tables.iter().map(|(name, table)| (*name, table))

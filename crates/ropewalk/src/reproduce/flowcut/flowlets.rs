@@ -16,6 +16,7 @@ pub(in super::super) const EXPERIMENT: Experiment = Experiment {
     rows,
     curves: |_| Vec::new(),
     more,
+    picture: |_| crate::reproduce::Picture::default(),
 };
 
 /// Gaps, nanoseconds: steps of a quarter around those of the artefact's permutation (990, 1580 and 4080, which the search

@@ -13,6 +13,7 @@ pub(in super::super) const EXPERIMENT: Experiment = Experiment {
     rows,
     curves: |_| Vec::new(),
     more: |_| String::new(),
+    picture: |_| crate::reproduce::Picture::default(),
 };
 
 const SCHEMES: [(&str, &str); 3] = [

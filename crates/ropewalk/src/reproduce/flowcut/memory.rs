@@ -13,6 +13,7 @@ pub(in super::super) const EXPERIMENT: Experiment = Experiment {
     rows: |_, _| rows(),
     curves: |_| Vec::new(),
     more: |_| String::new(),
+    picture: |_| crate::reproduce::Picture::default(),
 };
 
 const FIGURE_4: &str = "Fig. 4 shows curves; the text: below 7 MiB at 1024 hosts";

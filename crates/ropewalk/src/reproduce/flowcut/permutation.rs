@@ -19,6 +19,7 @@ pub(in super::super) const EXPERIMENT: Experiment = Experiment {
     rows,
     curves: |_| Vec::new(),
     more,
+    picture: |_| crate::reproduce::Picture::default(),
 };
 
 const NIC: &str = "flowcut, nic";

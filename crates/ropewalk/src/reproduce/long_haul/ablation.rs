@@ -15,6 +15,7 @@ pub(in super::super) const EXPERIMENT: Experiment = Experiment {
     rows,
     curves: |_| Vec::new(),
     more,
+    picture: |_| crate::reproduce::Picture::default(),
 };
 
 macro_rules! edge {

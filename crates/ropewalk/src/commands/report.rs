@@ -1,0 +1,47 @@
+//! `ropewalk report`, and the option `--report` of other commands.
+
+use crate::cli::ReportArgs;
+use crate::failure::Failure;
+use crate::print;
+use crate::report::{self, Place};
+use crate::results::Results;
+use std::path::{Path, PathBuf};
+
+/// Makes a page from result directories.
+///
+/// # Errors
+/// If one is no result directory or cannot be read, or the page has no place.
+pub fn run(args: &ReportArgs) -> Result<(), Failure> {
+    let file = args.output.clone().unwrap_or_else(|| match args.dirs.as_slice() {
+        [one] => one.join("report.html"),
+        _ => by_name("report"),
+    });
+    let results: Vec<Results> = args.dirs.iter().map(|dir| Results::read(dir)).collect::<Result<_, _>>()?;
+    let place = Place::at(file)?;
+    place.write(&report::of_runs(&results))?;
+    say(&place, false);
+    Ok(())
+}
+
+/// Where the page that `--report` asks for goes, if it does; looked at before anything runs.
+///
+/// # Errors
+/// If something else stands there.
+pub(super) fn place(
+    asked: &Option<Option<PathBuf>>,
+    default: impl FnOnce() -> PathBuf,
+) -> Result<Option<Place>, Failure> {
+    let Some(file) = asked else { return Ok(None) };
+    Place::at(file.clone().unwrap_or_else(default)).map(Some)
+}
+
+/// `results/NAME.html`.
+pub(super) fn by_name(name: &str) -> PathBuf {
+    Path::new("results").join(format!("{name}.html"))
+}
+
+/// Says where the page is; on standard error where standard output is JSON.
+pub(super) fn say(place: &Place, json: bool) {
+    let line = format!("report            {}", place.path().display());
+    if json { print::note(&line) } else { print::out(&format!("{line}\n")) }
+}

@@ -1,0 +1,351 @@
+//! The report: one HTML file that says what was asked and what came out, works offline and fits into a mail.
+//!
+//! The page is plain HTML, CSS and JavaScript (`page/`), with plotly's charts; it makes everything that it shows from one JSON
+//! object, which `payload` makes from result tables. Nothing is fetched.
+//!
+//! | file of `page/` | what |
+//! |---|---|
+//! | `page.html`, `style.css` | the frame, and how it looks on screens, phones and paper |
+//! | `common.js` | elements, numbers, colours, tables, charts |
+//! | `headline.js`, `paper.js` | the answer; a paper's figures from our data |
+//! | `flows.js`, `time.js`, `arrivals.js`, `fabric.js`, `counters.js`, `config.js`, `glossary.js` | a section each |
+//! | `main.js` | puts the sections on the page |
+
+mod frame;
+mod payload;
+
+use crate::failure::Failure;
+use crate::reproduce::Report;
+use crate::results::{Results, ResultsError};
+use payload::experiment::Experiment;
+use payload::{Group, Payload};
+use plotly::Plot;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// The scripts of the page, in the order in which they run.
+const SCRIPTS: [&str; 11] = [
+    include_str!("page/common.js"),
+    include_str!("page/headline.js"),
+    include_str!("page/paper.js"),
+    include_str!("page/flows.js"),
+    include_str!("page/time.js"),
+    include_str!("page/arrivals.js"),
+    include_str!("page/fabric.js"),
+    include_str!("page/counters.js"),
+    include_str!("page/config.js"),
+    include_str!("page/glossary.js"),
+    include_str!("page/main.js"),
+];
+
+/// The page about a run, or one that compares several. Runs that differ in their seed only are one row.
+pub fn of_runs(runs: &[Results]) -> String {
+    page(&Payload::of_runs(&payload::grouping::grouped(runs)))
+}
+
+/// The page about experiments that were run in detail ([`crate::reproduce::Work::detailed`]).
+pub fn of_experiments(reports: &[Report]) -> String {
+    let several = reports.len() > 1;
+    let runs = reports.iter().flat_map(|report| report.detail.runs.iter().map(move |run| (report, run)));
+    let group = |(report, (label, run)): (&Report, &'_ (String, Results))| -> (String, Results) {
+        let name = if several { format!("{}: {label}", report.name) } else { label.clone() };
+        (name, run.clone())
+    };
+    let runs: Vec<(String, Results)> = runs.map(group).collect();
+    let groups: Vec<Group<'_>> =
+        runs.iter().map(|(name, run)| Group { name: name.clone(), runs: vec![run] }).collect();
+    page(&Payload::of_experiments(reports.iter().map(Experiment::of).collect(), &groups))
+}
+
+/// How a page begins: so it is known as ours.
+const MARK: &str = "<!doctype html><!-- a report of ropewalk -->";
+
+/// A file that may become a page: there is none yet, or it is an older page.
+#[derive(Clone, Debug)]
+pub struct Place(PathBuf);
+
+impl Place {
+    /// Checks the place; nothing is written.
+    ///
+    /// # Errors
+    /// If something else stands there: a scenario that slipped behind `--report` is not overwritten.
+    pub fn at(file: PathBuf) -> Result<Self, Failure> {
+        let mut head = vec![0; MARK.len()];
+        let ours = match File::open(&file).and_then(|mut old| old.read_exact(&mut head)) {
+            Ok(()) => head == MARK.as_bytes(),
+            Err(e) => e.kind() == io::ErrorKind::NotFound,
+        };
+        if ours {
+            return Ok(Place(file));
+        }
+        Err(Failure::Asked(format!(
+            "{} exists and is no report of ropewalk: not overwritten; name another file, or remove it",
+            file.display()
+        )))
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Writes the page, and makes the directories above it.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn write(&self, page: &str) -> Result<(), Failure> {
+        let failed = |e| Failure::Results(ResultsError::Io(self.0.clone(), e));
+        if let Some(dir) = self.0.parent().filter(|dir| !dir.as_os_str().is_empty()) {
+            fs::create_dir_all(dir).map_err(failed)?;
+        }
+        fs::write(&self.0, page).map_err(failed)
+    }
+}
+
+fn page(payload: &Payload) -> String {
+    let scripts = SCRIPTS.concat();
+    let parts = [
+        ("{{style}}", include_str!("page/style.css")),
+        ("{{payload}}", &payload.json()),
+        ("{{scripts}}", &scripts),
+        // Last, so that the answer is read before megabytes of plotly are.
+        ("{{plotly}}", &plotly_script()),
+    ];
+    // One pass, so that nothing is looked for in what was put in.
+    let mut page = MARK.to_owned();
+    let mut rest = include_str!("page/page.html");
+    for (mark, part) in parts {
+        let (before, after) = rest.split_once(mark).unwrap_or((rest, ""));
+        page.push_str(before);
+        page.push_str(part);
+        rest = after;
+    }
+    page.push_str(rest);
+    page
+}
+
+/// The `<script>` with plotly. The crate's sources have MathJax too, of which the page has no use.
+fn plotly_script() -> String {
+    const END: &str = "</script>";
+    let sources = Plot::offline_js_sources();
+    let script = sources.split_inclusive(END).find(|script| script.contains("* plotly.js v"));
+    script.unwrap_or_default().trim_start().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::table::{Column, Table};
+    use serde_json::Value;
+
+    /// Most bytes of a page.
+    const LIMIT: usize = 6_000_000;
+
+    fn results(scenario: &str, set: &[&str]) -> Results {
+        let set: Vec<String> = set.iter().map(|s| (*s).to_owned()).collect();
+        let run = crate::run(crate::load(scenario, &set).unwrap());
+        Results::of(&run, vec!["ropewalk".into(), "run".into(), scenario.into()])
+    }
+
+    fn small(scheme: &str, seed: u64) -> Results {
+        let (scheme, seed) = (format!("scheme.{scheme}={{}}"), format!("seed={seed}"));
+        results("quickstart", &["workload.0.bytes=200kB", &scheme, &seed])
+    }
+
+    /// What the page is told.
+    fn told(page: &str) -> Value {
+        let (_, rest) = page.split_once("id=\"payload\">").unwrap();
+        serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
+    }
+
+    #[test]
+    fn plotly_is_there_and_mathjax_is_not() {
+        let script = plotly_script();
+        assert!(script.starts_with("<script") && script.ends_with("</script>"));
+        assert_eq!(script.matches("</script>").count(), 1);
+        assert!((4_000_000..5_000_000).contains(&script.len()), "{}", script.len());
+        assert!(!script.contains("MathJax-script"));
+    }
+
+    #[test]
+    fn our_part_of_the_page_names_no_address() {
+        let ours = [include_str!("page/page.html"), include_str!("page/style.css")];
+        for text in ours.into_iter().chain(SCRIPTS) {
+            for address in ["http:", "https:", "src=", "@import", "url("] {
+                assert!(!text.contains(address), "{address}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_page_of_a_run_shows_its_numbers() {
+        let run = small("themis", 1);
+        let page = of_runs(std::slice::from_ref(&run));
+        assert!(page.starts_with(MARK) && page.trim_end().ends_with("</html>"));
+        assert!(
+            ["style", "payload", "scripts", "plotly"]
+                .iter()
+                .all(|part| !page.contains(&format!("{{{{{part}}}}}")))
+        );
+        assert!(page.len() < LIMIT);
+        let told = told(&page);
+        assert_eq!(told["kind"], "run");
+        let columns = told["table"]["columns"].as_array().unwrap();
+        let cell = |name: &str| {
+            let column = columns.iter().position(|c| c["name"] == name).unwrap();
+            told["table"]["rows"][0]["cells"][column].as_f64().unwrap()
+        };
+        let true_of = |path: &str| run.summary.pointer(path).and_then(Value::as_f64).unwrap();
+        for (name, path) in [
+            ("slowest group", "/jobs/all-reduce/groups/completion_us/slowest"),
+            ("FCT, P99", "/flows/fct_us/p99"),
+            ("slowdown, mean", "/flows/slowdown/mean"),
+            ("NACKs", "/control/nack"),
+        ] {
+            assert!((cell(name) / true_of(path) - 1.0).abs() < 1e-5, "{name}");
+        }
+        let part = &told["parts"][0];
+        let curve = part["curves"].as_array().unwrap().iter().find(|c| c["metric"] == "fct_us").unwrap();
+        assert_eq!(curve["flows"], true_of("/flows/finished") as u64);
+        let last = curve["values"].as_array().unwrap().last().unwrap().as_f64().unwrap();
+        assert!((last / true_of("/flows/fct_us/max") - 1.0).abs() < 1e-5);
+        assert_eq!(told["fabrics"][0]["name"].as_array().unwrap().len(), 24, "16 hosts, 4 leaves, 4 spines");
+        let busy = part["fabric"]["busy"].as_array().unwrap();
+        assert_eq!(busy.len(), run.table("links").unwrap().rows());
+        let answer = told["answer"][0].as_str().unwrap();
+        assert!(answer.starts_with("All 96 flows finished; the slowest took "), "{answer}");
+        let config = told["config"]["annotated"].as_str().unwrap();
+        assert!(config.contains("leaves = 4") && config.contains("Default 16 (Themis paper, section 5)"));
+    }
+
+    #[test]
+    fn runs_that_differ_in_their_seed_are_one_row_with_a_range() {
+        let runs = [small("ecmp", 1), small("ecmp", 2), small("themis", 1)];
+        let told = told(&of_runs(&runs));
+        assert_eq!(told["kind"], "compare");
+        let rows = told["table"]["rows"].as_array().unwrap();
+        let names: Vec<&str> = rows.iter().filter_map(|row| row["name"].as_str()).collect();
+        assert_eq!(names, ["ecmp", "themis"]);
+        let slowest = |run: &Results| {
+            run.summary["jobs"]["all-reduce"]["groups"]["completion_us"]["slowest"].as_f64().unwrap()
+        };
+        let (a, b) = (slowest(&runs[0]), slowest(&runs[1]));
+        let close = |x: &Value, y: f64| (x.as_f64().unwrap() / y - 1.0).abs() < 1e-5;
+        assert!(close(&rows[0]["cells"][0], f64::midpoint(a, b)));
+        assert!(close(&rows[0]["ranges"][0][0], a.min(b)) && close(&rows[0]["ranges"][0][1], a.max(b)));
+        assert_eq!(told["parts"][0]["curves"][0]["flows"], 192, "the flows of both seeds");
+        let differ = told["config"]["differences"].as_array().unwrap();
+        assert!(
+            differ.iter().any(|d| d[0] == "scheme.ecmp" && d[1][0] == "{}" && d[1][1].is_null()),
+            "{differ:?}"
+        );
+        let answer = told["answer"][0].as_str().unwrap();
+        assert!(
+            answer.starts_with("themis is first: ") && answer.contains("than ecmp (slowest group "),
+            "{answer}"
+        );
+    }
+
+    /// Events of queue pair 0: PSN 1 overtaken by 2, and a NACK that a switch blocks.
+    fn events() -> Table {
+        let rows = [
+            (1.0, "arrived", 0),
+            (1.12, "arrived-ahead", 2),
+            (1.12, "nack-sent", 1),
+            (1.5, "nack-blocked", 1),
+            (1.25, "arrived", 1),
+        ];
+        let columns = vec![
+            Column::real("time_us", "us", "", rows.iter().map(|r| Some(r.0))),
+            Column::maybe("qp", "-", "", rows.iter().map(|_| Some(0))),
+            Column::text("event", "", rows.iter().map(|r| r.1.to_owned())),
+            Column::maybe("psn", "-", "", rows.iter().map(|r| Some(r.2))),
+        ];
+        Table::new(columns, 1)
+    }
+
+    #[test]
+    fn recorded_events_are_told_as_differences_from_one_to_the_next() {
+        let told = told(&of_runs(&[small("themis", 1).with("events", events())]));
+        let arrivals = &told["parts"][0]["arrivals"];
+        let names: Vec<&str> =
+            arrivals["names"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        assert_eq!(names, ["arrived", "arrived-ahead", "nack-sent", "nack-blocked"]);
+        let track = &arrivals["tracks"][0];
+        assert_eq!((&track["qp"], &track["of"]), (&0.into(), &5.into()));
+        let list = |key: &str| -> Vec<i64> {
+            track[key].as_array().unwrap().iter().filter_map(Value::as_i64).collect()
+        };
+        assert_eq!(list("time_ns"), [1000, 120, 0, 380, -250]);
+        assert_eq!(list("psn"), [0, 2, -1, 0, 0]);
+        assert_eq!(list("event"), [0, 1, 2, 3, 0]);
+        assert!(track["from"].as_str().unwrap().starts_with("host"));
+    }
+
+    #[test]
+    fn counters_over_time_end_with_the_last_count() {
+        let n = 1_000;
+        let columns = vec![
+            Column::real("start_us", "us", "", (0..n).map(|i| Some(i as f64))),
+            Column::real("width_us", "us", "", (0..n).map(|_| Some(1.0))),
+            Column::text("name", "", (0..n).map(|_| "nacks_blocked".to_owned())),
+            Column::count("value", "-", "", (0..n).map(|i| 2 * i)),
+        ];
+        let told = told(&of_runs(&[small("themis", 1).with("counters", Table::new(columns, 1))]));
+        let track = &told["parts"][0]["counters"]["over_time"][0];
+        let (at, values) = (track["at_us"].as_array().unwrap(), track["values"].as_array().unwrap());
+        assert!(at.len() == values.len() && at.len() <= 200, "{} points", at.len());
+        assert_eq!((at.last().unwrap(), values.last().unwrap()), (&1000.0.into(), &1998.0.into()));
+    }
+
+    #[test]
+    fn names_from_scenarios_do_not_end_the_script() {
+        let mut run = small("ecmp", 1);
+        run.summary["scenario"] = "</script><script>alert(1)</script>".into();
+        let page = of_runs(&[run]);
+        assert_eq!(told(&page)["title"], "</script><script>alert(1)</script>");
+        assert!(!page.contains("alert(1)</script>"));
+    }
+
+    #[test]
+    fn a_thousand_hosts_fit_and_those_of_a_leaf_are_drawn_as_one() {
+        let run = results(
+            "quickstart",
+            &[
+                "topology.leaf-spine.leaves=64",
+                "topology.leaf-spine.spines=64",
+                "topology.leaf-spine.hosts-per-leaf=16",
+                "workload=[{permutation={bytes=\"20kB\"}}]",
+                "record.links=4096",
+                "scheme.rps={}",
+            ],
+        );
+        let page = of_runs(&[run]);
+        assert!(page.len() < LIMIT, "{} bytes", page.len());
+        let told = told(&page);
+        let shape = &told["fabrics"][0];
+        let hosts: u64 = shape["hosts"].as_array().unwrap().iter().filter_map(Value::as_u64).sum();
+        assert_eq!(hosts, 1024);
+        assert_eq!(
+            shape["name"].as_array().unwrap().len(),
+            64 + 64 + 64,
+            "leaves, spines, hosts of each leaf"
+        );
+        assert_eq!(told["parts"][0]["fabric"]["over_time"]["link"].as_array().unwrap().len(), 4096);
+    }
+
+    #[test]
+    fn a_page_replaces_an_older_one_and_nothing_else() {
+        let tmp = tempfile::tempdir().unwrap();
+        let file = tmp.path().join("new").join("page.html");
+        let page = format!("{MARK}<title>a page</title>");
+        Place::at(file.clone()).unwrap().write(&page).unwrap();
+        Place::at(file.clone()).unwrap().write(&page).unwrap();
+        let scenario = tmp.path().join("my.toml");
+        fs::write(&scenario, "seed = 1\n").unwrap();
+        let said = Place::at(scenario.clone()).unwrap_err().to_string();
+        assert!(said.contains("my.toml exists and is no report"), "{said}");
+        assert!(Place::at(tmp.path().to_owned()).is_err(), "a directory is no report");
+    }
+}

@@ -1,0 +1,33 @@
+// What the scheme and the NICs counted.
+
+sections.push({
+  id: "counters", title: "Counters", short: "Counters",
+  when: () => data.parts.some((part) => part.counters.scheme.length || part.counters.control.some(([, n]) => n)),
+  fill(box) {
+    const rows = (pick) => {
+      const names = [...new Set(data.parts.flatMap((part) => pick(part).map(([name]) => name)))];
+      const of = (name) => data.parts.map((part) => { const found = pick(part).find(([n]) => n === name); return found ? found[1] : null; });
+      return names.map((name) => [name, of(name)]).filter(([, values]) => values.some((v) => v))
+        .map(([name, values]) => [name.replaceAll("_", " "), ...values.map((v) => ({ value: v, show: count(v) }))]);
+    };
+    const columns = () => [{ name: "", text: true }, ...data.parts.map((part) => ({ name: part.name }))];
+    const add = (title, pick) => { const all = rows(pick); if (all.length) box.append(h("h3", {}, title), table(columns(), all, { label: title })); };
+    box.append(h("p", { class: "lead" }, "What went back from receivers and switches, and what the scheme counted. Rows without a count are left out."));
+    const runs = data.parts.map((part, i) => i).filter((i) => data.parts[i].counters.over_time?.length);
+    if (runs.length) {
+      let run = runs[0];
+      const draw = () => ({
+        traces: data.parts[run].counters.over_time.filter((t) => t.values.some((v) => v)).map((t, i) => ({ type: "scatter", mode: "lines", name: t.name.replaceAll("_", " "), x: t.at_us, y: t.values,
+          line: { color: PALETTE[i % PALETTE.length][dark() ? 1 : 0], dash: DASHES[Math.floor(i / PALETTE.length) % DASHES.length], width: 2, shape: "hv" } })),
+        layout: { xaxis: { title: "time, µs" }, yaxis: { title: "count until then", rangemode: "tozero" }, showlegend: true },
+      });
+      const made = chart("Counters over time", "Counts from the start until each time: a steep line is a busy time.", draw, 380);
+      const list = dataTable(() => [{ name: "counter", text: true }, { name: "until", unit: "µs" }, { name: "count" }],
+        () => data.parts[run].counters.over_time.flatMap((t) => t.values.map((v, i) => [t.name, t.at_us[i], { value: v, show: count(v) }])));
+      const choice = runMenu(runs, (value) => { run = Number(value); made.redraw(); list.refresh(); });
+      box.append(...[choice ? h("div", { class: "controls" }, choice) : null, made.element, list].filter(Boolean));
+    }
+    add("The scheme's", (part) => part.counters.scheme);
+    add("Control packets and timeouts", (part) => part.counters.control);
+  },
+});

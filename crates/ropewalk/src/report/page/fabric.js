@@ -1,0 +1,290 @@
+// The fabric by tiers, its links as a heat map of load or queue, in the whole or at a time.
+
+/** Places of the nodes of a shape, in a box of 1 by 1. */
+function placed(shape) {
+  const n = shape.name.length;
+  const at = Array.from({ length: n }, () => ({ x: 0.5, y: 0.5 }));
+  const numbers = [...Array(n).keys()];
+  const switches = numbers.filter((i) => shape.tier[i] > 0);
+  const parts = [...new Set(switches.map((i) => shape.part[i]))];
+  const home = Array(n).fill(-1); // the switch of a host
+  shape.from.forEach((a, link) => { if (shape.tier[a] === 0) home[a] = shape.to[link]; });
+  const round = parts.length > 2 && !parts.includes("") && switches.every((i) => shape.tier[i] === 1);
+  if (round) {
+    // Groups on a circle, routers on an arc of it, hosts outside.
+    parts.forEach((part, g) => {
+      const routers = switches.filter((i) => shape.part[i] === part);
+      routers.forEach((i, r) => {
+        const angle = 2 * Math.PI * (g + (routers.length > 1 ? 0.14 + 0.72 * (r / (routers.length - 1)) : 0.5)) / parts.length - Math.PI / 2;
+        at[i] = { x: 0.5 + 0.37 * Math.cos(angle), y: 0.5 + 0.4 * Math.sin(angle), angle };
+        const hosts = numbers.filter((h) => home[h] === i);
+        hosts.forEach((host, k) => {
+          const spread = angle + (k - (hosts.length - 1) / 2) * Math.min(0.05, 0.6 / (parts.length * routers.length * hosts.length / 2));
+          at[host] = { x: 0.5 + 0.45 * Math.cos(spread), y: 0.5 + 0.475 * Math.sin(spread) };
+        });
+      });
+    });
+    return { at, home, round, tiers: [] };
+  }
+  const sites = parts.filter((part) => /^dc\d+$/.test(part));
+  const halves = sites.length > 1 ? sites : [null];
+  const tiers = [...new Set(shape.tier)].sort((a, b) => a - b);
+  const height = (tier) => 0.93 - 0.86 * (tiers.indexOf(tier) / Math.max(tiers.length - 1, 1));
+  halves.forEach((site, s) => {
+    const width = 1 / halves.length;
+    const margin = 0.02;
+    for (const tier of tiers.filter((t) => t > 0)) {
+      const mine = numbers.filter((i) => shape.tier[i] === tier && (site === null || shape.part[i] === site));
+      mine.forEach((i, k) => { at[i] = { x: s * width + margin + (width - 2 * margin) * (k + 0.5) / mine.length, y: height(tier) }; });
+    }
+  });
+  const racks = new Map();
+  for (const i of numbers) if (home[i] >= 0) racks.set(home[i], [...(racks.get(home[i]) || []), i]);
+  for (const [rack, hosts] of racks) {
+    const beside = switches.filter((i) => shape.tier[i] === shape.tier[rack] && (halves[0] === null || shape.part[i] === shape.part[rack])).length;
+    const room = 0.9 / halves.length / beside;
+    hosts.forEach((host, k) => { at[host] = { x: at[rack].x + room * ((k + 0.5) / hosts.length - 0.5), y: height(0) }; });
+  }
+  return { at, home, round, tiers: tiers.map((tier) => ({ y: height(tier), roles: [...new Set(numbers.filter((i) => shape.tier[i] === tier).map((i) => shape.role[i]))].join(", ") })) };
+}
+
+sections.push({
+  id: "fabric", title: "The fabric", short: "Fabric",
+  when: () => data.parts.some((part) => part.fabric),
+  fill(box) {
+    const runs = data.parts.map((part, i) => i).filter((i) => data.parts[i].fabric);
+    const state = { run: runs[0], what: "load", way: "both", bin: 0, link: -1, playing: null };
+    const loads = () => data.parts[state.run].fabric;
+    const shape = () => data.fabrics[loads().shape];
+    const places = new Map();
+    const layout = () => {
+      if (!places.has(loads().shape)) places.set(loads().shape, placed(shape()));
+      return places.get(loads().shape);
+    };
+    /** Load (share) or queue (bytes) of every link now; null where it was not recorded. */
+    const values = () => {
+      const of = loads();
+      if (state.bin === 0) return state.what === "load" ? of.busy : of.max_queue;
+      const all = Array(shape().from.length).fill(null);
+      const time = of.over_time;
+      time.link.forEach((link, i) => { all[link] = state.what === "load" ? time.load[i][state.bin - 1] / 1000 : time.queue[i][state.bin - 1] * 100; });
+      return all;
+    };
+    /** What has the last colour: for load a round share that none exceeds, so that a calm fabric is not all grey. */
+    const STEPS = [0.05, 0.1, 0.2, 0.5, 1];
+    const peaks = new Map();
+    const most = () => {
+      const key = `${state.run} ${state.what}`;
+      if (!peaks.has(key)) {
+        const of = loads();
+        const [whole, timed, unit] = state.what === "load" ? [of.busy, of.over_time?.load, 1e-3] : [of.max_queue, of.over_time?.queue, 100];
+        let top = 0;
+        for (const v of whole) top = Math.max(top, v);
+        for (const line of timed || []) for (const v of line) top = Math.max(top, v * unit);
+        peaks.set(key, state.what === "load" ? STEPS.find((step) => top <= step) ?? 1 : Math.max(top, 1));
+      }
+      return peaks.get(key);
+    };
+    const show = (v) => (v === null ? "not recorded" : state.what === "load" ? `${number(100 * v)} %` : bytes(v));
+    const up = (link) => { const s = shape(); return s.tier[s.to[link]] > s.tier[s.from[link]] || (s.tier[s.to[link]] === s.tier[s.from[link]] && s.from[link] < s.to[link]); };
+    const title = (link) => `${shape().name[shape().from[link]]} → ${shape().name[shape().to[link]]}`;
+    const canvas = h("canvas", { tabindex: "0", role: "img", id: "drawing",
+      "aria-label": "The fabric by tiers; colours are the load of links. Arrow keys go through the links, the busiest first; the table below has the same numbers." });
+    const tip = h("div", { class: "tip", "aria-hidden": "true" });
+    const live = h("div", { class: "live", "aria-live": "polite", id: "link" });
+    const ramp = h("i", {});
+    const ends = [h("span", {}), h("span", {})];
+    const caption = h("figcaption", {});
+    let order = [];
+    let lines = [];
+    const tall = () => (layout().round ? Math.min(canvas.clientWidth, 620) : Math.min(Math.max(canvas.clientWidth * 0.5, 300), 520));
+
+    function draw() {
+      const width = canvas.clientWidth;
+      if (!width) return;
+      const height = tall();
+      const ratio = window.devicePixelRatio || 1;
+      if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
+        canvas.width = Math.round(width * ratio);
+        canvas.height = Math.round(height * ratio);
+        canvas.style.height = `${height}px`;
+      }
+      const c = canvas.getContext("2d");
+      c.setTransform(ratio, 0, 0, ratio, 0, 0);
+      c.clearRect(0, 0, width, height);
+      const s = shape();
+      const { at, tiers } = layout();
+      const left = tiers.length ? (width < 520 ? 6 : 84) : 6;
+      const x = (i) => left + at[i].x * (width - left - 6);
+      const y = (i) => 16 + at[i].y * (height - 26);
+      c.font = `12px ${getComputedStyle(document.body).fontFamily}`;
+      c.textBaseline = "middle";
+      const now = values();
+      const top = most();
+      order = [...now.keys()].filter((link) => state.way === "both" || (state.way === "up") === up(link));
+      order.sort((a, b) => (now[a] ?? -1) - (now[b] ?? -1));
+      const dense = order.length > 1500 ? 0.45 : order.length > 400 ? 0.7 : 1;
+      lines = [];
+      c.lineCap = "round";
+      for (const link of order) {
+        const [a, b] = [s.from[link], s.to[link]];
+        const [dx, dy] = [x(b) - x(a), y(b) - y(a)];
+        const length = Math.hypot(dx, dy) || 1;
+        // The two directions lie side by side, each to the right of its way.
+        const side = state.way === "both" ? Math.min(order.length > 400 ? 2 : 3.2, length / 12) * dense : 0;
+        const [ox, oy] = [(-dy / length) * side, (dx / length) * side];
+        const value = now[link] === null ? null : now[link] / top;
+        const line = { link, x0: x(a) + ox, y0: y(a) + oy, x1: x(b) + ox, y1: y(b) + oy };
+        // Along one tier a straight line would run over the nodes between.
+        line.bend = Math.abs(dy) < 2 && Math.abs(dx) > 30 ? Math.min(60, Math.abs(dx) * 0.22) : 0;
+        lines.push(line);
+        c.strokeStyle = value === null ? style("--line") : heat(value);
+        c.lineWidth = link === state.link ? 5 : value === null ? 0.6 : (0.8 + 2.8 * Math.min(value, 1)) * dense + 0.2;
+        c.beginPath();
+        c.moveTo(line.x0, line.y0);
+        if (line.bend) c.quadraticCurveTo((line.x0 + line.x1) / 2, line.y0 - line.bend, line.x1, line.y1);
+        else c.lineTo(line.x1, line.y1);
+        c.stroke();
+      }
+      const ink = style("--fg");
+      const few = s.name.length <= 64;
+      s.name.forEach((name, i) => {
+        const size = s.tier[i] === 0 ? (s.hosts[i] > 1 ? 6 : few ? 4.5 : 3) : few ? 8 : 4;
+        c.fillStyle = s.tier[i] === 0 ? style("--muted") : ink;
+        c.beginPath();
+        if (s.tier[i] === 0) c.arc(x(i), y(i), size, 0, 2 * Math.PI);
+        else c.roundRect(x(i) - size, y(i) - size * 0.7, size * 2, size * 1.4, 2);
+        c.fill();
+      });
+      // Names where there is room for them.
+      c.fillStyle = ink;
+      c.textAlign = "center";
+      for (const tier of new Set(s.tier)) {
+        const mine = [...s.name.keys()].filter((i) => s.tier[i] === tier && tier > 0);
+        const widest = Math.max(0, ...mine.map((i) => c.measureText(s.name[i]).width));
+        if (tiers.length && mine.length * (widest + 10) < width - left) {
+          for (const i of mine) {
+            c.lineWidth = 4;
+            c.strokeStyle = style("--bg");
+            c.strokeText(s.name[i], x(i), y(i) - 15);
+            c.fillText(s.name[i], x(i), y(i) - 15);
+          }
+        }
+      }
+      c.textAlign = "left";
+      c.fillStyle = style("--muted");
+      if (left > 10) for (const tier of tiers) c.fillText(tier.roles, 2, 16 + tier.y * (height - 26));
+      ramp.style.background = `linear-gradient(90deg, ${[0, 0.25, 0.5, 0.75, 1].map(heat).join(",")})`;
+      ends[0].textContent = state.what === "load" ? "idle" : "empty";
+      ends[1].textContent = state.what === "load" ? `${100 * top} % busy` : bytes(top);
+      order.reverse();
+    }
+
+    function note() {
+      const s = shape();
+      const lumped = s.hosts.some((n) => n > 1);
+      const time = loads().over_time;
+      const when = state.bin === 0 ? (state.what === "load" ? "Share of the simulated time that each link was busy." : "Longest queue of data before each link in the whole run.")
+        : `Bins of ${number(time.width_us)} µs: ${state.what === "load" ? "bytes sent, of what the link could carry" : "longest queue in the bin"}.`;
+      const recorded = time && time.link.length < s.from.length ? ` Over time, ${count(time.link.length)} of ${count(s.from.length)} links were recorded (--record takes all); the others are thin.` : "";
+      caption.textContent = `${when}${recorded}${lumped ? " The hosts of a switch are drawn as one: the mean of their links' load, and the longest of their queues." : ""}`
+        + `${s.hidden ? ` ${count(s.hidden)} links that carried least are not drawn.` : ""} ${state.way === "both" ? "Each direction has a line of its own." : ""}`;
+    }
+
+    const columns = () => {
+      const of = loads();
+      const counts = Object.keys(of.counts);
+      return [{ name: "link", text: true }, { name: state.what === "load" ? "load" : "longest queue" }, { name: "rate", unit: "Gb/s" }, { name: "busy in the whole run", unit: "%" },
+        { name: "longest queue in the whole run", unit: "B" }, ...counts.map((name) => ({ name }))];
+    };
+    const rows = () => {
+      const now = values();
+      const of = loads();
+      return order.slice(0, 40).map((link) => [title(link) + (shape().count[link] > 1 ? ` (${shape().count[link]} links)` : ""), { value: now[link], show: show(now[link]) }, shape().gbps[link],
+        { value: of.busy[link], show: number(100 * of.busy[link]) }, { value: of.max_queue[link], show: count(of.max_queue[link]) },
+        ...Object.values(of.counts).map((values) => ({ value: values[link], show: count(values[link]) }))]);
+    };
+    const list = dataTable(columns, rows, "The busiest links");
+
+    function say(link, x, y) {
+      state.link = link;
+      if (link < 0) { tip.style.visibility = "hidden"; live.textContent = ""; draw(); return; }
+      const now = values();
+      const of = loads();
+      const text = `${title(link)}: ${show(now[link])}`;
+      const more = `${number(shape().gbps[link])} Gb/s; whole run: busy ${number(100 * of.busy[link])} %, longest queue ${bytes(of.max_queue[link])}`
+        + Object.entries(of.counts).filter(([, v]) => v[link]).map(([name, v]) => `, ${name} ${count(v[link])}`).join("");
+      tip.replaceChildren(h("strong", {}, text), h("br", {}), more);
+      live.textContent = `${text}. ${more}`;
+      tip.style.visibility = "visible";
+      tip.style.left = `${Math.max(0, Math.min(x + 12, canvas.clientWidth - tip.offsetWidth))}px`;
+      tip.style.top = `${y + 16}px`;
+      draw();
+    }
+    canvas.addEventListener("pointermove", (event) => {
+      const [px, py] = [event.offsetX, event.offsetY];
+      let best = { link: -1, d: 7 };
+      for (const l of lines) {
+        const points = l.bend ? [[l.x0, l.y0], [(l.x0 + l.x1) / 2, l.y0 - l.bend / 2], [l.x1, l.y1]] : [[l.x0, l.y0], [l.x1, l.y1]];
+        for (let i = 0; i + 1 < points.length; i += 1) {
+          const [[ax, ay], [bx, by]] = [points[i], points[i + 1]];
+          const t = Math.min(1, Math.max(0, ((px - ax) * (bx - ax) + (py - ay) * (by - ay)) / ((bx - ax) ** 2 + (by - ay) ** 2 || 1)));
+          const d = Math.hypot(ax + t * (bx - ax) - px, ay + t * (by - ay) - py);
+          if (d <= best.d) best = { link: l.link, d };
+        }
+      }
+      if (best.link !== state.link || best.link >= 0) say(best.link, px, py);
+    });
+    canvas.addEventListener("pointerleave", () => say(-1));
+    canvas.addEventListener("blur", () => say(-1));
+    canvas.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+      if (!step || !order.length) return;
+      event.preventDefault();
+      const now = order.indexOf(state.link);
+      const link = order[(now + step + order.length) % order.length];
+      const line = lines.find((l) => l.link === link);
+      say(link, (line.x0 + line.x1) / 2, (line.y0 + line.y1) / 2);
+    });
+
+    const slider = h("input", { type: "range", min: "0", max: "0", value: "0", id: "when", input: () => { state.bin = Number(slider.value); update(); } });
+    const clock = h("output", { for: "when", id: "clock" });
+    const play = h("button", { type: "button", click: () => {
+      if (state.playing) { stop(); return; }
+      play.textContent = "Stop";
+      state.playing = setInterval(() => {
+        state.bin = (state.bin % Number(slider.max)) + 1;
+        slider.value = String(state.bin);
+        update();
+      }, 120);
+    } }, "Play");
+    const stop = () => { clearInterval(state.playing); state.playing = null; play.textContent = "Play"; };
+    function update() {
+      const time = loads().over_time;
+      clock.textContent = state.bin === 0 ? "the whole run" : `${number((state.bin - 1) * time.width_us)} to ${number(state.bin * time.width_us)} µs`;
+      slider.setAttribute("aria-valuetext", clock.textContent);
+      draw();
+      note();
+      list.refresh();
+    }
+    const when = h("label", { class: "wide" }, h("span", {}, "When: ", clock), slider);
+    function turn() {
+      const time = loads().over_time;
+      stop();
+      state.bin = 0;
+      state.link = -1;
+      slider.max = String(time ? time.bins : 0);
+      slider.value = "0";
+      when.hidden = play.hidden = !time;
+      update();
+    }
+    const what = menu("Show", [["load", "Load"], ["queue", "Longest queue"]], (value) => { state.what = value; update(); });
+    const way = menu("Direction", [["both", "Both"], ["up", "Up, from hosts"], ["down", "Down, to hosts"]], (value) => { state.way = value; update(); });
+    box.append(...[h("p", { class: "lead" }, "Where the load was, and where queues grew. Hosts below, then the switches that they hang on, and so on up."),
+      h("div", { class: "controls" }, runMenu(runs, (value) => { state.run = Number(value); turn(); }), what, way, when, play),
+      h("figure", {}, h("div", { class: "fabric" }, canvas, tip), h("div", { class: "scale" }, ends[0], ramp, ends[1]), caption), live, list].filter(Boolean));
+    charts.push({ drawn: true, redraw: update });
+    turn();
+    new ResizeObserver(draw).observe(canvas);
+  },
+});

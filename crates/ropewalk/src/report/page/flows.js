@@ -1,0 +1,77 @@
+// Completion times and slowdown: distributions by run, and the flows that took longest.
+
+sections.push({
+  id: "flows", title: "Completion times", short: "Flows",
+  when: () => data.parts.some((part) => part.curves.length),
+  fill(box) {
+    const NAMES = { slowdown: "slowdown (FCT / FCT alone on the fabric)", fct_us: "flow completion time, µs" };
+    const known = ["slowdown", "fct_us"].filter((m) => data.parts.some((part) => part.curves.some((c) => c.metric === m)));
+    const state = { metric: known[0], tail: false, log: false };
+    const curves = () => data.parts.map((part, i) => ({ part, i, curve: part.curves.find((c) => c.metric === state.metric) })).filter((c) => c.curve);
+    // A logarithmic axis where values differ by more than one looks over.
+    const ends = () => curves().flatMap(({ curve }) => [curve.values[0], curve.values.at(-1)]);
+    const spread = () => { const all = ends(); return Math.max(...all) / Math.min(...all) > 30; };
+    state.log = spread();
+    const draw = () => {
+      const traces = curves().map(({ part, i, curve }) => {
+        // Above the last value there is no tail; on a logarithmic axis it would be nowhere.
+        const y = state.tail ? curve.shares.map((s) => (s < 1 ? 1 - s : null)) : curve.shares;
+        const first = state.tail ? [1, ...y] : [0, ...y];
+        return { type: "scatter", mode: "lines", name: part.name, x: [curve.values[0], ...curve.values], y: first,
+          line: { color: colour(part.scheme), dash: dash(i), width: 2.2, shape: "hv" },
+          hovertemplate: `%{x:.4~g}: ${state.tail ? "%{y:.3~g} take longer" : "%{y:.1%} take no longer"}<extra>${part.name}</extra>` };
+      });
+      return { traces, layout: {
+        xaxis: { title: NAMES[state.metric], type: state.log ? "log" : "linear", dtick: state.log ? "D2" : undefined },
+        yaxis: state.tail ? { title: "share of flows that take longer", type: "log", exponentformat: "power", dtick: 1 }
+          : { title: "share of flows", range: [0, 1.02], tickformat: ".0%" },
+        showlegend: traces.length > 1,
+      } };
+    };
+    const caption = () => {
+      const unfinished = curves().filter((c) => c.curve.unfinished).map((c) => `${c.part.name}: ${count(c.curve.unfinished)}`);
+      return `${state.tail ? "Further down is better: fewer flows take longer than the value below." : "Further left is better: a curve that ends early has no slow flows."} `
+        + `${curves().map((c) => count(c.curve.flows)).filter((x, i, all) => all.indexOf(x) === i).join(" or ")} finished flows${data.parts.length > 1 ? " for each run" : ""}.`
+        + (unfinished.length ? ` Flows that did not finish are not in it: ${unfinished.join(", ")}.` : "");
+    };
+    const made = chart("Distribution of completion times", caption, draw, 400);
+    const columns = () => [{ name: "run", text: true }, { name: state.metric === "fct_us" ? "FCT" : "slowdown", unit: state.metric === "fct_us" ? "µs" : "x" }, { name: "share of flows" }];
+    const rows = () => curves().flatMap(({ part, curve }) => curve.values.map((v, i) => [part.name, v, { value: curve.shares[i], show: `${number(100 * curve.shares[i])} %` }]));
+    const table1 = dataTable(columns, rows);
+    const set = (key) => (value) => { state[key] = value; made.redraw(); table1.refresh(); };
+    box.append(
+      h("p", { class: "lead" }, data.parts.length > 1 ? "How long the flows took under each, and how unlike each other they were." : "How long the flows took, and how unlike each other they were."),
+      h("div", { class: "controls" },
+        known.length > 1 ? menu("Show", [["slowdown", "Slowdown"], ["fct_us", "Completion time"]].filter(([m]) => known.includes(m)), set("metric")) : null,
+        menu("As", [["", "Share that took no longer"], ["tail", "Tail: share that took longer"]], (v) => set("tail")(v === "tail")),
+        tick("Logarithmic", state.log, set("log"))),
+      made.element, table1);
+    const sized = data.parts.filter((part) => part.sizes);
+    if (sized.length) {
+      const buckets = [...new Set(sized.flatMap((part) => part.sizes.map((b) => b.up_to_bytes)))].sort((a, b) => a - b);
+      const of = (part, size) => part.sizes.find((b) => b.up_to_bytes === size);
+      const cells = (b) => [{ value: b?.count, show: count(b?.count) }, b?.fct_us?.p50, b?.fct_us?.p99, b?.slowdown?.mean, b?.slowdown?.p99];
+      box.append(h("h3", {}, "By size"), table([{ name: "up to", text: true }, ...(sized.length > 1 ? [{ name: "run", text: true }] : []), { name: "flows" }, { name: "FCT, median", unit: "µs" },
+        { name: "FCT, P99", unit: "µs" }, { name: "slowdown, mean", unit: "x" }, { name: "slowdown, P99", unit: "x" }],
+      buckets.flatMap((size) => sized.map((part, i) => [sized.length > 1 && i > 0 ? "" : bytes(size), ...(sized.length > 1 ? [part.name] : []), ...cells(of(part, size))])),
+      { label: "Flows by size", tall: buckets.length * sized.length > 16 }));
+    }
+    const slow = data.parts.map((part, i) => i).filter((i) => data.parts[i].slowest);
+    if (!slow.length) return;
+    let run = slow[0];
+    const which = () => data.parts[run].slowest;
+    const slowest = dataTable(
+      () => [{ name: "flow", text: true }, { name: "queue pair" }, { name: "from", text: true }, { name: "to", text: true }, { name: "job", text: true }, { name: "bytes", unit: "B" },
+        { name: "start", unit: "µs" }, { name: "FCT", unit: "µs" }, { name: "slowdown", unit: "x" }, { name: "sent again", unit: "packets" }],
+      () => which().rows.map((r) => [String(r.flow), { value: r.qp, show: count(r.qp) }, r.from, r.to, r.job, { value: r.bytes, show: count(r.bytes) }, r.start_us, r.fct_us, r.slowdown,
+        { value: r.retransmitted, show: count(r.retransmitted) }]),
+      "The slowest flows");
+    const choice = runMenu(slow, (value) => { run = Number(value); slowest.open = true; slowest.refresh(); });
+    if (choice) slowest.append(h("div", { class: "controls" }, choice));
+    // The menu stays when the table is made anew.
+    const refill = slowest.refresh;
+    slowest.refresh = () => { refill(); if (choice) slowest.querySelector("summary").after(h("div", { class: "controls" }, choice)); };
+    slowest.addEventListener("toggle", () => slowest.open && choice && slowest.querySelector("summary").after(h("div", { class: "controls" }, choice)));
+    box.append(slowest);
+  },
+});

@@ -1,0 +1,44 @@
+// What was asked, the answer, and the table.
+
+/** The table of runs: a row each, the best of each column marked. */
+function compared(numbers) {
+  const best = numbers.columns.map((column, i) => {
+    const values = numbers.rows.filter((row) => row.complete).map((row) => row.cells[i]).filter((x) => x !== null);
+    if (!column.better || values.length < 2 || new Set(values).size < 2) return null;
+    return column.better > 0 ? Math.max(...values) : Math.min(...values);
+  });
+  const columns = [{ name: "", text: true }, ...numbers.columns];
+  const rows = numbers.rows.map((row) => [
+    [h("span", { class: "swatch", style: `background:${colour(row.scheme)}`, "data-scheme": row.scheme }), row.name,
+      row.complete ? "" : " (not complete)"],
+    ...row.cells.map((value, i) => ({
+      value, mark: row.complete && value !== null && value === best[i],
+      range: row.ranges && row.ranges[i] && row.ranges[i][0] !== row.ranges[i][1] ? row.ranges[i].map(number).join("–") : null,
+    })),
+  ]);
+  const several = numbers.rows.some((row) => row.runs > 1);
+  const caption = `The best of each column on green.${several ? " Numbers are means over seeds; below them the least and the most." : ""}`;
+  return h("div", { id: "table" }, table(columns, rows, { caption }));
+}
+
+/** The numbers of one run. */
+function tiles(numbers) {
+  return h("dl", { class: "tiles", id: "table" }, numbers.columns.map((column, i) =>
+    h("div", { title: column.about }, h("dt", {}, column.name),
+      h("dd", { "data-name": column.name, "data-value": numbers.rows[0].cells[i] ?? "" },
+        number(numbers.rows[0].cells[i]), " ", h("small", {}, column.unit)))));
+}
+
+/** Numbers stay with their units where a line ends. */
+const together = (text) => text.replace(/(\d) (%|µs|ms|x\b|times)/g, "$1\u00a0$2");
+
+function headline(page) {
+  const kinds = { run: "A run", compare: "A comparison", reproduce: "A paper's experiment, beside ours" };
+  page.append(
+    h("h1", {}, data.title),
+    h("p", { class: "kind" }, `${kinds[data.kind]}, by ropewalk ${data.ropewalk}`),
+    h("dl", { class: "asked" }, data.asked.map((line) => [h("dt", {}, line.label), h("dd", {}, line.text)])),
+    h("div", { class: `answer${(data.answer[0] || "").length > 160 ? " long" : ""}` },
+      data.answer.map((text) => h("p", { class: text.includes("NOT complete") ? "fault" : null }, together(text)))));
+  if (data.table) page.append(data.table.rows.length > 1 ? compared(data.table) : tiles(data.table));
+}

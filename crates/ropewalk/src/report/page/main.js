@@ -1,0 +1,51 @@
+// Puts the sections on the page, one after the other, so that the first ones are seen at once.
+
+const page = document.getElementById("page");
+const themeButton = document.getElementById("theme");
+const prefersDark = window.matchMedia("(prefers-color-scheme: dark)");
+
+function setTheme(theme) {
+  root.dataset.theme = theme;
+  themeButton.textContent = theme === "dark" ? "Light" : "Dark";
+  for (const swatch of document.querySelectorAll("[data-scheme]")) swatch.style.background = colour(swatch.dataset.scheme);
+  for (const made of charts) if (made.drawn) made.redraw();
+}
+setTheme(prefersDark.matches ? "dark" : "light");
+themeButton.addEventListener("click", () => setTheme(dark() ? "light" : "dark"));
+prefersDark.addEventListener("change", (event) => setTheme(event.matches ? "dark" : "light"));
+
+document.title = `${data.title}: ropewalk`;
+headline(page);
+const wanted = sections.filter((section) => section.when());
+for (const section of wanted) {
+  document.getElementById("contents").append(h("a", { href: `#${section.id}` }, section.short));
+  const box = h("section", { id: section.id, "aria-labelledby": `${section.id}-title` }, h("h2", { id: `${section.id}-title` }, section.title));
+  page.append(box);
+  section.fill(box);
+}
+page.append(h("footer", {}, `Made by ropewalk ${data.ropewalk}. This file is whole: it loads nothing. Charts by plotly.js (MIT).`));
+
+/** Charts are drawn one by one between frames; paper gets all of them at once, in light colours. */
+const waiting = [...charts];
+function next() {
+  const made = waiting.shift();
+  if (!made) { root.dataset.ready = String(Math.round(performance.now())); return; }
+  if (!made.drawn) made.redraw();
+  setTimeout(next, 0);
+}
+window.addEventListener("DOMContentLoaded", () => setTimeout(next, 0));
+// As wide as A4 between margins: charts do not follow the paper by themselves.
+const PAPER = "680px";
+let before = null;
+window.addEventListener("beforeprint", () => {
+  before = root.dataset.theme;
+  page.style.width = PAPER;
+  root.dataset.print = "";
+  setTheme("light");
+  for (const made of charts) made.redraw();
+});
+window.addEventListener("afterprint", () => {
+  page.style.width = "";
+  delete root.dataset.print;
+  if (before) setTheme(before);
+});

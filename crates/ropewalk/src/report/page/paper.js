@@ -1,0 +1,134 @@
+// A paper's figures from our data, with the paper's numbers marked, and all of its numbers beside ours.
+
+/** One of an experiment's own figures. */
+function figure(of) {
+  const draw = () => {
+    const lines = of.shape === "lines";
+    const numeric = lines && of.series.every((s) => s.x.every((x) => x !== "" && Number.isFinite(Number(x))));
+    const categories = [...new Set(of.series.flatMap((s) => s.x))];
+    const traces = of.series.map((s) => ({
+      type: lines ? "scatter" : "bar", name: s.name, x: numeric ? s.x.map(Number) : s.x, y: s.y,
+      ...(lines ? { mode: numeric ? "lines" : "lines+markers", line: { color: colour(s.scheme), width: 2 }, marker: { size: 8 } }
+        : { marker: { color: colour(s.scheme) }, text: s.y.map(number), textposition: "outside", textfont: { size: 12 }, cliponaxis: false }),
+    }));
+    const ink = style("--fg");
+    const shapes = [];
+    const annotations = [];
+    const named = new Set();
+    of.paper.forEach((mark, i) => {
+      const at = mark.x === null ? -1 : categories.indexOf(mark.x);
+      const span = at < 0 ? { xref: "paper", x0: 0, x1: 1 } : { xref: "x", x0: at - 0.44, x1: at + 0.44 };
+      if (mark.to !== null && at < 0) {
+        shapes.push({ type: "rect", ...span, y0: mark.y, y1: mark.to, fillcolor: style("--muted"), opacity: 0.13, line: { width: 0 }, layer: "below" });
+      } else {
+        shapes.push({ type: "line", ...span, y0: mark.to === null ? mark.y : (mark.y + mark.to) / 2, y1: mark.to === null ? mark.y : (mark.y + mark.to) / 2,
+          line: { color: ink, width: 2, dash: "dot" } });
+      }
+      const value = mark.to === null ? `${mark.y}` : `${mark.y}–${mark.to}`;
+      const label = { y: mark.to ?? mark.y, yanchor: "bottom", showarrow: false, font: { size: 12, color: ink }, bgcolor: style("--bg"), borderpad: 1 };
+      // In a category at its left end, where the sprayed bar is; across the axis at the right, ranges one beside the other.
+      if (at >= 0) annotations.push({ ...label, xref: "x", x: at - 0.44, xanchor: "left", text: `paper: ${value}` });
+      else if (mark.to === null) annotations.push({ ...label, xref: "paper", x: 1, xanchor: "right", text: mark.name });
+      else annotations.push({ ...label, xref: "paper", x: i % 2 ? 1 : 0.5, xanchor: "right", text: `${mark.name}: ${value}` });
+      if (at >= 0 && !named.has(mark.name)) {
+        named.add(mark.name);
+        traces.push({ type: "scatter", mode: "lines", name: mark.name, x: [null], y: [null], line: { color: ink, width: 2, dash: "dot" } });
+      }
+    });
+    const most = Math.max(...of.series.flatMap((s) => s.y), ...of.paper.map((m) => m.to ?? m.y), 0);
+    return { traces, layout: { barmode: "group", bargap: 0.22, bargroupgap: 0.08, shapes, annotations,
+      xaxis: { title: of.x, type: numeric ? "linear" : "category" }, yaxis: { title: of.y, rangemode: "tozero", range: lines ? undefined : [0, most * 1.12] } } };
+  };
+  const made = chart(`${of.title}. ${of.caption}`, of.caption, draw, 400);
+  const columns = () => [{ name: of.x || "what", text: true }, ...of.series.map((s) => ({ name: s.name, unit: of.y })), { name: "the paper" }];
+  const rows = () => [...new Set(of.series.flatMap((s) => s.x))].map((x) => {
+    const mark = of.paper.find((m) => m.x === x);
+    return [x, ...of.series.map((s) => s.y[s.x.indexOf(x)] ?? null), mark ? (mark.to === null ? mark.y : `${mark.y}–${mark.to}`) : "–"];
+  });
+  return [h("h3", {}, of.title), made.element, dataTable(columns, rows)];
+}
+
+/** Ours (filled) and the paper's (hollow) for one metric of all cases. */
+function dots(experiment) {
+  const key = (row) => `${row.metric}${row.unit ? `, ${row.unit}` : ""}`;
+  const metrics = [...new Set(experiment.rows.map(key))];
+  const withPaper = metrics.filter((m) => experiment.rows.some((r) => key(r) === m && r.paper !== null));
+  let chosen = withPaper[0] || metrics[0];
+  // Where cases are called `setting: scheme`, one setting is shown at a time.
+  const cut = (row) => row.case.lastIndexOf(": ");
+  const nested = experiment.rows.every((row) => cut(row) > 0);
+  const settings = nested ? [...new Set(experiment.rows.map((row) => row.case.slice(0, cut(row))))] : [];
+  let setting = settings[0];
+  const draw = () => {
+    const rows = experiment.rows.filter((row) => key(row) === chosen && (!nested || row.case.slice(0, cut(row)) === setting)).reverse();
+    const y = rows.map((row) => (nested ? row.case.slice(cut(row) + 2) : row.case || row.metric));
+    const lines = new Set(y).size;
+    const beside = rows.some((row) => row.paper !== null);
+    const one = (name, pick, marker) => ({ type: "scatter", mode: "markers", name, x: rows.map(pick), y, marker, cliponaxis: false });
+    return {
+      traces: [
+        one("ours", (row) => row.measured, { size: 11, color: style("--accent") }),
+        ...(beside ? [one("the paper", (row) => row.paper, { size: 13, symbol: "circle-open", color: style("--fg"), line: { width: 2 } })] : []),
+      ],
+      layout: { xaxis: { title: chosen, rangemode: "tozero" }, yaxis: { type: "category", tickfont: { size: 12 }, range: [-0.7, lines - 0.3] }, showlegend: beside,
+        margin: { l: 20, r: 16, t: 16, b: 46 } },
+      height: (beside ? 130 : 100) + 24 * lines,
+    };
+  };
+  const caption = withPaper.length ? "Filled: ours. Hollow: the paper's, where it prints one." : "Ours; no paper prints these numbers.";
+  const made = chart("Our numbers beside the paper's, by case", caption, draw);
+  const pick = (label, options, set, first) => (options.length > 1 ? menu(label, options.map((o) => [o, o]), (o) => { set(o); made.redraw(); }, first) : null);
+  const controls = h("div", { class: "controls" }, pick("Case", settings, (o) => { setting = o; }, setting), pick("Number", metrics, (o) => { chosen = o; }, chosen));
+  return [h("h3", {}, "Number by number"), controls, made.element];
+}
+
+/** Distributions of an experiment. */
+function distributions(experiment) {
+  const metrics = [...new Set(experiment.curves.map((c) => c.metric))];
+  let chosen = metrics[0];
+  const draw = () => {
+    const curves = experiment.curves.filter((c) => c.metric === chosen);
+    return {
+      traces: curves.map((c, i) => ({ type: "scatter", mode: "lines", name: c.case, x: c.points.map((p) => p[0]), y: c.points.map((p) => p[1]),
+        line: { color: PALETTE[i % PALETTE.length][dark() ? 1 : 0], dash: DASHES[Math.floor(i / PALETTE.length) % DASHES.length], shape: "hv", width: 2 } })),
+      layout: { xaxis: { title: `${chosen}, ${curves[0].unit}`, type: "log" }, yaxis: { title: "share of flows", range: [0, 1.01] },
+        // Many names stand below, where there is room.
+        ...(curves.length > 12 ? { legend: { orientation: "h", y: -0.16, yanchor: "top", x: 0, font: { size: 12 } } } : {}) },
+      height: curves.length > 12 ? 460 + 14 * curves.length : 400,
+    };
+  };
+  const made = chart("Distributions by case", "The share of flows that took no longer.", draw);
+  const controls = metrics.length > 1 ? h("div", { class: "controls" }, menu("What", metrics.map((m) => [m, m]), (m) => { chosen = m; made.redraw(); })) : null;
+  return [h("h3", {}, "Distributions"), controls, made.element];
+}
+
+/** All numbers. */
+function allRows(experiment) {
+  const off = (row) => {
+    if (row.deviation === null) return "";
+    const percent = Math.round(row.deviation * 100);
+    return `${percent < 0 ? "−" : percent > 0 ? "+" : ""}${Math.abs(percent)} %`;
+  };
+  const columns = [{ name: "case", text: true }, { name: "metric", text: true }, { name: "the paper" }, { name: "ours" }, { name: "unit", text: true }, { name: "off by" },
+    { name: "note", text: true }];
+  const name = (row, i) => (i > 0 && experiment.rows[i - 1].case === row.case ? h("span", { class: "again" }, row.case) : row.case);
+  const rows = experiment.rows.map((row, i) => [name(row, i), h("span", { class: "whole" }, row.metric), { value: row.paper, show: row.paper === null ? "" : number(row.paper) }, row.measured, row.unit,
+    { value: row.deviation, show: off(row) }, row.note ? h("span", { class: "prose" }, row.note) : ""]);
+  return table(columns, rows, { tall: rows.length > 30, label: `${experiment.source}: the paper's numbers and ours` });
+}
+
+sections.push({
+  id: "paper", title: data.experiments.some((e) => e.figures.length) ? "The paper's figure, from our data"
+    : data.experiments.some((e) => e.rows.some((row) => row.paper !== null)) ? "The paper's numbers beside ours" : "The numbers",
+  short: "Figure",
+  when: () => data.experiments.length > 0,
+  fill(box) {
+    for (const experiment of data.experiments) {
+      if (data.experiments.length > 1) box.append(h("h2", {}, experiment.name), h("p", { class: "lead" }, experiment.source));
+      box.append(...experiment.figures.flatMap(figure));
+      if (experiment.rows.length) box.append(...dots(experiment).filter(Boolean));
+      if (experiment.curves.length) box.append(...distributions(experiment).filter(Boolean));
+      if (experiment.rows.length) box.append(h("h3", {}, "The table"), allRows(experiment));
+    }
+  },
+});

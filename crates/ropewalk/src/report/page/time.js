@@ -1,0 +1,92 @@
+// Chosen queue pairs, links and switches over time.
+
+const PANELS = [
+  { title: "rate, Gb/s", columns: [["rate_gbps", "rate", null]] },
+  { title: "packets in a bin", counts: true, columns: [["out_of_order", "out of order", 6], ["nacks", "NACKs", 0], ["retransmitted", "sent again", 1], ["cnps", "CNPs", 4]] },
+  { title: "packets ahead of ePSN", columns: [["out_of_order_depth", "reordering depth", 8]] },
+  { title: "ePSN", columns: [["epsn", "ePSN at the receiver", 2]] },
+  { title: "queue, kB", columns: [["max_queue_bytes", "longest queue", 9]], scale: 1e-3 },
+  { title: "buffer, kB", columns: [["max_buffer_bytes", "buffer in use", 9]], scale: 1e-3 },
+  { title: "pauses in a bin", counts: true, columns: [["pauses", "pause frames", 1]] },
+];
+
+/** What a track is called. */
+function trackName(track) {
+  if (track.kind === "qps") return `Mean of the ${count(track.id)} recorded queue pairs`;
+  if (track.kind === "switch") return track.from;
+  return `${track.kind === "qp" ? `QP ${track.id}: ` : ""}${track.from} → ${track.to}`;
+}
+
+sections.push({
+  id: "time", title: "Over time", short: "Time",
+  when: () => data.parts.some((part) => part.series),
+  fill(box) {
+    const runs = data.parts.map((part, i) => i).filter((i) => data.parts[i].series);
+    const overlaid = runs.filter((i) => data.parts[i].series.tracks[0]?.kind === "qps");
+    const ALL = "all";
+    const extra = overlaid.length > 1 ? [[ALL, "All, mean of their flows"]] : [];
+    const state = { run: extra.length ? ALL : String(runs[0]), track: 0 };
+    const shown = () => (state.run === ALL ? overlaid.map((i) => [i, data.parts[i].series.tracks[0]])
+      : [[Number(state.run), data.parts[Number(state.run)].series.tracks[state.track]]]);
+    const at = (series) => Array.from({ length: series.bins }, (_, i) => (i + 0.5) * series.width_us);
+    const panels = () => PANELS.map((panel) => ({ ...panel, columns: panel.columns.filter(([key]) => shown().some(([, track]) => track.columns[key])) }))
+      .filter((panel) => panel.columns.length);
+    const draw = () => {
+      const traces = [];
+      const layout = { xaxis: {}, showlegend: true };
+      const all = panels();
+      // With all runs at once, each number gets a panel of its own, and colours tell runs.
+      const wide = state.run === ALL ? all.flatMap((panel) => panel.columns.map((c) => ({ ...panel, title: panel.counts ? `${c[1]}, per µs` : panel.title, columns: [c] }))) : all;
+      const gap = 0.07;
+      const height = (1 - gap * (wide.length - 1)) / wide.length;
+      wide.forEach((panel, p) => {
+        const axis = p === 0 ? "" : String(p + 1);
+        const top = 1 - p * (height + gap);
+        layout[`yaxis${axis}`] = { title: panel.title, rangemode: "tozero", domain: [Math.max(top - height, 0), top] };
+        for (const [key, name, place] of panel.columns) {
+          for (const [i, track] of shown()) {
+            if (!track.columns[key]) continue;
+            const part = data.parts[i];
+            // Bins of runs of unlike length have unlike widths.
+            const scale = panel.scale || (panel.counts && state.run === ALL ? 1 / part.series.width_us : 1);
+            traces.push({ type: "scatter", mode: "lines", x: at(part.series), y: track.columns[key].map((v) => (v === null ? null : v * scale)), yaxis: `y${axis}`,
+              name: state.run === ALL ? part.name : name, legendgroup: state.run === ALL ? part.name : name, showlegend: state.run !== ALL || p === 0,
+              line: { color: state.run === ALL ? colour(part.scheme) : place === null ? style("--fg") : PALETTE[place][dark() ? 1 : 0], width: 1.8, dash: state.run === ALL ? dash(i) : "solid", shape: "hvh" } });
+          }
+        }
+      });
+      layout.xaxis = { title: "time, µs", anchor: wide.length > 1 ? `y${wide.length}` : "y" };
+      return { traces, layout, height: 120 + 165 * Math.max(wide.length, 1) };
+    };
+    const caption = () => {
+      const part = data.parts[shown()[0][0]];
+      const { series } = part;
+      const recorded = Object.entries(series.recorded).map(([kind, n]) => `${count(n)} ${{ qp: "queue pairs", link: "links", switch: "switches" }[kind] || kind}`).join(", ");
+      const widths = shown().map(([i]) => data.parts[i].series.width_us);
+      const width = [...new Set([Math.min(...widths), Math.max(...widths)])].map(number).join(" to ");
+      const seeds = data.parts[shown()[0][0]].seeds.length > 1 ? "Of the first seed. " : "";
+      return `${seeds}Bins of ${width} µs${series.merged > 1 ? `, each made from ${series.merged} recorded ones` : ""}. Recorded: ${recorded}; `
+        + "the menu has those with the slowest flows, the longest queues and the fullest buffers. Run with --record for all of them and for more columns.";
+    };
+    const made = chart("Rates, reordering and queues over time", caption, draw, 500);
+    const columns = () => [{ name: "run", text: true }, { name: "start", unit: "µs" }, ...panels().flatMap((panel) => panel.columns.map(([key]) => ({ name: key })))];
+    const rows = () => shown().flatMap(([i, track]) => at(data.parts[i].series).map((_, bin) => [data.parts[i].name, bin * data.parts[i].series.width_us,
+      ...panels().flatMap((panel) => panel.columns.map(([key]) => track.columns[key]?.[bin] ?? 0))]));
+    const list = dataTable(columns, rows);
+    const update = () => { made.redraw(); list.refresh(); };
+    const controls = h("div", { class: "controls" });
+    const fill = () => {
+      const of = state.run === ALL ? null : data.parts[Number(state.run)].series.tracks;
+      state.track = 0;
+      const option = (track, i) => [String(i), trackName(track)];
+      const group = (title, kinds) => ({ group: title, options: (of || []).map(option).filter((_, i) => kinds.includes(of[i].kind)) });
+      const groups = [group("Queue pairs, slowest first", ["qps", "qp"]), group("Links, longest queue first", ["link"]), group("Switches, fullest first", ["switch"])].filter((g) => g.options.length);
+      const tracks = of ? menu("What", groups, (value) => { state.track = Number(value); update(); }) : null;
+      if (tracks) tracks.select.id = "track";
+      controls.replaceChildren(...[choice, tracks].filter(Boolean));
+    };
+    const choice = runMenu(runs, (value) => { state.run = value; fill(); update(); }, extra);
+    fill();
+    box.append(h("p", { class: "lead" }, "Rates as congestion control and NACKs make them, and what arrived out of order."), controls, made.element, list);
+  },
+});

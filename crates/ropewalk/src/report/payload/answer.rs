@@ -1,0 +1,149 @@
+//! The answer, in sentences made from the numbers.
+
+use super::headline::{Measure, of, slowest_group};
+use super::{Group, complete};
+use crate::results::Results;
+use crate::stats::{mean, share};
+use crate::tables::{count, number, percent};
+use serde_json::Value;
+
+/// The answer: the first sentence answers the question, the others say what lies behind.
+pub(super) fn answer(groups: &[Group<'_>]) -> Vec<String> {
+    match groups {
+        [] => Vec::new(),
+        [group] => one(group),
+        several => compared(several),
+    }
+}
+
+/// What held `group` up, or did not.
+fn one(group: &Group<'_>) -> Vec<String> {
+    let Some(run) = group.runs.first() else { return Vec::new() };
+    let n = |path: &str| run.summary.pointer(path).and_then(Value::as_u64).unwrap_or(0);
+    let (all, done) = (n("/flows/count"), n("/flows/finished"));
+    let time = of(run, "/sim_time_us").map_or_else(String::new, number);
+    let flows = match (done == all, complete(run)) {
+        (true, true) if all == 1 => "The flow finished".to_owned(),
+        (true, true) => format!("All {} flows finished", count(all)),
+        (false, true) => {
+            format!("{} of {} flows finished; those that did not do not count", count(done), count(all))
+        }
+        _ => format!(
+            "The run is NOT complete: after {time} µs, {} of {} flows had finished",
+            count(done),
+            count(all)
+        ),
+    };
+    let slow = match (of(run, "/flows/slowdown/max"), of(run, "/flows/slowdown/p50")) {
+        (Some(most), _) if all == 1 => format!("; it took {} times its ideal", number(most)),
+        (Some(most), Some(middle)) => {
+            format!("; the slowest took {} times its ideal, the median {}", number(most), number(middle))
+        }
+        _ => String::new(),
+    };
+    let mut text = vec![format!("{flows}{slow}.")];
+    if let Some(us) = slowest_group(run) {
+        text.push(format!("The slowest group was done after {} µs.", number(us)));
+    }
+    text.push(disorder(run));
+    text
+}
+
+/// Reordering and what came of it, in a sentence.
+fn disorder(run: &Results) -> String {
+    let n = |path: &str| run.summary.pointer(path).and_then(Value::as_u64).unwrap_or(0);
+    let sent = n("/packets/sent");
+    let (late, again, spurious) =
+        (n("/packets/out_of_order"), n("/packets/retransmitted"), n("/packets/spurious"));
+    let (nacks, blocked) = (n("/control/nack"), n("/control/blocked"));
+    let order = if late == 0 {
+        "Every packet arrived in order".to_owned()
+    } else {
+        format!("{} of the packets arrived out of order", percent(share(late, sent)))
+    };
+    let heard = match (nacks, blocked) {
+        (0, _) => String::new(),
+        (_, 0) => format!("; receivers sent {} NACKs", count(nacks)),
+        (_, b) if b == nacks => {
+            format!("; receivers sent {} NACKs, all of which switches blocked", count(nacks))
+        }
+        (_, b) => format!("; receivers sent {} NACKs, of which switches blocked {}", count(nacks), count(b)),
+    };
+    let resent = match (again, spurious) {
+        (0, _) => "; nothing was sent again".to_owned(),
+        (_, 0) => {
+            format!("; {} of the packets were sent again, all for a reason", percent(share(again, sent)))
+        }
+        (a, s) if a == s => format!(
+            "; {} of the packets were sent again, none of which had been lost",
+            percent(share(again, sent))
+        ),
+        (a, s) => format!(
+            "; {} of the packets were sent again, {} of these needlessly",
+            percent(share(again, sent)),
+            percent(share(s, a))
+        ),
+    };
+    format!("{order}{heard}{resent}.")
+}
+
+/// Who is first, by how much, and what it does with NACKs and retransmissions.
+fn compared(groups: &[Group<'_>]) -> Vec<String> {
+    let measures: [(&str, Measure); 2] =
+        [("slowest group", slowest_group), ("P99 of the FCT", |r| of(r, "/flows/fct_us/p99"))];
+    let shown = |us: f64| format!("{} µs", number(us));
+    let value = |group: &Group<'_>, measure: Measure| {
+        let all = group.runs.iter().map(|run| complete(run).then(|| measure(run)).flatten());
+        all.collect::<Option<Vec<f64>>>().and_then(|v| mean(&v))
+    };
+    let failed: Vec<&str> =
+        groups.iter().filter(|g| !g.runs.iter().all(|r| complete(r))).map(|g| g.name.as_str()).collect();
+    let mut text = Vec::new();
+    for (what, measure) in measures {
+        let mut order: Vec<(&Group<'_>, f64)> =
+            groups.iter().filter_map(|group| Some((group, value(group, measure)?))).collect();
+        if order.len() + failed.len() < groups.len() || order.len() < 2 {
+            continue;
+        }
+        order.sort_by(|a, b| a.1.total_cmp(&b.1));
+        let (Some(&(first, best)), Some(&(last, worst))) = (order.first(), order.last()) else { continue };
+        if worst <= best * 1.02 {
+            text.push(format!("All are alike: {what} between {} and {}.", shown(best), shown(worst)));
+        } else {
+            let times = worst / best;
+            let earlier = if times < 1.995 {
+                format!("{} % earlier than", number(100.0 * (1.0 - best / worst)))
+            } else {
+                format!("{} times as fast as", number(times))
+            };
+            text.push(format!(
+                "{} is first: {earlier} {} ({what} {} against {}).",
+                first.name,
+                last.name,
+                shown(best),
+                shown(worst)
+            ));
+            if order.len() > 2 {
+                let (next, value) = order[1];
+                let by = match value / best {
+                    times if times < 1.0005 => "the same".to_owned(),
+                    times if times < 1.995 => format!("{} % more", number(100.0 * (times - 1.0))),
+                    times => format!("{} times as long", number(times)),
+                };
+                text.push(format!("Next is {} with {} ({by}).", next.name, shown(value)));
+            }
+        }
+        text.extend(first.runs.first().map(|run| format!("Under {}: {}", first.name, lower(&disorder(run)))));
+        break;
+    }
+    if !failed.is_empty() {
+        text.push(format!("NOT complete: {}.", failed.join(", ")));
+    }
+    text
+}
+
+/// A sentence after a colon.
+fn lower(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_lowercase().collect::<String>() + chars.as_str())
+}

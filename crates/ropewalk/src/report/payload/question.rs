@@ -1,0 +1,117 @@
+//! What was asked, in words.
+
+use super::super::frame::Frame;
+use super::{Group, text};
+use crate::results::Results;
+use crate::tables::{count, number};
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use toml::{Table, Value as Toml};
+
+/// A line of the question.
+#[derive(Debug, PartialEq, Serialize)]
+pub(super) struct Asked {
+    pub(super) label: &'static str,
+    pub(super) text: String,
+}
+/// The title: the scenario, or the scenarios.
+pub(super) fn title(groups: &[Group<'_>]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for run in groups.iter().flat_map(|group| &group.runs) {
+        let name = text(&run.summary, "/scenario");
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names.join(", ")
+}
+
+/// What was asked, in words; of the first run, as the others differ in what the page says further down.
+pub(super) fn asked(groups: &[Group<'_>]) -> Vec<Asked> {
+    let Some(run) = groups.first().and_then(|group| group.runs.first()) else { return Vec::new() };
+    let mut lines = vec![Asked { label: "Fabric", text: fabric(run) }];
+    let jobs: Vec<String> = workloads(run).map(|w| workload(&w)).collect();
+    lines.push(Asked { label: if jobs.len() > 1 { "Workloads" } else { "Workload" }, text: jobs.join("; ") });
+    let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
+    let scheme = if names.len() > 1 { "Compared" } else { "Scheme" };
+    lines.push(Asked { label: scheme, text: names.join(", ") });
+    let seeds = groups.iter().map(|group| group.runs.len()).max().unwrap_or(1);
+    let seed = run.summary.pointer("/seed").and_then(Value::as_u64).unwrap_or(0);
+    let text = if seeds > 1 {
+        format!("{seeds} seeds, from {seed} on; numbers are means")
+    } else {
+        seed.to_string()
+    };
+    lines.push(Asked { label: if seeds > 1 { "Seeds" } else { "Seed" }, text });
+    let nic = settings(run).remove("nic");
+    let chosen = |key: &str| Some(nic.as_ref()?.get(key)?.as_table()?.keys().next()?.clone());
+    let nics: Vec<String> = ["transport", "congestion"].into_iter().filter_map(chosen).collect();
+    lines.push(Asked { label: "NICs", text: nics.join(", ") });
+    lines.retain(|line| !line.text.is_empty());
+    lines
+}
+
+/// `16 hosts at 100 Gb/s, 4 leaf and 4 spine switches (leaf-spine)`.
+fn fabric(run: &Results) -> String {
+    let Some(table) = run.table("links").map(Frame::new) else { return String::new() };
+    let (from, role, rate) = (table.texts("from"), table.texts("role"), table.reals("rate_gbps"));
+    let mut kinds: Vec<(&str, BTreeSet<&str>)> = Vec::new();
+    let mut rates: Vec<f64> = Vec::new();
+    for row in 0..table.rows() {
+        match kinds.iter_mut().find(|(kind, _)| *kind == role[row]) {
+            Some((_, names)) => drop(names.insert(from[row])),
+            None => kinds.push((role[row], [from[row]].into())),
+        }
+        if role[row] == "host" && !rates.contains(&rate[row]) {
+            rates.push(rate[row]);
+        }
+    }
+    let of = |wanted: bool| kinds.iter().filter(move |(kind, _)| (*kind == "host") == wanted);
+    let hosts: usize = of(true).map(|(_, names)| names.len()).sum();
+    let switches: Vec<String> =
+        of(false).map(|(kind, names)| format!("{} {kind}", count(names.len() as u64))).collect();
+    let rates: Vec<String> = rates.into_iter().map(number).collect();
+    let topology =
+        settings(run).get("topology").and_then(Toml::as_table).and_then(|t| t.keys().next().cloned());
+    let topology = topology.map_or_else(String::new, |name| format!(" ({name})"));
+    format!(
+        "{} hosts at {} Gb/s, {} switches{topology}",
+        count(hosts as u64),
+        rates.join(" and "),
+        switches.join(" and ")
+    )
+}
+
+/// `all-reduce: algorithm ring, bytes 4MB, groups one-host-per-leaf`.
+fn workload(entry: &Table) -> String {
+    let name = entry.get("name").and_then(Toml::as_str).unwrap_or_default();
+    let kind = entry.iter().find_map(|(key, value)| value.as_table().map(|table| (key, table)));
+    let Some((kind, settings)) = kind else { return name.to_owned() };
+    let plain = |value: &Toml| match value {
+        Toml::String(text) => Some(text.clone()),
+        Toml::Integer(_) | Toml::Float(_) => Some(value.to_string()),
+        _ => None,
+    };
+    let settings: Vec<String> =
+        settings.iter().filter_map(|(key, value)| Some(format!("{key} {}", plain(value)?))).collect();
+    let title = if name == kind { name.to_owned() } else { format!("{name} ({kind})") };
+    let background = entry.get("background").and_then(Toml::as_bool).unwrap_or(false);
+    format!("{title}: {}{}", settings.join(", "), if background { ", in the background" } else { "" })
+}
+/// The configuration of a run.
+pub(super) fn settings(run: &Results) -> Table {
+    text(&run.manifest, "/config").parse().unwrap_or_default()
+}
+
+/// Its workloads.
+pub(super) fn workloads(run: &Results) -> impl Iterator<Item = Table> {
+    let list = settings(run).remove("workload").and_then(|w| match w {
+        Toml::Array(list) => Some(list),
+        _ => None,
+    });
+    list.into_iter().flatten().filter_map(|w| match w {
+        Toml::Table(table) => Some(table),
+        _ => None,
+    })
+}

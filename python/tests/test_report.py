@@ -1,0 +1,271 @@
+"""Reports in a real browser: nothing is fetched, nothing goes wrong, and what is shown is what the tables hold.
+
+Needs a Chromium or Chrome on the PATH, and playwright and pyarrow from PyPI; without them these tests are skipped and say so.
+The program is taken from the environment variable ROPEWALK, else from target/release.
+"""
+
+import json
+import math
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
+parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed: pip install pyarrow")
+
+ROOT = Path(__file__).resolve().parents[2]
+ROPEWALK = Path(os.environ.get("ROPEWALK", ROOT / "target" / "release" / "ropewalk"))
+BROWSERS = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"]
+BROWSER = next((path for path in map(shutil.which, BROWSERS) if path), None)
+LIMIT = 6_000_000  # bytes of a report
+
+pytestmark = [
+    pytest.mark.skipif(BROWSER is None, reason=f"no browser: none of {', '.join(BROWSERS)} is on the PATH"),
+    pytest.mark.skipif(not ROPEWALK.is_file(), reason=f"no program at {ROPEWALK}: make build, or set ROPEWALK"),
+]
+
+
+def ropewalk(*words):
+    done = subprocess.run([ROPEWALK, *map(str, words)], capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def columns(file):
+    return parquet.read_table(file).to_pydict()
+
+
+def nearest_rank(values, percent):
+    ordered = sorted(v for v in values if v is not None)
+    return ordered[max(math.ceil(percent / 100 * len(ordered)), 1) - 1]
+
+
+def close(shown, true):
+    """Six digits are shown of every number."""
+    return math.isclose(float(shown), true, rel_tol=1e-5, abs_tol=1e-9)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as p:
+        chromium = p.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """Three reports, and the results behind them."""
+    place = tmp_path_factory.mktemp("reports")
+    ropewalk("run", "quickstart", "--quiet", "-o", place / "run", "--record", "--report")
+    small = ["--set", "workload.0.bytes=1MB"]
+    for scheme in ["ecmp", "rps", "themis"]:
+        ropewalk("run", "quickstart", "--quiet", *small, "--set", f"scheme.{scheme}={{}}", "-o", place / scheme)
+    ropewalk("compare", "quickstart", "--quiet", *small, "--schemes", "ecmp,rps,themis", "--report", place / "compare.html")
+    said = ropewalk("reproduce", "themis-fig1", "--quick", "--json", "--report", place / "reproduce.html")
+    (place / "reproduce.json").write_text(said)
+    return place
+
+
+class Opened:
+    """A report in a browser, and all that the browser complained of or asked for."""
+
+    def __init__(self, browser, file, width=1280, scheme="light"):
+        self.complaints, self.requests = [], []
+        self.context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        self.page = self.context.new_page()
+        self.page.on("console", lambda m: self.complaints.append(m.text) if m.type in ("error", "warning") else None)
+        self.page.on("pageerror", lambda e: self.complaints.append(str(e)))
+        self.page.on("request", lambda r: self.requests.append(r.url))
+        begun = time.monotonic()
+        self.page.goto(file.as_uri())
+        self.page.wait_for_selector("html[data-ready]", timeout=60_000, state="attached")
+        took = time.monotonic() - begun
+        size = file.stat().st_size
+        print(f"{file.name}: {size / 1e6:.2f} MB, whole after {took:.2f} s at {width} px")
+        assert size < LIMIT
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.context.close()
+        assert self.complaints == []
+        # Where the browser has `data:` and `blob:` from is the page itself.
+        assert [u for u in self.requests if not u.startswith(("file:", "data:", "blob:"))] == []
+        assert len([u for u in self.requests if u.startswith("file:")]) == 1
+
+    def values(self, selector):
+        return self.page.eval_on_selector_all(selector, "all => all.map(e => e.dataset.value)")
+
+    def chart(self, selector):
+        """What plotly was given: name, x and y of each trace."""
+        return self.page.eval_on_selector(selector, "e => e.data.map(t => ({name: t.name, x: [...t.x], y: [...t.y]}))")
+
+
+KINDS = [("run/report.html", "run"), ("compare.html", "compare"), ("reproduce.html", "reproduce")]
+
+
+@pytest.mark.parametrize(("file", "kind"), KINDS)
+@pytest.mark.parametrize("width", [390, 800, 1280])
+def test_it_opens_without_a_complaint_or_a_request_and_fits(browser, results, file, kind, width):
+    with Opened(browser, results / file, width, "dark" if width == 800 else "light") as report:
+        assert report.page.evaluate("document.documentElement.scrollWidth") <= width
+        assert report.page.locator(".answer p").first.inner_text()
+        assert report.page.evaluate("JSON.parse(document.getElementById('payload').textContent).kind") == kind
+        drawn = report.page.eval_on_selector_all(".chart", "all => all.map(e => !!e.data)")
+        assert drawn and all(drawn)
+
+
+def test_the_theme_follows_the_system_and_the_keyboard(browser, results):
+    with Opened(browser, results / "compare.html", scheme="dark") as report:
+        theme = "document.documentElement.dataset.theme"
+        assert report.page.evaluate(theme) == "dark"
+        dark = report.page.evaluate("document.querySelector('#flows .chart').data[0].line.color")
+        report.page.focus("#theme")
+        report.page.keyboard.press("Enter")
+        assert report.page.evaluate(theme) == "light"
+        assert report.page.evaluate("document.querySelector('#flows .chart').data[0].line.color") != dark
+
+
+def test_the_page_of_a_run_shows_its_tables(browser, results):
+    flows = columns(results / "run" / "flows.parquet")
+    with Opened(browser, results / "run" / "report.html") as report:
+        tile = lambda name: report.values(f"#table dd[data-name='{name}']")[0]  # noqa: E731
+        assert close(tile("FCT, median"), nearest_rank(flows["fct_us"], 50))
+        assert close(tile("FCT, P99"), nearest_rank(flows["fct_us"], 99))
+        assert close(tile("slowdown, mean"), sum(flows["slowdown"]) / len(flows["slowdown"]))
+        curve = report.chart("#flows .chart")[0]
+        assert curve["y"][0] == 0 and curve["y"][-1] == 1
+        for x, share in list(zip(curve["x"], curve["y"], strict=True))[1:]:
+            below = sum(v < x * (1 - 1e-5) for v in flows["slowdown"]) / len(flows["slowdown"])
+            upto = sum(v <= x * (1 + 1e-5) for v in flows["slowdown"]) / len(flows["slowdown"])
+            assert below < share <= upto + 1e-5, "the curve is the share of flows that took no longer"
+        report.page.locator("#flows select").first.select_option("fct_us")
+        curve = report.chart("#flows .chart")[0]
+        assert close(max(curve["x"]), max(flows["fct_us"]))
+
+
+def test_every_queue_pair_of_the_menu_shows_its_rates(browser, results):
+    series = columns(results / "run" / "series.parquet")
+    rows = list(zip(series["kind"], series["id"], series["rate_gbps"], strict=True))
+    with Opened(browser, results / "run" / "report.html") as report:
+        payload = report.page.evaluate("JSON.parse(document.getElementById('payload').textContent)")
+        shown = payload["parts"][0]["series"]
+        tracks = [(i, t) for i, t in enumerate(shown["tracks"]) if t["kind"] == "qp"][:3]
+        assert tracks
+        for i, track in tracks:
+            report.page.locator("#track").select_option(str(i))
+            rate = next(t for t in report.chart("#time .chart") if t["name"] == "rate")
+            true = [r for kind, number, r in rows if (kind, number) == ("qp", track["id"])]
+            merged = shown["merged"]
+            means = [sum(true[k : k + merged]) / len(true[k : k + merged]) for k in range(0, len(true), merged)]
+            assert len(rate["y"]) == len(means)
+            assert all(close(a, b) for a, b in zip(rate["y"], means, strict=True))
+
+
+def test_packets_are_shown_by_time_and_psn(browser, results):
+    events = columns(results / "run" / "events.parquet")
+    rows = list(zip(events["qp"], events["event"], events["time_us"], events["psn"], strict=True))
+    with Opened(browser, results / "run" / "report.html") as report:
+        payload = report.page.evaluate("JSON.parse(document.getElementById('payload').textContent)")
+        for i, track in enumerate(payload["parts"][0]["arrivals"]["tracks"][:2]):
+            report.page.locator("#pair").select_option(str(i))
+            report.page.locator("#arrivals label", has_text="Events at once").locator("select").select_option("1000000")
+            shown = sum(len(t["x"]) for t in report.chart("#arrivals .chart"))
+            mine = [r for r in rows if r[0] == track["qp"]]
+            assert track["of"] == len(mine) and shown == len(track["psn"])
+            true = {(round(t * 1000), psn or 0) for _, _, t, psn in mine}
+            points = [(round(x * 1000), y) for t in report.chart("#arrivals .chart") for x, y in zip(t["x"], t["y"], strict=True)]
+            assert set(points) <= true
+
+
+def test_the_fabric_shows_the_links_and_its_slider_moves_time(browser, results):
+    links = columns(results / "run" / "links.parquet")
+    with Opened(browser, results / "run" / "report.html") as report:
+        page = report.page
+        page.locator("#fabric summary").click()
+        cells = page.eval_on_selector_all(
+            "#fabric tbody tr", "all => all.map(r => [r.cells[0].textContent, r.cells[1].dataset.value])")
+        true = {f"{a} → {b}": busy for a, b, busy in zip(links["from"], links["to"], links["busy_share"], strict=True)}
+        assert cells and all(close(value, true[name]) for name, value in cells)
+        assert close(cells[0][1], max(links["busy_share"]))
+        picture = "document.getElementById('drawing').toDataURL()"
+        whole = page.evaluate(picture)
+        page.focus("#when")
+        page.keyboard.press("ArrowRight")
+        assert page.inner_text("#clock") != "the whole run"
+        page.keyboard.press("End")
+        assert page.evaluate(picture) != whole
+        page.focus("#drawing")
+        page.keyboard.press("ArrowRight")
+        assert "→" in page.inner_text("#link")
+
+
+def test_a_comparison_shows_what_its_runs_come_to(browser, results):
+    with Opened(browser, results / "compare.html") as report:
+        names = report.page.eval_on_selector_all("#table tbody th", "all => all.map(e => e.textContent)")
+        heads = report.page.eval_on_selector_all("#table thead th", "all => all.map(e => e.firstChild?.textContent)")
+        assert names == ["ecmp", "rps", "themis"]
+        for name, curve in zip(names, report.chart("#flows .chart"), strict=True):
+            flows = columns(results / name / "flows.parquet")
+            summary = json.loads((results / name / "summary.json").read_text())
+            row = report.page.eval_on_selector_all(
+                "#table tbody tr", f"all => [...all[{names.index(name)}].cells].map(e => e.dataset.value)")
+            cell = dict(zip(heads, row, strict=True))
+            assert close(cell["FCT, P99"], nearest_rank(flows["fct_us"], 99))
+            assert close(cell["sent again"], 100 * sum(flows["retransmitted"]) / summary["packets"]["sent"])
+            assert curve["name"] == name
+            assert close(max(curve["x"]), max(flows["slowdown"]))
+        # Each run's own tracks are a choice away.
+        report.page.locator("#time select").first.select_option("1")
+        assert report.page.locator("#track option").count() > 1
+
+
+def test_a_papers_experiment_shows_its_numbers_beside_ours(browser, results):
+    rows = json.loads((results / "reproduce.json").read_text())["experiments"][0]["rows"]
+    with Opened(browser, results / "reproduce.html") as report:
+        shown = report.page.eval_on_selector_all(
+            "#paper > .scroll tbody tr",
+            "all => all.map(r => [r.cells[0].textContent, r.cells[1].textContent, r.cells[2].dataset.value, r.cells[3].dataset.value])")
+        assert len(shown) == len(rows)
+        for (case, metric, paper, ours), row in zip(shown, rows, strict=True):
+            assert (case, metric) == (row["case"], row["metric"])
+            assert paper == "" if row["paper"] is None else close(paper, row["paper"])
+            assert ours == "" if row["measured"] is None else close(ours, row["measured"])
+        bars = report.chart("#paper .chart")
+        sprayed = {row["metric"]: row["measured"] for row in rows if row["case"] == "rps"}
+        assert [round(y, 6) for y in bars[0]["y"]] == [round(y, 6) for y in sprayed.values()]
+        assert "the paper: 16\u00a0%" in report.page.locator(".answer p").first.inner_text()
+
+
+def test_directories_make_the_same_page_as_the_option(browser, results):
+    page = (results / "run" / "report.html").read_bytes()
+    ropewalk("report", results / "run", "-o", results / "again.html")
+    assert (results / "again.html").read_bytes() == page
+    ropewalk("report", results / "ecmp", results / "themis", "-o", results / "both.html")
+    with Opened(browser, results / "both.html") as report:
+        assert report.page.locator("#table tbody th").all_inner_texts() == ["ecmp", "themis"]
+
+
+def test_what_is_no_result_is_refused_and_nothing_is_overwritten(results):
+    def refused(*words):
+        done = subprocess.run([ROPEWALK, *map(str, words)], capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 2
+        return " ".join(done.stderr.split())
+
+    (results / "empty").mkdir(exist_ok=True)
+    assert "manifest.json" in refused("report", results / "empty")
+    scenario = results / "mine.toml"
+    scenario.write_text("seed = 1\n")
+    assert "no report" in refused("run", "quickstart", "-o", results / "never", "--report", scenario)
+    assert scenario.read_text() == "seed = 1\n" and not (results / "never").exists()
+    cut = results / "cut"
+    shutil.copytree(results / "ecmp", cut, dirs_exist_ok=True)
+    whole = (cut / "flows.parquet").read_bytes()
+    (cut / "flows.parquet").write_bytes(whole[: len(whole) // 2])
+    assert "flows.parquet" in refused("report", cut)
