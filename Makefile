@@ -3,7 +3,7 @@
 CARGO ?= cargo
 ROPEWALK = target/release/ropewalk
 
-.PHONY: all build demo test lint bare golden bench bench-release miri clean
+.PHONY: all build demo test lint bare golden bench bench-release docs miri clean
 
 all: build
 
@@ -43,6 +43,16 @@ bench:
 bench-release:
 	$(CARGO) bench --locked -p ropewalk --bench hops -- --release --full
 	$(CARGO) bench --locked -p ropewalk --bench hops -- --release --markdown
+
+# The documentation site, in target/site. Its tables come from the program.
+docs: build target/docs-env/made
+	NO_MKDOCS_2_WARNING=1 ROPEWALK=$(ROPEWALK) target/docs-env/bin/mkdocs build --strict --quiet
+	@echo "the site: target/site/index.html"
+
+target/docs-env/made: docs/requirements.txt
+	python3 -m venv target/docs-env
+	target/docs-env/bin/pip install --quiet --disable-pip-version-check -r docs/requirements.txt
+	touch $@
 
 # Needs the nightly toolchain with miri; checks the crates whose tests it can run.
 miri:

@@ -5,6 +5,7 @@ pub mod compare;
 pub mod import;
 pub mod memory;
 pub mod new;
+pub mod reference;
 pub mod reproduce;
 pub mod run;
 
@@ -28,6 +29,7 @@ pub fn dispatch(cli: Cli) -> ExitCode {
         Command::Schema => schema(),
         Command::Completions { shell } => completions(shell),
         Command::New { name } => new::run(&name),
+        Command::Reference => reference::run(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
