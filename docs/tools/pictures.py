@@ -7,7 +7,7 @@ PSN; its colour is its flow. A round mark is a reply. A drawing is a function in
 import html
 from math import cos, pi, sin
 
-WIDTH, HEIGHT = 560, 236
+WIDTH, HEIGHT = 560, 262
 SPINES = (36, 90, 146, 200)
 MIDDLE = 118
 # Centres of sender, its ToR, spines, far ToR, receiver.
@@ -124,21 +124,21 @@ on = Page.on
 def ecmp(p: Page) -> str:
     p.fabric(acts="S")
     p.packets((1, 1, 0.1, 3), (1, 1, 0.85, 2), (2, 1, 0.5, 1), (1, 1, 0.48, 8, 1), (2, 1, 0.05, 7, 1), (1, 3, 0.5, 5, 2), (2, 3, 0.4, 4, 2))
-    p.note(146, 90, "hash(5-tuple)").note(280, 232, "two flows share a path, two paths are idle")
+    p.note(104, 88, "hash(5-tuple)").note(280, 244, "two flows share a path, two paths are idle")
     return "Each flow keeps the path that its hash gives it. Two large flows on one path halve each other, whatever is free beside."
 
 
 def rps(p: Page) -> str:
     p.fabric(acts="S").queue(2, 3)
     p.packets((1, 0, 0.5, 4), (1, 2, 0.5, 2), (1, 3, 0.35, 5), (2, 1, 0.7, 3), (2, 0, 0.1, 1), (3, 0, 0.5, 0))
-    p.note(146, 90, "draws a port")
+    p.note(104, 88, "draws a port")
     return "Each packet draws a path. Load spreads; packet 3 overtakes packet 2, and the receiver takes that for a loss."
 
 
 def ar(p: Page) -> str:
     p.fabric(acts="S").queue(0, 4).queue(1, 2).queue(3, 3)
     p.packets((1, 2, 0.3, 4), (1, 2, 0.9, 3), (2, 1, 0.7, 2), (2, 3, 0.1, 1))
-    p.note(146, 90, "shortest queue")
+    p.note(104, 88, "shortest queue")
     return "Each packet joins the shortest of the queues at that switch. What waits further on is not seen."
 
 
@@ -146,20 +146,19 @@ def drill(p: Page) -> str:
     p.fabric(acts="S").queue(0, 4).queue(1, 2).queue(2, 0).queue(3, 3)
     p.packets((1, 1, 0.7, 5), (2, 3, 0.4, 4))
     p.arrow(158, 74, 196, 66, -12).arrow(158, 162, 196, 170, 12)
-    p.note(146, 66, "samples 2,").note(146, 178, "remembers 1")
+    p.note(104, 88, "samples 2,").note(104, 154, "remembers 1")
     return "Each packet looks at two sampled queues and one remembered one, and joins the shortest of these, not of all."
 
 
 def flowlet(p: Page) -> str:
-    p.fabric(acts="S")
-    p.packets((2, 1, 0.7, 1), (2, 1, 0.15, 2), (1, 1, 0.75, 3), (1, 3, 0.45, 4), (1, 3, 0.0, 5))
-    p.arrow(205, 74, 216, 158, 0, "dim").note(186, 70, "pause").note(146, 100, "new draw")
+    flowlet_like(p, "S")
+    p.note(104, 70, "after a pause:").note(104, 88, "new draw")
     return "After a pause in a flow, the switch draws a path anew. RDMA NICs pace evenly, so pauses are rare."
 
 
 def flowlet_nic(p: Page) -> str:
     flowlet_like(p, "s")
-    p.note(44, 90, "new source port")
+    p.note(18, 90, "new source port", "left")
     return "The same in the sending NIC: after a pause the flow takes another UDP source port, and so another hash."
 
 
@@ -171,29 +170,29 @@ def flowlet_like(p: Page, who: str) -> None:
 def flowcell(p: Page) -> str:
     p.fabric(acts="s")
     p.packets((2, 0, 0.6, 1), (2, 0, 0.05, 2), (1, 2, 0.9, 3), (1, 2, 0.3, 4), (0, 0, 0.5, 5))
-    p.note(44, 90, "64 KB per port")
+    p.note(18, 90, "64 KB per port", "left")
     return "Every 64 KB of a flow go under another source port. Order holds inside a cell, not between cells."
 
 
 def rps_nic(p: Page) -> str:
     p.fabric(acts="s")
     p.packets((1, 0, 0.5, 4), (1, 2, 0.4, 3), (2, 1, 0.7, 2), (2, 3, 0.3, 1), (0, 0, 0.5, 5))
-    p.note(44, 90, "port: random")
+    p.note(18, 90, "port: random", "left")
     return "Each packet carries a random UDP source port, so ordinary ECMP switches spray it."
 
 
 def reps(p: Page) -> str:
     p.fabric(acts="s").queue(3, 4)
     p.packets((1, 1, 0.4, 6), (2, 0, 0.3, 5), (1, 3, 0.7, 4))
-    p.arrow(490, 146, 70, 146, 120).reply((280, 226), "ACK: port 7 was clean")
-    p.note(44, 90, "reuses ports")
+    p.arrow(496, 140, 64, 140, 212).reply((280, 246), "ACK: port 7 was clean")
+    p.note(18, 90, "reuses ports", "left")
     return "ACKs without a congestion mark bring their source port back, and the next packet takes it again. Marked ones do not come back."
 
 
 def conga(p: Page) -> str:
     p.fabric(acts="SR").queue(0, 3, hop=2)
     p.packets((1, 2, 0.4, 5), (1, 2, 0.9, 4), (2, 0, 0.7, 3))
-    p.note(150, 86, "table:").note(150, 154, "least loaded").arrow(398, 142, 166, 142, 96, "dim").reply((280, 228), "path 0: load 6")
+    p.note(104, 70, "load by path:").note(104, 88, "6, 3, 0, 2").arrow(404, 140, 156, 140, 206, "dim").reply((280, 243), "path 0: 6")
     return "Leaves measure every path and tell each other. A flowlet takes the path with the least load on its worst link, seen from both ends."
 
 
@@ -209,7 +208,7 @@ def conweave(p: Page) -> str:
 def themis(p: Page) -> str:
     p.fabric(acts="SR").queue(0, 3)
     p.packets((1, 0, 0.7, 4), (1, 3, 0.3, 7), (2, 2, 0.2, 6), (2, 1, 0.8, 5))
-    p.note(146, 90, "PSN mod 4").reply((466, 148), "NACK 4", "bad").cross((426, 148), 8)
+    p.note(104, 88, "PSN mod 4").reply((466, 148), "NACK 4", "bad").cross((426, 148), 8)
     p.note(414, 184, "4 is only late:").note(414, 200, "the NACK ends here")
     return "PSN n takes path n mod 4, so the last ToR knows which packets share a path. A NACK for a packet that cannot be lost yet ends there."
 
@@ -217,22 +216,22 @@ def themis(p: Page) -> str:
 def dlbf(p: Page) -> str:
     p.fabric(acts="sr").queue(1, 4)
     p.packets((1, 1, 0.7, 4), (1, 2, 0.3, 4, 0, "copy"), (2, 2, 0.3, 5), (1, 2, 0.8, 6))
-    p.note(44, 90, "moves, and").note(44, 158, "sends again").note(516, 158, "keeps first")
+    p.note(18, 90, "moves, and", "left").note(18, 158, "sends again", "left").note(542, 158, "keeps first", "right")
     return "A flow leaves a path that is marked. What is under way there is sent once more on the new path, with a list, so the receiver waits for nothing."
 
 
 def mp_rdma(p: Page) -> str:
     p.fabric(acts="sr")
     p.packets((1, 0, 0.5, 7), (1, 1, 0.3, 8), (2, 2, 0.4, 6), (2, 3, 0.7, 5), (1, 3, 0.2, 9))
-    p.arrow(490, 146, 70, 146, 120).reply((280, 226), "ACK 5, path 3: no mark")
-    p.note(44, 158, "one window").note(516, 158, "bitmap")
+    p.arrow(496, 140, 64, 140, 212).reply((280, 246), "ACK 5, path 3: no mark")
+    p.note(18, 90, "one window", "left").note(542, 90, "bitmap", "right")
     return "Each ACK says which path it came by and whether it was marked, and sends the next packet out on that same path. One window serves all paths."
 
 
 def flowcut(p: Page) -> str:
     p.fabric(acts="S").queue(0, 4)
     p.packets((2, 0, 0.6, 2), (1, 0, 0.8, 3), (0, 0, 0.5, 4))
-    p.note(150, 88, "drain, then move").arrow(160, 140, 214, 170, 10, "dim").note(120, 178, "next: path 3")
+    p.note(104, 70, "stop, drain,").note(104, 88, "then move").note(104, 154, "next: path 3")
     return "A flow moves only when nothing of it is under way. If its round trip grows, it is stopped until it has drained; it is never out of order."
 
 
@@ -277,7 +276,7 @@ def ugal_l(p: Page) -> str:
     ways(p, True, True)
     s = p.spots
     p.packet(between(s[0], s[2], 0.62), 1).packet(between(s[0], s[4], 0.6), 3).packet(between(s[4], s[2], 0.5), 2)
-    p.note(s[0][0], s[0][1] - 26, "own queues").note(280, 232, "direct queue × 2 > detour's? then the detour")
+    p.note(s[0][0], s[0][1] - 26, "own queues").note(280, 246, "direct queue × 2 > detour's? then the detour")
     return "Each packet goes straight or over a random group, as the queues in its own switch suggest."
 
 
@@ -285,7 +284,7 @@ def ugal_g(p: Page) -> str:
     ways(p, True, True)
     s = p.spots
     p.packet(between(s[0], s[2], 0.62), 1).packet(between(s[0], s[4], 0.6), 3).packet(between(s[4], s[2], 0.5), 2)
-    p.note(280, 232, "all queues on both ways, as they were a moment ago")
+    p.note(280, 246, "all queues on both ways, as they were a moment ago")
     return "The same choice with a view of all queues on both ways, some time old. A yardstick rather than a device."
 
 

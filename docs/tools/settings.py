@@ -190,14 +190,17 @@ def everything(root: dict) -> str:
     return "\n\n".join(parts)
 
 
-def chapter(root: dict, path: str, of: dict, level: int) -> str:
-    """A table, and the tables in it."""
+def chapter(root: dict, path: str, of: dict, level: int, of_list: str = "") -> str:
+    """A table, and the tables in it. `of_list`: the list of tables that it stands in."""
     many = resolve(root, of)
     listed = "items" in many
     inner = resolve(root, many.get("items", many))
     if isinstance(inner.get("additionalProperties"), dict) and not inner.get("properties"):
         path, inner = f"{path}.NAME", resolve(root, inner["additionalProperties"])
     name = f"[[{path}]]" if listed else f"[{path}]"
+    if of_list:
+        name = f"[[{of_list}]] {path.removeprefix(of_list + '.')} = {'[ ... ]' if listed else '{ ... }'}"
+    of_list = of_list or (path if listed else "")
     about = " ".join((of.get("description") or inner.get("description", "")).split())
     parts = [f"{'#' * min(level, 5)} `{name}` {{ #{anchor(path)} }}", about]
     if inner.get("properties"):
@@ -205,7 +208,7 @@ def chapter(root: dict, path: str, of: dict, level: int) -> str:
     for key, value in inner.get("properties", {}).items():
         # A scheme may stand in three places, and is described in the first.
         if has_keys(root, value) and not (key == "scheme" and "." in path):
-            parts.append(chapter(root, f"{path}.{key}", value, level + 1))
+            parts.append(chapter(root, f"{path}.{key}", value, level + 1, of_list))
         elif key == "scheme":
             parts.append(f'<p id="{anchor(f"{path}.{key}")}">Schemes: <a href="#scheme"><code>[scheme]</code></a>.</p>')
     for option in choices(inner):
@@ -214,12 +217,12 @@ def chapter(root: dict, path: str, of: dict, level: int) -> str:
             continue
         value = option["properties"][tag]
         table = f"{path}.{tag}"
-        mark = f"[[{path}]] {tag} = {{ ... }}" if listed else f"[{table}]"
+        mark = f"[[{of_list}]] {table.removeprefix(of_list + '.')} = {{ ... }}" if of_list else f"[{table}]"
         text = " ".join((option.get("description") or resolve(root, value).get("description", "")).split())
         parts += [f"{'#' * min(level + 1, 5)} `{mark}` {{ #{anchor(table)} }}", text, keys(root, value, table)]
         for key, deeper in resolve(root, value).get("properties", {}).items():
             if has_keys(root, deeper):
-                parts.append(chapter(root, f"{table}.{key}", deeper, level + 2))
+                parts.append(chapter(root, f"{table}.{key}", deeper, level + 2, of_list))
     return "\n\n".join(p for p in parts if p)
 
 
@@ -236,13 +239,12 @@ def summary(root: dict) -> str:
             if isinstance(extra, dict) and ("$ref" in extra or "properties" in extra):
                 inner, step = resolve(root, extra), f"{key}.NAME"
             note = "table" if inner.get("properties") else json_kind(value)
-            rows.append(
-                f'<dt><code>{key}</code> <span class="kind">{note}</span></dt>'
-                f"<dd><p>{inline(value.get('description') or inner.get('description', ''))}</p></dd>"
-            )
+            about = " ".join((value.get("description") or inner.get("description", "")).split())
+            rows.append(f"| `{key}` | {note} | {about} |")
             if inner.get("properties"):
                 deeper.append((f"{name}.{step}" if name else step, inner))
-        parts.append(f"### `{name or 'summary.json'}`\n\n" + '<dl class="keys">\n' + "\n".join(rows) + "\n</dl>")
+        head = "| key | kind | what |\n|---|---|---|\n"
+        parts.append(f"### `{name or 'summary.json'}`\n\n" + head + "\n".join(rows))
         for path, inner in deeper:
             if inner.get("title", id(inner)) not in done and id(inner) not in done:
                 done.add(id(inner))

@@ -89,12 +89,12 @@ def argument(of: dict) -> str:
     term = f"<code>{inline_code(', '.join(words) + ' ' + values if words else values)}</code>"
     notes = ["repeatable"] * of["repeatable"] + ["required"] * of["required"]
     kind = f' <span class="kind">{", ".join(notes)}</span>' if notes else ""
-    text = "".join(f"<p>{inline(p)}</p>" for p in (of["help"] or "").split("\n\n"))
+    text = "".join(f"<p>{inline(sentence(p))}</p>" for p in (of["help"] or "").split("\n\n"))
     if of["default"]:
         text += f'<p class="default">Default <code>{of["default"]}</code>.</p>'
     choices = [c for c in of["choices"] if c["help"]]
     if choices:
-        items = "".join(f"<li><code>{c['name']}</code>: {inline(c['help'])}</li>" for c in choices)
+        items = "".join(f"<li><code>{c['name']}</code>: {inline(sentence(c['help']))}</li>" for c in choices)
         text += f"<ul>{items}</ul>"
     elif of["choices"]:
         text += "<p>One of " + ", ".join(f"<code>{c['name']}</code>" for c in of["choices"]) + ".</p>"
@@ -113,20 +113,18 @@ def tables(_: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         ask("run", "quickstart", "--set", "workload.0.all-reduce.bytes=64KB", "-o", "out", "--quiet", cwd=Path(folder))
         for file in sorted(Path(folder, "out").glob("*.parquet")):
-            rows = []
+            rows = ["| column | unit | what |", "|---|---|---|"]
             for field in pyarrow.parquet.read_schema(file):
                 about = {k.decode(): v.decode() for k, v in (field.metadata or {}).items()}
-                unit = about.get("unit", "-")
-                kind = f' <span class="kind">{inline(unit)}</span>' if unit != "-" else ""
-                text = about["description"]
-                rows.append(f"<dt><code>{field.name}</code>{kind}</dt><dd><p>{inline(sentence(text))}</p></dd>")
-            parts.append(f"### `{file.name}`\n\n" + '<dl class="keys">\n' + "\n".join(rows) + "\n</dl>")
+                unit = about.get("unit", "-").replace("-", "")
+                rows.append(f"| `{field.name}` | {unit} | {about['description']} |")
+            parts.append(f"### `{file.name}`\n\n" + "\n".join(rows))
     return "\n\n".join(parts)
 
 
 def sentence(text: str) -> str:
-    """A description as a sentence."""
-    return text if text.endswith(".") else text[:1].upper() + text[1:] + "." if " " in text else text + "."
+    """What clap has taken the full stop from."""
+    return text if text.endswith((".", "]", ")")) else text + "."
 
 
 def scenarios(_: str) -> str:
