@@ -35,6 +35,7 @@ from settings import inline  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
+NO_RUN = re.compile(r'^```console no-run reason="(.+)"$', re.MULTILINE)
 DIRECTIVE = re.compile(r"^<!-- (\w+)(?:: (.+?))? -->$", re.MULTILINE)
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 
@@ -255,4 +256,6 @@ def on_page_markdown(markdown: str, page, config, files) -> str:
         text = MAKERS[what](of)
         return LINK.sub(link(Path(".")), text) if what in ("readme", "counters") else text
 
+    # What the tests want to know of a command, a reader may want to know, too.
+    markdown = NO_RUN.sub(r'```console title="\1"', markdown)
     return DIRECTIVE.sub(make, LINK.sub(link(Path("docs") / here), markdown))
