@@ -39,6 +39,8 @@ impl Column {
 
     /// Of texts.
     pub fn text(name: &str, about: &str, cells: impl Iterator<Item = String>) -> Self {
+        // Arrow panics where an iterator does not know its length.
+        let cells: Vec<String> = cells.collect();
         Self::new(name, "-", about, Arc::new(StringArray::from_iter_values(cells)), false)
     }
 
@@ -169,4 +171,15 @@ fn cell(column: &ArrayRef, row: usize) -> String {
 
 fn create(path: &Path) -> Result<File, ResultsError> {
     File::create(path).map_err(|e| ResultsError::Io(path.to_owned(), e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_of_texts_need_not_know_how_many_there_are() {
+        let column = Column::text("node", "which", (0..3usize).flat_map(|n| vec![n.to_string(); n]));
+        assert_eq!(column.cells.len(), 3);
+    }
 }
