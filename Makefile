@@ -3,7 +3,7 @@
 CARGO ?= cargo
 ROPEWALK = target/release/ropewalk
 
-.PHONY: all build demo test lint bare golden bench bench-release docs miri clean
+.PHONY: all build demo test lint bare golden bench bench-release docs pages miri clean
 
 all: build
 
@@ -17,6 +17,7 @@ demo: build
 # Everything that must hold. Lints run where clippy and rustfmt are installed.
 test: lint bare
 	$(CARGO) test --workspace --locked
+	@$(MAKE) --no-print-directory pages
 
 lint:
 	@if $(CARGO) fmt --version >/dev/null 2>&1; then \
@@ -48,6 +49,13 @@ bench-release:
 docs: build target/docs-env/made
 	NO_MKDOCS_2_WARNING=1 ROPEWALK=$(ROPEWALK) target/docs-env/bin/mkdocs build --strict --quiet
 	@echo "the site: target/site/index.html"
+
+# The site builds, and every command in it works and prints what it says, by the program that the tests have built.
+pages:
+	@if $(MAKE) --silent target/docs-env/made >target/docs-env.log 2>&1; then \
+		NO_MKDOCS_2_WARNING=1 ROPEWALK=target/debug/ropewalk target/docs-env/bin/mkdocs build --strict --quiet && \
+		ROPEWALK=target/debug/ropewalk target/docs-env/bin/pytest -q python/tests/test_docs.py; \
+	else echo "no Python packages (target/docs-env.log says why): the documentation is not built, its commands not run"; fi
 
 target/docs-env/made: docs/requirements.txt
 	python3 -m venv target/docs-env

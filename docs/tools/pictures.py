@@ -7,7 +7,9 @@ PSN; its colour is its flow. A round mark is a reply. A drawing is a function in
 import html
 from math import cos, pi, sin
 
-WIDTH, HEIGHT = 560, 262
+WIDTH, HEIGHT = 560, 230
+# With something below the fabric.
+TALL = 262
 SPINES = (36, 90, 146, 200)
 MIDDLE = 118
 # Centres of sender, its ToR, spines, far ToR, receiver.
@@ -21,6 +23,7 @@ class Page:
         self.wires: list[str] = []
         self.nodes: list[str] = []
         self.marks: list[str] = []
+        self.height = HEIGHT
 
     # --- the fabric
 
@@ -76,6 +79,7 @@ class Page:
 
     def reply(self, at: tuple[float, float], word: str, kind: str = "good") -> "Page":
         x, y = at
+        self.below(y)
         w = 9 + 7 * len(word)
         self.marks.append(
             f'<rect class="reply {kind}" x="{x - w / 2:.1f}" y="{y - 9:.1f}" width="{w}" height="18" rx="9"/>'
@@ -98,8 +102,13 @@ class Page:
         return self
 
     def note(self, x: float, y: float, text: str, kind: str = "") -> "Page":
+        self.below(y)
         self.marks.append(f'<text class="note {kind}" x="{x:.0f}" y="{y:.0f}">{html.escape(text)}</text>')
         return self
+
+    def below(self, y: float) -> None:
+        if y > HEIGHT - 12:
+            self.height = TALL
 
     def arrow(self, x1: float, y1: float, x2: float, y2: float, bend: float = 0, kind: str = "") -> "Page":
         mx, my = (x1 + x2) / 2, (y1 + y2) / 2 + bend
@@ -115,7 +124,7 @@ class Page:
         )
         body = "".join(self.wires + self.nodes + self.marks)
         name = html.escape(title, quote=True)
-        return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{name}">{tip}{body}</svg>'
+        return f'<svg viewBox="0 0 {WIDTH} {self.height}" role="img" aria-label="{name}">{tip}{body}</svg>'
 
 
 on = Page.on
@@ -201,7 +210,7 @@ def conweave(p: Page) -> str:
     p.packets((1, 0, 0.85, 3), (1, 2, 0.5, 5), (2, 2, 0.5, 4))
     p.marks.append('<rect class="shelf" x="384" y="140" width="60" height="26" rx="4"/>')
     p.packet((398, 153), 4).packet((424, 153), 5)
-    p.note(414, 184, "waits for 3").note(146, 90, "reply late: moves")
+    p.note(414, 184, "waits for 3").note(104, 70, "reply late:").note(104, 88, "moves")
     return "A flow leaves a path whose probe comes back late. The receiver's ToR holds what overtook until the old path is empty, so the NIC sees order."
 
 
@@ -276,7 +285,7 @@ def ugal_l(p: Page) -> str:
     ways(p, True, True)
     s = p.spots
     p.packet(between(s[0], s[2], 0.62), 1).packet(between(s[0], s[4], 0.6), 3).packet(between(s[4], s[2], 0.5), 2)
-    p.note(s[0][0], s[0][1] - 26, "own queues").note(280, 246, "direct queue × 2 > detour's? then the detour")
+    p.note(s[0][0], s[0][1] - 26, "own queues").note(280, 246, "direct queue > 2 × detour's + 3200 B? then the detour")
     return "Each packet goes straight or over a random group, as the queues in its own switch suggest."
 
 
