@@ -139,12 +139,11 @@ def experiments(_: str) -> str:
 
 
 def schemes(_: str) -> str:
-    """The list of schemes. A scheme without a page breaks the build."""
+    """The list of schemes, each with its page, or its settings as long as nobody has written one."""
     rows = []
     for name, about in settings.options(reference()["scenario"], "scheme"):
-        if not (DOCS / "schemes" / f"{name}.md").is_file():
-            raise SystemExit(f"the scheme {name} has no page docs/schemes/{name}.md")
-        rows.append(f"| [`{name}`]({name}.md) | {about.partition(': ')[2] or about} |".replace("\n", " "))
+        page = f"{name}.md" if (DOCS / "schemes" / f"{name}.md").is_file() else f"../scenario.md#scheme-{name}"
+        rows.append(f"| [`{name}`]({page}) | {about.partition(': ')[2] or about} |".replace("\n", " "))
     return "\n".join(["| scheme | what it does |", "|---|---|", *rows])
 
 
@@ -160,7 +159,8 @@ def readme(heading: str) -> str:
         if (found := re.match(r"(#+) ", line)) and len(found[1]) <= depth:
             break
         taken.append(line)
-    return "\n".join(taken).strip()
+    # A blank line between two rows ends a table.
+    return re.sub(r"\|\n\n(?=\|)", "|\n", "\n".join(taken).strip())
 
 
 def measured(names: str) -> str:
