@@ -148,15 +148,15 @@ def schemes(_: str) -> str:
 
 
 def readme(heading: str) -> str:
-    """The text under a heading of the README, its links as a page of the site has them."""
+    """The text between a heading of the README and the next."""
     lines = (ROOT / "README.md").read_text().split("\n")
     starts = [i for i, line in enumerate(lines) if re.fullmatch(rf"#+ {re.escape(heading)}", line)]
     if not starts:
         raise SystemExit(f"README.md has no heading {heading!r}")
-    depth = lines[starts[0]].index(" ")
-    taken = []
+    taken, code = [], False
     for line in lines[starts[0] + 1 :]:
-        if (found := re.match(r"(#+) ", line)) and len(found[1]) <= depth:
+        code ^= line.startswith("```")
+        if re.match("#+ ", line) and not code:
             break
         taken.append(line)
     # A blank line between two rows ends a table.
