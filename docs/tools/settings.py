@@ -4,7 +4,7 @@ import html
 import re
 
 # What a quantity's pattern says, in a word.
-KINDS = [("ps|ns|us", "time"), ("bps", "rate"), ("KiB", "size"), ("kB", "size")]
+KINDS = [("ps|ns|us", "time"), ("bps", "rate"), ("KiB", "size"), ("kB", "size"), ("KMGT", "size")]
 
 
 def inline(text: str) -> str:
@@ -106,10 +106,18 @@ def split_default(text: str) -> tuple[str, str]:
     return (text[: found.start()].strip(), text[found.start() :]) if found else (text, "")
 
 
-def has_keys(root: dict, of: dict) -> bool:
-    """Whether it is a table with keys of its own, or a choice among such tables."""
+def table_in(root: dict, of: dict) -> dict:
+    """The table that a value is or, as in `"off"` or settings, may be."""
     of = resolve(root, of)
     of = resolve(root, of.get("items", of))
+    tables = [resolve(root, o) for o in choices(of) if not tagged(o)]
+    tables = [t for t in tables if t.get("properties")]
+    return tables[0] if len(tables) == 1 and not of.get("properties") else of
+
+
+def has_keys(root: dict, of: dict) -> bool:
+    """Whether it is a table with keys of its own, or a choice among such tables."""
+    of = table_in(root, of)
     return bool(of.get("properties")) or any(tagged(o) and "$ref" in o["properties"][tagged(o)] for o in choices(of))
 
 
@@ -119,7 +127,7 @@ def entry(root: dict, key: str, of: dict, required: bool, link: str | None) -> s
     notes = kind(root, of) + (", required" if required else "")
     term = f'<a href="#{link}"><code>{key}</code></a>' if link else f"<code>{key}</code>"
     text = f"<p>{inline(about)}</p>" if about else ""
-    named = [choice(root, o) for o in choices(resolve(root, of)) if not link]
+    named = [choice(root, o) for o in choices(resolve(root, of)) if not link or "const" in o or o.get("enum")]
     if any(named):
         text += "<ul>" + "".join(f"<li>{n}</li>" for n in named if n) + "</ul>"
     if default:
@@ -142,6 +150,8 @@ def choice(root: dict, option: dict) -> str:
     elif props := resolve(root, option).get("properties"):
         name = "{ " + ", ".join(f"{k} = {kind(root, v)}" for k, v in props.items()) + " }"
         about = about or resolve(root, option).get("description", "")
+    elif consts := [o["const"] for o in choices(resolve(root, option)) if "const" in o]:
+        name = ", ".join(map(toml, consts))
     else:
         name = ""
         about = about or kind(root, option)
@@ -151,7 +161,7 @@ def choice(root: dict, option: dict) -> str:
 
 def keys(root: dict, of: dict, prefix: str = "", linked: bool = True) -> str:
     """The keys of a table as a list."""
-    of = resolve(root, of)
+    of = table_in(root, of)
     required = of.get("required", [])
     rows = []
     for key, value in of.get("properties", {}).items():
@@ -194,7 +204,7 @@ def chapter(root: dict, path: str, of: dict, level: int, of_list: str = "") -> s
     """A table, and the tables in it. `of_list`: the list of tables that it stands in."""
     many = resolve(root, of)
     listed = "items" in many
-    inner = resolve(root, many.get("items", many))
+    inner = table_in(root, of)
     if isinstance(inner.get("additionalProperties"), dict) and not inner.get("properties"):
         path, inner = f"{path}.NAME", resolve(root, inner["additionalProperties"])
     name = f"[[{path}]]" if listed else f"[{path}]"
