@@ -228,6 +228,15 @@ MAKERS = {
 # --- what mkdocs calls -----------------------------------------------------------------------------------------------
 
 
+def on_config(config):
+    """A page that mkdocs.yml has no place for stands at the end, under More."""
+    named = set(re.findall(r"[\w/-]+\.md", json.dumps(config.nav)))
+    pages = sorted(p.relative_to(DOCS).as_posix() for p in DOCS.rglob("*.md"))
+    if more := [page for page in pages if page not in named]:
+        config.nav.append({"More": more})
+    return config
+
+
 def on_page_markdown(markdown: str, page, config, files) -> str:
     """Puts in what directives ask for, and turns links to files of the repository into links to it."""
     here = Path(page.file.src_uri).parent
