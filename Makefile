@@ -3,7 +3,7 @@
 CARGO ?= cargo
 ROPEWALK = target/release/ropewalk
 
-.PHONY: all build demo test exhaustive lint bare golden bench bench-release miri clean
+.PHONY: all build demo test exhaustive lint bare golden bench bench-release docs pages miri clean
 
 all: build
 
@@ -19,6 +19,7 @@ demo: build
 test: export CARGO_INCREMENTAL = 0
 test: lint bare
 	$(CARGO) test --workspace --locked
+	@$(MAKE) --no-print-directory pages
 
 # What `make test` does with smaller numbers, in full.
 exhaustive:
@@ -49,6 +50,23 @@ bench:
 bench-release:
 	$(CARGO) bench --locked -p ropewalk --bench hops -- --release --full
 	$(CARGO) bench --locked -p ropewalk --bench hops -- --release --markdown
+
+# The documentation site, in target/site. Its tables come from the program.
+docs: build target/docs-env/made
+	NO_MKDOCS_2_WARNING=1 ROPEWALK=$(ROPEWALK) target/docs-env/bin/mkdocs build --strict --quiet
+	@echo "the site: target/site/index.html"
+
+# The site builds, and every command in it works and prints what it says, by the program that the tests have built.
+pages:
+	@if $(MAKE) --silent target/docs-env/made >target/docs-env.log 2>&1; then \
+		NO_MKDOCS_2_WARNING=1 ROPEWALK=target/debug/ropewalk target/docs-env/bin/mkdocs build --strict --quiet && \
+		ROPEWALK=target/debug/ropewalk target/docs-env/bin/pytest -q python/tests/test_docs.py; \
+	else echo "no Python packages (target/docs-env.log says why): the documentation is not built, its commands not run"; fi
+
+target/docs-env/made: docs/requirements.txt
+	python3 -m venv target/docs-env
+	target/docs-env/bin/pip install --quiet --disable-pip-version-check -r docs/requirements.txt
+	touch $@
 
 # Needs the nightly toolchain with miri; checks the crates whose tests it can run.
 miri:

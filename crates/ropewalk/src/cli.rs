@@ -64,6 +64,9 @@ pub enum Command {
         /// Name of the scenario; the file is NAME.toml.
         name: String,
     },
+    /// Print what the documentation is made from, as JSON
+    #[command(hide = true)]
+    Reference,
 }
 
 /// Which scenario, and what to change in it.

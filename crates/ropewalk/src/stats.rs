@@ -1,9 +1,10 @@
 //! Means and percentiles.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Mean, two percentiles, the maximum and the mean of the tail of a set of numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Spread {
     /// Arithmetic mean.
     pub mean: f64,

@@ -22,6 +22,7 @@ use engine::Outcome;
 use engine::outcome::{Ending, MessageRecord};
 use model::plan::{Job, Message};
 use model::{HostId, Plan, Time};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -35,7 +36,7 @@ pub struct Title<'a> {
 }
 
 /// What a run cost; the only part of the results that differs from one run to the next.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Timing {
     /// Seconds of wall time in the engine.
     pub wall_s: f64,
@@ -55,7 +56,7 @@ pub struct Timing {
 }
 
 /// Link crossings.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Hops {
     /// Of data.
     pub data: u64,
@@ -64,7 +65,7 @@ pub struct Hops {
 }
 
 /// A set of flows.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Flows {
     /// All of them.
     pub count: u64,
@@ -86,7 +87,7 @@ pub struct Flows {
 
 /// Flows over short and over long paths. A path is long if it takes more than ten times the propagation delay of the
 /// longest one that is not: our choice, so that the tiers of one datacentre are alike and two datacentres are not.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ByDistance {
     /// Over short paths.
     pub near: Distance,
@@ -97,7 +98,7 @@ pub struct ByDistance {
 }
 
 /// Flows of one kind of path.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Distance {
     /// All of them.
     pub count: u64,
@@ -113,7 +114,7 @@ pub struct Distance {
 
 /// Flows of similar size. Buckets end at powers of ten of bytes (our choice; figures of flow-size distributions have a
 /// logarithmic axis); those without a flow are left out.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SizeBucket {
     /// All of them are larger than this.
     pub over_bytes: u64,
@@ -132,7 +133,7 @@ pub struct SizeBucket {
 }
 
 /// Completion of a job's groups.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Groups {
     /// All groups.
     pub count: u64,
@@ -141,7 +142,7 @@ pub struct Groups {
 }
 
 /// Completion times of groups since their job's start, us.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Completion {
     /// The last group; null if one did not complete.
     pub slowest: Option<f64>,
@@ -152,14 +153,14 @@ pub struct Completion {
 }
 
 /// One job.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct JobSummary {
     /// Its groups.
     pub groups: Groups,
 }
 
 /// Goodput, Gb/s.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Goodput {
     /// Mean over flows.
     pub mean: Option<f64>,
@@ -168,33 +169,46 @@ pub struct Goodput {
 }
 
 /// Sending rate as a fraction of the NIC's.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SendingRate {
     /// Mean over flows.
     pub mean: Option<f64>,
 }
 
 /// Data packets. `sent` = `accepted` + `duplicate` + `discarded` + all that was dropped + `held` + `in_flight`.
-#[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "engine::outcome::Data documents them")]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Packets {
+    /// Put on the wire by hosts: retransmissions, copies and notices included.
     pub sent: u64,
+    /// Accepted by a receiver.
     pub accepted: u64,
+    /// Sent again.
     pub retransmitted: u64,
+    /// Retransmissions that arrived although an earlier copy had.
     pub spurious: u64,
+    /// Copies that a scheme made on purpose.
     pub duplicated: u64,
+    /// Arrivals of a PSN that was there already.
     pub duplicate: u64,
+    /// Arrivals that the receiver threw away (go-back-N: what came out of order).
     pub discarded: u64,
+    /// Arrivals with a PSN above ePSN.
     pub out_of_order: u64,
     /// The same by traffic class, where there are several.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub out_of_order_by_class: BTreeMap<String, u64>,
+    /// Dropped for lack of buffer.
     pub dropped_buffer: u64,
+    /// Lost on a link.
     pub dropped_link: u64,
+    /// Dropped by a scheme; only where there were any.
     #[serde(skip_serializing_if = "is_zero")]
     pub dropped_scheme: u64,
+    /// Still held by schemes at the end.
     pub held: u64,
+    /// Still on a wire or in a queue at the end.
     pub in_flight: u64,
+    /// Notices that arrived: packets without payload that a scheme sent in the class of data; only where there were any.
     #[serde(skip_serializing_if = "is_zero")]
     pub noticed: u64,
     /// Packets that wait at a receiver for a gap to be filled; only in runs in which somebody looks.
@@ -203,7 +217,7 @@ pub struct Packets {
 }
 
 /// Packets that wait at a receiver for a gap to be filled, per queue pair.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ReorderBuffer {
     /// Mean over the arrivals of data.
     pub mean: f64,
@@ -212,24 +226,33 @@ pub struct ReorderBuffer {
 }
 
 /// Control packets.
-#[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "engine::outcome::Control documents them")]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Control {
+    /// ACKs sent by receivers.
     pub ack: u64,
+    /// NACKs sent by receivers.
     pub nack: u64,
+    /// CNPs sent by receivers.
     pub cnp: u64,
+    /// Pause frames.
     pub pause: u64,
+    /// Resume frames.
     pub resume: u64,
+    /// Retransmission timers that fired.
     pub timeout: u64,
+    /// ACKs, NACKs and CNPs that a scheme ended on their way.
     pub blocked: u64,
+    /// Packets by which schemes tell each other something; only where there were any.
     #[serde(skip_serializing_if = "is_zero")]
     pub signals: u64,
+    /// ACKs, NACKs and CNPs made, by receivers and by schemes, and signals.
     pub created: u64,
+    /// Lost on a link or for lack of buffer.
     pub dropped: u64,
 }
 
 /// The summary of a run, key for key what `summary.json` holds.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Summary {
     /// Name of the scenario.
     pub scenario: String,

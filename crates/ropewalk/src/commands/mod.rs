@@ -5,6 +5,7 @@ pub mod compare;
 pub mod import;
 pub mod memory;
 pub mod new;
+pub mod reference;
 pub mod report;
 pub mod reproduce;
 pub mod run;
@@ -32,6 +33,7 @@ pub fn dispatch(cli: Cli) -> ExitCode {
         Command::Schema { of } => schema(of),
         Command::Completions { shell } => completions(shell),
         Command::New { name } => new::run(&name),
+        Command::Reference => reference::run(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

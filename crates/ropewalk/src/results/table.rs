@@ -225,3 +225,14 @@ fn cell(column: &ArrayRef, row: usize) -> String {
 fn create(path: &Path) -> Result<File, ResultsError> {
     File::create(path).map_err(|e| ResultsError::Io(path.to_owned(), e))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_of_texts_need_not_know_how_many_there_are() {
+        let column = Column::text("node", "which", (0..3usize).flat_map(|n| vec![n.to_string(); n]));
+        assert_eq!(column.cells.len(), 3);
+    }
+}

@@ -1,0 +1,272 @@
+"""A JSON Schema as text for people: every key with its kind, its meaning, its default and where that comes from."""
+
+import html
+import re
+
+# What a quantity's pattern says, in a word.
+KINDS = [("ps|ns|us", "time"), ("bps", "rate"), ("KiB", "size"), ("kB", "size"), ("KMGT", "size")]
+
+
+def inline(text: str) -> str:
+    """Markdown of one line as HTML: code, and what HTML would take for its own."""
+    text = html.escape(" ".join(text.split()), quote=False)
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", text)
+
+
+def resolve(root: dict, of: dict) -> dict:
+    """Follows references to what they name, and picks of `anything or null` the thing."""
+    while True:
+        ref = of.get("$ref") or of.get("allOf", [{}])[0].get("$ref")
+        if ref:
+            of = root["definitions"][ref.rpartition("/")[2]]
+            continue
+        options = [o for o in of.get("anyOf", []) if o.get("type") != "null"]
+        if len(options) == 1:
+            of = options[0]
+            continue
+        return of
+
+
+def choices(of: dict) -> list[dict]:
+    """The alternatives of a value, if it has any."""
+    return [o for o in of.get("oneOf") or of.get("anyOf") or [] if o.get("type") != "null"]
+
+
+def tagged(option: dict) -> str | None:
+    """The name of an alternative of the form `[some.NAME]`."""
+    names = list(option.get("properties", {}))
+    return names[0] if len(names) == 1 and option.get("required") == names else None
+
+
+def options(root: dict, path: str) -> list[tuple[str, str]]:
+    """Names and descriptions of what may stand under a key such as `scheme`."""
+    found = [(tagged(o), o.get("description", "")) for o in choices(resolve(root, at(root, path)))]
+    return [(name, about) for name, about in found if name]
+
+
+def at(root: dict, path: str) -> dict:
+    """The schema of a dotted path, through lists and alternatives."""
+    here = root
+    for step in path.split("."):
+        here = resolve(root, here)
+        here = resolve(root, here.get("items", here))
+        props = here.get("properties", {})
+        if step not in props:
+            props = next((o["properties"] for o in choices(here) if step in o.get("properties", {})), {})
+        if step not in props:
+            if isinstance(here.get("additionalProperties"), dict):
+                here = here["additionalProperties"]
+                continue
+            raise SystemExit(f"a scenario has no {path!r}: nothing is called {step!r} there")
+        here = props[step]
+    return here
+
+
+def toml(value) -> str:
+    """A value as TOML writes it."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return f'"{value}"'
+        case list():
+            return "[" + ", ".join(map(toml, value)) + "]"
+        case dict():
+            pairs = ", ".join(f"{k} = {toml(v)}" for k, v in value.items() if v is not None)
+            return f"{{ {pairs} }}" if pairs else "{}"
+        case _:
+            return str(value)
+
+
+def kind(root: dict, of: dict) -> str:
+    """What sort of value it is, in a word or two."""
+    base = of if "type" in of or "pattern" in of else resolve(root, of)
+    types = base.get("type", [])
+    types = [t for t in ([types] if isinstance(types, str) else types) if t != "null"]
+    pattern = base.get("pattern", "")
+    if pattern:
+        return next((name for part, name in KINDS if part in pattern), "text")
+    if types == ["array"]:
+        return "list"
+    if types == ["object"]:
+        return "table"
+    if types in (["integer"], ["number"]):
+        least, most = base.get("minimum"), base.get("maximum")
+        word = "whole number" if types == ["integer"] else "number"
+        return f"{word}, {least} to {most}" if least is not None and most is not None and most < 10**9 else word
+    if types == ["boolean"]:
+        return "true or false"
+    return "choice" if choices(base) else "text"
+
+
+def split_default(text: str) -> tuple[str, str]:
+    """A description, and its sentences from `Default` on."""
+    found = re.search(r"(?:^|(?<=[.)] ))Defaults?:? ", " ".join(text.split()))
+    text = " ".join(text.split())
+    return (text[: found.start()].strip(), text[found.start() :]) if found else (text, "")
+
+
+def table_in(root: dict, of: dict) -> dict:
+    """The table that a value is or, as in `"off"` or settings, may be."""
+    of = resolve(root, of)
+    of = resolve(root, of.get("items", of))
+    tables = [resolve(root, o) for o in choices(of) if not tagged(o)]
+    tables = [t for t in tables if t.get("properties")]
+    return tables[0] if len(tables) == 1 and not of.get("properties") else of
+
+
+def has_keys(root: dict, of: dict) -> bool:
+    """Whether it is a table with keys of its own, or a choice among such tables."""
+    of = table_in(root, of)
+    return bool(of.get("properties")) or any(tagged(o) and "$ref" in o["properties"][tagged(o)] for o in choices(of))
+
+
+def entry(root: dict, key: str, of: dict, required: bool, link: str | None) -> str:
+    """One key."""
+    about, default = split_default(of.get("description") or resolve(root, of).get("description", ""))
+    notes = kind(root, of) + (", required" if required else "")
+    term = f'<a href="#{link}"><code>{key}</code></a>' if link else f"<code>{key}</code>"
+    text = f"<p>{inline(about)}</p>" if about else ""
+    named = [choice(root, o) for o in choices(resolve(root, of)) if not link or "const" in o or o.get("enum")]
+    if any(named):
+        text += "<ul>" + "".join(f"<li>{n}</li>" for n in named if n) + "</ul>"
+    if default:
+        text += f'<p class="default">{inline(default)}</p>'
+    elif "default" in of and of["default"] is not None and not link:
+        text += f'<p class="default">Default <code>{html.escape(toml(of["default"]), quote=False)}</code>.</p>'
+    return f'<dt>{term} <span class="kind">{notes}</span></dt><dd>{text}</dd>'
+
+
+def choice(root: dict, option: dict) -> str:
+    """One alternative of a value."""
+    about = option.get("description", "")
+    if "const" in option:
+        name = toml(option["const"])
+    elif option.get("enum"):
+        name = ", ".join(map(toml, option["enum"]))
+    elif tag := tagged(option):
+        inner = option["properties"][tag]
+        name = f"{{ {tag} = {kind(root, inner)} }}"
+    elif props := resolve(root, option).get("properties"):
+        name = "{ " + ", ".join(f"{k} = {kind(root, v)}" for k, v in props.items()) + " }"
+        about = about or resolve(root, option).get("description", "")
+    elif consts := [o["const"] for o in choices(resolve(root, option)) if "const" in o]:
+        name = ", ".join(map(toml, consts))
+    else:
+        name = ""
+        about = about or kind(root, option)
+    code = f"<code>{html.escape(name, quote=False)}</code>" if name else ""
+    return f"{code}{': ' if code and about else ''}{inline(about)}"
+
+
+def keys(root: dict, of: dict, prefix: str = "", linked: bool = True) -> str:
+    """The keys of a table as a list."""
+    of = table_in(root, of)
+    required = of.get("required", [])
+    rows = []
+    for key, value in of.get("properties", {}).items():
+        link = anchor(f"{prefix}.{key}" if prefix else key) if linked and has_keys(root, value) else None
+        rows.append(entry(root, key, value, key in required, link))
+    return '<dl class="keys">\n' + "\n".join(rows) + "\n</dl>" if rows else "<p>Nothing to set.</p>"
+
+
+def anchor(path: str) -> str:
+    return path.replace(".", "-")
+
+
+def section(root: dict, path: str) -> str:
+    """The settings of one table, with the tables inside it."""
+    of = resolve(root, at(root, path))
+    text = [lead(of, path), keys(root, of, path)]
+    for key, value in of.get("properties", {}).items():
+        if has_keys(root, value):
+            text += [f"<h3 id=\"{anchor(f'{path}.{key}')}\"><code>[{path}.{key}]</code></h3>", keys(root, value, linked=False)]
+    return "\n\n".join(text)
+
+
+def lead(of: dict, path: str) -> str:
+    """What a description says beside its name."""
+    about = re.sub(r"^`\[+[^`]*\]+`(, or `[^`]*`)?[:.]? ?", "", " ".join(of.get("description", "").split()))
+    about = about.removeprefix("nothing to set.").strip()
+    return f"Set in `[{path}]`." + (f" {about[:1].upper()}{about[1:]}" if about else "")
+
+
+def everything(root: dict) -> str:
+    """All of a scenario: a section for every table, in the order of the schema."""
+    parts = [keys(root, root)]
+    for key, value in root["properties"].items():
+        if has_keys(root, value) or resolve(root, value).get("additionalProperties"):
+            parts.append(chapter(root, key, value, 2))
+    return "\n\n".join(parts)
+
+
+def chapter(root: dict, path: str, of: dict, level: int, of_list: str = "") -> str:
+    """A table, and the tables in it. `of_list`: the list of tables that it stands in."""
+    many = resolve(root, of)
+    listed = "items" in many
+    inner = table_in(root, of)
+    if isinstance(inner.get("additionalProperties"), dict) and not inner.get("properties"):
+        path, inner = f"{path}.NAME", resolve(root, inner["additionalProperties"])
+    name = f"[[{path}]]" if listed else f"[{path}]"
+    if of_list:
+        name = f"[[{of_list}]] {path.removeprefix(of_list + '.')} = {'[ ... ]' if listed else '{ ... }'}"
+    of_list = of_list or (path if listed else "")
+    about = " ".join((of.get("description") or inner.get("description", "")).split())
+    parts = [f"{'#' * min(level, 5)} `{name}` {{ #{anchor(path)} }}", about]
+    if inner.get("properties"):
+        parts.append(keys(root, inner, path))
+    for key, value in inner.get("properties", {}).items():
+        # A scheme may stand in three places, and is described in the first.
+        if has_keys(root, value) and not (key == "scheme" and "." in path):
+            parts.append(chapter(root, f"{path}.{key}", value, level + 1, of_list))
+        elif key == "scheme":
+            parts.append(f'<p id="{anchor(f"{path}.{key}")}">Schemes: <a href="#scheme"><code>[scheme]</code></a>.</p>')
+    for option in choices(inner):
+        tag = tagged(option)
+        if not tag:
+            continue
+        value = option["properties"][tag]
+        table = f"{path}.{tag}"
+        mark = f"[[{of_list}]] {table.removeprefix(of_list + '.')} = {{ ... }}" if of_list else f"[{table}]"
+        text = " ".join((option.get("description") or resolve(root, value).get("description", "")).split())
+        parts += [f"{'#' * min(level + 1, 5)} `{mark}` {{ #{anchor(table)} }}", text, keys(root, value, table)]
+        for key, deeper in resolve(root, value).get("properties", {}).items():
+            if has_keys(root, deeper):
+                parts.append(chapter(root, f"{table}.{key}", deeper, level + 2, of_list))
+    return "\n\n".join(p for p in parts if p)
+
+
+def summary(root: dict) -> str:
+    """The keys of summary.json, a list for every object in it."""
+    parts, done = [], set()
+
+    def walk(name: str, of: dict) -> None:
+        rows, deeper = [], []
+        for key, value in of["properties"].items():
+            inner = resolve(root, value)
+            extra = inner.get("additionalProperties")
+            step = key
+            if isinstance(extra, dict) and ("$ref" in extra or "properties" in extra):
+                inner, step = resolve(root, extra), f"{key}.NAME"
+            note = "table" if inner.get("properties") else json_kind(value)
+            about = " ".join((value.get("description") or inner.get("description", "")).split())
+            rows.append(f"| `{key}` | {note} | {about} |")
+            if inner.get("properties"):
+                deeper.append((f"{name}.{step}" if name else step, inner))
+        head = "| key | kind | what |\n|---|---|---|\n"
+        parts.append(f"### `{name or 'summary.json'}`\n\n" + head + "\n".join(rows))
+        for path, inner in deeper:
+            if inner.get("title", id(inner)) not in done and id(inner) not in done:
+                done.add(id(inner))
+                walk(path, inner)
+
+    walk("", root)
+    return "\n\n".join(parts)
+
+
+def json_kind(of: dict) -> str:
+    types = of.get("type", [])
+    types = [types] if isinstance(types, str) else types
+    words = {"integer": "count", "number": "number", "string": "text", "boolean": "true or false", "array": "list"}
+    said = [words.get(t, "table") for t in types if t != "null"]
+    return " or ".join(said + (["null"] if "null" in types else []))

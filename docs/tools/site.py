@@ -1,0 +1,270 @@
+"""Hooks of the documentation site: what a page takes from the program and from the README is put in when the site is built.
+
+A page says where by a comment on a line of its own, `<!-- what: of what -->`:
+
+    <!-- settings: scheme.themis -->    the settings of a table of a scenario, from its JSON Schema
+    <!-- scenario -->                   all settings of a scenario
+    <!-- commands -->                   all commands, from the parser
+    <!-- summary -->                    the keys of summary.json
+    <!-- tables -->                     the columns of every Parquet file that a run writes
+    <!-- scenarios -->                  the built-in scenarios
+    <!-- experiments -->                the papers' experiments
+    <!-- schemes -->                    the schemes, with their pages
+    <!-- picture: themis -->            a drawing of pictures.py
+    <!-- readme: Speed -->              a section of README.md
+    <!-- measured: Themis -->           rows of the README's table of schemes, beside ECMP
+    <!-- source: a/file.rs -->          a source file without its tests; `from "X" to "Y"` takes a part
+    <!-- counters: themis -->           what a scheme counts, from the head of its file
+
+The program is $ROPEWALK, or target/release/ropewalk, or target/debug/ropewalk.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+import pictures  # noqa: E402
+import settings  # noqa: E402
+from settings import inline  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+NO_RUN = re.compile(r'^```console no-run reason="(.+)"$', re.MULTILINE)
+DIRECTIVE = re.compile(r"^<!-- (\w+)(?:: (.+?))? -->$", re.MULTILINE)
+LINK = re.compile(r"(\]\()([^)\s]+)(\))")
+
+
+def program() -> Path:
+    """The program that the site describes."""
+    named = os.environ.get("ROPEWALK")
+    places = [Path(named)] if named else [ROOT / "target" / kind / "ropewalk" for kind in ("release", "debug")]
+    for place in places:
+        if place.is_file():
+            return place.resolve()
+    raise SystemExit(f"there is no {' and no '.join(map(str, places))}: run `make build`, or set ROPEWALK")
+
+
+def ask(*words: str, cwd: Path | None = None) -> str:
+    """What the program prints."""
+    done = subprocess.run([program(), *words], cwd=cwd, capture_output=True, text=True, timeout=120)
+    if done.returncode:
+        raise SystemExit(f"ropewalk {' '.join(words)} failed:\n{done.stderr}")
+    return done.stdout
+
+
+@cache
+def reference() -> dict:
+    """Everything that the program tells of itself."""
+    return json.loads(ask("reference"))
+
+
+# --- what directives stand for ---------------------------------------------------------------------------------------
+
+
+def commands(_: str) -> str:
+    return "\n\n".join(command(c) for c in reference()["commands"])
+
+
+def command(of: dict, level: int = 2) -> str:
+    name = of["name"]
+    parts = [f"{'#' * level} `{name}` {{ #{name.replace(' ', '-')} }}", of["about"] + "."]
+    parts.append("```text\n" + of["usage"].removeprefix("Usage: ") + "\n```")
+    rows = [argument(a) for a in of["arguments"]]
+    if rows:
+        parts.append('<dl class="keys">\n' + "\n".join(rows) + "\n</dl>")
+    if of["after"] and not of["commands"]:
+        parts.append("```text\n" + of["after"] + "\n```")
+    return "\n\n".join(parts + [command(c, level + 1) for c in of["commands"]])
+
+
+def argument(of: dict) -> str:
+    values = " ".join(f"<{v}>" for v in of["values"])
+    words = [f"-{of['short']}"] if of["short"] else []
+    words += [f"--{of['long']}"] if of["long"] else []
+    term = f"<code>{inline_code(', '.join(words) + ' ' + values if words else values)}</code>"
+    notes = ["repeatable"] * of["repeatable"] + ["required"] * of["required"]
+    kind = f' <span class="kind">{", ".join(notes)}</span>' if notes else ""
+    text = "".join(f"<p>{inline(sentence(p))}</p>" for p in (of["help"] or "").split("\n\n"))
+    if of["default"]:
+        text += f'<p class="default">Default <code>{of["default"]}</code>.</p>'
+    choices = [c for c in of["choices"] if c["help"]]
+    if choices:
+        items = "".join(f"<li><code>{c['name']}</code>: {inline(sentence(c['help']))}</li>" for c in choices)
+        text += f"<ul>{items}</ul>"
+    elif of["choices"]:
+        text += "<p>One of " + ", ".join(f"<code>{c['name']}</code>" for c in of["choices"]) + ".</p>"
+    return f"<dt>{term}{kind}</dt><dd>{text}</dd>"
+
+
+def inline_code(text: str) -> str:
+    return text.strip().replace("&", "&amp;").replace("<", "&lt;")
+
+
+def tables(_: str) -> str:
+    """The columns of a small run's files, from their metadata."""
+    import pyarrow.parquet
+
+    parts = []
+    with tempfile.TemporaryDirectory() as folder:
+        ask("run", "quickstart", "--set", "workload.0.all-reduce.bytes=64KB", "-o", "out", "--quiet", cwd=Path(folder))
+        for file in sorted(Path(folder, "out").glob("*.parquet")):
+            rows = ["| column | unit | what |", "|---|---|---|"]
+            for field in pyarrow.parquet.read_schema(file):
+                about = {k.decode(): v.decode() for k, v in (field.metadata or {}).items()}
+                unit = about.get("unit", "-").replace("-", "")
+                rows.append(f"| `{field.name}` | {unit} | {about['description']} |")
+            parts.append(f"### `{file.name}`\n\n" + "\n".join(rows))
+    return "\n\n".join(parts)
+
+
+def sentence(text: str) -> str:
+    """What clap has taken the full stop from."""
+    return text if text.endswith((".", "]", ")")) else text + "."
+
+
+def scenarios(_: str) -> str:
+    rows = [f"| `{s['name']}` | {s['about']} |" for s in reference()["scenarios"]]
+    return "\n".join(["| name | what |", "|---|---|", *rows])
+
+
+def experiments(_: str) -> str:
+    rows = [f"| `{e['name']}` | {e['source']} | {e['about']} |" for e in reference()["experiments"]]
+    return "\n".join(["| name | from | what it shows |", "|---|---|---|", *rows])
+
+
+def schemes(_: str) -> str:
+    """The list of schemes, each with its page, or its settings as long as nobody has written one."""
+    rows = []
+    for name, about in settings.options(reference()["scenario"], "scheme"):
+        page = f"{name}.md" if (DOCS / "schemes" / f"{name}.md").is_file() else f"../scenario.md#scheme-{name}"
+        rows.append(f"| [`{name}`]({page}) | {about.partition(': ')[2] or about} |".replace("\n", " "))
+    return "\n".join(["| scheme | what it does |", "|---|---|", *rows])
+
+
+def readme(heading: str) -> str:
+    """The text between a heading of the README and the next."""
+    lines = (ROOT / "README.md").read_text().split("\n")
+    starts = [i for i, line in enumerate(lines) if re.fullmatch(rf"#+ {re.escape(heading)}", line)]
+    if not starts:
+        raise SystemExit(f"README.md has no heading {heading!r}")
+    taken, code = [], False
+    for line in lines[starts[0] + 1 :]:
+        code ^= line.startswith("```")
+        if re.match("#+ ", line) and not code:
+            break
+        taken.append(line)
+    # A blank line between two rows ends a table.
+    return re.sub(r"\|\n\n(?=\|)", "|\n", "\n".join(taken).strip())
+
+
+def measured(names: str) -> str:
+    """Rows of the README's table of all schemes, the baseline first."""
+    rows = [line for line in readme("Which scheme for which case").split("\n") if line.startswith("|")]
+    head, line, *rows = rows
+    by_name = {row.split("|")[1].strip(): row for row in rows}
+    wanted = list(dict.fromkeys(["ECMP", *(name.strip() for name in names.split(";"))]))
+    if missing := [name for name in wanted if name not in by_name]:
+        raise SystemExit(f"README.md's table of schemes has no row {missing}")
+    about = (
+        "P99 of the slowdown, in brackets the mean, as [measured for all schemes](index.md#which-scheme-for-which-case) on a "
+        "fat tree of 128 hosts at 200 Gb/s, under DCQCN and selective repeat; failures: median and range of three seeds."
+    )
+    return "\n".join([about, "", head, line, *(by_name[name] for name in wanted)])
+
+
+def counters(name: str) -> str:
+    """What a scheme counts: the tables under `# Counters` in the documentation of its file."""
+    text = (ROOT / "crates" / "schemes" / "src" / f"{name}.rs").read_text()
+    docs = [line.removeprefix("//!").strip() for line in text.split("\n") if line.startswith("//!")]
+    taken = []
+    for line in docs[docs.index("# Counters") + 1 :] if "# Counters" in docs else []:
+        if line.startswith("#"):
+            break
+        taken.append(line)
+    if not taken:
+        raise SystemExit(f"crates/schemes/src/{name}.rs has no `# Counters`")
+    return "\n".join(taken)
+
+
+def source(of: str) -> str:
+    """A file of the repository, or the part of it between two lines."""
+    found = re.fullmatch(r'(\S+)(?: from "(.+)" to "(.+)")?', of)
+    path, first, last = found.groups()
+    text = (ROOT / path).read_text()
+    if first:
+        lines = text.split("\n")
+        if first not in lines or last not in lines[lines.index(first) :]:
+            raise SystemExit(f"{path} has no part from {first!r} to {last!r}")
+        start = lines.index(first)
+        text = "\n".join(lines[start : lines.index(last, start) + 1])
+    else:
+        text = text.split("\n#[cfg(test)]\nmod tests")[0]
+    return f'```rust title="{path}"\n{text.strip()}\n```'
+
+
+MAKERS = {
+    "source": source,
+    "measured": measured,
+    "counters": counters,
+    "settings": lambda path: settings.section(reference()["scenario"], path),
+    "scenario": lambda _: settings.everything(reference()["scenario"]),
+    "summary": lambda _: settings.summary(reference()["summary"]),
+    "commands": commands,
+    "tables": tables,
+    "scenarios": scenarios,
+    "experiments": experiments,
+    "schemes": schemes,
+    "picture": pictures.draw,
+    "readme": readme,
+}
+
+
+# --- what mkdocs calls -----------------------------------------------------------------------------------------------
+
+
+def on_config(config):
+    """A page that mkdocs.yml has no place for stands at the end, under More."""
+    named = set(re.findall(r"[\w/-]+\.md", json.dumps(config.nav)))
+    pages = sorted(p.relative_to(DOCS).as_posix() for p in DOCS.rglob("*.md"))
+    if more := [page for page in pages if page not in named]:
+        config.nav.append({"More": more})
+    return config
+
+
+def on_page_markdown(markdown: str, page, config, files) -> str:
+    """Puts in what directives ask for, and turns links to files of the repository into links to it."""
+    here = Path(page.file.src_uri).parent
+    known = {f.src_uri for f in files}
+
+    def link(base: Path):
+        def rewrite(found: re.Match) -> str:
+            target, _, anchor = found[2].partition("#")
+            if not target or "://" in target or target.startswith("mailto:"):
+                return found[0]
+            path = Path(os.path.normpath(base / target))
+            if path.is_relative_to("docs") and path.relative_to("docs").as_posix() in known:
+                to = os.path.relpath(path.relative_to("docs"), here)
+            elif (ROOT / path).exists():
+                to = f"{config.repo_url.rstrip('/')}/blob/main/{path.as_posix()}"
+            else:
+                return found[0]
+            return found[1] + to + ("#" + anchor if anchor else "") + found[3]
+
+        return rewrite
+
+    def make(found: re.Match) -> str:
+        what, of = found[1], found[2] or ""
+        if what not in MAKERS:
+            raise SystemExit(f"{page.file.src_uri}: there is nothing called {what!r} to put in")
+        text = MAKERS[what](of)
+        return LINK.sub(link(Path(".")), text) if what in ("readme", "counters") else text
+
+    # What the tests want to know of a command, a reader may want to know, too.
+    markdown = NO_RUN.sub(r'```console title="\1"', markdown)
+    return DIRECTIVE.sub(make, LINK.sub(link(Path("docs") / here), markdown))

@@ -1,0 +1,157 @@
+"""Every command in the documentation works, and prints what the page says.
+
+Commands stand in fenced blocks, in lines that begin with `$ `; what is shown below one is its output. A line that is `...` stands for
+any number of lines. The commands of a page run one after the other in an empty directory. A block may say on its first line
+
+    ```console no-run reason="12 minutes"
+
+and is not run then, but its words must be ones that ropewalk knows, and its scenario one that it accepts; the same holds for
+commands in indented blocks. A comment `# exit 2` after a command is the exit code that it
+should have; without one it is 0, or 2 where an error is shown.
+
+    pytest python/tests/test_docs.py          with ROPEWALK=..., or target/release/ropewalk, or target/debug/ropewalk
+"""
+
+import os
+import re
+import shlex
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted(p for p in (ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^( *)```(\w*)([^\n]*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+
+# Files that pages speak of, as a reader would have them.
+FILES = {
+    "typo.toml": '[topology.leaf-spine]\nleaves = 4\nrate = "100Gbs"\n',
+}
+
+
+@dataclass
+class Command:
+    """A command of a page, and what is shown of its output."""
+
+    line: int
+    text: str
+    run: bool
+    shown: list[str] = field(default_factory=list)
+
+    @property
+    def code(self) -> int:
+        said = re.search(r"# exit (\d+)$", self.text)
+        return int(said[1]) if said else 2 if any(line.startswith("  ×") for line in self.shown) else 0
+
+
+def program() -> Path:
+    named = os.environ.get("ROPEWALK")
+    places = [Path(named)] if named else [ROOT / "target" / kind / "ropewalk" for kind in ("release", "debug")]
+    found = [place for place in places if place.is_file()]
+    assert found, f"none of {[str(p) for p in places]} is there: run `make build`, or set ROPEWALK"
+    return found[0].resolve()
+
+
+def commands(page: Path) -> list[Command]:
+    text = page.read_text()
+    found = []
+    for fence in FENCE.finditer(text):
+        language, said, body = fence[2], fence[3], fence[4]
+        if language not in ("console", "") or not body.lstrip().startswith("$ "):
+            continue
+        first = text.count("\n", 0, fence.start()) + 2
+        for i, line in enumerate(body.rstrip("\n").split("\n")):
+            line = line.removeprefix(fence[1])
+            if line.startswith("$ "):
+                found.append(Command(first + i, line[2:], "no-run" not in said))
+            elif found[-1].text.endswith("\\"):
+                found[-1].text = found[-1].text[:-1] + line.strip()
+            else:
+                found[-1].shown.append(line)
+    return found
+
+
+def indented(page: Path) -> list[tuple[int, str]]:
+    """Commands in indented blocks: how an experiment's figures were made."""
+    lines = enumerate(re.sub(r"\\\n +", "", page.read_text()).split("\n"), 1)
+    return [(i, line.strip()) for i, line in lines if line.startswith("    ropewalk ")]
+
+
+def differs_by_itself(line: str) -> bool:
+    """Lines with times, speeds and memory."""
+    return line.startswith("speed ") or "CPU" in line
+
+
+def is_shown(shown: list[str], output: str) -> str | None:
+    """The first shown line that the output does not have where it should, or nothing."""
+    lines = [line.rstrip() for line in output.split("\n")]
+    at, anywhere = 0, True
+    for line in (line.rstrip() for line in shown):
+        if line == "...":
+            anywhere = True
+        elif differs_by_itself(line):
+            at += 1
+        else:
+            places = range(at, len(lines)) if anywhere else range(at, min(at + 1, len(lines)))
+            where = next((i for i in places if lines[i] == line or (anywhere and line in lines[i])), None)
+            if where is None:
+                return line
+            at, anywhere = where + 1, False
+    return None
+
+
+def test_the_site_has_commands():
+    assert sum(len(commands(page)) for page in PAGES) > 30
+
+
+def test_a_shown_line_that_is_not_printed_is_found():
+    assert is_shown(["a", "...", "d"], "a\nb\nc\nd") is None
+    assert is_shown(["a", "d"], "a\nb\nc\nd") == "d"
+    assert is_shown(["...", "nothing"], "a\nb") == "nothing"
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if commands(p)], ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_commands_work_and_print_what_the_page_shows(page, tmp_path):
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    (tools / "ropewalk").symlink_to(program())
+    place = tmp_path / "work"
+    place.mkdir()
+    for name, text in FILES.items():
+        (place / name).write_text(text)
+    env = os.environ | {"PATH": f"{tools}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1"}
+    for command in commands(page):
+        where = f"{page.relative_to(ROOT)}:{command.line}: {command.text}"
+        if not command.run:
+            rehearse(command.text, where)
+            continue
+        done = subprocess.run(
+            ["bash", "-c", command.text], cwd=place, env=env, capture_output=True, text=True, timeout=120
+        )
+        output = done.stdout + done.stderr
+        assert done.returncode == command.code, f"{where}\nexit code {done.returncode}\n{output}"
+        missing = is_shown(command.shown, output)
+        assert missing is None, f"{where}\nthe page shows, and the program does not print there:\n{missing}\n{output}"
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if indented(p)], ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_commands_of_long_experiments_are_ones_that_ropewalk_knows(page):
+    for line, text in indented(page):
+        rehearse(text, f"{page.relative_to(ROOT)}:{line}: {text}")
+
+
+def rehearse(text: str, where: str) -> None:
+    """Everything about a command but the run: its words are known, and its scenario is right."""
+    words = shlex.split(text, comments=True)
+    if words[:1] != ["ropewalk"]:
+        return
+    # `--help` ends the parse: what stands before it must be options that exist.
+    dry = [[*words[1:], "--help"]]
+    if words[1] in ("run", "compare"):
+        sets = [word for i, word in enumerate(words) if "--set" in (word, words[i - 1])]
+        dry.append(["check", words[2], *sets])
+    for asked in dry:
+        done = subprocess.run([program(), *asked], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, f"{where}\n{done.stderr}"
