@@ -5,10 +5,12 @@
 //! | [`mod@encode`] | a packet of the simulator as the bytes of a real one |
 //! | [`addresses`] | MAC and IP addresses, queue pair numbers, UDP ports |
 //! | [`pcapng`] | the file |
+//! | [`tap`] | where to capture |
 
 pub mod addresses;
 pub mod encode;
 pub mod pcapng;
+pub mod tap;
 
 use model::{LinkId, Packet, Time};
 
