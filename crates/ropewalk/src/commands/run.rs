@@ -4,9 +4,9 @@ use crate::cli::{EngineArg, RunArgs};
 use crate::execute::{Run, execute, window_on};
 use crate::failure::Failure;
 use crate::progress::{Progress, Show};
+use crate::results::Results;
 use crate::results::directory::Target;
-use crate::results::manifest::Manifest;
-use crate::{interrupt, print, results, stall, summary, tables};
+use crate::{interrupt, print, stall, summary, tables};
 use engine::Kind;
 use engine::outcome::Ending;
 use model::Plan;
@@ -28,8 +28,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     progress.clear();
     let interrupted = run.outcome.ending == Ending::Interrupted;
     if !interrupted {
-        let manifest = Manifest::new(&run.summary, &run.checked, command(args), run.for_results());
-        results::write(&target, &run.summary, manifest, run.for_results(), args.csv)?;
+        Results::of(&run, command(args)).write(&target, args.csv)?;
     }
     if args.json {
         print::out(&run.summary.to_json());

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The file by which a result directory is known.
-const MARK: &str = "manifest.json";
+pub(super) const MARK: &str = "manifest.json";
 /// What ropewalk writes. A directory with anything else in it is somebody's, and is left alone.
 const OURS: [&str; 8] = [
     "manifest.json",

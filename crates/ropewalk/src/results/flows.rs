@@ -93,5 +93,5 @@ pub fn table(run: Run<'_>) -> Table {
             rows().map(|r| r.record.retransmitted),
         ),
     ];
-    Table::new(columns, rows().count(), every)
+    Table::new(columns, every)
 }

@@ -53,5 +53,5 @@ pub fn table(run: Run<'_>) -> Table {
             rows().map(|(_, r)| Some(r.paused.as_us())),
         ),
     ];
-    Table::new(columns, fabric.links().len(), 1)
+    Table::new(columns, 1)
 }

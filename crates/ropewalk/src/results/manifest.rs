@@ -45,8 +45,14 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// Of a run that `command` started.
-    pub fn new(summary: &Summary, checked: &Checked, command: Vec<String>, run: Run<'_>) -> Self {
+    /// Of a run that `command` started, and the tables made of it.
+    pub fn new(
+        summary: &Summary,
+        checked: &Checked,
+        command: Vec<String>,
+        run: Run<'_>,
+        tables: &BTreeMap<&'static str, Table>,
+    ) -> Self {
         let (plan, outcome) = (run.plan, run.outcome);
         let fabric = &plan.fabric;
         Manifest {
@@ -68,19 +74,8 @@ impl Manifest {
                 data_hops: outcome.data_hops,
                 control_hops: outcome.control_hops,
             },
-            tables: BTreeMap::new(),
+            tables: tables.iter().map(|(name, t)| (*name, Kept { rows: t.rows(), every: t.every })).collect(),
             config: checked.to_toml(),
         }
-    }
-
-    pub(super) fn note_table(&mut self, name: &'static str, table: &Table) {
-        self.tables.insert(name, Kept { rows: table.rows, every: table.every });
-    }
-
-    /// The JSON text of `manifest.json`.
-    pub fn to_json(&self) -> String {
-        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
-        text.push('\n');
-        text
     }
 }

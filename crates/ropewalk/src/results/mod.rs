@@ -2,7 +2,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `summary.json` | the [`Summary`] |
+//! | `summary.json` | the [`Summary`](crate::Summary) |
 //! | `manifest.json` | the resolved configuration and what is needed to run it again, see [`manifest`] |
 //! | `flows.parquet` | one row per flow, see [`flows`] |
 //! | `links.parquet` | one row per direction of a link, see [`links`] |
@@ -17,17 +17,18 @@ pub mod manifest;
 pub mod series;
 pub mod table;
 
-use crate::summary::Summary;
 use directory::{Staging, Target};
 use engine::Outcome;
 use manifest::Manifest;
 use model::{Plan, Time};
-use std::io;
-use std::path::PathBuf;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 use table::Table;
 use thiserror::Error;
 
-/// Why results could not be written.
+/// Why results could not be written or read.
 #[derive(Debug, Error)]
 pub enum ResultsError {
     /// Something else stands there.
@@ -39,6 +40,17 @@ pub enum ResultsError {
     /// The system refused.
     #[error("cannot write {0}: {1}")]
     Io(PathBuf, #[source] io::Error),
+    /// There are no results.
+    #[error(
+        "{0} is no result directory of ropewalk (it has no manifest.json); `ropewalk run SCENARIO -o DIR` makes one"
+    )]
+    NoResults(PathBuf),
+    /// A file of a result directory is missing or makes no sense.
+    #[error("cannot read {0}: {1}")]
+    Unreadable(PathBuf, String),
+    /// A Parquet file is cut short or broken.
+    #[error("cannot read {0}: it is no whole Parquet file ({1}); run the scenario again")]
+    Broken(PathBuf, #[source] parquet::errors::ParquetError),
     /// A Parquet file could not be made.
     #[error("cannot write {0}: {1}")]
     Parquet(PathBuf, #[source] parquet::errors::ParquetError),
@@ -58,53 +70,137 @@ pub struct Run<'a> {
     pub outcome: &'a Outcome,
 }
 
-/// Writes a run into `target`, replacing older results there.
-///
-/// # Errors
-/// If the system refuses; then what stood at the target still stands.
-pub fn write(
-    target: &Target,
-    summary: &Summary,
-    manifest: Manifest,
-    run: Run<'_>,
-    csv: bool,
-) -> Result<(), ResultsError> {
-    let staging = Staging::beside(target)?;
-    let mut manifest = manifest;
-    for (name, make) in TABLES {
-        let table = make(run);
-        table.write_parquet(&staging.path(&format!("{name}.parquet")))?;
-        if csv {
-            table.write_csv(&staging.path(&format!("{name}.csv")))?;
-        }
-        manifest.note_table(name, &table);
+/// The results of a run, whether it has just ended or was written long ago: what reports, Python and `explain` work on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Results {
+    /// `summary.json`.
+    pub summary: Value,
+    /// `manifest.json`.
+    pub manifest: Value,
+    /// The tables by name; see [`TABLES`].
+    tables: BTreeMap<&'static str, Table>,
+}
+
+impl Results {
+    /// Of a run that `command` started.
+    pub fn of(run: &crate::Run, command: Vec<String>) -> Self {
+        let parts = run.for_results();
+        let tables: BTreeMap<_, _> = TABLES.iter().map(|&(name, make)| (name, make(parts))).collect();
+        let manifest = Manifest::new(&run.summary, &run.checked, command, parts, &tables);
+        Results { summary: json(&run.summary), manifest: json(&manifest), tables }
     }
-    staging.write("summary.json", &summary.to_json())?;
-    staging.write("manifest.json", &manifest.to_json())?;
-    staging.publish(target)
+
+    /// Reads a result directory.
+    ///
+    /// # Errors
+    /// [`ResultsError::NoResults`] if it is none; if one of its files is missing, cut short or of another kind.
+    pub fn read(dir: &Path) -> Result<Self, ResultsError> {
+        if !dir.join(directory::MARK).is_file() {
+            return Err(ResultsError::NoResults(dir.to_owned()));
+        }
+        let manifest = read_json(&dir.join(directory::MARK))?;
+        let summary = read_json(&dir.join("summary.json"))?;
+        let mut tables = BTreeMap::new();
+        for (name, _) in TABLES {
+            let Some(kept) = manifest["tables"].get(name) else { continue };
+            let every = kept["every"].as_u64().and_then(|n| usize::try_from(n).ok()).unwrap_or(1);
+            tables.insert(name, Table::read_parquet(&dir.join(format!("{name}.parquet")), every)?);
+        }
+        Ok(Results { summary, manifest, tables })
+    }
+
+    /// A table by its name, if this run has it.
+    pub fn table(&self, name: &str) -> Option<&Table> {
+        self.tables.get(name)
+    }
+
+    /// All tables with their names.
+    pub fn tables(&self) -> impl Iterator<Item = (&'static str, &Table)> {
+        self.tables.iter().map(|(name, table)| (*name, table))
+    }
+
+    /// Writes them into `target`, replacing older results there.
+    ///
+    /// # Errors
+    /// If the system refuses; then what stood at the target still stands.
+    pub fn write(&self, target: &Target, csv: bool) -> Result<(), ResultsError> {
+        let staging = Staging::beside(target)?;
+        for (name, table) in self.tables() {
+            table.write_parquet(&staging.path(&format!("{name}.parquet")))?;
+            if csv {
+                table.write_csv(&staging.path(&format!("{name}.csv")))?;
+            }
+        }
+        staging.write("summary.json", &pretty(&self.summary))?;
+        staging.write(directory::MARK, &pretty(&self.manifest))?;
+        staging.publish(target)
+    }
+}
+
+/// JSON as it stands in files.
+fn pretty(value: &Value) -> String {
+    format!("{value:#}\n")
+}
+
+fn json(value: &impl serde::Serialize) -> Value {
+    serde_json::to_value(value).unwrap_or_default()
+}
+
+fn read_json(path: &Path) -> Result<Value, ResultsError> {
+    let text =
+        fs::read_to_string(path).map_err(|e| ResultsError::Unreadable(path.to_owned(), e.to_string()))?;
+    serde_json::from_str(&text).map_err(|e| ResultsError::Unreadable(path.to_owned(), e.to_string()))
 }
 
 /// Makes a table of a run.
 type Make = fn(Run<'_>) -> Table;
 
-const TABLES: [(&str, Make); 3] =
+/// The tables that a run may have, by name: a file each.
+pub const TABLES: [(&str, Make); 3] =
     [("flows", flows::table), ("links", links::table), ("series", series::table)];
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::summary::{Timing, Title};
+    use crate::summary::{Summary, Timing, Title};
     use crate::testing;
     use std::fs;
 
-    fn put(dir: &std::path::Path) -> Result<(), ResultsError> {
+    fn results() -> Results {
         let (plan, outcome) = (testing::plan(3), testing::outcome(3));
         let ideal = vec![Time::from_us(5); 3];
         let title = Title { scenario: "test", scheme: "ecmp" };
         let summary = Summary::new(title, &plan, &ideal, &outcome, Timing::default());
-        let run = Run { plan: &plan, ideal: &ideal, outcome: &outcome };
-        let manifest = Manifest::new(&summary, &scenario::load("quickstart", &[]).unwrap(), vec![], run);
-        write(&Target::at(dir)?, &summary, manifest, run, true)
+        let mut checked = scenario::load("quickstart", &[]).unwrap();
+        checked.plan = plan;
+        Results::of(&crate::Run { checked, outcome, ideal, summary }, vec!["ropewalk".into()])
+    }
+
+    fn put(dir: &Path) -> Result<(), ResultsError> {
+        results().write(&Target::at(dir)?, true)
+    }
+
+    #[test]
+    fn what_was_written_is_read_again() {
+        let tmp = tempfile::tempdir().unwrap();
+        let dir = tmp.path().join("r");
+        put(&dir).unwrap();
+        assert_eq!(Results::read(&dir).unwrap(), results());
+    }
+
+    #[test]
+    fn what_is_no_result_or_cut_short_is_named() {
+        let tmp = tempfile::tempdir().unwrap();
+        let said = |dir: &Path| Results::read(dir).unwrap_err().to_string();
+        assert!(said(tmp.path()).contains("no result directory"));
+        let dir = tmp.path().join("r");
+        put(&dir).unwrap();
+        let flows = dir.join("flows.parquet");
+        let whole = fs::read(&flows).unwrap();
+        fs::write(&flows, &whole[..whole.len() / 2]).unwrap();
+        assert!(said(&dir).contains("flows.parquet: it is no whole Parquet file"), "{}", said(&dir));
+        fs::remove_file(&flows).unwrap();
+        assert!(said(&dir).contains("cannot read") && said(&dir).contains("flows.parquet"));
     }
 
     #[test]

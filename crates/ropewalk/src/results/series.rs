@@ -66,5 +66,5 @@ pub fn table(run: Run<'_>) -> Table {
             rows().map(|(t, bin)| cell(&t.max_queue, bin)),
         ),
     ];
-    Table::new(columns, rows().count(), 1)
+    Table::new(columns, 1)
 }

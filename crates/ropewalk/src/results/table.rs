@@ -1,111 +1,107 @@
 //! Columns with a meaning and a unit, as Parquet or CSV.
 
 use super::ResultsError;
-use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
-use arrow_schema::{DataType, Field, Schema};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, UInt64Type};
+use arrow_array::{Array, ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
-
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The cells of a column.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Cells {
-    /// Whole numbers.
-    Count(Vec<Option<u64>>),
-    /// Real numbers.
-    Real(Vec<Option<f64>>),
-    /// Texts.
-    Text(Vec<String>),
-}
-
-/// A column.
-#[derive(Clone, Debug, PartialEq)]
+/// A column: its field, with description and unit in the metadata, and its cells.
+#[derive(Clone, Debug)]
 pub struct Column {
-    name: &'static str,
-    unit: &'static str,
-    about: &'static str,
-    cells: Cells,
+    field: Field,
+    cells: ArrayRef,
 }
 
 impl Column {
     /// Of whole numbers.
-    pub fn count(
-        name: &'static str,
-        unit: &'static str,
-        about: &'static str,
-        cells: impl Iterator<Item = u64>,
-    ) -> Self {
-        Column { name, unit, about, cells: Cells::Count(cells.map(Some).collect()) }
+    pub fn count(name: &str, unit: &str, about: &str, cells: impl Iterator<Item = u64>) -> Self {
+        Self::new(name, unit, about, Arc::new(UInt64Array::from_iter_values(cells)), false)
+    }
+
+    /// Of whole numbers that may be missing.
+    pub fn maybe(name: &str, unit: &str, about: &str, cells: impl Iterator<Item = Option<u64>>) -> Self {
+        Self::new(name, unit, about, Arc::new(cells.collect::<UInt64Array>()), true)
     }
 
     /// Of real numbers that may be missing.
-    pub fn real(
-        name: &'static str,
-        unit: &'static str,
-        about: &'static str,
-        cells: impl Iterator<Item = Option<f64>>,
-    ) -> Self {
-        Column { name, unit, about, cells: Cells::Real(cells.collect()) }
+    pub fn real(name: &str, unit: &str, about: &str, cells: impl Iterator<Item = Option<f64>>) -> Self {
+        Self::new(name, unit, about, Arc::new(cells.collect::<Float64Array>()), true)
     }
 
     /// Of texts.
-    pub fn text(name: &'static str, about: &'static str, cells: impl Iterator<Item = String>) -> Self {
-        Column { name, unit: "-", about, cells: Cells::Text(cells.collect()) }
+    pub fn text(name: &str, about: &str, cells: impl Iterator<Item = String>) -> Self {
+        Self::new(name, "-", about, Arc::new(StringArray::from_iter_values(cells)), false)
     }
 
-    fn field(&self) -> Field {
-        let kind = match self.cells {
-            Cells::Count(_) => DataType::UInt64,
-            Cells::Real(_) => DataType::Float64,
-            Cells::Text(_) => DataType::Utf8,
-        };
+    fn new(name: &str, unit: &str, about: &str, cells: ArrayRef, nullable: bool) -> Self {
         #[expect(
             clippy::disallowed_types,
             reason = "arrow asks for a HashMap and sorts its keys when it writes"
         )]
         let about: std::collections::HashMap<String, String> =
-            [("description", self.about), ("unit", self.unit)]
-                .map(|(k, v)| (k.to_owned(), v.to_owned()))
-                .into();
-        Field::new(self.name, kind, matches!(self.cells, Cells::Real(_))).with_metadata(about)
-    }
-
-    fn array(&self) -> ArrayRef {
-        match &self.cells {
-            Cells::Count(cells) => Arc::new(UInt64Array::from(cells.clone())),
-            Cells::Real(cells) => Arc::new(Float64Array::from(cells.clone())),
-            Cells::Text(cells) => Arc::new(StringArray::from_iter_values(cells)),
-        }
-    }
-
-    fn cell(&self, row: usize) -> String {
-        match &self.cells {
-            Cells::Count(cells) => cells[row].map(|n| n.to_string()).unwrap_or_default(),
-            Cells::Real(cells) => cells[row].map(|n| n.to_string()).unwrap_or_default(),
-            Cells::Text(cells) => cells[row].clone(),
-        }
+            [("description", about), ("unit", unit)].map(|(k, v)| (k.to_owned(), v.to_owned())).into();
+        Column { field: Field::new(name, cells.data_type().clone(), nullable).with_metadata(about), cells }
     }
 }
 
 /// A table: columns of equal length.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    columns: Vec<Column>,
-    /// Rows.
-    pub rows: usize,
+    batch: RecordBatch,
     /// Every how many-th row of all that there are was kept.
     pub every: usize,
 }
 
 impl Table {
-    /// Of columns that hold `rows` rows each, every `every`-th of all that there are.
-    pub fn new(columns: Vec<Column>, rows: usize, every: usize) -> Self {
-        Table { columns, rows, every }
+    /// Of columns of one length, which hold every `every`-th row of all that there are.
+    ///
+    /// # Panics
+    /// If the columns differ in length: a fault of ropewalk.
+    pub fn new(columns: Vec<Column>, every: usize) -> Self {
+        let (fields, arrays): (Vec<Field>, _) = columns.into_iter().map(|c| (c.field, c.cells)).unzip();
+        match RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays) {
+            Ok(batch) => Table { batch, every },
+            Err(e) => unreachable!("columns of one table have one length: {e}"),
+        }
+    }
+
+    /// The table as Arrow has it.
+    pub fn batch(&self) -> &RecordBatch {
+        &self.batch
+    }
+
+    /// Names, kinds, descriptions and units of the columns.
+    pub fn schema(&self) -> SchemaRef {
+        self.batch.schema()
+    }
+
+    /// Rows.
+    pub fn rows(&self) -> usize {
+        self.batch.num_rows()
+    }
+
+    /// A column of whole numbers; `None` if there is none of this name, or of another kind.
+    pub fn counts(&self, name: &str) -> Option<&UInt64Array> {
+        self.batch.column_by_name(name)?.as_primitive_opt::<UInt64Type>()
+    }
+
+    /// A column of real numbers, likewise.
+    pub fn reals(&self, name: &str) -> Option<&Float64Array> {
+        self.batch.column_by_name(name)?.as_primitive_opt::<Float64Type>()
+    }
+
+    /// A column of texts, likewise.
+    pub fn texts(&self, name: &str) -> Option<&StringArray> {
+        self.batch.column_by_name(name)?.as_string_opt::<i32>()
     }
 
     /// Writes it as Parquet; the description and unit of each column stand in its metadata.
@@ -118,16 +114,29 @@ impl Table {
     }
 
     fn parquet_into(&self, file: File) -> Result<(), ParquetError> {
-        let schema = Arc::new(Schema::new(self.columns.iter().map(Column::field).collect::<Vec<_>>()));
-        let arrays = self.columns.iter().map(Column::array).collect();
-        let batch = RecordBatch::try_new(Arc::clone(&schema), arrays)?;
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_created_by(format!("ropewalk {}", env!("CARGO_PKG_VERSION")))
             .build();
-        let mut writer = ArrowWriter::try_new(file, schema, Some(properties))?;
-        writer.write(&batch)?;
+        let mut writer = ArrowWriter::try_new(file, self.batch.schema(), Some(properties))?;
+        writer.write(&self.batch)?;
         writer.close().map(drop)
+    }
+
+    /// Reads what [`Table::write_parquet`] wrote; `every` is not in the file.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is no whole Parquet file.
+    pub fn read_parquet(path: &Path, every: usize) -> Result<Self, ResultsError> {
+        let file = File::open(path).map_err(|e| ResultsError::Unreadable(path.to_owned(), e.to_string()))?;
+        let whole = || -> Result<RecordBatch, ParquetError> {
+            let reader = ParquetRecordBatchReaderBuilder::try_new(file)?;
+            let schema = Arc::clone(reader.schema());
+            let batches = reader.build()?.collect::<Result<Vec<_>, _>>()?;
+            Ok(arrow_select::concat::concat_batches(&schema, &batches)?)
+        };
+        let batch = whole().map_err(|e| ResultsError::Broken(path.to_owned(), e))?;
+        Ok(Table { batch, every })
     }
 
     /// Writes it as CSV with the column names as first line; a missing number is an empty cell.
@@ -137,11 +146,24 @@ impl Table {
     pub fn write_csv(&self, path: &Path) -> Result<(), ResultsError> {
         let mut writer = csv::Writer::from_writer(create(path)?);
         let failed = |e| ResultsError::Csv(path.to_owned(), e);
-        writer.write_record(self.columns.iter().map(|c| c.name)).map_err(failed)?;
-        for row in 0..self.rows {
-            writer.write_record(self.columns.iter().map(|c| c.cell(row))).map_err(failed)?;
+        writer.write_record(self.batch.schema().fields().iter().map(|f| f.name())).map_err(failed)?;
+        for row in 0..self.rows() {
+            writer.write_record(self.batch.columns().iter().map(|c| cell(c, row))).map_err(failed)?;
         }
         writer.flush().map_err(|e| ResultsError::Io(path.to_owned(), e))
+    }
+}
+
+/// A cell as text.
+fn cell(column: &ArrayRef, row: usize) -> String {
+    if column.is_null(row) {
+        return String::new();
+    }
+    match column.data_type() {
+        DataType::UInt64 => column.as_primitive::<UInt64Type>().value(row).to_string(),
+        DataType::Float64 => column.as_primitive::<Float64Type>().value(row).to_string(),
+        DataType::Utf8 => column.as_string::<i32>().value(row).to_owned(),
+        other => unreachable!("a column is made of counts, reals or texts, not of {other}"),
     }
 }
 
