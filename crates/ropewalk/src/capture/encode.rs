@@ -245,7 +245,10 @@ fn comment(packet: Packet) -> Option<&'static str> {
     match packet.kind() {
         Kind::Signal => Some("a signal of the simulated scheme; RoCEv2 has no such packet"),
         Kind::Data if packet.retransmission() => Some("retransmission"),
-        _ if packet.reacted() => Some("a switch on its way has reacted to this"),
+        // Wireshark up to 4.0 has no name for the opcode.
+        Kind::Cnp if packet.reacted() => Some("CNP; a switch on its way has reacted to it"),
+        Kind::Cnp => Some("CNP"),
+        _ if packet.reacted() => Some("echoes a mark; a switch on its way has reacted to it"),
         _ if packet.echo() => Some("echoes a mark, in place of a CNP"),
         _ => None,
     }
@@ -386,6 +389,7 @@ mod tests {
         assert_eq!(comment(data.with_retransmission(true)), Some("retransmission"));
         assert!(comment(packet(Kind::Ack, 3, 66).with_echo(true)).unwrap().contains("echoes a mark"));
         let mut cnp = packet(Kind::Cnp, 3, 78);
+        assert_eq!(comment(cnp), Some("CNP"));
         cnp.react();
         assert!(comment(cnp).unwrap().contains("reacted"));
         assert!(comment(packet(Kind::Signal, 0, 64)).unwrap().contains("no such packet"));

@@ -1,12 +1,13 @@
 //! Where results go: a directory that is replaced as a whole or not at all.
 
 use super::ResultsError;
+use crate::capture::tap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The file by which a result directory is known.
 pub(super) const MARK: &str = "manifest.json";
-/// What ropewalk writes. A directory with anything else in it is somebody's, and is left alone.
+/// What ropewalk writes, besides captures. A directory with anything else in it is somebody's, and is left alone.
 const OURS: [&str; 8] = [
     "manifest.json",
     "summary.json",
@@ -32,7 +33,8 @@ impl Target {
         let free = match fs::read_dir(&dir) {
             Ok(entries) => {
                 let names: Vec<_> = entries.flatten().map(|e| e.file_name()).collect();
-                let ours = |name: &std::ffi::OsString| OURS.iter().any(|ours| name == *ours);
+                let capture = |name: &std::ffi::OsString| name.to_str().is_some_and(tap::is_file);
+                let ours = |name: &std::ffi::OsString| OURS.iter().any(|ours| name == *ours) || capture(name);
                 names.is_empty() || dir.join(MARK).is_file() && names.iter().all(ours)
             }
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => true,
@@ -67,7 +69,8 @@ impl Staging {
         Ok(Staging(dir))
     }
 
-    pub(super) fn path(&self, name: &str) -> PathBuf {
+    /// Where a file of this name is to be written.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 

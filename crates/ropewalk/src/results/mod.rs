@@ -7,6 +7,7 @@
 //! | `flows.parquet` | one row per flow, see [`flows`] |
 //! | `links.parquet` | one row per direction of a link, see [`links`] |
 //! | `series.parquet` | chosen queue pairs and links over time, see [`series`] |
+//! | `capture-NAME.pcapng` | what passed a link, if asked for, see [`crate::capture`] |
 //!
 //! For the same scenario and seed every byte is the same, but for `timing` in `summary.json`.
 
@@ -124,6 +125,19 @@ impl Results {
     /// # Errors
     /// If the system refuses; then what stood at the target still stands.
     pub fn write(&self, target: &Target, csv: bool) -> Result<(), ResultsError> {
+        self.write_with(target, csv, |_| Ok(()))
+    }
+
+    /// The same with more files, which `more` writes.
+    ///
+    /// # Errors
+    /// Those of `more`, and as above.
+    pub fn write_with(
+        &self,
+        target: &Target,
+        csv: bool,
+        more: impl FnOnce(&Staging) -> Result<(), ResultsError>,
+    ) -> Result<(), ResultsError> {
         let staging = Staging::beside(target)?;
         for (name, table) in self.tables() {
             table.write_parquet(&staging.path(&format!("{name}.parquet")))?;
@@ -131,6 +145,7 @@ impl Results {
                 table.write_csv(&staging.path(&format!("{name}.csv")))?;
             }
         }
+        more(&staging)?;
         staging.write("summary.json", &pretty(&self.summary))?;
         staging.write(directory::MARK, &pretty(&self.manifest))?;
         staging.publish(target)
