@@ -33,9 +33,10 @@ lint:
 		$(CARGO) clippy --workspace --all-targets --locked -- -D warnings; \
 	else echo "clippy is not installed: lints not checked"; fi
 
-# Proof that the mechanism needs no standard library: a program without one links it.
+# Proof that the mechanism and the bytes on the wire need no standard library: programs without one link them.
 bare:
 	$(CARGO) build --quiet --manifest-path crates/themis/bare/Cargo.toml --target-dir target/bare
+	$(CARGO) build --quiet --manifest-path crates/wire/bare/Cargo.toml --target-dir target/bare
 
 # Writes the golden tables anew; review the diff as you would review a measurement.
 golden:

@@ -99,9 +99,11 @@ Examples:
   ropewalk run my.toml --set nic.congestion.dcqcn.rate-increase-timer=300us -o out/t300
   ropewalk run my.toml --json | jq .flows.fct_us.p99
   ropewalk run my.toml --threads 2
-  ropewalk run my.toml --report                     a page to look at: DIR/report.html
+  ropewalk run my.toml --record --report            a page to look at, with all that happened: DIR/report.html
+  ropewalk run my.toml --pcap host0                 the frames of host0 for Wireshark: DIR/capture-host0.pcapng
 
-Writes summary.json, manifest.json, flows.parquet, links.parquet and series.parquet. A directory with older
+Writes summary.json, manifest.json, flows.parquet, links.parquet and series.parquet; with --record, or what [record]
+in the scenario asks for, counters.parquet, events.parquet and paths.parquet, too. A directory with older
 results is replaced as a whole or not at all; a directory with anything else is not touched.")]
 pub struct RunArgs {
     #[command(flatten)]
@@ -125,6 +127,12 @@ pub struct RunArgs {
     /// record.events=8; a --set of one of these has its way.
     #[arg(long)]
     pub record: bool,
+    /// Capture the frames of a port in both directions, for Wireshark; may be given more than once.
+    ///
+    /// A port is that of a host, or SWITCH:PORT, or SWITCH:NEIGHBOUR: host0, leaf0:3, leaf0:spine1. Its file is
+    /// DIR/capture-PORT.pcapng. The same as --set record.taps=[...].
+    #[arg(long, value_name = "HOST|SWITCH:PORT")]
+    pub pcap: Vec<String>,
     /// Write the tables as CSV too.
     #[arg(long)]
     pub csv: bool,

@@ -15,6 +15,7 @@
 //! | [`mod@execute`] | a checked scenario through the engine, with a stopwatch |
 //! | [`summary`], [`stats`], [`digest`] | what a run comes to: the JSON contract |
 //! | [`results`] | the result directory: Parquet, CSV, manifest |
+//! | [`capture`] | what passed a link, as RoCEv2 frames for Wireshark |
 //! | [`mod@compare`], [`crew`] | schemes and seeds side by side; who gets which threads |
 //! | [`mod@sweep`] | one scenario at many points, interrupted and resumed |
 //! | [`mod@reproduce`] | the papers' experiments, one file each |
@@ -23,6 +24,7 @@
 //! | [`tables`], [`stall`], [`progress`] | what people read |
 //! | [`clock`], [`interrupt`] | the only contacts with the world's time and with Ctrl-C |
 
+pub mod capture;
 pub mod cli;
 pub mod clock;
 pub mod commands;

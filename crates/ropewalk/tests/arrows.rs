@@ -5,12 +5,13 @@ use std::process::Command;
 
 const ARROWS: &[(&str, &[&str])] = &[
     ("themis", &[]),
+    ("wire", &["themis"]),
     ("model", &["themis"]),
     ("schemes", &["model", "rnic", "themis"]),
     ("rnic", &["model"]),
     ("engine", &["model"]),
     ("scenario", &["model", "rnic", "schemes"]),
-    ("ropewalk", &["engine", "model", "rnic", "scenario", "schemes", "themis"]),
+    ("ropewalk", &["engine", "model", "rnic", "scenario", "schemes", "themis", "wire"]),
 ];
 
 #[test]

@@ -6,6 +6,7 @@ use crate::error::{Error, Fault, suggestion};
 use crate::footprint::{self, Room};
 use crate::overlay::{Change, Origin, Set};
 use crate::parts::Chosen;
+use crate::tap::Tap;
 use crate::{Plan, Scenario, show, telemetry, whole};
 use rnic::TransportConfig;
 use schemes::SchemeConfig;
@@ -105,6 +106,12 @@ fn swapped(
 }
 
 impl Checked {
+    /// The ports whose frames it captures.
+    pub fn taps(&self) -> Vec<Tap> {
+        // They were found once before, or there were no plan.
+        self.scenario.record.ports(&self.plan.fabric).unwrap_or_default()
+    }
+
     pub(crate) fn new(source: &Source, sets: &[String]) -> Result<Self, Error> {
         Self::on(source, sets, footprint::available())
     }

@@ -42,6 +42,7 @@ pub mod record;
 mod show;
 pub mod sweep;
 pub mod switch;
+pub mod tap;
 mod telemetry;
 pub mod topology;
 pub mod values;

@@ -1,10 +1,11 @@
 //! `[record]`: what a run records besides its results.
 
-use crate::error::{Fault, nearest};
+use crate::error::Fault;
+use crate::tap::{self, Tap};
 use crate::values::Amount;
 use model::plan::{Message, Qp};
 use model::record::RecordPlan;
-use model::{Fabric, LinkId, NodeId, PortIndex, QpId, Time};
+use model::{Fabric, LinkId, QpId, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -39,7 +40,8 @@ pub struct RecordConfig {
     /// Most events of one queue pair: so many of packets that set out or arrive, and so many of all else; the first ones are
     /// kept. Default 20000 (our choice).
     pub most_events: usize,
-    /// Ports whose frames are captured, in both directions: "HOST" or "SWITCH:PORT". Default: none.
+    /// Ports whose frames are captured, in both directions: "HOST", "SWITCH:PORT" or "SWITCH:NEIGHBOUR". Default:
+    /// none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub taps: Vec<String>,
     /// Most frames of one tap in one direction; the first ones are kept. Default 1000000 (our choice).
@@ -134,36 +136,15 @@ impl RecordConfig {
         })
     }
 
+    /// The ports that are tapped.
+    pub(crate) fn ports(&self, fabric: &Fabric) -> Result<Vec<Tap>, Fault> {
+        tap::find_all(fabric, &self.taps).map_err(|(i, text)| Fault::new(&format!("record.taps.{i}"), text))
+    }
+
     /// The links that are tapped, in order.
     fn taps(&self, fabric: &Fabric) -> Result<Vec<LinkId>, Fault> {
-        let mut taps = BTreeSet::new();
-        for (i, tap) in self.taps.iter().enumerate() {
-            let fault = |text: String| Fault::new(&format!("record.taps.{i}"), text);
-            let (name, port) = match tap.rsplit_once(':') {
-                Some((name, port)) => (name, Some(port)),
-                None => (tap.as_str(), None),
-            };
-            let names = || (0..fabric.nodes() as u32).map(|n| fabric.name(NodeId(n)));
-            let Some(node) = names().position(|n| n == name).map(|n| NodeId(n as u32)) else {
-                let hint = nearest(name, names()).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
-                return Err(fault(format!("there is no node `{name}`{hint}")));
-            };
-            let ports = fabric.ports(node).len();
-            let port = match port {
-                None if ports == 1 => 0,
-                None => {
-                    let text =
-                        format!("`{name}` has {ports} ports: write `{name}:0` to `{name}:{}`", ports - 1);
-                    return Err(fault(text));
-                }
-                Some(port) => port.parse::<usize>().ok().filter(|&p| p < ports).ok_or_else(|| {
-                    fault(format!("`{name}` has no port `{port}`; its ports are 0 to {}", ports - 1))
-                })?,
-            };
-            let link = fabric.link(node, PortIndex(port as u16));
-            taps.extend([link, fabric.reverse(link)]);
-        }
-        Ok(taps.into_iter().collect())
+        let both = self.ports(fabric)?.into_iter().flat_map(|tap| [tap.link, fabric.reverse(tap.link)]);
+        Ok(both.collect::<BTreeSet<_>>().into_iter().collect())
     }
 }
 

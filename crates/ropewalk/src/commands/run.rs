@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::progress::{Progress, Show};
 use crate::results::Results;
 use crate::results::directory::Target;
-use crate::{interrupt, print, report, summary, tables};
+use crate::{capture, interrupt, print, report, summary, tables};
 use engine::Kind;
 use engine::outcome::Ending;
 use model::Plan;
@@ -30,7 +30,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let interrupted = run.outcome.ending == Ending::Interrupted;
     if !interrupted {
         let results = Results::of(&run, command(args));
-        results.write(&target, args.csv)?;
+        results.write_with(&target, args.csv, |staging| capture::write(&run, staging))?;
         if let Some(page) = &page {
             page.write(&report::of_runs(&[results]))?;
         }
@@ -49,7 +49,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     verdict(&run)
 }
 
-/// The scenario, with everything recorded if that is asked for and nothing else is said.
+/// The scenario, with everything recorded if that is asked for and nothing else is said, and with the ports to capture.
 fn recording(args: &RunArgs) -> ScenarioArgs {
     const EVERYTHING: [&str; 5] = [
         "record.flows=all",
@@ -61,6 +61,10 @@ fn recording(args: &RunArgs) -> ScenarioArgs {
     let mut scenario = args.scenario.clone();
     if args.record {
         scenario.set.splice(..0, EVERYTHING.map(str::to_owned));
+    }
+    if !args.pcap.is_empty() {
+        let taps: Vec<_> = args.pcap.iter().map(|tap| toml::Value::from(tap.as_str())).collect();
+        scenario.set.push(format!("record.taps={}", toml::Value::from(taps)));
     }
     scenario
 }
@@ -93,6 +97,7 @@ fn command(args: &RunArgs) -> Vec<String> {
     if args.record {
         words.push("--record".into());
     }
+    words.extend(args.pcap.iter().flat_map(|tap| ["--pcap".to_owned(), tap.clone()]));
     words
 }
 

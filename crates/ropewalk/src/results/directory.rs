@@ -1,6 +1,7 @@
 //! Where results go: a directory that is replaced as a whole or not at all.
 
 use super::{ResultsError, TABLES};
+use crate::capture;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -13,7 +14,7 @@ fn is_ours(name: &str) -> bool {
     match name.rsplit_once('.') {
         _ if matches!(name, MARK | "summary.json" | "report.html") => true,
         Some((stem, "parquet" | "csv")) => table(stem),
-        _ => false,
+        _ => capture::is_file(name),
     }
 }
 
@@ -74,6 +75,7 @@ impl Staging {
         Ok(Staging(dir))
     }
 
+    /// Where a file of this name is to be written.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }

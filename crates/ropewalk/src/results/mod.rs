@@ -10,8 +10,9 @@
 //! | `counters.parquet` | what the scheme counts, over time, see [`counters`] |
 //! | `events.parquet` | single events of queue pairs that are followed, see [`events`] |
 //! | `paths.parquet` | which links their data took, and what waited there, see [`paths`] |
+//! | `capture-NAME.pcapng` | what passed a link, see [`crate::capture`] |
 //!
-//! The last three are there if `[record]` asks for them.
+//! The last four are there if `[record]` asks for them.
 //!
 //! For the same scenario and seed every byte is the same, but for `timing` in `summary.json`.
 
@@ -140,6 +141,19 @@ impl Results {
     /// # Errors
     /// If the system refuses; then what stood at the target still stands.
     pub fn write(&self, target: &Target, csv: bool) -> Result<(), ResultsError> {
+        self.write_with(target, csv, |_| Ok(()))
+    }
+
+    /// The same with more files, which `more` writes.
+    ///
+    /// # Errors
+    /// Those of `more`, and as above.
+    pub(crate) fn write_with(
+        &self,
+        target: &Target,
+        csv: bool,
+        more: impl FnOnce(&Staging) -> Result<(), ResultsError>,
+    ) -> Result<(), ResultsError> {
         let staging = Staging::beside(target)?;
         for (name, table) in self.tables() {
             table.write_parquet(&staging.path(&format!("{name}.parquet")))?;
@@ -147,6 +161,7 @@ impl Results {
                 table.write_csv(&staging.path(&format!("{name}.csv")))?;
             }
         }
+        more(&staging)?;
         staging.write("summary.json", &pretty(&self.summary))?;
         staging.write(directory::MARK, &pretty(&self.manifest))?;
         staging.publish(target)

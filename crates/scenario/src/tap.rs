@@ -1,0 +1,152 @@
+//! Where to capture: `HOST`, `SWITCH:PORT` or `SWITCH:NEIGHBOUR`.
+
+use crate::error::suggestion;
+use model::{Fabric, LinkId, NodeId, PortIndex};
+
+/// A port whose link is captured, in both directions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tap {
+    /// As it was asked for.
+    pub name: String,
+    /// What the port sends into.
+    pub link: LinkId,
+}
+
+impl Tap {
+    /// Finds the port that `text` names.
+    ///
+    /// # Errors
+    /// What is wrong with it, and what would be right.
+    pub fn find(fabric: &Fabric, text: &str) -> Result<Self, String> {
+        let tap = |node, port| Tap { name: text.to_owned(), link: fabric.link(node, port) };
+        if let Some(node) = fabric.find(text) {
+            return match fabric.ports(node).len() {
+                1 => Ok(tap(node, PortIndex(0))),
+                0 => Err(format!("`{text}` has no links")),
+                ports => {
+                    let (most, neighbour) = (ports - 1, fabric.name(fabric.ports(node)[0].to));
+                    Err(format!(
+                        "`{text}` has {ports} ports: say which, as {text}:0 to {text}:{most}, or by the node that \
+                         it leads to, as {text}:{neighbour}"
+                    ))
+                }
+            };
+        }
+        let Some((name, port)) = text.rsplit_once(':') else {
+            return Err(unknown(fabric, text));
+        };
+        let Some(node) = fabric.find(name) else {
+            return Err(unknown(fabric, name));
+        };
+        let ports = fabric.ports(node);
+        // A neighbour's name first: there are fabrics whose nodes are called 0, 1, 2, ...
+        let to: Vec<_> = ports.iter().filter(|link| fabric.name(link.to) == port).collect();
+        match (&to[..], port.parse::<usize>()) {
+            ([link], _) => Ok(tap(node, link.port)),
+            ([_, _, ..], _) => {
+                let which: Vec<_> = to.iter().map(|link| format!("{name}:{}", link.port)).collect();
+                let count = to.len();
+                Err(format!(
+                    "{count} links lead from `{name}` to `{port}`: say which, as {}",
+                    which.join(", ")
+                ))
+            }
+            ([], Ok(number)) => match ports.get(number) {
+                Some(link) => Ok(tap(node, link.port)),
+                None => Err(format!("`{name}` has no port {number}: its ports are 0 to {}", ports.len() - 1)),
+            },
+            ([], Err(_)) => {
+                let mut names: Vec<_> = ports.iter().map(|link| fabric.name(link.to)).collect();
+                names.dedup();
+                let hint = suggestion(port, &names);
+                Err(format!("no link of `{name}` leads to `{port}`: {hint}"))
+            }
+        }
+    }
+
+    /// Its name as a part of a file's name.
+    pub fn stem(&self) -> String {
+        let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
+        self.name.chars().map(plain).collect()
+    }
+}
+
+/// Finds all ports that are asked for.
+///
+/// # Errors
+/// Which one is not there, or is the same port as another or would be written into the same file.
+pub fn find_all(fabric: &Fabric, names: &[String]) -> Result<Vec<Tap>, (usize, String)> {
+    let mut taps: Vec<Tap> = Vec::new();
+    for (i, name) in names.iter().enumerate() {
+        let tap = Tap::find(fabric, name).map_err(|text| (i, text))?;
+        if let Some(other) = taps.iter().find(|other| other.link == tap.link || other.stem() == tap.stem()) {
+            let text = match other.link == tap.link {
+                true => format!("`{}` and `{name}` are the same port", other.name),
+                false => format!("`{}` and `{name}` would be written to the same file", other.name),
+            };
+            return Err((i, text));
+        }
+        taps.push(tap);
+    }
+    Ok(taps)
+}
+
+/// No node has this name; which may have been meant.
+fn unknown(fabric: &Fabric, wrong: &str) -> String {
+    let names: Vec<_> = (0..fabric.nodes()).map(|i| fabric.name(NodeId(i as u32))).collect();
+    format!("no host or switch is called `{wrong}`: {}", suggestion(wrong, &names))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{FabricBuilder, Probability, Rate, Time};
+
+    /// Two hosts at `leaf`, which has two links to `spine`.
+    fn fabric() -> Fabric {
+        let mut builder = FabricBuilder::new();
+        let (a, b) = (builder.host("h0"), builder.host("h1"));
+        let (leaf, spine) = (builder.switch("leaf", "leaf"), builder.switch("spine", "spine"));
+        for (from, to) in [(a, leaf), (b, leaf), (leaf, spine), (leaf, spine)] {
+            builder.connect(from, to, Rate::from_gbps(100), Time::from_us(1), Probability::ZERO);
+        }
+        builder.build().unwrap()
+    }
+
+    #[test]
+    fn a_port_is_named_by_its_host_its_number_or_its_neighbour() {
+        let fabric = fabric();
+        let link = |text| Tap::find(&fabric, text).unwrap().link;
+        assert_eq!(link("h1"), fabric.link(NodeId(1), PortIndex(0)));
+        assert_eq!(link("leaf:1"), fabric.link(NodeId(2), PortIndex(1)));
+        assert_eq!(link("leaf:h1"), link("leaf:1"));
+        assert_eq!(link("h1:leaf"), link("h1"));
+        assert_eq!(Tap::find(&fabric, "leaf:1").unwrap().stem(), "leaf-1");
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_what_would_be_right() {
+        let fabric = fabric();
+        let wrong = |text| Tap::find(&fabric, text).unwrap_err();
+        assert_eq!(wrong("h2"), "no host or switch is called `h2`: did you mean `h0`?");
+        assert_eq!(wrong("leef:0"), "no host or switch is called `leef`: did you mean `leaf`?");
+        assert!(wrong("quux").ends_with("expected one of `h0`, `h1`, `leaf`, `spine`"));
+        assert!(wrong("leaf").contains("has 4 ports: say which, as leaf:0 to leaf:3"));
+        assert_eq!(wrong("leaf:4"), "`leaf` has no port 4: its ports are 0 to 3");
+        assert_eq!(wrong("leaf:spone"), "no link of `leaf` leads to `spone`: did you mean `spine`?");
+        assert_eq!(wrong("leaf:spine"), "2 links lead from `leaf` to `spine`: say which, as leaf:2, leaf:3");
+        for noise in ["", ":", "leaf:", ":0", "leaf:-1", "leaf:99999999999999999999"] {
+            assert!(Tap::find(&fabric, noise).is_err(), "{noise}");
+        }
+    }
+
+    #[test]
+    fn one_port_is_captured_once() {
+        let fabric = fabric();
+        let all =
+            |names: &[&str]| find_all(&fabric, &names.iter().map(|n| n.to_string()).collect::<Vec<_>>());
+        assert_eq!(all(&["h0", "leaf:0"]).unwrap().len(), 2, "both ends of one link");
+        let same = "`leaf:1` and `leaf:h1` are the same port".to_owned();
+        assert_eq!(all(&["leaf:1", "leaf:h1"]).unwrap_err(), (1, same));
+    }
+}
