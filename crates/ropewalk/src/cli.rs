@@ -211,6 +211,7 @@ Examples:
   ropewalk sweep themis-timers --dry-run            a built-in sweep: which points there are
   ropewalk sweep my-sweep.toml -o results/my-sweep
   ropewalk sweep my-sweep.toml --resume             after an interruption, however hard
+  ropewalk sweep my-sweep.toml --report             a page to look at, too: DIR/report.html
   ropewalk sweep my-sweep.toml --set workload.0.bytes=1MB --json | jq '.rows[][\"flows.fct_us.p99\"]'
 
 A sweep's file names a scenario and has axes:
@@ -237,7 +238,7 @@ pub struct SweepArgs {
     #[arg(long)]
     pub resume: bool,
     /// Check all points and list them; run nothing.
-    #[arg(long, conflicts_with = "resume")]
+    #[arg(long, conflicts_with_all = ["resume", "report"])]
     pub dry_run: bool,
     /// Threads in all: whole runs side by side, and a run is split when fewer are left [default: all cores].
     #[arg(long, value_name = "N", value_parser = count)]
@@ -245,6 +246,9 @@ pub struct SweepArgs {
     /// Most runs side by side; fewer need less memory [default: as many as threads].
     #[arg(long, value_name = "N", value_parser = count)]
     pub jobs: Option<NonZeroUsize>,
+    /// Write a page too, one HTML file that works offline [default FILE: DIR/report.html].
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    pub report: Option<Option<PathBuf>>,
     /// Print the points as JSON on standard output and nothing else.
     #[arg(long)]
     pub json: bool,
@@ -299,10 +303,11 @@ pub struct ReproduceArgs {
 Examples:
   ropewalk report results/themis-fig1               results/themis-fig1/report.html
   ropewalk report out/ecmp out/themis -o page.html  several runs side by side
+  ropewalk report results/themis-timers             a finished sweep
 
 Runs that differ in nothing but their seed are one row.")]
 pub struct ReportArgs {
-    /// Result directories, as `ropewalk run` writes them.
+    /// Result directories, as `ropewalk run` writes them, or one of `ropewalk sweep`.
     #[arg(required = true, value_name = "DIR")]
     pub dirs: Vec<PathBuf>,
     /// The page to write [default: report.html in the one DIR; results/report.html of several].

@@ -9,7 +9,7 @@ use super::Life;
 use super::trace::{Step, What};
 use model::{Kind, Time};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What kept a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -77,27 +77,58 @@ pub struct Account {
 }
 
 /// A cut of the rate that congestion control allows.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Cut {
-    pub(super) by: Kept,
+    /// The event at which the rate is seen to be lower.
+    pub(super) seen: usize,
+    /// The last CNP, NACK or timeout before it, if it was one of these: the event.
+    pub(super) news: Option<usize>,
+    /// What the sender heard since the cut before.
+    pub(super) by: Vec<Kept>,
+    /// From which rate, Gb/s.
     pub(super) from: f64,
+    /// To which.
     pub(super) to: f64,
 }
 
 /// By which cuts the rate is what it is: how much each kind took, as logarithms.
 type Blame = BTreeMap<Kept, f64>;
 
-/// What cut the rate here, if something did; `rate` is what was allowed before.
-pub(super) fn cut(step: &Step, rate: Option<f64>) -> Option<Cut> {
-    let by = match (step.what, step.kind) {
-        (What::Heard, Kind::Cnp) => Kept::CnpCut,
-        (What::Heard, Kind::Nack) => Kept::NackCut,
-        (What::TimedOut, _) => Kept::TimeoutCut,
-        _ => return None,
-    };
-    let (from, to) = (rate?, step.gbps?);
-    // Rates are floats: less than a millionth is no cut.
-    (to < from * (1.0 - 1e-6)).then_some(Cut { by, from, to })
+/// What tells a sender to slow down.
+fn news(step: &Step) -> Option<Kept> {
+    match (step.what, step.kind) {
+        (What::Heard, Kind::Cnp) => Some(Kept::CnpCut),
+        (What::Heard, Kind::Nack) => Some(Kept::NackCut),
+        (What::TimedOut, _) => Some(Kept::TimeoutCut),
+        _ => None,
+    }
+}
+
+/// All cuts. A congestion control may cut at once or, as DCQCN does, at its next timer: so what it has heard since
+/// the last cut has done it, and only if that is nothing the event itself.
+pub(super) fn cuts(steps: &[Step]) -> Vec<Cut> {
+    let (mut cuts, mut rate) = (Vec::new(), None);
+    let (mut heard, mut last) = (BTreeSet::new(), None);
+    for (seen, step) in steps.iter().enumerate() {
+        let told = news(step);
+        if let (Some(from), Some(to)) = (rate, step.gbps)
+            // Rates are floats: less than a millionth is no cut.
+            && to < from * (1.0 - 1e-6)
+        {
+            if heard.is_empty() {
+                heard.extend(told);
+                last = told.map(|_| seen);
+            }
+            cuts.push(Cut { seen, news: last, by: heard.iter().copied().collect(), from, to });
+            heard.clear();
+        }
+        rate = step.gbps.or(rate);
+        if let Some(told) = told {
+            heard.insert(told);
+            last = Some(seen);
+        }
+    }
+    cuts
 }
 
 /// A packet that was sent, and what its rate is due to.
@@ -111,9 +142,11 @@ fn sendings<'a>(life: &Life<'a>) -> Vec<Sending<'a>> {
     let line = life.line_rate().as_gbps();
     let (mut blame, mut rate) = (Blame::new(), None);
     let mut sendings = Vec::new();
-    for step in life.steps {
-        if let Some(cut) = cut(step, rate) {
-            *blame.entry(cut.by).or_default() += (cut.from / cut.to.max(1e-9)).ln();
+    let mut cuts = cuts(life.steps).into_iter().peekable();
+    for (i, step) in life.steps.iter().enumerate() {
+        while let Some(cut) = cuts.next_if(|cut| cut.seen == i) {
+            let taken = (cut.from / cut.to.max(1e-9)).ln() / cut.by.len().max(1) as f64;
+            cut.by.iter().for_each(|by| *blame.entry(*by).or_default() += taken);
         }
         rate = step.gbps.or(rate);
         if step.starts() {

@@ -15,6 +15,8 @@
 
 mod account;
 mod packets;
+#[cfg(test)]
+mod stories;
 mod timeline;
 mod trace;
 mod words;

@@ -1,7 +1,7 @@
 //! What became of a flow's packets, and of the rate that its sender was allowed.
 
 use super::Life;
-use super::account::{Kept, cut};
+use super::account::{Kept, cuts};
 use super::trace::What;
 use crate::results::Results;
 use model::{Kind, Time};
@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 
 /// Links that are listed. Our choice.
 const LINKS: usize = 5;
+/// Links with less than this share of all that was waited are not. Our choice.
+const WORTH_LISTING: f64 = 0.01;
 
 /// Retransmissions of a flow by what made them necessary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -234,17 +236,14 @@ pub(super) fn reasons(life: &Life<'_>) -> BTreeMap<u64, Vec<Reason>> {
 }
 
 fn rate(life: &Life<'_>) -> Rate {
-    let (mut rate, mut cuts) = (None, BTreeMap::<Kept, u64>::new());
+    let mut counted = BTreeMap::<Kept, u64>::new();
+    for cut in cuts(life.steps) {
+        if (life.start..=life.end).contains(&life.steps[cut.seen].at) {
+            cut.by.iter().for_each(|by| *counted.entry(*by).or_default() += 1);
+        }
+    }
     let (mut first, mut least): (Option<f64>, Option<f64>) = (None, None);
-    for step in life.steps.iter().take_while(|step| step.at <= life.end) {
-        let cut = cut(step, rate);
-        rate = step.gbps.or(rate);
-        if step.at < life.start {
-            continue;
-        }
-        if let Some(cut) = cut {
-            *cuts.entry(cut.by).or_default() += 1;
-        }
+    for step in life.during() {
         if step.starts() && life.own.contains(&step.seq) {
             first = first.or(step.gbps);
         }
@@ -258,7 +257,7 @@ fn rate(life: &Life<'_>) -> Rate {
         line_gbps: life.line_rate().as_gbps(),
         first_gbps: first,
         least_gbps: least,
-        cuts: cuts.into_iter().map(|(by, times)| Cuts { by, times }).collect(),
+        cuts: counted.into_iter().map(|(by, times)| Cuts { by, times }).collect(),
     }
 }
 
@@ -309,6 +308,8 @@ fn links(life: &Life<'_>, results: &Results) -> Vec<Link> {
     };
     let mut links = listed().unwrap_or_default();
     let waited = |link: &Link| link.mean_wait_us * link.packets as f64;
+    let all: f64 = links.iter().map(waited).sum();
+    links.retain(|link| waited(link) >= all * WORTH_LISTING);
     links.sort_by(|a, b| waited(b).total_cmp(&waited(a)));
     links.truncate(LINKS);
     links

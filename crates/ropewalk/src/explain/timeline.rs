@@ -1,7 +1,7 @@
 //! What happened to a flow and when: runs of like events make one line, so that a life has some dozens.
 
 use super::Life;
-use super::account::{Account, Kept, cut};
+use super::account::{Account, Kept, cuts};
 use super::packets::{Reason, is_ahead, reasons};
 use super::trace::{Step, What};
 use crate::tables::{count, number};
@@ -84,15 +84,20 @@ pub(super) fn of(life: &Life<'_>, account: &Account) -> Vec<Line> {
 /// Events by kind, in order of time, each with what is known besides.
 fn topics<'a>(life: &Life<'a>) -> BTreeMap<Topic, Vec<(&'a Step, Note)>> {
     let mut topics: BTreeMap<Topic, Vec<(&Step, Note)>> = BTreeMap::new();
-    let (mut rate, mut reasons) = (None, reasons(life));
-    for step in life.steps.iter().take_while(|step| step.at <= life.end) {
-        let cut = cut(step, rate).map(|cut| (cut.from, cut.to));
-        rate = step.gbps.or(rate);
-        if step.at < life.start {
+    let mut reasons = reasons(life);
+    // By the event that led to it.
+    let mut cut_by: BTreeMap<usize, (f64, f64)> = BTreeMap::new();
+    for cut in cuts(life.steps) {
+        if let Some(news) = cut.news {
+            cut_by.entry(news).or_insert((cut.from, cut.to)).1 = cut.to;
+        }
+    }
+    for (i, step) in life.steps.iter().enumerate() {
+        if !(life.start..=life.end).contains(&step.at) {
             continue;
         }
         let mine = life.own.contains(&step.seq);
-        let mut note = Note { cut, ..Note::default() };
+        let mut note = Note { cut: cut_by.get(&i).copied(), ..Note::default() };
         let kind = step.kind as u8;
         let topic = match step.what {
             What::Resent if mine => {
@@ -105,7 +110,8 @@ fn topics<'a>(life: &Life<'a>) -> BTreeMap<Topic, Vec<(&'a Step, Note)>> {
             What::Discarded if mine => Topic::Discarded,
             What::Ahead if is_ahead(life, step) => Topic::Ahead,
             What::Duplicate if mine => Topic::Duplicate,
-            What::Answered => Topic::Sent(kind),
+            // CNPs reach their sender unless somebody says otherwise.
+            What::Answered if step.kind != Kind::Cnp => Topic::Sent(kind),
             What::Made if step.kind != Kind::Signal => Topic::Made(kind, step.node.clone()),
             What::Blocked if step.kind != Kind::Signal => Topic::Blocked(kind, step.node.clone()),
             What::Heard => Topic::Heard(kind),
@@ -159,12 +165,11 @@ fn words(life: &Life<'_>, topic: &Topic, bunch: &Bunch<'_>) -> String {
         Topic::Made(_, node) => format!("{node} made {}{}", many(bunch, n), nack_psns(bunch, &psns)),
         Topic::Blocked(_, node) => format!("{node} blocked {}{}", many(bunch, n), nack_psns(bunch, &psns)),
         Topic::Heard(_) => {
-            let verb = if n == 1 { "reached" } else { "reached" };
-            format!("{} {verb} the sender{}{}", many(bunch, n), nack_psns(bunch, &psns), cuts(bunch))
+            format!("{} reached the sender{}{}", many(bunch, n), nack_psns(bunch, &psns), rates(bunch))
         }
         Topic::TimedOut => {
             let times = if n == 1 { String::new() } else { format!(" {n} times") };
-            format!("the retransmission timer fired{times}, {psns} unacknowledged{}", cuts(bunch))
+            format!("the retransmission timer fired{times}, {psns} unacknowledged{}", rates(bunch))
         }
         Topic::Paused => {
             let paused: u64 = bunch
@@ -205,7 +210,7 @@ fn nack_psns(bunch: &Bunch<'_>, psns: &str) -> String {
 }
 
 /// From which rate to which.
-fn cuts(bunch: &Bunch<'_>) -> String {
+fn rates(bunch: &Bunch<'_>) -> String {
     let mut cuts = bunch.events.iter().filter_map(|(_, note)| note.cut);
     let Some(first) = cuts.next() else { return String::new() };
     let n = 1 + cuts.clone().count();
@@ -246,13 +251,9 @@ fn fixed(life: &Life<'_>, account: &Account) -> Vec<Line> {
         || life.during().filter(|s| s.what == What::Sent && life.own.contains(&s.seq)).map(|s| (s.at, s.seq));
     let psn = |seq| Psn::from_seq(seq).value();
     if let Some((first, seq)) = sent().next() {
-        let delay = if first == life.start { "at once" } else { "its first packet" };
-        lines[0].what = match first == life.start {
-            true => format!("posted; its first packet, PSN {}, is sent {delay}", psn(seq)),
-            false => lines[0].what.clone(),
-        };
-        if first > life.start {
-            lines.push(at(first, format!("{delay}, PSN {}, is sent", psn(seq))));
+        match first == life.start {
+            true => lines[0].what = format!("posted; its first packet, PSN {}, is sent at once", psn(seq)),
+            false => lines.push(at(first, format!("its first packet, PSN {}, is sent", psn(seq)))),
         }
     }
     if let Some((last, seq)) = sent().last().filter(|(_, seq)| seq + 1 == life.own.end) {

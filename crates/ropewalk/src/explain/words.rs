@@ -3,7 +3,7 @@
 use super::account::{Account, Cause, Kept};
 use super::packets::{Packets, Told};
 use super::{Explanation, Flow};
-use crate::tables::{self, bytes, count, number, percent};
+use crate::tables::{self, bytes, count, number};
 use std::fmt::Write;
 
 /// Causes below this share of what the flow lost are not in the sentence. Our choice.
@@ -140,11 +140,7 @@ fn causes(account: &Account) -> String {
         how.set_cell_alignment(comfy_table::CellAlignment::Left);
     }
     let mut row = |what: &str, us: f64, how: &str| {
-        let share = if us < 0.0 {
-            format!("-{}", percent(-us / account.elapsed_us))
-        } else {
-            percent(us / account.elapsed_us)
-        };
+        let share = format!("{:.1} %", us * 100.0 / account.elapsed_us.max(1e-6));
         table.add_row([what.to_owned(), format!("{us:.3}"), share, how.to_owned()]);
     };
     if let Some(ideal) = account.ideal_us {
