@@ -374,11 +374,14 @@ impl Book<'_> {
         let ideal = life.acked.and(life.flow.ideal_fct_us);
         if let Some(ideal) = ideal {
             // What the ideal waits, too, it waits in the network; or its sender does, if a later link is the slowest.
-            let in_ideal = i128::from(super::ps(ideal).ps()) - self.ideal;
-            let network = self.kept.entry(Kept::Network).or_default();
-            let there = in_ideal.min(*network);
-            *network -= there;
-            *self.kept.entry(Kept::InIdeal).or_default() -= in_ideal - there;
+            let mut in_ideal = i128::from(super::ps(ideal).ps()) - self.ideal;
+            for waited in [Kept::Network, Kept::AckBack] {
+                let waited = self.kept.entry(waited).or_default();
+                let there = in_ideal.min(*waited);
+                *waited -= there;
+                in_ideal -= there;
+            }
+            *self.kept.entry(Kept::InIdeal).or_default() -= in_ideal;
         }
         // A share is measured if only one thing can have it.
         let cuts = [Kept::CnpCut, Kept::NackCut, Kept::TimeoutCut];

@@ -27,9 +27,12 @@ pub struct Line {
     pub what: String,
 }
 
-/// What an event is part of: one kind, one line.
+/// What an event is part of: one kind, one line. Of lines that begin at one instant causes come before effects.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Topic {
+    Heard(u8),
+    TimedOut,
+    Paused,
     Resent,
     Lost(String),
     Dropped(String),
@@ -37,11 +40,8 @@ enum Topic {
     Discarded,
     Duplicate,
     Sent(u8),
-    Made(u8, String),
     Blocked(u8, String),
-    Heard(u8),
-    TimedOut,
-    Paused,
+    Made(u8, String),
 }
 
 /// Events of a kind one after the other.

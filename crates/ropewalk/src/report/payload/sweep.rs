@@ -48,7 +48,7 @@ struct Point {
 
 /// A sweep.
 #[derive(Debug, Serialize)]
-pub(in crate::report) struct Sweep {
+pub(super) struct Sweep {
     axes: Vec<Axis>,
     metrics: Vec<Metric>,
     /// The metric of the answer.
@@ -85,7 +85,7 @@ const METRICS: [(&str, &str, i8, &str, bool); 12] = [
 
 impl Sweep {
     /// Of what a finished sweep wrote: `sweep.json` and `points.parquet`.
-    pub(in crate::report) fn of(manifest: &Value, points: &Table) -> Self {
+    pub(super) fn of(manifest: &Value, points: &Table) -> Self {
         let text = |key: &str| manifest[key].as_str().unwrap_or_default().to_owned();
         let axes = axes(manifest, points);
         let mut metrics = Vec::new();
@@ -136,7 +136,7 @@ impl Sweep {
     }
 
     /// What was asked.
-    pub(in crate::report) fn asked(&self, manifest: &Value) -> Vec<Asked> {
+    pub(super) fn asked(&self, manifest: &Value) -> Vec<Asked> {
         let mut lines =
             vec![Asked { label: "Scenario", text: manifest["scenario"].as_str().unwrap_or_default().into() }];
         for (i, axis) in self.axes.iter().enumerate() {
@@ -158,7 +158,7 @@ impl Sweep {
     }
 
     /// The best point, the worst one, and the axis that matters most.
-    pub(in crate::report) fn answer(&self) -> Vec<String> {
+    pub(super) fn answer(&self) -> Vec<String> {
         let mut text = Vec::new();
         let Some(metric) = self.metrics.get(self.chosen) else { return text };
         let value = |point: &Point| point.cells[self.chosen].filter(|_| point.complete);
