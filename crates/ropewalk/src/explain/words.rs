@@ -66,8 +66,8 @@ fn because(kept: Kept, packets: &Packets) -> String {
         let times = packets.rate.cuts.iter().find(|cuts| cuts.by == by).map_or(0, |cuts| cuts.times);
         match times {
             0 => format!("at a rate that {one}s had cut before"),
-            1 => format!("at a rate cut by 1 {one}"),
-            n => format!("at a rate cut by {} {one}s", count(n)),
+            1 => format!("at a rate that {one}s cut once"),
+            n => format!("at a rate that {one}s cut {} times", count(n)),
         }
     };
     let resent = |n: u64| if n == 1 { "1 packet".to_owned() } else { format!("{} packets", count(n)) };
@@ -237,7 +237,7 @@ fn of_told(told: &Told) -> String {
         }
     }
     parts.push(format!("{} reached the sender", count(told.received)));
-    parts.join(", ")
+    parts.join(", ") + ", of its queue pair in this time"
 }
 
 fn timeline(e: &Explanation) -> String {

@@ -45,7 +45,8 @@ sections.push({
     };
     const caption = () => {
       const rest = axes.filter((_, axis) => axis !== state.along && axis !== state.colour).map((axis) => axis.name);
-      return `${metrics[state.metric].about}. ${{ 1: "Higher is better.", "-1": "Lower is better." }[metrics[state.metric].better] ?? ""}`
+      const { about } = metrics[state.metric];
+      return `${about.charAt(0).toUpperCase()}${about.slice(1)}. ${{ 1: "Higher is better.", "-1": "Lower is better." }[metrics[state.metric].better] ?? ""}`
         + (rest.length ? ` Each line stands for one choice of ${rest.join(", ")}, which is told when one points at it.` : "");
     };
     const made = chart("The chosen number at every point, along an axis", caption, draw, 420);

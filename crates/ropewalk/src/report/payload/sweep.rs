@@ -165,21 +165,24 @@ impl Sweep {
         let mut whole: Vec<(&Point, f64)> =
             self.points.iter().filter_map(|point| Some((point, value(point)?))).collect();
         whole.sort_by(|a, b| a.1.total_cmp(&b.1));
-        if let (Some((best, least)), Some((worst, most))) = (whole.first(), whole.last()) {
-            let name = |point: &Point| self.label(point);
+        if let (Some((_, least)), Some((_, most))) = (whole.first(), whole.last()) {
             let says = |x: f64| format!("{} {}", number(x), metric.unit);
-            text.push(match whole.len() {
-                1 => format!("At {} {} is {}.", name(best), lower(&metric.name), says(*least)),
-                n => format!(
-                    "Of {} points the best is {}, with {} of {}; the worst is {}, with {}, {} times as much.",
-                    count(n as u64),
-                    name(best),
-                    lower(&metric.name),
+            let name = lower(&metric.name);
+            let all = |x: f64| {
+                self.label(&whole.iter().filter(|(_, y)| *y == x).map(|(p, _)| *p).collect::<Vec<_>>())
+            };
+            text.push(if least == most {
+                format!("All {} points have {name} of {}.", count(whole.len() as u64), says(*least))
+            } else {
+                format!(
+                    "Of {} points the best is {}, with {name} of {}; the worst is {}, with {}, {} times as much.",
+                    count(whole.len() as u64),
+                    all(*least),
                     says(*least),
-                    name(worst),
+                    all(*most),
                     says(*most),
                     number(most / least.max(1e-9))
-                ),
+                )
             });
         }
         if self.axes.len() > 1
@@ -202,9 +205,17 @@ impl Sweep {
         text
     }
 
-    fn label(&self, point: &Point) -> String {
-        let of = |(axis, values): (&Axis, &Vec<String>)| format!("{} {}", axis.name, values.join(" / "));
-        self.axes.iter().zip(&point.values).map(of).collect::<Vec<_>>().join(", ")
+    /// What these points have in common, if they are several; an axis in which they differ does not matter to them.
+    fn label(&self, points: &[&Point]) -> String {
+        let Some(first) = points.first() else { return String::new() };
+        let common = |axis: &usize| points.iter().all(|point| point.values[*axis] == first.values[*axis]);
+        let of = |axis: usize| format!("{} {}", self.axes[axis].name, first.values[axis].join(" / "));
+        let parts: Vec<String> = (0..self.axes.len()).filter(common).map(of).collect();
+        match (parts.is_empty(), points.len()) {
+            (false, _) => parts.join(", "),
+            (true, 1) => "the only one".to_owned(),
+            (true, n) => format!("{n} of them"),
+        }
     }
 
     /// The axis along which the means over all else differ most, and by which factor.
@@ -258,7 +269,10 @@ fn axes(manifest: &Value, points: &Table) -> Vec<Axis> {
             keys
         })
         .collect();
-    let last = |key: &str| key.rsplit('.').next().unwrap_or(key).to_owned();
+    let last = |key: &str| match key {
+        "schemes" => "scheme".to_owned(),
+        key => key.rsplit('.').next().unwrap_or(key).to_owned(),
+    };
     let all: Vec<String> = list.iter().flatten().map(|key| last(key)).collect();
     let name = |key: &String| match all.iter().filter(|other| **other == last(key)).count() {
         1 => last(key),
