@@ -159,7 +159,7 @@ fn causes(account: &Account) -> String {
         row("other pieces, each too small to show", rest, "measured");
     }
     row("in all", account.elapsed_us, "measured");
-    format!("{table}\n")
+    table.to_string().lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
 /// What there is to say of its packets, a line each.
@@ -217,7 +217,7 @@ fn facts(e: &Explanation) -> Vec<(&'static str, String)> {
         facts.push((
             key,
             format!(
-                "{} -> {}: {} packets found {} us of data before them in the mean, {} us at most",
+                "{} -> {}: {} packets found {} us of data before them, {} us at most",
                 link.from,
                 link.to,
                 count(link.packets),
