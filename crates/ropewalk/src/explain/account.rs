@@ -106,10 +106,13 @@ fn news(step: &Step) -> Option<Kept> {
 
 /// All cuts. A congestion control may cut at once or, as DCQCN does, at its next timer: so what it has heard since
 /// the last cut has done it, and only if that is nothing the event itself.
-pub(super) fn cuts(steps: &[Step]) -> Vec<Cut> {
+pub(super) fn cuts(life: &Life<'_>) -> Vec<Cut> {
+    if life.by_acks {
+        return Vec::new();
+    }
     let (mut cuts, mut rate) = (Vec::new(), None);
     let (mut heard, mut last) = (BTreeSet::new(), None);
-    for (seen, step) in steps.iter().enumerate() {
+    for (seen, step) in life.steps.iter().enumerate() {
         let told = news(step);
         if let (Some(from), Some(to)) = (rate, step.gbps)
             // Rates are floats: less than a millionth is no cut.
@@ -142,7 +145,7 @@ fn sendings<'a>(life: &Life<'a>) -> Vec<Sending<'a>> {
     let line = life.line_rate().as_gbps();
     let (mut blame, mut rate) = (Blame::new(), None);
     let mut sendings = Vec::new();
-    let mut cuts = cuts(life.steps).into_iter().peekable();
+    let mut cuts = cuts(life).into_iter().peekable();
     for (i, step) in life.steps.iter().enumerate() {
         while let Some(cut) = cuts.next_if(|cut| cut.seen == i) {
             let taken = (cut.from / cut.to.max(1e-9)).ln() / cut.by.len().max(1) as f64;

@@ -106,7 +106,8 @@ impl Explanation {
         let Some(start) = flow.start_us else { return Err(Unexplained::NeverPosted) };
         let steps = steps(results, flow.qp).ok_or(Unexplained::NotFollowed)?;
         let end = results.summary["sim_time_us"].as_f64().unwrap_or(start);
-        let life = Life::new(plan, flow, &steps, end).ok_or(Unexplained::NotFollowed)?;
+        let mut life = Life::new(plan, flow, &steps, end).ok_or(Unexplained::NotFollowed)?;
+        life.by_acks = by_acks(results);
         let account = Account::of(&life);
         let packets = Packets::of(&life, results);
         let timeline = timeline::of(&life, &account);
@@ -138,6 +139,14 @@ fn steps(results: &Results, qp: u64) -> Option<Vec<Step>> {
     trace::read(results.table("events")?, qp)
 }
 
+/// The run's congestion control goes by what ACKs say, and not by CNPs.
+fn by_acks(results: &Results) -> bool {
+    let config = results.manifest["config"].as_str().unwrap_or_default();
+    let config: toml::Table = config.parse().unwrap_or_default();
+    let chosen = config.get("nic").and_then(|nic| nic.get("congestion")?.as_table()?.keys().next());
+    matches!(chosen.map(String::as_str), Some("hpcc" | "swift" | "mp-rdma"))
+}
+
 /// What the parts of an explanation look at.
 struct Life<'a> {
     plan: &'a Plan,
@@ -154,6 +163,8 @@ struct Life<'a> {
     acked: Option<Time>,
     /// When it ended: with its last ACK, or with the run.
     end: Time,
+    /// Its rate goes with what ACKs say (HPCC, Swift, MP-RDMA): no CNP or NACK is to blame for it.
+    by_acks: bool,
 }
 
 impl<'a> Life<'a> {
@@ -168,7 +179,7 @@ impl<'a> Life<'a> {
         let (received, acked) = (flow.received_us.map(ps), flow.acked_us.map(ps));
         let end = acked.unwrap_or_else(|| ps(run_end_us)).max(start);
         let own = first..first + packets(number);
-        Some(Life { plan, flow, steps, qp, own, messages, start, received, acked, end })
+        Some(Life { plan, flow, steps, qp, own, messages, start, received, acked, end, by_acks: false })
     }
 
     fn wire(&self) -> &Wire {

@@ -237,7 +237,7 @@ pub(super) fn reasons(life: &Life<'_>) -> BTreeMap<u64, Vec<Reason>> {
 
 fn rate(life: &Life<'_>) -> Rate {
     let mut counted = BTreeMap::<Kept, u64>::new();
-    for cut in cuts(life.steps) {
+    for cut in cuts(life) {
         if (life.start..=life.end).contains(&life.steps[cut.seen].at) {
             cut.by.iter().for_each(|by| *counted.entry(*by).or_default() += 1);
         }

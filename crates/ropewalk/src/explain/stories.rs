@@ -173,6 +173,19 @@ fn what_a_scheme_blocks_is_told() {
 }
 
 #[test]
+fn a_control_that_goes_by_acks_blames_nobody() {
+    // Every second packet is late, and NACKs come; but HPCC heeds what switches say of their links.
+    let text = "[topology.leaf-spine]\nleaves = 2\nspines = 2\nhosts-per-leaf = 1\nrate = \"100Gbps\"\n\
+                [[failure]]\nlinks = [[\"leaf0\", \"spine1\"]]\nrate = 0.3\nat = \"0us\"\n\
+                [scheme.rps]\n[nic.congestion.hpcc]\n\
+                [[workload]]\n[workload.flows]\nlist = [{ from = \"host0\", to = \"host1\", bytes = \"500kB\" }]\n";
+    let e = explained(text, "0");
+    assert!(e.packets.nacks.received > 0, "{}", e.text());
+    assert_eq!((spent(&e, Kept::NackCut), e.packets.rate.cuts.len()), (0.0, 0));
+    assert!(spent(&e, Kept::Pace) + spent(&e, Kept::Window) > 0.0, "{}", e.text());
+}
+
+#[test]
 fn a_run_that_ends_first_is_no_excuse() {
     let text = star("[stop]\nafter = \"20us\"\n[nic.congestion.none]\n", &[("a", "b", "1MB")]);
     let e = explained(&text, "0");

@@ -87,7 +87,7 @@ fn topics<'a>(life: &Life<'a>) -> BTreeMap<Topic, Vec<(&'a Step, Note)>> {
     let mut reasons = reasons(life);
     // By the event that led to it.
     let mut cut_by: BTreeMap<usize, (f64, f64)> = BTreeMap::new();
-    for cut in cuts(life.steps) {
+    for cut in cuts(life) {
         if let Some(news) = cut.news {
             cut_by.entry(news).or_insert((cut.from, cut.to)).1 = cut.to;
         }
