@@ -141,7 +141,7 @@ impl<'v, P: Parts> Visit<'v, P> {
                 Some(Frame::Fail(Event::Turn(_))) | None => {}
             }
             let held = self.port.held();
-            if self.out.setup.follows && (before == 0) != (held == 0) {
+            if self.out.setup.follows_any() && (before == 0) != (held == 0) {
                 self.host.note_pause(self.out.setup, frame, held != 0);
             }
         }
