@@ -2,17 +2,38 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Self, TypeAlias
+from typing import Self, TypeAlias, final
+
+__all__ = [
+    "Experiment",
+    "Results",
+    "Table",
+    "Work",
+    "__version__",
+    "check",
+    "cli",
+    "compare",
+    "experiments",
+    "page",
+    "read",
+    "read_table",
+    "reproduce",
+    "run",
+    "run_point",
+    "scenarios",
+    "schema",
+]
 
 __version__: str
 
-Ear: TypeAlias = Callable[[float, str], object]
+_Ear: TypeAlias = Callable[[float, str], object]
 
 def cli(words: list[str]) -> int: ...
 def schema(sweeps: bool) -> str: ...
 def scenarios() -> list[tuple[str, str, str]]: ...
 def experiments() -> list[tuple[str, str, str]]: ...
 
+@final
 class Table:
     def __len__(self) -> int: ...
     @property
@@ -24,6 +45,7 @@ class Table:
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
+@final
 class Results:
     @property
     def faults(self) -> list[str]: ...
@@ -36,6 +58,7 @@ class Results:
     def table(self, name: str) -> Table | None: ...
     def save(self, dir: Path, csv: bool) -> None: ...
 
+@final
 class Experiment:
     @property
     def json(self) -> str: ...
@@ -45,6 +68,7 @@ class Experiment:
     def runs(self) -> list[tuple[str, Results]]: ...
     def page(self, file: Path) -> None: ...
 
+@final
 class Work:
     def __new__(
         cls,
@@ -54,7 +78,7 @@ class Work:
         output: Path | None,
         resume: bool,
         threads: int | None,
-        ear: Ear | None,
+        ear: _Ear | None,
     ) -> Self: ...
     @property
     def warnings(self) -> list[str]: ...
@@ -67,7 +91,7 @@ class Work:
     def wanted(self) -> list[tuple[int, str]]: ...
     def point(self, number: int) -> str: ...
     def keep(self, result: str) -> None: ...
-    def run(self, threads: int | None, jobs: int | None, ear: Ear | None) -> list[tuple[int, str, str]]: ...
+    def run(self, threads: int | None, jobs: int | None, ear: _Ear | None) -> list[tuple[int, str, str]]: ...
     def finish(self) -> tuple[Path, list[tuple[int, str, str]]]: ...
     def close(self) -> None: ...
 
@@ -83,7 +107,7 @@ def run(
     threads: int,
     record: bool,
     warn: Callable[[str], object],
-    ear: Ear | None,
+    ear: _Ear | None,
 ) -> Results: ...
 def compare(
     scenario: str,
@@ -94,6 +118,6 @@ def compare(
     class_: str | None,
     threads: int | None,
     warn: Callable[[str], object],
-    ear: Ear | None,
+    ear: _Ear | None,
 ) -> list[Results]: ...
-def reproduce(name: str, quick: bool, threads: int | None, jobs: int | None, ear: Ear | None) -> Experiment: ...
+def reproduce(name: str, quick: bool, threads: int | None, jobs: int | None, ear: _Ear | None) -> Experiment: ...

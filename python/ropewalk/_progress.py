@@ -51,7 +51,7 @@ class Line:
 
         content = {"text/plain": line}
         if self.handle is None:
-            self.handle = display(content, raw=True, display_id=True)  # type: ignore[no-untyped-call]
+            self.handle = display(content, raw=True, display_id=True)
         else:
             self.handle.update(content, raw=True)
 

@@ -25,13 +25,15 @@ MOST_UNDER_WAY = 256
 # How often a point is given to an executor whose worker was lost with it. Our choice: a point that needs more memory than a
 # worker has takes one down each time.
 ATTEMPTS = 3
-# Where nothing at all has worked, so many failures are enough. Our choice.
+# Where nothing at all has worked, so many points that failed are enough. Our choice.
 HOPELESS = 3
 # How often futures are looked at that do not call back, or whose executor may have gone.
 LOOK_EVERY_S = 0.5
 
 
 class Future(Protocol):
+    """What will come of work: `done()` and `add_done_callback()` are used where there are any."""
+
     def result(self) -> Any: ...
 
 
@@ -117,7 +119,9 @@ def sweep(
         for note in work.notes:
             warn(note)
         with Line(progress, "sweep") as line:
-            if executor is None:
+            if not work.wanted():
+                failed = []
+            elif executor is None:
                 failed = work.run(threads, jobs, line.ear)
             else:
                 failed = _elsewhere(work, executor, line.ear)
@@ -183,6 +187,7 @@ def _by_futures(work: _native.Work, executor: Executor, wanted: list[Point]) -> 
     waiting = deque((point, 0) for point in wanted)
     flying = _Flying()
     gone = ""
+    worked = failures = 0
     try:
         while waiting or flying.all:
             while waiting and not gone and len(flying.all) < MOST_UNDER_WAY:
@@ -203,11 +208,14 @@ def _by_futures(work: _native.Work, executor: Executor, wanted: list[Point]) -> 
                     result = future.result()
                 except Exception as error:
                     # What ropewalk itself says would be the same anywhere else; a lost worker may be bad luck.
-                    if isinstance(error, Error) or attempt + 1 >= ATTEMPTS:
+                    failures += 1
+                    hopeless = not worked and failures > HOPELESS * ATTEMPTS
+                    if isinstance(error, Error) or attempt + 1 >= ATTEMPTS or hopeless:
                         yield point, _said(error)
                     else:
                         waiting.append((point, attempt + 1))
                 else:
+                    worked += 1
                     yield point, _kept(work, result)
     finally:
         flying.cancel()
@@ -222,19 +230,24 @@ def _by_joblib(work: _native.Work, parallel: Any, wanted: list[Point]) -> Any:
     if getattr(parallel, "return_generator", False):
         at_once = max(len(wanted), 1)
     waiting = deque((point, 0) for point in wanted)
-    while waiting:
-        batch = {point[0]: (point, attempt) for point, attempt in (waiting.popleft() for _ in range(min(at_once, len(waiting))))}
-        try:
-            for number, result, why in parallel(call(n, work.point(n), attempt) for n, (_, attempt) in list(batch.items())):
-                point, _ = batch.pop(number)
-                yield point, why or _kept(work, result)
-        except Exception as error:
-            # A worker was lost; which point it had, joblib does not say.
-            for point, attempt in batch.values():
-                if attempt + 1 < ATTEMPTS:
-                    waiting.append((point, attempt + 1))
-                else:
-                    yield point, _said(error)
+    with contextlib.ExitStack() as stack:
+        # Outside a `with` each round would start workers of its own.
+        if not getattr(parallel, "_managed_backend", False):
+            stack.enter_context(parallel)
+        while waiting:
+            taken = [waiting.popleft() for _ in range(min(at_once, len(waiting)))]
+            under_way = {point[0]: (point, attempt) for point, attempt in taken}
+            try:
+                for number, result, why in parallel(call(point[0], work.point(point[0]), attempt) for point, attempt in taken):
+                    point, _ = under_way.pop(number)
+                    yield point, why or _kept(work, result)
+            except Exception as error:
+                # A worker was lost; which point it had, joblib does not say.
+                for point, attempt in under_way.values():
+                    if attempt + 1 < ATTEMPTS:
+                        waiting.append((point, attempt + 1))
+                    else:
+                        yield point, _said(error)
 
 
 def _numbered(number: int, point: str, attempt: int) -> tuple[int, str, str]:

@@ -234,7 +234,7 @@ def test_a_worker_of_dask_that_is_killed_costs_nothing(dask_cluster, slow, tmp_p
 
 
 def test_a_worker_of_ray_that_is_killed_costs_nothing(ray_instance, slow, tmp_path):
-    pids = ray_instance.get([ray_instance.remote(os.getpid).remote() for _ in range(4)])
+    pid = ray_instance.get(ray_instance.remote(lambda: os.getpid()).remote())
 
     class Ray:
         def submit(self, fn, *args):
@@ -242,7 +242,7 @@ def test_a_worker_of_ray_that_is_killed_costs_nothing(ray_instance, slow, tmp_pa
 
     def kill():
         with contextlib.suppress(ProcessLookupError):
-            os.kill(pids[0], signal.SIGKILL)
+            os.kill(pid, signal.SIGKILL)
 
     killer = after(tmp_path / "small", 3, kill)
     done = rw.sweep(SLOW, tmp_path / "small", executor=Ray())
@@ -315,7 +315,7 @@ def test_where_nothing_works_not_all_points_are_tried(tmp_path):
     many = SWEEP | {"seeds": "1..100"}
     with pytest.raises(rw.SweepError, match="No module named 'ropewalk'"):
         rw.sweep(many, tmp_path / "small", executor=Broken())
-    assert Broken.given < 1000
+    assert Broken.given < 300
     assert kept(tmp_path / "small") == 0
 
 
@@ -350,12 +350,12 @@ def test_a_wrong_sweep_is_an_error_at_its_place(tmp_path, monkeypatch):
     with pytest.raises(rw.ScenarioError) as caught:
         rw.sweep("bad.toml")
     assert (caught.value.file, caught.value.line, caught.value.column) == ("bad.toml", 3, 1)
-    assert "did you mean `buffer`" in str(caught.value)
+    assert "did you mean `buffer`" in caught.value.message
     assert sorted(os.listdir()) == ["bad.toml"]
 
 
 def test_a_sweep_takes_settings_and_says_what_fails_in_simulation(tmp_path):
-    drops = {"switch.pfc.headroom": "0B", "switch.buffer": "100KB", "workload.0.bytes": "2MB"}
+    drops = {"switch.pfc.headroom": "2KB", "switch.buffer": "200KB", "workload.0.bytes": "2MB", "nic.congestion": "none"}
     with pytest.warns(rw.ScenarioWarning, match="failed in simulation"):
         done = rw.sweep({"scenario": "quickstart", "seeds": "1..2"}, tmp_path / "out", scheme="rps", **drops)
     assert len(done.failed) == 2 and "lossless" in done.failed[0][2]

@@ -26,12 +26,21 @@ pub(crate) struct Work {
     /// Where its results go.
     #[pyo3(get)]
     directory: PathBuf,
+    /// How many runs there are, and how many of them were done before.
+    #[pyo3(get)]
+    runs: (usize, usize),
     /// It was finished before: nothing is to be done.
-    finished: Option<sweep::Finished>,
+    finished: Option<Finished>,
 }
 
 /// Where it is, and the points whose simulation failed, with the reasons.
 type Finished = (PathBuf, Vec<(usize, String, String)>);
+
+/// What Python is told of a finished sweep.
+fn told(finished: sweep::Finished, sweep: &sweep::Sweep) -> Finished {
+    let failed = finished.failed.into_iter();
+    (finished.path, failed.map(|(number, why)| (number, sweep.spec.label(number), why)).collect())
+}
 
 impl Work {
     fn work(&self) -> PyResult<Arc<sweep::Work>> {
@@ -69,15 +78,20 @@ impl Work {
         py.detach(|| {
             let finished = if resume { sweep::Work::finished(&sweep, &directory)? } else { None };
             // A finished one needs no directory of its own, nor a lock.
-            let (work, notes) = match finished {
-                Some(_) => (None, Vec::new()),
-                None => {
-                    let work = sweep::Work::open(sweep, &directory, resume)?;
-                    let notes = work.notes.clone();
-                    (Some(Arc::new(work)), notes)
-                }
-            };
-            Ok(Work { work: Mutex::new(work), warnings, notes, directory, finished })
+            if let Some(finished) = finished {
+                let (runs, finished) = (sweep.runs().len(), Some(told(finished, &sweep)));
+                return Ok(Work {
+                    work: Mutex::default(),
+                    warnings,
+                    notes: Vec::new(),
+                    directory,
+                    runs: (runs, runs),
+                    finished,
+                });
+            }
+            let work = sweep::Work::open(sweep, &directory, resume)?;
+            let (notes, runs) = (work.notes.clone(), (work.sweep().runs().len(), work.reused()));
+            Ok(Work { work: Mutex::new(Some(Arc::new(work))), warnings, notes, directory, runs, finished: None })
         })
         .map_err(failure)
     }
@@ -89,15 +103,6 @@ impl Work {
         }
         let work = self.work()?;
         Ok(work.wanted().into_iter().map(|number| (number, work.sweep().spec.label(number))).collect())
-    }
-
-    /// How many runs there are, and how many of them were done before.
-    #[getter]
-    fn runs(&self) -> PyResult<(usize, usize)> {
-        match &self.finished {
-            Some(finished) => Ok((finished.points.rows(), finished.points.rows())),
-            None => self.work().map(|work| (work.sweep().runs().len(), work.reused())),
-        }
     }
 
     /// A point as a text that [`run_point`] takes, here or elsewhere.
@@ -130,16 +135,13 @@ impl Work {
     /// Makes the dataset and puts it in its place.
     fn finish(&self, py: Python<'_>) -> PyResult<Finished> {
         if let Some(finished) = &self.finished {
-            let failed = finished.failed.iter().map(|(number, why)| (*number, String::new(), why.clone()));
-            return Ok((finished.path.clone(), failed.collect()));
+            return Ok(finished.clone());
         }
         let work = self.work.lock().unwrap_or_else(PoisonError::into_inner).take();
         let work = work.and_then(Arc::into_inner);
         let mut work = work.ok_or_else(|| PyValueError::new_err("this sweep is closed, or still running"))?;
         let finished = py.detach(|| work.finish()).map_err(failure)?;
-        let label = |number: usize| work.sweep().spec.label(number);
-        let failed = finished.failed.into_iter().map(|(number, why)| (number, label(number), why));
-        Ok((finished.path, failed.collect()))
+        Ok(told(finished, work.sweep()))
     }
 
     /// Lets go of the directory. What is done stays.
