@@ -285,11 +285,11 @@ class Report:
         """Results of some of its runs by their labels: those that its page shows."""
         return {label: Result(results) for label, results in self._native.runs}
 
-    def plot(self, figure: int = 0, ax: Axes | None = None) -> Axes:
+    def plot(self, figure: int = 0, *, ax: Axes | None = None) -> Axes:
         """Draws one of the paper's figures from our data, with the paper's numbers marked in it."""
         from ropewalk.plot import paper_figure
 
-        return paper_figure(self, figure, ax)
+        return paper_figure(self, figure, ax=ax)
 
     def report(self, path: StrPath) -> Path:
         """Writes its page: one HTML file that works offline."""

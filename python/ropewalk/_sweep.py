@@ -102,7 +102,8 @@ def sweep(
 ) -> Sweep:
     """Runs a scenario at many points: schemes, seeds and any keys.
 
-    `sweep` is a path, the name of a built-in sweep, or a dict with the keys of a sweep's file. Results go to `output`
+    `sweep` is a path, the name of a built-in sweep, or a dict with the keys of a sweep's file, in which `scenario`
+    may be a dict, too. Results go to `output`
     (default `results/NAME`). Points run on all cores of this machine (`threads`, `jobs` side by side), or on `executor`: anything
     with `submit(fn, *args)` that gives futures with `result()`, or a `joblib.Parallel`. What is done is kept, whatever happens;
     `resume=True` goes on with it.

@@ -5,8 +5,9 @@ Each function draws on `ax`, or on a new figure of a column's width, and gives t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 from ropewalk._errors import NotRecorded
 
@@ -20,6 +21,8 @@ COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#0
 DASHES: list[Any] = ["-", "--", "-.", ":"]
 # A column of a two-column paper, in inches, and the golden ratio's height.
 SIZE = (3.5, 2.16)
+# One and a half columns: a picture with its legend beside it.
+WIDE = (5.2, 2.4)
 # Legible beside text of 9 or 10 points, and kept as text in PDF (type 42), which publishers ask for.
 STYLE: Any = {
     "font.size": 8,
@@ -46,15 +49,37 @@ MOST_LINES = len(COLOURS)
 METRICS = {"slowdown": "FCT slowdown", "fct_us": "FCT [µs]", "goodput_gbps": "goodput [Gb/s]"}
 
 
-def axes(ax: Axes | None = None) -> Axes:
+Draw = ParamSpec("Draw")
+
+
+def styled(draw: Callable[Draw, Axes]) -> Callable[Draw, Axes]:
+    """A figure of its own has our style; axes that are given keep theirs."""
+
+    @functools.wraps(draw)
+    def drawn(*args: Draw.args, **how: Draw.kwargs) -> Axes:
+        if how.get("ax") is not None:
+            return draw(*args, **how)
+        from matplotlib import rcParams
+
+        # Not `rc_context`: it would undo what a notebook's backend sets when it is first used, and nothing were shown any more.
+        before = {key: rcParams[key] for key in STYLE}
+        rcParams.update(STYLE)
+        try:
+            return draw(*args, **how)
+        finally:
+            rcParams.update(before)
+
+    return drawn
+
+
+def axes(ax: Axes | None = None, size: tuple[float, float] = SIZE) -> Axes:
     """The axes to draw on: `ax`, or those of a new figure."""
     if ax is not None:
         return ax
     import matplotlib.pyplot as plt
 
-    with plt.rc_context(STYLE):
-        _, ax = plt.subplots(figsize=SIZE, layout="constrained")
-    return ax
+    new: Axes = plt.subplots(figsize=size, layout="constrained")[1]
+    return new
 
 
 def _line(number: int) -> dict[str, Any]:
@@ -85,18 +110,21 @@ class ResultPlots:
     def __init__(self, result: Result) -> None:
         self._result = result
 
-    def fct_cdf(self, metric: str = "slowdown", ax: Axes | None = None, **how: Any) -> Axes:
+    @styled
+    def fct_cdf(self, metric: str = "slowdown", *, ax: Axes | None = None, **how: Any) -> Axes:
         """The distribution of flow completion: `slowdown`, or `fct_us`. Flows that did not finish never do."""
         ax = axes(ax)
         cdf(self._result.flows[metric], ax, **(_line(0) | how))
         ax.set_ylim(0, 1.01)
         return _label(ax, METRICS.get(metric, metric), "share of flows", 2 if "label" in how else 0)
 
-    def rates(self, qps: Sequence[int] | None = None, ax: Axes | None = None) -> Axes:
+    @styled
+    def rates(self, qps: Sequence[int] | None = None, *, ax: Axes | None = None) -> Axes:
         """The rate of queue pairs over time: those given, or the first that were recorded."""
         return self._over_time("qp", "rate_gbps", "rate [Gb/s]", qps, ax)
 
-    def queues(self, links: Sequence[int] | None = None, ax: Axes | None = None) -> Axes:
+    @styled
+    def queues(self, links: Sequence[int] | None = None, *, ax: Axes | None = None) -> Axes:
         """The longest queue before links over time: of those given, or of those with the longest."""
         return self._over_time("link", "max_queue_bytes", "queue [kB]", links, ax, scale=1e-3)
 
@@ -123,9 +151,12 @@ class ResultPlots:
             label, times, values = tracks[number]
             ax.step(times, values, where="post", label=label, **_line(i))
         ax.set_ylim(bottom=0)
+        # The bins go on, but nothing happens in them any more.
+        ax.set_xlim(0, self._result.summary["sim_time_us"])
         return _label(ax, "time [µs]", y, len(which))
 
-    def links(self, ax: Axes | None = None) -> Axes:
+    @styled
+    def links(self, *, ax: Axes | None = None) -> Axes:
         """How evenly load is spread: the share of time that each link was busy, by the tier that it goes out of, in order of size."""
         links = self._result.links
         by_role: dict[str, list[float]] = {}
@@ -139,7 +170,8 @@ class ResultPlots:
         ax.set_ylim(bottom=0)
         return _label(ax, "links by load [%]", "busy [% of time]", len(by_role) + 1)
 
-    def arrivals(self, qp: int | None = None, ax: Axes | None = None) -> Axes:
+    @styled
+    def arrivals(self, qp: int | None = None, *, ax: Axes | None = None) -> Axes:
         """The PSNs of a queue pair's packets as they arrive: on the line in order, above it ahead of what is expected."""
         events = self._result.events
         names = {"arrived": "as expected", "ahead": "ahead of ePSN", "duplicate": "duplicate", "discarded": "discarded"}
@@ -163,7 +195,8 @@ class ResultPlots:
         ax.set_title(f"queue pair {qp}")
         return _label(ax, "time [µs]", "PSN", drawn + 1)
 
-    def counters(self, names: Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
+    @styled
+    def counters(self, names: Sequence[str] | None = None, *, ax: Axes | None = None) -> Axes:
         """What the scheme has counted up to each time."""
         counters = self._result.counters
         every = list(dict.fromkeys(counters["counter"]))
@@ -175,6 +208,7 @@ class ResultPlots:
             times, totals = self._of(counters, name)
             ax.step(times, totals, where="post", label=name, **_line(i))
         ax.set_ylim(bottom=0)
+        ax.set_xlim(0, self._result.summary["sim_time_us"])
         return _label(ax, "time [µs]", "count", len(chosen) + 1)
 
     @staticmethod
@@ -190,7 +224,8 @@ class ComparisonPlots:
     def __init__(self, comparison: Comparison) -> None:
         self._comparison = comparison
 
-    def fct_cdf(self, metric: str = "slowdown", ax: Axes | None = None) -> Axes:
+    @styled
+    def fct_cdf(self, metric: str = "slowdown", *, ax: Axes | None = None) -> Axes:
         """The distribution of flow completion by scheme, over all seeds."""
         ax = axes(ax)
         for i, scheme in enumerate(self._comparison.schemes):
@@ -199,7 +234,8 @@ class ComparisonPlots:
         ax.set_ylim(0, 1.01)
         return _label(ax, METRICS.get(metric, metric), "share of flows", 2)
 
-    def bars(self, measure: str = "slowdown, P99", ax: Axes | None = None) -> Axes:
+    @styled
+    def bars(self, measure: str = "slowdown, P99", *, ax: Axes | None = None) -> Axes:
         """One measure by scheme: the mean over seeds, with the least and the most; see `Comparison.rows` for the names."""
         from ropewalk._results import measures
 
@@ -223,19 +259,24 @@ class ComparisonPlots:
         return _label(ax, "", f"{measure} [{unit}]" if unit else measure)
 
 
-def paper_figure(report: Report, number: int, ax: Axes | None) -> Axes:
+@styled
+def paper_figure(report: Report, number: int, *, ax: Axes | None) -> Axes:
     """A paper's figure from our data, with its numbers as marks."""
     figures = report.figures
     if not 0 <= number < len(figures):
         raise IndexError(f"{report.name} has {len(figures)} figures, from 0")
     figure = figures[number]
-    ax = axes(ax)
+    ax = axes(ax, WIDE)
     if figure["shape"] == "bars":
         _bars(figure, ax)
     else:
         _lines(figure, ax)
     ax.set_title(figure["title"], wrap=True)
-    return _label(ax, figure["x"], figure["y"], len(figure["series"]) + len(figure["paper"]))
+    # Beside the picture: bars leave no room in it. A name that several marks share is there once.
+    lines, labels = ax.get_legend_handles_labels()
+    once = dict(zip(reversed(labels), reversed(lines), strict=True))
+    ax.legend([once[label] for label in dict.fromkeys(labels)], list(dict.fromkeys(labels)), loc="upper left", bbox_to_anchor=(1, 1))
+    return _label(ax, figure["x"], figure["y"])
 
 
 def _bars(figure: dict[str, Any], ax: Axes) -> None:

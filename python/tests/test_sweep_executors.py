@@ -9,6 +9,7 @@ import os
 import signal
 import threading
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -352,6 +353,18 @@ def test_a_wrong_sweep_is_an_error_at_its_place(tmp_path, monkeypatch):
     assert (caught.value.file, caught.value.line, caught.value.column) == ("bad.toml", 3, 1)
     assert "did you mean `buffer`" in caught.value.message
     assert sorted(os.listdir()) == ["bad.toml"]
+
+
+def test_the_scenario_of_a_sweep_may_be_a_dict(local, tmp_path):
+    scenario = tomllib.loads((Path(__file__).resolve().parents[2] / "scenarios" / "quickstart.toml").read_text())
+    done = rw.sweep(SWEEP | {"scenario": scenario}, tmp_path / "small")
+    assert done.points["digest"] == local.points["digest"] and done.manifest["scenario"] == "scenario"
+    with pytest.raises(rw.ScenarioError, match="did you mean") as caught:
+        rw.sweep(SWEEP | {"scenario": scenario | {"switch": {"bufer": "1MB"}}}, tmp_path / "wrong")
+    assert caught.value.file == "<dict>"
+    with pytest.raises(rw.ScenarioError, match="did you mean") as caught:
+        rw.sweep(SWEEP | {"scenario": scenario, "axis": [{"schemes": ["ecmpp"]}]}, tmp_path / "wrong")
+    assert caught.value.file == "<sweep>"
 
 
 def test_a_sweep_takes_settings_and_says_what_fails_in_simulation(tmp_path):

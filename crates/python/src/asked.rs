@@ -4,31 +4,57 @@ use crate::errors;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use scenario::Source;
+use scenario::sweep::Sweep;
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 use toml::{Table, Value};
 
-/// What messages call the text of a scenario that came as a dict.
+/// What messages call the text of a scenario, or of a sweep, that came as a dict.
 const DICT: &str = "<dict>";
+const SWEEP: &str = "<sweep>";
 
-/// A scenario or a sweep: a path or a name, or a dict as JSON.
+/// A scenario: a path or a name, or a dict as JSON.
 pub(crate) enum Asked {
     Named(String),
     Dict(Source),
 }
 
+/// A dict as the TOML that it stands for.
+fn written(file: &str, kind: &str, table: &Table) -> PyResult<Source> {
+    let text = toml::to_string(table)
+        .map_err(|e| PyValueError::new_err(format!("the {kind} cannot be written as TOML: {e}")))?;
+    Ok(Source { name: kind.to_owned(), ..Source::new(file, text) })
+}
+
+fn table(json: &str, kind: &str) -> PyResult<Table> {
+    serde_json::from_str(json)
+        .map_err(|e| PyValueError::new_err(format!("the {kind} has a value that TOML has no word for: {e}")))
+}
+
+/// Reads a sweep: a path or a name, or a dict, whose scenario may be a dict, too.
+pub(crate) fn sweep(text: &str, is_dict: bool, sets: &[String]) -> PyResult<Sweep> {
+    if !is_dict {
+        return scenario::sweep::load(text, sets).map_err(errors::scenario);
+    }
+    let mut table = table(text, "sweep")?;
+    let given = match table.get("scenario") {
+        Some(Value::Table(scenario)) => Some(written(DICT, "scenario", scenario)?),
+        _ => None,
+    };
+    if given.is_some() {
+        table.insert("scenario".into(), DICT.into());
+    }
+    Sweep::of(&written(SWEEP, "sweep", &table)?, given, sets).map_err(errors::scenario)
+}
+
 impl Asked {
-    /// Reads it; `kind` names a dict that has no name.
-    pub(crate) fn new(text: String, is_dict: bool, kind: &str) -> PyResult<Self> {
-        if !is_dict {
-            return Ok(Asked::Named(text));
+    /// Reads it.
+    pub(crate) fn new(text: String, is_dict: bool) -> PyResult<Self> {
+        match is_dict {
+            false => Ok(Asked::Named(text)),
+            true => written(DICT, "scenario", &table(&text, "scenario")?).map(Asked::Dict),
         }
-        let table: Table = serde_json::from_str(&text)
-            .map_err(|e| PyValueError::new_err(format!("the {kind} has a value that TOML has no word for: {e}")))?;
-        let text = toml::to_string(&table)
-            .map_err(|e| PyValueError::new_err(format!("the {kind} cannot be written as TOML: {e}")))?;
-        Ok(Asked::Dict(Source { name: kind.to_owned(), ..Source::new(DICT, text) }))
     }
 
     /// The scenario's text.
@@ -50,7 +76,8 @@ impl Asked {
 
 /// The `KEY=VALUE` texts of settings that came as a JSON object.
 pub(crate) fn sets(json: &str) -> PyResult<Vec<String>> {
-    let all: serde_json::Map<String, Json> = serde_json::from_str(json).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let all: serde_json::Map<String, Json> =
+        serde_json::from_str(json).map_err(|e| PyValueError::new_err(e.to_string()))?;
     let set = |(name, value): (String, Json)| {
         let value: Value = serde_json::from_value(value)
             .map_err(|e| PyValueError::new_err(format!("{name}: TOML has no word for this value: {e}")))?;

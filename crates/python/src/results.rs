@@ -99,7 +99,7 @@ pub(crate) fn check(
     is_dict: bool,
     sets: &str,
 ) -> PyResult<(String, Vec<String>)> {
-    let source = Asked::new(scenario, is_dict, "scenario")?.scenario()?;
+    let source = Asked::new(scenario, is_dict)?.scenario()?;
     let sets = asked::sets(sets)?;
     let checked = py.detach(|| scenario::check(&source, &sets)).map_err(errors::scenario)?;
     Ok((checked.to_toml(), checked.warnings))
@@ -118,7 +118,7 @@ pub(crate) fn run(
     warn: &Bound<'_, PyAny>,
     ear: Option<Py<PyAny>>,
 ) -> PyResult<Results> {
-    let asked = Asked::new(scenario, is_dict, "scenario")?;
+    let asked = Asked::new(scenario, is_dict)?;
     let (source, mut sets) = (asked.scenario()?, asked::sets(sets)?);
     let mut command = asked.command("run", &sets);
     if record {
@@ -149,7 +149,7 @@ pub(crate) fn compare(
     warn: &Bound<'_, PyAny>,
     ear: Option<Py<PyAny>>,
 ) -> PyResult<Vec<Results>> {
-    let asked = Asked::new(scenario, is_dict, "scenario")?;
+    let asked = Asked::new(scenario, is_dict)?;
     let (source, sets) = (asked.scenario()?, asked::sets(sets)?);
     let base = watched(py, 1, None, |_| scenario::check(&source, &sets))?.map_err(errors::scenario)?;
     for warning in &base.warnings {
@@ -160,7 +160,8 @@ pub(crate) fn compare(
         None => vec![base.plan.seed],
     };
     let mut command = asked.command("compare", &sets);
-    let comparison = Comparison { base, class, schemes, seeds, reference: false, crew: Crew::new(threads, None) };
+    let comparison =
+        Comparison { base, class, schemes, seeds, reference: false, crew: Crew::new(threads, None) };
     let runs = watched(py, comparison.runs(), ear, |progress| comparison.run(progress))?.map_err(failure)?;
     if !command.is_empty() {
         command.extend(comparison.class.iter().flat_map(|class| ["--class".to_owned(), class.clone()]));

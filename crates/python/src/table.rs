@@ -1,7 +1,7 @@
 //! Tables by the Arrow PyCapsule interface: pandas, polars, DuckDB and pyarrow read them where they lie.
 
-use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::cast::AsArray;
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::{Float64Type, UInt64Type};
 use arrow_array::{Array, RecordBatchIterator, StructArray};
 use arrow_schema::DataType;
@@ -29,7 +29,8 @@ impl Table {
     #[getter]
     fn columns(&self) -> Vec<(String, String, String)> {
         let schema = self.0.schema();
-        let of = |key: &str, field: &arrow_schema::Field| field.metadata().get(key).cloned().unwrap_or_default();
+        let of =
+            |key: &str, field: &arrow_schema::Field| field.metadata().get(key).cloned().unwrap_or_default();
         schema.fields().iter().map(|f| (f.name().clone(), of("unit", f), of("description", f))).collect()
     }
 
@@ -48,8 +49,12 @@ impl Table {
             return Err(PyKeyError::new_err(text));
         };
         match cells.data_type() {
-            DataType::UInt64 => PyList::new(py, cells.as_primitive::<UInt64Type>().iter().collect::<Vec<_>>()),
-            DataType::Float64 => PyList::new(py, cells.as_primitive::<Float64Type>().iter().collect::<Vec<_>>()),
+            DataType::UInt64 => {
+                PyList::new(py, cells.as_primitive::<UInt64Type>().iter().collect::<Vec<_>>())
+            }
+            DataType::Float64 => {
+                PyList::new(py, cells.as_primitive::<Float64Type>().iter().collect::<Vec<_>>())
+            }
             DataType::Boolean => PyList::new(py, cells.as_boolean().iter().collect::<Vec<_>>()),
             DataType::Utf8 => PyList::new(py, cells.as_string::<i32>().iter().collect::<Vec<_>>()),
             other => Err(wrong(format!("column `{name}` holds {other}"))),

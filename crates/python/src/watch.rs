@@ -45,8 +45,9 @@ pub(crate) fn watched<T: Send>(
         })?;
         let wait = || {
             let ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
-            let (ended, _) =
-                bell.wait_timeout_while(ended, HEARD_EVERY, |ended| !*ended).unwrap_or_else(PoisonError::into_inner);
+            let (ended, _) = bell
+                .wait_timeout_while(ended, HEARD_EVERY, |ended| !*ended)
+                .unwrap_or_else(PoisonError::into_inner);
             *ended
         };
         let mut wrong = None;

@@ -1,6 +1,6 @@
 //! Sweeps: the directory of one under way, and the points that others run.
 
-use crate::asked::{self, Asked};
+use crate::asked;
 use crate::errors::failure;
 use crate::table::Table;
 use crate::watch::watched;
@@ -8,7 +8,6 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use ropewalk::sweep::{self, Point};
 use ropewalk::{Crew, Failure};
-use scenario::sweep::Sweep;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -64,15 +63,11 @@ impl Work {
         threads: Option<NonZeroUsize>,
         ear: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
-        let (asked, sets) = (Asked::new(sweep, is_dict, "sweep")?, asked::sets(sets)?);
-        let spec = match &asked {
-            Asked::Named(name) => scenario::sweep::load(name, &sets),
-            Asked::Dict(source) => Sweep::parse(source, &sets),
-        };
-        let spec = spec.map_err(|e| failure(e.into()))?;
+        let spec = asked::sweep(&sweep, is_dict, &asked::sets(sets)?)?;
         let crew = Crew::new(threads, None);
         let runs = spec.len();
-        let sweep = watched(py, runs, ear, |progress| sweep::Sweep::check(spec, crew, progress))?.map_err(failure)?;
+        let sweep =
+            watched(py, runs, ear, |progress| sweep::Sweep::check(spec, crew, progress))?.map_err(failure)?;
         let directory = output.unwrap_or_else(|| Path::new("results").join(&sweep.spec.name));
         let warnings = sweep.warnings.clone();
         py.detach(|| {
@@ -91,7 +86,14 @@ impl Work {
             }
             let work = sweep::Work::open(sweep, &directory, resume)?;
             let (notes, runs) = (work.notes.clone(), (work.sweep().runs().len(), work.reused()));
-            Ok(Work { work: Mutex::new(Some(Arc::new(work))), warnings, notes, directory, runs, finished: None })
+            Ok(Work {
+                work: Mutex::new(Some(Arc::new(work))),
+                warnings,
+                notes,
+                directory,
+                runs,
+                finished: None,
+            })
         })
         .map_err(failure)
     }

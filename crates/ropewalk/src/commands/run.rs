@@ -50,8 +50,13 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
 }
 
 /// What `--record` sets.
-pub const EVERYTHING: [&str; 5] =
-    ["record.flows=all", "record.links=all", "record.switches=true", "record.counters=true", "record.events=8"];
+pub const EVERYTHING: [&str; 5] = [
+    "record.flows=all",
+    "record.links=all",
+    "record.switches=true",
+    "record.counters=true",
+    "record.events=8",
+];
 
 /// The scenario, with everything recorded if that is asked for and nothing else is said, and with the ports to capture.
 fn recording(args: &RunArgs) -> ScenarioArgs {
