@@ -160,9 +160,9 @@ def measures(summary: dict[str, Any]) -> list[tuple[str, float | None, str]]:
     share = 100 * packets["retransmitted"] / packets["sent"] if packets["sent"] else None
     return [
         ("flows", at("flows", "finished"), f"of {at('flows', 'count')}"),
-        ("slowest group", None if None in slowest else max(slowest, default=None), "us"),
-        ("FCT, median", at("flows", "fct_us", "p50"), "us"),
-        ("FCT, P99", at("flows", "fct_us", "p99"), "us"),
+        ("slowest group", None if None in slowest else max(slowest, default=None), "µs"),
+        ("FCT, median", at("flows", "fct_us", "p50"), "µs"),
+        ("FCT, P99", at("flows", "fct_us", "p99"), "µs"),
         ("slowdown, P99", at("flows", "slowdown", "p99"), ""),
         ("goodput, mean", at("goodput_gbps", "mean"), "Gb/s"),
         ("retransmitted", share, "% of packets"),

@@ -17,7 +17,7 @@ from ropewalk._asked import Scenario, as_json, asked, warn
 from ropewalk._errors import Error, SweepError
 from ropewalk._progress import Line, Progress
 from ropewalk._results import StrPath
-from ropewalk._table import Table
+from ropewalk._table import HEAD, Table, as_html
 
 # Points that are under way at one time. Our choice: enough for a large cluster, few enough that nobody has to hold a
 # hundred thousand of them.
@@ -86,7 +86,13 @@ class Sweep:
         return f"<ropewalk.Sweep {self.manifest['sweep']}: {len(self)} points in {self.directory}{bad}>"
 
     def _repr_html_(self) -> str:
-        return self.points._repr_html_()
+        wanted = ("scheme", "seed", "complete", "flows.fct_us.p99", "flows.slowdown.p99")
+        points = self.points
+        names = [name for name in points if name == "point" or name.startswith("axis.") or name in wanted]
+        head = [f"{name}<br><small>{points.units[name]}</small>" for name in names]
+        rows = zip(*(points[name][:HEAD] for name in names), strict=True)
+        shown = f"{len(self)} points" if len(self) <= HEAD else f"the first {HEAD} of {len(self)} points"
+        return as_html(head, rows, f"{shown}, {len(names)} of {len(points.column_names)} columns, see .points")
 
 
 def sweep(

@@ -34,6 +34,7 @@ STYLE: Any = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
+    "axes.axisbelow": True,
     "grid.alpha": 0.3,
     "grid.linewidth": 0.5,
     "lines.linewidth": 1.2,
