@@ -19,7 +19,6 @@ A page says where by a comment on a line of its own, `<!-- what: of what -->`:
 The program is $ROPEWALK, or target/release/ropewalk, or target/debug/ropewalk.
 """
 
-import base64
 import json
 import os
 import re
@@ -246,8 +245,9 @@ def on_files(files, config):
     for notebook in sorted(DOCS.glob("notebooks/*.ipynb")):
         text, resources = MarkdownExporter().from_filename(str(notebook))
         for name, image in resources["outputs"].items():
-            kind = "svg+xml" if name.endswith("svg") else "png"
-            text = text.replace(f"({name})", f"(data:image/{kind};base64,{base64.b64encode(image).decode()})")
+            own = f"{notebook.stem}-{name}"
+            text = text.replace(f"({name})", f"({own})")
+            files.append(File.generated(config, f"notebooks/{own}", content=image))
         text += f'\n\n<a href="{notebook.name}" download>This page as a notebook</a>\n'
         files.append(File.generated(config, f"notebooks/{notebook.stem}.md", content=text))
     return files
