@@ -157,6 +157,16 @@ def test_ray_by_an_adapter_of_five_lines(ray_instance, local, tmp_path):
     assert files(done.directory) == files(local.directory)
 
 
+def test_submitit(tmp_path):
+    """Its executor for this machine, which has the interface of that for Slurm: jobs are processes, results are files."""
+    submitit = pytest.importorskip("submitit", reason="submitit is not installed: pip install submitit")
+    executor = submitit.AutoExecutor(tmp_path / "jobs", cluster="local")
+    executor.update_parameters(timeout_min=5)
+    few = SWEEP | {"seeds": 1}
+    done, here = rw.sweep(few, tmp_path / "jobs-few", executor=executor), rw.sweep(few, tmp_path / "few")
+    assert len(done) == 4 and files(done.directory) == files(here.directory)
+
+
 def test_joblib_by_its_own_backend(local, tmp_path):
     joblib = pytest.importorskip("joblib", reason="joblib is not installed: pip install joblib")
     done = rw.sweep(SWEEP, tmp_path / "small", executor=joblib.Parallel(2, return_as="generator_unordered"))
