@@ -245,7 +245,7 @@ impl<P: Parts> Reference<'_, P> {
 
     /// Something happens to a packet at a node, for whoever follows its queue pair.
     fn note(&mut self, now: u64, node: u32, what: Happening, pkt: &Parcel<P::Annex>) {
-        if self.setup.follows {
+        if self.setup.follows(pkt.qp()) {
             self.recorder.note(self.setup, (now, NodeId(node)), what, pkt, 0);
         }
     }
@@ -480,7 +480,7 @@ impl<P: Parts> Reference<'_, P> {
     fn enqueue(&mut self, now: u64, node: u32, gp: usize, mut pkt: Parcel<P::Annex>, charged: bool) {
         self.serve(now, node, gp);
         let class = self.setup.class(&pkt);
-        if self.setup.follows && pkt.is_data() && !charged && pkt.ingress() != PortIndex::VIRTUAL {
+        if self.setup.follows(pkt.qp()) && pkt.is_data() && !charged && pkt.ingress() != PortIndex::VIRTUAL {
             self.recorder.hop(self.setup, gp, &pkt, self.ports[gp].bytes[DATA]);
         }
         if !charged && !self.admit(now, node, &pkt, self.ports[gp].bytes[DATA]) {

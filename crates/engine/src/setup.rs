@@ -6,7 +6,7 @@ use model::draw::{Key, Purpose};
 use model::fabric::Router;
 use model::plan::Marking;
 use model::telemetry::Record;
-use model::{Annex, Fabric, Kind, LinkId, NodeId, Packet, Parcel, Plan, PortIndex, Probability, Time};
+use model::{Annex, Fabric, Kind, LinkId, NodeId, Packet, Parcel, Plan, PortIndex, Probability, QpId, Time};
 
 /// Constants of one port.
 #[derive(Clone, Copy, Debug)]
@@ -61,8 +61,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) window: u64,
     /// Number of each queue pair among those of its sender.
     pub(crate) sender_slot: Vec<u32>,
-    /// Some queue pairs are followed.
-    pub(crate) follows: bool,
+    /// Queue pairs that are followed, by number; empty if none is.
+    followed: Vec<bool>,
     /// Its jobs belong to several traffic classes.
     pub(crate) several_classes: bool,
     /// Tie key of every node.
@@ -141,7 +141,10 @@ impl<'a> Setup<'a> {
             // Even, so that two halves make a whole.
             window: (window(plan) & !1).max(1),
             sender_slot,
-            follows: !plan.record.follow.is_empty(),
+            followed: match plan.record.follow.is_empty() {
+                true => Vec::new(),
+                false => (0..plan.qps.len()).map(|qp| plan.record.follows(QpId(qp as u32))).collect(),
+            },
             several_classes: plan.jobs.windows(2).any(|pair| pair[0].class != pair[1].class),
             ties: key(Purpose::Tie, fabric.nodes()).into_iter().map(Key::salt).collect(),
             losses: key(Purpose::Loss, fabric.links().len()),
@@ -237,6 +240,18 @@ impl<'a> Setup<'a> {
     pub(crate) fn scheme_keys(&self, node: NodeId) -> (Key, u64) {
         let of = |purpose| Key::new(self.plan.seed, purpose, node.0 as u64);
         (of(Purpose::Scheme), of(Purpose::Salt).salt())
+    }
+
+    /// Whether single events of a queue pair are recorded.
+    #[inline]
+    pub(crate) fn follows(&self, qp: QpId) -> bool {
+        self.followed.get(qp.index()).copied().unwrap_or(false)
+    }
+
+    /// Whether there is such a queue pair.
+    #[inline]
+    pub(crate) fn follows_any(&self) -> bool {
+        !self.followed.is_empty()
     }
 
     /// The class in which a packet waits: 0 is served first.

@@ -39,8 +39,8 @@ impl RecordPlan {
         self.qps.binary_search(&qp).ok().map(|at| at as u32)
     }
 
-    /// Its place among those that are followed.
-    pub fn followed(&self, qp: QpId) -> Option<u32> {
-        self.follow.binary_search(&qp).ok().map(|at| at as u32)
+    /// Whether it is followed.
+    pub fn follows(&self, qp: QpId) -> bool {
+        self.follow.binary_search(&qp).is_ok()
     }
 }

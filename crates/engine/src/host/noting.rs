@@ -6,14 +6,14 @@ use crate::record::counts::Arrivals;
 use crate::setup::{NO_TRACK, Setup};
 use model::congestion::Congestion;
 use model::transport::{Fate, Receiver, Reception, Sender};
-use model::{Kind, Packet, Parcel, Parts, Psn, QpId, Time};
+use model::{Kind, Packet, Parts, Psn, QpId, Time};
 
 impl<P: Parts> Host<P> {
     /// Makes room for the arrivals of a queue pair that has just been added, if they are recorded or followed.
     pub(super) fn watch_arrivals(&mut self, setup: &Setup<'_>, id: QpId) {
         let record = &setup.plan.record;
         let track = record.track(id);
-        if track.is_none() && record.followed(id).is_none() {
+        if track.is_none() && !setup.follows(id) {
             return;
         }
         let at = self.arrivals.len() as u32;
@@ -35,7 +35,7 @@ impl<P: Parts> Host<P> {
         if let Some((_, sends)) = self.sends.get_mut(track as usize) {
             sends.sent(bytes, again);
         }
-        if setup.follows {
+        if setup.follows(packet.qp()) {
             let what = if again { Happening::Resent } else { Happening::Sent };
             let node = setup.plan.qps[packet.qp().index()].from.node();
             self.recorder.note(setup, (now, node), what, packet, 0);
@@ -53,7 +53,7 @@ impl<P: Parts> Host<P> {
                 Kind::Ack | Kind::Data | Kind::Signal => {}
             }
         }
-        if setup.follows && matches!(packet.kind(), Kind::Nack | Kind::Cnp) {
+        if setup.follows(packet.qp()) && matches!(packet.kind(), Kind::Nack | Kind::Cnp) {
             let rate = self.rate(setup, now, slot);
             let node = setup.plan.qps[packet.qp().index()].from.node();
             self.recorder.note(setup, (now, node), Happening::Heard, packet, rate);
@@ -67,8 +67,8 @@ impl<P: Parts> Host<P> {
         if let Some((_, sends)) = self.sends.get_mut(track as usize) {
             sends.timeouts += 1;
         }
-        if setup.follows {
-            let out = &self.outgoing[slot as usize];
+        let out = &self.outgoing[slot as usize];
+        if setup.follows(out.qp) {
             let (qp, to) = (out.qp, setup.plan.qps[out.qp.index()].to);
             let oldest = Packet::new(Kind::Data, qp, to, Psn::from_seq(out.sender.una()), 0);
             let rate = self.rate(setup, now, slot);
@@ -109,7 +109,7 @@ impl<P: Parts> Host<P> {
                 arrivals.ahead = arrivals.ahead.max(ahead);
             }
         }
-        if setup.follows {
+        if setup.follows(packet.qp()) {
             let what = match got.fate {
                 Fate::Accepted if got.out_of_order => Happening::Ahead,
                 Fate::Accepted => Happening::Arrived,
@@ -122,9 +122,11 @@ impl<P: Parts> Host<P> {
     }
 
     /// A receiver has answered with a NACK or a CNP.
-    #[cold]
-    pub(super) fn note_answer(&mut self, setup: &Setup<'_>, now: u64, answer: &Parcel<P::Annex>) {
-        let node = setup.plan.qps[answer.qp().index()].to.node();
-        self.recorder.note(setup, (now, node), Happening::Answered, answer, 0);
+    #[inline]
+    pub(super) fn note_answer(&mut self, setup: &Setup<'_>, now: u64, answer: &Packet) {
+        if setup.follows(answer.qp()) {
+            let node = setup.plan.qps[answer.qp().index()].to.node();
+            self.recorder.note(setup, (now, node), Happening::Answered, answer, 0);
+        }
     }
 }

@@ -100,23 +100,24 @@ impl<P: Parts> Host<P> {
                 Reply::Ack(psn) => (Kind::Ack, psn),
                 Reply::Nack(psn) => (Kind::Nack, psn),
             };
+            let label = Packet::new(kind, qp, from, psn, setup.plan.wire.ack).with_echo(got.echo);
             match kind {
-                Kind::Nack => self.control.nack += 1,
+                Kind::Nack => {
+                    self.control.nack += 1;
+                    self.note_answer(setup, now, &label);
+                }
                 _ => self.control.ack += 1,
             }
             self.control.created += 1;
-            let label = Packet::new(kind, qp, from, psn, setup.plan.wire.ack).with_echo(got.echo);
             Parcel { label, annex }
         });
         let cnp = got.cnp.then(|| {
             self.control.cnp += 1;
             self.control.created += 1;
-            Parcel::bare(Packet::new(Kind::Cnp, qp, from, pkt.psn(), setup.plan.wire.cnp))
+            let label = Packet::new(Kind::Cnp, qp, from, pkt.psn(), setup.plan.wire.cnp);
+            self.note_answer(setup, now, &label);
+            Parcel::bare(label)
         });
-        if setup.follows {
-            let told = reply.iter().filter(|reply| reply.kind() == Kind::Nack).chain(&cnp);
-            told.for_each(|answer| self.note_answer(setup, now, answer));
-        }
         if whole {
             self.complete(setup, now, qp);
         }

@@ -76,10 +76,11 @@ impl<P: Parts> Outgoing<P> {
     }
 
     /// Makes sure that a timer fires no later than the sender's deadline. An entry that fires earlier than needed
-    /// stays and comes again then: with every ACK the deadline moves, and the entry need not.
+    /// stays and comes again then: with every ACK the deadline moves, and the entry need not. IRN's deadline can move into
+    /// the past, when so few packets are left that its shorter timeout holds: then it fires next.
     #[inline]
-    fn arm(&mut self, slot: u32, clock: u64, timers: &mut Timers) {
-        let deadline = self.deadline(clock);
+    fn arm(&mut self, now: u64, slot: u32, clock: u64, timers: &mut Timers) {
+        let deadline = self.deadline(clock).max(now + 1);
         if deadline < self.armed {
             self.armed = deadline;
             timers.push(deadline, Timer::Retransmit(slot));
@@ -124,7 +125,7 @@ impl<P: Parts> Host<P> {
             qp: id,
             to: qp.to,
             queued: false,
-            watched: track != NO_TRACK || plan.record.followed(id).is_some(),
+            watched: track != NO_TRACK || setup.follows(id),
         });
         let count = qp.messages.len() as u32;
         self.letters.push(Letters { first, count, posted: 0, acked: 0, current: first, track });
@@ -183,7 +184,7 @@ impl<P: Parts> Host<P> {
             let sent = Sent { seq, again, left, frame: packet.frame() };
             let annex = out.steering.on_send(Time(now + self.clock), sent);
             out.next_at = next_at;
-            out.arm(slot, self.clock, &mut self.timers);
+            out.arm(now, slot, self.clock, &mut self.timers);
             if out.wants(allowed.window) {
                 self.ready.replace_first(next_at, now);
             } else {
@@ -252,7 +253,7 @@ impl<P: Parts> Host<P> {
             }
             Kind::Signal => {
                 out.steering.on_signal(Time(now + self.clock), pkt.annex.tag());
-                out.arm(slot, self.clock, &mut self.timers);
+                out.arm(now, slot, self.clock, &mut self.timers);
                 return self.enqueue(slot, now);
             }
             Kind::Data => return,
@@ -293,7 +294,7 @@ impl<P: Parts> Host<P> {
         }
         let whole = progress.acked > 0 && out.sender.una() >= out.acked_end;
         // Progress after a long (backed off) timeout brings the next one forward.
-        out.arm(slot, self.clock, &mut self.timers);
+        out.arm(now, slot, self.clock, &mut self.timers);
         let queued = out.queued;
         if whole {
             self.acknowledged(setup, now, slot);

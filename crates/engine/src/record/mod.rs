@@ -37,10 +37,10 @@ impl Recorder {
         pkt: &Packet,
         value: u64,
     ) {
-        let plan = &setup.plan.record;
-        if plan.followed(pkt.qp()).is_none() {
+        if !setup.follows(pkt.qp()) {
             return;
         }
+        let plan = &setup.plan.record;
         let counted = self.counted.entry((node, pkt.qp())).or_default();
         let count = &mut counted[usize::from(!what.is_passage())];
         *count += 1;
@@ -54,7 +54,7 @@ impl Recorder {
     #[cold]
     #[inline(never)]
     pub(crate) fn hop(&mut self, setup: &Setup<'_>, gp: usize, pkt: &Packet, queue: u64) {
-        if setup.plan.record.followed(pkt.qp()).is_none() {
+        if !setup.follows(pkt.qp()) {
             return;
         }
         let link = LinkId(gp as u32);

@@ -168,13 +168,14 @@ impl Sampler {
         }
     }
 
-    /// Closes the bins up to the one in which `end` lies, whole or not.
+    /// Closes the bins up to the one in which `end` lies, whole or not. It is the last: what timers that nobody needed did
+    /// after the end is in it, too.
     fn last(&mut self, end: u64) {
-        // Timers may have fired after the last packet, which is the end.
         self.step(false);
         while end >= self.ended as u64 * self.width {
             self.step(true);
         }
+        self.merge((end / self.width) as usize, usize::MAX);
     }
 
     fn step(&mut self, idle: bool) {
@@ -205,18 +206,29 @@ impl Sampler {
     }
 
     fn widen(&mut self) {
-        fn pairs<C, B: Copy>(tracks: &mut [Track<C, B>], both: impl Fn(B, B) -> B) {
+        self.merge(0, 2);
+        self.width *= 2;
+    }
+
+    /// Makes one bin of every `size`, beginning with bin `first`.
+    fn merge(&mut self, first: usize, size: usize) {
+        fn tracks<C, B: Copy>(
+            tracks: &mut [Track<C, B>],
+            first: usize,
+            size: usize,
+            both: impl Fn(B, B) -> B,
+        ) {
             for track in tracks {
-                track.bins = track.bins.chunks(2).map(|p| both(p[0], *p.last().unwrap_or(&p[0]))).collect();
+                let later = track.bins.split_off(first.min(track.bins.len()));
+                track.bins.extend(later.chunks(size).filter_map(|some| some.iter().copied().reduce(&both)));
             }
         }
-        pairs(&mut self.qps, QpBin::and);
-        pairs(&mut self.links, LinkBin::and);
-        pairs(&mut self.switches, u64::max);
+        tracks(&mut self.qps, first, size, QpBin::and);
+        tracks(&mut self.links, first, size, LinkBin::and);
+        tracks(&mut self.switches, first, size, u64::max);
         for track in self.counters.values_mut() {
-            pairs(std::slice::from_mut(track), |_, last| last); // what has been counted so far
+            tracks(std::slice::from_mut(track), first, size, |_, last| last); // what has been counted so far
         }
-        self.ended = self.ended.div_ceil(2);
-        self.width *= 2;
+        self.ended = first + self.ended.saturating_sub(first).div_ceil(size);
     }
 }

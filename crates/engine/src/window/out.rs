@@ -76,7 +76,7 @@ impl<A: Annex> Out<'_, A> {
     /// Something happens to a packet here, for whoever follows its queue pair.
     #[inline(always)]
     pub(super) fn note(&mut self, at: u64, what: Happening, pkt: &Parcel<A>) {
-        if self.setup.follows {
+        if self.setup.follows(pkt.qp()) {
             let node = self.setup.fabric().links()[self.gp].from;
             self.recorder.note(self.setup, (at, node), what, pkt, 0);
         }

@@ -60,6 +60,10 @@ pub(super) struct Visit<'v, P: Parts, const HEAVY: bool> {
     tie: Tie,
     /// Kinds that wait with data.
     with_data: Kinds,
+    /// Queue pairs are followed.
+    closely: bool,
+    /// The scheme sees packets that have no choice, or somebody follows them.
+    seen: bool,
     /// Something other than an arrival comes to pass no earlier than this.
     next_own: u64,
 }
@@ -82,6 +86,8 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
             router,
             interest,
             tie: out.setup.tie(node.0, out.span.opened),
+            closely: out.setup.follows_any(),
+            seen: interest.every_packet || out.setup.follows_any(),
             out,
             with_data,
             next_own: 0,
@@ -256,6 +262,7 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
         }
         let (ports, to_host) = self.router.ports(pkt.to());
         match ports {
+            [port] if !self.seen => self.enqueue(port.0 as usize, now, pkt),
             [port] if !self.interest.every_packet => self.pass(port.0 as usize, now, pkt),
             _ => self.steer(now, pkt, (ports, to_host), Detours::default()),
         }
@@ -372,7 +379,7 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
     /// Somebody may want to know what an arrival will meet at port `p`.
     #[inline(always)]
     fn look_on(&mut self, p: usize, now: u64, pkt: &Parcel<P::Annex>) {
-        if self.out.setup.follows && pkt.is_data() {
+        if self.closely && pkt.is_data() {
             self.look_closely(p, now, pkt);
         }
     }
@@ -380,7 +387,7 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
     #[inline(never)]
     fn look_closely(&mut self, p: usize, now: u64, pkt: &Parcel<P::Annex>) {
         let setup = self.out.setup;
-        if setup.plan.record.followed(pkt.qp()).is_some() && pkt.ingress() != PortIndex::VIRTUAL {
+        if setup.follows(pkt.qp()) && pkt.ingress() != PortIndex::VIRTUAL {
             self.serve(p, now + 1);
             self.out.recorder.hop(setup, self.out.gp + p, pkt, self.ports[p].waiting.into());
         }

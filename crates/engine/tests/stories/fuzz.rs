@@ -282,3 +282,65 @@ proptest! {
         told(&story)?;
     }
 }
+
+/// The engines disagreed here: when a queue pair's last packet set out, IRN's shorter timeout had run out already.
+#[test]
+fn a_timeout_that_has_run_out_when_it_begins_to_hold_fires_next() {
+    let text = r#"
+seed = 814
+compat = "ns3"
+[topology.links]
+hosts = 2
+switches = ["s0", "s1", "s2", "s3"]
+links = [
+  ["host0", "s3", "40Gbps", "1ns"],
+  ["host1", "s0", "1Gbps", "5us"],
+  ["s1", "s0", "100Gbps", "1us"],
+  ["s2", "s1", "100Gbps", "1us"],
+  ["s3", "s0", "40Gbps", "5us"],
+  ["s1", "s0", "100Gbps", "1us"],
+]
+
+[links]
+loss = 0.2
+lose-replies = false
+[switch]
+buffer = "10GB"
+pfc = "on"
+classes = "one"
+ecn = "off"
+[record]
+width = "100ns"
+bins = 8
+[scheme.ecmp]
+[nic]
+ack-every = 3
+timeout = { fixed = "90us" }
+[nic.transport.irn]
+[nic.congestion.hpcc]
+int-hops = 7
+max-stage = 0
+unknown-rate = "25Gbps"
+base-rtt = "longest"
+[stop]
+no-progress = "8ms"
+[routing]
+detection = "0us"
+[[workload]]
+name = "false"
+background = false
+qp = "per-message"
+[workload.flows]
+list = [
+  { from = "host1", to = "host0", bytes = "2197B", start = "2709ns" },
+  { from = "host0", to = "host1", bytes = "11680B", start = "10237ns" },
+  { from = "host0", to = "host1", bytes = "20662B", start = "12226ns" },
+  { from = "host0", to = "host1", bytes = "25839B", start = "4270ns" },
+  { from = "host1", to = "host0", bytes = "3001B", start = "7190ns" },
+  { from = "host0", to = "host1", bytes = "28634B", start = "2281ns" },
+  { from = "host1", to = "host0", bytes = "3873B", start = "2709ns" },
+  { from = "host0", to = "host1", bytes = "3504B", start = "16573ns" },
+]
+"#;
+    told(&Story { text: text.to_owned(), shared: 68_572 }).unwrap();
+}

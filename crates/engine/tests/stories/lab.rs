@@ -129,6 +129,9 @@ fn unlike_totals(run: &Outcome) -> Vec<String> {
     for ((name, bins), (_, total)) in run.recording.counters.iter().zip(&run.counters) {
         check(name, bins.last().copied().unwrap_or(0), *total);
     }
+    if let Some(end) = run.end.ps().checked_div(run.recording.width.ps()) {
+        check("bins up to the end", run.recording.bins as u64, end + 1);
+    }
     wrong
 }
 

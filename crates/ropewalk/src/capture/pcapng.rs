@@ -173,6 +173,7 @@ mod tests {
             }
         }
         assert_eq!(names, ["s:0 -> a", "a -> s:0"]);
-        assert_eq!(packets, [(1, 1, 1500, 1), (0, 5_000_000, 66, 0), (0, 5_000_000, 64, 0)]);
+        // What comes in is there a delay, 1 us, after it set out.
+        assert_eq!(packets, [(1, 1001, 1500, 1), (0, 5_000_000, 66, 0), (0, 5_000_000, 64, 0)]);
     }
 }

@@ -251,7 +251,7 @@ mod tests {
     fn events() -> Table {
         let rows = [
             (1.0, "arrived", 0),
-            (1.12, "arrived-ahead", 2),
+            (1.12, "ahead", 2),
             (1.12, "nack-sent", 1),
             (1.5, "nack-blocked", 1),
             (1.25, "arrived", 1),
@@ -271,7 +271,7 @@ mod tests {
         let arrivals = &told["parts"][0]["arrivals"];
         let names: Vec<&str> =
             arrivals["names"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
-        assert_eq!(names, ["arrived", "arrived-ahead", "nack-sent", "nack-blocked"]);
+        assert_eq!(names, ["arrived", "ahead", "nack-sent", "nack-blocked"]);
         let track = &arrivals["tracks"][0];
         assert_eq!((&track["qp"], &track["of"]), (&0.into(), &5.into()));
         let list = |key: &str| -> Vec<i64> {
@@ -289,8 +289,8 @@ mod tests {
         let columns = vec![
             Column::real("start_us", "us", "", (0..n).map(|i| Some(i as f64))),
             Column::real("width_us", "us", "", (0..n).map(|_| Some(1.0))),
-            Column::text("name", "", (0..n).map(|_| "nacks_blocked".to_owned())),
-            Column::count("value", "-", "", (0..n).map(|i| 2 * i)),
+            Column::text("counter", "", (0..n).map(|_| "nacks_blocked".to_owned())),
+            Column::count("total", "-", "", (0..n).map(|i| 2 * i)),
         ];
         let told = told(&of_runs(&[small("themis", 1).with("counters", Table::new(columns, 1))]));
         let track = &told["parts"][0]["counters"]["over_time"][0];

@@ -66,7 +66,7 @@ sections.push({
       const width = [...new Set([Math.min(...widths), Math.max(...widths)])].map(number).join(" to ");
       const seeds = data.parts[shown()[0][0]].seeds.length > 1 ? "Of the first seed. " : "";
       return `${seeds}Bins of ${width} µs${series.merged > 1 ? `, each made from ${series.merged} recorded ones` : ""}. Recorded: ${recorded}; `
-        + "the menu has those with the slowest flows, the longest queues and the fullest buffers. Run with --record for all of them and for more columns.";
+        + `the menu has those with the slowest flows, the longest queues and the fullest buffers.${series.recorded.switch ? "" : " Run with --record for all of them."}`;
     };
     const made = chart("Rates, reordering and queues over time", caption, draw, 500);
     const columns = () => [{ name: "run", text: true }, { name: "start", unit: "µs" }, ...panels().flatMap((panel) => panel.columns.map(([key]) => ({ name: key })))];
