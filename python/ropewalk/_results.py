@@ -310,5 +310,3 @@ class Report:
         quick = " Quick: scaled down, so the paper's numbers need not appear." if self.quick else ""
         answer = f"{self.answer} " if self.answer else ""
         return as_html(["case", "metric", "paper", "ours", "unit", "off by"], rows, f"{answer}{self.source}.{quick}")
-
-

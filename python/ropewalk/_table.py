@@ -117,7 +117,9 @@ def as_html(head: Iterable[str], rows: Iterable[Iterable[Any]], caption: str = "
 
     heads = "".join(f'<th style="text-align:left;{line}">{text}</th>' for text in head)
     body = "".join(f"<tr>{''.join(map(cell, row))}</tr>" for row in rows)
-    said = f'<caption style="caption-side:bottom;text-align:left;opacity:.75">{html.escape(caption)}</caption>' if caption else ""
+    said = (
+        f'<caption style="caption-side:bottom;text-align:left;opacity:.75">{html.escape(caption)}</caption>' if caption else ""
+    )
     return (
         '<table style="border-collapse:collapse;color:inherit;background:transparent;font-variant-numeric:tabular-nums">'
         f"{said}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"

@@ -190,7 +190,13 @@ class ResultPlots:
             if points:
                 times, psns = zip(*points, strict=True)
                 # Thousands of dots make a vector picture slow: dots are pixels in it, all else is not.
-                style: dict[str, Any] = {"color": COLOURS[i], "marker": ".", "markersize": 2, "linestyle": "", "rasterized": len(points) > 2000}
+                style: dict[str, Any] = {
+                    "color": COLOURS[i],
+                    "marker": ".",
+                    "markersize": 2,
+                    "linestyle": "",
+                    "rasterized": len(points) > 2000,
+                }
                 ax.plot(times, psns, label=f"{label} ({len(points)})", **style)
                 drawn += 1
         ax.set_title(f"queue pair {qp}")
@@ -276,7 +282,9 @@ def paper_figure(report: Report, number: int, *, ax: Axes | None) -> Axes:
     # Beside the picture: bars leave no room in it. A name that several marks share is there once.
     lines, labels = ax.get_legend_handles_labels()
     once = dict(zip(reversed(labels), reversed(lines), strict=True))
-    ax.legend([once[label] for label in dict.fromkeys(labels)], list(dict.fromkeys(labels)), loc="upper left", bbox_to_anchor=(1, 1))
+    ax.legend(
+        [once[label] for label in dict.fromkeys(labels)], list(dict.fromkeys(labels)), loc="upper left", bbox_to_anchor=(1, 1)
+    )
     return _label(ax, figure["x"], figure["y"])
 
 

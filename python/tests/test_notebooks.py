@@ -83,7 +83,9 @@ def test_a_notebook_runs_and_prints_what_it_shows(path, tmp_path, monkeypatch):
     monkeypatch.setenv("JUPYTER_CONFIG_DIR", str(tmp_path))
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
     monkeypatch.delenv("MPLBACKEND", raising=False)
-    nbclient.NotebookClient(fresh, timeout=LIMIT_S, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}).execute()
+    nbclient.NotebookClient(
+        fresh, timeout=LIMIT_S, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
+    ).execute()
     cells = [(old, new) for old, new in zip(shown.cells, fresh.cells, strict=True) if old.cell_type == "code"]
     for old, new in cells:
         assert outputs(old) == outputs(new), f"{path.name}: {old['source'][:60]}"

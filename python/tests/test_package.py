@@ -1,13 +1,14 @@
 """The Python package: the same results, tables and words as the command line's, without Python's lock and with Ctrl-C.
 
-    pip install .        or make python-tests, which builds it by the fast profile
-    pytest python/tests/test_package.py
+pip install .        or make python-tests, which builds it by the fast profile
+pytest python/tests/test_package.py
 """
 
 import json
 import os
 import pickle
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,7 +22,11 @@ import pytest
 rw = pytest.importorskip("ropewalk", reason="the package is not installed: pip install .", exc_type=ImportError)
 
 ROOT = Path(__file__).resolve().parents[2]
-PLACES = [Path(os.environ["ROPEWALK"])] if "ROPEWALK" in os.environ else [ROOT / "target" / k / "ropewalk" for k in ("debug", "release")]
+PLACES = (
+    [Path(os.environ["ROPEWALK"])]
+    if "ROPEWALK" in os.environ
+    else [ROOT / "target" / k / "ropewalk" for k in ("debug", "release")]
+)
 ROPEWALK = next((place.resolve() for place in PLACES if place.is_file()), None)
 command_line = pytest.mark.skipif(ROPEWALK is None, reason=f"none of {[str(p) for p in PLACES]} is there: make build")
 
@@ -81,8 +86,10 @@ def test_settings_have_their_own_names_or_python_names():
         return rw.check("quickstart", **sets)["workload"][0]["all-reduce"]["bytes"]
 
     assert bytes_of() == bytes_of(seed=3)
-    assert bytes_of(**{"workload.0.bytes": "256KB"}) == bytes_of(workload__0__bytes="256KB") == bytes_of(
-        **{"workload.all-reduce.bytes": "256KB"}
+    assert (
+        bytes_of(**{"workload.0.bytes": "256KB"})
+        == bytes_of(workload__0__bytes="256KB")
+        == bytes_of(**{"workload.all-reduce.bytes": "256KB"})
     )
     config = rw.check("quickstart", topology__leaf_spine__hosts_per_leaf=2, scheme__themis={}, nic__on_nack="none")
     assert config["topology"]["leaf-spine"]["hosts-per-leaf"] == 2
@@ -108,13 +115,15 @@ def test_threads_and_seeds():
     one, two = rw.run("quickstart", seed=5, **SMALL), rw.run("quickstart", seed=5, threads=2, **SMALL)
     assert one.digest == two.digest
     assert two.summary["timing"]["threads"] == 2
-    assert rw.run("quickstart", seed=6, scheme="rps", **SMALL).digest != rw.run("quickstart", seed=5, scheme="rps", **SMALL).digest
+    assert (
+        rw.run("quickstart", seed=6, scheme="rps", **SMALL).digest != rw.run("quickstart", seed=5, scheme="rps", **SMALL).digest
+    )
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------
 
 WRONG = {
-    "typo.toml": '[topology.leaf-spine]\nleafs = 4\n',
+    "typo.toml": "[topology.leaf-spine]\nleafs = 4\n",
     "unit.toml": '[topology.leaf-spine]\nleaves = 4\nrate = "100Gbs"\n',
     "syntax.toml": "[topology\n",
     "deep.toml": '# µ\n[topology.leaf-spine]\nleaves = 2\n\n[[workload]]\nname = "x"\nincast = { senders = "µ" }\n',
@@ -307,7 +316,9 @@ def test_the_package_says_what_there_is():
 
 def test_the_command_comes_with_the_package(tmp_path):
     def asked(*words):
-        return subprocess.run([sys.executable, "-m", "ropewalk", *words], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        return subprocess.run(
+            [sys.executable, "-m", "ropewalk", *words], cwd=tmp_path, capture_output=True, text=True, timeout=60
+        )
 
     assert asked("--version").stdout.strip() == f"ropewalk {rw.__version__}"
     done = asked("run", "quickstart", "--json", *SETS)
@@ -434,6 +445,25 @@ except KeyboardInterrupt:
         assert [p.name for p in (tmp_path / "out.part").rglob("*.new")] == []
 
 
+# --- packaging -------------------------------------------------------------------------------------------------------
+
+
+def test_the_wheel_will_have_a_version_a_command_and_extras(tmp_path):
+    """What `pip install .` reads first; the build itself is `make wheel`."""
+    maturin = shutil.which("maturin", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    if maturin is None:
+        pytest.skip("maturin is not installed: pip install maturin")
+    words = [maturin, "pep517", "write-dist-info", "--metadata-directory", tmp_path, "--interpreter", sys.executable]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    info = next(tmp_path.glob("ropewalk-*.dist-info"))
+    metadata = (info / "METADATA").read_text()
+    assert f"Version: {rw.__version__}" in metadata and "Requires-Python: >=3.11" in metadata
+    assert "Provides-Extra: plot" in metadata and "Requires-Dist: numpy" not in metadata
+    assert "ropewalk=ropewalk.__main__:main" in (info / "entry_points.txt").read_text().replace(" ", "")
+    assert "cp311-abi3" in (info / "WHEEL").read_text()
+
+
 # --- types -----------------------------------------------------------------------------------------------------------
 
 
@@ -441,9 +471,14 @@ def test_types_hold_and_the_stub_is_the_modules():
     mypy = [sys.executable, "-m", "mypy"]
     if subprocess.run([*mypy, "--version"], capture_output=True, check=False).returncode:
         pytest.skip("mypy is not installed")
-    done = subprocess.run([*mypy, "--config-file", ROOT / "pyproject.toml"], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [*mypy, "--config-file", ROOT / "pyproject.toml"], cwd=ROOT, capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stdout
     done = subprocess.run(
-        [sys.executable, "-m", "mypy.stubtest", "ropewalk._native", "--ignore-disjoint-bases"], capture_output=True, text=True, timeout=300
+        [sys.executable, "-m", "mypy.stubtest", "ropewalk._native", "--ignore-disjoint-bases"],
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert done.returncode == 0, done.stdout

@@ -307,7 +307,9 @@ def test_a_point_that_always_takes_its_worker_down_does_not_stop_the_others(loca
             return future
 
     directory = tmp_path / "small"
-    with pytest.raises(rw.SweepError, match=r"2 points could not be run[\s\S]*schemes = rps.*seed 2.*MemoryError: killed") as caught:
+    with pytest.raises(
+        rw.SweepError, match=r"2 points could not be run[\s\S]*schemes = rps.*seed 2.*MemoryError: killed"
+    ) as caught:
         rw.sweep(SWEEP, directory, executor=Picky())
     assert caught.value.done == kept(directory) == 10 and Picky.tried == 2 * 3
     assert finish(directory, local) == 10
