@@ -2,8 +2,9 @@
 
 CARGO ?= cargo
 ROPEWALK = target/release/ropewalk
+CARGO_TARGET = $(abspath $(or $(CARGO_TARGET_DIR),target))
 
-.PHONY: all build demo test exhaustive lint bare golden bench bench-release docs pages miri clean
+.PHONY: all build demo test exhaustive lint bare golden bench bench-release docs python-package python-tests wheel miri clean
 
 all: build
 
@@ -19,10 +20,10 @@ demo: build
 test: export CARGO_INCREMENTAL = 0
 test: lint bare
 	$(CARGO) test --workspace --locked
-	@$(MAKE) --no-print-directory pages
+	@$(MAKE) --no-print-directory python-tests
 
 # What `make test` does with smaller numbers, in full.
-exhaustive:
+exhaustive: wheel
 	$(CARGO) test --workspace --locked -- --ignored
 
 lint:
@@ -57,12 +58,36 @@ docs: build target/docs-env/made
 	NO_MKDOCS_2_WARNING=1 ROPEWALK=$(ROPEWALK) target/docs-env/bin/mkdocs build --strict --quiet
 	@echo "the site: target/site/index.html"
 
-# The site builds, and every command in it works and prints what it says, by the program that the tests have built.
-pages:
-	@if $(MAKE) --silent target/docs-env/made >target/docs-env.log 2>&1; then \
-		NO_MKDOCS_2_WARNING=1 ROPEWALK=target/debug/ropewalk target/docs-env/bin/mkdocs build --strict --quiet && \
-		ROPEWALK=target/debug/ropewalk target/docs-env/bin/pytest -q python/tests/test_docs.py; \
-	else echo "no Python packages (target/docs-env.log says why): the documentation is not built, its commands not run"; fi
+# The Python package as the tests see it, in target/python: built together with the Rust tests, so hardly anything is compiled
+# twice. (A wheel would have other features of some dependencies, and then everything above them is another build.)
+python-package: export CARGO_INCREMENTAL = 0
+python-package:
+	$(CARGO) build --workspace --locked --lib --bins --tests
+	@rm -rf target/python && mkdir -p target/python && cp -R python/ropewalk target/python/
+	@cp $(CARGO_TARGET)/debug/lib_native.so target/python/ropewalk/_native.abi3.so 2>/dev/null || \
+		cp $(CARGO_TARGET)/debug/lib_native.dylib target/python/ropewalk/_native.abi3.so
+
+# All of python/tests: the package and its executors, reports in a browser, captures, the documentation and its commands. What
+# is not installed is skipped, and said at the end.
+python-tests: python-package
+	@if $(MAKE) --silent target/python-env/made >target/python-env.log 2>&1; then \
+		export NO_MKDOCS_2_WARNING=1 ROPEWALK=$(CARGO_TARGET)/debug/ropewalk PYTHONPATH=$(CURDIR)/target/python && \
+		target/python-env/bin/mkdocs build --strict --quiet && \
+		target/python-env/bin/pytest -q -rs --durations=5 python/tests; \
+	else echo "LEFT OUT: all of python/tests and the documentation: no Python packages (target/python-env.log says why)"; fi
+
+# Where PyPI does not have all of them, what the documentation needs is enough, and the tests say what is missing.
+target/python-env/made: docs/requirements.txt python/requirements-test.txt
+	python3 -m venv target/python-env
+	target/python-env/bin/pip install --quiet --disable-pip-version-check -r docs/requirements.txt
+	target/python-env/bin/pip install --quiet --disable-pip-version-check -r python/requirements-test.txt && touch $@ || \
+		echo "not all of python/requirements-test.txt could be installed"
+
+# `pip install .` into an environment of its own, and a run: what users do, with the optimiser's last word.
+wheel:
+	python3 -m venv --clear target/wheel-env
+	target/wheel-env/bin/pip install --quiet --disable-pip-version-check .
+	cd target/wheel-env && bin/python -c "import ropewalk as rw; print(rw.run('quickstart'))" && bin/ropewalk --version
 
 target/docs-env/made: docs/requirements.txt
 	python3 -m venv target/docs-env

@@ -36,7 +36,7 @@ from settings import inline  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-NO_RUN = re.compile(r'^```console no-run reason="(.+)"$', re.MULTILINE)
+NO_RUN = re.compile(r'^```(console|python) (?:no-run reason|needs)="(.+)"$', re.MULTILINE)
 DIRECTIVE = re.compile(r"^<!-- (\w+)(?:: (.+?))? -->$", re.MULTILINE)
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 
@@ -252,6 +252,22 @@ def on_config(config):
     return config
 
 
+def on_files(files, config):
+    """Notebooks become pages, just as they were executed; the notebook itself stands beside its page."""
+    from mkdocs.structure.files import File
+    from nbconvert import MarkdownExporter
+
+    for notebook in sorted(DOCS.glob("notebooks/*.ipynb")):
+        text, resources = MarkdownExporter().from_filename(str(notebook))
+        for name, image in resources["outputs"].items():
+            own = f"{notebook.stem}-{name}"
+            text = text.replace(f"({name})", f"({own})")
+            files.append(File.generated(config, f"notebooks/{own}", content=image))
+        text += f'\n\n<a href="{notebook.name}" download>This page as a notebook</a>\n'
+        files.append(File.generated(config, f"notebooks/{notebook.stem}.md", content=text))
+    return files
+
+
 def on_page_markdown(markdown: str, page, config, files) -> str:
     """Puts in what directives ask for, and turns links to files of the repository into links to it."""
     here = Path(page.file.src_uri).parent
@@ -263,6 +279,8 @@ def on_page_markdown(markdown: str, page, config, files) -> str:
             if not target or "://" in target or target.startswith("mailto:"):
                 return found[0]
             path = Path(os.path.normpath(base / target))
+            if path.suffix == ".ipynb":
+                path = path.with_suffix(".md")  # its page, see on_files
             if path.is_relative_to("docs") and path.relative_to("docs").as_posix() in known:
                 to = os.path.relpath(path.relative_to("docs"), here)
             elif (ROOT / path).exists():
@@ -281,5 +299,5 @@ def on_page_markdown(markdown: str, page, config, files) -> str:
         return LINK.sub(link(Path(".")), text) if what in ("readme", "counters") else text
 
     # What the tests want to know of a command, a reader may want to know, too.
-    markdown = NO_RUN.sub(r'```console title="\1"', markdown)
+    markdown = NO_RUN.sub(r'```\1 title="\2"', markdown)
     return DIRECTIVE.sub(make, LINK.sub(link(Path("docs") / here), markdown))

@@ -1,7 +1,7 @@
 //! How a command ends when it does not end well.
 
 use crate::results::ResultsError;
-use std::process::ExitCode;
+use miette::{GraphicalReportHandler, GraphicalTheme};
 
 /// Why a command did not do what it was asked to.
 #[derive(Debug, thiserror::Error)]
@@ -25,11 +25,23 @@ pub enum Failure {
 
 impl Failure {
     /// The exit code.
-    pub fn code(&self) -> ExitCode {
+    pub fn code(&self) -> u8 {
         match self {
-            Failure::Scenario(_) | Failure::Results(_) | Failure::Asked(_) => ExitCode::from(2),
-            Failure::Simulation => ExitCode::from(3),
-            Failure::Interrupted => ExitCode::from(crate::interrupt::EXIT_CODE),
+            Failure::Scenario(_) | Failure::Results(_) | Failure::Asked(_) => 2,
+            Failure::Simulation => 3,
+            Failure::Interrupted => crate::interrupt::EXIT_CODE,
+        }
+    }
+
+    /// What the command prints, as plain text for lines of 80 columns.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        let plain = GraphicalReportHandler::new_themed(GraphicalTheme::unicode_nocolor()).with_width(80);
+        match self {
+            Failure::Scenario(error) if plain.render_report(&mut text, error).is_ok() => {
+                text.trim_end().to_owned()
+            }
+            _ => self.to_string(),
         }
     }
 

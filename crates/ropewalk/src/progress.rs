@@ -46,7 +46,11 @@ pub struct Progress<'a> {
     since: Stopwatch,
     last: Mutex<f64>,
     bar: ProgressBar,
+    ear: Option<Ear<'a>>,
 }
+
+/// Who is told the fraction that is done, and what there is to say about it.
+pub type Ear<'a> = Box<dyn Fn(f64, String) + Send + Sync + 'a>;
 
 impl<'a> Progress<'a> {
     /// For `runs` runs that `stop` ends early.
@@ -66,7 +70,13 @@ impl<'a> Progress<'a> {
             since: Stopwatch::start(),
             last: Mutex::new(0.0),
             bar,
+            ear: None,
         }
+    }
+
+    /// Told to `ear`, as often as a bar would be redrawn.
+    pub fn told(runs: usize, stop: &'a AtomicBool, ear: Ear<'a>) -> Self {
+        Progress { ear: Some(ear), ..Self::new(Show::Nothing, runs, stop) }
     }
 
     /// Silent, for library use.
@@ -110,8 +120,8 @@ impl<'a> Progress<'a> {
     /// Shows `message(fraction, seconds so far)` if it is time to.
     fn tell(&self, message: impl Fn(f64, f64) -> String) {
         let every = match self.show {
-            Show::Nothing => return,
-            Show::Bar => BAR_EVERY_S,
+            Show::Nothing if self.ear.is_none() => return,
+            Show::Nothing | Show::Bar => BAR_EVERY_S,
             Show::Lines => LINE_EVERY_S,
         };
         let now = self.since.wall_s();
@@ -123,7 +133,9 @@ impl<'a> Progress<'a> {
         let parts = self.parts.load(Ordering::Relaxed);
         let fraction = parts as f64 / (self.runs.max(1) * PARTS) as f64;
         let text = message(fraction, now);
-        if self.show == Show::Bar {
+        if let Some(ear) = &self.ear {
+            ear(fraction, text);
+        } else if self.show == Show::Bar {
             self.bar.set_position(parts);
             self.bar.set_message(text);
         } else {

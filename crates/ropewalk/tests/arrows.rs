@@ -12,6 +12,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("engine", &["model"]),
     ("scenario", &["model", "rnic", "schemes"]),
     ("ropewalk", &["engine", "model", "rnic", "scenario", "schemes", "themis", "wire"]),
+    ("python", &["ropewalk", "scenario"]),
 ];
 
 #[test]

@@ -54,6 +54,7 @@ pub use config::Scenario;
 pub use document::Source;
 pub use error::{Error, Location, suggestion};
 pub use model::Plan;
+pub use overlay::setting;
 pub use parts::{Chosen, Tracing, Writing};
 pub use plan_check::plan_check;
 pub use show::{explained, schema, sweep_schema, template};

@@ -66,6 +66,17 @@ impl Change {
     }
 }
 
+/// The `KEY=VALUE` of a `--set` that gives a key this value. A text stands there as it is, unless it would be taken for a
+/// number or the like.
+pub fn setting(key: &str, value: &Value) -> String {
+    let value = match value {
+        Value::String(text) if parse(text.trim()).as_str() == Some(text) => text.clone(),
+        Value::Table(table) if table.is_empty() => "{}".to_owned(),
+        other => crate::show::inline(other),
+    };
+    format!("{key}={value}")
+}
+
 /// A [`Change`], applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Set {
@@ -276,6 +287,19 @@ mod tests {
         let got = set("", &["seed=7", "switch.buffer=64MB", "stop.after=\"1ms\"", "a.b=[1, 2]", "c={x=1}"]);
         let want = "seed=7\nswitch.buffer=\"64MB\"\nstop.after=\"1ms\"\na.b=[1,2]\nc={x=1}";
         assert_eq!(got, toml::from_str::<Table>(want).unwrap());
+    }
+
+    #[test]
+    fn a_value_written_as_a_set_is_read_as_the_same_value() {
+        let values: Table = toml::from_str(
+            "a = \"64MB\"\nb = \"7\"\nc = 7\nd = 0.5\ne = {}\nf = { g = [\"1us\", true] }\nh = \" x\"\ni = \"\"\n\
+             j = \"a\\nb = 1\"\nk = \"true\"\nl = \"x=\\\"y\"",
+        )
+        .unwrap();
+        for (key, value) in &values {
+            assert_eq!(set("", &[&setting(key, value)])[key], *value, "{}", setting(key, value));
+        }
+        assert_eq!(setting("switch.buffer", &values["a"]), "switch.buffer=64MB", "as people write it");
     }
 
     #[test]

@@ -151,6 +151,14 @@ impl Sweep {
     /// # Errors
     /// What is wrong with it or with the scenario's name.
     pub fn parse(file: &Source, set: &[String]) -> Result<Sweep, Error> {
+        Self::of(file, None, set)
+    }
+
+    /// The same; a scenario that is `given` is taken in place of the one that the text names.
+    ///
+    /// # Errors
+    /// See [`Sweep::parse`].
+    pub fn of(file: &Source, given: Option<Source>, set: &[String]) -> Result<Sweep, Error> {
         let config: SweepConfig = Document::new(file, &[])?.read()?;
         let text = Text::new(file);
         let name = config.name.unwrap_or_else(|| file.name.clone());
@@ -163,7 +171,10 @@ impl Sweep {
                 format!("`{name}` is not a name for a sweep: its results go to a folder of that name");
             return Err(text.error(&["name"], message));
         }
-        let scenario = scenario(file, &config.scenario).map_err(|e| relocated(e, &text, &["scenario"]))?;
+        let scenario = match given {
+            Some(scenario) => scenario,
+            None => scenario(file, &config.scenario).map_err(|e| relocated(e, &text, &["scenario"]))?,
+        };
         let mut changes = Vec::new();
         for entry in text.entries(&["set"]) {
             changes.push(Change {

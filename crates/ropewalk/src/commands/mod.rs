@@ -21,6 +21,11 @@ use std::process::ExitCode;
 
 /// Does what the command line asks, and says how it went.
 pub fn dispatch(cli: Cli) -> ExitCode {
+    ExitCode::from(answer(cli))
+}
+
+/// The same, with the exit code as a number.
+pub fn answer(cli: Cli) -> u8 {
     interrupt::listen();
     let done = match cli.command {
         Command::Run(args) => run::run(&args),
@@ -38,7 +43,7 @@ pub fn dispatch(cli: Cli) -> ExitCode {
         Command::Reference => reference::run(),
     };
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => 0,
         Err(failure) => {
             let code = failure.code();
             if let Some(report) = failure.report() {

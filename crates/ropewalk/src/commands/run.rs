@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::progress::{Progress, Show};
 use crate::results::Results;
 use crate::results::directory::Target;
-use crate::{capture, interrupt, print, report, summary, tables};
+use crate::{interrupt, print, report, summary, tables};
 use engine::Kind;
 use engine::outcome::Ending;
 use model::Plan;
@@ -30,7 +30,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let interrupted = run.outcome.ending == Ending::Interrupted;
     if !interrupted {
         let results = Results::of(&run, command(args));
-        results.write_with(&target, args.csv, |staging| capture::write(&run, staging))?;
+        results.write_of(&run, &target, args.csv)?;
         if let Some(page) = &page {
             page.write(&report::of_runs(&[results]))?;
         }
@@ -49,15 +49,17 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     verdict(&run)
 }
 
+/// What `--record` sets.
+pub const EVERYTHING: [&str; 5] = [
+    "record.flows=all",
+    "record.links=all",
+    "record.switches=true",
+    "record.counters=true",
+    "record.events=8",
+];
+
 /// The scenario, with everything recorded if that is asked for and nothing else is said, and with the ports to capture.
 fn recording(args: &RunArgs) -> ScenarioArgs {
-    const EVERYTHING: [&str; 5] = [
-        "record.flows=all",
-        "record.links=all",
-        "record.switches=true",
-        "record.counters=true",
-        "record.events=8",
-    ];
     let mut scenario = args.scenario.clone();
     if args.record {
         scenario.set.splice(..0, EVERYTHING.map(str::to_owned));

@@ -70,12 +70,12 @@ pub struct Mark {
 
 impl Picture {
     /// The answer in a sentence; empty: made from the rows.
-    pub(crate) fn answer(&self) -> &str {
+    pub fn answer(&self) -> &str {
         &self.answer
     }
 
     /// Its figures.
-    pub(crate) fn figures(&self) -> &[Figure] {
+    pub fn figures(&self) -> &[Figure] {
         &self.figures
     }
 }

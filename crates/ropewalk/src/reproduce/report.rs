@@ -176,6 +176,16 @@ impl Report {
         self.incomplete.is_empty()
     }
 
+    /// Its picture: empty unless it was run in detail ([`super::Work::detailed`]).
+    pub fn picture(&self) -> &Picture {
+        &self.detail.picture
+    }
+
+    /// The results of some of its runs, with their labels; likewise.
+    pub fn runs(&self) -> &[(String, results::Results)] {
+        &self.detail.runs
+    }
+
     /// The report for a terminal.
     pub fn text(&self) -> String {
         let mut text = format!("{}: {}\n", self.name, self.source);

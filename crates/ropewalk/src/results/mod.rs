@@ -144,6 +144,14 @@ impl Results {
         self.write_with(target, csv, |_| Ok(()))
     }
 
+    /// The same with the captures of the run that they are of.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn write_of(&self, run: &crate::Run, target: &Target, csv: bool) -> Result<(), ResultsError> {
+        self.write_with(target, csv, |staging| crate::capture::write(run, staging))
+    }
+
     /// The same with more files, which `more` writes.
     ///
     /// # Errors

@@ -1,0 +1,121 @@
+//! What Python asks for: a scenario or a sweep by name or as a dict, and settings.
+
+use crate::errors;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use scenario::Source;
+use scenario::sweep::Sweep;
+use serde_json::Value as Json;
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
+use toml::{Table, Value};
+
+/// What messages call the text of a scenario, or of a sweep, that came as a dict.
+const DICT: &str = "<dict>";
+const SWEEP: &str = "<sweep>";
+
+/// A scenario: a path or a name, or a dict as JSON.
+pub(crate) enum Asked {
+    Named(String),
+    Dict(Source),
+}
+
+/// A dict as the TOML that it stands for.
+fn written(file: &str, kind: &str, table: &Table) -> PyResult<Source> {
+    let text = toml::to_string(table)
+        .map_err(|e| PyValueError::new_err(format!("the {kind} cannot be written as TOML: {e}")))?;
+    Ok(Source { name: kind.to_owned(), ..Source::new(file, text) })
+}
+
+fn table(json: &str, kind: &str) -> PyResult<Table> {
+    serde_json::from_str(json)
+        .map_err(|e| PyValueError::new_err(format!("the {kind} has a value that TOML has no word for: {e}")))
+}
+
+/// Reads a sweep: a path or a name, or a dict, whose scenario may be a dict, too.
+pub(crate) fn sweep(text: &str, is_dict: bool, sets: &[String]) -> PyResult<Sweep> {
+    if !is_dict {
+        return scenario::sweep::load(text, sets).map_err(errors::scenario);
+    }
+    let mut table = table(text, "sweep")?;
+    let given = match table.get("scenario") {
+        Some(Value::Table(scenario)) => Some(written(DICT, "scenario", scenario)?),
+        _ => None,
+    };
+    if given.is_some() {
+        table.insert("scenario".into(), DICT.into());
+    }
+    Sweep::of(&written(SWEEP, "sweep", &table)?, given, sets).map_err(errors::scenario)
+}
+
+impl Asked {
+    /// Reads it.
+    pub(crate) fn new(text: String, is_dict: bool) -> PyResult<Self> {
+        match is_dict {
+            false => Ok(Asked::Named(text)),
+            true => written(DICT, "scenario", &table(&text, "scenario")?).map(Asked::Dict),
+        }
+    }
+
+    /// The scenario's text.
+    pub(crate) fn scenario(&self) -> PyResult<Source> {
+        match self {
+            Asked::Named(name) => scenario::find(name).map_err(errors::scenario),
+            Asked::Dict(source) => Ok(source.clone()),
+        }
+    }
+
+    /// The words of the command that asks the same; none for a dict, which no command can name.
+    pub(crate) fn command(&self, command: &str, sets: &[String]) -> Vec<String> {
+        let Asked::Named(name) = self else { return Vec::new() };
+        let mut words = vec!["ropewalk".to_owned(), command.to_owned(), name.clone()];
+        words.extend(sets.iter().flat_map(|set| ["--set".to_owned(), set.clone()]));
+        words
+    }
+}
+
+/// The `KEY=VALUE` texts of settings that came as a JSON object.
+pub(crate) fn sets(json: &str) -> PyResult<Vec<String>> {
+    let all: serde_json::Map<String, Json> =
+        serde_json::from_str(json).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let set = |(name, value): (String, Json)| {
+        let value: Value = serde_json::from_value(value)
+            .map_err(|e| PyValueError::new_err(format!("{name}: TOML has no word for this value: {e}")))?;
+        Ok(scenario::setting(&key(&name), &value))
+    };
+    all.into_iter().map(set).collect()
+}
+
+/// A dotted key as it is; of a Python name, `__` stands for a dot and `_` for a hyphen where the schema has one.
+fn key(name: &str) -> String {
+    if name.contains('.') {
+        return name.to_owned();
+    }
+    let part = |part: &str| {
+        let hyphened = part.replace('_', "-");
+        if hyphenated().contains(&hyphened) { hyphened } else { part.to_owned() }
+    };
+    name.split("__").map(part).collect::<Vec<_>>().join(".")
+}
+
+/// All keys with a hyphen that a scenario can have.
+fn hyphenated() -> &'static BTreeSet<String> {
+    static KEYS: OnceLock<BTreeSet<String>> = OnceLock::new();
+    KEYS.get_or_init(|| {
+        let mut keys = BTreeSet::new();
+        let mut left = vec![scenario::schema()];
+        while let Some(json) = left.pop() {
+            match json {
+                Json::Object(object) => {
+                    if let Some(Json::Object(properties)) = object.get("properties") {
+                        keys.extend(properties.keys().filter(|key| key.contains('-')).cloned());
+                    }
+                    left.extend(object.into_iter().map(|(_, value)| value));
+                }
+                Json::Array(array) => left.extend(array),
+                _ => {}
+            }
+        }
+        keys
+    })
+}

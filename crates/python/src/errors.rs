@@ -1,0 +1,38 @@
+//! Failures as Python's exceptions, which `python/ropewalk/_errors.py` defines.
+
+use pyo3::call::PyCallArgs;
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+use ropewalk::Failure;
+
+/// The exception that says it.
+pub(crate) fn failure(failure: Failure) -> PyErr {
+    match failure {
+        Failure::Interrupted => PyKeyboardInterrupt::new_err(()),
+        Failure::Scenario(ref error) => {
+            let place = error.location().map(|place| (place.file.clone(), place.line, place.column));
+            let (file, line, column) = match place {
+                Some((file, line, column)) => (Some(file), Some(line), Some(column)),
+                None => (None, None, None),
+            };
+            let (message, help) = (error.message().to_owned(), error.help().map(str::to_owned));
+            named("ScenarioError", (failure.text(), message, file, line, column, help))
+        }
+        Failure::Results(_) => named("ResultsError", (failure.text(),)),
+        Failure::Asked(_) => named("RequestError", (failure.text(),)),
+        Failure::Simulation => named("SimulationError", (failure.text(),)),
+    }
+}
+
+/// The same of a scenario's error.
+pub(crate) fn scenario(error: scenario::Error) -> PyErr {
+    failure(error.into())
+}
+
+/// An exception of the package by its name.
+fn named(name: &str, arguments: impl for<'py> PyCallArgs<'py>) -> PyErr {
+    Python::attach(|py| {
+        let kind = py.import("ropewalk._errors").and_then(|module| module.getattr(name));
+        kind.and_then(|kind| kind.call1(arguments)).map_or_else(|e| e, PyErr::from_value)
+    })
+}

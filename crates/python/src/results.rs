@@ -1,0 +1,230 @@
+//! Runs and their results, comparisons, reports.
+
+use crate::asked::{self, Asked};
+use crate::errors::{self, failure};
+use crate::table::Table;
+use crate::watch::watched;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use ropewalk::commands::run::EVERYTHING;
+use ropewalk::compare::Comparison;
+use ropewalk::execute::{execute, window_on};
+use ropewalk::report::{self, Place};
+use ropewalk::results::directory::Target;
+use ropewalk::{Crew, Failure, Prepared, Run, reproduce as experiments};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+/// The results of a run.
+#[pyclass(frozen, module = "ropewalk._native")]
+pub(crate) struct Results {
+    results: ropewalk::results::Results,
+    /// The run itself, where it has frames to write.
+    tapped: Option<Box<Run>>,
+    /// Why the simulation failed; empty if it did not.
+    #[pyo3(get)]
+    faults: Vec<String>,
+}
+
+impl Results {
+    fn of(run: Run, command: Vec<String>) -> Self {
+        let results = ropewalk::results::Results::of(&run, command);
+        let faults = run.faults();
+        let tapped = (!run.checked.scenario.record.taps.is_empty()).then(|| Box::new(run));
+        Results { results, tapped, faults }
+    }
+
+    fn bare(results: ropewalk::results::Results) -> Self {
+        Results { results, tapped: None, faults: Vec::new() }
+    }
+}
+
+#[pymethods]
+impl Results {
+    /// `summary.json`.
+    #[getter]
+    fn summary(&self) -> String {
+        self.results.summary.to_string()
+    }
+
+    /// `manifest.json`.
+    #[getter]
+    fn manifest(&self) -> String {
+        self.results.manifest.to_string()
+    }
+
+    /// The names of the tables that there are.
+    #[getter]
+    fn tables(&self) -> Vec<&'static str> {
+        self.results.tables().map(|(name, _)| name).collect()
+    }
+
+    /// A table, if there is one of this name.
+    fn table(&self, name: &str) -> Option<Table> {
+        self.results.table(name).cloned().map(Table)
+    }
+
+    /// Writes a result directory as a whole or not at all.
+    fn save(&self, py: Python<'_>, dir: PathBuf, csv: bool) -> PyResult<()> {
+        py.detach(|| {
+            let target = Target::at(dir)?;
+            match &self.tapped {
+                Some(run) => self.results.write_of(run, &target, csv),
+                None => self.results.write(&target, csv),
+            }
+        })
+        .map_err(|e| failure(e.into()))
+    }
+}
+
+/// Writes a page about runs.
+#[pyfunction]
+pub(crate) fn page(py: Python<'_>, runs: Vec<PyRef<'_, Results>>, file: PathBuf) -> PyResult<()> {
+    let runs: Vec<_> = runs.iter().map(|run| run.results.clone()).collect();
+    py.detach(|| Place::at(file)?.write(&report::of_runs(&runs))).map_err(failure)
+}
+
+/// Reads a result directory.
+#[pyfunction]
+pub(crate) fn read(py: Python<'_>, dir: PathBuf) -> PyResult<Results> {
+    let results = py.detach(|| ropewalk::results::Results::read(&dir));
+    Ok(Results::bare(results.map_err(|e| failure(e.into()))?))
+}
+
+/// Checks a scenario: the configuration with every default as TOML, and what there is to warn of.
+#[pyfunction]
+pub(crate) fn check(
+    py: Python<'_>,
+    scenario: String,
+    is_dict: bool,
+    sets: &str,
+) -> PyResult<(String, Vec<String>)> {
+    let source = Asked::new(scenario, is_dict)?.scenario()?;
+    let sets = asked::sets(sets)?;
+    let checked = py.detach(|| scenario::check(&source, &sets)).map_err(errors::scenario)?;
+    Ok((checked.to_toml(), checked.warnings))
+}
+
+/// Runs a scenario. `warn` is called with each warning before it runs.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "all by name in Python")]
+pub(crate) fn run(
+    py: Python<'_>,
+    scenario: String,
+    is_dict: bool,
+    sets: &str,
+    threads: NonZeroUsize,
+    record: bool,
+    warn: &Bound<'_, PyAny>,
+    ear: Option<Py<PyAny>>,
+) -> PyResult<Results> {
+    let asked = Asked::new(scenario, is_dict)?;
+    let (source, mut sets) = (asked.scenario()?, asked::sets(sets)?);
+    let mut command = asked.command("run", &sets);
+    if record {
+        sets.splice(..0, EVERYTHING.map(str::to_owned));
+        command.extend((!command.is_empty()).then(|| "--record".to_owned()));
+    }
+    let prepared = watched(py, 1, None, |_| Prepared::by(|| scenario::check(&source, &sets)))?;
+    let prepared = prepared.map_err(errors::scenario)?;
+    for warning in &prepared.checked.warnings {
+        warn.call1((warning,))?;
+    }
+    let kind = window_on(threads, &prepared.checked.plan);
+    watched(py, 1, ear, |progress| Results::of(execute(prepared, kind, progress), command))
+}
+
+/// Runs a scenario with several schemes and seeds: by scheme, then by seed.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "all by name in Python")]
+pub(crate) fn compare(
+    py: Python<'_>,
+    scenario: String,
+    is_dict: bool,
+    sets: &str,
+    schemes: Vec<String>,
+    seeds: Option<&str>,
+    class: Option<String>,
+    threads: Option<NonZeroUsize>,
+    warn: &Bound<'_, PyAny>,
+    ear: Option<Py<PyAny>>,
+) -> PyResult<Vec<Results>> {
+    let asked = Asked::new(scenario, is_dict)?;
+    let (source, sets) = (asked.scenario()?, asked::sets(sets)?);
+    let base = watched(py, 1, None, |_| scenario::check(&source, &sets))?.map_err(errors::scenario)?;
+    for warning in &base.warnings {
+        warn.call1((warning,))?;
+    }
+    let seeds = match seeds {
+        Some(text) => scenario::sweep::seeds(text).map_err(PyValueError::new_err)?,
+        None => vec![base.plan.seed],
+    };
+    let mut command = asked.command("compare", &sets);
+    let comparison =
+        Comparison { base, class, schemes, seeds, reference: false, crew: Crew::new(threads, None) };
+    let runs = watched(py, comparison.runs(), ear, |progress| comparison.run(progress))?.map_err(failure)?;
+    if !command.is_empty() {
+        command.extend(comparison.class.iter().flat_map(|class| ["--class".to_owned(), class.clone()]));
+    }
+    let of = |run: Run| {
+        let mut command = command.clone();
+        if !command.is_empty() {
+            let (scheme, seed) = (run.summary.scheme.clone(), run.summary.seed.to_string());
+            command.extend(["--schemes".to_owned(), scheme, "--seeds".into(), seed]);
+        }
+        Results::of(run, command)
+    };
+    Ok(py.detach(|| runs.into_iter().map(of).collect()))
+}
+
+/// A paper's experiment that was run.
+#[pyclass(frozen, module = "ropewalk._native")]
+pub(crate) struct Experiment(ropewalk::Report);
+
+#[pymethods]
+impl Experiment {
+    /// What `ropewalk reproduce --json` prints of it, with its answer and figures.
+    #[getter]
+    fn json(&self) -> String {
+        let mut json = serde_json::to_value(&self.0).unwrap_or_default();
+        json["complete"] = self.0.complete().into();
+        json["answer"] = self.0.picture().answer().into();
+        json["figures"] = serde_json::to_value(self.0.picture().figures()).unwrap_or_default();
+        json.to_string()
+    }
+
+    /// What the command prints.
+    #[getter]
+    fn text(&self) -> String {
+        self.0.text()
+    }
+
+    /// Some of its runs, with their labels.
+    #[getter]
+    fn runs(&self) -> Vec<(String, Results)> {
+        self.0.runs().iter().map(|(label, results)| (label.clone(), Results::bare(results.clone()))).collect()
+    }
+
+    /// Writes its page.
+    fn page(&self, py: Python<'_>, file: PathBuf) -> PyResult<()> {
+        py.detach(|| Place::at(file)?.write(&report::of_experiments(std::slice::from_ref(&self.0))))
+            .map_err(failure)
+    }
+}
+
+/// Runs a paper's experiment.
+#[pyfunction]
+pub(crate) fn reproduce(
+    py: Python<'_>,
+    name: String,
+    quick: bool,
+    threads: Option<NonZeroUsize>,
+    jobs: Option<NonZeroUsize>,
+    ear: Option<Py<PyAny>>,
+) -> PyResult<Experiment> {
+    let experiments = experiments::named(&[name]).map_err(failure)?;
+    let work = experiments::Work::new(&experiments, quick).detailed();
+    let crew = Crew::new(threads, jobs);
+    let reports = watched(py, work.runs(), ear, |progress| work.run(crew, progress))?.map_err(failure)?;
+    reports.into_iter().next().map(Experiment).ok_or_else(|| failure(Failure::Interrupted))
+}

@@ -1,0 +1,177 @@
+"""ropewalk: a packet-level lab for RDMA fabrics.
+
+    import ropewalk as rw
+
+    result = rw.run("quickstart", scheme="themis")
+    result.flows.to_pandas()
+    rw.compare("quickstart", ["ecmp", "rps", "themis"], seeds="1..3").plot.bars()
+    rw.reproduce("themis-fig1").report("themis-fig1.html")
+
+A scenario is a path, the name of a built-in one (`rw.scenarios()`), or a dict with the same keys. Settings are keywords: `__` stands
+for a dot, and `_` for a hyphen where the key has one, so `switch__ecn__kmin="100kB"` sets `switch.ecn.kmin`; or they come by
+their own names, `**{"workload.0.bytes": "1MB"}`. What is wrong raises `rw.ScenarioError`, with line and column.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from ropewalk import _native
+from ropewalk._asked import Scenario, as_json, asked, warn
+from ropewalk._asked import seeds as _seeds
+from ropewalk._errors import (
+    Error,
+    NotRecorded,
+    RequestError,
+    ResultsError,
+    ScenarioError,
+    ScenarioWarning,
+    SimulationError,
+    SweepError,
+)
+from ropewalk._progress import Line, Progress
+from ropewalk._results import Comparison, Report, Result, StrPath
+from ropewalk._sweep import Executor, Future, Sweep, run_point, sweep
+from ropewalk._table import Table
+
+__version__ = _native.__version__
+
+__all__ = [
+    "Comparison",
+    "Error",
+    "Executor",
+    "Future",
+    "NotRecorded",
+    "Report",
+    "RequestError",
+    "Result",
+    "ResultsError",
+    "ScenarioError",
+    "ScenarioWarning",
+    "SimulationError",
+    "Sweep",
+    "SweepError",
+    "Table",
+    "check",
+    "compare",
+    "experiments",
+    "read",
+    "report",
+    "reproduce",
+    "run",
+    "run_point",
+    "scenarios",
+    "schema",
+    "sweep",
+]
+
+
+def run(
+    scenario: Scenario,
+    *,
+    seed: int | None = None,
+    threads: int = 1,
+    record: bool = False,
+    progress: Progress = None,
+    **sets: Any,
+) -> Result:
+    """Runs a scenario.
+
+    `threads` split the run; its results stay the same. `record` records everything over time and all events of eight flows.
+    `progress` is True, False, or a function of (fraction, text); by default a line appears where somebody looks, after a second.
+    Raises ScenarioError before the run, SimulationError if the simulation itself fails; Ctrl-C stops it.
+    """
+    text, is_dict = asked(scenario)
+    if seed is not None:
+        sets["seed"] = seed
+    with Line(progress, "run") as line:
+        native = _native.run(text, is_dict, as_json(sets), threads, record, _warn, line.ear)
+    result = Result(native)
+    if native.faults:
+        raise SimulationError("\n".join(native.faults), native.faults, result)
+    return result
+
+
+def check(scenario: Scenario, **sets: Any) -> dict[str, Any]:
+    """Checks a scenario without running it, and gives it with every default filled in. Warns as a run would."""
+    text, is_dict = asked(scenario)
+    toml, warnings = _native.check(text, is_dict, as_json(sets))
+    for warning in warnings:
+        warn(warning)
+    return tomllib.loads(toml)
+
+
+def compare(
+    scenario: Scenario,
+    schemes: list[str],
+    *,
+    seeds: Any = None,
+    traffic_class: str | None = None,
+    threads: int | None = None,
+    progress: Progress = None,
+    **sets: Any,
+) -> Comparison:
+    """Runs a scenario with several schemes and seeds, side by side on all cores.
+
+    `seeds` is a number, `"1..5"`, a list or a range; by default the scenario's. `traffic_class` says whose scheme is swapped.
+    Raises SimulationError if one of them fails.
+    """
+    text, is_dict = asked(scenario)
+    with Line(progress, "compare") as line:
+        natives = _native.compare(
+            text, is_dict, as_json(sets), list(schemes), _seeds(seeds), traffic_class, threads, _warn, line.ear
+        )
+    for native in natives:
+        if native.faults:
+            bad = Result(native)
+            where = f"in the run of {bad.scheme} with seed {bad.seed}"
+            raise SimulationError("\n".join([*native.faults, where]), native.faults, bad)
+    return Comparison([Result(native) for native in natives])
+
+
+def reproduce(
+    name: str,
+    *,
+    quick: bool = False,
+    threads: int | None = None,
+    jobs: int | None = None,
+    progress: Progress = None,
+) -> Report:
+    """Runs a paper's experiment: its numbers beside ours. `quick` scales it down; `rw.experiments()` says which there are."""
+    with Line(progress, name) as line:
+        return Report(_native.reproduce(name, quick, threads, jobs, line.ear))
+
+
+def read(directory: StrPath) -> Result:
+    """Reads a result directory that `ropewalk run` or `Result.save` wrote."""
+    return Result(_native.read(Path(directory)))
+
+
+def report(results: list[Result], path: StrPath) -> Path:
+    """Writes a page that compares results: one HTML file that works offline."""
+    _native.page([result._native for result in results], Path(path))
+    return Path(path)
+
+
+def schema(of: str = "scenario") -> dict[str, Any]:
+    """The JSON Schema of a `scenario`, or of a `sweep`: every key with meaning, unit, default and source."""
+    if of not in ("scenario", "sweep"):
+        raise ValueError(f"there is a schema of a `scenario` and of a `sweep`, not of {of!r}")
+    return json.loads(_native.schema(of == "sweep"))  # type: ignore[no-any-return]
+
+
+def scenarios() -> dict[str, str]:
+    """The built-in scenarios, and what each is."""
+    return {name: about for name, about, _ in _native.scenarios()}
+
+
+def experiments() -> dict[str, str]:
+    """The papers' experiments, and what each shows."""
+    return {name: f"{about} ({source})" for name, source, about in _native.experiments()}
+
+
+def _warn(text: str) -> None:
+    warn(text, level=4)

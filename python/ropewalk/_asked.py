@@ -1,0 +1,56 @@
+"""What callers write, as Rust reads it: names stay names, dicts become JSON. No rule of a scenario is known here."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from ropewalk._errors import ScenarioWarning
+
+Scenario = str | os.PathLike[str] | Mapping[str, Any]
+
+
+def asked(what: Scenario) -> tuple[str, bool]:
+    """A path, the name of a built-in one, or a dict; and whether it is a dict."""
+    if isinstance(what, Mapping):
+        return as_json(what), True
+    if isinstance(what, (str, os.PathLike)):
+        return os.fspath(what), False
+    raise TypeError(f"a scenario is a path, the name of a built-in one, or a dict, not {type(what).__name__}")
+
+
+def as_json(value: Any) -> str:
+    try:
+        return json.dumps(value, default=_plain, allow_nan=False)
+    except ValueError as error:
+        raise ValueError(f"TOML has no word for this value: {error}") from None
+
+
+def _plain(value: Any) -> Any:
+    """Paths, ranges and other mappings, and numpy's numbers and arrays."""
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, range):
+        return list(value)
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"TOML has no word for a value of type {type(value).__name__}: {value!r}")
+
+
+def seeds(which: Any) -> str | None:
+    """`7`, `"1..5"`, `[1, 2, 7]` or `range(1, 6)`."""
+    if which is None or isinstance(which, str):
+        return which
+    if isinstance(which, int):
+        return str(which)
+    return ",".join(str(seed) for seed in which)
+
+
+def warn(text: str, level: int = 3) -> None:
+    """Says what is possible but probably not meant, at the caller's line."""
+    warnings.warn(text, ScenarioWarning, stacklevel=level)

@@ -1,0 +1,126 @@
+"""A table of results, which Arrow's readers take as it is."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+    from ropewalk import _native
+
+HEAD = 10
+
+
+class Table:
+    """Columns of equal length, each with a unit and a description.
+
+    pandas, polars, DuckDB and pyarrow read it without a copy, by the Arrow PyCapsule interface: `polars.DataFrame(table)`,
+    `pyarrow.table(table)`, `duckdb.sql("FROM table")`. Without any of them, `table["fct_us"]` is a list, in which a missing
+    value is None.
+    """
+
+    def __init__(self, native: _native.Table) -> None:
+        self._native = native
+
+    @property
+    def column_names(self) -> list[str]:
+        return [name for name, _, _ in self._native.columns]
+
+    @property
+    def units(self) -> dict[str, str]:
+        """The unit of each column; `-` where there is none."""
+        return {name: unit for name, unit, _ in self._native.columns}
+
+    @property
+    def descriptions(self) -> dict[str, str]:
+        """What each column means."""
+        return {name: about for name, _, about in self._native.columns}
+
+    @property
+    def every(self) -> int:
+        """Every how many-th row of all that there are was kept; 1 is all."""
+        return self._native.every
+
+    def __len__(self) -> int:
+        return len(self._native)
+
+    def __getitem__(self, name: str) -> list[Any]:
+        return self._native.column(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.column_names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.column_names)
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Lists by column."""
+        return {name: self[name] for name in self.column_names}
+
+    def to_arrow(self) -> pyarrow.Table:
+        import pyarrow
+
+        return pyarrow.table(self)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        import pandas
+
+        if hasattr(pandas.DataFrame, "from_arrow"):
+            return pandas.DataFrame.from_arrow(self)
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        import polars
+
+        return polars.DataFrame(self)
+
+    def __arrow_c_schema__(self) -> object:
+        return self._native.__arrow_c_schema__()
+
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
+        return self._native.__arrow_c_array__(requested_schema)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._native.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return f"<ropewalk.Table of {len(self)} rows: {', '.join(self.column_names)}>"
+
+    def _repr_html_(self) -> str:
+        columns = [self[name][:HEAD] for name in self.column_names]
+        head = [f"{name}<br><small>{unit}</small>" for name, unit, _ in self._native.columns]
+        more = f"{len(self)} rows" if len(self) <= HEAD else f"the first {HEAD} of {len(self)} rows"
+        return as_html(head, zip(*columns, strict=True), more)
+
+
+def number(value: Any) -> str:
+    """Five digits, and nothing where there is no value."""
+    if value is None:
+        return ""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.5g}" if abs(value) < 1e5 else f"{value:,.0f}"
+
+
+def as_html(head: Iterable[str], rows: Iterable[Iterable[Any]], caption: str = "") -> str:
+    """A small table that takes the notebook's colours, light or dark; `head` is HTML, the cells are not."""
+    line = "border-bottom:1px solid rgba(128,128,128,.4);padding:.25em .7em"
+
+    def cell(value: Any) -> str:
+        side = "right" if isinstance(value, (int, float)) and not isinstance(value, bool) else "left"
+        return f'<td style="text-align:{side};{line}">{html.escape(number(value))}</td>'
+
+    heads = "".join(f'<th style="text-align:left;{line}">{text}</th>' for text in head)
+    body = "".join(f"<tr>{''.join(map(cell, row))}</tr>" for row in rows)
+    said = (
+        f'<caption style="caption-side:bottom;text-align:left;opacity:.75">{html.escape(caption)}</caption>' if caption else ""
+    )
+    return (
+        '<table style="border-collapse:collapse;color:inherit;background:transparent;font-variant-numeric:tabular-nums">'
+        f"{said}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    )

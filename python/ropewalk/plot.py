@@ -1,0 +1,326 @@
+"""Pictures by matplotlib, fit for a paper: vector-friendly, units on the axes, colours that the colour-blind can tell apart.
+
+Each function draws on `ax`, or on a new figure of a column's width, and gives the axes back: `ax.figure.savefig("cdf.pdf")`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ParamSpec
+
+from ropewalk._errors import NotRecorded
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ropewalk._results import Comparison, Report, Result
+
+# Okabe and Ito, Color Universal Design (2008), without yellow, which is too light for a line.
+COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000"]
+DASHES: list[Any] = ["-", "--", "-.", ":"]
+# A column of a two-column paper, in inches, and the golden ratio's height.
+SIZE = (3.5, 2.16)
+# One and a half columns: a picture with its legend beside it.
+WIDE = (5.2, 2.4)
+# Legible beside text of 9 or 10 points, and kept as text in PDF (type 42), which publishers ask for.
+STYLE: Any = {
+    "font.size": 8,
+    "axes.labelsize": 8,
+    "axes.titlesize": 8,
+    "legend.fontsize": 7,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.alpha": 0.3,
+    "grid.linewidth": 0.5,
+    "lines.linewidth": 1.2,
+    "legend.frameon": False,
+    "pdf.fonttype": 42,
+    "ps.fonttype": 42,
+    "svg.fonttype": "none",
+    "figure.dpi": 150,
+}
+# Most lines that one picture can hold. Our choice: as many as there are colours.
+MOST_LINES = len(COLOURS)
+
+METRICS = {"slowdown": "FCT slowdown", "fct_us": "FCT [µs]", "goodput_gbps": "goodput [Gb/s]"}
+
+
+Draw = ParamSpec("Draw")
+
+
+def styled(draw: Callable[Draw, Axes]) -> Callable[Draw, Axes]:
+    """A figure of its own has our style; axes that are given keep theirs."""
+
+    @functools.wraps(draw)
+    def drawn(*args: Draw.args, **how: Draw.kwargs) -> Axes:
+        if how.get("ax") is not None:
+            return draw(*args, **how)
+        from matplotlib import rcParams
+
+        # Not `rc_context`: it would undo what a notebook's backend sets when it is first used, and nothing were shown any more.
+        before = {key: rcParams[key] for key in STYLE}
+        rcParams.update(STYLE)
+        try:
+            return draw(*args, **how)
+        finally:
+            rcParams.update(before)
+
+    return drawn
+
+
+def axes(ax: Axes | None = None, size: tuple[float, float] = SIZE) -> Axes:
+    """The axes to draw on: `ax`, or those of a new figure."""
+    if ax is not None:
+        return ax
+    import matplotlib.pyplot as plt
+
+    new: Axes = plt.subplots(figsize=size, layout="constrained")[1]
+    return new
+
+
+def _line(number: int) -> dict[str, Any]:
+    """How the n-th line looks: colour first, then dashes."""
+    return {"color": COLOURS[number % len(COLOURS)], "linestyle": DASHES[number // len(COLOURS) % len(DASHES)]}
+
+
+def _label(ax: Axes, x: str, y: str, legend: int = 0) -> Axes:
+    ax.set_xlabel(x)
+    ax.set_ylabel(y)
+    if legend > 1:
+        ax.legend()
+    return ax
+
+
+def cdf(values: Iterable[float | None], ax: Axes, **how: Any) -> int:
+    """Draws the share of values that do not exceed x; missing ones count as never. Gives how many values there are."""
+    every = list(values)
+    known = sorted(value for value in every if value is not None)
+    shares = [(i + 1) / len(every) for i in range(len(known))]
+    ax.step([known[0], *known] if known else [], [0.0, *shares] if known else [], where="post", **how)
+    return len(known)
+
+
+class ResultPlots:
+    """Pictures of one run."""
+
+    def __init__(self, result: Result) -> None:
+        self._result = result
+
+    @styled
+    def fct_cdf(self, metric: str = "slowdown", *, ax: Axes | None = None, **how: Any) -> Axes:
+        """The distribution of flow completion: `slowdown`, or `fct_us`. Flows that did not finish never do."""
+        ax = axes(ax)
+        cdf(self._result.flows[metric], ax, **(_line(0) | how))
+        ax.set_ylim(0, 1.01)
+        return _label(ax, METRICS.get(metric, metric), "share of flows", 2 if "label" in how else 0)
+
+    @styled
+    def rates(self, qps: Sequence[int] | None = None, *, ax: Axes | None = None) -> Axes:
+        """The rate of queue pairs over time: those given, or the first that were recorded."""
+        return self._over_time("qp", "rate_gbps", "rate [Gb/s]", qps, ax)
+
+    @styled
+    def queues(self, links: Sequence[int] | None = None, *, ax: Axes | None = None) -> Axes:
+        """The longest queue before links over time: of those given, or of those with the longest."""
+        return self._over_time("link", "max_queue_bytes", "queue [kB]", links, ax, scale=1e-3)
+
+    def _over_time(
+        self, kind: str, column: str, y: str, which: Sequence[int] | None, ax: Axes | None, scale: float = 1.0
+    ) -> Axes:
+        series = self._result.series
+        tracks: dict[int, tuple[str, list[float], list[float]]] = {}
+        columns = (series[name] for name in ("kind", "id", "from", "to", "start_us", column))
+        for of, number, source, target, start, value in zip(*columns, strict=True):
+            if of == kind and value is not None:
+                _, times, values = tracks.setdefault(number, (f"{source} → {target}", [], []))
+                times.append(start)
+                values.append(value * scale)
+        if which is None:
+            busiest = sorted(tracks, key=lambda number: (-max(tracks[number][2]) if kind == "link" else 0, number))
+            which = sorted(busiest[:MOST_LINES])
+        missing = [number for number in which if number not in tracks]
+        if missing or not tracks:
+            name = {"qp": "flows", "link": "links"}[kind]
+            raise NotRecorded(f"{kind} {missing} was not recorded; record__{name}='all' records all of them")
+        ax = axes(ax)
+        for i, number in enumerate(which):
+            label, times, values = tracks[number]
+            ax.step(times, values, where="post", label=label, **_line(i))
+        ax.set_ylim(bottom=0)
+        # The bins go on, but nothing happens in them any more.
+        ax.set_xlim(0, self._result.summary["sim_time_us"])
+        return _label(ax, "time [µs]", y, len(which))
+
+    @styled
+    def links(self, *, ax: Axes | None = None) -> Axes:
+        """How evenly load is spread: the share of time that each link was busy, by the tier that it goes out of, in order of size."""
+        links = self._result.links
+        by_role: dict[str, list[float]] = {}
+        for role, share in zip(links["role"], links["busy_share"], strict=True):
+            by_role.setdefault(role, []).append(100 * (share or 0.0))
+        ax = axes(ax)
+        for i, (role, shares) in enumerate(by_role.items()):
+            shares.sort(reverse=True)
+            where = [100 * (n + 0.5) / len(shares) for n in range(len(shares))]
+            ax.plot(where, shares, marker=".", markersize=3, label=f"from {role} ({len(shares)})", **_line(i))
+        ax.set_ylim(bottom=0)
+        return _label(ax, "links by load [%]", "busy [% of time]", len(by_role) + 1)
+
+    @styled
+    def arrivals(self, qp: int | None = None, *, ax: Axes | None = None) -> Axes:
+        """The PSNs of a queue pair's packets as they arrive: on the line in order, above it ahead of what is expected."""
+        events = self._result.events
+        names = {"arrived": "as expected", "ahead": "ahead of ePSN", "duplicate": "duplicate", "discarded": "discarded"}
+        followed = sorted(set(events["qp"]))
+        if qp is None and followed:
+            ahead = [q for q, event in zip(events["qp"], events["event"], strict=True) if event == "ahead"]
+            qp = max(followed, key=ahead.count) if ahead else followed[0]
+        if qp not in followed:
+            raise NotRecorded(f"queue pair {qp} was not followed: {followed} were; record__follow=[FLOW] follows a flow")
+        ax = axes(ax)
+        drawn = 0
+        for i, (event, label) in enumerate(names.items()):
+            rows = zip(events["qp"], events["event"], events["time_us"], events["psn"], strict=True)
+            points = [(time, psn) for of, what, time, psn in rows if of == qp and what == event]
+            if points:
+                times, psns = zip(*points, strict=True)
+                # Thousands of dots make a vector picture slow: dots are pixels in it, all else is not.
+                style: dict[str, Any] = {
+                    "color": COLOURS[i],
+                    "marker": ".",
+                    "markersize": 2,
+                    "linestyle": "",
+                    "rasterized": len(points) > 2000,
+                }
+                ax.plot(times, psns, label=f"{label} ({len(points)})", **style)
+                drawn += 1
+        ax.set_title(f"queue pair {qp}")
+        return _label(ax, "time [µs]", "PSN", drawn + 1)
+
+    @styled
+    def counters(self, names: Sequence[str] | None = None, *, ax: Axes | None = None) -> Axes:
+        """What the scheme has counted up to each time."""
+        counters = self._result.counters
+        every = list(dict.fromkeys(counters["counter"]))
+        if unknown := [name for name in names or [] if name not in every]:
+            raise KeyError(f"there is no counter {unknown}; there are {', '.join(every)}")
+        ax = axes(ax)
+        chosen = list(names or [name for name in every if any(self._of(counters, name)[1])][:MOST_LINES])
+        for i, name in enumerate(chosen):
+            times, totals = self._of(counters, name)
+            ax.step(times, totals, where="post", label=name, **_line(i))
+        ax.set_ylim(bottom=0)
+        ax.set_xlim(0, self._result.summary["sim_time_us"])
+        return _label(ax, "time [µs]", "count", len(chosen) + 1)
+
+    @staticmethod
+    def _of(counters: Any, name: str) -> tuple[list[float], list[int]]:
+        rows = zip(counters["counter"], counters["start_us"], counters["width_us"], counters["total"], strict=True)
+        points = [(start + width, total) for of, start, width, total in rows if of == name]
+        return [time for time, _ in points], [total for _, total in points]
+
+
+class ComparisonPlots:
+    """Pictures of a comparison."""
+
+    def __init__(self, comparison: Comparison) -> None:
+        self._comparison = comparison
+
+    @styled
+    def fct_cdf(self, metric: str = "slowdown", *, ax: Axes | None = None) -> Axes:
+        """The distribution of flow completion by scheme, over all seeds."""
+        ax = axes(ax)
+        for i, scheme in enumerate(self._comparison.schemes):
+            values = [value for run in self._comparison[scheme] for value in run.flows[metric]]
+            cdf(values, ax, label=scheme, **_line(i))
+        ax.set_ylim(0, 1.01)
+        return _label(ax, METRICS.get(metric, metric), "share of flows", 2)
+
+    @styled
+    def bars(self, measure: str = "slowdown, P99", *, ax: Axes | None = None) -> Axes:
+        """One measure by scheme: the mean over seeds, with the least and the most; see `Comparison.rows` for the names."""
+        from ropewalk._results import measures
+
+        ax = axes(ax)
+        schemes = self._comparison.schemes
+        unit = ""
+        for i, scheme in enumerate(schemes):
+            of_run = [{name: (value, unit) for name, value, unit in measures(run.summary)} for run in self._comparison[scheme]]
+            if measure not in of_run[0]:
+                raise KeyError(f"there is no measure {measure!r}; there are {', '.join(map(repr, of_run[0]))}")
+            unit = of_run[0][measure][1]
+            values = [value for value, _ in (run[measure] for run in of_run) if value is not None]
+            if len(values) == len(of_run):
+                mean = sum(values) / len(values)
+                spread = [[mean - min(values)], [max(values) - mean]] if len(values) > 1 else None
+                ax.bar(i, mean, width=0.7, color=COLOURS[i % len(COLOURS)], yerr=spread, capsize=2, error_kw={"linewidth": 0.8})
+            else:
+                ax.text(i, 0, "not complete", rotation=90, ha="center", va="bottom")
+        ax.set_xticks(range(len(schemes)), schemes, rotation=30 if len(schemes) > 4 else 0)
+        ax.grid(visible=False, axis="x")
+        return _label(ax, "", f"{measure} [{unit}]" if unit else measure)
+
+
+@styled
+def paper_figure(report: Report, number: int, *, ax: Axes | None) -> Axes:
+    """A paper's figure from our data, with its numbers as marks."""
+    figures = report.figures
+    if not 0 <= number < len(figures):
+        raise IndexError(f"{report.name} has {len(figures)} figures, from 0")
+    figure = figures[number]
+    ax = axes(ax, WIDE)
+    if figure["shape"] == "bars":
+        _bars(figure, ax)
+    else:
+        _lines(figure, ax)
+    ax.set_title(figure["title"], wrap=True)
+    # Beside the picture: bars leave no room in it. A name that several marks share is there once.
+    lines, labels = ax.get_legend_handles_labels()
+    once = dict(zip(reversed(labels), reversed(lines), strict=True))
+    ax.legend(
+        [once[label] for label in dict.fromkeys(labels)], list(dict.fromkeys(labels)), loc="upper left", bbox_to_anchor=(1, 1)
+    )
+    return _label(ax, figure["x"], figure["y"])
+
+
+def _bars(figure: dict[str, Any], ax: Axes) -> None:
+    categories = list(dict.fromkeys(x for values in figure["series"] for x in values["x"]))
+    width = 0.8 / max(len(figure["series"]), 1)
+    for i, values in enumerate(figure["series"]):
+        points = [(categories.index(x), y) for x, y in zip(values["x"], values["y"], strict=True) if y is not None]
+        where = [at + (i - (len(figure["series"]) - 1) / 2) * width for at, _ in points]
+        ax.bar(where, [y for _, y in points], width=width * 0.92, label=values["name"], color=COLOURS[i % len(COLOURS)])
+    ax.set_xticks(range(len(categories)), categories)
+    ax.grid(visible=False, axis="x")
+    for mark in figure["paper"]:
+        at = None if mark["x"] is None else categories.index(mark["x"]) if mark["x"] in categories else None
+        _mark(mark, ax, None if at is None else (at - 0.45, at + 0.45))
+
+
+def _lines(figure: dict[str, Any], ax: Axes) -> None:
+    for i, values in enumerate(figure["series"]):
+        points = [(float(x), y) for x, y in zip(values["x"], values["y"], strict=True) if y is not None]
+        marker = "." if len(points) < 30 else ""
+        ax.plot([x for x, _ in points], [y for _, y in points], label=values["name"], marker=marker, **_line(i))
+    for mark in figure["paper"]:
+        if mark["x"] is None:
+            _mark(mark, ax, None)
+        else:
+            ax.plot(float(mark["x"]), mark["y"], marker="x", color="black", linestyle="", label=mark["name"])
+
+
+def _mark(mark: dict[str, Any], ax: Axes, over: tuple[float, float] | None) -> None:
+    """A number of the paper's, or a range, over a category or all of the axis."""
+    how: dict[str, Any] = {"color": "black", "linewidth": 1.0, "linestyle": "--"}
+    ends = [mark["y"]] if mark["to"] is None else [mark["y"], mark["to"]]
+    for i, y in enumerate(ends):
+        label = mark["name"] if i == 0 else None
+        if over is None:
+            ax.axhline(y, label=label, **how)
+        else:
+            ax.plot(over, (y, y), label=label, **how)

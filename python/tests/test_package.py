@@ -1,0 +1,484 @@
+"""The Python package: the same results, tables and words as the command line's, without Python's lock and with Ctrl-C.
+
+pip install .        or make python-tests, which builds it by the fast profile
+pytest python/tests/test_package.py
+"""
+
+import json
+import os
+import pickle
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+
+rw = pytest.importorskip("ropewalk", reason="the package is not installed: pip install .", exc_type=ImportError)
+
+ROOT = Path(__file__).resolve().parents[2]
+PLACES = (
+    [Path(os.environ["ROPEWALK"])]
+    if "ROPEWALK" in os.environ
+    else [ROOT / "target" / k / "ropewalk" for k in ("debug", "release")]
+)
+ROPEWALK = next((place.resolve() for place in PLACES if place.is_file()), None)
+command_line = pytest.mark.skipif(ROPEWALK is None, reason=f"none of {[str(p) for p in PLACES]} is there: make build")
+
+SMALL = {"workload.0.bytes": "256KB"}
+SETS = [word for key, value in SMALL.items() for word in ("--set", f"{key}={value}")]
+
+
+def ropewalk(*words, cwd, code=0):
+    env = os.environ | {"NO_COLOR": "1", "LANG": "C.UTF-8", "COLUMNS": "80"}
+    done = subprocess.run([ROPEWALK, *map(str, words)], cwd=cwd, env=env, capture_output=True, text=True, timeout=120)
+    assert done.returncode == code, done.stderr
+    return done
+
+
+def files(folder):
+    """Every file below a folder, but for what a run cost."""
+    found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    summary = json.loads(found["summary.json"])
+    del summary["timing"]
+    return found | {"summary.json": summary}
+
+
+@pytest.fixture(scope="module")
+def result():
+    """A small all-reduce under Themis, with all that can be recorded."""
+    return rw.run("quickstart", record=True, **SMALL)
+
+
+# --- the same as the command -----------------------------------------------------------------------------------------
+
+
+@command_line
+def test_what_python_saves_is_what_the_command_writes(result, tmp_path):
+    ropewalk("run", "quickstart", "--record", "--quiet", *SETS, "-o", "cli", cwd=tmp_path)
+    assert result.save(tmp_path / "python") == tmp_path / "python"
+    cli, python = files(tmp_path / "cli"), files(tmp_path / "python")
+    # What made it is part of the manifest, and here it is the same.
+    assert cli == python
+    assert "events.parquet" in python
+
+
+def test_a_scenario_is_a_name_a_path_or_a_dict(tmp_path):
+    named = rw.run("quickstart", **SMALL)
+    text = (ROOT / "scenarios" / "quickstart.toml").read_text()
+    (tmp_path / "mine.toml").write_text(text)
+    by_path = rw.run(tmp_path / "mine.toml", **SMALL)
+    by_dict = rw.run(tomllib.loads(text), **SMALL)
+    assert named.digest == by_path.digest == by_dict.digest
+    assert (named.scenario, by_path.scenario, by_dict.scenario) == ("quickstart", "mine", "scenario")
+    assert by_path.manifest["command"][:3] == ["ropewalk", "run", str(tmp_path / "mine.toml")]
+    assert by_dict.manifest["command"] == [], "no command can name a dict; its configuration is there"
+    assert rw.run(by_dict.config).digest == by_dict.digest
+
+
+def test_settings_have_their_own_names_or_python_names():
+    def bytes_of(**sets):
+        return rw.check("quickstart", **sets)["workload"][0]["all-reduce"]["bytes"]
+
+    assert bytes_of() == bytes_of(seed=3)
+    assert (
+        bytes_of(**{"workload.0.bytes": "256KB"})
+        == bytes_of(workload__0__bytes="256KB")
+        == bytes_of(**{"workload.all-reduce.bytes": "256KB"})
+    )
+    config = rw.check("quickstart", topology__leaf_spine__hosts_per_leaf=2, scheme__themis={}, nic__on_nack="none")
+    assert config["topology"]["leaf-spine"]["hosts-per-leaf"] == 2
+    assert rw.check("quickstart", scheme={"themis": {"mode": "literal"}})["scheme"]["themis"]["mode"] == "literal"
+    assert list(rw.check("quickstart", scheme="ecmp")["scheme"]) == ["ecmp"]
+    # An underscore that is no hyphen stays one: who names a class `bulk_data` finds it under that name.
+    with pytest.raises(rw.ScenarioError, match="bulk_data"):
+        rw.check("quickstart", **{"workload.0.class": "bulk_data"})
+
+
+def test_values_of_numpy_and_pathlib_are_values():
+    numpy = pytest.importorskip("numpy")
+    assert rw.check("quickstart", seed=numpy.int64(7))["seed"] == 7
+    with pytest.raises(TypeError, match="complex"):
+        rw.check("quickstart", seed=1j)
+    with pytest.raises(ValueError, match="no word"):
+        rw.check("quickstart", links__loss=float("nan"))
+    with pytest.raises(ValueError, match="no word"):
+        rw.check("quickstart", seed=None)
+
+
+def test_threads_and_seeds():
+    one, two = rw.run("quickstart", seed=5, **SMALL), rw.run("quickstart", seed=5, threads=2, **SMALL)
+    assert one.digest == two.digest
+    assert two.summary["timing"]["threads"] == 2
+    assert (
+        rw.run("quickstart", seed=6, scheme="rps", **SMALL).digest != rw.run("quickstart", seed=5, scheme="rps", **SMALL).digest
+    )
+
+
+# --- errors ----------------------------------------------------------------------------------------------------------
+
+WRONG = {
+    "typo.toml": "[topology.leaf-spine]\nleafs = 4\n",
+    "unit.toml": '[topology.leaf-spine]\nleaves = 4\nrate = "100Gbs"\n',
+    "syntax.toml": "[topology\n",
+    "deep.toml": '# µ\n[topology.leaf-spine]\nleaves = 2\n\n[[workload]]\nname = "x"\nincast = { senders = "µ" }\n',
+}
+
+
+@command_line
+@pytest.mark.parametrize("name", WRONG)
+def test_an_error_has_the_words_line_and_column_of_the_command_line(name, tmp_path, monkeypatch):
+    (tmp_path / name).write_text(WRONG[name])
+    monkeypatch.chdir(tmp_path)
+    said = ropewalk("check", name, cwd=tmp_path, code=2).stderr
+    with pytest.raises(rw.ScenarioError) as caught:
+        rw.run(name)
+    error = caught.value
+    assert str(error) == said.rstrip("\n")
+    assert f"[{error.file}:{error.line}:{error.column}]" in said
+    assert error.file == name
+    assert error.message in re.sub(r"\n\s*│ ", " ", said)
+    assert isinstance(error, ValueError)
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.line, again.column, again.help) == (str(error), error.line, error.column, error.help)
+
+
+@command_line
+@pytest.mark.parametrize(
+    ("sets", "words"),
+    [
+        ({"workload.0.bytes": "4 apples"}, ["--set", "workload.0.bytes=4 apples"]),
+        ({"switch__bufer": "1MB"}, ["--set", "switch.bufer=1MB"]),
+        ({"topology__leaf_spine__leaves": -1}, ["--set", "topology.leaf-spine.leaves=-1"]),
+    ],
+)
+def test_a_wrong_setting_is_shown_as_the_command_line_shows_it(sets, words, tmp_path):
+    said = ropewalk("check", "quickstart", *words, cwd=tmp_path, code=2).stderr
+    with pytest.raises(rw.ScenarioError) as caught:
+        rw.check("quickstart", **sets)
+    assert str(caught.value) == said.rstrip("\n")
+    assert (caught.value.file, caught.value.line) == ("--set", 1)
+
+
+def test_a_wrong_dict_is_shown_as_toml():
+    with pytest.raises(rw.ScenarioError) as caught:
+        rw.run({"topology": {"leaf-spine": {"leaves": 4, "spins": 4}}})
+    error = caught.value
+    assert (error.file, error.line, error.column) == ("<dict>", 3, 1)
+    assert "did you mean `spines`" in str(error)
+
+
+def test_what_is_not_there_is_named(tmp_path):
+    with pytest.raises(rw.ScenarioError, match="quickstart"):
+        rw.run("quikstart")
+    with pytest.raises(rw.RequestError, match="did you mean `themis-fig1`"):
+        rw.reproduce("themis-fig-1")
+    with pytest.raises(rw.ResultsError, match="no result directory"):
+        rw.read(tmp_path)
+    with pytest.raises(TypeError, match="a path, the name of a built-in one, or a dict"):
+        rw.run(7)
+    result = rw.run("quickstart", **SMALL)
+    with pytest.raises(rw.NotRecorded, match="record=True"):
+        _ = result.events
+    with pytest.raises(KeyError, match="did you mean `fct_us`"):
+        result.flows["fct"]
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(rw.ResultsError, match="not replaced"):
+        result.save(tmp_path)
+    with pytest.raises(rw.RequestError, match="not overwritten"):
+        result.report(tmp_path / "thesis.tex")
+    assert (tmp_path / "thesis.tex").read_text() == "years of work"
+
+
+def test_a_simulation_that_fails_says_why_and_keeps_what_there_is():
+    # No headroom to speak of for what is under way when a pause is sent: a lossless fabric that drops.
+    sets = {"switch.pfc.headroom": "2KB", "switch.buffer": "200KB", "scheme": "rps", "nic.congestion": "none"}
+    with pytest.raises(rw.SimulationError, match="lossless") as caught:
+        rw.run("quickstart", **{"workload.0.bytes": "2MB"}, **sets)
+    assert caught.value.faults and not caught.value.result.complete
+    assert len(caught.value.result.flows) > 0
+
+
+def test_warnings_are_warnings():
+    with pytest.warns(rw.ScenarioWarning, match="go-back-N") as caught:
+        rw.check("quickstart", nic__transport__go_back_n={})
+    assert caught[0].filename == __file__, "they point at who asked"
+    with pytest.warns(rw.ScenarioWarning, match="go-back-N") as caught:
+        rw.run("quickstart", nic__transport__go_back_n={}, **SMALL)
+    assert caught[0].filename == __file__
+
+
+# --- tables ----------------------------------------------------------------------------------------------------------
+
+TABLES = ["flows", "links", "series", "counters", "events", "paths"]
+
+
+def test_tables_equal_the_parquet_files(result, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    pyarrow = pytest.importorskip("pyarrow")
+    result.save(tmp_path / "r")
+    assert result.tables == sorted(TABLES)
+    for name in TABLES:
+        file = parquet.read_table(tmp_path / "r" / f"{name}.parquet")
+        table = getattr(result, name)
+        assert pyarrow.table(table).equals(file, check_metadata=False)
+        assert pyarrow.record_batch(table).num_rows == len(table) == file.num_rows
+        assert table.to_dict() == file.to_pydict()
+        for field in file.schema:
+            about = {key.decode(): value.decode() for key, value in field.metadata.items()}
+            assert about["unit"] == table.units[field.name] and about["description"] == table.descriptions[field.name]
+            assert pyarrow.schema(table).field(field.name).metadata[b"unit"].decode() == about["unit"]
+    again = rw.read(tmp_path / "r")
+    assert again.summary == result.summary and again.flows.to_dict() == result.flows.to_dict()
+    again.save(tmp_path / "again")
+    assert files(tmp_path / "again") == files(tmp_path / "r")
+
+
+def test_pandas_polars_and_duckdb_read_them(result):
+    flows = result.flows
+    pandas = pytest.importorskip("pandas")
+    assert flows.to_pandas()["bytes"].sum() == sum(flows["bytes"])
+    assert isinstance(flows.to_pandas(), pandas.DataFrame)
+    polars = pytest.importorskip("polars")
+    assert flows.to_polars()["fct_us"].to_list() == flows["fct_us"]
+    assert polars.DataFrame(flows).height == len(flows)
+    duckdb = pytest.importorskip("duckdb")
+    assert duckdb.sql("SELECT count(*) FROM flows").fetchall() == [(len(flows),)]
+
+
+def test_readers_get_the_same_memory_and_not_a_copy(result):
+    pyarrow = pytest.importorskip("pyarrow")
+    first, second = (pyarrow.table(result.flows)["fct_us"].chunk(0).buffers()[1] for _ in range(2))
+    assert first.address == second.address
+    # It lives as long as somebody looks at it, even if the result has gone.
+    flows = rw.run("quickstart", **SMALL).flows
+    table, bytes_ = pyarrow.table(flows), flows["bytes"]
+    del flows
+    assert table["bytes"].to_pylist() == bytes_
+
+
+def test_notebooks_show_small_tables(result):
+    for thing in (result, result.flows, rw.compare("quickstart", ["ecmp", "rps"], **SMALL)):
+        html = thing._repr_html_()
+        assert html.startswith("<table") and html.endswith("</table>")
+        assert "color:inherit" in html and "#" not in html, "no colour of its own: the notebook's, light or dark"
+        assert html.count("<tr>") < 20
+    assert "quickstart" in result._repr_html_() and result.digest in repr(result)
+
+
+# --- comparisons, experiments ----------------------------------------------------------------------------------------
+
+
+@command_line
+def test_a_comparison_is_the_commands(tmp_path):
+    comparison = rw.compare("quickstart", schemes=["ecmp", "rps"], seeds="1..2", **SMALL)
+    said = ropewalk("compare", "quickstart", "--schemes", "ecmp,rps", "--seeds", "1..2", "--json", *SETS, cwd=tmp_path).stdout
+    assert [run.digest for run in comparison] == [row["digest"] for row in json.loads(said)["rows"]]
+    assert (comparison.schemes, comparison.seeds, len(comparison["rps"])) == (["ecmp", "rps"], [1, 2], 2)
+    assert [row["scheme"] for row in comparison.rows] == ["ecmp", "rps"]
+    p99 = [run.summary["flows"]["fct_us"]["p99"] for run in comparison["ecmp"]]
+    assert comparison.rows[0]["FCT, P99"] == pytest.approx(sum(p99) / 2)
+    assert comparison.report(tmp_path / "page.html").read_text().startswith("<!doctype html>")
+    with pytest.raises(rw.ScenarioError, match="did you mean `themis`"):
+        rw.compare("quickstart", ["ecmp", "themi"])
+    with pytest.raises(ValueError, match="empty"):
+        rw.compare("quickstart", ["ecmp"], seeds="5..1")
+    by_list = rw.compare("quickstart", ["ecmp"], seeds=range(1, 3), **SMALL)
+    assert [run.digest for run in by_list] == [run.digest for run in comparison["ecmp"]]
+
+
+@command_line
+def test_an_experiment_is_the_commands(tmp_path):
+    report = rw.reproduce("themis-fig1", quick=True)
+    said = json.loads(ropewalk("reproduce", "themis-fig1", "--quick", "--json", cwd=tmp_path).stdout)["experiments"][0]
+    assert report.rows == said["rows"] and report.quick and report.complete
+    assert report.runs and all(isinstance(run, rw.Result) for run in report.runs.values())
+    assert report.report(tmp_path / "page.html").stat().st_size > 1_000_000
+    assert "themis-fig1" in str(report) and "<table" in report._repr_html_()
+    pytest.importorskip("matplotlib").use("Agg")
+    for number in range(len(report.figures)):
+        axes = report.plot(number)
+        assert axes.has_data() and axes.get_title() and axes.get_ylabel()
+        assert [t.get_text() for t in axes.get_legend().get_texts()]
+
+
+def test_the_package_says_what_there_is():
+    assert "quickstart" in rw.scenarios() and "themis-fig1" in rw.experiments()
+    assert "topology" in rw.schema()["properties"] and "axis" in rw.schema("sweep")["properties"]
+    assert rw.__version__ == tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
+    assert [name for name in rw.__all__ if not getattr(rw, name).__doc__] == []
+
+
+def test_the_command_comes_with_the_package(tmp_path):
+    def asked(*words):
+        return subprocess.run(
+            [sys.executable, "-m", "ropewalk", *words], cwd=tmp_path, capture_output=True, text=True, timeout=60
+        )
+
+    assert asked("--version").stdout.strip() == f"ropewalk {rw.__version__}"
+    done = asked("run", "quickstart", "--json", *SETS)
+    assert done.returncode == 0 and json.loads(done.stdout)["digest"] == rw.run("quickstart", **SMALL).digest
+    assert asked("run", "quikstart").returncode == asked("frobnicate").returncode == 2
+
+
+# --- pictures --------------------------------------------------------------------------------------------------------
+
+
+def test_pictures_have_units_and_draw_on_the_axes_they_are_given(result, tmp_path):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    comparison = rw.compare("quickstart", ["ecmp", "rps"], seeds="1..2", **SMALL)
+    draws = [
+        (result.plot.fct_cdf, "slowdown", "share"),
+        (result.plot.rates, "µs", "Gb/s"),
+        (result.plot.queues, "µs", "kB"),
+        (result.plot.links, "%", "%"),
+        (result.plot.arrivals, "µs", "PSN"),
+        (result.plot.counters, "µs", "count"),
+        (comparison.plot.fct_cdf, "slowdown", "share"),
+        (comparison.plot.bars, "", "slowdown"),
+    ]
+    for draw, x, y in draws:
+        _, own = pyplot.subplots()
+        assert draw(ax=own) is own
+        assert own.has_data() and x in own.get_xlabel() and y in own.get_ylabel()
+        axes = draw()
+        axes.figure.savefig(tmp_path / "picture.pdf")
+        assert axes.figure.get_size_inches()[0] == 3.5, "a column's width"
+        assert (tmp_path / "picture.pdf").stat().st_size < 200_000
+        pyplot.close("all")
+
+
+def test_a_cdf_is_one_of_the_flows(result):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    line = result.plot.fct_cdf("fct_us").lines[0]
+    fct = sorted(result.flows["fct_us"])
+    assert list(line.get_xdata())[1:] == fct and line.get_ydata()[-1] == 1
+    rates = result.plot.rates([0]).lines[0]
+    rows = zip(result.series["kind"], result.series["id"], result.series["rate_gbps"], strict=True)
+    assert list(rates.get_ydata()) == [rate for kind, number, rate in rows if (kind, number) == ("qp", 0)]
+    with pytest.raises(rw.NotRecorded, match="record__links='all'"):
+        rw.run("quickstart", record__links=1, **SMALL).plot.queues([999])
+
+
+# --- time ------------------------------------------------------------------------------------------------------------
+
+
+def test_other_threads_of_python_go_on_meanwhile():
+    """With the lock held, the counting thread would stand still from the first moment of the run to its last."""
+    count, stop = 0, threading.Event()
+    during = []
+
+    def tick():
+        nonlocal count
+        while not stop.is_set():
+            count += 1
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    try:
+        rw.run("quickstart", **{"workload.0.bytes": "48MB"}, progress=lambda fraction, text: during.append((fraction, count)))
+    finally:
+        stop.set()
+        thread.join()
+    assert len(during) > 2, "the run is long enough to be watched"
+    assert during[-1][1] - during[0][1] > 10
+    fractions = [fraction for fraction, _ in during]
+    assert fractions == sorted(fractions) and 0 <= fractions[0] and fractions[-1] <= 1
+
+
+def test_what_a_progress_function_raises_ends_the_run():
+    def no(fraction, text):
+        raise LookupError("enough")
+
+    begun = time.monotonic()
+    with pytest.raises(LookupError, match="enough"):
+        rw.run("quickstart", **{"workload.0.bytes": "1GB"}, progress=no)
+    assert time.monotonic() - begun < 20
+
+
+def test_progress_is_silent_where_nobody_looks(capfd):
+    rw.run("quickstart", **SMALL)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("what", ["run", "compare", "sweep"])
+def test_ctrl_c_raises_at_once_and_leaves_nothing_half_written(what, tmp_path):
+    calls = {
+        "run": "rw.run('quickstart', progress=say, **big).save('out')",
+        "compare": "rw.compare('quickstart', ['ecmp', 'rps'], progress=say, **big)",
+        "sweep": "rw.sweep({'scenario': 'quickstart', 'seeds': '1..4', 'set': big}, 'out', progress=say)",
+    }
+    program = f"""
+import sys, ropewalk as rw
+big = {{"workload.0.bytes": "1GB"}}
+def say(fraction, text):
+    if fraction > 0 and "checked" not in text: print("going", flush=True)
+try:
+    {calls[what]}
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+    sys.exit(7)
+"""
+    child = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    try:
+        assert child.stdout.readline() == "going\n"
+        begun = time.monotonic()
+        child.send_signal(signal.SIGINT)
+        said, _ = child.communicate(timeout=60)
+    finally:
+        child.kill()
+    assert child.returncode == 7 and said.endswith("interrupted\n")
+    assert time.monotonic() - begun < 10
+    left = sorted(path.name for path in tmp_path.iterdir())
+    assert left == (["out.part"] if what == "sweep" else []), "a sweep can go on, all else is gone"
+    if what == "sweep":
+        assert [p.name for p in (tmp_path / "out.part").rglob("*.new")] == []
+
+
+# --- packaging -------------------------------------------------------------------------------------------------------
+
+
+def test_the_wheel_will_have_a_version_a_command_and_extras(tmp_path):
+    """What `pip install .` reads first; the build itself is `make wheel`."""
+    maturin = shutil.which("maturin", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    if maturin is None:
+        pytest.skip("maturin is not installed: pip install maturin")
+    words = [maturin, "pep517", "write-dist-info", "--metadata-directory", tmp_path, "--interpreter", sys.executable]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    info = next(tmp_path.glob("ropewalk-*.dist-info"))
+    metadata = (info / "METADATA").read_text()
+    assert f"Version: {rw.__version__}" in metadata and "Requires-Python: >=3.11" in metadata
+    assert "Provides-Extra: plot" in metadata and "Requires-Dist: numpy" not in metadata
+    assert "ropewalk=ropewalk.__main__:main" in (info / "entry_points.txt").read_text().replace(" ", "")
+    assert "cp311-abi3" in (info / "WHEEL").read_text()
+
+
+# --- types -----------------------------------------------------------------------------------------------------------
+
+
+def test_types_hold_and_the_stub_is_the_modules():
+    mypy = [sys.executable, "-m", "mypy"]
+    if subprocess.run([*mypy, "--version"], capture_output=True, check=False).returncode:
+        pytest.skip("mypy is not installed")
+    done = subprocess.run(
+        [*mypy, "--config-file", ROOT / "pyproject.toml"], cwd=ROOT, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stdout
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy.stubtest", "ropewalk._native", "--ignore-disjoint-bases"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout
