@@ -5,7 +5,7 @@ use crate::outcome::Happening;
 use crate::record::counts::Arrivals;
 use crate::setup::{NO_TRACK, Setup};
 use model::congestion::Congestion;
-use model::transport::{Fate, Receiver, Reception, Sender};
+use model::transport::{Fate, Receiver, Reception, Reply, Sender};
 use model::{Kind, Pace, Packet, Parts, Psn, QpId, Time};
 
 impl<P: Parts> Host<P> {
@@ -146,12 +146,20 @@ impl<P: Parts> Host<P> {
         }
     }
 
-    /// A receiver has answered with a NACK or a CNP.
-    #[inline]
-    pub(super) fn note_answer(&mut self, setup: &Setup<'_>, now: u64, answer: &Packet) {
-        if setup.follows(answer.qp()) {
-            let node = setup.plan.qps[answer.qp().index()].to.node();
-            self.recorder.note(setup, (now, node), Happening::Answered, answer, 0);
+    /// A receiver answers `packet`, maybe with a NACK or a CNP.
+    #[inline(never)]
+    pub(super) fn note_answers(&mut self, setup: &Setup<'_>, now: u64, packet: &Packet, got: &Reception) {
+        if !setup.follows(packet.qp()) {
+            return;
+        }
+        let qp = &setup.plan.qps[packet.qp().index()];
+        let nack = match got.reply {
+            Some(Reply::Nack(psn)) => Some((Kind::Nack, psn)),
+            Some(Reply::Ack(_)) | None => None,
+        };
+        for (kind, psn) in nack.into_iter().chain(got.cnp.then(|| (Kind::Cnp, packet.psn()))) {
+            let answer = Packet::new(kind, packet.qp(), qp.from, psn, 0);
+            self.recorder.note(setup, (now, qp.to.node()), Happening::Answered, &answer, 0);
         }
     }
 }
