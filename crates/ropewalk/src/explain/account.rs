@@ -174,6 +174,8 @@ struct Book<'a> {
     waits: Vec<(Time, Time, Kept)>,
     /// When the sender's port was paused.
     pauses: Vec<(Time, Time)>,
+    /// NACKs that reached the sender, and its timeouts.
+    news: Vec<&'a Step>,
 }
 
 impl Book<'_> {
@@ -237,10 +239,8 @@ impl Book<'_> {
 
     /// Why nothing was sent before `b` was ready.
     fn why_idle(&self, b: &Step) -> Kept {
-        let news = self.life.steps.iter().rev().find(|step| {
-            step.at <= b.ready
-                && (step.what == What::TimedOut || step.what == What::Heard && step.kind == Kind::Nack)
-        });
+        let after = self.news.partition_point(|step| step.at <= b.ready);
+        let news = after.checked_sub(1).map(|last| self.news[last]);
         match news {
             Some(step) if step.at > self.now && step.what == What::TimedOut => Kept::UntilTimeout,
             Some(step) if step.at > self.now && b.what == What::Resent => Kept::UntilNack,
@@ -259,6 +259,7 @@ impl Account {
             kept: BTreeMap::new(),
             waits: Vec::new(),
             pauses: pauses(life),
+            news: life.steps.iter().filter(|step| tells_of_loss(step)).collect(),
         };
         let rate = life.line_rate();
         let line = |step: &Step| life.wire().transmission(rate, life.frame(step.seq));
@@ -331,6 +332,11 @@ fn last_decisive(life: &Life<'_>, sendings: &[Sending<'_>], own: &[usize]) -> Op
         (0..own.len()).rev().find(in_time)
     });
     Some(filler.map_or(last, |filler| filler.max(last)))
+}
+
+/// A NACK has reached the sender, or its timer has fired.
+fn tells_of_loss(step: &Step) -> bool {
+    step.what == What::TimedOut || step.what == What::Heard && step.kind == Kind::Nack
 }
 
 /// When the sender's port was paused.

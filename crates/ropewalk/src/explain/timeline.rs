@@ -214,7 +214,7 @@ fn rates(bunch: &Bunch<'_>) -> String {
     let mut cuts = bunch.events.iter().filter_map(|(_, note)| note.cut);
     let Some(first) = cuts.next() else { return String::new() };
     let n = 1 + cuts.clone().count();
-    let last = cuts.last().unwrap_or(first);
+    let last = cuts.next_back().unwrap_or(first);
     // Between cuts the rate may have risen again.
     let cuts = if n == 1 { String::new() } else { format!(" in {n} cuts") };
     format!(": {} to {} Gb/s{cuts}", number(first.0), number(last.1))

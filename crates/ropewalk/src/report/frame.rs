@@ -3,9 +3,9 @@
 //! A table may be older or newer than this page: a column that is missing, or of another kind, reads as empty cells.
 
 use crate::results::table::Table;
+use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt64Type};
-use arrow_array::RecordBatch;
 
 /// A table.
 #[derive(Clone, Copy, Debug)]

@@ -266,7 +266,8 @@ fn picture(results: &Results) -> Picture {
     };
     let mut figures = vec![three];
     if let Some(run) = results.get(SPRAYED) {
-        let (flows, stretches) = stretches(&run.outcome.recording, run.checked.plan.fabric.links()[0].rate, 100);
+        let (flows, stretches) =
+            stretches(&run.outcome.recording, run.checked.plan.fabric.links()[0].rate, 100);
         let middle = |s: &Stretch| format!("{:.4}", (s.start.as_us() + s.end.as_us()) / 2000.0);
         let x: Vec<String> = stretches.iter().map(middle).collect();
         let line = |name: &str, scheme: &str, of: fn(&Stretch) -> f64| Values {

@@ -35,7 +35,11 @@ impl Target {
     ///
     /// # Errors
     /// See [`Target::at`].
-    pub(crate) fn of(dir: impl Into<PathBuf>, mark: &str, is_ours: fn(&str) -> bool) -> Result<Self, ResultsError> {
+    pub(crate) fn of(
+        dir: impl Into<PathBuf>,
+        mark: &str,
+        is_ours: fn(&str) -> bool,
+    ) -> Result<Self, ResultsError> {
         let dir = dir.into();
         let free = match fs::read_dir(&dir) {
             Ok(entries) => {

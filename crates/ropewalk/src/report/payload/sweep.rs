@@ -197,10 +197,12 @@ impl Sweep {
         }
         let broken = self.points.iter().filter(|point| !point.complete).count();
         if broken > 0 {
-            text.push(format!(
-                "{} points are NOT complete, and stand in no comparison.",
-                count(broken as u64)
-            ));
+            let are = if broken == 1 {
+                "1 point is".to_owned()
+            } else {
+                format!("{} points are", count(broken as u64))
+            };
+            text.push(format!("{are} NOT complete, and left out here."));
         }
         text
     }
@@ -381,11 +383,12 @@ mod tests {
         // The last point is not whole at one of its seeds.
         assert_eq!(
             answer[0],
-            "Of 3 points the best is scheme ar, b / c 1 / x, with a P99 FCT of 2.00 µs; the worst is scheme ecmp, b / c 2 / y, \
-             with 4.00 µs, 2.00 times as much."
+            "Of 3 points the best is scheme ar, b / c 1 / x, with a P99 FCT of 2.00 µs; the worst is scheme ecmp, with 4.00 µs, \
+             2.00 times as much.",
+            "both points of ecmp take 4 us, so its timers do not matter"
         );
         assert!(answer[1].starts_with("What matters most is scheme: "), "{answer:?}");
-        assert!(answer[2].starts_with("1 points are NOT complete"), "{answer:?}");
+        assert!(answer[2].starts_with("1 point is NOT complete"), "{answer:?}");
     }
 
     #[test]
