@@ -7,6 +7,7 @@ A page says where by a comment on a line of its own, `<!-- what: of what -->`:
     <!-- commands -->                   all commands, from the parser
     <!-- summary -->                    the keys of summary.json
     <!-- tables -->                     the columns of every Parquet file that a run writes
+    <!-- recorded -->                   those of the files that it writes if it is asked to
     <!-- scenarios -->                  the built-in scenarios
     <!-- experiments -->                the papers' experiments
     <!-- schemes -->                    the schemes, with their pages
@@ -107,20 +108,33 @@ def inline_code(text: str) -> str:
 
 
 def tables(_: str) -> str:
-    """The columns of a small run's files, from their metadata."""
+    """The columns of the files that every run writes, from their metadata."""
+    return "\n\n".join(columns().values())
+
+
+def recorded(_: str) -> str:
+    """The columns of the files that a run writes if it is asked to."""
+    always = columns()
+    return "\n\n".join(text for name, text in columns("--record").items() if name not in always)
+
+
+@cache
+def columns(*words: str) -> dict[str, str]:
+    """The columns of a small run's files by file."""
     import pyarrow.parquet
 
-    parts = []
+    parts = {}
     with tempfile.TemporaryDirectory() as folder:
-        ask("run", "quickstart", "--set", "workload.0.all-reduce.bytes=64KB", "-o", "out", "--quiet", cwd=Path(folder))
+        small = ["--set", "workload.0.all-reduce.bytes=64KB", "-o", "out", "--quiet"]
+        ask("run", "quickstart", *small, *words, cwd=Path(folder))
         for file in sorted(Path(folder, "out").glob("*.parquet")):
             rows = ["| column | unit | what |", "|---|---|---|"]
             for field in pyarrow.parquet.read_schema(file):
                 about = {k.decode(): v.decode() for k, v in (field.metadata or {}).items()}
                 unit = about.get("unit", "-").replace("-", "")
                 rows.append(f"| `{field.name}` | {unit} | {about['description']} |")
-            parts.append(f"### `{file.name}`\n\n" + "\n".join(rows))
-    return "\n\n".join(parts)
+            parts[file.name] = f"### `{file.name}`\n\n" + "\n".join(rows)
+    return parts
 
 
 def sentence(text: str) -> str:
@@ -217,6 +231,7 @@ MAKERS = {
     "summary": lambda _: settings.summary(reference()["summary"]),
     "commands": commands,
     "tables": tables,
+    "recorded": recorded,
     "scenarios": scenarios,
     "experiments": experiments,
     "schemes": schemes,

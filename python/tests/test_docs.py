@@ -27,6 +27,9 @@ FENCE = re.compile(r"^( *)```(\w*)([^\n]*)\n(.*?)^\1```$", re.MULTILINE | re.DOT
 
 # Files that pages speak of, as a reader would have them.
 FILES = {
+    "timers.toml": 'scenario = "quickstart"\n[set]\n"workload.0.all-reduce.bytes" = "256kB"\n'
+    '[[axis]]\nschemes = ["ecmp", "ar", "themis"]\n'
+    '[[axis]]\n"nic.congestion.dcqcn.rate-increase-timer" = ["55us", "300us", "900us"]\n',
     "typo.toml": '[topology.leaf-spine]\nleaves = 4\nrate = "100Gbs"\n',
 }
 

@@ -49,6 +49,20 @@ def close(shown, true):
     return math.isclose(float(shown), true, rel_tol=1e-5, abs_tol=1e-9)
 
 
+# Two schemes at two sizes, and two keys that go side by side; two seeds each.
+SWEEP = """
+scenario = "quickstart"
+seeds = "1..2"
+[[axis]]
+schemes = ["ecmp", "ar"]
+[[axis]]
+"workload.0.all-reduce.bytes" = ["128kB", "256kB"]
+[[axis]]
+"nic.congestion.dcqcn.rate-increase-timer" = ["55us", "900us"]
+"nic.congestion.dcqcn.rate-decrease-interval" = ["50us", "4us"]
+"""
+
+
 @pytest.fixture(scope="module")
 def browser():
     with playwright.sync_playwright() as p:
@@ -68,6 +82,8 @@ def results(tmp_path_factory):
     ropewalk("compare", "quickstart", "--quiet", *small, "--schemes", "ecmp,rps,themis", "--report", place / "compare.html")
     said = ropewalk("reproduce", "themis-fig1", "--quick", "--json", "--report", place / "reproduce.html")
     (place / "reproduce.json").write_text(said)
+    (place / "grid.toml").write_text(SWEEP)
+    ropewalk("sweep", place / "grid.toml", "--quiet", "-o", place / "grid", "--report")
     return place
 
 
@@ -107,7 +123,7 @@ class Opened:
         return self.page.eval_on_selector(selector, "e => e.data.map(t => ({name: t.name, x: [...t.x], y: [...t.y]}))")
 
 
-KINDS = [("run/report.html", "run"), ("compare.html", "compare"), ("reproduce.html", "reproduce")]
+KINDS = [("run/report.html", "run"), ("compare.html", "compare"), ("reproduce.html", "reproduce"), ("grid/report.html", "sweep")]
 
 
 @pytest.mark.parametrize(("file", "kind"), KINDS)
@@ -243,6 +259,41 @@ def test_a_papers_experiment_shows_its_numbers_beside_ours(browser, results):
         assert "the paper: 16\u00a0%" in report.page.locator(".answer p").first.inner_text()
 
 
+def test_a_sweep_shows_its_points(browser, results):
+    points = columns(results / "grid" / "points.parquet")
+    axes = [points["axis.schemes"], points["axis.workload.0.all-reduce.bytes"], points["axis.nic.congestion.dcqcn.rate-increase-timer"],
+            points["axis.nic.congestion.dcqcn.rate-decrease-interval"]]
+    true = {}
+    for row, at in enumerate(zip(*axes, strict=True)):
+        true.setdefault(at, []).append(row)
+    mean = lambda rows, column: sum(points[column][row] for row in rows) / len(rows)  # noqa: E731
+    with Opened(browser, results / "grid" / "report.html") as report:
+        page = report.page
+        heads = page.eval_on_selector_all("#table thead th", "all => all.map(e => e.firstChild?.textContent)")
+        shown = page.eval_on_selector_all(
+            "#table tbody tr", "all => all.map(r => [...r.cells].map((c, i) => i < 4 ? c.textContent : c.dataset.value))")
+        assert [tuple(row[:4]) for row in shown] == list(true)
+        for row, at in zip(shown, true, strict=True):
+            assert close(row[heads.index("FCT, P99")], mean(true[at], "flows.fct_us.p99"))
+            assert close(row[heads.index("goodput, mean")], mean(true[at], "goodput_gbps.mean"))
+        # The chart: one line for every choice of the other axes, along the one that is asked for.
+        number, along, colour = (page.locator("#points select").nth(i) for i in range(3))
+        number.select_option(label="FCT, P99, µs")
+        along.select_option(label="bytes")
+        colour.select_option(label="scheme")
+        lines = report.chart("#points .chart")
+        assert len(lines) == 4 and all(line["x"] == ["128kB", "256kB"] for line in lines)
+        drawn = sorted(y for line in lines for y in line["y"])
+        means = sorted(mean(rows, "flows.fct_us.p99") for rows in true.values())
+        assert all(close(a, b) for a, b in zip(drawn, means, strict=True))
+        assert {line["name"] for line in lines} == {"ecmp", "ar"}
+        answer = page.locator(".answer p").first.inner_text().replace("\u00a0", " ")
+        assert answer.startswith("Of 8 points the best is ") and "bytes 128kB" in answer
+    again = results / "grid-again.html"
+    ropewalk("report", results / "grid", "-o", again)
+    assert again.read_bytes() == (results / "grid" / "report.html").read_bytes()
+
+
 def test_directories_make_the_same_page_as_the_option(browser, results):
     page = (results / "run" / "report.html").read_bytes()
     ropewalk("report", results / "run", "-o", results / "again.html")
@@ -260,6 +311,7 @@ def test_what_is_no_result_is_refused_and_nothing_is_overwritten(results):
 
     (results / "empty").mkdir(exist_ok=True)
     assert "manifest.json" in refused("report", results / "empty")
+    assert "stands beside no other results" in refused("report", results / "grid", results / "ecmp")
     scenario = results / "mine.toml"
     scenario.write_text("seed = 1\n")
     assert "no report" in refused("run", "quickstart", "-o", results / "never", "--report", scenario)

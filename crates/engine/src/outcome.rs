@@ -263,7 +263,8 @@ pub struct Recording {
 /// Something that happens to a packet or to its queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Happening {
-    /// Data starts on the wire of its sender for the first time, or a copy of it made on purpose.
+    /// Data starts on the wire of its sender for the first time, or a copy of it made on purpose; the value is the rate
+    /// that paces what comes after it, bits per second.
     Sent,
     /// Data has arrived and is what its receiver expected.
     Arrived,
@@ -273,7 +274,7 @@ pub enum Happening {
     Duplicate,
     /// Data has arrived and is thrown away; the value is its distance from ePSN.
     Discarded,
-    /// Data starts on the wire again.
+    /// Data starts on the wire again; the value is as for the first time.
     Resent,
     /// A receiver has sent a NACK or a CNP.
     Answered,
@@ -281,6 +282,10 @@ pub enum Happening {
     Heard,
     /// A sender's timer has fired; the value is as above.
     TimedOut,
+    /// The port of the sender has been paused; it may send no data.
+    Paused,
+    /// The port of the sender has been let go.
+    Resumed,
     /// A scheme has ended a packet.
     Blocked,
     /// A scheme has made a packet.
@@ -315,6 +320,9 @@ pub struct Event {
     pub psn: Psn,
     /// See [`Happening`].
     pub value: u64,
+    /// Since when a packet that starts might have done so as far as its own rate and window are concerned: from then on it
+    /// waited for its port. Of all other events, when they happened.
+    pub ready: Time,
 }
 
 /// The data of a followed queue pair that went over a link from a switch.

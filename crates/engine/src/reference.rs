@@ -375,6 +375,12 @@ impl<P: Parts> Reference<'_, P> {
             self.links[gp].paused += Time(now - self.paused_since[gp]);
             self.paused_since[gp] = u64::MAX;
         }
+        if self.setup.follows_any()
+            && (before == 0) != (held == 0)
+            && let Some(host) = self.hosts.get_mut(node as usize)
+        {
+            host.note_pause(self.setup, now, held != 0);
+        }
         if !on {
             self.serve(now, node, gp);
         }

@@ -11,6 +11,7 @@ Examples:
   ropewalk run my.toml --set scheme.themis={} --seed 7 -o out
   ropewalk compare my.toml --schemes ecmp,ar,themis --seeds 1..5
   ropewalk reproduce themis-fig1                    a paper's numbers beside ours
+  ropewalk explain slowest results/themis-fig1      why was a flow slow?
   ropewalk new my && ropewalk check my.toml         a scenario of your own
 
 A SCENARIO is a path to a TOML file or the name of a built-in one.
@@ -39,6 +40,8 @@ pub enum Command {
     Reproduce(ReproduceArgs),
     /// Make a page from results: one HTML file that works offline
     Report(ReportArgs),
+    /// Tell the life of one flow: where its time went, and what happened to it when
+    Explain(ExplainArgs),
     /// Switch memory of a scheme by its paper's formula
     Memory(MemoryArgs),
     /// Check a scenario and print its full configuration with defaults; no run
@@ -208,6 +211,7 @@ Examples:
   ropewalk sweep themis-timers --dry-run            a built-in sweep: which points there are
   ropewalk sweep my-sweep.toml -o results/my-sweep
   ropewalk sweep my-sweep.toml --resume             after an interruption, however hard
+  ropewalk sweep my-sweep.toml --report             a page to look at, too: DIR/report.html
   ropewalk sweep my-sweep.toml --set workload.0.bytes=1MB --json | jq '.rows[][\"flows.fct_us.p99\"]'
 
 A sweep's file names a scenario and has axes:
@@ -234,7 +238,7 @@ pub struct SweepArgs {
     #[arg(long)]
     pub resume: bool,
     /// Check all points and list them; run nothing.
-    #[arg(long, conflicts_with = "resume")]
+    #[arg(long, conflicts_with_all = ["resume", "report"])]
     pub dry_run: bool,
     /// Threads in all: whole runs side by side, and a run is split when fewer are left [default: all cores].
     #[arg(long, value_name = "N", value_parser = count)]
@@ -242,6 +246,9 @@ pub struct SweepArgs {
     /// Most runs side by side; fewer need less memory [default: as many as threads].
     #[arg(long, value_name = "N", value_parser = count)]
     pub jobs: Option<NonZeroUsize>,
+    /// Write a page too, one HTML file that works offline [default FILE: DIR/report.html].
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    pub report: Option<Option<PathBuf>>,
     /// Print the points as JSON on standard output and nothing else.
     #[arg(long)]
     pub json: bool,
@@ -296,15 +303,50 @@ pub struct ReproduceArgs {
 Examples:
   ropewalk report results/themis-fig1               results/themis-fig1/report.html
   ropewalk report out/ecmp out/themis -o page.html  several runs side by side
+  ropewalk report results/themis-timers             a finished sweep
 
 Runs that differ in nothing but their seed are one row.")]
 pub struct ReportArgs {
-    /// Result directories, as `ropewalk run` writes them.
+    /// Result directories, as `ropewalk run` writes them, or one of `ropewalk sweep`.
     #[arg(required = true, value_name = "DIR")]
     pub dirs: Vec<PathBuf>,
     /// The page to write [default: report.html in the one DIR; results/report.html of several].
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+/// `ropewalk explain`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  ropewalk explain slowest results/quickstart
+  ropewalk explain 12 results/quickstart            flow 12, as in flows.parquet
+  ropewalk explain 'host3->host7' results/quickstart
+  ropewalk explain slowest quickstart --set scheme.ecmp={}
+  ropewalk explain 12 results/quickstart --json | jq .account.causes
+
+A flow's events are in events.parquet if the run recorded them (--record, or record.follow in the scenario). If
+they are not, the scenario in the directory's manifest is run again with the events of this flow; nothing is
+written, and the digest must be the same. Of a scenario that has not run, nothing is written either.")]
+pub struct ExplainArgs {
+    /// Which flow: its number, `slowest`, or FROM->TO (the slowest of these).
+    #[arg(value_name = "FLOW")]
+    pub flow: String,
+    /// Result directory, or a scenario: a TOML file or the name of a built-in one.
+    #[arg(value_name = "DIR|SCENARIO", default_value = ".")]
+    pub of: String,
+    /// Change a value of the scenario: a dotted key, and TOML or a plain string. Repeatable.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Threads that a run is split over; the results stay the same.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = count)]
+    pub threads: NonZeroUsize,
+    /// Print JSON on standard output and nothing else.
+    #[arg(long)]
+    pub json: bool,
+    /// No progress.
+    #[arg(long, short)]
+    pub quiet: bool,
 }
 
 /// `ropewalk memory`.

@@ -21,6 +21,7 @@
 //! | [`mod@reproduce`] | the papers' experiments, one file each |
 //! | [`memory`] | switch memory by the papers' formulas |
 //! | [`report`] | a page to look at: one HTML file |
+//! | [`explain`] | the life of one flow: why it was slow |
 //! | [`tables`], [`stall`], [`progress`] | what people read |
 //! | [`clock`], [`interrupt`] | the only contacts with the world's time and with Ctrl-C |
 
@@ -32,6 +33,7 @@ pub mod compare;
 pub mod crew;
 pub mod digest;
 pub mod execute;
+pub mod explain;
 pub mod failure;
 pub mod interrupt;
 pub mod memory;

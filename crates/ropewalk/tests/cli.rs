@@ -396,6 +396,73 @@ fn check_says_within_a_factor_of_two_how_much_memory_a_run_takes() {
 }
 
 #[test]
+fn a_flow_is_explained_from_its_events_or_by_the_same_run_again() {
+    let desk = Desk::new();
+    let run = |dir: &str, more: &[&str]| {
+        let args = ["run", "quickstart", "--set", SMALL, "--set", "scheme.ar={}", "-q", "-o", dir];
+        desk.ropewalk(&[&args, more].concat()).assert().code(0);
+    };
+    run("plain", &[]);
+    run("recorded", &["--set", "record.events=all"]);
+    let explain = |of: &[&str]| desk.json(&[&["explain"], of, &["--json"]].concat());
+    let before = fs::read_dir(desk.path("plain")).unwrap().count();
+    let (mut again, mut recorded) = (explain(&["slowest", "plain"]), explain(&["slowest", "recorded"]));
+    assert_eq!(fs::read_dir(desk.path("plain")).unwrap().count(), before, "nothing is written");
+    let mark = |answer: &mut Value| answer.as_object_mut().unwrap().remove("run_again").unwrap();
+    assert_eq!((mark(&mut again), mark(&mut recorded)), (Value::from(true), Value::from(false)));
+    assert_eq!(again, recorded);
+    // A scenario is run for it: by number at once, else to find out which flow it is.
+    let number = again["flow"]["flow"].to_string();
+    for flow in ["slowest", &number] {
+        let args = [flow, "quickstart", "--set", SMALL, "--set", "scheme.ar={}"];
+        let mut fresh = explain(&args);
+        mark(&mut fresh);
+        assert_eq!(fresh, again);
+    }
+    desk.ropewalk(&["explain", "slowest", "plain"]).assert().code(0).stdout(
+        contains("times its ideal").and(contains("what happened")).and(contains("the digest is the same")),
+    );
+    assert_eq!(desk.names(), ["plain", "recorded"]);
+}
+
+#[test]
+fn what_cannot_be_explained_is_said() {
+    let desk = Desk::new();
+    desk.ropewalk(&["run", "quickstart", "--set", SMALL, "-q", "-o", "out"]).assert().code(0);
+    fs::create_dir(desk.path("empty")).unwrap();
+    fs::create_dir(desk.path("cut")).unwrap();
+    for entry in fs::read_dir(desk.path("out")).unwrap().flatten() {
+        fs::copy(entry.path(), desk.path("cut").join(entry.file_name())).unwrap();
+    }
+    let whole = fs::read(desk.path("cut/flows.parquet")).unwrap();
+    fs::write(desk.path("cut/flows.parquet"), &whole[..whole.len() / 2]).unwrap();
+    let cases: &[(&[&str], &str)] = &[
+        (&["96", "out"], "there is no flow 96; there are 96 flows, from 0"),
+        (&["host3->hots7", "out"], "there is no host hots7"),
+        (&["quick", "out"], "expected a flow, found `quick`"),
+        (&["0", "empty"], "manifest.json"),
+        (&["0", "cut"], "flows.parquet: it is no whole Parquet file"),
+        (&["0", "quickstrat"], "quickstart"),
+        (&["0"], "manifest.json"),
+        (&["0", "out", "--set", "seed=2"], "--set changes a scenario"),
+    ];
+    for (args, said) in cases {
+        let output =
+            desk.ropewalk(&[&["explain"], *args].concat()).assert().code(2).get_output().stderr.clone();
+        // Messages are wrapped.
+        let text = String::from_utf8(output).unwrap().replace(['│', '×'], " ");
+        let text: Vec<&str> = text.split_whitespace().collect();
+        assert!(text.join(" ").contains(said), "{args:?}: {}", text.join(" "));
+    }
+    // Of another version, which gave another digest.
+    let manifest = fs::read_to_string(desk.path("out/manifest.json")).unwrap();
+    let mut json: Value = serde_json::from_str(&manifest).unwrap();
+    json["digest"] = "0".repeat(32).into();
+    desk.write("out/manifest.json", &json.to_string());
+    desk.ropewalk(&["explain", "0", "out"]).assert().code(2).stderr(contains("differently"));
+}
+
+#[test]
 fn a_new_scenario_runs_and_is_not_overwritten() {
     let desk = Desk::new();
     desk.ropewalk(&["new", "mine"]).assert().code(0).stdout(contains("mine.toml"));

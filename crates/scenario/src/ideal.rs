@@ -22,6 +22,16 @@ pub fn ideal_fct(plan: &Plan, from: HostId, to: HostId, bytes: u64) -> Time {
     }
 }
 
+/// Least time from the start of a frame of so many bytes at one host to its arrival at another, over the shortest way.
+/// [`Time::NEVER`] if no path leads there.
+pub fn crossing(plan: &Plan, from: HostId, to: HostId, frame: u32) -> Time {
+    let Some(hops) = hops(&plan.fabric, from, to) else { return Time::NEVER };
+    let least = |lanes: &Vec<(Rate, Time)>| {
+        lanes.iter().map(|&(rate, delay)| plan.wire.transmission(rate, frame) + delay).min()
+    };
+    hops.iter().filter_map(least).fold(Time::ZERO, |sum, hop| sum + hop)
+}
+
 /// Full packets that a queue pair at line rate sends until the first of them is acknowledged, on an idle fabric: its
 /// bandwidth-delay product, rounded up.
 pub fn bdp(ideals: &mut Ideals<'_>, from: HostId, to: HostId) -> u32 {

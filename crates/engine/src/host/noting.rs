@@ -5,8 +5,8 @@ use crate::outcome::Happening;
 use crate::record::counts::Arrivals;
 use crate::setup::{NO_TRACK, Setup};
 use model::congestion::Congestion;
-use model::transport::{Fate, Receiver, Reception, Sender};
-use model::{Kind, Packet, Parts, Psn, QpId, Time};
+use model::transport::{Fate, Receiver, Reception, Reply, Sender};
+use model::{Kind, Pace, Packet, Parts, Psn, QpId, Time};
 
 impl<P: Parts> Host<P> {
     /// Makes room for the arrivals of a queue pair that has just been added, if they are recorded or followed.
@@ -22,13 +22,14 @@ impl<P: Parts> Host<P> {
         self.arrivals_of.push(at);
     }
 
-    /// A packet of data starts; it takes `bytes` of the wire.
+    /// A packet of data starts, which was `ready` to since then; it takes `bytes` of the wire, and `pace` says when the next
+    /// one may.
     #[inline(never)]
     pub(super) fn note_sent(
         &mut self,
         setup: &Setup<'_>,
-        (now, slot): (u64, u32),
-        bytes: u64,
+        (now, ready, slot): (u64, u64, u32),
+        (bytes, pace): (u64, Pace),
         packet: &Packet,
     ) {
         let (track, again) = (self.letters[slot as usize].track, packet.retransmission());
@@ -38,7 +39,21 @@ impl<P: Parts> Host<P> {
         if setup.follows(packet.qp()) {
             let what = if again { Happening::Resent } else { Happening::Sent };
             let node = setup.plan.qps[packet.qp().index()].from.node();
-            self.recorder.note(setup, (now, node), what, packet, 0);
+            let rate = self.at_most_line_rate(setup, slot, pace);
+            self.recorder.note_since(setup, (now, node), what, packet, (rate, ready));
+        }
+    }
+
+    /// The port has been paused, or let go.
+    #[cold]
+    pub(crate) fn note_pause(&mut self, setup: &Setup<'_>, now: u64, on: bool) {
+        let what = if on { Happening::Paused } else { Happening::Resumed };
+        for slot in 0..self.outgoing.len() {
+            if self.outgoing[slot].watched {
+                let oldest = self.oldest(setup, slot as u32);
+                let node = setup.plan.qps[oldest.qp().index()].from.node();
+                self.recorder.note(setup, (now, node), what, &oldest, 0);
+            }
         }
     }
 
@@ -67,22 +82,32 @@ impl<P: Parts> Host<P> {
         if let Some((_, sends)) = self.sends.get_mut(track as usize) {
             sends.timeouts += 1;
         }
-        let out = &self.outgoing[slot as usize];
-        if setup.follows(out.qp) {
-            let (qp, to) = (out.qp, setup.plan.qps[out.qp.index()].to);
-            let oldest = Packet::new(Kind::Data, qp, to, Psn::from_seq(out.sender.una()), 0);
+        if setup.follows(self.outgoing[slot as usize].qp) {
+            let oldest = self.oldest(setup, slot);
             let rate = self.rate(setup, now, slot);
-            let node = setup.plan.qps[qp.index()].from.node();
+            let node = setup.plan.qps[oldest.qp().index()].from.node();
             self.recorder.note(setup, (now, node), Happening::TimedOut, &oldest, rate);
         }
     }
 
     /// The rate that a queue pair may send at, bits per second; at most its NIC's.
     fn rate(&mut self, setup: &Setup<'_>, now: u64, slot: u32) -> u64 {
-        let out = &mut self.outgoing[slot as usize];
-        let fabric = setup.fabric();
-        let line = fabric.ports(setup.plan.qps[out.qp.index()].from.node())[0].rate.bps();
-        (out.congestion.allowance(Time(now)).pace.bps() as u64).min(line)
+        let pace = self.outgoing[slot as usize].congestion.allowance(Time(now)).pace;
+        self.at_most_line_rate(setup, slot, pace)
+    }
+
+    fn at_most_line_rate(&self, setup: &Setup<'_>, slot: u32, pace: Pace) -> u64 {
+        let qp = &setup.plan.qps[self.outgoing[slot as usize].qp.index()];
+        let line = setup.fabric().ports(qp.from.node())[0].rate.bps();
+        (pace.bps() as u64).min(line)
+    }
+
+    /// The oldest unacknowledged packet of a queue pair, or the first that it would send: what events speak of that are no
+    /// packet's own.
+    fn oldest(&self, setup: &Setup<'_>, slot: u32) -> Packet {
+        let out = &self.outgoing[slot as usize];
+        let to = setup.plan.qps[out.qp.index()].to;
+        Packet::new(Kind::Data, out.qp, to, Psn::from_seq(out.sender.una()), 0)
     }
 
     /// Data has arrived, when `expected` was what its receiver waited for.
@@ -121,12 +146,20 @@ impl<P: Parts> Host<P> {
         }
     }
 
-    /// A receiver has answered with a NACK or a CNP.
-    #[inline]
-    pub(super) fn note_answer(&mut self, setup: &Setup<'_>, now: u64, answer: &Packet) {
-        if setup.follows(answer.qp()) {
-            let node = setup.plan.qps[answer.qp().index()].to.node();
-            self.recorder.note(setup, (now, node), Happening::Answered, answer, 0);
+    /// A receiver answers `packet`, maybe with a NACK or a CNP.
+    #[inline(never)]
+    pub(super) fn note_answers(&mut self, setup: &Setup<'_>, now: u64, packet: &Packet, got: &Reception) {
+        if !setup.follows(packet.qp()) {
+            return;
+        }
+        let qp = &setup.plan.qps[packet.qp().index()];
+        let nack = match got.reply {
+            Some(Reply::Nack(psn)) => Some((Kind::Nack, psn)),
+            Some(Reply::Ack(_)) | None => None,
+        };
+        for (kind, psn) in nack.into_iter().chain(got.cnp.then(|| (Kind::Cnp, packet.psn()))) {
+            let answer = Packet::new(kind, packet.qp(), qp.from, psn, 0);
+            self.recorder.note(setup, (now, qp.to.node()), Happening::Answered, &answer, 0);
         }
     }
 }

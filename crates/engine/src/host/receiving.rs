@@ -43,7 +43,9 @@ impl<P: Parts> Host<P> {
     ) -> Replies<P::Annex> {
         let qp = pkt.qp();
         let incoming = &mut self.incoming[(qp.0 - self.first_incoming) as usize];
-        let (notice, expected) = (pkt.annex.notice(), incoming.receiver.expected());
+        let notice = pkt.annex.notice();
+        let noted = !self.arrivals_of.is_empty();
+        let expected = if noted { incoming.receiver.expected() } else { 0 };
         let got = match notice {
             None => incoming.receiver.on_data(Time(now), pkt.psn(), pkt.marked(), pkt.last()),
             Some(notice) => incoming.receiver.on_notice(Time(now), notice, pkt.marked()),
@@ -79,8 +81,11 @@ impl<P: Parts> Host<P> {
                 self.out_of_order[class] += 1;
             }
         }
-        if !self.arrivals_of.is_empty() && notice.is_none() {
-            self.note_arrival(setup, (now, expected), pkt, &got);
+        if noted {
+            if notice.is_none() {
+                self.note_arrival(setup, (now, expected), pkt, &got);
+            }
+            self.note_answers(setup, now, pkt, &got);
         }
         let incoming = &mut self.incoming[(qp.0 - self.first_incoming) as usize];
         let mut annex = P::Annex::default();
@@ -102,10 +107,7 @@ impl<P: Parts> Host<P> {
             };
             let label = Packet::new(kind, qp, from, psn, setup.plan.wire.ack).with_echo(got.echo);
             match kind {
-                Kind::Nack => {
-                    self.control.nack += 1;
-                    self.note_answer(setup, now, &label);
-                }
+                Kind::Nack => self.control.nack += 1,
                 _ => self.control.ack += 1,
             }
             self.control.created += 1;
@@ -115,7 +117,6 @@ impl<P: Parts> Host<P> {
             self.control.cnp += 1;
             self.control.created += 1;
             let label = Packet::new(Kind::Cnp, qp, from, pkt.psn(), setup.plan.wire.cnp);
-            self.note_answer(setup, now, &label);
             Parcel::bare(label)
         });
         if whole {

@@ -152,7 +152,7 @@ impl<P: Parts> Host<P> {
                 continue;
             }
             if P::Annex::CARRIES && out.steering.has_aside() && allowed.window > 0 {
-                match self.send_aside(setup, now, slot) {
+                match self.send_aside(setup, (now, at), slot) {
                     Some(packet) => return Some(packet),
                     None => out = &mut self.outgoing[slot as usize],
                 }
@@ -175,7 +175,7 @@ impl<P: Parts> Host<P> {
             let on_wire = u64::from(packet.frame() + self.gap);
             self.data.sent += 1;
             if out.watched {
-                self.note_sent(setup, (now, slot), on_wire, &packet);
+                self.note_sent(setup, (now, at, slot), (on_wire, allowed.pace), &packet);
                 out = &mut self.outgoing[slot as usize];
             }
             let gap = allowed.pace.gap(on_wire);
@@ -202,7 +202,12 @@ impl<P: Parts> Host<P> {
     /// pair stays first in line until its pace lets it send again.
     #[cold]
     #[inline(never)]
-    fn send_aside(&mut self, setup: &Setup<'_>, now: u64, slot: u32) -> Option<Parcel<P::Annex>> {
+    fn send_aside(
+        &mut self,
+        setup: &Setup<'_>,
+        (now, ready): (u64, u64),
+        slot: u32,
+    ) -> Option<Parcel<P::Annex>> {
         let out = &mut self.outgoing[slot as usize];
         let aside = out.steering.aside(Time(now + self.clock))?;
         let (psn, last, frame) = match aside.what {
@@ -217,12 +222,13 @@ impl<P: Parts> Host<P> {
         let out = &mut self.outgoing[slot as usize];
         let on_wire = u64::from(frame + self.gap);
         self.data.sent += 1;
-        let gap = out.congestion.allowance(Time(now)).pace.gap(on_wire);
+        let pace = out.congestion.allowance(Time(now)).pace;
+        let gap = pace.gap(on_wire);
         out.next_at = now + if self.whole_ns { whole_ns(gap) } else { gap }.ps();
         self.ready.replace_first(out.next_at, now);
         let label = Packet::new(Kind::Data, out.qp, out.to, psn, frame).with_last(last);
         if out.watched {
-            self.note_sent(setup, (now, slot), on_wire, &label);
+            self.note_sent(setup, (now, ready, slot), (on_wire, pace), &label);
         }
         Some(Parcel { label, annex: aside.annex })
     }

@@ -37,6 +37,20 @@ impl Recorder {
         pkt: &Packet,
         value: u64,
     ) {
+        self.note_since(setup, (at, node), what, pkt, (value, at));
+    }
+
+    /// The same of a packet that starts, and might have done so since `ready`.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note_since(
+        &mut self,
+        setup: &Setup<'_>,
+        (at, node): (u64, NodeId),
+        what: Happening,
+        pkt: &Packet,
+        (value, ready): (u64, u64),
+    ) {
         if !setup.follows(pkt.qp()) {
             return;
         }
@@ -46,7 +60,7 @@ impl Recorder {
         *count += 1;
         if *count <= plan.events as u64 {
             let (qp, kind, psn) = (pkt.qp(), pkt.kind(), pkt.psn());
-            self.events.push(Event { qp, at: Time(at), node, what, kind, psn, value });
+            self.events.push(Event { qp, at: Time(at), node, what, kind, psn, value, ready: Time(ready) });
         }
     }
 

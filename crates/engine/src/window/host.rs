@@ -125,6 +125,7 @@ impl<'v, P: Parts> Visit<'v, P> {
         if timer < frame {
             self.host.on_timer(self.out.setup, timer);
         } else {
+            let before = self.port.held();
             match self.frames.take() {
                 Some(Frame::Pause(pause)) => {
                     self.out.paused(0, self.port, frame, pause.channel, pause.on);
@@ -138,6 +139,10 @@ impl<'v, P: Parts> Visit<'v, P> {
                 }
                 // Hosts have no routes.
                 Some(Frame::Fail(Event::Turn(_))) | None => {}
+            }
+            let held = self.port.held();
+            if self.out.setup.follows_any() && (before == 0) != (held == 0) {
+                self.host.note_pause(self.out.setup, frame, held != 0);
             }
         }
         let now = frame.min(timer);

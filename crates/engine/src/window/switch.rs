@@ -263,8 +263,17 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
         let (ports, to_host) = self.router.ports(pkt.to());
         match ports {
             [port] if !self.seen => self.enqueue(port.0 as usize, now, pkt),
+            _ if self.closely => self.forward_closely(now, pkt, (ports, to_host)),
+            _ => self.steer::<false>(now, pkt, (ports, to_host), Detours::default()),
+        }
+    }
+
+    /// A packet has arrived in a run that follows queue pairs.
+    #[inline(never)]
+    fn forward_closely(&mut self, now: u64, pkt: Parcel<P::Annex>, (ports, to_host): (&[PortIndex], bool)) {
+        match ports {
             [port] if !self.interest.every_packet => self.pass(port.0 as usize, now, pkt),
-            _ => self.steer(now, pkt, (ports, to_host), Detours::default()),
+            _ => self.steer::<true>(now, pkt, (ports, to_host), Detours::default()),
         }
     }
 
@@ -281,13 +290,13 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
             [port] if !self.interest.every_packet && detours.is_empty() => {
                 self.pass(port.0 as usize, now, pkt);
             }
-            _ => self.steer(now, pkt, (ports, to_host), detours),
+            _ => self.steer::<true>(now, pkt, (ports, to_host), detours),
         }
     }
 
-    /// A packet has arrived that the scheme must see.
+    /// A packet has arrived that the scheme must see; so may others, if the run is looked at `CLOSELY`.
     #[inline]
-    fn steer(
+    fn steer<const CLOSELY: bool>(
         &mut self,
         now: u64,
         mut pkt: Parcel<P::Annex>,
@@ -316,10 +325,15 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
         }
         match verdict {
             Verdict::Forward(port) if self.desk.effects.is_empty() => {
-                return self.pass(port.0 as usize, now, pkt);
+                if CLOSELY {
+                    self.look_on(port.0 as usize, now, &pkt);
+                }
+                return self.enqueue(port.0 as usize, now, pkt);
             }
             Verdict::Forward(port) => {
-                self.look_on(port.0 as usize, now, &pkt);
+                if CLOSELY {
+                    self.look_on(port.0 as usize, now, &pkt);
+                }
                 // What the packet set off waits until it has joined its port, and what that sets off is done.
                 let effects = std::mem::take(&mut self.desk.effects);
                 self.enqueue_oddly(port.0 as usize, now, pkt, false);

@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod compare;
+pub mod explain;
 pub mod import;
 pub mod memory;
 pub mod new;
@@ -32,6 +33,7 @@ pub fn answer(cli: Cli) -> u8 {
         Command::Sweep(args) => sweep::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Memory(args) => memory::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Import(args) => import::run(&args),

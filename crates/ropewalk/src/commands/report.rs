@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::print;
 use crate::report::{self, Place};
 use crate::results::Results;
+use crate::sweep::dataset;
 use std::path::{Path, PathBuf};
 
 /// Makes a page from result directories.
@@ -16,11 +17,32 @@ pub fn run(args: &ReportArgs) -> Result<(), Failure> {
         [one] => one.join("report.html"),
         _ => by_name("report"),
     });
+    if let Some(sweep) = args.dirs.iter().find(|dir| dataset::is_sweep(dir)) {
+        if args.dirs.len() > 1 {
+            return Err(Failure::Asked(format!(
+                "{} is a sweep: it has a page of its own, and stands beside no other results",
+                sweep.display()
+            )));
+        }
+        let place = Place::at(file)?;
+        of_sweep(sweep, &place)?;
+        say(&place, false);
+        return Ok(());
+    }
     let results: Vec<Results> = args.dirs.iter().map(|dir| Results::read(dir)).collect::<Result<_, _>>()?;
     let place = Place::at(file)?;
     place.write(&report::of_runs(&results))?;
     say(&place, false);
     Ok(())
+}
+
+/// Makes the page of a finished sweep.
+///
+/// # Errors
+/// If it cannot be read, or the page cannot be written.
+pub(super) fn of_sweep(dir: &Path, place: &Place) -> Result<(), Failure> {
+    let (manifest, points) = dataset::read(dir)?;
+    place.write(&report::of_sweep(&manifest, &points))
 }
 
 /// Where the page that `--report` asks for goes, if it does; looked at before anything runs.

@@ -4,6 +4,7 @@ use crate::cli::SweepArgs;
 use crate::crew::Crew;
 use crate::failure::Failure;
 use crate::progress::{Progress, Show};
+use crate::report::Place;
 use crate::sweep::{Finished, Sweep, Work, dataset};
 use crate::{interrupt, print, sweep, tables};
 use serde::Serialize;
@@ -38,11 +39,12 @@ pub fn run(args: &SweepArgs) -> Result<(), Failure> {
         return Ok(());
     }
     let dir = args.output.clone().unwrap_or_else(|| PathBuf::from("results").join(&sweep.spec.name));
+    let place = super::report::place(&args.report, || dir.join("report.html"))?;
     if args.resume
         && let Some(finished) = Work::finished(&sweep, &dir)?
     {
         print::note(&format!("{} is finished already", dir.display()));
-        return tell(args, &sweep, &finished);
+        return tell(args, &sweep, &finished, place.as_ref());
     }
     let mut work = Work::open(sweep, &dir, args.resume)?;
     for note in &work.notes {
@@ -69,7 +71,7 @@ pub fn run(args: &SweepArgs) -> Result<(), Failure> {
         return Err(unfinished(args, &work, Failure::Asked(text)));
     }
     let finished = work.finish()?;
-    tell(args, work.sweep(), &finished)
+    tell(args, work.sweep(), &finished, place.as_ref())
 }
 
 /// Says what is done and how to go on.
@@ -99,8 +101,11 @@ fn word(text: &str) -> String {
     }
 }
 
-/// Prints a finished sweep.
-fn tell(args: &SweepArgs, sweep: &Sweep, finished: &Finished) -> Result<(), Failure> {
+/// Prints a finished sweep, and makes its page if one is asked for.
+fn tell(args: &SweepArgs, sweep: &Sweep, finished: &Finished, page: Option<&Place>) -> Result<(), Failure> {
+    if let Some(page) = page {
+        super::report::of_sweep(&finished.path, page)?;
+    }
     if args.json {
         print::out(&super::json(&Rows {
             sweep: &sweep.spec.name,
@@ -108,16 +113,19 @@ fn tell(args: &SweepArgs, sweep: &Sweep, finished: &Finished) -> Result<(), Fail
             rows: dataset::rows(&finished.points),
         }));
     } else {
-        print::out(&page(sweep, finished));
+        print::out(&text(sweep, finished));
     }
     for (number, why) in &finished.failed {
         let label = sweep.spec.label(*number);
         print::note(&format!("error: {why}\n  at point {number} ({label})"));
     }
+    if let Some(page) = page {
+        super::report::say(page, args.json);
+    }
     if finished.failed.is_empty() { Ok(()) } else { Err(Failure::Simulation) }
 }
 
-fn page(sweep: &Sweep, finished: &Finished) -> String {
+fn text(sweep: &Sweep, finished: &Finished) -> String {
     let spec = &sweep.spec;
     let seeds = match spec.seeds.as_deref() {
         None => String::new(),

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `page.html`, `style.css` | the frame, and how it looks on screens, phones and paper |
 //! | `common.js` | elements, numbers, colours, tables, charts |
-//! | `headline.js`, `paper.js` | the answer; a paper's figures from our data |
+//! | `headline.js`, `paper.js`, `sweep.js` | the answer; a paper's figures from our data; a sweep's points |
 //! | `flows.js`, `time.js`, `arrivals.js`, `fabric.js`, `counters.js`, `config.js`, `glossary.js` | a section each |
 //! | `main.js` | puts the sections on the page |
 
@@ -16,6 +16,7 @@ mod payload;
 
 use crate::failure::Failure;
 use crate::reproduce::Report;
+use crate::results::table::Table;
 use crate::results::{Results, ResultsError};
 use payload::experiment::Experiment;
 use payload::{Group, Payload};
@@ -25,10 +26,11 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// The scripts of the page, in the order in which they run.
-const SCRIPTS: [&str; 11] = [
+const SCRIPTS: [&str; 12] = [
     include_str!("page/common.js"),
     include_str!("page/headline.js"),
     include_str!("page/paper.js"),
+    include_str!("page/sweep.js"),
     include_str!("page/flows.js"),
     include_str!("page/time.js"),
     include_str!("page/arrivals.js"),
@@ -56,6 +58,11 @@ pub fn of_experiments(reports: &[Report]) -> String {
     let groups: Vec<Group<'_>> =
         runs.iter().map(|(name, run)| Group { name: name.clone(), runs: vec![run] }).collect();
     page(&Payload::of_experiments(reports.iter().map(Experiment::of).collect(), &groups))
+}
+
+/// The page about a finished sweep: of its `sweep.json` and `points.parquet`.
+pub fn of_sweep(manifest: &serde_json::Value, points: &Table) -> String {
+    page(&Payload::of_sweep(manifest, points))
 }
 
 /// How a page begins: so it is known as ours.

@@ -12,8 +12,11 @@ pub fn table(run: Run<'_>) -> Option<Table> {
         return None;
     }
     let away = |e: &Event| matches!(e.what, Happening::Ahead | Happening::Discarded).then_some(e.value);
-    let rate =
-        |e: &Event| matches!(e.what, Happening::Heard | Happening::TimedOut).then_some(e.value as f64 / 1e9);
+    let starts = |e: &Event| matches!(e.what, Happening::Sent | Happening::Resent);
+    let rate = |e: &Event| {
+        (starts(e) || matches!(e.what, Happening::Heard | Happening::TimedOut))
+            .then_some(e.value as f64 / 1e9)
+    };
     let columns = vec![
         Column::count("qp", "-", "queue pair", events.iter().map(|e| e.qp.0.into())),
         Column::real("time_us", "us", "when", events.iter().map(|e| Some(e.at.as_us()))),
@@ -21,8 +24,8 @@ pub fn table(run: Run<'_>) -> Option<Table> {
         Column::text(
             "event",
             "sent, resent (by the sender); arrived (as expected), ahead (kept), duplicate, discarded (at the receiver); \
-             nack-sent, cnp-sent (by the receiver); nack-received, cnp-received, timeout (at the sender); KIND-blocked, \
-             KIND-made (by the scheme); KIND-dropped (for lack of buffer), KIND-lost (on a link)",
+             nack-sent, cnp-sent (by the receiver); nack-received, cnp-received, timeout (at the sender); \
+             paused, resumed (the sender's port); KIND-blocked, KIND-made (by the scheme); KIND-dropped (for lack of buffer), KIND-lost (on a link)",
             events.iter().map(name),
         ),
         Column::count("psn", "-", "PSN of the packet, 24 bits", events.iter().map(|e| e.psn.value().into())),
@@ -36,8 +39,14 @@ pub fn table(run: Run<'_>) -> Option<Table> {
         Column::real(
             "allowed_gbps",
             "Gb/s",
-            "rate that congestion control allows the sender after it (nack-received, cnp-received, timeout)",
+            "rate that congestion control allows the sender after it (sent, resent, nack-received, cnp-received, timeout)",
             events.iter().map(rate),
+        ),
+        Column::real(
+            "ready_us",
+            "us",
+            "since when its own rate and window had let it go; until time_us it waited for its port (sent, resent)",
+            events.iter().map(|e| starts(e).then(|| e.ready.as_us())),
         ),
     ];
     Some(Table::new(columns, 1))
@@ -61,6 +70,8 @@ fn name(event: &Event) -> String {
         Happening::Duplicate => "duplicate".into(),
         Happening::Discarded => "discarded".into(),
         Happening::TimedOut => "timeout".into(),
+        Happening::Paused => "paused".into(),
+        Happening::Resumed => "resumed".into(),
         Happening::Answered => of_kind("sent"),
         Happening::Heard => of_kind("received"),
         Happening::Blocked => of_kind("blocked"),

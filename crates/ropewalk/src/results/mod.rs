@@ -185,7 +185,7 @@ pub(crate) fn json(value: &impl serde::Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
 }
 
-fn read_json(path: &Path) -> Result<Value, ResultsError> {
+pub(crate) fn read_json(path: &Path) -> Result<Value, ResultsError> {
     let text =
         fs::read_to_string(path).map_err(|e| ResultsError::Unreadable(path.to_owned(), e.to_string()))?;
     serde_json::from_str(&text).map_err(|e| ResultsError::Unreadable(path.to_owned(), e.to_string()))

@@ -205,6 +205,20 @@ pub(super) fn flatten(key: &mut Vec<String>, value: &Value, tell: &mut impl FnMu
     }
 }
 
+/// True if a finished sweep stands there.
+pub fn is_sweep(dir: &Path) -> bool {
+    dir.join(super::work::MARK).is_file()
+}
+
+/// Reads what a finished sweep wrote: `sweep.json` and `points.parquet`.
+///
+/// # Errors
+/// If one of them is missing, cut short or of another kind.
+pub fn read(dir: &Path) -> Result<(Value, Table), ResultsError> {
+    let manifest = crate::results::read_json(&dir.join(super::work::MARK))?;
+    Ok((manifest, Table::read_parquet(&dir.join("points.parquet"), 1)?))
+}
+
 /// True if all points are complete.
 pub fn all_complete(points: &Table) -> bool {
     points.flags("complete").is_some_and(|flags| flags.false_count() == 0)

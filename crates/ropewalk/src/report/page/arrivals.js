@@ -9,6 +9,7 @@ const KINDS = {
   timeout: { place: 7, symbol: "star", size: 12 },
   "nack-sent": { place: 6, symbol: "triangle-down-open", size: 8, name: "NACK sent" }, "nack-blocked": { place: 2, symbol: "square-open", size: 8, name: "NACK blocked" },
   "nack-made": { place: 8, symbol: "square", size: 8, name: "NACK made up for" }, "nack-received": { place: 9, symbol: "triangle-left", size: 8, name: "NACK received" },
+  paused: { place: 5, symbol: "line-ew-open", size: 10, name: "port paused" }, resumed: { place: 2, symbol: "line-ew-open", size: 10, name: "port let go" },
   "cnp-sent": { place: 7, symbol: "pentagon-open", size: 8, name: "CNP sent" }, "cnp-received": { place: 7, symbol: "pentagon", size: 8, name: "CNP received" },
 };
 

@@ -10,7 +10,7 @@ function toml(text) {
 
 sections.push({
   id: "config", title: "Configuration, and how to run it again", short: "Again",
-  when: () => true,
+  when: () => !data.sweep,
   fill(box) {
     if (data.parts.length) {
       box.append(h("p", { class: "lead" }, "The same scenario and seed give the same digest on any machine and on any number of threads."),

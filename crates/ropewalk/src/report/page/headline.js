@@ -33,7 +33,7 @@ function tiles(numbers) {
 const together = (text) => text.replace(/(\d) (%|µs|ms|x\b|times)/g, "$1\u00a0$2");
 
 function headline(page) {
-  const kinds = { run: "A run", compare: "A comparison", reproduce: "A paper's experiment, beside ours" };
+  const kinds = { sweep: "A sweep", run: "A run", compare: "A comparison", reproduce: "A paper's experiment, beside ours" };
   page.append(
     h("h1", {}, data.title),
     h("p", { class: "kind" }, `${kinds[data.kind]}, by ropewalk ${data.ropewalk}`),

@@ -54,7 +54,7 @@ struct Link {
 
 /// What is out of order, or comes of it. Names of events; all else is the rule.
 fn telling(event: &str) -> bool {
-    !matches!(event, "arrived" | "sent")
+    !matches!(event, "arrived" | "sent" | "paused" | "resumed")
 }
 
 /// The events of a run, at most `most`.

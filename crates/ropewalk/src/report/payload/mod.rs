@@ -11,6 +11,7 @@
 //! | [`counters`] | the scheme's counters |
 //! | [`config`] | the configuration, and in what runs differ |
 //! | [`experiment`] | a paper's numbers beside ours |
+//! | [`sweep`] | the points of a sweep |
 //!
 //! Everything is bounded ([`Room`]), whatever the size of the runs; what is left out is said.
 
@@ -25,8 +26,10 @@ pub(super) mod grouping;
 pub(super) mod headline;
 pub(super) mod question;
 pub(super) mod series;
+pub(super) mod sweep;
 
 use crate::results::Results;
+use crate::results::table::Table;
 use headline::Numbers;
 use question::Asked;
 use serde::Serialize;
@@ -110,7 +113,7 @@ struct Part {
 pub(super) struct Payload {
     /// Version that made the page.
     ropewalk: &'static str,
-    /// `run`, `compare` or `reproduce`.
+    /// `run`, `compare`, `reproduce` or `sweep`.
     kind: &'static str,
     title: String,
     asked: Vec<Asked>,
@@ -123,6 +126,8 @@ pub(super) struct Payload {
     left_out: usize,
     fabrics: Vec<fabric::Shape>,
     config: config::Config,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sweep: Option<sweep::Sweep>,
 }
 
 impl Payload {
@@ -147,6 +152,18 @@ impl Payload {
         page
     }
 
+    /// Of a finished sweep: `sweep.json` and `points.parquet`.
+    pub(super) fn of_sweep(manifest: &serde_json::Value, points: &Table) -> Self {
+        let sweep = sweep::Sweep::of(manifest, points);
+        let mut page = Self::details(&[]);
+        page.kind = "sweep";
+        page.title = text(manifest, "/sweep").to_owned();
+        page.asked = sweep.asked(manifest);
+        page.answer = sweep.answer();
+        page.sweep = Some(sweep);
+        page
+    }
+
     fn details(groups: &[Group<'_>]) -> Self {
         let shown = groups.len().min(DETAILED);
         let room = Room::shared_by(shown, groups.len());
@@ -165,6 +182,7 @@ impl Payload {
             left_out: groups.len() - shown,
             fabrics,
             config: config::of(groups),
+            sweep: None,
         }
     }
 

@@ -1,0 +1,96 @@
+// A sweep: its points along an axis, all of them in a table, and how to run it again.
+
+/** What an axis says at a point. */
+const said = (point, axis) => point.values[axis].join(" / ");
+
+sections.push({
+  id: "points", title: "The points", short: "Points",
+  when: () => data.sweep && data.sweep.metrics.length > 0,
+  fill(box) {
+    const { axes, metrics, points, chosen, left_out } = data.sweep;
+    const values = axes.map((_, axis) => [...new Set(points.map((point) => said(point, axis)))]);
+    // Along the axis with most values, in the colours of another one: of the schemes, if they are an axis.
+    const byLength = axes.map((_, axis) => axis).sort((a, b) => values[b].length - values[a].length);
+    const schemes = axes.findIndex((axis) => axis.keys.some((key) => key === "scheme" || key === "schemes"));
+    const along = byLength.find((axis) => axis !== schemes) ?? 0;
+    const state = { metric: chosen, along, colour: schemes >= 0 && schemes !== along ? schemes : byLength.find((axis) => axis !== along) ?? -1 };
+    const paint = (point) => {
+      if (state.colour < 0) return style("--accent");
+      if (state.colour === schemes) return colour(point.scheme);
+      return PALETTE[values[state.colour].indexOf(said(point, state.colour)) % PALETTE.length][dark() ? 1 : 0];
+    };
+    const name = (m) => `${metrics[m].name}${metrics[m].unit ? `, ${metrics[m].unit}` : ""}`;
+    const draw = () => {
+      // A line for everything that the other axes may say.
+      const lines = new Map();
+      for (const point of points) {
+        const key = JSON.stringify(point.values.filter((_, axis) => axis !== state.along));
+        if (!lines.has(key)) lines.set(key, []);
+        lines.get(key).push(point);
+      }
+      const named = new Set();
+      const traces = [...lines.values()].map((line) => {
+        const group = state.colour < 0 ? "" : said(line[0], state.colour);
+        const first = !named.has(group);
+        named.add(group);
+        const at = line.map((point) => axes.map((axis, i) => `${axis.name} ${said(point, i)}`).join("<br>") + (point.complete ? "" : "<br>not complete"));
+        return {
+          type: "scatter", mode: values[state.along].length > 1 ? "lines+markers" : "markers", name: group, legendgroup: group, showlegend: first && group !== "",
+          x: line.map((point) => said(point, state.along)), y: line.map((point) => point.cells[state.metric]), text: at, hovertemplate: "%{text}<br>%{y:.4~g}<extra></extra>",
+          line: { color: paint(line[0]), width: lines.size > 40 ? 1 : 2 }, opacity: lines.size > 40 ? 0.6 : 1, marker: { size: 7, color: paint(line[0]), symbol: line.map((point) => (point.complete ? "circle" : "x")) },
+        };
+      });
+      return { traces, layout: { xaxis: { title: axes[state.along]?.name ?? "", type: "category", categoryorder: "array", categoryarray: values[state.along] },
+        yaxis: { title: name(state.metric), rangemode: "tozero" } } };
+    };
+    const caption = () => {
+      const rest = axes.filter((_, axis) => axis !== state.along && axis !== state.colour).map((axis) => axis.name);
+      const { about } = metrics[state.metric];
+      return `${about.charAt(0).toUpperCase()}${about.slice(1)}. ${{ 1: "Higher is better.", "-1": "Lower is better." }[metrics[state.metric].better] ?? ""}`
+        + (rest.length ? ` Each line stands for one choice of ${rest.join(", ")}, which is told when one points at it.` : "");
+    };
+    const made = chart("The chosen number at every point, along an axis", caption, draw, 420);
+    const set = (key) => (value) => { state[key] = Number(value); made.redraw(); };
+    const axisOptions = axes.map((axis, i) => [String(i), axis.name]);
+    if (axes.length) {
+      box.append(h("div", { class: "controls" },
+        metrics.length > 1 ? menu("Number", metrics.map((_, m) => [String(m), name(m)]), set("metric"), String(state.metric)) : null,
+        axes.length > 1 ? menu("Along", axisOptions, set("along"), String(state.along)) : null,
+        axes.length > 1 ? menu("Colour", [["-1", "none"], ...axisOptions], set("colour"), String(state.colour)) : null), made.element);
+    }
+    const best = metrics.map((metric, m) => {
+      const all = points.filter((point) => point.complete).map((point) => point.cells[m]).filter((x) => x !== null);
+      if (!metric.better || new Set(all).size < 2) return null;
+      return metric.better > 0 ? Math.max(...all) : Math.min(...all);
+    });
+    const keys = axes.flatMap((axis) => axis.keys);
+    // One key and no other axis: the first column says which row it is; so does a number where there is no axis.
+    const columns = [...(keys.length ? keys.map((key) => ({ name: key.split(".").at(-1), about: key, text: true })) : [{ name: "point", text: true }]),
+      ...metrics.map((metric) => ({ name: metric.name, unit: metric.unit, about: metric.about }))];
+    const rows = points.map((point, i) => {
+      const words = keys.length ? point.values.flat() : [String(i)];
+      if (!point.complete) words[words.length - 1] += " (not complete)";
+      return [...words, ...point.cells.map((value, m) => {
+        const range = point.ranges && point.ranges[m];
+        return { value, mark: point.complete && value !== null && value === best[m], range: range && range[0] !== range[1] ? range.map(number).join("–") : null };
+      })];
+    });
+    const several = points.some((point) => point.runs > 1);
+    box.append(h("h3", {}, "All points"), h("div", { id: "table" }, table(columns, rows.slice(0, MOST_ROWS),
+      { tall: rows.length > 12, caption: `The best of each column on green.${several ? " Numbers are means over seeds; below them the least and the most." : ""}` })));
+    const hidden = Math.max(rows.length - MOST_ROWS, 0) + left_out;
+    if (hidden) box.append(h("p", { class: "lead" }, `${count(hidden)} more points are in points.parquet.`));
+  },
+});
+
+sections.push({
+  id: "again", title: "The sweep, and how to run it again", short: "Again",
+  when: () => data.sweep,
+  fill(box) {
+    const { digest, version, command, text } = data.sweep;
+    box.append(h("p", { class: "lead" }, "The same sweep gives the same digest on any machine, wherever its points run. points.parquet has every number of every point, configs.parquet the configuration of each."),
+      table([{ name: "digest", text: true }, { name: "ropewalk", text: true }], [[h("code", {}, digest), version]], { label: "What names the sweep" }),
+      h("h3", {}, "Run it again"), h("pre", { class: "command", tabindex: "0" }, command),
+      h("details", { id: "configuration" }, h("summary", {}, "Its file"), h("pre", { class: "config", tabindex: "0" }, toml(text))));
+  },
+});
