@@ -42,7 +42,7 @@ impl<P: Parts> Host<P> {
         pkt: &Parcel<P::Annex>,
     ) -> Replies<P::Annex> {
         let qp = pkt.qp();
-        let incoming = &mut self.incoming[(qp.0 - self.first_incoming) as usize];
+        let mut incoming = &mut self.incoming[(qp.0 - self.first_incoming) as usize];
         let notice = pkt.annex.notice();
         let noted = !self.arrivals_of.is_empty();
         let expected = if noted { incoming.receiver.expected() } else { 0 };
@@ -86,8 +86,8 @@ impl<P: Parts> Host<P> {
                 self.note_arrival(setup, (now, expected), pkt, &got);
             }
             self.note_answers(setup, now, pkt, &got);
+            incoming = &mut self.incoming[(qp.0 - self.first_incoming) as usize];
         }
-        let incoming = &mut self.incoming[(qp.0 - self.first_incoming) as usize];
         let mut annex = P::Annex::default();
         if P::Annex::CARRIES {
             if pkt.annex.is_copy() && got.fate == Fate::Accepted {
@@ -116,8 +116,7 @@ impl<P: Parts> Host<P> {
         let cnp = got.cnp.then(|| {
             self.control.cnp += 1;
             self.control.created += 1;
-            let label = Packet::new(Kind::Cnp, qp, from, pkt.psn(), setup.plan.wire.cnp);
-            Parcel::bare(label)
+            Parcel::bare(Packet::new(Kind::Cnp, qp, from, pkt.psn(), setup.plan.wire.cnp))
         });
         if whole {
             self.complete(setup, now, qp);

@@ -80,10 +80,10 @@ impl<P: Parts> Outgoing<P> {
     /// the past, when so few packets are left that its shorter timeout holds: then it fires next.
     #[inline]
     fn arm(&mut self, now: u64, slot: u32, clock: u64, timers: &mut Timers) {
-        let deadline = self.deadline(clock).max(now + 1);
+        let deadline = self.deadline(clock);
         if deadline < self.armed {
-            self.armed = deadline;
-            timers.push(deadline, Timer::Retransmit(slot));
+            self.armed = deadline.max(now + 1);
+            timers.push(self.armed, Timer::Retransmit(slot));
         }
     }
 }
@@ -246,7 +246,7 @@ impl<P: Parts> Host<P> {
     /// A reply or a CNP has arrived.
     pub(super) fn on_control(&mut self, setup: &Setup<'_>, now: u64, pkt: &Parcel<P::Annex>) {
         let slot = setup.sender_slot[pkt.qp().index()];
-        let out = &mut self.outgoing[slot as usize];
+        let mut out = &mut self.outgoing[slot as usize];
         let reply = match pkt.kind() {
             Kind::Ack => Reply::Ack(pkt.psn()),
             Kind::Nack => Reply::Nack(pkt.psn()),
@@ -290,8 +290,8 @@ impl<P: Parts> Host<P> {
         }
         if out.watched && pkt.kind() == Kind::Nack {
             self.note_heard(setup, (now, slot), pkt);
+            out = &mut self.outgoing[slot as usize];
         }
-        let out = &mut self.outgoing[slot as usize];
         if P::Annex::CARRIES && out.steering.clocked() {
             if out.steering.gives_up() {
                 out.congestion.on_path_given_up(Time(now));

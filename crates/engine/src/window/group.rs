@@ -391,8 +391,9 @@ impl<P: Parts> Group<P> {
             with_data: self.with_data,
         };
         let next = match heavy {
-            true => switch::Visit::<P, true>::new(place, out).run(arrivals),
-            false => switch::Visit::<P, false>::new(place, out).run(arrivals),
+            _ if scene.setup.follows_any() => visit_closely(heavy, place, out, arrivals),
+            true => switch::Visit::<P, true, false>::new(place, out).run(arrivals),
+            false => switch::Visit::<P, false, false>::new(place, out).run(arrivals),
         };
         self.nodes[n].next = next;
         self.add_wires(n, scene);
@@ -557,6 +558,20 @@ impl Node {
     /// Its words in tables that have a bit for every port.
     fn words(&self) -> Range<usize> {
         self.backlog as usize..(self.backlog + self.ports.div_ceil(64)) as usize
+    }
+}
+
+/// A visit in a run that follows queue pairs.
+#[inline(never)]
+fn visit_closely<'v, P: Parts>(
+    heavy: bool,
+    place: switch::Place<'v, P>,
+    out: Out<'v, P::Annex>,
+    arrivals: &[Parcel<P::Annex>],
+) -> u64 {
+    match heavy {
+        true => switch::Visit::<P, true, true>::new(place, out).run(arrivals),
+        false => switch::Visit::<P, false, true>::new(place, out).run(arrivals),
     }
 }
 

@@ -47,7 +47,10 @@ pub(super) struct Place<'v, P: Parts> {
 }
 
 /// One switch, one window.
-pub(super) struct Visit<'v, P: Parts, const HEAVY: bool> {
+///
+/// A `HEAVY` one keeps exact account of the buffer. In runs that follow queue pairs it looks `CLOSELY` at what packets
+/// meet; all others are compiled without.
+pub(super) struct Visit<'v, P: Parts, const HEAVY: bool, const CLOSELY: bool> {
     node: NodeId,
     switch: &'v mut Switch<P>,
     ports: &'v mut [Port<P::Annex>],
@@ -60,10 +63,6 @@ pub(super) struct Visit<'v, P: Parts, const HEAVY: bool> {
     tie: Tie,
     /// Kinds that wait with data.
     with_data: Kinds,
-    /// Queue pairs are followed.
-    closely: bool,
-    /// The scheme sees packets that have no choice, or somebody follows them.
-    seen: bool,
     /// Something other than an arrival comes to pass no earlier than this.
     next_own: u64,
 }
@@ -72,7 +71,7 @@ pub(super) struct Visit<'v, P: Parts, const HEAVY: bool> {
 /// one of them, nor when a visit ends.
 const ODD: u8 = ORDERED | LOSSY | TAPPED | MADE_HERE | READ | PICKY;
 
-impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
+impl<'v, P: Parts, const HEAVY: bool, const CLOSELY: bool> Visit<'v, P, HEAVY, CLOSELY> {
     pub(super) fn new(place: Place<'v, P>, out: Out<'v, P::Annex>) -> Self {
         let Place { node, switch, ports, queued, backlog, desk, with_data } = place;
         let (router, interest) = (out.setup.router(node, switch.turn), switch.interest);
@@ -86,8 +85,6 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
             router,
             interest,
             tie: out.setup.tie(node.0, out.span.opened),
-            closely: out.setup.follows_any(),
-            seen: interest.every_packet || out.setup.follows_any(),
             out,
             with_data,
             next_own: 0,
@@ -262,18 +259,8 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
         }
         let (ports, to_host) = self.router.ports(pkt.to());
         match ports {
-            [port] if !self.seen => self.enqueue(port.0 as usize, now, pkt),
-            _ if self.closely => self.forward_closely(now, pkt, (ports, to_host)),
-            _ => self.steer::<false>(now, pkt, (ports, to_host), Detours::default()),
-        }
-    }
-
-    /// A packet has arrived in a run that follows queue pairs.
-    #[inline(never)]
-    fn forward_closely(&mut self, now: u64, pkt: Parcel<P::Annex>, (ports, to_host): (&[PortIndex], bool)) {
-        match ports {
             [port] if !self.interest.every_packet => self.pass(port.0 as usize, now, pkt),
-            _ => self.steer::<true>(now, pkt, (ports, to_host), Detours::default()),
+            _ => self.steer(now, pkt, (ports, to_host), Detours::default()),
         }
     }
 
@@ -290,13 +277,13 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
             [port] if !self.interest.every_packet && detours.is_empty() => {
                 self.pass(port.0 as usize, now, pkt);
             }
-            _ => self.steer::<true>(now, pkt, (ports, to_host), detours),
+            _ => self.steer(now, pkt, (ports, to_host), detours),
         }
     }
 
-    /// A packet has arrived that the scheme must see; so may others, if the run is looked at `CLOSELY`.
+    /// A packet has arrived that the scheme must see.
     #[inline]
-    fn steer<const CLOSELY: bool>(
+    fn steer(
         &mut self,
         now: u64,
         mut pkt: Parcel<P::Annex>,
@@ -325,15 +312,10 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
         }
         match verdict {
             Verdict::Forward(port) if self.desk.effects.is_empty() => {
-                if CLOSELY {
-                    self.look_on(port.0 as usize, now, &pkt);
-                }
-                return self.enqueue(port.0 as usize, now, pkt);
+                return self.pass(port.0 as usize, now, pkt);
             }
             Verdict::Forward(port) => {
-                if CLOSELY {
-                    self.look_on(port.0 as usize, now, &pkt);
-                }
+                self.look_on(port.0 as usize, now, &pkt);
                 // What the packet set off waits until it has joined its port, and what that sets off is done.
                 let effects = std::mem::take(&mut self.desk.effects);
                 self.enqueue_oddly(port.0 as usize, now, pkt, false);
@@ -341,7 +323,9 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
             }
             Verdict::Drop => {
                 self.out.tally.dropped_by_scheme(&pkt);
-                self.out.note(now, Happening::Blocked, &pkt);
+                if CLOSELY {
+                    self.out.note(now, Happening::Blocked, &pkt);
+                }
             }
             Verdict::Hold => self.hold(now, pkt),
         }
@@ -393,7 +377,7 @@ impl<'v, P: Parts, const HEAVY: bool> Visit<'v, P, HEAVY> {
     /// Somebody may want to know what an arrival will meet at port `p`.
     #[inline(always)]
     fn look_on(&mut self, p: usize, now: u64, pkt: &Parcel<P::Annex>) {
-        if self.closely && pkt.is_data() {
+        if CLOSELY && pkt.is_data() {
             self.look_closely(p, now, pkt);
         }
     }
