@@ -291,6 +291,19 @@ mod tests {
     }
 
     #[test]
+    fn damaged_events_make_a_page_all_the_same() {
+        let rows = [(f64::INFINITY, u64::MAX), (-f64::INFINITY, 1 << 63), (f64::NAN, 0), (1e300, u64::MAX)];
+        let columns = vec![
+            Column::real("time_us", "us", "", rows.iter().map(|r| Some(r.0))),
+            Column::maybe("qp", "-", "", rows.iter().map(|_| Some(0))),
+            Column::text("event", "", rows.iter().map(|_| "arrived".to_owned())),
+            Column::maybe("psn", "-", "", rows.iter().map(|r| Some(r.1))),
+        ];
+        let told = told(&of_runs(&[small("themis", 1).with("events", Table::new(columns, 1))]));
+        assert_eq!(told["parts"][0]["arrivals"]["tracks"][0]["of"], 4);
+    }
+
+    #[test]
     fn counters_over_time_end_with_the_last_count() {
         let n = 1_000;
         let columns = vec![

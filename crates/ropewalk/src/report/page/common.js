@@ -144,7 +144,8 @@ function chart(label, caption, draw, height = 380) {
       if (tall) div.style.height = `${tall}px`;
       if (typeof caption === "function") text.textContent = caption();
       me.drawn = true;
-      Plotly.react(div, traces, merged(layout, div.clientWidth), {
+      // With a height of its own the chart follows its box also when that shrinks.
+      Plotly.react(div, traces, merged(tall ? { ...layout, height: tall } : layout, div.clientWidth), {
         responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
       });
     },
