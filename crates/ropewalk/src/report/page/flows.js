@@ -72,6 +72,11 @@ sections.push({
     const refill = slowest.refresh;
     slowest.refresh = () => { refill(); if (choice) slowest.querySelector("summary").after(h("div", { class: "controls" }, choice)); };
     slowest.addEventListener("toggle", () => slowest.open && choice && slowest.querySelector("summary").after(h("div", { class: "controls" }, choice)));
+    const seeds = h("p", { class: "lead" });
+    const say = () => { seeds.textContent = firstSeed(data.parts[run]); if (slowest.open && seeds.textContent) slowest.querySelector("summary").after(seeds); };
+    slowest.addEventListener("toggle", say);
+    const again = slowest.refresh;
+    slowest.refresh = () => { again(); say(); };
     box.append(slowest);
   },
 });

@@ -45,13 +45,24 @@ fn one(group: &Group<'_>) -> Vec<String> {
     if let Some(us) = slowest_group(run) {
         text.push(format!("The slowest group was done after {} µs.", number(us)));
     }
-    text.push(disorder(run));
+    text.push(disorder(&group.runs));
     text
 }
 
-/// Reordering and what came of it, in a sentence.
-fn disorder(run: &Results) -> String {
-    let n = |path: &str| run.summary.pointer(path).and_then(Value::as_u64).unwrap_or(0);
+/// A count over all these runs.
+fn total(runs: &[&Results], path: &str) -> u64 {
+    let counts = runs.iter().filter_map(|run| run.summary.pointer(path)?.as_u64());
+    counts.fold(0, u64::saturating_add)
+}
+
+/// Reordering and what came of it, in a sentence: shares are those of all runs' packets, counts are means over runs.
+fn disorder(runs: &[&Results]) -> String {
+    let n = |path: &str| total(runs, path);
+    let count = |n: u64| match runs.len() {
+        0 | 1 => count(n),
+        several => number(n as f64 / several as f64),
+    };
+    let a_run = if runs.len() > 1 { " a run" } else { "" };
     let sent = n("/packets/sent");
     let (late, again, spurious) =
         (n("/packets/out_of_order"), n("/packets/retransmitted"), n("/packets/spurious"));
@@ -63,11 +74,11 @@ fn disorder(run: &Results) -> String {
     };
     let heard = match (nacks, blocked) {
         (0, _) => String::new(),
-        (_, 0) => format!("; receivers sent {} NACKs", count(nacks)),
+        (_, 0) => format!("; receivers sent {} NACKs{a_run}", count(nacks)),
         (_, b) if b == nacks => {
-            format!("; receivers sent {} NACKs, all of which switches blocked", count(nacks))
+            format!("; receivers sent {} NACKs{a_run}, all of which switches blocked", count(nacks))
         }
-        (_, b) => format!("; receivers sent {} NACKs, of which switches blocked {}", count(nacks), count(b)),
+        (_, b) => format!("; receivers sent {} NACKs{a_run}, of which switches blocked {}", count(nacks), count(b)),
     };
     let resent = match (again, spurious) {
         (0, _) => "; nothing was sent again".to_owned(),
@@ -133,7 +144,7 @@ fn compared(groups: &[Group<'_>]) -> Vec<String> {
                 text.push(format!("Next is {} with {} ({by}).", next.name, shown(value)));
             }
         }
-        text.extend(first.runs.first().map(|run| format!("Under {}: {}", first.name, lower(&disorder(run)))));
+        text.extend((!first.runs.is_empty()).then(|| format!("Under {}: {}", first.name, lower(&disorder(&first.runs)))));
         break;
     }
     if !failed.is_empty() {
