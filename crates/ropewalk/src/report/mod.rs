@@ -307,7 +307,10 @@ mod tests {
         let run = results("quickstart", &["workload.0.bytes=200kB", "scheme.ecmp={}", "stop.after=1us"]);
         let told = told(&of_runs(&[run]));
         let answer = told["answer"][0].as_str().unwrap();
-        assert!(answer.starts_with("The run was stopped by [stop] after 1.00 µs, as asked: 0 of 96 "), "{answer}");
+        assert!(
+            answer.starts_with("The run was stopped by [stop] after 1.00 µs, as asked: 0 of 96 "),
+            "{answer}"
+        );
         assert_eq!(told["parts"][0]["curves"], serde_json::json!([]), "no distribution of nothing");
     }
 

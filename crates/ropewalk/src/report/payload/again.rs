@@ -24,7 +24,8 @@ fn comparison(groups: &[Group<'_>]) -> Option<String> {
         // As `compare` writes it: the scheme and the seed stand at the end.
         let all = words(run);
         let (before, [schemes_key, scheme, seeds_key, seed]) = all.split_last_chunk::<4>()?;
-        let ours = before.get(1) == Some(&"compare") && (*schemes_key, *seeds_key) == ("--schemes", "--seeds");
+        let ours =
+            before.get(1) == Some(&"compare") && (*schemes_key, *seeds_key) == ("--schemes", "--seeds");
         let alike = start.get_or_insert_with(|| before.to_vec()).as_slice() == before;
         if !ours || !alike || text(&run.summary, "/scheme") != *scheme {
             return None;

@@ -1,7 +1,7 @@
 //! The answer, in sentences made from the numbers.
 
-use super::question::settings;
 use super::headline::{Measure, of, slowest_group};
+use super::question::settings;
 use super::{Group, complete};
 use crate::results::Results;
 use crate::stats::{mean, share};
@@ -32,13 +32,19 @@ fn one(group: &Group<'_>) -> Vec<String> {
         (true, true) if all == 1 => "The flow finished".to_owned(),
         (true, true) => format!("All {} flows{of_seeds} finished", count(all)),
         (false, true) => {
-            format!("{} of {} flows{of_seeds} finished; those that did not do not count", count(done), count(all))
+            format!(
+                "{} of {} flows{of_seeds} finished; those that did not do not count",
+                count(done),
+                count(all)
+            )
         }
         _ => {
             let (run, was) = if several { ("The runs", "were") } else { ("The run", "was") };
             let how = match runs.iter().all(|run| complete(run) || stopped(run)) {
                 true => format!("{run} {was} stopped by [stop] after {time} µs, as asked:"),
-                false if several => format!("Not every run is done, so this is NOT complete: after {time} µs,"),
+                false if several => {
+                    format!("Not every run is done, so this is NOT complete: after {time} µs,")
+                }
                 false => format!("The run is NOT complete: after {time} µs,"),
             };
             format!("{how} {} of {} flows{of_seeds} had finished", count(done), count(all))
@@ -49,7 +55,11 @@ fn one(group: &Group<'_>) -> Vec<String> {
         (Some(most), _) if all == 1 => format!("; it took {} times its ideal", number(most)),
         (Some(most), Some(middle)) => {
             let means = if several { " (means over seeds)" } else { "" };
-            format!("; the slowest took {} times its ideal, the median {}{means}", number(most), number(middle))
+            format!(
+                "; the slowest took {} times its ideal, the median {}{means}",
+                number(most),
+                number(middle)
+            )
         }
         _ => String::new(),
     };
@@ -99,7 +109,9 @@ fn disorder(runs: &[&Results]) -> String {
         (_, b) if b == nacks => {
             format!("; receivers sent {} NACKs{a_run}, all of which switches blocked", count(nacks))
         }
-        (_, b) => format!("; receivers sent {} NACKs{a_run}, of which switches blocked {}", count(nacks), count(b)),
+        (_, b) => {
+            format!("; receivers sent {} NACKs{a_run}, of which switches blocked {}", count(nacks), count(b))
+        }
     };
     let resent = match (again, spurious) {
         (0, _) => "; nothing was sent again".to_owned(),
@@ -128,8 +140,7 @@ fn compared(groups: &[Group<'_>]) -> Vec<String> {
         let all = group.runs.iter().map(|run| complete(run).then(|| measure(run)).flatten());
         all.collect::<Option<Vec<f64>>>().and_then(|v| mean(&v))
     };
-    let incomplete: Vec<&Group<'_>> =
-        groups.iter().filter(|g| !g.runs.iter().all(|r| complete(r))).collect();
+    let incomplete: Vec<&Group<'_>> = groups.iter().filter(|g| !g.runs.iter().all(|r| complete(r))).collect();
     let mut text = Vec::new();
     for (what, measure) in measures {
         let mut order: Vec<(&Group<'_>, f64)> =
@@ -165,7 +176,10 @@ fn compared(groups: &[Group<'_>]) -> Vec<String> {
                 text.push(format!("Next is {} with {} ({by}).", next.name, shown(value)));
             }
         }
-        text.extend((!first.runs.is_empty()).then(|| format!("Under {}: {}", first.name, lower(&disorder(&first.runs)))));
+        text.extend(
+            (!first.runs.is_empty())
+                .then(|| format!("Under {}: {}", first.name, lower(&disorder(&first.runs)))),
+        );
         break;
     }
     let ended = |group: &&Group<'_>| group.runs.iter().all(|run| complete(run) || stopped(run));

@@ -77,7 +77,11 @@ pub(super) fn of(run: &Results, room: Room, shapes: &mut Vec<Shape>) -> Option<L
     let mut counts = BTreeMap::new();
     for column in ["marks", "drops", "lost", "pauses"] {
         let of = table.counts(column);
-        let sums: Vec<u64> = drawing.rows.iter().map(|rows| rows.iter().map(|&r| of[r]).fold(0, u64::saturating_add)).collect();
+        let sums: Vec<u64> = drawing
+            .rows
+            .iter()
+            .map(|rows| rows.iter().map(|&r| of[r]).fold(0, u64::saturating_add))
+            .collect();
         if sums.iter().any(|n| *n > 0) {
             counts.insert(column, sums);
         }
