@@ -254,6 +254,66 @@ mod tests {
         );
     }
 
+    #[test]
+    fn a_run_that_is_given_twice_counts_once() {
+        let told = told(&of_runs(&[small("ecmp", 1), small("ecmp", 1), small("ecmp", 7)]));
+        assert_eq!(told["parts"][0]["seeds"], serde_json::json!([1, 7]));
+        let asked = told["asked"].as_array().unwrap();
+        let seeds = asked.iter().find(|line| line["label"] == "Seeds").unwrap();
+        assert_eq!(seeds["text"], "1, 7; numbers are means");
+    }
+
+    #[test]
+    fn the_answer_speaks_of_all_seeds_as_the_table_does() {
+        let mut runs = [small("rps", 1), small("rps", 2), small("ecmp", 1), small("ecmp", 2)];
+        for (run, (late, nacks)) in runs.iter_mut().zip([(100, 10), (300, 30), (0, 0), (0, 0)]) {
+            run.summary["packets"]["sent"] = 1000.into();
+            run.summary["packets"]["out_of_order"] = late.into();
+            run.summary["control"]["nack"] = nacks.into();
+        }
+        let said = |runs: &[Results]| told(&of_runs(runs))["answer"].to_string();
+        let both = said(&runs[..2]);
+        assert!(both.contains("20.0 % of the packets arrived out of order"), "{both}");
+        assert!(both.contains("receivers sent 20.0 NACKs a run"), "{both}");
+        let one = said(&runs[..1]);
+        assert!(one.contains("10.0 % of the packets") && one.contains("receivers sent 10 NACKs;"), "{one}");
+    }
+
+    #[test]
+    fn a_comparison_is_run_again_by_one_command() {
+        let of = |scheme: &str, seed: u64| {
+            let mut run = small(scheme, seed);
+            let words = ["ropewalk", "compare", "quickstart", "--set", "workload.0.bytes=200kB"];
+            let mut words: Vec<String> = words.map(str::to_owned).into();
+            words.extend(["--schemes".into(), scheme.into(), "--seeds".into(), seed.to_string()]);
+            run.manifest["command"] = words.into();
+            run
+        };
+        let again = |runs: &[Results]| told(&of_runs(runs))["again"].clone();
+        let all = [of("ecmp", 1), of("ecmp", 2), of("rps", 1), of("rps", 2)];
+        let start = "ropewalk compare quickstart --set workload.0.bytes=200kB";
+        let one = format!("{start} --schemes ecmp,rps --seeds 1,2 --report");
+        assert_eq!(again(&all), serde_json::json!([["", one]]));
+        // Without one of them no single command does it.
+        let each = [
+            ("ecmp", format!("{start} --schemes ecmp --seeds 1\n{start} --schemes ecmp --seeds 2")),
+            ("rps", format!("{start} --schemes rps --seeds 1")),
+        ];
+        assert_eq!(again(&all[..3]), serde_json::json!(each));
+    }
+
+    #[test]
+    fn a_run_that_was_stopped_as_asked_is_no_fault() {
+        let run = results("quickstart", &["workload.0.bytes=200kB", "scheme.ecmp={}", "stop.after=1us"]);
+        let told = told(&of_runs(&[run]));
+        let answer = told["answer"][0].as_str().unwrap();
+        assert!(
+            answer.starts_with("The run was stopped by [stop] after 1.00 µs, as asked: 0 of 96 "),
+            "{answer}"
+        );
+        assert_eq!(told["parts"][0]["curves"], serde_json::json!([]), "no distribution of nothing");
+    }
+
     /// Events of queue pair 0: PSN 1 overtaken by 2, and a NACK that a switch blocks.
     fn events() -> Table {
         let rows = [
@@ -288,6 +348,19 @@ mod tests {
         assert_eq!(list("psn"), [0, 2, -1, 0, 0]);
         assert_eq!(list("event"), [0, 1, 2, 3, 0]);
         assert!(track["from"].as_str().unwrap().starts_with("host"));
+    }
+
+    #[test]
+    fn damaged_events_make_a_page_all_the_same() {
+        let rows = [(f64::INFINITY, u64::MAX), (-f64::INFINITY, 1 << 63), (f64::NAN, 0), (1e300, u64::MAX)];
+        let columns = vec![
+            Column::real("time_us", "us", "", rows.iter().map(|r| Some(r.0))),
+            Column::maybe("qp", "-", "", rows.iter().map(|_| Some(0))),
+            Column::text("event", "", rows.iter().map(|_| "arrived".to_owned())),
+            Column::maybe("psn", "-", "", rows.iter().map(|r| Some(r.1))),
+        ];
+        let told = told(&of_runs(&[small("themis", 1).with("events", Table::new(columns, 1))]));
+        assert_eq!(told["parts"][0]["arrivals"]["tracks"][0]["of"], 4);
     }
 
     #[test]

@@ -99,13 +99,13 @@ pub fn table(run: Run<'_>) -> Table {
         Column::real(
             "rate_gbps",
             "Gb/s",
-            "bytes over the width of the bin",
+            "bytes over the width of the bin; a frame counts in the bin in which it starts, so a bin may show a little more than the link carries",
             rows.iter().map(|(_, of)| rate(of)),
         ),
         Column::real(
             "utilisation",
             "-",
-            "rate_gbps over the link's rate (links)",
+            "rate_gbps over the link's rate; may be a little above 1, as rate_gbps says (links)",
             rows.iter().map(|(_, of)| share(of)),
         ),
         Column::maybe(

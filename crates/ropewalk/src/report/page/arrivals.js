@@ -49,7 +49,7 @@ sections.push({
     const caption = () => {
       const of = track();
       const part = of.time_ns.length < of.of ? ` ${count(of.time_ns.length)} of its ${count(of.of)} events, from a little before the first that is out of order.` : ` All of its ${count(of.of)} events.`;
-      return `QP ${of.qp}, ${of.from} → ${of.to}.${part} In order, packets lie on one line; one that overtook others lies above it, and those that it overtook are late. Names in the legend switch kinds on and off.`;
+      return `${firstSeed(data.parts[state.run])}QP ${of.qp}, ${of.from} → ${of.to}.${part} In order, packets lie on one line; one that overtook others lies above it, and those that it overtook are late. Names in the legend switch kinds on and off.`;
     };
     const made = chart("Packets by time of arrival and PSN", caption, draw, 460);
     const list = dataTable(() => [{ name: "event", text: true }, { name: "time", unit: "µs" }, { name: "PSN" }], () => points().map((p) => [p.kind, { value: p.us, show: p.us.toFixed(3) }, { value: p.psn, show: count(p.psn) }]));

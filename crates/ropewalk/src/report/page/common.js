@@ -127,6 +127,9 @@ function runMenu(parts, change, extra = []) {
   return options.length > 1 ? menu("Run", options, change, options[0][0]) : null;
 }
 
+/** What is shown of one run only: of which, where a part has several. Empty, or a sentence and a space. */
+const firstSeed = (part) => (part.seeds.length > 1 ? `Of seed ${part.seeds[0]}, the first of ${part.seeds.length}. ` : "");
+
 const charts = [];
 
 /** A chart: draw() gives {traces, layout}. It is drawn again when something changes. */
@@ -144,7 +147,8 @@ function chart(label, caption, draw, height = 380) {
       if (tall) div.style.height = `${tall}px`;
       if (typeof caption === "function") text.textContent = caption();
       me.drawn = true;
-      Plotly.react(div, traces, merged(layout, div.clientWidth), {
+      // With a height of its own the chart follows its box also when that shrinks.
+      Plotly.react(div, traces, merged(tall ? { ...layout, height: tall } : layout, div.clientWidth), {
         responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
       });
     },

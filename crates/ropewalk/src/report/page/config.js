@@ -17,7 +17,7 @@ sections.push({
         table([{ name: "run", text: true }, { name: "seed", text: true }, { name: "digest", text: true }, { name: "configuration", text: true }, { name: "ropewalk", text: true }],
           data.parts.map((part) => [part.name, part.seeds.join(", "), h("code", {}, part.digests.join(" ")), h("code", {}, part.config_hash), part.version]), { label: "What names the runs" }));
       if (data.left_out) box.append(h("p", { class: "said" }, `Time, packets and fabric are shown for the first ${data.parts.length - data.left_out} of these runs, so that the page stays small.`));
-      const commands = data.experiments.length ? [] : data.parts.map((part) => [part.name, part.command]).filter(([, command]) => command);
+      const commands = data.experiments.length ? [] : data.again;
       if (commands.length) {
         box.append(h("h3", {}, "Run it again"), ...(commands.length === 1 ? [h("pre", { class: "command", tabindex: "0" }, commands[0][1])]
           : commands.map(([name, command]) => [h("p", { class: "lead" }, name), h("pre", { class: "command", tabindex: "0" }, command)]).flat()));

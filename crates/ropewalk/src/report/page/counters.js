@@ -16,17 +16,29 @@ sections.push({
     const runs = data.parts.map((part, i) => i).filter((i) => data.parts[i].counters.over_time?.length);
     if (runs.length) {
       let run = runs[0];
+      // Of counters that are always equal one line would hide the other: they are one, with the names of both.
+      const lines = () => {
+        const alike = new Map();
+        for (const t of data.parts[run].counters.over_time.filter((track) => track.values.some((v) => v))) {
+          const key = JSON.stringify([t.at_us, t.values]);
+          alike.set(key, { ...t, names: [...(alike.get(key)?.names || []), t.name.replaceAll("_", " ")] });
+        }
+        return [...alike.values()];
+      };
       const draw = () => ({
-        traces: data.parts[run].counters.over_time.filter((t) => t.values.some((v) => v)).map((t, i) => ({ type: "scatter", mode: "lines", name: t.name.replaceAll("_", " "), x: t.at_us, y: t.values,
+        traces: lines().map((t, i) => ({ type: "scatter", mode: "lines", name: t.names.join(" = "), x: t.at_us, y: t.values,
           line: { color: PALETTE[i % PALETTE.length][dark() ? 1 : 0], dash: DASHES[Math.floor(i / PALETTE.length) % DASHES.length], width: 2, shape: "hv" } })),
         layout: { xaxis: { title: "time, µs" }, yaxis: { title: "count until then", rangemode: "tozero" }, showlegend: true },
       });
-      const made = chart("Counters over time", "Counts from the start until each time: a steep line is a busy time.", draw, 380);
+      const made = chart("Counters over time", () => `${firstSeed(data.parts[run])}Counts from the start until each time: a steep line is a busy time.`, draw, 380);
       const list = dataTable(() => [{ name: "counter", text: true }, { name: "until", unit: "µs" }, { name: "count" }],
         () => data.parts[run].counters.over_time.flatMap((t) => t.values.map((v, i) => [t.name, t.at_us[i], { value: v, show: count(v) }])));
       const choice = runMenu(runs, (value) => { run = Number(value); made.redraw(); list.refresh(); });
       box.append(...[choice ? h("div", { class: "controls" }, choice) : null, made.element, list].filter(Boolean));
     }
+    const seeds = [...new Set(data.parts.map(firstSeed))].filter(Boolean);
+    if (seeds.length) box.append(h("p", { class: "lead" }, seeds.length === 1 && data.parts.every(firstSeed) ? seeds[0]
+      : data.parts.filter(firstSeed).map((part) => `${part.name}: ${firstSeed(part)}`).join("")));
     add("The scheme's", (part) => part.counters.scheme);
     add("Control packets and timeouts", (part) => part.counters.control);
   },

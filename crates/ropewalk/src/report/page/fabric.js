@@ -187,7 +187,7 @@ sections.push({
       const when = state.bin === 0 ? (state.what === "load" ? "Share of the simulated time that each link was busy." : "Longest queue of data before each link in the whole run.")
         : `Bins of ${number(time.width_us)} µs: ${state.what === "load" ? "bytes sent, of what the link could carry" : "longest queue in the bin"}.`;
       const recorded = time && time.link.length < s.from.length ? ` Over time, ${count(time.link.length)} of ${count(s.from.length)} links were recorded (--record takes all); the others are thin.` : "";
-      caption.textContent = `${when}${recorded}${lumped ? " The hosts of a switch are drawn as one: the mean of their links' load, and the longest of their queues." : ""}`
+      caption.textContent = `${firstSeed(data.parts[state.run])}${when}${recorded}${lumped ? " The hosts of a switch are drawn as one: the mean of their links' load, and the longest of their queues." : ""}`
         + `${s.hidden ? ` ${count(s.hidden)} links that carried least are not drawn.` : ""} ${state.way === "both" ? "Each direction has a line of its own." : ""}`;
     }
 

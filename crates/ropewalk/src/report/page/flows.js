@@ -2,7 +2,7 @@
 
 sections.push({
   id: "flows", title: "Completion times", short: "Flows",
-  when: () => data.parts.some((part) => part.curves.length),
+  when: () => data.parts.some((part) => part.curves.length || part.slowest),
   fill(box) {
     const NAMES = { slowdown: "slowdown (FCT / FCT alone on the fabric)", fct_us: "flow completion time, µs" };
     const known = ["slowdown", "fct_us"].filter((m) => data.parts.some((part) => part.curves.some((c) => c.metric === m)));
@@ -34,12 +34,13 @@ sections.push({
         + `${curves().map((c) => count(c.curve.flows)).filter((x, i, all) => all.indexOf(x) === i).join(" or ")} finished flows${data.parts.length > 1 ? " for each run" : ""}.`
         + (unfinished.length ? ` Flows that did not finish are not in it: ${unfinished.join(", ")}.` : "");
     };
-    const made = chart("Distribution of completion times", caption, draw, 400);
+    const made = known.length && chart("Distribution of completion times", caption, draw, 400);
     const columns = () => [{ name: "run", text: true }, { name: state.metric === "fct_us" ? "FCT" : "slowdown", unit: state.metric === "fct_us" ? "µs" : "x" }, { name: "share of flows" }];
     const rows = () => curves().flatMap(({ part, curve }) => curve.values.map((v, i) => [part.name, v, { value: curve.shares[i], show: `${number(100 * curve.shares[i])} %` }]));
     const table1 = dataTable(columns, rows);
     const set = (key) => (value) => { state[key] = value; made.redraw(); table1.refresh(); };
-    box.append(
+    if (!known.length) box.append(h("p", { class: "lead" }, "No flow finished."));
+    else box.append(
       h("p", { class: "lead" }, data.parts.length > 1 ? "How long the flows took under each, and how unlike each other they were." : "How long the flows took, and how unlike each other they were."),
       h("div", { class: "controls" },
         known.length > 1 ? menu("Show", [["slowdown", "Slowdown"], ["fct_us", "Completion time"]].filter(([m]) => known.includes(m)), set("metric")) : null,
@@ -72,6 +73,11 @@ sections.push({
     const refill = slowest.refresh;
     slowest.refresh = () => { refill(); if (choice) slowest.querySelector("summary").after(h("div", { class: "controls" }, choice)); };
     slowest.addEventListener("toggle", () => slowest.open && choice && slowest.querySelector("summary").after(h("div", { class: "controls" }, choice)));
+    const seeds = h("p", { class: "lead" });
+    const say = () => { seeds.textContent = firstSeed(data.parts[run]); if (slowest.open && seeds.textContent) slowest.querySelector("summary").after(seeds); };
+    slowest.addEventListener("toggle", say);
+    const again = slowest.refresh;
+    slowest.refresh = () => { again(); say(); };
     box.append(slowest);
   },
 });

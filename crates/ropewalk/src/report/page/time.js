@@ -59,13 +59,17 @@ sections.push({
       return { traces, layout, height: 120 + 165 * Math.max(wide.length, 1) };
     };
     const caption = () => {
-      const part = data.parts[shown()[0][0]];
+      // What is true of all runs that are shown is said once, all else by name.
+      const said = (say) => {
+        const all = shown().map(([i]) => [data.parts[i].name, say(data.parts[i])]);
+        return all.every(([, text]) => text === all[0][1]) ? all[0][1] : all.filter(([, text]) => text).map(([name, text]) => `${name}: ${text}`).join(" ");
+      };
+      const bins = said(({ series }) => `Bins of ${number(series.width_us)} µs${series.merged > 1 ? `, each made from ${count(series.merged)} recorded ones` : ""}. `);
+      if (state.run === ALL) return `${said(firstSeed)}${bins}${said(({ series }) => `Means of the ${count(series.recorded.qp)} recorded queue pairs. `)}`.trim();
+      const part = data.parts[Number(state.run)];
       const { series } = part;
       const recorded = Object.entries(series.recorded).map(([kind, n]) => `${count(n)} ${{ qp: "queue pairs", link: "links", switch: "switches" }[kind] || kind}`).join(", ");
-      const widths = shown().map(([i]) => data.parts[i].series.width_us);
-      const width = [...new Set([Math.min(...widths), Math.max(...widths)])].map(number).join(" to ");
-      const seeds = data.parts[shown()[0][0]].seeds.length > 1 ? "Of the first seed. " : "";
-      return `${seeds}Bins of ${width} µs${series.merged > 1 ? `, each made from ${series.merged} recorded ones` : ""}. Recorded: ${recorded}; `
+      return `${firstSeed(part)}${bins}Recorded: ${recorded}; `
         + `the menu has those with the slowest flows, the longest queues and the fullest buffers.${series.recorded.switch ? "" : " Run with --record for all of them."}`;
     };
     const made = chart("Rates, reordering and queues over time", caption, draw, 500);

@@ -1,11 +1,12 @@
 //! The answer, in sentences made from the numbers.
 
 use super::headline::{Measure, of, slowest_group};
+use super::question::settings;
 use super::{Group, complete};
 use crate::results::Results;
 use crate::stats::{mean, share};
 use crate::tables::{count, number, percent};
-use serde_json::Value;
+use model::Time;
 
 /// The answer: the first sentence answers the question, the others say what lies behind.
 pub(super) fn answer(groups: &[Group<'_>]) -> Vec<String> {
@@ -18,40 +19,81 @@ pub(super) fn answer(groups: &[Group<'_>]) -> Vec<String> {
 
 /// What held `group` up, or did not.
 fn one(group: &Group<'_>) -> Vec<String> {
-    let Some(run) = group.runs.first() else { return Vec::new() };
-    let n = |path: &str| run.summary.pointer(path).and_then(Value::as_u64).unwrap_or(0);
-    let (all, done) = (n("/flows/count"), n("/flows/finished"));
-    let time = of(run, "/sim_time_us").map_or_else(String::new, number);
-    let flows = match (done == all, complete(run)) {
-        (true, true) if all == 1 => "The flow finished".to_owned(),
-        (true, true) => format!("All {} flows finished", count(all)),
-        (false, true) => {
-            format!("{} of {} flows finished; those that did not do not count", count(done), count(all))
-        }
-        _ => format!(
-            "The run is NOT complete: after {time} µs, {} of {} flows had finished",
-            count(done),
-            count(all)
-        ),
+    let runs = &group.runs;
+    let average = |measure: &dyn Fn(&Results) -> Option<f64>| {
+        runs.iter().map(|run| measure(run)).collect::<Option<Vec<f64>>>().and_then(|v| mean(&v))
     };
-    let slow = match (of(run, "/flows/slowdown/max"), of(run, "/flows/slowdown/p50")) {
+    let (all, done) = (total(runs, "/flows/count"), total(runs, "/flows/finished"));
+    let time = average(&|run| of(run, "/sim_time_us")).map_or_else(String::new, number);
+    let several = runs.len() > 1;
+    let of_seeds = if several { format!(" of {} seeds", runs.len()) } else { String::new() };
+    let whole = runs.iter().all(|run| complete(run));
+    let flows = match (done == all, whole) {
+        (true, true) if all == 1 => "The flow finished".to_owned(),
+        (true, true) => format!("All {} flows{of_seeds} finished", count(all)),
+        (false, true) => {
+            format!(
+                "{} of {} flows{of_seeds} finished; those that did not do not count",
+                count(done),
+                count(all)
+            )
+        }
+        _ => {
+            let (run, was) = if several { ("The runs", "were") } else { ("The run", "was") };
+            let how = match runs.iter().all(|run| complete(run) || stopped(run)) {
+                true => format!("{run} {was} stopped by [stop] after {time} µs, as asked:"),
+                false if several => {
+                    format!("Not every run is done, so this is NOT complete: after {time} µs,")
+                }
+                false => format!("The run is NOT complete: after {time} µs,"),
+            };
+            format!("{how} {} of {} flows{of_seeds} had finished", count(done), count(all))
+        }
+    };
+    let most = average(&|run| of(run, "/flows/slowdown/max"));
+    let slow = match (most, average(&|run| of(run, "/flows/slowdown/p50"))) {
         (Some(most), _) if all == 1 => format!("; it took {} times its ideal", number(most)),
         (Some(most), Some(middle)) => {
-            format!("; the slowest took {} times its ideal, the median {}", number(most), number(middle))
+            let means = if several { " (means over seeds)" } else { "" };
+            format!(
+                "; the slowest took {} times its ideal, the median {}{means}",
+                number(most),
+                number(middle)
+            )
         }
         _ => String::new(),
     };
     let mut text = vec![format!("{flows}{slow}.")];
-    if let Some(us) = slowest_group(run) {
+    if let Some(us) = average(&slowest_group) {
         text.push(format!("The slowest group was done after {} µs.", number(us)));
     }
-    text.push(disorder(run));
+    text.push(disorder(&group.runs));
     text
 }
 
-/// Reordering and what came of it, in a sentence.
-fn disorder(run: &Results) -> String {
-    let n = |path: &str| run.summary.pointer(path).and_then(Value::as_u64).unwrap_or(0);
+/// Whether `[stop]` ended the run before its flows did.
+fn stopped(run: &Results) -> bool {
+    let after = settings(run).get("stop").and_then(|stop| stop.get("after")?.as_str()?.parse::<Time>().ok());
+    let unfinished = total(&[run], "/flows/finished") < total(&[run], "/flows/count");
+    // An engine that stops puts the end there exactly.
+    let reached = after.zip(of(run, "/sim_time_us")).is_some_and(|(after, end)| end >= after.as_us());
+    unfinished && reached
+}
+
+/// A count over all these runs.
+fn total(runs: &[&Results], path: &str) -> u64 {
+    let counts = runs.iter().filter_map(|run| run.summary.pointer(path)?.as_u64());
+    counts.fold(0, u64::saturating_add)
+}
+
+/// Reordering and what came of it, in a sentence: shares are those of all runs' packets, counts are means over runs.
+fn disorder(runs: &[&Results]) -> String {
+    let n = |path: &str| total(runs, path);
+    let count = |n: u64| match runs.len() {
+        0 | 1 => count(n),
+        several => number(n as f64 / several as f64),
+    };
+    let a_run = if runs.len() > 1 { " a run" } else { "" };
     let sent = n("/packets/sent");
     let (late, again, spurious) =
         (n("/packets/out_of_order"), n("/packets/retransmitted"), n("/packets/spurious"));
@@ -63,11 +105,13 @@ fn disorder(run: &Results) -> String {
     };
     let heard = match (nacks, blocked) {
         (0, _) => String::new(),
-        (_, 0) => format!("; receivers sent {} NACKs", count(nacks)),
+        (_, 0) => format!("; receivers sent {} NACKs{a_run}", count(nacks)),
         (_, b) if b == nacks => {
-            format!("; receivers sent {} NACKs, all of which switches blocked", count(nacks))
+            format!("; receivers sent {} NACKs{a_run}, all of which switches blocked", count(nacks))
         }
-        (_, b) => format!("; receivers sent {} NACKs, of which switches blocked {}", count(nacks), count(b)),
+        (_, b) => {
+            format!("; receivers sent {} NACKs{a_run}, of which switches blocked {}", count(nacks), count(b))
+        }
     };
     let resent = match (again, spurious) {
         (0, _) => "; nothing was sent again".to_owned(),
@@ -96,13 +140,12 @@ fn compared(groups: &[Group<'_>]) -> Vec<String> {
         let all = group.runs.iter().map(|run| complete(run).then(|| measure(run)).flatten());
         all.collect::<Option<Vec<f64>>>().and_then(|v| mean(&v))
     };
-    let failed: Vec<&str> =
-        groups.iter().filter(|g| !g.runs.iter().all(|r| complete(r))).map(|g| g.name.as_str()).collect();
+    let incomplete: Vec<&Group<'_>> = groups.iter().filter(|g| !g.runs.iter().all(|r| complete(r))).collect();
     let mut text = Vec::new();
     for (what, measure) in measures {
         let mut order: Vec<(&Group<'_>, f64)> =
             groups.iter().filter_map(|group| Some((group, value(group, measure)?))).collect();
-        if order.len() + failed.len() < groups.len() || order.len() < 2 {
+        if order.len() + incomplete.len() < groups.len() || order.len() < 2 {
             continue;
         }
         order.sort_by(|a, b| a.1.total_cmp(&b.1));
@@ -133,11 +176,19 @@ fn compared(groups: &[Group<'_>]) -> Vec<String> {
                 text.push(format!("Next is {} with {} ({by}).", next.name, shown(value)));
             }
         }
-        text.extend(first.runs.first().map(|run| format!("Under {}: {}", first.name, lower(&disorder(run)))));
+        text.extend(
+            (!first.runs.is_empty())
+                .then(|| format!("Under {}: {}", first.name, lower(&disorder(&first.runs)))),
+        );
         break;
     }
-    if !failed.is_empty() {
-        text.push(format!("NOT complete: {}.", failed.join(", ")));
+    let ended = |group: &&Group<'_>| group.runs.iter().all(|run| complete(run) || stopped(run));
+    let (asked, failed): (Vec<&Group<'_>>, Vec<&Group<'_>>) = incomplete.into_iter().partition(ended);
+    for (how, which) in [("Stopped by [stop], as asked", asked), ("NOT complete", failed)] {
+        if !which.is_empty() {
+            let names: Vec<&str> = which.iter().map(|group| group.name.as_str()).collect();
+            text.push(format!("{how}: {}.", names.join(", ")));
+        }
     }
     text
 }

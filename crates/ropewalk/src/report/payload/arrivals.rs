@@ -89,8 +89,9 @@ pub(super) fn of(run: &Results, most: usize) -> Option<Arrivals> {
                 names.push(events[row].to_owned());
                 names.len() - 1
             });
-            track.time_ns.push(at - last_time);
-            track.psn.push(number - last_psn);
+            // Wraps in a damaged file only, and there a wrong number is better than no page.
+            track.time_ns.push(at.wrapping_sub(last_time));
+            track.psn.push(number.wrapping_sub(last_psn));
             track.event.push(name);
             (last_time, last_psn) = (at, number);
         }

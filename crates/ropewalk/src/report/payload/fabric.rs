@@ -77,14 +77,18 @@ pub(super) fn of(run: &Results, room: Room, shapes: &mut Vec<Shape>) -> Option<L
     let mut counts = BTreeMap::new();
     for column in ["marks", "drops", "lost", "pauses"] {
         let of = table.counts(column);
-        let sums: Vec<u64> = drawing.rows.iter().map(|rows| rows.iter().map(|&r| of[r]).sum()).collect();
+        let sums: Vec<u64> = drawing
+            .rows
+            .iter()
+            .map(|rows| rows.iter().map(|&r| of[r]).fold(0, u64::saturating_add))
+            .collect();
         if sums.iter().any(|n| *n > 0) {
             counts.insert(column, sums);
         }
     }
     let loads = Loads {
         shape: 0,
-        busy: drawing.rows.iter().map(|rows| mean(rows, &busy)).collect(),
+        busy: drawing.rows.iter().map(|rows| mean(rows, &busy).map(|x| x.min(1.0))).collect(),
         max_queue: drawing.rows.iter().map(|rows| most(rows, &queue)).collect(),
         counts,
         over_time: over_time(run, table, &drawing, room.link_cells),
@@ -265,7 +269,8 @@ fn over_time(run: &Results, links: Frame<'_>, drawing: &Drawing, cells: usize) -
             }
         }
         all.link.push(link);
-        all.load.push(load.into_iter().map(|x| x.round() as u32).collect());
+        // A frame counts where it starts, so that a full link may show a little more than it carries.
+        all.load.push(load.into_iter().map(|x| x.round().min(1000.0) as u32).collect());
         all.queue.push(queue.into_iter().map(|x| x.round() as u32).collect());
     }
     (!all.link.is_empty()).then_some(all)

@@ -49,7 +49,8 @@ pub(super) fn curves(runs: &[&Results], points: usize) -> Vec<Curve> {
     let of = |metric| {
         let tables = runs.iter().filter_map(|run| run.table("flows"));
         let all: Vec<f64> = tables.flat_map(|table| Frame::new(table).reals(metric)).collect();
-        (!all.is_empty()).then(|| curve(metric, all, points))
+        // Where nothing finished there is no distribution.
+        all.iter().any(|x| x.is_finite()).then(|| curve(metric, all, points))
     };
     ["fct_us", "slowdown"].into_iter().filter_map(of).collect()
 }

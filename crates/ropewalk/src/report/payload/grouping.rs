@@ -22,6 +22,8 @@ pub(in crate::report) fn grouped(runs: &[Results]) -> Vec<Group<'_>> {
         };
         let key = unseeded(run);
         match groups.iter_mut().find(|(known, _)| *known == key) {
+            // A directory that was given twice is no second seed.
+            Some((_, group)) if group.runs.iter().any(|known| same(known, run)) => {}
             Some((_, group)) => group.runs.push(run),
             None => groups.push((key, Group { name, runs: vec![run] })),
         }
@@ -36,6 +38,11 @@ pub(in crate::report) fn grouped(runs: &[Results]) -> Vec<Group<'_>> {
         }
     }
     groups
+}
+
+/// Whether two runs with the same settings, but perhaps for the seed, are one.
+fn same(a: &Results, b: &Results) -> bool {
+    ["/digest", "/seed", "/scheme"].iter().all(|path| a.summary.pointer(path) == b.summary.pointer(path))
 }
 
 /// Most keys in a name. Our choice: more make no name.

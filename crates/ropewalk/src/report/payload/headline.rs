@@ -100,7 +100,7 @@ fn part(run: &Results, what: &str) -> Option<f64> {
 
 fn dropped(run: &Results) -> Option<f64> {
     let kinds = ["dropped_buffer", "dropped_link", "dropped_scheme"];
-    Some(kinds.iter().filter_map(|kind| packets(run, kind)).sum::<u64>() as f64)
+    Some(kinds.iter().filter_map(|kind| packets(run, kind)).map(|n| n as f64).sum())
 }
 
 /// End of the slowest group over all foreground jobs that have groups by design (collectives do), us; none if there are none,

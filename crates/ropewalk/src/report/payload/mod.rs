@@ -10,11 +10,13 @@
 //! | [`fabric`] | nodes, links and their load |
 //! | [`counters`] | the scheme's counters |
 //! | [`config`] | the configuration, and in what runs differ |
+//! | [`again`] | the commands that run it again |
 //! | [`experiment`] | a paper's numbers beside ours |
 //! | [`sweep`] | the points of a sweep |
 //!
 //! Everything is bounded ([`Room`]), whatever the size of the runs; what is left out is said.
 
+pub(super) mod again;
 pub(super) mod answer;
 pub(super) mod arrivals;
 pub(super) mod config;
@@ -91,7 +93,6 @@ struct Part {
     digests: Vec<String>,
     complete: bool,
     version: String,
-    command: String,
     config_hash: String,
     curves: Vec<flows::Curve>,
     /// Flows by size, as in the summary, where they are of several sizes.
@@ -122,6 +123,8 @@ pub(super) struct Payload {
     table: Option<Numbers>,
     experiments: Vec<experiment::Experiment>,
     parts: Vec<Part>,
+    /// What to call a command or several, a line each, and these.
+    again: Vec<(String, String)>,
     /// Runs beyond those in detail.
     left_out: usize,
     fabrics: Vec<fabric::Shape>,
@@ -179,6 +182,7 @@ impl Payload {
             table: None,
             experiments: Vec::new(),
             parts,
+            again: again::of(groups),
             left_out: groups.len() - shown,
             fabrics,
             config: config::of(groups),
@@ -197,8 +201,6 @@ fn part(group: &Group<'_>, room: Room, detailed: bool, fabrics: &mut Vec<fabric:
     let first = *group.runs.first()?;
     let texts = |path| group.runs.iter().map(|run| text(&run.summary, path).to_owned()).collect();
     let seeds = group.runs.iter().filter_map(|run| run.summary.pointer("/seed")?.as_u64());
-    let command = first.manifest.pointer("/command").and_then(|c| c.as_array()).into_iter().flatten();
-    let command: Vec<String> = command.filter_map(|word| Some(quoted(word.as_str()?))).collect();
     Some(Part {
         name: group.name.clone(),
         scheme: group.scheme().to_owned(),
@@ -206,7 +208,6 @@ fn part(group: &Group<'_>, room: Room, detailed: bool, fabrics: &mut Vec<fabric:
         digests: texts("/digest"),
         complete: group.runs.iter().all(|run| complete(run)),
         version: text(&first.manifest, "/ropewalk").to_owned(),
-        command: command.join(" "),
         config_hash: text(&first.manifest, "/config_hash").to_owned(),
         curves: flows::curves(&group.runs, room.points),
         sizes: first.summary.pointer("/flows/by_size").cloned(),
@@ -216,15 +217,6 @@ fn part(group: &Group<'_>, room: Room, detailed: bool, fabrics: &mut Vec<fabric:
         fabric: detailed.then(|| fabric::of(first, room, fabrics)).flatten(),
         counters: counters::of(first),
     })
-}
-
-/// A word of a command line as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,+".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    }
 }
 
 /// A text in a summary or manifest.

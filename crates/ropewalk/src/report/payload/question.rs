@@ -5,9 +5,11 @@ use super::{Group, text};
 use crate::results::Results;
 use crate::tables::{count, number};
 use serde::Serialize;
-use serde_json::Value;
 use std::collections::BTreeSet;
 use toml::{Table, Value as Toml};
+
+/// Most seeds that are listed. Our choice: more fill a line of the page.
+const SEEDS: usize = 24;
 
 /// A line of the question.
 #[derive(Debug, PartialEq, Serialize)]
@@ -36,20 +38,33 @@ pub(super) fn asked(groups: &[Group<'_>]) -> Vec<Asked> {
     let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
     let scheme = if names.len() > 1 { "Compared" } else { "Scheme" };
     lines.push(Asked { label: scheme, text: names.join(", ") });
-    let seeds = groups.iter().map(|group| group.runs.len()).max().unwrap_or(1);
-    let seed = run.summary.pointer("/seed").and_then(Value::as_u64).unwrap_or(0);
-    let text = if seeds > 1 {
-        format!("{seeds} seeds, from {seed} on; numbers are means")
-    } else {
-        seed.to_string()
-    };
-    lines.push(Asked { label: if seeds > 1 { "Seeds" } else { "Seed" }, text });
+    let seeds: Vec<BTreeSet<u64>> = groups.iter().map(seeds).collect();
+    let all: BTreeSet<u64> = seeds.iter().flatten().copied().collect();
+    let means = if groups.iter().any(|group| group.runs.len() > 1) { "; numbers are means" } else { "" };
+    let some = if seeds.iter().all(|own| *own == all) { "" } else { "; not every one for each" };
+    let text = format!("{}{some}{means}", list(&all));
+    lines.push(Asked { label: if all.len() > 1 { "Seeds" } else { "Seed" }, text });
     let nic = settings(run).remove("nic");
     let chosen = |key: &str| Some(nic.as_ref()?.get(key)?.as_table()?.keys().next()?.clone());
     let nics: Vec<String> = ["transport", "congestion"].into_iter().filter_map(chosen).collect();
     lines.push(Asked { label: "NICs", text: nics.join(", ") });
     lines.retain(|line| !line.text.is_empty());
     lines
+}
+
+/// Seeds of the runs of a group.
+fn seeds(group: &Group<'_>) -> BTreeSet<u64> {
+    group.runs.iter().filter_map(|run| run.summary.pointer("/seed")?.as_u64()).collect()
+}
+
+/// `1, 2, 3, 7`; of many, how many and between which.
+fn list(seeds: &BTreeSet<u64>) -> String {
+    match (seeds.first(), seeds.last()) {
+        (Some(first), Some(last)) if seeds.len() > SEEDS => {
+            format!("{} between {first} and {last}", seeds.len())
+        }
+        _ => seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", "),
+    }
 }
 
 /// `16 hosts at 100 Gb/s, 4 leaf and 4 spine switches (leaf-spine)`.

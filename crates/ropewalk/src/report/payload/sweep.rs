@@ -250,9 +250,9 @@ fn lower(name: &str) -> String {
 /// How to run it again, if its file stands beside.
 fn command(manifest: &Value) -> String {
     let mut words = vec!["ropewalk".to_owned(), "sweep".into()];
-    words.push(super::quoted(&format!("{}.toml", manifest["sweep"].as_str().unwrap_or("sweep"))));
+    words.push(super::again::quoted(&format!("{}.toml", manifest["sweep"].as_str().unwrap_or("sweep"))));
     for set in manifest["set"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-        words.extend(["--set".into(), super::quoted(set)]);
+        words.extend(["--set".into(), super::again::quoted(set)]);
     }
     words.join(" ")
 }
