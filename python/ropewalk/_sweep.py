@@ -175,7 +175,7 @@ def _points(count: int) -> str:
 def _in_python(text: str) -> str:
     """What the command line is told, in the words of this call."""
     text = text.replace("add --resume", "add resume=True").replace("another directory with -o", "another output")
-    return text.replace("--resume", "resume=True")
+    return text.replace("`ropewalk sweep` without --resume", "a call without resume=True").replace("--resume", "resume=True")
 
 
 def _unfinished(work: _native.Work, failed: list[tuple[int, str, str]]) -> SweepError:
