@@ -15,12 +15,15 @@ their own names, `**{"workload.0.bytes": "1MB"}`. What is wrong raises `rw.Scena
 from __future__ import annotations
 
 import json
+import os
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from ropewalk import _native
 from ropewalk._asked import Scenario, as_json, asked, warn
+from ropewalk._asked import schemes as _schemes
 from ropewalk._asked import seeds as _seeds
 from ropewalk._errors import (
     Error,
@@ -35,6 +38,7 @@ from ropewalk._errors import (
 from ropewalk._progress import Line, Progress
 from ropewalk._results import Comparison, Report, Result, StrPath
 from ropewalk._sweep import Executor, Future, Sweep, run_point, sweep
+from ropewalk._sweep import _read as _read_sweep
 from ropewalk._table import Table
 
 __version__ = _native.__version__
@@ -106,7 +110,7 @@ def check(scenario: Scenario, **sets: Any) -> dict[str, Any]:
 
 def compare(
     scenario: Scenario,
-    schemes: list[str],
+    schemes: str | Iterable[str],
     *,
     seeds: Any = None,
     traffic_class: str | None = None,
@@ -116,13 +120,13 @@ def compare(
 ) -> Comparison:
     """Runs a scenario with several schemes and seeds, side by side on all cores.
 
-    `seeds` is a number, `"1..5"`, a list or a range; by default the scenario's. `traffic_class` says whose scheme is swapped.
+    `schemes` are a list of names, or `"ecmp,themis"`. `seeds` is a number, `"1..5"`, a list or a range; by default the scenario's. `traffic_class` says whose scheme is swapped.
     Raises SimulationError if one of them fails.
     """
     text, is_dict = asked(scenario)
     with Line(progress, "compare") as line:
         natives = _native.compare(
-            text, is_dict, as_json(sets), list(schemes), _seeds(seeds), traffic_class, threads, _warn, line.ear
+            text, is_dict, as_json(sets), _schemes(schemes), _seeds(seeds), traffic_class, threads, _warn, line.ear
         )
     for native in natives:
         if native.faults:
@@ -145,14 +149,26 @@ def reproduce(
         return Report(_native.reproduce(name, quick, threads, jobs, line.ear))
 
 
-def read(directory: StrPath) -> Result:
-    """Reads a result directory that `ropewalk run` or `Result.save` wrote."""
-    return Result(_native.read(Path(directory)))
+def read(directory: StrPath) -> Result | Sweep:
+    """Reads a result directory that `ropewalk run` or `Result.save` wrote, or that of a finished sweep."""
+    sweep = _read_sweep(Path(directory))
+    return Result(_native.read(Path(directory))) if sweep is None else sweep
 
 
-def report(results: list[Result], path: StrPath) -> Path:
-    """Writes a page that compares results: one HTML file that works offline."""
-    _native.page([result._native for result in results], Path(path))
+def report(results: Result | StrPath | Iterable[Result | StrPath], path: StrPath) -> Path:
+    """Writes a page that compares results: one HTML file that works offline. A path is that of a result directory."""
+    several = [results] if isinstance(results, (Result, str, os.PathLike)) else list(results)
+    if not several:
+        raise ValueError("a report needs at least one Result, or the path of a result directory")
+    natives = []
+    for result in several:
+        if isinstance(result, (str, os.PathLike)):
+            natives.append(_native.read(Path(result)))
+        elif isinstance(result, Result):
+            natives.append(result._native)
+        else:
+            raise TypeError(f"a report is of Results or paths of result directories, not of {type(result).__name__}")
+    _native.page(natives, Path(path))
     return Path(path)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ropewalk._errors import ScenarioWarning
@@ -49,6 +49,17 @@ def seeds(which: Any) -> str | None:
     if isinstance(which, int):
         return str(which)
     return ",".join(str(seed) for seed in which)
+
+
+def schemes(which: Any) -> list[str]:
+    """`["ecmp", "themis"]` or `"ecmp,themis"`."""
+    names = which.split(",") if isinstance(which, str) else list(which) if isinstance(which, Iterable) else None
+    if names is None or not all(isinstance(name, str) for name in names):
+        raise TypeError(f'schemes are a list of names such as ["ecmp", "themis"], or "ecmp,themis", not {which!r}')
+    names = [name.strip() for name in names]
+    if not all(names) or not names:
+        raise ValueError(f'expected at least one scheme, as ["ecmp", "themis"] or "ecmp,themis"; found {which!r}')
+    return names
 
 
 def warn(text: str, level: int = 3) -> None:

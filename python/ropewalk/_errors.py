@@ -67,7 +67,7 @@ class SimulationError(Error, RuntimeError):
 class SweepError(Error, RuntimeError):
     """Points of a sweep could not be run. What was done is kept: the same call with `resume=True` goes on.
 
-    `failed` has (number, label, reason) of each such point; `done` of `runs` are kept; `directory` is where the results go.
+    `failed` has (number, label, reason) of each point that is missing, those that were not tried among them; `done` of `runs` are kept; `directory` is where the results go.
     """
 
     def __init__(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ropewalk import _native
 from ropewalk._errors import NotRecorded
+from ropewalk._progress import Line, Progress
 from ropewalk._table import Table, as_html
 
 if TYPE_CHECKING:
@@ -123,6 +124,14 @@ class Result:
         from ropewalk.plot import ResultPlots
 
         return ResultPlots(self)
+
+    def explain(self, flow: int | str = "slowest", *, progress: Progress = None) -> str:
+        """What `ropewalk explain` prints of a flow: where its time went, and what happened to it when.
+
+        `flow` is its number, `"slowest"` or `"FROM->TO"`. If its events were not recorded, the run is made again.
+        """
+        with Line(progress, "explain") as line:
+            return self._native.explain(str(flow), line.ear)
 
     def save(self, directory: StrPath, csv: bool = False) -> Path:
         """Writes what `ropewalk run -o DIR` writes, as a whole or not at all; older results there are replaced."""

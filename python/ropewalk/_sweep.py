@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from ropewalk import _native
 from ropewalk._asked import Scenario, as_json, asked, warn
-from ropewalk._errors import Error, SweepError
+from ropewalk._errors import Error, RequestError, ResultsError, SweepError
 from ropewalk._progress import Line, Progress
 from ropewalk._results import StrPath
 from ropewalk._table import HEAD, Table, as_html
@@ -27,6 +27,8 @@ MOST_UNDER_WAY = 256
 ATTEMPTS = 3
 # Where nothing at all has worked, so many points that failed are enough. Our choice.
 HOPELESS = 3
+# Why a point is missing that nobody ran.
+NOT_TRIED = "not tried"
 # How often futures are looked at that do not call back, or whose executor may have gone.
 LOOK_EVERY_S = 0.5
 
@@ -75,6 +77,11 @@ class Sweep:
         """Names the results: the same digest, the same sweep, bit for bit."""
         return str(self.manifest["digest"])
 
+    def report(self, path: StrPath) -> Path:
+        """Writes its page: one HTML file that works offline."""
+        _native.sweep_page(self.directory, Path(path))
+        return Path(path)
+
     def _table(self, name: str) -> Table:
         return Table(_native.read_table(self.directory / f"{name}.parquet"))
 
@@ -119,7 +126,10 @@ def sweep(
     text, is_dict = asked(sweep)
     with Line(progress, "checking") as line:
         place = None if output is None else Path(output)
-        work = _native.Work(text, is_dict, as_json(sets), place, resume, threads, line.ear)
+        try:
+            work = _native.Work(text, is_dict, as_json(sets), place, resume, threads, line.ear)
+        except (RequestError, ResultsError) as error:
+            raise type(error)(_in_python(str(error))) from None
     try:
         for warning in work.warnings:
             warn(warning)
@@ -139,20 +149,49 @@ def sweep(
         work.close()
     if bad:
         number, label, why = bad[0]
-        warn(f"{len(bad)} points failed in simulation, the first at point {number} ({label}): {why}")
+        warn(f"{_points(len(bad))} failed in simulation, the first at point {number} ({label}): {why}")
     return Sweep(directory, bad)
 
 
-def _unfinished(work: _native.Work, failed: list[tuple[int, str, str]], cause: str = "") -> SweepError:
+def _read(directory: Path) -> Sweep | None:
+    """The finished sweep, if that is what stands there."""
+    if not (directory / "sweep.json").is_file():
+        return None
+    read = Sweep(directory, [])
+    points = read.points
+    axes = [name for name in points if name.startswith("axis.")]
+    for row, why in enumerate(points["failure"]):
+        if why:
+            label = [f"{axis.removeprefix('axis.')} = {points[axis][row]}" for axis in axes]
+            label += [f"seed {points['seed'][row]}"] if read.manifest["seeds"] else []
+            read.failed.append((row, ", ".join(label), str(why)))
+    return read
+
+
+def _points(count: int) -> str:
+    return "1 point" if count == 1 else f"{count} points"
+
+
+def _in_python(text: str) -> str:
+    """What the command line is told, in the words of this call."""
+    text = text.replace("add --resume", "add resume=True").replace("another directory with -o", "another output")
+    return text.replace("`ropewalk sweep` without --resume", "a call without resume=True").replace("--resume", "resume=True")
+
+
+def _unfinished(work: _native.Work, failed: list[tuple[int, str, str]]) -> SweepError:
     """What was not done, why, and how to go on."""
     runs, _ = work.runs
-    done = runs - len(work.wanted())
-    lines = [f"{cause or f'{len(failed)} points could not be run'}:"]
+    wanted = work.wanted()
+    known = {number for number, _, _ in failed}
+    rest = [(number, label, NOT_TRIED) for number, label in wanted if number not in known]
+    more = f", and {len(rest)} more {'was' if len(rest) == 1 else 'were'} not tried" if rest else ""
+    done = runs - len(wanted)
+    lines = [f"{_points(len(failed))} could not be run{more}:"]
     lines += [f"  point {number} ({label}): {why}" for number, label, why in failed[:5]]
     if len(failed) > 5:
         lines.append(f"  and {len(failed) - 5} more, see .failed")
     lines.append(f"{done} of {runs} runs are done and kept beside {work.directory}; the same call with resume=True goes on")
-    return SweepError("\n".join(lines), failed, done, runs, work.directory)
+    return SweepError("\n".join(lines), failed + rest, done, runs, work.directory)
 
 
 def run_point(point: str, attempt: int = 0) -> str:

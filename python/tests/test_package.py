@@ -288,8 +288,35 @@ def test_a_comparison_is_the_commands(tmp_path):
         rw.compare("quickstart", ["ecmp", "themi"])
     with pytest.raises(ValueError, match="empty"):
         rw.compare("quickstart", ["ecmp"], seeds="5..1")
+    by_text = rw.compare("quickstart", "ecmp, rps", seeds="1..2", **SMALL)
+    assert [run.digest for run in by_text] == [run.digest for run in comparison]
+    for wrong, kind in [([], ValueError), ("", ValueError), ([7], TypeError), (None, TypeError)]:
+        with pytest.raises(kind, match="ecmp"):
+            rw.compare("quickstart", wrong)
     by_list = rw.compare("quickstart", ["ecmp"], seeds=range(1, 3), **SMALL)
     assert [run.digest for run in by_list] == [run.digest for run in comparison["ecmp"]]
+
+
+def test_a_report_is_of_results_and_of_their_directories(result, tmp_path):
+    saved = result.save(tmp_path / "r")
+    pages = [rw.report(what, tmp_path / "page.html").read_bytes() for what in (result, [result], (saved,), str(saved))]
+    assert len(set(pages)) == 1
+    assert b"<!doctype html>" in rw.report([result, saved], tmp_path / "two.html").read_bytes()
+    with pytest.raises(ValueError, match="at least one Result"):
+        rw.report([], tmp_path / "none.html")
+    with pytest.raises(TypeError, match="not of int"):
+        rw.report([7], tmp_path / "none.html")
+
+
+@command_line
+def test_a_flow_is_explained_as_by_the_command(result, tmp_path):
+    bare = rw.run("quickstart", **SMALL)
+    saved = bare.save(tmp_path / "r")
+    assert bare.explain(0) == ropewalk("explain", "0", saved, cwd=tmp_path).stdout
+    assert "run again" in bare.explain() and bare.digest in bare.explain()
+    assert "from its recorded events" in result.explain(result.events["qp"][0])
+    with pytest.raises(rw.RequestError, match="there is no flow 99999"):
+        bare.explain(99999)
 
 
 @command_line

@@ -66,8 +66,16 @@ def test_a_finished_sweep_has_points_configs_and_timing(local):
     assert all(points["complete"]) and len(local.timing) == POINTS and len(local.configs) == POINTS
     assert local.digest == local.manifest["digest"] and local.manifest["complete"]
     assert len(list((local.directory / "flows").glob("*.parquet"))) == POINTS
+    assert "12 points" in local._repr_html_()
+    assert rw.read(local.directory).digest == local.digest
     again = rw.sweep(SWEEP, local.directory, resume=True)
     assert again.digest == local.digest, "what is finished is not run again"
+
+
+def test_a_sweep_has_a_page(local, tmp_path):
+    assert local.report(tmp_path / "page.html").read_text().startswith("<!doctype html>")
+    with pytest.raises(rw.ResultsError, match="is a sweep"):
+        rw.report([local.directory], tmp_path / "other.html")
 
 
 @pytest.mark.parametrize("kind", [concurrent.futures.ThreadPoolExecutor, concurrent.futures.ProcessPoolExecutor])
@@ -271,7 +279,7 @@ def test_an_executor_that_stops_taking_work_is_said_and_the_rest_can_be_resumed(
             rw.sweep(SWEEP, directory, executor=Counted(pool, 6, shut))
     assert caught.value.done == kept(directory) == 5, "what was under way was waited for"
     assert [number for number, _, _ in caught.value.failed] == list(range(5, 12))
-    with pytest.raises(rw.RequestError, match="resume"):
+    with pytest.raises(rw.RequestError, match="add resume=True to go on"):
         rw.sweep(SWEEP, directory)
     assert finish(directory, local) == 5
 
@@ -315,6 +323,16 @@ def test_a_point_that_always_takes_its_worker_down_does_not_stop_the_others(loca
     assert finish(directory, local) == 10
 
 
+def test_a_single_point_is_one_point(tmp_path):
+    class Broken:
+        def submit(self, fn, *args):
+            raise RuntimeError("closed")
+
+    with pytest.raises(rw.SweepError, match="^1 point could not be run:") as caught:
+        rw.sweep({"scenario": "quickstart"}, tmp_path / "one", executor=Broken())
+    assert caught.value.done == 0 and len(caught.value.failed) == 1
+
+
 def test_where_nothing_works_not_all_points_are_tried(tmp_path):
     class Broken:
         given = 0
@@ -326,9 +344,10 @@ def test_where_nothing_works_not_all_points_are_tried(tmp_path):
             return future
 
     many = SWEEP | {"seeds": "1..100"}
-    with pytest.raises(rw.SweepError, match="No module named 'ropewalk'"):
+    with pytest.raises(rw.SweepError, match="3 points could not be run, and 397 more were not tried") as caught:
         rw.sweep(many, tmp_path / "small", executor=Broken())
-    assert Broken.given < 300
+    assert "No module named 'ropewalk'" in str(caught.value) and Broken.given < 300
+    assert sorted(number for number, _, _ in caught.value.failed) == list(range(400)), "those not tried are missing, too"
     assert kept(tmp_path / "small") == 0
 
 
@@ -384,4 +403,5 @@ def test_a_sweep_takes_settings_and_says_what_fails_in_simulation(tmp_path):
     with pytest.warns(rw.ScenarioWarning, match="failed in simulation"):
         done = rw.sweep({"scenario": "quickstart", "seeds": "1..2"}, tmp_path / "out", scheme="rps", **drops)
     assert len(done.failed) == 2 and "lossless" in done.failed[0][2]
+    assert rw.read(tmp_path / "out").failed == done.failed
     assert done.points["complete"] == [False, False] and set(done.points["scheme"]) == {"rps"}

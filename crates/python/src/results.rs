@@ -6,6 +6,7 @@ use crate::table::Table;
 use crate::watch::watched;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use ropewalk::commands::explain;
 use ropewalk::commands::run::EVERYTHING;
 use ropewalk::compare::Comparison;
 use ropewalk::execute::{execute, window_on};
@@ -62,6 +63,11 @@ impl Results {
     /// A table, if there is one of this name.
     fn table(&self, name: &str) -> Option<Table> {
         self.results.table(name).cloned().map(Table)
+    }
+
+    /// What `ropewalk explain` prints of a flow.
+    fn explain(&self, py: Python<'_>, flow: &str, ear: Option<Py<PyAny>>) -> PyResult<String> {
+        watched(py, 1, ear, |progress| explain::of_results(&self.results, flow, progress))?.map_err(failure)
     }
 
     /// Writes a result directory as a whole or not at all.

@@ -6,6 +6,7 @@ use crate::table::Table;
 use crate::watch::watched;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use ropewalk::report::Place;
 use ropewalk::sweep::{self, Point};
 use ropewalk::{Crew, Failure};
 use std::num::NonZeroUsize;
@@ -158,6 +159,12 @@ pub(crate) fn run_point(py: Python<'_>, point: &str) -> PyResult<String> {
     let point = Point::from_json(point).map_err(failure)?;
     let run = |progress: &ropewalk::Progress<'_>| sweep::run_point(&point, NonZeroUsize::MIN, progress);
     Ok(watched(py, 1, None, run)?.map_err(failure)?.to_json())
+}
+
+/// Writes the page of a finished sweep.
+#[pyfunction]
+pub(crate) fn sweep_page(py: Python<'_>, dir: PathBuf, file: PathBuf) -> PyResult<()> {
+    py.detach(|| ropewalk::commands::report::of_sweep(&dir, &Place::at(file)?)).map_err(failure)
 }
 
 /// Reads a table of a finished sweep.

@@ -10,6 +10,7 @@ use crate::{interrupt, print};
 use engine::outcome::Ending;
 use scenario::{Checked, Source};
 use serde::Serialize;
+use std::num::NonZeroUsize;
 use std::path::Path;
 
 /// What `--json` prints.
@@ -35,38 +36,59 @@ struct Subject {
 /// If there is no such flow, the directory is no result, the scenario is wrong, or its run is no longer the same.
 pub fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let mut subject = subject(args)?;
-    let find = |subject: &Subject| {
-        let said = |text| Failure::Asked(format!("{}: {text}", args.of));
-        explain::find(&subject.results, &subject.checked.plan, &args.flow).map_err(said)
-    };
-    let flow = find(&subject)?;
-    let mut again = false;
-    let explanation = loop {
-        match Explanation::of(&subject.checked.plan, &subject.results, &flow) {
-            Ok(explanation) => break explanation,
-            Err(Unexplained::NotFollowed) if !again => {
-                again = true;
-                subject.results = follow(args, &subject, &flow)?;
-            }
-            Err(why) => return Err(Failure::Asked(format!("flow {} of {}: {why}", flow.flow, args.of))),
-        }
-    };
+    let (explanation, again) = explained(&mut subject, &args.of, &args.flow, |prepared| ran(args, prepared))?;
     if args.json {
         let run_again = again && subject.recorded;
         print::out(&super::json(&Answer { run_again, explanation: &explanation }));
         return Ok(());
     }
-    print::out(&explanation.text());
-    let source = match (again, subject.recorded) {
+    print::out(&page(&explanation, again, subject.recorded));
+    Ok(())
+}
+
+/// What the command prints of a flow of these results. Their run is made again if it has to be.
+///
+/// # Errors
+/// If there is no such flow, or the run is no longer the same.
+pub fn of_results(results: &Results, flow: &str, progress: &Progress<'_>) -> Result<String, Failure> {
+    let checked = scenario::check(&source(results), &[])?;
+    let mut subject = Subject { results: results.clone(), checked, recorded: true };
+    let run = |prepared| simulated(prepared, NonZeroUsize::MIN, progress);
+    let (explanation, again) = explained(&mut subject, "this run", flow, run)?;
+    Ok(page(&explanation, again, true))
+}
+
+/// The life of a flow, and whether its run was made again for it.
+fn explained(
+    subject: &mut Subject,
+    of: &str,
+    flow: &str,
+    run: impl Fn(Prepared) -> Result<Results, Failure>,
+) -> Result<(Explanation, bool), Failure> {
+    let flow = explain::find(&subject.results, &subject.checked.plan, flow)
+        .map_err(|text| Failure::Asked(format!("{of}: {text}")))?;
+    let mut again = false;
+    loop {
+        match Explanation::of(&subject.checked.plan, &subject.results, &flow) {
+            Ok(explanation) => return Ok((explanation, again)),
+            Err(Unexplained::NotFollowed) if !again => {
+                again = true;
+                subject.results = follow(of, subject, &flow, &run)?;
+            }
+            Err(why) => return Err(Failure::Asked(format!("flow {} of {of}: {why}", flow.flow))),
+        }
+    }
+}
+
+/// For people, with where it comes from.
+fn page(explanation: &Explanation, again: bool, recorded: bool) -> String {
+    let source = match (again, recorded) {
         (true, true) => "run again with its events recorded: the digest is the same,",
         (false, true) => "from its recorded events; digest",
         (_, false) => "run for this, nothing was written; digest",
     };
-    print::out(&format!(
-        "\n{} under {}, {source} {}\n",
-        explanation.scenario, explanation.scheme, explanation.digest
-    ));
-    Ok(())
+    let Explanation { scenario, scheme, digest, .. } = explanation;
+    format!("{}\n{scenario} under {scheme}, {source} {digest}\n", explanation.text())
 }
 
 /// Reads the result directory, or runs the scenario.
@@ -81,7 +103,14 @@ fn subject(args: &ExplainArgs) -> Result<Subject, Failure> {
         let checked = scenario::check(&source(&results), &[])?;
         return Ok(Subject { results, checked, recorded: true });
     }
-    let source = scenario::find(&args.of)?;
+    let source = scenario::find(&args.of).map_err(|error| match path.exists() {
+        true => error,
+        false => {
+            let text =
+                format!("there is no result directory, no file and no built-in scenario {:?}", args.of);
+            scenario::Error::new(text).with_help(error.help().unwrap_or_default())
+        }
+    })?;
     // A number says whom to follow before anything has run.
     let mut sets = args.set.clone();
     let number = args.flow.trim().parse::<u32>().ok();
@@ -113,18 +142,23 @@ fn recording(flow: &str) -> [String; 8] {
 }
 
 /// The same run once more, with the events of this flow; nothing is written.
-fn follow(args: &ExplainArgs, subject: &Subject, flow: &Flow) -> Result<Results, Failure> {
+fn follow(
+    of: &str,
+    subject: &Subject,
+    flow: &Flow,
+    run: impl Fn(Prepared) -> Result<Results, Failure>,
+) -> Result<Results, Failure> {
     let sets = recording(&flow.flow.to_string());
     let prepared = Prepared::by(|| scenario::check(&source(&subject.results), &sets))?;
-    let results = ran(args, prepared)?;
+    let results = run(prepared)?;
     let digest = |results: &Results| results.manifest["digest"].as_str().unwrap_or_default().to_owned();
     let (was, is) = (digest(&subject.results), digest(&results));
     if was != is {
         let version = subject.results.manifest["ropewalk"].as_str().unwrap_or("another version");
         return Err(Failure::Asked(format!(
-            "{} has no events of flow {}, and its scenario runs differently now (digest {is}, and {was} then, by ropewalk \
+            "{of} has no events of flow {}, and its scenario runs differently now (digest {is}, and {was} then, by ropewalk \
              {version}): run it again with --set record.follow=[{}]",
-            args.of, flow.flow, flow.flow
+            flow.flow, flow.flow
         )));
     }
     Ok(results)
@@ -132,9 +166,14 @@ fn follow(args: &ExplainArgs, subject: &Subject, flow: &Flow) -> Result<Results,
 
 fn ran(args: &ExplainArgs, prepared: Prepared) -> Result<Results, Failure> {
     let progress = Progress::new(Show::fitting(args.quiet || args.json), 1, interrupt::flag());
-    let kind = window_on(args.threads, &prepared.checked.plan);
-    let run = execute(prepared, kind, &progress);
+    let results = simulated(prepared, args.threads, &progress);
     progress.clear();
+    results
+}
+
+fn simulated(prepared: Prepared, threads: NonZeroUsize, progress: &Progress<'_>) -> Result<Results, Failure> {
+    let kind = window_on(threads, &prepared.checked.plan);
+    let run = execute(prepared, kind, progress);
     if run.outcome.ending == Ending::Interrupted {
         return Err(Failure::Interrupted);
     }

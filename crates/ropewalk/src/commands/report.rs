@@ -40,7 +40,7 @@ pub fn run(args: &ReportArgs) -> Result<(), Failure> {
 ///
 /// # Errors
 /// If it cannot be read, or the page cannot be written.
-pub(super) fn of_sweep(dir: &Path, place: &Place) -> Result<(), Failure> {
+pub fn of_sweep(dir: &Path, place: &Place) -> Result<(), Failure> {
     let (manifest, points) = dataset::read(dir)?;
     place.write(&report::of_sweep(&manifest, &points))
 }

@@ -26,6 +26,7 @@ pub mod paths;
 pub mod series;
 pub mod table;
 
+use crate::sweep::{dataset, work};
 use directory::{Staging, Target};
 use engine::Outcome;
 use manifest::Manifest;
@@ -54,11 +55,17 @@ pub enum ResultsError {
         "{0} is no result directory of ropewalk (it has no manifest.json); `ropewalk run SCENARIO -o DIR` makes one"
     )]
     NoResults(PathBuf),
+    /// Many runs are there.
+    #[error("{0} is a sweep, not the results of one run: `ropewalk report {0}` makes its page")]
+    Sweep(PathBuf),
+    /// Some of many runs are there.
+    #[error("{0} is an unfinished sweep: `ropewalk sweep FILE --resume` goes on with it")]
+    Unfinished(PathBuf),
     /// A file of a result directory is missing or makes no sense.
     #[error("cannot read {0}: {1}")]
     Unreadable(PathBuf, String),
     /// A Parquet file is cut short or broken.
-    #[error("cannot read {0}: it is no whole Parquet file ({1}); run the scenario again")]
+    #[error("cannot read {0}: it is no whole Parquet file ({1}); {again}", again = again(.0))]
     Broken(PathBuf, #[source] parquet::errors::ParquetError),
     /// A Parquet file could not be made.
     #[error("cannot write {0}: {1}")]
@@ -66,6 +73,14 @@ pub enum ResultsError {
     /// A CSV file could not be made.
     #[error("cannot write {0}: {1}")]
     Csv(PathBuf, #[source] csv::Error),
+}
+
+/// How to come by a whole file where this one is broken.
+fn again(file: &Path) -> &'static str {
+    match file.parent().is_some_and(dataset::is_sweep) {
+        true => "`ropewalk sweep` without --resume makes the sweep anew",
+        false => "run the scenario again",
+    }
 }
 
 /// Everything that goes into the tables.
@@ -103,10 +118,15 @@ impl Results {
     /// Reads a result directory.
     ///
     /// # Errors
-    /// [`ResultsError::NoResults`] if it is none; if one of its files is missing, cut short or of another kind.
+    /// [`ResultsError::NoResults`] and its like if it is none; if one of its files is missing, cut short or of another kind.
     pub fn read(dir: &Path) -> Result<Self, ResultsError> {
         if !dir.join(directory::MARK).is_file() {
-            return Err(ResultsError::NoResults(dir.to_owned()));
+            let why = match dir {
+                _ if dataset::is_sweep(dir) => ResultsError::Sweep,
+                _ if work::is_unfinished(dir) => ResultsError::Unfinished,
+                _ => ResultsError::NoResults,
+            };
+            return Err(why(dir.to_owned()));
         }
         let manifest = read_json(&dir.join(directory::MARK))?;
         let summary = read_json(&dir.join("summary.json"))?;
@@ -238,6 +258,13 @@ mod tests {
         let tmp = tempfile::tempdir().unwrap();
         let said = |dir: &Path| Results::read(dir).unwrap_err().to_string();
         assert!(said(tmp.path()).contains("no result directory"));
+        fs::write(tmp.path().join("unfinished.json"), "{}").unwrap();
+        assert!(said(tmp.path()).contains("unfinished sweep: `ropewalk sweep FILE --resume`"));
+        fs::write(tmp.path().join("sweep.json"), "{}").unwrap();
+        assert!(said(tmp.path()).contains("is a sweep"));
+        fs::write(tmp.path().join("points.parquet"), "PAR1").unwrap();
+        let broken = dataset::read(tmp.path()).unwrap_err().to_string();
+        assert!(broken.contains("without --resume"), "{broken}");
         let dir = tmp.path().join("r");
         put(&dir).unwrap();
         let flows = dir.join("flows.parquet");

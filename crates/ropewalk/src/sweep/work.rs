@@ -344,6 +344,11 @@ pub fn part_of(dir: &Path) -> PathBuf {
     whole.with_file_name(name)
 }
 
+/// True if a sweep under way keeps its points there.
+pub fn is_unfinished(dir: &Path) -> bool {
+    dir.join(UNFINISHED).is_file()
+}
+
 /// Nothing, or what an interrupted [`Work::open`] leaves before anything is done.
 fn is_blank(part: &Path) -> bool {
     let empty = |dir: &Path| fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_none());
