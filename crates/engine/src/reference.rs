@@ -187,7 +187,7 @@ impl<P: Parts> Reference<'_, P> {
                 }
                 if self.sampler.is_due(crossed) {
                     self.look();
-                    self.sampler.close(crossed);
+                    self.sampler.close(crossed, unfinished == 0);
                 }
                 self.switches.iter_mut().for_each(|s| s.buffer.sample());
                 boundary = crossed + quantum;

@@ -42,6 +42,9 @@ pub(crate) struct Port {
     pub(crate) waits: u64,
 }
 
+/// No bin ends any more, though something is recorded.
+const NEVER_AGAIN: u64 = u64::MAX - 1;
+
 /// Makes series.
 #[derive(Debug)]
 pub(crate) struct Sampler {
@@ -140,7 +143,13 @@ impl Sampler {
     }
 
     /// All has been looked at: closes the bins that have ended by `now`. Nothing has happened after the first of them.
-    pub(crate) fn close(&mut self, now: u64) {
+    ///
+    /// When the run is `over`, only timers that nobody needs any more are left, maybe for long: no bin gets wider for them.
+    pub(crate) fn close(&mut self, now: u64, over: bool) {
+        if over {
+            self.step(false);
+            self.due = NEVER_AGAIN;
+        }
         let mut idle = false;
         while now >= self.due {
             self.step(idle);

@@ -123,7 +123,7 @@ impl<'s> Clock<'s> {
         }
         if self.sampler.is_due(opened) {
             self.look(groups);
-            self.sampler.close(opened);
+            self.sampler.close(opened, unfinished(groups) == 0);
         }
         self.views.turn(opened, |all| groups.iter().for_each(|group| group.look(all)));
         let close = (opened + self.length).min(self.horizon);

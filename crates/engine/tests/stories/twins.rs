@@ -6,6 +6,7 @@
 
 use crate::lab::{agreed_on, lay, leaf_spine, total};
 use engine::outcome::{Ending, Outcome};
+use model::Time;
 
 const SCHEMES: &[(&str, &str)] = &[
     ("ecmp", ""),
@@ -382,4 +383,20 @@ fn a_stop_just_after_the_foreground_has_ended_gives_the_same_end() {
         let run = agreed_on(&checked, &text);
         assert!(run.end.ps() <= after * 1_000);
     }
+}
+
+#[test]
+fn timers_that_nobody_needs_any_more_widen_no_bin() {
+    // 8 packets of 1500 B at 100 Gb/s are there within 5 us; the timer of the last would run out 10 ms later. 16 bins of
+    // 2 us are enough for that message, and bins as wide as the timer asks would show nothing of it.
+    let text = format!(
+        "{}[nic]\ntimeout = {{ fixed = \"10ms\" }}\n[nic.congestion.none]\n\
+         [[workload]]\nflows = {{ list = [{{ from = \"host0\", to = \"host1\", bytes = \"11504B\" }}] }}\n",
+        leaf_spine(2, 2, 1, "rate = \"100Gbps\"\ndelay = \"500ns\"")
+    );
+    let run = agreed_on(&lay(&text), &text);
+    assert_eq!(
+        (run.recording.width, run.recording.bins),
+        (Time::from_us(2), 1 + (run.end.ps() / 2_000_000) as usize)
+    );
 }

@@ -13,7 +13,7 @@ sections.push({
     const columns = () => [{ name: "", text: true }, ...data.parts.map((part) => ({ name: part.name }))];
     const add = (title, pick) => { const all = rows(pick); if (all.length) box.append(h("h3", {}, title), table(columns(), all, { label: title })); };
     box.append(h("p", { class: "lead" }, "What went back from receivers and switches, and what the scheme counted. Rows without a count are left out."));
-    const runs = data.parts.map((part, i) => i).filter((i) => data.parts[i].counters.over_time?.length);
+    const runs = data.parts.map((part, i) => i).filter((i) => data.parts[i].counters.over_time?.some((t) => t.values.some((v) => v)));
     if (runs.length) {
       let run = runs[0];
       // Of counters that are always equal one line would hide the other: they are one, with the names of both.
