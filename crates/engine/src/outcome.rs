@@ -15,6 +15,18 @@ pub enum Ending {
     Stalled(Stall),
 }
 
+impl Ending {
+    /// In one word.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Ending::Finished => "finished",
+            Ending::Stopped => "stopped",
+            Ending::Interrupted => "interrupted",
+            Ending::Stalled(_) => "stalled",
+        }
+    }
+}
+
 /// Why nothing moves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stall {

@@ -264,6 +264,8 @@ pub struct Summary {
     pub digest: String,
     /// Every flow that counts finished, and no lossless fabric dropped a packet.
     pub complete: bool,
+    /// `finished` when every flow that counts was, `stopped` by `[stop]`, `interrupted` by the user, or `stalled`.
+    pub ending: &'static str,
     /// Simulated time at the end.
     pub sim_time_us: f64,
     /// What the run cost.
@@ -330,6 +332,7 @@ impl Summary {
             seed: plan.seed,
             digest: digest::of_outcome(outcome),
             complete: is_complete(plan, outcome),
+            ending: outcome.ending.name(),
             sim_time_us: outcome.end.as_us(),
             timing,
             packet_hops: Hops { data: outcome.data_hops, control: outcome.control_hops },
@@ -684,7 +687,7 @@ mod tests {
             |v: &serde_json::Value| v.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
         assert_eq!(
             keys(&json),
-            "scenario scheme seed digest complete sim_time_us timing packet_hops flows classes jobs goodput_gbps \
+            "scenario scheme seed digest complete ending sim_time_us timing packet_hops flows classes jobs goodput_gbps \
              sending_rate_fraction packets control counters"
         );
         assert_eq!(keys(&json["timing"]), "wall_s cpu_s setup_s threads engine hops_per_cpu_s peak_rss_mb");

@@ -200,7 +200,7 @@ fn a_run_that_cannot_go_on_ends_with_3_and_still_prints_its_summary() {
     ];
     let assert = desk.ropewalk(&args).assert().code(3).stderr(contains("flows wait").and(contains("flow 0")));
     let summary: Value = serde_json::from_slice(&assert.get_output().stdout).unwrap();
-    assert_eq!(summary["complete"], false);
+    assert_eq!((&summary["complete"], &summary["ending"]), (&false.into(), &"stalled".into()));
     assert_eq!(summary["flows"]["finished"], 0);
     assert_eq!(summary["flows"]["fct_us"], Value::Null);
 }
@@ -267,7 +267,7 @@ fn flows_that_a_failure_cuts_off_are_named_before_the_run_and_after_it() {
 fn a_run_that_the_scenario_stops_is_done_but_not_complete() {
     let desk = Desk::new();
     let summary = desk.json(&["run", "quickstart", "--set", "stop.after=20us", "--json"]);
-    assert_eq!(summary["complete"], false);
+    assert_eq!((&summary["complete"], &summary["ending"]), (&false.into(), &"stopped".into()));
     assert_eq!(summary["sim_time_us"], 20.0);
 }
 

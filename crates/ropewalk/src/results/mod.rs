@@ -59,7 +59,9 @@ pub enum ResultsError {
     #[error("{0} is a sweep, not the results of one run: `ropewalk report {0}` makes its page")]
     Sweep(PathBuf),
     /// Some of many runs are there.
-    #[error("{0} is an unfinished sweep: `ropewalk sweep FILE --resume` goes on with it")]
+    #[error(
+        "{0} is an unfinished sweep: `ropewalk sweep FILE --resume` goes on with it, or `resume=True` in Python"
+    )]
     Unfinished(PathBuf),
     /// A file of a result directory is missing or makes no sense.
     #[error("cannot read {0}: {1}")]

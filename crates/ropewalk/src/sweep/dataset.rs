@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Keys of a summary that have columns of their own, or a file.
-const ELSEWHERE: [&str; 6] = ["scenario", "scheme", "seed", "digest", "complete", "timing"];
+const ELSEWHERE: [&str; 7] = ["scenario", "scheme", "seed", "digest", "complete", "ending", "timing"];
 
 /// Rows of `configs.parquet` that are held at one time (our choice: some megabytes).
 const ROWS_AT_ONCE: usize = 1000;
@@ -42,6 +42,7 @@ struct Row {
     scheme: String,
     digest: String,
     complete: bool,
+    ending: String,
     failure: String,
 }
 
@@ -117,6 +118,7 @@ impl<'a> Dataset<'a> {
             scheme: text("scheme"),
             digest: text("digest"),
             complete: summary["complete"].as_bool().unwrap_or_default(),
+            ending: text("ending"),
             failure: result.failure.clone(),
         });
     }
@@ -162,6 +164,11 @@ impl<'a> Dataset<'a> {
                 "complete",
                 "every flow that counts finished, and nothing failed",
                 rows.iter().map(|row| row.complete),
+            ),
+            Column::text(
+                "ending",
+                "finished, stopped by [stop], or stalled; empty if the simulation failed",
+                text(|row| &row.ending),
             ),
             Column::text(
                 "failure",

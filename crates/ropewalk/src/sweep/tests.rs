@@ -173,7 +173,8 @@ fn every_number_of_a_summary_has_a_meaning_and_a_unit() {
         let summary = serde_json::to_value(summary).unwrap();
         for (key, value) in summary.as_object().unwrap() {
             dataset::flatten(&mut vec![key.clone()], value, &mut |key, _| {
-                let own = ["scenario", "scheme", "seed", "digest", "complete"].contains(&key[0].as_str());
+                let own =
+                    ["scenario", "scheme", "seed", "digest", "complete", "ending"].contains(&key[0].as_str());
                 if !own && known(&key).is_none() {
                     missing.push(key.join("."));
                 }

@@ -1,12 +1,10 @@
 //! The answer, in sentences made from the numbers.
 
 use super::headline::{Measure, of, slowest_group};
-use super::question::settings;
 use super::{Group, complete};
 use crate::results::Results;
 use crate::stats::{mean, share};
 use crate::tables::{count, number, percent};
-use model::Time;
 
 /// The answer: the first sentence answers the question, the others say what lies behind.
 pub(super) fn answer(groups: &[Group<'_>]) -> Vec<String> {
@@ -73,11 +71,7 @@ fn one(group: &Group<'_>) -> Vec<String> {
 
 /// Whether `[stop]` ended the run before its flows did.
 fn stopped(run: &Results) -> bool {
-    let after = settings(run).get("stop").and_then(|stop| stop.get("after")?.as_str()?.parse::<Time>().ok());
-    let unfinished = total(&[run], "/flows/finished") < total(&[run], "/flows/count");
-    // An engine that stops puts the end there exactly.
-    let reached = after.zip(of(run, "/sim_time_us")).is_some_and(|(after, end)| end >= after.as_us());
-    unfinished && reached
+    run.summary.pointer("/ending").is_some_and(|ending| ending == "stopped")
 }
 
 /// A count over all these runs.
