@@ -100,9 +100,9 @@ fn cases(quick: bool) -> Vec<Case> {
     };
     let mut cases = Vec::new();
     for line in SPRAYINGS.iter().chain(&BESIDE) {
-        let recorded = line.label == SPRAYED;
         let run = case(line.label, line);
-        cases.push(if recorded { run.and("record.flows=8").and("record.links=0") } else { run });
+        let recorded = SHOWN.contains(&line.label);
+        cases.push(if recorded { RECORDED.iter().fold(run, |run, set| run.and(*set)) } else { run });
         if line.scheme == "rps" {
             let reaction = "nic.on-nack=none"; // it hears no NACK; a cap of a rate it has not got is refused
             cases.push(case(&ideal(line), line).and("nic.transport.ideal={}").and(reaction));
@@ -229,6 +229,9 @@ fn stretches(recording: &Recording, line: model::Rate, most: usize) -> (usize, V
     };
     (qps.len(), (0..bins).step_by(step).map(stretch).collect())
 }
+
+/// What is recorded of them: all flows and links over time, and how the packets of one flow arrive.
+const RECORDED: [&str; 3] = ["record.flows=8", "record.links=all", "record.events=1"];
 
 /// Lines of the first figure: what the paper shows, and what a page says beside it.
 const SHOWN: [&str; 4] = [SPRAYED, "ar", "ecmp", "themis"];

@@ -15,16 +15,20 @@ function h(tag, attributes, ...children) {
   return element;
 }
 
+// Making a format takes far longer than using it.
+const FORMATS = [0, 1, 2, 3, 4].map((digits) => new Intl.NumberFormat("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
+const WHOLE = new Intl.NumberFormat("en-US");
+
 /** A number for people: three significant digits or so, as the command prints it. */
 function number(x) {
   if (x === null || x === undefined || !Number.isFinite(x)) return "–";
   const size = Math.abs(x);
   const digits = size === 0 ? 0 : size >= 100 ? 0 : size >= 10 ? 1 : size >= 0.1 ? 2 : 4;
-  return x.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits }).replace("-", "−");
+  return FORMATS[digits].format(x).replace("-", "−");
 }
 
 /** A whole number with its thousands apart. */
-const count = (n) => (n === null || n === undefined ? "–" : n.toLocaleString("en-US"));
+const count = (n) => (n === null || n === undefined ? "–" : WHOLE.format(n));
 
 /** Bytes with a decimal unit. */
 function bytes(n) {
@@ -141,7 +145,7 @@ function chart(label, caption, draw, height = 380) {
     div,
     drawn: false,
     redraw() {
-      // Plotly comes after the text of the page.
+      // Plotly is read after the text of the page has been shown.
       if (typeof Plotly === "undefined") return;
       const { traces, layout, height: tall } = draw();
       if (tall) div.style.height = `${tall}px`;

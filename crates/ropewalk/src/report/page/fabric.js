@@ -99,9 +99,11 @@ sections.push({
     let lines = [];
     const tall = () => (layout().round ? Math.min(canvas.clientWidth, 620) : Math.min(Math.max(canvas.clientWidth * 0.5, 300), 520));
 
+    let wide = 0;
     function draw() {
       const width = canvas.clientWidth;
-      if (!width) return;
+      if (!width || !me.drawn) return;
+      wide = width;
       const height = tall();
       const ratio = window.devicePixelRatio || 1;
       if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
@@ -283,8 +285,10 @@ sections.push({
     box.append(...[h("p", { class: "lead" }, "Where the load was, and where queues grew. Hosts below, then the switches that they hang on, and so on up."),
       h("div", { class: "controls" }, runMenu(runs, (value) => { state.run = Number(value); turn(); }), what, way, when, play),
       h("figure", {}, h("div", { class: "fabric" }, canvas, tip), h("div", { class: "scale" }, ends[0], ramp, ends[1]), caption), live, list].filter(Boolean));
-    charts.push({ drawn: true, redraw: update });
+    // Tens of thousands of lines wait for their turn, as the other charts do.
+    const me = { drawn: false, redraw() { me.drawn = true; update(); } };
+    charts.push(me);
     turn();
-    new ResizeObserver(draw).observe(canvas);
+    new ResizeObserver(() => { if (canvas.clientWidth !== wide) draw(); }).observe(canvas);
   },
 });
