@@ -130,7 +130,7 @@ fn text(sweep: &Sweep, finished: &Finished) -> String {
     let seeds = match spec.seeds.as_deref() {
         None => String::new(),
         Some([one]) => format!(", seed {one}"),
-        Some(seeds) => format!(", means over {} seeds", seeds.len()),
+        Some(seeds) => format!(": {} choices, means over {} seeds", sweep.len() / seeds.len(), seeds.len()),
     };
     format!(
         "{}: {} points of {}{seeds}\n{}results           {}\n",

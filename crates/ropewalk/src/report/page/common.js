@@ -30,6 +30,9 @@ function number(x) {
 /** A whole number with its thousands apart. */
 const count = (n) => (n === null || n === undefined ? "–" : WHOLE.format(n));
 
+/** A number in that unit: what has none is a count, or a mean of counts. */
+const measured = (unit) => (x) => (unit === "" && Number.isInteger(x) ? count(x) : number(x));
+
 /** Bytes with a decimal unit. */
 function bytes(n) {
   if (!Number.isFinite(n)) return "–";
@@ -86,7 +89,7 @@ function table(columns, rows, { tall = false, caption = null, label = caption } 
   const cell = (content, i) => {
     if (columns[i].text) return i === 0 ? h("th", { scope: "row" }, content) : h("td", {}, content);
     const of = content !== null && typeof content === "object" ? content : { value: content };
-    const shown = of.show ?? (typeof of.value === "string" ? of.value : number(of.value));
+    const shown = of.show ?? (typeof of.value === "string" ? of.value : measured(columns[i].unit)(of.value));
     return h("td", { class: `n${of.mark ? " best" : ""}`, "data-value": of.value ?? "" }, shown,
       of.range ? h("span", { class: "range" }, of.range) : null);
   };

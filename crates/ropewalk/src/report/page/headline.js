@@ -13,7 +13,7 @@ function compared(numbers) {
       row.complete ? "" : " (not complete)"],
     ...row.cells.map((value, i) => ({
       value, mark: row.complete && value !== null && value === best[i],
-      range: row.ranges && row.ranges[i] && row.ranges[i][0] !== row.ranges[i][1] ? row.ranges[i].map(number).join("–") : null,
+      range: row.ranges && row.ranges[i] && row.ranges[i][0] !== row.ranges[i][1] ? row.ranges[i].map(measured(numbers.columns[i].unit)).join("–") : null,
     })),
   ]);
   const several = numbers.rows.some((row) => row.runs > 1);
@@ -26,7 +26,7 @@ function tiles(numbers) {
   return h("dl", { class: "tiles", id: "table" }, numbers.columns.map((column, i) =>
     h("div", { title: column.about }, h("dt", {}, column.name),
       h("dd", { "data-name": column.name, "data-value": numbers.rows[0].cells[i] ?? "" },
-        number(numbers.rows[0].cells[i]), " ", h("small", {}, column.unit)))));
+        measured(column.unit)(numbers.rows[0].cells[i]), " ", h("small", {}, column.unit)))));
 }
 
 /** Numbers stay with their units where a line ends. */

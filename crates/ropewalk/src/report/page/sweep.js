@@ -72,14 +72,14 @@ sections.push({
       if (!point.complete) words[words.length - 1] += " (not complete)";
       return [...words, ...point.cells.map((value, m) => {
         const range = point.ranges && point.ranges[m];
-        return { value, mark: point.complete && value !== null && value === best[m], range: range && range[0] !== range[1] ? range.map(number).join("–") : null };
+        return { value, mark: point.complete && value !== null && value === best[m], range: range && range[0] !== range[1] ? range.map(measured(metrics[m].unit)).join("–") : null };
       })];
     });
     const several = points.some((point) => point.runs > 1);
-    box.append(h("h3", {}, "All points"), h("div", { id: "table" }, table(columns, rows.slice(0, MOST_ROWS),
+    box.append(h("h3", {}, several ? "All choices" : "All points"), h("div", { id: "table" }, table(columns, rows.slice(0, MOST_ROWS),
       { tall: rows.length > 12, caption: `The best of each column on green.${several ? " Numbers are means over seeds; below them the least and the most." : ""}` })));
     const hidden = Math.max(rows.length - MOST_ROWS, 0) + left_out;
-    if (hidden) box.append(h("p", { class: "lead" }, `${count(hidden)} more points are in points.parquet.`));
+    if (hidden) box.append(h("p", { class: "lead" }, `${count(hidden)} more ${several ? "choices" : "points"} are in points.parquet.`));
   },
 });
 

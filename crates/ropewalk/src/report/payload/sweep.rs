@@ -149,17 +149,34 @@ impl Sweep {
             }
             lines.push(Asked { label: "Axis", text: format!("{}: {}", axis.name, values.join(", ")) });
         }
-        let seeds = self.points.first().map_or(1, |point| point.runs);
-        let each =
-            if seeds > 1 { format!(", each with {seeds} seeds; numbers are means") } else { String::new() };
-        let points = count((self.points.len() + self.left_out) as u64);
-        lines.push(Asked { label: "Points", text: format!("{points}{each}") });
+        let rows = (self.points.len() + self.left_out) as u64;
+        let text = match self.seeds() {
+            1 => count(rows),
+            seeds => {
+                let points = count(rows * seeds as u64);
+                format!(
+                    "{points}: {} choices, each with {seeds} seeds; numbers are means over seeds",
+                    count(rows)
+                )
+            }
+        };
+        lines.push(Asked { label: "Points", text });
         lines
+    }
+
+    /// How many seeds there are of each choice of values.
+    fn seeds(&self) -> usize {
+        self.points.first().map_or(1, |point| point.runs)
+    }
+
+    /// What a row here is: a point, or a choice of values of which there is one for each seed.
+    fn row(&self) -> &'static str {
+        if self.seeds() > 1 { "choice" } else { "point" }
     }
 
     /// The best point, the worst one, and the axis that matters most.
     pub(super) fn answer(&self) -> Vec<String> {
-        let mut text = Vec::new();
+        let (mut text, row) = (Vec::new(), self.row());
         let Some(metric) = self.metrics.get(self.chosen) else { return text };
         let value = |point: &Point| point.cells[self.chosen].filter(|_| point.complete);
         let mut whole: Vec<(&Point, f64)> =
@@ -171,11 +188,13 @@ impl Sweep {
             let all = |x: f64| {
                 self.label(&whole.iter().filter(|(_, y)| *y == x).map(|(p, _)| *p).collect::<Vec<_>>())
             };
-            text.push(if least == most {
-                format!("All {} points have {name} of {}.", count(whole.len() as u64), says(*least))
+            text.push(if whole.len() == 1 {
+                format!("The {row} has {name} of {}.", says(*least))
+            } else if least == most {
+                format!("All {} {row}s have {name} of {}.", count(whole.len() as u64), says(*least))
             } else {
                 format!(
-                    "Of {} points the best is {}, with {name} of {}; the worst is {}, with {}, {} times as much.",
+                    "Of {} {row}s the best is {}, with {name} of {}; the worst is {}, with {}, {} times as much.",
                     count(whole.len() as u64),
                     all(*least),
                     says(*least),
@@ -198,9 +217,9 @@ impl Sweep {
         let broken = self.points.iter().filter(|point| !point.complete).count();
         if broken > 0 {
             let are = if broken == 1 {
-                "1 point is".to_owned()
+                format!("1 {row} is")
             } else {
-                format!("{} points are", count(broken as u64))
+                format!("{} {row}s are", count(broken as u64))
             };
             text.push(format!("{are} NOT complete, and left out here."));
         }
@@ -383,12 +402,12 @@ mod tests {
         // The last point is not whole at one of its seeds.
         assert_eq!(
             answer[0],
-            "Of 3 points the best is scheme ar, b / c 1 / x, with a P99 FCT of 2.00 µs; the worst is scheme ecmp, with 4.00 µs, \
+            "Of 3 choices the best is scheme ar, b / c 1 / x, with a P99 FCT of 2.00 µs; the worst is scheme ecmp, with 4.00 µs, \
              2.00 times as much.",
             "both points of ecmp take 4 us, so its timers do not matter"
         );
         assert!(answer[1].starts_with("What matters most is scheme: "), "{answer:?}");
-        assert!(answer[2].starts_with("1 point is NOT complete"), "{answer:?}");
+        assert!(answer[2].starts_with("1 choice is NOT complete"), "{answer:?}");
     }
 
     #[test]
@@ -397,7 +416,12 @@ mod tests {
         let texts: Vec<&str> = asked.iter().map(|line| line.text.as_str()).collect();
         assert_eq!(
             texts,
-            ["q", "scheme: ecmp, ar", "b / c: 1 / x, 2 / y", "4, each with 2 seeds; numbers are means"]
+            [
+                "q",
+                "scheme: ecmp, ar",
+                "b / c: 1 / x, 2 / y",
+                "8: 4 choices, each with 2 seeds; numbers are means over seeds"
+            ]
         );
     }
 }
