@@ -288,7 +288,7 @@ def test_a_sweep_shows_its_points(browser, results):
         assert all(close(a, b) for a, b in zip(drawn, means, strict=True))
         assert {line["name"] for line in lines} == {"ecmp", "ar"}
         answer = page.locator(".answer p").first.inner_text().replace("\u00a0", " ")
-        assert answer.startswith("Of 8 points the best is ") and "bytes 128kB" in answer
+        assert answer.startswith("Of 8 choices the best is ") and "bytes 128kB" in answer
     again = results / "grid-again.html"
     ropewalk("report", results / "grid", "-o", again)
     assert again.read_bytes() == (results / "grid" / "report.html").read_bytes()
