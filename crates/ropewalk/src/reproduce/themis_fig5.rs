@@ -184,8 +184,12 @@ fn picture(results: &Results) -> Picture {
         let known: Vec<f64> = saved.iter().flatten().copied().collect();
         if let Some((least, most)) = extremes(&known) {
             let (low, high) = curve.paper;
-            sentences
-                .push(format!("{least:.0} to {most:.0} % in {} (the paper: {low} to {high} %)", curve.name));
+            let by = match (least < 0.0, most < 0.0) {
+                (false, _) => format!("by {least:.0} to {most:.0} %"),
+                (true, false) => format!("from {:.0} % later to {most:.0} % earlier", -least),
+                (true, true) => format!("{:.0} to {:.0} % later", -most, -least),
+            };
+            sentences.push(format!("{by} in {} (the paper: {low} to {high} %)", curve.name));
         }
         saved_all.push(Values { name: curve.name.into(), scheme: hue.into(), x: timers.clone(), y: saved });
         detailed.extend(SCHEMES.map(|scheme| label(curve, TIMERS[0], scheme)));
@@ -208,7 +212,7 @@ fn picture(results: &Results) -> Picture {
     });
     let answer = match sentences.is_empty() {
         true => String::new(),
-        false => format!("Themis is done earlier than adaptive routing: by {}.", sentences.join(", ")),
+        false => format!("Against adaptive routing Themis is done earlier: {}.", sentences.join(", ")),
     };
     Picture { answer, figures, detailed }
 }

@@ -64,7 +64,10 @@ sections.push({
         const all = shown().map(([i]) => [data.parts[i].name, say(data.parts[i])]);
         return all.every(([, text]) => text === all[0][1]) ? all[0][1] : all.filter(([, text]) => text).map(([name, text]) => `${name}: ${text}`).join(" ");
       };
-      const bins = said(({ series }) => `Bins of ${number(series.width_us)} µs${series.merged > 1 ? `, each made from ${count(series.merged)} recorded ones` : ""}. `);
+      const widths = shown().map(([i]) => data.parts[i].series.width_us);
+      const bins = widths.length > 4 && new Set(widths).size > 1 // as many sentences would say less
+        ? `Bins of ${number(Math.min(...widths))} to ${number(Math.max(...widths))} µs; a run alone says its own. `
+        : said(({ series }) => `Bins of ${number(series.width_us)} µs${series.merged > 1 ? `, each made from ${count(series.merged)} recorded ones` : ""}. `);
       if (state.run === ALL) return `${said(firstSeed)}${bins}${said(({ series }) => `Means of the ${count(series.recorded.qp)} recorded queue pairs. `)}`.trim();
       const part = data.parts[Number(state.run)];
       const { series } = part;
