@@ -15,6 +15,9 @@ pub enum Failure {
     /// Something else in the question is wrong.
     #[error("{0}")]
     Asked(String),
+    /// Standard output takes nothing.
+    #[error("cannot write to standard output: {0}")]
+    Output(#[source] std::io::Error),
     /// The simulation failed; the report has been printed.
     #[error("the simulation failed")]
     Simulation,
@@ -27,7 +30,7 @@ impl Failure {
     /// The exit code.
     pub fn code(&self) -> u8 {
         match self {
-            Failure::Scenario(_) | Failure::Results(_) | Failure::Asked(_) => 2,
+            Failure::Scenario(_) | Failure::Results(_) | Failure::Asked(_) | Failure::Output(_) => 2,
             Failure::Simulation => 3,
             Failure::Interrupted => crate::interrupt::EXIT_CODE,
         }
@@ -49,7 +52,7 @@ impl Failure {
     pub fn report(self) -> Option<miette::Report> {
         match self {
             Failure::Scenario(error) => Some(error.into()),
-            Failure::Results(_) | Failure::Asked(_) => Some(miette::miette!("{self}")),
+            Failure::Results(_) | Failure::Asked(_) | Failure::Output(_) => Some(miette::miette!("{self}")),
             Failure::Simulation | Failure::Interrupted => None,
         }
     }

@@ -1,10 +1,18 @@
 //! Standard output and standard error. A reader that went away (`| head`) is no error.
 
-use std::io::Write;
+use crate::failure::Failure;
+use std::io::{ErrorKind, Write, stdout};
 
 /// Writes `text` to standard output.
-pub fn out(text: &str) {
-    drop(std::io::stdout().lock().write_all(text.as_bytes()));
+///
+/// # Errors
+/// If the system refuses, as a full disk does: what was asked for is not there then.
+pub fn out(text: &str) -> Result<(), Failure> {
+    let mut to = stdout().lock();
+    match to.write_all(text.as_bytes()).and_then(|()| to.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::Output(error)),
+        _ => Ok(()),
+    }
 }
 
 /// Writes a line to standard error.

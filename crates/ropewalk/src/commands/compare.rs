@@ -51,9 +51,9 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
     progress.clear();
     let runs = runs?;
     if args.json {
-        print::out(&super::json(&Rows { scenario: &name, rows: runs.iter().map(|r| &r.summary).collect() }));
+        print::out(&super::json(&Rows { scenario: &name, rows: runs.iter().map(|r| &r.summary).collect() }))?;
     } else {
-        print::out(&format!("{name}: {}\n{}", scope(&comparison), tables::compared::of(&runs)));
+        print::out(&format!("{name}: {}\n{}", scope(&comparison), tables::compared::of(&runs)))?;
     }
     if progress.stopped() {
         print::note(&format!("interrupted: {} of {} runs began", runs.len(), comparison.runs()));
@@ -62,7 +62,7 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
     if let Some(page) = page {
         let results: Vec<Results> = runs.iter().map(|run| Results::of(run, command(args, run))).collect();
         page.write(&report::of_runs(&results))?;
-        super::report::say(&page, args.json);
+        super::report::say(&page, args.json)?;
     }
     verdicts(&runs)
 }

@@ -39,10 +39,10 @@ pub fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let (explanation, again) = explained(&mut subject, &args.of, &args.flow, |prepared| ran(args, prepared))?;
     if args.json {
         let run_again = again && subject.recorded;
-        print::out(&super::json(&Answer { run_again, explanation: &explanation }));
+        print::out(&super::json(&Answer { run_again, explanation: &explanation }))?;
         return Ok(());
     }
-    print::out(&page(&explanation, again, subject.recorded));
+    print::out(&page(&explanation, again, subject.recorded))?;
     Ok(())
 }
 

@@ -20,7 +20,7 @@ pub fn run(args: &ImportArgs) -> Result<(), Failure> {
     for warning in &imported.warnings {
         print::note(&format!("warning: {warning}"));
     }
-    print::out(&format!("{0} written. Next: ropewalk check {0}; ropewalk run {0}\n", output.display()));
+    print::out(&format!("{0} written. Next: ropewalk check {0}; ropewalk run {0}\n", output.display()))?;
     Ok(())
 }
 

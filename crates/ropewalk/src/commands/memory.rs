@@ -24,14 +24,13 @@ pub fn run(args: &MemoryArgs) -> Result<(), Failure> {
         }
         other => {
             let text = format!("there is no memory formula for `{other}`; themis and flowcut have one");
-            return Err(Failure::Asked(text));
+            Err(Failure::Asked(text))
         }
     }
-    Ok(())
 }
 
-fn show<T: serde::Serialize>(args: &MemoryArgs, memory: &T, page: fn(&T) -> String) {
-    print::out(&if args.json { super::json(memory) } else { page(memory) });
+fn show<T: serde::Serialize>(args: &MemoryArgs, memory: &T, page: fn(&T) -> String) -> Result<(), Failure> {
+    print::out(&if args.json { super::json(memory) } else { page(memory) })
 }
 
 fn flowcut(m: &FlowcutMemory) -> String {

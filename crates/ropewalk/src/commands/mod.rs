@@ -58,14 +58,14 @@ fn schema(of: SchemaOf) -> Result<(), Failure> {
     print::out(&json(&match of {
         SchemaOf::Scenario => scenario::schema(),
         SchemaOf::Sweep => scenario::sweep_schema(),
-    }));
+    }))?;
     Ok(())
 }
 
 fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "ropewalk", &mut text);
-    print::out(&String::from_utf8_lossy(&text));
+    print::out(&String::from_utf8_lossy(&text))?;
     Ok(())
 }
 

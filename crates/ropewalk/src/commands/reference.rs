@@ -27,7 +27,7 @@ struct Reference {
 /// Prints it.
 ///
 /// # Errors
-/// Never.
+/// If standard output takes nothing.
 pub fn run() -> Result<(), Failure> {
     print::out(&super::json(&Reference {
         version: env!("CARGO_PKG_VERSION"),
@@ -42,7 +42,7 @@ pub fn run() -> Result<(), Failure> {
             .iter()
             .map(|e| json!({ "name": e.name, "source": e.source, "about": e.about }))
             .collect(),
-    }));
+    }))?;
     Ok(())
 }
 

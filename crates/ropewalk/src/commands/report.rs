@@ -26,13 +26,13 @@ pub fn run(args: &ReportArgs) -> Result<(), Failure> {
         }
         let place = Place::at(file)?;
         of_sweep(sweep, &place)?;
-        say(&place, false);
+        say(&place, false)?;
         return Ok(());
     }
     let results: Vec<Results> = args.dirs.iter().map(|dir| Results::read(dir)).collect::<Result<_, _>>()?;
     let place = Place::at(file)?;
     place.write(&report::of_runs(&results))?;
-    say(&place, false);
+    say(&place, false)?;
     Ok(())
 }
 
@@ -63,7 +63,14 @@ pub(super) fn by_name(name: &str) -> PathBuf {
 }
 
 /// Says where the page is; on standard error where standard output is JSON.
-pub(super) fn say(place: &Place, json: bool) {
+///
+/// # Errors
+/// If standard output takes nothing.
+pub(super) fn say(place: &Place, json: bool) -> Result<(), Failure> {
     let line = format!("report            {}", place.path().display());
-    if json { print::note(&line) } else { print::out(&format!("{line}\n")) }
+    if json {
+        print::note(&line);
+        return Ok(());
+    }
+    print::out(&format!("{line}\n"))
 }

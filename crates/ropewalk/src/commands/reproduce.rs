@@ -48,10 +48,10 @@ pub fn run(args: &ReproduceArgs) -> Result<(), Failure> {
         page.write(&report::of_experiments(&reports))?;
     }
     if args.json {
-        print::out(&super::json(&Experiments { experiments: reports }));
+        print::out(&super::json(&Experiments { experiments: reports }))?;
     } else {
         for report in &reports {
-            print::out(&report.text());
+            print::out(&report.text())?;
         }
     }
     if progress.stopped() {
@@ -59,7 +59,7 @@ pub fn run(args: &ReproduceArgs) -> Result<(), Failure> {
         return Err(Failure::Interrupted);
     }
     if let Some(page) = page {
-        super::report::say(&page, args.json);
+        super::report::say(&page, args.json)?;
     }
     if failed { Err(Failure::Simulation) } else { Ok(()) }
 }
@@ -74,7 +74,7 @@ fn list(json: bool) -> Result<(), Failure> {
     let items: Vec<Item> =
         ALL.iter().map(|e| Item { name: e.name, source: e.source, about: e.about }).collect();
     if json {
-        print::out(&super::json(&items));
+        print::out(&super::json(&items))?;
         return Ok(());
     }
     let mut rows = tables::table(&["name".into(), "source".into(), "what".into()], 3);
@@ -82,6 +82,6 @@ fn list(json: bool) -> Result<(), Failure> {
         rows.add_row([item.name, item.source, item.about]);
     }
     rows.set_content_arrangement(comfy_table::ContentArrangement::Dynamic).set_width(tables::WIDTH as u16);
-    print::out(&format!("{rows}\n"));
+    print::out(&format!("{rows}\n"))?;
     Ok(())
 }

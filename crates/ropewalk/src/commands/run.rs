@@ -36,15 +36,15 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         }
     }
     if args.json {
-        print::out(&run.summary.to_json());
+        print::out(&run.summary.to_json())?;
     } else {
-        print::out(&tables::page::of(&run));
+        print::out(&tables::page::of(&run))?;
         if !interrupted {
-            print::out(&format!("results           {}\n", target.path().display()));
+            print::out(&format!("results           {}\n", target.path().display()))?;
         }
     }
     if let Some(page) = page.filter(|_| !interrupted) {
-        super::report::say(&page, args.json);
+        super::report::say(&page, args.json)?;
     }
     verdict(&run)
 }

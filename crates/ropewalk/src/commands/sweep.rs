@@ -35,7 +35,7 @@ pub fn run(args: &SweepArgs) -> Result<(), Failure> {
         print::note(&format!("warning: {warning}"));
     }
     if args.dry_run {
-        print::out(&if args.json { super::json(&listed(&sweep)) } else { list(&sweep) });
+        print::out(&if args.json { super::json(&listed(&sweep)) } else { list(&sweep) })?;
         return Ok(());
     }
     let dir = args.output.clone().unwrap_or_else(|| PathBuf::from("results").join(&sweep.spec.name));
@@ -111,16 +111,16 @@ fn tell(args: &SweepArgs, sweep: &Sweep, finished: &Finished, page: Option<&Plac
             sweep: &sweep.spec.name,
             scenario: &sweep.spec.scenario.name,
             rows: dataset::rows(&finished.points),
-        }));
+        }))?;
     } else {
-        print::out(&text(sweep, finished));
+        print::out(&text(sweep, finished))?;
     }
     for (number, why) in &finished.failed {
         let label = sweep.spec.label(*number);
         print::note(&format!("error: {why}\n  at point {number} ({label})"));
     }
     if let Some(page) = page {
-        super::report::say(page, args.json);
+        super::report::say(page, args.json)?;
     }
     if finished.failed.is_empty() { Ok(()) } else { Err(Failure::Simulation) }
 }
