@@ -264,6 +264,20 @@ fn flows_that_a_failure_cuts_off_are_named_before_the_run_and_after_it() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn output_that_cannot_be_written_is_no_success() {
+    let desk = Desk::new();
+    for args in [&["run", "quickstart", "--set", SMALL, "--json"][..], &["schema"], &["memory", "themis"]] {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_ropewalk"));
+        let output = command.args(args).current_dir(desk.0.path()).stdout(full).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
+        assert!(said.contains("cannot write to standard output: No space left"), "{args:?}: {said}");
+    }
+}
+
+#[test]
 fn a_run_that_the_scenario_stops_is_done_but_not_complete() {
     let desk = Desk::new();
     let summary = desk.json(&["run", "quickstart", "--set", "stop.after=20us", "--json"]);
@@ -393,6 +407,19 @@ fn check_says_within_a_factor_of_two_how_much_memory_a_run_takes() {
         assert!((0.5..2.0).contains(&(told / took)), "{name}: {told} MB told, {took} MB taken");
         println!("{name}: {told} MB told, {took} MB taken");
     }
+}
+
+#[test]
+fn of_a_run_that_was_stopped_the_slowest_flow_is_one_that_began() {
+    let desk = Desk::new();
+    // Later steps of the ring have not begun by then.
+    desk.ropewalk(&["run", "quickstart", "--set", "stop.after=120us", "-q", "-o", "cut"]).assert().code(0);
+    let told = desk.json(&["explain", "slowest", "cut", "--json"]);
+    assert!(told["flow"]["start_us"].is_number() && told["flow"]["fct_us"].is_null(), "{told}");
+    desk.ropewalk(&["explain", "5", "cut"])
+        .assert()
+        .code(2)
+        .stderr(contains("it had not begun when the run ended"));
 }
 
 #[test]

@@ -93,7 +93,9 @@ pub enum Unexplained {
     #[error("its events were not recorded")]
     NotFollowed,
     /// It was never posted.
-    #[error("it was never posted: the run ended before the flows that it waits for")]
+    #[error(
+        "it had not begun when the run ended: its time had not come, or flows that it waits for were not done"
+    )]
     NeverPosted,
 }
 
@@ -270,8 +272,14 @@ pub fn find(results: &Results, plan: &Plan, name: &str) -> Result<Flow, String> 
 
 fn row(table: &Table, plan: &Plan, name: &str) -> Result<usize, String> {
     let slowdowns = table.reals("slowdown").ok_or("flows.parquet has no column slowdown")?;
-    // One that never finished is slower than all that did.
-    let slowness = |row: usize| if slowdowns.is_null(row) { f64::INFINITY } else { slowdowns.value(row) };
+    let starts = table.reals("start_us").ok_or("flows.parquet has no column start_us")?;
+    // One that never finished is slower than all that did, the sooner it began the more; of one that never began there
+    // is nothing to tell.
+    let slowness = |row: usize| match (starts.is_null(row), slowdowns.is_null(row)) {
+        (true, _) => (0, 0.0),
+        (false, false) => (1, slowdowns.value(row)),
+        (false, true) => (2, -starts.value(row)),
+    };
     let slowest = |rows: &mut dyn Iterator<Item = usize>| {
         // Of equal ones the first.
         rows.fold(None, |best: Option<usize>, row| match best {

@@ -97,7 +97,7 @@ impl Place {
         &self.0
     }
 
-    /// Writes the page, and makes the directories above it.
+    /// Writes the page, and makes the directories above it. An older page is replaced as a whole, or stays.
     ///
     /// # Errors
     /// If the system refuses.
@@ -106,7 +106,17 @@ impl Place {
         if let Some(dir) = self.0.parent().filter(|dir| !dir.as_os_str().is_empty()) {
             fs::create_dir_all(dir).map_err(failed)?;
         }
-        fs::write(&self.0, page).map_err(failed)
+        // A pipe or a device cannot be put in place by a new name.
+        if self.0.exists() && !self.0.is_file() {
+            return fs::write(&self.0, page).map_err(failed);
+        }
+        let mut part = self.0.clone().into_os_string();
+        part.push(".part");
+        let written = fs::write(&part, page).and_then(|()| fs::rename(&part, &self.0));
+        if written.is_err() {
+            drop(fs::remove_file(&part));
+        }
+        written.map_err(failed)
     }
 }
 
@@ -312,6 +322,67 @@ mod tests {
             "{answer}"
         );
         assert_eq!(told["parts"][0]["curves"], serde_json::json!([]), "no distribution of nothing");
+    }
+
+    #[test]
+    fn none_of_those_that_did_different_work_is_first() {
+        let at = |bytes: &str, spines: &str| {
+            let bytes = format!("workload.0.all-reduce.bytes={bytes}");
+            results(
+                "quickstart",
+                &[&bytes, "scheme.ecmp={}", &format!("topology.leaf-spine.spines={spines}")],
+            )
+        };
+        let lines = |told: &Value, label: &str| -> Vec<String> {
+            let all = told["asked"].as_array().unwrap().iter().filter(|line| line["label"] == label);
+            all.map(|line| line["text"].as_str().unwrap().to_owned()).collect()
+        };
+        let unlike = told(&of_runs(&[at("64kB", "4"), at("128kB", "4")]));
+        assert_eq!(unlike["answer"][0], "These runs had different work to do: none of them is first.");
+        let columns = unlike["table"]["columns"].as_array().unwrap();
+        assert!(columns.iter().all(|column| column["better"] == 0), "none is best");
+        let workloads = lines(&unlike, "Workload");
+        assert!(workloads[0].starts_with("ecmp, bytes 64kB: all-reduce: "), "{workloads:?}");
+        assert!(workloads[1].starts_with("ecmp, bytes 128kB: "), "{workloads:?}");
+        assert_eq!(
+            lines(&unlike, "Fabric"),
+            ["16 hosts at 100 Gb/s, 4 leaf and 4 spine switches (leaf-spine)"]
+        );
+        // The same work on another fabric may be faster.
+        let alike = told(&of_runs(&[at("64kB", "4"), at("64kB", "2")]));
+        assert!(!alike["answer"][0].as_str().unwrap().contains("different"), "{}", alike["answer"]);
+        assert_eq!(lines(&alike, "Fabric").len(), 2);
+    }
+
+    #[test]
+    fn what_fails_is_asked_and_what_is_lost_is_answered() {
+        let run = results(
+            "themis-failed-spine",
+            &["workload.0.permutation.bytes=10kB", "failure.0.at=0us", "stop.after=100us"],
+        );
+        let told_of = told(&of_runs(&[run]));
+        let asked = told_of["asked"].as_array().unwrap();
+        let failures = asked.iter().find(|line| line["label"] == "Failures").unwrap();
+        assert_eq!(failures["text"], "spine3 down until 11ms");
+        let kinds = told_of["parts"][0]["kinds"].as_array().unwrap();
+        let classes: Vec<&str> = kinds.iter().map(|kind| kind[1].as_str().unwrap()).collect();
+        assert_eq!(classes, ["after", "before", "during", "hit"]);
+        let set = ["workload.0.all-reduce.bytes=64kB", "links.loss=1.0", "stop.after=1ms"];
+        let answer = told(&of_runs(&[results("quickstart", &set)]))["answer"].to_string();
+        assert!(answer.contains("No packet arrived") && !answer.contains("in order"), "{answer}");
+    }
+
+    #[test]
+    fn many_runs_of_a_scheme_go_by_what_is_rare_in_each() {
+        let run =
+            |set: &str| results("quickstart", &["workload.0.all-reduce.bytes=16kB", "scheme.ecmp={}", set]);
+        let sets =
+            ["seed=1", "routing.detection=2us", "nic.ack-every=2", "wire.frame=1062B", "topology.leaf-spine.spines=2"];
+        let names = told(&of_runs(&sets.map(run)))["parts"].clone();
+        let names: Vec<&str> =
+            names.as_array().unwrap().iter().map(|part| part["name"].as_str().unwrap()).collect();
+        assert_eq!(names[0], "ecmp");
+        assert!(names[4].contains("spines 2") && names[2].contains("ack-every 2"), "{names:?}");
     }
 
     /// Events of queue pair 0: PSN 1 overtaken by 2, and a NACK that a switch blocks.

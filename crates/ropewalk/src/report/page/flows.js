@@ -22,7 +22,7 @@ sections.push({
           hovertemplate: `%{x:.4~g}: ${state.tail ? "%{y:.3~g} take longer" : "%{y:.1%} take no longer"}<extra>${part.name}</extra>` };
       });
       return { traces, layout: {
-        xaxis: { title: NAMES[state.metric], type: state.log ? "log" : "linear", dtick: state.log ? "D2" : undefined },
+        xaxis: { title: NAMES[state.metric], type: state.log ? "log" : "linear", dtick: state.log ? "D2" : undefined, tickformat: state.log ? ",~r" : undefined },
         yaxis: state.tail ? { title: "share of flows that take longer", type: "log", exponentformat: "power", dtick: 1 }
           : { title: "share of flows", range: [0, 1.02], tickformat: ".0%" },
         showlegend: traces.length > 1,
@@ -56,6 +56,20 @@ sections.push({
         { name: "FCT, P99", unit: "µs" }, { name: "slowdown, mean", unit: "x" }, { name: "slowdown, P99", unit: "x" }],
       buckets.flatMap((size) => sized.map((part, i) => [sized.length > 1 && i > 0 ? "" : bytes(size), ...(sized.length > 1 ? [part.name] : []), ...cells(of(part, size))])),
       { label: "Flows by size", tall: buckets.length * sized.length > 16 }));
+    }
+    for (const [kind, title] of [["class", "By class"], ["distance", "By distance"]]) {
+      const parts = data.parts.filter((part) => part.kinds?.some(([of]) => of === kind));
+      const names = [...new Set(parts.flatMap((part) => part.kinds.filter(([of]) => of === kind).map(([, name]) => name)))];
+      if (!names.length) continue;
+      const several = parts.length > 1;
+      const row = (name, part, i) => {
+        const of = part.kinds.find(([k, n]) => k === kind && n === name)?.[2];
+        return [several && i > 0 ? "" : name, ...(several ? [part.name] : []), { value: of?.count, show: count(of?.count) }, { value: of?.finished, show: count(of?.finished) },
+          of?.fct_us?.p50, of?.fct_us?.p99, of?.slowdown?.mean, of?.slowdown?.p99];
+      };
+      box.append(h("h3", {}, title), table([{ name: kind, text: true }, ...(several ? [{ name: "run", text: true }] : []), { name: "flows" }, { name: "finished" }, { name: "FCT, median", unit: "µs" },
+        { name: "FCT, P99", unit: "µs" }, { name: "slowdown, mean", unit: "x" }, { name: "slowdown, P99", unit: "x" }],
+      names.flatMap((name) => parts.map((part, i) => row(name, part, i))), { label: title, tall: names.length * parts.length > 16 }));
     }
     const slow = data.parts.map((part, i) => i).filter((i) => data.parts[i].slowest);
     if (!slow.length) return;

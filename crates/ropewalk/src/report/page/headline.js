@@ -17,7 +17,7 @@ function compared(numbers) {
     })),
   ]);
   const several = numbers.rows.some((row) => row.runs > 1);
-  const caption = `The best of each column on green.${several ? " Numbers are means over seeds; below them the least and the most." : ""}`;
+  const caption = `${best.some((x) => x !== null) ? "The best of each column on green." : ""}${several ? " Numbers are means over seeds; below them the least and the most." : ""}`;
   return h("div", { id: "table" }, table(columns, rows, { caption }));
 }
 

@@ -51,8 +51,11 @@ window.addEventListener("beforeprint", () => {
   readPlotly();
   setTheme("light");
   for (const made of charts) made.redraw();
+  // A table that is wider than the paper gets smaller as a whole: half a number is worse than a small one.
+  for (const wide of document.querySelectorAll(".scroll > table")) wide.style.zoom = Math.min(1, wide.parentElement.clientWidth / wide.scrollWidth);
 });
 window.addEventListener("afterprint", () => {
+  for (const wide of document.querySelectorAll(".scroll > table")) wide.style.zoom = "";
   page.style.width = "";
   delete root.dataset.print;
   if (before) setTheme(before);

@@ -12,6 +12,7 @@ const PANELS = [
 
 /** What a track is called. */
 function trackName(track) {
+  if (track.kind === "qps" && track.id === 1) return "The recorded queue pair";
   if (track.kind === "qps") return `Mean of the ${count(track.id)} recorded queue pairs`;
   if (track.kind === "switch") return track.from;
   return `${track.kind === "qp" ? `QP ${track.id}: ` : ""}${track.from} → ${track.to}`;
@@ -68,7 +69,7 @@ sections.push({
       const bins = widths.length > 4 && new Set(widths).size > 1 // as many sentences would say less
         ? `Bins of ${number(Math.min(...widths))} to ${number(Math.max(...widths))} µs; a run alone says its own. `
         : said(({ series }) => `Bins of ${number(series.width_us)} µs${series.merged > 1 ? `, each made from ${count(series.merged)} recorded ones` : ""}. `);
-      if (state.run === ALL) return `${said(firstSeed)}${bins}${said(({ series }) => `Means of the ${count(series.recorded.qp)} recorded queue pairs. `)}`.trim();
+      if (state.run === ALL) return `${said(firstSeed)}${bins}${said(({ series }) => series.recorded.qp === 1 ? "Of the one recorded queue pair. " : `Means of the ${count(series.recorded.qp)} recorded queue pairs, whether they send or not. `)}`.trim();
       const part = data.parts[Number(state.run)];
       const { series } = part;
       const recorded = Object.entries(series.recorded).map(([kind, n]) => `${count(n)} ${{ qp: "queue pairs", link: "links", switch: "switches" }[kind] || kind}`).join(", ");

@@ -1,6 +1,7 @@
 //! The answer, in sentences made from the numbers.
 
 use super::headline::{Measure, of, slowest_group};
+use super::question::same_work;
 use super::{Group, complete};
 use crate::results::Results;
 use crate::stats::{mean, share};
@@ -92,10 +93,24 @@ fn disorder(runs: &[&Results]) -> String {
     let (late, again, spurious) =
         (n("/packets/out_of_order"), n("/packets/retransmitted"), n("/packets/spurious"));
     let (nacks, blocked) = (n("/control/nack"), n("/control/blocked"));
-    let order = if late == 0 {
-        "Every packet arrived in order".to_owned()
+    let dropped = n("/packets/dropped_buffer") + n("/packets/dropped_link") + n("/packets/dropped_scheme");
+    let lost = if dropped > 0 {
+        format!(
+            "{} of the packets {} lost; ",
+            percent(share(dropped, sent)),
+            if dropped == 1 { "was" } else { "were" }
+        )
     } else {
-        format!("{} of the packets arrived out of order", percent(share(late, sent)))
+        String::new()
+    };
+    let order = if late > 0 {
+        format!("{lost}{} of the packets arrived out of order", percent(share(late, sent)))
+    } else if dropped == 0 {
+        "Every packet arrived in order".to_owned()
+    } else if n("/packets/accepted") == 0 {
+        "No packet arrived".to_owned()
+    } else {
+        format!("{lost}what arrived came in order")
     };
     let heard = match (nacks, blocked) {
         (0, _) => String::new(),
@@ -136,7 +151,11 @@ fn compared(groups: &[Group<'_>]) -> Vec<String> {
     };
     let incomplete: Vec<&Group<'_>> = groups.iter().filter(|g| !g.runs.iter().all(|r| complete(r))).collect();
     let mut text = Vec::new();
-    for (what, measure) in measures {
+    let alike = same_work(groups);
+    if !alike {
+        text.push("These runs had different work to do: none of them is first.".to_owned());
+    }
+    for (what, measure) in measures.into_iter().filter(|_| alike) {
         let mut order: Vec<(&Group<'_>, f64)> =
             groups.iter().filter_map(|group| Some((group, value(group, measure)?))).collect();
         if order.len() + incomplete.len() < groups.len() || order.len() < 2 {

@@ -6,7 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use toml::{Table, Value};
 
 /// Most keys that are shown to differ. Our choice.
-const DIFFERENCES: usize = 60;
+const DIFFERENCES: usize = 100;
+
+/// What comes first of what differs: it says most.
+const FIRST: [&str; 5] = ["topology", "workload", "failure", "scheme", "nic"];
 
 /// The configuration of the first run, and what the others have in its place.
 #[derive(Debug, Default, Serialize)]
@@ -28,6 +31,10 @@ pub(super) fn of(groups: &[Group<'_>]) -> Config {
     let values = |key: &String| flat.iter().map(|config| config.get(key).cloned()).collect();
     let mut differences: Vec<(String, Vec<Option<String>>)> =
         differing(&flat).into_iter().map(|key| (key.clone(), values(key))).collect();
+    let place = |key: &str| {
+        FIRST.iter().position(|first| key.split('.').next() == Some(*first)).unwrap_or(FIRST.len())
+    };
+    differences.sort_by_key(|(key, _)| place(key));
     let more = differences.len().saturating_sub(DIFFERENCES);
     differences.truncate(DIFFERENCES);
     // A newer or older ropewalk may have written it: then it is shown as it stands.

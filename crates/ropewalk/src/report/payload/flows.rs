@@ -3,6 +3,7 @@
 use super::super::frame::{Frame, short};
 use crate::results::Results;
 use serde::Serialize;
+use serde_json::Value;
 
 /// Flows in the table of the slowest. Our choice: a page of paper has room for them.
 const SLOWEST: usize = 20;
@@ -20,6 +21,25 @@ pub(super) struct Curve {
     values: Vec<Option<f64>>,
     /// Share of the finished flows that do not exceed them.
     shares: Vec<Option<f64>>,
+}
+
+/// Flows by class, where there are several, and by distance, where some go much farther than others.
+pub(super) fn kinds(run: &Results) -> Vec<(&'static str, String, Value)> {
+    let of = |path: &str| run.summary.pointer(path).and_then(Value::as_object).into_iter().flatten();
+    let named = |kind, (name, flows): (&String, &Value)| (kind, name.clone(), flows.clone());
+    let mut classes: Vec<_> = of("/classes").map(|class| named("class", class)).collect();
+    if classes.len() < 2 {
+        classes.clear();
+    }
+    let distances = of("/flows/by_distance").filter(|(_, flows)| flows.is_object());
+    classes.extend(distances.map(|distance| named("distance", distance)));
+    // What is told elsewhere stays out.
+    for (_, _, flows) in &mut classes {
+        if let Some(flows) = flows.as_object_mut() {
+            flows.retain(|key, _| ["count", "finished", "fct_us", "slowdown"].contains(&key.as_str()));
+        }
+    }
+    classes
 }
 
 /// The flows that took longest.

@@ -55,12 +55,25 @@ fn told_apart(groups: &[&Group<'_>]) -> Vec<String> {
     };
     let flat: Vec<_> = groups.iter().map(flat).collect();
     let keys: Vec<&String> = config::differing(&flat).into_iter().filter(|key| *key != "seed").collect();
-    if !(1..=KEYS).contains(&keys.len()) {
-        return (1..=groups.len()).map(|n| format!(" ({n})")).collect();
-    }
-    let setting = |of: &BTreeMap<String, String>, key: &String| {
+    let setting = |of: &BTreeMap<String, String>, key: &&String| {
         let short = key.rsplit('.').next().unwrap_or(key);
-        format!(", {short} {}", of.get(key).map_or("-", String::as_str))
+        format!(", {short} {}", of.get(*key).map_or("-", String::as_str))
     };
-    flat.iter().map(|of| keys.iter().map(|key| setting(of, key)).collect()).collect()
+    if (1..=KEYS).contains(&keys.len()) {
+        return flat.iter().map(|of| keys.iter().map(|key| setting(of, key)).collect()).collect();
+    }
+    // Each goes by what is not as in most of them.
+    let rare = |of: &BTreeMap<String, String>| -> Vec<&String> {
+        let as_here = |key: &&&String| flat.iter().filter(|other| other.get(**key) == of.get(**key)).count();
+        keys.iter().filter(|key| 2 * as_here(key) <= flat.len()).copied().collect()
+    };
+    let named: Vec<(usize, String)> = flat
+        .iter()
+        .map(|of| (rare(of).len(), rare(of).iter().map(|key| setting(of, key)).collect()))
+        .collect();
+    let names: BTreeSet<&String> = named.iter().map(|(_, name)| name).collect();
+    if names.len() == groups.len() && named.iter().all(|(keys, _)| *keys <= KEYS) {
+        return named.into_iter().map(|(_, name)| name).collect();
+    }
+    (1..=groups.len()).map(|n| format!(" ({n})")).collect()
 }

@@ -1,7 +1,7 @@
 //! The table of the page: what each run comes to.
 
 use super::super::frame::short;
-use super::question::workloads;
+use super::question::{same_work, workloads};
 use super::{Group, complete, real};
 use crate::results::Results;
 use crate::stats::{extremes, mean, share};
@@ -142,11 +142,13 @@ pub(super) fn table(groups: &[Group<'_>]) -> Numbers {
             ranges: if several { all.iter().map(range).collect() } else { Vec::new() },
         }
     };
-    Numbers {
-        rows: groups.iter().map(row).collect(),
-        columns: columns
-            .iter()
-            .map(|&&(name, unit, about, better, _)| Column { name, unit, about, better })
-            .collect(),
-    }
+    // Of what had different work to do none is best.
+    let marked = i8::from(same_work(groups));
+    let column = |&&(name, unit, about, better, _): &&(_, _, _, i8, _)| Column {
+        name,
+        unit,
+        about,
+        better: better * marked,
+    };
+    Numbers { rows: groups.iter().map(row).collect(), columns: columns.iter().map(column).collect() }
 }

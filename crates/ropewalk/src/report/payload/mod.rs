@@ -98,6 +98,9 @@ struct Part {
     /// Flows by size, as in the summary, where they are of several sizes.
     #[serde(skip_serializing_if = "Option::is_none")]
     sizes: Option<serde_json::Value>,
+    /// Flows by class and by distance: what of, its name, and its numbers in the summary.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    kinds: Vec<(&'static str, String, serde_json::Value)>,
     #[serde(skip_serializing_if = "Option::is_none")]
     slowest: Option<flows::Slowest>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -150,7 +153,11 @@ impl Payload {
         let mut page = Self::details(groups);
         page.title = experiments.iter().map(|e| e.name.as_str()).collect::<Vec<_>>().join(", ");
         page.asked = experiment::asked(&experiments);
-        page.answer = experiments.iter().flat_map(experiment::Experiment::answer).collect();
+        let named = |e: &experiment::Experiment| match experiments.len() {
+            0 | 1 => e.answer(),
+            _ => vec![format!("{}: {}", e.name, e.answer().join(" "))],
+        };
+        page.answer = experiments.iter().flat_map(named).collect();
         page.experiments = experiments;
         page
     }
@@ -211,6 +218,7 @@ fn part(group: &Group<'_>, room: Room, detailed: bool, fabrics: &mut Vec<fabric:
         config_hash: text(&first.manifest, "/config_hash").to_owned(),
         curves: flows::curves(&group.runs, room.points),
         sizes: first.summary.pointer("/flows/by_size").cloned(),
+        kinds: flows::kinds(first),
         slowest: detailed.then(|| flows::slowest(first)).flatten(),
         series: detailed.then(|| series::of(first, room.cells)).flatten(),
         arrivals: detailed.then(|| arrivals::of(first, room.events)).flatten(),

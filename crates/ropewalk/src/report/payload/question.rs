@@ -4,12 +4,15 @@ use super::super::frame::Frame;
 use super::{Group, text};
 use crate::results::Results;
 use crate::tables::{count, number};
+use model::Time;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use toml::{Table, Value as Toml};
 
 /// Most seeds that are listed. Our choice: more fill a line of the page.
 const SEEDS: usize = 24;
+/// Most lines of one label, and failures in one. Our choice.
+const TRUTHS: usize = 4;
 
 /// A line of the question.
 #[derive(Debug, PartialEq, Serialize)]
@@ -29,12 +32,14 @@ pub(super) fn title(groups: &[Group<'_>]) -> String {
     names.join(", ")
 }
 
-/// What was asked, in words; of the first run, as the others differ in what the page says further down.
+/// What was asked, in words.
 pub(super) fn asked(groups: &[Group<'_>]) -> Vec<Asked> {
     let Some(run) = groups.first().and_then(|group| group.runs.first()) else { return Vec::new() };
-    let mut lines = vec![Asked { label: "Fabric", text: fabric(run) }];
-    let jobs: Vec<String> = workloads(run).map(|w| workload(&w)).collect();
-    lines.push(Asked { label: if jobs.len() > 1 { "Workloads" } else { "Workload" }, text: jobs.join("; ") });
+    let mut lines = Vec::new();
+    ask(&mut lines, groups, "Fabric", fabric);
+    let label = if workloads(run).count() > 1 { "Workloads" } else { "Workload" };
+    ask(&mut lines, groups, label, |run| workloads(run).map(|w| workload(&w)).collect::<Vec<_>>().join("; "));
+    ask(&mut lines, groups, "Failures", failures);
     let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
     let scheme = if names.len() > 1 { "Compared" } else { "Scheme" };
     lines.push(Asked { label: scheme, text: names.join(", ") });
@@ -44,12 +49,87 @@ pub(super) fn asked(groups: &[Group<'_>]) -> Vec<Asked> {
     let some = if seeds.iter().all(|own| *own == all) { "" } else { "; not every one for each" };
     let text = format!("{}{some}{means}", list(&all));
     lines.push(Asked { label: if all.len() > 1 { "Seeds" } else { "Seed" }, text });
-    let nic = settings(run).remove("nic");
-    let chosen = |key: &str| Some(nic.as_ref()?.get(key)?.as_table()?.keys().next()?.clone());
-    let nics: Vec<String> = ["transport", "congestion"].into_iter().filter_map(chosen).collect();
-    lines.push(Asked { label: "NICs", text: nics.join(", ") });
+    ask(&mut lines, groups, "NICs", nics);
     lines.retain(|line| !line.text.is_empty());
     lines
+}
+
+/// What is true of all, in a line; else a line for each truth, with those of which it is true.
+fn ask(lines: &mut Vec<Asked>, groups: &[Group<'_>], label: &'static str, say: fn(&Results) -> String) {
+    let mut said: Vec<(String, Vec<&str>)> = Vec::new();
+    for group in groups {
+        let text = group.runs.first().map_or_else(String::new, |run| say(run));
+        match said.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, names)) => names.push(&group.name),
+            None => said.push((text, vec![&group.name])),
+        }
+    }
+    let several = said.len() > 1;
+    let more = said.len().saturating_sub(TRUTHS);
+    for (text, names) in said.into_iter().take(TRUTHS).filter(|(text, _)| !text.is_empty()) {
+        let text = if several { format!("{}: {text}", names.join(" and ")) } else { text };
+        lines.push(Asked { label, text });
+    }
+    if more > 0 {
+        lines.push(Asked { label, text: format!("and {more} more, see the configuration") });
+    }
+}
+
+/// Whether all runs had the same to do, so that one may be called faster than another. How messages are laid onto queue
+/// pairs and classes is no part of that.
+pub(super) fn same_work(groups: &[Group<'_>]) -> bool {
+    let work = |group: &Group<'_>| -> Vec<String> {
+        let plain = |mut entry: Table| {
+            entry.retain(|key, _| !["qp", "class"].contains(&key));
+            entry.to_string()
+        };
+        group.runs.first().map(|run| workloads(run).map(plain).collect()).unwrap_or_default()
+    };
+    groups.windows(2).all(|pair| work(&pair[0]) == work(&pair[1]))
+}
+
+/// Transport and congestion control.
+fn nics(run: &Results) -> String {
+    let nic = settings(run).remove("nic");
+    let chosen = |key: &str| Some(nic.as_ref()?.get(key)?.as_table()?.keys().next()?.clone());
+    ["transport", "congestion"].into_iter().filter_map(chosen).collect::<Vec<_>>().join(", ")
+}
+
+/// `spine3 is down from 3030us until 11ms`; empty if nothing fails.
+fn failures(run: &Results) -> String {
+    let settings = settings(run);
+    let Some(Toml::Array(all)) = settings.get("failure") else { return String::new() };
+    let mut said: Vec<String> = all.iter().filter_map(Toml::as_table).map(failure).collect();
+    let more = said.len().saturating_sub(TRUTHS);
+    said.truncate(TRUTHS);
+    if more > 0 {
+        said.push(format!("and {more} more"));
+    }
+    said.join("; ")
+}
+
+fn failure(entry: &Table) -> String {
+    let text = |key: &str| {
+        entry.get(key).map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+    };
+    let ends = |pair: &Toml| {
+        let ends: Vec<&str> = pair.as_array().into_iter().flatten().filter_map(Toml::as_str).collect();
+        ends.join("–")
+    };
+    let links: Vec<String> =
+        entry.get("links").and_then(Toml::as_array).into_iter().flatten().map(ends).collect();
+    let what = text("switch").into_iter().chain(links).collect::<Vec<_>>().join(", ");
+    let what = match (text("random"), what.is_empty()) {
+        (Some(some), true) => format!("{some} of the links between switches"),
+        (Some(some), false) => format!("{some} of the links {what}"),
+        (None, _) => what,
+    };
+    let how = text("rate").map_or_else(|| "down".to_owned(), |rate| format!("slow (rate {rate})"));
+    let from = text("at")
+        .filter(|at| at.parse::<Time>() != Ok(Time::ZERO))
+        .map_or_else(String::new, |at| format!(" from {at}"));
+    let until = text("until").map_or_else(String::new, |until| format!(" until {until}"));
+    format!("{what} {how}{from}{until}")
 }
 
 /// Seeds of the runs of a group.

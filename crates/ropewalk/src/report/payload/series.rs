@@ -121,7 +121,7 @@ pub(super) fn of(run: &Results, cells: usize) -> Option<Series> {
     };
     let mut tracks = Vec::new();
     let qps: Vec<&Rows> = all.iter().filter(|t| t.kind == "qp").collect();
-    if qps.len() > 1 {
+    if !qps.is_empty() {
         tracks.push(mean(&qps, &columns, merged, bins));
     }
     tracks.extend(chosen.into_iter().map(track));
