@@ -376,8 +376,13 @@ mod tests {
     fn many_runs_of_a_scheme_go_by_what_is_rare_in_each() {
         let run =
             |set: &str| results("quickstart", &["workload.0.all-reduce.bytes=16kB", "scheme.ecmp={}", set]);
-        let sets =
-            ["seed=1", "routing.detection=2us", "nic.ack-every=2", "wire.frame=1062B", "topology.leaf-spine.spines=2"];
+        let sets = [
+            "seed=1",
+            "routing.detection=2us",
+            "nic.ack-every=2",
+            "wire.frame=1062B",
+            "topology.leaf-spine.spines=2",
+        ];
         let names = told(&of_runs(&sets.map(run)))["parts"].clone();
         let names: Vec<&str> =
             names.as_array().unwrap().iter().map(|part| part["name"].as_str().unwrap()).collect();
