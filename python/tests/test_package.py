@@ -120,6 +120,25 @@ def test_threads_and_seeds():
     )
 
 
+@pytest.mark.parametrize(
+    "call, wrong",
+    [
+        (lambda **how: rw.run("quickstart", **how), {"threads": 0}),
+        (lambda **how: rw.run("quickstart", **how), {"threads": -1}),
+        (lambda **how: rw.run("quickstart", **how), {"threads": "2"}),
+        (lambda **how: rw.run("quickstart", **how), {"record": "yes"}),
+        (lambda **how: rw.compare("quickstart", "ecmp", **how), {"threads": True}),
+        (lambda **how: rw.reproduce("themis-fig1", **how), {"jobs": 0}),
+        (lambda **how: rw.reproduce("themis-fig1", **how), {"quick": 1}),
+    ],
+)
+def test_a_wrong_argument_is_named_with_what_it_may_be(call, wrong):
+    ((name, value),) = wrong.items()
+    may_be = "a whole number from 1" if name in ("threads", "jobs") else "True or False"
+    with pytest.raises((TypeError, ValueError), match=f"^{name} is {may_be}, not {value!r}$"):
+        call(**wrong)
+
+
 # --- errors ----------------------------------------------------------------------------------------------------------
 
 WRONG = {

@@ -72,6 +72,13 @@ def test_a_finished_sweep_has_points_configs_and_timing(local):
     assert again.digest == local.digest, "what is finished is not run again"
 
 
+@pytest.mark.parametrize("wrong", [{"executor": 3}, {"jobs": 0}, {"jobs": -1}, {"threads": 1.5}, {"resume": "yes"}])
+def test_a_call_that_is_refused_leaves_nothing_in_the_way_of_the_next(wrong, tmp_path):
+    with pytest.raises((TypeError, ValueError), match=next(iter(wrong))):
+        rw.sweep(SWEEP, tmp_path / "small", **wrong)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_sweep_has_a_page(local, tmp_path):
     assert local.report(tmp_path / "page.html").read_text().startswith("<!doctype html>")
     with pytest.raises(rw.ResultsError, match="is a sweep"):
