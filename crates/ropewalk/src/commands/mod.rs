@@ -55,7 +55,7 @@ pub fn answer(cli: Cli) -> u8 {
 }
 
 fn schema(of: SchemaOf) -> Result<(), Failure> {
-    print::out(&json(&match of {
+    print::out(&json(match of {
         SchemaOf::Scenario => scenario::schema(),
         SchemaOf::Sweep => scenario::sweep_schema(),
     }));
