@@ -166,10 +166,15 @@ def _read(directory: Path) -> Sweep | None:
     axes = [name for name in points if name.startswith("axis.")]
     for row, why in enumerate(points["failure"]):
         if why:
-            label = [f"{axis.removeprefix('axis.')} = {points[axis][row]}" for axis in axes]
+            label = [f"{axis.removeprefix('axis.')} = {_in_toml(points[axis][row])}" for axis in axes]
             label += [f"seed {points['seed'][row]}"] if read.manifest["seeds"] else []
             read.failed.append((row, ", ".join(label), str(why)))
     return read
+
+
+def _in_toml(value: Any) -> str:
+    """As the sweep's file has it, but for quotes."""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _points(count: int) -> str:

@@ -79,6 +79,14 @@ def test_a_call_that_is_refused_leaves_nothing_in_the_way_of_the_next(wrong, tmp
     assert list(tmp_path.iterdir()) == []
 
 
+def test_axes_of_numbers_are_numbers(tmp_path):
+    axes = [{"links.loss": [0, 0.001]}, {"links.lose-replies": [True, False]}, {"workload.0.bytes": ["8kB"]}]
+    points = rw.sweep({"scenario": "quickstart", "axis": axes}, tmp_path / "s").points
+    assert points["axis.links.loss"] == [0.0, 0.0, 0.001, 0.001]
+    assert points["axis.links.lose-replies"] == [True, False, True, False]
+    assert points["axis.workload.0.bytes"] == ["8kB"] * 4
+
+
 def test_a_sweep_has_a_page(local, tmp_path):
     assert local.report(tmp_path / "page.html").read_text().startswith("<!doctype html>")
     with pytest.raises(rw.ResultsError, match="is a sweep"):

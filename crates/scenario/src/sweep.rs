@@ -243,6 +243,11 @@ impl Sweep {
         self.picked(point).map(|(_, change)| plainly(&change.value)).collect()
     }
 
+    /// The same as the sweep's file has them.
+    pub fn plain_values(&self, point: usize) -> impl Iterator<Item = &Value> {
+        self.picked(point).map(|(_, change)| &change.value)
+    }
+
     /// The seed of a point, if the sweep says so.
     pub fn seed(&self, point: usize) -> Option<u64> {
         let seeds = self.seeds.as_ref()?;

@@ -93,6 +93,30 @@ fn column(key: &[String], cells: Vec<Value>) -> Column {
     Column::text(&name, &about, cells.into_iter().map(text))
 }
 
+/// A column of an axis: of numbers, or of yes and no, if all of its values are that in the sweep's file; else of texts.
+fn axis(spec: &scenario::sweep::Sweep, i: usize, key: &str, rows: &[Row]) -> Column {
+    let (name, about) = (format!("axis.{key}"), format!("value of {key} at this point"));
+    let cells: Vec<Option<&toml::Value>> =
+        rows.iter().map(|row| spec.plain_values(row.number).nth(i)).collect();
+    let integer = |cell: &Option<&toml::Value>| cell.and_then(toml::Value::as_integer);
+    let count = |cell| integer(cell).and_then(|n| u64::try_from(n).ok());
+    let real = |cell: &Option<&toml::Value>| match cell {
+        Some(toml::Value::Float(x)) => Some(*x),
+        _ => integer(cell).map(|n| n as f64),
+    };
+    let flag = |cell: &Option<&toml::Value>| cell.and_then(toml::Value::as_bool);
+    if let Some(cells) = cells.iter().map(count).collect::<Option<Vec<_>>>() {
+        Column::count(&name, "-", &about, cells.into_iter())
+    } else if cells.iter().all(|cell| real(cell).is_some()) {
+        Column::real(&name, "-", &about, cells.iter().map(real))
+    } else if let Some(cells) = cells.iter().map(flag).collect::<Option<Vec<_>>>() {
+        Column::flag(&name, &about, cells.into_iter())
+    } else {
+        let texts = rows.iter().map(|row| spec.values(row.number).get(i).cloned().unwrap_or_default());
+        Column::text(&name, &about, texts)
+    }
+}
+
 impl<'a> Dataset<'a> {
     /// Without rows.
     pub fn new(sweep: &'a Sweep) -> Self {
@@ -146,14 +170,8 @@ impl<'a> Dataset<'a> {
             ]
         };
         let mut points = Vec::from(first());
-        let values: Vec<Vec<String>> = rows.iter().map(|row| self.sweep.spec.values(row.number)).collect();
         for (i, key) in self.sweep.spec.keys().enumerate() {
-            let cells = values.iter().map(|values| values.get(i).cloned().unwrap_or_default());
-            points.push(Column::text(
-                &format!("axis.{key}"),
-                &format!("value of {key} at this point"),
-                cells,
-            ));
+            points.push(axis(&self.sweep.spec, i, key, rows));
         }
         let text = |pick: fn(&Row) -> &String| rows.iter().map(move |row| pick(row).clone());
         points.extend([

@@ -82,6 +82,26 @@ fn a_row_says_what_its_summary_says() {
 }
 
 #[test]
+fn an_axis_has_a_column_of_what_its_values_are() {
+    let text = "scenario = \"quickstart\"\n[[axis]]\nlinks.loss = [0, 0.001]\nlinks.lose-replies = [true, false]\n\
+                topology.leaf-spine.spines = [2, 4]\nswitch.pfc = [\"off\", true]\nscheme = [\"rps\", { ecmp = {} }]\n";
+    let sweep = sweep(text);
+    let mut dataset = dataset::Dataset::new(&sweep);
+    let (id, version, none) = (String::new(), String::new(), String::new());
+    let result =
+        PointResult { id, ropewalk: version, failure: none, summary: serde_json::json!({}), flows: None };
+    (0..2).for_each(|number| dataset.add(number, &result));
+    let rows = dataset::rows(&dataset.tables().0);
+    let column =
+        |key: &str| rows.iter().map(|row| row[&format!("axis.{key}")].clone()).collect::<serde_json::Value>();
+    assert_eq!(column("links.loss"), serde_json::json!([0.0, 0.001]));
+    assert_eq!(column("links.lose-replies"), serde_json::json!([true, false]));
+    assert_eq!(column("topology.leaf-spine.spines"), serde_json::json!([2, 4]));
+    assert_eq!(column("switch.pfc"), serde_json::json!(["off", "true"]), "a text among them: all are");
+    assert_eq!(column("scheme"), serde_json::json!(["rps", "{ ecmp = {} }"]));
+}
+
+#[test]
 fn what_is_broken_runs_again_and_what_is_done_does_not() {
     let tmp = tempfile::tempdir().unwrap();
     let dir = tmp.path().join("s");
