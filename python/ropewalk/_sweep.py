@@ -161,6 +161,7 @@ def _read(directory: Path) -> Sweep | None:
     """The finished sweep, if that is what stands there."""
     if not (directory / "sweep.json").is_file():
         return None
+    _native.check_sweep(directory)
     read = Sweep(directory, [])
     points = read.points
     axes = [name for name in points if name.startswith("axis.")]
@@ -203,14 +204,14 @@ def _unfinished(work: _native.Work, failed: list[tuple[int, str, str]]) -> Sweep
     return SweepError("\n".join(lines), failed + rest, done, runs, work.directory)
 
 
+def _is_joblib(executor: Any) -> bool:
+    return type(executor).__module__.partition(".")[0] == "joblib"
+
+
 def run_point(point: str, attempt: int = 0) -> str:
     """Runs a point that came as a text, and gives its result as a text. This is what executors send to other processes and
     machines; `attempt` makes a second call another one to those that remember what they have done."""
     return _native.run_point(point)
-
-
-def _is_joblib(executor: Any) -> bool:
-    return type(executor).__module__.partition(".")[0] == "joblib"
 
 
 def _elsewhere(work: _native.Work, executor: Any, ear: Callable[[float, str], object] | None) -> list[tuple[int, str, str]]:

@@ -6,6 +6,7 @@ Dask, Ray and joblib are used if they are installed; else their tests are skippe
 import concurrent.futures
 import contextlib
 import os
+import shutil
 import signal
 import threading
 import time
@@ -77,6 +78,16 @@ def test_a_call_that_is_refused_leaves_nothing_in_the_way_of_the_next(wrong, tmp
     with pytest.raises((TypeError, ValueError), match=next(iter(wrong))):
         rw.sweep(SWEEP, tmp_path / "small", **wrong)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_directory_made_of_two_sweeps_is_told_to_be_broken(local, tmp_path):
+    mixed = tmp_path / "mixed"
+    shutil.copytree(local.directory, mixed)
+    other = rw.sweep(SWEEP | {"seeds": "1..2"}, tmp_path / "other")
+    shutil.copy(other.directory / "points.parquet", mixed)
+    for look in (rw.read, lambda dir: rw.Sweep(dir, []).report(tmp_path / "page.html")):
+        with pytest.raises(rw.ResultsError, match="points.parquet is damaged, or of other results: it has 8 rows"):
+            look(mixed)
 
 
 def test_axes_of_numbers_are_numbers(tmp_path):

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::results::ResultsError;
 use crate::results::table::{Column, Table};
 use arrow_array::Array;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -238,10 +238,50 @@ pub fn is_sweep(dir: &Path) -> bool {
 /// Reads what a finished sweep wrote: `sweep.json` and `points.parquet`.
 ///
 /// # Errors
-/// If one of them is missing, cut short or of another kind.
+/// If one of them is missing, cut short or of another kind, or if they are of two sweeps.
 pub fn read(dir: &Path) -> Result<(Value, Table), ResultsError> {
-    let manifest = crate::results::read_json(&dir.join(super::work::MARK))?;
-    Ok((manifest, Table::read_parquet(&dir.join("points.parquet"), 1)?))
+    let (mark, table) = (dir.join(super::work::MARK), dir.join("points.parquet"));
+    let manifest = crate::results::read_json(&mark)?;
+    let kinds: [(&str, fn(&Value) -> bool); 8] = [
+        ("ropewalk", Value::is_string),
+        ("sweep", Value::is_string),
+        ("scenario", Value::is_string),
+        ("digest", Value::is_string),
+        ("axes", Value::is_array),
+        ("points", Value::is_array),
+        ("set", Value::is_array),
+        ("files", Value::is_object),
+    ];
+    if let Some((key, _)) = kinds.iter().find(|(key, is)| !is(&manifest[*key])) {
+        return Err(ResultsError::unfit(&mark, format!("it has no `{key}`")));
+    }
+    let points = Table::read_parquet(&table, 1)?;
+    let (ids, digests) = (texts(&points, "id"), texts(&points, "digest"));
+    let told = manifest["points"].as_array().map_or(0, Vec::len);
+    if points.rows() != told {
+        let why = format!("it has {} rows, and sweep.json tells of {told} points", points.rows());
+        return Err(ResultsError::unfit(&table, why));
+    }
+    let axes = manifest["axes"].as_array().into_iter().flatten().filter_map(Value::as_object);
+    let lacks = |key: &&String| points.schema().index_of(&format!("axis.{key}")).is_err();
+    if let Some(key) = axes.flat_map(Map::keys).find(lacks) {
+        return Err(ResultsError::unfit(
+            &table,
+            format!("sweep.json tells of an axis `{key}`, and it has none"),
+        ));
+    }
+    if manifest["points"] != json!(ids) || manifest["digest"] != json!(hash(&digests)) {
+        return Err(ResultsError::unfit(
+            &table,
+            "its rows are not those that sweep.json tells of".to_owned(),
+        ));
+    }
+    Ok((manifest, points))
+}
+
+/// A column of texts.
+fn texts<'t>(points: &'t Table, name: &str) -> Vec<&'t str> {
+    points.texts(name).into_iter().flatten().map(Option::unwrap_or_default).collect()
 }
 
 /// True if all points are complete.
