@@ -163,7 +163,7 @@ fn wrong_input_ends_with_2_says_why_and_writes_nothing() {
         (&["compare", "quickstart", "--schemes", "ecmp,ar,ecmp"], "scheme `ecmp` is there twice"),
         (&["compare", "quickstart", "--schemes", "ecmp", "--seeds", "1,2,1"], "seed 1 is there twice"),
         (&["run", "quickstart", "--pcap", "host0", "--pcap", "host99"], "--pcap:1:1"),
-        (&["run", "quickstart", "--set", "record.taps=[\"host99\"]"], "--set:1:14"),
+        (&["run", "quickstart", "--set", "record.taps=[\"host99\"]"], "--set:1:13"),
         (&["frobnicate"], "frobnicate"),
     ];
     for (args, message) in cases {
@@ -473,6 +473,8 @@ fn a_new_scenario_runs_and_is_not_overwritten() {
     desk.ropewalk(&["new", "mine"]).assert().code(0).stdout(contains("mine.toml"));
     desk.ropewalk(&["check", "mine.toml"]).assert().code(0);
     desk.ropewalk(&["new", "mine"]).assert().code(2).stderr(contains("exists already"));
+    let next = contains("ropewalk check 'our fabric.toml'; ropewalk run 'our fabric.toml'");
+    desk.ropewalk(&["new", "our fabric"]).assert().code(0).stdout(next);
 }
 
 #[test]

@@ -23,7 +23,8 @@ impl<'a> Shape<'a> {
             Value::Array(items) => {
                 // Where a text or a number would do as well, a reader of its own says all that it takes.
                 let says = |kind: &&Json| ["type", "enum", "const"].iter().any(|key| kind.get(key).is_some());
-                let said: Vec<&Json> = kinds.iter().copied().filter(says).filter(|kind| !is(kind, "null")).collect();
+                let said: Vec<&Json> =
+                    kinds.iter().copied().filter(says).filter(|kind| !is(kind, "null")).collect();
                 if !said.is_empty() && said.iter().all(|kind| is(kind, "object")) {
                     return Some(self.fault(&said));
                 }

@@ -80,6 +80,16 @@ fn load(args: &ScenarioArgs, seed: Option<u64>) -> Result<Prepared, Failure> {
     Ok(prepared)
 }
 
+/// An argument as a shell takes it.
+fn word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
 /// JSON for people, with a line break at its end.
 fn json(value: &impl serde::Serialize) -> String {
     let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
