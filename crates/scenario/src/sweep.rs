@@ -20,7 +20,7 @@ mod text;
 
 use crate::check::Resolved;
 use crate::document::{Document, Source};
-use crate::error::{Error, Location};
+use crate::error::{Error, Location, nearest};
 use crate::overlay::{Change, Origin};
 use crate::{builtin, show};
 use schemars::JsonSchema;
@@ -377,6 +377,11 @@ fn key(text: &Text, entry: Entry) -> Result<Key, Error> {
         let error = text.at(at, "seeds are not an axis, they turn at every point");
         return Err(error.with_help("write `seeds = \"1..5\"` or `seeds = [1, 2, 7]` at the top of the file"));
     }
+    // Where a scheme is chosen point by point a scenario's own `scheme` is not what was meant.
+    let own = name == SCHEMES || keys().any(|key| key == name);
+    if !own && nearest(&name, [SCHEMES].into_iter().chain(keys())) == Some(SCHEMES) {
+        return Err(text.at(at, format!("unknown key `{name}`; did you mean `{SCHEMES}`?")));
+    }
     let mut changes = Vec::new();
     for (value, item) in values.into_iter().zip(items) {
         if name == SCHEMES && !value.is_str() {
@@ -390,6 +395,11 @@ fn key(text: &Text, entry: Entry) -> Result<Key, Error> {
         changes.push(Change { key: name.clone(), value, origin });
     }
     Ok(Key { name, values: changes })
+}
+
+/// The keys at the top of a scenario.
+fn keys() -> impl Iterator<Item = &'static str> {
+    show::schema()["properties"].as_object().into_iter().flat_map(|keys| keys.keys().map(String::as_str))
 }
 
 #[cfg(test)]

@@ -118,6 +118,10 @@ fn mistakes_have_a_place_in_the_sweep() {
             "[[axis]]\na = [1]\nb = [1, 2]",
             "w.toml:4:1: keys of one axis go side by side: `a` has 1 values, `b` has 2",
         ),
+        (
+            "[[axis]]\nschems = [\"ar\", \"themis\"]",
+            "w.toml:3:1: unknown key `schems`; did you mean `schemes`?",
+        ),
         ("[[axis]]\nschemes = [1]", "w.toml:3:12: `schemes` are names, such as \"themis\""),
         // What only a point shows.
         (
