@@ -118,7 +118,7 @@ fn a_directory_made_of_two_sweeps_is_told_to_be_broken() {
 #[test]
 fn an_axis_has_a_column_of_what_its_values_are() {
     let text = "scenario = \"quickstart\"\n[[axis]]\nlinks.loss = [0, 0.001]\nlinks.lose-replies = [true, false]\n\
-                topology.leaf-spine.spines = [2, 4]\nswitch.pfc = [\"off\", true]\nscheme = [\"rps\", { ecmp = {} }]\n";
+                topology.leaf-spine.spines = [2, 4]\nswitch.pfc = [\"off\", true]\nscheme = [\"rps\", { themis = { watch = true } }]\n";
     let sweep = sweep(text);
     let mut dataset = dataset::Dataset::new(&sweep);
     let (id, version, none) = (String::new(), String::new(), String::new());
@@ -132,7 +132,7 @@ fn an_axis_has_a_column_of_what_its_values_are() {
     assert_eq!(column("links.lose-replies"), serde_json::json!([true, false]));
     assert_eq!(column("topology.leaf-spine.spines"), serde_json::json!([2, 4]));
     assert_eq!(column("switch.pfc"), serde_json::json!(["off", "true"]), "a text among them: all are");
-    assert_eq!(column("scheme"), serde_json::json!(["rps", "{ ecmp = {} }"]));
+    assert_eq!(column("scheme"), serde_json::json!(["rps", "{ themis = { watch = true } }"]));
 }
 
 #[test]
