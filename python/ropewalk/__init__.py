@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from ropewalk import _native
-from ropewalk._asked import Scenario, as_json, asked, warn
+from ropewalk._asked import Scenario, as_json, asked, count, flag, warn
 from ropewalk._asked import schemes as _schemes
 from ropewalk._asked import seeds as _seeds
 from ropewalk._errors import (
@@ -89,6 +89,7 @@ def run(
     Raises ScenarioError before the run, SimulationError if the simulation itself fails; Ctrl-C stops it.
     """
     text, is_dict = asked(scenario)
+    threads, record = count("threads", threads), flag("record", record)
     if seed is not None:
         sets["seed"] = seed
     with Line(progress, "run") as line:
@@ -124,6 +125,7 @@ def compare(
     Raises SimulationError if one of them fails.
     """
     text, is_dict = asked(scenario)
+    threads = count("threads", threads)
     with Line(progress, "compare") as line:
         natives = _native.compare(
             text, is_dict, as_json(sets), _schemes(schemes), _seeds(seeds), traffic_class, threads, _warn, line.ear
@@ -145,6 +147,7 @@ def reproduce(
     progress: Progress = None,
 ) -> Report:
     """Runs a paper's experiment: its numbers beside ours. `quick` scales it down; `rw.experiments()` says which there are."""
+    quick, threads, jobs = flag("quick", quick), count("threads", threads), count("jobs", jobs)
     with Line(progress, name) as line:
         return Report(_native.reproduce(name, quick, threads, jobs, line.ear))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import os
 import warnings
 from collections.abc import Iterable, Mapping
@@ -60,6 +61,30 @@ def schemes(which: Any) -> list[str]:
     if not all(names) or not names:
         raise ValueError(f'expected at least one scheme, as ["ecmp", "themis"] or "ecmp,themis"; found {which!r}')
     return names
+
+
+def count(name: str, value: Any) -> Any:
+    """A number of threads or jobs, or None: looked at here, as Rust's words for a wrong one do not say which it is."""
+    if value is None:
+        return None
+    wanted = f"{name} is a whole number from 1, not {value!r}"
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(wanted) from None
+    if isinstance(value, bool):
+        raise TypeError(wanted)
+    if not 1 <= number < 2**32:
+        raise ValueError(wanted)
+    return number
+
+
+def flag(name: str, value: Any) -> bool:
+    """True or False, numpy's too."""
+    plain = value.tolist() if hasattr(value, "tolist") else value
+    if not isinstance(plain, bool):
+        raise TypeError(f"{name} is True or False, not {value!r}")
+    return plain
 
 
 def warn(text: str, level: int = 3) -> None:

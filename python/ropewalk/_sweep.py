@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ropewalk import _native
-from ropewalk._asked import Scenario, as_json, asked, warn
+from ropewalk._asked import Scenario, as_json, asked, count, flag, warn
 from ropewalk._errors import Error, RequestError, ResultsError, SweepError
 from ropewalk._progress import Line, Progress
 from ropewalk._results import StrPath
@@ -123,7 +123,11 @@ def sweep(
 
     Raises SweepError if points could not be run. A point whose simulation fails is a result: see `Sweep.failed`.
     """
+    # Everything is looked at before the directory is taken: a call that is refused leaves nothing in the way of the next.
     text, is_dict = asked(sweep)
+    resume, threads, jobs = flag("resume", resume), count("threads", threads), count("jobs", jobs)
+    if executor is not None and not _is_joblib(executor) and not callable(getattr(executor, "submit", None)):
+        raise TypeError(f"an executor needs a method submit(fn, *args); {type(executor).__name__} has none")
     with Line(progress, "checking") as line:
         place = None if output is None else Path(output)
         try:
@@ -157,15 +161,21 @@ def _read(directory: Path) -> Sweep | None:
     """The finished sweep, if that is what stands there."""
     if not (directory / "sweep.json").is_file():
         return None
+    _native.check_sweep(directory)
     read = Sweep(directory, [])
     points = read.points
     axes = [name for name in points if name.startswith("axis.")]
     for row, why in enumerate(points["failure"]):
         if why:
-            label = [f"{axis.removeprefix('axis.')} = {points[axis][row]}" for axis in axes]
+            label = [f"{axis.removeprefix('axis.')} = {_in_toml(points[axis][row])}" for axis in axes]
             label += [f"seed {points['seed'][row]}"] if read.manifest["seeds"] else []
             read.failed.append((row, ", ".join(label), str(why)))
     return read
+
+
+def _in_toml(value: Any) -> str:
+    """As the sweep's file has it, but for quotes."""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _points(count: int) -> str:
@@ -194,6 +204,10 @@ def _unfinished(work: _native.Work, failed: list[tuple[int, str, str]]) -> Sweep
     return SweepError("\n".join(lines), failed + rest, done, runs, work.directory)
 
 
+def _is_joblib(executor: Any) -> bool:
+    return type(executor).__module__.partition(".")[0] == "joblib"
+
+
 def run_point(point: str, attempt: int = 0) -> str:
     """Runs a point that came as a text, and gives its result as a text. This is what executors send to other processes and
     machines; `attempt` makes a second call another one to those that remember what they have done."""
@@ -203,12 +217,7 @@ def run_point(point: str, attempt: int = 0) -> str:
 def _elsewhere(work: _native.Work, executor: Any, ear: Callable[[float, str], object] | None) -> list[tuple[int, str, str]]:
     """Has all points run that are wanted, and keeps each that comes back. Gives those that did not, with the reasons."""
     wanted = work.wanted()
-    if type(executor).__module__.partition(".")[0] == "joblib":
-        outcomes = _by_joblib(work, executor, wanted)
-    elif hasattr(executor, "submit"):
-        outcomes = _by_futures(work, executor, wanted)
-    else:
-        raise TypeError(f"an executor needs a method submit(fn, *args); {type(executor).__name__} has none")
+    outcomes = (_by_joblib if _is_joblib(executor) else _by_futures)(work, executor, wanted)
     failed: list[tuple[int, str, str]] = []
     done = 0
     with contextlib.closing(outcomes):

@@ -9,7 +9,7 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec
 
-from ropewalk._errors import NotRecorded
+from ropewalk._errors import NotRecorded, RequestError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -144,6 +144,11 @@ class ResultPlots:
             busiest = sorted(tracks, key=lambda number: (-max(tracks[number][2]) if kind == "link" else 0, number))
             which = sorted(busiest[:MOST_LINES])
         missing = [number for number in which if number not in tracks]
+        all_of = self._result.manifest["counts"]["queue_pairs"] if kind == "qp" else len(self._result.links)
+        strange = [number for number in missing if not 0 <= number < all_of]
+        if strange:
+            noun = {"qp": "queue pair", "link": "direction of a link"}[kind]
+            raise RequestError(f"there is no {noun} {strange[0]}: this run has {all_of}, numbered from 0")
         if missing or not tracks:
             name = {"qp": "flows", "link": "links"}[kind]
             raise NotRecorded(f"{kind} {missing} was not recorded; record__{name}='all' records all of them")

@@ -120,6 +120,25 @@ def test_threads_and_seeds():
     )
 
 
+@pytest.mark.parametrize(
+    "call, wrong",
+    [
+        (lambda **how: rw.run("quickstart", **how), {"threads": 0}),
+        (lambda **how: rw.run("quickstart", **how), {"threads": -1}),
+        (lambda **how: rw.run("quickstart", **how), {"threads": "2"}),
+        (lambda **how: rw.run("quickstart", **how), {"record": "yes"}),
+        (lambda **how: rw.compare("quickstart", "ecmp", **how), {"threads": True}),
+        (lambda **how: rw.reproduce("themis-fig1", **how), {"jobs": 0}),
+        (lambda **how: rw.reproduce("themis-fig1", **how), {"quick": 1}),
+    ],
+)
+def test_a_wrong_argument_is_named_with_what_it_may_be(call, wrong):
+    ((name, value),) = wrong.items()
+    may_be = "a whole number from 1" if name in ("threads", "jobs") else "True or False"
+    with pytest.raises((TypeError, ValueError), match=f"^{name} is {may_be}, not {value!r}$"):
+        call(**wrong)
+
+
 # --- errors ----------------------------------------------------------------------------------------------------------
 
 WRONG = {
@@ -288,6 +307,9 @@ def test_a_comparison_is_the_commands(tmp_path):
         rw.compare("quickstart", ["ecmp", "themi"])
     with pytest.raises(ValueError, match="empty"):
         rw.compare("quickstart", ["ecmp"], seeds="5..1")
+    for twice in [{"schemes": "ecmp, rps, ecmp"}, {"schemes": "ecmp", "seeds": [1, 2, 1]}]:
+        with pytest.raises(ValueError, match="is there twice"):
+            rw.compare("quickstart", **twice)
     by_text = rw.compare("quickstart", "ecmp, rps", seeds="1..2", **SMALL)
     assert [run.digest for run in by_text] == [run.digest for run in comparison]
     for wrong, kind in [([], ValueError), ("", ValueError), ([7], TypeError), (None, TypeError)]:
@@ -393,7 +415,11 @@ def test_a_cdf_is_one_of_the_flows(result):
     rows = zip(result.series["kind"], result.series["id"], result.series["rate_gbps"], strict=True)
     assert list(rates.get_ydata()) == [rate for kind, number, rate in rows if (kind, number) == ("qp", 0)]
     with pytest.raises(rw.NotRecorded, match="record__links='all'"):
-        rw.run("quickstart", record__links=1, **SMALL).plot.queues([999])
+        rw.run("quickstart", record__links=1, **SMALL).plot.queues([3])
+    with pytest.raises(rw.RequestError, match="there is no direction of a link 999: this run has"):
+        result.plot.queues([999])
+    with pytest.raises(rw.RequestError, match="there is no queue pair 9999: this run has"):
+        result.plot.rates([9999])
 
 
 # --- time ------------------------------------------------------------------------------------------------------------

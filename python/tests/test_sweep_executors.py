@@ -6,6 +6,7 @@ Dask, Ray and joblib are used if they are installed; else their tests are skippe
 import concurrent.futures
 import contextlib
 import os
+import shutil
 import signal
 import threading
 import time
@@ -70,6 +71,31 @@ def test_a_finished_sweep_has_points_configs_and_timing(local):
     assert rw.read(local.directory).digest == local.digest
     again = rw.sweep(SWEEP, local.directory, resume=True)
     assert again.digest == local.digest, "what is finished is not run again"
+
+
+@pytest.mark.parametrize("wrong", [{"executor": 3}, {"jobs": 0}, {"jobs": -1}, {"threads": 1.5}, {"resume": "yes"}])
+def test_a_call_that_is_refused_leaves_nothing_in_the_way_of_the_next(wrong, tmp_path):
+    with pytest.raises((TypeError, ValueError), match=next(iter(wrong))):
+        rw.sweep(SWEEP, tmp_path / "small", **wrong)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_directory_made_of_two_sweeps_is_told_to_be_broken(local, tmp_path):
+    mixed = tmp_path / "mixed"
+    shutil.copytree(local.directory, mixed)
+    other = rw.sweep(SWEEP | {"seeds": "1..2"}, tmp_path / "other")
+    shutil.copy(other.directory / "points.parquet", mixed)
+    for look in (rw.read, lambda dir: rw.Sweep(dir, []).report(tmp_path / "page.html")):
+        with pytest.raises(rw.ResultsError, match="points.parquet is damaged, or of other results: it has 8 rows"):
+            look(mixed)
+
+
+def test_axes_of_numbers_are_numbers(tmp_path):
+    axes = [{"links.loss": [0, 0.001]}, {"links.lose-replies": [True, False]}, {"workload.0.bytes": ["8kB"]}]
+    points = rw.sweep({"scenario": "quickstart", "axis": axes}, tmp_path / "s").points
+    assert points["axis.links.loss"] == [0.0, 0.0, 0.001, 0.001]
+    assert points["axis.links.lose-replies"] == [True, False, True, False]
+    assert points["axis.workload.0.bytes"] == ["8kB"] * 4
 
 
 def test_a_sweep_has_a_page(local, tmp_path):

@@ -110,7 +110,7 @@ fn hyphenated() -> &'static BTreeSet<String> {
                     if let Some(Json::Object(properties)) = object.get("properties") {
                         keys.extend(properties.keys().filter(|key| key.contains('-')).cloned());
                     }
-                    left.extend(object.into_iter().map(|(_, value)| value));
+                    left.extend(object.values());
                 }
                 Json::Array(array) => left.extend(array),
                 _ => {}

@@ -19,7 +19,7 @@ pub(crate) fn failure(failure: Failure) -> PyErr {
             named("ScenarioError", (failure.text(), message, file, line, column, help))
         }
         Failure::Results(_) => named("ResultsError", (failure.text(),)),
-        Failure::Asked(_) => named("RequestError", (failure.text(),)),
+        Failure::Asked(_) | Failure::Output(_) => named("RequestError", (failure.text(),)),
         Failure::Simulation => named("SimulationError", (failure.text(),)),
     }
 }

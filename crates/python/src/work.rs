@@ -167,6 +167,12 @@ pub(crate) fn sweep_page(py: Python<'_>, dir: PathBuf, file: PathBuf) -> PyResul
     py.detach(|| ropewalk::commands::report::of_sweep(&dir, &Place::at(file)?)).map_err(failure)
 }
 
+/// Makes sure that the files of a finished sweep are of one sweep.
+#[pyfunction]
+pub(crate) fn check_sweep(py: Python<'_>, dir: PathBuf) -> PyResult<()> {
+    py.detach(|| sweep::dataset::read(&dir)).map(drop).map_err(|e| failure(e.into()))
+}
+
 /// Reads a table of a finished sweep.
 #[pyfunction]
 pub(crate) fn read_table(py: Python<'_>, file: PathBuf) -> PyResult<Table> {

@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::progress::Progress;
 use engine::Kind;
 use scenario::Checked;
+use std::collections::BTreeSet;
 
 /// What to compare.
 #[derive(Clone, Debug)]
@@ -33,8 +34,13 @@ impl Comparison {
     /// Runs all of it: by scheme, then by seed. Runs that had not begun when the user interrupted are missing.
     ///
     /// # Errors
-    /// If a scheme cannot work here; then nothing has run.
+    /// If a scheme cannot work here, or is there twice; then nothing has run.
     pub fn run(&self, progress: &Progress<'_>) -> Result<Vec<Run>, Failure> {
+        let mut seen = BTreeSet::new();
+        if let Some(scheme) = self.schemes.iter().find(|scheme| !seen.insert(*scheme)) {
+            let text = format!("scheme `{scheme}` is there twice: the same runs again say no more");
+            return Err(Failure::Asked(text));
+        }
         let mut prepared = Vec::new();
         for scheme in &self.schemes {
             let checked = self.base.with_scheme(self.class.as_deref(), scheme)?;

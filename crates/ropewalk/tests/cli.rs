@@ -160,6 +160,10 @@ fn wrong_input_ends_with_2_says_why_and_writes_nothing() {
         (&["memory", "themis", "--set", "nics=many"], "nics = many"),
         (&["memory", "themis", "--set", "knob=1"], "qps-per-nic"),
         (&["new", "../x"], "../x"),
+        (&["compare", "quickstart", "--schemes", "ecmp,ar,ecmp"], "scheme `ecmp` is there twice"),
+        (&["compare", "quickstart", "--schemes", "ecmp", "--seeds", "1,2,1"], "seed 1 is there twice"),
+        (&["run", "quickstart", "--pcap", "host0", "--pcap", "host99"], "--pcap:1:1"),
+        (&["run", "quickstart", "--set", "record.taps=[\"host99\"]"], "--set:1:13"),
         (&["frobnicate"], "frobnicate"),
     ];
     for (args, message) in cases {
@@ -482,10 +486,11 @@ fn what_cannot_be_explained_is_said() {
         assert!(text.join(" ").contains(said), "{args:?}: {}", text.join(" "));
     }
     // Of another version, which gave another digest.
-    let manifest = fs::read_to_string(desk.path("out/manifest.json")).unwrap();
-    let mut json: Value = serde_json::from_str(&manifest).unwrap();
-    json["digest"] = "0".repeat(32).into();
-    desk.write("out/manifest.json", &json.to_string());
+    for name in ["out/manifest.json", "out/summary.json"] {
+        let mut json: Value = serde_json::from_str(&fs::read_to_string(desk.path(name)).unwrap()).unwrap();
+        json["digest"] = "0".repeat(32).into();
+        desk.write(name, &json.to_string());
+    }
     desk.ropewalk(&["explain", "0", "out"]).assert().code(2).stderr(contains("differently"));
 }
 
@@ -495,6 +500,8 @@ fn a_new_scenario_runs_and_is_not_overwritten() {
     desk.ropewalk(&["new", "mine"]).assert().code(0).stdout(contains("mine.toml"));
     desk.ropewalk(&["check", "mine.toml"]).assert().code(0);
     desk.ropewalk(&["new", "mine"]).assert().code(2).stderr(contains("exists already"));
+    let next = contains("ropewalk check 'our fabric.toml'; ropewalk run 'our fabric.toml'");
+    desk.ropewalk(&["new", "our fabric"]).assert().code(0).stdout(next);
 }
 
 #[test]

@@ -135,6 +135,20 @@ fn a_point_that_fails_is_a_row_and_the_others_run() {
 }
 
 #[test]
+fn of_many_points_that_fail_the_first_are_shown_in_full() {
+    let desk = Desk::new(
+        "scenario = \"quickstart\"\nseeds = \"1..5\"\n[set]\nworkload.0.bytes = \"20kB\"\nstop.no-progress = \"5ms\"\n\
+         [[axis]]\nlinks.loss = [1, 0, 1]\n",
+    );
+    let assert = desk.ropewalk(&["sweep", "s.toml", "-q", "-o", "out"]).assert().code(3);
+    let told = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+    assert_eq!(told.matches("\n  at point ").count(), 3, "{told}");
+    let table = desk.path("out/points.parquet");
+    let rest = "error: 7 more points (3, 4, 10 to 14) failed; `failure` in out/points.parquet says why";
+    assert!(told.trim_end().ends_with(rest) && table.is_file(), "{told}");
+}
+
+#[test]
 fn wrong_input_ends_with_2_at_its_place_and_writes_nothing() {
     let cases = [
         ("scenario = \"quickstart\"\n[[axis]]\n\"switch.bufer\" = [\"1MB\"]\n", "s.toml:3:1"),

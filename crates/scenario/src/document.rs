@@ -3,7 +3,9 @@
 
 use crate::error::{Error, Fault, suggestion};
 use crate::overlay::{Change, Set};
+use crate::shape;
 use serde::de::DeserializeOwned;
+use serde_json::Value as Json;
 use serde_path_to_error::Segment;
 use std::ops::Range;
 use std::path::Path;
@@ -65,9 +67,13 @@ impl Document {
         self.sets.push(set);
     }
 
-    /// Reads the table into `T`.
-    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        serde_path_to_error::deserialize(Value::Table(self.table.clone())).map_err(|e| {
+    /// Reads the table into `T`, whose schema this is.
+    pub(crate) fn read<T: DeserializeOwned>(&self, schema: &Json) -> Result<T, Error> {
+        let value = Value::Table(self.table.clone());
+        if let Some(fault) = shape::array_for_table(schema, &value) {
+            return Err(self.locate(fault));
+        }
+        serde_path_to_error::deserialize(value).map_err(|e| {
             let mut path = Vec::new();
             for segment in e.path() {
                 match segment {

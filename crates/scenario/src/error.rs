@@ -90,6 +90,21 @@ impl Error {
         self
     }
 
+    /// An error in a `--set` that nobody typed: the option that stands for it is to be named, here with its `text`.
+    #[must_use]
+    pub fn of_option(self, set: &str, option: &str, text: &str) -> Self {
+        let is_set = |place: &Location| place.file == "--set";
+        let source = self.0.source_code.as_ref().filter(|_| self.location().is_some_and(is_set));
+        if source.is_none_or(|source| source.inner() != set) {
+            return self;
+        }
+        let new = Error::at(option, text, 0..text.len(), self.message());
+        match self.help() {
+            Some(help) => new.with_help(help),
+            None => new,
+        }
+    }
+
     /// What is wrong.
     pub fn message(&self) -> &str {
         &self.0.message

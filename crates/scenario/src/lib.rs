@@ -19,6 +19,7 @@
 //! | [`workload`] | `[[workload]]`: one file each |
 //! | `footprint` | how much memory a run needs, before it is laid out |
 //! | [`ideal`] | how long a flow takes alone |
+//! | `shape` | arrays where only a table can be |
 //! | `whole` | the NICs that come with a scheme |
 //! | [`builtin`] | the scenarios that come with ropewalk |
 //! | [`mod@sweep`] | one scenario many times: axes and seeds |
@@ -39,6 +40,7 @@ mod overlay;
 mod parts;
 mod plan_check;
 pub mod record;
+mod shape;
 mod show;
 pub mod sweep;
 pub mod switch;

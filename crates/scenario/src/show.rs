@@ -6,16 +6,19 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value as Json;
 use std::fmt::Write;
+use std::sync::OnceLock;
 use toml::{Table, Value};
 
 /// The JSON Schema (draft 7, which TOML editors understand) of a scenario.
-pub fn schema() -> Json {
-    schema_of::<Scenario>()
+pub fn schema() -> &'static Json {
+    static SCHEMA: OnceLock<Json> = OnceLock::new();
+    SCHEMA.get_or_init(schema_of::<Scenario>)
 }
 
 /// The same of a sweep.
-pub fn sweep_schema() -> Json {
-    schema_of::<SweepConfig>()
+pub fn sweep_schema() -> &'static Json {
+    static SCHEMA: OnceLock<Json> = OnceLock::new();
+    SCHEMA.get_or_init(schema_of::<SweepConfig>)
 }
 
 fn schema_of<T: JsonSchema>() -> Json {
@@ -48,8 +51,8 @@ pub fn explained(config: &str) -> Option<String> {
 /// `said` tells whether the user wrote a path.
 pub(crate) fn annotated(scenario: &Scenario, said: &dyn Fn(&[String]) -> bool) -> String {
     let root = schema();
-    let mut page = Page { root: &root, said, text: String::new(), path: Vec::new() };
-    page.table(&table(scenario), &root);
+    let mut page = Page { root, said, text: String::new(), path: Vec::new() };
+    page.table(&table(scenario), root);
     page.text
 }
 

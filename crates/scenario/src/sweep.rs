@@ -20,7 +20,7 @@ mod text;
 
 use crate::check::Resolved;
 use crate::document::{Document, Source};
-use crate::error::{Error, Location};
+use crate::error::{Error, Location, nearest};
 use crate::overlay::{Change, Origin};
 use crate::{builtin, show};
 use schemars::JsonSchema;
@@ -159,7 +159,7 @@ impl Sweep {
     /// # Errors
     /// See [`Sweep::parse`].
     pub fn of(file: &Source, given: Option<Source>, set: &[String]) -> Result<Sweep, Error> {
-        let config: SweepConfig = Document::new(file, &[])?.read()?;
+        let config: SweepConfig = Document::new(file, &[])?.read(show::sweep_schema())?;
         let text = Text::new(file);
         let name = config.name.unwrap_or_else(|| file.name.clone());
         if name.is_empty()
@@ -241,6 +241,11 @@ impl Sweep {
     /// What stands on the axes at a point, in the order of [`Sweep::keys`].
     pub fn values(&self, point: usize) -> Vec<String> {
         self.picked(point).map(|(_, change)| plainly(&change.value)).collect()
+    }
+
+    /// The same as the sweep's file has them.
+    pub fn plain_values(&self, point: usize) -> impl Iterator<Item = &Value> {
+        self.picked(point).map(|(_, change)| &change.value)
     }
 
     /// The seed of a point, if the sweep says so.
@@ -372,6 +377,11 @@ fn key(text: &Text, entry: Entry) -> Result<Key, Error> {
         let error = text.at(at, "seeds are not an axis, they turn at every point");
         return Err(error.with_help("write `seeds = \"1..5\"` or `seeds = [1, 2, 7]` at the top of the file"));
     }
+    // Where a scheme is chosen point by point a scenario's own `scheme` is not what was meant.
+    let own = name == SCHEMES || keys().any(|key| key == name);
+    if !own && nearest(&name, [SCHEMES].into_iter().chain(keys())) == Some(SCHEMES) {
+        return Err(text.at(at, format!("unknown key `{name}`; did you mean `{SCHEMES}`?")));
+    }
     let mut changes = Vec::new();
     for (value, item) in values.into_iter().zip(items) {
         if name == SCHEMES && !value.is_str() {
@@ -385,6 +395,11 @@ fn key(text: &Text, entry: Entry) -> Result<Key, Error> {
         changes.push(Change { key: name.clone(), value, origin });
     }
     Ok(Key { name, values: changes })
+}
+
+/// The keys at the top of a scenario.
+fn keys() -> impl Iterator<Item = &'static str> {
+    show::schema()["properties"].as_object().into_iter().flat_map(|keys| keys.keys().map(String::as_str))
 }
 
 #[cfg(test)]

@@ -407,6 +407,14 @@ fn mistakes_in_a_text_have_a_place() {
             "s.toml:6:41: a shift of 8 among 8 hosts sends every message to its sender",
         ),
         (
+            "H[[workload]]\nflows = [{ from = \"host0\", to = \"host1\", bytes = \"1B\" }]\n",
+            "s.toml:6:9: expected a table with `list`, found an array",
+        ),
+        (
+            "H[[workload]]\nflows = { list = [[\"host0\", \"host1\", \"1B\"]] }\n",
+            "s.toml:6:19: expected a table with `from`, `to`, `bytes`, found an array",
+        ),
+        (
             "H[[workload]]\nflows = { list = [{ from = \"host0\", to = \"host0\", bytes = \"1B\" }] }\n",
             "s.toml:6:42: `host0` cannot send to itself",
         ),
@@ -552,6 +560,11 @@ fn mistakes_in_a_set_point_into_it() {
         ("workload.0.byte=1MB", "--set:1:1: unknown key `byte`; did you mean `bytes`?"),
         ("workload.9.bytes=1MB", "--set:1:1: there is no entry 9: the array has 1"),
         ("seed", "--set:1:1: expected KEY=VALUE, such as seed=7"),
+        // serde alone would take these by position.
+        ("topology.leaf-spine=[4,4,4]", "--set:1:21: expected a table, found an array"),
+        ("switch=[\"16MB\"]", "--set:1:8: expected a table, found an array"),
+        ("nic.congestion.dcqcn=[\"55us\"]", "--set:1:22: expected a table, found an array"),
+        ("switch.pfc=[]", "--set:1:12: expected \"on\", \"off\" or a table of settings, found an array"),
     ] {
         assert_eq!(told(&text, &[set]), want);
     }

@@ -55,7 +55,7 @@ pub fn answer(cli: Cli) -> u8 {
 }
 
 fn schema(of: SchemaOf) -> Result<(), Failure> {
-    print::out(&json(&match of {
+    print::out(&json(match of {
         SchemaOf::Scenario => scenario::schema(),
         SchemaOf::Sweep => scenario::sweep_schema(),
     }))?;
@@ -78,6 +78,16 @@ fn load(args: &ScenarioArgs, seed: Option<u64>) -> Result<Prepared, Failure> {
         print::note(&format!("warning: {warning}"));
     }
     Ok(prepared)
+}
+
+/// An argument as a shell takes it.
+fn word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
 }
 
 /// JSON for people, with a line break at its end.

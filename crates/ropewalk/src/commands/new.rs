@@ -19,7 +19,8 @@ pub fn run(name: &str) -> Result<(), Failure> {
     }
     let file = format!("{stem}.toml");
     write_new(Path::new(&file), &scenario::template(stem))?;
-    print::out(&format!("{file} written. Next: ropewalk check {file}; ropewalk run {file}\n"))?;
+    let word = super::word(&file);
+    print::out(&format!("{file} written. Next: ropewalk check {word}; ropewalk run {word}\n"))?;
     Ok(())
 }
 

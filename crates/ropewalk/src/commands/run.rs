@@ -18,7 +18,12 @@ use std::path::PathBuf;
 /// # Errors
 /// If the input is wrong, the simulation failed or the user interrupted it.
 pub fn run(args: &RunArgs) -> Result<(), Failure> {
-    let prepared = super::load(&recording(args), args.seed)?;
+    let prepared = super::load(&recording(args), args.seed).map_err(|failure| match failure {
+        Failure::Scenario(error) if !args.pcap.is_empty() => {
+            Failure::Scenario(error.of_option(&taps(args), "--pcap", &args.pcap.join(" ")))
+        }
+        other => other,
+    })?;
     let default = || PathBuf::from("results").join(&prepared.checked.name);
     let kind = kind(args, &prepared.checked.plan)?;
     // Looked at before the run: nobody waits an hour to learn that there is no place for the results.
@@ -65,10 +70,15 @@ fn recording(args: &RunArgs) -> ScenarioArgs {
         scenario.set.splice(..0, EVERYTHING.map(str::to_owned));
     }
     if !args.pcap.is_empty() {
-        let taps: Vec<_> = args.pcap.iter().map(|tap| toml::Value::from(tap.as_str())).collect();
-        scenario.set.push(format!("record.taps={}", toml::Value::from(taps)));
+        scenario.set.push(taps(args));
     }
     scenario
+}
+
+/// What `--pcap` sets.
+fn taps(args: &RunArgs) -> String {
+    let taps: Vec<_> = args.pcap.iter().map(|tap| toml::Value::from(tap.as_str())).collect();
+    format!("record.taps={}", toml::Value::from(taps))
 }
 
 /// The engine, and on how many threads.

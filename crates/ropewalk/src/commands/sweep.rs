@@ -1,5 +1,6 @@
 //! `ropewalk sweep`.
 
+use super::word;
 use crate::cli::SweepArgs;
 use crate::crew::Crew;
 use crate::failure::Failure;
@@ -10,6 +11,10 @@ use crate::{interrupt, print, sweep, tables};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
+
+/// Points whose failure is shown in full, and runs of numbers that tell the rest: what a screen holds (our choice).
+const MOST_SHOWN: usize = 3;
+const MOST_RUNS: usize = 8;
 
 /// What `--json` prints.
 #[derive(Serialize)]
@@ -58,9 +63,12 @@ pub fn run(args: &SweepArgs) -> Result<(), Failure> {
     let ran = sweep::run(&work, crew, &progress);
     progress.clear();
     let ran = ran.map_err(|failure| unfinished(args, &work, failure))?;
-    for (number, failure) in &ran.refused {
+    for (number, failure) in ran.refused.iter().take(MOST_SHOWN) {
         let label = work.sweep().spec.label(*number);
         print::note(&format!("error: point {number} ({label}) could not run: {failure}"));
+    }
+    if let Some(rest) = rest(ran.refused.iter().map(|(number, _)| *number)) {
+        print::note(&format!("error: {rest} could not run"));
     }
     if progress.stopped() {
         return Err(unfinished(args, &work, Failure::Interrupted));
@@ -91,14 +99,26 @@ fn unfinished(args: &SweepArgs, work: &Work, failure: Failure) -> Failure {
     failure
 }
 
-/// An argument as a shell takes it.
-fn word(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
+/// The points after those that are shown in full: `2 more points (3, 7)`.
+fn rest(numbers: impl Iterator<Item = usize>) -> Option<String> {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    let mut count = 0;
+    for number in numbers.skip(MOST_SHOWN) {
+        count += 1;
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => runs.push((number, number)),
+        }
     }
+    let said = |&(first, last): &(usize, usize)| match last - first {
+        0 => first.to_string(),
+        1 => format!("{first}, {last}"),
+        _ => format!("{first} to {last}"),
+    };
+    let mut words: Vec<String> = runs.iter().take(MOST_RUNS).map(said).collect();
+    words.extend((runs.len() > MOST_RUNS).then(|| "...".to_owned()));
+    let points = if count == 1 { "point" } else { "points" };
+    (count > 0).then(|| format!("{count} more {points} ({})", words.join(", ")))
 }
 
 /// Prints a finished sweep, and makes its page if one is asked for.
@@ -115,9 +135,13 @@ fn tell(args: &SweepArgs, sweep: &Sweep, finished: &Finished, page: Option<&Plac
     } else {
         print::out(&text(sweep, finished))?;
     }
-    for (number, why) in &finished.failed {
+    for (number, why) in finished.failed.iter().take(MOST_SHOWN) {
         let label = sweep.spec.label(*number);
         print::note(&format!("error: {why}\n  at point {number} ({label})"));
+    }
+    if let Some(rest) = rest(finished.failed.iter().map(|(number, _)| *number)) {
+        let table = finished.path.join("points.parquet");
+        print::note(&format!("error: {rest} failed; `failure` in {} says why", table.display()));
     }
     if let Some(page) = page {
         super::report::say(page, args.json)?;

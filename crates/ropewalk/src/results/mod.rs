@@ -69,12 +69,22 @@ pub enum ResultsError {
     /// A Parquet file is cut short or broken.
     #[error("cannot read {0}: it is no whole Parquet file ({1}); {again}", again = again(.0))]
     Broken(PathBuf, #[source] parquet::errors::ParquetError),
+    /// A file does not fit to the others of its directory.
+    #[error("{0} is damaged, or of other results: {1}; {again}", again = again(.0))]
+    Unfit(PathBuf, String),
     /// A Parquet file could not be made.
     #[error("cannot write {0}: {1}")]
     Parquet(PathBuf, #[source] parquet::errors::ParquetError),
     /// A CSV file could not be made.
     #[error("cannot write {0}: {1}")]
     Csv(PathBuf, #[source] csv::Error),
+}
+
+impl ResultsError {
+    /// `file` does not fit to the others of its directory.
+    pub(crate) fn unfit(file: &Path, why: String) -> Self {
+        ResultsError::Unfit(file.to_owned(), why)
+    }
 }
 
 /// How to come by a whole file where this one is broken.
@@ -130,13 +140,27 @@ impl Results {
             };
             return Err(why(dir.to_owned()));
         }
-        let manifest = read_json(&dir.join(directory::MARK))?;
-        let summary = read_json(&dir.join("summary.json"))?;
+        let (mark, told) = (dir.join(directory::MARK), dir.join("summary.json"));
+        let (manifest, summary) = (read_json(&mark)?, read_json(&told)?);
+        for key in ["tables", "config", "digest", "command"] {
+            if manifest[key].is_null() {
+                return Err(ResultsError::unfit(&mark, format!("it has no `{key}`")));
+            }
+        }
+        if summary["digest"] != manifest["digest"] {
+            return Err(ResultsError::unfit(&told, "it has another digest than manifest.json".to_owned()));
+        }
         let mut tables = BTreeMap::new();
         for (name, _) in TABLES {
             let Some(kept) = manifest["tables"].get(name) else { continue };
             let every = kept["every"].as_u64().and_then(|n| usize::try_from(n).ok()).unwrap_or(1);
-            tables.insert(name, Table::read_parquet(&dir.join(format!("{name}.parquet")), every)?);
+            let file = dir.join(format!("{name}.parquet"));
+            let table = Table::read_parquet(&file, every)?;
+            if let Some(rows) = kept["rows"].as_u64().filter(|&rows| rows != table.rows() as u64) {
+                let why = format!("it has {} rows, and manifest.json tells of {rows}", table.rows());
+                return Err(ResultsError::unfit(&file, why));
+            }
+            tables.insert(name, table);
         }
         Ok(Results { summary, manifest, tables })
     }
@@ -275,6 +299,17 @@ mod tests {
         assert!(said(&dir).contains("flows.parquet: it is no whole Parquet file"), "{}", said(&dir));
         fs::remove_file(&flows).unwrap();
         assert!(said(&dir).contains("cannot read") && said(&dir).contains("flows.parquet"));
+        fs::copy(dir.join("links.parquet"), &flows).unwrap();
+        assert!(
+            said(&dir).contains("flows.parquet is damaged, or of other results: it has"),
+            "{}",
+            said(&dir)
+        );
+        let summary = fs::read_to_string(dir.join("summary.json")).unwrap();
+        fs::write(dir.join("summary.json"), summary.replace("\"digest\": \"", "\"digest\": \"0")).unwrap();
+        assert!(said(&dir).contains("summary.json is damaged, or of other results: it has another digest"));
+        fs::write(dir.join("manifest.json"), "{}").unwrap();
+        assert!(said(&dir).contains("manifest.json is damaged, or of other results: it has no `tables`"));
     }
 
     #[test]

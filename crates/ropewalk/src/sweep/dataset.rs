@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::results::ResultsError;
 use crate::results::table::{Column, Table};
 use arrow_array::Array;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -93,6 +93,30 @@ fn column(key: &[String], cells: Vec<Value>) -> Column {
     Column::text(&name, &about, cells.into_iter().map(text))
 }
 
+/// A column of an axis: of numbers, or of yes and no, if all of its values are that in the sweep's file; else of texts.
+fn axis(spec: &scenario::sweep::Sweep, i: usize, key: &str, rows: &[Row]) -> Column {
+    let (name, about) = (format!("axis.{key}"), format!("value of {key} at this point"));
+    let cells: Vec<Option<&toml::Value>> =
+        rows.iter().map(|row| spec.plain_values(row.number).nth(i)).collect();
+    let integer = |cell: &Option<&toml::Value>| cell.and_then(toml::Value::as_integer);
+    let count = |cell| integer(cell).and_then(|n| u64::try_from(n).ok());
+    let real = |cell: &Option<&toml::Value>| match cell {
+        Some(toml::Value::Float(x)) => Some(*x),
+        _ => integer(cell).map(|n| n as f64),
+    };
+    let flag = |cell: &Option<&toml::Value>| cell.and_then(toml::Value::as_bool);
+    if let Some(cells) = cells.iter().map(count).collect::<Option<Vec<_>>>() {
+        Column::count(&name, "-", &about, cells.into_iter())
+    } else if cells.iter().all(|cell| real(cell).is_some()) {
+        Column::real(&name, "-", &about, cells.iter().map(real))
+    } else if let Some(cells) = cells.iter().map(flag).collect::<Option<Vec<_>>>() {
+        Column::flag(&name, &about, cells.into_iter())
+    } else {
+        let texts = rows.iter().map(|row| spec.values(row.number).get(i).cloned().unwrap_or_default());
+        Column::text(&name, &about, texts)
+    }
+}
+
 impl<'a> Dataset<'a> {
     /// Without rows.
     pub fn new(sweep: &'a Sweep) -> Self {
@@ -146,14 +170,8 @@ impl<'a> Dataset<'a> {
             ]
         };
         let mut points = Vec::from(first());
-        let values: Vec<Vec<String>> = rows.iter().map(|row| self.sweep.spec.values(row.number)).collect();
         for (i, key) in self.sweep.spec.keys().enumerate() {
-            let cells = values.iter().map(|values| values.get(i).cloned().unwrap_or_default());
-            points.push(Column::text(
-                &format!("axis.{key}"),
-                &format!("value of {key} at this point"),
-                cells,
-            ));
+            points.push(axis(&self.sweep.spec, i, key, rows));
         }
         let text = |pick: fn(&Row) -> &String| rows.iter().map(move |row| pick(row).clone());
         points.extend([
@@ -220,10 +238,46 @@ pub fn is_sweep(dir: &Path) -> bool {
 /// Reads what a finished sweep wrote: `sweep.json` and `points.parquet`.
 ///
 /// # Errors
-/// If one of them is missing, cut short or of another kind.
+/// If one of them is missing, cut short or of another kind, or if they are of two sweeps.
 pub fn read(dir: &Path) -> Result<(Value, Table), ResultsError> {
-    let manifest = crate::results::read_json(&dir.join(super::work::MARK))?;
-    Ok((manifest, Table::read_parquet(&dir.join("points.parquet"), 1)?))
+    let (mark, table) = (dir.join(super::work::MARK), dir.join("points.parquet"));
+    let manifest = crate::results::read_json(&mark)?;
+    let wrong = |key: &&str| match *key {
+        "axes" | "points" | "set" => !manifest[*key].is_array(),
+        "files" => !manifest[*key].is_object(),
+        _ => !manifest[*key].is_string(),
+    };
+    let used = ["ropewalk", "sweep", "scenario", "digest", "axes", "points", "set", "files"];
+    if let Some(key) = used.into_iter().find(wrong) {
+        return Err(ResultsError::unfit(&mark, format!("it has no `{key}`")));
+    }
+    let points = Table::read_parquet(&table, 1)?;
+    let (ids, digests) = (texts(&points, "id"), texts(&points, "digest"));
+    let told = manifest["points"].as_array().map_or(0, Vec::len);
+    if points.rows() != told {
+        let why = format!("it has {} rows, and sweep.json tells of {told} points", points.rows());
+        return Err(ResultsError::unfit(&table, why));
+    }
+    let axes = manifest["axes"].as_array().into_iter().flatten().filter_map(Value::as_object);
+    let lacks = |key: &&String| points.schema().index_of(&format!("axis.{key}")).is_err();
+    if let Some(key) = axes.flat_map(Map::keys).find(lacks) {
+        return Err(ResultsError::unfit(
+            &table,
+            format!("sweep.json tells of an axis `{key}`, and it has none"),
+        ));
+    }
+    if manifest["points"] != json!(ids) || manifest["digest"] != json!(hash(&digests)) {
+        return Err(ResultsError::unfit(
+            &table,
+            "its rows are not those that sweep.json tells of".to_owned(),
+        ));
+    }
+    Ok((manifest, points))
+}
+
+/// A column of texts.
+fn texts<'t>(points: &'t Table, name: &str) -> Vec<&'t str> {
+    points.texts(name).into_iter().flatten().map(Option::unwrap_or_default).collect()
 }
 
 /// True if all points are complete.

@@ -82,6 +82,60 @@ fn a_row_says_what_its_summary_says() {
 }
 
 #[test]
+fn a_directory_made_of_two_sweeps_is_told_to_be_broken() {
+    let tmp = tempfile::tempdir().unwrap();
+    let made = |name: &str, text: &str| {
+        let mut work = Work::open(sweep(text), &tmp.path().join(name), false).unwrap();
+        elsewhere(&work);
+        work.finish().unwrap().path
+    };
+    let (dir, other) = (made("s", TEXT), made("other", &TEXT.replace("\"2kB\"", "\"3kB\"")));
+    let shorter = made("shorter", &TEXT.replace("[1, 2]", "[1]"));
+    let along = made("along", &TEXT.replace("workload.0.bytes", "workload.0.neighbour-ring.bytes"));
+    assert!(dataset::read(&dir).is_ok());
+    let told = || dataset::read(&dir).unwrap_err().to_string();
+    for (from, why) in [
+        (other, "its rows are not those that sweep.json tells of"),
+        (shorter, "it has 3 rows, and sweep.json tells of 6 points"),
+        (along, "sweep.json tells of an axis `workload.0.bytes`, and it has none"),
+    ] {
+        fs::copy(from.join("points.parquet"), dir.join("points.parquet")).unwrap();
+        assert!(
+            told().contains(&format!("points.parquet is damaged, or of other results: {why}; ")),
+            "{}",
+            told()
+        );
+    }
+    assert!(told().contains("without --resume makes the sweep anew"), "{}", told());
+    fs::write(dir.join("sweep.json"), "{}").unwrap();
+    assert!(
+        told().contains("sweep.json is damaged, or of other results: it has no `ropewalk`"),
+        "{}",
+        told()
+    );
+}
+
+#[test]
+fn an_axis_has_a_column_of_what_its_values_are() {
+    let text = "scenario = \"quickstart\"\n[[axis]]\nlinks.loss = [0, 0.001]\nlinks.lose-replies = [true, false]\n\
+                topology.leaf-spine.spines = [2, 4]\nswitch.pfc = [\"off\", true]\nscheme = [\"rps\", { themis = { watch = true } }]\n";
+    let sweep = sweep(text);
+    let mut dataset = dataset::Dataset::new(&sweep);
+    let (id, version, none) = (String::new(), String::new(), String::new());
+    let result =
+        PointResult { id, ropewalk: version, failure: none, summary: serde_json::json!({}), flows: None };
+    (0..2).for_each(|number| dataset.add(number, &result));
+    let rows = dataset::rows(&dataset.tables().0);
+    let column =
+        |key: &str| rows.iter().map(|row| row[&format!("axis.{key}")].clone()).collect::<serde_json::Value>();
+    assert_eq!(column("links.loss"), serde_json::json!([0.0, 0.001]));
+    assert_eq!(column("links.lose-replies"), serde_json::json!([true, false]));
+    assert_eq!(column("topology.leaf-spine.spines"), serde_json::json!([2, 4]));
+    assert_eq!(column("switch.pfc"), serde_json::json!(["off", "true"]), "a text among them: all are");
+    assert_eq!(column("scheme"), serde_json::json!(["rps", "{ themis = { watch = true } }"]));
+}
+
+#[test]
 fn what_is_broken_runs_again_and_what_is_done_does_not() {
     let tmp = tempfile::tempdir().unwrap();
     let dir = tmp.path().join("s");

@@ -275,7 +275,7 @@ impl Work {
         if manifest["points"] != json(&sweep.ids()) || manifest["sweep"] != json(&sweep.spec.name) {
             return Ok(None);
         }
-        let points = Table::read_parquet(&dir.join("points.parquet"), 1)?;
+        let (_, points) = dataset::read(dir)?;
         let reason = |number: usize| Some((number, points.texts("failure")?.value(number).to_owned()));
         let failed = (0..points.rows()).filter_map(reason).filter(|(_, why)| !why.is_empty()).collect();
         Ok(Some(Finished { path: dir.to_owned(), points, failed }))

@@ -3,6 +3,7 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// Most seeds (our choice: a mean over more says no more).
@@ -29,7 +30,16 @@ pub fn seeds(text: &str) -> Result<Vec<u64>, String> {
         }
         return Ok((first..=last).collect());
     }
-    text.split(',').map(number).collect()
+    distinct(text.split(',').map(number).collect::<Result<_, _>>()?)
+}
+
+/// A seed that is there twice would count twice in every mean, and make it look surer than it is.
+fn distinct(seeds: Vec<u64>) -> Result<Vec<u64>, String> {
+    let mut seen = BTreeSet::new();
+    match seeds.iter().find(|seed| !seen.insert(**seed)) {
+        Some(seed) => Err(format!("seed {seed} is there twice: the same run again says no more")),
+        None => Ok(seeds),
+    }
 }
 
 impl<'de> Deserialize<'de> for Seeds {
@@ -67,7 +77,7 @@ impl<'de> Deserialize<'de> for Seeds {
                 if seeds.is_empty() {
                     return Err(de::Error::custom("at least one seed is needed"));
                 }
-                Ok(Seeds(seeds))
+                distinct(seeds).map(Seeds).map_err(de::Error::custom)
             }
         }
 

@@ -101,6 +101,8 @@ fn mistakes_have_a_place_in_the_sweep() {
         ),
         ("seeds = \"5..1\"", "w.toml:2:9: the range 5..1 is empty"),
         ("seeds = []", "w.toml:2:9: at least one seed is needed"),
+        ("seeds = [1, 2, 1]", "w.toml:2:9: seed 1 is there twice: the same run again says no more"),
+        ("seeds = \"7,7\"", "w.toml:2:9: seed 7 is there twice: the same run again says no more"),
         ("seeds = true", "w.toml:2:9: expected seeds such as \"1..5\" or [1, 2, 7], found true"),
         ("seeds = [-1]", "w.toml:2:10: expected a whole number that is not negative, found -1"),
         ("[[axis]]\nseed = [1, 2]", "w.toml:3:1: seeds are not an axis, they turn at every point"),
@@ -115,6 +117,10 @@ fn mistakes_have_a_place_in_the_sweep() {
         (
             "[[axis]]\na = [1]\nb = [1, 2]",
             "w.toml:4:1: keys of one axis go side by side: `a` has 1 values, `b` has 2",
+        ),
+        (
+            "[[axis]]\nschems = [\"ar\", \"themis\"]",
+            "w.toml:3:1: unknown key `schems`; did you mean `schemes`?",
         ),
         ("[[axis]]\nschemes = [1]", "w.toml:3:12: `schemes` are names, such as \"themis\""),
         // What only a point shows.

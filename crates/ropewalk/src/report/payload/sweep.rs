@@ -64,6 +64,16 @@ pub(super) struct Sweep {
     text: String,
 }
 
+/// What an axis says at a row, whatever kind its values are.
+fn said(points: &Table, key: &str, row: usize) -> String {
+    let column = format!("axis.{key}");
+    let text = points.texts(&column).map(|cells| cells.value(row).to_owned());
+    let flag = || points.flags(&column).map(|cells| cells.value(row).to_string());
+    // `{:?}` writes a very small number short.
+    let real = |x: f64| format!("{x:?}").trim_end_matches(".0").to_owned();
+    text.or_else(flag).or_else(|| cells(points, &column)(row).map(real)).unwrap_or_default()
+}
+
 /// A number of a row of `points.parquet`.
 type Read<'t> = Box<dyn Fn(usize) -> Option<f64> + 't>;
 
@@ -112,7 +122,7 @@ impl Sweep {
             Point {
                 values: axes
                     .iter()
-                    .map(|axis| axis.keys.iter().map(|key| texts(&format!("axis.{key}"))).collect())
+                    .map(|axis| axis.keys.iter().map(|key| said(points, key, rows.start)).collect())
                     .collect(),
                 scheme: texts("scheme"),
                 complete: points.flags("complete").is_some_and(|f| rows.clone().all(|row| f.value(row))),
