@@ -42,7 +42,7 @@ pub struct Resolved {
 impl Resolved {
     pub(crate) fn new(source: &Source, changes: &[Change]) -> Result<Self, Error> {
         let document = Document::new(source, changes)?;
-        let mut scenario: Scenario = document.read(show::schema())?;
+        let mut scenario: Scenario = document.read(show::schema)?;
         let says = |key: &str| document.says(&["nic".into(), key.into()]);
         let says = build::Says { cnp: says("cnp"), on_nack: says("on-nack") };
         build::resolve(&mut scenario, says)

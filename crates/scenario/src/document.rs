@@ -68,9 +68,10 @@ impl Document {
     }
 
     /// Reads the table into `T`, whose schema this is.
-    pub(crate) fn read<T: DeserializeOwned>(&self, schema: &Json) -> Result<T, Error> {
+    pub(crate) fn read<T: DeserializeOwned>(&self, schema: fn() -> &'static Json) -> Result<T, Error> {
         let value = Value::Table(self.table.clone());
-        if let Some(fault) = shape::array_for_table(schema, &value) {
+        let fault = shape::has_arrays(&self.table).then(|| shape::array_for_table(schema(), &value));
+        if let Some(fault) = fault.flatten() {
             return Err(self.locate(fault));
         }
         serde_path_to_error::deserialize(value).map_err(|e| {

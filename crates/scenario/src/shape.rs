@@ -2,11 +2,27 @@
 
 use crate::error::Fault;
 use serde_json::Value as Json;
-use toml::Value;
+use toml::{Table, Value};
 
 /// The first array that stands where `schema` knows tables and no arrays.
 pub(crate) fn array_for_table(schema: &Json, value: &Value) -> Option<Fault> {
     Shape { root: schema, path: Vec::new() }.look(&[schema], value)
+}
+
+/// Whether there is an array to look at, beside the list of workloads that every scenario has. (The schema takes longer to
+/// make than all else does for a small scenario: only who needs it makes it.)
+pub(crate) fn has_arrays(table: &Table) -> bool {
+    fn any(value: &Value) -> bool {
+        match value {
+            Value::Array(_) => true,
+            Value::Table(table) => table.values().any(any),
+            _ => false,
+        }
+    }
+    table.iter().any(|(key, value)| match value {
+        Value::Array(items) if key == "workload" => items.iter().any(any),
+        value => any(value),
+    })
 }
 
 struct Shape<'a> {

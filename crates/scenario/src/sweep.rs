@@ -159,7 +159,7 @@ impl Sweep {
     /// # Errors
     /// See [`Sweep::parse`].
     pub fn of(file: &Source, given: Option<Source>, set: &[String]) -> Result<Sweep, Error> {
-        let config: SweepConfig = Document::new(file, &[])?.read(show::sweep_schema())?;
+        let config: SweepConfig = Document::new(file, &[])?.read(show::sweep_schema)?;
         let text = Text::new(file);
         let name = config.name.unwrap_or_else(|| file.name.clone());
         if name.is_empty()

@@ -41,17 +41,21 @@ impl Target {
         is_ours: fn(&str) -> bool,
     ) -> Result<Self, ResultsError> {
         let dir = dir.into();
-        let free = match fs::read_dir(&dir) {
+        let taken = match fs::read_dir(&dir) {
             Ok(entries) => {
                 let names: Vec<_> = entries.flatten().map(|e| e.file_name()).collect();
-                let ours = |name: &std::ffi::OsString| name.to_str().is_some_and(is_ours);
-                names.is_empty() || dir.join(mark).is_file() && names.iter().all(ours)
+                let foreign = names.iter().find(|name| !name.to_str().is_some_and(is_ours));
+                match foreign {
+                    _ if names.is_empty() => None,
+                    _ if !dir.join(mark).is_file() => Some(format!("it has no {mark}")),
+                    foreign => foreign.map(|name| format!("{} is none of its files", name.display())),
+                }
             }
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => true,
-            Err(e) if e.kind() == std::io::ErrorKind::NotADirectory => false,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => None,
+            Err(e) if e.kind() == std::io::ErrorKind::NotADirectory => Some("it is a file".to_owned()),
             Err(e) => return Err(ResultsError::Io(dir, e)),
         };
-        if free { Ok(Target(dir)) } else { Err(ResultsError::NotResults(dir)) }
+        taken.map_or_else(|| Ok(Target(dir.clone())), |why| Err(ResultsError::NotResults(dir.clone(), why)))
     }
 
     /// The directory.

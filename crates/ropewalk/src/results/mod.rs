@@ -43,10 +43,10 @@ use thiserror::Error;
 pub enum ResultsError {
     /// Something else stands there.
     #[error(
-        "{0} exists and does not look like results of ropewalk (it has no manifest.json): not replaced; \
-         choose another directory with -o, or remove it"
+        "{0} exists and does not look like results of ropewalk ({1}): not replaced; choose another directory with -o, \
+         or remove it"
     )]
-    NotResults(PathBuf),
+    NotResults(PathBuf, String),
     /// The system refused.
     #[error("cannot write {0}: {1}")]
     Io(PathBuf, #[source] io::Error),
@@ -332,10 +332,16 @@ mod tests {
     fn what_is_not_results_is_not_replaced() {
         let tmp = tempfile::tempdir().unwrap();
         fs::write(tmp.path().join("thesis.tex"), "years of work").unwrap();
-        assert!(matches!(put(tmp.path()), Err(ResultsError::NotResults(_))));
+        assert!(matches!(put(tmp.path()), Err(ResultsError::NotResults(..))));
         assert_eq!(fs::read_to_string(tmp.path().join("thesis.tex")).unwrap(), "years of work");
         let file = tmp.path().join("thesis.tex");
-        assert!(matches!(put(&file), Err(ResultsError::NotResults(_))));
+        assert!(matches!(put(&file), Err(ResultsError::NotResults(..))));
+        // Results with a note of the user's among them are told apart by that note.
+        let dir = tmp.path().join("r");
+        put(&dir).unwrap();
+        fs::write(dir.join("notes.txt"), "keep").unwrap();
+        let said = put(&dir).unwrap_err().to_string();
+        assert!(said.contains("(notes.txt is none of its files)"), "{said}");
     }
 
     #[test]

@@ -323,7 +323,7 @@ fn place(dir: &Path) -> Result<Target, Failure> {
     let strange = fs::read_dir(dir.join("flows")).is_ok_and(|files| !files.flatten().all(is_table));
     match Target::of(dir, MARK, |name| OURS.contains(&name)) {
         Ok(target) if !strange => Ok(target),
-        Ok(_) | Err(ResultsError::NotResults(_)) => Err(Failure::Asked(format!(
+        Ok(_) | Err(ResultsError::NotResults(..)) => Err(Failure::Asked(format!(
             "{} exists and does not look like a sweep of ropewalk (it has no {MARK}, or more than a sweep's files): not \
              replaced; choose another directory with -o, or remove it",
             dir.display()
