@@ -524,6 +524,9 @@ fn files_of_the_hpcc_simulator_become_a_scenario_that_runs() {
 #[test]
 fn a_quick_experiment_says_that_it_is_one_and_leaves_no_row_unexplained() {
     let desk = Desk::new();
+    // A formula has nothing to scale down.
+    let memory = desk.json(&["reproduce", "themis-memory", "--quick", "--json"]);
+    assert_eq!(memory["experiments"][0]["quick"], false);
     let json = desk.json(&["reproduce", "themis-fig1", "--quick", "--json"]);
     let experiment = &json["experiments"][0];
     assert_eq!(experiment["quick"], true);

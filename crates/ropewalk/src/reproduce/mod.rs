@@ -69,7 +69,7 @@ pub struct Experiment {
 }
 
 /// One run of an experiment.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 struct Case {
     label: String,
     scenario: &'static str,

@@ -137,7 +137,8 @@ impl Report {
         Report {
             name: experiment.name,
             source: experiment.source,
-            quick,
+            // Where there is nothing to scale down, nothing was.
+            quick: quick && (experiment.cases)(true) != (experiment.cases)(false),
             rows: (experiment.rows)(results, quick),
             curves: (experiment.curves)(results),
             more,
