@@ -221,3 +221,27 @@ fn a_flow_is_found_by_number_ends_or_slowness() {
     let flow = find(&results, &plan, "1").unwrap();
     assert_eq!(Explanation::of(&plan, &results, &flow), Err(Unexplained::NotFollowed));
 }
+
+#[test]
+fn a_link_that_fails_under_a_flow_is_in_its_timeline() {
+    let failing = "[[failure]]\nlinks = [[\"c\", \"s\"]]\n[[failure]]\nlinks = [[\"d\", \"s\"]]\nat = \"30us\"\nuntil = \"50us\"\n\
+                   [[failure]]\nlinks = [[\"b\", \"s\"]]\nat = \"20us\"\nuntil = \"40us\"\nrate = \"10Gbps\"";
+    let e = explained(&star(failing, &[("a", "b", "1MB")]), "0");
+    let told: Vec<(f64, &str)> = e
+        .timeline
+        .iter()
+        .filter_map(|l| Some((l.from_us, l.what.strip_prefix("on the fabric, ")?)))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (0.0, "links between c and s go down"),
+            (20.0, "links between b and s slow down to 10Gbps"),
+            (30.0, "links between d and s go down"),
+            (40.0, "links between b and s come back"),
+            (50.0, "links between d and s come back"),
+        ],
+        "{}",
+        e.text()
+    );
+}

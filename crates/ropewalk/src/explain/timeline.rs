@@ -5,7 +5,8 @@ use super::account::{Account, Kept, cuts};
 use super::packets::{Reason, is_ahead, reasons};
 use super::trace::{Step, What};
 use crate::tables::{count, number};
-use model::{Kind, Psn, Time};
+use model::failure::Change;
+use model::{Fabric, Kind, LinkId, NodeId, Psn, Time};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -15,6 +16,8 @@ const LINES: usize = 40;
 const CLOSE: u64 = 100;
 /// Waits shorter than this share of the flow's time are not in the timeline. Our choice.
 const LONG: u64 = 50;
+/// Most instants at which something fails or comes back. Our choice: half of the screen.
+const FAILURES: usize = 20;
 
 /// A line.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -275,7 +278,50 @@ fn fixed(life: &Life<'_>, account: &Account) -> Vec<Line> {
         };
         lines.push(Line { from_us: from.as_us(), to_us: to.as_us(), what });
     }
+    lines.extend(failures(life));
     lines
+}
+
+/// What fails, gets slow or comes back while the flow lasts, and what had failed before: a line for each instant.
+fn failures(life: &Life<'_>) -> Vec<Line> {
+    let fabric = &life.plan.fabric;
+    let changes = life.plan.failures.changes();
+    let whole = |change: &Change| change.rate == Some(fabric.links()[change.link.index()].rate);
+    let mut instants: BTreeMap<(Time, bool, String), Vec<LinkId>> = BTreeMap::new();
+    for (i, change) in changes.iter().enumerate() {
+        // They are in order by link, then by time.
+        let next = changes.get(i + 1).filter(|next| next.link == change.link);
+        let before = change.at < life.start;
+        let past = before && (whole(change) || next.is_some_and(|next| next.at <= life.start));
+        if past || change.at > life.end {
+            continue;
+        }
+        let how = match (change.rate, before) {
+            _ if whole(change) => "come back".to_owned(),
+            (None, false) => "go down".to_owned(),
+            (None, true) => "are down".to_owned(),
+            (Some(rate), false) => format!("slow down to {rate}"),
+            (Some(rate), true) => format!("run at {rate}"),
+        };
+        instants.entry((change.at.max(life.start), before, how)).or_default().push(change.link);
+    }
+    let line = |((at, _, how), links): (&(Time, bool, String), &Vec<LinkId>)| Line {
+        from_us: at.as_us(),
+        to_us: at.as_us(),
+        what: format!("on the fabric, {} {how}", links_by_name(fabric, links)),
+    };
+    instants.iter().take(FAILURES).map(line).collect()
+}
+
+/// Links by the node, or the two, that all of them have in common.
+fn links_by_name(fabric: &Fabric, links: &[LinkId]) -> String {
+    let ends = |link: &LinkId| [fabric.links()[link.index()].from, fabric.links()[link.index()].to];
+    let shared = |node: &NodeId| links.iter().all(|link| ends(link).contains(node));
+    match *links.first().map(ends).into_iter().flatten().filter(shared).collect::<Vec<_>>() {
+        [a, b] => format!("links between {} and {}", fabric.name(a), fabric.name(b)),
+        [one] => format!("links of {}", fabric.name(one)),
+        _ => format!("{} links", count(links.len() as u64)),
+    }
 }
 
 /// Which flows of its queue pair went first.
