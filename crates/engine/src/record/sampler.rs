@@ -42,9 +42,6 @@ pub(crate) struct Port {
     pub(crate) waits: u64,
 }
 
-/// No bin ends any more, though something is recorded.
-const NEVER_AGAIN: u64 = u64::MAX - 1;
-
 /// Makes series.
 #[derive(Debug)]
 pub(crate) struct Sampler {
@@ -52,7 +49,9 @@ pub(crate) struct Sampler {
     limit: usize,
     /// Link time around a frame, bytes.
     gap: u64,
-    /// When the open bin ends; [`u64::MAX`] if nothing is recorded.
+    /// Nothing is recorded over time.
+    blind: bool,
+    /// When the open bin ends; [`u64::MAX`] if it is none that time ends.
     due: u64,
     /// Bins that have ended.
     ended: usize,
@@ -73,6 +72,7 @@ impl Sampler {
             width,
             limit: plan.bins.max(2) & !1,
             gap: setup.plan.wire.gap.into(),
+            blind: plan.is_blind(),
             due: if plan.is_blind() { u64::MAX } else { width },
             ended: 0,
             qps: Track::many(plan.qps.len()),
@@ -90,7 +90,7 @@ impl Sampler {
 
     /// Nothing is recorded over time.
     pub(crate) fn is_blind(&self) -> bool {
-        self.due == u64::MAX
+        self.blind
     }
 
     pub(crate) fn sends(&mut self, track: u32, now: &Sends) {
@@ -148,7 +148,7 @@ impl Sampler {
     pub(crate) fn close(&mut self, now: u64, over: bool) {
         if over {
             self.step(false);
-            self.due = NEVER_AGAIN;
+            self.due = u64::MAX;
         }
         let mut idle = false;
         while now >= self.due {
