@@ -22,7 +22,7 @@
 //! | [`memory`] | switch memory by the papers' formulas |
 //! | [`report`] | a page to look at: one HTML file |
 //! | [`explain`] | the life of one flow: why it was slow |
-//! | [`tables`], [`stall`], [`progress`] | what people read |
+//! | [`tables`], [`stall`], [`progress`], [`shell`] | what people read, and may type again |
 //! | [`clock`], [`interrupt`] | the only contacts with the world's time and with Ctrl-C |
 
 pub mod capture;
@@ -42,6 +42,7 @@ pub mod progress;
 pub mod report;
 pub mod reproduce;
 pub mod results;
+pub mod shell;
 pub mod stall;
 pub mod stats;
 pub mod summary;

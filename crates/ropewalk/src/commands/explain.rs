@@ -39,11 +39,9 @@ pub fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let (explanation, again) = explained(&mut subject, &args.of, &args.flow, |prepared| ran(args, prepared))?;
     if args.json {
         let run_again = again && subject.recorded;
-        print::out(&super::json(&Answer { run_again, explanation: &explanation }))?;
-        return Ok(());
+        return print::out(&super::json(&Answer { run_again, explanation: &explanation }));
     }
-    print::out(&page(&explanation, again, subject.recorded))?;
-    Ok(())
+    print::out(&page(&explanation, again, subject.recorded))
 }
 
 /// What the command prints of a flow of these results. Their run is made again if it has to be.

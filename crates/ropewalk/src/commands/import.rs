@@ -20,8 +20,9 @@ pub fn run(args: &ImportArgs) -> Result<(), Failure> {
     for warning in &imported.warnings {
         print::note(&format!("warning: {warning}"));
     }
-    print::out(&format!("{0} written. Next: ropewalk check {0}; ropewalk run {0}\n", output.display()))?;
-    Ok(())
+    let file = output.display().to_string();
+    let word = crate::shell::word(&file);
+    print::out(&format!("{file} written. Next: ropewalk check {word}; ropewalk run {word}\n"))
 }
 
 /// A file that was read.

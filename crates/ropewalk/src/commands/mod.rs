@@ -58,15 +58,13 @@ fn schema(of: SchemaOf) -> Result<(), Failure> {
     print::out(&json(match of {
         SchemaOf::Scenario => scenario::schema(),
         SchemaOf::Sweep => scenario::sweep_schema(),
-    }))?;
-    Ok(())
+    }))
 }
 
 fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "ropewalk", &mut text);
-    print::out(&String::from_utf8_lossy(&text))?;
-    Ok(())
+    print::out(&String::from_utf8_lossy(&text))
 }
 
 /// Reads and checks a scenario, and says what it warns of. `seed` goes over what is set.
@@ -78,16 +76,6 @@ fn load(args: &ScenarioArgs, seed: Option<u64>) -> Result<Prepared, Failure> {
         print::note(&format!("warning: {warning}"));
     }
     Ok(prepared)
-}
-
-/// An argument as a shell takes it.
-fn word(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
 }
 
 /// JSON for people, with a line break at its end.

@@ -19,9 +19,8 @@ pub fn run(name: &str) -> Result<(), Failure> {
     }
     let file = format!("{stem}.toml");
     write_new(Path::new(&file), &scenario::template(stem))?;
-    let word = super::word(&file);
-    print::out(&format!("{file} written. Next: ropewalk check {word}; ropewalk run {word}\n"))?;
-    Ok(())
+    let word = crate::shell::word(&file);
+    print::out(&format!("{file} written. Next: ropewalk check {word}; ropewalk run {word}\n"))
 }
 
 /// Writes a file that must not exist yet.

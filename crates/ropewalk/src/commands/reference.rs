@@ -42,8 +42,7 @@ pub fn run() -> Result<(), Failure> {
             .iter()
             .map(|e| json!({ "name": e.name, "source": e.source, "about": e.about }))
             .collect(),
-    }))?;
-    Ok(())
+    }))
 }
 
 /// `summary.json`, in the same dialect as the schema of scenarios.

@@ -26,14 +26,12 @@ pub fn run(args: &ReportArgs) -> Result<(), Failure> {
         }
         let place = Place::at(file)?;
         of_sweep(sweep, &place)?;
-        say(&place, false)?;
-        return Ok(());
+        return say(&place, false);
     }
     let results: Vec<Results> = args.dirs.iter().map(|dir| Results::read(dir)).collect::<Result<_, _>>()?;
     let place = Place::at(file)?;
     place.write(&report::of_runs(&results))?;
-    say(&place, false)?;
-    Ok(())
+    say(&place, false)
 }
 
 /// Makes the page of a finished sweep.

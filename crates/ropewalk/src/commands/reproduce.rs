@@ -74,14 +74,12 @@ fn list(json: bool) -> Result<(), Failure> {
     let items: Vec<Item> =
         ALL.iter().map(|e| Item { name: e.name, source: e.source, about: e.about }).collect();
     if json {
-        print::out(&super::json(&items))?;
-        return Ok(());
+        return print::out(&super::json(&items));
     }
     let mut rows = tables::table(&["name".into(), "source".into(), "what".into()], 3);
     for item in items {
         rows.add_row([item.name, item.source, item.about]);
     }
     rows.set_content_arrangement(comfy_table::ContentArrangement::Dynamic).set_width(tables::WIDTH as u16);
-    print::out(&format!("{rows}\n"))?;
-    Ok(())
+    print::out(&format!("{rows}\n"))
 }

@@ -1,11 +1,11 @@
 //! `ropewalk sweep`.
 
-use super::word;
 use crate::cli::SweepArgs;
 use crate::crew::Crew;
 use crate::failure::Failure;
 use crate::progress::{Progress, Show};
 use crate::report::Place;
+use crate::shell::word;
 use crate::sweep::{Finished, Sweep, Work, dataset};
 use crate::{interrupt, print, sweep, tables};
 use serde::Serialize;
@@ -40,8 +40,7 @@ pub fn run(args: &SweepArgs) -> Result<(), Failure> {
         print::note(&format!("warning: {warning}"));
     }
     if args.dry_run {
-        print::out(&if args.json { super::json(&listed(&sweep)) } else { list(&sweep) })?;
-        return Ok(());
+        return print::out(&if args.json { super::json(&listed(&sweep)) } else { list(&sweep) });
     }
     let dir = args.output.clone().unwrap_or_else(|| PathBuf::from("results").join(&sweep.spec.name));
     let place = super::report::place(&args.report, || dir.join("report.html"))?;

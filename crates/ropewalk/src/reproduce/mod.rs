@@ -88,9 +88,8 @@ impl Case {
 
     /// The command that runs it alone.
     fn command(&self) -> String {
-        let quoted = |s: &String| if s.contains([' ', '{', '"']) { format!("'{s}'") } else { s.clone() };
-        let sets: String = self.set.iter().map(|s| format!(" --set {}", quoted(s))).collect();
-        format!("ropewalk run {}{sets}", self.scenario)
+        let sets = self.set.iter().flat_map(|set| ["--set", set]);
+        crate::shell::line(["ropewalk", "run", self.scenario].into_iter().chain(sets))
     }
 }
 

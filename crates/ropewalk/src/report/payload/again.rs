@@ -2,6 +2,7 @@
 
 use super::{Group, text};
 use crate::results::Results;
+use crate::shell::line;
 
 /// One command that gives the page again if a comparison made it; else a command for each run. Name, and a line for each.
 pub(super) fn of(groups: &[Group<'_>]) -> Vec<(String, String)> {
@@ -9,7 +10,7 @@ pub(super) fn of(groups: &[Group<'_>]) -> Vec<(String, String)> {
         return vec![(String::new(), one)];
     }
     let lines = |group: &Group<'_>| {
-        let lines: Vec<String> = group.runs.iter().map(|run| line(&words(run))).collect();
+        let lines: Vec<String> = group.runs.iter().map(|run| line(words(run))).collect();
         (group.name.clone(), lines.into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n"))
     };
     groups.iter().map(lines).filter(|(_, lines)| !lines.is_empty()).collect()
@@ -43,25 +44,11 @@ fn comparison(groups: &[Group<'_>]) -> Option<String> {
     let (schemes, seeds) = (schemes.join(","), seeds.join(","));
     let mut all = start?;
     all.extend(["--schemes", &schemes, "--seeds", &seeds, "--report"]);
-    Some(line(&all))
+    Some(line(all))
 }
 
 /// The words of the command that made a run.
 fn words(run: &Results) -> Vec<&str> {
     let words = run.manifest.pointer("/command").and_then(|c| c.as_array()).into_iter().flatten();
     words.filter_map(|word| word.as_str()).collect()
-}
-
-/// A command line as a shell takes it.
-fn line(words: &[&str]) -> String {
-    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
-}
-
-/// A word as a shell takes it.
-pub(super) fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,+".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    }
 }

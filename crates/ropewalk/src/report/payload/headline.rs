@@ -29,12 +29,38 @@ struct Row {
     name: String,
     scheme: String,
     complete: bool,
-    runs: usize,
-    /// Means over seeds.
-    cells: Vec<Option<f64>>,
-    /// Least and most over seeds, where there are several.
+    #[serde(flatten)]
+    over: OverSeeds,
+}
+
+/// The numbers of runs that differ in their seed only.
+#[derive(Debug, Serialize)]
+pub(super) struct OverSeeds {
+    pub(super) runs: usize,
+    /// Means, by column.
+    pub(super) cells: Vec<Option<f64>>,
+    /// Least and most, where there are several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    ranges: Vec<Option<(f64, f64)>>,
+    pub(super) ranges: Vec<Option<(f64, f64)>>,
+}
+
+impl OverSeeds {
+    /// Of so many runs, from their numbers by column; one that is missing at one seed has no mean.
+    pub(super) fn of(runs: usize, columns: &[Option<Vec<f64>>]) -> Self {
+        let range = |v: &Option<Vec<f64>>| {
+            extremes(v.as_ref()?).map(|(a, b)| (short(a).unwrap_or(a), short(b).unwrap_or(b)))
+        };
+        OverSeeds {
+            runs,
+            cells: columns.iter().map(|v| v.as_ref().and_then(|v| mean(v)).and_then(short)).collect(),
+            ranges: if runs > 1 { columns.iter().map(range).collect() } else { Vec::new() },
+        }
+    }
+}
+
+/// Whether a column says anything: it is not 0 everywhere. That there is no disorder says something.
+pub(super) fn tells(name: &str, mut all: impl Iterator<Item = f64>) -> bool {
+    matches!(name, "out of order" | "sent again" | "spurious") || all.any(|x| x > 0.0)
 }
 
 pub(super) type Measure = fn(&Results) -> Option<f64>;
@@ -122,24 +148,16 @@ pub(super) fn table(groups: &[Group<'_>]) -> Numbers {
     };
     let says = |column: &(&str, &str, &str, i8, Measure)| {
         let all: Vec<f64> = groups.iter().filter_map(|g| values(column.4, g)).flatten().collect();
-        !all.is_empty()
-            && (matches!(column.0, "out of order" | "sent again" | "spurious")
-                || all.iter().any(|x| *x > 0.0))
+        !all.is_empty() && tells(column.0, all.into_iter())
     };
     let columns: Vec<_> = COLUMNS.iter().filter(|column| says(column)).collect();
     let row = |group: &Group<'_>| {
         let all: Vec<Option<Vec<f64>>> = columns.iter().map(|column| values(column.4, group)).collect();
-        let several = group.runs.len() > 1;
-        let range = |v: &Option<Vec<f64>>| {
-            extremes(v.as_ref()?).map(|(a, b)| (short(a).unwrap_or(a), short(b).unwrap_or(b)))
-        };
         Row {
             name: group.name.clone(),
             scheme: group.scheme().to_owned(),
             complete: group.runs.iter().all(|run| complete(run)),
-            runs: group.runs.len(),
-            cells: all.iter().map(|v| v.as_ref().and_then(|v| mean(v)).and_then(short)).collect(),
-            ranges: if several { all.iter().map(range).collect() } else { Vec::new() },
+            over: OverSeeds::of(group.runs.len(), &all),
         }
     };
     // Of what had different work to do none is best.

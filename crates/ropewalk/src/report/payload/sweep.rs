@@ -1,8 +1,9 @@
 //! A sweep: its points by axes, and which axis matters.
 
-use super::super::frame::short;
+use super::headline::{OverSeeds, tells};
 use super::question::Asked;
 use crate::results::table::Table;
+use crate::shell::line;
 use crate::stats::{extremes, mean, share};
 use crate::tables::{count, number};
 use arrow_array::Array;
@@ -38,12 +39,9 @@ struct Point {
     values: Vec<Vec<String>>,
     scheme: String,
     complete: bool,
-    runs: usize,
-    /// Means over seeds, by metric.
-    cells: Vec<Option<f64>>,
-    /// Least and most over seeds, where there are several.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    ranges: Vec<Option<(f64, f64)>>,
+    /// By metric.
+    #[serde(flatten)]
+    over: OverSeeds,
 }
 
 /// A sweep.
@@ -101,8 +99,7 @@ impl Sweep {
         let mut metrics = Vec::new();
         let mut reads: Vec<Read<'_>> = Vec::new();
         for (metric, read) in candidates(points) {
-            let any = (0..points.rows()).filter_map(&read).any(|x| x > 0.0);
-            if any || matches!(metric.name.as_str(), "out of order" | "sent again" | "spurious") {
+            if tells(&metric.name, (0..points.rows()).filter_map(&read)) {
                 metrics.push(metric);
                 reads.push(read);
             }
@@ -113,12 +110,8 @@ impl Sweep {
             let rows = number * seeds..points.rows().min((number + 1) * seeds);
             let texts =
                 |column: &str| points.texts(column).map_or("", |cells| cells.value(rows.start)).to_owned();
-            // One that is missing at one seed has no mean.
             let cells: Vec<Option<Vec<f64>>> =
                 reads.iter().map(|read| rows.clone().map(read).collect()).collect();
-            let range = |v: &Option<Vec<f64>>| {
-                extremes(v.as_ref()?).map(|(a, b)| (short(a).unwrap_or(a), short(b).unwrap_or(b)))
-            };
             Point {
                 values: axes
                     .iter()
@@ -126,9 +119,7 @@ impl Sweep {
                     .collect(),
                 scheme: texts("scheme"),
                 complete: points.flags("complete").is_some_and(|f| rows.clone().all(|row| f.value(row))),
-                runs: rows.len(),
-                cells: cells.iter().map(|v| v.as_ref().and_then(|v| mean(v)).and_then(short)).collect(),
-                ranges: if rows.len() > 1 { cells.iter().map(range).collect() } else { Vec::new() },
+                over: OverSeeds::of(rows.len(), &cells),
             }
         };
         let shown: Vec<Point> = (0..all.min(MOST_POINTS)).map(point).collect();
@@ -176,7 +167,7 @@ impl Sweep {
 
     /// How many seeds there are of each choice of values.
     fn seeds(&self) -> usize {
-        self.points.first().map_or(1, |point| point.runs)
+        self.points.first().map_or(1, |point| point.over.runs)
     }
 
     /// What a row here is: a point, or a choice of values of which there is one for each seed.
@@ -188,7 +179,7 @@ impl Sweep {
     pub(super) fn answer(&self) -> Vec<String> {
         let (mut text, row) = (Vec::new(), self.row());
         let Some(metric) = self.metrics.get(self.chosen) else { return text };
-        let value = |point: &Point| point.cells[self.chosen].filter(|_| point.complete);
+        let value = |point: &Point| point.over.cells[self.chosen].filter(|_| point.complete);
         let mut whole: Vec<(&Point, f64)> =
             self.points.iter().filter_map(|point| Some((point, value(point)?))).collect();
         whole.sort_by(|a, b| a.1.total_cmp(&b.1));
@@ -279,11 +270,11 @@ fn lower(name: &str) -> String {
 /// How to run it again, if its file stands beside.
 fn command(manifest: &Value) -> String {
     let mut words = vec!["ropewalk".to_owned(), "sweep".into()];
-    words.push(super::again::quoted(&format!("{}.toml", manifest["sweep"].as_str().unwrap_or("sweep"))));
+    words.push(format!("{}.toml", manifest["sweep"].as_str().unwrap_or("sweep")));
     for set in manifest["set"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-        words.extend(["--set".into(), super::again::quoted(set)]);
+        words.extend(["--set".into(), set.to_owned()]);
     }
-    words.join(" ")
+    line(words)
 }
 
 /// The axes, in the sweep's order.
@@ -403,10 +394,10 @@ mod tests {
         let sweep = Sweep::of(&manifest(), &points());
         assert_eq!(sweep.points.len(), 4);
         assert_eq!(sweep.metrics[0].name, "FCT, P99");
-        assert_eq!(sweep.points[0].cells[0], Some(4.0));
-        assert_eq!(sweep.points[0].ranges[0], Some((3.0, 5.0)));
+        assert_eq!(sweep.points[0].over.cells[0], Some(4.0));
+        assert_eq!(sweep.points[0].over.ranges[0], Some((3.0, 5.0)));
         let spurious = sweep.metrics.iter().position(|m| m.name == "spurious").unwrap();
-        assert_eq!(sweep.points[0].cells[spurious], Some(0.5));
+        assert_eq!(sweep.points[0].over.cells[spurious], Some(0.5));
         assert!(!sweep.metrics.iter().any(|m| m.name == "pauses"), "no such column");
         let answer = sweep.answer();
         // The last point is not whole at one of its seeds.
