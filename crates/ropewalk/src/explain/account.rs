@@ -106,13 +106,10 @@ fn news(step: &Step) -> Option<Kept> {
 
 /// All cuts. A congestion control may cut at once or, as DCQCN does, at its next timer: so what it has heard since
 /// the last cut has done it, and only if that is nothing the event itself.
-pub(super) fn cuts(life: &Life<'_>) -> Vec<Cut> {
-    if life.by_acks {
-        return Vec::new();
-    }
+pub(super) fn cuts(steps: &[Step]) -> Vec<Cut> {
     let (mut cuts, mut rate) = (Vec::new(), None);
     let (mut heard, mut last) = (BTreeSet::new(), None);
-    for (seen, step) in life.steps.iter().enumerate() {
+    for (seen, step) in steps.iter().enumerate() {
         let told = news(step);
         if let (Some(from), Some(to)) = (rate, step.gbps)
             // Rates are floats: less than a millionth is no cut.
@@ -145,7 +142,7 @@ fn sendings<'a>(life: &Life<'a>) -> Vec<Sending<'a>> {
     let line = life.line_rate().as_gbps();
     let (mut blame, mut rate) = (Blame::new(), None);
     let mut sendings = Vec::new();
-    let mut cuts = cuts(life).into_iter().peekable();
+    let mut cuts = life.cuts.iter().peekable();
     for (i, step) in life.steps.iter().enumerate() {
         while let Some(cut) = cuts.next_if(|cut| cut.seen == i) {
             let taken = (cut.from / cut.to.max(1e-9)).ln() / cut.by.len().max(1) as f64;
@@ -172,7 +169,7 @@ struct Book<'a> {
     ideal: i128,
     kept: BTreeMap<Kept, i128>,
     waits: Vec<(Time, Time, Kept)>,
-    /// When the sender's port was paused.
+    /// When the sender's port was paused, one after the other.
     pauses: Vec<(Time, Time)>,
     /// NACKs that reached the sender, and its timeouts.
     news: Vec<&'a Step>,
@@ -216,9 +213,11 @@ impl Book<'_> {
 
     /// Time up to `until` the packet stood at its port: paused, or behind something else.
     fn port(&mut self, until: Time) {
-        for (from, to) in self.pauses.clone() {
-            if to <= self.now || from >= until {
-                continue;
+        let over = self.pauses.partition_point(|(_, to)| *to <= self.now);
+        for i in over..self.pauses.len() {
+            let (from, to) = self.pauses[i];
+            if from >= until {
+                break;
             }
             self.spend(from.min(until), Kept::Port);
             self.spend(to.min(until), Kept::Paused);

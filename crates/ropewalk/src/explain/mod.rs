@@ -27,6 +27,7 @@ pub use timeline::Line;
 
 use crate::results::Results;
 use crate::results::table::Table;
+use account::Cut;
 use arrow_array::Array;
 use model::plan::Plan;
 use model::{QpId, Time, Wire};
@@ -108,8 +109,9 @@ impl Explanation {
         let Some(start) = flow.start_us else { return Err(Unexplained::NeverPosted) };
         let steps = steps(results, flow.qp).ok_or(Unexplained::NotFollowed)?;
         let end = results.summary["sim_time_us"].as_f64().unwrap_or(start);
-        let mut life = Life::new(plan, flow, &steps, end).ok_or(Unexplained::NotFollowed)?;
-        life.by_acks = by_acks(results);
+        // What goes by ACKs no CNP or NACK is to blame for.
+        let cuts = if by_acks(results) { Vec::new() } else { account::cuts(&steps) };
+        let life = Life::new(plan, flow, &steps, cuts, end).ok_or(Unexplained::NotFollowed)?;
         let account = Account::of(&life);
         let packets = Packets::of(&life, results);
         let timeline = timeline::of(&life, &account);
@@ -165,13 +167,19 @@ struct Life<'a> {
     acked: Option<Time>,
     /// When it ended: with its last ACK, or with the run.
     end: Time,
-    /// Its rate goes with what ACKs say (HPCC, Swift, MP-RDMA): no CNP or NACK is to blame for it.
-    by_acks: bool,
+    /// What cut its rate; nothing where that goes with what ACKs say (HPCC, Swift, MP-RDMA).
+    cuts: Vec<Cut>,
 }
 
 impl<'a> Life<'a> {
     /// `None` if the plan does not have the flow, or the events are not those of its queue pair.
-    fn new(plan: &'a Plan, flow: &'a Flow, steps: &'a [Step], run_end_us: f64) -> Option<Self> {
+    fn new(
+        plan: &'a Plan,
+        flow: &'a Flow,
+        steps: &'a [Step],
+        cuts: Vec<Cut>,
+        run_end_us: f64,
+    ) -> Option<Self> {
         let qp = QpId(u32::try_from(flow.qp).ok()?);
         let messages = plan.qps.get(qp.index())?.messages.clone();
         let number = u32::try_from(flow.flow).ok().filter(|number| messages.contains(number))?;
@@ -181,7 +189,7 @@ impl<'a> Life<'a> {
         let (received, acked) = (flow.received_us.map(ps), flow.acked_us.map(ps));
         let end = acked.unwrap_or_else(|| ps(run_end_us)).max(start);
         let own = first..first + packets(number);
-        Some(Life { plan, flow, steps, qp, own, messages, start, received, acked, end, by_acks: false })
+        Some(Life { plan, flow, steps, qp, own, messages, start, received, acked, end, cuts })
     }
 
     fn wire(&self) -> &Wire {

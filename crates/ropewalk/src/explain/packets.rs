@@ -1,7 +1,7 @@
 //! What became of a flow's packets, and of the rate that its sender was allowed.
 
 use super::Life;
-use super::account::{Kept, cuts};
+use super::account::Kept;
 use super::trace::What;
 use crate::results::Results;
 use model::{Kind, Time};
@@ -237,7 +237,7 @@ pub(super) fn reasons(life: &Life<'_>) -> BTreeMap<u64, Vec<Reason>> {
 
 fn rate(life: &Life<'_>) -> Rate {
     let mut counted = BTreeMap::<Kept, u64>::new();
-    for cut in cuts(life) {
+    for cut in &life.cuts {
         if (life.start..=life.end).contains(&life.steps[cut.seen].at) {
             cut.by.iter().for_each(|by| *counted.entry(*by).or_default() += 1);
         }

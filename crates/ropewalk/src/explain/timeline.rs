@@ -1,7 +1,7 @@
 //! What happened to a flow and when: runs of like events make one line, so that a life has some dozens.
 
 use super::Life;
-use super::account::{Account, Kept, cuts};
+use super::account::{Account, Kept};
 use super::packets::{Reason, is_ahead, reasons};
 use super::trace::{Step, What};
 use crate::tables::{count, number};
@@ -90,7 +90,7 @@ fn topics<'a>(life: &Life<'a>) -> BTreeMap<Topic, Vec<(&'a Step, Note)>> {
     let mut reasons = reasons(life);
     // By the event that led to it.
     let mut cut_by: BTreeMap<usize, (f64, f64)> = BTreeMap::new();
-    for cut in cuts(life) {
+    for cut in &life.cuts {
         if let Some(news) = cut.news {
             cut_by.entry(news).or_insert((cut.from, cut.to)).1 = cut.to;
         }
@@ -120,7 +120,7 @@ fn topics<'a>(life: &Life<'a>) -> BTreeMap<Topic, Vec<(&'a Step, Note)>> {
             What::Heard => Topic::Heard(kind),
             What::TimedOut => Topic::TimedOut,
             What::Paused => {
-                let after = life.steps.iter().find(|s| s.what == What::Resumed && s.at >= step.at);
+                let after = life.steps[i..].iter().find(|s| s.what == What::Resumed);
                 note.until = Some(after.map_or(life.end, |s| s.at).min(life.end));
                 Topic::Paused
             }
