@@ -44,18 +44,23 @@ impl Target {
         let taken = match fs::read_dir(&dir) {
             Ok(entries) => {
                 let names: Vec<_> = entries.flatten().map(|e| e.file_name()).collect();
-                let foreign = names.iter().find(|name| !name.to_str().is_some_and(is_ours));
-                match foreign {
-                    _ if names.is_empty() => None,
-                    _ if !dir.join(mark).is_file() => Some(format!("it has no {mark}")),
-                    foreign => foreign.map(|name| format!("{} is none of its files", name.display())),
+                if names.is_empty() {
+                    None
+                } else if !dir.join(mark).is_file() {
+                    Some(format!("it has no {mark}"))
+                } else {
+                    let foreign = names.iter().find(|name| !name.to_str().is_some_and(is_ours));
+                    foreign.map(|name| format!("{} is none of its files", name.display()))
                 }
             }
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => None,
             Err(e) if e.kind() == std::io::ErrorKind::NotADirectory => Some("it is a file".to_owned()),
             Err(e) => return Err(ResultsError::Io(dir, e)),
         };
-        taken.map_or_else(|| Ok(Target(dir.clone())), |why| Err(ResultsError::NotResults(dir.clone(), why)))
+        match taken {
+            None => Ok(Target(dir)),
+            Some(why) => Err(ResultsError::NotResults(dir, why)),
+        }
     }
 
     /// The directory.

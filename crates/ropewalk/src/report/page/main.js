@@ -37,7 +37,6 @@ function next() {
   const made = waiting.shift();
   if (!made) { root.dataset.ready = String(Math.round(performance.now())); return; }
   if (!made.drawn) made.redraw();
-  if (!("first" in root.dataset)) root.dataset.first = String(Math.round(performance.now()));
   setTimeout(next, 0);
 }
 window.addEventListener("load", () => setTimeout(() => { readPlotly(); setTimeout(next, 0); }, PAINT_MS));
