@@ -7,6 +7,7 @@ use crate::footprint::Room;
 use crate::lose::Ground;
 use crate::switch::Resolved;
 use crate::telemetry;
+use crate::values::LATEST;
 use crate::workload::draft::{Draft, Messages, On, Rough};
 use model::draw::{Key, Purpose};
 use model::plan::{Job, Message, PortSettings, Qp};
@@ -14,9 +15,6 @@ use model::{Bytes, Fabric, HostId, MessageId, Packet, Plan, QpId, Time, Wire};
 use rnic::{CongestionConfig, Reaction, TransportConfig};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-
-/// Most simulated time that a scenario may speak of: a tenth of what 64 bits of picoseconds hold.
-pub(crate) const LATEST: Time = Time::from_ms(1_000_000_000);
 
 /// Most by which clocks differ: a packet tells how long it took, by two clocks, in 48 bits of picoseconds (140 s each way).
 const MOST_SPREAD: Time = Time::from_ms(60_000);

@@ -1,11 +1,13 @@
 //! A checked scenario.
 
 use crate::build;
-use crate::document::{Document, Source};
+use crate::document::Document;
 use crate::error::{Error, Fault, suggestion};
 use crate::footprint::{self, Room};
 use crate::overlay::{Change, Origin, Set};
 use crate::parts::Chosen;
+use crate::schema::schema;
+use crate::source::Source;
 use crate::tap::Tap;
 use crate::{Plan, Scenario, show, telemetry, whole};
 use rnic::TransportConfig;
@@ -42,7 +44,7 @@ pub struct Resolved {
 impl Resolved {
     pub(crate) fn new(source: &Source, changes: &[Change]) -> Result<Self, Error> {
         let document = Document::new(source, changes)?;
-        let mut scenario: Scenario = document.read(show::schema)?;
+        let mut scenario: Scenario = document.read(schema)?;
         let says = |key: &str| document.says(&["nic".into(), key.into()]);
         let says = build::Says { cnp: says("cnp"), on_nack: says("on-nack") };
         build::resolve(&mut scenario, says)

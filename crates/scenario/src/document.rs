@@ -4,38 +4,13 @@
 use crate::error::{Error, Fault, suggestion};
 use crate::overlay::{Change, Set};
 use crate::shape;
+use crate::source::Source;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 use serde_path_to_error::Segment;
 use std::ops::Range;
-use std::path::Path;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
-
-/// A scenario's text and what to call it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
-    /// Where it came from: a path, or the name of a built-in scenario.
-    pub file: String,
-    /// The scenario's name: the file's name without its ending.
-    pub name: String,
-    /// TOML.
-    pub text: String,
-}
-
-impl Source {
-    /// A text from anywhere; `file` is what messages call it.
-    pub fn new(file: impl Into<String>, text: impl Into<String>) -> Self {
-        let file = file.into();
-        let stem = Path::new(&file).file_stem().and_then(|s| s.to_str());
-        Source { name: stem.unwrap_or("scenario").to_owned(), text: text.into(), file }
-    }
-
-    /// Where files are that the scenario names: beside it.
-    pub(crate) fn folder(&self) -> &Path {
-        Path::new(&self.file).parent().unwrap_or(Path::new(""))
-    }
-}
 
 /// A source with its overlay.
 #[derive(Clone, Debug)]

@@ -40,12 +40,15 @@ mod overlay;
 mod parts;
 mod plan_check;
 pub mod record;
+mod schema;
 mod shape;
 mod show;
+mod source;
 pub mod sweep;
 pub mod switch;
 pub mod tap;
 mod telemetry;
+mod toml_text;
 pub mod topology;
 pub mod values;
 mod whole;
@@ -53,40 +56,15 @@ pub mod workload;
 
 pub use check::{Checked, Resolved};
 pub use config::Scenario;
-pub use document::Source;
 pub use error::{Error, Location, suggestion};
 pub use model::Plan;
 pub use overlay::setting;
 pub use parts::{Chosen, Tracing, Writing};
 pub use plan_check::plan_check;
-pub use show::{explained, schema, sweep_schema, template};
-
-/// Finds a scenario: a path to a TOML file, or the name of a built-in one.
-///
-/// # Errors
-/// If there is neither; the message names the nearest built-in scenario.
-pub fn find(scenario: &str) -> Result<Source, Error> {
-    find_among(scenario, builtin::ALL, "scenario")
-}
-
-/// Finds a `kind` of file, or the built-in one of that name.
-fn find_among(name: &str, all: &[builtin::Builtin], kind: &str) -> Result<Source, Error> {
-    let path = std::path::Path::new(name);
-    let stem = name.strip_suffix(".toml").unwrap_or(name);
-    if let Some(found) = all.iter().find(|b| b.name == stem).filter(|_| !path.is_file()) {
-        return Ok(Source::new(name, found.text));
-    }
-    match std::fs::read_to_string(path) {
-        Ok(text) => Ok(Source::new(name, text)),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            let names: Vec<&str> = all.iter().map(|b| b.name).collect();
-            let help = error::suggestion(name, &names);
-            let text = format!("there is neither a file nor a built-in {kind} {name:?}");
-            Err(Error::new(text).with_help(help))
-        }
-        Err(e) => Err(Error::new(format!("{name} cannot be read: {e}"))),
-    }
-}
+pub use schema::schema;
+pub use show::{explained, template};
+pub use source::{Source, find};
+pub use sweep::schema as sweep_schema;
 
 /// [`find`], then [`check()`].
 ///

@@ -1,6 +1,8 @@
 //! `--set KEY=VALUE`: dotted keys; arrays by index or by the `name` of their entries.
 
 use crate::error::{Error, nearest};
+use crate::toml_text::inline;
+use crate::workload::Entry;
 use std::ops::Range;
 use std::sync::Arc;
 use toml::{Table, Value};
@@ -14,9 +16,6 @@ const VARIANTS: &[&[&str]] = &[
     &["switch-role", "*", "scheme"],
     &["class", "*", "scheme"],
 ];
-
-/// Keys of a `[[workload]]` entry that are not its variant.
-pub(crate) const WORKLOAD_KEYS: &[&str] = &["name", "start", "background", "class", "qp"];
 
 /// Where a user wrote a key and its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +71,7 @@ pub fn setting(key: &str, value: &Value) -> String {
     let value = match value {
         Value::String(text) if parse(text.trim()).as_str() == Some(text) => text.clone(),
         Value::Table(table) if table.is_empty() => "{}".to_owned(),
-        other => crate::show::inline(other),
+        other => inline(other),
     };
     format!("{key}={value}")
 }
@@ -154,10 +153,10 @@ enum Slot<'a> {
 /// `workload.0.bytes` means the setting of the only kind that the entry has.
 fn settings<'a>(path: &mut Vec<String>, part: &str, table: &'a mut Table) -> Option<&'a mut Table> {
     let entry = path.len() == 2 && path[0] == "workload";
-    if !entry || crate::workload::is_entry_key(part) {
+    if !entry || Entry::has_key(part) {
         return Some(table);
     }
-    let mut kinds = table.keys().filter(|key| crate::workload::Entry::KINDS.contains(&key.as_str()));
+    let mut kinds = table.keys().filter(|key| Entry::KINDS.contains(&key.as_str()));
     let (Some(kind), None) = (kinds.next().cloned(), kinds.next()) else { return Some(table) };
     if !table[&kind].is_table() {
         return Some(table);
@@ -228,10 +227,6 @@ fn index(part: &str, array: &mut Vec<Value>) -> Result<usize, String> {
     })
 }
 
-fn is_word(words: &[&str], word: &str) -> bool {
-    words.contains(&word)
-}
-
 fn is_variant(path: &[String]) -> bool {
     let same = |(pattern, part): (&&str, &String)| *pattern == "*" || *pattern == part;
     VARIANTS.iter().any(|v| v.len() == path.len() && v.iter().zip(path).all(same))
@@ -239,9 +234,9 @@ fn is_variant(path: &[String]) -> bool {
 
 /// Choosing a variant takes the place of the one that was there.
 fn forget_other_variants(path: &[String], chosen: &str, table: &mut Table) {
-    let workload = path.len() == 2 && path[0] == "workload" && !WORKLOAD_KEYS.contains(&chosen);
+    let workload = path.len() == 2 && path[0] == "workload" && !Entry::COMMON_KEYS.contains(&chosen);
     if workload {
-        table.retain(|key, _| key == chosen || is_word(WORKLOAD_KEYS, key));
+        table.retain(|key, _| key == chosen || Entry::COMMON_KEYS.contains(&key));
     } else if is_variant(path) {
         table.retain(|key, _| key == chosen);
     }

@@ -2,7 +2,7 @@
 
 use crate::error::Fault;
 use crate::tap::{self, Tap};
-use crate::values::Amount;
+use crate::values::{Amount, LATEST};
 use model::plan::{Message, Qp};
 use model::record::RecordPlan;
 use model::{Fabric, LinkId, QpId, Time};
@@ -68,8 +68,6 @@ impl Default for RecordConfig {
 
 /// Most rows of the table of series: a table of the size of that of flows. Our choice.
 const MOST_ROWS: usize = 1_000_000;
-/// Latest end of a first bin, like all times of a scenario.
-const LATEST: Time = crate::build::LATEST;
 
 impl RecordConfig {
     /// What it comes to on a fabric with these queue pairs and messages.

@@ -1,30 +1,12 @@
-//! A scenario as text: plain, annotated, as a JSON Schema, and a first one to start from.
+//! A scenario as text: plain, annotated, and a template for a new one.
 
-use crate::Scenario;
-use crate::sweep::SweepConfig;
-use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
+use crate::config::Scenario;
+use crate::schema::schema;
+use crate::toml_text::{self, inline};
+use crate::workload::Entry;
 use serde_json::Value as Json;
 use std::fmt::Write;
-use std::sync::OnceLock;
 use toml::{Table, Value};
-
-/// The JSON Schema (draft 7, which TOML editors understand) of a scenario.
-pub fn schema() -> &'static Json {
-    static SCHEMA: OnceLock<Json> = OnceLock::new();
-    SCHEMA.get_or_init(schema_of::<Scenario>)
-}
-
-/// The same of a sweep.
-pub fn sweep_schema() -> &'static Json {
-    static SCHEMA: OnceLock<Json> = OnceLock::new();
-    SCHEMA.get_or_init(schema_of::<SweepConfig>)
-}
-
-fn schema_of<T: JsonSchema>() -> Json {
-    let schema = SchemaSettings::draft07().into_generator().into_root_schema_for::<T>();
-    serde_json::to_value(schema).unwrap_or_default()
-}
 
 /// A commented scenario to start from, for a file `NAME.toml`.
 pub fn template(name: &str) -> String {
@@ -137,13 +119,13 @@ impl<'a> Page<'a> {
             self.path.push(key.clone());
             let mark = if (self.said)(&self.path) { "" } else { "  # default" };
             self.path.pop();
-            let _ = writeln!(self.text, "{} = {}{mark}", name(key), inline(value));
+            let _ = writeln!(self.text, "{} = {}{mark}", toml_text::key(key), inline(value));
         }
         let resolved = self.resolve(schema);
         if let Some(fields) = resolved.get("properties").and_then(Json::as_object) {
             let kinds = self.path.first().is_some_and(|p| p == "workload") && self.path.len() == 2;
             for key in fields.keys().filter(|key| !table.contains_key(*key)) {
-                if kinds && !crate::overlay::WORKLOAD_KEYS.contains(&key.as_str()) {
+                if kinds && !Entry::COMMON_KEYS.contains(&key.as_str()) {
                     continue;
                 }
                 self.comment(self.about(schema, key));
@@ -184,7 +166,7 @@ impl<'a> Page<'a> {
         self.comment(about);
         let workload = self.path.first().is_some_and(|p| p == "workload");
         let shown = self.path.iter().enumerate().filter(|(i, _)| !(workload && *i == 1));
-        let path = shown.map(|(_, part)| name(part)).collect::<Vec<_>>().join(".");
+        let path = shown.map(|(_, part)| toml_text::key(part)).collect::<Vec<_>>().join(".");
         let (open, close) = brackets.split_at(brackets.len() / 2);
         if !open.is_empty() {
             let _ = writeln!(self.text, "{open}{path}{close}");
@@ -200,23 +182,6 @@ fn is_header(value: &Value) -> bool {
             values.first().is_some_and(|v| v.get("start").is_some() && v.get("qp").is_some())
         }
         _ => false,
-    }
-}
-
-/// A key, quoted if it must be.
-fn name(key: &str) -> String {
-    let bare = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
-    if bare { key.to_owned() } else { Value::String(key.to_owned()).to_string() }
-}
-
-pub(crate) fn inline(value: &Value) -> String {
-    match value {
-        Value::Array(values) => format!("[{}]", values.iter().map(inline).collect::<Vec<_>>().join(", ")),
-        Value::Table(table) => {
-            let entries = table.iter().map(|(k, v)| format!("{} = {}", name(k), inline(v)));
-            format!("{{ {} }}", entries.collect::<Vec<_>>().join(", "))
-        }
-        other => other.to_string(),
     }
 }
 
@@ -256,15 +221,6 @@ mod tests {
                 .filter(|key| !line.starts_with('#') && !key.is_empty() && !key.starts_with('['));
             assert!(key.is_none() || before.starts_with('#'), "{line} is not explained");
             before = line;
-        }
-    }
-
-    #[test]
-    fn the_schema_is_draft_7_and_knows_every_table() {
-        let schema = schema();
-        assert_eq!(schema["$schema"], "http://json-schema.org/draft-07/schema#");
-        for key in ["topology", "switch-role", "nic", "scheme", "workload", "record"] {
-            assert!(schema["properties"].get(key).is_some(), "{key}");
         }
     }
 

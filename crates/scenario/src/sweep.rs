@@ -18,17 +18,22 @@
 mod seeds;
 mod text;
 
+use crate::builtin;
 use crate::check::Resolved;
-use crate::document::{Document, Source};
+use crate::document::Document;
 use crate::error::{Error, Location, nearest};
 use crate::overlay::{Change, Origin};
-use crate::{builtin, show};
+use crate::schema::{schema as scenario_schema, schema_of};
+use crate::source::{self, Source};
+use crate::toml_text::inline;
 use schemars::JsonSchema;
 use seeds::Seeds;
 pub use seeds::seeds;
 use serde::Deserialize;
+use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::OnceLock;
 use text::{Entry, Text};
 use toml::Value;
 
@@ -67,6 +72,12 @@ pub struct SweepConfig {
     #[serde(default)]
     #[schemars(with = "Vec<BTreeMap<String, serde_json::Value>>")]
     pub axis: Vec<toml::Table>,
+}
+
+/// The JSON Schema (draft 7, which TOML editors understand) of a sweep.
+pub fn schema() -> &'static Json {
+    static SCHEMA: OnceLock<Json> = OnceLock::new();
+    SCHEMA.get_or_init(schema_of::<SweepConfig>)
 }
 
 /// A sweep that was read. Its points are worked out one by one: a sweep of many takes no more room than its file.
@@ -128,7 +139,7 @@ impl Key {
 fn plainly(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        other => show::inline(other),
+        other => inline(other),
     }
 }
 
@@ -142,7 +153,7 @@ pub const BUILTIN: &[builtin::Builtin] =
 /// # Errors
 /// What is wrong first. Points are not looked at: that is [`Sweep::point`].
 pub fn load(sweep: &str, set: &[String]) -> Result<Sweep, Error> {
-    Sweep::parse(&crate::find_among(sweep, BUILTIN, "sweep")?, set)
+    Sweep::parse(&source::find_among(sweep, BUILTIN, "sweep")?, set)
 }
 
 impl Sweep {
@@ -159,7 +170,7 @@ impl Sweep {
     /// # Errors
     /// See [`Sweep::parse`].
     pub fn of(file: &Source, given: Option<Source>, set: &[String]) -> Result<Sweep, Error> {
-        let config: SweepConfig = Document::new(file, &[])?.read(show::sweep_schema)?;
+        let config: SweepConfig = Document::new(file, &[])?.read(schema)?;
         let text = Text::new(file);
         let name = config.name.unwrap_or_else(|| file.name.clone());
         if name.is_empty()
@@ -312,8 +323,8 @@ impl Sweep {
 fn scenario(file: &Source, name: &str) -> Result<Source, Error> {
     let beside = file.folder().join(name);
     match beside.to_str() {
-        Some(path) if beside.is_file() || Path::new(name).is_absolute() => crate::find(path),
-        _ => crate::find(name),
+        Some(path) if beside.is_file() || Path::new(name).is_absolute() => source::find(path),
+        _ => source::find(name),
     }
 }
 
@@ -367,7 +378,7 @@ fn key(text: &Text, entry: Entry) -> Result<Key, Error> {
         let error = text.at(value_at, format!("the axis `{name}` needs a list of values"));
         return Err(error.with_help(format!(
             "such as {name} = [{}]; one value for all points goes to [set]",
-            show::inline(&value)
+            inline(&value)
         )));
     };
     if values.is_empty() {
@@ -389,7 +400,7 @@ fn key(text: &Text, entry: Entry) -> Result<Key, Error> {
         }
         let label = match name.as_str() {
             SCHEMES => String::new(),
-            _ => format!("axis `{name}`, value {}: ", show::inline(&value)),
+            _ => format!("axis `{name}`, value {}: ", inline(&value)),
         };
         let origin = Origin { label, ..text.origin(at.clone(), item) };
         changes.push(Change { key: name.clone(), value, origin });
@@ -399,7 +410,7 @@ fn key(text: &Text, entry: Entry) -> Result<Key, Error> {
 
 /// The keys at the top of a scenario.
 fn keys() -> impl Iterator<Item = &'static str> {
-    show::schema()["properties"].as_object().into_iter().flat_map(|keys| keys.keys().map(String::as_str))
+    scenario_schema()["properties"].as_object().into_iter().flat_map(|keys| keys.keys().map(String::as_str))
 }
 
 #[cfg(test)]

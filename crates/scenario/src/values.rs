@@ -1,6 +1,6 @@
 //! Small kinds of value.
 
-use model::Rate;
+use model::{Rate, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
@@ -9,6 +9,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 use std::str::FromStr;
+
+/// Latest simulated time that a scenario may name: a tenth of what 64 bits of picoseconds hold.
+pub(crate) const LATEST: Time = Time::from_ms(1_000_000_000);
 
 /// A feature that can be switched off: `"off"` (or `false`), `"on"` (or `true`, with defaults), or a table of
 /// its settings.

@@ -1,8 +1,8 @@
 //! Places in a sweep's file.
 
-use crate::document::Source;
 use crate::error::Error;
 use crate::overlay::Origin;
+use crate::source::Source;
 use std::ops::Range;
 use std::sync::Arc;
 use toml::de::{DeTable, DeValue};

@@ -10,7 +10,6 @@ pub mod peers;
 pub mod sizes;
 
 use crate::error::Fault;
-use crate::overlay;
 use draft::Draft;
 use model::Time;
 use schemars::JsonSchema;
@@ -141,6 +140,14 @@ workloads! {
 }
 
 impl Entry {
+    /// The keys that entries of every kind have.
+    pub(crate) const COMMON_KEYS: &'static [&'static str] = &["name", "start", "background", "class", "qp"];
+
+    /// True for keys of an entry itself: those that every kind has, and the kinds.
+    pub(crate) fn has_key(key: &str) -> bool {
+        Entry::COMMON_KEYS.contains(&key) || Entry::KINDS.contains(&key)
+    }
+
     /// The name of its traffic class.
     pub(crate) fn class(&self) -> &str {
         let default = if self.background { "background" } else { "foreground" };
@@ -162,11 +169,6 @@ impl Entry {
             }
         }
     }
-}
-
-/// True for keys of an entry that are neither its kind nor a setting of it.
-pub(crate) fn is_entry_key(key: &str) -> bool {
-    overlay::WORKLOAD_KEYS.contains(&key) || Entry::KINDS.contains(&key)
 }
 
 #[cfg(test)]
