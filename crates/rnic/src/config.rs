@@ -1,5 +1,6 @@
 //! The `[nic]` table of a scenario, its defaults, and the parts that it builds.
 
+use crate::limits::Invalid;
 use crate::notification::Cnp;
 use crate::timeout::{Backoff, Timeout};
 use crate::transport::nic_sr;
@@ -134,34 +135,6 @@ impl NicConfig {
         self.transport.validate()?;
         self.congestion.validate()
     }
-}
-
-/// A value that is not possible.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: {reason}")]
-pub struct Invalid {
-    /// The setting, a dotted path within `[nic]`.
-    pub field: String,
-    /// What it must be.
-    pub reason: &'static str,
-}
-
-impl Invalid {
-    pub(crate) fn new(field: impl Into<String>, reason: &'static str) -> Self {
-        Invalid { field: field.into(), reason }
-    }
-
-    pub(crate) fn within(self, table: &str) -> Self {
-        Invalid { field: format!("{table}.{}", self.field), ..self }
-    }
-}
-
-/// Whether a number of packets can be outstanding.
-pub(crate) fn outstanding(field: &str, packets: u32) -> Result<(), Invalid> {
-    if packets == 0 || packets > crate::sender::PSN_LIMIT {
-        return Err(Invalid::new(field, "must be between 1 and 8388607 (24-bit PSNs)"));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

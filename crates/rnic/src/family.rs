@@ -28,12 +28,12 @@ macro_rules! transports {
             }
 
             /// What its senders have in common.
-            pub(crate) fn sending(&self, timing: timeout::Timing) -> nic::Sending {
+            pub(crate) fn sending(&self, timing: timeout::Timing) -> ends::Sending {
                 match self { $(Self::$variant(config) => config.sending(timing),)+ }
             }
 
             /// What its receivers have in common.
-            pub(crate) fn receiving(&self, answers: receiver::Answers) -> nic::Receiving {
+            pub(crate) fn receiving(&self, answers: receiver::Answers) -> ends::Receiving {
                 match self { $(Self::$variant(config) => config.receiving(answers),)+ }
             }
         }

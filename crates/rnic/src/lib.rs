@@ -8,13 +8,17 @@
 //! | file | what it does |
 //! |---|---|
 //! | [`transport`] | loss recovery, one file per mode: how its sender and its receiver differ from others |
+//! | `ends` | the kinds of sender and receiver that the modes choose from |
 //! | [`sender`], [`receiver`] | what most have in common |
+//! | [`in_order`], [`under_way`] | the receiver of go-back-N, and the sender of MP-RDMA |
 //! | [`scoreboard`], [`selective`] | what those have in common whose ends speak of single packets |
 //! | [`congestion`] | rate and window, one file per control |
 //! | [`reaction`] | what a NACK or a timeout does to the rate, for every control |
 //! | [`timeout`] | the retransmission timer and its presets |
 //! | [`window`] | a limit on what is outstanding, for every control |
 //! | [`notification`] | when a receiver reports marks (CNP) |
+//! | `limits` | values that a setting may not have |
+//! | `path` | the path of a queue pair |
 //! | [`config`] | the `[nic]` table of a scenario |
 //! | [`Nic`] | makes the parts of queue pairs; what all have in common exists once |
 //!
@@ -22,10 +26,14 @@
 
 mod ack;
 mod bitmap;
+mod ends;
 mod family;
+mod limits;
 mod nic;
+mod path;
 
 pub mod config;
+pub mod in_order;
 pub mod notification;
 pub mod reaction;
 pub mod receiver;
@@ -33,6 +41,7 @@ pub mod scoreboard;
 pub mod selective;
 pub mod sender;
 pub mod timeout;
+pub mod under_way;
 pub mod window;
 
 /// Loss recovery: one file per mode.
@@ -58,8 +67,11 @@ pub mod congestion {
 #[cfg(test)]
 mod tests;
 
-pub use config::{Invalid, NicConfig};
-pub use nic::{AnyReceiver, AnySender, Nic, Path};
+pub use config::NicConfig;
+pub use ends::{AnyReceiver, AnySender};
+pub use limits::Invalid;
+pub use nic::Nic;
+pub use path::Path;
 pub use reaction::{Reacting, Reaction};
 
 family::transports! {

@@ -2,7 +2,7 @@
 //! the controls so that each has it.
 
 use crate::AnyCongestion;
-use crate::config::Invalid;
+use crate::limits::Invalid;
 use crate::window::Cap;
 use model::{Allowance, Congestion, Feedback, Pace, Time};
 use schemars::JsonSchema;

@@ -7,10 +7,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Most packets that may be outstanding with 24-bit PSNs: serial numbers compare rightly only while they are
-/// less than 2^23 apart.
-pub(crate) const PSN_LIMIT: u32 = (1 << 23) - 1;
-
 /// Which packets go out again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[cfg_attr(test, derive(Hash))]
@@ -173,6 +169,7 @@ impl model::Sender for Sender {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::PSN_LIMIT;
     use crate::timeout::{Backoff, Timeout};
     use model::Sender as _;
 

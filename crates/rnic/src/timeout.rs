@@ -1,6 +1,6 @@
 //! The retransmission timer.
 
-use crate::config::Invalid;
+use crate::limits::Invalid;
 use model::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! A limit on what a queue pair may have outstanding, beside its congestion control's own.
 
-use crate::config::Invalid;
-use crate::nic::Path;
+use crate::limits::Invalid;
+use crate::path::Path;
 use model::{Allowance, Bytes, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

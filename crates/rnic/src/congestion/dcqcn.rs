@@ -18,7 +18,7 @@
 //! The timers run when somebody asks: each call first does what was due, in order of time. How often one asks
 //! changes no bit of the result.
 
-use crate::config::Invalid;
+use crate::limits::Invalid;
 use model::{Allowance, Congestion, Pace, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -20,8 +20,8 @@
 //! * What a switch reports as sent is frames without preamble and gap, as counters of switches do. A link that is always
 //!   busy is thus at 98.7 % with frames of 1500 B.
 
-use crate::config::Invalid;
-use crate::nic::Path;
+use crate::limits::Invalid;
+use crate::path::Path;
 use crate::window::whole_packets;
 use model::telemetry::{Record, Trail};
 use model::{Allowance, Bytes, Congestion, Feedback, Pace, Rate, Time};

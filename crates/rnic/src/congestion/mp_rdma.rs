@@ -9,7 +9,7 @@
 //! NACK that begins a recovery and a timeout do what `nic.on-nack` and `nic.on-timeout` say, and `as-cnp` is a mark; within
 //! the window packets go at line rate.
 
-use crate::config::{Invalid, outstanding};
+use crate::limits::{Invalid, outstanding};
 use model::{Allowance, Congestion, Pace, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
 //! No congestion control: line rate, no window, deaf to every signal.
 
-use crate::config::Invalid;
+use crate::limits::Invalid;
 use model::{Allowance, Congestion, Pace, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

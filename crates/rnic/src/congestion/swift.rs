@@ -20,8 +20,8 @@
 //! * Within the window packets go at line rate. Windows are whole packets, rounded down.
 //! * Square roots, in the target, are rounded as IEEE 754 wants it: the same on every machine.
 
-use crate::config::Invalid;
-use crate::nic::Path;
+use crate::limits::Invalid;
+use crate::path::Path;
 use model::{Allowance, Congestion, Feedback, Pace, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -117,7 +117,7 @@ impl Config {
         if self.min_window > 1.0 {
             return Err(Invalid::new("min-window", "must be at most 1"));
         }
-        self.max_window.map_or(Ok(()), |most| crate::config::outstanding("max-window", most))
+        self.max_window.map_or(Ok(()), |most| crate::limits::outstanding("max-window", most))
     }
 
     /// The control of one queue pair of a NIC of `line_rate`, over a path that nobody knows: its round trip is 10 us (our

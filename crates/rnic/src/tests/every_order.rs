@@ -28,12 +28,12 @@ impl Clone for Story {
         let sender = match &self.sender {
             AnySender::Counting(s) => AnySender::Counting(s.clone()),
             AnySender::Scoreboard(s) => AnySender::Scoreboard(s.clone()),
-            AnySender::MpRdma(s) => AnySender::MpRdma(s.clone()),
+            AnySender::UnderWay(s) => AnySender::UnderWay(s.clone()),
             AnySender::Custom(_) => unreachable!("the list has none"),
         };
         let receiver = match &self.receiver {
             AnyReceiver::Keeping(r) => AnyReceiver::Keeping(r.clone()),
-            AnyReceiver::GoBackN(r) => AnyReceiver::GoBackN(r.clone()),
+            AnyReceiver::InOrder(r) => AnyReceiver::InOrder(r.clone()),
             AnyReceiver::Selective(r) => AnyReceiver::Selective(r.clone()),
             AnyReceiver::Custom(_) => unreachable!("the list has none"),
         };
@@ -65,12 +65,12 @@ impl Story {
         match &self.sender {
             AnySender::Counting(s) => s.hash(&mut h),
             AnySender::Scoreboard(s) => s.hash(&mut h),
-            AnySender::MpRdma(s) => s.hash(&mut h),
+            AnySender::UnderWay(s) => s.hash(&mut h),
             AnySender::Custom(_) => {}
         }
         match &self.receiver {
             AnyReceiver::Keeping(r) => r.hash(&mut h),
-            AnyReceiver::GoBackN(r) => r.hash(&mut h),
+            AnyReceiver::InOrder(r) => r.hash(&mut h),
             AnyReceiver::Selective(r) => r.hash(&mut h),
             AnyReceiver::Custom(_) => {}
         }

@@ -9,8 +9,8 @@
 //!
 //! [`ideal`](super::ideal) is the same without that bound, and sends one packet per timeout.
 
-use crate::config::{Invalid, outstanding};
-use crate::nic::{Receiving, Sending};
+use crate::ends::{Receiving, Sending};
+use crate::limits::{Invalid, outstanding};
 use crate::receiver::{self, Answers};
 use crate::sender::{self, Resend};
 use crate::timeout::Timing;

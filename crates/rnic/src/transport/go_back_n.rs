@@ -1,14 +1,13 @@
 //! Go-back-N: what comes out of order is dropped, and the sender starts again from the gap.
 
-use crate::ack::Acks;
-use crate::config::{Invalid, outstanding};
-use crate::nic::{Receiving, Sending};
-use crate::notification::Marks;
+use crate::ends::{Receiving, Sending};
+use crate::in_order;
+use crate::limits::PSN_LIMIT;
+use crate::limits::{Invalid, outstanding};
 use crate::receiver::Answers;
-use crate::sender::{self, PSN_LIMIT, Resend};
+use crate::sender::{self, Resend};
 use crate::timeout::Timing;
-use model::transport::{Fate, Reception};
-use model::{Psn, Time};
+use model::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -53,63 +52,7 @@ impl Config {
 
     pub(crate) fn receiving(&self, answers: Answers) -> Receiving {
         let renack = self.renack_interval.unwrap_or(Time::NEVER);
-        Receiving::GoBackN(Arc::new(Rules { answers, renack }))
-    }
-}
-
-/// What all receivers of a NIC have in common.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(test, derive(Hash))]
-pub(crate) struct Rules {
-    answers: Answers,
-    /// Time between two NACKs of one gap.
-    renack: Time,
-}
-
-/// The receiving end. The first packet after a gap is NACKed in place of its ACK; later ones are dropped in
-/// silence until the gap is closed.
-#[derive(Clone, Debug)]
-#[cfg_attr(test, derive(Hash))]
-pub struct Receiver {
-    expected: u64,
-    /// The gap at `expected` may be NACKed from this time on.
-    nack_after: Time,
-    marks: Marks,
-    rules: Arc<Rules>,
-    acks: Acks,
-}
-
-impl Receiver {
-    pub(crate) fn new(rules: Arc<Rules>) -> Self {
-        let (marks, acks) = (Marks::default(), Acks::default());
-        Receiver { expected: 0, nack_after: Time::ZERO, marks, rules, acks }
-    }
-}
-
-impl model::Receiver for Receiver {
-    #[inline]
-    fn on_data(&mut self, now: Time, psn: Psn, marked: bool, last: bool) -> Reception {
-        let acks = &self.rules.answers.acks;
-        let distance = psn.distance_from(Psn::from_seq(self.expected));
-        let (fate, reply) = if distance == 0 {
-            self.expected = self.expected.wrapping_add(1);
-            self.nack_after = Time::ZERO;
-            (Fate::Accepted, self.acks.on_packet(acks, self.expected, last))
-        } else if distance < 0 {
-            (Fate::Duplicate, self.acks.on_duplicate(acks, self.expected))
-        } else {
-            let nack = now >= self.nack_after;
-            if nack {
-                self.nack_after = Time(now.ps().saturating_add(self.rules.renack.ps()));
-            }
-            (Fate::Discarded, nack.then(|| self.acks.nack(self.expected)))
-        };
-        self.marks.reception(&self.rules.answers.marks, now, marked, fate, distance > 0, reply)
-    }
-
-    #[inline]
-    fn expected(&self) -> u64 {
-        self.expected
+        Receiving::InOrder(Arc::new(in_order::Rules { answers, renack }))
     }
 }
 
@@ -118,8 +61,8 @@ mod tests {
     use super::*;
     use crate::NicConfig;
     use crate::tests::{Pair, nic};
-    use model::Receiver as _;
-    use model::transport::Reply;
+    use model::transport::{Fate, Reply};
+    use model::{Psn, Receiver as _};
 
     fn go_back_n(config: Config) -> NicConfig {
         nic(crate::TransportConfig::GoBackN(config))

@@ -6,8 +6,8 @@
 //! windows are so large that it never waits for them; real NICs have smaller ones, see
 //! [`adaptive_routing`](super::adaptive_routing).
 
-use crate::config::{Invalid, outstanding};
-use crate::nic::{Receiving, Sending};
+use crate::ends::{Receiving, Sending};
+use crate::limits::{Invalid, outstanding};
 use crate::receiver::{self, Answers};
 use crate::sender::{self, Resend};
 use crate::timeout::Timing;

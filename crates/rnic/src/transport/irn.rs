@@ -6,8 +6,8 @@
 //! While few packets are outstanding the timeout is short. NACKs leave the rate alone unless `nic.on-nack` says
 //! otherwise: every disorder makes many.
 
-use crate::config::{Invalid, outstanding};
-use crate::nic::{Receiving, Sending};
+use crate::ends::{Receiving, Sending};
+use crate::limits::{Invalid, outstanding};
 use crate::receiver::Answers;
 use crate::scoreboard;
 use crate::selective::{self, Report};

@@ -7,8 +7,8 @@
 //!
 //! All traffic counts as RDMA Write: for Send, such NICs fall back to go-back-N (US patent 11,870,590).
 
-use crate::config::{Invalid, outstanding};
-use crate::nic::{Receiving, Sending};
+use crate::ends::{Receiving, Sending};
+use crate::limits::{Invalid, outstanding};
 use crate::receiver::{self, Answers};
 use crate::sender::{self, Resend};
 use crate::timeout::Timing;

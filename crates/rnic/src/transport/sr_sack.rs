@@ -7,8 +7,8 @@
 //!
 //! It understands notices ([`model::annex::Notice`]) if a scheme sends them.
 
-use crate::config::{Invalid, outstanding};
-use crate::nic::{Receiving, Sending};
+use crate::ends::{Receiving, Sending};
+use crate::limits::{Invalid, outstanding};
 use crate::receiver::Answers;
 use crate::scoreboard;
 use crate::selective::{self, Report};
