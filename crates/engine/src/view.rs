@@ -1,8 +1,8 @@
-//! What switches are told of all switches' queues, some time later ([`model::scheme::View`]).
+//! What switches are told of all switches' queues, some time later ([`model::scheme::QueueView`]).
 
 use crate::setup::Setup;
 use model::Time;
-use model::scheme::View;
+use model::scheme::QueueView;
 use std::collections::VecDeque;
 
 /// The view that is known, and those on their way. Both engines turn it at the ends of full windows alone, so what is known
@@ -22,8 +22,8 @@ pub(crate) struct Views {
 
 impl Views {
     /// At the beginning of a run whose switches ask for `view`.
-    pub(crate) fn new(setup: &Setup<'_>, view: Option<View>) -> Self {
-        let Some(View { period, delay }) = view else { return Views::default() };
+    pub(crate) fn new(setup: &Setup<'_>, view: Option<QueueView>) -> Self {
+        let Some(QueueView { period, delay }) = view else { return Views::default() };
         let quantum = setup.window;
         let whole = |time: Time| time.ps().max(1).div_ceil(quantum).saturating_mul(quantum);
         let known = vec![0; setup.ports.len()];

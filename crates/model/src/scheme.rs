@@ -35,7 +35,7 @@ pub struct Interest {
     pub detours: bool,
     /// It reads [`Cx::view`]. A run has one view: the one for which the first switch asks (a scenario in which others ask for
     /// another one is refused). Every switch that asks for one must ask for [`Interest::queues`], too, and so must all others.
-    pub view: Option<View>,
+    pub view: Option<QueueView>,
     /// It has so much state that packets should be announced to it ([`Scheme::expect`]).
     pub announcements: bool,
 }
@@ -46,7 +46,7 @@ pub struct Interest {
 /// and known some time later. Both are rounded up to whole multiples of the window that the fabric's links allow, less than
 /// which no news takes to anywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct View {
+pub struct QueueView {
     /// How often it is taken.
     pub period: Time,
     /// How long it takes until it is known everywhere.
@@ -104,7 +104,7 @@ pub struct Cx<'a> {
     /// for the ports that `on_packet` may choose from and, in `on_wake`, for all, if the scheme has
     /// [`Interest::queues`]; of no meaning for others. Empty in `on_depart`.
     pub queued: &'a [u32],
-    /// Bytes that waited at every port of every switch, by [`crate::LinkId`], when the newest [`View`] was taken that is known
+    /// Bytes that waited at every port of every switch, by [`crate::LinkId`], when the newest [`QueueView`] was taken that is known
     /// now; nothing before the first. Empty if the scheme has not asked, and outside `on_packet`.
     pub view: &'a [u32],
     /// The entropy that the sender gave a data packet ([`crate::Annex::entropy`]).

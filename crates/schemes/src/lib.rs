@@ -43,7 +43,7 @@
 //! A scheme that lives elsewhere needs none of that: [`AnyScheme::Custom`] holds it in a box.
 
 use model::annex::NoticeRules;
-use model::scheme::View;
+use model::scheme::QueueView;
 use model::steering::{Aside, Sent};
 use model::{
     Cx, Interest, NodeId, Packet, Plan, PortIndex, Reroute, Scheme, Seat, Site, Stamp, Steering, Time,
@@ -107,7 +107,7 @@ pub trait Recipe {
     }
 
     /// The view of all queues that its switches ask for ([`model::Interest::view`]), if they do.
-    fn view(&self) -> Option<View> {
+    fn view(&self) -> Option<QueueView> {
         None
     }
 
@@ -234,7 +234,7 @@ macro_rules! schemes {
             }
 
             /// The view of all queues that its switches ask for, if they do. A run has one.
-            pub fn view(&self) -> Option<View> {
+            pub fn view(&self) -> Option<QueueView> {
                 match self {
                     $(SchemeConfig::$Variant(config) => config.view(),)+
                     $(SchemeConfig::$NicVariant(config) => config.view(),)+

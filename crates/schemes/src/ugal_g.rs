@@ -8,7 +8,7 @@
 use crate::ar::load;
 use crate::choice::{Chosen, Ugal};
 use crate::{ConfigError, Recipe, needs_groups};
-use model::scheme::View;
+use model::scheme::QueueView;
 use model::{
     Bytes, Cx, Detour, HostId, Interest, LinkId, Packet, Plan, PortIndex, Reroute, Scheme, Site, Time,
     Verdict,
@@ -40,8 +40,8 @@ impl Default for Config {
 }
 
 impl Config {
-    fn own_view(&self) -> View {
-        View { period: self.period, delay: self.delay }
+    fn own_view(&self) -> QueueView {
+        QueueView { period: self.period, delay: self.delay }
     }
 }
 
@@ -49,7 +49,7 @@ impl Config {
 #[derive(Clone, Debug)]
 pub struct UgalG {
     ugal: Ugal,
-    view: View,
+    view: QueueView,
     /// By host: its group, and the number of its router there.
     places: Vec<(u16, u16)>,
     group: u16,
@@ -101,7 +101,7 @@ impl Recipe for Config {
         }
     }
 
-    fn view(&self) -> Option<View> {
+    fn view(&self) -> Option<QueueView> {
         Some(self.own_view())
     }
 
