@@ -53,7 +53,7 @@ impl<A: Annex> Port<A> {
     /// channels left out.
     fn next(&self) -> Option<(usize, usize)> {
         let may = |class, pkt: &Parcel<A>| {
-            class != DATA || self.held >> channel(pkt.annex.way().leg(), self.channels) & 1 == 0
+            class != DATA || self.held >> channel(pkt.annex.route_state().leg(), self.channels) & 1 == 0
         };
         (0..CLASSES).find_map(|class| {
             self.queues[class].iter().position(|pkt| may(class, pkt)).map(|place| (class, place))
@@ -392,8 +392,8 @@ impl<P: Parts> Reference<'_, P> {
         let base = fabric.base(NodeId(node)) as usize;
         let router = self.setup.router(NodeId(node), turn);
         let ingress = pkt.ingress();
-        let way = router.arrived(pkt.annex.way(), ingress);
-        pkt.annex.set_way(way);
+        let way = router.arrived(pkt.annex.route_state(), ingress);
+        pkt.annex.set_route_state(way);
         let (ports, to_host) = router.onward(way, ingress, pkt.to());
         let switch = &mut self.switches[node as usize - self.hosts.len()];
         let from_host = self.setup.ports[base + ingress.0 as usize].to_host;

@@ -35,7 +35,7 @@ impl Blocked {
     ) -> Self {
         let channel = |leg| channel(leg, channels);
         let of = |pkt: &Parcel<A>| {
-            let way = pkt.annex.way();
+            let way = pkt.annex.route_state();
             (channel(way.leg()), pkt.ingress(), channel(way.came_on()))
         };
         Blocked { held, waits: waits.map(of).collect() }

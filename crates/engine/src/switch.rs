@@ -94,7 +94,7 @@ impl<P: Parts> Switch<P> {
     /// Who is charged for a packet.
     #[inline(always)]
     pub(crate) fn account(&self, pkt: &Parcel<P::Annex>) -> Account {
-        self.account_of(pkt.ingress(), channel(pkt.annex.way().came_on(), self.channels))
+        self.account_of(pkt.ingress(), channel(pkt.annex.route_state().came_on(), self.channels))
     }
 
     #[inline(always)]
@@ -151,7 +151,7 @@ impl<P: Parts> Switch<P> {
         if P::Annex::CARRIES
             && let Some(detour) = cx.via
         {
-            pkt.annex.set_way(pkt.annex.way().by(detour));
+            pkt.annex.set_route_state(pkt.annex.route_state().by(detour));
         }
         verdict
     }

@@ -1,7 +1,7 @@
 //! What a packet carries besides its label, in runs whose ends need it.
 
 use crate::telemetry::{Record, Trail};
-use crate::{HostId, Kind, Packet, PortIndex, Psn, QpId, Time, Way};
+use crate::{HostId, Kind, Packet, PortIndex, Psn, QpId, RouteState, Time};
 use std::fmt::Debug;
 use std::ops::{Deref, DerefMut};
 
@@ -41,10 +41,10 @@ pub trait Annex: Copy + Default + Debug + PartialEq + Send + Sync + 'static {
     fn overruled(&self) -> Self;
 
     /// How the packet crosses a fabric of groups. Only switches write it.
-    fn way(&self) -> Way;
+    fn route_state(&self) -> RouteState;
 
-    /// Sets [`Annex::way`].
-    fn set_way(&mut self, way: Way);
+    /// Sets [`Annex::route_state`].
+    fn set_route_state(&mut self, way: RouteState);
 
     /// A switch adds what it says of `link`, if the packet has gathered less than `room` records.
     #[inline(always)]
@@ -153,12 +153,12 @@ impl Annex for () {
     fn overruled(&self) {}
 
     #[inline(always)]
-    fn way(&self) -> Way {
-        Way::default()
+    fn route_state(&self) -> RouteState {
+        RouteState::default()
     }
 
     #[inline(always)]
-    fn set_way(&mut self, _: Way) {}
+    fn set_route_state(&mut self, _: RouteState) {}
 }
 
 /// The annex of runs whose ends choose paths or acknowledge single packets: 16 bytes.
@@ -170,7 +170,7 @@ impl Annex for () {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
     /// In the upper 48 bits a time: of data when it was sent, ps, of replies how long the data took. It wraps at 2^47 ps
-    /// = 140 s, which no packet is under way. In the lower 16 bits the packet's own [`Way`].
+    /// = 140 s, which no packet is under way. In the lower 16 bits the packet's own [`RouteState`].
     time: i64,
     /// From the highest bit: flags (8), PSN (24).
     what: u32,
@@ -315,12 +315,12 @@ impl Annex for Stamp {
     }
 
     #[inline]
-    fn way(&self) -> Way {
-        Way::from_bits((self.time & WAY) as u16)
+    fn route_state(&self) -> RouteState {
+        RouteState::from_bits((self.time & WAY) as u16)
     }
 
     #[inline]
-    fn set_way(&mut self, way: Way) {
+    fn set_route_state(&mut self, way: RouteState) {
         self.time = self.time & !WAY | way.bits() as i64;
     }
 }
@@ -387,13 +387,13 @@ impl Annex for Traced {
     }
 
     #[inline]
-    fn way(&self) -> Way {
-        self.stamp.way()
+    fn route_state(&self) -> RouteState {
+        self.stamp.route_state()
     }
 
     #[inline]
-    fn set_way(&mut self, way: Way) {
-        self.stamp.set_way(way);
+    fn set_route_state(&mut self, way: RouteState) {
+        self.stamp.set_route_state(way);
     }
 
     #[inline]
@@ -462,7 +462,7 @@ impl<A> DerefMut for Parcel<A> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::way::Detour;
+    use crate::route_state::Detour;
 
     #[test]
     fn nothing_takes_no_room_and_a_stamp_takes_sixteen_bytes() {
@@ -527,10 +527,10 @@ mod tests {
         // Two hours into the run the clock has wrapped many times; delays are right all the same.
         let late = 7_200_000_000;
         let mut data = Stamp::new(7, Time::from_us(late));
-        data.set_way(Way::default().by(Detour::Member(4094)).next(true, false));
-        assert_eq!(data.way().detour(), Some(Detour::Member(4094)));
+        data.set_route_state(RouteState::default().by(Detour::Member(4094)).next(true, false));
+        assert_eq!(data.route_state().detour(), Some(Detour::Member(4094)));
         let reply = data.answer(Time::from_us(late + 3), Answer::default());
-        assert_eq!((reply.delay(), reply.way()), (3_000_000, Way::default()));
+        assert_eq!((reply.delay(), reply.route_state()), (3_000_000, RouteState::default()));
         assert_eq!(data.answer(Time::from_us(late - 3), Answer::default()).delay(), -3_000_000);
     }
 

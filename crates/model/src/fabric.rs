@@ -86,7 +86,7 @@ pub enum FabricError {
     #[error("no link joins the groups {0} and {1}")]
     GroupsApart(usize, usize),
     /// A packet names groups and switches of a group in 12 bits.
-    #[error("more than {max} groups, or switches in a group", max = crate::Way::MOST)]
+    #[error("more than {max} groups, or switches in a group", max = crate::RouteState::MOST)]
     TooManyGroups,
 }
 

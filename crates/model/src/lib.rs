@@ -11,7 +11,7 @@
 //! | [`packet`] | the 16-byte [`Packet`] that crosses links by value |
 //! | [`annex`] | what packets carry besides, in runs whose ends need it |
 //! | [`telemetry`] | what switches write on data packets about their links (INT) |
-//! | [`way`] | how a packet crosses a fabric of groups |
+//! | [`route_state`] | how a packet crosses a fabric of groups |
 //! | [`wire`] | frame sizes and transmission times |
 //! | [`fabric`] | nodes, links, equal-cost routes |
 //! | [`failure`] | links that go down, come back or slow down, and what routing makes of it |
@@ -34,12 +34,12 @@ pub mod parts;
 pub mod plan;
 pub mod quantity;
 pub mod record;
+pub mod route_state;
 pub mod scheme;
 pub mod steering;
 pub mod telemetry;
 pub mod transport;
 pub mod units;
-pub mod way;
 pub mod wire;
 
 pub use annex::{Annex, Parcel, Stamp, Traced};
@@ -50,10 +50,10 @@ pub use ids::{HostId, LinkId, MessageId, NodeId, PortIndex, QpId};
 pub use packet::{Kind, Packet};
 pub use parts::Parts;
 pub use plan::Plan;
+pub use route_state::{Detour, RouteState};
 pub use scheme::{Cx, Interest, Reroute, Scheme, Seat, Site, Verdict};
 pub use steering::Steering;
 pub use themis::Psn;
 pub use transport::{Receiver, Sender};
 pub use units::{Bytes, Pace, Probability, Rate, Time};
-pub use way::{Detour, Way};
 pub use wire::Wire;

@@ -124,7 +124,7 @@ impl<A: Annex> Port<A> {
 
     /// Its channel is not paused.
     fn lets_go(&self, pkt: &Parcel<A>) -> bool {
-        self.held >> channel(pkt.annex.way().leg(), self.channels) & 1 == 0
+        self.held >> channel(pkt.annex.route_state().leg(), self.channels) & 1 == 0
     }
 
     /// Virtual channels that are paused, a bit each.

@@ -268,8 +268,8 @@ impl<'v, P: Parts, const HEAVY: bool, const CLOSELY: bool> Visit<'v, P, HEAVY, C
     #[inline(never)]
     fn forward_by_group(&mut self, now: u64, mut pkt: Parcel<P::Annex>) {
         let ingress = pkt.ingress();
-        let way = self.router.arrived(pkt.annex.way(), ingress);
-        pkt.annex.set_way(way);
+        let way = self.router.arrived(pkt.annex.route_state(), ingress);
+        pkt.annex.set_route_state(way);
         let (ports, to_host) = self.router.onward(way, ingress, pkt.to());
         let starts = self.interest.detours && pkt.is_data() && self.ports[ingress.0 as usize].is(TO_HOST);
         let detours = if starts { self.router.detours(pkt.to()) } else { Detours::default() };

@@ -7,7 +7,7 @@
 //!
 //! # Why three channels are free of deadlock
 //!
-//! A packet waits, and is paused, in the channel of its leg ([`crate::Way::leg`]). Order the buffers at the ends of
+//! A packet waits, and is paused, in the channel of its leg ([`crate::RouteState::leg`]). Order the buffers at the ends of
 //! links: those at a link inside a group, on leg 0; those at a link between groups, on leg 0; the same for leg 1, and for
 //! leg 2. What a packet waits for always comes later in this order than where it is:
 //!
@@ -26,7 +26,7 @@
 use super::left::Left;
 use super::routes::{Routes, set};
 use super::{Fabric, FabricError, Router};
-use crate::{Detour, HostId, PortIndex, Way};
+use crate::{Detour, HostId, PortIndex, RouteState};
 
 /// Where a port of a switch leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +102,7 @@ impl Groups {
             *slot = place;
             members.push(names[switch] as u16);
         }
-        if count.max(racks.iter().map(Vec::len).max().unwrap_or(0)) > Way::MOST {
+        if count.max(racks.iter().map(Vec::len).max().unwrap_or(0)) > RouteState::MOST {
             return Err(FabricError::TooManyGroups);
         }
         let first = fabric.base[fabric.hosts];
@@ -244,7 +244,7 @@ impl<'a> Here<'a> {
 
     /// How a packet stands here, for [`Left`].
     #[inline]
-    fn stand(self, way: Way, ingress: PortIndex) -> (Way, usize, Reach) {
+    fn stand(self, way: RouteState, ingress: PortIndex) -> (RouteState, usize, Reach) {
         (way, self.groups.base[self.switch] as usize + ingress.index(), self.reach(ingress))
     }
 
@@ -254,7 +254,7 @@ impl<'a> Here<'a> {
         match self.left {
             None => self.leave(group, PortIndex::VIRTUAL),
             Some((left, _)) => {
-                let stand = self.stand(Way::default(), PortIndex::VIRTUAL);
+                let stand = self.stand(RouteState::default(), PortIndex::VIRTUAL);
                 left.to_group(self.switch, stand, usize::from(group))
             }
         }
@@ -284,7 +284,7 @@ impl<'a> Router<'a> {
 
     /// The way of a packet that has arrived here at `ingress`.
     #[inline]
-    pub fn arrived(&self, way: Way, ingress: PortIndex) -> Way {
+    pub fn arrived(&self, way: RouteState, ingress: PortIndex) -> RouteState {
         let Some(here) = self.here else { return way };
         let (group, member) = here.place();
         let over = here.reach(ingress) == Reach::Across;
@@ -299,7 +299,7 @@ impl<'a> Router<'a> {
     /// Ports by which a packet goes on that came in at `ingress`, and whether they lead to its host: towards its detour
     /// if it has one, else on minimal ways. In a fabric without groups these are the shortest paths.
     #[inline]
-    pub fn onward(&self, way: Way, ingress: PortIndex, to: HostId) -> (&'a [PortIndex], bool) {
+    pub fn onward(&self, way: RouteState, ingress: PortIndex, to: HostId) -> (&'a [PortIndex], bool) {
         let Some(here) = self.here else { return self.ports(to) };
         let rack = self.rack_of[to.index()];
         let own = here.place().0;
@@ -326,7 +326,7 @@ impl<'a> Router<'a> {
         &self,
         here: Here<'a>,
         left: &'a Left,
-        way: Way,
+        way: RouteState,
         ingress: PortIndex,
         to: HostId,
     ) -> (&'a [PortIndex], bool) {

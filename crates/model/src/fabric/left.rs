@@ -27,7 +27,7 @@
 use super::groups::{Groups, Minimal, Reach};
 use super::routes::{Graph, NONE, Routes, Sets};
 use super::{Fabric, FabricError, MOST_CHANNELS};
-use crate::{LinkId, PortIndex, Way};
+use crate::{LinkId, PortIndex, RouteState};
 use std::collections::VecDeque;
 
 /// How a packet came to a switch.
@@ -282,7 +282,7 @@ impl Left {
     }
 
     /// How a packet came to the switch whose port `port` of all ports of switches it came in at.
-    fn came(&self, way: Way, port: usize, reach: Reach) -> Came {
+    fn came(&self, way: RouteState, port: usize, reach: Reach) -> Came {
         match reach {
             Reach::Inside if way.came_on() == way.leg() => {
                 if self.down.get(port).is_some_and(|&down| down) {
@@ -296,7 +296,12 @@ impl Left {
     }
 
     /// The entry of the ports by which a packet goes on to a rack that came to a switch at a port; 0 if no way is left.
-    pub(super) fn to_rack(&self, switch: usize, (way, port, reach): (Way, usize, Reach), rack: usize) -> u32 {
+    pub(super) fn to_rack(
+        &self,
+        switch: usize,
+        (way, port, reach): (RouteState, usize, Reach),
+        rack: usize,
+    ) -> u32 {
         let step = self.step(switch, self.came(way, port, reach), rack);
         let most = match way.leg() {
             0 => self.most,
@@ -309,7 +314,7 @@ impl Left {
     pub(super) fn to_member(
         &self,
         switch: usize,
-        (way, port, reach): (Way, usize, Reach),
+        (way, port, reach): (RouteState, usize, Reach),
         rack: usize,
     ) -> u32 {
         let step = self.step(switch, self.came(way, port, reach), rack);
@@ -320,7 +325,7 @@ impl Left {
     pub(super) fn to_group(
         &self,
         switch: usize,
-        (way, port, reach): (Way, usize, Reach),
+        (way, port, reach): (RouteState, usize, Reach),
         group: usize,
     ) -> u32 {
         self.entries[self.step(switch, self.came(way, port, reach), self.racks + group)]

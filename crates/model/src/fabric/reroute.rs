@@ -3,7 +3,7 @@
 use super::left::{Left, fails};
 use super::routes::{Routes, Shape};
 use super::{Fabric, FabricError, Router};
-use crate::{HostId, LinkId, NodeId, PortIndex, Way};
+use crate::{HostId, LinkId, NodeId, PortIndex, RouteState};
 
 /// What all switches hold to be dead, and their routes around it.
 #[derive(Clone, Debug)]
@@ -57,7 +57,7 @@ impl Fabric {
     /// True if packets from `from` reach `to` by a routing, over links that it does not hold to be dead.
     pub fn reaches_by(&self, routing: Option<&Routing>, from: HostId, to: HostId) -> bool {
         let Some(routing) = routing else { return self.reaches(from, to) };
-        let (mut at, mut ingress, mut way) = (from.node(), PortIndex::VIRTUAL, Way::default());
+        let (mut at, mut ingress, mut way) = (from.node(), PortIndex::VIRTUAL, RouteState::default());
         // A route takes no node twice.
         for _ in 0..=self.nodes() {
             if at == to.node() {

@@ -7,7 +7,7 @@ use crate::error::Fault;
 use crate::footprint::Size;
 use crate::values::Chance;
 use model::fabric::{MOST_CHANNELS, Minimal};
-use model::{Fabric, FabricBuilder, NodeId, Packet, Probability, Rate, Time, Way};
+use model::{Fabric, FabricBuilder, NodeId, Packet, Probability, Rate, RouteState, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -133,8 +133,11 @@ impl Dragonfly {
             ("groups", self.groups, "groups"),
             ("routers-per-group", self.routers_per_group, "routers in a group"),
         ] {
-            if count > Way::MOST {
-                return Err(Fault::new(key, format!("{count} {what}; at most {} are possible", Way::MOST)));
+            if count > RouteState::MOST {
+                return Err(Fault::new(
+                    key,
+                    format!("{count} {what}; at most {} are possible", RouteState::MOST),
+                ));
             }
         }
         let hosts = self.routers().saturating_mul(self.hosts_per_router);
@@ -278,7 +281,7 @@ mod tests {
     fn ways(f: &Fabric, from: HostId, to: HostId, detour: Option<Detour>) -> BTreeSet<Vec<(NodeId, u8)>> {
         let mut done = BTreeSet::new();
         let start = &f.ports(from.node())[0];
-        let mut open = vec![(start.to, start.peer_port, Way::default(), vec![])];
+        let mut open = vec![(start.to, start.peer_port, RouteState::default(), vec![])];
         let mut first = detour;
         while let Some((at, ingress, way, path)) = open.pop() {
             assert!(path.len() < 8, "{path:?} goes round");
@@ -403,7 +406,7 @@ mod tests {
                 assert_eq!(seen.len(), expected);
             }
             assert_eq!(f.route(from, HostId(39)), f.router(from).ports(HostId(39)).0);
-            assert!(f.router(from).onward(Way::default(), PortIndex(0), HostId(1)).1);
+            assert!(f.router(from).onward(RouteState::default(), PortIndex(0), HostId(1)).1);
         }
     }
 

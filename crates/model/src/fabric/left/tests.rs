@@ -59,7 +59,7 @@ fn ways(
 ) -> Option<BTreeSet<Vec<Buffer>>> {
     let mut done = BTreeSet::new();
     let start = &f.ports(from.node())[0];
-    let mut open = vec![(start.to, start.peer_port, Way::default(), vec![])];
+    let mut open = vec![(start.to, start.peer_port, RouteState::default(), vec![])];
     let mut first = detour;
     while let Some((at, ingress, way, path)) = open.pop() {
         assert!(path.len() <= f.nodes(), "it goes round: {path:?}");
@@ -248,7 +248,7 @@ fn a_packet_that_is_caught_is_lost_and_goes_nowhere_else() {
     if f.group(at) != Some(2) {
         at = f.links()[dead[0].index()].to;
     }
-    let mut way = Way::default().next(true, false);
+    let mut way = RouteState::default().next(true, false);
     for _ in 0..3 {
         let router = f.router_by(Some(&routing), at);
         let (ports, home) = router.onward(way, ingress, HostId(3));

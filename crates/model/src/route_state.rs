@@ -15,7 +15,7 @@ pub enum Detour {
 /// legs at most, as a detour is taken once. The leg is the packet's virtual channel, see
 /// [`crate::Fabric::channels`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Way(u16);
+pub struct RouteState(u16);
 
 // From the lowest bit: leg (2), a leg has ended here (1), the detour leads to a member (1), its number plus 1 (12).
 const LEG: u16 = 0b11;
@@ -23,7 +23,7 @@ const ENDED: u16 = 1 << 2;
 const MEMBER: u16 = 1 << 3;
 const NUMBER_SHIFT: u32 = 4;
 
-impl Way {
+impl RouteState {
     /// Most groups, and most switches in a group, that a detour can name.
     pub const MOST: usize = (1 << (u16::BITS - NUMBER_SHIFT)) - 1;
 
@@ -31,8 +31,8 @@ impl Way {
         self.0
     }
 
-    pub(crate) const fn from_bits(bits: u16) -> Way {
-        Way(bits)
+    pub(crate) const fn from_bits(bits: u16) -> RouteState {
+        RouteState(bits)
     }
 
     /// Where it goes first.
@@ -45,25 +45,25 @@ impl Way {
         }
     }
 
-    /// The same with a detour from here on; the number must be below [`Way::MOST`].
+    /// The same with a detour from here on; the number must be below [`RouteState::MOST`].
     #[inline]
     #[must_use]
-    pub const fn by(self, detour: Detour) -> Way {
+    pub const fn by(self, detour: Detour) -> RouteState {
         let (number, member) = match detour {
             Detour::Group(number) => (number, 0),
             Detour::Member(number) => (number, MEMBER),
         };
-        Way(self.0 & (LEG | ENDED) | member | (number + 1) << NUMBER_SHIFT)
+        RouteState(self.0 & (LEG | ENDED) | member | (number + 1) << NUMBER_SHIFT)
     }
 
     /// The same at the next switch. `ended`: a leg ends there; `there`: so does the detour.
     #[inline]
     #[must_use]
-    pub const fn next(self, ended: bool, there: bool) -> Way {
+    pub const fn next(self, ended: bool, there: bool) -> RouteState {
         let way = if there { self.0 & LEG } else { self.0 & !ENDED };
         match ended && way & LEG < LEG {
-            true => Way((way + 1) | ENDED),
-            false => Way(way),
+            true => RouteState((way + 1) | ENDED),
+            false => RouteState(way),
         }
     }
 
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_detour_over_a_group_takes_three_legs() {
-        let at_source = Way::default().next(false, false);
+        let at_source = RouteState::default().next(false, false);
         assert_eq!((at_source.leg(), at_source.detour()), (0, None));
         let sent = at_source.by(Detour::Group(4094));
         let gateway = sent.next(false, false);
@@ -101,9 +101,9 @@ mod tests {
 
     #[test]
     fn every_number_survives_the_packing() {
-        for number in 0..Way::MOST as u16 {
+        for number in 0..RouteState::MOST as u16 {
             for detour in [Detour::Group(number), Detour::Member(number)] {
-                let way = Way::default().next(true, false).by(detour);
+                let way = RouteState::default().next(true, false).by(detour);
                 assert_eq!((way.detour(), way.leg(), way.came_on()), (Some(detour), 1, 0));
             }
         }
