@@ -51,7 +51,7 @@ pub use packet::{Kind, Packet};
 pub use parts::Parts;
 pub use plan::Plan;
 pub use route_state::{Detour, RouteState};
-pub use scheme::{Cx, Interest, Reroute, Scheme, Seat, Site, Verdict};
+pub use scheme::{Cx, Interest, QpSite, Reroute, Scheme, Site, Verdict};
 pub use steering::Steering;
 pub use themis::Psn;
 pub use transport::{Receiver, Sender};

@@ -1,6 +1,6 @@
 //! The bundle of pluggable parts.
 
-use crate::{Annex, Congestion, Plan, QpId, Receiver, Scheme, Seat, Sender, Site, Steering};
+use crate::{Annex, Congestion, Plan, QpId, QpSite, Receiver, Scheme, Sender, Site, Steering};
 
 /// What a run is made of besides its plan: the types of its parts and how to build one of each. The engine
 /// is generic over this trait and names no part.
@@ -31,5 +31,5 @@ pub trait Parts {
     fn congestion(&self, plan: &Plan, qp: QpId) -> Self::Congestion;
 
     /// The steering of a queue pair.
-    fn steering(&self, seat: Seat<'_>) -> Self::Steering;
+    fn steering(&self, site: QpSite<'_>) -> Self::Steering;
 }

@@ -375,14 +375,14 @@ impl<'a> Reroute<'a> {
 
 /// Where an instance of a steering is installed.
 #[derive(Clone, Copy, Debug)]
-pub struct Seat<'a> {
+pub struct QpSite<'a> {
     /// The whole plan.
     pub plan: &'a Plan,
     /// The queue pair whose packets it steers.
     pub qp: QpId,
 }
 
-impl Seat<'_> {
+impl QpSite<'_> {
     /// The key for its draws.
     pub fn key(&self) -> Key {
         Key::new(self.plan.seed, Purpose::Steering, self.qp.0.into())

@@ -4,7 +4,7 @@ use crate::ideal::{Ideals, bdp};
 use crate::{Scenario, whole};
 use model::draw::{Key, Purpose};
 use model::steering::Traces;
-use model::{Parts, Plan, QpId, Seat, Site, Stamp, Traced};
+use model::{Parts, Plan, QpId, QpSite, Site, Stamp, Traced};
 use rnic::{Nic, Path};
 use schemes::per_class::PerClass;
 use schemes::{AnyScheme, AnySteering, SchemeConfig};
@@ -185,7 +185,7 @@ impl Parts for Chosen {
         self.congestion_of(plan, qp)
     }
 
-    fn steering(&self, _: Seat<'_>) {}
+    fn steering(&self, _: QpSite<'_>) {}
 }
 
 /// The parts of a scenario whose ends write on packets.
@@ -216,8 +216,8 @@ impl Parts for Writing<'_> {
         self.0.congestion_of(plan, qp)
     }
 
-    fn steering(&self, seat: Seat<'_>) -> AnySteering {
-        self.0.scheme_of(seat.qp).steer(seat)
+    fn steering(&self, site: QpSite<'_>) -> AnySteering {
+        self.0.scheme_of(site.qp).steer(site)
     }
 }
 
@@ -249,7 +249,7 @@ impl Parts for Tracing<'_> {
         self.0.congestion_of(plan, qp)
     }
 
-    fn steering(&self, seat: Seat<'_>) -> Self::Steering {
-        Traces(self.0.writing().steering(seat))
+    fn steering(&self, site: QpSite<'_>) -> Self::Steering {
+        Traces(self.0.writing().steering(site))
     }
 }

@@ -19,7 +19,7 @@ use crate::{ConfigError, Recipe, Steers};
 use model::annex::{Notice, NoticeRules};
 use model::draw::{Key, below};
 use model::steering::{Aside, Sent, What};
-use model::{Annex as _, Plan, Psn, Seat, Site, Stamp, Time};
+use model::{Annex as _, Plan, Psn, QpSite, Site, Stamp, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -159,8 +159,8 @@ impl Recipe for Config {
 impl Steers for Config {
     type Steering = Dlbf;
 
-    fn steer(&self, seat: Seat<'_>) -> Dlbf {
-        let unavailable = self.unavailable(seat.plan);
+    fn steer(&self, site: QpSite<'_>) -> Dlbf {
+        let unavailable = self.unavailable(site.plan);
         Dlbf {
             paths: vec![Path::default(); usize::from(self.ports.clamp(1, MOST))],
             current: None,
@@ -168,7 +168,7 @@ impl Steers for Config {
             sent: VecDeque::new(),
             asides: VecDeque::new(),
             crowded: false,
-            key: seat.key(),
+            key: site.key(),
             drawn: 0,
             unavailable,
             available: self.available.unwrap_or(unavailable),
@@ -413,7 +413,7 @@ mod tests {
 
     fn dlbf(config: Config) -> Dlbf {
         let config = Config { unavailable: Some(us(30)), available: Some(us(30)), ..config };
-        config.steer(Seat { plan: &leaf_spine(2, 4, 1), qp: QpId(0) })
+        config.steer(QpSite { plan: &leaf_spine(2, 4, 1), qp: QpId(0) })
     }
 
     fn send(d: &mut Dlbf, at: Time, seq: u64) -> u16 {

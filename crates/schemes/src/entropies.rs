@@ -1,6 +1,6 @@
 //! The part in switches of schemes that sit in the sending NIC: a packet's entropy says where it goes.
 
-use model::{Cx, Interest, Packet, PortIndex, Scheme, Seat, Site, Verdict};
+use model::{Cx, Interest, Packet, PortIndex, QpSite, Scheme, Site, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -45,8 +45,8 @@ fn choices_below(site: Site<'_>) -> u16 {
 
 /// Equal-cost paths between the ends of a queue pair: the product of the choices on the way. Where switches have a
 /// [`Mapping::Map`], entropies below this lead over all of them.
-pub fn paths(seat: Seat<'_>) -> u16 {
-    let (fabric, qp) = (&seat.plan.fabric, &seat.plan.qps[seat.qp.index()]);
+pub fn paths(site: QpSite<'_>) -> u16 {
+    let (fabric, qp) = (&site.plan.fabric, &site.plan.qps[site.qp.index()]);
     let (mut node, mut product) = (fabric.attachment(qp.from), 1usize);
     while !fabric.is_host(node) {
         let ports = fabric.route(node, qp.to);
@@ -113,10 +113,10 @@ mod tests {
     #[test]
     fn paths_are_counted_from_rack_to_rack() {
         let plan = pods(2, 2, &[3, 3]);
-        let between = |to| paths(Seat { plan: &plan, qp: qp(&plan, 0, to) });
+        let between = |to| paths(QpSite { plan: &plan, qp: qp(&plan, 0, to) });
         assert_eq!([between(1), between(2), between(3)], [2, 6, 6]);
         let plan = leaf_spine(2, 4, 2);
-        assert_eq!([1, 2].map(|to| paths(Seat { plan: &plan, qp: qp(&plan, 0, to) })), [1, 4]);
+        assert_eq!([1, 2].map(|to| paths(QpSite { plan: &plan, qp: qp(&plan, 0, to) })), [1, 4]);
     }
 
     #[test]

@@ -12,7 +12,7 @@
 use crate::entropies::{self, Entropies, Mapping};
 use crate::{ConfigError, Recipe, Steers};
 use model::steering::Sent;
-use model::{Bytes, Plan, Seat, Site, Stamp, Time};
+use model::{Bytes, Plan, QpSite, Site, Stamp, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -68,9 +68,9 @@ impl Recipe for Config {
 impl Steers for Config {
     type Steering = Flowcell;
 
-    fn steer(&self, seat: Seat<'_>) -> Flowcell {
-        let size = (self.bytes.get() / u64::from(seat.plan.wire.payload.max(1))).max(1);
-        let paths = self.paths.unwrap_or_else(|| entropies::paths(seat)).max(1);
+    fn steer(&self, site: QpSite<'_>) -> Flowcell {
+        let size = (self.bytes.get() / u64::from(site.plan.wire.payload.max(1))).max(1);
+        let paths = self.paths.unwrap_or_else(|| entropies::paths(site)).max(1);
         Flowcell { size, paths, path: 0, left: size, flowcells: 0 }
     }
 }
@@ -103,7 +103,7 @@ mod tests {
     /// Between the first host and the last one.
     fn paths_of(plan: &Plan, config: Config, packets: usize) -> Vec<u16> {
         let last = plan.fabric.hosts() as u16 - 1;
-        let mut cells = config.steer(Seat { plan, qp: qp(plan, 0, last) });
+        let mut cells = config.steer(QpSite { plan, qp: qp(plan, 0, last) });
         (0..packets)
             .map(|_| cells.on_send(Time::ZERO, Sent { seq: 0, again: false, left: 0, frame: 1500 }).entropy())
             .collect()

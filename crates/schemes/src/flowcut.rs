@@ -46,7 +46,7 @@ pub use switch::Flowcut;
 
 use crate::{ConfigError, Recipe, Steers};
 use model::plan::Flow;
-use model::{Bytes, Plan, Seat, Site, Time};
+use model::{Bytes, Plan, QpSite, Site, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -257,7 +257,7 @@ impl Recipe for Config {
 impl Steers for Config {
     type Steering = Gate;
 
-    fn steer(&self, seat: Seat<'_>) -> Gate {
-        Gate::new(self, seat)
+    fn steer(&self, site: QpSite<'_>) -> Gate {
+        Gate::new(self, site)
     }
 }

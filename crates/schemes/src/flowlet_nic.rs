@@ -11,7 +11,7 @@ use crate::flowlet::check_gap;
 use crate::{ConfigError, Recipe, Steers};
 use model::draw::{Key, below};
 use model::steering::Sent;
-use model::{Plan, Seat, Site, Stamp, Time};
+use model::{Plan, QpSite, Site, Stamp, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -64,9 +64,9 @@ impl Recipe for Config {
 impl Steers for Config {
     type Steering = FlowletNic;
 
-    fn steer(&self, seat: Seat<'_>) -> FlowletNic {
+    fn steer(&self, site: QpSite<'_>) -> FlowletNic {
         let entropies = self.entropies.max(1);
-        FlowletNic { key: seat.key(), gap: self.gap, entropies, last: Time::ZERO, entropy: 0, flowlets: 0 }
+        FlowletNic { key: site.key(), gap: self.gap, entropies, last: Time::ZERO, entropy: 0, flowlets: 0 }
     }
 }
 
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn a_pause_longer_than_the_gap_and_no_other_draws_a_port() {
         let config = Config { gap: Time::from_us(2), ..Config::default() };
-        let mut nic = config.steer(Seat { plan: &leaf_spine(2, 4, 1), qp: QpId(0) });
+        let mut nic = config.steer(QpSite { plan: &leaf_spine(2, 4, 1), qp: QpId(0) });
         let mut send = |ns: u64| {
             nic.on_send(Time::from_ns(5_000_000 + ns), Sent { seq: 0, again: false, left: 0, frame: 1500 })
                 .entropy()

@@ -46,7 +46,7 @@ use model::annex::NoticeRules;
 use model::scheme::QueueView;
 use model::steering::{Aside, Sent};
 use model::{
-    Cx, Interest, NodeId, Packet, Plan, PortIndex, Reroute, Scheme, Seat, Site, Stamp, Steering, Time,
+    Cx, Interest, NodeId, Packet, Plan, PortIndex, QpSite, Reroute, Scheme, Site, Stamp, Steering, Time,
     Verdict,
 };
 use schemars::JsonSchema;
@@ -134,7 +134,7 @@ pub trait Steers: Recipe {
     type Steering: Steering<Annex = Stamp>;
 
     /// The steering of one queue pair.
-    fn steer(&self, seat: Seat<'_>) -> Self::Steering;
+    fn steer(&self, site: QpSite<'_>) -> Self::Steering;
 
     /// How receivers treat the notices that its senders send, if they send any.
     fn notices(&self, _plan: &Plan) -> Option<NoticeRules> {
@@ -198,10 +198,10 @@ macro_rules! schemes {
             }
 
             /// The steering of one queue pair; [`AnySteering::None`] if the scheme sits in switches alone.
-            pub fn steer(&self, seat: Seat<'_>) -> AnySteering {
+            pub fn steer(&self, site: QpSite<'_>) -> AnySteering {
                 match self {
-                    $(SchemeConfig::$NicVariant(config) => AnySteering::$NicVariant(Box::new(config.steer(seat))),)+
-                    $(SchemeConfig::$BothVariant(config) => AnySteering::$BothVariant(Box::new(config.steer(seat))),)+
+                    $(SchemeConfig::$NicVariant(config) => AnySteering::$NicVariant(Box::new(config.steer(site))),)+
+                    $(SchemeConfig::$BothVariant(config) => AnySteering::$BothVariant(Box::new(config.steer(site))),)+
                     _ => AnySteering::None,
                 }
             }

@@ -19,7 +19,7 @@ use crate::{ConfigError, Recipe, Steers};
 use model::annex::Selective;
 use model::draw::{Key, below};
 use model::steering::Sent;
-use model::{Annex as _, Plan, Probability, Psn, Seat, Site, Stamp, Time};
+use model::{Annex as _, Plan, Probability, Psn, QpSite, Site, Stamp, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -108,9 +108,9 @@ impl Recipe for Config {
 impl Steers for Config {
     type Steering = MpRdma;
 
-    fn steer(&self, seat: Seat<'_>) -> MpRdma {
+    fn steer(&self, site: QpSite<'_>) -> MpRdma {
         MpRdma {
-            key: seat.key(),
+            key: site.key(),
             drawn: 0,
             entropies: self.entropies.max(1),
             delta: self.delta.into(),
@@ -209,7 +209,7 @@ mod tests {
     use model::{QpId, Steering as _};
 
     fn steering(config: Config) -> MpRdma {
-        config.steer(Seat { plan: &leaf_spine(2, 4, 1), qp: QpId(0) })
+        config.steer(QpSite { plan: &leaf_spine(2, 4, 1), qp: QpId(0) })
     }
 
     fn quiet() -> MpRdma {

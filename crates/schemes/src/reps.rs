@@ -9,7 +9,7 @@ use crate::entropies::{Entropies, Mapping};
 use crate::{ConfigError, Recipe, Steers};
 use model::draw::{Key, below};
 use model::steering::Sent;
-use model::{Plan, Seat, Site, Stamp, Time};
+use model::{Plan, QpSite, Site, Stamp, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -84,9 +84,9 @@ impl Recipe for Config {
 impl Steers for Config {
     type Steering = Reps;
 
-    fn steer(&self, seat: Seat<'_>) -> Reps {
+    fn steer(&self, site: QpSite<'_>) -> Reps {
         Reps {
-            key: seat.key(),
+            key: site.key(),
             drawn: 0,
             entropies: self.entropies.max(1),
             buffer: Vec::new(),
@@ -192,7 +192,7 @@ mod tests {
     use model::{Annex as _, QpId, Steering as _};
 
     fn reps(config: Config) -> Reps {
-        config.steer(Seat { plan: &leaf_spine(2, 4, 1), qp: QpId(0) })
+        config.steer(QpSite { plan: &leaf_spine(2, 4, 1), qp: QpId(0) })
     }
 
     fn answer(steering: &mut Reps, entropy: u16, marked: bool) {

@@ -7,7 +7,7 @@ use crate::entropies::{Entropies, Mapping};
 use crate::{ConfigError, Recipe, Steers};
 use model::draw::{Key, below};
 use model::steering::Sent;
-use model::{Plan, Seat, Site, Stamp, Time};
+use model::{Plan, QpSite, Site, Stamp, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -53,8 +53,8 @@ impl Recipe for Config {
 impl Steers for Config {
     type Steering = RpsNic;
 
-    fn steer(&self, seat: Seat<'_>) -> RpsNic {
-        RpsNic { key: seat.key(), drawn: 0, entropies: self.entropies.max(1) }
+    fn steer(&self, site: QpSite<'_>) -> RpsNic {
+        RpsNic { key: site.key(), drawn: 0, entropies: self.entropies.max(1) }
     }
 }
 

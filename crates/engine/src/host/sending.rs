@@ -9,7 +9,7 @@ use crate::setup::{NO_TRACK, Setup};
 use model::congestion::{Congestion, Feedback};
 use model::steering::{Sent, What};
 use model::transport::{Reply, Sender};
-use model::{Annex, HostId, Kind, Packet, Parcel, Parts, Psn, QpId, Seat, Steering, Time};
+use model::{Annex, HostId, Kind, Packet, Parcel, Parts, Psn, QpId, QpSite, Steering, Time};
 
 /// What every packet and every reply of a queue pair needs: two cache lines, as a host may have thousands of
 /// queue pairs and serves another one with every packet. The rest is in [`Letters`].
@@ -115,7 +115,7 @@ impl<P: Parts> Host<P> {
         self.outgoing.push(Outgoing {
             sender: parts.sender(plan, id),
             congestion: parts.congestion(plan, id),
-            steering: parts.steering(Seat { plan, qp: id }),
+            steering: parts.steering(QpSite { plan, qp: id }),
             next_at: 0,
             current_end: first_end.unwrap_or(0),
             acked_end: first_end.unwrap_or(u64::MAX),

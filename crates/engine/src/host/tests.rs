@@ -61,7 +61,7 @@ impl<F: Fn(u32) -> (f64, Time)> Parts for Given<F> {
         let (gbps, not_before) = (self.rate_and_start)(qp.0);
         Fixed(Allowance { window: u64::MAX, pace: Pace::from_bps(gbps * 1e9), not_before })
     }
-    fn steering(&self, _: model::Seat<'_>) {}
+    fn steering(&self, _: model::QpSite<'_>) {}
 }
 
 /// Start of a packet, ps, its queue pair and its PSN.

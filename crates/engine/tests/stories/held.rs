@@ -145,7 +145,7 @@ impl Parts for Holding {
     fn congestion(&self, plan: &Plan, qp: QpId) -> rnic::Reacting {
         self.nic.congestion(plan.fabric.ports(plan.qps[qp.index()].from.node())[0].rate)
     }
-    fn steering(&self, _: model::Seat<'_>) {}
+    fn steering(&self, _: model::QpSite<'_>) {}
 }
 
 /// Both engines run a small fabric with these switch settings under a holder.

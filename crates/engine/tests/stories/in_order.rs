@@ -4,7 +4,7 @@
 use crate::lab::{honest, lay};
 use engine::{Kind, Outcome};
 use model::transport::Reception;
-use model::{Parts, Plan, Psn, QpId, Receiver, Seat, Site, Time};
+use model::{Parts, Plan, Psn, QpId, QpSite, Receiver, Site, Time};
 use proptest::prelude::*;
 use proptest::sample::select;
 use scenario::Writing;
@@ -87,8 +87,8 @@ impl Parts for Watched<'_> {
         self.parts.congestion(plan, qp)
     }
 
-    fn steering(&self, seat: Seat<'_>) -> Self::Steering {
-        self.parts.steering(seat)
+    fn steering(&self, site: QpSite<'_>) -> Self::Steering {
+        self.parts.steering(site)
     }
 }
 

@@ -6,7 +6,7 @@ use engine::Kind;
 use engine::outcome::Outcome;
 use model::congestion::Feedback;
 use model::telemetry::Record;
-use model::{Allowance, Congestion, HostId, Parts, Plan, QpId, Seat, Site, Time};
+use model::{Allowance, Congestion, HostId, Parts, Plan, QpId, QpSite, Site, Time};
 use scenario::{Checked, Tracing};
 use std::sync::{Arc, Mutex};
 
@@ -68,8 +68,8 @@ impl Parts for Spied<'_> {
         Spy { control: self.parts.congestion(plan, qp), qp, notes: Arc::clone(&self.notes) }
     }
 
-    fn steering(&self, seat: Seat<'_>) -> Self::Steering {
-        self.parts.steering(seat)
+    fn steering(&self, site: QpSite<'_>) -> Self::Steering {
+        self.parts.steering(site)
     }
 }
 

@@ -6,7 +6,7 @@ use super::signal::Signal;
 use super::{Config, Deployment};
 use model::draw::{Key, below};
 use model::steering::Sent;
-use model::{Seat, Stamp, Time};
+use model::{QpSite, Stamp, Time};
 use std::collections::VecDeque;
 
 /// What the sending NIC does for one queue pair.
@@ -53,12 +53,12 @@ struct Judge {
 }
 
 impl Gate {
-    pub(super) fn new(config: &Config, seat: Seat<'_>) -> Self {
+    pub(super) fn new(config: &Config, site: QpSite<'_>) -> Self {
         let judge = (config.deployment == Deployment::Nic).then(|| {
-            let idle = IdlePath::new(seat.plan, seat.qp);
-            let payload = seat.plan.wire.payload;
+            let idle = IdlePath::new(site.plan, site.qp);
+            let payload = site.plan.wire.payload;
             Box::new(Judge {
-                key: seat.key(),
+                key: site.key(),
                 drawn: 0,
                 entropies: config.entropies.max(1),
                 entropy: 0,

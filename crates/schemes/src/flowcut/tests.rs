@@ -351,7 +351,7 @@ fn acks_of_several_packets_go_out_by_count_by_time_and_with_the_last_of_a_messag
 }
 
 fn gate(plan: &Plan, config: &Config) -> Gate {
-    config.steer(Seat { plan, qp: qp(plan, 0, 1) })
+    config.steer(QpSite { plan, qp: qp(plan, 0, 1) })
 }
 
 fn start(gate: &mut Gate, us: u64, seq: u64) -> u16 {
