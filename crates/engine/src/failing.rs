@@ -10,8 +10,8 @@ pub(crate) enum Event {
     Rate { port: PortIndex, row: u32 },
     /// A direction of the link at a port has gone down or come back; `whole` if both work now.
     Reset { port: PortIndex, whole: bool },
-    /// Routes change: the number of the turn in [`Failures::turns`].
-    Turn(usize),
+    /// Routes change: the number of the turn in [`Failures::route_changes`].
+    RouteChange(usize),
 }
 
 /// The failures of a run.
@@ -34,7 +34,7 @@ impl Failing {
     pub(crate) fn new(plan: &Plan, mut row: impl FnMut(Rate) -> u32) -> Self {
         let (fabric, failures) = (&plan.fabric, &plan.failures);
         let mut failing = Failing {
-            turns: failures.turns().iter().map(|turn| turn.at.ps()).collect(),
+            turns: failures.route_changes().iter().map(|turn| turn.at.ps()).collect(),
             hosts: fabric.hosts() as u32,
             last_repair: failures.last_repair().ps(),
             ..Failing::default()
@@ -124,7 +124,7 @@ impl Failing {
         let place = |at: u64| self.events.partition_point(|&(n, t, _)| (n, t) < (node, at));
         let mut own = self.events[place(from)..place(until)].iter().map(|&(_, at, event)| (at, event));
         let turn = |at: u64| if node.0 < self.hosts { 0 } else { self.turns.partition_point(|&t| t < at) };
-        let mut turns = (turn(from)..turn(until)).map(|turn| (self.turns[turn], Event::Turn(turn)));
+        let mut turns = (turn(from)..turn(until)).map(|turn| (self.turns[turn], Event::RouteChange(turn)));
         let (mut next, mut next_turn) = (own.next(), turns.next());
         std::iter::from_fn(move || match (next, next_turn) {
             (Some(event), turn) if turn.is_none_or(|turn| event.0 <= turn.0) => {

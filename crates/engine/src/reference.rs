@@ -351,7 +351,7 @@ impl<P: Parts> Reference<'_, P> {
                     self.plan_host(node, now);
                 }
             }
-            Event::Turn(turn) => {
+            Event::RouteChange(turn) => {
                 let mut effects = Effects::default();
                 let id = (NodeId(node), now);
                 self.switches[index].rerouted(self.setup, id, turn, &mut effects);

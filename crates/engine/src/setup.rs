@@ -226,7 +226,7 @@ impl<'a> Setup<'a> {
     #[inline]
     pub(crate) fn router(&self, node: NodeId, turn: Option<usize>) -> Router<'a> {
         let failures = &self.plan.failures;
-        let routing = turn.and_then(|turn| failures.routing(&failures.turns()[turn]));
+        let routing = turn.and_then(|turn| failures.routing(&failures.route_changes()[turn]));
         self.fabric().router_by(routing, node)
     }
 

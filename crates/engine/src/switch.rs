@@ -203,7 +203,7 @@ impl<P: Parts> Switch<P> {
     ) {
         self.turn = Some(turn);
         let plan = setup.plan;
-        let routing = plan.failures.routing(&plan.failures.turns()[turn]);
+        let routing = plan.failures.routing(&plan.failures.route_changes()[turn]);
         let (handle, virt) = (self.next_handle(), PortIndex::VIRTUAL);
         let mut cx = Cx::new(Time(now), virt, false, false, &[], self.key, self.salt, handle, effects);
         self.scheme.on_routes_change(&mut cx, &Reroute { site: Site { plan, node }, routing });

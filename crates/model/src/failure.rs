@@ -44,7 +44,7 @@ pub struct Change {
 
 /// The routes of all switches change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn {
+pub struct RouteChange {
     /// When.
     pub at: Time,
     /// To which routing; `None`: that of the whole fabric.
@@ -57,7 +57,7 @@ pub struct Failures {
     /// By link, then by time; consecutive ones of one link differ.
     changes: Vec<Change>,
     /// In order of time.
-    turns: Vec<Turn>,
+    route_changes: Vec<RouteChange>,
     routings: Vec<Routing>,
 }
 
@@ -69,7 +69,7 @@ impl Failures {
     /// If the routes are too many for their table.
     pub fn new(fabric: &Fabric, faults: &[Fault], detection: Time) -> Result<Self, FabricError> {
         let mut failures = Failures { changes: changes(fabric, faults), ..Failures::default() };
-        failures.find_turns(fabric, detection)?;
+        failures.find_route_changes(fabric, detection)?;
         Ok(failures)
     }
 
@@ -92,14 +92,14 @@ impl Failures {
     }
 
     /// When routes change, in order of time.
-    pub fn turns(&self) -> &[Turn] {
-        &self.turns
+    pub fn route_changes(&self) -> &[RouteChange] {
+        &self.route_changes
     }
 
     /// The routing that holds from a turn on; `None`: that of the whole fabric.
     #[inline]
-    pub fn routing(&self, turn: &Turn) -> Option<&Routing> {
-        self.routings.get(turn.routing?)
+    pub fn routing(&self, change: &RouteChange) -> Option<&Routing> {
+        self.routings.get(change.routing?)
     }
 
     /// The last time at which a link comes back; zero if none does.
@@ -110,11 +110,11 @@ impl Failures {
 
     /// Whether packets from `from` reach `to` by the routes that hold in the end.
     pub fn reach_in_the_end(&self, fabric: &Fabric, from: HostId, to: HostId) -> bool {
-        let last = self.turns.last().and_then(|turn| self.routing(turn));
+        let last = self.route_changes.last().and_then(|turn| self.routing(turn));
         fabric.reaches_by(last, from, to)
     }
 
-    fn find_turns(&mut self, fabric: &Fabric, detection: Time) -> Result<(), FabricError> {
+    fn find_route_changes(&mut self, fabric: &Fabric, detection: Time) -> Result<(), FabricError> {
         let mut by_time: Vec<(Time, LinkId, bool)> =
             self.changes.iter().map(|c| (c.at, c.link, c.rate.is_none())).collect();
         by_time.sort();
@@ -158,7 +158,7 @@ impl Failures {
             };
             let at = events[0].0;
             let at = if at == Time::ZERO { at } else { Time(at.ps().saturating_add(detection.ps())) };
-            self.turns.push(Turn { at, routing });
+            self.route_changes.push(RouteChange { at, routing });
         }
         Ok(())
     }
@@ -248,7 +248,7 @@ mod tests {
             [(us(5), gbps(40)), (us(10), gbps(10)), (us(20), None), (us(30), gbps(10)), (us(50), gbps(40))];
         assert_eq!(seen[..5], want);
         assert_eq!(seen[5..], [(us(60), gbps(100))]);
-        assert_eq!(failures.turns().iter().map(|t| t.at).collect::<Vec<_>>(), [us(21), us(31)]);
+        assert_eq!(failures.route_changes().iter().map(|t| t.at).collect::<Vec<_>>(), [us(21), us(31)]);
         assert_eq!(failures.last_repair(), us(30));
     }
 
@@ -256,7 +256,7 @@ mod tests {
     fn routes_avoid_a_dead_link_after_its_detection_and_come_back() {
         let f = fabric();
         let failures = Failures::new(&f, &down(&f, "l0", "s0", 10, 20), us(3)).unwrap();
-        let [lost, back] = failures.turns() else { panic!("{:?}", failures.turns()) };
+        let [lost, back] = failures.route_changes() else { panic!("{:?}", failures.route_changes()) };
         assert_eq!((lost.at, back.at), (us(13), us(23)));
         assert!(failures.routing(back).is_none());
         let routing = failures.routing(lost);
@@ -277,7 +277,7 @@ mod tests {
     fn what_is_dead_from_the_start_is_known_from_the_start() {
         let f = fabric();
         let failures = Failures::new(&f, &down(&f, "l0", "s0", 0, 20), us(3)).unwrap();
-        assert_eq!(failures.turns().iter().map(|t| t.at).collect::<Vec<_>>(), [us(0), us(23)]);
+        assert_eq!(failures.route_changes().iter().map(|t| t.at).collect::<Vec<_>>(), [us(0), us(23)]);
     }
 
     #[test]
@@ -285,10 +285,10 @@ mod tests {
         let f = fabric();
         let [there, back] = cable(&f, "l0", "s1");
         let slow = Fault { link: there, at: us(1), until: Time::NEVER, rate: Some(Rate::from_gbps(1)) };
-        assert!(Failures::new(&f, &[slow], us(1)).unwrap().turns().is_empty());
+        assert!(Failures::new(&f, &[slow], us(1)).unwrap().route_changes().is_empty());
         let one = Fault { rate: None, ..slow };
         let failures = Failures::new(&f, &[one, slow], us(1)).unwrap();
-        let routing = failures.routing(&failures.turns()[0]).unwrap();
+        let routing = failures.routing(&failures.route_changes()[0]).unwrap();
         assert!(routing.is_dead(there) && routing.is_dead(back));
         assert_eq!(routing.dead().len(), 2);
     }

@@ -48,7 +48,7 @@ pub fn explain(plan: &Plan, stall: &Stall) -> String {
 
 /// The flows among those that wait, as far as the stall names them, whose ends failures have parted for good.
 fn cut_off(plan: &Plan, stall: &Stall) -> Vec<MessageId> {
-    if plan.failures.turns().is_empty() {
+    if plan.failures.route_changes().is_empty() {
         return Vec::new();
     }
     let parted = |&message: &MessageId| {

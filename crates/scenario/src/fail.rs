@@ -322,7 +322,7 @@ pub(crate) fn warn_of_cuts(
     (qps, messages, jobs): (&[Qp], &[Message], &[Job]),
     warnings: &mut Vec<String>,
 ) {
-    if failures.turns().is_empty() {
+    if failures.route_changes().is_empty() {
         return;
     }
     let lost = |qp: &&Qp| !failures.reach_in_the_end(fabric, qp.from, qp.to);
@@ -387,7 +387,8 @@ mod tests {
         let seen = failing(&checked);
         assert_eq!(seen.len(), 8);
         assert!(seen.iter().all(|name| name.contains("spine2")));
-        let turns: Vec<u64> = checked.plan.failures.turns().iter().map(|t| t.at.ps() / 1_000_000).collect();
+        let turns: Vec<u64> =
+            checked.plan.failures.route_changes().iter().map(|t| t.at.ps() / 1_000_000).collect();
         assert_eq!(turns, [1001, 1002], "a millisecond after");
     }
 

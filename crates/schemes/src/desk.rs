@@ -275,7 +275,7 @@ impl Desk {
         let interest = self.scheme.interest();
         let starts = interest.detours && pkt.is_data() && ends.0;
         let plan = Arc::clone(&self.plan);
-        let turn = plan.failures.turns().first().filter(|_| self.rerouted);
+        let turn = plan.failures.route_changes().first().filter(|_| self.rerouted);
         let router = plan.fabric.router_by(turn.and_then(|turn| plan.failures.routing(turn)), self.node);
         let detours = if starts { router.detours(pkt.to()) } else { Detours::default() };
         let view = self.view.clone();
@@ -311,7 +311,7 @@ impl Desk {
         Arc::make_mut(&mut self.plan).failures = Failures::new(fabric, &faults, Time::ZERO).unwrap();
         self.rerouted = !dead.is_empty();
         let (plan, node) = (self.plan.clone(), self.node);
-        let routing = plan.failures.turns().first().and_then(|turn| plan.failures.routing(turn));
+        let routing = plan.failures.route_changes().first().and_then(|turn| plan.failures.routing(turn));
         let news = Reroute { site: Site { plan: &plan, node }, routing };
         let mut effects = Effects::default();
         let none = (false, false);
@@ -320,7 +320,7 @@ impl Desk {
 
     fn routing(&self) -> Option<&Routing> {
         let failures = &self.plan.failures;
-        failures.turns().first().filter(|_| self.rerouted).and_then(|turn| failures.routing(turn))
+        failures.route_changes().first().filter(|_| self.rerouted).and_then(|turn| failures.routing(turn))
     }
 
     /// A data packet departs to its host; returns what the scheme emits.

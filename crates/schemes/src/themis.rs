@@ -175,7 +175,7 @@ impl Recipe for Config {
             watch: rules.iter().any(|rule| rule.settings().watch),
             // Replies that go up are seen anyway where there is a choice of ports, as long as there is.
             interest: Interest {
-                every_packet: one_way_up || rings > 0 && !site.plan.failures.turns().is_empty(),
+                every_packet: one_way_up || rings > 0 && !site.plan.failures.route_changes().is_empty(),
                 host_departures: rings > 0,
                 makes_replies: rings > 0,
                 announcements: rings > FEW,

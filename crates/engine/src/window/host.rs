@@ -138,7 +138,7 @@ impl<'v, P: Parts> Visit<'v, P> {
                     self.host.set_rate(self.out.setup, row);
                 }
                 // Hosts have no routes.
-                Some(Frame::Fail(Event::Turn(_))) | None => {}
+                Some(Frame::Fail(Event::RouteChange(_))) | None => {}
             }
             let held = self.port.held();
             if self.out.setup.follows_any() && (before == 0) != (held == 0) {

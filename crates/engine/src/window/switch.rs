@@ -216,7 +216,7 @@ impl<'v, P: Parts, const HEAVY: bool, const CLOSELY: bool> Visit<'v, P, HEAVY, C
                 self.serve(p, at); // what started at the rate so far
                 self.ports[p].row = row;
             }
-            Some(Frame::Fail(Event::Turn(turn))) => self.reroute(at, turn),
+            Some(Frame::Fail(Event::RouteChange(turn))) => self.reroute(at, turn),
             None => {}
         }
     }
