@@ -33,7 +33,7 @@ pub struct Fault {
 
 /// A link from a time on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct LinkChange {
     /// The link, one direction.
     pub link: LinkId,
     /// From when on.
@@ -55,7 +55,7 @@ pub struct RouteChange {
 #[derive(Clone, Debug, Default)]
 pub struct Failures {
     /// By link, then by time; consecutive ones of one link differ.
-    changes: Vec<Change>,
+    changes: Vec<LinkChange>,
     /// In order of time.
     route_changes: Vec<RouteChange>,
     routings: Vec<Routing>,
@@ -80,12 +80,12 @@ impl Failures {
     }
 
     /// All changes, by link and then by time.
-    pub fn changes(&self) -> &[Change] {
+    pub fn changes(&self) -> &[LinkChange] {
         &self.changes
     }
 
     /// Those of one link.
-    pub fn of(&self, link: LinkId) -> &[Change] {
+    pub fn of(&self, link: LinkId) -> &[LinkChange] {
         let first = self.changes.partition_point(|change| change.link < link);
         let last = self.changes.partition_point(|change| change.link <= link);
         &self.changes[first..last]
@@ -165,10 +165,10 @@ impl Failures {
 }
 
 /// What faults come to, link by link.
-fn changes(fabric: &Fabric, faults: &[Fault]) -> Vec<Change> {
+fn changes(fabric: &Fabric, faults: &[Fault]) -> Vec<LinkChange> {
     let mut faults: Vec<Fault> = faults.iter().copied().filter(|f| f.at < f.until).collect();
     faults.sort_by_key(|f| (f.link, f.at));
-    let mut changes: Vec<Change> = Vec::new();
+    let mut changes: Vec<LinkChange> = Vec::new();
     for of_link in faults.chunk_by(|a, b| a.link == b.link) {
         let link = of_link[0].link;
         let whole = Some(fabric.links()[link.index()].rate);
@@ -181,7 +181,7 @@ fn changes(fabric: &Fabric, faults: &[Fault]) -> Vec<Change> {
             // Down, which is `None`, is less than any rate.
             let rate = active.map(|f| f.rate).min().unwrap_or(whole);
             if rate != before {
-                changes.push(Change { link, at, rate });
+                changes.push(LinkChange { link, at, rate });
                 before = rate;
             }
         }

@@ -363,7 +363,7 @@ mod tests {
     /// The links that ever change, by name.
     fn failing(checked: &Checked) -> BTreeSet<String> {
         let fabric = &checked.plan.fabric;
-        let name = |c: &failure::Change| {
+        let name = |c: &failure::LinkChange| {
             let link = &fabric.links()[c.link.index()];
             format!("{} {}", fabric.name(link.from), fabric.name(link.to))
         };

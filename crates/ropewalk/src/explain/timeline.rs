@@ -5,7 +5,7 @@ use super::account::{Account, Kept};
 use super::packets::{Reason, is_ahead, reasons};
 use super::trace::{Step, What};
 use crate::tables::{count, number};
-use model::failure::Change;
+use model::failure::LinkChange;
 use model::{Fabric, Kind, LinkId, NodeId, Psn, Time};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -286,7 +286,7 @@ fn fixed(life: &Life<'_>, account: &Account) -> Vec<Line> {
 fn failures(life: &Life<'_>) -> Vec<Line> {
     let fabric = &life.plan.fabric;
     let changes = life.plan.failures.changes();
-    let whole = |change: &Change| change.rate == Some(fabric.links()[change.link.index()].rate);
+    let whole = |change: &LinkChange| change.rate == Some(fabric.links()[change.link.index()].rate);
     let mut instants: BTreeMap<(Time, bool, String), Vec<LinkId>> = BTreeMap::new();
     for (i, change) in changes.iter().enumerate() {
         // They are in order by link, then by time.

@@ -1,6 +1,6 @@
 //! The discounting rate estimator (CONGA, section 3.2).
 
-use model::failure::Change;
+use model::failure::LinkChange;
 use model::{Rate, Time};
 
 /// Bits of a byte's fraction in a register, so that small ones decay, too.
@@ -43,7 +43,7 @@ impl Pulse {
     }
 
     /// Of a link that has sent nothing yet, and whose rate changes like that.
-    pub(super) fn estimator(&self, rate: Rate, changes: &[Change]) -> Dre {
+    pub(super) fn estimator(&self, rate: Rate, changes: &[LinkChange]) -> Dre {
         let full = |rate: Rate| {
             let bytes = rate.bytes_in(self.constant).get().min(MOST >> FRACTION);
             (bytes << FRACTION).max(1)
@@ -128,8 +128,8 @@ mod tests {
     #[test]
     fn a_link_that_runs_at_a_fraction_of_its_rate_is_full_sooner() {
         let pulse = Pulse::new(Time::from_us(50), 0.2, 3);
-        let slow = |at, gbps| Change { link: LinkId(0), at, rate: Some(Rate::from_gbps(gbps)) };
-        let dead = Change { link: LinkId(0), at: Time::from_ms(8), rate: None };
+        let slow = |at, gbps| LinkChange { link: LinkId(0), at, rate: Some(Rate::from_gbps(gbps)) };
+        let dead = LinkChange { link: LinkId(0), at: Time::from_ms(8), rate: None };
         let changes = [slow(Time::from_ms(2), 10), slow(Time::from_ms(6), 100), dead];
         let mut dre = pulse.estimator(Rate::from_gbps(100), &changes);
         let mut level = |at: u64| {
