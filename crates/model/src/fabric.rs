@@ -14,7 +14,7 @@ mod routes;
 mod tests;
 
 pub use builder::FabricBuilder;
-pub use groups::{Detours, Minimal, Reach};
+pub use groups::{Detours, MinimalPaths, PortKind};
 pub use reroute::{Rerouter, Routing};
 
 use crate::{HostId, LinkId, NodeId, Packet, PortIndex, Probability, Rate, Time};
@@ -82,7 +82,7 @@ pub enum FabricError {
     /// Ways inside a group are one link.
     #[error("{0} and {1} are in one group, and no link joins them")]
     NotMeshed(String, String),
-    /// Minimal ways between groups cross one link.
+    /// MinimalPaths ways between groups cross one link.
     #[error("no link joins the groups {0} and {1}")]
     GroupsApart(usize, usize),
     /// A packet names groups and switches of a group in 12 bits.

@@ -1,6 +1,6 @@
 //! Laying a fabric.
 
-use super::groups::{Draft, Groups, Minimal};
+use super::groups::{GroupSpec, Groups, MinimalPaths};
 use super::names::Names;
 use super::routes::Routes;
 use super::{Fabric, FabricError, Link};
@@ -15,13 +15,13 @@ pub struct FabricBuilder {
     role_numbers: BTreeMap<String, u32>,
     role_of: Vec<u32>,
     hosts: usize,
-    wires: Vec<Wire>,
-    groups: Option<Draft>,
+    cables: Vec<Cable>,
+    groups: Option<GroupSpec>,
 }
 
 /// A link before its ends have port numbers.
 #[derive(Clone, Copy, Debug)]
-struct Wire {
+struct Cable {
     a: NodeId,
     b: NodeId,
     rate: Rate,
@@ -52,8 +52,8 @@ impl FabricBuilder {
 
     /// The groups of all switches, in their order, counted from 0; the virtual channels of links between switches, 1 to
     /// [`super::MOST_CHANNELS`]; and among which ways packets choose that leave their group.
-    pub fn groups(&mut self, of: Vec<u16>, channels: u8, minimal: Minimal) {
-        self.groups = Some(Draft { of, channels, minimal });
+    pub fn groups(&mut self, of: Vec<u16>, channels: u8, minimal: MinimalPaths) {
+        self.groups = Some(GroupSpec { of, channels, minimal });
     }
 
     fn node(&mut self, name: &str, role: &str) -> NodeId {
@@ -69,7 +69,7 @@ impl FabricBuilder {
 
     /// Joins two nodes by a link, both directions alike. Parallel links are allowed.
     pub fn connect(&mut self, a: NodeId, b: NodeId, rate: Rate, delay: Time, loss: Probability) {
-        self.wires.push(Wire { a, b, rate, delay, loss });
+        self.cables.push(Cable { a, b, rate, delay, loss });
     }
 
     /// Checks the fabric and derives its routes.
@@ -114,7 +114,7 @@ impl FabricBuilder {
     fn check(&self) -> Result<Vec<u32>, FabricError> {
         let name = |n: NodeId| self.names.get(n.index()).to_owned();
         let mut count = vec![0usize; self.names.len()];
-        for &Wire { a, b, rate, delay, .. } in &self.wires {
+        for &Cable { a, b, rate, delay, .. } in &self.cables {
             if a == b {
                 return Err(FabricError::Loop(name(a)));
             }
@@ -150,11 +150,13 @@ impl FabricBuilder {
             next[n.index()] += 1;
             PortIndex((next[n.index()] - 1 - base[n.index()]) as u16)
         };
-        let ends: Vec<_> = self.wires.iter().map(|wire| (port(wire.a), port(wire.b))).collect();
-        let Some(Wire { a, rate, delay, loss, .. }) = self.wires.first().copied() else { return Vec::new() };
+        let ends: Vec<_> = self.cables.iter().map(|cable| (port(cable.a), port(cable.b))).collect();
+        let Some(Cable { a, rate, delay, loss, .. }) = self.cables.first().copied() else {
+            return Vec::new();
+        };
         let filler = Link { from: a, port: PortIndex(0), to: a, peer_port: PortIndex(0), rate, delay, loss };
-        let mut links = vec![filler; 2 * self.wires.len()];
-        for (&Wire { a, b, rate, delay, loss }, (pa, pb)) in self.wires.iter().zip(ends) {
+        let mut links = vec![filler; 2 * self.cables.len()];
+        for (&Cable { a, b, rate, delay, loss }, (pa, pb)) in self.cables.iter().zip(ends) {
             let mut lay = |from: NodeId, port: PortIndex, to, peer_port| {
                 let place = base[from.index()] as usize + usize::from(port.0);
                 links[place] = Link { from, port, to, peer_port, rate, delay, loss };

@@ -30,18 +30,18 @@ use crate::{Detour, HostId, PortIndex, RouteState};
 
 /// Where a port of a switch leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub enum PortKind {
     /// To a host.
     Host,
     /// To a switch of the same group.
-    Inside,
+    Local,
     /// To another group.
-    Across,
+    Global,
 }
 
 /// The ways among which packets choose that go to another group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Minimal {
+pub enum MinimalPaths {
     /// Those with the fewest links.
     #[default]
     FewestHops,
@@ -51,18 +51,18 @@ pub enum Minimal {
 
 /// What a builder is told of groups.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Draft {
+pub(super) struct GroupSpec {
     /// By switch: its group.
     pub(super) of: Vec<u16>,
     pub(super) channels: u8,
-    pub(super) minimal: Minimal,
+    pub(super) minimal: MinimalPaths,
 }
 
 /// Groups, and the ways between them.
 #[derive(Clone, Debug)]
 pub(super) struct Groups {
     pub(super) channels: u8,
-    pub(super) minimal: Minimal,
+    pub(super) minimal: MinimalPaths,
     /// How many there are.
     pub(super) count: usize,
     /// By switch: its group, and its number there.
@@ -73,7 +73,7 @@ pub(super) struct Groups {
     racks: Vec<Vec<u16>>,
     /// By switch: the start of its ports in `reach`.
     pub(super) base: Vec<u32>,
-    pub(super) reach: Vec<Reach>,
+    pub(super) reach: Vec<PortKind>,
     /// By switch and group: entries, like those of a row of routes, of the ports that lead there.
     toward: Vec<u32>,
     /// Of these the ones that cross over at once.
@@ -82,7 +82,7 @@ pub(super) struct Groups {
 
 impl Groups {
     /// Groups of a fabric whose links and racks are laid; their ways come from [`Groups::find_ways`].
-    pub(super) fn new(fabric: &Fabric, draft: Draft, names: &[usize]) -> Result<Self, FabricError> {
+    pub(super) fn new(fabric: &Fabric, draft: GroupSpec, names: &[usize]) -> Result<Self, FabricError> {
         let name = |switch: usize| fabric.names.get(fabric.hosts + switch).to_owned();
         let switches = fabric.nodes() - fabric.hosts;
         if draft.of.len() < switches {
@@ -110,13 +110,13 @@ impl Groups {
         let reach = fabric.links[first as usize..].iter().map(|link| {
             let place = |node: crate::NodeId| of[node.index() - fabric.hosts].0;
             match () {
-                () if fabric.is_host(link.to) => Reach::Host,
-                () if place(link.to) == place(link.from) => Reach::Inside,
-                () => Reach::Across,
+                () if fabric.is_host(link.to) => PortKind::Host,
+                () if place(link.to) == place(link.from) => PortKind::Local,
+                () => PortKind::Global,
             }
         });
         let reach = reach.collect();
-        let Draft { channels, minimal, .. } = draft;
+        let GroupSpec { channels, minimal, .. } = draft;
         Ok(Groups {
             channels: channels.clamp(1, crate::fabric::MOST_CHANNELS),
             minimal,
@@ -165,7 +165,7 @@ impl Groups {
                 let at = |switch: usize| &crossing[switch * self.count + group];
                 let mut ports = at(switch).clone();
                 let across = entry(&ports)?;
-                if group != usize::from(own) && (ports.is_empty() || self.minimal == Minimal::AnyLink) {
+                if group != usize::from(own) && (ports.is_empty() || self.minimal == MinimalPaths::AnyLink) {
                     let gateways = links(switch).iter().filter(between).filter(|link| {
                         place(link.to).0 == own && !at(link.to.index() - fabric.hosts).is_empty()
                     });
@@ -224,10 +224,10 @@ impl<'a> Here<'a> {
     }
 
     #[inline]
-    fn reach(self, port: PortIndex) -> Reach {
+    fn reach(self, port: PortIndex) -> PortKind {
         let at = self.groups.base[self.switch] as usize + port.index();
         // Packets of the switch's own have no port.
-        self.groups.reach.get(at).copied().unwrap_or(Reach::Host)
+        self.groups.reach.get(at).copied().unwrap_or(PortKind::Host)
     }
 
     /// The ports that lead to another group, for a packet that came in at `ingress`.
@@ -237,14 +237,14 @@ impl<'a> Here<'a> {
         match (self.reach(ingress), self.groups.across[at]) {
             // A packet that finds none has been sent here around a dead link, and that is back now; or it is a signal that
             // goes back the way of a detour, by ports.
-            (Reach::Inside, across) if across != 0 => across,
+            (PortKind::Local, across) if across != 0 => across,
             _ => self.groups.toward[at],
         }
     }
 
     /// How a packet stands here, for [`Left`].
     #[inline]
-    fn stand(self, way: RouteState, ingress: PortIndex) -> (RouteState, usize, Reach) {
+    fn stand(self, way: RouteState, ingress: PortIndex) -> (RouteState, usize, PortKind) {
         (way, self.groups.base[self.switch] as usize + ingress.index(), self.reach(ingress))
     }
 
@@ -287,7 +287,7 @@ impl<'a> Router<'a> {
     pub fn arrived(&self, way: RouteState, ingress: PortIndex) -> RouteState {
         let Some(here) = self.here else { return way };
         let (group, member) = here.place();
-        let over = here.reach(ingress) == Reach::Across;
+        let over = here.reach(ingress) == PortKind::Global;
         let there = match way.detour() {
             None => false,
             Some(Detour::Group(to)) => to == group,
@@ -311,7 +311,7 @@ impl<'a> Router<'a> {
             Some(Detour::Member(member)) => self.member_ways(here, member),
             None if u32::from(rack) == self.own => return self.ports(to),
             None => match here.groups.of_rack[usize::from(rack)].0 {
-                group if group != own && here.groups.minimal == Minimal::AnyLink => {
+                group if group != own && here.groups.minimal == MinimalPaths::AnyLink => {
                     here.leave(group, ingress)
                 }
                 _ => self.row[usize::from(rack)],

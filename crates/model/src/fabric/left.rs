@@ -2,7 +2,7 @@
 //!
 //! A way crosses as few links between groups as can be. That is one to another group; where none is left between two
 //! groups, it leads over a third one, as a detour does; and so does one to a switch that has lost all links inside its
-//! group. Among ways with as few crossings [`Minimal`] says which count, as in the whole fabric. Where two switches of a
+//! group. Among ways with as few crossings [`MinimalPaths`] says which count, as in the whole fabric. Where two switches of a
 //! group have lost the link that joins them, a way leads over others of the group.
 //!
 //! # Why they are free of deadlock
@@ -24,7 +24,7 @@
 //! A packet for which no way is left where it is (routes have changed, and it has spent its legs, or came down and would
 //! have to go up) takes the way of the whole fabric, and is lost on the dead link there.
 
-use super::groups::{Groups, Minimal, Reach};
+use super::groups::{Groups, MinimalPaths, PortKind};
 use super::routes::{Graph, NONE, Routes, Sets};
 use super::{Fabric, FabricError, MOST_CHANNELS};
 use crate::{LinkId, PortIndex, RouteState};
@@ -160,7 +160,7 @@ impl<'a> Search<'a> {
         let crossings = layers.iter().position(|layer| layer.from(came)[at] != NONE)?;
         let (layer, next_layer) = (&layers[crossings], crossings.checked_sub(1).map(|less| &layers[less]));
         let far = layer.from(came)[at];
-        if crossings == 1 && self.groups.minimal == Minimal::AnyLink {
+        if crossings == 1 && self.groups.minimal == MinimalPaths::AnyLink {
             let any = |next: usize| match self.inside(at, next) {
                 true => came == Came::Fresh && layer.seeds[next] != NONE,
                 false => next_layer.is_some_and(|layer| layer.free[next] != NONE),
@@ -257,7 +257,7 @@ impl Left {
             let ports = fabric.ports(crate::NodeId((fabric.hosts + at) as u32));
             let from = |link: &super::Link| link.to.index() - fabric.hosts;
             for (link, &reach) in ports.iter().zip(&groups.reach[first..]) {
-                left.down.push(reach == Reach::Inside && search.leads_up(at, from(link)));
+                left.down.push(reach == PortKind::Local && search.leads_up(at, from(link)));
             }
             for (_, next) in graph.ports(at).filter(|&(_, next)| search.inside(at, next)) {
                 left.joined[at * members + usize::from(groups.of[next].1)] = true;
@@ -282,14 +282,10 @@ impl Left {
     }
 
     /// How a packet came to the switch whose port `port` of all ports of switches it came in at.
-    fn came(&self, way: RouteState, port: usize, reach: Reach) -> Came {
+    fn came(&self, way: RouteState, port: usize, reach: PortKind) -> Came {
         match reach {
-            Reach::Inside if way.came_on() == way.leg() => {
-                if self.down.get(port).is_some_and(|&down| down) {
-                    Came::Down
-                } else {
-                    Came::Up
-                }
+            PortKind::Local if way.came_on() == way.leg() => {
+                if self.down.get(port).is_some_and(|&down| down) { Came::Down } else { Came::Up }
             }
             _ => Came::Fresh,
         }
@@ -299,7 +295,7 @@ impl Left {
     pub(super) fn to_rack(
         &self,
         switch: usize,
-        (way, port, reach): (RouteState, usize, Reach),
+        (way, port, reach): (RouteState, usize, PortKind),
         rack: usize,
     ) -> u32 {
         let step = self.step(switch, self.came(way, port, reach), rack);
@@ -314,7 +310,7 @@ impl Left {
     pub(super) fn to_member(
         &self,
         switch: usize,
-        (way, port, reach): (RouteState, usize, Reach),
+        (way, port, reach): (RouteState, usize, PortKind),
         rack: usize,
     ) -> u32 {
         let step = self.step(switch, self.came(way, port, reach), rack);
@@ -325,7 +321,7 @@ impl Left {
     pub(super) fn to_group(
         &self,
         switch: usize,
-        (way, port, reach): (RouteState, usize, Reach),
+        (way, port, reach): (RouteState, usize, PortKind),
         group: usize,
     ) -> u32 {
         self.entries[self.step(switch, self.came(way, port, reach), self.racks + group)]

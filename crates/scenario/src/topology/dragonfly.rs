@@ -6,7 +6,7 @@ use super::links::{possible_delay, possible_rate};
 use crate::error::Fault;
 use crate::footprint::Size;
 use crate::values::Chance;
-use model::fabric::{MOST_CHANNELS, Minimal};
+use model::fabric::{MOST_CHANNELS, MinimalPaths};
 use model::{Fabric, FabricBuilder, NodeId, Packet, Probability, Rate, RouteState, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -244,8 +244,8 @@ impl Lay for Dragonfly {
             }
         }
         let minimal = match self.minimal {
-            Ways::FewestHops => Minimal::FewestHops,
-            Ways::AnyLink => Minimal::AnyLink,
+            Ways::FewestHops => MinimalPaths::FewestHops,
+            Ways::AnyLink => MinimalPaths::AnyLink,
         };
         let of = (0..self.routers()).map(|router| (router / routers) as u16).collect();
         builder.groups(of, self.channels, minimal);

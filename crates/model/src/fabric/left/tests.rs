@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 type Buffer = (LinkId, u8);
 
 /// Groups of routers of one host each, `links` links between every two groups, dealt out in turn.
-fn dragonfly(groups: usize, routers: usize, links: usize, minimal: Minimal, channels: u8) -> Fabric {
+fn dragonfly(groups: usize, routers: usize, links: usize, minimal: MinimalPaths, channels: u8) -> Fabric {
     let mut b = FabricBuilder::new();
     let all = groups * routers;
     let hosts: Vec<_> = (0..all).map(|h| b.host(format!("h{h}"))).collect();
@@ -150,7 +150,7 @@ fn joined(f: &Fabric, dead: &[LinkId], from: HostId, to: HostId) -> bool {
 #[test]
 fn with_nothing_dead_all_ways_are_left() {
     for (groups, routers, links) in [(4, 3, 2), (5, 4, 1), (3, 2, 3), (1, 4, 1), (4, 1, 1)] {
-        for minimal in [Minimal::FewestHops, Minimal::AnyLink] {
+        for minimal in [MinimalPaths::FewestHops, MinimalPaths::AnyLink] {
             let f = dragonfly(groups, routers, links, minimal, 3);
             assert_eq!(all_ways(&f, Some(&around(&f, &[]))), all_ways(&f, None));
         }
@@ -159,7 +159,7 @@ fn with_nothing_dead_all_ways_are_left() {
 
 #[test]
 fn of_two_links_between_groups_the_other_one_is_taken() {
-    for minimal in [Minimal::FewestHops, Minimal::AnyLink] {
+    for minimal in [MinimalPaths::FewestHops, MinimalPaths::AnyLink] {
         let f = dragonfly(3, 4, 2, minimal, 3);
         let across = |f: &Fabric, routing: Option<&Routing>| {
             let ways = ways(f, routing, (HostId(0), HostId(4)), None).unwrap();
@@ -180,7 +180,7 @@ fn of_two_links_between_groups_the_other_one_is_taken() {
 
 #[test]
 fn groups_without_a_link_between_them_reach_each_other_over_a_third_one_on_three_legs() {
-    let f = dragonfly(4, 3, 1, Minimal::FewestHops, 3);
+    let f = dragonfly(4, 3, 1, MinimalPaths::FewestHops, 3);
     let between: Vec<LinkId> = (0..f.links().len() as u32)
         .map(LinkId)
         .filter(|l| {
@@ -205,7 +205,7 @@ fn groups_without_a_link_between_them_reach_each_other_over_a_third_one_on_three
     assert_eq!(detours(6, 0), [Detour::Group(3)]);
     assert_eq!(detours(6, 9), [Detour::Group(0), Detour::Group(1)]);
     // Inside a group detours are for ways of two links, none of which is dead.
-    let f = dragonfly(2, 4, 2, Minimal::FewestHops, 3);
+    let f = dragonfly(2, 4, 2, MinimalPaths::FewestHops, 3);
     let routing = around(&f, &cables(&f, &[("g0r0", "g0r1")]));
     let over = |from: u16, to: u16| {
         let detours = f.router_by(Some(&routing), f.attachment(HostId(from))).detours(HostId(to));
@@ -215,13 +215,13 @@ fn groups_without_a_link_between_them_reach_each_other_over_a_third_one_on_three
     assert_eq!(over(0, 2), [Detour::Member(3)]);
     assert_eq!(over(2, 3), [Detour::Member(0), Detour::Member(1)]);
     // Two channels are for ways of two legs.
-    let f = dragonfly(4, 3, 1, Minimal::FewestHops, 2);
+    let f = dragonfly(4, 3, 1, MinimalPaths::FewestHops, 2);
     assert!(!f.reaches_by(Some(&around(&f, &between)), HostId(0), HostId(3)));
 }
 
 #[test]
 fn inside_a_group_ways_lead_over_another_router_on_one_leg() {
-    let f = dragonfly(2, 4, 2, Minimal::FewestHops, 3);
+    let f = dragonfly(2, 4, 2, MinimalPaths::FewestHops, 3);
     // Every router of the group loses a link, the first one two.
     let dead = cables(&f, &[("g0r0", "g0r1"), ("g0r0", "g0r2"), ("g0r1", "g0r3")]);
     let routing = around(&f, &dead);
@@ -236,7 +236,7 @@ fn inside_a_group_ways_lead_over_another_router_on_one_leg() {
 #[test]
 fn a_packet_that_is_caught_is_lost_and_goes_nowhere_else() {
     // It is in group 2 on its way over it, on leg 1, when the only link from there to its host's group dies.
-    let f = dragonfly(4, 3, 1, Minimal::FewestHops, 3);
+    let f = dragonfly(4, 3, 1, MinimalPaths::FewestHops, 3);
     let link = (0..f.links().len() as u32).map(LinkId).find(|l| {
         let link = &f.links()[l.index()];
         (f.group(link.from), f.group(link.to)) == (Some(2), Some(1))
@@ -272,7 +272,7 @@ proptest! {
         any in any::<bool>(),
         broken in prop::collection::vec(prop::collection::vec(any::<prop::sample::Index>(), 0..9), 1..3),
     ) {
-        let minimal = if any { Minimal::AnyLink } else { Minimal::FewestHops };
+        let minimal = if any { MinimalPaths::AnyLink } else { MinimalPaths::FewestHops };
         let f = dragonfly(groups, routers, links, minimal, 3);
         let between: Vec<LinkId> = (0..f.links().len() as u32)
             .map(LinkId)
