@@ -6,10 +6,10 @@
 
 mod builder;
 mod groups;
-mod left;
 mod names;
 mod reroute;
 mod routes;
+mod surviving;
 #[cfg(test)]
 mod tests;
 
@@ -19,9 +19,9 @@ pub use reroute::{Rerouter, Routing};
 
 use crate::{HostId, LinkId, NodeId, Packet, PortIndex, Probability, Rate, Time};
 use groups::{Groups, Here};
-use left::Left;
 use names::Names;
 use routes::Routes;
+use surviving::SurvivingRoutes;
 use thiserror::Error;
 
 /// Most virtual channels of a link: a way has at most three legs.
@@ -215,7 +215,12 @@ impl Fabric {
     }
 
     #[inline]
-    fn router_of<'a>(&'a self, routes: &'a Routes, left: Option<&'a Left>, node: NodeId) -> Router<'a> {
+    fn router_of<'a>(
+        &'a self,
+        routes: &'a Routes,
+        left: Option<&'a SurvivingRoutes>,
+        node: NodeId,
+    ) -> Router<'a> {
         let switch = node.index() - self.hosts;
         Router {
             rack_of: &self.rack_of,

@@ -23,8 +23,8 @@
 //! A detour is taken once, so there are at most three legs: source group, intermediate group, destination group. With
 //! minimal ways alone two channels do.
 
-use super::left::Left;
 use super::routes::{Routes, set};
+use super::surviving::SurvivingRoutes;
 use super::{Fabric, FabricError, Router};
 use crate::{Detour, HostId, PortIndex, RouteState};
 
@@ -214,7 +214,7 @@ pub(super) struct Here<'a> {
     pub(super) groups: &'a Groups,
     pub(super) switch: usize,
     /// When links are dead: the ways that are left, and the routes of the whole fabric.
-    pub(super) left: Option<(&'a Left, &'a Routes)>,
+    pub(super) left: Option<(&'a SurvivingRoutes, &'a Routes)>,
 }
 
 impl<'a> Here<'a> {
@@ -242,7 +242,7 @@ impl<'a> Here<'a> {
         }
     }
 
-    /// How a packet stands here, for [`Left`].
+    /// How a packet stands here, for [`SurvivingRoutes`].
     #[inline]
     fn stand(self, way: RouteState, ingress: PortIndex) -> (RouteState, usize, PortKind) {
         (way, self.groups.base[self.switch] as usize + ingress.index(), self.reach(ingress))
@@ -267,7 +267,7 @@ impl<'a> Here<'a> {
     }
 
     /// Whether a packet that begins here may take a detour to a rack, by what is left.
-    fn leads(self, left: &Left, detour: Detour, rack: usize) -> bool {
+    fn leads(self, left: &SurvivingRoutes, detour: Detour, rack: usize) -> bool {
         match detour {
             Detour::Group(group) => left.leads_over(self.switch, usize::from(group), rack),
             Detour::Member(member) => left.leads_inside(self.switch, usize::from(member), rack),
@@ -325,7 +325,7 @@ impl<'a> Router<'a> {
     fn onward_by(
         &self,
         here: Here<'a>,
-        left: &'a Left,
+        left: &'a SurvivingRoutes,
         way: RouteState,
         ingress: PortIndex,
         to: HostId,
@@ -423,7 +423,7 @@ impl<'a> Around<'a> {
     }
 
     /// Numbers of the detours that dead links have left.
-    fn those_left(self, left: &Left) -> impl Iterator<Item = u16> {
+    fn those_left(self, left: &SurvivingRoutes) -> impl Iterator<Item = u16> {
         let others = (0..self.all as u16).filter(move |&number| number != self.low && number != self.high);
         others.filter(move |&number| self.here.leads(left, self.detour(number), self.rack))
     }

@@ -1,7 +1,7 @@
 //! Routes around dead links.
 
-use super::left::{Left, fails};
 use super::routes::{Routes, Shape};
+use super::surviving::{SurvivingRoutes, fails};
 use super::{Fabric, FabricError, Router};
 use crate::{HostId, LinkId, NodeId, PortIndex, RouteState};
 
@@ -12,7 +12,7 @@ pub struct Routing {
     dead: Vec<LinkId>,
     routes: Routes,
     /// In a fabric of groups.
-    left: Option<Left>,
+    left: Option<SurvivingRoutes>,
 }
 
 /// Finds routes around dead links of one fabric.
@@ -105,7 +105,7 @@ impl Rerouter<'_> {
         let (routes, left) = match &self.fabric.groups {
             None => (Routes::around(self.fabric, &dead, self.shape)?, None),
             Some(groups) => {
-                let (routes, left) = Left::find(self.fabric, groups, &self.fails, &dead)?;
+                let (routes, left) = SurvivingRoutes::find(self.fabric, groups, &self.fails, &dead)?;
                 (routes, Some(left))
             }
         };

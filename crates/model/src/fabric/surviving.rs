@@ -45,7 +45,7 @@ const ALL: [Came; 3] = [Came::Fresh, Came::Up, Came::Down];
 
 /// The ways that are left.
 #[derive(Clone, Debug)]
-pub(super) struct Left {
+pub(super) struct SurvivingRoutes {
     racks: usize,
     groups: usize,
     /// By switch, how a packet came there, and where it goes (a rack, or, after those, any switch of a group): the ports by
@@ -196,7 +196,7 @@ pub(super) fn fails(fabric: &Fabric, ever: &[LinkId]) -> Vec<u32> {
     fails
 }
 
-impl Left {
+impl SurvivingRoutes {
     /// Finds the ways without the links of `dead`, which holds both directions in ascending order, and the routes of packets
     /// that begin at a switch. `fails` says which links come to be dead at any time, see [`fails`].
     pub(super) fn find(
@@ -204,7 +204,7 @@ impl Left {
         groups: &Groups,
         fails: &[u32],
         dead: &[LinkId],
-    ) -> Result<(Routes, Left), FabricError> {
+    ) -> Result<(Routes, SurvivingRoutes), FabricError> {
         let graph = Graph::of(fabric, dead);
         let search = Search::new(groups, &graph, fails);
         let (switches, racks) = (groups.of.len(), fabric.racks.len());
@@ -216,7 +216,7 @@ impl Left {
             (switch, usize::from(groups.of[switch].1))
         };
         let members = groups.of.iter().map(|&(_, member)| usize::from(member) + 1).max().unwrap_or(0);
-        let mut left = Left {
+        let mut left = SurvivingRoutes {
             racks,
             groups: groups.count,
             entries: vec![0; switches * ALL.len() * targets],
