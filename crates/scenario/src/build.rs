@@ -2,9 +2,9 @@
 
 use crate::config::{Compat, Scenario, WireConfig};
 use crate::error::{Fault, suggestion};
-use crate::fail;
+use crate::failure::{self, FailurePlanner};
 use crate::footprint::Room;
-use crate::lose::Ground;
+use crate::loss::LossPlanner;
 use crate::switch::Resolved;
 use crate::telemetry;
 use crate::values::LATEST;
@@ -106,11 +106,11 @@ pub(crate) fn plan(scenario: &Scenario, room: &mut Room) -> Result<(Plan, Vec<St
             return Err(Fault::new(&format!("workload.{job}"), text));
         }
     }
-    let ground = Ground { fabric: &fabric, wire: &wire, qps: &qps, messages: &messages, jobs: &jobs };
-    let lost = ground.losses(&scenario.links.lose, &mut warnings).map_err(|f| f.within("links.lose"))?;
-    let ground = fail::Ground { fabric: &fabric, seed: scenario.seed, latest: LATEST };
-    let failures = ground.failures(&scenario.failure, &scenario.routing, room)?;
-    fail::warn_of_cuts(&failures, &fabric, (&qps, &messages, &jobs), &mut warnings);
+    let losses = LossPlanner { fabric: &fabric, wire: &wire, qps: &qps, messages: &messages, jobs: &jobs };
+    let lost = losses.plan(&scenario.links.lose, &mut warnings).map_err(|f| f.within("links.lose"))?;
+    let failures = FailurePlanner { fabric: &fabric, seed: scenario.seed, latest: LATEST };
+    let failures = failures.plan(&scenario.failure, &scenario.routing, room)?;
+    failure::warn_of_cuts(&failures, &fabric, (&qps, &messages, &jobs), &mut warnings);
     let stop = &scenario.stop;
     let patience = ten_timeouts(&scenario.nic);
     let no_progress = stop.no_progress.unwrap_or(patience.max(Time::from_ms(100)).min(LATEST));

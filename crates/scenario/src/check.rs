@@ -4,7 +4,7 @@ use crate::build;
 use crate::document::Document;
 use crate::error::{Error, Fault, suggestion};
 use crate::footprint::{self, Room};
-use crate::overlay::{Change, Origin, Set};
+use crate::overlay::{AppliedChange, Change, Origin};
 use crate::parts::Chosen;
 use crate::schema::schema;
 use crate::source::Source;
@@ -60,7 +60,7 @@ impl Resolved {
         let (scenario, path) = path.map_err(|message| origin.error(false, &message))?;
         self.scenario = scenario;
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
-        self.document.note(Set::at(&path, origin.clone()));
+        self.document.note(AppliedChange::at(&path, origin.clone()));
         Ok(())
     }
 

@@ -1,12 +1,12 @@
 //! The keys of a scenario, one field each.
 
-use crate::fail::{Failure, RoutingConfig};
-use crate::lose::Lose;
+use crate::failure::{Failure, RoutingConfig};
+use crate::loss::LossConfig;
 use crate::record::RecordConfig;
 use crate::switch::{RoleConfig, SwitchConfig};
 use crate::topology::Topology;
 use crate::values::Chance;
-use crate::workload::Entry;
+use crate::workload::Workload;
 use model::{Bytes, Time};
 use rnic::NicConfig;
 use schemars::JsonSchema;
@@ -52,7 +52,7 @@ pub struct Scenario {
     pub class: BTreeMap<String, ClassConfig>,
     /// Jobs; they run side by side.
     #[serde(default)]
-    pub workload: Vec<Entry>,
+    pub workload: Vec<Workload>,
     /// Links and switches that fail at a time, and may come back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failure: Vec<Failure>,
@@ -106,7 +106,7 @@ pub struct LinksConfig {
     pub lose_replies: bool,
     /// Packets that are lost on purpose, beside those of `loss`: data, ACKs or NACKs by their PSN. Default: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub lose: Vec<Lose>,
+    pub lose: Vec<LossConfig>,
 }
 
 /// What goes on the wire.

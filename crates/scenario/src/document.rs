@@ -1,9 +1,9 @@
 //! A scenario's text with the `--set` overlay on top: one table of values, and from every path in it the way
 //! back to the place that says so.
 
+use crate::arrays;
 use crate::error::{Error, Fault, suggestion};
-use crate::overlay::{Change, Set};
-use crate::shape;
+use crate::overlay::{AppliedChange, Change};
 use crate::source::Source;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
@@ -16,7 +16,7 @@ use toml::{Spanned, Table, Value};
 #[derive(Clone, Debug)]
 pub(crate) struct Document {
     source: Source,
-    sets: Vec<Set>,
+    sets: Vec<AppliedChange>,
     table: Table,
 }
 
@@ -30,7 +30,7 @@ impl Document {
         let mut document = Document { source: source.clone(), sets: Vec::new(), table };
         crate::overlay::normalise(&mut document.table);
         for change in changes {
-            let set = Set::apply(change, &mut document.table)?;
+            let set = AppliedChange::apply(change, &mut document.table)?;
             crate::overlay::normalise(&mut document.table);
             document.sets.push(set);
         }
@@ -38,14 +38,14 @@ impl Document {
     }
 
     /// Notes that what `set` concerns does not come from the text.
-    pub(crate) fn note(&mut self, set: Set) {
+    pub(crate) fn note(&mut self, set: AppliedChange) {
         self.sets.push(set);
     }
 
     /// Reads the table into `T`, whose schema this is.
     pub(crate) fn read<T: DeserializeOwned>(&self, schema: fn() -> &'static Json) -> Result<T, Error> {
         let value = Value::Table(self.table.clone());
-        let fault = shape::has_arrays(&self.table).then(|| shape::array_for_table(schema(), &value));
+        let fault = arrays::has_arrays(&self.table).then(|| arrays::array_for_table(schema(), &value));
         if let Some(fault) = fault.flatten() {
             return Err(self.locate(fault));
         }

@@ -14,34 +14,34 @@
 //! | [`values`] | small kinds of value: `on`/`off` or settings, shares, probabilities |
 //! | [`switch`] | `[switch]`: buffers, PFC, marking |
 //! | [`topology`] | `[topology.NAME]`: one file each |
-//! | [`fail`] | `[[failure]]` and `[routing]`: links and switches that fail |
-//! | [`lose`] | `[[links.lose]]`: losses by list |
+//! | [`failure`] | `[[failure]]` and `[routing]`: links and switches that fail |
+//! | [`loss`] | `[[links.lose]]`: losses by list |
 //! | [`workload`] | `[[workload]]`: one file each |
 //! | `footprint` | how much memory a run needs, before it is laid out |
 //! | [`ideal`] | how long a flow takes alone |
-//! | `shape` | arrays where only a table can be |
+//! | `arrays` | arrays where only a table can be |
 //! | `whole` | the NICs that come with a scheme |
 //! | [`builtin`] | the scenarios that come with ropewalk |
 //! | [`mod@sweep`] | one scenario many times: axes and seeds |
 //! | [`import`] | other tools' files |
 
+mod arrays;
 mod build;
 pub mod builtin;
 mod check;
 pub mod config;
 mod document;
 mod error;
-pub mod fail;
+pub mod failure;
 mod footprint;
 pub mod ideal;
 pub mod import;
-pub mod lose;
+pub mod loss;
 mod overlay;
 mod parts;
 mod plan_check;
 pub mod record;
 mod schema;
-mod shape;
 mod show;
 mod source;
 pub mod sweep;

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, nearest};
 use crate::toml_text::inline;
-use crate::workload::Entry;
+use crate::workload::Workload;
 use std::ops::Range;
 use std::sync::Arc;
 use toml::{Table, Value};
@@ -78,16 +78,16 @@ pub fn setting(key: &str, value: &Value) -> String {
 
 /// A [`Change`], applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Set {
+pub(crate) struct AppliedChange {
     pub(crate) origin: Origin,
     /// The key, names resolved to indices.
     path: Vec<String>,
 }
 
-impl Set {
+impl AppliedChange {
     /// What was set at `path` by other means.
-    pub(crate) fn at(path: &[&str], origin: Origin) -> Set {
-        Set { origin, path: path.iter().map(|&part| part.to_owned()).collect() }
+    pub(crate) fn at(path: &[&str], origin: Origin) -> AppliedChange {
+        AppliedChange { origin, path: path.iter().map(|&part| part.to_owned()).collect() }
     }
 
     /// True if the value at `path` comes from here.
@@ -101,7 +101,7 @@ impl Set {
     }
 
     /// Writes it into `table`.
-    pub(crate) fn apply(change: &Change, table: &mut Table) -> Result<Set, Error> {
+    pub(crate) fn apply(change: &Change, table: &mut Table) -> Result<AppliedChange, Error> {
         let wrong = |message: String| change.origin.error(true, &message);
         let parts = parts(&change.key).map_err(wrong)?;
         let value = change.value.clone();
@@ -140,7 +140,7 @@ impl Set {
                 }
             };
         }
-        Ok(Set { origin: change.origin.clone(), path })
+        Ok(AppliedChange { origin: change.origin.clone(), path })
     }
 }
 
@@ -153,10 +153,10 @@ enum Slot<'a> {
 /// `workload.0.bytes` means the setting of the only kind that the entry has.
 fn settings<'a>(path: &mut Vec<String>, part: &str, table: &'a mut Table) -> Option<&'a mut Table> {
     let entry = path.len() == 2 && path[0] == "workload";
-    if !entry || Entry::has_key(part) {
+    if !entry || Workload::has_key(part) {
         return Some(table);
     }
-    let mut kinds = table.keys().filter(|key| Entry::KINDS.contains(&key.as_str()));
+    let mut kinds = table.keys().filter(|key| Workload::KINDS.contains(&key.as_str()));
     let (Some(kind), None) = (kinds.next().cloned(), kinds.next()) else { return Some(table) };
     if !table[&kind].is_table() {
         return Some(table);
@@ -234,9 +234,9 @@ fn is_variant(path: &[String]) -> bool {
 
 /// Choosing a variant takes the place of the one that was there.
 fn forget_other_variants(path: &[String], chosen: &str, table: &mut Table) {
-    let workload = path.len() == 2 && path[0] == "workload" && !Entry::COMMON_KEYS.contains(&chosen);
+    let workload = path.len() == 2 && path[0] == "workload" && !Workload::COMMON_KEYS.contains(&chosen);
     if workload {
-        table.retain(|key, _| key == chosen || Entry::COMMON_KEYS.contains(&key));
+        table.retain(|key, _| key == chosen || Workload::COMMON_KEYS.contains(&key));
     } else if is_variant(path) {
         table.retain(|key, _| key == chosen);
     }
@@ -271,7 +271,7 @@ mod tests {
     fn set(base: &str, sets: &[&str]) -> Table {
         let mut table: Table = toml::from_str(base).unwrap();
         for s in sets {
-            Set::apply(&Change::parse(s).unwrap(), &mut table).unwrap();
+            AppliedChange::apply(&Change::parse(s).unwrap(), &mut table).unwrap();
             normalise(&mut table);
         }
         table
@@ -304,7 +304,8 @@ mod tests {
         assert_eq!(got["workload"][0]["incast"]["bytes"].as_str(), Some("2B"));
         assert_eq!(got["workload"][1]["start"].as_str(), Some("1us"));
         let mut table: Table = toml::from_str(base).unwrap();
-        let error = Set::apply(&Change::parse("workload.bgg.start=1us").unwrap(), &mut table).unwrap_err();
+        let error =
+            AppliedChange::apply(&Change::parse("workload.bgg.start=1us").unwrap(), &mut table).unwrap_err();
         assert_eq!(error.located(), "--set:1:1: no entry is named `bgg`; did you mean `bg`?");
     }
 
@@ -326,7 +327,7 @@ mod tests {
     #[test]
     fn nonsense_is_refused() {
         for s in ["seed", "=7", "a..b=1", "\"a=1"] {
-            let done = Change::parse(s).and_then(|change| Set::apply(&change, &mut Table::new()));
+            let done = Change::parse(s).and_then(|change| AppliedChange::apply(&change, &mut Table::new()));
             assert!(done.is_err(), "{s}");
         }
     }

@@ -3,7 +3,7 @@
 use crate::config::Scenario;
 use crate::schema::schema;
 use crate::toml_text::{self, inline};
-use crate::workload::Entry;
+use crate::workload::Workload;
 use serde_json::Value as Json;
 use std::fmt::Write;
 use toml::{Table, Value};
@@ -33,19 +33,19 @@ pub fn explained(config: &str) -> Option<String> {
 /// `said` tells whether the user wrote a path.
 pub(crate) fn annotated(scenario: &Scenario, said: &dyn Fn(&[String]) -> bool) -> String {
     let root = schema();
-    let mut page = Page { root, said, text: String::new(), path: Vec::new() };
-    page.table(&table(scenario), root);
-    page.text
+    let mut annotator = Annotator { root, said, text: String::new(), path: Vec::new() };
+    annotator.table(&table(scenario), root);
+    annotator.text
 }
 
-struct Page<'a> {
+struct Annotator<'a> {
     root: &'a Json,
     said: &'a dyn Fn(&[String]) -> bool,
     text: String,
     path: Vec<String>,
 }
 
-impl<'a> Page<'a> {
+impl<'a> Annotator<'a> {
     /// Follows references, and picks the alternative that describes tables.
     fn resolve(&self, schema: &'a Json) -> &'a Json {
         let mut schema = schema;
@@ -125,7 +125,7 @@ impl<'a> Page<'a> {
         if let Some(fields) = resolved.get("properties").and_then(Json::as_object) {
             let kinds = self.path.first().is_some_and(|p| p == "workload") && self.path.len() == 2;
             for key in fields.keys().filter(|key| !table.contains_key(*key)) {
-                if kinds && !Entry::COMMON_KEYS.contains(&key.as_str()) {
+                if kinds && !Workload::COMMON_KEYS.contains(&key.as_str()) {
                     continue;
                 }
                 self.comment(self.about(schema, key));

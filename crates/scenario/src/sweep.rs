@@ -34,7 +34,7 @@ use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::OnceLock;
-use text::{Entry, Text};
+use text::{Assignment, SweepText};
 use toml::Value;
 
 /// Most points of a sweep. Our choice: at a second each that is a day on one core, and a typing error like
@@ -106,7 +106,7 @@ pub struct Sweep {
 #[derive(Clone, Debug)]
 pub struct Axis {
     /// Its keys; all have as many values.
-    pub keys: Vec<Key>,
+    pub keys: Vec<AxisKey>,
 }
 
 impl Axis {
@@ -123,13 +123,13 @@ impl Axis {
 
 /// A key of an axis and its values.
 #[derive(Clone, Debug)]
-pub struct Key {
+pub struct AxisKey {
     /// A dotted key as for `--set`, or `schemes`.
     pub name: String,
     values: Vec<Change>,
 }
 
-impl Key {
+impl AxisKey {
     /// The values as text: TOML, but for strings, which are plain.
     pub fn values(&self) -> impl Iterator<Item = String> {
         self.values.iter().map(|change| plainly(&change.value))
@@ -171,7 +171,7 @@ impl Sweep {
     /// See [`Sweep::parse`].
     pub fn of(file: &Source, given: Option<Source>, set: &[String]) -> Result<Sweep, Error> {
         let config: SweepConfig = Document::new(file, &[])?.read(schema)?;
-        let text = Text::new(file);
+        let text = SweepText::new(file);
         let name = config.name.unwrap_or_else(|| file.name.clone());
         if name.is_empty()
             || name.starts_with('.')
@@ -266,7 +266,7 @@ impl Sweep {
     }
 
     /// The changes that the axes make at a point.
-    fn picked(&self, point: usize) -> impl Iterator<Item = (&Key, &Change)> {
+    fn picked(&self, point: usize) -> impl Iterator<Item = (&AxisKey, &Change)> {
         let mut rest = point / self.seeds.as_ref().map_or(1, Vec::len).max(1);
         let mut indices = vec![0; self.axes.len()];
         for (index, axis) in indices.iter_mut().zip(&self.axes).rev() {
@@ -329,7 +329,7 @@ fn scenario(file: &Source, name: &str) -> Result<Source, Error> {
 }
 
 /// An error that has no place gets one.
-fn relocated(error: Error, text: &Text, path: &[&str]) -> Error {
+fn relocated(error: Error, text: &SweepText, path: &[&str]) -> Error {
     if error.location().is_some() {
         return error;
     }
@@ -341,9 +341,9 @@ fn relocated(error: Error, text: &Text, path: &[&str]) -> Error {
 }
 
 /// Reads an axis; `before` are those above it.
-fn axis(text: &Text, number: usize, before: &[Axis]) -> Result<Axis, Error> {
+fn axis(text: &SweepText, number: usize, before: &[Axis]) -> Result<Axis, Error> {
     let path = ["axis", &number.to_string()];
-    let mut keys: Vec<Key> = Vec::new();
+    let mut keys: Vec<AxisKey> = Vec::new();
     for entry in text.entries(&path) {
         let at = entry.at.clone();
         let key = key(text, entry)?;
@@ -372,8 +372,8 @@ fn axis(text: &Text, number: usize, before: &[Axis]) -> Result<Axis, Error> {
 }
 
 /// Reads a key of an axis.
-fn key(text: &Text, entry: Entry) -> Result<Key, Error> {
-    let Entry { key: name, at, value, value_at, items } = entry;
+fn key(text: &SweepText, entry: Assignment) -> Result<AxisKey, Error> {
+    let Assignment { key: name, at, value, value_at, items } = entry;
     let Value::Array(values) = value else {
         let error = text.at(value_at, format!("the axis `{name}` needs a list of values"));
         return Err(error.with_help(format!(
@@ -405,7 +405,7 @@ fn key(text: &Text, entry: Entry) -> Result<Key, Error> {
         let origin = Origin { label, ..text.origin(at.clone(), item) };
         changes.push(Change { key: name.clone(), value, origin });
     }
-    Ok(Key { name, values: changes })
+    Ok(AxisKey { name, values: changes })
 }
 
 /// The keys at the top of a scenario.

@@ -45,9 +45,9 @@ impl<T: Serialize> Serialize for Switched<T> {
 
 impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for Switched<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Seen<T>(PhantomData<T>);
+        struct ValueVisitor<T>(PhantomData<T>);
 
-        impl<'de, T: Deserialize<'de> + Default> Visitor<'de> for Seen<T> {
+        impl<'de, T: Deserialize<'de> + Default> Visitor<'de> for ValueVisitor<T> {
             type Value = Switched<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -71,7 +71,7 @@ impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for Switched<T> {
             }
         }
 
-        deserializer.deserialize_any(Seen(PhantomData))
+        deserializer.deserialize_any(ValueVisitor(PhantomData))
     }
 }
 
@@ -155,9 +155,9 @@ impl Serialize for Share {
 
 impl<'de> Deserialize<'de> for Share {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Seen;
+        struct ValueVisitor;
 
-        impl Visitor<'_> for Seen {
+        impl Visitor<'_> for ValueVisitor {
             type Value = Share;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -177,7 +177,7 @@ impl<'de> Deserialize<'de> for Share {
             }
         }
 
-        deserializer.deserialize_any(Seen)
+        deserializer.deserialize_any(ValueVisitor)
     }
 }
 
@@ -225,9 +225,9 @@ impl Serialize for Amount {
 
 impl<'de> Deserialize<'de> for Amount {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Seen;
+        struct ValueVisitor;
 
-        impl Visitor<'_> for Seen {
+        impl Visitor<'_> for ValueVisitor {
             type Value = Amount;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -252,7 +252,7 @@ impl<'de> Deserialize<'de> for Amount {
             }
         }
 
-        deserializer.deserialize_any(Seen)
+        deserializer.deserialize_any(ValueVisitor)
     }
 }
 
@@ -305,9 +305,9 @@ impl Serialize for Oversubscription {
 
 impl<'de> Deserialize<'de> for Oversubscription {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Seen;
+        struct ValueVisitor;
 
-        impl Visitor<'_> for Seen {
+        impl Visitor<'_> for ValueVisitor {
             type Value = Oversubscription;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -319,7 +319,7 @@ impl<'de> Deserialize<'de> for Oversubscription {
             }
         }
 
-        deserializer.deserialize_any(Seen)
+        deserializer.deserialize_any(ValueVisitor)
     }
 }
 
@@ -339,69 +339,69 @@ impl JsonSchema for Oversubscription {
 
 /// The rate that is left of a link: a rate such as `20Gbps`, or a share of its own, above 0 and at most 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Left {
+pub enum ReducedRate {
     /// A rate.
     Rate(Rate),
     /// A share.
     Share(f64),
 }
 
-impl Left {
+impl ReducedRate {
     /// What is left of a link that runs at `whole`.
     pub fn of(self, whole: Rate) -> Rate {
         match self {
-            Left::Rate(rate) => rate,
-            Left::Share(share) => Rate((whole.bps() as f64 * share).round() as u64),
+            ReducedRate::Rate(rate) => rate,
+            ReducedRate::Share(share) => Rate((whole.bps() as f64 * share).round() as u64),
         }
     }
 }
 
-impl Serialize for Left {
+impl Serialize for ReducedRate {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Left::Rate(rate) => rate.serialize(serializer),
-            Left::Share(share) => serializer.serialize_f64(*share),
+            ReducedRate::Rate(rate) => rate.serialize(serializer),
+            ReducedRate::Share(share) => serializer.serialize_f64(*share),
         }
     }
 }
 
-impl<'de> Deserialize<'de> for Left {
+impl<'de> Deserialize<'de> for ReducedRate {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Seen;
+        struct ValueVisitor;
 
-        impl Visitor<'_> for Seen {
-            type Value = Left;
+        impl Visitor<'_> for ValueVisitor {
+            type Value = ReducedRate;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a rate such as \"20Gbps\", or a share above 0 and at most 1 such as 0.1")
             }
 
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Left, E> {
-                Rate::deserialize(de::value::StrDeserializer::new(text)).map(Left::Rate)
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<ReducedRate, E> {
+                Rate::deserialize(de::value::StrDeserializer::new(text)).map(ReducedRate::Rate)
             }
 
-            fn visit_f64<E: de::Error>(self, share: f64) -> Result<Left, E> {
+            fn visit_f64<E: de::Error>(self, share: f64) -> Result<ReducedRate, E> {
                 match share > 0.0 && share <= 1.0 {
-                    true => Ok(Left::Share(share)),
+                    true => Ok(ReducedRate::Share(share)),
                     false => Err(E::invalid_value(de::Unexpected::Float(share), &self)),
                 }
             }
 
-            fn visit_i64<E: de::Error>(self, n: i64) -> Result<Left, E> {
+            fn visit_i64<E: de::Error>(self, n: i64) -> Result<ReducedRate, E> {
                 match n {
-                    1 => Ok(Left::Share(1.0)),
+                    1 => Ok(ReducedRate::Share(1.0)),
                     _ => Err(E::invalid_value(de::Unexpected::Signed(n), &self)),
                 }
             }
         }
 
-        deserializer.deserialize_any(Seen)
+        deserializer.deserialize_any(ValueVisitor)
     }
 }
 
-impl JsonSchema for Left {
+impl JsonSchema for ReducedRate {
     fn schema_name() -> Cow<'static, str> {
-        "Left".into()
+        "ReducedRate".into()
     }
 
     fn inline_schema() -> bool {
@@ -446,9 +446,9 @@ impl Serialize for Chance {
 
 impl<'de> Deserialize<'de> for Chance {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Seen;
+        struct ValueVisitor;
 
-        impl Visitor<'_> for Seen {
+        impl Visitor<'_> for ValueVisitor {
             type Value = Chance;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -468,7 +468,7 @@ impl<'de> Deserialize<'de> for Chance {
             }
         }
 
-        deserializer.deserialize_any(Seen)
+        deserializer.deserialize_any(ValueVisitor)
     }
 }
 

@@ -44,9 +44,9 @@ fn distinct(seeds: Vec<u64>) -> Result<Vec<u64>, String> {
 
 impl<'de> Deserialize<'de> for Seeds {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Seen;
+        struct ValueVisitor;
 
-        impl<'de> Visitor<'de> for Seen {
+        impl<'de> Visitor<'de> for ValueVisitor {
             type Value = Seeds;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -81,7 +81,7 @@ impl<'de> Deserialize<'de> for Seeds {
             }
         }
 
-        deserializer.deserialize_any(Seen)
+        deserializer.deserialize_any(ValueVisitor)
     }
 }
 

@@ -9,14 +9,14 @@ use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
 /// The text of a sweep's file, which is TOML.
-pub(super) struct Text {
+pub(super) struct SweepText {
     file: Arc<str>,
     text: Arc<str>,
     table: Table,
 }
 
 /// A dotted key with its value.
-pub(super) struct Entry {
+pub(super) struct Assignment {
     /// The key.
     pub(super) key: String,
     /// Where it is.
@@ -29,10 +29,10 @@ pub(super) struct Entry {
     pub(super) items: Vec<Range<usize>>,
 }
 
-impl Text {
+impl SweepText {
     pub(super) fn new(file: &Source) -> Self {
         let table = toml::from_str(&file.text).unwrap_or_default();
-        Text { file: file.file.as_str().into(), text: file.text.as_str().into(), table }
+        SweepText { file: file.file.as_str().into(), text: file.text.as_str().into(), table }
     }
 
     pub(super) fn at(&self, span: Range<usize>, message: impl Into<String>) -> Error {
@@ -63,7 +63,7 @@ impl Text {
     }
 
     /// The entries of the table at `path`, as dotted keys: tables in braces are values, others are parts of keys.
-    pub(super) fn entries(&self, path: &[&str]) -> Vec<Entry> {
+    pub(super) fn entries(&self, path: &[&str]) -> Vec<Assignment> {
         let mut entries = Vec::new();
         let Ok(root) = DeTable::parse(&self.text) else { return entries };
         let mut places: Option<&DeValue<'_>> = None;
@@ -82,7 +82,7 @@ impl Text {
         entries
     }
 
-    fn walk(&self, prefix: &str, places: &DeTable<'_>, table: &Table, entries: &mut Vec<Entry>) {
+    fn walk(&self, prefix: &str, places: &DeTable<'_>, table: &Table, entries: &mut Vec<Assignment>) {
         for (name, place) in places {
             let Some(value) = table.get(name.get_ref().as_ref()) else { continue };
             let key = format!("{prefix}{}", name.get_ref());
@@ -92,7 +92,7 @@ impl Text {
                 }
                 (places, value) => {
                     let items = places.as_array().into_iter().flat_map(|items| items.iter());
-                    entries.push(Entry {
+                    entries.push(Assignment {
                         key,
                         at: name.span(),
                         value: value.clone(),

@@ -1,6 +1,6 @@
 //! Two datacentres and the long links between them.
 
-use super::Lay;
+use super::Layout;
 use super::links::{possible_delay, possible_rate};
 use crate::error::Fault;
 use crate::footprint::Size;
@@ -139,7 +139,7 @@ impl Datacentres {
     }
 }
 
-impl Lay for Datacentres {
+impl Layout for Datacentres {
     fn size(&self) -> Result<Size, Fault> {
         self.possible()?;
         let counts = [("tors", self.tors), ("spines", self.spines), ("hosts-per-tor", self.hosts_per_tor)];

@@ -1,7 +1,7 @@
 //! Dragonfly: groups of routers that are all joined with each other, and links between every two groups (Kim, Dally,
 //! Scott and Abts, "Technology-Driven, Highly-Scalable Dragonfly Topology", ISCA 2008).
 
-use super::Lay;
+use super::Layout;
 use super::links::{possible_delay, possible_rate};
 use crate::error::Fault;
 use crate::footprint::Size;
@@ -59,7 +59,7 @@ pub struct Dragonfly {
     /// Minimal ways to another group cross one link between groups. `"fewest-hops"`: of these, the shortest; `"any-link"`:
     /// over any link between the two groups, first to the router that has it (as SST's merlin counts them). Default
     /// `"fewest-hops"` (Kim et al., ISCA 2008, section 4.1).
-    pub minimal: Ways,
+    pub minimal: MinimalPathsConfig,
     /// Virtual channels of the links between routers, 1 to 3: packets wait, and are paused, in the channel of their leg
     /// (source group, intermediate group, destination group), and PFC's headroom is kept for each. With fewer than 3
     /// detours may deadlock, with 1 minimal ways may, too; and groups that have lost all links between them to failures
@@ -70,7 +70,7 @@ pub struct Dragonfly {
 /// Which ways to another group are minimal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Ways {
+pub enum MinimalPathsConfig {
     /// The shortest over one link between groups.
     #[default]
     FewestHops,
@@ -95,7 +95,7 @@ impl Default for Dragonfly {
             global_rate: None,
             global_delay: None,
             global_loss: None,
-            minimal: Ways::FewestHops,
+            minimal: MinimalPathsConfig::FewestHops,
             channels: MOST_CHANNELS,
         }
     }
@@ -189,7 +189,7 @@ impl Dragonfly {
     }
 }
 
-impl Lay for Dragonfly {
+impl Layout for Dragonfly {
     fn size(&self) -> Result<Size, Fault> {
         self.possible()?;
         let routers = self.routers();
@@ -244,8 +244,8 @@ impl Lay for Dragonfly {
             }
         }
         let minimal = match self.minimal {
-            Ways::FewestHops => MinimalPaths::FewestHops,
-            Ways::AnyLink => MinimalPaths::AnyLink,
+            MinimalPathsConfig::FewestHops => MinimalPaths::FewestHops,
+            MinimalPathsConfig::AnyLink => MinimalPaths::AnyLink,
         };
         let of = (0..self.routers()).map(|router| (router / routers) as u16).collect();
         builder.groups(of, self.channels, minimal);
@@ -340,7 +340,7 @@ mod tests {
         for (groups, routers, links) in
             [(3, 4, 1), (4, 4, 4), (5, 3, 2), (4, 2, 3), (9, 2, 1), (2, 1, 1), (1, 4, 1)]
         {
-            for minimal in [Ways::FewestHops, Ways::AnyLink] {
+            for minimal in [MinimalPathsConfig::FewestHops, MinimalPathsConfig::AnyLink] {
                 let f = lay(&Dragonfly { minimal, ..small(groups, routers, links) });
                 for to in (0..f.hosts() as u16).step_by(2).map(HostId) {
                     let all = ways(&f, HostId(1), to, None);
@@ -352,7 +352,7 @@ mod tests {
                         assert!(way.iter().all(|&(at, leg)| u8::from(f.group(at) != home) == leg), "{way:?}");
                     }
                     let shortest = all.iter().map(Vec::len).min();
-                    if minimal == Ways::FewestHops {
+                    if minimal == MinimalPathsConfig::FewestHops {
                         assert!(all.iter().all(|way| Some(way.len()) == shortest));
                     } else if home != there {
                         let crossings =
@@ -368,7 +368,7 @@ mod tests {
 
     #[test]
     fn detours_lead_over_every_other_group_or_router_and_take_a_leg_more() {
-        for minimal in [Ways::FewestHops, Ways::AnyLink] {
+        for minimal in [MinimalPathsConfig::FewestHops, MinimalPathsConfig::AnyLink] {
             let f = lay(&Dragonfly { minimal, ..small(5, 4, 2) });
             let from = f.attachment(HostId(0));
             for to in (0..f.hosts() as u16).map(HostId) {
@@ -413,7 +413,7 @@ mod tests {
     /// The proof of [`model::fabric`], by trial: no buffer waits for itself.
     #[test]
     fn with_three_channels_no_buffer_waits_for_itself_and_with_one_some_do() {
-        for minimal in [Ways::FewestHops, Ways::AnyLink] {
+        for minimal in [MinimalPathsConfig::FewestHops, MinimalPathsConfig::AnyLink] {
             let f = lay(&Dragonfly { minimal, ..small(4, 3, 2) });
             // From a link and channel to those that its packets wait for.
             let mut waits: BTreeSet<(Buffer, Buffer)> = BTreeSet::new();

@@ -1,6 +1,6 @@
 //! Fat trees of two or three tiers: k-port switches, equal-cost paths everywhere (Al-Fares et al., SIGCOMM 2008).
 
-use super::Lay;
+use super::Layout;
 use super::links::{possible_delay, possible_rate};
 use crate::error::Fault;
 use crate::footprint::Size;
@@ -253,7 +253,7 @@ fn uplinks(
     Err(Fault::new(&format!("{role}-oversubscription"), text))
 }
 
-impl Lay for FatTree {
+impl Layout for FatTree {
     fn size(&self) -> Result<Size, Fault> {
         let Counts { pods, edges, hosts, edge_up, aggregation_up } = self.counts()?;
         let (edges, above) = (pods * edges, pods * edge_up);

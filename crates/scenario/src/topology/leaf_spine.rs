@@ -1,6 +1,6 @@
 //! Two tiers: hosts on leaves, every leaf joined to every spine.
 
-use super::Lay;
+use super::Layout;
 use crate::error::Fault;
 use crate::footprint::Size;
 use crate::values::Chance;
@@ -103,7 +103,7 @@ impl LeafSpine {
     }
 }
 
-impl Lay for LeafSpine {
+impl Layout for LeafSpine {
     fn size(&self) -> Result<Size, Fault> {
         self.possible()?;
         let counts =

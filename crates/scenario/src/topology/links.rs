@@ -1,6 +1,6 @@
 //! Any fabric: its hosts, switches and links one by one.
 
-use super::Lay;
+use super::Layout;
 use crate::error::{Fault, nearest};
 use crate::footprint::Size;
 use crate::values::Chance;
@@ -19,7 +19,7 @@ use std::fmt;
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Links {
     /// The hosts: their names, or how many (`host0`, `host1`, ...).
-    pub hosts: Names,
+    pub hosts: NamesOrCount,
     /// The switches: names, or `{ name, role }` where they differ in role.
     #[serde(default)]
     pub switches: Vec<Switch>,
@@ -42,42 +42,42 @@ fn delay() -> Time {
     Time::from_us(1)
 }
 
-/// Names, or how many.
+/// NamesOrCount, or how many.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
-pub enum Names {
+pub enum NamesOrCount {
     /// How many.
     Count(usize),
     /// Their names.
     List(Vec<String>),
 }
 
-impl<'de> Deserialize<'de> for Names {
+impl<'de> Deserialize<'de> for NamesOrCount {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Seen;
+        struct ValueVisitor;
 
-        impl<'de> Visitor<'de> for Seen {
-            type Value = Names;
+        impl<'de> Visitor<'de> for ValueVisitor {
+            type Value = NamesOrCount;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a number of hosts or a list of their names")
             }
 
-            fn visit_i64<E: de::Error>(self, n: i64) -> Result<Names, E> {
+            fn visit_i64<E: de::Error>(self, n: i64) -> Result<NamesOrCount, E> {
                 let wrong = |_| E::invalid_value(de::Unexpected::Signed(n), &self);
-                usize::try_from(n).map(Names::Count).map_err(wrong)
+                usize::try_from(n).map(NamesOrCount::Count).map_err(wrong)
             }
 
-            fn visit_u64<E: de::Error>(self, n: u64) -> Result<Names, E> {
-                Ok(Names::Count(usize::try_from(n).unwrap_or(usize::MAX)))
+            fn visit_u64<E: de::Error>(self, n: u64) -> Result<NamesOrCount, E> {
+                Ok(NamesOrCount::Count(usize::try_from(n).unwrap_or(usize::MAX)))
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Names, A::Error> {
-                Vec::deserialize(de::value::SeqAccessDeserializer::new(seq)).map(Names::List)
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<NamesOrCount, A::Error> {
+                Vec::deserialize(de::value::SeqAccessDeserializer::new(seq)).map(NamesOrCount::List)
             }
         }
 
-        deserializer.deserialize_any(Seen)
+        deserializer.deserialize_any(ValueVisitor)
     }
 }
 
@@ -104,9 +104,9 @@ fn switch_role() -> String {
 
 impl<'de> Deserialize<'de> for Switch {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Seen;
+        struct ValueVisitor;
 
-        impl<'de> Visitor<'de> for Seen {
+        impl<'de> Visitor<'de> for ValueVisitor {
             type Value = Switch;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -123,7 +123,7 @@ impl<'de> Deserialize<'de> for Switch {
             }
         }
 
-        deserializer.deserialize_any(Seen)
+        deserializer.deserialize_any(ValueVisitor)
     }
 }
 
@@ -171,9 +171,9 @@ struct CableTable {
 
 impl<'de> Deserialize<'de> for Cable {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Seen;
+        struct ValueVisitor;
 
-        impl<'de> Visitor<'de> for Seen {
+        impl<'de> Visitor<'de> for ValueVisitor {
             type Value = Cable;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -198,7 +198,7 @@ impl<'de> Deserialize<'de> for Cable {
             }
         }
 
-        deserializer.deserialize_any(Seen)
+        deserializer.deserialize_any(ValueVisitor)
     }
 }
 
@@ -246,13 +246,13 @@ pub(super) fn possible_delay(path: &str, delay: Time) -> Result<(), Fault> {
 impl Links {
     fn host_count(&self) -> usize {
         match &self.hosts {
-            Names::Count(n) => *n,
-            Names::List(names) => names.len(),
+            NamesOrCount::Count(n) => *n,
+            NamesOrCount::List(names) => names.len(),
         }
     }
 }
 
-impl Lay for Links {
+impl Layout for Links {
     fn size(&self) -> Result<Size, Fault> {
         let hosts = self.host_count();
         if hosts == 0 || hosts > 65_536 {
@@ -273,8 +273,8 @@ impl Lay for Links {
         };
         for i in 0..self.host_count() {
             let (name, path) = match &self.hosts {
-                Names::Count(_) => (format!("host{i}"), "hosts".to_owned()),
-                Names::List(names) => (names[i].clone(), format!("hosts.{i}")),
+                NamesOrCount::Count(_) => (format!("host{i}"), "hosts".to_owned()),
+                NamesOrCount::List(names) => (names[i].clone(), format!("hosts.{i}")),
             };
             let node = builder.host(&*name);
             add(&name, node, path)?;
@@ -314,11 +314,11 @@ impl Lay for Links {
         }
         builder.build().map_err(|e| match &e {
             FabricError::HostLinks(name, _) => match &self.hosts {
-                Names::List(names) => {
+                NamesOrCount::List(names) => {
                     let i = names.iter().position(|n| n == name).unwrap_or(0);
                     Fault::new(&format!("hosts.{i}"), e.to_string())
                 }
-                Names::Count(_) => Fault::new("hosts", e.to_string()),
+                NamesOrCount::Count(_) => Fault::new("hosts", e.to_string()),
             },
             _ => Fault::new("links", e.to_string()),
         })

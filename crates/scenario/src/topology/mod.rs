@@ -1,6 +1,6 @@
 //! Topologies: `[topology.NAME]`, one file each.
 //!
-//! To add one: a file with its settings and `impl Lay`, and its line in the list below.
+//! To add one: a file with its settings and `impl Layout`, and its line in the list below.
 
 use crate::error::Fault;
 use crate::footprint::{Room, Size};
@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Lays out a fabric.
-pub(crate) trait Lay {
+pub(crate) trait Layout {
     /// Refuses counts that cannot be, and says how large the fabric is, before anything is made.
     fn size(&self) -> Result<Size, Fault>;
 

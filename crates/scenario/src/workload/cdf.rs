@@ -25,7 +25,7 @@ pub struct Cdf {
 
 /// Why points are no distribution.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Wrong {
+pub(crate) struct BadPoint {
     /// Which point.
     pub(crate) row: usize,
     /// 0: its size; 1: its share.
@@ -36,8 +36,8 @@ pub(crate) struct Wrong {
 
 impl Cdf {
     /// Checks points.
-    pub(crate) fn new(points: &[Point]) -> Result<Self, Wrong> {
-        let wrong = |row, column, text: String| Err(Wrong { row, column, text });
+    pub(crate) fn new(points: &[Point]) -> Result<Self, BadPoint> {
+        let wrong = |row, column, text: String| Err(BadPoint { row, column, text });
         let mut before = (Bytes(0), 0.0);
         for (row, &(bytes, percent)) in points.iter().enumerate() {
             if bytes.get() > LARGEST {
@@ -162,7 +162,7 @@ pub(crate) fn read(name: &str, text: &str) -> Result<Vec<Point>, Fault> {
     }
     match Cdf::new(&points) {
         Ok(_) => Ok(points),
-        Err(Wrong { row, column, text }) => {
+        Err(BadPoint { row, column, text }) => {
             let place = places.get(row).map_or(0..0, |place| place[column].clone());
             wrong(place, text)
         }

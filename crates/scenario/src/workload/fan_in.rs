@@ -2,7 +2,7 @@
 
 use super::Generate;
 use super::draft::{Draft, some_bytes};
-use super::drawn::Drawn;
+use super::host_sample::HostSample;
 use crate::error::Fault;
 use model::Bytes;
 use schemars::JsonSchema;
@@ -19,12 +19,12 @@ pub struct FanIn {
     /// Payload of each message. Default 512 kB (DLBF, motivation: the size at which the background is swept).
     pub bytes: Bytes,
     /// Hosts to draw from: part of a random order that all jobs share. Default: all.
-    pub hosts: Drawn,
+    pub hosts: HostSample,
 }
 
 impl Default for FanIn {
     fn default() -> Self {
-        FanIn { receivers: 8, senders: 32, bytes: Bytes(512_000), hosts: Drawn::default() }
+        FanIn { receivers: 8, senders: 32, bytes: Bytes(512_000), hosts: HostSample::default() }
     }
 }
 

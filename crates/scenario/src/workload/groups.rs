@@ -1,7 +1,7 @@
 //! Groups (communicators): which hosts take part in a collective together.
 
 use super::draft::Draft;
-use super::drawn;
+use super::host_sample;
 use crate::error::{Fault, suggestion};
 use model::HostId;
 use schemars::JsonSchema;
@@ -61,9 +61,9 @@ impl Serialize for Groups {
 
 impl<'de> Deserialize<'de> for Groups {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Seen;
+        struct ValueVisitor;
 
-        impl<'de> Visitor<'de> for Seen {
+        impl<'de> Visitor<'de> for ValueVisitor {
             type Value = Groups;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -83,7 +83,7 @@ impl<'de> Deserialize<'de> for Groups {
             }
         }
 
-        deserializer.deserialize_any(Seen)
+        deserializer.deserialize_any(ValueVisitor)
     }
 }
 
@@ -123,7 +123,7 @@ impl Members<'_> {
                     return Err(Fault::new("group-size", text));
                 }
                 let row: Vec<HostId> = match rule {
-                    Rule::Drawn => drawn::order(draft),
+                    Rule::Drawn => host_sample::order(draft),
                     _ => (0..hosts).map(|h| HostId(h as u16)).collect(),
                 };
                 row.chunks_exact(size).map(<[HostId]>::to_vec).collect()

@@ -3,7 +3,7 @@
 use super::Generate;
 use super::draft::{Draft, some_bytes};
 use crate::error::Fault;
-use crate::topology::links::Names;
+use crate::topology::links::NamesOrCount;
 use model::{Bytes, HostId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 pub struct Incast {
     /// How many hosts send (taken rack by rack in turn), or their names. Default 8 (our choice).
     #[serde(default = "senders")]
-    pub senders: Names,
+    pub senders: NamesOrCount,
     /// The host that receives. Default: the first one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receiver: Option<String>,
@@ -23,8 +23,8 @@ pub struct Incast {
     pub bytes: Bytes,
 }
 
-fn senders() -> Names {
-    Names::Count(8)
+fn senders() -> NamesOrCount {
+    NamesOrCount::Count(8)
 }
 
 fn bytes() -> Bytes {
@@ -39,7 +39,7 @@ impl Generate for Incast {
             None => HostId(0),
         };
         let senders = match &self.senders {
-            Names::Count(n) => {
+            NamesOrCount::Count(n) => {
                 let others = draft.fabric.hosts() - 1;
                 if *n == 0 || *n > others {
                     let text =
@@ -48,7 +48,7 @@ impl Generate for Incast {
                 }
                 in_turn(draft, receiver).take(*n).collect()
             }
-            Names::List(names) => {
+            NamesOrCount::List(names) => {
                 let mut senders: Vec<HostId> = Vec::new();
                 for (i, name) in names.iter().enumerate() {
                     let path = format!("senders.{i}");

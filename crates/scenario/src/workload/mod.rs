@@ -4,8 +4,8 @@
 
 pub mod cdf;
 pub(crate) mod draft;
-pub mod drawn;
 pub mod groups;
+pub mod host_sample;
 pub mod peers;
 pub mod sizes;
 
@@ -52,7 +52,7 @@ macro_rules! workloads {
         /// A job: one kind of traffic, with its settings.
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-        pub struct Entry {
+        pub struct Workload {
             /// Its name in the results and for `--set`. Default: the name of its kind, numbered if there are
             /// several.
             #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,7 +79,7 @@ macro_rules! workloads {
             )+
         }
 
-        impl Entry {
+        impl Workload {
             /// The names of all kinds.
             pub const KINDS: &'static [&'static str] = &[$($name),+];
 
@@ -139,13 +139,13 @@ workloads! {
     flows: Flows = "flows",
 }
 
-impl Entry {
+impl Workload {
     /// The keys that entries of every kind have.
     pub(crate) const COMMON_KEYS: &'static [&'static str] = &["name", "start", "background", "class", "qp"];
 
     /// True for keys of an entry itself: those that every kind has, and the kinds.
     pub(crate) fn has_key(key: &str) -> bool {
-        Entry::COMMON_KEYS.contains(&key) || Entry::KINDS.contains(&key)
+        Workload::COMMON_KEYS.contains(&key) || Workload::KINDS.contains(&key)
     }
 
     /// The name of its traffic class.
@@ -159,7 +159,7 @@ impl Entry {
         match *self.kinds() {
             [kind] => Ok(kind),
             [] => Err(Fault::new("", "this workload says nothing to send")
-                .with_help(format!("add one of {}", Entry::KINDS.join(", ")))),
+                .with_help(format!("add one of {}", Workload::KINDS.join(", ")))),
             [first, second, ..] => {
                 let text = format!("a workload is of one kind; this one has `{first}` and `{second}`");
                 let mut fault = Fault::new(second, text)

@@ -2,7 +2,7 @@
 
 use super::Generate;
 use super::draft::{Draft, some_bytes};
-use super::drawn::Drawn;
+use super::host_sample::HostSample;
 use crate::error::Fault;
 use model::Bytes;
 use schemars::JsonSchema;
@@ -17,12 +17,12 @@ pub struct Pairs {
     /// Payload of each message. Default 100 MB (DLBF, motivation: background flows).
     pub bytes: Bytes,
     /// Hosts to draw from: part of a random order that all jobs share. Default: all.
-    pub hosts: Drawn,
+    pub hosts: HostSample,
 }
 
 impl Default for Pairs {
     fn default() -> Self {
-        Pairs { count: 20, bytes: Bytes(100_000_000), hosts: Drawn::default() }
+        Pairs { count: 20, bytes: Bytes(100_000_000), hosts: HostSample::default() }
     }
 }
 

@@ -82,14 +82,14 @@ fn pods(fabric: &Fabric) -> Vec<usize> {
 }
 
 /// Hosts that draw peers among each other.
-pub(crate) struct Circle {
+pub(crate) struct PeerSet {
     /// Sorted so that hosts that may not send to each other stand in a row.
     hosts: Vec<HostId>,
     /// That row, by position: its first position and the one after its last.
     rows: Vec<(u32, u32)>,
 }
 
-impl Circle {
+impl PeerSet {
     /// Of these hosts; there must be somebody to send to for each of them.
     pub(crate) fn new(draft: &Draft<'_>, mut hosts: Vec<HostId>, peers: Peers) -> Result<Self, Fault> {
         if hosts.len() < 2 {
@@ -110,10 +110,10 @@ impl Circle {
             }
             rows.resize(rows.len() + row.len(), (from, to));
         }
-        Ok(Circle { hosts, rows })
+        Ok(PeerSet { hosts, rows })
     }
 
-    /// All hosts; their positions are what [`Circle::peer`] takes.
+    /// All hosts; their positions are what [`PeerSet::peer`] takes.
     pub(crate) fn hosts(&self) -> &[HostId] {
         &self.hosts
     }
@@ -126,21 +126,21 @@ impl Circle {
         self.hosts[if drawn < from as usize { drawn } else { drawn + (to - from) as usize }]
     }
 
-    /// Whom the host at a position sends to among those that [`Circle::peer`] leaves out, itself excepted; there must be
-    /// [one](Circle::near).
+    /// Whom the host at a position sends to among those that [`PeerSet::peer`] leaves out, itself excepted; there must be
+    /// [one](PeerSet::near).
     pub(crate) fn neighbour(&self, position: usize, draw: u64) -> HostId {
         let from = self.rows[position].0 as usize;
         let drawn = from + below(draw, self.near(position));
         self.hosts[if drawn < position { drawn } else { drawn + 1 }]
     }
 
-    /// How many hosts [`Circle::neighbour`] chooses from.
+    /// How many hosts [`PeerSet::neighbour`] chooses from.
     pub(crate) fn near(&self, position: usize) -> usize {
         let (from, to) = self.rows[position];
         (to - from) as usize - 1
     }
 
-    /// How many hosts [`Circle::peer`] chooses from.
+    /// How many hosts [`PeerSet::peer`] chooses from.
     pub(crate) fn far(&self, position: usize) -> usize {
         self.hosts.len() - 1 - self.near(position)
     }

@@ -30,12 +30,12 @@ pub struct Permutation {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// Drawn by the seed.
+    /// HostSample by the seed.
     #[default]
     Random,
-    /// Drawn by the seed, always to another rack.
+    /// HostSample by the seed, always to another rack.
     CrossRack,
-    /// Drawn by the seed, always to another pod: all traffic crosses the aggregation switches.
+    /// HostSample by the seed, always to another pod: all traffic crosses the aggregation switches.
     CrossPod,
     /// Host h to host h + shift.
     Shift,

@@ -2,8 +2,8 @@
 
 use super::cdf::Cdf;
 use super::draft::Draft;
-use super::drawn::Drawn;
-use super::peers::{Circle, Peers};
+use super::host_sample::HostSample;
+use super::peers::{PeerSet, Peers};
 use super::sizes::{Clamp, Sizes};
 use super::{Generate, QpUse};
 use crate::error::Fault;
@@ -53,7 +53,7 @@ pub struct Poisson {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mix: Option<Mix>,
     /// Hosts that send and receive: part of a random order that all jobs share. Default: all.
-    pub hosts: Drawn,
+    pub hosts: HostSample,
 }
 
 /// Flows that stay in their pod beside flows that leave it.
@@ -98,7 +98,7 @@ impl Default for Poisson {
             count: None,
             peers: Peers::Any,
             mix: None,
-            hosts: Drawn::default(),
+            hosts: HostSample::default(),
         }
     }
 }
@@ -118,7 +118,7 @@ enum Draw {
 
 struct Arrivals<'a> {
     key: Key,
-    circle: &'a Circle,
+    peer_set: &'a PeerSet,
     /// Line rates of the hosts before and including each position, b/s.
     rates: Vec<u64>,
     cdf: &'a Cdf,
@@ -151,68 +151,68 @@ impl Arrivals<'_> {
     }
 
     /// The `k`-th arrival, which is at that time.
-    fn arrival(&self, k: u64, at: Time, left: &mut Left) -> Arrival {
+    fn arrival(&self, k: u64, at: Time, quotas: &mut Quotas) -> Arrival {
         let total = self.rates.last().copied().unwrap_or(0);
         let rate = ((u128::from(self.draw(k, Draw::Sender)) * u128::from(total)) >> 64) as u64;
         let position = self.rates.partition_point(|sum| *sum <= rate);
         Arrival {
             at,
-            from: self.circle.hosts()[position],
-            to: self.receiver(k, position, left),
+            from: self.peer_set.hosts()[position],
+            to: self.receiver(k, position, quotas),
             bytes: self.cdf.size(self.draw(k, Draw::Size)),
         }
     }
 
-    fn receiver(&self, k: u64, position: usize, left: &mut Left) -> HostId {
+    fn receiver(&self, k: u64, position: usize, quotas: &mut Quotas) -> HostId {
         let draw = self.draw(k, Draw::Receiver);
-        let Some(mix) = self.mix else { return self.circle.peer(position, draw) };
+        let Some(mix) = self.mix else { return self.peer_set.peer(position, draw) };
         let share = |share: u64, of: u64| below(self.draw(k, Draw::Leaves), of as usize) < share as usize;
         let leaves = match mix.by {
             MixBy::Draw => share(mix.remote.into(), u64::from(mix.local) + u64::from(mix.remote)),
-            MixBy::Quota if left.remote == 0 && mix.local > 0 => false,
-            MixBy::Quota if left.local == 0 => true,
+            MixBy::Quota if quotas.remote == 0 && mix.local > 0 => false,
+            MixBy::Quota if quotas.local == 0 => true,
             // The receiver is any other host.
             MixBy::Quota => {
-                let (near, far) = (self.circle.near(position) as u64, self.circle.far(position) as u64);
+                let (near, far) = (self.peer_set.near(position) as u64, self.peer_set.far(position) as u64);
                 share(far, near + far)
             }
         };
         match leaves {
             true => {
-                left.remote = left.remote.saturating_sub(1);
-                self.circle.peer(position, draw)
+                quotas.remote = quotas.remote.saturating_sub(1);
+                self.peer_set.peer(position, draw)
             }
             false => {
-                left.local = left.local.saturating_sub(1);
-                self.circle.neighbour(position, draw)
+                quotas.local = quotas.local.saturating_sub(1);
+                self.peer_set.neighbour(position, draw)
             }
         }
     }
 }
 
 /// Flows that may still come of either kind, if there are quotas.
-struct Left {
+struct Quotas {
     local: u64,
     remote: u64,
 }
 
 impl Mix {
     /// Of as many flows as are expected.
-    fn quotas(&self, flows: u64) -> Left {
+    fn quotas(&self, flows: u64) -> Quotas {
         let of = u128::from(self.local) + u128::from(self.remote);
         let remote = (u128::from(flows) * u128::from(self.remote) / of.max(1)) as u64;
-        Left { local: flows - remote, remote }
+        Quotas { local: flows - remote, remote }
     }
 
     /// The hosts' pods must allow for it.
-    fn check(&self, circle: &Circle) -> Result<(), Fault> {
+    fn check(&self, peer_set: &PeerSet) -> Result<(), Fault> {
         if self.local == 0 && self.remote == 0 {
             return Err(Fault::new(
                 "local",
                 "no flow stays and none leaves: at least one of the two must be above 0",
             ));
         }
-        let alone = (0..circle.hosts().len()).find(|&position| circle.near(position) == 0);
+        let alone = (0..peer_set.hosts().len()).find(|&position| peer_set.near(position) == 0);
         match alone {
             Some(_) if self.local > 0 => {
                 let text = "a host has no other one in its pod to send to";
@@ -242,13 +242,13 @@ impl Generate for Poisson {
             Some(_) => Peers::CrossPod,
             None => self.peers,
         };
-        let circle = Circle::new(draft, self.hosts.hosts(draft, 0)?, peers)?;
+        let peer_set = PeerSet::new(draft, self.hosts.hosts(draft, 0)?, peers)?;
         if let Some(mix) = &self.mix {
-            mix.check(&circle).map_err(|fault| fault.within("mix"))?;
+            mix.check(&peer_set).map_err(|fault| fault.within("mix"))?;
         }
         let mut sum = 0;
         let rate = |host: &HostId| draft.fabric.ports(host.node())[0].rate.bps();
-        let rates: Vec<u64> = circle
+        let rates: Vec<u64> = peer_set
             .hosts()
             .iter()
             .map(|host| {
@@ -258,7 +258,7 @@ impl Generate for Poisson {
             .collect();
         let gap = cdf.mean() * 8e12 / (self.load * sum as f64);
         let mix = self.mix.as_ref();
-        let arrivals = Arrivals { key: draft.key, circle: &circle, rates, cdf: &cdf, mix, gap };
+        let arrivals = Arrivals { key: draft.key, peer_set: &peer_set, rates, cdf: &cdf, mix, gap };
         let (path, number) = match (self.duration, self.count) {
             (Some(_), Some(_)) => {
                 return Err(Fault::new("count", "either `duration` or `count`, not both"));
@@ -283,7 +283,7 @@ impl Generate for Poisson {
                 }
             }
         };
-        let hosts = circle.hosts().len() as u64;
+        let hosts = peer_set.hosts().len() as u64;
         draft.room_for(number, number.min(hosts * (hosts - 1)), path)?;
         let wire = draft.wire;
         let on_wire = self.load * f64::from(wire.max_frame() + wire.gap) / f64::from(wire.payload);
@@ -298,9 +298,9 @@ impl Generate for Poisson {
         }
         // Quotas are of what the load lets expect, not of what has come.
         let expected = self.duration.map_or(number, |duration| (duration.ps() as f64 / gap) as u64);
-        let mut left = mix.map_or(Left { local: 0, remote: 0 }, |mix| mix.quotas(expected));
+        let mut quotas = mix.map_or(Quotas { local: 0, remote: 0 }, |mix| mix.quotas(expected));
         for (k, at) in (0..number).zip(arrivals.times()) {
-            let Arrival { at, from, to, bytes } = arrivals.arrival(k, at, &mut left);
+            let Arrival { at, from, to, bytes } = arrivals.arrival(k, at, &mut quotas);
             let start = Time(draft.start.ps().saturating_add(at.ps()));
             if start > LATEST {
                 let text = format!(

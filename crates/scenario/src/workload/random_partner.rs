@@ -3,8 +3,8 @@
 use super::Generate;
 use super::cdf::Cdf;
 use super::draft::{Draft, On, some_bytes};
-use super::drawn::Drawn;
-use super::peers::{Circle, Peers};
+use super::host_sample::HostSample;
+use super::peers::{PeerSet, Peers};
 use super::sizes::{Clamp, Sizes};
 use crate::error::Fault;
 use model::{Bytes, HostId};
@@ -32,7 +32,7 @@ pub struct RandomPartner {
     /// pod, or on a Dragonfly of another group. Default `"any"` (our choice).
     pub peers: Peers,
     /// Hosts that send and receive: part of a random order that all jobs share. Default: all.
-    pub hosts: Drawn,
+    pub hosts: HostSample,
 }
 
 impl Default for RandomPartner {
@@ -43,7 +43,7 @@ impl Default for RandomPartner {
             clamp: None,
             iterations: 6,
             peers: Peers::Any,
-            hosts: Drawn::default(),
+            hosts: HostSample::default(),
         }
     }
 }
@@ -52,7 +52,7 @@ impl RandomPartner {
     fn cdf(&self) -> Result<Cdf, Fault> {
         let fixed = |bytes: Bytes| {
             some_bytes(bytes, "bytes")?;
-            Sizes::Given(super::sizes::Given::Fixed(bytes)).cdf()
+            Sizes::Inline(super::sizes::Distribution::Fixed(bytes)).cdf()
         };
         let cdf = match (self.bytes, &self.sizes) {
             (Some(_), Some(_)) => return Err(Fault::new("sizes", "either `bytes` or `sizes`, not both")),
@@ -73,15 +73,15 @@ impl Generate for RandomPartner {
         if self.iterations == 0 {
             return Err(Fault::new("iterations", "at least 1 message is needed"));
         }
-        let circle = Circle::new(draft, self.hosts.hosts(draft, 0)?, self.peers)?;
-        let hosts = circle.hosts().len() as u64;
+        let peer_set = PeerSet::new(draft, self.hosts.hosts(draft, 0)?, self.peers)?;
+        let hosts = peer_set.hosts().len() as u64;
         let messages = hosts * u64::from(self.iterations);
         draft.room_for(messages, messages.min(hosts * (hosts - 1)), "iterations")?;
-        for (position, &from) in circle.hosts().iter().enumerate() {
+        for (position, &from) in peer_set.hosts().iter().enumerate() {
             let mut before = None;
             for i in 0..u64::from(self.iterations) {
                 let draw = |what| draft.key.draw2(from.0.into(), 2 * i + what);
-                let (to, bytes): (HostId, u64) = (circle.peer(position, draw(0)), cdf.size(draw(1)));
+                let (to, bytes): (HostId, u64) = (peer_set.peer(position, draw(0)), cdf.size(draw(1)));
                 let message = draft.send(0, from, to, bytes);
                 if let Some(before) = before {
                     draft.after(before, On::Acked, message);

@@ -21,13 +21,13 @@ pub enum Sizes {
     /// ns-3 simulators.
     Named(String),
     /// A distribution by its parameters.
-    Given(Given),
+    Inline(Distribution),
 }
 
 /// A distribution of sizes by its parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Given {
+pub enum Distribution {
     /// All flows are of this size.
     Fixed(Bytes),
     /// Evenly between two sizes.
@@ -88,9 +88,9 @@ impl Default for Sizes {
 
 impl<'de> Deserialize<'de> for Sizes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Seen;
+        struct ValueVisitor;
 
-        impl<'de> Visitor<'de> for Seen {
+        impl<'de> Visitor<'de> for ValueVisitor {
             type Value = Sizes;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -102,11 +102,11 @@ impl<'de> Deserialize<'de> for Sizes {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Sizes, A::Error> {
-                Given::deserialize(MapAccessDeserializer::new(map)).map(Sizes::Given)
+                Distribution::deserialize(MapAccessDeserializer::new(map)).map(Sizes::Inline)
             }
         }
 
-        deserializer.deserialize_any(Seen)
+        deserializer.deserialize_any(ValueVisitor)
     }
 }
 
@@ -132,13 +132,13 @@ impl Sizes {
             }
             Ok(_) => {}
         }
-        *self = Sizes::Given(Given::Points(cdf::read(&shown, &text)?));
+        *self = Sizes::Inline(Distribution::Points(cdf::read(&shown, &text)?));
         Ok(())
     }
 
     /// The distribution.
     pub(crate) fn cdf(&self) -> Result<Cdf, Fault> {
-        let inside = |wrong: cdf::Wrong| {
+        let inside = |wrong: cdf::BadPoint| {
             let path = format!("points.{}.{}", wrong.row, wrong.column);
             Fault::new(&path, wrong.text)
         };
@@ -152,18 +152,18 @@ impl Sizes {
                 };
                 Cdf::new(&cdf::read(name, text)?).map_err(inside)
             }
-            Sizes::Given(Given::Fixed(bytes)) => {
+            Sizes::Inline(Distribution::Fixed(bytes)) => {
                 some_bytes(*bytes, "fixed")?;
                 Cdf::new(&[(*bytes, 100.0)]).map_err(inside)
             }
-            Sizes::Given(Given::Uniform(Range { min, max })) => {
+            Sizes::Inline(Distribution::Uniform(Range { min, max })) => {
                 if min > max {
                     return Err(Fault::new("uniform.min", format!("`min` ({min}) is above `max` ({max})")));
                 }
                 some_bytes(*max, "uniform.max")?;
                 Cdf::new(&[(*min, 0.0), (*max, 100.0)]).map_err(inside)
             }
-            Sizes::Given(Given::Points(points)) => Cdf::new(points).map_err(inside),
+            Sizes::Inline(Distribution::Points(points)) => Cdf::new(points).map_err(inside),
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::error::{Fault, nearest};
 use crate::footprint::Room;
 use crate::topology::links::possible_rate;
-use crate::values::Left;
+use crate::values::ReducedRate;
 use model::draw::{Key, Purpose};
 use model::fabric::MOST_CHANNELS;
 use model::failure;
@@ -44,7 +44,7 @@ pub struct Failure {
     pub until: Option<Time>,
     /// They run at this rate, or this share of their own, such as `0.1`; at least 100 Mb/s. Default: they are down.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Left>,
+    pub rate: Option<ReducedRate>,
     /// They are down; the other possibility is `rate`. Default: true where `rate` is not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub down: Option<bool>,
@@ -87,9 +87,9 @@ impl Serialize for Portion {
 
 impl<'de> Deserialize<'de> for Portion {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Seen;
+        struct ValueVisitor;
 
-        impl Visitor<'_> for Seen {
+        impl Visitor<'_> for ValueVisitor {
             type Value = Portion;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -115,7 +115,7 @@ impl<'de> Deserialize<'de> for Portion {
             }
         }
 
-        from.deserialize_any(Seen)
+        from.deserialize_any(ValueVisitor)
     }
 }
 
@@ -141,16 +141,16 @@ const MOST_TURNS: usize = 1000;
 /// Most faults of single links, some 50 bytes each. Our choice.
 const MOST_FAULTS: usize = 1 << 20;
 
-/// What the entries look up.
-pub(crate) struct Ground<'a> {
+/// Turns `[[failure]]` entries into changes of single links.
+pub(crate) struct FailurePlanner<'a> {
     pub(crate) fabric: &'a Fabric,
     pub(crate) seed: u64,
     pub(crate) latest: Time,
 }
 
-impl Ground<'_> {
+impl FailurePlanner<'_> {
     /// The failures of all entries.
-    pub(crate) fn failures(
+    pub(crate) fn plan(
         &self,
         list: &[Failure],
         routing: &RoutingConfig,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// counts its PSNs from 0, over all its messages.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Lose {
+pub struct LossConfig {
     /// The host that sends the data. No default.
     pub from: String,
     /// The host that receives it. No default.
@@ -23,7 +23,7 @@ pub struct Lose {
     pub psns: Vec<u32>,
     /// `"data"`, `"ack"` or `"nack"`. Default `"data"`.
     #[serde(default)]
-    pub kind: LoseKind,
+    pub kind: LossKind,
     /// The link on which they are lost: two neighbours, in the packets' direction, such as `["leaf0", "spine1"]`. A
     /// packet that does not come that way is not lost; of parallel links each counts by itself. Default: the link of
     /// the host that sends them.
@@ -41,7 +41,7 @@ fn once() -> u32 {
 /// A kind of packet that can be lost on purpose. Others never are: a lost CNP or pause frame has no recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum LoseKind {
+pub enum LossKind {
     /// Data.
     #[default]
     Data,
@@ -54,8 +54,8 @@ pub enum LoseKind {
 /// Most losses of a list, each with some bytes of memory: our choice.
 const MOST: usize = 1 << 20;
 
-/// What the entries look up.
-pub(crate) struct Ground<'a> {
+/// Turns `[[links.lose]]` entries into losses of single packets.
+pub(crate) struct LossPlanner<'a> {
     pub(crate) fabric: &'a Fabric,
     pub(crate) wire: &'a Wire,
     pub(crate) qps: &'a [Qp],
@@ -63,9 +63,13 @@ pub(crate) struct Ground<'a> {
     pub(crate) jobs: &'a [Job],
 }
 
-impl Ground<'_> {
+impl LossPlanner<'_> {
     /// The losses of all entries. Paths of faults start at the list.
-    pub(crate) fn losses(&self, list: &[Lose], warnings: &mut Vec<String>) -> Result<Vec<ListedLoss>, Fault> {
+    pub(crate) fn plan(
+        &self,
+        list: &[LossConfig],
+        warnings: &mut Vec<String>,
+    ) -> Result<Vec<ListedLoss>, Fault> {
         let mut losses = Vec::new();
         for (i, entry) in list.iter().enumerate() {
             self.entry(entry, &mut losses, warnings).map_err(|fault| fault.within(&i.to_string()))?;
@@ -75,7 +79,7 @@ impl Ground<'_> {
 
     fn entry(
         &self,
-        entry: &Lose,
+        entry: &LossConfig,
         losses: &mut Vec<ListedLoss>,
         warnings: &mut Vec<String>,
     ) -> Result<(), Fault> {
@@ -98,7 +102,7 @@ impl Ground<'_> {
             let text = format!("nothing is sent from `{}` to `{}`", entry.from, entry.to);
             return Err(Fault::new("to", text));
         }
-        let links = self.links(entry, if entry.kind == LoseKind::Data { from } else { to })?;
+        let links = self.links(entry, if entry.kind == LossKind::Data { from } else { to })?;
         if losses.len() + qps.len().saturating_mul(links.len()).saturating_mul(entry.psns.len()) > MOST {
             return Err(Fault::new("psns", format!("more than {MOST} losses in all lists")));
         }
@@ -114,9 +118,9 @@ impl Ground<'_> {
                 ));
             }
             let kind = match entry.kind {
-                LoseKind::Data => Kind::Data,
-                LoseKind::Ack => Kind::Ack,
-                LoseKind::Nack => Kind::Nack,
+                LossKind::Data => Kind::Data,
+                LossKind::Ack => Kind::Ack,
+                LossKind::Nack => Kind::Nack,
             };
             for &link in &links {
                 let lost = |psn: &u32| {
@@ -156,7 +160,7 @@ impl Ground<'_> {
     }
 
     /// The links that an entry means; `sender` sends its packets.
-    fn links(&self, entry: &Lose, sender: NodeId) -> Result<Vec<LinkId>, Fault> {
+    fn links(&self, entry: &LossConfig, sender: NodeId) -> Result<Vec<LinkId>, Fault> {
         let Some([a, b]) = &entry.link else {
             return Ok(vec![LinkId(self.fabric.base(sender))]);
         };

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// overlap have no host in common.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct Drawn {
+pub struct HostSample {
     /// How many hosts of the order to leave out. Default 0.
     pub skip: usize,
     /// How many to take. Default: all that are left.
@@ -19,7 +19,7 @@ pub struct Drawn {
     pub take: Option<usize>,
 }
 
-impl Drawn {
+impl HostSample {
     /// The hosts of this part, of which at least `least` are needed.
     pub(crate) fn hosts(&self, draft: &Draft<'_>, least: usize) -> Result<Vec<HostId>, Fault> {
         let all = order(draft);
