@@ -1,0 +1,552 @@
+//! Mistakes in a scenario's text, by topic: the text and the error that names its position.
+//!
+//! In a text `H` stands for four lines of a fabric, and `J` at the end for two lines of a job.
+
+/// A text with a mistake, and the error that it gives: `file:line:column: message`.
+pub(crate) type Case = (&'static str, &'static str);
+
+/// The file as a whole: syntax, unknown keys, the choice of a topology.
+pub(crate) const FILES: &[Case] = &[
+    ("seed = ", "s.toml:1:8: string values must be quoted, expected literal string"),
+    ("", "s.toml:1:1: the key `topology` is missing"),
+    ("[topology]\nJ", "s.toml:1:1: exactly one `topology` is needed; none is chosen"),
+    (
+        "[topology.leaf-spine]\n[topology.links]\nJ",
+        "s.toml:1:2: exactly one `topology` is needed; more than one is chosen",
+    ),
+    ("[topology.leafspine]\nJ", "s.toml:1:11: unknown name `leafspine`; did you mean `leaf-spine`?"),
+    ("sed = 1\nHJ", "s.toml:1:1: unknown key `sed`; did you mean `seed`?"),
+];
+
+/// `[topology.leaf-spine]`.
+pub(crate) const LEAF_SPINES: &[Case] = &[
+    ("[topology.leaf-spine]\nleafs = 4\nJ", "s.toml:2:1: unknown key `leafs`; did you mean `leaves`?"),
+    ("[topology.leaf-spine]\nspines = 0\nJ", "s.toml:2:10: a leaf-spine fabric needs at least 1 spine"),
+    (
+        "[topology.leaf-spine]\nrate = 400\nJ",
+        "s.toml:2:8: expected a rate with a unit such as \"400Gbps\", found the bare number 400",
+    ),
+    (
+        "[topology.leaf-spine]\nrate = \"400Gbs\"\nJ",
+        "s.toml:2:8: unknown rate unit \"Gbs\"; did you mean \"Gbps\"?",
+    ),
+    (
+        "[topology.leaf-spine]\nrate = \"1Mbps\"\nJ",
+        "s.toml:2:8: a link of 1Mbps is too slow; at least 100Mbps are needed",
+    ),
+    ("[topology.leaf-spine]\ndelay = \"0us\"\nJ", "s.toml:2:9: every link needs a delay above 0"),
+    (
+        "[topology.leaf-spine]\nleaves = -1\nJ",
+        "s.toml:2:10: expected a whole number that is not negative, found -1",
+    ),
+    (
+        "[topology.leaf-spine]\nleaves = 2000\nJ",
+        "s.toml:2:10: a spine would need 2000 ports; 1023 are possible",
+    ),
+    (
+        "[topology.leaf-spine]\nleaves = 999999999999999\nJ",
+        "s.toml:2:10: a spine would need 999999999999999 ports; 1023 are possible",
+    ),
+];
+
+/// `[topology.fat-tree]` and the roles of its switches.
+pub(crate) const FAT_TREES: &[Case] = &[
+    (
+        "[topology.fat-tree]\nk = 7\nJ",
+        "s.toml:2:5: k = 7; an even number of ports is needed, one half down and one half up",
+    ),
+    (
+        "[topology.fat-tree]\nk = 0\nJ",
+        "s.toml:2:5: k = 0; an even number of ports is needed, one half down and one half up",
+    ),
+    ("[topology.fat-tree]\ntiers = 4\nJ", "s.toml:2:9: 4 tiers; 2 or 3 are possible"),
+    (
+        "[topology.fat-tree]\nk = 66\nJ",
+        "s.toml:2:5: 71874 hosts (33 on each of 2178 edge switches); at most 65536 are possible",
+    ),
+    (
+        "[topology.fat-tree]\nk = 64\nhosts-per-edge = 40\nJ",
+        "s.toml:3:18: 81920 hosts (40 on each of 2048 edge switches); at most 65536 are possible",
+    ),
+    (
+        "[topology.fat-tree]\nk = 1024\nJ",
+        "s.toml:2:5: a switch of the role `core` would need 1024 ports; 1023 are possible",
+    ),
+    (
+        "[topology.fat-tree]\nk = 999999999999998\nJ",
+        "s.toml:2:5: a switch of the role `core` would need 999999999999998 ports; 1023 are possible",
+    ),
+    (
+        "[topology.fat-tree]\nhosts-per-edge = 1020\nJ",
+        "s.toml:2:18: a switch of the role `edge` would need 1024 ports; 1023 are possible",
+    ),
+    (
+        "[topology.fat-tree]\nedge-oversubscription = \"8:1\"\nJ",
+        "s.toml:2:25: 4 hosts of 400Gbps at 8:1 leaves no uplink of 400Gbps; a whole number is needed",
+    ),
+    (
+        "[topology.fat-tree]\naggregation-oversubscription = \"3:1\"\nJ",
+        "s.toml:2:32: 4 edge switches of 400Gbps at 3:1 falls between 1 and 2 uplinks of 400Gbps; a whole number is needed",
+    ),
+    (
+        "[topology.fat-tree]\nedge-oversubscription = \"2\"\nJ",
+        "s.toml:2:25: expected an oversubscription such as \"2:1\", found \"2\"",
+    ),
+    (
+        "[topology.fat-tree]\nedge-oversubscription = 2\nJ",
+        "s.toml:2:25: expected an oversubscription such as \"2:1\", found 2",
+    ),
+    (
+        "[topology.fat-tree]\ntiers = 2\naggregation-rate = \"100Gbps\"\nJ",
+        "s.toml:3:20: a fat tree of 2 tiers has no aggregation switches; its uplinks are the `core-` ones",
+    ),
+    (
+        "[topology.fat-tree]\ncore-dleay = \"1us\"\nJ",
+        "s.toml:2:1: unknown key `core-dleay`; did you mean `core-delay`?",
+    ),
+    ("[topology.fat-tree]\ncore-delay = \"0us\"\nJ", "s.toml:2:14: every link needs a delay above 0"),
+    (
+        "[topology.fat-tree]\n[switch-role.agregation]\nJ",
+        "s.toml:2:14: no switch has the role `agregation`; did you mean `aggregation`?",
+    ),
+];
+
+/// `[topology.dragonfly]`.
+pub(crate) const DRAGONFLIES: &[Case] = &[
+    ("[topology.dragonfly]\ngroups = 0\nJ", "s.toml:2:10: a Dragonfly needs at least 1 group"),
+    (
+        "[topology.dragonfly]\nlinks-per-pair = 0\nJ",
+        "s.toml:2:18: a Dragonfly needs at least 1 link between every two groups",
+    ),
+    (
+        "[topology.dragonfly]\nrouters = 4\nJ",
+        "s.toml:2:1: unknown key `routers`; did you mean `routers-per-group`?",
+    ),
+    (
+        "[topology.dragonfly]\nports = 32\nJ",
+        "s.toml:2:9: a router would need 34 ports, 16 for hosts, 15 inside its group and 3 to other groups (48 links that \
+             leave a group, over 16 routers); it has 32",
+    ),
+    (
+        "[topology.dragonfly]\nlinks-per-pair = 9000\nJ",
+        "s.toml:2:18: a router would need 1719 ports, 16 for hosts, 15 inside its group and 1688 to other groups (27000 \
+             links that leave a group, over 16 routers); 1023 are possible",
+    ),
+    ("[topology.dragonfly]\ngroups = 300\nJ", "s.toml:2:10: 76800 hosts; at most 65536 are possible"),
+    ("[topology.dragonfly]\nchannels = 4\nJ", "s.toml:2:12: 4 channels; 1 to 3 are possible"),
+    (
+        "[topology.dragonfly]\nminimal = \"shortest\"\nJ",
+        "s.toml:2:11: unknown name `shortest`; expected one of `fewest-hops`, `any-link`",
+    ),
+];
+
+/// `[topology.links]`.
+pub(crate) const LINKS: &[Case] = &[
+    (
+        "[topology.links]\nhosts = 2\nlinks = [[\"host0\", \"host2\"]]\nJ",
+        "s.toml:3:10: there is no node `host2`; did you mean `host0`?",
+    ),
+    (
+        "[topology.links]\nhosts = 2\nlinks = [{ from = \"host0\", to = \"host2\" }]\nJ",
+        "s.toml:3:33: there is no node `host2`; did you mean `host0`?",
+    ),
+    (
+        "[topology.links]\nhosts = [\"a\", \"b\"]\nswitches = [\"s\"]\nlinks = [[\"a\", \"s\"]]\nJ",
+        "s.toml:2:15: host b has 0 links; a host has exactly one",
+    ),
+    (
+        "[topology.links]\nhosts = [\"a\", \"b\"]\nswitches = [\"s\", \"t\"]\nlinks = [[\"a\", \"s\"], [\"b\", \"t\"]]\n[[workload]]\npermutation = {}\n",
+        "s.toml:5:1: no path leads from b to a",
+    ),
+];
+
+/// `[[failure]]` and `[routing]`.
+pub(crate) const FAILURES: &[Case] = &[
+    (
+        "H[[failure]]\nlinks = [[\"leaf0\", \"spine9\"]]\nJ",
+        "s.toml:6:20: there is no node `spine9`; did you mean `spine0`?",
+    ),
+    ("H[[failure]]\nlinks = [[\"leaf0\", \"leaf1\"]]\nJ", "s.toml:6:20: no link joins `leaf0` and `leaf1`"),
+    (
+        "H[[failure]]\nlinks = [[\"host0\", \"leaf1\"]]\nJ",
+        "s.toml:6:20: no link joins `host0` and `leaf1`; did you mean `leaf0`?",
+    ),
+    (
+        "H[[failure]]\nswitch = \"sbine1\"\nJ",
+        "s.toml:6:10: there is no node `sbine1`; did you mean `spine1`?",
+    ),
+    ("H[[failure]]\nswitch = \"host*\"\nJ", "s.toml:6:10: `host0` is a host; `links` takes its link"),
+    ("H[[failure]]\nat = \"1us\"\nJ", "s.toml:5:1: no link fails: `links`, `switch` or `random` says which"),
+    (
+        "H[[failure]]\nrandom = 1\nat = \"3us\"\nuntil = \"2us\"\nJ",
+        "s.toml:8:9: the failure ends before it begins, at 3us",
+    ),
+    ("H[[failure]]\nrandom = 9\nJ", "s.toml:6:10: 9 of 8 links cannot fail"),
+    (
+        "H[[failure]]\nrandom = 1.5\nJ",
+        "s.toml:6:10: expected a share above 0 and below 1 such as 0.01, or a whole number of links, found 1.5",
+    ),
+    (
+        "H[[failure]]\nrandom = 1\nrate = 1.5\nJ",
+        "s.toml:7:8: expected a rate such as \"20Gbps\", or a share above 0 and at most 1 such as 0.1, found 1.5",
+    ),
+    (
+        "H[[failure]]\nrandom = 1\nrate = 0.0001\nJ",
+        "s.toml:7:8: a link of 40Mbps is too slow; at least 100Mbps are needed",
+    ),
+    (
+        "H[[failure]]\nrandom = 1\nrate = 0.1\ndown = true\nJ",
+        "s.toml:8:8: either `down` or `rate`: a link that is down has no rate",
+    ),
+    (
+        "H[[failure]]\nrandom = 1\ndown = false\nJ",
+        "s.toml:7:8: nothing fails; `rate` says what is left of the links",
+    ),
+    ("H[routing]\ndetektion = \"1us\"\nJ", "s.toml:6:1: unknown key `detektion`; did you mean `detection`?"),
+];
+
+/// `[links]` and `[[links.lose]]`.
+pub(crate) const LOSSES: &[Case] = &[
+    ("H[links]\nloss = 2\nJ", "s.toml:6:8: expected a probability between 0 and 1, found 2"),
+    (
+        "H[[links.lose]]\nfrom = \"hots0\"\nto = \"host1\"\npsns = [0]\nJ",
+        "s.toml:6:8: there is no node `hots0`; did you mean `host0`?",
+    ),
+    (
+        "H[[links.lose]]\nfrom = \"leaf0\"\nto = \"host1\"\npsns = [0]\nJ",
+        "s.toml:6:8: `leaf0` is a switch; data is sent from host to host",
+    ),
+    ("H[[links.lose]]\nfrom = \"host0\"\nto = \"host1\"\npsns = []\nJ", "s.toml:8:8: no packet is listed"),
+    (
+        "H[[links.lose]]\nfrom = \"host0\"\nto = \"host1\"\npsns = [1, 16777216]\nJ",
+        "s.toml:8:12: PSN 16777216; PSNs have 24 bits, up to 16777215",
+    ),
+    (
+        "H[[links.lose]]\nfrom = \"host0\"\nto = \"host0\"\npsns = [1]\nJ",
+        "s.toml:7:6: nothing is sent from `host0` to `host0`",
+    ),
+    (
+        "H[[links.lose]]\nfrom = \"host0\"\nto = \"host1\"\nkind = \"cnp\"\npsns = [1]\nJ",
+        "s.toml:8:8: unknown name `cnp`; expected one of `data`, `ack`, `nack`",
+    ),
+];
+
+/// `[switch]` and `[switch-role.NAME]`.
+pub(crate) const SWITCHES: &[Case] = &[
+    (
+        "H[switch]\nbuffer = \"10kB\"\nJ",
+        "s.toml:6:10: the headrooms of the 4 ports of leaf0 take 412kB, and its buffer is 10kB: nothing is left to share",
+    ),
+    ("H[switch]\npfc = 1\nJ", "s.toml:6:7: expected \"on\", \"off\" or a table of settings, found 1"),
+    ("H[switch.ecn]\nkmim = \"1kB\"\nJ", "s.toml:6:1: unknown key `kmim`; did you mean `kmin`?"),
+    ("H[switch]\necn = { kmin = \"1MB\", kmax = \"1kB\" }\nJ", "s.toml:6:16: kmin (4MB) is above kmax (4kB)"),
+    ("H[switch-role.leef]\nJ", "s.toml:5:14: no switch has the role `leef`; did you mean `leaf`?"),
+    (
+        "H[switch-role.leaf]\nbuffer = \"1kB\"\nJ",
+        "s.toml:6:10: a buffer of 1kB cannot hold one frame of 1500 B",
+    ),
+];
+
+/// `[nic]`, its transports and congestion controls.
+pub(crate) const NICS: &[Case] = &[
+    (
+        "H[nic]\non-nack = \"as-cnp\"\n[nic.transport.adaptive-routing]\nJ",
+        "s.toml:6:11: with `transport.adaptive-routing` nobody NACKs: a reaction to NACKs has no meaning",
+    ),
+    (
+        "H[nic.transport.adaptive-routing]\nreorder-window = 32\nmax-outstanding = 33\nJ",
+        "s.toml:7:19: `max-outstanding` must not exceed `reorder-window`: what the receiver then discards waits for the timer",
+    ),
+    (
+        "H[nic.transport.mp-rdma]\nbitmap = 0\nJ",
+        "s.toml:6:10: `bitmap` must be between 1 and 8388607 (24-bit PSNs)",
+    ),
+    (
+        "H[nic]\ncnp = \"frame\"\n[nic.congestion.mp-rdma]\nJ",
+        "s.toml:6:7: `cnp` must be \"flag\" with `congestion.mp-rdma`, which reads marks on ACKs",
+    ),
+    (
+        "H[nic.transport.adaptive-rooting]\nJ",
+        "s.toml:5:16: unknown name `adaptive-rooting`; did you mean `adaptive-routing`?",
+    ),
+    ("H[nic]\ntimeout = { adp = 32 }\nJ", "s.toml:6:19: `adp` must be at most 31 (5 bits)"),
+    (
+        "H[nic]\ntimeout = { adp = 14 }\nbackoff = { cap = \"1s\" }\nJ",
+        "s.toml:7:11: `backoff` cannot be set with `timeout.adp`, which has a schedule of its own",
+    ),
+    ("H[nic]\nack-every = 0\nJ", "s.toml:6:13: `ack-every` must be at least 1"),
+    ("H[nic.transport.nicsr]\nJ", "s.toml:5:16: unknown name `nicsr`; did you mean `nic-sr`?"),
+];
+
+/// `[scheme.NAME]` and the schemes of classes.
+pub(crate) const SCHEMES: &[Case] = &[
+    (
+        "[topology.dragonfly]\ngroups = 3\n[scheme.ugal-g]\n[class.a.scheme.ugal-g]\ndelay = \"1us\"\nperiod = \"5us\"\nJ",
+        "s.toml:6:10: `class.a.scheme.ugal-g` has a period of 5us, and `scheme.ugal-g` of 1us; all classes look at \
+             one view of the queues",
+    ),
+    (
+        "[topology.dragonfly]\ngroups = 3\n[class.a.scheme.ugal-g]\ndelay = \"3us\"\n[class.b.scheme.ugal-g]\nweight = 3\nJ",
+        "s.toml:5:1: `class.b.scheme.ugal-g` has a delay of 1us, and `class.a.scheme.ugal-g` of 3us; all classes \
+             look at one view of the queues",
+    ),
+    (
+        "H[scheme.valiant]\nJ",
+        "s.toml:5:1: this scheme sends packets over groups other than their own, and the fabric has no groups: it needs a \
+             Dragonfly, `[topology.dragonfly]`; `minimal` runs on any fabric",
+    ),
+    (
+        "[topology.fat-tree]\nk = 4\n[scheme.themis]\nhashes = [{ algorithm = \"crc\" }]\nJ",
+        "s.toml:4:10: from pod1-edge0 to pod0-edge0 the hashes reach 2 of 4 paths: of crc at tier 2, bit 0 cannot be steered, as it always changes together with bits of crc at tier 1 (polarisation); give each tier an algorithm or offset of its own; or else path-map = false sprays over the uplinks of the ToR alone",
+    ),
+    (
+        "[topology.fat-tree]\nk = 6\n[scheme.themis]\nJ",
+        "s.toml:3:1: from pod1-edge0 to pod0-edge0 a switch of tier 1 chooses among 3 ports; a change of the source port steers a hash only where that number is a power of two; or else path-map = false sprays over the uplinks of the ToR alone",
+    ),
+    (
+        "[topology.fat-tree]\n[scheme.themis]\nhashes = []\nJ",
+        "s.toml:3:10: at least one hash is needed, that of the ToRs",
+    ),
+    (
+        "[topology.fat-tree]\n[scheme.themis]\nhashes = [{ algorithm = \"xor\", offset = 16 }]\nJ",
+        "s.toml:3:10: an offset of 16 bits; 0 to 15 are possible",
+    ),
+    (
+        "H[scheme.dlbf]\nJ",
+        "s.toml:5:1: `dlbf` sends notifications and asks for single packets; `nic-sr` knows neither",
+    ),
+    (
+        "H[nic.transport.sr-sack]\n[scheme.dlbf]\nresume = 65\nJ",
+        "s.toml:7:10: notifications resume at 65 packets, which is more than the 64 at which they are suspended",
+    ),
+    (
+        "H[nic]\ntimeout = { fixed = \"50us\" }\n[nic.transport.sr-sack]\n[scheme.dlbf]\ntheta = \"50us\"\nJ",
+        "s.toml:9:9: a receiver that waits 50us for late packets outlasts the sender's timeout, 50us",
+    ),
+    ("H[scheme.conga]\nflowlet-gap = \"0us\"\nJ", "s.toml:6:15: it must be longer than 0"),
+    ("H[scheme.conga]\nquantisation-bits = 7\nJ", "s.toml:6:21: 7 bits; 1 to 6 are possible"),
+    (
+        "H[scheme.conga]\nquantization-bits = 3\nJ",
+        "s.toml:6:1: unknown key `quantization-bits`; did you mean `quantisation-bits`?",
+    ),
+    (
+        "H[scheme.conweave]\ntheta-inactive = \"100us\"\nJ",
+        "s.toml:6:18: `theta-inactive` (100us) must be longer than `resume-default` (200us): a flow may only begin \
+             anew when nothing of it is held any more",
+    ),
+    (
+        "H[scheme.flowlet]\ngap = \"0us\"\nJ",
+        "s.toml:6:7: a gap of 0; it must be longer: to draw a path for every packet there is `rps`",
+    ),
+    (
+        "H[scheme.flowlet-nic]\ngap = \"0us\"\nJ",
+        "s.toml:6:7: a gap of 0; it must be longer: to draw a path for every packet there is `rps-nic`",
+    ),
+    (
+        "H[scheme.flowlet]\ngap = 5\nJ",
+        "s.toml:6:7: expected a time with a unit such as \"1us\", found the bare number 5",
+    ),
+    (
+        "H[scheme.flowcell]\nbytes = \"0B\"\nJ",
+        "s.toml:6:9: a flowcell of 0 bytes; it must be larger: to draw a path for every packet there is `rps-nic`",
+    ),
+    (
+        "H[scheme.mp-rdma]\ndelta = 64\nJ",
+        "s.toml:6:9: paths may be 64 packets behind each other, and the receiver's bitmap holds 64: it would drop what is in time",
+    ),
+    (
+        "H[nic.transport.mp-rdma]\nbitmap = 32\n[scheme.mp-rdma]\nJ",
+        "s.toml:7:1: paths may be 32 packets behind each other, and the receiver's bitmap holds 32: it would drop what is in time",
+    ),
+    ("H[scheme.mp-rdma]\nprobe = 1.5\nJ", "s.toml:6:9: a probability of 1.5; it must be between 0 and 1"),
+    ("H[scheme.mprdma]\nJ", "s.toml:5:9: unknown name `mprdma`; did you mean `mp-rdma`?"),
+    ("H[scheme.reps]\nbuffer = 0\nJ", "s.toml:6:10: 0 entries; 1 to 1024 are possible"),
+    ("H[class.background.scheme.emcp]\nJ", "s.toml:5:26: unknown name `emcp`; did you mean `ecmp`?"),
+    ("H[scheme.themiss]\nJ", "s.toml:5:9: unknown name `themiss`; did you mean `themis`?"),
+    ("scheme = \"rpz\"\nHJ", "s.toml:1:10: unknown name `rpz`; did you mean `rps`?"),
+];
+
+/// `[[workload]]`: the keys that all kinds share.
+pub(crate) const JOBS: &[Case] = &[
+    (
+        "H[[workload]]\nclass = \"backgroud\"\nneighbour-ring = {}\n",
+        "s.toml:6:9: there is no traffic class `backgroud`; did you mean `background`?",
+    ),
+    ("H", "s.toml:1:1: the scenario has no [[workload]]: there is nothing to send"),
+    ("H[workload]\nincast = {}\n", "s.toml:5:1: expected an array, found a table"),
+    ("H[[workload]]\nname = \"x\"\n", "s.toml:5:1: this workload says nothing to send"),
+    (
+        "H[[workload]]\nincast = {}\npermutation = {}\n",
+        "s.toml:6:1: a workload is of one kind; this one has `permutation` and `incast`",
+    ),
+    (
+        "H[[workload]]\nname = \"a\"\nincast = {}\n[[workload]]\nname = \"a\"\nincast = {}\n",
+        "s.toml:9:8: two workloads are named `a`; a name must be unique and not empty",
+    ),
+    (
+        "H[[workload]]\nbackground = true\npermutation = {}\n",
+        "s.toml:6:14: all workloads are background: the run would end at once",
+    ),
+];
+
+/// `[[workload]]`: the settings of each kind, except `poisson`.
+pub(crate) const TRAFFIC: &[Case] = &[
+    (
+        "H[[workload]]\nfan-in = { receivers = 2, senders = 4 }\n",
+        "s.toml:6:10: 8 hosts; at least 10 are needed here",
+    ),
+    (
+        "H[[workload]]\npairs = { count = 2, hosts = { skip = 6, take = 3 } }\n",
+        "s.toml:6:30: 3 hosts after the first 6; the fabric has 8",
+    ),
+    (
+        "H[[workload]]\nback-to-back = { from = \"host1\", to = \"host1\" }\n",
+        "s.toml:6:39: `host1` cannot send to itself",
+    ),
+    ("H[[workload]]\nback-to-back = { messages = 0 }\n", "s.toml:6:29: at least 1 message is needed"),
+    ("H[[workload]]\nall-redcue = {}\n", "s.toml:6:1: unknown key `all-redcue`; did you mean `all-reduce`?"),
+    ("H[[workload]]\nall-reduce = { bytes = \"0B\" }\n", "s.toml:6:24: there is nothing to send: 0 bytes"),
+    (
+        "H[[workload]]\nall-reduce = { groups = \"one-host-per-rack\" }\n",
+        "s.toml:6:25: unknown rule for groups \"one-host-per-rack\"; did you mean `one-host-per-leaf`?",
+    ),
+    (
+        "H[[workload]]\nneighbour-ring = { groups = \"contiguous\", group-size = 0 }\n",
+        "s.toml:6:56: a group of 0 has nobody to send to; at least 2 hosts are needed",
+    ),
+    (
+        "H[[workload]]\nneighbour-ring = { groups = \"contiguous\", group-size = 9 }\n",
+        "s.toml:6:56: a group of 9 is larger than the fabric: it has 8 hosts",
+    ),
+    (
+        "H[[workload]]\nneighbour-ring = { groups = [[\"host0\", \"host1\"], [\"host9\"]] }\n",
+        "s.toml:6:51: the host `host9` does not exist; did you mean `host0`?",
+    ),
+    (
+        "H[[workload]]\nneighbour-ring = { groups = [[\"host0\", \"host1\"], []] }\n",
+        "s.toml:6:50: group 1 has 0 host; at least 2 are needed to send something",
+    ),
+    (
+        "H[[workload]]\nincast = { receiver = \"leaf0\" }\n",
+        "s.toml:6:23: the host `leaf0` is a switch, not a host; hosts are named like `host0`",
+    ),
+    (
+        "H[[workload]]\nincast = { senders = 8 }\n",
+        "s.toml:6:22: 8 senders; between 1 and 7 are possible beside the receiver",
+    ),
+    (
+        "H[[workload]]\npermutation = { kind = \"shift\", shift = 8 }\n",
+        "s.toml:6:41: a shift of 8 among 8 hosts sends every message to its sender",
+    ),
+    (
+        "H[[workload]]\nflows = [{ from = \"host0\", to = \"host1\", bytes = \"1B\" }]\n",
+        "s.toml:6:9: expected a table with `list`, found an array",
+    ),
+    (
+        "H[[workload]]\nflows = { list = [[\"host0\", \"host1\", \"1B\"]] }\n",
+        "s.toml:6:19: expected a table with `from`, `to`, `bytes`, found an array",
+    ),
+    (
+        "H[[workload]]\nflows = { list = [{ from = \"host0\", to = \"host0\", bytes = \"1B\" }] }\n",
+        "s.toml:6:42: `host0` cannot send to itself",
+    ),
+    (
+        "H[[workload]]\nrandom-partner = { peers = \"cross-pod\" }\n",
+        "s.toml:6:28: this fabric is not made of pods: its racks share the switches above them",
+    ),
+    (
+        "H[[workload]]\npermutation = { kind = \"cross-pod\" }\n",
+        "s.toml:6:24: this fabric is not made of pods: its racks share the switches above them",
+    ),
+    ("H[[workload]]\nrandom-partner = { iterations = 0 }\n", "s.toml:6:33: at least 1 message is needed"),
+    (
+        "H[[workload]]\nrandom-partner = { bytes = \"1kB\", sizes = \"solar\" }\n",
+        "s.toml:6:43: either `bytes` or `sizes`, not both",
+    ),
+    (
+        "H[[workload]]\nrandom-partner = { clamp = { max = \"1kB\" } }\n",
+        "s.toml:6:28: `clamp` limits `sizes`, and these are not set",
+    ),
+    ("H[[workload]]\nall-to-all = { window = 0 }\n", "s.toml:6:25: at least 1 message at a time is needed"),
+    (
+        "H[[workload]]\nall-to-all = { window = 2, schedule = \"staggered\" }\n",
+        "s.toml:6:25: `window` is for schedule = \"at-once\"; \"staggered\" is window = 1",
+    ),
+];
+
+/// `[[workload]]`: `poisson` and its distributions of sizes.
+pub(crate) const POISSON: &[Case] = &[
+    (
+        "H[[workload]]\npoisson = { sizes = \"web-serch\" }\n",
+        "s.toml:6:21: there is no distribution `web-serch`; did you mean `web-search`?",
+    ),
+    (
+        "H[[workload]]\npoisson = { sizes = 5 }\n",
+        "s.toml:6:21: expected the name of a distribution such as \"web-search\", a file, or a table such as { fixed = \"1MB\" }, found 5",
+    ),
+    (
+        "H[[workload]]\npoisson = { sizes = { unifrom = { min = \"1kB\", max = \"2kB\" } } }\n",
+        "s.toml:6:23: unknown name `unifrom`; did you mean `uniform`?",
+    ),
+    (
+        "H[[workload]]\npoisson = { sizes = { uniform = { min = \"3kB\", max = \"2kB\" } } }\n",
+        "s.toml:6:41: `min` (3kB) is above `max` (2kB)",
+    ),
+    (
+        "H[[workload]]\npoisson = { sizes = { points = [] } }\n",
+        "s.toml:6:32: there are no sizes; rows of bytes and per cent are expected, up to 100 %",
+    ),
+    (
+        "H[[workload]]\npoisson = { sizes = { points = [[\"0B\", 0], [\"9kB\", 60], [\"8kB\", 100]] } }\n",
+        "s.toml:6:58: 8kB after 9kB: sizes must not decrease",
+    ),
+    (
+        "H[[workload]]\npoisson = { sizes = { points = [[\"0B\", 0], [\"9kB\", 60]] } }\n",
+        "s.toml:6:52: the last row has 60 %; a distribution ends at 100 %",
+    ),
+    (
+        "H[[workload]]\npoisson = { clamp = { min = \"3kB\", max = \"2kB\" } }\n",
+        "s.toml:6:29: `min` (3kB) is above `max` (2kB)",
+    ),
+    (
+        "H[[workload]]\npoisson = { load = 0 }\n",
+        "s.toml:6:20: a load of 0; a share of the line rate above 0 is needed, such as 0.5",
+    ),
+    (
+        "H[[workload]]\npoisson = { load = 1e-12, count = 3 }\n",
+        "s.toml:6:20: flow 1 of 3 would start at 3133634127317764608ps, too late; the latest is 1000000s",
+    ),
+    (
+        "H[[workload]]\npoisson = { load = nan }\n",
+        "s.toml:6:20: a load of NaN; a share of the line rate above 0 is needed, such as 0.5",
+    ),
+    ("H[[workload]]\npoisson = { load = \"50%\" }\n", "s.toml:6:20: expected a number, found \"50%\""),
+    (
+        "H[[workload]]\npoisson = { count = 5, duration = \"1ms\" }\n",
+        "s.toml:6:21: either `duration` or `count`, not both",
+    ),
+    ("H[[workload]]\npoisson = { count = 0 }\n", "s.toml:6:21: at least one flow is needed"),
+    (
+        "H[[workload]]\npoisson = { duration = \"1ns\" }\n",
+        "s.toml:6:24: no flow arrives within 1ns; on average 0.00 would",
+    ),
+    (
+        "H[[workload]]\npoisson = { duration = \"999999s\" }\n",
+        "s.toml:6:24: 116873513513 queue pairs are too many; at most 16777216 are possible",
+    ),
+    (
+        "H[[workload]]\npoisson = { hosts = { take = 1 } }\n",
+        "s.toml:6:21: 1 host: there is no other one to send to",
+    ),
+    (
+        "[topology.leaf-spine]\nleaves = 1\n[[workload]]\npoisson = { peers = \"cross-rack\" }\n",
+        "s.toml:4:21: all 16 hosts are in one rack: there is no other one to send to",
+    ),
+];
+
+/// `[wire]`, `[stop]` and `[record]`.
+pub(crate) const RUNS: &[Case] = &[
+    ("H[wire]\nframe = \"20kB\"\nJ", "s.toml:6:9: a frame of 20000 B; between 64 B and 16383 B are possible"),
+    ("H[stop]\nafter = \"0s\"\nJ", "s.toml:6:9: `after` must be above 0 and at most 1000000s"),
+    ("H[record]\nbins = 3\nJ", "s.toml:6:8: 3 bins; an even number between 2 and 65536 is possible"),
+];

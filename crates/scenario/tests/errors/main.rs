@@ -1,0 +1,158 @@
+//! Errors of scenarios that users got wrong: file, line, column, and the nearest right word.
+
+mod cases;
+
+use scenario::{Source, check};
+
+const HEAD: &str = "[topology.leaf-spine]\nleaves = 4\nspines = 2\nhosts-per-leaf = 2\n";
+const JOB: &str = "[[workload]]\nneighbour-ring = {}\n";
+
+/// The error of a text with `--set` changes, with its position.
+fn error_of(text: &str, set: &[&str]) -> String {
+    let set: Vec<String> = set.iter().map(|&s| s.to_owned()).collect();
+    match check(&Source::new("s.toml", text), &set) {
+        Ok(_) => format!("accepted: {text}"),
+        Err(e) => e.located(),
+    }
+}
+
+/// Checks that every text of a topic gives its error; reports all that differ at once.
+fn assert_errors(cases: &[cases::Case]) {
+    let mut wrong = String::new();
+    for (text, want) in cases {
+        let text = text.replace('H', HEAD);
+        let text = if text.ends_with('J') { text.replace('J', JOB) } else { text };
+        let got = error_of(&text, &[]);
+        if got != *want {
+            wrong.push_str(&format!("got  {got}\nwant {want}\n\n"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+macro_rules! topics {
+    ($($test:ident: $cases:ident,)+) => {
+        $(#[test]
+        fn $test() {
+            assert_errors(cases::$cases);
+        })+
+    };
+}
+
+topics! {
+    mistakes_in_files_have_a_position: FILES,
+    mistakes_in_leaf_spine_fabrics_have_a_position: LEAF_SPINES,
+    mistakes_in_fat_trees_have_a_position: FAT_TREES,
+    mistakes_in_dragonflies_have_a_position: DRAGONFLIES,
+    mistakes_in_lists_of_links_have_a_position: LINKS,
+    mistakes_in_failures_have_a_position: FAILURES,
+    mistakes_in_losses_have_a_position: LOSSES,
+    mistakes_in_switches_have_a_position: SWITCHES,
+    mistakes_in_nics_have_a_position: NICS,
+    mistakes_in_schemes_have_a_position: SCHEMES,
+    mistakes_in_jobs_have_a_position: JOBS,
+    mistakes_in_traffic_have_a_position: TRAFFIC,
+    mistakes_in_poisson_flows_have_a_position: POISSON,
+    mistakes_in_runs_have_a_position: RUNS,
+}
+
+#[test]
+fn mistakes_in_a_set_point_into_it() {
+    let text = format!("{HEAD}{JOB}");
+    for (set, want) in [
+        ("topology.leaf-spine.spines=0", "--set:1:28: a leaf-spine fabric needs at least 1 spine"),
+        (
+            "topology.leaf-spine.rate=400",
+            "--set:1:26: expected a rate with a unit such as \"400Gbps\", found the bare number 400",
+        ),
+        ("scheme.ecpm={}", "--set:1:1: unknown name `ecpm`; did you mean `ecmp`?"),
+        ("sed=1", "--set:1:1: unknown key `sed`; did you mean `seed`?"),
+        ("workload.0.byte=1MB", "--set:1:1: unknown key `byte`; did you mean `bytes`?"),
+        ("workload.9.bytes=1MB", "--set:1:1: there is no entry 9: the array has 1"),
+        ("seed", "--set:1:1: expected KEY=VALUE, such as seed=7"),
+        // serde alone would take these by position.
+        ("topology.leaf-spine=[4,4,4]", "--set:1:21: expected a table, found an array"),
+        ("switch=[\"16MB\"]", "--set:1:8: expected a table, found an array"),
+        ("nic.congestion.dcqcn=[\"55us\"]", "--set:1:22: expected a table, found an array"),
+        ("switch.pfc=[]", "--set:1:12: expected \"on\", \"off\" or a table of settings, found an array"),
+    ] {
+        assert_eq!(error_of(&text, &[set]), want);
+    }
+    assert!(
+        error_of(&text, &["workload.0.bytes=1MB", "topology.leaf-spine.spines=4"]).starts_with("accepted")
+    );
+}
+
+#[test]
+fn a_report_marks_the_line() {
+    let error = check(&Source::new("s.toml", format!("{HEAD}rate = \"400Gbs\"\n{JOB}")), &[]).unwrap_err();
+    let report = format!("{error:?}");
+    for part in ["s.toml:5:8", "rate = \"400Gbs\"", "here", "did you mean \"Gbps\"?"] {
+        assert!(report.contains(part), "{report}");
+    }
+}
+
+#[test]
+fn an_unknown_scenario_suggests_the_nearest_name() {
+    let error = scenario::find("themis-fig2").unwrap_err();
+    assert_eq!(error.help(), Some("did you mean `themis-fig1`?"));
+}
+
+#[test]
+fn broken_texts_and_changes_give_errors_and_no_panic() {
+    // Cut, doubled and swapped pieces of a scenario that has nearly everything.
+    let text = format!(
+        "{HEAD}{JOB}[switch.ecn]\nat-rate = [{{ rate = \"1Gbps\", kmin = \"1B\", kmax = \"2B\", pmax = 1 }}]\n"
+    );
+    for cut in (0..text.len()).filter(|&i| text.is_char_boundary(i)) {
+        error_of(&text[..cut], &[]);
+        error_of(&text[cut..], &[]);
+        error_of(&text, &[&text[cut..].replace('\n', " ")]);
+    }
+    for key in
+        ["topology", "workload.0", "workload.0.x.y", "switch.pfc.alpha", "nic.transport", "scheme", "record"]
+    {
+        for value in [
+            "",
+            "[]",
+            "{}",
+            "off",
+            "0",
+            "-1",
+            "nan",
+            "1979-05-27",
+            "[[[1]]]",
+            "99999999999999999999",
+            "\"",
+            "{a=",
+        ] {
+            error_of(&text, &[&format!("{key}={value}")]);
+        }
+    }
+}
+
+#[test]
+fn adaptive_routing_mode_does_not_react_to_nacks_and_refuses_a_reaction() {
+    let text = format!("{HEAD}[nic.transport.adaptive-routing]\n{JOB}");
+    let checked = check(&Source::new("s.toml", text.clone()), &[]).unwrap();
+    assert!(checked.to_toml().contains("on-nack = \"none\""));
+    assert!(error_of(&text, &["nic.on-nack=none"]).starts_with("accepted"));
+    let conflict = error_of(&text, &["nic.on-nack={stall=\"1us\"}"]);
+    assert!(conflict.starts_with("--set:1:13: with `transport.adaptive-routing` nobody NACKs"), "{conflict}");
+}
+
+#[test]
+fn themis_over_go_back_n_is_warned_of() {
+    let warnings = |more: &str| {
+        let text = format!("{HEAD}{more}{JOB}");
+        check(&Source::new("s.toml", text), &[]).unwrap().warnings
+    };
+    assert_eq!(warnings("[scheme.themis]\n"), [""; 0]);
+    assert_eq!(warnings("[scheme.ecmp]\n[nic.transport.go-back-n]\n"), [""; 0]);
+    for themis in ["[scheme.themis]", "[switch-role.leaf.scheme.themis]"] {
+        let [warning] = &warnings(&format!("{themis}\n[nic.transport.go-back-n]\n"))[..] else {
+            panic!("{themis}")
+        };
+        assert!(warning.starts_with("themis over `transport.go-back-n` cannot help"), "{warning}");
+    }
+}
