@@ -1,7 +1,9 @@
 //! A scenario as text: plain, annotated, and a template for a new one.
 
 use crate::config::Scenario;
+use crate::document::Document;
 use crate::schema::schema;
+use crate::source::Source;
 use crate::toml_text::{self, inline};
 use crate::workload::Workload;
 use serde_json::Value as Json;
@@ -26,8 +28,12 @@ pub(crate) fn plain(scenario: &Scenario) -> String {
 /// A resolved scenario (a manifest's `config`) with the meaning, default and source of every key; `None` if it is none
 /// of this version's.
 pub fn explained(config: &str) -> Option<String> {
-    // What its author wrote and what are defaults is no longer known, so nothing is marked.
-    toml::from_str(config).ok().map(|scenario| annotated(&scenario, &|_| true))
+    // The reader of scenario files is used here, too: a second instance of serde's code for all types of a scenario
+    // would double the time that this crate takes to compile.
+    let document = Document::new(&Source::new("config", config), &[]).ok()?;
+    let scenario = document.read(schema).ok()?;
+    // A manifest does not record which keys its author wrote, so no key is marked as a default.
+    Some(annotated(&scenario, &|_| true))
 }
 
 /// `said` tells whether the user wrote a path.
@@ -188,7 +194,7 @@ fn is_header(value: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Source, builtin, check, load};
+    use crate::{builtin, check, load};
 
     #[test]
     fn what_check_prints_is_the_same_scenario() {
