@@ -2,8 +2,8 @@
 //! to one that arrives, when to give up waiting, and how fast to go.
 //!
 //! Everything here is a pure state machine behind a trait of [`model`]: time is an argument, and an answer is
-//! a return value. This crate sends no packet, reads no clock, draws no random number, and knows neither ports
-//! nor how a host shares its link among queue pairs.
+//! a return value. This crate sends no packet, reads no clock, and knows neither ports nor how a host shares
+//! its link among queue pairs. Only [`Nics`] draws, by key: which timer a queue pair has.
 //!
 //! | file | what it does |
 //! |---|---|
@@ -21,6 +21,7 @@
 //! | `path` | the path of a queue pair |
 //! | [`config`] | the `[nic]` table of a scenario |
 //! | [`Nic`] | makes the parts of queue pairs; what all have in common exists once |
+//! | [`Nics`] | which NIC and which path each queue pair of a run has |
 //!
 //! To add a recovery mode or a control: one file in its folder, its `pub mod` and its line in the list below.
 
@@ -30,6 +31,7 @@ mod ends;
 mod family;
 mod limits;
 mod nic;
+mod nics;
 mod path;
 
 pub mod config;
@@ -71,6 +73,7 @@ pub use config::NicConfig;
 pub use ends::{AnyReceiver, AnySender};
 pub use limits::Invalid;
 pub use nic::Nic;
+pub use nics::Nics;
 pub use path::Path;
 pub use reaction::{Reacting, Reaction};
 

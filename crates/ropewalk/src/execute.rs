@@ -5,7 +5,7 @@ use crate::progress::Progress;
 use crate::summary::{Summary, Timing, Title};
 use crate::{results, stall};
 use engine::outcome::Ending;
-use engine::{Kind, Observer, Outcome};
+use engine::{Kind, Outcome};
 use model::plan::Message;
 use model::{Plan, Time};
 use scenario::Checked;
@@ -92,7 +92,7 @@ pub fn execute(prepared: Prepared, kind: Kind, progress: &Progress<'_>) -> Run {
     let Prepared { checked, setup_s } = prepared;
     let watch = Stopwatch::start();
     let mut observer = progress.watch(&checked.plan);
-    let outcome = simulate(&checked, kind, &mut observer);
+    let outcome = sim::run(&checked.plan, &checked.schemes, &checked.nics, kind, &mut observer);
     let (wall_s, cpu_s) = (watch.wall_s(), watch.cpu_s() + observer.others_cpu_s());
     drop(observer);
     let hops = outcome.data_hops + outcome.control_hops;
@@ -116,16 +116,6 @@ pub fn execute(prepared: Prepared, kind: Kind, progress: &Progress<'_>) -> Run {
     let title = Title { scenario: &checked.name, scheme: checked.scheme_name() };
     let summary = Summary::new(title, &checked.plan, &ideal, &outcome, timing);
     Run { checked, outcome, ideal, summary }
-}
-
-/// Runs a checked scenario and nothing else.
-pub fn simulate(checked: &Checked, kind: Kind, observer: &mut dyn Observer) -> Outcome {
-    let (plan, parts) = (&checked.plan, &checked.parts);
-    match (parts.traces(), parts.writes()) {
-        (true, _) => engine::run(plan, &parts.tracing(), kind, observer),
-        (false, true) => engine::run(plan, &parts.writing(), kind, observer),
-        (false, false) => engine::run(plan, parts, kind, observer),
-    }
 }
 
 /// The ideal FCT of every message.
@@ -159,7 +149,8 @@ mod tests {
         let stop = AtomicBool::new(false);
         let progress = Progress::silent(&stop);
         let mut watch = progress.watch(&checked.plan);
-        engine::run(&checked.plan, &checked.parts, Kind::Threads(NonZeroUsize::new(2).unwrap()), &mut watch);
+        let kind = Kind::Threads(NonZeroUsize::new(2).unwrap());
+        sim::run(&checked.plan, &checked.schemes, &checked.nics, kind, &mut watch);
         assert!(watch.others_cpu_s() > 0.0, "the second thread's");
         let most = engine::groups(&checked.plan.fabric);
         assert_eq!(of(1000).summary.timing.threads, most, "no more than there are groups");

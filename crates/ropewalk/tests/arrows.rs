@@ -11,7 +11,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("rnic", &["model"]),
     ("engine", &["model"]),
     ("scenario", &["model", "rnic", "schemes"]),
-    ("ropewalk", &["engine", "model", "rnic", "scenario", "schemes", "themis", "wire"]),
+    ("sim", &["engine", "model", "rnic", "schemes"]),
+    ("ropewalk", &["engine", "model", "rnic", "scenario", "schemes", "sim", "themis", "wire"]),
     ("python", &["ropewalk", "scenario"]),
 ];
 

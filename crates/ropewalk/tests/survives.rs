@@ -3,7 +3,6 @@
 
 use engine::Kind;
 use engine::outcome::Ending;
-use ropewalk::execute::simulate;
 use scenario::{Source, check};
 
 /// Bytes from each host; sixteen make 1 GB. Of 244,000 packets 10,000 are lost, 400 of them twice and a dozen three
@@ -26,7 +25,7 @@ fn survive_with(mode: &str, bytes: u64, keys: &str) {
          [[workload]]\npermutation = {{ bytes = \"{bytes}B\", kind = \"cross-rack\" }}\n"
     );
     let checked = check(&Source::new("survives.toml", text), &[]).unwrap_or_else(|e| panic!("{mode}: {e}"));
-    let run = simulate(&checked, Kind::Window, &mut ());
+    let run = sim::run(&checked.plan, &checked.schemes, &checked.nics, Kind::Window, &mut ());
     assert_eq!((&run.ending, &*run.violations), (&Ending::Finished, &[][..]), "{mode}");
     let packets = 16 * checked.plan.wire.packets(bytes);
     assert_eq!(run.data.accepted, packets, "{mode}: each packet once");

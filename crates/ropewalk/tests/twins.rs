@@ -7,13 +7,12 @@ mod workloads;
 
 use engine::outcome::Effort;
 use engine::{Kind, Outcome};
-use ropewalk::execute::simulate;
 use std::num::NonZeroUsize;
 use workloads::{ALL, Length, Workload};
 
 fn outcome(workload: &Workload, kind: Kind) -> Outcome {
     let checked = workload.checked(Length::Small).unwrap();
-    let outcome = simulate(&checked, kind, &mut ());
+    let outcome = sim::run(&checked.plan, &checked.schemes, &checked.nics, kind, &mut ());
     assert_eq!(outcome.violations, Vec::<String>::new(), "{} on {kind:?}", workload.name);
     Outcome { effort: Effort::default(), ..outcome }
 }

@@ -5,13 +5,12 @@ use crate::document::Document;
 use crate::error::{Error, Fault, suggestion};
 use crate::footprint::{self, Room};
 use crate::overlay::{AppliedChange, Change, Origin};
-use crate::parts::Chosen;
 use crate::schema::schema;
 use crate::source::Source;
 use crate::tap::Tap;
-use crate::{Plan, Scenario, show, telemetry, whole};
-use rnic::TransportConfig;
-use schemes::SchemeConfig;
+use crate::{Plan, Scenario, parts, show, telemetry, whole};
+use rnic::{Nics, TransportConfig};
+use schemes::{Assignment, SchemeConfig};
 
 /// A scenario that can run.
 #[derive(Clone, Debug)]
@@ -22,8 +21,10 @@ pub struct Checked {
     pub scenario: Scenario,
     /// What the engine obeys.
     pub plan: Plan,
-    /// The parts that it chooses.
-    pub parts: Chosen,
+    /// The schemes that it chooses, and where each stands.
+    pub schemes: Assignment,
+    /// The NICs of its queue pairs.
+    pub nics: Nics,
     /// What is possible but probably not meant, one sentence each.
     pub warnings: Vec<String>,
     /// Memory that its run will need at most at one time, bytes: an estimate.
@@ -135,8 +136,9 @@ impl Checked {
         scenario.nic.validate().map_err(|e| locate(nic_fault(&e)))?;
         let mut room = Room::new(available);
         let (mut plan, mut warnings) = build::plan(&scenario, &mut room).map_err(locate)?;
-        let parts = Chosen::new(&scenario, &plan);
-        plan.wire.signal = parts.signal();
+        let assignment = parts::schemes(&scenario, &plan);
+        let nics = parts::nics(&scenario, &plan, &assignment);
+        plan.wire.signal = assignment.signal();
         let mut schemes = vec![("scheme".to_owned(), &scenario.scheme)];
         for (name, class) in &scenario.class {
             schemes.extend(class.scheme.as_ref().map(|scheme| (format!("class.{name}.scheme"), scheme)));
@@ -164,7 +166,16 @@ impl Checked {
             let nic = own.as_ref().unwrap_or(&scenario.nic);
             warnings.extend(scheme_warnings(&path, scheme, nic, &plan).map_err(locate)?);
         }
-        Ok(Checked { name, scenario, plan, parts, warnings, memory: room.need(), document })
+        Ok(Checked {
+            name,
+            scenario,
+            plan,
+            schemes: assignment,
+            nics,
+            warnings,
+            memory: room.need(),
+            document,
+        })
     }
 
     /// The name of its scheme.

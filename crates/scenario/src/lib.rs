@@ -1,7 +1,7 @@
-//! Scenarios: TOML in, a checked [`Plan`] and its parts out.
+//! Scenarios: TOML in, a checked [`Plan`] out, with the schemes and NICs that it runs with.
 //!
 //! ```text
-//! Source (text) + --set  ->  Scenario (1:1 with the TOML)  ->  Checked { plan, parts, ... }
+//! Source (text) + --set  ->  Scenario (1:1 with the TOML)  ->  Checked { plan, schemes, nics, ... }
 //! ```
 //!
 //! Every key has a default, a unit and a source, in the doc comment of its field: the JSON Schema and
@@ -17,6 +17,7 @@
 //! | [`failure`] | `[[failure]]` and `[routing]`: links and switches that fail |
 //! | [`loss`] | `[[links.lose]]`: losses by list |
 //! | [`workload`] | `[[workload]]`: one file each |
+//! | `parts` | which scheme stands where, and which NIC and path a queue pair has |
 //! | `footprint` | how much memory a run needs, before it is laid out |
 //! | [`ideal`] | how long a flow takes alone |
 //! | `arrays` | arrays where only a table can be |
@@ -59,7 +60,6 @@ pub use config::Scenario;
 pub use error::{Error, Location, suggestion};
 pub use model::Plan;
 pub use overlay::setting;
-pub use parts::{Chosen, Tracing, Writing};
 pub use plan_check::plan_check;
 pub use schema::schema;
 pub use show::{explained, template};

@@ -139,7 +139,7 @@ mod tests {
         let wire = traced.plan.wire;
         assert_eq!((wire.max_frame(), wire.ack), (plain.max_frame() + 42, plain.ack + 42));
         assert_eq!((wire.payload, wire.cnp), (plain.payload, plain.cnp));
-        assert!(traced.parts.traces() && traced.warnings.is_empty());
+        assert!(traced.nics.read_telemetry() && traced.warnings.is_empty());
         assert!(traced.memory > lay(LEAVES).unwrap().memory);
         // A resolved scenario says the same once more.
         let again = check(&Source::new("again.toml", traced.to_toml()), &[]).unwrap();
@@ -180,6 +180,6 @@ mod tests {
         let sprayed = lay(&format!("{LEAVES}[scheme.rps]\n[nic.congestion.hpcc]")).unwrap();
         assert!(sprayed.warnings[0].contains("under `rps` they seldom"), "{:?}", sprayed.warnings);
         let own = lay(&format!("{LEAVES}[scheme.mp-rdma]\n[nic.congestion.hpcc]")).unwrap();
-        assert!(!own.parts.traces() && own.plan.wire.hops == 0);
+        assert!(!own.nics.read_telemetry() && own.plan.wire.hops == 0);
     }
 }

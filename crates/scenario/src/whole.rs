@@ -104,14 +104,14 @@ mod tests {
     fn a_scheme_that_brings_its_nic_needs_nothing_else() {
         let checked = lay("[scheme.mp-rdma]");
         assert_eq!(checked.warnings, [""; 0]);
-        assert!(checked.parts.writes());
+        assert!(checked.schemes.writes() && checked.nics.are_selective());
         let tables =
             ["[nic]", "cnp = \"flag\"", "[nic.transport.mp-rdma]", "bitmap = 64", "[nic.congestion.mp-rdma]"];
         let shown: Vec<String> = own(&checked);
         assert!(tables.iter().all(|line| shown.iter().any(|shown| shown == line)), "{shown:?}");
         // In a comparison the other schemes have the scenario's NIC.
         let ecmp = checked.with_scheme(None, "ecmp").unwrap();
-        assert!(!ecmp.parts.writes());
+        assert!(!ecmp.schemes.writes() && !ecmp.nics.are_selective());
         assert_eq!(own(&ecmp), [""; 0]);
         assert_eq!(own(&ecmp.with_scheme(None, "mp-rdma").unwrap()), shown);
         let tuned = lay("[scheme.mp-rdma]\n[nic.transport.mp-rdma]\nbitmap = 99");

@@ -36,7 +36,7 @@
 //!
 //! A scheme that sits in the sending NIC implements [`Steers`] besides, with a [`model::Steering`], and stands in the
 //! list's second part; what switches do for it is in [`entropies`]. A scheme with a part of its own at both places stands
-//! in the third. [`per_class`] gives each traffic class its own.
+//! in the third. [`Assignment`] says which scheme stands where in a run; [`per_class`] gives each traffic class its own.
 //!
 //! A scheme that chooses a port or a detour by load, packet by packet or now and then, finds how in [`choice`].
 //!
@@ -52,6 +52,7 @@ use model::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+mod assignment;
 pub mod choice;
 #[cfg(test)]
 mod desk;
@@ -59,6 +60,8 @@ pub mod entropies;
 pub mod flows;
 pub mod per_class;
 mod racks;
+
+pub use assignment::Assignment;
 
 /// Why a configuration cannot work on a plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -3,7 +3,8 @@
 use super::*;
 use model::congestion::Allowance;
 use model::{Kind, Pace, Parcel, Plan, Psn, Site};
-use scenario::{Checked, Chosen, Source, check};
+use scenario::{Checked, Source, check};
+use sim::RealParts;
 use std::fmt::Write;
 
 /// A full frame at the 400 Gb/s of every host here.
@@ -32,12 +33,12 @@ impl Congestion for Fixed {
 }
 
 /// The parts of a scenario, with a rate in Gb/s and a first time for each queue pair.
-struct Given<F> {
-    parts: Chosen,
+struct Given<'a, F> {
+    parts: RealParts<'a, ()>,
     rate_and_start: F,
 }
 
-impl<F: Fn(u32) -> (f64, Time)> Parts for Given<F> {
+impl<F: Fn(u32) -> (f64, Time)> Parts for Given<'_, F> {
     type Scheme = schemes::AnyScheme;
     type Sender = rnic::AnySender;
     type Receiver = rnic::AnyReceiver;
@@ -99,8 +100,12 @@ fn sent<P: Parts>(checked: &Checked, parts: &P, until: u64, nosy: Option<u64>) -
     }
 }
 
-fn at_rates<F: Fn(u32) -> (f64, Time)>(checked: &Checked, rate_and_start: F) -> Given<F> {
-    Given { parts: checked.parts.clone(), rate_and_start }
+fn real(checked: &Checked) -> RealParts<'_, ()> {
+    RealParts::new(&checked.schemes, &checked.nics)
+}
+
+fn at_rates<F: Fn(u32) -> (f64, Time)>(checked: &Checked, rate_and_start: F) -> Given<'_, F> {
+    Given { parts: real(checked), rate_and_start }
 }
 
 fn packets_of(starts: &[Start], qp: u32) -> Vec<u64> {
@@ -110,7 +115,7 @@ fn packets_of(starts: &[Start], qp: u32) -> Vec<u64> {
 #[test]
 fn three_hundred_queue_pairs_of_equal_rate_take_turns() {
     let checked = lay(300, 10);
-    let starts = sent(&checked, &checked.parts, u64::MAX, None);
+    let starts = sent(&checked, &real(&checked), u64::MAX, None);
     let turns = (0..3000).map(|i| (u64::from(i) * FRAME, i % 300, i / 300));
     assert!(starts.iter().copied().eq(turns), "{starts:?}");
 }
@@ -179,8 +184,8 @@ fn asking_too_early_changes_nothing() {
 fn ack_after_ack_moves_no_timer() {
     let checked = lay(1, 499);
     let setup = Setup::new(&checked.plan);
-    let mut host = Host::new(&setup, &checked.parts, HostId(0));
-    host.add_outgoing(&setup, &checked.parts, QpId(0));
+    let mut host = Host::new(&setup, &real(&checked), HostId(0));
+    host.add_outgoing(&setup, &real(&checked), QpId(0));
     host.on_timer(&setup, 0);
     let ack = |psn| Parcel::bare(Packet::new(Kind::Ack, QpId(0), HostId(0), Psn::new(psn), 66));
     for psn in 0..499 {
@@ -203,8 +208,8 @@ fn ack_after_ack_moves_no_timer() {
 fn a_record_counts_what_is_on_the_wire_whenever_it_is_read() {
     let checked = lay(1, 5);
     let setup = Setup::new(&checked.plan);
-    let mut host = Host::new(&setup, &checked.parts, HostId(0));
-    host.add_outgoing(&setup, &checked.parts, QpId(0));
+    let mut host = Host::new(&setup, &real(&checked), HostId(0));
+    host.add_outgoing(&setup, &real(&checked), QpId(0));
     host.on_timer(&setup, 0);
     for sent in 1..=5 {
         host.pull(&setup, (sent - 1) * FRAME);
@@ -225,6 +230,6 @@ fn a_record_counts_what_is_on_the_wire_whenever_it_is_read() {
 /// So 65,000 queue pairs of 256 hosts take 12.5 MB: they fit a third-level cache.
 #[test]
 fn a_queue_pair_takes_two_cache_lines_to_send_and_one_to_receive() {
-    assert_eq!(size_of::<Outgoing<Chosen>>(), 128);
-    assert_eq!(size_of::<Incoming<Chosen>>(), 64);
+    assert_eq!(size_of::<Outgoing<RealParts<'static, ()>>>(), 128);
+    assert_eq!(size_of::<Incoming<RealParts<'static, ()>>>(), 64);
 }

@@ -69,7 +69,7 @@ fn wherever_a_run_is_cut_its_sums_hold() {
 fn a_longer_run_has_done_all_that_a_shorter_one_has() {
     let at = |us: u64| {
         let checked = lay(&rough(&format!("[stop]\nafter = \"{us}us\"\n")));
-        engine::run(&checked.plan, &checked.parts, Kind::Window, &mut ())
+        sim::run(&checked.plan, &checked.schemes, &checked.nics, Kind::Window, &mut ())
     };
     let runs: Vec<Outcome> = (1..30).map(at).collect();
     for pair in runs.windows(2) {
@@ -100,7 +100,7 @@ fn an_interrupted_run_keeps_its_books() {
     );
     let checked = lay(&text);
     for kind in [Kind::Reference, Kind::Window, Kind::HalfWindow] {
-        let run = engine::run(&checked.plan, &checked.parts, kind, &mut Impatient(2));
+        let run = sim::run(&checked.plan, &checked.schemes, &checked.nics, kind, &mut Impatient(2));
         assert_eq!(run.ending, Ending::Interrupted, "{kind:?}");
         assert_eq!(mistakes(&checked.plan, &run), [""; 0], "{kind:?}");
         assert!(run.data.in_flight > 0 && run.data.accepted > 0);

@@ -1,7 +1,7 @@
 //! Claim: a run in which nothing moves any more ends, on every engine, and says what waits for what: the ring
 //! of pauses of a PFC deadlock, the messages that wait for others, the flow whose packets never arrive.
 
-use crate::lab::{agreed, agreed_on, lay, leaf_spine};
+use crate::lab::{agreed_on, lay, leaf_spine};
 use engine::link_name;
 use engine::outcome::{Ending, Outcome, Stall, Waiting};
 use model::{MessageId, Time};
@@ -91,7 +91,7 @@ fn a_message_whose_trigger_never_fires_is_named() {
     let plan = &mut checked.plan;
     let last = (0..plan.messages.len()).rfind(|&i| plan.messages[i].on_acked.is_empty()).unwrap();
     plan.messages[last].needs += 1;
-    let run = agreed(plan, &checked.parts, &text);
+    let run = agreed_on(&checked, &text);
     let stall = stall(&run);
     assert_eq!(stall.waiting, [(MessageId(last as u32), Waiting::Triggers)]);
     assert_eq!((stall.count, stall.pfc_cycle.len(), stall.paused.len()), (1, 0, 0));
@@ -162,7 +162,7 @@ fn a_run_that_stops_with_its_last_packets_on_the_wire_has_not_stalled() {
             leaf_spine(2, 2, 2, "")
         );
         let checked = lay(&text);
-        let run = agreed(&checked.plan, &checked.parts, &text);
+        let run = agreed_on(&checked, &text);
         assert_eq!((run.ending, run.data.in_flight), (Ending::Stopped, 4), "{us} us");
     }
 }

@@ -4,7 +4,7 @@
 //! 400 Gb/s, losses, failures, small buffers, every NIC and scheme, and runs that are cut short. Deadlocks are welcome.
 //! `PROPTEST_CASES=10000` looks further; what was found stands as a story of its own in the other files.
 
-use crate::lab::{compare, lay};
+use crate::lab::{compared_on, lay};
 use model::{Bytes, Time};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -257,13 +257,7 @@ fn told(story: &Story) -> Result<(), TestCaseError> {
         plan.switches[i].buffer = Bytes(kept.sum::<u64>() + story.shared);
     }
     assert!(plan.no_progress < Time::from_ms(100));
-    let (plan, parts) = (&checked.plan, &checked.parts);
-    let compared = match (parts.traces(), parts.writes()) {
-        (true, _) => compare(plan, &parts.tracing()),
-        (false, true) => compare(plan, &parts.writing()),
-        (false, false) => compare(plan, parts),
-    };
-    match compared {
+    match compared_on(&checked) {
         Ok(_) => Ok(()),
         Err(difference) => Err(TestCaseError::fail(difference)),
     }

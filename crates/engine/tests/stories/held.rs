@@ -155,7 +155,7 @@ fn hold(switch: &str, workload: &str, habits: Habits) -> Outcome {
         "{fabric}{switch}\n[nic]\ntimeout = {{ fixed = \"50us\" }}\n[nic.transport.ideal]\n[[workload]]\n{workload}\n"
     );
     let checked = lay(&text);
-    let parts = Holding { nic: checked.parts.nic.clone(), habits };
+    let parts = Holding { nic: checked.nics.of(QpId(0)).clone(), habits };
     let run = agreed(&checked.plan, &parts, &format!("{habits:?}\n{text}"));
     assert_eq!(counter(&run, "emitted"), run.control.forged);
     run

@@ -4,10 +4,10 @@
 use crate::lab::{honest, lay};
 use engine::{Kind, Outcome};
 use model::transport::Reception;
-use model::{Parts, Plan, Psn, QpId, QpSite, Receiver, Site, Time};
+use model::{Parts, Plan, Psn, QpId, QpSite, Receiver, Site, Stamp, Time};
 use proptest::prelude::*;
 use proptest::sample::select;
-use scenario::Writing;
+use sim::RealParts;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// A scenario's parts, with receivers that note how many packets are late at a time: not there, though one of a higher
 /// number is.
 struct Watched<'a> {
-    parts: Writing<'a>,
+    parts: RealParts<'a, Stamp>,
     late: Arc<AtomicU64>,
     overtaken: Arc<AtomicU64>,
 }
@@ -57,12 +57,12 @@ impl<R: Receiver> Receiver for Watching<R> {
 }
 
 impl Parts for Watched<'_> {
-    type Scheme = <Writing<'static> as Parts>::Scheme;
-    type Sender = <Writing<'static> as Parts>::Sender;
-    type Receiver = Watching<<Writing<'static> as Parts>::Receiver>;
-    type Congestion = <Writing<'static> as Parts>::Congestion;
-    type Annex = <Writing<'static> as Parts>::Annex;
-    type Steering = <Writing<'static> as Parts>::Steering;
+    type Scheme = <RealParts<'static, Stamp> as Parts>::Scheme;
+    type Sender = <RealParts<'static, Stamp> as Parts>::Sender;
+    type Receiver = Watching<<RealParts<'static, Stamp> as Parts>::Receiver>;
+    type Congestion = <RealParts<'static, Stamp> as Parts>::Congestion;
+    type Annex = <RealParts<'static, Stamp> as Parts>::Annex;
+    type Steering = <RealParts<'static, Stamp> as Parts>::Steering;
 
     fn scheme(&self, site: Site<'_>) -> Self::Scheme {
         self.parts.scheme(site)
@@ -105,7 +105,11 @@ struct Seen {
 fn watch(text: &str) -> Seen {
     let checked = lay(text);
     let (late, overtaken) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
-    let parts = Watched { parts: checked.parts.writing(), late: late.clone(), overtaken: overtaken.clone() };
+    let parts = Watched {
+        parts: RealParts::new(&checked.schemes, &checked.nics),
+        late: late.clone(),
+        overtaken: overtaken.clone(),
+    };
     let run = engine::run(&checked.plan, &parts, Kind::Window, &mut ());
     honest(&checked.plan, &run);
     assert!(run.messages.iter().all(|m| m.acked != Time::NEVER), "a flow did not finish in:\n{text}");

@@ -19,25 +19,30 @@ pub(crate) fn lay(text: &str) -> Checked {
 /// A scenario's run on the window engine; its books are checked.
 pub(crate) fn run(text: &str) -> (Checked, Outcome) {
     let checked = lay(text);
-    let outcome = match (checked.parts.traces(), checked.parts.writes()) {
-        (true, _) => run_plan(&checked.plan, &checked.parts.tracing()),
-        (false, true) => run_plan(&checked.plan, &checked.parts.writing()),
-        (false, false) => run_plan(&checked.plan, &checked.parts),
-    };
+    let outcome = run_on(&checked);
     (checked, outcome)
 }
 
-/// A plan's run on the window engine; its books are checked.
-pub(crate) fn run_plan<P: Parts>(plan: &Plan, parts: &P) -> Outcome {
-    let outcome = engine::run(plan, parts, Kind::Window, &mut ());
-    honest(plan, &outcome);
+/// The same for a scenario that is laid out.
+pub(crate) fn run_on(checked: &Checked) -> Outcome {
+    let outcome = simulate(&checked.plan, checked, Kind::Window);
+    honest(&checked.plan, &outcome);
     outcome
+}
+
+/// The run of a plan with the schemes and NICs of a scenario.
+fn simulate(plan: &Plan, checked: &Checked, kind: Kind) -> Outcome {
+    sim::run(plan, &checked.schemes, &checked.nics, kind, &mut ())
 }
 
 /// The outcome that the reference engine and the window engine agree on, with whole and half windows and, if the run
 /// is short, on several threads; its books are checked. Panics with the first difference.
-pub(crate) fn agreed<P: Parts>(plan: &Plan, parts: &P, story: &str) -> Outcome {
-    match compare(plan, parts) {
+pub(crate) fn agreed(plan: &Plan, parts: &impl Parts, story: &str) -> Outcome {
+    unanimous(compare(plan, &|plan, kind| engine::run(plan, parts, kind, &mut ())), story)
+}
+
+fn unanimous(compared: Result<Outcome, String>, story: &str) -> Outcome {
+    match compared {
         Ok(outcome) => outcome,
         Err(difference) => panic!("{difference}\nin: {story}"),
     }
@@ -45,11 +50,7 @@ pub(crate) fn agreed<P: Parts>(plan: &Plan, parts: &P, story: &str) -> Outcome {
 
 /// The same for a scenario as it stands.
 pub(crate) fn agreed_on(checked: &Checked, story: &str) -> Outcome {
-    match (checked.parts.traces(), checked.parts.writes()) {
-        (true, _) => agreed(&checked.plan, &checked.parts.tracing(), story),
-        (false, true) => agreed(&checked.plan, &checked.parts.writing(), story),
-        (false, false) => agreed(&checked.plan, &checked.parts, story),
-    }
+    unanimous(compared_on(checked), story)
 }
 
 /// The plan with everything recorded, and single events of some queue pairs.
@@ -73,11 +74,16 @@ fn recorded(plan: &Plan) -> Plan {
     Plan { record, ..plan.clone() }
 }
 
-/// [`agreed`], as a result. The engines also agree on everything that may be recorded, and that changes nothing else.
-pub(crate) fn compare<P: Parts>(plan: &Plan, parts: &P) -> Result<Outcome, String> {
-    let plain = engine::run(plan, parts, Kind::Window, &mut ());
+/// [`agreed_on`], as a result.
+pub(crate) fn compared_on(checked: &Checked) -> Result<Outcome, String> {
+    compare(&checked.plan, &|plan, kind| simulate(plan, checked, kind))
+}
+
+/// What all engines make of a plan. They also agree on everything that may be recorded, and that changes nothing else.
+fn compare(plan: &Plan, run: &dyn Fn(&Plan, Kind) -> Outcome) -> Result<Outcome, String> {
+    let plain = run(plan, Kind::Window);
     let plan = &recorded(plan);
-    let reference = engine::run(plan, parts, Kind::Reference, &mut ());
+    let reference = run(plan, Kind::Reference);
     let (recording, notes) = (plain.recording.clone(), plain.notes.clone());
     if let Some(difference) = difference(plan, &Outcome { recording, notes, ..reference.clone() }, &plain) {
         return Err(format!("Window, not recorded, differs from Reference:\n{difference}"));
@@ -94,7 +100,7 @@ pub(crate) fn compare<P: Parts>(plan: &Plan, parts: &P) -> Result<Outcome, Strin
         kinds.extend([2, 3].into_iter().filter_map(NonZeroUsize::new).map(Kind::Threads));
     }
     for kind in kinds {
-        let other = engine::run(plan, parts, kind, &mut ());
+        let other = run(plan, kind);
         if let Some(difference) = difference(plan, &reference, &other) {
             return Err(format!("{kind:?} differs from Reference:\n{difference}"));
         }

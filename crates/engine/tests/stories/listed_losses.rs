@@ -1,7 +1,7 @@
 //! Claim: a packet on the list is lost on its link as often as listed, in every engine alike, and what is lost comes
 //! back as the recovery mode has it.
 
-use crate::lab::{agreed, lay, leaf_spine, total};
+use crate::lab::{agreed_on, lay, leaf_spine, total};
 use engine::outcome::{Ending, Outcome};
 use model::Time;
 
@@ -13,7 +13,7 @@ fn message(lose: &str, nic: &str) -> Outcome {
         leaf_spine(2, 2, 1, "rate = \"100Gbps\"\ndelay = \"500ns\"")
     );
     let checked = lay(&text);
-    let run = agreed(&checked.plan, &checked.parts, &text);
+    let run = agreed_on(&checked, &text);
     assert_eq!((run.ending.clone(), run.data.accepted), (Ending::Finished, 8), "{text}");
     run
 }
@@ -99,7 +99,7 @@ fn messages_back_to_back_start_when_the_one_before_is_acknowledged() {
         leaf_spine(2, 2, 2, "")
     );
     let checked = lay(&text);
-    let run = agreed(&checked.plan, &checked.parts, &text);
+    let run = agreed_on(&checked, &text);
     assert!(run.messages.windows(2).all(|pair| pair[1].start == pair[0].acked));
     // Every queue pair counts from 0, so every one loses its PSN 4.
     assert_eq!((run.data.dropped_link, run.data.retransmitted), (5, 5));

@@ -3,7 +3,7 @@
 //! Two small scenarios that come with ropewalk: congestion near the source of two flows that go 100 km, and near their
 //! destination. Times and thresholds are those of 100 Gb/s, 1 us per link and 500 us between the datacentres.
 
-use crate::lab::{honest, run_plan, total};
+use crate::lab::{honest, run_on, total};
 use engine::outcome::{Ending, Outcome};
 use model::Plan;
 use scenario::{Checked, load};
@@ -17,7 +17,7 @@ fn laid(name: &str, sets: &[&str]) -> Checked {
 
 fn run(name: &str, sets: &[&str]) -> (Checked, Outcome) {
     let checked = laid(name, sets);
-    let outcome = run_plan(&checked.plan, &checked.parts);
+    let outcome = run_on(&checked);
     (checked, outcome)
 }
 

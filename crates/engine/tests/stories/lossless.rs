@@ -1,7 +1,7 @@
 //! Claim: with PFC and the headroom that `check` asks for, no packet is lost to congestion, however small the
 //! buffer; with less, packets are lost and the run names the switches. ECMP without loss delivers in order.
 
-use crate::lab::{agreed, agreed_on, lay, leaf_spine, total};
+use crate::lab::{agreed_on, lay, leaf_spine, total};
 use model::Bytes;
 use model::plan::Flow;
 
@@ -70,7 +70,7 @@ fn with_too_little_headroom_it_drops_and_the_run_names_the_switches() {
         switch.buffer = Bytes(25_000);
     }
     let plan = &checked.plan;
-    let run = agreed(plan, &checked.parts, "too little headroom");
+    let run = agreed_on(&checked, "too little headroom");
     assert!(run.data.dropped_buffer > 0);
     let dropped_at = |node| {
         let base = plan.fabric.base(node) as usize;
@@ -145,7 +145,7 @@ fn a_resume_and_a_pause_at_one_instant_let_one_packet_through() {
                         Bytes(ports.iter().map(|p| p.headroom.get()).sum::<u64>() + shared);
                 }
             }
-            let run = agreed(plan, &checked.parts, &text);
+            let run = agreed_on(&checked, &text);
             assert!(run.control.pause > 0, "nobody paused in: {text}");
         }
     }

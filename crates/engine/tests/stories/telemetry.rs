@@ -1,13 +1,14 @@
 //! Claim: every data packet tells, to the nanosecond and the byte of its layout, when each switch sent it, what that port
 //! had sent before and what waited behind it; HPCC and Swift make of it what their papers promise.
 
-use crate::lab::{lay, leaf_spine, run, run_plan};
+use crate::lab::{lay, leaf_spine, run, run_on};
 use engine::Kind;
 use engine::outcome::Outcome;
 use model::congestion::Feedback;
 use model::telemetry::Record;
-use model::{Allowance, Congestion, HostId, Parts, Plan, QpId, QpSite, Site, Time};
-use scenario::{Checked, Tracing};
+use model::{Allowance, Congestion, HostId, Parts, Plan, QpId, QpSite, Site, Time, Traced};
+use scenario::Checked;
+use sim::RealParts;
 use std::sync::{Arc, Mutex};
 
 /// The records of all replies, in the order in which each queue pair got them.
@@ -15,7 +16,7 @@ type Notes = Arc<Mutex<Vec<Vec<Vec<Record>>>>>;
 
 /// A scenario's parts, with congestion controls that note all records.
 struct Spied<'a> {
-    parts: Tracing<'a>,
+    parts: RealParts<'a, Traced>,
     notes: Notes,
 }
 
@@ -45,12 +46,12 @@ impl Congestion for Spy {
 }
 
 impl Parts for Spied<'_> {
-    type Scheme = <Tracing<'static> as Parts>::Scheme;
-    type Sender = <Tracing<'static> as Parts>::Sender;
-    type Receiver = <Tracing<'static> as Parts>::Receiver;
+    type Scheme = <RealParts<'static, Traced> as Parts>::Scheme;
+    type Sender = <RealParts<'static, Traced> as Parts>::Sender;
+    type Receiver = <RealParts<'static, Traced> as Parts>::Receiver;
     type Congestion = Spy;
-    type Annex = <Tracing<'static> as Parts>::Annex;
-    type Steering = <Tracing<'static> as Parts>::Steering;
+    type Annex = <RealParts<'static, Traced> as Parts>::Annex;
+    type Steering = <RealParts<'static, Traced> as Parts>::Steering;
 
     fn scheme(&self, site: Site<'_>) -> Self::Scheme {
         self.parts.scheme(site)
@@ -76,7 +77,7 @@ impl Parts for Spied<'_> {
 /// What senders were told in a run.
 fn told(checked: &Checked, kind: Kind) -> (Outcome, Vec<Vec<Vec<Record>>>) {
     let notes: Notes = Arc::new(Mutex::new(vec![Vec::new(); checked.plan.qps.len()]));
-    let parts = Spied { parts: checked.parts.tracing(), notes: Arc::clone(&notes) };
+    let parts = Spied { parts: RealParts::new(&checked.schemes, &checked.nics), notes: Arc::clone(&notes) };
     let outcome = engine::run(&checked.plan, &parts, kind, &mut ());
     let told = std::mem::take(&mut *notes.lock().unwrap());
     (outcome, told)
@@ -243,6 +244,6 @@ fn one_ack_per_message_is_enough_for_a_message() {
     assert_eq!((run.control.ack, run.messages.len()), (2, 2));
     assert!(run.messages.iter().all(|m| m.acked != Time::NEVER && m.retransmitted == 0));
     assert_eq!(checked.plan.wire.packets(1_000_000), 696);
-    let again = run_plan(&checked.plan, &checked.parts);
+    let again = run_on(&checked);
     assert_eq!(again.end, run.end);
 }

@@ -1,0 +1,81 @@
+//! Which NIC a queue pair has, and which path.
+
+use crate::{AnyReceiver, AnySender, Nic, Path, Reacting};
+use model::annex::NoticeRules;
+use model::draw::{Key, Purpose};
+use model::{Plan, QpId};
+use std::sync::Arc;
+
+/// The NICs of a run: makes the ends of every queue pair.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Nics {
+    /// The kinds of NICs. Two queue pairs of one host may have different ones: a scheme may bring a NIC along.
+    kinds: Vec<Nic>,
+    /// Position in `kinds` of every queue pair's NIC; empty if there is one kind.
+    kind_of: Arc<[u8]>,
+    /// The kinds of paths; empty if no congestion control asks for its path.
+    paths: Vec<Path>,
+    /// Position in `paths` of every queue pair's path.
+    path_of: Vec<u32>,
+}
+
+impl Nics {
+    /// `kind_of` holds for every queue pair the position of its NIC in `kinds`; queue pairs that it leaves out have the
+    /// first NIC.
+    ///
+    /// # Panics
+    /// If `kinds` is empty.
+    pub fn new(kinds: Vec<Nic>, kind_of: Arc<[u8]>) -> Self {
+        assert!(!kinds.is_empty(), "queue pairs need a NIC");
+        Nics { kinds, kind_of, paths: Vec::new(), path_of: Vec::new() }
+    }
+
+    /// The same with paths for congestion controls that ask ([`Nics::wants_paths`]): `path_of` holds for every queue
+    /// pair the position of its path in `paths`.
+    #[must_use]
+    pub fn over(self, paths: Vec<Path>, path_of: Vec<u32>) -> Self {
+        Nics { paths, path_of, ..self }
+    }
+
+    /// Whether a congestion control asks for the path of its queue pair, see [`Nic::wants_path`].
+    pub fn wants_paths(&self) -> bool {
+        self.kinds.iter().any(Nic::wants_path)
+    }
+
+    /// Whether the ends of some queue pairs speak of single packets, see [`Nic::is_selective`].
+    pub fn are_selective(&self) -> bool {
+        self.kinds.iter().any(Nic::is_selective)
+    }
+
+    /// Whether a congestion control reads the telemetry that switches write on packets, see [`Nic::telemetry`].
+    pub fn read_telemetry(&self) -> bool {
+        self.kinds.iter().any(|nic| nic.telemetry().is_some())
+    }
+
+    /// The NIC of a queue pair.
+    pub fn of(&self, qp: QpId) -> &Nic {
+        let kind = self.kind_of.get(qp.index()).copied().unwrap_or_default();
+        &self.kinds[usize::from(kind)]
+    }
+
+    /// The sending end of a queue pair. A keyed draw picks one of the timers if a preset has several.
+    pub fn sender(&self, plan: &Plan, qp: QpId) -> AnySender {
+        self.of(qp).sender_by(Key::new(plan.seed, Purpose::Nic, qp.0.into()).draw(0))
+    }
+
+    /// The receiving end of a queue pair, whose sender may send notices.
+    pub fn receiver(&self, qp: QpId, notices: Option<NoticeRules>) -> AnyReceiver {
+        self.of(qp).receiver_with(notices)
+    }
+
+    /// The congestion control of a queue pair, with its reactions.
+    pub fn congestion(&self, plan: &Plan, qp: QpId) -> Reacting {
+        let host = plan.qps[qp.index()].from;
+        let rate = plan.fabric.ports(host.node())[0].rate;
+        let path = self.path_of.get(qp.index()).and_then(|&path| self.paths.get(path as usize));
+        match path {
+            Some(path) => self.of(qp).congestion_over(rate, path),
+            None => self.of(qp).congestion(rate),
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Which scheme balances whose packets, and in which switches.
+
+use crate::per_class::PerClass;
+use crate::{AnyScheme, AnySteering, SchemeConfig};
+use model::annex::NoticeRules;
+use model::{Plan, QpId, QpSite, Site};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The schemes of a run: one for each traffic class, and others in switches of some roles.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assignment {
+    /// By traffic class; one alone if all classes with messages have the same.
+    by_class: Vec<SchemeConfig>,
+    /// Traffic class of every queue pair; empty if there is one scheme.
+    class_of: Arc<[u8]>,
+    /// By the role of a switch; such a scheme meets the packets of all classes.
+    by_role: BTreeMap<String, SchemeConfig>,
+}
+
+impl Assignment {
+    /// `by_class` holds a scheme for each of the plan's traffic classes.
+    ///
+    /// # Panics
+    /// If `by_class` is empty.
+    pub fn new(
+        plan: &Plan,
+        mut by_class: Vec<SchemeConfig>,
+        by_role: BTreeMap<String, SchemeConfig>,
+    ) -> Self {
+        let used = |class: usize| plan.jobs.iter().any(|job| usize::from(job.class) == class);
+        let first = (0..by_class.len()).find(|&class| used(class)).unwrap_or_default();
+        // No packet meets the scheme of a class without messages, so switches need not build it.
+        for class in (0..by_class.len()).filter(|&class| !used(class)) {
+            by_class[class] = by_class[first].clone();
+        }
+        let mut class_of = Vec::new();
+        if by_class.iter().any(|scheme| *scheme != by_class[first]) {
+            class_of = (0..plan.qps.len() as u32).map(|qp| plan.class_of(QpId(qp))).collect();
+        } else {
+            by_class = vec![by_class.swap_remove(first)];
+        }
+        Assignment { by_class, class_of: class_of.into(), by_role }
+    }
+
+    /// The schemes by traffic class; one alone if all classes with messages have the same.
+    pub fn by_class(&self) -> &[SchemeConfig] {
+        &self.by_class
+    }
+
+    /// The position in [`Assignment::by_class`] of every queue pair's scheme; empty if there is one scheme.
+    pub fn class_of(&self) -> &Arc<[u8]> {
+        &self.class_of
+    }
+
+    /// The scheme of a queue pair.
+    pub fn of(&self, qp: QpId) -> &SchemeConfig {
+        let class = self.class_of.get(qp.index()).copied().unwrap_or_default();
+        &self.by_class[usize::from(class)]
+    }
+
+    /// The scheme for one switch.
+    pub fn build(&self, site: Site<'_>) -> AnyScheme {
+        match (self.by_role.get(site.plan.fabric.role(site.node)), &*self.by_class) {
+            (Some(scheme), _) | (None, [scheme]) => scheme.build(site),
+            (None, by_class) => {
+                let built = by_class.iter().map(|scheme| scheme.build(site)).collect();
+                AnyScheme::PerClass(Box::new(PerClass::new(self.class_of.clone(), built)))
+            }
+        }
+    }
+
+    /// The steering of one queue pair.
+    pub fn steer(&self, site: QpSite<'_>) -> AnySteering {
+        self.of(site.qp).steer(site)
+    }
+
+    /// How the receiver of a queue pair treats the notices that its sender sends, if the scheme sends notices.
+    pub fn notices(&self, plan: &Plan, qp: QpId) -> Option<NoticeRules> {
+        self.of(qp).notices(plan)
+    }
+
+    /// Whether a scheme writes on packets, see [`SchemeConfig::writes`].
+    pub fn writes(&self) -> bool {
+        self.all().any(SchemeConfig::writes)
+    }
+
+    /// Frame of the smallest signal that a scheme sends, bytes; 0 if none sends any.
+    pub fn signal(&self) -> u32 {
+        self.all().map(SchemeConfig::signal).filter(|frame| *frame > 0).min().unwrap_or(0)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &SchemeConfig> {
+        self.by_class.iter().chain(self.by_role.values())
+    }
+}

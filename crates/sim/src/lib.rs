@@ -1,0 +1,125 @@
+//! The engine, joined with real parts: the one crate in which the generic engine is compiled with the schemes and NICs of
+//! a scenario.
+//!
+//! What packets carry beside their labels decides which of three engines runs: most runs carry nothing, and such packets
+//! take a third of the room of those with telemetry.
+
+use engine::{Kind, Observer, Outcome};
+use model::annex::{Stamp, Traced};
+use model::steering::Traces;
+use model::{Annex, Parts, Plan, QpId, QpSite, Site, Steering};
+use rnic::{AnyReceiver, AnySender, Nics, Reacting};
+use schemes::{AnyScheme, AnySteering, Assignment};
+use std::marker::PhantomData;
+
+/// Runs a plan with these schemes and NICs to its end, see [`engine::run`].
+pub fn run(
+    plan: &Plan,
+    schemes: &Assignment,
+    nics: &Nics,
+    kind: Kind,
+    observer: &mut dyn Observer,
+) -> Outcome {
+    match carried(plan, schemes, nics) {
+        Carried::Nothing => engine::run(plan, &RealParts::<()>::new(schemes, nics), kind, observer),
+        Carried::Stamp => engine::run(plan, &RealParts::<Stamp>::new(schemes, nics), kind, observer),
+        Carried::Telemetry => engine::run(plan, &RealParts::<Traced>::new(schemes, nics), kind, observer),
+    }
+}
+
+/// What the packets of a run carry beside their labels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Carried {
+    /// Nothing: `()`.
+    Nothing,
+    /// A [`Stamp`].
+    Stamp,
+    /// A stamp and what switches write about their links: [`Traced`].
+    Telemetry,
+}
+
+/// The least that the parts of a run can do with.
+fn carried(plan: &Plan, schemes: &Assignment, nics: &Nics) -> Carried {
+    // On a fabric of groups, switches note on a packet over which groups it goes.
+    let stamped = schemes.writes() || nics.are_selective() || plan.fabric.groups() > 0;
+    match (nics.read_telemetry(), stamped) {
+        (true, _) => Carried::Telemetry,
+        (false, true) => Carried::Stamp,
+        (false, false) => Carried::Nothing,
+    }
+}
+
+/// The schemes and NICs of a run whose packets carry the annex `A`.
+#[derive(Clone, Copy, Debug)]
+pub struct RealParts<'a, A> {
+    schemes: &'a Assignment,
+    nics: &'a Nics,
+    annex: PhantomData<A>,
+}
+
+impl<'a, A> RealParts<'a, A> {
+    /// These schemes and NICs. [`run`] chooses the annex; with a smaller one, parts that write on packets write nothing.
+    pub fn new(schemes: &'a Assignment, nics: &'a Nics) -> Self {
+        RealParts { schemes, nics, annex: PhantomData }
+    }
+}
+
+impl<A: Steered> Parts for RealParts<'_, A> {
+    type Scheme = AnyScheme;
+    type Sender = AnySender;
+    type Receiver = AnyReceiver;
+    type Congestion = Reacting;
+    type Annex = A;
+    type Steering = A::Steering;
+
+    fn scheme(&self, site: Site<'_>) -> AnyScheme {
+        self.schemes.build(site)
+    }
+
+    fn sender(&self, plan: &Plan, qp: QpId) -> AnySender {
+        self.nics.sender(plan, qp)
+    }
+
+    fn receiver(&self, plan: &Plan, qp: QpId) -> AnyReceiver {
+        self.nics.receiver(qp, self.schemes.notices(plan, qp))
+    }
+
+    fn congestion(&self, plan: &Plan, qp: QpId) -> Reacting {
+        self.nics.congestion(plan, qp)
+    }
+
+    fn steering(&self, site: QpSite<'_>) -> A::Steering {
+        A::steering(self.schemes, site)
+    }
+}
+
+/// An annex, and the kind of steering that writes it.
+pub trait Steered: Annex {
+    /// What steers a queue pair's packets.
+    type Steering: Steering<Annex = Self> + Send;
+
+    /// The steering of one queue pair.
+    fn steering(schemes: &Assignment, site: QpSite<'_>) -> Self::Steering;
+}
+
+impl Steered for () {
+    type Steering = ();
+
+    fn steering(_: &Assignment, _: QpSite<'_>) {}
+}
+
+impl Steered for Stamp {
+    type Steering = AnySteering;
+
+    fn steering(schemes: &Assignment, site: QpSite<'_>) -> AnySteering {
+        schemes.steer(site)
+    }
+}
+
+impl Steered for Traced {
+    type Steering = Traces<AnySteering>;
+
+    fn steering(schemes: &Assignment, site: QpSite<'_>) -> Self::Steering {
+        Traces(schemes.steer(site))
+    }
+}
