@@ -5,7 +5,7 @@ use crate::notification::Cnp;
 use crate::timeout::{Backoff, Timeout};
 use crate::transport::nic_sr;
 use crate::window::Window;
-use crate::{CongestionConfig, Nic, Reaction, TransportConfig, congestion};
+use crate::{CongestionConfig, Evidence, Nic, Reaction, TransportConfig, congestion};
 use model::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -94,14 +94,14 @@ impl NicConfig {
         Nic::new(self)
     }
 
-    /// Hops that the telemetry of data packets needs room for on the wire, if the congestion control reads any.
+    /// Hops that the telemetry of data packets needs room for on the wire. `None` if the congestion control needs no
+    /// [`model::Feedback`].
     pub fn telemetry(&self) -> Option<u8> {
-        match &self.congestion {
-            CongestionConfig::Hpcc(config) => Some(config.int_hops()),
-            // It wants to know round trips, which its own NIC can tell: nothing more on the wire.
-            CongestionConfig::Swift(_) => Some(0),
-            _ => None,
-        }
+        let facts = self.congestion.facts();
+        facts.needs_feedback.then_some(match facts.evidence {
+            Evidence::Telemetry { hops, .. } => hops,
+            _ => 0,
+        })
     }
 
     /// Whether the values are possible. The parts work with any values; impossible ones give no sense.
@@ -117,11 +117,11 @@ impl NicConfig {
                 "cannot be set with `timeout.adp`, which has a schedule of its own",
             ));
         }
-        if matches!(self.congestion, CongestionConfig::MpRdma(_)) && self.cnp != Cnp::Flag {
-            return Err(Invalid::new(
-                "cnp",
-                "must be \"flag\" with `congestion.mp-rdma`, which reads marks on ACKs",
-            ));
+        let facts = self.congestion.facts();
+        if facts.evidence == Evidence::Marks && self.cnp != Cnp::Flag {
+            let name = self.congestion.name();
+            let text = format!("must be \"flag\" with `congestion.{name}`, which reads marks on ACKs");
+            return Err(Invalid::new("cnp", text));
         }
         if let Some(window) = &self.window {
             window.validate()?;
@@ -129,9 +129,8 @@ impl NicConfig {
         if self.window_scales_with_rate && self.window.is_none() {
             return Err(Invalid::new("window-scales-with-rate", "scales `window`, which is not set"));
         }
-        let has_rate = self.congestion.has_rate();
-        self.on_nack.validate("on-nack", has_rate)?;
-        self.on_timeout.validate("on-timeout", has_rate)?;
+        self.on_nack.validate("on-nack", facts.has_rate)?;
+        self.on_timeout.validate("on-timeout", facts.has_rate)?;
         self.transport.validate()?;
         self.congestion.validate()
     }

@@ -3,6 +3,11 @@
 /// From the list of recovery modes: `TransportConfig`.
 macro_rules! transports {
     ($($(#[$doc:meta])* $file:ident: $variant:ident = $name:tt,)+) => {
+        /// Loss recovery: one file per mode.
+        pub mod transport {
+            $(pub mod $file;)+
+        }
+
         /// How lost packets are found and sent again: `[nic.transport.NAME]`.
         #[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
         pub enum TransportConfig {
@@ -27,6 +32,16 @@ macro_rules! transports {
                 }
             }
 
+            /// Every mode with its defaults, in the order of the list.
+            pub fn all() -> impl Iterator<Item = Self> {
+                [$(Self::$variant(Default::default())),+].into_iter()
+            }
+
+            /// What others must know of it.
+            pub fn facts(&self) -> TransportFacts {
+                match self { $(Self::$variant(config) => config.facts(),)+ }
+            }
+
             /// What its senders have in common.
             pub(crate) fn sending(&self, timing: timeout::Timing) -> ends::Sending {
                 match self { $(Self::$variant(config) => config.sending(timing),)+ }
@@ -43,6 +58,11 @@ macro_rules! transports {
 /// From the list of congestion controls: `CongestionConfig`, `AnyCongestion`.
 macro_rules! congestions {
     ($($(#[$doc:meta])* $file:ident: $variant:ident = $name:tt,)+) => {
+        /// Rate and window: one file per control.
+        pub mod congestion {
+            $(pub mod $file;)+
+        }
+
         /// How fast a queue pair may send: `[nic.congestion.NAME]`.
         #[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
         pub enum CongestionConfig {
@@ -67,14 +87,31 @@ macro_rules! congestions {
                 }
             }
 
-            /// Whether the control has a rate that a [`Reaction::To`] can lower.
-            pub const fn has_rate(&self) -> bool {
-                match self { $(Self::$variant(_) => congestion::$file::Config::HAS_RATE,)+ }
+            /// Every control with its defaults, in the order of the list.
+            pub fn all() -> impl Iterator<Item = Self> {
+                [$(Self::$variant(Default::default())),+].into_iter()
             }
 
-            /// The control of one queue pair of a NIC of `line_rate`.
-            pub fn control(&self, line_rate: model::Rate) -> AnyCongestion {
-                match self { $(Self::$variant(config) => AnyCongestion::$variant(config.control(line_rate)),)+ }
+            /// What others must know of it.
+            pub fn facts(&self) -> ControlFacts {
+                match self { $(Self::$variant(config) => config.facts(),)+ }
+            }
+
+            /// Fills in the values that other values of its table decide.
+            pub fn resolve(&mut self) {
+                match self { $(Self::$variant(config) => config.resolve(),)+ }
+            }
+
+            /// Warnings about a fabric whose links have these rates, one sentence each.
+            pub fn warnings(&self, rates: &[model::Rate]) -> Vec<String> {
+                match self { $(Self::$variant(config) => config.warnings(rates),)+ }
+            }
+
+            /// The control of one queue pair of a NIC of `line_rate`, over this path if it is known.
+            pub fn control(&self, line_rate: model::Rate, path: Option<&Path>) -> AnyCongestion {
+                match self {
+                    $(Self::$variant(config) => AnyCongestion::$variant(config.control(line_rate, path)),)+
+                }
             }
         }
 

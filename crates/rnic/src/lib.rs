@@ -19,15 +19,18 @@
 //! | [`notification`] | when a receiver reports marks (CNP) |
 //! | `limits` | values that a setting may not have |
 //! | `path` | the path of a queue pair |
+//! | `facts` | what every mode and every control declares about itself |
 //! | [`config`] | the `[nic]` table of a scenario |
 //! | [`Nic`] | makes the parts of queue pairs; what all have in common exists once |
 //! | [`Nics`] | which NIC and which path each queue pair of a run has |
 //!
-//! To add a recovery mode or a control: one file in its folder, its `pub mod` and its line in the list below.
+//! To add a recovery mode or a control: one file in its folder, and its line in the list below. What others must know of
+//! it is in its `facts`.
 
 mod ack;
 mod bitmap;
 mod ends;
+mod facts;
 mod family;
 mod limits;
 mod nic;
@@ -46,36 +49,19 @@ pub mod timeout;
 pub mod under_way;
 pub mod window;
 
-/// Loss recovery: one file per mode.
-pub mod transport {
-    pub mod adaptive_routing;
-    pub mod go_back_n;
-    pub mod ideal;
-    pub mod irn;
-    pub mod mp_rdma;
-    pub mod nic_sr;
-    pub mod sr_sack;
-}
-
-/// Rate and window: one file per control.
-pub mod congestion {
-    pub mod dcqcn;
-    pub mod hpcc;
-    pub mod mp_rdma;
-    pub mod none;
-    pub mod swift;
-}
-
 #[cfg(test)]
 mod tests;
 
 pub use config::NicConfig;
 pub use ends::{AnyReceiver, AnySender};
+pub use facts::{Control, ControlFacts, Evidence, OnNack, TransportFacts};
 pub use limits::Invalid;
 pub use nic::Nic;
 pub use nics::Nics;
 pub use path::Path;
 pub use reaction::{Reacting, Reaction};
+
+use facts::Recovery as _;
 
 family::transports! {
     /// Go-back-N: the receiver drops what comes out of order, the sender starts again from the gap

@@ -1,5 +1,7 @@
 //! Values that a setting may not have, and the error that names them.
 
+use std::borrow::Cow;
+
 /// Most packets that may be outstanding with 24-bit PSNs: serial numbers compare rightly only while they are
 /// less than 2^23 apart.
 pub(crate) const PSN_LIMIT: u32 = (1 << 23) - 1;
@@ -11,12 +13,12 @@ pub struct Invalid {
     /// The setting, a dotted path within `[nic]`.
     pub field: String,
     /// What it must be.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
 }
 
 impl Invalid {
-    pub(crate) fn new(field: impl Into<String>, reason: &'static str) -> Self {
-        Invalid { field: field.into(), reason }
+    pub(crate) fn new(field: impl Into<String>, reason: impl Into<Cow<'static, str>>) -> Self {
+        Invalid { field: field.into(), reason: reason.into() }
     }
 
     pub(crate) fn within(self, table: &str) -> Self {

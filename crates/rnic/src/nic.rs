@@ -6,8 +6,7 @@ use crate::ends::{AnyReceiver, AnySender, Receiving, Sending};
 use crate::notification::MarkRules;
 use crate::path::Path;
 use crate::receiver::Answers;
-use crate::selective::Report;
-use crate::{AnyCongestion, CongestionConfig, NicConfig, Reacting};
+use crate::{NicConfig, Reacting};
 use model::Rate;
 use model::annex::NoticeRules;
 use model::draw::below;
@@ -60,12 +59,12 @@ impl Nic {
 
     /// Whether its ends speak of single packets, which takes an annex ([`model::annex`]).
     pub fn is_selective(&self) -> bool {
-        matches!(self.receiving, Receiving::Selective(_))
+        self.config.transport.facts().names_packets
     }
 
     /// Whether its receivers know what to do with notices ([`model::annex::Notice`]).
     pub fn hears_notices(&self) -> bool {
-        matches!(&self.receiving, Receiving::Selective(rules) if rules.report == Report::Missing)
+        self.config.transport.facts().heeds_notices
     }
 
     /// See [`NicConfig::telemetry`].
@@ -75,25 +74,13 @@ impl Nic {
 
     /// Whether its congestion control wants to know the path of its queue pair, see [`Nic::congestion_over`].
     pub fn wants_path(&self) -> bool {
-        match &self.config.congestion {
-            CongestionConfig::MpRdma(config) => config.initial.is_none(),
-            CongestionConfig::Hpcc(_) | CongestionConfig::Swift(_) => true,
-            _ => self.config.window.is_some(),
-        }
+        self.config.congestion.facts().needs_path || self.config.window.is_some()
     }
 
     /// The same as [`Nic::congestion`], for controls that want to know the path of their queue pair.
     pub fn congestion_over(&self, line_rate: Rate, path: &Path) -> Reacting {
         let NicConfig { congestion, on_nack, on_timeout, window, window_scales_with_rate, .. } = &self.config;
-        let control = match congestion {
-            CongestionConfig::MpRdma(config) => {
-                AnyCongestion::MpRdma(config.or_initial(path.bdp).control(line_rate))
-            }
-            CongestionConfig::Hpcc(config) => AnyCongestion::Hpcc(config.control_over(line_rate, path)),
-            CongestionConfig::Swift(config) => AnyCongestion::Swift(config.control_over(line_rate, path)),
-            other => other.control(line_rate),
-        };
-        let reacting = Reacting::new(control, *on_nack, *on_timeout);
+        let reacting = Reacting::new(congestion.control(line_rate, Some(path)), *on_nack, *on_timeout);
         match window {
             Some(window) => reacting.within(window.cap(line_rate, path, *window_scales_with_rate)),
             None => reacting,
@@ -103,13 +90,17 @@ impl Nic {
     /// The congestion control of one queue pair of a NIC of `line_rate`, with its reactions.
     pub fn congestion(&self, line_rate: Rate) -> Reacting {
         let NicConfig { congestion, on_nack, on_timeout, .. } = &self.config;
-        Reacting::new(congestion.control(line_rate), *on_nack, *on_timeout)
+        Reacting::new(congestion.control(line_rate, None), *on_nack, *on_timeout)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::selective::Report;
+    use crate::{OnNack, TransportConfig};
+    use model::transport::{Fate, Reply};
+    use model::{Psn, Receiver as _, Time};
 
     /// A host keeps the state of a queue pair in one cache line where it receives and in two where it sends.
     #[test]
@@ -117,5 +108,24 @@ mod tests {
         assert_eq!(size_of::<AnySender>(), 48);
         assert_eq!(size_of::<AnyReceiver>(), 48);
         assert_eq!(size_of::<Reacting>(), 24);
+    }
+
+    #[test]
+    fn every_mode_has_the_ends_that_it_declares() {
+        for transport in TransportConfig::all() {
+            let (name, facts) = (transport.name(), transport.facts());
+            let nic = Nic::new(&NicConfig { transport, ..NicConfig::default() });
+            let (mut names_packets, mut heeds_notices) = (false, false);
+            if let Receiving::Selective(rules) = &nic.receiving {
+                (names_packets, heeds_notices) = (true, rules.report == Report::Missing);
+            }
+            assert_eq!((facts.names_packets, facts.heeds_notices), (names_packets, heeds_notices), "{name}");
+            let mut receiver = nic.receiver();
+            let ahead = receiver.on_data(Time::ZERO, Psn::new(1), false, false);
+            assert_eq!(facts.keeps_out_of_order, ahead.fate == Fate::Accepted, "{name}");
+            if facts.on_nack == OnNack::Unused {
+                assert!(!matches!(ahead.reply, Some(Reply::Nack(_))), "{name}");
+            }
+        }
     }
 }

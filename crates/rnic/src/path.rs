@@ -1,6 +1,7 @@
 //! The path of a queue pair, as far as congestion controls and windows depend on it.
 
 use model::{Rate, Time};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// What a congestion control may want to know of the way between its hosts, on an idle fabric.
@@ -23,6 +24,11 @@ pub struct Path {
 }
 
 impl Path {
+    /// The path, or a guess for a NIC of `line_rate` if it is not known.
+    pub(crate) fn or_guess(path: Option<&Path>, line_rate: Rate) -> Cow<'_, Path> {
+        path.map_or_else(|| Cow::Owned(Path::unknown(line_rate)), Cow::Borrowed)
+    }
+
     /// For a NIC of `line_rate` on a fabric that nobody knows: our choice, about that of three tiers with links of 1 us.
     pub(crate) fn unknown(line_rate: Rate) -> Self {
         let rtt = Time::from_us(10);

@@ -12,7 +12,8 @@ use crate::workload::draft::{Draft, Messages, On, Rough};
 use model::draw::{Key, Purpose};
 use model::plan::{Job, Message, PortSettings, Qp};
 use model::{Bytes, Fabric, HostId, MessageId, Packet, Plan, QpId, Time, Wire};
-use rnic::{CongestionConfig, Reaction, TransportConfig};
+use rnic::notification::Cnp;
+use rnic::{OnNack, Reaction};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -29,31 +30,23 @@ pub(crate) struct Says {
 pub(crate) fn resolve(scenario: &mut Scenario, says: Says) -> Result<(), Fault> {
     let wire = wire(&scenario.wire, scenario.compat)?;
     scenario.wire = WireConfig { frame: Some(Bytes(u64::from(wire.header + wire.payload))), payload: None };
-    if scenario.compat == Some(Compat::Ns3) && !says.cnp {
-        scenario.nic.cnp = rnic::notification::Cnp::Flag;
+    let nic = &mut scenario.nic;
+    nic.congestion.resolve();
+    if !says.cnp {
+        let compat = (scenario.compat == Some(Compat::Ns3)).then_some(Cnp::Flag);
+        nic.cnp = nic.congestion.facts().evidence.cnp().or(compat).unwrap_or(nic.cnp);
     }
-    if matches!(scenario.nic.congestion, CongestionConfig::MpRdma(_)) && !says.cnp {
-        scenario.nic.cnp = rnic::notification::Cnp::Flag;
-    }
-    if let CongestionConfig::Hpcc(config) = &mut scenario.nic.congestion {
-        *config = config.resolved();
-    }
-    let deaf = matches!(scenario.nic.congestion, CongestionConfig::Hpcc(_) | CongestionConfig::Swift(_));
-    if deaf && !says.cnp {
-        scenario.nic.cnp = rnic::notification::Cnp::None;
-    }
-    let on_nack = &mut scenario.nic.on_nack;
-    if matches!(scenario.nic.transport, TransportConfig::AdaptiveRouting(_)) && *on_nack != Reaction::None {
-        if says.on_nack {
-            let text = "with `transport.adaptive-routing` nobody NACKs: a reaction to NACKs has no meaning";
+    match nic.transport.facts().on_nack {
+        OnNack::Unused if says.on_nack && nic.on_nack != Reaction::None => {
+            let name = nic.transport.name();
+            let text = format!("with `transport.{name}` nobody NACKs: a reaction to NACKs has no meaning");
             return Err(Fault::new("nic.on-nack", text).with_help(
                 "leave `on-nack` out or set it to \"none\"; `on-timeout` is what a loss does to the rate",
             ));
         }
-        *on_nack = Reaction::None;
-    }
-    if matches!(scenario.nic.transport, TransportConfig::Irn(_)) && !says.on_nack {
-        *on_nack = Reaction::None;
+        OnNack::Unused => nic.on_nack = Reaction::None,
+        OnNack::Default(reaction) if !says.on_nack => nic.on_nack = reaction,
+        OnNack::Default(_) => {}
     }
     let mut taken: BTreeSet<String> = scenario.workload.iter().filter_map(|e| e.name.clone()).collect();
     let mut seen = BTreeSet::new();
@@ -151,7 +144,7 @@ pub(crate) fn plan(scenario: &Scenario, room: &mut Room) -> Result<(Plan, Vec<St
         no_progress,
         record,
     };
-    telemetry::check(&plan)?;
+    telemetry::check(scenario, &plan)?;
     crate::plan_check(&plan).map_err(|broken| Fault::new("", format!("a mistake in ropewalk: {broken}")))?;
     Ok((plan, warnings))
 }

@@ -278,7 +278,7 @@ fn scheme_warnings(
     let at = |field: &str| format!("{path}.{}.{field}", scheme.name());
     let mut warnings = scheme.validate(plan).map_err(|e| Fault::new(&at(e.field), e.message))?;
     warnings.extend(telemetry::warnings(scheme, nic, plan));
-    if matches!((scheme, &nic.transport), (SchemeConfig::Themis(_), TransportConfig::GoBackN(_))) {
+    if matches!(scheme, SchemeConfig::Themis(_)) && !nic.transport.facts().keeps_out_of_order {
         warnings.push(
             "themis over `transport.go-back-n` cannot help: it spares a NIC the NACKs that reordering alone causes, \
              but a go-back-N receiver throws away what comes out of order, so it must be sent again whatever \
@@ -300,8 +300,10 @@ fn scheme_warnings(
                 scheme.name(),
                 nic.transport.name()
             );
+            let able = TransportConfig::all().filter(|transport| transport.facts().heeds_notices);
+            let able: Vec<String> = able.map(|t| format!("`nic.transport.{} = {{}}`", t.name())).collect();
             return Err(Fault::new(&format!("{path}.{}", scheme.name()), text)
-                .with_help("set `nic.transport.sr-sack = {}`"));
+                .with_help(format!("set {}", able.join(" or "))));
         }
         let timeout = nic.timeout.span();
         if notices.patience >= timeout {

@@ -5,19 +5,21 @@ use crate::ideal::Ideals;
 use crate::{Plan, Scenario, whole};
 use model::telemetry::{MOST_HOPS, MOST_RATES, area};
 use model::{Packet, Wire};
-use rnic::{CongestionConfig, NicConfig};
+use rnic::{Evidence, NicConfig};
 use schemes::SchemeConfig;
 
-/// The setting that says how much room there is.
-const ROOM: &str = "nic.congestion.hpcc.int-hops";
+/// The NIC of any job whose congestion control needs most telemetry; `None` if none needs any.
+fn most_traced(scenario: &Scenario) -> Option<NicConfig> {
+    let nic = |class: &str| {
+        whole::nic_under(scenario.scheme_of(class), &scenario.nic).unwrap_or_else(|| scenario.nic.clone())
+    };
+    let nics = scenario.workload.iter().map(|entry| nic(entry.class()));
+    nics.filter(|nic| nic.telemetry().is_some()).max_by_key(NicConfig::telemetry)
+}
 
 /// Hops for which the congestion control of any job wants room on the wire; `None` if none reads telemetry.
 pub(crate) fn wanted(scenario: &Scenario) -> Option<u8> {
-    let room = |class: &str| {
-        let own = whole::nic_under(scenario.scheme_of(class), &scenario.nic);
-        own.as_ref().unwrap_or(&scenario.nic).telemetry()
-    };
-    scenario.workload.iter().filter_map(|entry| room(entry.class())).max()
+    most_traced(scenario)?.telemetry()
 }
 
 /// The same wire with room for the telemetry that the congestion control of any job reads. All frames of a run have it, as
@@ -34,11 +36,11 @@ pub(crate) fn on_wire(scenario: &Scenario, wire: Wire) -> Result<Wire, Fault> {
 }
 
 /// Whether a plan's routes and rates fit into its packets' telemetry.
-pub(crate) fn check(plan: &Plan) -> Result<(), Fault> {
+pub(crate) fn check(scenario: &Scenario, plan: &Plan) -> Result<(), Fault> {
     let area = usize::from(plan.wire.hops);
-    if area == 0 {
-        return Ok(());
-    }
+    let Some(nic) = most_traced(scenario) else { return Ok(()) };
+    let Evidence::Telemetry { setting, .. } = nic.congestion.facts().evidence else { return Ok(()) };
+    let key = format!("nic.congestion.{}.{setting}", nic.congestion.name());
     let rates = plan.rates().len();
     if rates > MOST_RATES {
         let text = format!("links have {rates} different rates, and telemetry can tell {MOST_RATES} apart");
@@ -50,8 +52,8 @@ pub(crate) fn check(plan: &Plan) -> Result<(), Fault> {
         if hops > area.min(MOST_HOPS) {
             let name = |host: model::HostId| plan.fabric.name(host.node());
             let (room, help) = match hops > MOST_HOPS {
-                true => ("a packet keeps", format!("no run can have more than {MOST_HOPS}")),
-                false => ("`int-hops` leaves room for", format!("set `{ROOM} = {hops}`")),
+                true => ("a packet keeps".to_owned(), format!("no run can have more than {MOST_HOPS}")),
+                false => (format!("`{setting}` leaves room for"), format!("set `{key} = {hops}`")),
             };
             let text = format!(
                 "packets from {} to {} cross {hops} switches, and {room} the telemetry of {}",
@@ -59,7 +61,7 @@ pub(crate) fn check(plan: &Plan) -> Result<(), Fault> {
                 name(qp.to),
                 area.min(MOST_HOPS)
             );
-            return Err(Fault::new(ROOM, text).with_help(help));
+            return Err(Fault::new(&key, text).with_help(help));
         }
     }
     Ok(())
@@ -85,25 +87,13 @@ pub(crate) fn warnings(scheme: &SchemeConfig, nic: &NicConfig, plan: &Plan) -> V
                 .to_owned(),
         );
     }
-    let CongestionConfig::Hpcc(config) = &nic.congestion else { return warnings };
-    let unknown: Vec<String> = plan
-        .rates()
-        .into_iter()
-        .filter(|rate| config.takes_for(*rate) != *rate)
-        .map(|rate| format!("{rate}, taken for {}", config.takes_for(rate)))
-        .collect();
-    if !unknown.is_empty() {
+    warnings.extend(nic.congestion.warnings(&plan.rates()));
+    let telemetry = matches!(nic.congestion.facts().evidence, Evidence::Telemetry { .. });
+    if telemetry && SPRAYING.contains(&scheme.name()) {
         warnings.push(format!(
-            "telemetry has no code for the rate of some links ({}): their utilisation comes out wrong, as in the HPCC \
-             simulator, which sends the code of 25 Gb/s for them and prints an error for every packet; \
-             `congestion.hpcc` without `unknown-rate` and `compat` knows every rate",
-            unknown.join("; ")
-        ));
-    }
-    if SPRAYING.contains(&scheme.name()) {
-        warnings.push(format!(
-            "`congestion.hpcc` compares what two packets in a row say of the same links, and under `{}` they seldom take \
+            "`congestion.{}` compares what two packets in a row say of the same links, and under `{}` they seldom take \
              the same: queue pairs seldom learn of congestion, or of its end",
+            nic.congestion.name(),
             scheme.name()
         ));
     }

@@ -50,6 +50,7 @@ use model::{
 use notify::Notifier;
 use prototype::Prototype;
 use react::Stash;
+use rnic::Control as _;
 use rnic::congestion::dcqcn;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -18,7 +18,9 @@
 //! The timers run when somebody asks: each call first does what was due, in order of time. How often one asks
 //! changes no bit of the result.
 
+use crate::facts::{Control, ControlFacts, Evidence};
 use crate::limits::Invalid;
+use crate::path::Path;
 use model::{Allowance, Congestion, Pace, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -77,11 +79,14 @@ impl Default for Config {
 /// stays cheap.
 const LEAST_TIMER: Time = Time::from_ns(10);
 
-impl Config {
-    pub(crate) const HAS_RATE: bool = true;
+impl Control for Config {
+    type State = Dcqcn;
 
-    /// Whether the values are possible.
-    pub fn validate(&self) -> Result<(), Invalid> {
+    fn facts(&self) -> ControlFacts {
+        ControlFacts { evidence: Evidence::Cnps, needs_feedback: false, has_rate: true, needs_path: false }
+    }
+
+    fn validate(&self) -> Result<(), Invalid> {
         for (field, span) in [
             ("rate-increase-timer", self.rate_increase_timer),
             ("rate-decrease-interval", self.rate_decrease_interval),
@@ -105,8 +110,8 @@ impl Config {
         Ok(())
     }
 
-    /// The control of one queue pair of a NIC of `line_rate`; it starts at that rate.
-    pub fn control(&self, line_rate: Rate) -> Dcqcn {
+    /// It starts at `line_rate`.
+    fn control(&self, line_rate: Rate, _path: Option<&Path>) -> Dcqcn {
         let line = (line_rate.bps() as f64).max(1.0);
         // The increases are given per 100 Gb/s.
         let scale = if self.scale_increases { line / 100e9 } else { 1.0 };

@@ -20,6 +20,7 @@
 //! * What a switch reports as sent is frames without preamble and gap, as counters of switches do. A link that is always
 //!   busy is thus at 98.7 % with frames of 1500 B.
 
+use crate::facts::{Control, ControlFacts, Evidence};
 use crate::limits::Invalid;
 use crate::path::Path;
 use crate::window::whole_packets;
@@ -127,10 +128,41 @@ const CODED: [Rate; 5] = [
 ];
 
 impl Config {
-    pub(crate) const HAS_RATE: bool = true;
+    /// The same with everything said that `compat` or a default decides.
+    fn resolved(&self) -> Self {
+        let other = self.compat.is_some();
+        Config {
+            max_stage: Some(self.max_stage.unwrap_or(if other { 0 } else { 5 })),
+            base_rtt: Some(self.base_rtt.unwrap_or(if other { BaseRtt::Longest } else { BaseRtt::Pair })),
+            int_hops: Some(self.int_hops()),
+            unknown_rate: self.unknown_rate.or(other.then_some(CODED[0])),
+            ..self.clone()
+        }
+    }
 
-    /// Whether the values are possible.
-    pub fn validate(&self) -> Result<(), Invalid> {
+    /// Hops that the telemetry area has room for.
+    fn int_hops(&self) -> u8 {
+        self.int_hops.unwrap_or(if self.compat.is_some() { 10 } else { 5 })
+    }
+
+    /// What the sender takes a link of that rate for.
+    fn takes_for(&self, rate: Rate) -> Rate {
+        match self.resolved().unknown_rate {
+            Some(other) if !CODED.contains(&rate) => other,
+            _ => rate,
+        }
+    }
+}
+
+impl Control for Config {
+    type State = Hpcc;
+
+    fn facts(&self) -> ControlFacts {
+        let evidence = Evidence::Telemetry { hops: self.int_hops(), setting: "int-hops" };
+        ControlFacts { evidence, needs_feedback: true, has_rate: true, needs_path: true }
+    }
+
+    fn validate(&self) -> Result<(), Invalid> {
         let eta = self.target_utilization;
         if !(eta > 0.0 && eta <= 1.0) {
             return Err(Invalid::new("target-utilization", "must be above 0 and at most 1"));
@@ -162,40 +194,29 @@ impl Config {
         Ok(())
     }
 
-    /// The same with everything said that `compat` or a default decides.
-    #[must_use]
-    pub fn resolved(&self) -> Self {
-        let other = self.compat.is_some();
-        Config {
-            max_stage: Some(self.max_stage.unwrap_or(if other { 0 } else { 5 })),
-            base_rtt: Some(self.base_rtt.unwrap_or(if other { BaseRtt::Longest } else { BaseRtt::Pair })),
-            int_hops: Some(self.int_hops()),
-            unknown_rate: self.unknown_rate.or(other.then_some(CODED[0])),
-            ..self.clone()
+    /// Writes out what `compat` or a default decides.
+    fn resolve(&mut self) {
+        *self = self.resolved();
+    }
+
+    fn warnings(&self, rates: &[Rate]) -> Vec<String> {
+        let taken =
+            rates.iter().map(|&rate| (rate, self.takes_for(rate))).filter(|(rate, other)| rate != other);
+        let unknown: Vec<String> = taken.map(|(rate, other)| format!("{rate}, taken for {other}")).collect();
+        if unknown.is_empty() {
+            return Vec::new();
         }
+        vec![format!(
+            "telemetry has no code for the rate of some links ({}): their utilisation comes out wrong, as in the HPCC \
+             simulator, which sends the code of 25 Gb/s for them and prints an error for every packet; \
+             `congestion.hpcc` without `unknown-rate` and `compat` knows every rate",
+            unknown.join("; ")
+        )]
     }
 
-    /// Hops that the telemetry area has room for.
-    pub fn int_hops(&self) -> u8 {
-        self.int_hops.unwrap_or(if self.compat.is_some() { 10 } else { 5 })
-    }
-
-    /// What the sender takes a link of that rate for.
-    pub fn takes_for(&self, rate: Rate) -> Rate {
-        match self.resolved().unknown_rate {
-            Some(other) if !CODED.contains(&rate) => other,
-            _ => rate,
-        }
-    }
-
-    /// The control of one queue pair of a NIC of `line_rate`, over a path that nobody knows: T is 10 us (our choice, about
-    /// that of three tiers with links of 1 us), links are as fast as the NIC.
-    pub fn control(&self, line_rate: Rate) -> Hpcc {
-        self.control_over(line_rate, &Path::unknown(line_rate))
-    }
-
-    /// The control of one queue pair of a NIC of `line_rate`; it starts at that rate.
-    pub(crate) fn control_over(&self, line_rate: Rate, path: &Path) -> Hpcc {
+    /// It starts at `line_rate`.
+    fn control(&self, line_rate: Rate, path: Option<&Path>) -> Hpcc {
+        let path = Path::or_guess(path, line_rate);
         let line = (line_rate.bps() as f64).max(1.0);
         let rtt = match self.resolved().base_rtt {
             Some(BaseRtt::Longest) => path.longest_rtt,
@@ -376,7 +397,7 @@ mod tests {
     }
 
     fn control(config: &Config) -> Hpcc {
-        config.control_over(Rate::from_gbps(100), &path(&[100]))
+        config.control(Rate::from_gbps(100), Some(&path(&[100])))
     }
 
     /// A link of 100 Gb/s that answers a sender at the sender's own rate, and another flow's.
@@ -521,7 +542,7 @@ mod tests {
         assert_eq!(compat.takes_for(Rate::from_gbps(400)), Rate::from_gbps(400));
         assert_eq!((compat.int_hops(), Config::default().int_hops()), (10, 5));
         // Half a long link's load, 50 Gb/s of 100, is twice what such a sender believes in.
-        let mut control = compat.control_over(Rate::from_gbps(100), &path(&[100, 1600]));
+        let mut control = compat.control(Rate::from_gbps(100), Some(&path(&[100, 1600])));
         let mut link = Link::NEW;
         for _ in 0..500 {
             let feedback = link.after(50e9, 1);

@@ -9,7 +9,9 @@
 //! NACK that begins a recovery and a timeout do what `nic.on-nack` and `nic.on-timeout` say, and `as-cnp` is a mark; within
 //! the window packets go at line rate.
 
+use crate::facts::{Control, ControlFacts, Evidence};
 use crate::limits::{Invalid, outstanding};
+use crate::path::Path;
 use model::{Allowance, Congestion, Pace, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,23 +36,25 @@ const MARK: f64 = 0.5;
 /// What a path that is given up takes: the packet that its ACK would have let go (as public simulators of it have it).
 const PATH: f64 = 1.0;
 
-impl Config {
-    pub(crate) const HAS_RATE: bool = false;
+impl Control for Config {
+    type State = MpRdma;
 
-    /// Whether the values are possible.
-    pub fn validate(&self) -> Result<(), Invalid> {
+    fn facts(&self) -> ControlFacts {
+        ControlFacts {
+            evidence: Evidence::Marks,
+            needs_feedback: false,
+            has_rate: false,
+            needs_path: self.initial.is_none(),
+        }
+    }
+
+    fn validate(&self) -> Result<(), Invalid> {
         self.initial.map_or(Ok(()), |initial| outstanding("initial", initial))
     }
 
-    /// The same with that window for new queue pairs if it says none itself.
-    pub(crate) fn or_initial(&self, packets: u32) -> Self {
-        Config { initial: self.initial.or(Some(packets)) }
-    }
-
-    /// The control of one queue pair.
-    pub fn control(&self, line_rate: Rate) -> MpRdma {
-        let window = f64::from(self.initial.unwrap_or(UNKNOWN)).max(LEAST);
-        MpRdma { window, pace: Pace::from_bps(line_rate.bps() as f64) }
+    fn control(&self, line_rate: Rate, path: Option<&Path>) -> MpRdma {
+        let initial = self.initial.or(path.map(|path| path.bdp)).unwrap_or(UNKNOWN);
+        MpRdma { window: f64::from(initial).max(LEAST), pace: Pace::from_bps(line_rate.bps() as f64) }
     }
 }
 
@@ -109,7 +113,7 @@ mod tests {
     use super::*;
 
     fn control(initial: u32) -> MpRdma {
-        Config { initial: Some(initial) }.control(Rate::from_gbps(100))
+        Config { initial: Some(initial) }.control(Rate::from_gbps(100), None)
     }
 
     #[test]

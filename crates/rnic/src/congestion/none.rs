@@ -1,6 +1,8 @@
 //! No congestion control: line rate, no window, deaf to every signal.
 
+use crate::facts::{Control, ControlFacts, Evidence};
 use crate::limits::Invalid;
+use crate::path::Path;
 use model::{Allowance, Congestion, Pace, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,16 +12,18 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Config {}
 
-impl Config {
-    pub(crate) const HAS_RATE: bool = false;
+impl Control for Config {
+    type State = Unlimited;
 
-    /// Always.
-    pub fn validate(&self) -> Result<(), Invalid> {
+    fn facts(&self) -> ControlFacts {
+        ControlFacts { evidence: Evidence::None, needs_feedback: false, has_rate: false, needs_path: false }
+    }
+
+    fn validate(&self) -> Result<(), Invalid> {
         Ok(())
     }
 
-    /// The control of one queue pair.
-    pub fn control(&self, line_rate: Rate) -> Unlimited {
+    fn control(&self, line_rate: Rate, _path: Option<&Path>) -> Unlimited {
         Unlimited { pace: Pace::from_bps(line_rate.bps() as f64) }
     }
 }
@@ -53,7 +57,7 @@ mod tests {
 
     #[test]
     fn nothing_slows_it_down() {
-        let mut control = Config {}.control(Rate::from_gbps(400));
+        let mut control = Config {}.control(Rate::from_gbps(400), None);
         let before = control.allowance(Time::ZERO);
         control.on_cnp(Time::from_us(1));
         control.on_nack(Time::from_us(1));

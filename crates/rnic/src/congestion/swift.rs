@@ -20,7 +20,8 @@
 //! * Within the window packets go at line rate. Windows are whole packets, rounded down.
 //! * Square roots, in the target, are rounded as IEEE 754 wants it: the same on every machine.
 
-use crate::limits::Invalid;
+use crate::facts::{Control, ControlFacts, Evidence};
+use crate::limits::{Invalid, outstanding};
 use crate::path::Path;
 use model::{Allowance, Congestion, Feedback, Pace, Rate, Time};
 use schemars::JsonSchema;
@@ -86,11 +87,19 @@ impl Default for Config {
     }
 }
 
-impl Config {
-    pub(crate) const HAS_RATE: bool = false;
+impl Control for Config {
+    type State = Swift;
 
-    /// Whether the values are possible.
-    pub fn validate(&self) -> Result<(), Invalid> {
+    fn facts(&self) -> ControlFacts {
+        ControlFacts {
+            evidence: Evidence::RoundTrips,
+            needs_feedback: true,
+            has_rate: false,
+            needs_path: true,
+        }
+    }
+
+    fn validate(&self) -> Result<(), Invalid> {
         if self.base_target == Some(Time::ZERO) {
             return Err(Invalid::new("base-target", "must be longer than 0"));
         }
@@ -117,17 +126,11 @@ impl Config {
         if self.min_window > 1.0 {
             return Err(Invalid::new("min-window", "must be at most 1"));
         }
-        self.max_window.map_or(Ok(()), |most| crate::limits::outstanding("max-window", most))
+        self.max_window.map_or(Ok(()), |most| outstanding("max-window", most))
     }
 
-    /// The control of one queue pair of a NIC of `line_rate`, over a path that nobody knows: its round trip is 10 us (our
-    /// choice, about that of three tiers with links of 1 us).
-    pub fn control(&self, line_rate: Rate) -> Swift {
-        self.control_over(line_rate, &Path::unknown(line_rate))
-    }
-
-    /// The control of one queue pair of a NIC of `line_rate`.
-    pub(crate) fn control_over(&self, line_rate: Rate, path: &Path) -> Swift {
+    fn control(&self, line_rate: Rate, path: Option<&Path>) -> Swift {
+        let path = &Path::or_guess(path, line_rate);
         let base = self.base_target.unwrap_or(path.base_rtt).ps() as f64;
         let range = self.flow_scale_range.map_or(5.0 * base, |range| range.ps() as f64);
         let (low, high) = (self.flow_scale_min_window.sqrt(), self.flow_scale_max_window.sqrt());
@@ -279,7 +282,7 @@ mod tests {
     /// 80 packets fit on the way: 100 Gb/s, 10 us, 1563 B each on the wire.
     fn control(config: &Config) -> Swift {
         let path = Path { base_rtt: RTT, bdp: 80, hops: 3, frame: 1563, ..Path::unknown(Rate(0)) };
-        config.control_over(Rate::from_gbps(100), &path)
+        config.control(Rate::from_gbps(100), Some(&path))
     }
 
     fn ack(control: &mut Swift, now: Time, round_trip: Time) {

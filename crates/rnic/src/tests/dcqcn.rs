@@ -1,5 +1,6 @@
 //! DCQCN by hand, and that asking changes nothing.
 
+use crate::Control as _;
 use crate::congestion::dcqcn::{Config, Dcqcn};
 use model::{Congestion as _, Pace, Rate, Time};
 use proptest::prelude::*;
@@ -7,7 +8,7 @@ use proptest::prelude::*;
 const LINE: f64 = 100e9;
 
 fn at_100g(config: Config) -> Dcqcn {
-    config.control(Rate::from_gbps(100))
+    config.control(Rate::from_gbps(100), None)
 }
 
 fn rate_at(control: &mut Dcqcn, us: u64) -> f64 {
@@ -84,7 +85,7 @@ fn after_fast_recovery_the_target_rises_by_50_and_then_by_100_mbps() {
 fn the_increases_grow_with_line_rate_unless_told_not_to() {
     for (scale_increases, step) in [(true, 200e6), (false, 50e6)] {
         let config = Config { scale_increases, fast_recovery: 0, ..Config::default() };
-        let mut control = config.control(Rate::from_gbps(400));
+        let mut control = config.control(Rate::from_gbps(400), None);
         control.lower_to(Time::ZERO, 0.5);
         control.lower_to(Time::from_us(900), 0.25); // the step at 900 us precedes it; the target is the rate
         let target = (200e9 + 400e9) / 2.0;

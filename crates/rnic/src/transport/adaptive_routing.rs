@@ -10,6 +10,7 @@
 //! [`ideal`](super::ideal) is the same without that bound, and sends one packet per timeout.
 
 use crate::ends::{Receiving, Sending};
+use crate::facts::{OnNack, Recovery, TransportFacts};
 use crate::limits::{Invalid, outstanding};
 use crate::receiver::{self, Answers};
 use crate::sender::{self, Resend};
@@ -40,9 +41,19 @@ impl Config {
     fn limit(&self) -> u32 {
         self.max_outstanding.unwrap_or(self.reorder_window)
     }
+}
 
-    /// Whether the values are possible.
-    pub fn validate(&self) -> Result<(), Invalid> {
+impl Recovery for Config {
+    fn facts(&self) -> TransportFacts {
+        TransportFacts {
+            keeps_out_of_order: true,
+            on_nack: OnNack::Unused,
+            names_packets: false,
+            heeds_notices: false,
+        }
+    }
+
+    fn validate(&self) -> Result<(), Invalid> {
         outstanding("reorder-window", self.reorder_window)?;
         outstanding("max-outstanding", self.limit())?;
         if self.limit() > self.reorder_window {
@@ -54,12 +65,12 @@ impl Config {
     }
 
     /// No NACK brings anything back; a timeout everything from the gap on.
-    pub(crate) fn sending(&self, timing: Timing) -> Sending {
+    fn sending(&self, timing: Timing) -> Sending {
         let (limit, on_timeout) = (self.limit(), Resend::All);
         Sending::Counting(Arc::new(sender::Rules { timing, limit, on_nack: None, on_timeout }))
     }
 
-    pub(crate) fn receiving(&self, answers: Answers) -> Receiving {
+    fn receiving(&self, answers: Answers) -> Receiving {
         Receiving::Keeping(Arc::new(receiver::Rules { answers, window: self.reorder_window, nack: false }))
     }
 }

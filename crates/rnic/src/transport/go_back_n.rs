@@ -1,9 +1,11 @@
 //! Go-back-N: what comes out of order is dropped, and the sender starts again from the gap.
 
 use crate::ends::{Receiving, Sending};
+use crate::facts::{OnNack, Recovery, TransportFacts};
 use crate::in_order;
 use crate::limits::PSN_LIMIT;
 use crate::limits::{Invalid, outstanding};
+use crate::reaction::Reaction;
 use crate::receiver::Answers;
 use crate::sender::{self, Resend};
 use crate::timeout::Timing;
@@ -31,9 +33,17 @@ impl Default for Config {
     }
 }
 
-impl Config {
-    /// Whether the values are possible.
-    pub fn validate(&self) -> Result<(), Invalid> {
+impl Recovery for Config {
+    fn facts(&self) -> TransportFacts {
+        TransportFacts {
+            keeps_out_of_order: false,
+            on_nack: OnNack::Default(Reaction::AsCnp),
+            names_packets: false,
+            heeds_notices: false,
+        }
+    }
+
+    fn validate(&self) -> Result<(), Invalid> {
         if self.renack_interval == Some(Time::ZERO) {
             return Err(Invalid::new("renack-interval", "must be longer than 0"));
         }
@@ -41,7 +51,7 @@ impl Config {
     }
 
     /// A NACK and a timeout both send everything again from the oldest unacknowledged packet on.
-    pub(crate) fn sending(&self, timing: Timing) -> Sending {
+    fn sending(&self, timing: Timing) -> Sending {
         Sending::Counting(Arc::new(sender::Rules {
             timing,
             limit: self.max_outstanding,
@@ -50,7 +60,7 @@ impl Config {
         }))
     }
 
-    pub(crate) fn receiving(&self, answers: Answers) -> Receiving {
+    fn receiving(&self, answers: Answers) -> Receiving {
         let renack = self.renack_interval.unwrap_or(Time::NEVER);
         Receiving::InOrder(Arc::new(in_order::Rules { answers, renack }))
     }

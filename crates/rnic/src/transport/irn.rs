@@ -7,7 +7,9 @@
 //! otherwise: every disorder makes many.
 
 use crate::ends::{Receiving, Sending};
+use crate::facts::{OnNack, Recovery, TransportFacts};
 use crate::limits::{Invalid, outstanding};
+use crate::reaction::Reaction;
 use crate::receiver::Answers;
 use crate::scoreboard;
 use crate::selective::{self, Report};
@@ -42,22 +44,31 @@ impl Default for Config {
     }
 }
 
-impl Config {
-    /// Whether the values are possible.
-    pub fn validate(&self) -> Result<(), Invalid> {
+impl Recovery for Config {
+    fn facts(&self) -> TransportFacts {
+        TransportFacts {
+            keeps_out_of_order: true,
+            // Every disorder makes many NACKs.
+            on_nack: OnNack::Default(Reaction::None),
+            names_packets: true,
+            heeds_notices: false,
+        }
+    }
+
+    fn validate(&self) -> Result<(), Invalid> {
         if self.low_timeout == Time::ZERO {
             return Err(Invalid::new("low-timeout", "must be longer than 0"));
         }
         outstanding("bdp-cap", self.bdp_cap)
     }
 
-    pub(crate) fn sending(&self, timing: Timing) -> Sending {
+    fn sending(&self, timing: Timing) -> Sending {
         let low = Timing::new(Timeout::Fixed(self.low_timeout), None);
         let (few, limit, on_timeout) = (Some((self.few, low)), self.bdp_cap, Resend::Oldest);
         Sending::Scoreboard(Arc::new(scoreboard::Rules { timing, few, limit, on_timeout }))
     }
 
-    pub(crate) fn receiving(&self, answers: Answers) -> Receiving {
+    fn receiving(&self, answers: Answers) -> Receiving {
         let (window, report) = (self.bdp_cap.saturating_mul(ROOM), Report::Arrived);
         Receiving::Selective(Arc::new(selective::Rules { answers, window, report, notices: None }))
     }

@@ -15,7 +15,9 @@
 //! well; a NACK during recovery changes nothing, as the gap that it tells of is being filled.
 
 use crate::ends::{Receiving, Sending};
+use crate::facts::{OnNack, Recovery, TransportFacts};
 use crate::limits::{Invalid, outstanding};
+use crate::reaction::Reaction;
 use crate::receiver::Answers;
 use crate::selective::{self, Report};
 use crate::timeout::Timing;
@@ -40,17 +42,25 @@ impl Default for Config {
     }
 }
 
-impl Config {
-    /// Whether the values are possible.
-    pub fn validate(&self) -> Result<(), Invalid> {
+impl Recovery for Config {
+    fn facts(&self) -> TransportFacts {
+        TransportFacts {
+            keeps_out_of_order: true,
+            on_nack: OnNack::Default(Reaction::AsCnp),
+            names_packets: true,
+            heeds_notices: false,
+        }
+    }
+
+    fn validate(&self) -> Result<(), Invalid> {
         outstanding("bitmap", self.bitmap)
     }
 
-    pub(crate) fn sending(&self, timing: Timing) -> Sending {
+    fn sending(&self, timing: Timing) -> Sending {
         Sending::UnderWay(Arc::new(under_way::Rules { timing, bitmap: self.bitmap.into() }))
     }
 
-    pub(crate) fn receiving(&self, answers: Answers) -> Receiving {
+    fn receiving(&self, answers: Answers) -> Receiving {
         let (window, report) = (self.bitmap, Report::Each);
         Receiving::Selective(Arc::new(selective::Rules { answers, window, report, notices: None }))
     }

@@ -8,7 +8,9 @@
 //! All traffic counts as RDMA Write: for Send, such NICs fall back to go-back-N (US patent 11,870,590).
 
 use crate::ends::{Receiving, Sending};
+use crate::facts::{OnNack, Recovery, TransportFacts};
 use crate::limits::{Invalid, outstanding};
+use crate::reaction::Reaction;
 use crate::receiver::{self, Answers};
 use crate::sender::{self, Resend};
 use crate::timeout::Timing;
@@ -38,14 +40,22 @@ impl Default for Config {
     }
 }
 
-impl Config {
-    /// Whether the values are possible.
-    pub fn validate(&self) -> Result<(), Invalid> {
+impl Recovery for Config {
+    fn facts(&self) -> TransportFacts {
+        TransportFacts {
+            keeps_out_of_order: true,
+            on_nack: OnNack::Default(Reaction::AsCnp),
+            names_packets: false,
+            heeds_notices: false,
+        }
+    }
+
+    fn validate(&self) -> Result<(), Invalid> {
         outstanding("max-outstanding", self.max_outstanding)?;
         outstanding("reorder-window", self.reorder_window)
     }
 
-    pub(crate) fn sending(&self, timing: Timing) -> Sending {
+    fn sending(&self, timing: Timing) -> Sending {
         Sending::Counting(Arc::new(sender::Rules {
             timing,
             limit: self.max_outstanding,
@@ -54,7 +64,7 @@ impl Config {
         }))
     }
 
-    pub(crate) fn receiving(&self, answers: Answers) -> Receiving {
+    fn receiving(&self, answers: Answers) -> Receiving {
         Receiving::Keeping(Arc::new(receiver::Rules { answers, window: self.reorder_window, nack: true }))
     }
 }

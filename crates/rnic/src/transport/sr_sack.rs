@@ -8,7 +8,9 @@
 //! It understands notices ([`model::annex::Notice`]) if a scheme sends them.
 
 use crate::ends::{Receiving, Sending};
+use crate::facts::{OnNack, Recovery, TransportFacts};
 use crate::limits::{Invalid, outstanding};
+use crate::reaction::Reaction;
 use crate::receiver::Answers;
 use crate::scoreboard;
 use crate::selective::{self, Report};
@@ -40,19 +42,27 @@ impl Default for Config {
     }
 }
 
-impl Config {
-    /// Whether the values are possible.
-    pub fn validate(&self) -> Result<(), Invalid> {
+impl Recovery for Config {
+    fn facts(&self) -> TransportFacts {
+        TransportFacts {
+            keeps_out_of_order: true,
+            on_nack: OnNack::Default(Reaction::AsCnp),
+            names_packets: true,
+            heeds_notices: true,
+        }
+    }
+
+    fn validate(&self) -> Result<(), Invalid> {
         outstanding("max-outstanding", self.max_outstanding)?;
         outstanding("reorder-window", self.reorder_window)
     }
 
-    pub(crate) fn sending(&self, timing: Timing) -> Sending {
+    fn sending(&self, timing: Timing) -> Sending {
         let (limit, on_timeout) = (self.max_outstanding, self.resend);
         Sending::Scoreboard(Arc::new(scoreboard::Rules { timing, few: None, limit, on_timeout }))
     }
 
-    pub(crate) fn receiving(&self, answers: Answers) -> Receiving {
+    fn receiving(&self, answers: Answers) -> Receiving {
         let (window, report) = (self.reorder_window, Report::Missing);
         Receiving::Selective(Arc::new(selective::Rules { answers, window, report, notices: None }))
     }

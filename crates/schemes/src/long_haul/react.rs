@@ -13,6 +13,7 @@
 use super::{Config, MOST, ReactionMode, long_ports, long_round_trip};
 use model::scheme::Handle;
 use model::{Congestion, Cx, HostId, Packet, PortIndex, QpId, Rate, Reroute, Site, Time, Verdict};
+use rnic::Control as _;
 use rnic::congestion::dcqcn::{self, Dcqcn};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -134,7 +135,7 @@ impl Stash {
             heard: now,
             changed: Time::ZERO,
             halved: 0,
-            control: control.as_ref().map(|config| config.control(line)),
+            control: control.as_ref().map(|config| config.control(line, None)),
             free: Time::ZERO,
             due: Time::NEVER,
             held: VecDeque::new(),
