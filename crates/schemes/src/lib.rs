@@ -205,7 +205,7 @@ macro_rules! schemes {
                 match self {
                     $(SchemeConfig::$NicVariant(config) => AnySteering::$NicVariant(Box::new(config.steer(site))),)+
                     $(SchemeConfig::$BothVariant(config) => AnySteering::$BothVariant(Box::new(config.steer(site))),)+
-                    _ => AnySteering::None,
+                    _ => AnySteering::None(Unsteered),
                 }
             }
 
@@ -226,48 +226,17 @@ macro_rules! schemes {
                     $(SchemeConfig::$BothVariant(_) => true,)+
                 }
             }
+        }
 
-            /// Frame of the smallest signal that its switches send; 0 if they send none.
-            pub fn signal(&self) -> u32 {
-                match self {
-                    $(SchemeConfig::$Variant(config) => config.signal(),)+
-                    $(SchemeConfig::$NicVariant(config) => config.signal(),)+
-                    $(SchemeConfig::$BothVariant(config) => config.signal(),)+
+        /// Evaluates an expression with the settings of whichever scheme it is.
+        macro_rules! of_config {
+            ($any:expr, $config:ident => $value:expr) => {
+                match $any {
+                    $(SchemeConfig::$Variant($config) => $value,)+
+                    $(SchemeConfig::$NicVariant($config) => $value,)+
+                    $(SchemeConfig::$BothVariant($config) => $value,)+
                 }
-            }
-
-            /// The view of all queues that its switches ask for, if they do. A run has one.
-            pub fn view(&self) -> Option<QueueView> {
-                match self {
-                    $(SchemeConfig::$Variant(config) => config.view(),)+
-                    $(SchemeConfig::$NicVariant(config) => config.view(),)+
-                    $(SchemeConfig::$BothVariant(config) => config.view(),)+
-                }
-            }
-
-            /// Checks the settings against a plan; returns warnings, one sentence each.
-            ///
-            /// # Errors
-            /// The first field that cannot work.
-            pub fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
-                match self {
-                    $(SchemeConfig::$Variant(config) => config.validate(plan),)+
-                    $(SchemeConfig::$NicVariant(config) => config.validate(plan),)+
-                    $(SchemeConfig::$BothVariant(config) => config.validate(plan),)+
-                }
-            }
-
-            /// Checks whether it can stand in these switches.
-            ///
-            /// # Errors
-            /// If one of them is no place for it.
-            pub fn place(&self, plan: &Plan, switches: &[NodeId]) -> Result<(), ConfigError> {
-                match self {
-                    $(SchemeConfig::$Variant(config) => config.place(plan, switches),)+
-                    $(SchemeConfig::$NicVariant(config) => config.place(plan, switches),)+
-                    $(SchemeConfig::$BothVariant(config) => config.place(plan, switches),)+
-                }
-            }
+            };
         }
 
         /// Any scheme, chosen at run time without a box.
@@ -284,8 +253,8 @@ macro_rules! schemes {
             Custom(Box<dyn Scheme + Send>),
         }
 
-        /// Calls a method of whatever scheme it is.
-        macro_rules! of_any {
+        /// Calls a method of whichever scheme it is.
+        macro_rules! of_scheme {
             ($any:expr, $scheme:ident => $call:expr) => {
                 match $any {
                     $(AnyScheme::$Variant($scheme) => $call,)+
@@ -299,139 +268,24 @@ macro_rules! schemes {
 
         /// Any steering. Each is used with every packet of its queue pair alone, so it stands in a box.
         pub enum AnySteering {
-            /// Nobody steers; packets have no entropy.
-            None,
+            /// For a scheme that sits in switches alone.
+            None(Unsteered),
             $($(#[$nic_meta])* $NicVariant(Box<$nic_module::$NicVariant>),)+
             $($(#[$both_meta])* $BothVariant(Box<<$both_module::Config as Steers>::Steering>),)+
             /// A steering from outside this crate.
             Custom(Box<dyn Steering<Annex = Stamp> + Send>),
         }
 
-        impl Steering for AnySteering {
-            type Annex = Stamp;
-
-            #[inline]
-            fn on_send(&mut self, now: Time, sent: Sent) -> Stamp {
-                match self {
-                    AnySteering::None => Stamp::new(0, now),
-                    $(AnySteering::$NicVariant(s) => s.on_send(now, sent),)+
-                    $(AnySteering::$BothVariant(s) => s.on_send(now, sent),)+
-                    AnySteering::Custom(s) => s.on_send(now, sent),
+        /// Calls a method of whichever steering it is.
+        macro_rules! of_steering {
+            ($any:expr, $steering:ident => $call:expr) => {
+                match $any {
+                    AnySteering::None($steering) => $call,
+                    $(AnySteering::$NicVariant($steering) => $call,)+
+                    $(AnySteering::$BothVariant($steering) => $call,)+
+                    AnySteering::Custom($steering) => $call,
                 }
-            }
-
-            #[inline]
-            fn holds(&self) -> bool {
-                match self {
-                    AnySteering::None => false,
-                    $(AnySteering::$NicVariant(s) => s.holds(),)+
-                    $(AnySteering::$BothVariant(s) => s.holds(),)+
-                    AnySteering::Custom(s) => s.holds(),
-                }
-            }
-
-            #[inline]
-            fn deadline(&self) -> Time {
-                match self {
-                    AnySteering::None => Time::NEVER,
-                    $(AnySteering::$NicVariant(s) => s.deadline(),)+
-                    $(AnySteering::$BothVariant(s) => s.deadline(),)+
-                    AnySteering::Custom(s) => s.deadline(),
-                }
-            }
-
-            fn on_deadline(&mut self, now: Time) {
-                match self {
-                    AnySteering::None => {}
-                    $(AnySteering::$NicVariant(s) => s.on_deadline(now),)+
-                    $(AnySteering::$BothVariant(s) => s.on_deadline(now),)+
-                    AnySteering::Custom(s) => s.on_deadline(now),
-                }
-            }
-
-            fn on_signal(&mut self, now: Time, tag: u64) {
-                match self {
-                    AnySteering::None => {}
-                    $(AnySteering::$NicVariant(s) => s.on_signal(now, tag),)+
-                    $(AnySteering::$BothVariant(s) => s.on_signal(now, tag),)+
-                    AnySteering::Custom(s) => s.on_signal(now, tag),
-                }
-            }
-
-            #[inline]
-            fn on_reply(&mut self, now: Time, una: u64, annex: &Stamp) {
-                match self {
-                    AnySteering::None => {}
-                    $(AnySteering::$NicVariant(s) => s.on_reply(now, una, annex),)+
-                    $(AnySteering::$BothVariant(s) => s.on_reply(now, una, annex),)+
-                    AnySteering::Custom(s) => s.on_reply(now, una, annex),
-                }
-            }
-
-            fn on_timeout(&mut self, now: Time) {
-                match self {
-                    AnySteering::None => {}
-                    $(AnySteering::$NicVariant(s) => s.on_timeout(now),)+
-                    $(AnySteering::$BothVariant(s) => s.on_timeout(now),)+
-                    AnySteering::Custom(s) => s.on_timeout(now),
-                }
-            }
-
-            #[inline]
-            fn has_aside(&self) -> bool {
-                match self {
-                    AnySteering::None => false,
-                    $(AnySteering::$NicVariant(s) => s.has_aside(),)+
-                    $(AnySteering::$BothVariant(s) => s.has_aside(),)+
-                    AnySteering::Custom(s) => s.has_aside(),
-                }
-            }
-
-            fn aside(&mut self, now: Time) -> Option<Aside<Stamp>> {
-                match self {
-                    AnySteering::None => None,
-                    $(AnySteering::$NicVariant(s) => s.aside(now),)+
-                    $(AnySteering::$BothVariant(s) => s.aside(now),)+
-                    AnySteering::Custom(s) => s.aside(now),
-                }
-            }
-
-            #[inline]
-            fn clocked(&self) -> bool {
-                match self {
-                    AnySteering::None => false,
-                    $(AnySteering::$NicVariant(s) => s.clocked(),)+
-                    $(AnySteering::$BothVariant(s) => s.clocked(),)+
-                    AnySteering::Custom(s) => s.clocked(),
-                }
-            }
-
-            fn gives_up(&self) -> bool {
-                match self {
-                    AnySteering::None => false,
-                    $(AnySteering::$NicVariant(s) => s.gives_up(),)+
-                    $(AnySteering::$BothVariant(s) => s.gives_up(),)+
-                    AnySteering::Custom(s) => s.gives_up(),
-                }
-            }
-
-            fn on_room(&mut self, packets: u64) {
-                match self {
-                    AnySteering::None => {}
-                    $(AnySteering::$NicVariant(s) => s.on_room(packets),)+
-                    $(AnySteering::$BothVariant(s) => s.on_room(packets),)+
-                    AnySteering::Custom(s) => s.on_room(packets),
-                }
-            }
-
-            fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
-                match self {
-                    AnySteering::None => {}
-                    $(AnySteering::$NicVariant(s) => s.counters(sink),)+
-                    $(AnySteering::$BothVariant(s) => s.counters(sink),)+
-                    AnySteering::Custom(s) => s.counters(sink),
-                }
-            }
+            };
         }
     };
 }
@@ -512,48 +366,150 @@ schemes! {
     }
 }
 
+impl SchemeConfig {
+    /// Frame of the smallest signal that its switches send; 0 if they send none.
+    pub fn signal(&self) -> u32 {
+        of_config!(self, config => config.signal())
+    }
+
+    /// The view of all queues that its switches ask for, if they do. A run has one.
+    pub fn view(&self) -> Option<QueueView> {
+        of_config!(self, config => config.view())
+    }
+
+    /// Checks the settings against a plan; returns warnings, one sentence each.
+    ///
+    /// # Errors
+    /// The first field that cannot work.
+    pub fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
+        of_config!(self, config => config.validate(plan))
+    }
+
+    /// Checks whether it can stand in these switches.
+    ///
+    /// # Errors
+    /// If one of them is no place for it.
+    pub fn place(&self, plan: &Plan, switches: &[NodeId]) -> Result<(), ConfigError> {
+        of_config!(self, config => config.place(plan, switches))
+    }
+}
+
 impl Scheme for AnyScheme {
     #[inline]
     fn interest(&self) -> Interest {
-        of_any!(self, scheme => scheme.interest())
+        of_scheme!(self, scheme => scheme.interest())
     }
 
     #[inline]
     fn expect(&self, pkt: &Packet) {
-        of_any!(self, scheme => scheme.expect(pkt))
+        of_scheme!(self, scheme => scheme.expect(pkt))
     }
 
     #[inline(always)]
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
-        of_any!(self, scheme => scheme.on_packet(cx, pkt, ports))
+        of_scheme!(self, scheme => scheme.on_packet(cx, pkt, ports))
     }
 
     #[inline(always)]
     fn on_depart(&mut self, cx: &mut Cx<'_>, pkt: &Packet, port: PortIndex) {
-        of_any!(self, scheme => scheme.on_depart(cx, pkt, port))
+        of_scheme!(self, scheme => scheme.on_depart(cx, pkt, port))
     }
 
     #[inline]
     fn patience(&self, port: PortIndex) -> u32 {
-        of_any!(self, scheme => scheme.patience(port))
+        of_scheme!(self, scheme => scheme.patience(port))
     }
 
     #[inline]
     fn looks_back(&self, pkt: &Packet) -> bool {
-        of_any!(self, scheme => scheme.looks_back(pkt))
+        of_scheme!(self, scheme => scheme.looks_back(pkt))
     }
 
     #[inline]
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
-        of_any!(self, scheme => scheme.on_wake(cx))
+        of_scheme!(self, scheme => scheme.on_wake(cx))
     }
 
     fn on_routes_change(&mut self, cx: &mut Cx<'_>, news: &Reroute<'_>) {
-        of_any!(self, scheme => scheme.on_routes_change(cx, news))
+        of_scheme!(self, scheme => scheme.on_routes_change(cx, news))
     }
 
     fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
-        of_any!(self, scheme => scheme.counters(sink))
+        of_scheme!(self, scheme => scheme.counters(sink))
+    }
+}
+
+impl Steering for AnySteering {
+    type Annex = Stamp;
+
+    #[inline]
+    fn on_send(&mut self, now: Time, sent: Sent) -> Stamp {
+        of_steering!(self, steering => steering.on_send(now, sent))
+    }
+
+    #[inline]
+    fn holds(&self) -> bool {
+        of_steering!(self, steering => steering.holds())
+    }
+
+    #[inline]
+    fn deadline(&self) -> Time {
+        of_steering!(self, steering => steering.deadline())
+    }
+
+    fn on_deadline(&mut self, now: Time) {
+        of_steering!(self, steering => steering.on_deadline(now))
+    }
+
+    fn on_signal(&mut self, now: Time, tag: u64) {
+        of_steering!(self, steering => steering.on_signal(now, tag))
+    }
+
+    #[inline]
+    fn on_reply(&mut self, now: Time, una: u64, annex: &Stamp) {
+        of_steering!(self, steering => steering.on_reply(now, una, annex))
+    }
+
+    fn on_timeout(&mut self, now: Time) {
+        of_steering!(self, steering => steering.on_timeout(now))
+    }
+
+    #[inline]
+    fn has_aside(&self) -> bool {
+        of_steering!(self, steering => steering.has_aside())
+    }
+
+    fn aside(&mut self, now: Time) -> Option<Aside<Stamp>> {
+        of_steering!(self, steering => steering.aside(now))
+    }
+
+    #[inline]
+    fn clocked(&self) -> bool {
+        of_steering!(self, steering => steering.clocked())
+    }
+
+    fn gives_up(&self) -> bool {
+        of_steering!(self, steering => steering.gives_up())
+    }
+
+    fn on_room(&mut self, packets: u64) {
+        of_steering!(self, steering => steering.on_room(packets))
+    }
+
+    fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
+        of_steering!(self, steering => steering.counters(sink))
+    }
+}
+
+/// The steering of a scheme that sits in switches alone: packets have no entropy.
+pub struct Unsteered;
+
+impl Steering for Unsteered {
+    type Annex = Stamp;
+
+    #[inline]
+    fn on_send(&mut self, now: Time, _: Sent) -> Stamp {
+        Stamp::new(0, now)
     }
 }
 
