@@ -1,101 +1,116 @@
-//! The ways that are left in a fabric of groups when links are dead.
+//! Routes in a fabric of groups that avoid dead links.
 //!
-//! A way crosses as few links between groups as can be. That is one to another group; where none is left between two
-//! groups, it leads over a third one, as a detour does; and so does one to a switch that has lost all links inside its
-//! group. Among ways with as few crossings [`MinimalPaths`] says which count, as in the whole fabric. Where two switches of a
-//! group have lost the link that joins them, a way leads over others of the group.
+//! A path crosses as few global links as possible. Between two groups that is one link. Where two groups have lost all
+//! their links, a path leads over a third group, as a detour does; so does a path to a switch that has lost all its local
+//! links. Among paths with equally few crossings [`MinimalPaths`] decides, as in the whole fabric. Where two switches of a
+//! group have lost the link between them, a path leads over other switches of the group.
 //!
-//! # Why they are free of deadlock
+//! # Why these routes are free of deadlock
 //!
-//! With the channels of [`super::groups`], and no more. A way over a third group has three legs, like a detour. Inside a
-//! group several links may follow each other on one leg, so in one channel; that they do not wait for each other in a
-//! circle is seen to by an order of the group's switches. A link to a switch that comes earlier leads *up*, and any other
-//! *down*; on each leg a way goes up, then down, and never up again (up*\/down*: Schroeder et al., "Autonet: a
-//! High-speed, Self-configuring Local Area Network Using Point-to-point Links", IEEE J. on Selected Areas in
-//! Communications 9(8), 1991). What a packet waits for that came up lies further up, or leads down; what one waits for
-//! that came down lies further down. So the order of buffers in [`super::groups`] holds, with those inside a group on one
-//! leg put into this order.
+//! They need the channels of [`super::groups`], and no more. A path over a third group has three legs, like a detour.
+//! Inside a group several links may follow each other on one leg, and therefore in one channel. An order of the group's
+//! switches keeps them from waiting for each other in a circle. A link to a switch that is earlier in the order leads
+//! *up*, any other link leads *down*. On each leg a path goes up, then down, and never up again (up*\/down*: Schroeder et
+//! al., "Autonet: a High-speed, Self-configuring Local Area Network Using Point-to-point Links", IEEE J. on Selected
+//! Areas in Communications 9(8), 1991). A packet that came up waits for a link that lies further up or leads down; a
+//! packet that came down waits for a link that lies further down. So the order of buffers in [`super::groups`] still
+//! holds once the local links of each leg are sorted in this order.
 //!
-//! The order is that of a breadth-first search, so every switch has a way up to the first one, and all have ways to each
-//! other. The search begins at a switch that loses as few links as possible during the whole run. If it loses none, the
-//! order never changes, nor does it for one group as long as the others fail. Packets that are under way when it changes
-//! could wait in a circle with those of the new order; nothing here excludes that.
+//! The order is that of a breadth-first search, so every switch has a path up to the first switch, and all switches have
+//! paths to each other. The search begins at a switch that loses as few links as possible during the whole run. If that
+//! switch loses none, the order never changes; nor does the order of one group change while only other groups fail.
+//! Packets that are in flight when the order changes could wait in a circle with packets of the new order; nothing here
+//! excludes that.
 //!
-//! A packet for which no way is left where it is (routes have changed, and it has spent its legs, or came down and would
-//! have to go up) takes the way of the whole fabric, and is lost on the dead link there.
+//! A packet may have no route left where it is: routes have changed, and the packet has used up its legs, or it came down
+//! and would have to go up. It then takes the route of the whole fabric, and is lost on the dead link there.
 
-use super::groups::{Groups, MinimalPaths, PortKind};
-use super::routes::{Graph, NONE, Routes, Sets};
-use super::{Fabric, FabricError, MOST_CHANNELS};
+use super::graph::Graph;
+use super::groups::{Groups, MOST_CHANNELS, MinimalPaths, PortKind};
+use super::port_sets::PortSets;
+use super::routes::Routes;
+use super::topology::{FabricError, NONE, Topology};
 use crate::{LinkId, PortIndex, RouteState};
 use std::collections::VecDeque;
 
-/// How a packet came to a switch.
+/// The local link by which a packet came to a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Came {
-    /// Its leg begins here.
-    Fresh,
-    /// By a link that leads up.
+enum CameBy {
+    /// None: the packet's leg begins here.
+    Nothing,
+    /// A link that leads up.
     Up,
-    /// By a link that leads down.
+    /// A link that leads down.
     Down,
 }
 
-const ALL: [Came; 3] = [Came::Fresh, Came::Up, Came::Down];
+const ALL: [CameBy; 3] = [CameBy::Nothing, CameBy::Up, CameBy::Down];
 
-/// The ways that are left.
+/// A packet at a switch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival {
+    pub(super) switch: usize,
+    /// Port at which the packet came in, counted over all switches.
+    pub(super) port: usize,
+    pub(super) kind: PortKind,
+    pub(super) state: RouteState,
+}
+
+/// The routes that avoid dead links.
+///
+/// A *target* is a rack or, numbered after all racks, a group, which stands for any of its switches.
 #[derive(Clone, Debug)]
 pub(super) struct SurvivingRoutes {
     racks: usize,
     groups: usize,
-    /// By switch, how a packet came there, and where it goes (a rack, or, after those, any switch of a group): the ports by
-    /// which it goes on, none if no way is left.
+    /// By switch, [`CameBy`] and target: the entry of the ports by which a packet goes on; 0 if no route is left.
     entries: Vec<u32>,
-    /// Likewise: links between groups that it has to cross.
+    /// By the same: global links that the packet has to cross.
     crossings: Vec<u8>,
-    /// By port of a switch, like [`Groups::reach`]: whether what comes in there has come down.
+    /// By port of a switch: whether packets that come in there have come down.
     down: Vec<bool>,
-    /// By rack: its switch, and that one's number in its group.
-    at: Vec<(usize, usize)>,
-    /// By switch and number in its group: whether a live link joins them.
+    /// Switch of a rack, by rack.
+    switch_of: Vec<usize>,
+    /// By switch and number in its group: whether a live link joins the two.
     joined: Vec<bool>,
     /// Most switches in a group.
     members: usize,
-    /// By group and rack: whether a packet reaches the rack with one crossing wherever it enters the group.
+    /// By group and rack: whether a packet reaches the rack with one crossing from any switch at which it enters the
+    /// group.
     over: Vec<bool>,
     /// Most crossings on leg 0.
     most: u8,
 }
 
-/// Distances to a target with a given number of crossings.
+/// Distances to a target, in links, with a given number of crossings; by switch, [`NONE`] where no path exists.
 struct Layer {
-    /// Of switches that need no further link inside their group.
-    seeds: Vec<u32>,
-    /// Links from a switch, if one may still go up.
+    /// 0 at the target, and the distance over a global link; [`NONE`] at switches that must take a local link first.
+    direct: Vec<u32>,
+    /// By paths that go up, then down.
     free: Vec<u32>,
-    /// Links from it, if one may go down only.
-    falling: Vec<u32>,
+    /// By paths that only go down.
+    down_only: Vec<u32>,
 }
 
 impl Layer {
-    fn from(&self, came: Came) -> &[u32] {
-        if came == Came::Down { &self.falling } else { &self.free }
+    fn from(&self, came_by: CameBy) -> &[u32] {
+        if came_by == CameBy::Down { &self.down_only } else { &self.free }
     }
 }
 
 struct Search<'a> {
     groups: &'a Groups,
     graph: &'a Graph,
-    /// All switches, those of one group in its order.
+    /// All switches; those of one group are in its up/down order.
     order: Vec<usize>,
-    /// By switch: its place there.
-    place: Vec<usize>,
+    /// Position of a switch in `order`, by switch.
+    position: Vec<usize>,
 }
 
 impl<'a> Search<'a> {
-    /// `fails`: by switch, how many links inside its group are ever dead.
+    /// `fails`: local links that are ever dead, by switch.
     fn new(groups: &'a Groups, graph: &'a Graph, fails: &[u32]) -> Self {
-        let switches = groups.of.len();
+        let switches = groups.switches();
         let mut steady: Vec<usize> = (0..switches).collect();
         steady.sort_by_key(|&switch| (fails[switch], switch));
         let mut steadiness = vec![0; switches];
@@ -108,238 +123,251 @@ impl<'a> Search<'a> {
             }
             while let Some(at) = queue.pop_front() {
                 order.push(at);
-                let beside =
-                    graph.ports(at).map(|(_, next)| next).filter(|&n| groups.of[n].0 == groups.of[at].0);
+                let group = groups.of(at).group;
+                let beside = graph.ports(at).map(|(_, next)| next).filter(|&n| groups.of(n).group == group);
                 let mut beside: Vec<usize> = beside.collect();
                 beside.sort_by_key(|&next| steadiness[next]);
                 queue.extend(beside.into_iter().filter(|&next| !std::mem::replace(&mut seen[next], true)));
             }
         }
-        let mut place = vec![0; switches];
-        order.iter().enumerate().for_each(|(i, &switch)| place[switch] = i);
-        Search { groups, graph, order, place }
+        let mut position = vec![0; switches];
+        order.iter().enumerate().for_each(|(i, &switch)| position[switch] = i);
+        Search { groups, graph, order, position }
     }
 
-    fn inside(&self, a: usize, b: usize) -> bool {
-        self.groups.of[a].0 == self.groups.of[b].0
+    fn same_group(&self, a: usize, b: usize) -> bool {
+        self.groups.of(a).group == self.groups.of(b).group
     }
 
-    /// Whether the link from one switch to another one of its group leads up.
+    /// Whether the link from one switch to another switch of its group leads up.
     fn leads_up(&self, from: usize, to: usize) -> bool {
-        self.place[to] < self.place[from]
+        self.position[to] < self.position[from]
     }
 
-    /// Distances inside groups from those of `seeds`.
-    fn layer(&self, seeds: Vec<u32>) -> Layer {
-        let beside = |at: usize| self.graph.ports(at).map(|(_, n)| n).filter(move |&n| self.inside(at, n));
-        let mut falling = seeds.clone();
+    /// Distances over local links to the switches whose distance `direct` gives.
+    fn layer(&self, direct: Vec<u32>) -> Layer {
+        let beside =
+            |at: usize| self.graph.ports(at).map(|(_, n)| n).filter(move |&n| self.same_group(at, n));
+        let mut down_only = direct.clone();
         for &at in self.order.iter().rev() {
-            let below = beside(at).filter(|&next| !self.leads_up(at, next)).map(|next| falling[next]);
-            falling[at] = falling[at].min(below.min().unwrap_or(NONE).saturating_add(1));
+            let below = beside(at).filter(|&next| !self.leads_up(at, next)).map(|next| down_only[next]);
+            down_only[at] = down_only[at].min(below.min().unwrap_or(NONE).saturating_add(1));
         }
-        let mut free = seeds.clone();
+        let mut free = direct.clone();
         for &at in &self.order {
-            let far = |next| if self.leads_up(at, next) { free[next] } else { falling[next] };
+            let far = |next| if self.leads_up(at, next) { free[next] } else { down_only[next] };
             let nearest = beside(at).map(far).min().unwrap_or(NONE);
             free[at] = free[at].min(nearest.saturating_add(1));
         }
-        Layer { seeds, free, falling }
+        Layer { direct, free, down_only }
     }
 
     /// Distances with one crossing more.
     fn beyond(&self, layer: &Layer) -> Layer {
         let over = |at: usize| {
-            let across = self.graph.ports(at).filter(|&(_, next)| !self.inside(at, next));
+            let across = self.graph.ports(at).filter(|&(_, next)| !self.same_group(at, next));
             across.map(|(_, next)| layer.free[next]).min().unwrap_or(NONE).saturating_add(1)
         };
         self.layer((0..self.order.len()).map(over).collect())
     }
 
-    /// The ports by which a packet goes on that came to a switch, and the crossings before it.
-    fn onward(&self, layers: &[Layer], at: usize, came: Came) -> Option<(Vec<PortIndex>, u8)> {
-        let crossings = layers.iter().position(|layer| layer.from(came)[at] != NONE)?;
-        let (layer, next_layer) = (&layers[crossings], crossings.checked_sub(1).map(|less| &layers[less]));
-        let far = layer.from(came)[at];
+    /// Layers of a target, by number of crossings, until every switch has a path or `most` crossings are reached.
+    fn layers(&self, is_target: impl Fn(usize) -> bool, most: u8) -> Vec<Layer> {
+        let switches = self.order.len();
+        let direct = (0..switches).map(|switch| if is_target(switch) { 0 } else { NONE }).collect();
+        let mut layers = vec![self.layer(direct)];
+        let reached = |layers: &[Layer], at: usize| layers.iter().any(|layer| layer.free[at] != NONE);
+        while layers.len() <= usize::from(most) && !(0..switches).all(|at| reached(&layers, at)) {
+            layers.extend(layers.last().map(|last| self.beyond(last)));
+        }
+        layers
+    }
+
+    /// The ports by which a packet goes on from a switch, and the crossings before it; `None` if no path is left.
+    fn onward(&self, layers: &[Layer], at: usize, came_by: CameBy) -> Option<(Vec<PortIndex>, u8)> {
+        let crossings = layers.iter().position(|layer| layer.from(came_by)[at] != NONE)?;
+        let (layer, beyond) = (&layers[crossings], crossings.checked_sub(1).map(|less| &layers[less]));
+        let far = layer.from(came_by)[at];
         if crossings == 1 && self.groups.minimal == MinimalPaths::AnyLink {
-            let any = |next: usize| match self.inside(at, next) {
-                true => came == Came::Fresh && layer.seeds[next] != NONE,
-                false => next_layer.is_some_and(|layer| layer.free[next] != NONE),
+            let leads = |next: usize| match self.same_group(at, next) {
+                true => came_by == CameBy::Nothing && layer.direct[next] != NONE,
+                false => beyond.is_some_and(|layer| layer.free[next] != NONE),
             };
-            let ports = self.graph.ports(at).filter(|&(_, next)| any(next));
+            let ports = self.graph.ports(at).filter(|&(_, next)| leads(next));
             let ports: Vec<PortIndex> = ports.map(|(port, _)| port).collect();
             if !ports.is_empty() {
                 return Some((ports, 1));
             }
         }
         let closer = |next: usize| {
-            let left = match () {
-                () if !self.inside(at, next) => next_layer.map_or(NONE, |layer| layer.free[next]),
-                () if !self.leads_up(at, next) => layer.falling[next],
-                () if came != Came::Down => layer.free[next],
+            let rest = match () {
+                () if !self.same_group(at, next) => beyond.map_or(NONE, |layer| layer.free[next]),
+                () if !self.leads_up(at, next) => layer.down_only[next],
+                () if came_by != CameBy::Down => layer.free[next],
                 () => NONE,
             };
-            left.checked_add(1) == Some(far)
+            rest.checked_add(1) == Some(far)
         };
         let ports = self.graph.ports(at).filter(|&(_, next)| closer(next));
         Some((ports.map(|(port, _)| port).collect(), crossings as u8))
     }
 }
 
-/// How many links inside its group each switch loses at any time.
-pub(super) fn fails(fabric: &Fabric, ever: &[LinkId]) -> Vec<u32> {
-    let mut fails = vec![0; fabric.nodes() - fabric.hosts];
-    for link in ever.iter().map(|link| &fabric.links[link.index()]) {
-        if !fabric.is_host(link.from) && fabric.group(link.from) == fabric.group(link.to) {
-            fails[link.from.index() - fabric.hosts] += 1;
+/// Number of local links that are dead at any time of the run, by switch; `ever` names all links that are ever dead.
+pub(super) fn fails(topology: &Topology, groups: &Groups, ever: &[LinkId]) -> Vec<u32> {
+    let mut fails = vec![0; groups.switches()];
+    for link in ever.iter().map(|link| &topology.links()[link.index()]) {
+        if !topology.is_host(link.from) {
+            let from = topology.switch_number(link.from);
+            fails[from] += u32::from(groups.kind(from, link.port) == PortKind::Local);
         }
     }
     fails
 }
 
 impl SurvivingRoutes {
-    /// Finds the ways without the links of `dead`, which holds both directions in ascending order, and the routes of packets
-    /// that begin at a switch. `fails` says which links come to be dead at any time, see [`fails`].
+    /// Finds the routes without the links of `dead`, which holds both directions in ascending order. The first result are
+    /// the routes of packets that begin at a switch; `whole` are those of the fabric without dead links. `fails` counts
+    /// the failures of the whole run, see [`fails`].
     pub(super) fn find(
-        fabric: &Fabric,
+        topology: &Topology,
+        whole: &Routes,
         groups: &Groups,
         fails: &[u32],
         dead: &[LinkId],
     ) -> Result<(Routes, SurvivingRoutes), FabricError> {
-        let graph = Graph::of(fabric, dead);
+        let graph = Graph::of(topology, dead);
         let search = Search::new(groups, &graph, fails);
-        let (switches, racks) = (groups.of.len(), fabric.racks.len());
-        // Over a third group a way has a leg more than minimal ways, for which two channels do.
-        let most = if groups.channels < MOST_CHANNELS { 1 } else { 2 };
-        let targets = racks + groups.count;
-        let at = |node: &crate::NodeId| {
-            let switch = node.index() - fabric.hosts;
-            (switch, usize::from(groups.of[switch].1))
-        };
-        let members = groups.of.iter().map(|&(_, member)| usize::from(member) + 1).max().unwrap_or(0);
-        let mut left = SurvivingRoutes {
-            racks,
-            groups: groups.count,
-            entries: vec![0; switches * ALL.len() * targets],
-            crossings: vec![u8::MAX; switches * ALL.len() * targets],
-            down: Vec::with_capacity(groups.reach.len()),
-            at: fabric.racks.iter().map(at).collect(),
-            joined: vec![false; switches * members],
-            members,
-            over: vec![true; groups.count * racks],
-            most,
-        };
-        let mut sets = Sets::default();
-        for target in 0..targets {
-            let home = left.at.get(target).map(|&(switch, _)| switch);
-            let is_there = |switch: usize| match home {
-                Some(root) => switch == root,
-                None => usize::from(groups.of[switch].0) == target - racks,
-            };
-            let seeds = (0..switches).map(|switch| if is_there(switch) { 0 } else { NONE }).collect();
-            let mut layers = vec![search.layer(seeds)];
-            let most = if home.is_some() { most } else { 1 };
-            let near = |layers: &[Layer], at: usize| layers.iter().any(|layer| layer.free[at] != NONE);
-            while layers.len() <= usize::from(most) && !(0..switches).all(|at| near(&layers, at)) {
-                layers.extend(layers.last().map(|last| search.beyond(last)));
-            }
-            for at in 0..switches {
-                for came in ALL {
-                    if let Some((ports, crossings)) = search.onward(&layers, at, came) {
-                        let step = left.step(at, came, target);
-                        left.entries[step] = sets.entry(ports.into_iter())?;
-                        left.crossings[step] = crossings;
-                    }
-                }
-            }
+        let (switches, racks) = (groups.switches(), topology.racks().len());
+        let mut surviving = SurvivingRoutes::empty(topology, groups);
+        let mut sets = PortSets::default();
+        for target in 0..racks + groups.count() {
+            surviving.find_target(&search, target, &mut sets)?;
         }
-        for (at, &(group, _)) in groups.of.iter().enumerate() {
-            let first = groups.base[at] as usize;
-            let ports = fabric.ports(crate::NodeId((fabric.hosts + at) as u32));
-            let from = |link: &super::Link| link.to.index() - fabric.hosts;
-            for (link, &reach) in ports.iter().zip(&groups.reach[first..]) {
-                left.down.push(reach == PortKind::Local && search.leads_up(at, from(link)));
-            }
-            for (_, next) in graph.ports(at).filter(|&(_, next)| search.inside(at, next)) {
-                left.joined[at * members + usize::from(groups.of[next].1)] = true;
-            }
-            if graph.ports(at).any(|(_, next)| !search.inside(at, next)) {
-                for rack in 0..racks {
-                    let near = left.crossings[left.step(at, Came::Fresh, rack)] <= 1;
-                    left.over[usize::from(group) * racks + rack] &= near;
-                }
-            }
+        for switch in 0..switches {
+            surviving.note_links(topology, &search, switch);
         }
         let row = |at: usize| {
-            let first = left.step(at, Came::Fresh, 0);
-            left.entries[first..first + racks].to_vec()
+            let first = surviving.step(at, CameBy::Nothing, 0);
+            surviving.entries[first..first + racks].to_vec()
         };
-        let routes = Routes::from_rows(fabric, (0..switches).map(row), sets)?;
-        Ok((routes, left))
+        let routes = whole.with_rows(topology, (0..switches).map(row), sets)?;
+        Ok((routes, surviving))
     }
 
-    fn step(&self, switch: usize, came: Came, target: usize) -> usize {
-        (switch * ALL.len() + came as usize) * (self.racks + self.groups) + target
-    }
-
-    /// How a packet came to the switch whose port `port` of all ports of switches it came in at.
-    fn came(&self, way: RouteState, port: usize, reach: PortKind) -> Came {
-        match reach {
-            PortKind::Local if way.came_on() == way.leg() => {
-                if self.down.get(port).is_some_and(|&down| down) { Came::Down } else { Came::Up }
-            }
-            _ => Came::Fresh,
+    fn empty(topology: &Topology, groups: &Groups) -> Self {
+        let (switches, racks) = (groups.switches(), topology.racks().len());
+        let steps = switches * ALL.len() * (racks + groups.count());
+        let members = (0..groups.count()).map(|group| groups.size(group as u16)).max().unwrap_or(0);
+        SurvivingRoutes {
+            racks,
+            groups: groups.count(),
+            entries: vec![0; steps],
+            crossings: vec![u8::MAX; steps],
+            down: Vec::new(),
+            switch_of: topology.racks().iter().map(|&node| topology.switch_number(node)).collect(),
+            joined: vec![false; switches * members],
+            members,
+            over: vec![true; groups.count() * racks],
+            // A path over a third group has one leg more than minimal paths, for which two channels are enough.
+            most: if groups.channels < MOST_CHANNELS { 1 } else { 2 },
         }
     }
 
-    /// The entry of the ports by which a packet goes on to a rack that came to a switch at a port; 0 if no way is left.
-    pub(super) fn to_rack(
-        &self,
-        switch: usize,
-        (way, port, reach): (RouteState, usize, PortKind),
-        rack: usize,
-    ) -> u32 {
-        let step = self.step(switch, self.came(way, port, reach), rack);
-        let most = match way.leg() {
+    /// Finds the ports by which packets go on to a target from every switch.
+    fn find_target(
+        &mut self,
+        search: &Search<'_>,
+        target: usize,
+        sets: &mut PortSets,
+    ) -> Result<(), FabricError> {
+        let layers = match self.switch_of.get(target) {
+            Some(&root) => search.layers(|switch| switch == root, self.most),
+            None => {
+                let group = target - self.racks;
+                search.layers(|switch| usize::from(search.groups.of(switch).group) == group, 1)
+            }
+        };
+        for at in 0..search.groups.switches() {
+            for came_by in ALL {
+                if let Some((ports, crossings)) = search.onward(&layers, at, came_by) {
+                    let step = self.step(at, came_by, target);
+                    self.entries[step] = sets.entry(ports.into_iter())?;
+                    self.crossings[step] = crossings;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Fills what depends on one switch's links: `down`, `joined` and `over`. Switches come in order, after all targets.
+    fn note_links(&mut self, topology: &Topology, search: &Search<'_>, at: usize) {
+        let Search { groups, graph, .. } = search;
+        for link in topology.ports(topology.switch(at)) {
+            let is_local = groups.kind(at, link.port) == PortKind::Local;
+            self.down.push(is_local && search.leads_up(at, topology.switch_number(link.to)));
+        }
+        for (_, next) in graph.ports(at).filter(|&(_, next)| search.same_group(at, next)) {
+            self.joined[at * self.members + usize::from(groups.of(next).number)] = true;
+        }
+        if graph.ports(at).any(|(_, next)| !search.same_group(at, next)) {
+            for rack in 0..self.racks {
+                let near = self.crossings[self.step(at, CameBy::Nothing, rack)] <= 1;
+                self.over[usize::from(groups.of(at).group) * self.racks + rack] &= near;
+            }
+        }
+    }
+
+    fn step(&self, switch: usize, came_by: CameBy, target: usize) -> usize {
+        (switch * ALL.len() + came_by as usize) * (self.racks + self.groups) + target
+    }
+
+    fn came_by(&self, arrival: Arrival) -> CameBy {
+        let Arrival { port, kind, state, .. } = arrival;
+        match self.down.get(port) {
+            _ if kind != PortKind::Local || state.came_on() != state.leg() => CameBy::Nothing,
+            Some(true) => CameBy::Down,
+            _ => CameBy::Up,
+        }
+    }
+
+    fn step_of(&self, arrival: Arrival, target: usize) -> usize {
+        self.step(arrival.switch, self.came_by(arrival), target)
+    }
+
+    /// The entry of the ports by which a packet goes on to a rack; 0 if no route is left.
+    pub(super) fn to_rack(&self, arrival: Arrival, rack: usize) -> u32 {
+        let step = self.step_of(arrival, rack);
+        let most = match arrival.state.leg() {
             0 => self.most,
             leg => 2u8.saturating_sub(leg),
         };
         if self.crossings[step] <= most { self.entries[step] } else { 0 }
     }
 
-    /// The same without leaving the group.
-    pub(super) fn to_member(
-        &self,
-        switch: usize,
-        (way, port, reach): (RouteState, usize, PortKind),
-        rack: usize,
-    ) -> u32 {
-        let step = self.step(switch, self.came(way, port, reach), rack);
+    /// The entry of the ports by which a packet goes on to a rack inside its group; 0 if no route is left.
+    pub(super) fn to_member(&self, arrival: Arrival, rack: usize) -> u32 {
+        let step = self.step_of(arrival, rack);
         if self.crossings[step] == 0 { self.entries[step] } else { 0 }
     }
 
-    /// The same to any switch of another group.
-    pub(super) fn to_group(
-        &self,
-        switch: usize,
-        (way, port, reach): (RouteState, usize, PortKind),
-        group: usize,
-    ) -> u32 {
-        self.entries[self.step(switch, self.came(way, port, reach), self.racks + group)]
+    /// The entry of the ports by which a packet goes on to any switch of another group; 0 if no route is left.
+    pub(super) fn to_group(&self, arrival: Arrival, group: usize) -> u32 {
+        self.entries[self.step_of(arrival, self.racks + group)]
     }
 
-    /// Whether a packet that begins at a switch may go over a group to a rack.
+    /// Whether a packet that begins at a switch may take a detour over a group to a rack.
     pub(super) fn leads_over(&self, switch: usize, group: usize, rack: usize) -> bool {
-        let there = self.entries[self.step(switch, Came::Fresh, self.racks + group)];
+        let there = self.entries[self.step(switch, CameBy::Nothing, self.racks + group)];
         there != 0 && self.over[group * self.racks + rack]
     }
 
-    /// Whether it may go over the switch of that number in its group to another one of it: by one link and one more. (A way
-    /// over several could lead through its destination.)
+    /// Whether a packet that begins at a switch may take a detour over the switch of number `middle` in its group to a rack
+    /// of the group: live links must join both pairs of switches. A path of more links could lead through the destination.
     pub(super) fn leads_inside(&self, switch: usize, middle: usize, rack: usize) -> bool {
-        let (end, _) = self.at[rack];
         let joined =
             |switch: usize| self.joined.get(switch * self.members + middle).is_some_and(|&joined| joined);
-        joined(switch) && joined(end)
+        joined(switch) && joined(self.switch_of[rack])
     }
 }
 

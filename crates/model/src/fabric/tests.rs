@@ -1,6 +1,7 @@
 //! What routes must be.
 
 use super::*;
+use crate::{Probability, Rate, Time};
 use proptest::prelude::*;
 
 fn leaf_spine(leaves: usize, spines: usize, per_leaf: usize) -> Fabric {

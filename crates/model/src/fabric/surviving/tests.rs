@@ -1,7 +1,7 @@
 //! What is left of a Dragonfly when links are dead.
 
 use super::*;
-use crate::{Detour, FabricBuilder, HostId, NodeId, Probability, Rate, Routing, Time};
+use crate::{Detour, Fabric, FabricBuilder, HostId, NodeId, Probability, Rate, Routing, Time};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -299,7 +299,7 @@ proptest! {
             together.extend(ways);
         }
         // While routes change, packets of all of them are under way.
-        let fails = fails(&f, &ever);
+        let fails = fails(&f, f.groups.as_ref().unwrap(), &ever);
         let steady = |group: usize| (0..routers).any(|r| fails[group * routers + r] == 0);
         if sets.len() == 1 || (0..groups).all(steady) {
             prop_assert!(!circular(&together, 3));
