@@ -159,7 +159,7 @@ impl<'v, P: Parts> Visit<'v, P> {
     #[inline(always)]
     fn take(&mut self, due: u64) -> Way<'v, P::Annex> {
         let (replies, frame) = (std::mem::take(self.replies()), self.frames.next());
-        Way { replies, wire: Wire::take(self.port, &mut self.out, 0), due, frame }
+        Way { replies, wire: Wire::take(self.port, &mut self.out, 0, 0), due, frame }
     }
 
     #[inline(always)]

@@ -7,6 +7,7 @@ use crate::failing::Event;
 use crate::outcome::{Happening, LinkRecord, Passed};
 use crate::record::Recorder;
 use crate::setup::Setup;
+use model::plan::MarkAt;
 use model::{Annex, Parcel, Time};
 use std::collections::VecDeque;
 
@@ -80,6 +81,27 @@ impl<A: Annex> Out<'_, A> {
             let node = self.setup.fabric().links()[self.gp].from;
             self.recorder.note(self.setup, (at, node), what, pkt, 0);
         }
+    }
+
+    /// Marks data that joins (`EARLY`) or leaves a queue of `waiting` other bytes, if the port marks at that moment.
+    #[inline(never)]
+    pub(super) fn mark<const EARLY: bool>(
+        &mut self,
+        p: usize,
+        at: u64,
+        waiting: u32,
+        mut pkt: Parcel<A>,
+    ) -> Parcel<A> {
+        let gp = self.gp + p;
+        if let Some(marking) = &self.setup.marking[gp]
+            && (marking.at == MarkAt::Enqueue) == EARLY
+            && pkt.is_data()
+            && self.setup.marks(marking, gp, at, waiting as u64)
+        {
+            pkt.mark();
+            self.links[p].marks += 1;
+        }
+        pkt
     }
 
     /// The wire is taken from `at` on.

@@ -5,13 +5,12 @@
 //! all that has been laid down. The result is that of taking every event at its time: a packet that finds the
 //! wire free starts at once, others wait by class and order, marks are decided by the queue at that instant.
 
-use super::lanes::add;
 use super::out::Out;
 use super::port::{Port, WATCHED};
 use super::queue::Queue;
-use super::switch::mark;
+use super::wire::Wire;
 use crate::setup::Tie;
-use model::{Annex, Parcel, PortIndex};
+use model::{Annex, Parcel};
 use std::cell::Cell;
 use std::slice::Iter;
 
@@ -46,24 +45,11 @@ pub(super) fn forward<A: Annex>(
     let opened = out.span.opened;
     let limit = limit - opened;
     let watched = port.is(WATCHED);
-    let mut wire = Wire {
-        free: port.busy.saturating_sub(opened),
-        lane: out.open_lane(p),
-        times: out.setup.times_on_wire(port.row),
-        reach: port.delay.wrapping_sub(out.span.length),
-        length: out.span.length,
-        peer_port: port.peer_port,
-        unit: out.unit,
-        bytes: 0,
-        time: 0,
-    };
-    let sent_before = wire.lane.len() + port.far.len();
-    let mut control = 0;
+    let mut wire = Wire::take(port, out, p, opened);
     // Every CNP was here before anything else came, and it is first in any case.
     while wire.free < limit
         && let Some(cnp) = port.cnps.pop()
     {
-        control += 1;
         if let Some((after, sent)) = wire.launch(wire.free, cnp) {
             out.send_far(p, port, after, sent);
         }
@@ -91,7 +77,7 @@ pub(super) fn forward<A: Annex>(
             let next = data.take();
             length.bytes -= next.frame();
             (start, pkt) = match length.bytes > length.unmarked && next.is_data() {
-                true => (wire.free, mark::<false, A>(out, p, opened + wire.free, length.bytes, next)),
+                true => (wire.free, out.mark::<false>(p, opened + wire.free, length.bytes, next)),
                 false => (wire.free, next),
             };
         } else if replies.first < data.first || replies.is_before(&data, tie) {
@@ -102,14 +88,12 @@ pub(super) fn forward<A: Annex>(
         } else {
             break;
         }
-        let counts = (port.bytes + wire.bytes, length.bytes.into());
+        let counts = (port.bytes + wire.bytes(), length.bytes.into());
         out.setup.trace(&mut pkt, (out.gp + p, port.row), opened + start, counts);
         if let Some((after, sent)) = wire.launch(start, pkt) {
             out.send_far(p, port, after, sent);
         }
-        if !pkt.is_data() {
-            control += 1;
-        } else if watched {
+        if watched && pkt.is_data() {
             departed(opened + start, pkt);
         }
     }
@@ -118,16 +102,7 @@ pub(super) fn forward<A: Annex>(
     let (left_data, left_replies) = (data.left(), replies.left());
     port.data = left_data.keep(data_queue, &mut coming.data);
     port.replies = left_replies.keep(reply_queue, &mut coming.replies);
-    let sent = wire.lane.len() + port.far.len() - sent_before;
-    if sent > 0 {
-        port.busy = opened + wire.free;
-        port.last = port.busy;
-        port.frames += sent as u64;
-        port.bytes += wire.bytes;
-        port.busy_for += wire.time;
-        out.tally.control_hops += control;
-    }
-    out.close_lane(p, wire.lane);
+    wire.put_back(port, out, p);
     port.recount();
 }
 
@@ -234,47 +209,11 @@ impl<A: Annex> Length<'_, A> {
                 break;
             }
             if self.bytes > self.unmarked {
-                cell.set(mark::<true, A>(out, p, out.span.opened + pkt.offset() as u64, self.bytes, pkt));
+                cell.set(out.mark::<true>(p, out.span.opened + pkt.offset() as u64, self.bytes, pkt));
             }
             self.bytes += pkt.frame();
             self.joining.next();
         }
         self.most = self.most.max(self.bytes);
-    }
-}
-
-/// The wire of a port.
-struct Wire<'t, A> {
-    /// When it is free.
-    free: u64,
-    /// What arrives in the next window.
-    lane: Vec<Parcel<A>>,
-    times: &'t [u32],
-    /// From the end of a frame to its arrival, counted from the next window's start: a little below zero where
-    /// the window is longer than the delay, so it wraps.
-    reach: u64,
-    length: u64,
-    peer_port: PortIndex,
-    unit: u32,
-    bytes: u64,
-    time: u64,
-}
-
-impl<A: Annex> Wire<'_, A> {
-    /// Puts a packet on the wire; gives it back with its time if it arrives after the next window.
-    #[inline(always)]
-    fn launch(&mut self, start: u64, pkt: Parcel<A>) -> Option<(u64, Parcel<A>)> {
-        let frame = pkt.frame();
-        let time = self.times[frame as usize] as u64;
-        self.free = start + time;
-        self.bytes += frame as u64;
-        self.time += time;
-        let after = self.free.wrapping_add(self.reach);
-        let sent = pkt.arriving(after as u32, self.peer_port);
-        if after < self.length {
-            add(&mut self.lane, sent, self.unit);
-            return None;
-        }
-        Some((after, sent))
     }
 }

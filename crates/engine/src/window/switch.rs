@@ -19,7 +19,6 @@ use crate::setup::{DATA, Tie};
 use crate::switch::{Stand, Switch};
 use model::fabric::{Detours, Router};
 use model::packet::Kinds;
-use model::plan::MarkAt;
 use model::scheme::Effects;
 use model::{Annex, Interest, Kind, NodeId, Parcel, Parts, PortIndex, Scheme, Verdict};
 
@@ -483,15 +482,15 @@ impl<'v, P: Parts, const HEAVY: bool, const CLOSELY: bool> Visit<'v, P, HEAVY, C
             return pkt;
         }
         // It joins the queue and leaves it, and what stands there is the same both times.
-        let pkt = mark::<true, P::Annex>(&mut self.out, p, now, waiting, pkt);
-        mark::<false, P::Annex>(&mut self.out, p, now, waiting, pkt)
+        let pkt = self.out.mark::<true>(p, now, waiting, pkt);
+        self.out.mark::<false>(p, now, waiting, pkt)
     }
 
     /// Data joins the queue of port `p`.
     fn join(&mut self, p: usize, now: u64, pkt: Parcel<P::Annex>) {
         let port = &mut self.ports[p];
         let pkt = match port.waiting > port.unmarked {
-            true => mark::<true, P::Annex>(&mut self.out, p, now, port.waiting, pkt),
+            true => self.out.mark::<true>(p, now, port.waiting, pkt),
             false => pkt,
         };
         if pkt.ingress() == PortIndex::VIRTUAL {
@@ -545,7 +544,7 @@ impl<'v, P: Parts, const HEAVY: bool, const CLOSELY: bool> Visit<'v, P, HEAVY, C
         }
         if self.with_data.take(&pkt) {
             if port.waiting > port.unmarked {
-                pkt = mark::<false, P::Annex>(&mut self.out, p, at, port.waiting, pkt);
+                pkt = self.out.mark::<false>(p, at, port.waiting, pkt);
             }
             if pkt.ingress() == PortIndex::VIRTUAL {
                 self.switch.uncharged -= pkt.frame() as u64;
@@ -641,25 +640,4 @@ impl<'v, P: Parts, const HEAVY: bool, const CLOSELY: bool> Visit<'v, P, HEAVY, C
             self.out.send_pause(p, &self.ports[p], at, self.switch.channel_of(account), false);
         }
     }
-}
-
-/// Marks data that joins (`EARLY`) or leaves a queue of `waiting` bytes without it, if the queue marks then.
-#[inline(never)]
-pub(super) fn mark<const EARLY: bool, A: Annex>(
-    out: &mut Out<'_, A>,
-    p: usize,
-    at: u64,
-    waiting: u32,
-    mut pkt: Parcel<A>,
-) -> Parcel<A> {
-    let gp = out.gp + p;
-    if let Some(marking) = &out.setup.marking[gp]
-        && (marking.at == MarkAt::Enqueue) == EARLY
-        && pkt.is_data()
-        && out.setup.marks(marking, gp, at, waiting as u64)
-    {
-        pkt.mark();
-        out.links[p].marks += 1;
-    }
-    pkt
 }

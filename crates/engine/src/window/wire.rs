@@ -1,59 +1,71 @@
-//! The wire of a port, taken out of its place while a visit puts packets on it, so that it can stay in registers.
+//! The wire of a port while a visit puts packets on it. The port's own fields are copied here and written back at
+//! the end, so that the compiler can keep them in registers.
 
 use super::lanes::add;
 use super::out::Out;
 use super::port::Port;
 use model::{Annex, Parcel, PortIndex};
 
-/// The wire of a port.
+/// The wire of a port. All its times count from `origin`: 0, or the start of the window.
 pub(super) struct Wire<'v, A> {
-    /// When it is free.
+    origin: u64,
+    /// When the wire is free.
     pub(super) free: u64,
-    /// What arrives in the next window.
+    /// Packets that arrive in the next window.
     lane: Vec<Parcel<A>>,
     times: &'v [u32],
-    /// From the end of a frame to its arrival, counted from the next window's start: below zero, so it wraps.
+    /// Time from the end of a frame to its arrival, less the time from `origin` to the start of the next window. It is
+    /// negative where the delay is shorter, so additions wrap.
     reach: u64,
     length: u64,
     peer_port: PortIndex,
     unit: u32,
-    sums: Sums,
+    sent: Sent,
 }
 
+/// Frames that the wire has carried since it was taken.
 #[derive(Default)]
-struct Sums {
+struct Sent {
     bytes: u64,
     time: u64,
-    frames: u32,
-    control: u32,
+    frames: u64,
+    control: u64,
 }
 
 impl<'v, A: Annex> Wire<'v, A> {
     /// Takes the wire of port `p`, and its lane.
     #[inline(always)]
-    pub(super) fn take(port: &Port<A>, out: &mut Out<'v, A>, p: usize) -> Self {
+    pub(super) fn take(port: &Port<A>, out: &mut Out<'v, A>, p: usize, origin: u64) -> Self {
         Wire {
-            free: port.busy,
+            origin,
+            free: port.busy.saturating_sub(origin),
             lane: out.open_lane(p),
             times: out.setup.times_on_wire(port.row),
-            reach: port.delay.wrapping_sub(out.next),
+            reach: port.delay.wrapping_sub(out.next - origin),
             length: out.span.length,
             peer_port: port.peer_port,
             unit: out.unit,
-            sums: Sums::default(),
+            sent: Sent::default(),
         }
     }
 
-    /// Puts a packet on the wire; gives it back with its time if it arrives after the next window.
+    /// Bytes sent since the wire was taken.
+    #[inline(always)]
+    pub(super) fn bytes(&self) -> u64 {
+        self.sent.bytes
+    }
+
+    /// Puts a packet on the wire. Returns it with its time after the next window's start if it arrives in a later
+    /// window than the next.
     #[inline(always)]
     pub(super) fn launch(&mut self, start: u64, pkt: Parcel<A>) -> Option<(u64, Parcel<A>)> {
         let frame = pkt.frame();
         let time = self.times[frame as usize] as u64;
         self.free = start + time;
-        self.sums.frames += 1;
-        self.sums.bytes += frame as u64;
-        self.sums.time += time;
-        self.sums.control += !pkt.is_data() as u32;
+        self.sent.frames += 1;
+        self.sent.bytes += frame as u64;
+        self.sent.time += time;
+        self.sent.control += !pkt.is_data() as u64;
         let after = self.free.wrapping_add(self.reach);
         let sent = pkt.arriving(after as u32, self.peer_port);
         if after < self.length {
@@ -63,18 +75,18 @@ impl<'v, A: Annex> Wire<'v, A> {
         Some((after, sent))
     }
 
-    /// Puts it back.
+    /// Writes lane, times and counts back to port `p`.
     #[inline(always)]
     pub(super) fn put_back(&mut self, port: &mut Port<A>, out: &mut Out<'_, A>, p: usize) {
         out.close_lane(p, std::mem::take(&mut self.lane));
-        let sums = std::mem::take(&mut self.sums);
-        if sums.frames > 0 {
-            port.busy = self.free;
-            port.last = self.free;
-            port.frames += sums.frames as u64;
-            port.bytes += sums.bytes;
-            port.busy_for += sums.time;
-            out.tally.control_hops += sums.control as u64;
+        let sent = std::mem::take(&mut self.sent);
+        if sent.frames > 0 {
+            port.busy = self.origin + self.free;
+            port.last = port.busy;
+            port.frames += sent.frames;
+            port.bytes += sent.bytes;
+            port.busy_for += sent.time;
+            out.tally.control_hops += sent.control;
         }
     }
 }
