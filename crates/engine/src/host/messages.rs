@@ -1,45 +1,12 @@
 //! The messages of a host: when they are posted, what was sent of them, and what they set free.
 
-use super::Host;
-use super::sending::Outgoing;
+use super::nic::Host;
+use super::queue_pair::settle;
 use super::timers::Timer;
 use crate::outcome::MessageRecord;
 use crate::setup::Setup;
 use model::transport::Sender;
 use model::{Parts, Time};
-
-/// What a queue pair needs once per message or less.
-pub(super) struct Letters {
-    /// First of its messages in [`Host::outbound`], and how many there are.
-    pub(super) first: u32,
-    pub(super) count: u32,
-    /// Messages posted, and acknowledged.
-    pub(super) posted: u32,
-    pub(super) acked: u32,
-    /// Message that new packets belong to, in [`Host::outbound`].
-    pub(super) current: u32,
-    /// Where it is counted over time, in [`Host::sends`], or [`NO_TRACK`].
-    pub(super) track: u32,
-}
-
-/// A message as its sender keeps it.
-pub(super) struct Outbound {
-    pub(super) record: MessageRecord,
-    /// Packets of the queue pair up to and including this message.
-    pub(super) end: u64,
-    /// Triggers still to fire.
-    pub(super) needs: u32,
-}
-
-impl Outbound {
-    /// The time of a transmission that ended at `at`, or of an earlier one.
-    fn sent_until(&mut self, at: u64) {
-        let last = &mut self.record.last_sent;
-        if *last == Time::NEVER || last.ps() < at {
-            *last = Time(at);
-        }
-    }
-}
 
 impl<P: Parts> Host<P> {
     /// Puts a packet into the books that is not a full frame of the current message, sent for the first time: its
@@ -165,23 +132,5 @@ impl<P: Parts> Host<P> {
             record.last_sent = Time(out.fresh_sent);
         }
         record
-    }
-}
-
-/// Enters what was sent of the current message into its record.
-fn settle<P: Parts>(out: &mut Outgoing<P>, letters: &Letters, outbound: &mut [Outbound], on_wire: u32) {
-    if out.fresh > 0 {
-        let message = &mut outbound[letters.current as usize];
-        message.record.wire_bytes += out.fresh * u64::from(on_wire);
-        message.sent_until(out.fresh_sent);
-        out.fresh = 0;
-    }
-}
-
-impl Letters {
-    /// The message that packet `seq` of the queue pair belongs to.
-    fn find(&self, outbound: &[Outbound], seq: u64) -> u32 {
-        let mine = &outbound[self.first as usize..(self.first + self.count) as usize];
-        self.first + mine.partition_point(|m| m.end <= seq) as u32
     }
 }

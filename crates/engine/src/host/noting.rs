@@ -1,6 +1,6 @@
 //! What a host writes down of queue pairs that are recorded over time or followed. Off the way of all others.
 
-use super::Host;
+use super::nic::Host;
 use crate::outcome::Happening;
 use crate::record::counts::Arrivals;
 use crate::setup::{NO_TRACK, Setup};

@@ -1,21 +1,11 @@
 //! The receiving side of queue pairs.
 
-use super::{Host, Replies};
+use super::nic::{Host, Replies};
+use super::queue_pair::Incoming;
 use crate::setup::Setup;
 use model::annex::Answer;
 use model::transport::{Fate, Receiver, Reply};
-use model::{Annex, HostId, Kind, Packet, Parcel, Parts, QpId, Time};
-
-/// The receiving side of a queue pair: one cache line.
-#[repr(align(64))]
-pub(super) struct Incoming<P: Parts> {
-    pub(super) receiver: P::Receiver,
-    /// Packets at which the next message has arrived whole; [`u64::MAX`] if there is none.
-    message_end: u64,
-    /// That message.
-    message: u32,
-    from: HostId,
-}
+use model::{Annex, Kind, Packet, Parcel, Parts, QpId, Time};
 
 impl<P: Parts> Host<P> {
     /// Adds the receiving side of a queue pair; called in the order of queue pairs.

@@ -1,92 +1,15 @@
 //! The sending side of queue pairs.
 
-use super::Host;
-use super::messages::{Letters, Outbound};
-use super::timers::{Timer, Timers};
+use super::nic::Host;
+use super::queue_pair::{Letters, Outbound, Outgoing};
+use super::timers::Timer;
 use crate::outcome::MessageRecord;
 use crate::record::counts::Sends;
 use crate::setup::{NO_TRACK, Setup};
 use model::congestion::{Congestion, Feedback};
 use model::steering::{Sent, What};
 use model::transport::{Reply, Sender};
-use model::{Annex, HostId, Kind, Packet, Parcel, Parts, Psn, QpId, QpSite, Steering, Time};
-
-/// What every packet and every reply of a queue pair needs: two cache lines, as a host may have thousands of
-/// queue pairs and serves another one with every packet. The rest is in [`Letters`].
-#[repr(C, align(64))]
-pub(super) struct Outgoing<P: Parts> {
-    pub(super) sender: P::Sender,
-    /// Earliest start of the next packet by pacing.
-    next_at: u64,
-    /// Where the message ends that new packets belong to.
-    pub(super) current_end: u64,
-    // The second line begins here.
-    pub(super) congestion: P::Congestion,
-    pub(super) steering: P::Steering,
-    /// Where the oldest unacknowledged message ends; [`u64::MAX`] if there is none.
-    pub(super) acked_end: u64,
-    /// Time for which a timer entry exists; [`u64::MAX`] if none does.
-    pub(super) armed: u64,
-    /// Full frames of the current message, sent for the first time, that its record does not count yet.
-    pub(super) fresh: u64,
-    /// When the last of them had left.
-    pub(super) fresh_sent: u64,
-    pub(super) qp: QpId,
-    to: HostId,
-    /// It stands in [`Host::ready`].
-    queued: bool,
-    /// It is recorded over time, or followed.
-    pub(super) watched: bool,
-}
-
-impl<P: Parts> Outgoing<P> {
-    /// It would send something now if the window is that large.
-    #[inline]
-    fn wants(&self, window: u64) -> bool {
-        if !P::Annex::CARRIES {
-            return self.sender.ready(window);
-        }
-        !self.steering.holds() && (self.sender.ready(window) || self.steering.has_aside() && window > 0)
-    }
-
-    /// Another full frame of the current message; it has left at `at`.
-    #[inline]
-    pub(super) fn note_fresh(&mut self, at: u64) {
-        self.fresh += 1;
-        self.fresh_sent = at;
-    }
-
-    /// When its timer must fire. The host's clock is ahead by `clock`.
-    #[inline]
-    pub(super) fn deadline(&self, clock: u64) -> u64 {
-        let deadline = self.sender.deadline().ps();
-        match P::Annex::CARRIES {
-            true => deadline.min(self.steering_deadline(clock)),
-            false => deadline,
-        }
-    }
-
-    /// The steering's part of that.
-    #[inline]
-    pub(super) fn steering_deadline(&self, clock: u64) -> u64 {
-        match self.steering.deadline() {
-            Time::NEVER => u64::MAX,
-            at => at.ps().saturating_sub(clock),
-        }
-    }
-
-    /// Makes sure that a timer fires no later than the sender's deadline. An entry that fires earlier than needed
-    /// stays and comes again then: with every ACK the deadline moves, and the entry need not. IRN's deadline can move into
-    /// the past, when so few packets are left that its shorter timeout holds: then it fires next.
-    #[inline]
-    fn arm(&mut self, now: u64, slot: u32, clock: u64, timers: &mut Timers) {
-        let deadline = self.deadline(clock);
-        if deadline < self.armed {
-            self.armed = deadline.max(now + 1);
-            timers.push(self.armed, Timer::Retransmit(slot));
-        }
-    }
-}
+use model::{Annex, Kind, Packet, Parcel, Parts, Psn, QpId, QpSite, Steering, Time};
 
 impl<P: Parts> Host<P> {
     /// Adds the sending side of a queue pair; called in the order of queue pairs.

@@ -1,8 +1,12 @@
 //! A host by itself: who sends when.
 
-use super::*;
+use super::nic::Host;
+use super::queue_pair::{Incoming, Outgoing};
+use crate::outcome::MessageRecord;
+use crate::setup::Setup;
 use model::congestion::Allowance;
-use model::{Kind, Pace, Parcel, Plan, Psn, Site};
+use model::congestion::Congestion;
+use model::{HostId, Kind, Pace, Packet, Parcel, Parts, Plan, Psn, QpId, Site, Time};
 use scenario::{Checked, Source, check};
 use sim::RealParts;
 use std::fmt::Write;

@@ -1,0 +1,267 @@
+//! A host's NIC: its state, and what arrives at it.
+
+use super::queue_pair::{Incoming, Letters, Outbound, Outgoing};
+use super::ready::Ready;
+use super::timers::{Timer, Timers};
+use crate::outcome::{Control, Data, MessageRecord, Waiting};
+use crate::record::Recorder;
+use crate::record::counts::{Arrivals, Sends};
+use crate::record::sampler::Sampler;
+use crate::setup::Setup;
+use model::congestion::Congestion;
+use model::transport::{Receiver, Sender};
+use model::wire::Clock;
+use model::{Annex, HostId, MessageId, Packet, Parcel, Parts, QpId, Steering, Time};
+
+/// A host.
+pub(crate) struct Host<P: Parts> {
+    pub(super) outgoing: Vec<Outgoing<P>>,
+    pub(super) letters: Vec<Letters>,
+    pub(super) incoming: Vec<Incoming<P>>,
+    pub(super) first_incoming: u32,
+    pub(super) outbound: Vec<Outbound>,
+    /// When messages to this host arrived whole; its messages are numbered in a row.
+    pub(super) received: Vec<Time>,
+    pub(super) first_received: u32,
+    pub(super) ready: Ready,
+    pub(super) timers: Timers,
+    pub(super) freed: Vec<MessageId>,
+    pub(super) full_frame: u32,
+    /// Link time around a frame, bytes.
+    pub(super) gap: u32,
+    /// Time of a full frame on the wire, ps.
+    pub(super) full_time: u64,
+    /// Row of transmission times of its port.
+    pub(super) row: u32,
+    /// Pacing counts in whole nanoseconds.
+    pub(super) whole_ns: bool,
+    /// How far its clock is ahead, ps.
+    pub(super) clock: u64,
+    /// Copies of packets, made on purpose, that have arrived and whose other copy has not.
+    pub(super) copies: u64,
+    /// Packets that came out of order, by traffic class if there are several; classes without any may be missing.
+    pub(crate) out_of_order: Vec<u64>,
+    pub(crate) data: Data,
+    pub(crate) control: Control,
+    /// Messages that count and are not yet acknowledged.
+    pub(crate) unfinished: u64,
+    pub(crate) finished: u64,
+    pub(crate) recorder: Recorder,
+    /// Queue pairs that are recorded over time, each with its track: where this host sends, ...
+    pub(super) sends: Vec<(u32, Sends)>,
+    /// ... and where it receives. [`Host::arrivals_of`] says which is whose, and is empty if none is.
+    pub(super) arrivals: Vec<(u32, Arrivals)>,
+    pub(super) arrivals_of: Vec<u32>,
+    /// When something last reached this host.
+    pub(crate) last_event: u64,
+    /// When a packet was last accepted or a message posted.
+    pub(super) last_progress: u64,
+    /// Messages whose start lies in the future.
+    pub(super) pending_starts: u64,
+}
+
+/// Queue pairs whose state the first caches keep, though all other hosts take their turns in between: 4 kB of
+/// the 1 MB second-level cache for each of 256 hosts. Our choice.
+const FEW: usize = 32;
+
+/// Packets that a host sends in answer to one arrival: a reply and a CNP at most.
+pub(crate) type Replies<A> = [Option<Parcel<A>>; 2];
+
+impl<P: Parts> Host<P> {
+    /// Its link runs at another rate from now on.
+    pub(crate) fn set_rate(&mut self, setup: &Setup<'_>, row: u32) {
+        self.row = row;
+        self.full_time = setup.time_on_wire(row, self.full_frame);
+    }
+
+    pub(crate) fn new(setup: &Setup<'_>, parts: &P, id: HostId) -> Self {
+        let plan = setup.plan;
+        let row = setup.ports[plan.fabric.base(id.node()) as usize].row;
+        let full_frame = plan.wire.max_frame();
+        let full_time = setup.time_on_wire(row, full_frame);
+        let first_incoming = plan.qps.partition_point(|qp| qp.to < id) as u32;
+        let mut host = Host {
+            outgoing: Vec::new(),
+            letters: Vec::new(),
+            incoming: Vec::new(),
+            first_incoming,
+            outbound: Vec::new(),
+            received: Vec::new(),
+            first_received: 0,
+            ready: Ready::new(full_time),
+            timers: Timers::new(),
+            freed: Vec::new(),
+            full_frame,
+            gap: plan.wire.gap,
+            full_time,
+            row,
+            whole_ns: plan.wire.clock != Clock::Picosecond,
+            clock: if P::Annex::CARRIES { plan.clock_ahead(id).ps() } else { 0 },
+            copies: 0,
+            out_of_order: Vec::new(),
+            data: Data::default(),
+            control: Control::default(),
+            unfinished: 0,
+            finished: 0,
+            recorder: Recorder::default(),
+            sends: Vec::new(),
+            arrivals: Vec::new(),
+            arrivals_of: Vec::new(),
+            last_event: 0,
+            last_progress: 0,
+            pending_starts: 0,
+        };
+        let end = plan.qps.partition_point(|qp| qp.to <= id) as u32;
+        for q in first_incoming..end {
+            host.add_incoming(setup, parts, QpId(q));
+        }
+        host
+    }
+
+    /// When the queue pair that may send first may do so; [`u64::MAX`] if none wants to.
+    #[inline]
+    pub(crate) fn eligible_at(&self) -> u64 {
+        self.ready.first().0
+    }
+
+    /// When the next timer fires; [`u64::MAX`] if none runs.
+    #[inline]
+    pub(crate) fn timer_at(&self) -> u64 {
+        self.timers.first()
+    }
+
+    pub(crate) fn last_progress(&self) -> u64 {
+        self.last_progress
+    }
+
+    pub(crate) fn pending_starts(&self) -> u64 {
+        self.pending_starts
+    }
+
+    /// A packet will arrive soon: has the processor fetch the state of its queue pair. Changes nothing, and may
+    /// be left out.
+    #[inline]
+    pub(crate) fn expect(&self, setup: &Setup<'_>, pkt: &Packet) {
+        if !pkt.is_data() {
+            self.touch_outgoing(setup.sender_slot[pkt.qp().index()]);
+        } else if let Some(incoming) = self.incoming.get((pkt.qp().0 - self.first_incoming) as usize) {
+            std::hint::black_box(incoming.receiver.expected());
+        }
+    }
+
+    /// Whether it has more queue pairs than stay in a processor's first caches by themselves.
+    #[inline]
+    pub(crate) fn crowded(&self) -> bool {
+        self.outgoing.len() + self.incoming.len() > FEW
+    }
+
+    /// A packet has arrived.
+    #[inline]
+    pub(crate) fn on_arrival(
+        &mut self,
+        setup: &Setup<'_>,
+        now: u64,
+        pkt: &Parcel<P::Annex>,
+    ) -> Replies<P::Annex> {
+        self.last_event = now;
+        if pkt.is_data() {
+            self.on_data(setup, now, pkt)
+        } else {
+            self.control.arrived += 1;
+            self.on_control(setup, now, pkt);
+            [None, None]
+        }
+    }
+
+    /// Fires what is due at `now`.
+    pub(crate) fn on_timer(&mut self, setup: &Setup<'_>, now: u64) {
+        while let Some((at, timer)) = self.timers.pop(now) {
+            match timer {
+                Timer::Start(m) => {
+                    self.pending_starts -= 1;
+                    let qp = setup.plan.messages[m as usize].qp;
+                    self.post(setup, now, setup.sender_slot[qp.index()]);
+                }
+                Timer::Retransmit(slot) => {
+                    let out = &mut self.outgoing[slot as usize];
+                    if at != out.armed {
+                        continue; // an earlier entry took its place
+                    }
+                    out.armed = u64::MAX;
+                    if P::Annex::CARRIES && out.steering_deadline(self.clock) <= now {
+                        out.steering.on_deadline(Time(now + self.clock));
+                    }
+                    if out.sender.deadline().ps() <= now {
+                        out.sender.on_timeout(Time(now));
+                        out.congestion.on_timeout(Time(now));
+                        out.steering.on_timeout(Time(now + self.clock));
+                        self.control.timeout += 1;
+                        if out.watched {
+                            self.note_timeout(setup, now, slot);
+                        }
+                    }
+                    let out = &mut self.outgoing[slot as usize];
+                    let deadline = out.deadline(self.clock);
+                    if deadline != u64::MAX {
+                        out.armed = deadline.max(now + 1);
+                        self.timers.push(out.armed, Timer::Retransmit(slot));
+                    }
+                    self.enqueue(slot, now);
+                }
+            }
+        }
+    }
+
+    /// Tells what its queue pairs have counted.
+    pub(crate) fn sample(&mut self, sampler: &mut Sampler) {
+        self.sends.iter().for_each(|(track, sends)| sampler.sends(*track, sends));
+        self.arrivals.iter_mut().for_each(|(track, arrivals)| sampler.arrivals(*track, arrivals));
+    }
+
+    /// What the steerings of its queue pairs count.
+    pub(crate) fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
+        if P::Annex::CARRIES {
+            self.outgoing.iter().for_each(|out| out.steering.counters(sink));
+        }
+    }
+
+    /// Copies this host's records into the outcome's table.
+    pub(crate) fn collect(&self, setup: &Setup<'_>, records: &mut [MessageRecord]) {
+        for (slot, out) in self.outgoing.iter().enumerate() {
+            let first = setup.plan.qps[out.qp.index()].messages.start;
+            for i in 0..self.letters[slot].count {
+                let record = &mut records[(first + i) as usize];
+                *record = MessageRecord { received: record.received, ..self.record(slot, i) };
+            }
+        }
+        for (i, at) in self.received.iter().enumerate() {
+            records[self.first_received as usize + i].received = *at;
+        }
+    }
+
+    /// Messages of this host that count and are not finished, with what they wait for.
+    pub(crate) fn waiting(&self, setup: &Setup<'_>) -> Vec<(MessageId, Waiting)> {
+        let mut list = Vec::new();
+        for (out, letters) in self.outgoing.iter().zip(&self.letters) {
+            let first = setup.plan.qps[out.qp.index()].messages.start;
+            for i in letters.acked..letters.count {
+                let id = MessageId(first + i);
+                if setup.plan.job(id).background {
+                    continue;
+                }
+                let outbound = &self.outbound[(letters.first + i) as usize];
+                let waiting = if outbound.needs > 0 {
+                    Waiting::Triggers
+                } else if i >= letters.posted {
+                    Waiting::Predecessor
+                } else {
+                    let total = setup.plan.wire.packets(setup.plan.messages[id.index()].bytes);
+                    let acked = (out.sender.una() + total).saturating_sub(outbound.end);
+                    Waiting::Packets { acked, total }
+                };
+                list.push((id, waiting));
+            }
+        }
+        list
+    }
+}
