@@ -182,7 +182,7 @@ impl<P: Parts> Reference<'_, P> {
                 if unfinished == 0 && background {
                     return (Ending::Finished, Some(Time(boundary.min(horizon))));
                 }
-                if unfinished > 0 && stall::stuck(self.setup, &self.hosts, crossed) {
+                if unfinished > 0 && self.is_stalled(crossed) {
                     return (self.stalled(), None);
                 }
                 if self.sampler.is_due(crossed) {
@@ -262,6 +262,10 @@ impl<P: Parts> Reference<'_, P> {
             What::Wake => self.switches[node as usize - hosts].wake != now,
             _ => false,
         }
+    }
+
+    fn is_stalled(&self, now: u64) -> bool {
+        stall::is_stalled(self.setup, now, self.hosts.iter().map(|host| host.liveness))
     }
 
     fn stalled(&self) -> Ending {

@@ -9,12 +9,24 @@ use model::{Annex, LinkId, NodeId, Parcel, Parts, PortIndex, Time};
 /// How many waiting messages are named.
 const NAMED: usize = 20;
 
-/// True if messages have been posted, none is still to start by the clock, and no packet has been accepted
-/// and none posted for `patience`, nor a link come back, nor is one still to come back.
-pub(crate) fn stuck<P: Parts>(setup: &Setup<'_>, hosts: &[Host<P>], now: u64) -> bool {
-    let patience = setup.plan.no_progress;
-    let last = hosts.iter().map(|h| h.last_progress()).max().unwrap_or(0).max(setup.failing.last_repair);
-    now.saturating_sub(last) > patience.ps() && hosts.iter().all(|h| h.pending_starts() == 0)
+/// Signs that a host, or a group of hosts, still has something to do.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Liveness {
+    /// When a packet was last accepted or a message posted, ps.
+    pub(crate) last_progress: u64,
+    /// Messages that wait only for their start time.
+    pub(crate) pending_starts: u64,
+}
+
+/// The no-progress rule: true at `now` if no message waits for its start time, and the last accepted packet, posted
+/// message or repaired link is more than the plan's `no_progress` ago.
+pub(crate) fn is_stalled(setup: &Setup<'_>, now: u64, parts: impl Iterator<Item = Liveness>) -> bool {
+    let (mut last, mut pending) = (setup.failing.last_repair, 0);
+    for part in parts {
+        last = last.max(part.last_progress);
+        pending += part.pending_starts;
+    }
+    pending == 0 && now.saturating_sub(last) > setup.plan.no_progress.ps()
 }
 
 /// What a port waits for.
@@ -83,7 +95,7 @@ pub(crate) fn explain<P: Parts>(
         (0..links.len() * channels).filter(|at| state[at / channels].holds((at % channels) as u8)).collect();
     let ring = cycle(links.len() * channels, &starts, waits_for);
     let pfc_cycle = ring.into_iter().map(|at| LinkId((at / channels) as u32)).collect();
-    let since = Time(hosts.iter().map(|h| h.last_progress()).max().unwrap_or(0));
+    let since = Time(hosts.iter().map(|h| h.liveness.last_progress).max().unwrap_or(0));
     Stall { since, waiting, count, pfc_cycle, paused }
 }
 

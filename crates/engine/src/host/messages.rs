@@ -95,7 +95,7 @@ impl<P: Parts> Host<P> {
                 continue;
             }
             if message.start.ps() > now {
-                self.pending_starts += 1;
+                self.liveness.pending_starts += 1;
                 self.timers.push(message.start.ps(), Timer::Start(m.0));
             } else {
                 self.post(setup, now, slot);
@@ -114,7 +114,7 @@ impl<P: Parts> Host<P> {
                 break;
             }
             outbound.record.start = Time(now);
-            self.last_progress = now;
+            self.liveness.last_progress = now;
             out.sender.post(setup.plan.wire.packets(message.bytes));
             letters.posted += 1;
         }

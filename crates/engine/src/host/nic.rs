@@ -8,6 +8,7 @@ use crate::record::Recorder;
 use crate::record::counts::{Arrivals, Sends};
 use crate::record::sampler::Sampler;
 use crate::setup::Setup;
+use crate::stall::Liveness;
 use model::congestion::Congestion;
 use model::transport::{Receiver, Sender};
 use model::wire::Clock;
@@ -54,10 +55,7 @@ pub(crate) struct Host<P: Parts> {
     pub(super) arrivals_of: Vec<u32>,
     /// When something last reached this host.
     pub(crate) last_event: u64,
-    /// When a packet was last accepted or a message posted.
-    pub(super) last_progress: u64,
-    /// Messages whose start lies in the future.
-    pub(super) pending_starts: u64,
+    pub(crate) liveness: Liveness,
 }
 
 /// Queue pairs whose state the first caches keep, though all other hosts take their turns in between: 4 kB of
@@ -108,8 +106,7 @@ impl<P: Parts> Host<P> {
             arrivals: Vec::new(),
             arrivals_of: Vec::new(),
             last_event: 0,
-            last_progress: 0,
-            pending_starts: 0,
+            liveness: Liveness::default(),
         };
         let end = plan.qps.partition_point(|qp| qp.to <= id) as u32;
         for q in first_incoming..end {
@@ -128,14 +125,6 @@ impl<P: Parts> Host<P> {
     #[inline]
     pub(crate) fn timer_at(&self) -> u64 {
         self.timers.first()
-    }
-
-    pub(crate) fn last_progress(&self) -> u64 {
-        self.last_progress
-    }
-
-    pub(crate) fn pending_starts(&self) -> u64 {
-        self.pending_starts
     }
 
     /// A packet will arrive soon: has the processor fetch the state of its queue pair. Changes nothing, and may
@@ -178,7 +167,7 @@ impl<P: Parts> Host<P> {
         while let Some((at, timer)) = self.timers.pop(now) {
             match timer {
                 Timer::Start(m) => {
-                    self.pending_starts -= 1;
+                    self.liveness.pending_starts -= 1;
                     let qp = setup.plan.messages[m as usize].qp;
                     self.post(setup, now, setup.sender_slot[qp.index()]);
                 }

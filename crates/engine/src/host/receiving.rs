@@ -46,7 +46,7 @@ impl<P: Parts> Host<P> {
             _ if notice.is_some() => self.data.noticed += 1,
             Fate::Accepted => {
                 self.data.accepted += 1;
-                self.last_progress = now;
+                self.liveness.last_progress = now;
                 whole = incoming.receiver.expected() >= incoming.message_end;
             }
             Fate::Duplicate => {

@@ -26,7 +26,7 @@ impl<P: Parts> Host<P> {
                 self.unfinished += 1;
             }
             if message.needs == 0 {
-                self.pending_starts += 1;
+                self.liveness.pending_starts += 1;
                 self.timers.push(message.start.ps(), Timer::Start(m));
             }
         }

@@ -6,6 +6,7 @@ use super::lanes::{Board, Mail};
 use super::out::Span;
 use crate::record::sampler::Sampler;
 use crate::setup::Setup;
+use crate::stall::is_stalled;
 use crate::view::Views;
 use crate::{Observer, Progress};
 use model::{Parts, Time};
@@ -152,13 +153,7 @@ impl<'s> Clock<'s> {
         if unfinished == 0 && self.background {
             return Some(Step::End(Ending::Finished, self.end_of_background()));
         }
-        let stuck = || {
-            let last = groups.iter().map(|group| group.last_progress).max().unwrap_or(0);
-            let last = last.max(self.setup.failing.last_repair);
-            crossed.saturating_sub(last) > self.setup.plan.no_progress.ps()
-                && groups.iter().all(|group| group.pending_starts == 0)
-        };
-        if unfinished > 0 && stuck() {
+        if unfinished > 0 && is_stalled(self.setup, crossed, groups.iter().map(|group| group.liveness)) {
             return Some(Step::End(Ending::Stalled, None));
         }
         self.boundary = crossed + quantum;

@@ -13,7 +13,7 @@ use crate::outcome::{Effort, LinkRecord};
 use crate::record::Recorder;
 use crate::record::sampler::Sampler;
 use crate::setup::{NO_TRACK, Setup};
-use crate::stall::Blocked;
+use crate::stall::{Blocked, Liveness};
 use crate::switch::Switch;
 use model::packet::Kinds;
 use model::{Annex, HostId, Kind, NodeId, Parcel, Parts, QpId, Scheme};
@@ -73,8 +73,7 @@ pub(super) struct Group<P: Parts> {
     /// Number of the window that was visited last.
     pub(super) visited: u64,
     pub(super) unfinished: u64,
-    pub(super) last_progress: u64,
-    pub(super) pending_starts: u64,
+    pub(super) liveness: Liveness,
     /// Packets that have arrived since somebody took note.
     pub(super) load: u64,
     with_data: Kinds,
@@ -182,8 +181,7 @@ impl<P: Parts> Group<P> {
             sleepers: BinaryHeap::new(),
             visited: u64::MAX,
             unfinished: 0,
-            last_progress: 0,
-            pending_starts: 0,
+            liveness: Liveness::default(),
             load: 0,
             with_data: plan.classes.with_data(),
             quantum: setup.window,
@@ -259,7 +257,7 @@ impl<P: Parts> Group<P> {
             if self.nodes[n].is_host {
                 let host = &self.hosts[self.nodes[n].index as usize];
                 self.unfinished += host.unfinished;
-                self.pending_starts += host.pending_starts();
+                self.liveness.pending_starts += host.liveness.pending_starts;
                 self.nodes[n].next = self.nodes[n].next.min(host.timer_at());
             }
             self.plan(n, length);
@@ -405,7 +403,7 @@ impl<P: Parts> Group<P> {
         let node = &mut self.nodes[n];
         let port = node.first_port as usize;
         let host = &mut self.hosts[node.index as usize];
-        let before = (host.unfinished, host.pending_starts());
+        let (unfinished, pending_starts) = (host.unfinished, host.liveness.pending_starts);
         let feeds = &self.feeds[port..=port];
         self.load += open_mail(scene, feeds, node, incoming) as u64;
         let lane = incoming.pop().unwrap_or_default();
@@ -421,9 +419,10 @@ impl<P: Parts> Group<P> {
         let (due, next) = visit.run(arrivals, node.due);
         pool.give(lane, self.ways.unit);
         let host = &self.hosts[node.index as usize];
-        self.unfinished -= before.0 - host.unfinished;
-        self.pending_starts = self.pending_starts - before.1 + host.pending_starts();
-        self.last_progress = self.last_progress.max(host.last_progress());
+        self.unfinished -= unfinished - host.unfinished;
+        let live = &mut self.liveness;
+        live.pending_starts = live.pending_starts - pending_starts + host.liveness.pending_starts;
+        live.last_progress = live.last_progress.max(host.liveness.last_progress);
         (node.due, node.next) = (due, next);
         self.add_wires(n, scene);
     }
