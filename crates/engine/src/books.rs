@@ -2,6 +2,7 @@
 //! the end of every run.
 
 use crate::host::Host;
+use crate::merge::merge;
 use crate::outcome::{Control, Data, Effort, Ending, LinkRecord, MessageRecord, Outcome};
 use crate::record::sampler::Sampler;
 use crate::record::{self, Recorder};
@@ -13,22 +14,16 @@ use std::collections::BTreeMap;
 /// What an engine counts outside hosts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
+    pub(crate) data: Data,
+    pub(crate) control: Control,
     pub(crate) data_hops: u64,
     pub(crate) control_hops: u64,
-    pub(crate) dropped_buffer: u64,
-    pub(crate) dropped_link: u64,
-    pub(crate) dropped_scheme: u64,
-    pub(crate) control_dropped: u64,
-    pub(crate) blocked: u64,
-    pub(crate) forged: u64,
-    pub(crate) signals: u64,
-    pub(crate) heard: u64,
-    pub(crate) pause: u64,
-    pub(crate) resume: u64,
-    /// Found on wires and in queues at the end.
-    pub(crate) data_in_flight: u64,
-    pub(crate) control_in_flight: u64,
 }
+
+merge!(Tally {
+    merge: data, control;
+    sum: data_hops, control_hops;
+});
 
 impl Tally {
     #[inline]
@@ -37,67 +32,34 @@ impl Tally {
         self.control_hops += !pkt.is_data() as u64;
     }
 
-    /// Takes in what another one has counted.
-    pub(crate) fn add(&mut self, other: &Tally) {
-        let Tally {
-            data_hops,
-            control_hops,
-            dropped_buffer,
-            dropped_link,
-            dropped_scheme,
-            control_dropped,
-            blocked,
-            forged,
-            signals,
-            heard,
-            pause,
-            resume,
-            data_in_flight,
-            control_in_flight,
-        } = *other;
-        self.data_hops += data_hops;
-        self.control_hops += control_hops;
-        self.dropped_buffer += dropped_buffer;
-        self.dropped_link += dropped_link;
-        self.dropped_scheme += dropped_scheme;
-        self.control_dropped += control_dropped;
-        self.blocked += blocked;
-        self.forged += forged;
-        self.signals += signals;
-        self.heard += heard;
-        self.pause += pause;
-        self.resume += resume;
-        self.data_in_flight += data_in_flight;
-        self.control_in_flight += control_in_flight;
-    }
-
     pub(crate) fn dropped_by_scheme(&mut self, pkt: &Packet) {
         match pkt.kind() {
-            Kind::Data => self.dropped_scheme += 1,
-            Kind::Signal => self.heard += 1,
-            _ => self.blocked += 1,
+            Kind::Data => self.data.dropped_scheme += 1,
+            Kind::Signal => self.control.heard += 1,
+            _ => self.control.blocked += 1,
         }
     }
 
     /// A switch has made a packet.
     pub(crate) fn made(&mut self, pkt: &Packet) {
+        self.control.created += 1;
         match pkt.kind() {
-            Kind::Signal => self.signals += 1,
-            _ => self.forged += 1,
+            Kind::Signal => self.control.signals += 1,
+            _ => self.control.forged += 1,
         }
     }
 
     pub(crate) fn lost(&mut self, pkt: &Packet, for_lack_of_buffer: bool) {
         match (pkt.is_data(), for_lack_of_buffer) {
-            (true, true) => self.dropped_buffer += 1,
-            (true, false) => self.dropped_link += 1,
-            (false, _) => self.control_dropped += 1,
+            (true, true) => self.data.dropped_buffer += 1,
+            (true, false) => self.data.dropped_link += 1,
+            (false, _) => self.control.dropped += 1,
         }
     }
 
     pub(crate) fn under_way(&mut self, pkt: &Packet) {
-        self.data_in_flight += pkt.is_data() as u64;
-        self.control_in_flight += !pkt.is_data() as u64;
+        self.data.in_flight += pkt.is_data() as u64;
+        self.control.in_flight += !pkt.is_data() as u64;
     }
 }
 
@@ -144,64 +106,16 @@ pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome
         }
     }
     let mut messages = vec![MessageRecord::default(); plan.messages.len()];
-    let mut data = Data {
-        dropped_buffer: tally.dropped_buffer,
-        dropped_link: tally.dropped_link,
-        dropped_scheme: tally.dropped_scheme,
-        in_flight: tally.data_in_flight,
-        ..Data::default()
-    };
-    let mut control = Control {
-        pause: tally.pause,
-        resume: tally.resume,
-        created: tally.forged + tally.signals,
-        forged: tally.forged,
-        signals: tally.signals,
-        heard: tally.heard,
-        blocked: tally.blocked,
-        dropped: tally.control_dropped,
-        in_flight: tally.control_in_flight,
-        ..Control::default()
-    };
+    let Tally { mut data, mut control, data_hops, control_hops } = tally;
     for host in hosts {
         host.collect(setup, &mut messages);
-        data.sent += host.data.sent;
-        data.accepted += host.data.accepted;
-        data.retransmitted += host.data.retransmitted;
-        data.spurious += host.data.spurious;
-        data.duplicate += host.data.duplicate;
-        data.discarded += host.data.discarded;
-        data.out_of_order += host.data.out_of_order;
-        data.duplicated += host.data.duplicated;
-        data.noticed += host.data.noticed;
-        data.reorder_sum += host.data.reorder_sum;
-        data.reorder_peak = data.reorder_peak.max(host.data.reorder_peak);
-        control.ack += host.control.ack;
-        control.nack += host.control.nack;
-        control.cnp += host.control.cnp;
-        control.timeout += host.control.timeout;
-        control.created += host.control.created;
-        control.arrived += host.control.arrived;
+        data.merge(&host.data);
+        control.merge(&host.control);
     }
-    let mut out_of_order = vec![0; plan.traffic_classes.len().max(1)];
-    if !setup.several_classes {
-        let class = plan.jobs.first().map_or(0, |job| usize::from(job.class));
-        if let Some(only) = out_of_order.get_mut(class) {
-            *only = data.out_of_order;
-        }
-    }
-    for host in hosts {
-        out_of_order.iter_mut().zip(&host.out_of_order).for_each(|(sum, one)| *sum += one);
-    }
-    let mut counters: BTreeMap<&'static str, u64> = BTreeMap::new();
     for switch in switches {
-        let (held, held_control) = switch.held();
-        data.held += held;
+        let (held_data, held_control) = switch.held();
+        data.held += held_data;
         control.in_flight += held_control;
-        switch.scheme.counters(&mut |name, value| *counters.entry(name).or_insert(0) += value);
-    }
-    for host in hosts {
-        host.counters(&mut |name, value| *counters.entry(name).or_insert(0) += value);
     }
     let recorders = hosts.iter().map(|h| &h.recorder).chain(recorders);
     let mut outcome = Outcome {
@@ -211,10 +125,10 @@ pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome
         max_buffer: switches.iter().map(|s| Bytes(s.buffer.peak)).collect(),
         data,
         control,
-        out_of_order,
-        data_hops: tally.data_hops,
-        control_hops: tally.control_hops,
-        counters: counters.into_iter().collect(),
+        out_of_order: out_of_order(setup, hosts, &data),
+        data_hops,
+        control_hops,
+        counters: counters(hosts, switches),
         recording: sampler.finish(plan, end),
         notes: record::gather(setup, recorders),
         violations: Vec::new(),
@@ -227,6 +141,31 @@ pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome
     };
     outcome.violations = violations(setup, &outcome, switches);
     outcome
+}
+
+/// Packets that arrived out of order, by traffic class. Hosts count them by class only if there are several.
+fn out_of_order<P: Parts>(setup: &Setup<'_>, hosts: &[Host<P>], data: &Data) -> Vec<u64> {
+    let plan = setup.plan;
+    let mut sums = vec![0; plan.traffic_classes.len().max(1)];
+    if !setup.several_classes {
+        let class = plan.jobs.first().map_or(0, |job| usize::from(job.class));
+        if let Some(only) = sums.get_mut(class) {
+            *only = data.out_of_order;
+        }
+    }
+    for host in hosts {
+        sums.iter_mut().zip(&host.out_of_order).for_each(|(sum, one)| *sum += one);
+    }
+    sums
+}
+
+/// The counters of schemes, by name, summed over switches and hosts.
+fn counters<P: Parts>(hosts: &[Host<P>], switches: &[Switch<P>]) -> Vec<(&'static str, u64)> {
+    let mut sums: BTreeMap<&'static str, u64> = BTreeMap::new();
+    let mut add = |name, value| *sums.entry(name).or_insert(0) += value;
+    switches.iter().for_each(|switch| switch.scheme.counters(&mut add));
+    hosts.iter().for_each(|host| host.counters(&mut add));
+    sums.into_iter().collect()
 }
 
 /// Every rule of conservation that the run broke, in words.

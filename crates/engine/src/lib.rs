@@ -14,6 +14,7 @@ mod buffer;
 mod failing;
 mod host;
 mod listed;
+mod merge;
 pub mod outcome;
 mod record;
 mod reference;

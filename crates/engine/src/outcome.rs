@@ -1,5 +1,6 @@
 //! What a run leaves behind: integers only, the same on every machine, engine and thread count.
 
+use crate::merge::merge;
 use model::{Bytes, Kind, LinkId, MessageId, NodeId, Packet, Psn, QpId, Time};
 
 /// How a run ended.
@@ -150,6 +151,12 @@ pub struct Data {
     pub in_flight: u64,
 }
 
+merge!(Data {
+    sum: sent, accepted, retransmitted, spurious, duplicated, duplicate, discarded, out_of_order;
+    sum: dropped_buffer, dropped_link, dropped_scheme, noticed, reorder_sum, held, in_flight;
+    max: reorder_peak;
+});
+
 /// Control packets. `created = arrived + heard + blocked + dropped + in_flight`, checked likewise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Control {
@@ -183,6 +190,10 @@ pub struct Control {
     pub in_flight: u64,
 }
 
+merge!(Control {
+    sum: ack, nack, cnp, pause, resume, timeout, created, forged, signals, heard, arrived, blocked, dropped, in_flight;
+});
+
 /// A queue pair in a bin of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QpBin {
@@ -208,22 +219,11 @@ pub struct QpBin {
     pub ahead: u64,
 }
 
-impl QpBin {
-    pub(crate) fn and(self, next: QpBin) -> QpBin {
-        QpBin {
-            bytes: self.bytes + next.bytes,
-            packets: self.packets + next.packets,
-            retransmitted: self.retransmitted + next.retransmitted,
-            nacks: self.nacks + next.nacks,
-            cnps: self.cnps + next.cnps,
-            timeouts: self.timeouts + next.timeouts,
-            arrived: self.arrived + next.arrived,
-            out_of_order: self.out_of_order + next.out_of_order,
-            expected: next.expected,
-            ahead: self.ahead.max(next.ahead),
-        }
-    }
-}
+merge!(QpBin {
+    sum: bytes, packets, retransmitted, nacks, cnps, timeouts, arrived, out_of_order;
+    last: expected;
+    max: ahead;
+});
 
 /// One direction of a link in a bin of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -242,18 +242,10 @@ pub struct LinkBin {
     pub max_queue: u64,
 }
 
-impl LinkBin {
-    pub(crate) fn and(self, next: LinkBin) -> LinkBin {
-        LinkBin {
-            bytes: self.bytes + next.bytes,
-            frames: self.frames + next.frames,
-            marks: self.marks + next.marks,
-            lost: self.lost + next.lost,
-            pauses: self.pauses + next.pauses,
-            max_queue: self.max_queue.max(next.max_queue),
-        }
-    }
-}
+merge!(LinkBin {
+    sum: bytes, frames, marks, lost, pauses;
+    max: max_queue;
+});
 
 /// A run over time: bin `i` of every track covers `[i, i + 1) * width`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -402,6 +394,10 @@ pub struct Effort {
     /// Visits with exact buffer accounting.
     pub heavy: u64,
 }
+
+merge!(Effort {
+    sum: windows, visits, heavy;
+});
 
 /// Everything a run leaves behind.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -625,8 +625,8 @@ impl<P: Parts> Reference<'_, P> {
             }
         } + facts.delay;
         match on {
-            true => self.tally.pause += 1,
-            false => self.tally.resume += 1,
+            true => self.tally.control.pause += 1,
+            false => self.tally.control.resume += 1,
         }
         if facts.tapped {
             self.recorder.frame(self.setup, gp.index(), now, Passed::Pause { channel, on });

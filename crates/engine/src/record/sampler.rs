@@ -225,18 +225,24 @@ impl Sampler {
             tracks: &mut [Track<C, B>],
             first: usize,
             size: usize,
-            both: impl Fn(B, B) -> B,
+            take_in: impl Fn(&mut B, &B),
         ) {
             for track in tracks {
                 let later = track.bins.split_off(first.min(track.bins.len()));
-                track.bins.extend(later.chunks(size).filter_map(|some| some.iter().copied().reduce(&both)));
+                let merged = |some: &[B]| {
+                    let (first, rest) = some.split_first()?;
+                    let mut sum = *first;
+                    rest.iter().for_each(|later| take_in(&mut sum, later));
+                    Some(sum)
+                };
+                track.bins.extend(later.chunks(size).filter_map(merged));
             }
         }
-        tracks(&mut self.qps, first, size, QpBin::and);
-        tracks(&mut self.links, first, size, LinkBin::and);
-        tracks(&mut self.switches, first, size, u64::max);
+        tracks(&mut self.qps, first, size, QpBin::merge);
+        tracks(&mut self.links, first, size, LinkBin::merge);
+        tracks(&mut self.switches, first, size, |most, later| *most = (*most).max(*later));
         for track in self.counters.values_mut() {
-            tracks(std::slice::from_mut(track), first, size, |_, last| last); // what has been counted so far
+            tracks(std::slice::from_mut(track), first, size, |sum, later| *sum = *later); // what has been counted so far
         }
         self.ended = first + self.ended.saturating_sub(first).div_ceil(size);
     }

@@ -501,7 +501,7 @@ impl<P: Parts> Group<P> {
 
     /// Something would have arrived after the run's end, in its last window.
     pub(super) fn cut_short(&self) -> bool {
-        self.ways.tally.data_in_flight + self.ways.tally.control_in_flight > 0
+        self.ways.tally.data.in_flight + self.ways.tally.control.in_flight > 0
     }
 
     /// Counts what is still on wires and in queues after window `number`, the last one; `written` are the

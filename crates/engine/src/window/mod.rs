@@ -124,8 +124,7 @@ fn finish<P: Parts>(
     for (group, written) in groups.iter_mut().zip(board) {
         group.under_way(clock.last, written);
         last_sent = last_sent.max(group.report(&mut links, &mut paused_since));
-        effort.visits += group.effort.visits;
-        effort.heavy += group.effort.heavy;
+        effort.merge(&group.effort);
     }
     let mut tally = Tally::default();
     let (mut hosts, mut switches, mut recorders) = (Vec::new(), Vec::new(), Vec::new());
@@ -133,7 +132,7 @@ fn finish<P: Parts>(
         let (own_hosts, own_switches, own_tally, recorder) = group.split();
         hosts.extend(own_hosts);
         switches.extend(own_switches);
-        tally.add(&own_tally);
+        tally.merge(&own_tally);
         recorders.push(recorder);
     }
     hosts.sort_by_key(|(id, _)| *id);

@@ -207,8 +207,8 @@ impl<A: Annex> Out<'_, A> {
             frame => port.busy.max(now) + self.setup.time_on_wire(port.row, frame),
         } + port.delay;
         match on {
-            true => self.tally.pause += 1,
-            false => self.tally.resume += 1,
+            true => self.tally.control.pause += 1,
+            false => self.tally.control.resume += 1,
         }
         if port.is(TAPPED) {
             self.recorder.frame(self.setup, self.gp + p, now, Passed::Pause { channel, on });
