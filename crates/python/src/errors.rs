@@ -1,9 +1,9 @@
 //! Failures as Python's exceptions, which `python/ropewalk/_errors.py` defines.
 
+use lab::Failure;
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
-use ropewalk::Failure;
 
 /// The exception that says it.
 pub(crate) fn failure(failure: Failure) -> PyErr {

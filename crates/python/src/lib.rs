@@ -71,5 +71,5 @@ fn scenarios() -> Vec<(&'static str, &'static str, &'static str)> {
 /// Names of the papers' experiments, with their sources and what each shows.
 #[pyfunction]
 fn experiments() -> Vec<(&'static str, &'static str, &'static str)> {
-    ropewalk::reproduce::ALL.iter().map(|e| (e.name, e.source, e.about)).collect()
+    papers::ALL.iter().map(|e| (e.name, e.source, e.about)).collect()
 }

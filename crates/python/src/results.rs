@@ -4,22 +4,21 @@ use crate::asked::{self, Asked};
 use crate::errors::{self, failure};
 use crate::table::Table;
 use crate::watch::watched;
+use ::results::directory::Target;
+use lab::Comparison;
+use lab::RECORD_EVERYTHING;
+use lab::execute::{execute, window_on};
+use lab::{Crew, Failure, Prepared, Run};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use ropewalk::commands::explain;
-use ropewalk::commands::run::EVERYTHING;
-use ropewalk::compare::Comparison;
-use ropewalk::execute::{execute, window_on};
-use ropewalk::report::{self, Place};
-use ropewalk::results::directory::Target;
-use ropewalk::{Crew, Failure, Prepared, Run, reproduce as experiments};
+use report::{self, Place};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 /// The results of a run.
 #[pyclass(frozen, module = "ropewalk._native")]
 pub(crate) struct Results {
-    results: ropewalk::results::Results,
+    results: ::results::Results,
     /// The run itself, where it has frames to write.
     tapped: Option<Box<Run>>,
     /// Why the simulation failed; empty if it did not.
@@ -29,13 +28,13 @@ pub(crate) struct Results {
 
 impl Results {
     fn of(run: Run, command: Vec<String>) -> Self {
-        let results = ropewalk::results::Results::of(&run, command);
+        let results = run.results(command);
         let faults = run.faults();
         let tapped = (!run.checked.scenario.record.taps.is_empty()).then(|| Box::new(run));
         Results { results, tapped, faults }
     }
 
-    fn bare(results: ropewalk::results::Results) -> Self {
+    fn bare(results: ::results::Results) -> Self {
         Results { results, tapped: None, faults: Vec::new() }
     }
 }
@@ -67,7 +66,8 @@ impl Results {
 
     /// What `ropewalk explain` prints of a flow.
     fn explain(&self, py: Python<'_>, flow: &str, ear: Option<Py<PyAny>>) -> PyResult<String> {
-        watched(py, 1, ear, |progress| explain::of_results(&self.results, flow, progress))?.map_err(failure)
+        watched(py, 1, ear, |progress| explain::subject::of_results(&self.results, flow, progress))?
+            .map_err(failure)
     }
 
     /// Writes a result directory as a whole or not at all.
@@ -75,7 +75,7 @@ impl Results {
         py.detach(|| {
             let target = Target::at(dir)?;
             match &self.tapped {
-                Some(run) => self.results.write_of(run, &target, csv),
+                Some(run) => self.results.write_with(&target, csv, |staging| capture::write(run, staging)),
                 None => self.results.write(&target, csv),
             }
         })
@@ -93,7 +93,7 @@ pub(crate) fn page(py: Python<'_>, runs: Vec<PyRef<'_, Results>>, file: PathBuf)
 /// Reads a result directory.
 #[pyfunction]
 pub(crate) fn read(py: Python<'_>, dir: PathBuf) -> PyResult<Results> {
-    let results = py.detach(|| ropewalk::results::Results::read(&dir));
+    let results = py.detach(|| ::results::Results::read(&dir));
     Ok(Results::bare(results.map_err(|e| failure(e.into()))?))
 }
 
@@ -128,7 +128,7 @@ pub(crate) fn run(
     let (source, mut sets) = (asked.scenario()?, asked::sets(sets)?);
     let mut command = asked.command("run", &sets);
     if record {
-        sets.splice(..0, EVERYTHING.map(str::to_owned));
+        sets.splice(..0, RECORD_EVERYTHING.map(str::to_owned));
         command.extend((!command.is_empty()).then(|| "--record".to_owned()));
     }
     let prepared = watched(py, 1, None, |_| Prepared::by(|| scenario::check(&source, &sets)))?;
@@ -185,7 +185,7 @@ pub(crate) fn compare(
 
 /// A paper's experiment that was run.
 #[pyclass(frozen, module = "ropewalk._native")]
-pub(crate) struct Experiment(ropewalk::Report);
+pub(crate) struct Experiment(papers::Report);
 
 #[pymethods]
 impl Experiment {
@@ -228,8 +228,8 @@ pub(crate) fn reproduce(
     jobs: Option<NonZeroUsize>,
     ear: Option<Py<PyAny>>,
 ) -> PyResult<Experiment> {
-    let experiments = experiments::named(&[name]).map_err(failure)?;
-    let work = experiments::Work::new(&experiments, quick).detailed();
+    let experiments = papers::named(&[name]).map_err(failure)?;
+    let work = papers::Work::new(&experiments, quick).detailed();
     let crew = Crew::new(threads, jobs);
     let reports = watched(py, work.runs(), ear, |progress| work.run(crew, progress))?.map_err(failure)?;
     reports.into_iter().next().map(Experiment).ok_or_else(|| failure(Failure::Interrupted))

@@ -1,5 +1,6 @@
 //! Tables by the Arrow PyCapsule interface: pandas, polars, DuckDB and pyarrow read them where they lie.
 
+use ::results::table;
 use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::{Float64Type, UInt64Type};
@@ -9,7 +10,6 @@ use arrow_schema::ffi::FFI_ArrowSchema;
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList};
-use ropewalk::results::table;
 
 /// A table of results.
 #[pyclass(frozen, module = "ropewalk._native")]

@@ -1,7 +1,8 @@
 //! A simulation without Python's lock, with progress and Ctrl-C.
 
+use lab::Progress;
+use lab::progress::Reporter;
 use pyo3::prelude::*;
-use ropewalk::Progress;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -34,8 +35,8 @@ pub(crate) fn watched<T: Send>(
     let said: Mutex<Option<(f64, String)>> = Mutex::new(None);
     let hear = |fraction, text| *said.lock().unwrap_or_else(PoisonError::into_inner) = Some((fraction, text));
     let progress = match ear {
-        Some(_) => Progress::told(runs, &stop, Box::new(hear)),
-        None => Progress::told(runs, &stop, Box::new(|_, _| {})),
+        Some(_) => Progress::new(runs, &stop, Some(Reporter { every_s: 0.1, show: Box::new(hear) })),
+        None => Progress::new(runs, &stop, None),
     };
     let (ended, bell) = (Mutex::new(false), Condvar::new());
     std::thread::scope(|scope| {

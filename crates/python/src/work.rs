@@ -4,11 +4,11 @@ use crate::asked;
 use crate::errors::failure;
 use crate::table::Table;
 use crate::watch::watched;
+use lab::sweep::{self, Point};
+use lab::{Crew, Failure};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use ropewalk::report::Place;
-use ropewalk::sweep::{self, Point};
-use ropewalk::{Crew, Failure};
+use report::Place;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -157,14 +157,14 @@ impl Work {
 #[pyfunction]
 pub(crate) fn run_point(py: Python<'_>, point: &str) -> PyResult<String> {
     let point = Point::from_json(point).map_err(failure)?;
-    let run = |progress: &ropewalk::Progress<'_>| sweep::run_point(&point, NonZeroUsize::MIN, progress);
+    let run = |progress: &lab::Progress<'_>| sweep::run_point(&point, NonZeroUsize::MIN, progress);
     Ok(watched(py, 1, None, run)?.map_err(failure)?.to_json())
 }
 
 /// Writes the page of a finished sweep.
 #[pyfunction]
 pub(crate) fn sweep_page(py: Python<'_>, dir: PathBuf, file: PathBuf) -> PyResult<()> {
-    py.detach(|| ropewalk::commands::report::of_sweep(&dir, &Place::at(file)?)).map_err(failure)
+    py.detach(|| report::write_sweep(&dir, &Place::at(file)?)).map_err(failure)
 }
 
 /// Makes sure that the files of a finished sweep are of one sweep.
@@ -176,6 +176,6 @@ pub(crate) fn check_sweep(py: Python<'_>, dir: PathBuf) -> PyResult<()> {
 /// Reads a table of a finished sweep.
 #[pyfunction]
 pub(crate) fn read_table(py: Python<'_>, file: PathBuf) -> PyResult<Table> {
-    let table = py.detach(|| ropewalk::results::table::Table::read_parquet(&file, 1));
+    let table = py.detach(|| ::results::table::Table::read_parquet(&file, 1));
     table.map(Table).map_err(|e| failure(Failure::from(e)))
 }

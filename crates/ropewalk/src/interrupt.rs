@@ -1,18 +1,16 @@
 //! Ctrl-C: the first one asks the run to stop, the second one ends the process.
 
+use lab::failure::EXIT_INTERRUPTED;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static ASKED: AtomicBool = AtomicBool::new(false);
-
-/// Exit code of an interrupted command, as shells have it (128 + SIGINT).
-pub const EXIT_CODE: u8 = 130;
 
 /// Listens from now on. Where the system does not let us, Ctrl-C simply ends the process.
 pub fn listen() {
     let listening = ctrlc::set_handler(|| {
         if ASKED.swap(true, Ordering::SeqCst) {
             #[expect(clippy::exit, reason = "the user asked twice")]
-            std::process::exit(EXIT_CODE.into());
+            std::process::exit(EXIT_INTERRUPTED.into());
         }
     });
     drop(listening);

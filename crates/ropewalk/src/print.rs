@@ -1,6 +1,6 @@
 //! Standard output and standard error. A reader that went away (`| head`) is no error.
 
-use crate::failure::Failure;
+use lab::failure::Failure;
 use std::io::{ErrorKind, Write, stdout};
 
 /// Writes `text` to standard output.

@@ -1,258 +1,56 @@
-//! How far the runs are: a bar on a terminal, a plain line every few seconds elsewhere, or nothing.
+//! Progress on the terminal: a bar on a terminal, a plain line every few seconds elsewhere, or nothing.
 
-use crate::clock::{CpuMeter, Stopwatch};
+use crate::interrupt;
 use indicatif::{ProgressBar, ProgressStyle};
-use model::{Plan, Time};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use lab::Progress;
+use lab::progress::Reporter;
+use std::io::IsTerminal;
 
 /// Seconds between plain lines.
 const LINE_EVERY_S: f64 = 5.0;
 /// Seconds between updates of the bar.
 const BAR_EVERY_S: f64 = 0.1;
-/// Parts that a run is divided into.
-const PARTS: u64 = 1000;
 
-/// How progress is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Show {
-    /// A bar, redrawn in place.
-    Bar,
-    /// Plain lines on standard error.
-    Lines,
-    /// Nothing.
-    Nothing,
-}
-
-impl Show {
-    /// What fits: nothing if `quiet`, a bar on a terminal, lines elsewhere.
-    pub fn fitting(quiet: bool) -> Self {
-        use std::io::IsTerminal;
-        match (quiet, std::io::stderr().is_terminal()) {
-            (true, _) => Show::Nothing,
-            (false, true) => Show::Bar,
-            (false, false) => Show::Lines,
-        }
-    }
-}
-
-/// The progress of one or several runs, and the flag that stops them.
-pub struct Progress<'a> {
-    stop: &'a AtomicBool,
-    show: Show,
-    runs: u64,
-    parts: AtomicU64,
-    finished: AtomicU64,
-    since: Stopwatch,
-    last: Mutex<f64>,
+/// The progress of a command's runs as its user sees it; Ctrl-C stops them.
+pub(crate) struct Shown {
+    pub(crate) progress: Progress<'static>,
     bar: ProgressBar,
-    ear: Option<Ear<'a>>,
 }
 
-/// Who is told the fraction that is done, and what there is to say about it.
-pub type Ear<'a> = Box<dyn Fn(f64, String) + Send + Sync + 'a>;
-
-impl<'a> Progress<'a> {
-    /// For `runs` runs that `stop` ends early.
-    pub fn new(show: Show, runs: usize, stop: &'a AtomicBool) -> Self {
-        let bar = match show {
-            Show::Bar => ProgressBar::new(runs as u64 * PARTS),
-            _ => ProgressBar::hidden(),
+impl Shown {
+    /// Of so many runs; nothing is shown if `quiet`.
+    pub(crate) fn new(quiet: bool, runs: usize) -> Self {
+        let stop = interrupt::flag();
+        let bar = match !quiet && std::io::stderr().is_terminal() {
+            true => ProgressBar::new(1000),
+            false => ProgressBar::hidden(),
         };
         let style = ProgressStyle::with_template("{bar:24} {percent:>3} %  {msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        Progress {
-            stop,
-            show,
-            runs: runs as u64,
-            parts: AtomicU64::new(0),
-            finished: AtomicU64::new(0),
-            since: Stopwatch::start(),
-            last: Mutex::new(0.0),
-            bar,
-            ear: None,
-        }
+        let reporter = match (quiet, std::io::stderr().is_terminal()) {
+            (true, _) => None,
+            (false, true) => Some(on_bar(bar.clone())),
+            (false, false) => Some(on_lines()),
+        };
+        Shown { progress: Progress::new(runs, stop, reporter), bar }
     }
 
-    /// Told to `ear`, as often as a bar would be redrawn.
-    pub fn told(runs: usize, stop: &'a AtomicBool, ear: Ear<'a>) -> Self {
-        Progress { ear: Some(ear), ..Self::new(Show::Nothing, runs, stop) }
-    }
-
-    /// Silent, for library use.
-    pub fn silent(stop: &'a AtomicBool) -> Self {
-        Self::new(Show::Nothing, 1, stop)
-    }
-
-    /// True if the user asked to stop.
-    pub fn stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-
-    /// Watches one run of this plan.
-    pub fn watch(&self, plan: &Plan) -> Watch<'_> {
-        let packets = plan.messages.iter().map(|m| plan.wire.packets(m.bytes)).sum();
-        // Background flows are accepted too and have no end: then only finished flows tell how far it is.
-        let packets = if plan.jobs.iter().any(|job| job.background) { 0 } else { packets };
-        Watch { all: self, packets, end: plan.stop_after, parts: 0, others: CpuMeter::default() }
-    }
-
-    /// Tells that one more of the things is done that were counted in place of runs.
-    pub fn one_done(&self, things: &str) {
-        self.parts.fetch_add(PARTS, Ordering::Relaxed);
-        self.finished.fetch_add(1, Ordering::Relaxed);
-        self.tell_how_many(things);
-    }
-
-    /// How many of all are done, and how long it takes still.
-    fn tell_how_many(&self, things: &str) {
-        self.tell(|fraction, seconds| {
-            let finished = self.finished.load(Ordering::Relaxed);
-            format!("{finished} of {} {things}  {}", self.runs, eta(fraction, seconds))
-        });
-    }
-
-    /// Takes the bar away.
-    pub fn clear(&self) {
+    /// Removes the bar.
+    pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();
     }
-
-    /// Shows `message(fraction, seconds so far)` if it is time to.
-    fn tell(&self, message: impl Fn(f64, f64) -> String) {
-        let every = match self.show {
-            Show::Nothing if self.ear.is_none() => return,
-            Show::Nothing | Show::Bar => BAR_EVERY_S,
-            Show::Lines => LINE_EVERY_S,
-        };
-        let now = self.since.wall_s();
-        let Ok(mut last) = self.last.try_lock() else { return };
-        if now - *last < every {
-            return;
-        }
-        *last = now;
-        let parts = self.parts.load(Ordering::Relaxed);
-        let fraction = parts as f64 / (self.runs.max(1) * PARTS) as f64;
-        let text = message(fraction, now);
-        if let Some(ear) = &self.ear {
-            ear(fraction, text);
-        } else if self.show == Show::Bar {
-            self.bar.set_position(parts);
-            self.bar.set_message(text);
-        } else {
-            #[expect(clippy::print_stderr, reason = "this is the progress report")]
-            {
-                eprintln!("{:3.0} %  {text}", fraction * 100.0);
-            }
-        }
-    }
 }
 
-/// Watches one run among those of a [`Progress`].
-pub struct Watch<'a> {
-    all: &'a Progress<'a>,
-    /// Data packets to be accepted; 0 if that is no measure.
-    packets: u64,
-    end: Option<Time>,
-    parts: u64,
-    /// CPU time of the run's threads besides the one that began it.
-    others: CpuMeter,
+fn on_bar(bar: ProgressBar) -> Reporter<'static> {
+    let show = move |fraction: f64, text| {
+        bar.set_position((fraction * 1000.0) as u64);
+        bar.set_message(text);
+    };
+    Reporter { every_s: BAR_EVERY_S, show: Box::new(show) }
 }
 
-impl Watch<'_> {
-    /// CPU seconds of the threads that the engine started for the run, when they have ended.
-    pub fn others_cpu_s(&self) -> f64 {
-        self.others.cpu_s()
-    }
-
-    fn advance(&mut self, to: u64) {
-        self.all.parts.fetch_add(to.saturating_sub(self.parts), Ordering::Relaxed);
-        self.parts = self.parts.max(to);
-    }
-}
-
-impl engine::Observer for Watch<'_> {
-    fn on_progress(&mut self, p: engine::Progress) -> bool {
-        let part = |done: u64, of: u64| (done as u128 * PARTS as u128).checked_div(of.into()).unwrap_or(0);
-        let flows = part(p.finished, p.messages);
-        let time = self.end.map_or(0, |end| part(p.now.ps(), end.ps()));
-        let furthest = part(p.accepted, self.packets).max(flows).max(time);
-        // The last part is for `drop`.
-        self.advance(furthest.min(u128::from(PARTS - 1)) as u64);
-        if self.all.runs > 1 {
-            self.all.tell_how_many("runs");
-            return !self.all.stopped();
-        }
-        self.all.tell(|fraction, seconds| {
-            let left = eta(fraction, seconds);
-            let speed = p.hops as f64 / seconds / 1e6;
-            let (time, flows) = (p.now.as_us(), p.messages);
-            format!("{time:.0} us simulated  {}/{flows} flows  {speed:.1} M hops/s  {left}", p.finished)
-        });
-        !self.all.stopped()
-    }
-
-    fn at_thread_end(&self) -> Box<dyn Fn() + Send + Sync> {
-        let meter = self.others.clone();
-        Box::new(move || meter.add_this_thread())
-    }
-}
-
-impl Drop for Watch<'_> {
-    fn drop(&mut self) {
-        self.advance(PARTS);
-        self.all.finished.fetch_add(1, Ordering::Relaxed);
-        if self.all.runs > 1 {
-            // Short runs end before they tell anything.
-            self.all.tell_how_many("runs");
-        }
-    }
-}
-
-fn eta(fraction: f64, seconds: f64) -> String {
-    if fraction <= 0.0 {
-        return String::new();
-    }
-    let left = seconds * (1.0 - fraction) / fraction;
-    match left {
-        _ if left < 90.0 => format!("{left:.0} s left"),
-        _ if left < 5400.0 => format!("{:.0} min left", left / 60.0),
-        _ => format!("{:.1} h left", left / 3600.0),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use engine::Observer;
-
-    #[test]
-    fn a_raised_flag_stops_the_run_and_finished_runs_are_counted() {
-        let stop = AtomicBool::new(false);
-        let all = Progress::new(Show::Nothing, 2, &stop);
-        let step = engine::Progress {
-            now: model::Time::from_us(1),
-            finished: 0,
-            messages: 1,
-            accepted: 4,
-            hops: 30,
-        };
-        {
-            let mut watch = all.watch(&crate::testing::plan(1));
-            assert!(watch.on_progress(step));
-            assert_eq!(all.parts.load(Ordering::Relaxed), 444);
-            stop.store(true, Ordering::Relaxed);
-            assert!(!watch.on_progress(step));
-            std::thread::scope(|s| s.spawn(watch.at_thread_end()).join()).unwrap();
-            assert!(watch.others_cpu_s() > 0.0);
-        }
-        assert_eq!(all.parts.load(Ordering::Relaxed), PARTS);
-        assert_eq!(all.finished.load(Ordering::Relaxed), 1);
-    }
-
-    #[test]
-    fn the_time_left_is_said_in_fitting_units() {
-        assert_eq!(eta(0.5, 10.0), "10 s left");
-        assert_eq!(eta(0.1, 60.0), "9 min left");
-        assert_eq!(eta(0.0, 60.0), "");
-    }
+fn on_lines() -> Reporter<'static> {
+    #[expect(clippy::print_stderr, reason = "this is the progress report")]
+    let show = |fraction: f64, text| eprintln!("{:3.0} %  {text}", fraction * 100.0);
+    Reporter { every_s: LINE_EVERY_S, show: Box::new(show) }
 }

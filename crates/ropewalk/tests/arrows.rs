@@ -12,8 +12,21 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("engine", &["model"]),
     ("scenario", &["model", "rnic", "schemes"]),
     ("sim", &["engine", "model", "rnic", "schemes"]),
-    ("ropewalk", &["engine", "model", "rnic", "scenario", "schemes", "sim", "themis", "wire"]),
-    ("python", &["ropewalk", "scenario"]),
+    ("results", &["engine", "model"]),
+    ("lab", &["engine", "model", "results", "scenario", "sim"]),
+    ("capture", &["engine", "lab", "model", "results", "wire"]),
+    ("explain", &["engine", "lab", "model", "results", "scenario"]),
+    ("papers", &["engine", "lab", "model", "results", "rnic", "scenario", "schemes", "themis"]),
+    ("report", &["lab", "model", "papers", "results", "scenario"]),
+    (
+        "ropewalk",
+        &[
+            "capture", "engine", "explain", "lab", "model", "papers", "report", "results", "rnic",
+            "scenario", "schemes",
+        ],
+    ),
+    // Python stands on the rooms; `ropewalk` is there for the command that the package installs.
+    ("python", &["capture", "explain", "lab", "papers", "report", "results", "ropewalk", "scenario"]),
 ];
 
 #[test]

@@ -119,8 +119,8 @@ fn row(text: &mut String, setting: &str, scheme: &str, fabric: &str, sets: &[&st
     let mut sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
     sets.push(format!("scheme={scheme}"));
     let source = scenario::Source::new("golden", fabric);
-    let prepared = ropewalk::Prepared::by(|| scenario::check(&source, &sets));
-    let run = ropewalk::run(prepared.unwrap_or_else(|e| panic!("{setting}, {scheme}: {e:?}")));
+    let prepared = lab::Prepared::by(|| scenario::check(&source, &sets));
+    let run = lab::run(prepared.unwrap_or_else(|e| panic!("{setting}, {scheme}: {e:?}")));
     assert_eq!(run.outcome.violations, Vec::<String>::new(), "{setting}, {scheme}");
     let (s, d, c) = (&run.summary, &run.outcome.data, &run.outcome.control);
     let name = match scheme {

@@ -2,8 +2,8 @@
 
 use crate::workloads::{Length, Workload};
 use engine::Kind;
-use ropewalk::clock::{Stopwatch, peak_rss_mb};
-use ropewalk::{Prepared, Progress};
+use lab::clock::{Stopwatch, peak_rss_mb};
+use lab::{Prepared, Progress};
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;
 use std::process::Command;
@@ -50,7 +50,7 @@ pub(crate) fn run(
         threads => Kind::Threads(threads),
     };
     let stop = AtomicBool::new(false);
-    let run = ropewalk::execute(prepared, kind, &Progress::silent(&stop));
+    let run = lab::execute(prepared, kind, &Progress::silent(&stop));
     let timing = &run.summary.timing;
     Ok(Sample {
         hosts: run.checked.plan.fabric.hosts(),

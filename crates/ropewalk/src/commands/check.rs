@@ -1,8 +1,8 @@
 //! `ropewalk check`.
 
 use crate::cli::CheckArgs;
-use crate::failure::Failure;
 use crate::print;
+use lab::failure::Failure;
 
 /// Checks a scenario and prints it with every default.
 ///

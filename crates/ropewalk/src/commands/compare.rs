@@ -1,14 +1,14 @@
 //! `ropewalk compare`.
 
 use crate::cli::{CompareArgs, EngineArg};
-use crate::compare::Comparison;
-use crate::crew::Crew;
-use crate::execute::Run;
-use crate::failure::Failure;
-use crate::progress::{Progress, Show};
-use crate::results::Results;
-use crate::summary::Summary;
-use crate::{interrupt, print, report, tables};
+use crate::progress::Shown;
+use crate::{compared, print};
+use lab::compare::Comparison;
+use lab::crew::Crew;
+use lab::execute::Run;
+use lab::failure::Failure;
+use results::Results;
+use results::summary::Summary;
 use serde::Serialize;
 
 /// What `--json` prints.
@@ -45,22 +45,21 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
         }
     }
     let page = super::report::place(&args.report, || super::report::by_name(&name))?;
-    let show = Show::fitting(args.quiet || args.json);
-    let progress = Progress::new(show, comparison.runs(), interrupt::flag());
-    let runs = comparison.run(&progress);
-    progress.clear();
+    let shown = Shown::new(args.quiet || args.json, comparison.runs());
+    let runs = comparison.run(&shown.progress);
+    shown.clear();
     let runs = runs?;
     if args.json {
         print::out(&super::json(&Rows { scenario: &name, rows: runs.iter().map(|r| &r.summary).collect() }))?;
     } else {
-        print::out(&format!("{name}: {}\n{}", scope(&comparison), tables::compared::of(&runs)))?;
+        print::out(&format!("{name}: {}\n{}", scope(&comparison), compared::of(&runs)))?;
     }
-    if progress.stopped() {
+    if shown.progress.stopped() {
         print::note(&format!("interrupted: {} of {} runs began", runs.len(), comparison.runs()));
         return Err(Failure::Interrupted);
     }
     if let Some(page) = page {
-        let results: Vec<Results> = runs.iter().map(|run| Results::of(run, command(args, run))).collect();
+        let results: Vec<Results> = runs.iter().map(|run| run.results(command(args, run))).collect();
         page.write(&report::of_runs(&results))?;
         super::report::say(&page, args.json)?;
     }

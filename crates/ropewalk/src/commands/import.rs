@@ -2,8 +2,8 @@
 
 use crate::cli::{ImportArgs, ImportFrom};
 use crate::commands::new::write_new;
-use crate::failure::Failure;
 use crate::print;
+use lab::failure::Failure;
 use scenario::import::hpcc::{File, import};
 use std::path::Path;
 
@@ -21,7 +21,7 @@ pub fn run(args: &ImportArgs) -> Result<(), Failure> {
         print::note(&format!("warning: {warning}"));
     }
     let file = output.display().to_string();
-    let word = crate::shell::word(&file);
+    let word = lab::shell::word(&file);
     print::out(&format!("{file} written. Next: ropewalk check {word}; ropewalk run {word}\n"))
 }
 

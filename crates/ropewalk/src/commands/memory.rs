@@ -1,10 +1,11 @@
 //! `ropewalk memory`.
 
 use crate::cli::MemoryArgs;
-use crate::failure::Failure;
-use crate::memory::{FlowcutInputs, FlowcutMemory, ThemisInputs, ThemisMemory};
-use crate::{print, tables};
+use crate::print;
 use comfy_table::CellAlignment;
+use lab::failure::Failure;
+use papers::memory::{FlowcutInputs, FlowcutMemory, ThemisInputs, ThemisMemory};
+use results::text;
 
 /// Prints what a scheme costs in switch memory.
 ///
@@ -36,7 +37,7 @@ fn show<T: serde::Serialize>(args: &MemoryArgs, memory: &T, page: fn(&T) -> Stri
 fn flowcut(m: &FlowcutMemory) -> String {
     let i = &m.inputs;
     let header = ["Flowcut, Eq. 1", "bytes", "flows under way", "of B", "in"].map(str::to_owned);
-    let mut rows = tables::table(&header, 1);
+    let mut rows = text::table(&header, 1);
     if let Some(place) = rows.column_mut(4) {
         place.set_cell_alignment(CellAlignment::Left);
     }
@@ -48,8 +49,8 @@ fn flowcut(m: &FlowcutMemory) -> String {
         };
         rows.add_row([
             cost.scheme.to_owned(),
-            tables::count(cost.total_bytes),
-            tables::number(cost.active),
+            text::count(cost.total_bytes),
+            text::number(cost.active),
             cost.entry_bytes.to_string(),
             place,
         ]);
@@ -58,11 +59,11 @@ fn flowcut(m: &FlowcutMemory) -> String {
     format!(
         "{rows}\nA host has {} flows under way: {} x {} / {}, or its flows if they are fewer.\nThe largest is {:.2} % of \
          {}. ACKs of switches add {:.2} % to the payload of packets of {}.\n",
-        tables::number(m.flows_under_way),
+        text::number(m.flows_under_way),
         i.rate,
         i.rtt,
         i.packet,
-        100.0 * crate::stats::share(most, i.sram.get()),
+        100.0 * results::stats::share(most, i.sram.get()),
         i.sram,
         100.0 * m.wire_overhead,
         i.payload,
@@ -71,7 +72,7 @@ fn flowcut(m: &FlowcutMemory) -> String {
 
 fn themis(m: &ThemisMemory) -> String {
     let i = &m.inputs;
-    let mut rows = tables::table(&["Themis (APNET'25), Eq. 4".into(), "bytes".into(), "from".into()], 1);
+    let mut rows = text::table(&["Themis (APNET'25), Eq. 4".into(), "bytes".into(), "from".into()], 1);
     if let Some(from) = rows.column_mut(2) {
         from.set_cell_alignment(CellAlignment::Left);
     }
@@ -86,7 +87,7 @@ fn themis(m: &ThemisMemory) -> String {
         ),
     };
     let mut row = |what: &str, bytes: u64, from: String| {
-        rows.add_row([what.to_owned(), tables::count(bytes), from]);
+        rows.add_row([what.to_owned(), text::count(bytes), from]);
     };
     row("PathMap", m.path_map_bytes, format!("{} paths x 2", i.paths));
     row(

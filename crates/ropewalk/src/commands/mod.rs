@@ -13,10 +13,10 @@ pub mod run;
 pub mod sweep;
 
 use crate::cli::{Cli, Command, ScenarioArgs, SchemaOf};
-use crate::execute::Prepared;
-use crate::failure::Failure;
 use crate::{interrupt, print};
 use clap::CommandFactory;
+use lab::execute::Prepared;
+use lab::failure::Failure;
 use std::process::ExitCode;
 
 /// Does what the command line asks, and says how it went.
@@ -71,7 +71,7 @@ fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
 fn load(args: &ScenarioArgs, seed: Option<u64>) -> Result<Prepared, Failure> {
     let mut set = args.set.clone();
     set.extend(seed.map(|seed| format!("seed={seed}")));
-    let prepared = crate::load(&args.scenario, &set)?;
+    let prepared = lab::load(&args.scenario, &set)?;
     for warning in &prepared.checked.warnings {
         print::note(&format!("warning: {warning}"));
     }

@@ -1,7 +1,7 @@
 //! `ropewalk new`, and files that must not exist yet.
 
-use crate::failure::Failure;
 use crate::print;
+use lab::failure::Failure;
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
@@ -19,7 +19,7 @@ pub fn run(name: &str) -> Result<(), Failure> {
     }
     let file = format!("{stem}.toml");
     write_new(Path::new(&file), &scenario::template(stem))?;
-    let word = crate::shell::word(&file);
+    let word = lab::shell::word(&file);
     print::out(&format!("{file} written. Next: ropewalk check {word}; ropewalk run {word}\n"))
 }
 

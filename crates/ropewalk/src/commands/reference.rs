@@ -4,11 +4,11 @@
 //! they cannot be wrong for long. Hidden, as its form may change with any version.
 
 use crate::cli::Cli;
-use crate::failure::Failure;
 use crate::print;
-use crate::reproduce;
-use crate::summary::Summary;
 use clap::{Arg, CommandFactory};
+use lab::failure::Failure;
+use papers::reproduce;
+use results::summary::Summary;
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use serde_json::{Value, json};

@@ -1,11 +1,11 @@
 //! `ropewalk report`, and the option `--report` of other commands.
 
 use crate::cli::ReportArgs;
-use crate::failure::Failure;
 use crate::print;
-use crate::report::{self, Place};
-use crate::results::Results;
-use crate::sweep::dataset;
+use lab::failure::Failure;
+use report::Place;
+use results::Results;
+use results::directory::Kind;
 use std::path::{Path, PathBuf};
 
 /// Makes a page from result directories.
@@ -17,7 +17,7 @@ pub fn run(args: &ReportArgs) -> Result<(), Failure> {
         [one] => one.join("report.html"),
         _ => by_name("report"),
     });
-    if let Some(sweep) = args.dirs.iter().find(|dir| dataset::is_sweep(dir)) {
+    if let Some(sweep) = args.dirs.iter().find(|dir| Kind::of(dir) == Some(Kind::Sweep)) {
         if args.dirs.len() > 1 {
             return Err(Failure::Asked(format!(
                 "{} is a sweep: it has a page of its own, and stands beside no other results",
@@ -25,22 +25,13 @@ pub fn run(args: &ReportArgs) -> Result<(), Failure> {
             )));
         }
         let place = Place::at(file)?;
-        of_sweep(sweep, &place)?;
+        report::write_sweep(sweep, &place)?;
         return say(&place, false);
     }
     let results: Vec<Results> = args.dirs.iter().map(|dir| Results::read(dir)).collect::<Result<_, _>>()?;
     let place = Place::at(file)?;
     place.write(&report::of_runs(&results))?;
     say(&place, false)
-}
-
-/// Makes the page of a finished sweep.
-///
-/// # Errors
-/// If it cannot be read, or the page cannot be written.
-pub fn of_sweep(dir: &Path, place: &Place) -> Result<(), Failure> {
-    let (manifest, points) = dataset::read(dir)?;
-    place.write(&report::of_sweep(&manifest, &points))
 }
 
 /// Where the page that `--report` asks for goes, if it does; looked at before anything runs.

@@ -1,11 +1,12 @@
 //! `ropewalk reproduce`.
 
 use crate::cli::ReproduceArgs;
-use crate::crew::Crew;
-use crate::failure::Failure;
-use crate::progress::{Progress, Show};
-use crate::reproduce::{ALL, Experiment, Report, Work, named};
-use crate::{interrupt, print, report, tables};
+use crate::print;
+use crate::progress::Shown;
+use lab::crew::Crew;
+use lab::failure::Failure;
+use papers::{ALL, Experiment, Report, Work, named};
+use results::text;
 use serde::Serialize;
 
 /// What `--json` prints.
@@ -38,13 +39,12 @@ pub fn run(args: &ReproduceArgs) -> Result<(), Failure> {
     })?;
     let work = Work::new(&experiments, args.quick);
     let work = if page.is_some() { work.detailed() } else { work };
-    let show = Show::fitting(args.quiet || args.json);
-    let progress = Progress::new(show, work.runs(), interrupt::flag());
-    let reports = work.run(Crew::new(args.threads, args.jobs), &progress);
-    progress.clear();
+    let shown = Shown::new(args.quiet || args.json, work.runs());
+    let reports = work.run(Crew::new(args.threads, args.jobs), &shown.progress);
+    shown.clear();
     let reports = reports?;
     let failed = reports.iter().any(|report| !report.complete());
-    if let Some(page) = page.as_ref().filter(|_| !progress.stopped()) {
+    if let Some(page) = page.as_ref().filter(|_| !shown.progress.stopped()) {
         page.write(&report::of_experiments(&reports))?;
     }
     if args.json {
@@ -54,7 +54,7 @@ pub fn run(args: &ReproduceArgs) -> Result<(), Failure> {
             print::out(&report.text())?;
         }
     }
-    if progress.stopped() {
+    if shown.progress.stopped() {
         print::note("interrupted: experiments that were not done are missing");
         return Err(Failure::Interrupted);
     }
@@ -76,10 +76,10 @@ fn list(json: bool) -> Result<(), Failure> {
     if json {
         return print::out(&super::json(&items));
     }
-    let mut rows = tables::table(&["name".into(), "source".into(), "what".into()], 3);
+    let mut rows = text::table(&["name".into(), "source".into(), "what".into()], 3);
     for item in items {
         rows.add_row([item.name, item.source, item.about]);
     }
-    rows.set_content_arrangement(comfy_table::ContentArrangement::Dynamic).set_width(tables::WIDTH as u16);
+    rows.set_content_arrangement(comfy_table::ContentArrangement::Dynamic).set_width(text::WIDTH as u16);
     print::out(&format!("{rows}\n"))
 }

@@ -1,15 +1,14 @@
 //! `ropewalk run`.
 
 use crate::cli::{EngineArg, RunArgs, ScenarioArgs};
-use crate::execute::{Run, execute, window_on};
-use crate::failure::Failure;
-use crate::progress::{Progress, Show};
-use crate::results::Results;
-use crate::results::directory::Target;
-use crate::{interrupt, print, report, summary, tables};
+use crate::progress::Shown;
+use crate::{page, print};
 use engine::Kind;
 use engine::outcome::Ending;
+use lab::execute::{Run, execute, window_on};
+use lab::{Failure, RECORD_EVERYTHING};
 use model::Plan;
+use results::directory::Target;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -29,13 +28,13 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     // Looked at before the run: nobody waits an hour to learn that there is no place for the results.
     let target = Target::at(args.output.clone().unwrap_or_else(default))?;
     let page = super::report::place(&args.report, || target.path().join("report.html"))?;
-    let progress = Progress::new(Show::fitting(args.quiet || args.json), 1, interrupt::flag());
-    let run = execute(prepared, kind, &progress);
-    progress.clear();
+    let shown = Shown::new(args.quiet || args.json, 1);
+    let run = execute(prepared, kind, &shown.progress);
+    shown.clear();
     let interrupted = run.outcome.ending == Ending::Interrupted;
     if !interrupted {
-        let results = Results::of(&run, command(args));
-        results.write_of(&run, &target, args.csv)?;
+        let results = run.results(command(args));
+        results.write_with(&target, args.csv, |staging| capture::write(&run, staging))?;
         if let Some(page) = &page {
             page.write(&report::of_runs(&[results]))?;
         }
@@ -43,7 +42,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     if args.json {
         print::out(&run.summary.to_json())?;
     } else {
-        print::out(&tables::page::of(&run))?;
+        print::out(&page::of(&run))?;
         if !interrupted {
             print::out(&format!("results           {}\n", target.path().display()))?;
         }
@@ -54,20 +53,11 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     verdict(&run)
 }
 
-/// What `--record` sets.
-pub const EVERYTHING: [&str; 5] = [
-    "record.flows=all",
-    "record.links=all",
-    "record.switches=true",
-    "record.counters=true",
-    "record.events=8",
-];
-
 /// The scenario, with everything recorded if that is asked for and nothing else is said, and with the ports to capture.
 fn recording(args: &RunArgs) -> ScenarioArgs {
     let mut scenario = args.scenario.clone();
     if args.record {
-        scenario.set.splice(..0, EVERYTHING.map(str::to_owned));
+        scenario.set.splice(..0, RECORD_EVERYTHING.map(str::to_owned));
     }
     if !args.pcap.is_empty() {
         scenario.set.push(taps(args));
@@ -131,5 +121,5 @@ pub fn verdict(run: &Run) -> Result<(), Failure> {
         print::note(&format!("interrupted at {} us; no results written", outcome.end.as_us()));
         return Err(Failure::Interrupted);
     }
-    if summary::failed(outcome) { Err(Failure::Simulation) } else { Ok(()) }
+    if results::summary::failed(outcome) { Err(Failure::Simulation) } else { Ok(()) }
 }

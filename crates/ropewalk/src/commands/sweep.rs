@@ -1,13 +1,15 @@
 //! `ropewalk sweep`.
 
 use crate::cli::SweepArgs;
-use crate::crew::Crew;
-use crate::failure::Failure;
-use crate::progress::{Progress, Show};
-use crate::report::Place;
-use crate::shell::word;
-use crate::sweep::{Finished, Sweep, Work, dataset};
-use crate::{interrupt, print, sweep, tables};
+use crate::print;
+use crate::progress::Shown;
+use crate::swept;
+use lab::crew::Crew;
+use lab::failure::Failure;
+use lab::shell::word;
+use lab::sweep::{self, Finished, Sweep, Work, dataset};
+use report::Place;
+use results::text::table;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
@@ -30,11 +32,10 @@ struct Rows<'a> {
 /// If the input is wrong, a simulation failed or the user interrupted it.
 pub fn run(args: &SweepArgs) -> Result<(), Failure> {
     let crew = Crew::new(args.threads, args.jobs);
-    let show = Show::fitting(args.quiet || args.json);
     let spec = scenario::sweep::load(&args.sweep, &args.set)?;
-    let progress = Progress::new(show, spec.len(), interrupt::flag());
-    let sweep = Sweep::check(spec, crew, &progress);
-    progress.clear();
+    let shown = Shown::new(args.quiet || args.json, spec.len());
+    let sweep = Sweep::check(spec, crew, &shown.progress);
+    shown.clear();
     let sweep = sweep?;
     for warning in &sweep.warnings {
         print::note(&format!("warning: {warning}"));
@@ -58,9 +59,9 @@ pub fn run(args: &SweepArgs) -> Result<(), Failure> {
     if reused > 0 && !args.quiet {
         print::note(&format!("{reused} of {runs} runs are done already"));
     }
-    let progress = Progress::new(show, work.wanted().len(), interrupt::flag());
-    let ran = sweep::run(&work, crew, &progress);
-    progress.clear();
+    let shown = Shown::new(args.quiet || args.json, work.wanted().len());
+    let ran = sweep::run(&work, crew, &shown.progress);
+    shown.clear();
     let ran = ran.map_err(|failure| unfinished(args, &work, failure))?;
     for (number, failure) in ran.refused.iter().take(MOST_SHOWN) {
         let label = work.sweep().spec.label(*number);
@@ -69,7 +70,7 @@ pub fn run(args: &SweepArgs) -> Result<(), Failure> {
     if let Some(rest) = rest(ran.refused.iter().map(|(number, _)| *number)) {
         print::note(&format!("error: {rest} could not run"));
     }
-    if progress.stopped() {
+    if shown.progress.stopped() {
         return Err(unfinished(args, &work, Failure::Interrupted));
     }
     if !ran.refused.is_empty() {
@@ -123,7 +124,7 @@ fn rest(numbers: impl Iterator<Item = usize>) -> Option<String> {
 /// Prints a finished sweep, and makes its page if one is asked for.
 fn tell(args: &SweepArgs, sweep: &Sweep, finished: &Finished, page: Option<&Place>) -> Result<(), Failure> {
     if let Some(page) = page {
-        super::report::of_sweep(&finished.path, page)?;
+        ::report::write_sweep(&finished.path, page)?;
     }
     if args.json {
         print::out(&super::json(&Rows {
@@ -160,7 +161,7 @@ fn text(sweep: &Sweep, finished: &Finished) -> String {
         spec.name,
         sweep.len(),
         spec.scenario.name,
-        tables::swept::of(sweep, &finished.points),
+        swept::of(sweep, &finished.points),
         finished.path.display()
     )
 }
@@ -169,9 +170,9 @@ fn text(sweep: &Sweep, finished: &Finished) -> String {
 fn list(sweep: &Sweep) -> String {
     let spec = &sweep.spec;
     let mut header = vec!["point".to_owned()];
-    header.extend(tables::swept::short(spec));
+    header.extend(swept::short(spec));
     header.extend(["seed".to_owned(), "id".into()]);
-    let mut rows = tables::table(&header, header.len());
+    let mut rows = table(&header, header.len());
     for number in 0..sweep.len() {
         let mut cells = vec![number.to_string()];
         cells.extend(spec.values(number));

@@ -1,0 +1,441 @@
+//! Packets of the simulator as bytes of real ones.
+//!
+//! | simulated | on the wire |
+//! |---|---|
+//! | data | RDMA Write First, Middle, Last or Only by its place in its message, RETH in the first; payload of zeros |
+//! | mark | ECN: CE; other data is ECT(0) |
+//! | ACK | Acknowledge, AETH with syndrome 0x1F and the number of whole messages |
+//! | NACK | Acknowledge, AETH with syndrome 0x60: NAK, PSN sequence error |
+//! | echo of a mark on a reply | BECN in its BTH, as InfiniBand has it (9.2.3); RoCEv2 sends CNPs in place of that |
+//! | CNP | opcode 0x81, BECN, sixteen zeros |
+//! | signal of a scheme | nothing that RoCEv2 knows: an Ethernet frame of the type for local experiments |
+//! | pause, resume | IEEE 802.1Qbb, priority 3, with the longest time and with none |
+//!
+//! **Lengths.** A frame is as long as what the simulator charges for it, FCS included: a 1500-byte frame is 14 bytes
+//! of Ethernet, 20 of IPv4, 8 of UDP, 12 of BTH, 1438 of payload, 4 of ICRC and 4 of FCS. The simulator charges no RETH;
+//! its 16 bytes take the place of payload, where there is as much. Payload is not filled up to a multiple of four bytes, as
+//! the simulator charges nothing for that either. Where headers alone are longer than the charge (the ns-3 family's
+//! frames, small messages) the frame is longer, too. In-band telemetry and what ends say of single packets have no
+//! encoding in RoCEv2: they are left out, and the frame is so much shorter.
+
+use super::addresses::{End, ip, mac, qpn, source_port};
+use engine::outcome::{Frame, Passed};
+use model::plan::Qp;
+use model::{HostId, Kind, NodeId, Packet, Plan, Psn, QpId};
+use std::collections::BTreeMap;
+use wire::bth::{self, Opcode};
+use wire::ecn::{Ecn, TrafficClass};
+use wire::ethernet::{self, Address, EtherType};
+use wire::roce::{Extension, Ip};
+use wire::{aeth, cnp, ipv4, pfc, reth, roce};
+
+/// Priority that data travels at and pauses stop, and the code points that put data there and CNPs at priority 6: what
+/// NVIDIA recommends for RoCE networks. DSCP / 8 is the priority, as switches map it by default.
+const DATA_PRIORITY: u8 = 3;
+const DATA_DSCP: u8 = 26;
+const CNP_DSCP: u8 = 48;
+/// ACKs that do not wait with data: between the two, priority 5 (our choice).
+const ACK_DSCP: u8 = 40;
+/// Hops that a packet may go: what Linux starts with. Switches of the simulator bridge, so nobody counts it down.
+const TIME_TO_LIVE: u8 = 64;
+/// Where the first message of every queue pair goes in its receiver's memory (our choice: it looks like an address).
+const MEMORY: u64 = 0x7F00_0000_0000;
+/// Room for the longest frame and what real headers may add to it.
+const ROOM: usize = Packet::MAX_FRAME as usize + 256;
+
+/// Payload.
+static ZEROS: [u8; Packet::MAX_FRAME as usize] = [0; Packet::MAX_FRAME as usize];
+
+/// Makes frames. It must see a link's frames in the order of time.
+#[derive(Debug)]
+pub struct Encoder<'a> {
+    plan: &'a Plan,
+    streams: BTreeMap<QpId, Stream>,
+    frame: Box<[u8; ROOM]>,
+}
+
+/// A frame as bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Encoded<'a> {
+    /// From the destination address to the FCS.
+    pub bytes: &'a [u8],
+    /// What bytes cannot say.
+    pub comment: Option<&'static str>,
+}
+
+/// A queue pair's messages as a stream of packets.
+#[derive(Debug)]
+struct Stream {
+    /// Where each message ends: packets, and bytes.
+    ends: Vec<(u64, u64)>,
+    /// A packet that was seen lately: PSNs are near it.
+    near: u64,
+}
+
+/// Where a packet stands in its message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    first: bool,
+    last: bool,
+    payload: u32,
+    /// Bytes of the queue pair before the message.
+    offset: u64,
+    /// Bytes of the message.
+    length: u64,
+}
+
+impl Stream {
+    fn new(plan: &Plan, qp: &Qp) -> Self {
+        let (mut packets, mut bytes) = (0, 0);
+        let messages = &plan.messages[qp.messages.start as usize..qp.messages.end as usize];
+        let ends = messages.iter().map(|message| {
+            packets += plan.wire.packets(message.bytes);
+            bytes += message.bytes;
+            (packets, bytes)
+        });
+        Stream { ends: ends.collect(), near: 0 }
+    }
+
+    /// How many messages end before the packet of this PSN.
+    fn whole_before(&mut self, psn: Psn) -> usize {
+        self.near = psn.unwrap_near(self.near);
+        self.ends.partition_point(|&(end, _)| end <= self.near)
+    }
+
+    /// Where the packet of this PSN stands; `None` if no message has it.
+    fn place(&mut self, plan: &Plan, psn: Psn) -> Option<Place> {
+        let message = self.whole_before(psn);
+        let &(end, bytes) = self.ends.get(message)?;
+        let (start, offset) = message.checked_sub(1).map_or((0, 0), |before| self.ends[before]);
+        let (index, length) = (self.near - start, bytes - offset);
+        let payload = plan.wire.payload_of(length, index);
+        Some(Place { first: index == 0, last: self.near + 1 == end, payload, offset, length })
+    }
+}
+
+impl<'a> Encoder<'a> {
+    /// For frames of a run of this plan.
+    pub fn new(plan: &'a Plan) -> Self {
+        Encoder { plan, streams: BTreeMap::new(), frame: Box::new([0; ROOM]) }
+    }
+
+    /// The bytes of a frame.
+    ///
+    /// # Errors
+    /// None for what an engine has captured in a run of the plan.
+    pub fn encode(&mut self, frame: &Frame) -> Result<Encoded<'_>, wire::Error> {
+        let sender = self.plan.fabric.links()[frame.link.index()].from;
+        let (len, comment) = match frame.what {
+            Passed::Pause { on, .. } => (self.pause(sender, on)?, None),
+            Passed::Packet(packet, _) => {
+                let len = match packet.kind() {
+                    Kind::Signal => self.signal(sender, packet)?,
+                    _ => self.roce(packet)?,
+                };
+                (len, comment(packet))
+            }
+        };
+        let len = ethernet::seal(&mut self.frame[..], len)?;
+        Ok(Encoded { bytes: &self.frame[..len], comment })
+    }
+
+    fn pause(&mut self, sender: NodeId, paused: bool) -> Result<usize, wire::Error> {
+        let quanta = if paused { pfc::LONGEST } else { 0 };
+        self.ethernet(pfc::DESTINATION, sender, EtherType::MAC_CONTROL)?;
+        pfc::Repr::of(DATA_PRIORITY, quanta).emit(&mut pfc::View::new(&mut self.frame[ethernet::LEN..])?);
+        Ok(ethernet::LEN + pfc::LEN)
+    }
+
+    fn signal(&mut self, sender: NodeId, packet: Packet) -> Result<usize, wire::Error> {
+        self.ethernet(mac(packet.to().node()), sender, EtherType::LOCAL_EXPERIMENT)?;
+        let len = (packet.frame() as usize).saturating_sub(ethernet::FCS_LEN).max(ethernet::LEN);
+        self.frame[ethernet::LEN..len].fill(0);
+        Ok(len)
+    }
+
+    fn ethernet(&mut self, to: Address, from: NodeId, kind: EtherType) -> Result<(), wire::Error> {
+        let header = ethernet::Repr { destination: to, source: mac(from), ether_type: kind };
+        header.emit(&mut ethernet::View::new(&mut self.frame[..])?);
+        Ok(())
+    }
+
+    fn roce(&mut self, packet: Packet) -> Result<usize, wire::Error> {
+        let (plan, id) = (self.plan, packet.qp());
+        let qp = &plan.qps[id.index()];
+        let stream = self.streams.entry(id).or_insert_with(|| Stream::new(plan, qp));
+        let (from, to, sender, receiver) = match packet.kind() {
+            Kind::Data => (qp.from, qp.to, End::Requester, End::Responder),
+            _ => (qp.to, qp.from, End::Responder, End::Requester),
+        };
+        let peer = qpn(id, receiver);
+        let (mut bth, extension, payload) = match packet.kind() {
+            Kind::Data => match stream.place(plan, packet.psn()) {
+                Some(place) => data(id, packet, place),
+                None => (bth::Repr::new(Opcode::WriteMiddle, peer, packet.psn()), Extension::None, 0),
+            },
+            Kind::Cnp => (cnp::Repr::bth(peer), Extension::Cnp, 0),
+            kind => {
+                let (syndrome, expected) = match kind {
+                    Kind::Nack => (aeth::Syndrome::PSN_SEQUENCE, packet.psn()),
+                    _ => (aeth::Syndrome::ACK, packet.psn().next()),
+                };
+                let msn = stream.whole_before(expected) as u32;
+                let bth = bth::Repr::new(Opcode::Acknowledge, peer, packet.psn());
+                (bth, Extension::Aeth(aeth::Repr { syndrome, msn }), 0)
+            }
+        };
+        bth.becn |= packet.echo();
+        let repr = roce::Repr {
+            destination: mac(to.node()),
+            source: mac(from.node()),
+            ip: Ip::V4(self.ip(packet, from, to)),
+            source_port: source_port(qpn(id, sender)),
+            bth,
+            extension,
+        };
+        let room = (packet.frame() as usize).saturating_sub(repr.frame_len(0) + ethernet::FCS_LEN);
+        repr.emit(&ZEROS[..(payload as usize).min(room)], &mut self.frame[..])
+    }
+
+    fn ip(&self, packet: Packet, from: HostId, to: HostId) -> ipv4::Repr {
+        let kind = packet.kind();
+        let dscp = match kind {
+            _ if self.plan.classes.with_data().has(kind) => DATA_DSCP,
+            Kind::Cnp => CNP_DSCP,
+            _ => ACK_DSCP,
+        };
+        let ecn = match kind {
+            _ if packet.marked() => Ecn::Ce,
+            Kind::Data => Ecn::Ect0,
+            _ => Ecn::NotEct,
+        };
+        ipv4::Repr {
+            traffic_class: TrafficClass::new(dscp, ecn),
+            // Packets that no one may fragment need no number (RFC 6864): one and the same is the same bytes everywhere.
+            identification: 0,
+            dont_fragment: true,
+            time_to_live: TIME_TO_LIVE,
+            protocol: ipv4::UDP,
+            source: ip(from),
+            destination: ip(to),
+            payload_len: 0,
+        }
+    }
+}
+
+/// BTH, what follows it, and payload of a data packet.
+fn data(id: QpId, packet: Packet, place: Place) -> (bth::Repr, Extension, u32) {
+    let opcode = Opcode::write(place.first, place.last);
+    let peer = qpn(id, End::Responder);
+    let bth = bth::Repr { ack_request: packet.last(), ..bth::Repr::new(opcode, peer, packet.psn()) };
+    let extension = if opcode.has_reth() {
+        Extension::Reth(reth::Repr {
+            address: MEMORY.wrapping_add(place.offset),
+            key: peer.value(),
+            // Messages of 2^32 bytes and more do not exist in InfiniBand (most: 2^31).
+            length: place.length.try_into().unwrap_or(u32::MAX),
+        })
+    } else {
+        Extension::None
+    };
+    (bth, extension, place.payload)
+}
+
+fn comment(packet: Packet) -> Option<&'static str> {
+    match packet.kind() {
+        Kind::Signal => Some("a signal of the simulated scheme; RoCEv2 has no such packet"),
+        Kind::Data if packet.retransmission() => Some("retransmission"),
+        // Wireshark up to 4.0 has no name for the opcode.
+        Kind::Cnp if packet.reacted() => Some("CNP; a switch on its way has reacted to it"),
+        Kind::Cnp => Some("CNP"),
+        _ if packet.reacted() => Some("echoes a mark; a switch on its way has reacted to it"),
+        _ if packet.echo() => Some("echoes a mark, in place of a CNP"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{LinkId, Time, Wire};
+    use results::testing;
+    use wire::Error;
+    use wire::aeth::Syndrome;
+
+    /// Host a's link to the switch, and back.
+    const UP: LinkId = LinkId(0);
+    const DOWN: LinkId = LinkId(2);
+    const QP: QpId = QpId(0);
+
+    fn packet(kind: Kind, psn: u32, frame: u32) -> Packet {
+        let to = if kind == Kind::Data { HostId(1) } else { HostId(0) };
+        Packet::new(kind, QP, to, Psn::new(psn), frame)
+    }
+
+    fn sent(encoder: &mut Encoder<'_>, link: LinkId, what: Passed) -> (Vec<u8>, Option<&'static str>) {
+        let encoded = encoder.encode(&Frame { at: Time::ZERO, link, what }).unwrap();
+        (encoded.bytes.to_vec(), encoded.comment)
+    }
+
+    /// The frame as its receiver reads it, with all checks, and the payload's length.
+    fn received(encoder: &mut Encoder<'_>, packet: Packet) -> (roce::Repr, usize) {
+        let link = if packet.is_data() { UP } else { DOWN };
+        let (bytes, _) = sent(encoder, link, Passed::Packet(packet, false));
+        let (frame, fcs) = bytes.split_at(bytes.len() - ethernet::FCS_LEN);
+        assert_eq!(ethernet::fcs(frame), fcs);
+        let (repr, payload) = roce::Repr::parse(frame).unwrap();
+        (repr, payload.len())
+    }
+
+    /// 12,500 bytes are nine packets: eight of 1438 bytes, and one of 996.
+    #[test]
+    fn a_message_is_first_middle_and_last_and_its_frames_are_as_long_as_charged() {
+        let plan = testing::plan(2);
+        let mut encoder = Encoder::new(&plan);
+        let opcodes: Vec<Opcode> = (0..18)
+            .map(|psn| {
+                let last = psn % 9 == 8;
+                let frame = plan.wire.data_frame(if last { 996 } else { 1438 });
+                let data = packet(Kind::Data, psn, frame).with_last(last);
+                let (bytes, _) = sent(&mut encoder, UP, Passed::Packet(data, false));
+                assert_eq!(bytes.len(), frame as usize, "packet {psn}");
+                let (repr, payload) = received(&mut encoder, data);
+                assert_eq!((repr.bth.psn.value(), repr.bth.ack_request), (psn, last));
+                let right = if last { 996 } else { 1438 } - repr.extension.len();
+                assert_eq!(payload, right, "packet {psn}");
+                repr.bth.opcode
+            })
+            .collect();
+        let message = [&[Opcode::WriteFirst][..], &[Opcode::WriteMiddle; 7], &[Opcode::WriteLast]].concat();
+        assert_eq!(opcodes, [message.clone(), message].concat());
+        let (second, _) = received(&mut encoder, packet(Kind::Data, 9, 1500));
+        let Extension::Reth(reth) = second.extension else { panic!("{second:?}") };
+        assert_eq!((reth.address - MEMORY, reth.length), (12_500, 12_500));
+    }
+
+    #[test]
+    fn the_two_ends_of_a_queue_pair_have_numbers_ports_and_addresses_of_their_own() {
+        let plan = testing::plan(1);
+        let mut encoder = Encoder::new(&plan);
+        let (data, _) = received(&mut encoder, packet(Kind::Data, 0, 1500));
+        let (ack, _) = received(&mut encoder, packet(Kind::Ack, 0, 66));
+        assert_eq!((data.bth.destination_qp.value(), ack.bth.destination_qp.value()), (3, 2));
+        assert_ne!(data.source_port, ack.source_port);
+        assert_eq!((data.source, data.destination), (ack.destination, ack.source));
+        let (Ip::V4(there), Ip::V4(back)) = (data.ip, ack.ip) else { panic!("IPv4") };
+        assert_eq!((there.source, there.destination), (back.destination, back.source));
+        assert_eq!(there.source.to_string(), "10.0.0.1");
+    }
+
+    #[test]
+    fn replies_tell_how_many_messages_are_whole() {
+        let plan = testing::plan(3);
+        let mut encoder = Encoder::new(&plan);
+        let mut msn = |kind, psn| {
+            let (reply, payload) = received(&mut encoder, packet(kind, psn, plan.wire.ack));
+            let Extension::Aeth(aeth) = reply.extension else { panic!("{reply:?}") };
+            assert_eq!((reply.bth.opcode, payload, reply.bth.psn.value()), (Opcode::Acknowledge, 0, psn));
+            let right = if kind == Kind::Nack { Syndrome::PSN_SEQUENCE } else { Syndrome::ACK };
+            assert_eq!(aeth.syndrome, right);
+            aeth.msn
+        };
+        // An ACK of the PSN before 0 acknowledges nothing. Packet 8 is the first message's last.
+        assert_eq!([msn(Kind::Ack, 0xFF_FFFF), msn(Kind::Ack, 7), msn(Kind::Ack, 8)], [0, 0, 1]);
+        assert_eq!([msn(Kind::Nack, 8), msn(Kind::Nack, 9), msn(Kind::Ack, 26)], [0, 1, 3]);
+    }
+
+    #[test]
+    fn packet_numbers_wrap_and_messages_do_not() {
+        let mut plan = testing::plan(2);
+        // 2^24 - 1 packets, so that the second message's first one has the last PSN.
+        plan.messages[0].bytes = u64::from(Wire::roce(1500).payload) * 0xFF_FFFF;
+        let mut encoder = Encoder::new(&plan);
+        let mut opcode = |psn| received(&mut encoder, packet(Kind::Data, psn, 1500)).0.bth.opcode;
+        assert_eq!([opcode(0), opcode(5_000_000)], [Opcode::WriteFirst, Opcode::WriteMiddle]);
+        assert_eq!([opcode(10_000_000), opcode(0xFF_FFFE)], [Opcode::WriteMiddle, Opcode::WriteLast]);
+        assert_eq!(
+            [opcode(0xFF_FFFF), opcode(0), opcode(7)],
+            [Opcode::WriteFirst, Opcode::WriteMiddle, Opcode::WriteLast]
+        );
+    }
+
+    #[test]
+    fn marks_notifications_and_echoes_are_where_wireshark_looks_for_them() {
+        let plan = testing::plan(1);
+        let mut encoder = Encoder::new(&plan);
+        let ecn = |repr: roce::Repr| match repr.ip {
+            Ip::V4(ip) => (ip.traffic_class.dscp(), ip.traffic_class.ecn()),
+            Ip::V6(_) => panic!("IPv4"),
+        };
+        let mut data = packet(Kind::Data, 3, 1500);
+        assert_eq!(ecn(received(&mut encoder, data).0), (26, Ecn::Ect0));
+        data.mark();
+        assert_eq!(ecn(received(&mut encoder, data).0), (26, Ecn::Ce));
+        let (cnp, _) = received(&mut encoder, packet(Kind::Cnp, 3, plan.wire.cnp));
+        assert_eq!((ecn(cnp), cnp.bth.opcode, cnp.bth.becn), ((48, Ecn::NotEct), Opcode::Cnp, true));
+        for echo in [false, true] {
+            let (ack, _) = received(&mut encoder, packet(Kind::Ack, 3, 66).with_echo(echo));
+            assert_eq!((ecn(ack), ack.bth.becn), ((40, Ecn::NotEct), echo));
+        }
+    }
+
+    #[test]
+    fn comments_say_what_bytes_cannot() {
+        let plan = testing::plan(1);
+        let mut encoder = Encoder::new(&plan);
+        let mut comment = |packet| sent(&mut encoder, UP, Passed::Packet(packet, false)).1;
+        let data = packet(Kind::Data, 3, 1500);
+        assert_eq!(comment(data), None);
+        assert_eq!(comment(data.with_retransmission(true)), Some("retransmission"));
+        assert!(comment(packet(Kind::Ack, 3, 66).with_echo(true)).unwrap().contains("echoes a mark"));
+        let mut cnp = packet(Kind::Cnp, 3, 78);
+        assert_eq!(comment(cnp), Some("CNP"));
+        cnp.react();
+        assert!(comment(cnp).unwrap().contains("reacted"));
+        assert!(comment(packet(Kind::Signal, 0, 64)).unwrap().contains("no such packet"));
+    }
+
+    #[test]
+    fn a_pause_stops_priority_three_of_the_neighbour_and_a_resume_lets_it_go_on() {
+        let plan = testing::plan(1);
+        let mut encoder = Encoder::new(&plan);
+        for (class_paused, quanta) in [(true, 0xFFFF), (false, 0)] {
+            let (bytes, _) = sent(&mut encoder, DOWN, Passed::Pause { channel: 0, on: class_paused });
+            assert_eq!(bytes.len(), 64);
+            let view = ethernet::View::new(&bytes[..]).unwrap();
+            let header = ethernet::Repr::parse(&view);
+            assert_eq!((header.destination, header.ether_type), (pfc::DESTINATION, EtherType::MAC_CONTROL));
+            assert_eq!(header.source, mac(NodeId(2)), "the switch");
+            let pause = pfc::Repr::parse(&pfc::View::new(view.payload()).unwrap());
+            assert_eq!(pause, Ok(pfc::Repr::of(3, quanta)));
+        }
+    }
+
+    #[test]
+    fn what_roce_has_no_packet_for_does_not_pretend_to_be_one() {
+        let plan = testing::plan(1);
+        let mut encoder = Encoder::new(&plan);
+        let (bytes, _) = sent(&mut encoder, UP, Passed::Packet(packet(Kind::Signal, 0, 96), false));
+        assert_eq!(bytes.len(), 96);
+        let parsed = roce::Repr::parse(&bytes[..92]);
+        assert!(matches!(parsed, Err(Error::Field { field: "EtherType", value: 0x88B5, .. })));
+    }
+
+    /// The ns-3 family charges 48 bytes of headers and 60 for an ACK; real ones take more.
+    #[test]
+    fn frames_that_charge_too_little_keep_their_length_while_they_can() {
+        let mut plan = testing::plan(1);
+        plan.wire = Wire::ns3(1000);
+        let mut encoder = Encoder::new(&plan);
+        let (data, payload) = received(&mut encoder, packet(Kind::Data, 1, 1048));
+        assert_eq!((data.bth.opcode, payload), (Opcode::WriteMiddle, 1048 - 62));
+        let (ack, _) = sent(&mut encoder, DOWN, Passed::Packet(packet(Kind::Ack, 1, 60), false));
+        assert_eq!(ack.len(), 66);
+        plan.wire = Wire::roce(1500);
+        plan.messages[0].bytes = 1;
+        let mut encoder = Encoder::new(&plan);
+        let only = packet(Kind::Data, 0, plan.wire.data_frame(1)).with_last(true);
+        let (repr, payload) = received(&mut encoder, only);
+        assert_eq!((repr.bth.opcode, payload), (Opcode::WriteOnly, 0));
+    }
+}

@@ -1,0 +1,41 @@
+//! Captures of simulated links that Wireshark opens: RoCEv2 frames, bit by bit, in a pcapng file.
+//!
+//! | file | what |
+//! |---|---|
+//! | [`mod@encode`] | a packet of the simulator as the bytes of a real one |
+//! | [`addresses`] | MAC and IP addresses, queue pair numbers, UDP ports |
+//! | [`pcapng`] | the file |
+//!
+//! The ports to capture are named by `taps` of the table `[record]` in a scenario.
+
+pub mod addresses;
+pub mod encode;
+pub mod pcapng;
+
+use lab::Run;
+use results::ResultsError;
+use results::directory::{Staging, capture_name};
+use std::fs::File;
+use std::io::BufWriter;
+
+/// Writes a file for every port that the run has tapped.
+///
+/// # Errors
+/// If the system refuses.
+pub fn write(run: &Run, to: &Staging) -> Result<(), ResultsError> {
+    let (checked, notes) = (&run.checked, &run.outcome.notes);
+    let (name, seed) = (&checked.name, checked.scenario.seed);
+    let left = match notes.more_frames {
+        0 => String::new(),
+        n => format!("; {n} later frames were left out ([record] most-frames)"),
+    };
+    let about = format!("scenario {name}, seed {seed}, digest {}{left}", run.summary.digest);
+    for tap in checked.taps() {
+        let path = to.path(&capture_name(&tap.stem()));
+        let written = File::create(&path).and_then(|file| {
+            pcapng::write(BufWriter::new(file), &about, &checked.plan, tap.link, &notes.frames)
+        });
+        written.map_err(|e| ResultsError::Io(path, e))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,98 @@
+//! The explanation of one flow.
+
+use crate::account::Account;
+use crate::cuts;
+use crate::flow::Flow;
+use crate::life::Life;
+use crate::packets::Packets;
+use crate::timeline::{self, Line};
+use crate::trace::{self, Step};
+use crate::words;
+use model::Plan;
+use results::Results;
+use serde::Serialize;
+
+/// The life of one flow.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Explanation {
+    /// Scenario.
+    pub scenario: String,
+    /// Scheme.
+    pub scheme: String,
+    /// Names the run.
+    pub digest: String,
+    /// The answer in one sentence.
+    pub answer: String,
+    /// The flow.
+    pub flow: Flow,
+    /// Where its time went, the largest piece first.
+    pub account: Account,
+    /// What became of its packets.
+    pub packets: Packets,
+    /// What happened when.
+    pub timeline: Vec<Line>,
+}
+
+/// Why there is no explanation.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unexplained {
+    /// The events of its queue pair are not all there: they have to be recorded.
+    #[error("its events were not recorded")]
+    NotFollowed,
+    /// It was never posted.
+    #[error(
+        "it had not begun when the run ended: its time had not come, or flows that it waits for were not done"
+    )]
+    NeverPosted,
+}
+
+impl Explanation {
+    /// Of the flow in this row of `flows.parquet`, whose run obeyed `plan`.
+    ///
+    /// # Errors
+    /// If the flow's events are not there, or it never began.
+    pub fn of(plan: &Plan, results: &Results, flow: &Flow) -> Result<Self, Unexplained> {
+        let Some(start) = flow.start_us else { return Err(Unexplained::NeverPosted) };
+        let steps = steps(results, flow.qp).ok_or(Unexplained::NotFollowed)?;
+        let end = results.summary["sim_time_us"].as_f64().unwrap_or(start);
+        // What goes by ACKs no CNP or NACK is to blame for.
+        let cuts = if by_acks(results) { Vec::new() } else { cuts::cuts(&steps) };
+        let life = Life::new(plan, flow, &steps, cuts, end).ok_or(Unexplained::NotFollowed)?;
+        let account = Account::of(&life);
+        let packets = Packets::of(&life, results);
+        let timeline = timeline::of(&life, &account);
+        let text = |key: &str| results.manifest[key].as_str().unwrap_or_default().to_owned();
+        let answer = words::answer(flow, &account, &packets);
+        Ok(Explanation {
+            scenario: text("scenario"),
+            scheme: text("scheme"),
+            digest: text("digest"),
+            answer,
+            flow: flow.clone(),
+            account,
+            packets,
+            timeline,
+        })
+    }
+
+    /// For people, several lines.
+    pub fn text(&self) -> String {
+        words::page(self)
+    }
+}
+
+/// The events of a queue pair, if all of them were kept.
+fn steps(results: &Results, qp: u64) -> Option<Vec<Step>> {
+    if results.manifest["recorded"]["events_left_out"].as_u64() != Some(0) {
+        return None;
+    }
+    trace::read(results.table("events")?, qp)
+}
+
+/// The run's congestion control goes by what ACKs say, and not by CNPs.
+fn by_acks(results: &Results) -> bool {
+    let config = results.manifest["config"].as_str().unwrap_or_default();
+    let config: toml::Table = config.parse().unwrap_or_default();
+    let chosen = config.get("nic").and_then(|nic| nic.get("congestion")?.as_table()?.keys().next());
+    matches!(chosen.map(String::as_str), Some("hpcc" | "swift" | "mp-rdma"))
+}

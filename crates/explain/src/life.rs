@@ -1,0 +1,102 @@
+//! A flow with its plan and the events of its queue pair.
+
+use crate::cuts::Cut;
+use crate::flow::{Flow, ps};
+use crate::trace::Step;
+use model::{Plan, QpId, Time, Wire};
+use std::ops::Range;
+
+/// What the parts of an explanation look at.
+pub(crate) struct Life<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) flow: &'a Flow,
+    /// Everything that happened to its queue pair.
+    pub(crate) steps: &'a [Step],
+    pub(crate) qp: QpId,
+    /// Its packets among those of the queue pair.
+    pub(crate) own: Range<u64>,
+    /// Numbers of the messages of the queue pair.
+    pub(crate) messages: Range<u32>,
+    pub(crate) start: Time,
+    pub(crate) received: Option<Time>,
+    pub(crate) acked: Option<Time>,
+    /// When it ended: with its last ACK, or with the run.
+    pub(crate) end: Time,
+    /// What cut its rate; nothing where that goes with what ACKs say (HPCC, Swift, MP-RDMA).
+    pub(crate) cuts: Vec<Cut>,
+}
+
+impl<'a> Life<'a> {
+    /// `None` if the plan does not have the flow, or the events are not those of its queue pair.
+    pub(crate) fn new(
+        plan: &'a Plan,
+        flow: &'a Flow,
+        steps: &'a [Step],
+        cuts: Vec<Cut>,
+        run_end_us: f64,
+    ) -> Option<Self> {
+        let qp = QpId(u32::try_from(flow.qp).ok()?);
+        let messages = plan.qps.get(qp.index())?.messages.clone();
+        let number = u32::try_from(flow.flow).ok().filter(|number| messages.contains(number))?;
+        let packets = |m: u32| plan.wire.packets(plan.messages[m as usize].bytes);
+        let first: u64 = (messages.start..number).map(packets).sum();
+        let start = ps(flow.start_us?);
+        let (received, acked) = (flow.received_us.map(ps), flow.acked_us.map(ps));
+        let end = acked.unwrap_or_else(|| ps(run_end_us)).max(start);
+        let own = first..first + packets(number);
+        Some(Life { plan, flow, steps, qp, own, messages, start, received, acked, end, cuts })
+    }
+
+    pub(crate) fn wire(&self) -> &Wire {
+        &self.plan.wire
+    }
+
+    /// The frame of a packet of the queue pair, without preamble and gap, bytes.
+    pub(crate) fn frame(&self, seq: u64) -> u32 {
+        let wire = self.wire();
+        let mut end = 0;
+        for m in self.messages.clone() {
+            let bytes = self.plan.messages[m as usize].bytes;
+            end += wire.packets(bytes);
+            if seq + 1 == end {
+                return wire.data_frame(wire.payload_of(bytes, wire.packets(bytes) - 1));
+            }
+            if seq < end {
+                break;
+            }
+        }
+        wire.max_frame()
+    }
+
+    /// The message that a packet of the queue pair belongs to.
+    pub(crate) fn message_of(&self, seq: u64) -> Option<u32> {
+        let mut end = 0;
+        self.messages.clone().find(|&m| {
+            end += self.wire().packets(self.plan.messages[m as usize].bytes);
+            seq < end
+        })
+    }
+
+    /// Least time from the start of a frame to its arrival at the far end.
+    pub(crate) fn crossing(&self, frame: u32) -> Time {
+        let qp = &self.plan.qps[self.qp.index()];
+        scenario::ideal::crossing(self.plan, qp.from, qp.to, frame)
+    }
+
+    /// The same from the receiver back.
+    pub(crate) fn crossing_back(&self, frame: u32) -> Time {
+        let qp = &self.plan.qps[self.qp.index()];
+        scenario::ideal::crossing(self.plan, qp.to, qp.from, frame)
+    }
+
+    /// Bits per second of the sender's port.
+    pub(crate) fn line_rate(&self) -> model::Rate {
+        self.plan.fabric.ports(self.plan.qps[self.qp.index()].from.node())[0].rate
+    }
+
+    /// Events from its start to its end.
+    pub(crate) fn during(&self) -> impl Iterator<Item = &'a Step> {
+        let (start, end) = (self.start, self.end);
+        self.steps.iter().filter(move |step| (start..=end).contains(&step.at))
+    }
+}

@@ -1,0 +1,177 @@
+//! A run to explain a flow of: from a directory, or run for this purpose. The run is made again if the events of the flow
+//! were not recorded.
+
+use crate::explanation::{Explanation, Unexplained};
+use crate::flow::{Flow, find};
+use engine::outcome::Ending;
+use lab::execute::{Prepared, execute, window_on};
+use lab::{Failure, Progress};
+use results::Results;
+use scenario::{Checked, Source};
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+/// A run whose flows can be explained.
+pub struct Subject {
+    /// The name of the run in errors: its directory, or its scenario.
+    name: String,
+    results: Results,
+    checked: Checked,
+    /// The results were read from a directory: a run made again must have the same digest.
+    recorded: bool,
+}
+
+/// Runs a scenario to its end.
+pub type Runner<'a> = &'a dyn Fn(Prepared) -> Result<Results, Failure>;
+
+/// An explanation, and how it came about.
+pub struct Answer {
+    /// The explanation.
+    pub explanation: Explanation,
+    /// The run was made again to record the events of the flow.
+    pub run_again: bool,
+    /// The results were read from a directory.
+    pub recorded: bool,
+}
+
+impl Subject {
+    /// The run of these results.
+    ///
+    /// # Errors
+    /// If their configuration is no longer a scenario.
+    pub fn of_results(name: &str, results: Results) -> Result<Self, Failure> {
+        let checked = scenario::check(&source(&results), &[])?;
+        Ok(Subject { name: name.to_owned(), results, checked, recorded: true })
+    }
+
+    /// The run named `of`: a result directory, or a scenario with the changes `set`, which then runs with the events of `flow`
+    /// recorded.
+    ///
+    /// # Errors
+    /// If `of` is neither, the scenario is wrong, or the run fails.
+    pub fn open(of: &str, flow: &str, set: &[String], run: Runner<'_>) -> Result<Self, Failure> {
+        let path = Path::new(of);
+        if path.is_dir() {
+            if !set.is_empty() {
+                let text = "--set changes a scenario; a result directory stays what it is";
+                return Err(Failure::Asked(text.into()));
+            }
+            return Self::of_results(of, Results::read(path)?);
+        }
+        let source = scenario::find(of).map_err(|error| match path.exists() {
+            true => error,
+            false => {
+                let text = format!("there is no result directory, no file and no built-in scenario {of:?}");
+                scenario::Error::new(text).with_help(error.help().unwrap_or_default())
+            }
+        })?;
+        // A number names the flow to record before anything has run.
+        let mut sets = set.to_vec();
+        let number = flow.trim().parse::<u32>().ok();
+        let known = scenario::check(&source, &sets)?;
+        if number.is_some_and(|number| (number as usize) < known.plan.messages.len()) {
+            sets.extend(recording(flow));
+        }
+        let prepared = Prepared::by(|| scenario::check(&source, &sets))?;
+        let checked = prepared.checked.clone();
+        let results = run(prepared)?;
+        Ok(Subject { name: of.to_owned(), results, checked, recorded: false })
+    }
+
+    /// Explains the flow named `flow`: its number, `slowest`, or `FROM->TO`. `run` makes the run again if the events of the
+    /// flow were not recorded.
+    ///
+    /// # Errors
+    /// If there is no such flow, it never began, or the scenario no longer runs the same.
+    pub fn explain(&mut self, flow: &str, run: Runner<'_>) -> Result<Answer, Failure> {
+        let flow = find(&self.results, &self.checked.plan, flow)
+            .map_err(|text| Failure::Asked(format!("{}: {text}", self.name)))?;
+        let mut run_again = false;
+        loop {
+            match Explanation::of(&self.checked.plan, &self.results, &flow) {
+                Ok(explanation) => return Ok(Answer { explanation, run_again, recorded: self.recorded }),
+                Err(Unexplained::NotFollowed) if !run_again => {
+                    run_again = true;
+                    self.results = follow(self, &flow, run)?;
+                }
+                Err(why) => {
+                    return Err(Failure::Asked(format!("flow {} of {}: {why}", flow.flow, self.name)));
+                }
+            }
+        }
+    }
+}
+
+impl Answer {
+    /// The explanation as text, with the run that it comes from.
+    pub fn page(&self) -> String {
+        let source = match (self.run_again, self.recorded) {
+            (true, true) => "run again with its events recorded: the digest is the same,",
+            (false, true) => "from its recorded events; digest",
+            (_, false) => "run for this, nothing was written; digest",
+        };
+        let Explanation { scenario, scheme, digest, .. } = &self.explanation;
+        format!("{}\n{scenario} under {scheme}, {source} {digest}\n", self.explanation.text())
+    }
+}
+
+/// Explains a flow of these results, on one thread.
+///
+/// # Errors
+/// See [`Subject::explain`].
+pub fn of_results(results: &Results, flow: &str, progress: &Progress<'_>) -> Result<String, Failure> {
+    let run = |prepared| simulate(prepared, NonZeroUsize::MIN, progress);
+    Ok(Subject::of_results("this run", results.clone())?.explain(flow, &run)?.page())
+}
+
+/// The configuration of a result directory.
+fn source(results: &Results) -> Source {
+    let text = |key: &str| results.manifest[key].as_str().unwrap_or_default().to_owned();
+    Source::new(format!("{}.toml", text("scenario")), text("config"))
+}
+
+/// Most events of one kind of a queue pair: so many take some gigabytes. Our choice.
+const MOST_EVENTS: &str = "record.most-events=50000000";
+
+/// Records the events of this flow's queue pair and nothing else.
+fn recording(flow: &str) -> [String; 8] {
+    let follow = format!("record.follow=[{}]", flow.trim());
+    let rest = ["record.flows=0", "record.links=0", "record.events=0", "record.taps=[]", MOST_EVENTS];
+    let [flows, links, events, taps, most] = rest.map(str::to_owned);
+    [follow, flows, links, events, taps, most, "record.switches=false".into(), "record.counters=false".into()]
+}
+
+/// The same run once more, with the events of this flow; nothing is written.
+fn follow(subject: &Subject, flow: &Flow, run: Runner<'_>) -> Result<Results, Failure> {
+    let sets = recording(&flow.flow.to_string());
+    let prepared = Prepared::by(|| scenario::check(&source(&subject.results), &sets))?;
+    let results = run(prepared)?;
+    let digest = |results: &Results| results.manifest["digest"].as_str().unwrap_or_default().to_owned();
+    let (was, is) = (digest(&subject.results), digest(&results));
+    if was != is {
+        let version = subject.results.manifest["ropewalk"].as_str().unwrap_or("another version");
+        return Err(Failure::Asked(format!(
+            "{} has no events of flow {}, and its scenario runs differently now (digest {is}, and {was} then, by ropewalk \
+             {version}): run it again with --set record.follow=[{}]",
+            subject.name, flow.flow, flow.flow
+        )));
+    }
+    Ok(results)
+}
+
+/// Runs a scenario on so many threads.
+///
+/// # Errors
+/// [`Failure::Interrupted`].
+pub fn simulate(
+    prepared: Prepared,
+    threads: NonZeroUsize,
+    progress: &Progress<'_>,
+) -> Result<Results, Failure> {
+    let kind = window_on(threads, &prepared.checked.plan);
+    let run = execute(prepared, kind, progress);
+    if run.outcome.ending == Ending::Interrupted {
+        return Err(Failure::Interrupted);
+    }
+    Ok(run.results(vec!["ropewalk".into(), "explain".into()]))
+}

@@ -1,0 +1,342 @@
+//! What happened to a flow and when: runs of like events make one line, so that a life has some dozens.
+
+use crate::account::Account;
+use crate::kept::Kept;
+use crate::life::Life;
+use crate::packets::{Reason, is_ahead, reasons};
+use crate::trace::{Step, What};
+use model::failure::LinkChange;
+use model::{Fabric, Kind, LinkId, NodeId, Psn, Time};
+use results::text::{count, number};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Most lines: a screen or so. Our choice.
+const LINES: usize = 40;
+/// Events of a kind that are closer than this share of the flow's time stand in one line, to begin with. Our choice.
+const CLOSE: u64 = 100;
+/// Waits shorter than this share of the flow's time are not in the timeline. Our choice.
+const LONG: u64 = 50;
+/// Most instants at which something fails or comes back. Our choice: half of the screen.
+const FAILURES: usize = 20;
+
+/// A line.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Line {
+    /// When it began, in simulated time.
+    pub from_us: f64,
+    /// When it ended; the same for a single event.
+    pub to_us: f64,
+    /// What happened.
+    pub what: String,
+}
+
+/// What an event is part of: one kind, one line. Of lines that begin at one instant causes come before effects.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Topic {
+    Heard(u8),
+    TimedOut,
+    Paused,
+    Resent,
+    Lost(String),
+    Dropped(String),
+    Ahead,
+    Discarded,
+    Duplicate,
+    Sent(u8),
+    Blocked(u8, String),
+    Made(u8, String),
+}
+
+/// Events of a kind one after the other.
+struct Bunch<'a> {
+    from: Time,
+    to: Time,
+    events: Vec<(&'a Step, Note)>,
+}
+
+/// What a line says of an event besides what the event says itself.
+#[derive(Clone, Copy, Default)]
+struct Note {
+    cut: Option<(f64, f64)>,
+    reason: Option<Reason>,
+    until: Option<Time>,
+}
+
+/// The timeline of a flow.
+pub(crate) fn of(life: &Life<'_>, account: &Account) -> Vec<Line> {
+    let topics = topics(life);
+    let all = life.end.since(life.start).ps();
+    let mut close = (all / CLOSE).max(life.crossing(life.wire().max_frame()).ps().min(all));
+    let fixed = fixed(life, account);
+    let mut lines;
+    loop {
+        lines = fixed.clone();
+        for (topic, events) in &topics {
+            lines.extend(bunches(events, close).iter().map(|bunch| line(life, topic, bunch)));
+        }
+        if lines.len() <= LINES || close > all {
+            break;
+        }
+        close = close.saturating_mul(2).max(1);
+    }
+    // Those that begin at one instant in the order in which they end.
+    lines.sort_by(|a, b| a.from_us.total_cmp(&b.from_us).then(a.to_us.total_cmp(&b.to_us)));
+    lines
+}
+
+/// Events by kind, in order of time, each with what is known besides.
+fn topics<'a>(life: &Life<'a>) -> BTreeMap<Topic, Vec<(&'a Step, Note)>> {
+    let mut topics: BTreeMap<Topic, Vec<(&Step, Note)>> = BTreeMap::new();
+    let mut reasons = reasons(life);
+    // By the event that led to it.
+    let mut cut_by: BTreeMap<usize, (f64, f64)> = BTreeMap::new();
+    for cut in &life.cuts {
+        if let Some(news) = cut.news {
+            cut_by.entry(news).or_insert((cut.from, cut.to)).1 = cut.to;
+        }
+    }
+    for (i, step) in life.steps.iter().enumerate() {
+        if !(life.start..=life.end).contains(&step.at) {
+            continue;
+        }
+        let mine = life.own.contains(&step.seq);
+        let mut note = Note { cut: cut_by.get(&i).copied(), ..Note::default() };
+        let kind = step.kind as u8;
+        let topic = match step.what {
+            What::Resent if mine => {
+                let left = reasons.get_mut(&step.seq).filter(|left| !left.is_empty());
+                note.reason = left.map(|left| left.remove(0));
+                Topic::Resent
+            }
+            What::Lost if mine || step.kind != Kind::Data => Topic::Lost(step.node.clone()),
+            What::Dropped if mine || step.kind != Kind::Data => Topic::Dropped(step.node.clone()),
+            What::Discarded if mine => Topic::Discarded,
+            What::Ahead if is_ahead(life, step) => Topic::Ahead,
+            What::Duplicate if mine => Topic::Duplicate,
+            // CNPs reach their sender unless somebody says otherwise.
+            What::Answered if step.kind != Kind::Cnp => Topic::Sent(kind),
+            What::Made if step.kind != Kind::Signal => Topic::Made(kind, step.node.clone()),
+            What::Blocked if step.kind != Kind::Signal => Topic::Blocked(kind, step.node.clone()),
+            What::Heard => Topic::Heard(kind),
+            What::TimedOut => Topic::TimedOut,
+            What::Paused => {
+                let after = life.steps[i..].iter().find(|s| s.what == What::Resumed);
+                note.until = Some(after.map_or(life.end, |s| s.at).min(life.end));
+                Topic::Paused
+            }
+            _ => continue,
+        };
+        topics.entry(topic).or_default().push((step, note));
+    }
+    topics
+}
+
+fn bunches<'a>(events: &[(&'a Step, Note)], close: u64) -> Vec<Bunch<'a>> {
+    let mut bunches: Vec<Bunch<'_>> = Vec::new();
+    for &(step, note) in events {
+        let end = note.until.unwrap_or(step.at);
+        match bunches.last_mut() {
+            Some(last) if step.at.since(last.to).ps() <= close => {
+                last.to = last.to.max(end);
+                last.events.push((step, note));
+            }
+            _ => bunches.push(Bunch { from: step.at, to: end, events: vec![(step, note)] }),
+        }
+    }
+    bunches
+}
+
+fn line(life: &Life<'_>, topic: &Topic, bunch: &Bunch<'_>) -> Line {
+    Line { from_us: bunch.from.as_us(), to_us: bunch.to.as_us(), what: words(life, topic, bunch) }
+}
+
+fn words(life: &Life<'_>, topic: &Topic, bunch: &Bunch<'_>) -> String {
+    let n = bunch.events.len();
+    let packets = if n == 1 { "1 packet".to_owned() } else { format!("{} packets", count(n as u64)) };
+    let ahead = bunch.events.iter().map(|(step, _)| step.ahead).max().unwrap_or(0);
+    let psns = psns(bunch);
+    match topic {
+        Topic::Resent => format!("{packets} sent again, {psns}{}", why(bunch)),
+        Topic::Lost(node) => format!("{} lost after {node}, {psns}", many(bunch, n)),
+        Topic::Dropped(node) => format!("{} dropped at {node} for lack of buffer, {psns}", many(bunch, n)),
+        Topic::Ahead => format!("{packets} arrived ahead of ePSN, up to {} ahead", count(ahead)),
+        Topic::Discarded => {
+            format!("{packets} arrived ahead of ePSN and thrown away, up to {} ahead", count(ahead))
+        }
+        Topic::Duplicate => format!("{packets} arrived that had arrived before, {psns}"),
+        Topic::Sent(_) => format!("the receiver sent {}{}", many(bunch, n), nack_psns(bunch, &psns)),
+        Topic::Made(_, node) => format!("{node} made {}{}", many(bunch, n), nack_psns(bunch, &psns)),
+        Topic::Blocked(_, node) => format!("{node} blocked {}{}", many(bunch, n), nack_psns(bunch, &psns)),
+        Topic::Heard(_) => {
+            format!("{} reached the sender{}{}", many(bunch, n), nack_psns(bunch, &psns), rates(bunch))
+        }
+        Topic::TimedOut => {
+            let times = if n == 1 { String::new() } else { format!(" {n} times") };
+            format!("the retransmission timer fired{times}, {psns} unacknowledged{}", rates(bunch))
+        }
+        Topic::Paused => {
+            let paused: u64 = bunch
+                .events
+                .iter()
+                .map(|(step, note)| note.until.map_or(0, |until| until.since(step.at).ps()))
+                .sum();
+            let times = if n == 1 { String::new() } else { format!(" {n} times") };
+            format!("{}'s port was paused{times}, {} us in all", life.flow.from, number(paused as f64 / 1e6))
+        }
+    }
+}
+
+/// So many of the kind of packet that the events are about.
+fn many(bunch: &Bunch<'_>, n: usize) -> String {
+    let kind = match bunch.events[0].0.kind {
+        Kind::Data => "packet",
+        Kind::Ack => "ACK",
+        Kind::Nack => "NACK",
+        Kind::Cnp => "CNP",
+        Kind::Signal => "signal",
+    };
+    let plural = if n == 1 { "" } else { "s" };
+    format!("{} {kind}{plural}", count(n as u64))
+}
+
+/// PSNs from the least to the greatest.
+fn psns(bunch: &Bunch<'_>) -> String {
+    let seqs = || bunch.events.iter().map(|(step, _)| step.seq);
+    let (least, most) = (seqs().min().unwrap_or(0), seqs().max().unwrap_or(0));
+    let psn = |seq| Psn::from_seq(seq).value();
+    if least == most { format!("PSN {}", psn(least)) } else { format!("PSN {}-{}", psn(least), psn(most)) }
+}
+
+/// A NACK says which packet is missing; the PSN of a CNP says nothing.
+fn nack_psns(bunch: &Bunch<'_>, psns: &str) -> String {
+    if bunch.events[0].0.kind == Kind::Nack { format!(" for {psns}") } else { String::new() }
+}
+
+/// From which rate to which.
+fn rates(bunch: &Bunch<'_>) -> String {
+    let mut cuts = bunch.events.iter().filter_map(|(_, note)| note.cut);
+    let Some(first) = cuts.next() else { return String::new() };
+    let n = 1 + cuts.clone().count();
+    let last = cuts.next_back().unwrap_or(first);
+    // Between cuts the rate may have risen again.
+    let cuts = if n == 1 { String::new() } else { format!(" in {n} cuts") };
+    format!(": {} to {} Gb/s{cuts}", number(first.0), number(last.1))
+}
+
+fn why(bunch: &Bunch<'_>) -> String {
+    let mut counted: BTreeMap<Reason, usize> = BTreeMap::new();
+    for reason in bunch.events.iter().filter_map(|(_, note)| note.reason) {
+        *counted.entry(reason).or_default() += 1;
+    }
+    let text = |reason: &Reason| match reason {
+        Reason::Lost => "lost before",
+        Reason::Dropped => "dropped before",
+        Reason::Discarded => "thrown away before",
+        Reason::Spurious => "only late: spurious",
+        Reason::Open => "not known why",
+    };
+    match counted.len() {
+        0 => String::new(),
+        1 => format!(" ({})", counted.keys().map(text).collect::<String>()),
+        _ => {
+            let parts: Vec<String> =
+                counted.iter().map(|(reason, n)| format!("{} {}", count(*n as u64), text(reason))).collect();
+            format!(" ({})", parts.join(", "))
+        }
+    }
+}
+
+/// Milestones, and long waits.
+fn fixed(life: &Life<'_>, account: &Account) -> Vec<Line> {
+    let at = |time: Time, what: String| Line { from_us: time.as_us(), to_us: time.as_us(), what };
+    let mut lines = vec![at(life.start, "posted".to_owned())];
+    let sent =
+        || life.during().filter(|s| s.what == What::Sent && life.own.contains(&s.seq)).map(|s| (s.at, s.seq));
+    let psn = |seq| Psn::from_seq(seq).value();
+    if let Some((first, seq)) = sent().next() {
+        match first == life.start {
+            true => lines[0].what = format!("posted; its first packet, PSN {}, is sent at once", psn(seq)),
+            false => lines.push(at(first, format!("its first packet, PSN {}, is sent", psn(seq)))),
+        }
+    }
+    if let Some((last, seq)) = sent().last().filter(|(_, seq)| seq + 1 == life.own.end) {
+        lines.push(at(last, format!("its last packet, PSN {}, is sent for the first time", psn(seq))));
+    }
+    lines.extend(life.received.map(|time| at(time, "all of it has arrived".into())));
+    lines.extend(life.acked.map(|time| at(time, "the ACK of its last byte is back".into())));
+    if life.acked.is_none() {
+        lines.push(at(life.end, "the run ended before it did".into()));
+    }
+    let long = life.end.since(life.start).ps() / LONG;
+    for &(from, to, kept) in account.waits.iter().filter(|(from, to, _)| to.since(*from).ps() >= long) {
+        let what = match kept {
+            Kept::Behind => behind(life, from, to),
+            Kept::Window => "nothing sent: waiting for ACKs".to_owned(),
+            Kept::UntilNack => "nothing to send until a NACK came".to_owned(),
+            Kept::UntilTimeout => "nothing to send until the retransmission timer fired".to_owned(),
+            _ => continue,
+        };
+        lines.push(Line { from_us: from.as_us(), to_us: to.as_us(), what });
+    }
+    lines.extend(failures(life));
+    lines
+}
+
+/// What fails, gets slow or comes back while the flow lasts, and what had failed before: a line for each instant.
+fn failures(life: &Life<'_>) -> Vec<Line> {
+    let fabric = &life.plan.fabric;
+    let changes = life.plan.failures.changes();
+    let whole = |change: &LinkChange| change.rate == Some(fabric.links()[change.link.index()].rate);
+    let mut instants: BTreeMap<(Time, bool, String), Vec<LinkId>> = BTreeMap::new();
+    for (i, change) in changes.iter().enumerate() {
+        // They are in order by link, then by time.
+        let next = changes.get(i + 1).filter(|next| next.link == change.link);
+        let before = change.at < life.start;
+        let past = before && (whole(change) || next.is_some_and(|next| next.at <= life.start));
+        if past || change.at > life.end {
+            continue;
+        }
+        let how = match (change.rate, before) {
+            _ if whole(change) => "come back".to_owned(),
+            (None, false) => "go down".to_owned(),
+            (None, true) => "are down".to_owned(),
+            (Some(rate), false) => format!("slow down to {rate}"),
+            (Some(rate), true) => format!("run at {rate}"),
+        };
+        instants.entry((change.at.max(life.start), before, how)).or_default().push(change.link);
+    }
+    let line = |((at, _, how), links): (&(Time, bool, String), &Vec<LinkId>)| Line {
+        from_us: at.as_us(),
+        to_us: at.as_us(),
+        what: format!("on the fabric, {} {how}", links_by_name(fabric, links)),
+    };
+    instants.iter().take(FAILURES).map(line).collect()
+}
+
+/// Links by the node, or the two, that all of them have in common.
+fn links_by_name(fabric: &Fabric, links: &[LinkId]) -> String {
+    let ends = |link: &LinkId| [fabric.links()[link.index()].from, fabric.links()[link.index()].to];
+    let shared = |node: &NodeId| links.iter().all(|link| ends(link).contains(node));
+    match *links.first().map(ends).into_iter().flatten().filter(shared).collect::<Vec<_>>() {
+        [a, b] => format!("links between {} and {}", fabric.name(a), fabric.name(b)),
+        [one] => format!("links of {}", fabric.name(one)),
+        _ => format!("{} links", count(links.len() as u64)),
+    }
+}
+
+/// Which flows of its queue pair went first.
+fn behind(life: &Life<'_>, from: Time, to: Time) -> String {
+    let others = life.steps.iter().filter(|s| s.starts() && (from..to).contains(&s.at));
+    let mut flows: Vec<u32> = others.filter_map(|s| life.message_of(s.seq)).collect();
+    flows.dedup();
+    flows.sort_unstable();
+    flows.dedup();
+    match flows.as_slice() {
+        [] => "waiting behind other messages of its queue pair".to_owned(),
+        [one] => format!("waiting behind flow {one} on its queue pair"),
+        [first, .., last] => {
+            format!("waiting behind {} flows on its queue pair, {first} to {last}", flows.len())
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! A checked scenario through the engine, with a stopwatch.
+
+use crate::clock::{Stopwatch, peak_rss_mb};
+use crate::progress::Progress;
+use engine::outcome::Ending;
+use engine::{Kind, Outcome};
+use model::plan::Message;
+use model::{Plan, Time};
+use results::manifest::Config;
+use results::summary::{Summary, Timing, Title};
+use results::{Results, RunData, stall};
+use scenario::Checked;
+use scenario::ideal::Ideals;
+use std::num::NonZeroUsize;
+
+/// A scenario, checked and ready, and what that cost.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// The scenario.
+    pub checked: Checked,
+    /// CPU seconds that reading and laying it out took.
+    pub setup_s: f64,
+}
+
+impl Prepared {
+    /// Prepares by `make`, with a stopwatch.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn by(make: impl FnOnce() -> Result<Checked, scenario::Error>) -> Result<Self, scenario::Error> {
+        let watch = Stopwatch::start();
+        Ok(Prepared { checked: make()?, setup_s: watch.cpu_s() })
+    }
+}
+
+/// A run and all that is known of it.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// What was run.
+    pub checked: Checked,
+    /// What came out.
+    pub outcome: Outcome,
+    /// Ideal FCT by message.
+    pub ideal: Vec<Time>,
+    /// The summary.
+    pub summary: Summary,
+}
+
+impl Run {
+    /// The raw material of its tables.
+    pub fn data(&self) -> RunData<'_> {
+        RunData { plan: &self.checked.plan, ideal: &self.ideal, outcome: &self.outcome }
+    }
+
+    /// Its results, as a directory holds them; `command` started it.
+    pub fn results(&self, command: Vec<String>) -> Results {
+        let config = Config { text: self.checked.to_toml(), hash: self.checked.hash() };
+        Results::new(&self.summary, self.data(), config, command)
+    }
+
+    /// Why the simulation itself failed, as against: was stopped; nothing if it did not.
+    pub fn faults(&self) -> Vec<String> {
+        let (plan, outcome) = (&self.checked.plan, &self.outcome);
+        let broken = |violation| format!("the books do not balance, this is a bug of ropewalk: {violation}");
+        let mut faults: Vec<String> = outcome.violations.iter().map(broken).collect();
+        if !outcome.broke_lossless.is_empty() {
+            let names: Vec<_> = outcome.broke_lossless.iter().map(|&node| plan.fabric.name(node)).collect();
+            let names = names.join(", ");
+            faults.push(format!(
+                "the fabric is lossless, yet packets were dropped for lack of buffer at {names}"
+            ));
+        }
+        if let Ending::Stalled(stall) = &outcome.ending {
+            faults.push(stall::explain(plan, stall).trim_end().to_owned());
+        }
+        faults
+    }
+
+    /// Simulated time to the end of the slowest group over all foreground jobs, in ms; `None` if one did not
+    /// finish.
+    pub fn slowest_group_ms(&self) -> Option<f64> {
+        let foreground = self.checked.plan.jobs.iter().filter(|job| !job.background);
+        let slowest = foreground.map(|job| self.summary.jobs.get(&job.name)?.groups.completion_us.slowest);
+        slowest.collect::<Option<Vec<_>>>()?.into_iter().max_by(f64::total_cmp).map(|us| us / 1000.0)
+    }
+}
+
+/// The window engine on so many threads, and no more than the plan can be split over.
+pub fn window_on(threads: NonZeroUsize, plan: &Plan) -> Kind {
+    let most = NonZeroUsize::new(engine::groups(&plan.fabric)).unwrap_or(NonZeroUsize::MIN);
+    match threads.min(most) {
+        NonZeroUsize::MIN => Kind::Window,
+        threads => Kind::Threads(threads),
+    }
+}
+
+/// Runs it, on this thread and those that `kind` asks for besides.
+pub fn execute(prepared: Prepared, kind: Kind, progress: &Progress<'_>) -> Run {
+    let Prepared { checked, setup_s } = prepared;
+    let watch = Stopwatch::start();
+    let mut observer = progress.watch(&checked.plan);
+    let outcome = sim::run(&checked.plan, &checked.schemes, &checked.nics, kind, &mut observer);
+    let (wall_s, cpu_s) = (watch.wall_s(), watch.cpu_s() + observer.others_cpu_s());
+    drop(observer);
+    let hops = outcome.data_hops + outcome.control_hops;
+    let timing = Timing {
+        wall_s,
+        cpu_s,
+        setup_s,
+        threads: match kind {
+            Kind::Threads(threads) => threads.get(),
+            Kind::Window | Kind::HalfWindow | Kind::Reference => 1,
+        },
+        engine: match kind {
+            Kind::Window | Kind::Threads(_) => "window",
+            Kind::Reference => "reference",
+            Kind::HalfWindow => "half-window",
+        },
+        hops_per_cpu_s: if cpu_s > 0.0 { hops as f64 / cpu_s } else { 0.0 },
+        peak_rss_mb: peak_rss_mb(),
+    };
+    let ideal = ideal(&checked.plan);
+    let title = Title { scenario: &checked.name, scheme: checked.scheme_name() };
+    let summary = Summary::new(title, &checked.plan, &ideal, &outcome, timing);
+    Run { checked, outcome, ideal, summary }
+}
+
+/// The ideal FCT of every message.
+fn ideal(plan: &Plan) -> Vec<Time> {
+    let mut ideals = Ideals::new(plan);
+    let of = |m: &Message| {
+        let qp = &plan.qps[m.qp.index()];
+        ideals.fct(qp.from, qp.to, m.bytes)
+    };
+    plan.messages.iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+
+    #[test]
+    fn a_split_run_gives_the_same_and_counts_the_cpu_time_of_all_its_threads() {
+        let sets = ["workload.0.bytes=200kB".to_owned()];
+        let of = |threads: usize| {
+            let prepared = crate::load("quickstart", &sets).unwrap();
+            let kind = window_on(NonZeroUsize::new(threads).unwrap(), &prepared.checked.plan);
+            let stop = AtomicBool::new(false);
+            execute(prepared, kind, &Progress::silent(&stop))
+        };
+        let (one, two) = (of(1), of(2));
+        assert_eq!(two.summary.digest, one.summary.digest);
+        assert_eq!((one.summary.timing.threads, two.summary.timing.threads), (1, 2));
+        let checked = crate::load("quickstart", &sets).unwrap().checked;
+        let stop = AtomicBool::new(false);
+        let progress = Progress::silent(&stop);
+        let mut watch = progress.watch(&checked.plan);
+        let kind = Kind::Threads(NonZeroUsize::new(2).unwrap());
+        sim::run(&checked.plan, &checked.schemes, &checked.nics, kind, &mut watch);
+        assert!(watch.others_cpu_s() > 0.0, "the second thread's");
+        let most = engine::groups(&checked.plan.fabric);
+        assert_eq!(of(1000).summary.timing.threads, most, "no more than there are groups");
+    }
+}

@@ -1,0 +1,66 @@
+//! Runs scenarios: one, several side by side, or a sweep.
+//!
+//! ```no_run
+//! let prepared = lab::load("quickstart", &["seed=7".to_owned()])?;
+//! let run = lab::run(prepared);
+//! println!("{} us", run.summary.sim_time_us);
+//! # Ok::<(), lab::Failure>(())
+//! ```
+//!
+//! | file | what it does |
+//! |---|---|
+//! | [`mod@execute`] | takes a checked scenario through the engine, with a stopwatch |
+//! | [`mod@compare`] | runs several schemes and seeds of one scenario |
+//! | [`mod@sweep`] | runs one scenario at many points, interrupted and resumed |
+//! | [`crew`] | shares the machine's threads among runs |
+//! | [`progress`] | reports how far the runs are, and stops them |
+//! | [`failure`] | why a request was not fulfilled |
+//! | [`shell`] | quotes commands that users can type again |
+//! | [`clock`] | wall time, CPU time and memory: the only contact with the real clock |
+
+pub mod clock;
+pub mod compare;
+pub mod crew;
+pub mod execute;
+pub mod failure;
+pub mod progress;
+pub mod shell;
+pub mod sweep;
+
+pub use compare::Comparison;
+pub use crew::Crew;
+pub use execute::{Prepared, Run, execute};
+pub use failure::Failure;
+pub use progress::Progress;
+
+use std::sync::atomic::AtomicBool;
+
+/// The changes that record everything, as `run --record` does.
+pub const RECORD_EVERYTHING: [&str; 5] = [
+    "record.flows=all",
+    "record.links=all",
+    "record.switches=true",
+    "record.counters=true",
+    "record.events=8",
+];
+
+/// Reads and checks a scenario: a path or the name of a built-in one, with `KEY=VALUE` changes.
+///
+/// # Errors
+/// The first mistake in the scenario or in a change.
+pub fn load(scenario: &str, set: &[String]) -> Result<Prepared, Failure> {
+    Ok(Prepared::by(|| scenario::load(scenario, set))?)
+}
+
+/// Runs a scenario to its end on this thread.
+pub fn run(prepared: Prepared) -> Run {
+    execute(prepared, engine::Kind::Window, &Progress::silent(&AtomicBool::new(false)))
+}
+
+/// Runs several schemes and seeds side by side.
+///
+/// # Errors
+/// If a scheme cannot work there; then no run has started.
+pub fn compare(comparison: &Comparison) -> Result<Vec<Run>, Failure> {
+    comparison.run(&Progress::silent(&AtomicBool::new(false)))
+}

@@ -1,0 +1,341 @@
+//! The dataset of a finished sweep.
+//!
+//! | file | what |
+//! |---|---|
+//! | `sweep.json` | what was run: axes, seeds, version, ids, the files' texts, one digest for all |
+//! | `points.parquet` | one row per point: its number and id, a column `axis.KEY` for every key of an axis, seed, scheme, digest, whether it is complete, and all numbers of its summary, `summary.json`'s keys with dots |
+//! | `timing.parquet` | what each run cost; the only file that differs when the same sweep is run again |
+//! | `configs.parquet` | each point's resolved configuration: enough to run it alone |
+//! | `flows/ID.parquet` | each run's flows, where the sweep asks for them |
+
+use super::checked::Sweep;
+use super::columns::{self, Meaning};
+use super::point::PointResult;
+use super::point::hash;
+use crate::failure::Failure;
+use arrow_array::Array;
+use results::ResultsError;
+use results::directory::SWEEP_MARK;
+use results::table::{Column, Table};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Keys of a summary that have columns of their own, or a file.
+const ELSEWHERE: [&str; 7] = ["scenario", "scheme", "seed", "digest", "complete", "ending", "timing"];
+
+/// Rows of `configs.parquet` that are held at one time (our choice: some megabytes).
+const ROWS_AT_ONCE: usize = 1000;
+
+/// The tables as they are made, point by point.
+#[derive(Debug)]
+pub struct Dataset<'a> {
+    sweep: &'a Sweep,
+    rows: Vec<Row>,
+    /// The numbers of all summaries by key, in the order in which keys turn up.
+    numbers: Cells,
+    timing: Cells,
+}
+
+#[derive(Debug)]
+struct Row {
+    number: usize,
+    seed: u64,
+    scheme: String,
+    digest: String,
+    complete: bool,
+    ending: String,
+    failure: String,
+}
+
+/// Columns that grow, with gaps where a point has no such key.
+#[derive(Debug, Default)]
+struct Cells {
+    places: BTreeMap<Vec<String>, usize>,
+    columns: Vec<(Vec<String>, Vec<Value>)>,
+}
+
+impl Cells {
+    fn put(&mut self, row: usize, key: Vec<String>, value: Value) {
+        let next = self.columns.len();
+        let place = *self.places.entry(key.clone()).or_insert(next);
+        if place == next {
+            self.columns.push((key, Vec::new()));
+        }
+        let cells = &mut self.columns[place].1;
+        cells.resize(row, Value::Null);
+        cells.push(value);
+    }
+
+    fn columns(self, rows: usize) -> impl Iterator<Item = Column> {
+        self.columns.into_iter().map(move |(key, mut cells)| {
+            cells.resize(rows, Value::Null);
+            column(&key, cells)
+        })
+    }
+}
+
+/// A column of what it holds: whole numbers, real ones or texts.
+fn column(key: &[String], cells: Vec<Value>) -> Column {
+    let name = key.join(".");
+    let Meaning { unit, about } = columns::meaning(key);
+    let is_count = |cell: &Value| cell.is_null() || cell.is_u64();
+    let is_number = |cell: &Value| cell.is_null() || cell.is_number();
+    if cells.iter().all(is_count) && !cells.iter().all(Value::is_null) {
+        return Column::maybe(&name, unit, &about, cells.iter().map(Value::as_u64));
+    }
+    if cells.iter().all(is_number) {
+        return Column::real(&name, unit, &about, cells.iter().map(Value::as_f64));
+    }
+    let text = |cell: Value| match cell {
+        Value::String(text) => text,
+        Value::Null => String::new(),
+        other => other.to_string(),
+    };
+    Column::text(&name, &about, cells.into_iter().map(text))
+}
+
+/// A column of an axis: of numbers, or of yes and no, if all of its values are that in the sweep's file; else of texts.
+fn axis(spec: &scenario::sweep::Sweep, i: usize, key: &str, rows: &[Row]) -> Column {
+    let (name, about) = (format!("axis.{key}"), format!("value of {key} at this point"));
+    let cells: Vec<Option<&toml::Value>> =
+        rows.iter().map(|row| spec.plain_values(row.number).nth(i)).collect();
+    let integer = |cell: &Option<&toml::Value>| cell.and_then(toml::Value::as_integer);
+    let count = |cell| integer(cell).and_then(|n| u64::try_from(n).ok());
+    let real = |cell: &Option<&toml::Value>| match cell {
+        Some(toml::Value::Float(x)) => Some(*x),
+        _ => integer(cell).map(|n| n as f64),
+    };
+    let flag = |cell: &Option<&toml::Value>| cell.and_then(toml::Value::as_bool);
+    if let Some(cells) = cells.iter().map(count).collect::<Option<Vec<_>>>() {
+        Column::count(&name, "-", &about, cells.into_iter())
+    } else if cells.iter().all(|cell| real(cell).is_some()) {
+        Column::real(&name, "-", &about, cells.iter().map(real))
+    } else if let Some(cells) = cells.iter().map(flag).collect::<Option<Vec<_>>>() {
+        Column::flag(&name, &about, cells.into_iter())
+    } else {
+        let texts = rows.iter().map(|row| spec.values(row.number).get(i).cloned().unwrap_or_default());
+        Column::text(&name, &about, texts)
+    }
+}
+
+impl<'a> Dataset<'a> {
+    /// Without rows.
+    pub fn new(sweep: &'a Sweep) -> Self {
+        Dataset { sweep, rows: Vec::new(), numbers: Cells::default(), timing: Cells::default() }
+    }
+
+    /// Adds a point; they come in their order.
+    pub fn add(&mut self, number: usize, result: &PointResult) {
+        let summary = &result.summary;
+        let text = |key: &str| summary[key].as_str().unwrap_or_default().to_owned();
+        let row = self.rows.len();
+        for (key, value) in summary.as_object().into_iter().flatten() {
+            if !ELSEWHERE.contains(&key.as_str()) {
+                flatten(&mut vec![key.clone()], value, &mut |key, value| self.numbers.put(row, key, value));
+            }
+        }
+        for (key, value) in summary["timing"].as_object().into_iter().flatten() {
+            self.timing.put(row, vec!["timing".into(), key.clone()], value.clone());
+        }
+        self.rows.push(Row {
+            number,
+            seed: summary["seed"].as_u64().unwrap_or_default(),
+            scheme: text("scheme"),
+            digest: text("digest"),
+            complete: summary["complete"].as_bool().unwrap_or_default(),
+            ending: text("ending"),
+            failure: result.failure.clone(),
+        });
+    }
+
+    /// One number for all results.
+    pub fn digest(&self) -> String {
+        hash(&self.rows.iter().map(|row| row.digest.as_str()).collect::<Vec<_>>())
+    }
+
+    /// `points.parquet`, `timing.parquet`.
+    pub fn tables(self) -> (Table, Table) {
+        let rows = &self.rows;
+        let ids = self.sweep.ids();
+        let first = || {
+            let numbers = rows.iter().map(|row| row.number as u64);
+            let ids = rows.iter().map(|row| ids[row.number].clone());
+            [
+                Column::count(
+                    "point",
+                    "-",
+                    "number of the point, from 0; the last axis turns fastest, seeds faster",
+                    numbers,
+                ),
+                Column::text("id", "names the run: the same id, the same configuration and version", ids),
+            ]
+        };
+        let mut points = Vec::from(first());
+        for (i, key) in self.sweep.spec.keys().enumerate() {
+            points.push(axis(&self.sweep.spec, i, key, rows));
+        }
+        let text = |pick: fn(&Row) -> &String| rows.iter().map(move |row| pick(row).clone());
+        points.extend([
+            Column::count("seed", "-", "root of every random draw", rows.iter().map(|row| row.seed)),
+            Column::text("scheme", "load-balancing scheme of the foreground", text(|row| &row.scheme)),
+            Column::text("digest", "one number for everything that happened", text(|row| &row.digest)),
+            Column::flag(
+                "complete",
+                "every flow that counts finished, and nothing failed",
+                rows.iter().map(|row| row.complete),
+            ),
+            Column::text(
+                "ending",
+                "finished, stopped by [stop], or stalled; empty if the simulation failed",
+                text(|row| &row.ending),
+            ),
+            Column::text(
+                "failure",
+                "why the simulation failed; empty if it did not",
+                text(|row| &row.failure),
+            ),
+        ]);
+        let mut timing = Vec::from(first());
+        points.extend(self.numbers.columns(rows.len()));
+        let rest = self.timing.columns.into_iter().map(|(key, cells)| (key[1..].to_vec(), key, cells));
+        timing.extend(rest.map(|(short, key, mut cells)| {
+            cells.resize(rows.len(), Value::Null);
+            column(&key, cells).named(&short.join("."))
+        }));
+        (Table::new(points, 1), Table::new(timing, 1))
+    }
+}
+
+/// Tells every number in `value`, by the keys that lead to it.
+pub(super) fn flatten(key: &mut Vec<String>, value: &Value, tell: &mut impl FnMut(Vec<String>, Value)) {
+    match value {
+        Value::Object(entries) => {
+            for (name, value) in entries {
+                key.push(name.clone());
+                flatten(key, value, tell);
+                key.pop();
+            }
+        }
+        // Flows by size: buckets are known by where they end.
+        Value::Array(entries) => {
+            for (i, entry) in entries.iter().enumerate() {
+                let end = entry["up_to_bytes"].as_u64().map(|bytes| format!("up_to_{bytes}"));
+                key.push(end.unwrap_or_else(|| i.to_string()));
+                flatten(key, entry, tell);
+                key.pop();
+            }
+        }
+        // Where there is no flow to speak of, `fct_us` and `slowdown` have no numbers inside.
+        Value::Null if key.last().is_some_and(|last| columns::SPREADS.contains(&last.as_str())) => {}
+        value => tell(key.clone(), value.clone()),
+    }
+}
+
+/// Reads what a finished sweep wrote: `sweep.json` and `points.parquet`.
+///
+/// # Errors
+/// If one of them is missing, cut short or of another kind, or if they are of two sweeps.
+pub fn read(dir: &Path) -> Result<(Value, Table), ResultsError> {
+    let (mark, table) = (dir.join(SWEEP_MARK), dir.join("points.parquet"));
+    let manifest = results::json::read(&mark)?;
+    let wrong = |key: &&str| match *key {
+        "axes" | "points" | "set" => !manifest[*key].is_array(),
+        "files" => !manifest[*key].is_object(),
+        _ => !manifest[*key].is_string(),
+    };
+    let used = ["ropewalk", "sweep", "scenario", "digest", "axes", "points", "set", "files"];
+    if let Some(key) = used.into_iter().find(wrong) {
+        return Err(ResultsError::unfit(&mark, format!("it has no `{key}`")));
+    }
+    let points = Table::read_parquet(&table, 1)?;
+    let (ids, digests) = (texts(&points, "id"), texts(&points, "digest"));
+    let told = manifest["points"].as_array().map_or(0, Vec::len);
+    if points.rows() != told {
+        let why = format!("it has {} rows, and sweep.json tells of {told} points", points.rows());
+        return Err(ResultsError::unfit(&table, why));
+    }
+    let axes = manifest["axes"].as_array().into_iter().flatten().filter_map(Value::as_object);
+    let lacks = |key: &&String| points.schema().index_of(&format!("axis.{key}")).is_err();
+    if let Some(key) = axes.flat_map(Map::keys).find(lacks) {
+        return Err(ResultsError::unfit(
+            &table,
+            format!("sweep.json tells of an axis `{key}`, and it has none"),
+        ));
+    }
+    if manifest["points"] != json!(ids) || manifest["digest"] != json!(hash(&digests)) {
+        return Err(ResultsError::unfit(
+            &table,
+            "its rows are not those that sweep.json tells of".to_owned(),
+        ));
+    }
+    Ok((manifest, points))
+}
+
+/// A column of texts.
+fn texts<'t>(points: &'t Table, name: &str) -> Vec<&'t str> {
+    points.texts(name).into_iter().flatten().map(Option::unwrap_or_default).collect()
+}
+
+/// True if all points are complete.
+pub fn all_complete(points: &Table) -> bool {
+    points.flags("complete").is_some_and(|flags| flags.false_count() == 0)
+}
+
+/// Writes `configs.parquet`.
+///
+/// # Errors
+/// If a point can no longer be worked out, or the system refuses.
+pub(super) fn write_configs(sweep: &Sweep, path: &Path) -> Result<(), Failure> {
+    let batch = |first: usize| -> Result<Table, Failure> {
+        let numbers = first..sweep.len().min(first + ROWS_AT_ONCE);
+        let configs = numbers.clone().map(|number| Ok(sweep.point(number)?.config));
+        let configs = configs.collect::<Result<Vec<String>, Failure>>()?;
+        let ids = numbers.clone().map(|number| sweep.ids()[number].clone());
+        Ok(Table::new(
+            vec![
+                Column::count(
+                    "point",
+                    "-",
+                    "number of the point, from 0",
+                    numbers.map(|number| number as u64),
+                ),
+                Column::text("id", "names the run", ids),
+                Column::text(
+                    "config",
+                    "the scenario at this point, TOML, every default filled in",
+                    configs.into_iter(),
+                ),
+            ],
+            1,
+        ))
+    };
+    let mut batches = (0..sweep.len()).step_by(ROWS_AT_ONCE).map(batch);
+    let Some(first) = batches.next() else { return Ok(()) };
+    let failed = |e| ResultsError::Parquet(path.to_owned(), e);
+    let mut writer = first?.begin_parquet(path)?;
+    for batch in batches {
+        writer.write(batch?.batch()).map_err(failed)?;
+    }
+    writer.close().map_err(failed)?;
+    Ok(())
+}
+
+/// The rows of a table as JSON objects, a key per column.
+pub fn rows(table: &Table) -> Vec<Map<String, Value>> {
+    let mut rows = vec![Map::new(); table.rows()];
+    for field in table.schema().fields() {
+        let name = field.name();
+        let (counts, reals) = (table.counts(name), table.reals(name));
+        let (flags, texts) = (table.flags(name), table.texts(name));
+        for (row, object) in rows.iter_mut().enumerate() {
+            let count = || counts.filter(|cells| cells.is_valid(row)).map(|cells| cells.value(row).into());
+            let real = || reals.filter(|cells| cells.is_valid(row)).map(|cells| cells.value(row).into());
+            let flag = || flags.map(|cells| cells.value(row).into());
+            let text = || texts.map(|cells| cells.value(row).into());
+            let cell: Option<Value> = count().or_else(real).or_else(flag).or_else(text);
+            object.insert(name.clone(), cell.unwrap_or_default());
+        }
+    }
+    rows
+}

@@ -1,0 +1,201 @@
+//! A point as a text that can travel, and what came out of it.
+
+use crate::execute::{Prepared, execute, window_on};
+use crate::failure::Failure;
+use crate::progress::Progress;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use engine::outcome::Ending;
+use results::table::Column;
+use results::tables::flows;
+use scenario::{Resolved, Source};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::num::NonZeroUsize;
+use std::sync::atomic::AtomicBool;
+use xxhash_rust::xxh3::Xxh3;
+
+/// The version whose results these are.
+pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// A point of a sweep: all that its run needs, whoever runs it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Point {
+    /// Names the run: the same id, the same results.
+    pub id: String,
+    /// Version of ropewalk that made it; another one does not run it.
+    pub ropewalk: String,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// What is special about it, for people.
+    pub label: String,
+    /// Its flows are wanted, too.
+    pub flows: bool,
+    /// The resolved configuration, TOML.
+    pub config: String,
+}
+
+impl Point {
+    /// Of a scenario that was resolved.
+    pub fn new(resolved: &Resolved, flows: bool) -> Self {
+        let mut point = Point {
+            id: String::new(),
+            ropewalk: VERSION.to_owned(),
+            scenario: resolved.name.clone(),
+            label: String::new(),
+            flows,
+            config: resolved.to_toml(),
+        };
+        point.id = point.hash();
+        point
+    }
+
+    fn hash(&self) -> String {
+        let flows = if self.flows { "flows" } else { "" };
+        hash(&[&self.ropewalk, &self.scenario, flows, &self.config])
+    }
+
+    /// A text on one line.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// Reads such a text.
+    ///
+    /// # Errors
+    /// If it is none, was changed under way, or another version made it.
+    pub fn from_json(text: &str) -> Result<Self, Failure> {
+        let point: Point = serde_json::from_str(text)
+            .map_err(|e| Failure::Asked(format!("this is no point of a sweep: {e}")))?;
+        if point.ropewalk != VERSION {
+            return Err(Failure::Asked(format!(
+                "point {} comes from ropewalk {}, and this is {VERSION}: both ends must be of one version",
+                point.id, point.ropewalk
+            )));
+        }
+        if point.hash() != point.id {
+            return Err(Failure::Asked(format!(
+                "point {} was changed under way: it is not what its id says",
+                point.id
+            )));
+        }
+        Ok(point)
+    }
+}
+
+/// 16 hexadecimal digits for a list of texts.
+pub(super) fn hash(texts: &[&str]) -> String {
+    let mut hash = Xxh3::new();
+    for text in texts {
+        hash.update(&(text.len() as u64).to_le_bytes());
+        hash.update(text.as_bytes());
+    }
+    format!("{:016x}", hash.digest())
+}
+
+/// What came out of a point.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PointResult {
+    /// The point's id.
+    pub id: String,
+    /// Version of ropewalk that ran it.
+    pub ropewalk: String,
+    /// Why the simulation failed (exit code 3 of a run); empty if it did not.
+    pub failure: String,
+    /// `summary.json` of the run.
+    pub summary: Value,
+    /// `flows.parquet` of the run with the column `id`, in base 64, if it was wanted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flows: Option<String>,
+}
+
+/// A result with what shows that it is whole.
+#[derive(Serialize, Deserialize)]
+struct Sealed {
+    #[serde(flatten)]
+    result: PointResult,
+    checksum: String,
+}
+
+impl PointResult {
+    /// XXH3 of all that it says.
+    fn checksum(&self) -> String {
+        hash(&[&serde_json::to_string(self).unwrap_or_default()])
+    }
+
+    /// A text on one line, with a checksum.
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_value(self).unwrap_or_default();
+        text["checksum"] = self.checksum().into();
+        text.to_string()
+    }
+
+    /// Reads such a text.
+    ///
+    /// # Errors
+    /// Why it is not the whole result of a point of this version.
+    pub fn from_json(text: &str) -> Result<Self, String> {
+        let sealed: Sealed =
+            serde_json::from_str(text).map_err(|e| format!("it is cut short or broken: {e}"))?;
+        if sealed.result.checksum() != sealed.checksum {
+            return Err("it is broken: its checksum does not fit".into());
+        }
+        if sealed.result.ropewalk != VERSION {
+            return Err(format!("ropewalk {} made it, and this is {VERSION}", sealed.result.ropewalk));
+        }
+        Ok(sealed.result)
+    }
+
+    /// The Parquet file of its flows.
+    pub(super) fn flows_file(&self) -> Option<Vec<u8>> {
+        BASE64_STANDARD.decode(self.flows.as_ref()?).ok()
+    }
+}
+
+/// Runs a point on so many threads. A simulation that fails is a result, too.
+///
+/// # Errors
+/// If it cannot run here, such as for lack of memory; [`Failure::Interrupted`].
+pub fn run_point(
+    point: &Point,
+    threads: NonZeroUsize,
+    progress: &Progress<'_>,
+) -> Result<PointResult, Failure> {
+    let file = match point.label.as_str() {
+        "" => point.scenario.clone(),
+        label => format!("{} at {label}", point.scenario),
+    };
+    let source = Source { file, name: point.scenario.clone(), text: point.config.clone() };
+    let prepared = Prepared::by(|| scenario::check(&source, &[]))?;
+    let kind = window_on(threads, &prepared.checked.plan);
+    let run = execute(prepared, kind, progress);
+    if run.outcome.ending == Ending::Interrupted {
+        return Err(Failure::Interrupted);
+    }
+    let flows = match point.flows {
+        true => {
+            let table = flows::table(run.data());
+            let id = std::iter::repeat_n(point.id.clone(), table.rows());
+            let about = "id of the point, see points.parquet";
+            Some(BASE64_STANDARD.encode(table.with(Column::text("id", about, id)).to_parquet()?))
+        }
+        false => None,
+    };
+    Ok(PointResult {
+        id: point.id.clone(),
+        ropewalk: VERSION.to_owned(),
+        failure: run.faults().join("; "),
+        summary: serde_json::to_value(&run.summary).unwrap_or_default(),
+        flows,
+    })
+}
+
+/// Runs a point that came as [`Point::to_json`] on one thread; gives [`PointResult::to_json`]. This is what schedulers
+/// send to other processes and machines.
+///
+/// # Errors
+/// If the text is no point of this version, or the point cannot run here.
+pub fn run_point_json(point: &str) -> Result<String, Failure> {
+    let never = AtomicBool::new(false);
+    Ok(run_point(&Point::from_json(point)?, NonZeroUsize::MIN, &Progress::silent(&never))?.to_json())
+}

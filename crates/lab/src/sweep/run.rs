@@ -1,0 +1,44 @@
+//! Runs the wanted points of a sweep on this machine.
+
+use super::point::run_point;
+use super::work::Work;
+use crate::crew::Crew;
+use crate::failure::Failure;
+use crate::progress::Progress;
+
+/// What became of the points that [`run`] was to run.
+#[derive(Debug, Default)]
+pub struct Ran {
+    /// Points that could not run here, such as for lack of memory, and why. What failed in simulation is not among
+    /// them: that is a result.
+    pub refused: Vec<(usize, Failure)>,
+}
+
+/// Runs what is still wanted, on this machine, and keeps each result as it comes.
+///
+/// # Errors
+/// If the results have no place. An interruption is none: then points are simply still wanted.
+pub fn run(work: &Work, crew: Crew, progress: &Progress<'_>) -> Result<Ran, Failure> {
+    let no_place = std::sync::OnceLock::new();
+    let one = |number: usize, threads| {
+        if progress.stopped() || no_place.get().is_some() {
+            return None;
+        }
+        let point = work.sweep().point(number);
+        match point.and_then(|point| run_point(&point, threads, progress)) {
+            Ok(result) => {
+                if let Err(e) = work.keep(&result) {
+                    drop(no_place.set(e));
+                }
+                None
+            }
+            Err(Failure::Interrupted) => None,
+            Err(failure) => Some((number, failure)),
+        }
+    };
+    let refused = crew.side_by_side(work.wanted(), one)?.into_iter().flatten().collect();
+    match no_place.into_inner() {
+        Some(failure) => Err(failure),
+        None => Ok(Ran { refused }),
+    }
+}

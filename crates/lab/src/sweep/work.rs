@@ -1,0 +1,370 @@
+//! The directory of a sweep under way.
+//!
+//! | | |
+//! |---|---|
+//! | `DIR.part/unfinished.json` | which sweep it is |
+//! | `DIR.part/points/ID.json` | what came out of a point, see [`PointResult`] |
+//! | `DIR.part/lock` | held by the process that works on it, and by none when that is gone |
+//! | `DIR` | the finished sweep, see [`dataset`]; `DIR.part` is gone then |
+//!
+//! A point's file is written beside its place and moved there, so it is whole or missing; what was done before an
+//! interruption, however hard, is there afterwards. The finished dataset is made of the files in the order of points:
+//! it does not depend on when, where and in which order they came.
+
+use super::checked::Sweep;
+use super::dataset;
+use super::point::PointResult;
+use super::point::{VERSION, hash};
+use crate::failure::Failure;
+use results::ResultsError;
+use results::directory::{SWEEP_MARK as MARK, Staging, Target, UNFINISHED_MARK as UNFINISHED};
+use results::json::{pretty, value as to_json};
+use results::table::Table;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::fs::{self, File, TryLockError};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+/// What a finished sweep consists of.
+const OURS: [&str; 7] =
+    [MARK, "points.parquet", "timing.parquet", "configs.parquet", "flows", "report.html", "points.csv"];
+
+/// A sweep under way, and where its results go.
+#[derive(Debug)]
+pub struct Work {
+    sweep: Sweep,
+    target: Target,
+    part: PathBuf,
+    /// Ids of all points.
+    all: BTreeSet<String>,
+    done: Mutex<BTreeSet<String>>,
+    reused: usize,
+    /// Held while this lives.
+    _lock: File,
+    /// What there is to say about older results, one sentence each.
+    pub notes: Vec<String>,
+}
+
+/// A finished sweep.
+#[derive(Clone, Debug)]
+pub struct Finished {
+    /// Where it is.
+    pub path: PathBuf,
+    /// `points.parquet`.
+    pub points: Table,
+    /// Points whose simulation failed, with the reasons.
+    pub failed: Vec<(usize, String)>,
+}
+
+impl Work {
+    /// Takes `dir` for the results of a sweep. With `resume`, results of an earlier, interrupted one of the same name and
+    /// scenario are used where they fit; without, such a one is refused.
+    ///
+    /// # Errors
+    /// If the place is taken by something else, or the system refuses.
+    pub fn open(sweep: Sweep, dir: &Path, resume: bool) -> Result<Self, Failure> {
+        let target = place(dir)?;
+        let part = part_of(dir);
+        let shown = part.display();
+        let who = describe(&sweep);
+        let begun = match read(&part.join(UNFINISHED)) {
+            Ok(text) => Some(serde_json::from_str::<Value>(&text).unwrap_or_default()),
+            // Killed before it wrote the first file: nothing of value is there.
+            Err(e) if e.kind() == ErrorKind::NotFound && is_blank(&part) => None,
+            Err(_) => {
+                return Err(Failure::Asked(format!(
+                    "{shown} is in the way: a sweep under way keeps its points there, and this is none; \
+                     choose another directory with -o, or remove it"
+                )));
+            }
+        };
+        if let Some(begun) = &begun {
+            if !resume {
+                let points =
+                    fs::read_dir(part.join("points")).map_or(0, |dir| dir.flatten().filter(is_point).count());
+                return Err(Failure::Asked(format!(
+                    "{shown} holds an unfinished sweep ({points} points done): add --resume to go on with it, or remove \
+                     it to begin anew"
+                )));
+            }
+            if [&begun["sweep"], &begun["scenario"]] != [&who["sweep"], &who["scenario"]] {
+                return Err(Failure::Asked(format!(
+                    "{shown} holds another unfinished sweep: `{}` of {}, not `{}` of {}; choose another directory with \
+                     -o, or remove it",
+                    begun["sweep"].as_str().unwrap_or("?"),
+                    begun["scenario"].as_str().unwrap_or("?"),
+                    sweep.spec.name,
+                    sweep.spec.scenario.name
+                )));
+            }
+        }
+        let failed = |e| failed(&part, e);
+        fs::create_dir_all(part.join("points")).map_err(failed)?;
+        let lock = File::create(part.join("lock")).map_err(failed)?;
+        if let Err(TryLockError::WouldBlock) = lock.try_lock() {
+            return Err(Failure::Asked(format!("another process is working on {shown}")));
+        }
+        let mut work = Work {
+            all: sweep.ids().iter().cloned().collect(),
+            sweep,
+            target,
+            part,
+            done: Mutex::default(),
+            reused: 0,
+            _lock: lock,
+            notes: Vec::new(),
+        };
+        work.put(UNFINISHED, &pretty(&who))?;
+        work.look()?;
+        Ok(work)
+    }
+
+    /// Looks which points are done.
+    fn look(&mut self) -> Result<(), Failure> {
+        let mut done = BTreeSet::new();
+        for id in &self.all {
+            let path = self.path(id);
+            match read(&path) {
+                Ok(text) => match self.understood(id, &text) {
+                    Ok(_) => drop(done.insert(id.clone())),
+                    Err(why) => {
+                        self.notes.push(format!("{}: {why}; that point runs again", path.display()));
+                    }
+                },
+                Err(e) if e.kind() == ErrorKind::NotFound => {}
+                Err(e) => return Err(failed(&path, e)),
+            }
+        }
+        let files = fs::read_dir(self.part.join("points")).map_err(|e| failed(&self.part, e))?;
+        let others = files.flatten().filter(is_point).filter(|file| {
+            let name = file.file_name();
+            let id = name.to_str().and_then(|name| name.strip_suffix(".json"));
+            !id.is_some_and(|id| self.all.contains(id))
+        });
+        match others.count() {
+            0 => {}
+            n => self.notes.push(format!(
+                "{n} points that were done are no longer part of this sweep, or come from another version; they go when \
+                 it is finished"
+            )),
+        }
+        self.reused = done.len();
+        self.done = Mutex::new(done);
+        Ok(())
+    }
+
+    /// Reads the result of the point `id`.
+    fn understood(&self, id: &str, text: &str) -> Result<PointResult, String> {
+        let result = PointResult::from_json(text)?;
+        match result.id == id {
+            true => Ok(result),
+            false => Err(format!("it is the result of point {}", result.id)),
+        }
+    }
+
+    /// The sweep.
+    pub fn sweep(&self) -> &Sweep {
+        &self.sweep
+    }
+
+    /// Runs that were done before.
+    pub fn reused(&self) -> usize {
+        self.reused
+    }
+
+    /// The points that are still to be run: one of each run.
+    pub fn wanted(&self) -> Vec<usize> {
+        let done = self.done();
+        let ids = self.sweep.ids();
+        self.sweep.runs().into_iter().filter(|&number| !done.contains(&ids[number])).collect()
+    }
+
+    fn done(&self) -> std::sync::MutexGuard<'_, BTreeSet<String>> {
+        self.done.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Keeps the result of a point. Safe to call from several threads.
+    ///
+    /// # Errors
+    /// If it is not of a point of this sweep, or the system refuses.
+    pub fn keep(&self, result: &PointResult) -> Result<(), Failure> {
+        if !self.all.contains(&result.id) {
+            return Err(Failure::Asked(format!("the result {} is of no point of this sweep", result.id)));
+        }
+        self.put(&format!("points/{}.json", result.id), &(result.to_json() + "\n"))?;
+        self.done().insert(result.id.clone());
+        Ok(())
+    }
+
+    /// The same for a result that came as [`PointResult::to_json`].
+    ///
+    /// # Errors
+    /// If it is not whole; see [`Work::keep`].
+    pub fn keep_json(&self, result: &str) -> Result<(), Failure> {
+        let result = PointResult::from_json(result);
+        self.keep(&result.map_err(|why| Failure::Asked(format!("a point's result is of no use: {why}")))?)
+    }
+
+    fn path(&self, id: &str) -> PathBuf {
+        self.part.join("points").join(format!("{id}.json"))
+    }
+
+    /// Writes a file as a whole or not at all.
+    fn put(&self, name: &str, text: &str) -> Result<(), Failure> {
+        let path = self.part.join(name);
+        let new = path.with_extension("new");
+        fs::write(&new, text).and_then(|()| fs::rename(&new, &path)).map_err(|e| failed(&path, e))
+    }
+
+    /// Makes the dataset of all points and puts it in its place; what stood there goes, or stays if that fails.
+    ///
+    /// # Errors
+    /// If points are missing, their results cannot be read, or the system refuses. Then all points that are done stay.
+    pub fn finish(&mut self) -> Result<Finished, Failure> {
+        let missing = self.wanted().len();
+        if missing > 0 {
+            return Err(Failure::Asked(format!("{missing} points are still to be run")));
+        }
+        let staging = Staging::beside(&self.target)?;
+        let mut made = dataset::Dataset::new(&self.sweep);
+        if self.sweep.spec.flows {
+            let flows = staging.path("flows");
+            fs::create_dir(&flows).map_err(|e| failed(&flows, e))?;
+        }
+        let mut failures = Vec::new();
+        for number in 0..self.sweep.len() {
+            let id = &self.sweep.ids()[number];
+            let path = self.path(id);
+            let text = read(&path).map_err(|e| failed(&path, e))?;
+            let result = self.understood(id, &text).map_err(|why| {
+                Failure::Asked(format!("{}: {why}; --resume runs it again", path.display()))
+            })?;
+            if !result.failure.is_empty() {
+                failures.push((number, result.failure.clone()));
+            }
+            let flows = staging.path(&format!("flows/{id}.parquet"));
+            if let Some(file) = result.flows_file().filter(|_| !flows.exists()) {
+                fs::write(&flows, file).map_err(|e| failed(&flows, e))?;
+            }
+            made.add(number, &result);
+        }
+        let digest = made.digest();
+        let (points, timing) = made.tables();
+        points.write_parquet(&staging.path("points.parquet"))?;
+        timing.write_parquet(&staging.path("timing.parquet"))?;
+        dataset::write_configs(&self.sweep, &staging.path("configs.parquet"))?;
+        staging.write(MARK, &pretty(&manifest(&self.sweep, &digest, &points, failures.len())))?;
+        staging.publish(&self.target)?;
+        fs::remove_dir_all(&self.part).map_err(|e| failed(&self.part, e))?;
+        Ok(Finished { path: self.target.path().to_owned(), points, failed: failures })
+    }
+
+    /// The finished sweep, if that is what stands at `dir`: the same points, by the same version.
+    ///
+    /// # Errors
+    /// If it is one but cannot be read.
+    pub fn finished(sweep: &Sweep, dir: &Path) -> Result<Option<Finished>, Failure> {
+        if part_of(dir).exists() {
+            return Ok(None);
+        }
+        let Ok(text) = read(&dir.join(MARK)) else { return Ok(None) };
+        let manifest: Value = serde_json::from_str(&text).unwrap_or_default();
+        if manifest["points"] != to_json(&sweep.ids()) || manifest["sweep"] != to_json(&sweep.spec.name) {
+            return Ok(None);
+        }
+        let (_, points) = dataset::read(dir)?;
+        let reason = |number: usize| Some((number, points.texts("failure")?.value(number).to_owned()));
+        let failed = (0..points.rows()).filter_map(reason).filter(|(_, why)| !why.is_empty()).collect();
+        Ok(Some(Finished { path: dir.to_owned(), points, failed }))
+    }
+}
+
+/// Which sweep it is.
+fn describe(sweep: &Sweep) -> Value {
+    json!({
+        "ropewalk": VERSION,
+        "sweep": sweep.spec.name,
+        "scenario": sweep.spec.scenario.name,
+        "points": sweep.len(),
+    })
+}
+
+/// `sweep.json`: what was run, and enough to run it again.
+fn manifest(sweep: &Sweep, digest: &str, points: &Table, failed: usize) -> Value {
+    let spec = &sweep.spec;
+    let keys = |axis: &scenario::sweep::Axis| -> Value {
+        axis.keys.iter().map(|key| (key.name.clone(), key.values().collect::<Value>())).collect()
+    };
+    json!({
+        "ropewalk": VERSION,
+        "sweep": spec.name,
+        "scenario": spec.scenario.name,
+        "class": spec.class,
+        "set": spec.set,
+        "seeds": spec.seeds,
+        "axes": spec.axes.iter().map(keys).collect::<Value>(),
+        "flows": spec.flows,
+        "runs": sweep.runs().len(),
+        "complete": dataset::all_complete(points),
+        "failed": failed,
+        "digest": digest,
+        "config_hash": hash(&sweep.ids().iter().map(String::as_str).collect::<Vec<_>>()),
+        "points": sweep.ids(),
+        "files": { "sweep": spec.file.text, "scenario": spec.scenario.text },
+    })
+}
+
+/// Takes `dir` if nothing else stands there.
+fn place(dir: &Path) -> Result<Target, Failure> {
+    let is_table = |file: fs::DirEntry| file.path().extension().is_some_and(|ending| ending == "parquet");
+    let strange = fs::read_dir(dir.join("flows")).is_ok_and(|files| !files.flatten().all(is_table));
+    match Target::of(dir, MARK, |name| OURS.contains(&name)) {
+        Ok(target) if !strange => Ok(target),
+        Ok(_) | Err(ResultsError::NotResults(..)) => Err(Failure::Asked(format!(
+            "{} exists and does not look like a sweep of ropewalk (it has no {MARK}, or more than a sweep's files): not \
+             replaced; choose another directory with -o, or remove it",
+            dir.display()
+        ))),
+        Err(other) => Err(other.into()),
+    }
+}
+
+/// Where a sweep under way keeps its points: beside `dir`.
+pub fn part_of(dir: &Path) -> PathBuf {
+    // `.` has no name of its own before it is absolute.
+    let whole = match dir.file_name() {
+        Some(_) => dir.to_owned(),
+        None => std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned()),
+    };
+    let mut name = whole.file_name().unwrap_or_default().to_owned();
+    name.push(".part");
+    whole.with_file_name(name)
+}
+
+/// Nothing, or what an interrupted [`Work::open`] leaves before anything is done.
+fn is_blank(part: &Path) -> bool {
+    let empty = |dir: &Path| fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_none());
+    match fs::read_dir(part) {
+        Err(e) => e.kind() == ErrorKind::NotFound,
+        Ok(entries) => entries.flatten().all(|entry| match entry.file_name().to_str() {
+            Some("points") => empty(&entry.path()),
+            Some("lock" | "unfinished.new") => true,
+            _ => false,
+        }),
+    }
+}
+
+fn is_point(file: &fs::DirEntry) -> bool {
+    file.path().extension().is_some_and(|ending| ending == "json")
+}
+
+/// A file's text; what is no text is a text that makes no sense.
+fn read(path: &Path) -> std::io::Result<String> {
+    fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn failed(path: &Path, e: std::io::Error) -> Failure {
+    ResultsError::Io(path.to_owned(), e).into()
+}

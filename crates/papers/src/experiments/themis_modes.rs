@@ -1,0 +1,86 @@
+//! Themis's rule of compensation, as printed and made sound.
+//!
+//! As printed, a ToR that blocks NACK(e) sends it itself as soon as a later packet of e's path has passed,
+//! unless e has passed in the meantime. It does not ask whether e passed just before, and is on its way down the
+//! last hop: then the NACK is false. The sound rule looks through the rest of its ring first. The difference
+//! depends on how soon a packet of the same path follows (the number of spines N), and on how far packets
+//! overtake one another (jitter).
+//!
+//! Our choices: four leaves with N hosts and N spines each at 100 Gb/s; a ring all-reduce of every group of one
+//! host per leaf. Jitter comes from the flows alone, or from a background permutation as well, one unending
+//! flow per host over the same sprayed links, which takes about half of every link.
+
+use crate::experiment::{Case, Experiment, Runs};
+use crate::row::Row;
+use lab::Run;
+use results::stats::share;
+
+/// The experiment.
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    name: "themis-modes",
+    source: "Themis (APNET'25), section 3, and our sound rule",
+    about: "literal against sound compensation: false NACKs and completion over spines and jitter",
+    cases,
+    rows,
+    curves: |_| Vec::new(),
+    more: |_| String::new(),
+    picture: |_| crate::picture::Picture::default(),
+};
+
+const MODES: [&str; 2] = ["literal", "sound"];
+const JITTER: [&str; 2] = ["alone", "with background"];
+
+fn label(spines: u32, jitter: &str, mode: &str) -> String {
+    format!("N = {spines}, {jitter}, {mode}")
+}
+
+fn spines(quick: bool) -> &'static [u32] {
+    if quick { &[2, 4] } else { &[2, 4, 8, 16] }
+}
+
+fn cases(quick: bool) -> Vec<Case> {
+    let bytes = if quick { "6MB" } else { "60MB" };
+    let job = format!(
+        "{{ name = \"job\", all-reduce = {{ bytes = \"{bytes}\", groups = \"one-host-per-leaf\" }} }}"
+    );
+    let background = "{ name = \"bg\", background = true, permutation = { bytes = \"10GB\" } }";
+    let mut cases = Vec::new();
+    for &n in spines(quick) {
+        for jitter in JITTER {
+            let workload = if jitter == JITTER[0] { job.clone() } else { format!("{job}, {background}") };
+            for mode in MODES {
+                cases.push(
+                    Case::new(label(n, jitter, mode), "themis-fig1", &[])
+                        .and(format!("topology.leaf-spine.spines={n}"))
+                        .and(format!("topology.leaf-spine.hosts-per-leaf={n}"))
+                        .and(format!("workload=[{workload}]"))
+                        .and("scheme.themis={}")
+                        .and(format!("scheme.themis.mode={mode}")),
+                );
+            }
+        }
+    }
+    cases
+}
+
+fn counter(run: &Run, name: &str) -> u64 {
+    run.summary.counters.get(name).copied().unwrap_or(0)
+}
+
+fn rows(results: &Runs, _: bool) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for label in results.labels() {
+        let run = results.get(label);
+        let sound = label.ends_with(MODES[1]);
+        let note = if sound { "expected: 0" } else { "expected: above 0 for small N" };
+        let spurious = run.map(|r| counter(r, "compensations_spurious"));
+        rows.push(Row::ours(label, "false compensations", "NACKs", spurious.map(|n| n as f64), note));
+        let part =
+            run.map(|r| 100.0 * share(counter(r, "compensations_spurious"), counter(r, "nacks_blocked")));
+        rows.push(Row::ours(label, "of blocked NACKs", "%", part, note));
+        let note =
+            if sound { "expected: no longer than literal" } else { "expected: longer by its false NACKs" };
+        rows.push(Row::ours(label, "slowest group", "ms", run.and_then(Run::slowest_group_ms), note));
+    }
+    rows
+}

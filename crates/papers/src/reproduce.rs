@@ -1,0 +1,103 @@
+//! Runs experiments.
+
+use crate::experiment::{Case, Experiment, Runs};
+use crate::experiments::{
+    dlbf, dlbf_motivation, flowcut, long_haul, loss_recovery, themis_fig1, themis_fig5, themis_memory,
+    themis_modes, which_scheme,
+};
+use crate::report::Report;
+use engine::outcome::Ending;
+use lab::execute::{Prepared, Run, execute, window_on};
+use lab::{Crew, Failure, Progress};
+use std::num::NonZeroUsize;
+
+/// All experiments.
+pub const ALL: &[Experiment] = &[
+    dlbf::EXPERIMENT,
+    dlbf_motivation::EXPERIMENT,
+    flowcut::dragonfly::EXPERIMENT,
+    flowcut::flowlets::EXPERIMENT,
+    flowcut::incast::EXPERIMENT,
+    flowcut::memory::EXPERIMENT,
+    flowcut::permutation::EXPERIMENT,
+    flowcut::workloads::EXPERIMENT,
+    long_haul::tables_1_2::EXPERIMENT,
+    long_haul::ablation::EXPERIMENT,
+    long_haul::micro::EXPERIMENT,
+    loss_recovery::EXPERIMENT,
+    themis_fig1::EXPERIMENT,
+    themis_fig5::EXPERIMENT,
+    themis_memory::EXPERIMENT,
+    themis_modes::EXPERIMENT,
+    which_scheme::EXPERIMENT,
+];
+
+/// The experiments of these names.
+///
+/// # Errors
+/// If one does not exist.
+pub fn named(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
+    let find = |name: &String| {
+        let unknown = || {
+            let all: Vec<&str> = ALL.iter().map(|e| e.name).collect();
+            Failure::Asked(format!("there is no experiment `{name}`; {}", scenario::suggestion(name, &all)))
+        };
+        ALL.iter().find(|e| e.name == name).ok_or_else(unknown)
+    };
+    names.iter().map(find).collect()
+}
+
+/// Experiments laid out as runs.
+pub struct Work {
+    quick: bool,
+    /// Reports keep the results of the runs that a page shows.
+    detailed: bool,
+    experiments: Vec<(Experiment, Vec<Case>)>,
+}
+
+impl Work {
+    /// Lays them out.
+    pub fn new(experiments: &[&Experiment], quick: bool) -> Self {
+        let laid = experiments.iter().map(|&e| (*e, (e.cases)(quick)));
+        Work { quick, detailed: false, experiments: laid.collect() }
+    }
+
+    /// With all that a page shows.
+    pub fn detailed(self) -> Self {
+        Work { detailed: true, ..self }
+    }
+
+    /// The number of runs.
+    pub fn runs(&self) -> usize {
+        self.experiments.iter().map(|(_, cases)| cases.len()).sum()
+    }
+
+    /// Runs everything on the threads of `crew`. Experiments that the user interrupted are missing.
+    ///
+    /// # Errors
+    /// If a scenario is wrong.
+    pub fn run(&self, crew: Crew, progress: &Progress<'_>) -> Result<Vec<Report>, Failure> {
+        let cases: Vec<&Case> = self.experiments.iter().flat_map(|(_, cases)| cases).collect();
+        let one = |case: &Case, threads: NonZeroUsize| -> Result<Option<Run>, Failure> {
+            if progress.stopped() {
+                return Ok(None);
+            }
+            let prepared = Prepared::by(|| scenario::load(case.scenario, &case.set))?;
+            let kind = window_on(threads, &prepared.checked.plan);
+            let run = execute(prepared, kind, progress);
+            Ok((run.outcome.ending != Ending::Interrupted).then_some(run))
+        };
+        let runs: Result<Vec<Option<Run>>, Failure> = crew.side_by_side(cases, one)?.into_iter().collect();
+        let mut runs = runs?.into_iter();
+        let mut reports = Vec::new();
+        for (experiment, cases) in &self.experiments {
+            let done: Option<Vec<Run>> =
+                runs.by_ref().take(cases.len()).collect::<Vec<_>>().into_iter().collect();
+            let Some(done) = done else { continue };
+            let results = Runs(cases.iter().cloned().zip(done).collect());
+            let report = Report::new(experiment, &results, self.quick);
+            reports.push(if self.detailed { report.detailed(experiment, &results) } else { report });
+        }
+        Ok(reports)
+    }
+}

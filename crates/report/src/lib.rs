@@ -1,0 +1,516 @@
+//! The report: one HTML file that says what was asked and what came out, works offline and fits into a mail.
+//!
+//! The page is plain HTML, CSS and JavaScript (`page/`), with plotly's charts; it makes everything that it shows from one JSON
+//! object, which `payload` makes from result tables. Nothing is fetched.
+//!
+//! | file of `page/` | what |
+//! |---|---|
+//! | `page.html`, `style.css` | the frame, and how it looks on screens, phones and paper |
+//! | `common.js` | elements, numbers, colours, tables, charts |
+//! | `headline.js`, `paper.js`, `sweep.js` | the answer; a paper's figures from our data; a sweep's points |
+//! | `flows.js`, `time.js`, `arrivals.js`, `fabric.js`, `counters.js`, `config.js`, `glossary.js` | a section each |
+//! | `main.js` | puts the sections on the page |
+
+mod frame;
+mod payload;
+
+use lab::Failure;
+use papers::Report;
+use payload::experiment::Experiment;
+use payload::{Group, Payload};
+use plotly::Plot;
+use results::table::Table;
+use results::{Results, ResultsError};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// The scripts of the page, in the order in which they run.
+const SCRIPTS: [&str; 12] = [
+    include_str!("page/common.js"),
+    include_str!("page/headline.js"),
+    include_str!("page/paper.js"),
+    include_str!("page/sweep.js"),
+    include_str!("page/flows.js"),
+    include_str!("page/time.js"),
+    include_str!("page/arrivals.js"),
+    include_str!("page/fabric.js"),
+    include_str!("page/counters.js"),
+    include_str!("page/config.js"),
+    include_str!("page/glossary.js"),
+    include_str!("page/main.js"),
+];
+
+/// The page about a run, or one that compares several. Runs that differ in their seed only are one row.
+pub fn of_runs(runs: &[Results]) -> String {
+    page(&Payload::of_runs(&payload::grouping::grouped(runs)))
+}
+
+/// The page about experiments that were run in detail ([`papers::Work::detailed`]).
+pub fn of_experiments(reports: &[Report]) -> String {
+    let several = reports.len() > 1;
+    let runs = reports.iter().flat_map(|report| report.detail.runs.iter().map(move |run| (report, run)));
+    let group = |(report, (label, run)): (&Report, &'_ (String, Results))| -> (String, Results) {
+        let name = if several { format!("{}: {label}", report.name) } else { label.clone() };
+        (name, run.clone())
+    };
+    let runs: Vec<(String, Results)> = runs.map(group).collect();
+    let groups: Vec<Group<'_>> =
+        runs.iter().map(|(name, run)| Group { name: name.clone(), runs: vec![run] }).collect();
+    page(&Payload::of_experiments(reports.iter().map(Experiment::of).collect(), &groups))
+}
+
+/// The page about a finished sweep: of its `sweep.json` and `points.parquet`.
+pub fn of_sweep(manifest: &serde_json::Value, points: &Table) -> String {
+    page(&Payload::of_sweep(manifest, points))
+}
+
+/// Makes the page of the finished sweep in `dir`.
+///
+/// # Errors
+/// If the sweep cannot be read, or the page cannot be written.
+pub fn write_sweep(dir: &Path, place: &Place) -> Result<(), Failure> {
+    let (manifest, points) = lab::sweep::dataset::read(dir)?;
+    place.write(&of_sweep(&manifest, &points))
+}
+
+/// How a page begins: so it is known as ours.
+const MARK: &str = "<!doctype html><!-- a report of ropewalk -->";
+
+/// A file that may become a page: there is none yet, or it is an older page.
+#[derive(Clone, Debug)]
+pub struct Place(PathBuf);
+
+impl Place {
+    /// Checks the place; nothing is written.
+    ///
+    /// # Errors
+    /// If something else stands there: a scenario that slipped behind `--report` is not overwritten.
+    pub fn at(file: PathBuf) -> Result<Self, Failure> {
+        let mut head = vec![0; MARK.len()];
+        let ours = match File::open(&file).and_then(|mut old| old.read_exact(&mut head)) {
+            Ok(()) => head == MARK.as_bytes(),
+            Err(e) => e.kind() == io::ErrorKind::NotFound,
+        };
+        if ours {
+            return Ok(Place(file));
+        }
+        Err(Failure::Asked(format!(
+            "{} exists and is no report of ropewalk: not overwritten; name another file, or remove it",
+            file.display()
+        )))
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Writes the page, and makes the directories above it. An older page is replaced as a whole, or stays.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn write(&self, page: &str) -> Result<(), Failure> {
+        let failed = |e| Failure::Results(ResultsError::Io(self.0.clone(), e));
+        if let Some(dir) = self.0.parent().filter(|dir| !dir.as_os_str().is_empty()) {
+            fs::create_dir_all(dir).map_err(failed)?;
+        }
+        // A pipe or a device cannot be put in place by a new name.
+        if self.0.exists() && !self.0.is_file() {
+            return fs::write(&self.0, page).map_err(failed);
+        }
+        let mut part = self.0.clone().into_os_string();
+        part.push(".part");
+        let written = fs::write(&part, page).and_then(|()| fs::rename(&part, &self.0));
+        if written.is_err() {
+            drop(fs::remove_file(&part));
+        }
+        written.map_err(failed)
+    }
+}
+
+fn page(payload: &Payload) -> String {
+    let scripts = SCRIPTS.concat();
+    let parts = [
+        ("{{style}}", include_str!("page/style.css")),
+        ("{{payload}}", &payload.json()),
+        ("{{scripts}}", &scripts),
+        // Last, so that the answer is read before megabytes of plotly are.
+        ("{{plotly}}", &plotly_text()),
+    ];
+    // One pass, so that nothing is looked for in what was put in.
+    let mut page = MARK.to_owned();
+    let mut rest = include_str!("page/page.html");
+    for (mark, part) in parts {
+        let (before, after) = rest.split_once(mark).unwrap_or((rest, ""));
+        page.push_str(before);
+        page.push_str(part);
+        rest = after;
+    }
+    page.push_str(rest);
+    page
+}
+
+/// What plotly's `<script>` holds. The crate's sources have MathJax too, of which the page has no use.
+fn plotly_text() -> String {
+    let sources = Plot::offline_js_sources();
+    let script = sources.split("</script>").find(|script| script.contains("* plotly.js v"));
+    let text = script.and_then(|script| script.split_once('>'));
+    text.map(|(_, text)| text.trim_start().to_owned()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use results::table::{Column, Table};
+    use serde_json::Value;
+
+    /// Most bytes of a page.
+    const LIMIT: usize = 6_000_000;
+
+    fn results(scenario: &str, set: &[&str]) -> Results {
+        let set: Vec<String> = set.iter().map(|s| (*s).to_owned()).collect();
+        let run = lab::run(lab::load(scenario, &set).unwrap());
+        run.results(vec!["ropewalk".into(), "run".into(), scenario.into()])
+    }
+
+    fn small(scheme: &str, seed: u64) -> Results {
+        let (scheme, seed) = (format!("scheme.{scheme}={{}}"), format!("seed={seed}"));
+        results("quickstart", &["workload.0.bytes=200kB", &scheme, &seed])
+    }
+
+    /// What the page is told.
+    fn told(page: &str) -> Value {
+        let (_, rest) = page.split_once("id=\"payload\">").unwrap();
+        serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
+    }
+
+    #[test]
+    fn plotly_is_there_and_mathjax_is_not() {
+        let script = plotly_text();
+        assert!(script.starts_with("/**") && script[..40].contains("plotly.js v"), "{}", &script[..40]);
+        assert!(!script.contains("<script"));
+        assert!((4_000_000..5_000_000).contains(&script.len()), "{}", script.len());
+        assert!(!script.contains("MathJax-script"));
+    }
+
+    #[test]
+    fn our_part_of_the_page_names_no_address() {
+        let ours = [include_str!("page/page.html"), include_str!("page/style.css")];
+        for text in ours.into_iter().chain(SCRIPTS) {
+            for address in ["http:", "https:", "src=", "@import", "url("] {
+                assert!(!text.contains(address), "{address}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_page_of_a_run_shows_its_numbers() {
+        let run = small("themis", 1);
+        let page = of_runs(std::slice::from_ref(&run));
+        assert!(page.starts_with(MARK) && page.trim_end().ends_with("</html>"));
+        assert!(
+            ["style", "payload", "scripts", "plotly"]
+                .iter()
+                .all(|part| !page.contains(&format!("{{{{{part}}}}}")))
+        );
+        assert!(page.len() < LIMIT);
+        let told = told(&page);
+        assert_eq!(told["kind"], "run");
+        let columns = told["table"]["columns"].as_array().unwrap();
+        let cell = |name: &str| {
+            let column = columns.iter().position(|c| c["name"] == name).unwrap();
+            told["table"]["rows"][0]["cells"][column].as_f64().unwrap()
+        };
+        let true_of = |path: &str| run.summary.pointer(path).and_then(Value::as_f64).unwrap();
+        for (name, path) in [
+            ("slowest group", "/jobs/all-reduce/groups/completion_us/slowest"),
+            ("FCT, P99", "/flows/fct_us/p99"),
+            ("slowdown, mean", "/flows/slowdown/mean"),
+            ("NACKs", "/control/nack"),
+        ] {
+            assert!((cell(name) / true_of(path) - 1.0).abs() < 1e-5, "{name}");
+        }
+        let part = &told["parts"][0];
+        let curve = part["curves"].as_array().unwrap().iter().find(|c| c["metric"] == "fct_us").unwrap();
+        assert_eq!(curve["flows"], true_of("/flows/finished") as u64);
+        let last = curve["values"].as_array().unwrap().last().unwrap().as_f64().unwrap();
+        assert!((last / true_of("/flows/fct_us/max") - 1.0).abs() < 1e-5);
+        assert_eq!(told["fabrics"][0]["name"].as_array().unwrap().len(), 24, "16 hosts, 4 leaves, 4 spines");
+        let busy = part["fabric"]["busy"].as_array().unwrap();
+        assert_eq!(busy.len(), run.table("links").unwrap().rows());
+        let answer = told["answer"][0].as_str().unwrap();
+        assert!(answer.starts_with("All 96 flows finished; the slowest took "), "{answer}");
+        let config = told["config"]["annotated"].as_str().unwrap();
+        assert!(config.contains("leaves = 4") && config.contains("Default 16 (Themis paper, section 5)"));
+    }
+
+    #[test]
+    fn runs_that_differ_in_their_seed_are_one_row_with_a_range() {
+        let runs = [small("ecmp", 1), small("ecmp", 2), small("themis", 1)];
+        let told = told(&of_runs(&runs));
+        assert_eq!(told["kind"], "compare");
+        let rows = told["table"]["rows"].as_array().unwrap();
+        let names: Vec<&str> = rows.iter().filter_map(|row| row["name"].as_str()).collect();
+        assert_eq!(names, ["ecmp", "themis"]);
+        let slowest = |run: &Results| {
+            run.summary["jobs"]["all-reduce"]["groups"]["completion_us"]["slowest"].as_f64().unwrap()
+        };
+        let (a, b) = (slowest(&runs[0]), slowest(&runs[1]));
+        let close = |x: &Value, y: f64| (x.as_f64().unwrap() / y - 1.0).abs() < 1e-5;
+        assert!(close(&rows[0]["cells"][0], f64::midpoint(a, b)));
+        assert!(close(&rows[0]["ranges"][0][0], a.min(b)) && close(&rows[0]["ranges"][0][1], a.max(b)));
+        assert_eq!(told["parts"][0]["curves"][0]["flows"], 192, "the flows of both seeds");
+        let differ = told["config"]["differences"].as_array().unwrap();
+        assert!(
+            differ.iter().any(|d| d[0] == "scheme.ecmp" && d[1][0] == "{}" && d[1][1].is_null()),
+            "{differ:?}"
+        );
+        let answer = told["answer"][0].as_str().unwrap();
+        assert!(
+            answer.starts_with("themis is first: ") && answer.contains("than ecmp (slowest group "),
+            "{answer}"
+        );
+    }
+
+    #[test]
+    fn a_run_that_is_given_twice_counts_once() {
+        let told = told(&of_runs(&[small("ecmp", 1), small("ecmp", 1), small("ecmp", 7)]));
+        assert_eq!(told["parts"][0]["seeds"], serde_json::json!([1, 7]));
+        let asked = told["asked"].as_array().unwrap();
+        let seeds = asked.iter().find(|line| line["label"] == "Seeds").unwrap();
+        assert_eq!(seeds["text"], "1, 7; numbers are means");
+    }
+
+    #[test]
+    fn the_answer_speaks_of_all_seeds_as_the_table_does() {
+        let mut runs = [small("rps", 1), small("rps", 2), small("ecmp", 1), small("ecmp", 2)];
+        for (run, (late, nacks)) in runs.iter_mut().zip([(100, 10), (300, 30), (0, 0), (0, 0)]) {
+            run.summary["packets"]["sent"] = 1000.into();
+            run.summary["packets"]["out_of_order"] = late.into();
+            run.summary["control"]["nack"] = nacks.into();
+        }
+        let said = |runs: &[Results]| told(&of_runs(runs))["answer"].to_string();
+        let both = said(&runs[..2]);
+        assert!(both.contains("20.0 % of the packets arrived out of order"), "{both}");
+        assert!(both.contains("receivers sent 20.0 NACKs a run"), "{both}");
+        let one = said(&runs[..1]);
+        assert!(one.contains("10.0 % of the packets") && one.contains("receivers sent 10 NACKs;"), "{one}");
+    }
+
+    #[test]
+    fn a_comparison_is_run_again_by_one_command() {
+        let of = |scheme: &str, seed: u64| {
+            let mut run = small(scheme, seed);
+            let words = ["ropewalk", "compare", "quickstart", "--set", "workload.0.bytes=200kB"];
+            let mut words: Vec<String> = words.map(str::to_owned).into();
+            words.extend(["--schemes".into(), scheme.into(), "--seeds".into(), seed.to_string()]);
+            run.manifest["command"] = words.into();
+            run
+        };
+        let again = |runs: &[Results]| told(&of_runs(runs))["again"].clone();
+        let all = [of("ecmp", 1), of("ecmp", 2), of("rps", 1), of("rps", 2)];
+        let start = "ropewalk compare quickstart --set workload.0.bytes=200kB";
+        let one = format!("{start} --schemes ecmp,rps --seeds 1,2 --report");
+        assert_eq!(again(&all), serde_json::json!([["", one]]));
+        // Without one of them no single command does it.
+        let each = [
+            ("ecmp", format!("{start} --schemes ecmp --seeds 1\n{start} --schemes ecmp --seeds 2")),
+            ("rps", format!("{start} --schemes rps --seeds 1")),
+        ];
+        assert_eq!(again(&all[..3]), serde_json::json!(each));
+    }
+
+    #[test]
+    fn a_run_that_was_stopped_as_asked_is_no_fault() {
+        let run = results("quickstart", &["workload.0.bytes=200kB", "scheme.ecmp={}", "stop.after=1us"]);
+        let told = told(&of_runs(&[run]));
+        let answer = told["answer"][0].as_str().unwrap();
+        assert!(
+            answer.starts_with("The run was stopped by [stop] after 1.00 µs, as asked: 0 of 96 "),
+            "{answer}"
+        );
+        assert_eq!(told["parts"][0]["curves"], serde_json::json!([]), "no distribution of nothing");
+    }
+
+    #[test]
+    fn none_of_those_that_did_different_work_is_first() {
+        let at = |bytes: &str, spines: &str| {
+            let bytes = format!("workload.0.all-reduce.bytes={bytes}");
+            results(
+                "quickstart",
+                &[&bytes, "scheme.ecmp={}", &format!("topology.leaf-spine.spines={spines}")],
+            )
+        };
+        let lines = |told: &Value, label: &str| -> Vec<String> {
+            let all = told["asked"].as_array().unwrap().iter().filter(|line| line["label"] == label);
+            all.map(|line| line["text"].as_str().unwrap().to_owned()).collect()
+        };
+        let unlike = told(&of_runs(&[at("64kB", "4"), at("128kB", "4")]));
+        assert_eq!(unlike["answer"][0], "These runs had different work to do: none of them is first.");
+        let columns = unlike["table"]["columns"].as_array().unwrap();
+        assert!(columns.iter().all(|column| column["better"] == 0), "none is best");
+        let workloads = lines(&unlike, "Workload");
+        assert!(workloads[0].starts_with("ecmp, bytes 64kB: all-reduce: "), "{workloads:?}");
+        assert!(workloads[1].starts_with("ecmp, bytes 128kB: "), "{workloads:?}");
+        assert_eq!(
+            lines(&unlike, "Fabric"),
+            ["16 hosts at 100 Gb/s, 4 leaf and 4 spine switches (leaf-spine)"]
+        );
+        // The same work on another fabric may be faster.
+        let alike = told(&of_runs(&[at("64kB", "4"), at("64kB", "2")]));
+        assert!(!alike["answer"][0].as_str().unwrap().contains("different"), "{}", alike["answer"]);
+        assert_eq!(lines(&alike, "Fabric").len(), 2);
+    }
+
+    #[test]
+    fn what_fails_is_asked_and_what_is_lost_is_answered() {
+        let run = results(
+            "themis-failed-spine",
+            &["workload.0.permutation.bytes=10kB", "failure.0.at=0us", "stop.after=100us"],
+        );
+        let told_of = told(&of_runs(&[run]));
+        let asked = told_of["asked"].as_array().unwrap();
+        let failures = asked.iter().find(|line| line["label"] == "Failures").unwrap();
+        assert_eq!(failures["text"], "spine3 down until 11ms");
+        let kinds = told_of["parts"][0]["kinds"].as_array().unwrap();
+        let classes: Vec<&str> = kinds.iter().map(|kind| kind[1].as_str().unwrap()).collect();
+        assert_eq!(classes, ["after", "before", "during", "hit"]);
+        let set = ["workload.0.all-reduce.bytes=64kB", "links.loss=1.0", "stop.after=1ms"];
+        let answer = told(&of_runs(&[results("quickstart", &set)]))["answer"].to_string();
+        assert!(answer.contains("No packet arrived") && !answer.contains("in order"), "{answer}");
+    }
+
+    #[test]
+    fn many_runs_of_a_scheme_go_by_what_is_rare_in_each() {
+        let run =
+            |set: &str| results("quickstart", &["workload.0.all-reduce.bytes=16kB", "scheme.ecmp={}", set]);
+        let sets = [
+            "seed=1",
+            "routing.detection=2us",
+            "nic.ack-every=2",
+            "wire.frame=1062B",
+            "topology.leaf-spine.spines=2",
+        ];
+        let names = told(&of_runs(&sets.map(run)))["parts"].clone();
+        let names: Vec<&str> =
+            names.as_array().unwrap().iter().map(|part| part["name"].as_str().unwrap()).collect();
+        assert_eq!(names[0], "ecmp");
+        assert!(names[4].contains("spines 2") && names[2].contains("ack-every 2"), "{names:?}");
+    }
+
+    /// Events of queue pair 0: PSN 1 overtaken by 2, and a NACK that a switch blocks.
+    fn events() -> Table {
+        let rows = [
+            (1.0, "arrived", 0),
+            (1.12, "ahead", 2),
+            (1.12, "nack-sent", 1),
+            (1.5, "nack-blocked", 1),
+            (1.25, "arrived", 1),
+        ];
+        let columns = vec![
+            Column::real("time_us", "us", "", rows.iter().map(|r| Some(r.0))),
+            Column::maybe("qp", "-", "", rows.iter().map(|_| Some(0))),
+            Column::text("event", "", rows.iter().map(|r| r.1.to_owned())),
+            Column::maybe("psn", "-", "", rows.iter().map(|r| Some(r.2))),
+        ];
+        Table::new(columns, 1)
+    }
+
+    #[test]
+    fn recorded_events_are_told_as_differences_from_one_to_the_next() {
+        let told = told(&of_runs(&[small("themis", 1).with("events", events())]));
+        let arrivals = &told["parts"][0]["arrivals"];
+        let names: Vec<&str> =
+            arrivals["names"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        assert_eq!(names, ["arrived", "ahead", "nack-sent", "nack-blocked"]);
+        let track = &arrivals["tracks"][0];
+        assert_eq!((&track["qp"], &track["of"]), (&0.into(), &5.into()));
+        let list = |key: &str| -> Vec<i64> {
+            track[key].as_array().unwrap().iter().filter_map(Value::as_i64).collect()
+        };
+        assert_eq!(list("time_ns"), [1000, 120, 0, 380, -250]);
+        assert_eq!(list("psn"), [0, 2, -1, 0, 0]);
+        assert_eq!(list("event"), [0, 1, 2, 3, 0]);
+        assert!(track["from"].as_str().unwrap().starts_with("host"));
+    }
+
+    #[test]
+    fn damaged_events_make_a_page_all_the_same() {
+        let rows = [(f64::INFINITY, u64::MAX), (-f64::INFINITY, 1 << 63), (f64::NAN, 0), (1e300, u64::MAX)];
+        let columns = vec![
+            Column::real("time_us", "us", "", rows.iter().map(|r| Some(r.0))),
+            Column::maybe("qp", "-", "", rows.iter().map(|_| Some(0))),
+            Column::text("event", "", rows.iter().map(|_| "arrived".to_owned())),
+            Column::maybe("psn", "-", "", rows.iter().map(|r| Some(r.1))),
+        ];
+        let told = told(&of_runs(&[small("themis", 1).with("events", Table::new(columns, 1))]));
+        assert_eq!(told["parts"][0]["arrivals"]["tracks"][0]["of"], 4);
+    }
+
+    #[test]
+    fn counters_over_time_end_with_the_last_count() {
+        let n = 1_000;
+        let columns = vec![
+            Column::real("start_us", "us", "", (0..n).map(|i| Some(i as f64))),
+            Column::real("width_us", "us", "", (0..n).map(|_| Some(1.0))),
+            Column::text("counter", "", (0..n).map(|_| "nacks_blocked".to_owned())),
+            Column::count("total", "-", "", (0..n).map(|i| 2 * i)),
+        ];
+        let told = told(&of_runs(&[small("themis", 1).with("counters", Table::new(columns, 1))]));
+        let track = &told["parts"][0]["counters"]["over_time"][0];
+        let (at, values) = (track["at_us"].as_array().unwrap(), track["values"].as_array().unwrap());
+        assert!(at.len() == values.len() && at.len() <= 200, "{} points", at.len());
+        assert_eq!((at.last().unwrap(), values.last().unwrap()), (&1000.0.into(), &1998.0.into()));
+    }
+
+    #[test]
+    fn names_from_scenarios_do_not_end_the_script() {
+        let mut run = small("ecmp", 1);
+        run.summary["scenario"] = "</script><script>alert(1)</script>".into();
+        let page = of_runs(&[run]);
+        assert_eq!(told(&page)["title"], "</script><script>alert(1)</script>");
+        assert!(!page.contains("alert(1)</script>"));
+    }
+
+    #[test]
+    fn a_thousand_hosts_fit_and_those_of_a_leaf_are_drawn_as_one() {
+        let run = results(
+            "quickstart",
+            &[
+                "topology.leaf-spine.leaves=64",
+                "topology.leaf-spine.spines=64",
+                "topology.leaf-spine.hosts-per-leaf=16",
+                "workload=[{permutation={bytes=\"20kB\"}}]",
+                "record.links=4096",
+                "scheme.rps={}",
+            ],
+        );
+        let page = of_runs(&[run]);
+        assert!(page.len() < LIMIT, "{} bytes", page.len());
+        let told = told(&page);
+        let shape = &told["fabrics"][0];
+        let hosts: u64 = shape["hosts"].as_array().unwrap().iter().filter_map(Value::as_u64).sum();
+        assert_eq!(hosts, 1024);
+        assert_eq!(
+            shape["name"].as_array().unwrap().len(),
+            64 + 64 + 64,
+            "leaves, spines, hosts of each leaf"
+        );
+        assert_eq!(told["parts"][0]["fabric"]["over_time"]["link"].as_array().unwrap().len(), 4096);
+    }
+
+    #[test]
+    fn a_page_replaces_an_older_one_and_nothing_else() {
+        let tmp = tempfile::tempdir().unwrap();
+        let file = tmp.path().join("new").join("page.html");
+        let page = format!("{MARK}<title>a page</title>");
+        Place::at(file.clone()).unwrap().write(&page).unwrap();
+        Place::at(file.clone()).unwrap().write(&page).unwrap();
+        let scenario = tmp.path().join("my.toml");
+        fs::write(&scenario, "seed = 1\n").unwrap();
+        let said = Place::at(scenario.clone()).unwrap_err().to_string();
+        assert!(said.contains("my.toml exists and is no report"), "{said}");
+        assert!(Place::at(tmp.path().to_owned()).is_err(), "a directory is no report");
+    }
+}

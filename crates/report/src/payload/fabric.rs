@@ -1,0 +1,277 @@
+//! Nodes, links and their load, in the whole and over time.
+
+use super::super::frame::{Frame, short};
+use super::{Room, series};
+use results::Results;
+use serde::Serialize;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Beyond so many hosts, those of a switch are drawn as one. Our choice: more are no longer told apart on a screen.
+const HOSTS_DRAWN: usize = 160;
+/// Most positions of the time slider, and fewest.
+const BINS: (usize, usize) = (12, 120);
+
+/// What a fabric looks like; runs on the same fabric share it.
+#[derive(Debug, PartialEq, Serialize)]
+pub(super) struct Shape {
+    /// Names of nodes.
+    name: Vec<String>,
+    role: Vec<String>,
+    /// Links to the nearest host: 0 is a host.
+    tier: Vec<u32>,
+    /// Datacentre, group or pod, or empty.
+    part: Vec<String>,
+    /// Hosts that the node stands for; 1 for a host, 0 for a switch.
+    hosts: Vec<u32>,
+    /// Sending node of each directed link that is drawn.
+    from: Vec<u32>,
+    to: Vec<u32>,
+    gbps: Vec<Option<f64>>,
+    /// Links that it stands for.
+    count: Vec<u32>,
+    /// Directed links that are not drawn: those that carried least.
+    hidden: usize,
+}
+
+/// The load of a run on its fabric: a number for each link of its shape.
+#[derive(Debug, Serialize)]
+pub(super) struct Loads {
+    /// Place in the list of shapes.
+    shape: usize,
+    /// Share of the simulated time in which the wire was busy: mean over the links that it stands for.
+    busy: Vec<Option<f64>>,
+    /// Longest queue of data, bytes.
+    max_queue: Vec<Option<f64>>,
+    /// Marks, drops, losses, pauses: only those that are not 0 throughout.
+    counts: BTreeMap<&'static str, Vec<u64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    over_time: Option<OverTime>,
+}
+
+/// Links over time: those that were recorded.
+#[derive(Debug, Serialize)]
+struct OverTime {
+    width_us: f64,
+    bins: usize,
+    /// Links of the shape.
+    link: Vec<usize>,
+    /// For each of them and each bin, load in thousandths of its rate.
+    load: Vec<Vec<u32>>,
+    /// Longest queue in the bin, in units of 100 B.
+    queue: Vec<Vec<u32>>,
+}
+
+/// The fabric of a run; its shape is added to `shapes` if it is not there.
+pub(super) fn of(run: &Results, room: Room, shapes: &mut Vec<Shape>) -> Option<Loads> {
+    let table = Frame::new(run.table("links")?);
+    if table.rows() == 0 {
+        return None;
+    }
+    let drawing = Drawing::of(table, room.links);
+    let values = |column: &str| table.reals(column);
+    let (busy, queue) = (values("busy_share"), values("max_queue_bytes"));
+    let mean = |rows: &Vec<usize>, of: &[f64]| {
+        short(rows.iter().map(|&r| of[r]).filter(|x| x.is_finite()).sum::<f64>() / rows.len() as f64)
+    };
+    let most = |rows: &Vec<usize>, of: &[f64]| short(rows.iter().map(|&r| of[r]).fold(0.0, f64::max));
+    let mut counts = BTreeMap::new();
+    for column in ["marks", "drops", "lost", "pauses"] {
+        let of = table.counts(column);
+        let sums: Vec<u64> = drawing
+            .rows
+            .iter()
+            .map(|rows| rows.iter().map(|&r| of[r]).fold(0, u64::saturating_add))
+            .collect();
+        if sums.iter().any(|n| *n > 0) {
+            counts.insert(column, sums);
+        }
+    }
+    let loads = Loads {
+        shape: 0,
+        busy: drawing.rows.iter().map(|rows| mean(rows, &busy).map(|x| x.min(1.0))).collect(),
+        max_queue: drawing.rows.iter().map(|rows| most(rows, &queue)).collect(),
+        counts,
+        over_time: over_time(run, table, &drawing, room.link_cells),
+    };
+    let known = shapes.iter().position(|shape| *shape == drawing.shape);
+    let shape = known.unwrap_or_else(|| {
+        shapes.push(drawing.shape);
+        shapes.len() - 1
+    });
+    Some(Loads { shape, ..loads })
+}
+
+/// A shape, and the rows of `links.parquet` behind each of its links.
+struct Drawing {
+    shape: Shape,
+    rows: Vec<Vec<usize>>,
+}
+
+impl Drawing {
+    fn of(table: Frame<'_>, most: usize) -> Self {
+        let (from, to, role) = (table.texts("from"), table.texts("to"), table.texts("role"));
+        let rate = table.reals("rate_gbps");
+        let mut number: BTreeMap<&str, usize> = BTreeMap::new();
+        let (mut names, mut roles): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+        for row in 0..table.rows() {
+            number.entry(from[row]).or_insert_with(|| {
+                names.push(from[row]);
+                roles.push(role[row]);
+                names.len() - 1
+            });
+        }
+        let ends: Vec<Option<(usize, usize)>> =
+            from.iter().zip(&to).map(|(a, b)| Some((*number.get(a)?, *number.get(b)?))).collect();
+        let tiers = tiers(&roles, &ends);
+        let hosts = roles.iter().filter(|role| **role == "host").count();
+        let lumped = hosts > HOSTS_DRAWN;
+        // A host that is drawn with others is the node of its switch's hosts.
+        let mut node: Vec<Option<usize>> = vec![None; names.len()];
+        let mut shape = Shape::empty();
+        for i in (0..names.len()).filter(|&i| !(lumped && roles[i] == "host")) {
+            node[i] = Some(shape.add(names[i], roles[i], tiers[i], u32::from(roles[i] == "host")));
+        }
+        if lumped {
+            let mut of_switch: BTreeMap<usize, usize> = BTreeMap::new();
+            for (a, b) in ends.iter().flatten().copied().filter(|(a, _)| roles[*a] == "host") {
+                let at = *of_switch
+                    .entry(b)
+                    .or_insert_with(|| shape.add(&format!("hosts of {}", names[b]), "host", 0, 0));
+                if node[a].is_none() {
+                    node[a] = Some(at);
+                    shape.hosts[at] += 1;
+                }
+            }
+        }
+        shape.find_parts(
+            &ends.iter().flatten().filter_map(|(a, b)| node[*a].zip(node[*b])).collect::<Vec<_>>(),
+        );
+        let mut links: BTreeMap<(usize, usize, usize), Vec<usize>> = BTreeMap::new();
+        for (row, (a, b)) in ends.iter().enumerate().filter_map(|(row, e)| Some((row, (*e)?))) {
+            if let Some((a, b)) = node[a].zip(node[b]) {
+                // Links of hosts that are drawn as one are one; parallel links between switches are not.
+                let apart = if shape.tier[a].min(shape.tier[b]) == 0 { 0 } else { row + 1 };
+                links.entry((a, b, apart)).or_default().push(row);
+            }
+        }
+        let mut all: Vec<((usize, usize, usize), Vec<usize>)> = links.into_iter().collect();
+        if all.len() > most {
+            let busy = table.reals("busy_share");
+            let load = |rows: &Vec<usize>| rows.iter().map(|&r| busy[r]).fold(0.0, f64::max);
+            all.sort_by(|a, b| load(&b.1).total_cmp(&load(&a.1)).then(a.0.cmp(&b.0)));
+            shape.hidden = all.split_off(most).iter().map(|(_, rows)| rows.len()).sum();
+        }
+        all.sort_by_key(|(_, rows)| rows.first().copied());
+        for ((a, b, _), rows) in &all {
+            shape.from.push(*a as u32);
+            shape.to.push(*b as u32);
+            shape.gbps.push(rows.first().and_then(|&row| short(rate[row])));
+            shape.count.push(rows.len() as u32);
+        }
+        Drawing { shape, rows: all.into_iter().map(|(_, rows)| rows).collect() }
+    }
+}
+
+impl Shape {
+    fn empty() -> Self {
+        Shape {
+            name: Vec::new(),
+            role: Vec::new(),
+            tier: Vec::new(),
+            part: Vec::new(),
+            hosts: Vec::new(),
+            from: Vec::new(),
+            to: Vec::new(),
+            gbps: Vec::new(),
+            count: Vec::new(),
+            hidden: 0,
+        }
+    }
+
+    fn add(&mut self, name: &str, role: &str, tier: u32, hosts: u32) -> usize {
+        self.name.push(name.to_owned());
+        self.role.push(role.to_owned());
+        self.tier.push(tier);
+        self.hosts.push(hosts);
+        // Switches of a datacentre, group or pod are called after it: `pod3-edge1`.
+        let part = name.split_once('-').filter(|_| role != "host").map_or("", |(part, _)| part);
+        self.part.push(part.to_owned());
+        self.name.len() - 1
+    }
+
+    /// Hosts belong where their switch does.
+    fn find_parts(&mut self, links: &[(usize, usize)]) {
+        for &(a, b) in links.iter().filter(|(a, _)| self.tier[*a] == 0) {
+            self.part[a] = self.part[b].clone();
+        }
+    }
+}
+
+/// Links to the nearest host, for each node.
+fn tiers(roles: &[&str], ends: &[Option<(usize, usize)>]) -> Vec<u32> {
+    let mut beside: Vec<Vec<usize>> = vec![Vec::new(); roles.len()];
+    for (a, b) in ends.iter().flatten() {
+        beside[*a].push(*b);
+        beside[*b].push(*a);
+    }
+    let mut tiers: Vec<Option<u32>> = roles.iter().map(|role| (*role == "host").then_some(0)).collect();
+    let mut queue: VecDeque<usize> = (0..roles.len()).filter(|&i| tiers[i].is_some()).collect();
+    while let Some(node) = queue.pop_front() {
+        let next = tiers[node].map(|tier| tier + 1);
+        for &other in &beside[node] {
+            if tiers[other].is_none() {
+                tiers[other] = next;
+                queue.push_back(other);
+            }
+        }
+    }
+    tiers.into_iter().map(|tier| tier.unwrap_or(1)).collect()
+}
+
+/// The recorded links over time, of at most about `cells` numbers.
+fn over_time(run: &Results, links: Frame<'_>, drawing: &Drawing, cells: usize) -> Option<OverTime> {
+    let table = Frame::new(run.table("series")?);
+    let tracks: BTreeMap<usize, std::ops::Range<usize>> = series::tracks(table)
+        .into_iter()
+        .filter(|track| track.kind == "link")
+        .map(|track| (track.id as usize, track.rows))
+        .collect();
+    let width = table.reals("width_us").first().copied().filter(|w| *w > 0.0)?;
+    let length = tracks.values().map(ExactSizeIterator::len).max()?;
+    // The number of a link is its row in `links.parquet`.
+    let drawn: Vec<(usize, Vec<usize>)> = drawing
+        .rows
+        .iter()
+        .enumerate()
+        .map(|(link, rows)| (link, rows.iter().copied().filter(|row| tracks.contains_key(row)).collect()))
+        .filter(|(_, rows): &(usize, Vec<usize>)| !rows.is_empty())
+        .collect();
+    let most = (cells / (2 * drawn.len().max(1))).clamp(BINS.0, BINS.1);
+    let merged = length.div_ceil(most).max(1);
+    let bins = length.div_ceil(merged);
+    let (rates, queues, rate) =
+        (table.reals("rate_gbps"), table.reals("max_queue_bytes"), links.reals("rate_gbps"));
+    let mut all = OverTime {
+        width_us: width * merged as f64,
+        bins,
+        link: Vec::new(),
+        load: Vec::new(),
+        queue: Vec::new(),
+    };
+    for (link, rows) in drawn {
+        let (mut load, mut queue) = (vec![0.0_f64; bins], vec![0.0_f64; bins]);
+        for row in &rows {
+            for (i, at) in tracks[row].clone().enumerate() {
+                // The last bin may be made from fewer.
+                let of = merged.min(length - i / merged * merged) as f64;
+                load[i / merged] += 1000.0 * rates[at] / rate[*row] / of / rows.len() as f64;
+                queue[i / merged] = queue[i / merged].max(queues[at] / 100.0);
+            }
+        }
+        all.link.push(link);
+        // A frame counts where it starts, so that a full link may show a little more than it carries.
+        all.load.push(load.into_iter().map(|x| x.round().min(1000.0) as u32).collect());
+        all.queue.push(queue.into_iter().map(|x| x.round() as u32).collect());
+    }
+    (!all.link.is_empty()).then_some(all)
+}

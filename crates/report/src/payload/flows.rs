@@ -1,0 +1,180 @@
+//! Distributions of completion times and slowdown, and the flows that took longest.
+
+use super::super::frame::{Frame, short};
+use results::Results;
+use serde::Serialize;
+use serde_json::Value;
+
+/// Flows in the table of the slowest. Our choice: a page of paper has room for them.
+const SLOWEST: usize = 20;
+
+/// A distribution.
+#[derive(Debug, PartialEq, Serialize)]
+pub(super) struct Curve {
+    /// Column of `flows.parquet`.
+    pub(super) metric: &'static str,
+    /// Finished flows behind it, those of all seeds.
+    flows: usize,
+    /// Flows that did not finish.
+    unfinished: usize,
+    /// Values in ascending order.
+    values: Vec<Option<f64>>,
+    /// Share of the finished flows that do not exceed them.
+    shares: Vec<Option<f64>>,
+}
+
+/// Flows by class, where there are several, and by distance, where some go much farther than others.
+pub(super) fn kinds(run: &Results) -> Vec<(&'static str, String, Value)> {
+    let of = |path: &str| run.summary.pointer(path).and_then(Value::as_object).into_iter().flatten();
+    let named = |kind, (name, flows): (&String, &Value)| (kind, name.clone(), flows.clone());
+    let mut classes: Vec<_> = of("/classes").map(|class| named("class", class)).collect();
+    if classes.len() < 2 {
+        classes.clear();
+    }
+    let distances = of("/flows/by_distance").filter(|(_, flows)| flows.is_object());
+    classes.extend(distances.map(|distance| named("distance", distance)));
+    // What is told elsewhere stays out.
+    for (_, _, flows) in &mut classes {
+        if let Some(flows) = flows.as_object_mut() {
+            flows.retain(|key, _| ["count", "finished", "fct_us", "slowdown"].contains(&key.as_str()));
+        }
+    }
+    classes
+}
+
+/// The flows that took longest.
+#[derive(Debug, Serialize)]
+pub(super) struct Slowest {
+    rows: Vec<Slow>,
+    /// All flows.
+    of: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct Slow {
+    flow: u64,
+    qp: u64,
+    from: String,
+    to: String,
+    job: String,
+    bytes: u64,
+    start_us: Option<f64>,
+    fct_us: Option<f64>,
+    slowdown: Option<f64>,
+    retransmitted: u64,
+}
+
+/// The distributions of all these runs' flows together, of at most `points` each.
+pub(super) fn curves(runs: &[&Results], points: usize) -> Vec<Curve> {
+    let of = |metric| {
+        let tables = runs.iter().filter_map(|run| run.table("flows"));
+        let all: Vec<f64> = tables.flat_map(|table| Frame::new(table).reals(metric)).collect();
+        // Where nothing finished there is no distribution.
+        all.iter().any(|x| x.is_finite()).then(|| curve(metric, all, points))
+    };
+    ["fct_us", "slowdown"].into_iter().filter_map(of).collect()
+}
+
+/// A distribution of `all`, in which NaN is a flow that did not finish.
+fn curve(metric: &'static str, all: Vec<f64>, points: usize) -> Curve {
+    let flows = all.len();
+    let mut values: Vec<f64> = all.into_iter().filter(|x| x.is_finite()).collect();
+    values.sort_by(f64::total_cmp);
+    let n = values.len();
+    let mut shown: Vec<(f64, f64)> = Vec::new();
+    for rank in ranks(n, points) {
+        let (value, share) = (values[rank], (rank + 1) as f64 / n as f64);
+        match shown.last_mut() {
+            Some(last) if last.0.total_cmp(&value).is_eq() => last.1 = share,
+            _ => shown.push((value, share)),
+        }
+    }
+    Curve {
+        metric,
+        flows: n,
+        unfinished: flows - n,
+        values: shown.iter().map(|(value, _)| short(*value)).collect(),
+        shares: shown.iter().map(|(_, share)| short(*share)).collect(),
+    }
+}
+
+/// At most `most` of the ranks `0..n`, the last hundredth of them four times as dense: that is where tails differ.
+fn ranks(n: usize, most: usize) -> Vec<usize> {
+    if n <= most {
+        return (0..n).collect();
+    }
+    let (body, tail) = (most * 4 / 5, most / 5);
+    let mut ranks: Vec<usize> = (0..body).map(|i| i * n / body).collect();
+    ranks.extend((1..=tail).map(|i| n - 1 - (tail - i) * (n / 100) / tail));
+    ranks.sort_unstable();
+    ranks.dedup();
+    ranks
+}
+
+/// The flows that took longest for their size; those that did not finish first.
+pub(super) fn slowest(run: &Results) -> Option<Slowest> {
+    let table = Frame::new(run.table("flows")?);
+    let slowdown = table.reals("slowdown");
+    let mut order: Vec<usize> = (0..table.rows()).collect();
+    let key = |&i: &usize| if slowdown[i].is_nan() { f64::INFINITY } else { slowdown[i] };
+    // The sort is stable: among equals the flow with the lower number comes first.
+    order.sort_by(|a, b| key(b).total_cmp(&key(a)));
+    let (flow, qp, bytes) = (table.counts("flow"), table.counts("qp"), table.counts("bytes"));
+    let (from, to, job) = (table.texts("from"), table.texts("to"), table.texts("job"));
+    let (start, fct, again) = (table.reals("start_us"), table.reals("fct_us"), table.counts("retransmitted"));
+    let row = |&i: &usize| Slow {
+        flow: flow[i],
+        qp: qp[i],
+        from: from[i].to_owned(),
+        to: to[i].to_owned(),
+        job: job[i].to_owned(),
+        bytes: bytes[i],
+        start_us: short(start[i]),
+        fct_us: short(fct[i]),
+        slowdown: short(slowdown[i]),
+        retransmitted: again[i],
+    };
+    Some(Slowest { rows: order.iter().take(SLOWEST).map(row).collect(), of: table.rows() })
+}
+
+/// Queue pairs by the slowdown of their slowest flow, the slowest first.
+pub(super) fn slow_queue_pairs(run: &Results) -> Vec<u64> {
+    let Some(table) = run.table("flows").map(Frame::new) else { return Vec::new() };
+    let mut all: Vec<(u64, f64)> = table.counts("qp").into_iter().zip(table.reals("slowdown")).collect();
+    // A flow that did not finish is slower than any.
+    all.iter_mut().filter(|(_, s)| s.is_nan()).for_each(|(_, s)| *s = f64::INFINITY);
+    all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    let mut seen = std::collections::BTreeSet::new();
+    all.into_iter().map(|(qp, _)| qp).filter(|qp| seen.insert(*qp)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_flows_are_all_shown_and_equal_ones_are_one_step() {
+        let curve = curve("fct_us", vec![30.0, 10.0, f64::NAN, 10.0, 20.0], 100);
+        assert_eq!(curve.values, [Some(10.0), Some(20.0), Some(30.0)]);
+        assert_eq!(curve.shares, [Some(0.5), Some(0.75), Some(1.0)]);
+        assert_eq!((curve.flows, curve.unfinished), (4, 1));
+    }
+
+    #[test]
+    fn of_a_hundred_thousand_flows_a_thousand_points_keep_the_tail_and_the_slowest() {
+        let n = 100_000;
+        let curve = curve("slowdown", (0..n).map(|i| f64::from(n - i)).collect(), 1_000);
+        assert!(curve.values.len() <= 1_000 && curve.values.len() > 900, "{}", curve.values.len());
+        assert_eq!(curve.values.last(), Some(&Some(f64::from(n))));
+        assert_eq!(curve.shares.last(), Some(&Some(1.0)));
+        let tail = curve.shares.iter().flatten().filter(|share| **share > 0.99).count();
+        assert!(tail > 150, "{tail} points above P99");
+        for (value, share) in curve.values.iter().zip(&curve.shares) {
+            let (value, share) = (value.unwrap(), share.unwrap());
+            assert!(
+                (value / f64::from(n) - share).abs() < 1e-5,
+                "the point ({value}, {share}) is on the line"
+            );
+        }
+    }
+}

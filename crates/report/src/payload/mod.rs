@@ -1,0 +1,242 @@
+//! What the page is told: one JSON object, made from result tables.
+//!
+//! | file | section of the page |
+//! |---|---|
+//! | [`grouping`] | which runs are one row |
+//! | [`question`], [`answer`], [`headline`] | what was asked, the answer, the table |
+//! | [`flows`] | completion times and slowdown |
+//! | [`series`] | chosen queue pairs, links and switches over time |
+//! | [`arrivals`] | packets of chosen queue pairs by time and PSN |
+//! | [`fabric`] | nodes, links and their load |
+//! | [`counters`] | the scheme's counters |
+//! | [`config`] | the configuration, and in what runs differ |
+//! | [`again`] | the commands that run it again |
+//! | [`experiment`] | a paper's numbers beside ours |
+//! | [`sweep`] | the points of a sweep |
+//!
+//! Everything is bounded ([`Room`]), whatever the size of the runs; what is left out is said.
+
+pub(super) mod again;
+pub(super) mod answer;
+pub(super) mod arrivals;
+pub(super) mod config;
+pub(super) mod counters;
+pub(super) mod experiment;
+pub(super) mod fabric;
+pub(super) mod flows;
+pub(super) mod grouping;
+pub(super) mod headline;
+pub(super) mod question;
+pub(super) mod series;
+pub(super) mod sweep;
+
+use headline::Numbers;
+use question::Asked;
+use results::Results;
+use results::table::Table;
+use serde::Serialize;
+
+/// Most runs that are shown in detail: as many as can be told apart in one chart. Our choice.
+const DETAILED: usize = 12;
+
+/// How much of a run may be shown, so that a page of several stays below 6 MB; 4.7 MB of that are plotly's. Our choice.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    /// Points of a distribution.
+    pub points: usize,
+    /// Numbers of all tracks over time.
+    pub cells: usize,
+    /// Events.
+    pub events: usize,
+    /// Links with numbers of their own.
+    pub links: usize,
+    /// Numbers of all links over time.
+    pub link_cells: usize,
+}
+
+impl Room {
+    /// For each of so many runs, and so many distributions in all.
+    fn shared_by(runs: usize, curves: usize) -> Self {
+        let runs = runs.clamp(1, DETAILED);
+        Room {
+            points: (16_000 / curves.max(1)).clamp(40, 1_000),
+            cells: 60_000 / runs,
+            events: 36_000 / runs,
+            links: (9_000 / runs).max(600),
+            link_cells: 60_000 / runs,
+        }
+    }
+}
+
+/// Runs that differ in nothing but their seeds.
+#[derive(Debug)]
+pub(super) struct Group<'a> {
+    /// What they are called on the page.
+    pub name: String,
+    /// The runs, at least one.
+    pub runs: Vec<&'a Results>,
+}
+
+impl Group<'_> {
+    /// Name of the scheme.
+    fn scheme(&self) -> &str {
+        self.runs.first().map_or("", |run| text(&run.summary, "/scheme"))
+    }
+}
+
+/// A group of runs; time, fabric and configuration are those of its first one.
+#[derive(Debug, Serialize)]
+struct Part {
+    name: String,
+    scheme: String,
+    seeds: Vec<u64>,
+    digests: Vec<String>,
+    complete: bool,
+    version: String,
+    config_hash: String,
+    curves: Vec<flows::Curve>,
+    /// Flows by size, as in the summary, where they are of several sizes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sizes: Option<serde_json::Value>,
+    /// Flows by class and by distance: what of, its name, and its numbers in the summary.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    kinds: Vec<(&'static str, String, serde_json::Value)>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slowest: Option<flows::Slowest>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    series: Option<series::Series>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arrivals: Option<arrivals::Arrivals>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fabric: Option<fabric::Loads>,
+    counters: counters::Counters,
+}
+
+/// The whole page.
+#[derive(Debug, Serialize)]
+pub(super) struct Payload {
+    /// Version that made the page.
+    ropewalk: &'static str,
+    /// `run`, `compare`, `reproduce` or `sweep`.
+    kind: &'static str,
+    title: String,
+    asked: Vec<Asked>,
+    answer: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    table: Option<Numbers>,
+    experiments: Vec<experiment::Experiment>,
+    parts: Vec<Part>,
+    /// What to call a command or several, a line each, and these.
+    again: Vec<(String, String)>,
+    /// Runs beyond those in detail.
+    left_out: usize,
+    fabrics: Vec<fabric::Shape>,
+    config: config::Config,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sweep: Option<sweep::Sweep>,
+}
+
+impl Payload {
+    /// Of one group of runs, or of several to compare.
+    pub(super) fn of_runs(groups: &[Group<'_>]) -> Self {
+        let mut page = Self::details(groups);
+        page.kind = if groups.len() > 1 { "compare" } else { "run" };
+        page.title = question::title(groups);
+        page.asked = question::asked(groups);
+        page.answer = answer::answer(groups);
+        page.table = Some(headline::table(groups));
+        page
+    }
+
+    /// Of experiments, and of those of their runs that are shown in detail.
+    pub(super) fn of_experiments(experiments: Vec<experiment::Experiment>, groups: &[Group<'_>]) -> Self {
+        let mut page = Self::details(groups);
+        page.title = experiments.iter().map(|e| e.name.as_str()).collect::<Vec<_>>().join(", ");
+        page.asked = experiment::asked(&experiments);
+        let named = |e: &experiment::Experiment| match experiments.len() {
+            0 | 1 => e.answer(),
+            _ => vec![format!("{}: {}", e.name, e.answer().join(" "))],
+        };
+        page.answer = experiments.iter().flat_map(named).collect();
+        page.experiments = experiments;
+        page
+    }
+
+    /// Of a finished sweep: `sweep.json` and `points.parquet`.
+    pub(super) fn of_sweep(manifest: &serde_json::Value, points: &Table) -> Self {
+        let sweep = sweep::Sweep::of(manifest, points);
+        let mut page = Self::details(&[]);
+        page.kind = "sweep";
+        page.title = text(manifest, "/sweep").to_owned();
+        page.asked = sweep.asked(manifest);
+        page.answer = sweep.answer();
+        page.sweep = Some(sweep);
+        page
+    }
+
+    fn details(groups: &[Group<'_>]) -> Self {
+        let shown = groups.len().min(DETAILED);
+        let room = Room::shared_by(shown, groups.len());
+        let mut fabrics = Vec::new();
+        let part = |(i, group): (usize, &Group<'_>)| part(group, room, i < DETAILED, &mut fabrics);
+        let parts = groups.iter().enumerate().filter_map(part).collect();
+        Payload {
+            ropewalk: env!("CARGO_PKG_VERSION"),
+            kind: "reproduce",
+            title: String::new(),
+            asked: Vec::new(),
+            answer: Vec::new(),
+            table: None,
+            experiments: Vec::new(),
+            parts,
+            again: again::of(groups),
+            left_out: groups.len() - shown,
+            fabrics,
+            config: config::of(groups),
+            sweep: None,
+        }
+    }
+
+    /// JSON that may stand in a `<script>`.
+    pub(super) fn json(&self) -> String {
+        // `<` begins nothing in JSON but texts, and there it may be escaped.
+        serde_json::to_string(self).unwrap_or_default().replace('<', "\\u003c")
+    }
+}
+
+fn part(group: &Group<'_>, room: Room, detailed: bool, fabrics: &mut Vec<fabric::Shape>) -> Option<Part> {
+    let first = *group.runs.first()?;
+    let texts = |path| group.runs.iter().map(|run| text(&run.summary, path).to_owned()).collect();
+    let seeds = group.runs.iter().filter_map(|run| run.summary.pointer("/seed")?.as_u64());
+    Some(Part {
+        name: group.name.clone(),
+        scheme: group.scheme().to_owned(),
+        seeds: seeds.collect(),
+        digests: texts("/digest"),
+        complete: group.runs.iter().all(|run| complete(run)),
+        version: text(&first.manifest, "/ropewalk").to_owned(),
+        config_hash: text(&first.manifest, "/config_hash").to_owned(),
+        curves: flows::curves(&group.runs, room.points),
+        sizes: first.summary.pointer("/flows/by_size").cloned(),
+        kinds: flows::kinds(first),
+        slowest: detailed.then(|| flows::slowest(first)).flatten(),
+        series: detailed.then(|| series::of(first, room.cells)).flatten(),
+        arrivals: detailed.then(|| arrivals::of(first, room.events)).flatten(),
+        fabric: detailed.then(|| fabric::of(first, room, fabrics)).flatten(),
+        counters: counters::of(first),
+    })
+}
+
+/// A text in a summary or manifest.
+fn text<'a>(json: &'a serde_json::Value, path: &str) -> &'a str {
+    json.pointer(path).and_then(serde_json::Value::as_str).unwrap_or_default()
+}
+
+/// A number in a summary or manifest.
+fn real(json: &serde_json::Value, path: &str) -> Option<f64> {
+    json.pointer(path)?.as_f64()
+}
+
+fn complete(run: &Results) -> bool {
+    run.summary.pointer("/complete").and_then(serde_json::Value::as_bool).unwrap_or(false)
+}

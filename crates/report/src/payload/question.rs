@@ -1,0 +1,212 @@
+//! What was asked, in words.
+
+use super::super::frame::Frame;
+use super::{Group, text};
+use model::Time;
+use results::Results;
+use results::text::{count, number};
+use serde::Serialize;
+use std::collections::BTreeSet;
+use toml::{Table, Value as Toml};
+
+/// Most seeds that are listed. Our choice: more fill a line of the page.
+const SEEDS: usize = 24;
+/// Most lines of one label, and failures in one. Our choice.
+const TRUTHS: usize = 4;
+
+/// A line of the question.
+#[derive(Debug, PartialEq, Serialize)]
+pub(super) struct Asked {
+    pub(super) label: &'static str,
+    pub(super) text: String,
+}
+/// The title: the scenario, or the scenarios.
+pub(super) fn title(groups: &[Group<'_>]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for run in groups.iter().flat_map(|group| &group.runs) {
+        let name = text(&run.summary, "/scenario");
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names.join(", ")
+}
+
+/// What was asked, in words.
+pub(super) fn asked(groups: &[Group<'_>]) -> Vec<Asked> {
+    let Some(run) = groups.first().and_then(|group| group.runs.first()) else { return Vec::new() };
+    let mut lines = Vec::new();
+    ask(&mut lines, groups, "Fabric", fabric);
+    let label = if workloads(run).count() > 1 { "Workloads" } else { "Workload" };
+    ask(&mut lines, groups, label, |run| workloads(run).map(|w| workload(&w)).collect::<Vec<_>>().join("; "));
+    ask(&mut lines, groups, "Failures", failures);
+    let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
+    let scheme = if names.len() > 1 { "Compared" } else { "Scheme" };
+    lines.push(Asked { label: scheme, text: names.join(", ") });
+    let seeds: Vec<BTreeSet<u64>> = groups.iter().map(seeds).collect();
+    let all: BTreeSet<u64> = seeds.iter().flatten().copied().collect();
+    let means = if groups.iter().any(|group| group.runs.len() > 1) { "; numbers are means" } else { "" };
+    let some = if seeds.iter().all(|own| *own == all) { "" } else { "; not every one for each" };
+    let text = format!("{}{some}{means}", list(&all));
+    lines.push(Asked { label: if all.len() > 1 { "Seeds" } else { "Seed" }, text });
+    ask(&mut lines, groups, "NICs", nics);
+    lines.retain(|line| !line.text.is_empty());
+    lines
+}
+
+/// What is true of all, in a line; else a line for each truth, with those of which it is true.
+fn ask(lines: &mut Vec<Asked>, groups: &[Group<'_>], label: &'static str, say: fn(&Results) -> String) {
+    let mut said: Vec<(String, Vec<&str>)> = Vec::new();
+    for group in groups {
+        let text = group.runs.first().map_or_else(String::new, |run| say(run));
+        match said.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, names)) => names.push(&group.name),
+            None => said.push((text, vec![&group.name])),
+        }
+    }
+    let several = said.len() > 1;
+    let more = said.len().saturating_sub(TRUTHS);
+    for (text, names) in said.into_iter().take(TRUTHS).filter(|(text, _)| !text.is_empty()) {
+        let text = if several { format!("{}: {text}", names.join(" and ")) } else { text };
+        lines.push(Asked { label, text });
+    }
+    if more > 0 {
+        lines.push(Asked { label, text: format!("and {more} more, see the configuration") });
+    }
+}
+
+/// Whether all runs had the same to do, so that one may be called faster than another. How messages are laid onto queue
+/// pairs and classes is no part of that.
+pub(super) fn same_work(groups: &[Group<'_>]) -> bool {
+    let work = |group: &Group<'_>| -> Vec<String> {
+        let plain = |mut entry: Table| {
+            entry.retain(|key, _| !["qp", "class"].contains(&key));
+            entry.to_string()
+        };
+        group.runs.first().map(|run| workloads(run).map(plain).collect()).unwrap_or_default()
+    };
+    groups.windows(2).all(|pair| work(&pair[0]) == work(&pair[1]))
+}
+
+/// Transport and congestion control.
+fn nics(run: &Results) -> String {
+    let nic = settings(run).remove("nic");
+    let chosen = |key: &str| Some(nic.as_ref()?.get(key)?.as_table()?.keys().next()?.clone());
+    ["transport", "congestion"].into_iter().filter_map(chosen).collect::<Vec<_>>().join(", ")
+}
+
+/// `spine3 is down from 3030us until 11ms`; empty if nothing fails.
+fn failures(run: &Results) -> String {
+    let settings = settings(run);
+    let Some(Toml::Array(all)) = settings.get("failure") else { return String::new() };
+    let mut said: Vec<String> = all.iter().filter_map(Toml::as_table).map(failure).collect();
+    let more = said.len().saturating_sub(TRUTHS);
+    said.truncate(TRUTHS);
+    if more > 0 {
+        said.push(format!("and {more} more"));
+    }
+    said.join("; ")
+}
+
+fn failure(entry: &Table) -> String {
+    let text = |key: &str| {
+        entry.get(key).map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+    };
+    let ends = |pair: &Toml| {
+        let ends: Vec<&str> = pair.as_array().into_iter().flatten().filter_map(Toml::as_str).collect();
+        ends.join("–")
+    };
+    let links: Vec<String> =
+        entry.get("links").and_then(Toml::as_array).into_iter().flatten().map(ends).collect();
+    let what = text("switch").into_iter().chain(links).collect::<Vec<_>>().join(", ");
+    let what = match (text("random"), what.is_empty()) {
+        (Some(some), true) => format!("{some} of the links between switches"),
+        (Some(some), false) => format!("{some} of the links {what}"),
+        (None, _) => what,
+    };
+    let how = text("rate").map_or_else(|| "down".to_owned(), |rate| format!("slow (rate {rate})"));
+    let from = text("at")
+        .filter(|at| at.parse::<Time>() != Ok(Time::ZERO))
+        .map_or_else(String::new, |at| format!(" from {at}"));
+    let until = text("until").map_or_else(String::new, |until| format!(" until {until}"));
+    format!("{what} {how}{from}{until}")
+}
+
+/// Seeds of the runs of a group.
+fn seeds(group: &Group<'_>) -> BTreeSet<u64> {
+    group.runs.iter().filter_map(|run| run.summary.pointer("/seed")?.as_u64()).collect()
+}
+
+/// `1, 2, 3, 7`; of many, how many and between which.
+fn list(seeds: &BTreeSet<u64>) -> String {
+    match (seeds.first(), seeds.last()) {
+        (Some(first), Some(last)) if seeds.len() > SEEDS => {
+            format!("{} between {first} and {last}", seeds.len())
+        }
+        _ => seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// `16 hosts at 100 Gb/s, 4 leaf and 4 spine switches (leaf-spine)`.
+fn fabric(run: &Results) -> String {
+    let Some(table) = run.table("links").map(Frame::new) else { return String::new() };
+    let (from, role, rate) = (table.texts("from"), table.texts("role"), table.reals("rate_gbps"));
+    let mut kinds: Vec<(&str, BTreeSet<&str>)> = Vec::new();
+    let mut rates: Vec<f64> = Vec::new();
+    for row in 0..table.rows() {
+        match kinds.iter_mut().find(|(kind, _)| *kind == role[row]) {
+            Some((_, names)) => drop(names.insert(from[row])),
+            None => kinds.push((role[row], [from[row]].into())),
+        }
+        if role[row] == "host" && !rates.contains(&rate[row]) {
+            rates.push(rate[row]);
+        }
+    }
+    let of = |wanted: bool| kinds.iter().filter(move |(kind, _)| (*kind == "host") == wanted);
+    let hosts: usize = of(true).map(|(_, names)| names.len()).sum();
+    let switches: Vec<String> =
+        of(false).map(|(kind, names)| format!("{} {kind}", count(names.len() as u64))).collect();
+    let rates: Vec<String> = rates.into_iter().map(number).collect();
+    let topology =
+        settings(run).get("topology").and_then(Toml::as_table).and_then(|t| t.keys().next().cloned());
+    let topology = topology.map_or_else(String::new, |name| format!(" ({name})"));
+    format!(
+        "{} hosts at {} Gb/s, {} switches{topology}",
+        count(hosts as u64),
+        rates.join(" and "),
+        switches.join(" and ")
+    )
+}
+
+/// `all-reduce: algorithm ring, bytes 4MB, groups one-host-per-leaf`.
+fn workload(entry: &Table) -> String {
+    let name = entry.get("name").and_then(Toml::as_str).unwrap_or_default();
+    let kind = entry.iter().find_map(|(key, value)| value.as_table().map(|table| (key, table)));
+    let Some((kind, settings)) = kind else { return name.to_owned() };
+    let plain = |value: &Toml| match value {
+        Toml::String(text) => Some(text.clone()),
+        Toml::Integer(_) | Toml::Float(_) => Some(value.to_string()),
+        _ => None,
+    };
+    let settings: Vec<String> =
+        settings.iter().filter_map(|(key, value)| Some(format!("{key} {}", plain(value)?))).collect();
+    let title = if name == kind { name.to_owned() } else { format!("{name} ({kind})") };
+    let background = entry.get("background").and_then(Toml::as_bool).unwrap_or(false);
+    format!("{title}: {}{}", settings.join(", "), if background { ", in the background" } else { "" })
+}
+/// The configuration of a run.
+pub(super) fn settings(run: &Results) -> Table {
+    text(&run.manifest, "/config").parse().unwrap_or_default()
+}
+
+/// Its workloads.
+pub(super) fn workloads(run: &Results) -> impl Iterator<Item = Table> {
+    let list = settings(run).remove("workload").and_then(|w| match w {
+        Toml::Array(list) => Some(list),
+        _ => None,
+    });
+    list.into_iter().flatten().filter_map(|w| match w {
+        Toml::Table(table) => Some(table),
+        _ => None,
+    })
+}

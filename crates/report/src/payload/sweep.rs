@@ -1,0 +1,428 @@
+//! A sweep: its points by axes, and which axis matters.
+
+use super::headline::{OverSeeds, tells};
+use super::question::Asked;
+use arrow_array::Array;
+use lab::shell::line;
+use results::stats::{extremes, mean, share};
+use results::table::Table;
+use results::text::{count, number};
+use serde::Serialize;
+use serde_json::Value;
+
+/// Most points that are shown. Our choice: they take a megabyte or so.
+const MOST_POINTS: usize = 4_000;
+/// Axes that turn the answer by less than this are not said to matter. Our choice.
+const MATTERS: f64 = 1.01;
+
+/// One or more keys that go side by side.
+#[derive(Debug, Serialize)]
+struct Axis {
+    /// Its keys without what comes before the last dot where that is clear.
+    name: String,
+    /// Its keys.
+    keys: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Metric {
+    name: String,
+    unit: &'static str,
+    about: String,
+    /// 1 where more is better, -1 where less is, 0 where neither.
+    better: i8,
+}
+
+#[derive(Debug, Serialize)]
+struct Point {
+    /// What each axis says here: values of its keys.
+    values: Vec<Vec<String>>,
+    scheme: String,
+    complete: bool,
+    /// By metric.
+    #[serde(flatten)]
+    over: OverSeeds,
+}
+
+/// A sweep.
+#[derive(Debug, Serialize)]
+pub(super) struct Sweep {
+    axes: Vec<Axis>,
+    metrics: Vec<Metric>,
+    /// The metric of the answer.
+    chosen: usize,
+    points: Vec<Point>,
+    /// Points beyond those shown.
+    left_out: usize,
+    digest: String,
+    version: String,
+    /// How to run it again.
+    command: String,
+    /// What its file says.
+    text: String,
+}
+
+/// What an axis says at a row, whatever kind its values are.
+fn said(points: &Table, key: &str, row: usize) -> String {
+    let column = format!("axis.{key}");
+    let text = points.texts(&column).map(|cells| cells.value(row).to_owned());
+    let flag = || points.flags(&column).map(|cells| cells.value(row).to_string());
+    // `{:?}` writes a very small number short.
+    let real = |x: f64| format!("{x:?}").trim_end_matches(".0").to_owned();
+    text.or_else(flag).or_else(|| cells(points, &column)(row).map(real)).unwrap_or_default()
+}
+
+/// A number of a row of `points.parquet`.
+type Read<'t> = Box<dyn Fn(usize) -> Option<f64> + 't>;
+
+/// Metrics: name, unit, which way is better, column, and whether it is a share of the packets sent.
+const METRICS: [(&str, &str, i8, &str, bool); 12] = [
+    ("FCT, P99", "µs", -1, "flows.fct_us.p99", false),
+    ("FCT, median", "µs", -1, "flows.fct_us.p50", false),
+    ("FCT, mean", "µs", -1, "flows.fct_us.mean", false),
+    ("slowdown, P99", "x", -1, "flows.slowdown.p99", false),
+    ("slowdown, mean", "x", -1, "flows.slowdown.mean", false),
+    ("goodput, mean", "Gb/s", 1, "goodput_gbps.mean", false),
+    ("out of order", "%", -1, "packets.out_of_order", true),
+    ("sent again", "%", -1, "packets.retransmitted", true),
+    ("spurious", "%", -1, "packets.spurious", true),
+    ("NACKs", "", 0, "control.nack", false),
+    ("CNPs", "", 0, "control.cnp", false),
+    ("pauses", "", -1, "control.pause", false),
+];
+
+impl Sweep {
+    /// Of what a finished sweep wrote: `sweep.json` and `points.parquet`.
+    pub(super) fn of(manifest: &Value, points: &Table) -> Self {
+        let text = |key: &str| manifest[key].as_str().unwrap_or_default().to_owned();
+        let axes = axes(manifest, points);
+        let mut metrics = Vec::new();
+        let mut reads: Vec<Read<'_>> = Vec::new();
+        for (metric, read) in candidates(points) {
+            if tells(&metric.name, (0..points.rows()).filter_map(&read)) {
+                metrics.push(metric);
+                reads.push(read);
+            }
+        }
+        let seeds = manifest["seeds"].as_array().map_or(1, Vec::len).max(1);
+        let all = points.rows().div_ceil(seeds);
+        let point = |number: usize| {
+            let rows = number * seeds..points.rows().min((number + 1) * seeds);
+            let texts =
+                |column: &str| points.texts(column).map_or("", |cells| cells.value(rows.start)).to_owned();
+            let cells: Vec<Option<Vec<f64>>> =
+                reads.iter().map(|read| rows.clone().map(read).collect()).collect();
+            Point {
+                values: axes
+                    .iter()
+                    .map(|axis| axis.keys.iter().map(|key| said(points, key, rows.start)).collect())
+                    .collect(),
+                scheme: texts("scheme"),
+                complete: points.flags("complete").is_some_and(|f| rows.clone().all(|row| f.value(row))),
+                over: OverSeeds::of(rows.len(), &cells),
+            }
+        };
+        let shown: Vec<Point> = (0..all.min(MOST_POINTS)).map(point).collect();
+        Sweep {
+            axes,
+            metrics,
+            chosen: 0,
+            left_out: all - shown.len(),
+            points: shown,
+            digest: text("digest"),
+            version: text("ropewalk"),
+            command: command(manifest),
+            text: manifest["files"]["sweep"].as_str().unwrap_or_default().to_owned(),
+        }
+    }
+
+    /// What was asked.
+    pub(super) fn asked(&self, manifest: &Value) -> Vec<Asked> {
+        let mut lines =
+            vec![Asked { label: "Scenario", text: manifest["scenario"].as_str().unwrap_or_default().into() }];
+        for (i, axis) in self.axes.iter().enumerate() {
+            let mut values: Vec<String> = Vec::new();
+            for point in &self.points {
+                let value = point.values[i].join(" / ");
+                if !values.contains(&value) {
+                    values.push(value);
+                }
+            }
+            lines.push(Asked { label: "Axis", text: format!("{}: {}", axis.name, values.join(", ")) });
+        }
+        let rows = (self.points.len() + self.left_out) as u64;
+        let text = match self.seeds() {
+            1 => count(rows),
+            seeds => {
+                let points = count(rows * seeds as u64);
+                format!(
+                    "{points}: {} choices, each with {seeds} seeds; numbers are means over seeds",
+                    count(rows)
+                )
+            }
+        };
+        lines.push(Asked { label: "Points", text });
+        lines
+    }
+
+    /// How many seeds there are of each choice of values.
+    fn seeds(&self) -> usize {
+        self.points.first().map_or(1, |point| point.over.runs)
+    }
+
+    /// What a row here is: a point, or a choice of values of which there is one for each seed.
+    fn row(&self) -> &'static str {
+        if self.seeds() > 1 { "choice" } else { "point" }
+    }
+
+    /// The best point, the worst one, and the axis that matters most.
+    pub(super) fn answer(&self) -> Vec<String> {
+        let (mut text, row) = (Vec::new(), self.row());
+        let Some(metric) = self.metrics.get(self.chosen) else { return text };
+        let value = |point: &Point| point.over.cells[self.chosen].filter(|_| point.complete);
+        let mut whole: Vec<(&Point, f64)> =
+            self.points.iter().filter_map(|point| Some((point, value(point)?))).collect();
+        whole.sort_by(|a, b| a.1.total_cmp(&b.1));
+        if let (Some((_, least)), Some((_, most))) = (whole.first(), whole.last()) {
+            let says = |x: f64| format!("{} {}", number(x), metric.unit);
+            let name = lower(&metric.name);
+            let all = |x: f64| {
+                self.label(&whole.iter().filter(|(_, y)| *y == x).map(|(p, _)| *p).collect::<Vec<_>>())
+            };
+            text.push(if whole.len() == 1 {
+                format!("The {row} has {name} of {}.", says(*least))
+            } else if least == most {
+                format!("All {} {row}s have {name} of {}.", count(whole.len() as u64), says(*least))
+            } else {
+                format!(
+                    "Of {} {row}s the best is {}, with {name} of {}; the worst is {}, with {}, {} times as much.",
+                    count(whole.len() as u64),
+                    all(*least),
+                    says(*least),
+                    all(*most),
+                    says(*most),
+                    number(most / least.max(1e-9))
+                )
+            });
+        }
+        if self.axes.len() > 1
+            && let Some((axis, factor)) = self.most_telling(&whole)
+            && factor >= MATTERS
+        {
+            let name = &self.axes[axis].name;
+            text.push(format!(
+                "What matters most is {name}: from its best value to its worst the mean over all else grows {} times.",
+                number(factor)
+            ));
+        }
+        let broken = self.points.iter().filter(|point| !point.complete).count();
+        if broken > 0 {
+            let are = if broken == 1 {
+                format!("1 {row} is")
+            } else {
+                format!("{} {row}s are", count(broken as u64))
+            };
+            text.push(format!("{are} NOT complete, and left out here."));
+        }
+        text
+    }
+
+    /// What these points have in common, if they are several; an axis in which they differ does not matter to them.
+    fn label(&self, points: &[&Point]) -> String {
+        let Some(first) = points.first() else { return String::new() };
+        let common = |axis: &usize| points.iter().all(|point| point.values[*axis] == first.values[*axis]);
+        let of = |axis: usize| format!("{} {}", self.axes[axis].name, first.values[axis].join(" / "));
+        let parts: Vec<String> = (0..self.axes.len()).filter(common).map(of).collect();
+        match (parts.is_empty(), points.len()) {
+            (false, _) => parts.join(", "),
+            (true, 1) => "the only one".to_owned(),
+            (true, n) => format!("{n} of them"),
+        }
+    }
+
+    /// The axis along which the means over all else differ most, and by which factor.
+    fn most_telling(&self, points: &[(&Point, f64)]) -> Option<(usize, f64)> {
+        let factor = |axis: usize| {
+            let mut by_value: Vec<(&Vec<String>, Vec<f64>)> = Vec::new();
+            for (point, x) in points {
+                let value = &point.values[axis];
+                match by_value.iter_mut().find(|(known, _)| *known == value) {
+                    Some((_, all)) => all.push(*x),
+                    None => by_value.push((value, vec![*x])),
+                }
+            }
+            let means: Vec<f64> = by_value.iter().filter_map(|(_, all)| mean(all)).collect();
+            let (least, most) = extremes(&means)?;
+            Some((axis, most / least.max(1e-9)))
+        };
+        (0..self.axes.len()).filter_map(factor).max_by(|a, b| a.1.total_cmp(&b.1))
+    }
+}
+
+/// `FCT, P99` in a sentence.
+fn lower(name: &str) -> String {
+    match name.split_once(", ") {
+        Some((what, which)) => format!("a {which} {what}"),
+        None => format!("a {name}"),
+    }
+}
+
+/// How to run it again, if its file stands beside.
+fn command(manifest: &Value) -> String {
+    let mut words = vec!["ropewalk".to_owned(), "sweep".into()];
+    words.push(format!("{}.toml", manifest["sweep"].as_str().unwrap_or("sweep")));
+    for set in manifest["set"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        words.extend(["--set".into(), set.to_owned()]);
+    }
+    line(words)
+}
+
+/// The axes, in the sweep's order.
+fn axes(manifest: &Value, points: &Table) -> Vec<Axis> {
+    let list: Vec<Vec<String>> = manifest["axes"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|axis| {
+            // JSON's objects have no order; the table's columns have.
+            let mut keys: Vec<String> =
+                axis.as_object().into_iter().flat_map(|axis| axis.keys().cloned()).collect();
+            keys.sort_by_key(|key| points.schema().index_of(&format!("axis.{key}")).unwrap_or(usize::MAX));
+            keys
+        })
+        .collect();
+    let last = |key: &str| match key {
+        "schemes" => "scheme".to_owned(),
+        key => key.rsplit('.').next().unwrap_or(key).to_owned(),
+    };
+    let all: Vec<String> = list.iter().flatten().map(|key| last(key)).collect();
+    let name = |key: &String| match all.iter().filter(|other| **other == last(key)).count() {
+        1 => last(key),
+        _ => key.clone(),
+    };
+    list.into_iter()
+        .map(|keys| Axis { name: keys.iter().map(name).collect::<Vec<_>>().join(" / "), keys })
+        .collect()
+}
+
+/// All metrics that the table may have, with how to read them.
+fn candidates(points: &Table) -> Vec<(Metric, Read<'_>)> {
+    let schema = points.schema();
+    let about = |column: &str| {
+        let field = schema.field_with_name(column).ok();
+        field.and_then(|field| field.metadata().get("description").cloned()).unwrap_or_default()
+    };
+    let mut found: Vec<(Metric, Read<'_>)> = Vec::new();
+    let names: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
+    let groups =
+        |name: &&String| name.starts_with("jobs.") && name.ends_with(".groups.completion_us.slowest");
+    // A mean over several jobs would mean nothing.
+    if let [job] = names.iter().filter(groups).collect::<Vec<_>>().as_slice() {
+        let metric = Metric { name: "slowest group".into(), unit: "µs", about: about(job), better: -1 };
+        found.push((metric, cells(points, job)));
+    }
+    for (name, unit, better, column, share_of) in METRICS {
+        let metric = Metric { name: name.into(), unit, about: about(column), better };
+        let read = cells(points, column);
+        if share_of {
+            let sent = cells(points, "packets.sent");
+            let percent = move |row: usize| Some(100.0 * share(read(row)? as u64, sent(row)? as u64));
+            found.push((metric, Box::new(percent)));
+        } else {
+            found.push((metric, read));
+        }
+    }
+    for column in names.iter().filter(|name| name.starts_with("counters.")) {
+        let name = column.trim_start_matches("counters.").replace('_', " ");
+        let metric = Metric { name, unit: "", about: about(column), better: 0 };
+        found.push((metric, cells(points, column)));
+    }
+    found
+}
+
+/// The numbers of a column, whatever kind they are; none if there is no such column.
+fn cells<'t>(points: &'t Table, column: &str) -> Read<'t> {
+    let (counts, reals) = (points.counts(column), points.reals(column));
+    Box::new(move |row| {
+        let count = counts.filter(|cells| cells.is_valid(row)).map(|cells| cells.value(row) as f64);
+        count.or_else(|| reals.filter(|cells| cells.is_valid(row)).map(|cells| cells.value(row)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use results::table::Column;
+    use serde_json::json;
+
+    fn points() -> Table {
+        let text = |cells: [&str; 8]| cells.map(str::to_owned).into_iter();
+        let real = |cells: [f64; 8]| cells.into_iter().map(Some);
+        Table::new(
+            vec![
+                Column::text(
+                    "axis.scheme",
+                    "",
+                    text(["ecmp", "ecmp", "ecmp", "ecmp", "ar", "ar", "ar", "ar"]),
+                ),
+                Column::text("axis.a.b", "", text(["1", "1", "2", "2", "1", "1", "2", "2"])),
+                Column::text("axis.a.c", "", text(["x", "x", "y", "y", "x", "x", "y", "y"])),
+                Column::text("scheme", "", text(["ecmp", "ecmp", "ecmp", "ecmp", "ar", "ar", "ar", "ar"])),
+                Column::flag("complete", "", [true, true, true, true, true, true, true, false].into_iter()),
+                Column::real(
+                    "flows.fct_us.p99",
+                    "us",
+                    "late",
+                    real([3.0, 5.0, 4.0, 4.0, 1.0, 3.0, 2.0, 2.0]),
+                ),
+                Column::count("packets.sent", "packets", "", [200; 8].into_iter()),
+                Column::count("packets.spurious", "packets", "", [1; 8].into_iter()),
+            ],
+            1,
+        )
+    }
+
+    fn manifest() -> Value {
+        json!({
+            "ropewalk": "0", "sweep": "s", "scenario": "q", "seeds": [1, 2], "digest": "d",
+            "axes": [{ "scheme": ["ecmp", "ar"] }, { "a.b": ["1", "2"], "a.c": ["x", "y"] }],
+        })
+    }
+
+    #[test]
+    fn points_are_means_over_seeds_and_the_answer_names_best_and_worst() {
+        let sweep = Sweep::of(&manifest(), &points());
+        assert_eq!(sweep.points.len(), 4);
+        assert_eq!(sweep.metrics[0].name, "FCT, P99");
+        assert_eq!(sweep.points[0].over.cells[0], Some(4.0));
+        assert_eq!(sweep.points[0].over.ranges[0], Some((3.0, 5.0)));
+        let spurious = sweep.metrics.iter().position(|m| m.name == "spurious").unwrap();
+        assert_eq!(sweep.points[0].over.cells[spurious], Some(0.5));
+        assert!(!sweep.metrics.iter().any(|m| m.name == "pauses"), "no such column");
+        let answer = sweep.answer();
+        // The last point is not whole at one of its seeds.
+        assert_eq!(
+            answer[0],
+            "Of 3 choices the best is scheme ar, b / c 1 / x, with a P99 FCT of 2.00 µs; the worst is scheme ecmp, with 4.00 µs, \
+             2.00 times as much.",
+            "both points of ecmp take 4 us, so its timers do not matter"
+        );
+        assert!(answer[1].starts_with("What matters most is scheme: "), "{answer:?}");
+        assert!(answer[2].starts_with("1 choice is NOT complete"), "{answer:?}");
+    }
+
+    #[test]
+    fn axes_are_asked_with_their_values() {
+        let asked = Sweep::of(&manifest(), &points()).asked(&manifest());
+        let texts: Vec<&str> = asked.iter().map(|line| line.text.as_str()).collect();
+        assert_eq!(
+            texts,
+            [
+                "q",
+                "scheme: ecmp, ar",
+                "b / c: 1 / x, 2 / y",
+                "8: 4 choices, each with 2 seeds; numbers are means over seeds"
+            ]
+        );
+    }
+}

@@ -1,0 +1,63 @@
+//! Why results could not be written or read.
+
+use crate::directory::Kind;
+use std::io;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Why results could not be written or read.
+#[derive(Debug, Error)]
+pub enum ResultsError {
+    /// Something else stands there.
+    #[error(
+        "{0} exists and does not look like results of ropewalk ({1}): not replaced; choose another directory with -o, \
+         or remove it"
+    )]
+    NotResults(PathBuf, String),
+    /// The system refused.
+    #[error("cannot write {0}: {1}")]
+    Io(PathBuf, #[source] io::Error),
+    /// There are no results.
+    #[error(
+        "{0} is no result directory of ropewalk (it has no manifest.json); `ropewalk run SCENARIO -o DIR` makes one"
+    )]
+    NoResults(PathBuf),
+    /// Many runs are there.
+    #[error("{0} is a sweep, not the results of one run: `ropewalk report {0}` makes its page")]
+    Sweep(PathBuf),
+    /// Some of many runs are there.
+    #[error(
+        "{0} is an unfinished sweep: `ropewalk sweep FILE --resume` goes on with it, or `resume=True` in Python"
+    )]
+    Unfinished(PathBuf),
+    /// A file of a result directory is missing or makes no sense.
+    #[error("cannot read {0}: {1}")]
+    Unreadable(PathBuf, String),
+    /// A Parquet file is cut short or broken.
+    #[error("cannot read {0}: it is no whole Parquet file ({1}); {again}", again = again(.0))]
+    Broken(PathBuf, #[source] parquet::errors::ParquetError),
+    /// A file does not fit to the others of its directory.
+    #[error("{0} is damaged, or of other results: {1}; {again}", again = again(.0))]
+    Unfit(PathBuf, String),
+    /// A Parquet file could not be made.
+    #[error("cannot write {0}: {1}")]
+    Parquet(PathBuf, #[source] parquet::errors::ParquetError),
+    /// A CSV file could not be made.
+    #[error("cannot write {0}: {1}")]
+    Csv(PathBuf, #[source] csv::Error),
+}
+
+impl ResultsError {
+    /// `file` does not fit to the others of its directory.
+    pub fn unfit(file: &Path, why: String) -> Self {
+        ResultsError::Unfit(file.to_owned(), why)
+    }
+}
+
+/// How to come by a whole file where this one is broken.
+fn again(file: &Path) -> &'static str {
+    match file.parent().and_then(Kind::of) == Some(Kind::Sweep) {
+        true => "`ropewalk sweep` without --resume makes the sweep anew",
+        false => "run the scenario again",
+    }
+}

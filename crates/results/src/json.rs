@@ -1,0 +1,26 @@
+//! JSON files of results.
+
+use crate::error::ResultsError;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+/// The text of a JSON file: indented, with a line break at its end.
+pub fn pretty(value: &Value) -> String {
+    format!("{value:#}\n")
+}
+
+/// Anything that serde can write, as JSON.
+pub fn value(of: &impl serde::Serialize) -> Value {
+    serde_json::to_value(of).unwrap_or_default()
+}
+
+/// Reads a JSON file.
+///
+/// # Errors
+/// [`ResultsError::Unreadable`] if it cannot be read or is no JSON.
+pub fn read(path: &Path) -> Result<Value, ResultsError> {
+    let text =
+        fs::read_to_string(path).map_err(|e| ResultsError::Unreadable(path.to_owned(), e.to_string()))?;
+    serde_json::from_str(&text).map_err(|e| ResultsError::Unreadable(path.to_owned(), e.to_string()))
+}

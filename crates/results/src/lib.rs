@@ -1,0 +1,54 @@
+//! The results of a run: what was counted, as a summary, as tables, and as a directory on disk.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | [`summary`] | the summary of a run: the JSON contract |
+//! | [`digest`] | one number for everything that a run did |
+//! | [`stats`] | means and percentiles |
+//! | [`tables`] | the tables of a run, one file each |
+//! | [`table`] | columns with a meaning and a unit, as Parquet or CSV |
+//! | [`json`] | JSON files |
+//! | [`manifest`] | the configuration of a run, and what is needed to run it again |
+//! | [`directory`] | the place of results on disk, replaced as a whole or not at all |
+//! | [`data`] | the raw material of summary and tables |
+//! | [`mod@results`] | the results of a run, fresh from the engine or read from disk |
+//! | [`stall`] | why a run stopped moving, in words |
+//! | [`text`] | numbers and tables as people read them |
+//! | [`testing`] | a plan and an outcome made by hand, for tests of this and other crates |
+//!
+//! A result directory holds:
+//!
+//! | file | content |
+//! |---|---|
+//! | `summary.json` | the [`Summary`] |
+//! | `manifest.json` | the [manifest] |
+//! | `flows.parquet` | one row per flow, see [`tables::flows`] |
+//! | `links.parquet` | one row per direction of a link, see [`tables::links`] |
+//! | `series.parquet` | queue pairs, links and switches over time, see [`tables::series`] |
+//! | `counters.parquet` | the scheme's counters over time, see [`tables::counters`] |
+//! | `events.parquet` | single events of recorded queue pairs, see [`tables::events`] |
+//! | `paths.parquet` | the links that recorded queue pairs took, and the queues there, see [`tables::paths`] |
+//! | `capture-NAME.pcapng` | the frames that passed a link, see the crate `capture` |
+//!
+//! The last four are written only if `[record]` asks for them. For the same scenario and seed every byte is the same, except
+//! `timing` in `summary.json`.
+
+pub mod data;
+pub mod digest;
+pub mod directory;
+pub mod error;
+pub mod json;
+pub mod manifest;
+pub mod results;
+pub mod stall;
+pub mod stats;
+pub mod summary;
+pub mod table;
+pub mod tables;
+pub mod testing;
+pub mod text;
+
+pub use data::RunData;
+pub use error::ResultsError;
+pub use results::Results;
+pub use summary::Summary;

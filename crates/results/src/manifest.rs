@@ -1,0 +1,107 @@
+//! `manifest.json`: what was run, and enough to run it again.
+
+use crate::data::RunData;
+use crate::summary::Summary;
+use crate::table::Table;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The resolved configuration of a run.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The scenario as TOML, every default filled in.
+    pub text: String,
+    /// Names the configuration: the same hash, the same configuration.
+    pub hash: String,
+}
+
+/// How large a run was.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Counts {
+    hosts: usize,
+    switches: usize,
+    links: usize,
+    queue_pairs: usize,
+    flows: usize,
+    data_packets: u64,
+    data_hops: u64,
+    control_hops: u64,
+}
+
+/// How much of a table was kept.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Kept {
+    rows: usize,
+    /// Every how many-th row was kept; 1 is all.
+    every: usize,
+}
+
+/// What was recorded besides the results, and how much of it was not kept.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Recorded {
+    /// Width of a bin of the series, and how many there are.
+    bin_us: f64,
+    bins: usize,
+    /// Events and frames beyond the limits of `[record]`.
+    events_left_out: u64,
+    frames_left_out: u64,
+}
+
+/// The manifest of a run. The digest names the results, the hash names the configuration.
+#[derive(Clone, Debug, Serialize)]
+pub struct Manifest {
+    ropewalk: &'static str,
+    scenario: String,
+    scheme: String,
+    seed: u64,
+    command: Vec<String>,
+    config_hash: String,
+    digest: String,
+    complete: bool,
+    counts: Counts,
+    recorded: Recorded,
+    tables: BTreeMap<&'static str, Kept>,
+    config: String,
+}
+
+impl Manifest {
+    /// Of a run that `command` started, and the tables made of it.
+    pub fn new(
+        summary: &Summary,
+        config: Config,
+        command: Vec<String>,
+        run: RunData<'_>,
+        tables: &BTreeMap<&'static str, Table>,
+    ) -> Self {
+        let (plan, outcome) = (run.plan, run.outcome);
+        let fabric = &plan.fabric;
+        Manifest {
+            ropewalk: env!("CARGO_PKG_VERSION"),
+            scenario: summary.scenario.clone(),
+            scheme: summary.scheme.clone(),
+            seed: summary.seed,
+            command,
+            config_hash: config.hash,
+            digest: summary.digest.clone(),
+            complete: summary.complete,
+            counts: Counts {
+                hosts: fabric.hosts(),
+                switches: fabric.nodes() - fabric.hosts(),
+                links: fabric.links().len(),
+                queue_pairs: plan.qps.len(),
+                flows: plan.messages.len(),
+                data_packets: outcome.data.sent,
+                data_hops: outcome.data_hops,
+                control_hops: outcome.control_hops,
+            },
+            recorded: Recorded {
+                bin_us: outcome.recording.width.as_us(),
+                bins: outcome.recording.bins,
+                events_left_out: outcome.notes.more_events,
+                frames_left_out: outcome.notes.more_frames,
+            },
+            tables: tables.iter().map(|(name, t)| (*name, Kept { rows: t.rows(), every: t.every })).collect(),
+            config: config.text,
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Columns with a meaning and a unit, as Parquet or CSV.
+
+use crate::error::ResultsError;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, UInt64Type};
+use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt64Array};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A column: its field, with description and unit in the metadata, and its cells.
+#[derive(Clone, Debug)]
+pub struct Column {
+    field: Field,
+    cells: ArrayRef,
+}
+
+impl Column {
+    /// Of whole numbers.
+    pub fn count(name: &str, unit: &str, about: &str, cells: impl Iterator<Item = u64>) -> Self {
+        Self::new(name, unit, about, Arc::new(UInt64Array::from_iter_values(cells)), false)
+    }
+
+    /// Of whole numbers that may be missing.
+    pub fn maybe(name: &str, unit: &str, about: &str, cells: impl Iterator<Item = Option<u64>>) -> Self {
+        Self::new(name, unit, about, Arc::new(cells.collect::<UInt64Array>()), true)
+    }
+
+    /// Of real numbers that may be missing.
+    pub fn real(name: &str, unit: &str, about: &str, cells: impl Iterator<Item = Option<f64>>) -> Self {
+        Self::new(name, unit, about, Arc::new(cells.collect::<Float64Array>()), true)
+    }
+
+    /// Of texts.
+    pub fn text(name: &str, about: &str, cells: impl Iterator<Item = String>) -> Self {
+        // Arrow asks texts, and them alone, for their number beforehand, and panics if an iterator does not know it.
+        let cells: Vec<String> = cells.collect();
+        Self::new(name, "-", about, Arc::new(StringArray::from_iter_values(cells)), false)
+    }
+
+    /// Of yes and no.
+    pub fn flag(name: &str, about: &str, cells: impl Iterator<Item = bool>) -> Self {
+        let cells: Vec<bool> = cells.collect();
+        Self::new(name, "-", about, Arc::new(BooleanArray::from(cells)), false)
+    }
+
+    /// The same under another name.
+    #[must_use]
+    pub fn named(self, name: &str) -> Self {
+        Column { field: self.field.with_name(name), ..self }
+    }
+
+    fn new(name: &str, unit: &str, about: &str, cells: ArrayRef, nullable: bool) -> Self {
+        #[expect(
+            clippy::disallowed_types,
+            reason = "arrow asks for a HashMap and sorts its keys when it writes"
+        )]
+        let about: std::collections::HashMap<String, String> =
+            [("description", about), ("unit", unit)].map(|(k, v)| (k.to_owned(), v.to_owned())).into();
+        Column { field: Field::new(name, cells.data_type().clone(), nullable).with_metadata(about), cells }
+    }
+}
+
+/// A table: columns of equal length.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    batch: RecordBatch,
+    /// Every how many-th row of all that there are was kept.
+    pub every: usize,
+}
+
+impl Table {
+    /// Of columns of one length, which hold every `every`-th row of all that there are.
+    ///
+    /// # Panics
+    /// If the columns differ in length: a fault of ropewalk.
+    pub fn new(columns: Vec<Column>, every: usize) -> Self {
+        let (fields, arrays): (Vec<Field>, _) = columns.into_iter().map(|c| (c.field, c.cells)).unzip();
+        match RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays) {
+            Ok(batch) => Table { batch, every },
+            Err(e) => unreachable!("columns of one table have one length: {e}"),
+        }
+    }
+
+    /// With one more column of the same length, at the end.
+    ///
+    /// # Panics
+    /// If its length differs: a fault of ropewalk.
+    #[must_use]
+    pub fn with(self, column: Column) -> Self {
+        let fields =
+            self.batch.schema().fields().iter().map(|field| field.as_ref().clone()).collect::<Vec<_>>();
+        let old = fields.into_iter().zip(self.batch.columns().to_vec());
+        let mut columns: Vec<Column> = old.map(|(field, cells)| Column { field, cells }).collect();
+        columns.push(column);
+        Table::new(columns, self.every)
+    }
+
+    /// The table as Arrow has it.
+    pub fn batch(&self) -> &RecordBatch {
+        &self.batch
+    }
+
+    /// Names, kinds, descriptions and units of the columns.
+    pub fn schema(&self) -> SchemaRef {
+        self.batch.schema()
+    }
+
+    /// Rows.
+    pub fn rows(&self) -> usize {
+        self.batch.num_rows()
+    }
+
+    /// A column of whole numbers; `None` if there is none of this name, or of another kind.
+    pub fn counts(&self, name: &str) -> Option<&UInt64Array> {
+        self.batch.column_by_name(name)?.as_primitive_opt::<UInt64Type>()
+    }
+
+    /// A column of real numbers, likewise.
+    pub fn reals(&self, name: &str) -> Option<&Float64Array> {
+        self.batch.column_by_name(name)?.as_primitive_opt::<Float64Type>()
+    }
+
+    /// A column of texts, likewise.
+    pub fn texts(&self, name: &str) -> Option<&StringArray> {
+        self.batch.column_by_name(name)?.as_string_opt::<i32>()
+    }
+
+    /// A column of yes and no, likewise.
+    pub fn flags(&self, name: &str) -> Option<&BooleanArray> {
+        self.batch.column_by_name(name)?.as_boolean_opt()
+    }
+
+    /// Writes it as Parquet; the description and unit of each column stand in its metadata.
+    ///
+    /// # Errors
+    /// If the system or the writer refuses.
+    pub fn write_parquet(&self, path: &Path) -> Result<(), ResultsError> {
+        let file = create(path)?;
+        self.parquet_into(file).map_err(|e| ResultsError::Parquet(path.to_owned(), e))
+    }
+
+    /// The bytes of its Parquet file.
+    ///
+    /// # Errors
+    /// If the writer refuses.
+    pub fn to_parquet(&self) -> Result<Vec<u8>, ResultsError> {
+        let mut bytes = Vec::new();
+        self.parquet_into(&mut bytes).map_err(|e| ResultsError::Parquet("a table".into(), e))?;
+        Ok(bytes)
+    }
+
+    /// Writes it as the first part of a Parquet file, to which others like it can be added.
+    pub fn begin_parquet(&self, path: &Path) -> Result<ArrowWriter<File>, ResultsError> {
+        let file = create(path)?;
+        self.begin(file).map_err(|e| ResultsError::Parquet(path.to_owned(), e))
+    }
+
+    fn parquet_into<W: Write + Send>(&self, file: W) -> Result<(), ParquetError> {
+        self.begin(file)?.close().map(drop)
+    }
+
+    fn begin<W: Write + Send>(&self, file: W) -> Result<ArrowWriter<W>, ParquetError> {
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_created_by(format!("ropewalk {}", env!("CARGO_PKG_VERSION")))
+            .build();
+        let mut writer = ArrowWriter::try_new(file, self.batch.schema(), Some(properties))?;
+        writer.write(&self.batch)?;
+        Ok(writer)
+    }
+
+    /// Reads what [`Table::write_parquet`] wrote; `every` is not in the file.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is no whole Parquet file.
+    pub fn read_parquet(path: &Path, every: usize) -> Result<Self, ResultsError> {
+        let file = File::open(path).map_err(|e| ResultsError::Unreadable(path.to_owned(), e.to_string()))?;
+        let whole = || -> Result<RecordBatch, ParquetError> {
+            let reader = ParquetRecordBatchReaderBuilder::try_new(file)?;
+            let schema = Arc::clone(reader.schema());
+            let batches = reader.build()?.collect::<Result<Vec<_>, _>>()?;
+            Ok(arrow_select::concat::concat_batches(&schema, &batches)?)
+        };
+        let batch = whole().map_err(|e| ResultsError::Broken(path.to_owned(), e))?;
+        Ok(Table { batch, every })
+    }
+
+    /// Writes it as CSV with the column names as first line; a missing number is an empty cell.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn write_csv(&self, path: &Path) -> Result<(), ResultsError> {
+        let mut writer = csv::Writer::from_writer(create(path)?);
+        let failed = |e| ResultsError::Csv(path.to_owned(), e);
+        writer.write_record(self.batch.schema().fields().iter().map(|f| f.name())).map_err(failed)?;
+        for row in 0..self.rows() {
+            writer.write_record(self.batch.columns().iter().map(|c| cell(c, row))).map_err(failed)?;
+        }
+        writer.flush().map_err(|e| ResultsError::Io(path.to_owned(), e))
+    }
+}
+
+/// A cell as text.
+fn cell(column: &ArrayRef, row: usize) -> String {
+    if column.is_null(row) {
+        return String::new();
+    }
+    match column.data_type() {
+        DataType::UInt64 => column.as_primitive::<UInt64Type>().value(row).to_string(),
+        DataType::Float64 => column.as_primitive::<Float64Type>().value(row).to_string(),
+        DataType::Boolean => column.as_boolean().value(row).to_string(),
+        DataType::Utf8 => column.as_string::<i32>().value(row).to_owned(),
+        other => unreachable!("a column is made of counts, reals, flags or texts, not of {other}"),
+    }
+}
+
+fn create(path: &Path) -> Result<File, ResultsError> {
+    File::create(path).map_err(|e| ResultsError::Io(path.to_owned(), e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_of_texts_need_not_know_how_many_there_are() {
+        let column = Column::text("node", "which", (0..3usize).flat_map(|n| vec![n.to_string(); n]));
+        assert_eq!(column.cells.len(), 3);
+    }
+}

@@ -1,0 +1,82 @@
+//! `events.parquet`: single events of the queue pairs that are followed, by queue pair and time.
+
+use crate::data::RunData;
+use crate::table::{Column, Table};
+use engine::outcome::{Event, Happening};
+use model::{Kind, Time};
+
+/// The table of events, if any queue pair was followed.
+pub fn table(run: RunData<'_>) -> Option<Table> {
+    let (plan, events) = (run.plan, &run.outcome.notes.events);
+    if plan.record.follow.is_empty() {
+        return None;
+    }
+    let away = |e: &Event| matches!(e.what, Happening::Ahead | Happening::Discarded).then_some(e.value);
+    let starts = |e: &Event| matches!(e.what, Happening::Sent | Happening::Resent);
+    let rate = |e: &Event| {
+        (starts(e) || matches!(e.what, Happening::Heard | Happening::TimedOut))
+            .then_some(e.value as f64 / 1e9)
+    };
+    let columns = vec![
+        Column::count("qp", "-", "queue pair", events.iter().map(|e| e.qp.0.into())),
+        Column::real("time_us", "us", "when", events.iter().map(|e| Some(e.at.as_us()))),
+        Column::count("time_ps", "ps", "when, exactly", events.iter().map(|e| Time::ps(e.at))),
+        Column::text(
+            "event",
+            "sent, resent (by the sender); arrived (as expected), ahead (kept), duplicate, discarded (at the receiver); \
+             nack-sent, cnp-sent (by the receiver); nack-received, cnp-received, timeout (at the sender); \
+             paused, resumed (the sender's port); KIND-blocked, KIND-made (by the scheme); KIND-dropped (for lack of buffer), KIND-lost (on a link)",
+            events.iter().map(name),
+        ),
+        Column::count("psn", "-", "PSN of the packet, 24 bits", events.iter().map(|e| e.psn.value().into())),
+        Column::text("at", "host or switch", events.iter().map(|e| plan.fabric.name(e.node).to_owned())),
+        Column::maybe(
+            "ahead_of_epsn",
+            "packets",
+            "distance from ePSN (ahead, discarded)",
+            events.iter().map(away),
+        ),
+        Column::real(
+            "allowed_gbps",
+            "Gb/s",
+            "rate that congestion control allows the sender after it (sent, resent, nack-received, cnp-received, timeout)",
+            events.iter().map(rate),
+        ),
+        Column::real(
+            "ready_us",
+            "us",
+            "since when its own rate and window had let it go; until time_us it waited for its port (sent, resent)",
+            events.iter().map(|e| starts(e).then(|| e.ready.as_us())),
+        ),
+    ];
+    Some(Table::new(columns, 1))
+}
+
+/// What happened, in a word.
+fn name(event: &Event) -> String {
+    let kind = match event.kind {
+        Kind::Data => "data",
+        Kind::Ack => "ack",
+        Kind::Nack => "nack",
+        Kind::Cnp => "cnp",
+        Kind::Signal => "signal",
+    };
+    let of_kind = |what: &str| format!("{kind}-{what}");
+    match event.what {
+        Happening::Sent => "sent".into(),
+        Happening::Resent => "resent".into(),
+        Happening::Arrived => "arrived".into(),
+        Happening::Ahead => "ahead".into(),
+        Happening::Duplicate => "duplicate".into(),
+        Happening::Discarded => "discarded".into(),
+        Happening::TimedOut => "timeout".into(),
+        Happening::Paused => "paused".into(),
+        Happening::Resumed => "resumed".into(),
+        Happening::Answered => of_kind("sent"),
+        Happening::Heard => of_kind("received"),
+        Happening::Blocked => of_kind("blocked"),
+        Happening::Made => of_kind("made"),
+        Happening::Dropped => of_kind("dropped"),
+        Happening::Lost => of_kind("lost"),
+    }
+}

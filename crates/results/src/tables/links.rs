@@ -1,0 +1,57 @@
+//! `links.parquet`: one row per direction of a link.
+
+use crate::data::RunData;
+use crate::table::{Column, Table};
+
+/// The table of links.
+pub fn table(run: RunData<'_>) -> Table {
+    let fabric = &run.plan.fabric;
+    let rows = || fabric.links().iter().zip(&run.outcome.links);
+    let end = run.outcome.end;
+    let columns = vec![
+        Column::text("from", "node that sends", rows().map(|(l, _)| fabric.name(l.from).to_owned())),
+        Column::count("port", "-", "its port", rows().map(|(l, _)| l.port.0.into())),
+        Column::text("to", "node that receives", rows().map(|(l, _)| fabric.name(l.to).to_owned())),
+        Column::text(
+            "role",
+            "role of the node that sends",
+            rows().map(|(l, _)| fabric.role(l.from).to_owned()),
+        ),
+        Column::real("rate_gbps", "Gb/s", "rate", rows().map(|(l, _)| Some(l.rate.as_gbps()))),
+        Column::count("frames", "packets", "frames sent, of all kinds", rows().map(|(_, r)| r.frames)),
+        Column::count("bytes", "B", "bytes sent without preambles and gaps", rows().map(|(_, r)| r.bytes)),
+        Column::real(
+            "busy_share",
+            "-",
+            "share of the simulated time that the wire was busy",
+            rows().map(|(_, r)| (end.ps() > 0).then(|| r.busy.ps() as f64 / end.ps() as f64)),
+        ),
+        Column::count(
+            "max_queue_bytes",
+            "B",
+            "longest queue of data before it, the frame on the wire not counted",
+            rows().map(|(_, r)| r.max_queue),
+        ),
+        Column::count("marks", "packets", "packets that it marked", rows().map(|(_, r)| r.marks)),
+        Column::count(
+            "drops",
+            "packets",
+            "data dropped before it for lack of buffer",
+            rows().map(|(_, r)| r.drops),
+        ),
+        Column::count("lost", "packets", "packets lost on it", rows().map(|(_, r)| r.lost)),
+        Column::count(
+            "pauses",
+            "frames",
+            "pause frames that its receiver sent back",
+            rows().map(|(_, r)| r.pauses),
+        ),
+        Column::real(
+            "paused_us",
+            "us",
+            "time that it stood paused",
+            rows().map(|(_, r)| Some(r.paused.as_us())),
+        ),
+    ];
+    Table::new(columns, 1)
+}

@@ -1,0 +1,214 @@
+//! The page about one run.
+
+use engine::outcome::Ending;
+use lab::execute::Run;
+use model::{Bytes, LinkId, NodeId};
+use papers::memory;
+use results::stats::{Spread, share};
+use results::summary::{ByDistance, Distance, Flows};
+use results::text::{WIDTH, bytes, count, maybe, number, percent, table};
+use std::fmt::Write;
+
+/// Width of the left column.
+const LABEL: usize = 18;
+
+/// The page, with a line break at its end.
+pub fn of(run: &Run) -> String {
+    let mut page = Page(String::new());
+    page.what(run);
+    page.flows(run);
+    page.packets(run);
+    page.fabric(run);
+    page.scheme(run);
+    page.speed(run);
+    page.0
+}
+
+struct Page(String);
+
+impl Page {
+    /// A line; the text goes on below itself where it is too long.
+    fn line(&mut self, label: &str, parts: &[String]) {
+        let mut text = String::new();
+        let mut width = LABEL;
+        for part in parts.iter().filter(|part| !part.is_empty()) {
+            if !text.is_empty() {
+                let wrap = width + 3 + part.chars().count() > WIDTH;
+                text.push_str(&if wrap { format!("\n{:LABEL$}", "") } else { "   ".into() });
+                width = if wrap { LABEL } else { width + 3 };
+            }
+            width += part.chars().count();
+            text.push_str(part);
+        }
+        let gap = if label.chars().count() < LABEL { "" } else { "   " };
+        let _ = writeln!(self.0, "{label:<LABEL$}{gap}{text}");
+    }
+
+    fn what(&mut self, run: &Run) {
+        let (s, fabric) = (&run.summary, &run.checked.plan.fabric);
+        let switches = fabric.nodes() - fabric.hosts();
+        let size = format!("{} hosts, {switches} switches", fabric.hosts());
+        let title = format!("{}: {}", s.scenario, s.scheme);
+        self.line(&title, &[String::new(), size, format!("seed {}", s.seed), format!("digest {}", s.digest)]);
+        let how = match &run.outcome.ending {
+            Ending::Finished if s.complete => "complete",
+            Ending::Finished => "NOT complete",
+            Ending::Stopped => "stopped by [stop] after",
+            Ending::Interrupted => "INTERRUPTED",
+            Ending::Stalled(_) => "STALLED",
+        };
+        let flows = format!("{} of {} flows finished", count(s.flows.finished), count(s.flows.count));
+        self.line("end", &[how.into(), flows, format!("{} us simulated", number(s.sim_time_us))]);
+    }
+
+    fn flows(&mut self, run: &Run) {
+        let s = &run.summary;
+        let spread = |spread: Option<Spread>, unit: &str| {
+            spread.map_or_else(Vec::new, |x| {
+                [("p50", x.p50), ("p99", x.p99), ("max", x.max)]
+                    .map(|(name, v)| format!("{name} {}{unit}", number(v)))
+                    .to_vec()
+            })
+        };
+        for (class, flows) in &s.classes {
+            let of = |what: &str| if s.classes.len() > 1 { format!("{what} {class}") } else { what.into() };
+            self.line(&of("FCT"), &spread(flows.fct_us, " us"));
+            self.line(&of("slowdown"), &spread(flows.slowdown, ""));
+            if let Some(ByDistance { near, far, unfairness }) = &flows.by_distance {
+                let part = |what: &str, part: &Distance| {
+                    let slowdown = maybe(part.slowdown.map(|slowdown| slowdown.mean));
+                    format!("{what} {slowdown} ({} flows)", count(part.count))
+                };
+                let ratio = format!("ratio {}", maybe(*unfairness));
+                self.line(&of("by distance"), &[part("mean slowdown near", near), part("far", far), ratio]);
+            }
+            self.sizes(&of("by size"), flows);
+        }
+        let (mean, min) = (maybe(s.goodput_gbps.mean), maybe(s.goodput_gbps.min));
+        let sending = s.sending_rate_fraction.mean.map_or_else(|| "-".into(), percent);
+        self.line(
+            "goodput",
+            &[format!("mean {mean} Gb/s   min {min} Gb/s"), format!("sending at {sending} of line rate")],
+        );
+        for (name, job) in s.jobs.iter().filter(|(_, job)| job.groups.count > 1) {
+            let t = &job.groups.completion_us;
+            let (slowest, fastest) = (maybe(t.slowest), maybe(t.fastest));
+            let text = format!("{} groups: slowest {slowest} us   fastest {fastest} us", job.groups.count);
+            self.line(&format!("job {name}"), &[text]);
+        }
+    }
+
+    /// A row for each size of flows, where there are several.
+    fn sizes(&mut self, label: &str, flows: &Flows) {
+        if flows.by_size.is_empty() {
+            return;
+        }
+        let header = ["up to", "flows", "FCT us\nmean", "FCT us\np50", "FCT us\np99"];
+        let header = header.into_iter().chain(["slowdown\nmean", "slowdown\np50", "slowdown\np99"]);
+        let mut rows = table(&header.map(str::to_owned).collect::<Vec<_>>(), 0);
+        for bucket in &flows.by_size {
+            let of = |spread: Option<Spread>| {
+                [spread.map(|s| s.mean), spread.map(|s| s.p50), spread.map(|s| s.p99)].map(maybe)
+            };
+            let flows = match bucket.count - bucket.finished {
+                0 => count(bucket.count),
+                _ => format!("{} of {}", count(bucket.finished), count(bucket.count)),
+            };
+            let cells = [Bytes(bucket.up_to_bytes).to_string(), flows].into_iter();
+            rows.add_row(cells.chain(of(bucket.fct_us)).chain(of(bucket.slowdown)));
+        }
+        for (i, row) in rows.to_string().lines().enumerate() {
+            self.line(if i == 0 { label } else { "" }, &[row.trim_end().to_owned()]);
+        }
+    }
+
+    fn packets(&mut self, run: &Run) {
+        let (p, c) = (&run.summary.packets, &run.summary.control);
+        let part = |n: u64, what: &str| format!("{what} {} ({})", count(n), percent(share(n, p.sent)));
+        self.line(
+            "packets sent",
+            &[count(p.sent), part(p.retransmitted, "retransmitted"), part(p.spurious, "spurious")],
+        );
+        self.line(
+            "",
+            &[
+                part(p.out_of_order, "out of order"),
+                part(p.dropped_buffer + p.dropped_link + p.dropped_scheme, "dropped"),
+            ],
+        );
+        let control = [
+            ("NACK", c.nack),
+            ("CNP", c.cnp),
+            ("timeout", c.timeout),
+            ("pause", c.pause),
+            ("blocked", c.blocked),
+        ];
+        let signals = (c.signals > 0).then_some(("signals", c.signals));
+        let counts: Vec<_> =
+            control.into_iter().chain(signals).map(|(what, n)| format!("{what} {}", count(n))).collect();
+        self.line("control", &counts);
+    }
+
+    fn fabric(&mut self, run: &Run) {
+        let (plan, outcome) = (&run.checked.plan, &run.outcome);
+        let marks: u64 = outcome.links.iter().map(|l| l.marks).sum();
+        let mut parts = vec![format!("marks {}", count(marks))];
+        if let Some((i, link)) =
+            outcome.links.iter().enumerate().max_by_key(|(i, l)| (l.max_queue, usize::MAX - i))
+        {
+            let l = &plan.fabric.links()[LinkId(i as u32).index()];
+            let (from, to) = (plan.fabric.name(l.from), plan.fabric.name(l.to));
+            parts.push(format!("longest queue {} ({from} -> {to})", bytes(link.max_queue)));
+        }
+        if let Some((i, most)) =
+            outcome.max_buffer.iter().enumerate().max_by_key(|(i, b)| (b.get(), usize::MAX - i))
+        {
+            let node = NodeId((plan.fabric.hosts() + i) as u32);
+            parts.push(format!("most buffer {} ({})", bytes(most.get()), plan.fabric.name(node)));
+        }
+        self.line("fabric", &parts);
+    }
+
+    fn scheme(&mut self, run: &Run) {
+        let mut parts: Vec<String> = run
+            .summary
+            .counters
+            .iter()
+            .map(|(name, n)| format!("{} {}", name.replace('_', " "), count(*n)))
+            .collect();
+        if let Some(need) = memory::of_plan(&run.checked.plan, &run.checked.scenario.scheme) {
+            parts.push(format!(
+                "switch memory {} by Eq. 4 (largest ToR, ring by the paper's formula or as set)",
+                bytes(need)
+            ));
+        }
+        if !parts.is_empty() {
+            // Counters are of all schemes, those of some switches too.
+            let roles = run.checked.scenario.switch_role.values().filter_map(|role| role.scheme.as_ref());
+            let names: Vec<&str> =
+                std::iter::once(&*run.summary.scheme).chain(roles.map(|scheme| scheme.name())).collect();
+            self.line(&names.join(" + "), &parts);
+        }
+    }
+
+    fn speed(&mut self, run: &Run) {
+        let (t, hops) = (&run.summary.timing, &run.summary.packet_hops);
+        self.line(
+            "speed",
+            &[
+                format!(
+                    "{} M hops in {} s CPU",
+                    number((hops.data + hops.control) as f64 / 1e6),
+                    number(t.cpu_s)
+                ),
+                format!("{} M hops/s", number(t.hops_per_cpu_s / 1e6)),
+                match t.threads {
+                    1 => String::new(),
+                    threads => format!("{threads} threads: {} s", number(t.wall_s)),
+                },
+                format!("setup {} s", number(t.setup_s)),
+                format!("memory {} MB", number(t.peak_rss_mb)),
+            ],
+        );
+    }
+}

@@ -1,0 +1,104 @@
+//! The table of a sweep: a row for every combination of its axes.
+
+use arrow_array::Array;
+use lab::sweep::Sweep;
+use results::stats::{mean, share};
+use results::table::Table;
+use results::text::{maybe, table};
+use std::collections::BTreeMap;
+
+/// Most rows that are shown; a longer table is one to be asked, not read (our choice).
+const MOST_ROWS: usize = 60;
+
+type Measure = fn(&Point<'_>) -> Option<f64>;
+
+/// Columns: two lines of header, and what they show of a point. Fewer than of a comparison: axes need room.
+const COLUMNS: [(&str, Measure); 7] = [
+    ("slowest\ngroup us", |p| p.slowest_group()),
+    ("FCT us\np99", |p| p.number("flows.fct_us.p99")),
+    ("goodput\nGb/s", |p| p.number("goodput_gbps.mean")),
+    ("retx\n%", |p| p.share("packets.retransmitted")),
+    ("spurious\n%", |p| p.share("packets.spurious")),
+    ("ooo\n%", |p| p.share("packets.out_of_order")),
+    ("pauses\n", |p| p.number("control.pause")),
+];
+
+/// A row of `points.parquet`.
+struct Point<'a> {
+    table: &'a Table,
+    row: usize,
+}
+
+impl Point<'_> {
+    fn count(&self, name: &str) -> Option<u64> {
+        self.table.counts(name).filter(|cells| cells.is_valid(self.row)).map(|cells| cells.value(self.row))
+    }
+
+    fn number(&self, name: &str) -> Option<f64> {
+        let real = || {
+            self.table.reals(name).filter(|cells| cells.is_valid(self.row)).map(|cells| cells.value(self.row))
+        };
+        self.count(name).map(|n| n as f64).or_else(real)
+    }
+
+    fn share(&self, name: &str) -> Option<f64> {
+        Some(100.0 * share(self.count(name)?, self.count("packets.sent")?))
+    }
+
+    /// If there is one job; a mean over several would mean nothing.
+    fn slowest_group(&self) -> Option<f64> {
+        let schema = self.table.schema();
+        let mut jobs = schema.fields().iter().filter(|field| {
+            field.name().starts_with("jobs.") && field.name().ends_with(".groups.completion_us.slowest")
+        });
+        match (jobs.next(), jobs.next()) {
+            (Some(job), None) => self.number(job.name()),
+            _ => None,
+        }
+    }
+}
+
+/// The keys of the axes, without what comes before the last dot where that is clear.
+pub fn short(sweep: &scenario::sweep::Sweep) -> Vec<String> {
+    let last = |key: &str| key.rsplit('.').next().unwrap_or(key).to_owned();
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    for key in sweep.keys() {
+        *seen.entry(last(key)).or_default() += 1;
+    }
+    let name = |key: &str| if seen.get(&last(key)) == Some(&1) { last(key) } else { key.to_owned() };
+    // A long name takes two lines.
+    let broken = |name: String| match name.rfind('-').filter(|_| name.len() > 12) {
+        Some(at) => format!("{}\n{}", &name[..=at], &name[at + 1..]),
+        None => name,
+    };
+    sweep.keys().map(name).map(broken).collect()
+}
+
+/// The table; a row shows the means over seeds.
+pub fn of(sweep: &Sweep, points: &Table) -> String {
+    let spec = &sweep.spec;
+    let seeds = spec.seeds.as_ref().map_or(1, Vec::len).max(1);
+    let mut header = short(spec);
+    let axes = header.len();
+    header.extend(COLUMNS.iter().map(|(name, _)| (*name).to_owned()));
+    let mut rows = table(&header, axes);
+    let all = points.rows().div_ceil(seeds);
+    for first in (0..points.rows()).step_by(seeds).take(MOST_ROWS) {
+        let of_row: Vec<Point<'_>> =
+            (first..points.rows().min(first + seeds)).map(|row| Point { table: points, row }).collect();
+        let whole = points.flags("complete").is_some_and(|flags| of_row.iter().all(|p| flags.value(p.row)));
+        let mut cells = spec.values(first);
+        if let Some(last) = cells.last_mut().filter(|_| !whole) {
+            last.push_str(" (incomplete)");
+        }
+        cells.extend(COLUMNS.iter().map(|(_, measure)| {
+            let values = of_row.iter().map(measure).collect::<Option<Vec<f64>>>();
+            maybe(values.and_then(|values| mean(&values)))
+        }));
+        rows.add_row(cells);
+    }
+    match all.saturating_sub(MOST_ROWS) {
+        0 => format!("{rows}\n"),
+        more => format!("{rows}\n{more} more rows are in points.parquet\n"),
+    }
+}
