@@ -65,102 +65,64 @@ pub enum AnySender {
     Custom(Box<dyn model::Sender + Send>),
 }
 
+/// Calls a method of whichever sender it is.
+macro_rules! of_sender {
+    ($any:expr, $sender:ident => $call:expr) => {
+        match $any {
+            AnySender::Counting($sender) => $call,
+            AnySender::Scoreboard($sender) => $call,
+            AnySender::UnderWay($sender) => $call,
+            AnySender::Custom($sender) => $call,
+        }
+    };
+}
+
 impl model::Sender for AnySender {
     #[inline]
     fn post(&mut self, packets: u64) {
-        match self {
-            Self::Counting(s) => s.post(packets),
-            Self::Scoreboard(s) => s.post(packets),
-            Self::UnderWay(s) => s.post(packets),
-            Self::Custom(s) => s.post(packets),
-        }
+        of_sender!(self, sender => sender.post(packets))
     }
 
     #[inline]
     fn next(&mut self, now: Time, window: u64) -> Option<(u64, bool)> {
-        match self {
-            Self::Counting(s) => s.next(now, window),
-            Self::Scoreboard(s) => s.next(now, window),
-            Self::UnderWay(s) => s.next(now, window),
-            Self::Custom(s) => s.next(now, window),
-        }
+        of_sender!(self, sender => sender.next(now, window))
     }
 
     #[inline]
     fn ready(&self, window: u64) -> bool {
-        match self {
-            Self::Counting(s) => s.ready(window),
-            Self::Scoreboard(s) => s.ready(window),
-            Self::UnderWay(s) => s.ready(window),
-            Self::Custom(s) => s.ready(window),
-        }
+        of_sender!(self, sender => sender.ready(window))
     }
 
     fn room(&self, window: u64) -> u64 {
-        match self {
-            Self::Counting(s) => s.room(window),
-            Self::Scoreboard(s) => s.room(window),
-            Self::UnderWay(s) => s.room(window),
-            Self::Custom(s) => s.room(window),
-        }
+        of_sender!(self, sender => sender.room(window))
     }
 
     #[inline]
     fn on_reply(&mut self, now: Time, reply: Reply) -> Progress {
-        match self {
-            Self::Counting(s) => s.on_reply(now, reply),
-            Self::Scoreboard(s) => s.on_reply(now, reply),
-            Self::UnderWay(s) => s.on_reply(now, reply),
-            Self::Custom(s) => s.on_reply(now, reply),
-        }
+        of_sender!(self, sender => sender.on_reply(now, reply))
     }
 
     #[inline]
     fn on_selective(&mut self, now: Time, reply: Reply, selective: Selective) -> Progress {
-        match self {
-            Self::Counting(s) => s.on_reply(now, reply),
-            Self::Scoreboard(s) => s.on_selective(now, reply, selective),
-            Self::UnderWay(s) => s.on_selective(now, reply, selective),
-            Self::Custom(s) => s.on_selective(now, reply, selective),
-        }
+        of_sender!(self, sender => sender.on_selective(now, reply, selective))
     }
 
     #[inline]
     fn una(&self) -> u64 {
-        match self {
-            Self::Counting(s) => s.una(),
-            Self::Scoreboard(s) => s.una(),
-            Self::UnderWay(s) => s.una(),
-            Self::Custom(s) => s.una(),
-        }
+        of_sender!(self, sender => sender.una())
     }
 
     fn high(&self) -> u64 {
-        match self {
-            Self::Counting(s) => s.high(),
-            Self::Scoreboard(s) => s.high(),
-            Self::UnderWay(s) => s.high(),
-            Self::Custom(s) => s.high(),
-        }
+        of_sender!(self, sender => sender.high())
     }
 
     #[inline]
     fn deadline(&self) -> Time {
-        match self {
-            Self::Counting(s) => s.deadline(),
-            Self::Scoreboard(s) => s.deadline(),
-            Self::UnderWay(s) => s.deadline(),
-            Self::Custom(s) => s.deadline(),
-        }
+        of_sender!(self, sender => sender.deadline())
     }
 
     fn on_timeout(&mut self, now: Time) {
-        match self {
-            Self::Counting(s) => s.on_timeout(now),
-            Self::Scoreboard(s) => s.on_timeout(now),
-            Self::UnderWay(s) => s.on_timeout(now),
-            Self::Custom(s) => s.on_timeout(now),
-        }
+        of_sender!(self, sender => sender.on_timeout(now))
     }
 }
 
@@ -176,59 +138,43 @@ pub enum AnyReceiver {
     Custom(Box<dyn model::Receiver + Send>),
 }
 
+/// Calls a method of whichever receiver it is.
+macro_rules! of_receiver {
+    ($any:expr, $receiver:ident => $call:expr) => {
+        match $any {
+            AnyReceiver::Keeping($receiver) => $call,
+            AnyReceiver::InOrder($receiver) => $call,
+            AnyReceiver::Selective($receiver) => $call,
+            AnyReceiver::Custom($receiver) => $call,
+        }
+    };
+}
+
 impl model::Receiver for AnyReceiver {
     #[inline]
     fn on_data(&mut self, now: Time, psn: Psn, marked: bool, last: bool) -> Reception {
-        match self {
-            Self::Keeping(r) => r.on_data(now, psn, marked, last),
-            Self::InOrder(r) => r.on_data(now, psn, marked, last),
-            Self::Selective(r) => r.on_data(now, psn, marked, last),
-            Self::Custom(r) => r.on_data(now, psn, marked, last),
-        }
+        of_receiver!(self, receiver => receiver.on_data(now, psn, marked, last))
     }
 
     #[inline]
     fn expected(&self) -> u64 {
-        match self {
-            Self::Keeping(r) => r.expected(),
-            Self::InOrder(r) => r.expected(),
-            Self::Selective(r) => r.expected(),
-            Self::Custom(r) => r.expected(),
-        }
+        of_receiver!(self, receiver => receiver.expected())
     }
 
     #[inline]
     fn selective(&self) -> Selective {
-        match self {
-            Self::Selective(r) => r.selective(),
-            Self::Custom(r) => r.selective(),
-            _ => Selective::Nothing,
-        }
+        of_receiver!(self, receiver => receiver.selective())
     }
 
     fn on_notice(&mut self, now: Time, notice: Notice, marked: bool) -> Reception {
-        match self {
-            Self::Keeping(r) => r.on_notice(now, notice, marked),
-            Self::InOrder(r) => r.on_notice(now, notice, marked),
-            Self::Selective(r) => r.on_notice(now, notice, marked),
-            Self::Custom(r) => r.on_notice(now, notice, marked),
-        }
+        of_receiver!(self, receiver => receiver.on_notice(now, notice, marked))
     }
 
     fn crowded(&self) -> bool {
-        match self {
-            Self::Selective(r) => r.crowded(),
-            Self::Custom(r) => r.crowded(),
-            _ => false,
-        }
+        of_receiver!(self, receiver => receiver.crowded())
     }
 
     fn held(&self) -> u64 {
-        match self {
-            Self::Keeping(r) => r.held(),
-            Self::InOrder(r) => r.held(),
-            Self::Selective(r) => r.held(),
-            Self::Custom(r) => r.held(),
-        }
+        of_receiver!(self, receiver => receiver.held())
     }
 }

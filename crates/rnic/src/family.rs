@@ -133,9 +133,7 @@ macro_rules! congestions {
             pub fn lower_to(&mut self, now: model::Time, share: f64) {
                 match self { $(Self::$variant(c) => c.lower_to(now, share),)+ Self::Custom(_) => {} }
             }
-        }
 
-        impl AnyCongestion {
             /// Until when it allows the same window (any) and pace if it hears of nothing but ACKs without a
             /// mark, which it ignores. Zero if nothing is known.
             pub(crate) fn steady_until(&self) -> model::Time {
@@ -146,48 +144,53 @@ macro_rules! congestions {
             }
         }
 
+        /// Calls a method of whichever control it is.
+        macro_rules! of_control {
+            ($any:expr, $control:ident => $call:expr) => {
+                match $any {
+                    $(AnyCongestion::$variant($control) => $call,)+
+                    AnyCongestion::Custom($control) => $call,
+                }
+            };
+        }
+
         impl model::Congestion for AnyCongestion {
             #[inline]
             fn allowance(&mut self, now: model::Time) -> model::Allowance {
-                match self { $(Self::$variant(c) => c.allowance(now),)+ Self::Custom(c) => c.allowance(now) }
+                of_control!(self, control => control.allowance(now))
             }
+
             #[inline]
             fn on_ack(&mut self, now: model::Time, packets: u64, echo: bool) {
-                match self {
-                    $(Self::$variant(c) => c.on_ack(now, packets, echo),)+
-                    Self::Custom(c) => c.on_ack(now, packets, echo),
-                }
+                of_control!(self, control => control.on_ack(now, packets, echo))
             }
+
             fn on_nacked(&mut self, now: model::Time, packets: u64, echo: bool) {
-                match self {
-                    $(Self::$variant(c) => c.on_nacked(now, packets, echo),)+
-                    Self::Custom(c) => c.on_nacked(now, packets, echo),
-                }
+                of_control!(self, control => control.on_nacked(now, packets, echo))
             }
+
             #[inline]
             fn on_feedback(&mut self, now: model::Time, feedback: &model::Feedback) {
-                match self {
-                    $(Self::$variant(c) => c.on_feedback(now, feedback),)+
-                    Self::Custom(c) => c.on_feedback(now, feedback),
-                }
+                of_control!(self, control => control.on_feedback(now, feedback))
             }
+
             #[inline]
             fn on_cnp(&mut self, now: model::Time) {
-                match self { $(Self::$variant(c) => c.on_cnp(now),)+ Self::Custom(c) => c.on_cnp(now) }
+                of_control!(self, control => control.on_cnp(now))
             }
+
             #[inline]
             fn on_nack(&mut self, now: model::Time) {
-                match self { $(Self::$variant(c) => c.on_nack(now),)+ Self::Custom(c) => c.on_nack(now) }
+                of_control!(self, control => control.on_nack(now))
             }
+
             #[inline]
             fn on_timeout(&mut self, now: model::Time) {
-                match self { $(Self::$variant(c) => c.on_timeout(now),)+ Self::Custom(c) => c.on_timeout(now) }
+                of_control!(self, control => control.on_timeout(now))
             }
+
             fn on_path_given_up(&mut self, now: model::Time) {
-                match self {
-                    $(Self::$variant(c) => c.on_path_given_up(now),)+
-                    Self::Custom(c) => c.on_path_given_up(now),
-                }
+                of_control!(self, control => control.on_path_given_up(now))
             }
         }
     };
