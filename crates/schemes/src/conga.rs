@@ -1,45 +1,45 @@
-//! CONGA: flowlets take the path that is least congested, by the word of the switch at its far end.
+//! CONGA: each flowlet takes the least congested path, by local measurement and by feedback from the far leaf.
 //!
-//! Alizadeh et al., "CONGA: Distributed Congestion-Aware Load Balancing for Datacenters", SIGCOMM'14. A flow that has
-//! paused for long enough may take another path, since nothing of it is then under way; what it sends between two
-//! such pauses is a *flowlet*. Its first packet takes the uplink whose path has the least congestion, which is
-//! the larger one of two numbers of a few bits: what the uplink itself has sent lately, and what the far leaf has
-//! last said of the path behind it (section 3.5).
+//! Alizadeh et al., "CONGA: Distributed Congestion-Aware Load Balancing for Datacenters", SIGCOMM'14. A *flowlet* is what
+//! a flow sends between two long pauses. After such a pause nothing of the flow is in flight, so the flow may take
+//! another path. The first packet of a flowlet takes the uplink whose path has the least congestion. The congestion of
+//! a path is the larger of two metrics of a few bits: the load of the uplink itself, and the newest feedback of the far
+//! leaf about the path behind it (section 3.5).
 //!
-//! * *Measured* by a discounting rate estimator at every link between switches (DRE, section 3.2): a register grows by
-//!   the bytes that are sent and loses the share `alpha` of itself every `dre-period`, so that it is in proportion to
-//!   the rate over the last `dre-period / alpha`.
-//! * *Carried* by data (section 3.3): the leaf of the sender writes the number of the uplink (LBTag) on a packet, and
-//!   every link on the way raises the congestion written there (CE) to its own.
-//! * *Kept* by the leaf of the receiver, for every leaf and LBTag (Congestion-From-Leaf), and *told* to that leaf
-//!   (Congestion-To-Leaf), one path at a time, those first of which there is news.
-//! * *Forgotten*: what has not been heard again for `ageing` halves, and halves again, until the path is tried anew.
+//! * *Measurement*: every link between switches has a discounting rate estimator (DRE, section 3.2). Its register grows by
+//!   the bytes that are sent and loses the share `alpha` of its value every `dre-period`. So the register is proportional
+//!   to the rate over the last `dre-period / alpha`.
+//! * *Transport*: the sender's leaf writes the number of the uplink (LBTag) on data (section 3.3), and every link on the
+//!   path raises the congestion on the packet (CE) to its own.
+//! * *Feedback*: the receiver's leaf keeps the newest CE for every leaf and LBTag (Congestion-From-Leaf) and sends it back
+//!   to that leaf (Congestion-To-Leaf). Each packet carries feedback for one path; changed metrics go first.
+//! * *Ageing*: a metric halves each time that `ageing` passes without an update, until the path looks idle again.
 //!
-//! On two tiers an uplink and a destination make a path. On three the leaf chooses its uplink likewise and switches
-//! further up hash: what CE says then is true of the flows that happened to be hashed alike. The paper makes no
-//! more of it (section 7: with several pods CONGA balances inside each, and beats ECMP at the first hop).
+//! On two tiers a path is given by an uplink and a destination. On three tiers the leaf chooses its uplink in the same way
+//! and the switches further up hash, so CE describes only the flows that were hashed alike. The paper claims no more
+//! (section 7: with several pods CONGA balances inside each pod, and beats ECMP at the first hop).
 //!
 //! Our choices, where the paper leaves it open or describes hardware:
 //!
-//! * There feedback rides on all that comes the other way, which for TCP includes ACKs. Here ACKs have no room for it
-//!   ([`model::Annex::tag`]), and RDMA often has no data the other way. So data takes feedback along, and when a leaf is
-//!   owed some and has been sent none for `feedback-interval`, data that arrives from there sets off a signal, a
-//!   frame of `signal-size` that ends at that leaf. This costs what piggy-backed feedback does not: at the defaults
-//!   0.07 Gb/s for each leaf that sends to another.
-//! * The flowlet table has an entry for every queue pair, without collisions, and compares times; the paper's age bit
+//! * In the paper, feedback rides on every packet in the reverse direction, which includes ACKs for TCP. Here ACKs have no
+//!   room for it ([`model::Annex::tag`]), and RDMA often has no data in the reverse direction. So data carries feedback
+//!   where there is data. Otherwise, if a leaf has sent no feedback to another leaf for `feedback-interval`, the next data
+//!   packet from there makes it send a signal, a frame of `signal-size` that ends at that leaf. Signals cost bandwidth:
+//!   at the defaults, 0.07 Gb/s for each leaf that sends to another.
+//! * The flowlet table has an entry for every queue pair, without collisions, and compares times. The paper's age bit
 //!   finds gaps of one to two times the timeout.
-//! * A switch knows at what rate its links run, also when a failure has slowed one down.
-//! * A DRE counts a frame when that joins the port's queue. Control packets count, except those that this switch makes.
-//! * Ageing applies to both tables, or else old numbers would be told again and again as if they were new.
+//! * A switch knows the rate of its links, also after a failure has slowed one down.
+//! * A DRE counts a frame when the frame joins the port's queue. Control packets count, except those made by this switch.
+//! * Ageing applies to both tables; otherwise a leaf would repeat stale metrics as if they were new.
 //!
 //! # Counters
 //!
 //! | name | counts |
 //! |---|---|
-//! | `flowlets` | flowlets that had to choose, the first of each queue pair included |
-//! | `flowlets_moved` | those that took another uplink than the one before |
-//! | `feedback_carried` | data packets that took feedback along |
-//! | `feedback_signals` | signals made because there was no such packet |
+//! | `flowlets` | flowlets that chose an uplink, including the first of each queue pair |
+//! | `flowlets_moved` | flowlets that took another uplink than the flowlet before |
+//! | `feedback_carried` | data packets that carried feedback |
+//! | `feedback_signals` | signals sent because no data packet could carry the feedback |
 
 mod dre;
 mod tables;
@@ -60,24 +60,24 @@ use tables::{FromLeaf, Header, Said, ToLeaf};
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "SchemeConga")]
 pub struct Config {
-    /// Pause after which a flow may take another path. Default 100 us (the setting at 100 Gb/s of ConWeave's authors,
-    /// who compare with CONGA; the CONGA paper, section 3.6, has 500 us for TCP at 10 Gb/s).
+        /// Pause after which a flow may take another path. Default 100 us (the setting of ConWeave's authors for CONGA at
+        /// 100 Gb/s; the CONGA paper, section 3.6, has 500 us for TCP at 10 Gb/s).
     pub flowlet_gap: Time,
     /// Time between two decays of a rate estimator. Default 50 us (ConWeave's authors).
     pub dre_period: Time,
-    /// Share that a rate estimator loses at each, 0.01 to 1. Default 0.2 (ConWeave's authors). With the period it makes
-    /// a time constant of 250 us; the CONGA paper has 160 us (section 3.6).
+        /// Share that a rate estimator loses at each decay, 0.01 to 1. Default 0.2 (ConWeave's authors). With the default
+        /// period this gives a time constant of 250 us; the CONGA paper has 160 us (section 3.6).
     pub dre_alpha: f64,
-    /// Bits of a congestion metric, 1 to 6. Default 3 (CONGA, section 3.6: 3 to 6 are good).
+        /// Bits of a congestion metric, 1 to 6. Default 3 (CONGA, section 3.6, which recommends 3 to 6).
     pub quantisation_bits: u8,
-    /// Time after which a metric that was not heard again has halved, and so on. Default 500 us (ConWeave's authors;
-    /// the CONGA paper, section 3.3, suggests 10 ms).
+        /// Time without an update after which a metric halves, repeatedly. Default 500 us (ConWeave's authors; the CONGA
+        /// paper, section 3.3, suggests 10 ms).
     pub ageing: Time,
-    /// Least time between feedback to a leaf and a signal that brings it more; 0 lets every data packet set off one.
-    /// Default 10 us (our choice: news of eight paths within a time constant, and long enough for a signal to cost a
-    /// thousandth of the data that sets it off at 100 Gb/s).
+        /// Shortest time from any feedback to a leaf until the next signal to it; at 0 every data packet may cause a signal.
+        /// Default 10 us (our choice: feedback on eight paths well within a time constant, while at 100 Gb/s the signals cost
+        /// a thousandth of the data that causes them).
     pub feedback_interval: Time,
-    /// Size of such a signal on the wire, without preamble and gap. Default 64 B (Ethernet's smallest frame).
+        /// Size of a feedback signal on the wire, without preamble and gap. Default 64 B (Ethernet's smallest frame).
     pub signal_size: Bytes,
 }
 
@@ -95,11 +95,11 @@ impl Default for Config {
     }
 }
 
-/// Of a queue pair that begins here.
+/// Current flowlet of a queue pair that begins here.
 #[derive(Clone, Copy, Debug)]
 struct Flowlet {
     port: PortIndex,
-    /// When its last packet came.
+        /// Arrival of the flow's last packet.
     last: Time,
 }
 
@@ -117,10 +117,10 @@ pub struct Conga {
     gap: Time,
     interval: Time,
     signal_size: u32,
-    /// Preamble and gap of a frame.
+        /// Preamble and gap of a frame, bytes.
     overhead: u32,
     pulse: Pulse,
-    /// By port; `None` towards hosts.
+        /// Rate estimators by port; `None` for ports to hosts.
     links: Vec<Option<Dre>>,
     racks: Racks,
     flowlets: BTreeMap<QpId, Flowlet>,
@@ -196,14 +196,14 @@ impl Recipe for Config {
 }
 
 impl Conga {
-    /// The congestion of the link behind a port.
+        /// Congestion of the link behind a port.
     #[inline]
     fn local(&mut self, now: Time, port: PortIndex) -> u8 {
         let link = self.links.get_mut(port.index()).and_then(Option::as_mut);
         link.map_or(0, |dre| self.pulse.level(dre, now))
     }
 
-    /// The uplink of a flowlet: the least congested; of equals the one that the flow has had, else a drawn one.
+        /// The least congested uplink for a flowlet. Among equals the flow keeps its uplink, else a draw decides.
     fn choose(
         &mut self,
         cx: &mut Cx<'_>,
@@ -235,11 +235,11 @@ impl Conga {
         best.unwrap_or(ports[0])
     }
 
-    /// Data that comes from a host and leaves the rack.
+        /// Data that comes from a host and leaves the rack.
     fn depart(&mut self, cx: &mut Cx<'_>, pkt: &Packet, ports: &[PortIndex]) -> PortIndex {
         let Some(rack) = self.racks.rack(pkt.to()) else { return cx.base_path(pkt, ports) };
         let before = self.flowlets.get(&pkt.qp()).copied();
-        // A port that leads there no more has failed.
+                // A port that no longer leads to the rack has failed.
         let had = before.map(|f| f.port).filter(|port| ports.contains(port));
         let goes_on = before.is_some_and(|f| cx.now.since(f.last) <= self.gap);
         let port = match had.filter(|_| goes_on) {
@@ -261,7 +261,7 @@ impl Conga {
         port
     }
 
-    /// Data that has come from another rack to a host.
+        /// Data from another rack to a host of this one.
     fn arrive(&mut self, cx: &mut Cx<'_>, pkt: &Packet) {
         let header = Header::read(cx.tag);
         let Some(rack) = self.racks.sender(pkt.qp()).and_then(|host| self.racks.rack(host)) else { return };

@@ -1,58 +1,58 @@
-//! ConWeave: a flow leaves a slow path at once, and the switch of its receiver puts its packets back in order.
+//! ConWeave: a flow leaves a slow path at once, and the receiver's ToR puts its packets back in order.
 //!
-//! Song et al., "Network Load Balancing with In-network Reordering Support for RDMA", SIGCOMM'23. The ToR of the sender
-//! watches every flow: the first packet of an *epoch* asks the ToR of the receiver for a reply, and if that has not
-//! come within `theta-reply`, the flow leaves its path. The last packet on the old one is marked TAIL, those on the new
-//! one are marked REROUTED. The ToR of the receiver holds what is REROUTED until the TAIL has passed, and says CLEAR
-//! then; only after that may the flow move again. So packets are under way on two paths at most, and their
-//! receiver sees them in order.
+//! Song et al., "Network Load Balancing with In-network Reordering Support for RDMA", SIGCOMM'23. The sender's ToR
+//! divides every flow into *epochs*. The first packet of an epoch asks the receiver's ToR for a reply. If no reply
+//! comes within `theta-reply`, the flow leaves its path: the last packet on the old path carries the flag TAIL, and
+//! every packet on the new path carries the flag REROUTED. The receiver's ToR holds REROUTED packets until the TAIL
+//! has passed, and then sends CLEAR. The flow may move again only after CLEAR. So packets are in flight on at most
+//! two paths, and the receiver sees them in order.
 //!
 //! | packet | from | what it does |
 //! |---|---|---|
 //! | RTT_REQUEST | a flag on the first packet of an epoch | asks for RTT_REPLY |
-//! | RTT_REPLY | the receiver's ToR | in time: the next packet begins a new epoch on the same path |
-//! | TAIL | a flag on the last packet of the old path | lets the held ones go |
+//! | RTT_REPLY | the receiver's ToR | if in time, the next packet begins a new epoch on the same path |
+//! | TAIL | a flag on the last packet of the old path | releases the held packets |
 //! | CLEAR | the receiver's ToR, when the TAIL has come | the next packet begins a new epoch on the new path |
 //! | NOTIFY | the receiver's ToR, for a packet with an ECN mark | its path counts as busy for `theta-path-busy` |
 //!
-//! A new path is the first of two drawn ones that is not busy; if both are, the flow stays. If the TAIL does not come,
-//! held packets go on by a timer: the next packet of the old path tells when the TAIL should follow it, by
-//! the times at which the two were sent, and `resume-extra` is added; while no packet of the old path is known it is
-//! `resume-default`.
+//! The sender's ToR samples two paths and takes the first one that is not busy; if both are busy, the flow stays. If
+//! the TAIL does not come, a timer releases the held packets. The newest packet of the old path predicts when the TAIL
+//! should follow: by the time between the two departures, plus `resume-extra`. If no packet of the old path has come
+//! in this epoch, the timer runs for `resume-default`.
 //!
-//! A path is an uplink of the sender's ToR, and on three tiers a choice of the switch above it, too: the ToR writes both
-//! on the packet, up to 1024 paths. (The authors' simulator routes by source as well.)
+//! A path is an uplink of the sender's ToR and, on three tiers, also a port of the switch above it. The ToR writes both
+//! choices on the packet, for up to 1024 paths. (The authors' simulator also uses source routing.)
 //!
-//! Our choices, where the paper or the authors' simulator leaves it open:
+//! Our choices, where the paper and the authors' simulator leave it open:
 //!
-//! * A flow asks for another path once in an epoch. If both drawn ones are busy, the late reply begins the next epoch.
-//! * The path that a flow is on is not drawn. Where there is one path only, nothing of this happens.
-//! * If CLEAR does not come, a new epoch begins `theta-inactive` after the TAIL, also for a flow that never
-//!   pauses; the authors' simulator would leave that flow where it is.
-//! * NOTIFY is sent at most twice in `theta-path-busy` for one path and sender's ToR: more would say nothing new.
-//! * Where the table of reorder queues has no room, a packet passes, out of order, and is counted.
-//! * Times on packets have 16 bits of 64 ns each: 4.2 ms.
-//! * When routing changes, a flow whose uplink leads there no more begins anew on another one, and switches further up
-//!   share the paths out among the ports that they have left.
-//! * A table entry lasts to the end of the run, without collisions.
+//! * A flow asks for another path once per epoch. If both sampled paths are busy, the late reply begins the next epoch.
+//! * Sampling excludes the flow's current path. Between racks with a single path ConWeave does nothing.
+//! * If CLEAR does not come, a new epoch begins `theta-inactive` after the TAIL, even if the flow never pauses. The
+//!   authors' simulator would leave that flow on its path.
+//! * For each pair of path and sender's ToR, at most two NOTIFY are sent per `theta-path-busy`: more would carry no news.
+//! * If every reorder queue of a port is taken, a packet passes out of order and is counted.
+//! * Times on packets have 16 bits in units of 64 ns: they wrap after 4.2 ms.
+//! * When routing changes, a flow whose uplink no longer leads to the receiver begins a new epoch on another uplink.
+//!   Switches further up divide the paths among their remaining ports.
+//! * A table entry lasts to the end of the run, and entries never collide.
 //!
 //! # Counters
 //!
 //! | name | counts |
 //! |---|---|
 //! | `epochs` | epochs begun |
-//! | `reroutes` | moves to another path with packets under way |
-//! | `reroutes_aborted` | late replies after which both drawn paths were busy |
+//! | `reroutes` | moves to another path with packets in flight |
+//! | `reroutes_aborted` | late replies after which both sampled paths were busy |
 //! | `idle_moves` | new paths of flows that had been silent for `theta-inactive` |
 //! | `failed_paths` | new paths of flows whose uplink had failed |
 //! | `holds` | packets held |
-//! | `resume_timers` | times that held packets went on because the TAIL had not come |
-//! | `reorder_queues_full` | packets that were not held as every reorder queue of their port was taken |
-//! | `held_over` | times that held packets went on because a packet of a newer epoch came |
+//! | `resume_timers` | times that a timer released held packets because the TAIL had not come |
+//! | `reorder_queues_full` | packets that passed out of order because every reorder queue of their port was taken |
+//! | `held_over` | times that a packet of a newer epoch released held packets |
 //! | `path_notices` | NOTIFY packets |
-//! | `held_peak` | most packets held at one time, summed over switches, likewise the next two |
-//! | `held_bytes_peak` | the same in bytes |
-//! | `reorder_queues_peak` | most reorder queues in use at one time |
+//! | `held_peak` | most packets held at one time, summed over switches |
+//! | `held_bytes_peak` | most bytes held at one time, summed over switches |
+//! | `reorder_queues_peak` | most reorder queues in use at one time, summed over switches |
 
 mod far;
 mod near;
@@ -73,35 +73,34 @@ use tags::{Mark, Word};
 
 /// `[scheme.conweave]`.
 ///
-/// Defaults of times are those of the authors' simulator for 100 Gb/s and links of 1 us, and where that has one for two
-/// and one for three tiers, by the fabric's. For longer links, what must outlast packets under way grows with
-/// the longest round trip between two ToRs (our choice).
+/// Defaults of times are those of the authors' simulator for 100 Gb/s and links of 1 us. Where the simulator has one
+/// value for two tiers and one for three, the fabric decides. On longer links, timers that must outlast packets in
+/// flight grow with the longest round trip between two ToRs (our choice).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "SchemeConweave")]
 pub struct Config {
-    /// Time in which the reply of the receiver's ToR must come. Default: the round trip to that ToR on an idle fabric,
-    /// and 4 us (the authors' simulator).
+        /// Time within which the reply of the receiver's ToR must come; a later reply makes the flow leave its path. Default:
+        /// the round trip to that ToR on an idle fabric, plus 4 us (the authors' simulator).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub theta_reply: Option<Time>,
-    /// Time for which a path counts as busy when one of its packets came with an ECN mark. Default 16 us (the
-    /// authors' simulator; 8 us where marking begins at short queues).
+        /// Time for which a path counts as busy after one of its packets arrived with an ECN mark. Default 16 us (the
+        /// authors' simulator, which has 8 us where marking begins at short queues).
     pub theta_path_busy: Time,
-    /// Silence after which nothing of a flow is thought to be under way, and time after which a missing CLEAR is not
-    /// waited for any more. Default 300 us on two tiers and 1 ms on three (the authors' simulator); at least eight round
-    /// trips.
+        /// Silence after which a flow counts as having no packets in flight, and longest wait for a CLEAR. Default 300 us on
+        /// two tiers and 1 ms on three (the authors' simulator); at least eight round trips.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub theta_inactive: Option<Time>,
-    /// Longest wait for a TAIL of which nothing is known. Default 200 us on two tiers, on three 600 us in lossless
-    /// fabrics and 300 us in others (the authors' simulator); at least four round trips.
+        /// Longest wait for a TAIL if no packet of the old path has come. Default 200 us on two tiers; on three tiers 600 us
+        /// in lossless fabrics and 300 us in others (the authors' simulator); at least four round trips.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume_default: Option<Time>,
-    /// What is added to the time at which a TAIL is expected. Default 16 us, but 64 us on three tiers in
-    /// lossless fabrics (the authors' simulator).
+        /// Margin added to the time at which a TAIL is expected. Default 16 us, but 64 us on three tiers in lossless
+        /// fabrics (the authors' simulator).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume_extra: Option<Time>,
-    /// Flows that can be put in order at one time at each port to a host, 1 to 1024. Default 31 (our choice: a port
-    /// with 32 queues needs one for all else; what is reported of the authors' switch is of that kind).
+        /// Reorder queues at each port to a host, 1 to 1024; each puts one flow at a time back in order. Default 31 (our
+        /// choice: a port with 32 queues needs one for all other packets, and the authors' switch is reported to be similar).
     pub reorder_queues: u16,
     /// Size of RTT_REPLY, CLEAR and NOTIFY on the wire, without preamble and gap. Default 64 B (Ethernet's smallest
     /// frame, and the authors' simulator).
@@ -122,14 +121,14 @@ impl Default for Config {
     }
 }
 
-/// What is added to the round trip of an idle fabric (the authors' simulator).
+/// Margin that the default of `theta-reply` adds to the round trip of an idle fabric (the authors' simulator).
 const REPLY_MARGIN: Time = Time::from_us(4);
-/// Longest time that is waited for anything, so that sums of times stay in range: ten days.
+/// Longest time that any timer runs, so that sums of times stay in range: ten days.
 const MOST: Time = Time::from_ms(864_000_000);
 /// Most reorder queues at a port.
 const MOST_QUEUES: u16 = 1024;
 
-/// The times that a configuration comes to on a fabric.
+/// Times that a configuration yields on a fabric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Thetas {
     busy: Time,
@@ -139,15 +138,15 @@ struct Thetas {
 }
 
 impl Config {
-    /// In which a reply must have come this way.
+        /// Longest time for a reply over this distance.
     fn reply(&self, way: ways::Way) -> Time {
         let idle = way.round_trip.ps().saturating_add(REPLY_MARGIN.ps());
         self.theta_reply.unwrap_or(Time(idle))
     }
 
-    /// On a fabric whose longest way between two ToRs is this.
+        /// Times on a fabric whose longest distance between two ToRs is `longest`.
     fn thetas(&self, longest: ways::Way, lossless: bool) -> Thetas {
-        // Two tiers: up to a spine and down.
+                // Two links between two ToRs are two tiers: up to a spine and down.
         let (inactive, default, extra) = match (longest.links > 2, lossless) {
             (false, _) => (300, 200, 16),
             (true, true) => (1000, 600, 64),

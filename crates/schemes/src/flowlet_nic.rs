@@ -1,10 +1,10 @@
-//! Flowlet switching in the sending NIC: a flow draws a new source port after each pause that is long enough.
+//! Flowlet switching in the sending NIC: a flow draws a new UDP source port after every pause longer than the gap.
 //!
-//! What Flowcut's paper compares itself with under the name Flowlet: the sender looks at the pause since it sent the last
-//! packet of the flow, and switches do nothing new, since their ECMP hash turns the source port into a path. A port is
-//! drawn from all, so it may lead over the same path again. See [`crate::flowlet`] for the one in switches.
+//! This is the scheme that Flowcut's paper compares with under the name Flowlet. The sender measures the pause since the
+//! last packet of the flow. Switches need nothing new, since their ECMP hash turns the source port into a path. The draw
+//! covers all ports, so the new port may lead over the same path. [`crate::flowlet`] is the scheme in switches.
 //!
-//! A sender whose link is never idle has pauses only where its congestion control makes them.
+//! If the sender's link is never idle, a flow pauses only where its congestion control makes it pause.
 
 use crate::entropies::{Entropies, Mapping};
 use crate::flowlet::check_gap;
@@ -20,9 +20,9 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "SchemeFlowletNic")]
 pub struct Config {
-    /// The pause after which a flow draws a new source port. Default "4080ns" (the artefact of Flowcut's paper: the one
-    /// of its permutations that reorders least; 990 ns for the best completion time, 1580 ns between the two).
-    pub gap: Time,
+        /// Pause after which a flow draws a new source port. Default "4080ns" (the artefact of Flowcut's paper: the gap of its
+        /// permutations that reorders least; 990 ns gives the best completion time, and 1580 ns lies between the two).
+        pub gap: Time,
     /// Source ports to draw from, 1 to 65535. Default 16384 (as `rps-nic`).
     pub entropies: u16,
 }
@@ -33,13 +33,13 @@ impl Default for Config {
     }
 }
 
-/// The part in a sending NIC.
+/// Sending part of the scheme, in the NIC.
 #[derive(Clone, Debug)]
 pub struct FlowletNic {
     key: Key,
     gap: Time,
     entropies: u16,
-    /// When the last packet started.
+        /// Start of the last packet.
     last: Time,
     entropy: u16,
     flowlets: u64,

@@ -1,40 +1,40 @@
-//! A table of flows for schemes that keep state for each: it holds those that the switch has seen, and no others.
+//! A hash table of the flows that a switch has seen, for schemes that keep state per flow.
 //!
-//! Open addressing, a place per flow, doubled when it is three quarters full. Nobody asks for its order, so results do
-//! not depend on it.
+//! Open addressing with one slot per flow; the table doubles when it is three quarters full. No caller iterates over it,
+//! so results do not depend on the order of its slots.
 
 use model::QpId;
 
-/// Places of the first allocation. Our choice: a kilobyte or so, as most switches see tens of flows.
+/// Slots of the first allocation. Our choice: about a kilobyte, since most switches see tens of flows.
 const FIRST: usize = 64;
-/// Stands for a free place: queue pairs have 24 bits.
+/// Key of a free slot: queue pair numbers have 24 bits.
 const FREE: u32 = u32::MAX;
 
-/// What a switch knows of each flow that it has seen.
+/// State of each flow that a switch has seen.
 #[derive(Clone, Debug, Default)]
 pub struct Flows<T> {
-    /// A power of two of places, or none.
+        /// Slots; their number is a power of two, or zero.
     places: Vec<(u32, T)>,
     held: usize,
 }
 
 impl<T: Copy + Default> Flows<T> {
-    /// A table of nobody.
+        /// An empty table.
     pub fn new() -> Self {
         Flows { places: Vec::new(), held: 0 }
     }
 
-    /// Flows that it holds.
+        /// Number of flows in the table.
     pub fn len(&self) -> usize {
         self.held
     }
 
-    /// True if it holds none.
+        /// True if the table is empty.
     pub fn is_empty(&self) -> bool {
         self.held == 0
     }
 
-    /// What is known of a flow; `T::default()` if it was not there, which it is now.
+        /// State of a flow; inserts `T::default()` if the flow is new.
     #[inline]
     pub fn entry(&mut self, qp: QpId) -> &mut T {
         if self.places.len() * 3 <= self.held * 4 {
@@ -49,11 +49,11 @@ impl<T: Copy + Default> Flows<T> {
         value
     }
 
-    /// The place of a flow, or the free one where it belongs. There is at least one free place.
+        /// Slot of a flow, or the free slot where it belongs. The table has at least one free slot.
     #[inline]
     fn place(&self, qp: QpId) -> usize {
         let mask = self.places.len() - 1;
-        // Fibonacci hashing: neighbouring numbers go far apart.
+                // Fibonacci hashing spreads neighbouring numbers.
         let mut at = (u64::from(qp.0).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize & mask;
         while self.places[at].0 != FREE && self.places[at].0 != qp.0 {
             at = (at + 1) & mask;
@@ -83,7 +83,7 @@ mod tests {
         let mut list = BTreeMap::new();
         assert!(flows.is_empty());
         for i in 0..20_000u32 {
-            // Numbers in a row, as a rack's, and far ones.
+                        // Alternate consecutive numbers, as in one rack, with scattered ones.
             let qp = if i % 2 == 0 { i / 8 } else { i.wrapping_mul(2_654_435_761) & 0xFF_FFFF };
             *flows.entry(QpId(qp)) += u64::from(i);
             *list.entry(qp).or_insert(0) += u64::from(i);

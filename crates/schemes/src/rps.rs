@@ -1,7 +1,7 @@
 //! Random packet spraying: every data packet draws its path.
 //!
-//! Uniform over the equal-cost ports at every switch that has a choice (Dixit et al., "On the impact of
-//! packet spraying in data center networks", INFOCOM'13). Even load, no order.
+//! The choice is uniform over the equal-cost ports, at every switch that has more than one (Dixit et al., "On the impact
+//! of packet spraying in data center networks", INFOCOM'13). Load is even; order is lost.
 
 use crate::Recipe;
 use model::{Cx, Interest, Packet, PortIndex, Scheme, Site, Verdict};

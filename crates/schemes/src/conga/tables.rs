@@ -1,11 +1,11 @@
-//! What leaves write on packets, and the two tables of what they have heard (CONGA, section 3.3).
+//! CONGA header fields written by leaf switches, and the two tables of path congestion (CONGA, section 3.3).
 
 use model::{PortIndex, Time};
 
 /// Most bits of a metric.
 pub(super) const MOST_BITS: u8 = 6;
 const LEVEL: u64 = (1 << MOST_BITS) - 1;
-/// A port's number (10 bits in a packet). The paper's LBTag has 4: its leaves have up to 12 uplinks.
+/// Bits of a port number on a packet. The paper's LBTag has 4 bits: its leaves have up to 12 uplinks.
 const PORT_BITS: u32 = 10;
 const PORT: u64 = (1 << PORT_BITS) - 1;
 const CE: u32 = PORT_BITS;
@@ -13,7 +13,7 @@ const SAID: u32 = CE + MOST_BITS as u32;
 const SAID_BITS: u32 = PORT_BITS + MOST_BITS as u32;
 const SAYS: u32 = SAID + SAID_BITS;
 
-/// One metric on its way back to the leaf whose uplink it is about (FB_LBTag, FB_Metric).
+/// Feedback: one metric on its way back to the leaf whose uplink it describes (FB_LBTag, FB_Metric).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Said {
     pub(super) port: PortIndex,
@@ -29,7 +29,7 @@ impl Said {
         Said { port: PortIndex((bits & PORT) as u16), level: (bits >> PORT_BITS & LEVEL) as u8 }
     }
 
-    /// The tag of a signal that says this; `rack` is that of the leaf that speaks.
+        /// Tag of a signal with this feedback; `rack` is the rack of the leaf that sends it.
     pub(super) fn tag_from(self, rack: u16) -> u64 {
         self.bits() | u64::from(rack) << SAID_BITS
     }
@@ -39,12 +39,12 @@ impl Said {
     }
 }
 
-/// What is written on data.
+/// CONGA header of a data packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
-    /// The uplink by which it left.
+        /// Uplink by which the packet left its rack (LBTag).
     pub(super) lb_tag: PortIndex,
-    /// The highest congestion on its way so far.
+        /// Highest congestion on the path so far (CE).
     pub(super) ce: u8,
     pub(super) said: Option<Said>,
 }
@@ -63,7 +63,7 @@ impl Header {
         }
     }
 
-    /// The tag after a link of this congestion.
+        /// The tag after a link of congestion `level`.
     #[inline]
     pub(super) fn raised(tag: u64, level: u8) -> u64 {
         let ce = (tag >> CE & LEVEL).max(u64::from(level) & LEVEL);
@@ -71,7 +71,7 @@ impl Header {
     }
 }
 
-/// A metric and when it was heard.
+/// A metric and the time of its last update.
 #[derive(Clone, Copy, Debug)]
 struct Metric {
     level: u8,
@@ -79,7 +79,7 @@ struct Metric {
 }
 
 impl Metric {
-    /// What is left of it.
+        /// The metric after ageing.
     #[inline]
     fn aged(&self, now: Time, ageing: Time) -> u8 {
         let ages = now.since(self.at).ps() / ageing.ps().max(1);
@@ -87,12 +87,12 @@ impl Metric {
     }
 }
 
-/// Congestion-To-Leaf: by rack and own uplink, what the far leaf has said.
+/// Congestion-To-Leaf: feedback of the far leaves, by rack and own uplink.
 #[derive(Clone, Debug)]
 pub(super) struct ToLeaf {
     ports: usize,
     ageing: Time,
-    /// Row by row.
+        /// Row by row, one row per rack.
     metrics: Vec<Metric>,
 }
 
@@ -111,7 +111,7 @@ impl ToLeaf {
         }
     }
 
-    /// What is known of the path by that uplink to that rack; 0 if nothing is.
+        /// Newest feedback about the path over an uplink to a rack, aged; 0 without feedback.
     #[inline]
     pub(super) fn metric(&self, rack: u16, port: PortIndex, now: Time) -> u8 {
         let metric = self.place(rack, port).and_then(|place| self.metrics.get(place));
@@ -119,26 +119,26 @@ impl ToLeaf {
     }
 }
 
-/// An entry of Congestion-From-Leaf.
+/// Entry of Congestion-From-Leaf.
 #[derive(Clone, Copy, Debug)]
 struct Heard {
     metric: Metric,
-    /// What was last told of it.
+        /// Metric in the last feedback about this path.
     told: Option<u8>,
 }
 
-/// What is known of the paths from one rack.
+/// Congestion of the paths from one rack.
 #[derive(Clone, Debug, Default)]
 struct Row {
-    /// By LBTag; `None` if it was never seen.
+        /// By LBTag; `None` for an LBTag that no packet carried yet.
     heard: Vec<Option<Heard>>,
-    /// Where the next look for news begins.
+        /// LBTag at which the next search for feedback begins.
     next: usize,
-    /// When a signal may be made.
+        /// Time before which no signal is sent.
     quiet_until: Time,
 }
 
-/// Congestion-From-Leaf: by rack and its uplink, what its data has met on the way.
+/// Congestion-From-Leaf: congestion that data met on its path, by the rack it comes from and that rack's uplink.
 #[derive(Clone, Debug)]
 pub(super) struct FromLeaf {
     ageing: Time,
@@ -160,19 +160,19 @@ impl FromLeaf {
         *entry = Some(Heard { metric, told: entry.and_then(|heard| heard.told) });
     }
 
-    /// Whether a signal may tell that rack something by now.
+        /// True if a signal may be sent to that rack now.
     pub(super) fn may_tell(&self, rack: u16, now: Time) -> bool {
         self.rows.get(usize::from(rack)).is_some_and(|row| row.quiet_until <= now)
     }
 
-    /// That rack has been told something; no signal before `until`.
+        /// Notes that feedback went to that rack; no signal before `until`.
     pub(super) fn told(&mut self, rack: u16, until: Time) {
         if let Some(row) = self.rows.get_mut(usize::from(rack)) {
             row.quiet_until = until;
         }
     }
 
-    /// What to tell that rack: in turn, what has changed since it was told, or else what is not old.
+        /// Next feedback for that rack: in turn, a metric that changed since it was last sent, else one that is not old.
     pub(super) fn news(&mut self, rack: u16, now: Time) -> Option<Said> {
         let ageing = self.ageing;
         let row = self.rows.get_mut(usize::from(rack))?;
@@ -250,7 +250,7 @@ mod tests {
         table.see(1, PortIndex(3), 7, us(7));
         assert_eq!(tell(&mut table, 8), Some((3, 7)), "out of turn");
         assert_eq!(table.news(0, us(8)), None, "the other rack");
-        // 600 us later the metrics have halved, which is news, and then they are old, which is none.
+                // 600 us later the metrics have halved and are sent once more. After that they are too old to repeat.
         let later: Vec<_> = (610..614).map(|at| tell(&mut table, at)).collect();
         assert_eq!(later, [Some((5, 1)), Some((6, 1)), Some((3, 3)), None]);
     }

@@ -1,4 +1,4 @@
-//! The receiver's ToR: packets that have overtaken those of the old path wait for its TAIL.
+//! The receiver's ToR: packets that have overtaken the old path wait for its TAIL.
 
 use super::Thetas;
 use super::tags::{EPOCHS, Mark, Word, between};
@@ -7,13 +7,13 @@ use model::scheme::Handle;
 use model::{Cx, Packet, PortIndex, QpId, Time, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A flow that ends here.
+/// A flow whose receiver is a host of this ToR.
 #[derive(Clone, Debug)]
 struct Incoming {
     epoch: u8,
-    /// When the last packet of this epoch's old path was sent, by its ToR, and when it came.
+        /// Newest packet of this epoch's old path: when the sender's ToR sent it (its stamp), and when it arrived here.
     old: Option<(u16, Time)>,
-    /// The TAIL of this epoch has come, or is not waited for any more.
+        /// The TAIL of this epoch has come, or its timer has fired.
     closed: bool,
     queue: Option<Box<Queue>>,
 }
@@ -24,13 +24,13 @@ struct Queue {
     port: PortIndex,
     held: Vec<Handle>,
     bytes: u64,
-    /// When the TAIL was sent, by its ToR.
+        /// Stamp of the TAIL: when the sender's ToR sent it.
     tail: u16,
     /// When the timer fires.
     resume: Time,
 }
 
-/// A number and the highest that it has been.
+/// A count and its peak.
 #[derive(Clone, Copy, Debug, Default)]
 struct Gauge {
     now: u64,
@@ -60,17 +60,17 @@ struct Counts {
     queues: Gauge,
 }
 
-/// The part of a ToR that receives.
+/// Receiving part of a ToR.
 #[derive(Clone, Debug)]
 pub(super) struct Far {
     thetas: Thetas,
     signal: u32,
     most_queues: u32,
-    /// By port: reorder queues in use.
+        /// Reorder queues in use, by port.
     queues: Vec<u32>,
     flows: BTreeMap<QpId, Incoming>,
     timers: BTreeSet<(Time, QpId)>,
-    /// Before when a rack is not told again that a path marks.
+        /// Earliest time of the next NOTIFY, by the sender's rack and path.
     told: BTreeMap<(u16, u16), Time>,
     counts: Counts,
 }
@@ -106,7 +106,7 @@ impl Far {
         }
         let fresh = || Incoming { epoch: mark.epoch, old: None, closed: false, queue: None };
         let flow = self.flows.entry(qp).or_insert_with(fresh);
-        // Of the epochs under way at one time one is older: a reply in time says that all before it has arrived.
+                // At most one older epoch is in flight: a reply in time proves that all earlier packets have arrived.
         match mark.epoch.wrapping_sub(flow.epoch) % EPOCHS {
             0 => {}
             behind if behind == EPOCHS - 1 => return Verdict::Forward(port),
@@ -138,7 +138,7 @@ impl Far {
         flow.old = Some((mark.stamp, cx.now));
         flow.closed |= mark.tail;
         if mark.tail {
-            // What is released joins the port behind this packet.
+                        // Released packets join the port's queue behind this packet.
             if let Some(queue) = flow.queue.take() {
                 self.timers.remove(&(queue.resume, qp));
                 self.release(cx, *queue);
@@ -184,7 +184,7 @@ impl Far {
         Verdict::Hold
     }
 
-    /// Time has come to pass.
+        /// Releases every reorder queue whose timer is due, and sets the alarm for the next one.
     pub(super) fn wake(&mut self, cx: &mut Cx<'_>) {
         while let Some(&(at, qp)) = self.timers.first() {
             if at > cx.now {
@@ -201,7 +201,7 @@ impl Far {
         }
     }
 
-    /// Lets a queue go, in its order.
+        /// Releases the packets of a reorder queue, in order.
     fn release(&mut self, cx: &mut Cx<'_>, queue: Queue) {
         self.counts.packets.take(queue.held.len() as u64);
         self.counts.bytes.take(queue.bytes);
@@ -214,7 +214,7 @@ impl Far {
         }
     }
 
-    /// Says that a path marks packets.
+        /// Sends NOTIFY for a path that marks packets, unless one was sent recently.
     fn notify(&mut self, cx: &mut Cx<'_>, qp: QpId, path: u16, racks: &Racks) {
         let Some(rack) = racks.sender(qp).and_then(|host| racks.rack(host)) else { return };
         let quiet = self.told.entry((rack, path)).or_insert(Time::ZERO);

@@ -1,12 +1,12 @@
-//! What ToRs write on packets, and say to each other.
+//! Headers of ConWeave: the flags on data packets, and the signals between ToRs.
 
 use model::Time;
 
-/// A time on a packet, 16 bits.
+/// Unit of the 16-bit times on packets, ps.
 const TICK: u64 = 64_000;
-/// Span after which such times begin anew.
+/// Span after which these times wrap.
 pub(super) const WRAP: Time = Time(TICK << 16);
-/// Epochs are told apart by two bits (section 3.2 of the paper has as many).
+/// Count of epoch numbers: two bits, as in section 3.2 of the paper.
 pub(super) const EPOCHS: u8 = 4;
 
 const REQUEST: u32 = 2;
@@ -20,17 +20,17 @@ pub(super) const MOST_PATHS: usize = 1 << PATH_BITS;
 const REST: u32 = PATH + PATH_BITS;
 const REST_MASK: u64 = (1 << 9) - 1;
 
-/// The time that a packet carries for this one.
+/// A time as packets carry it.
 pub(super) fn stamp(now: Time) -> u16 {
     (now.ps() / TICK) as u16
 }
 
-/// The span between two times on packets.
+/// Span between two times on packets.
 pub(super) fn between(earlier: u16, later: u16) -> Time {
     Time(u64::from(later.wrapping_sub(earlier)) * TICK)
 }
 
-/// What the sender's ToR writes on data.
+/// Header that the sender's ToR writes on data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Mark {
     /// Modulo [`EPOCHS`].
@@ -39,12 +39,12 @@ pub(super) struct Mark {
     pub(super) request: bool,
     pub(super) tail: bool,
     pub(super) rerouted: bool,
-    /// When it was sent; if it was rerouted, when the TAIL was.
-    pub(super) stamp: u16,
-    /// The path's number among those to that rack.
-    pub(super) path: u16,
-    /// What the switches further up still have to choose by: each takes the remainder and leaves the quotient.
-    pub(super) rest: u16,
+        /// Time at which the sender's ToR sent the packet; on a rerouted packet, the time at which it sent the TAIL.
+        pub(super) stamp: u16,
+        /// Number of the path among those to the receiver's rack.
+        pub(super) path: u16,
+        /// Remaining choices of the switches further up: each takes the remainder and leaves the quotient.
+        pub(super) rest: u16,
 }
 
 impl Mark {
@@ -71,7 +71,7 @@ impl Mark {
         }
     }
 
-    /// Which of `n` ports a switch between the ToRs takes, and the tag for the next one.
+        /// Index of the port, of `n`, that a switch between the ToRs takes, and the tag for the next switch.
     #[inline]
     pub(super) fn onward(tag: u64, n: usize) -> (usize, u64) {
         let (rest, n) = (tag >> REST & REST_MASK, n.max(1) as u64);
@@ -79,10 +79,10 @@ impl Mark {
     }
 }
 
-/// What the receiver's ToR says to the sender's.
+/// Signal of the receiver's ToR to the sender's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Word {
-    /// RTT_REPLY to the request of this epoch.
+        /// RTT_REPLY to the request of this epoch.
     Reply(u8),
     /// CLEAR: the TAIL of this epoch has come.
     Clear(u8),

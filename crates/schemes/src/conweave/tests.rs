@@ -1,4 +1,4 @@
-//! Stories of single switches.
+//! Scenes at single switches.
 
 use super::*;
 use crate::SchemeConfig;
@@ -11,17 +11,17 @@ fn desk(plan: &Plan, switch: &str, config: &Config) -> Desk {
     Desk::new(plan, switch, &SchemeConfig::Conweave(config.clone()))
 }
 
-/// A packet comes up from its host: what is written on it.
+/// Header on a packet that comes from a host of the near ToR.
 fn send(near: &mut Desk, flow: QpId) -> Mark {
     near.tag = 0;
     let seen = near.see(near.data(flow, Psn::new(0)));
     let mark = Mark::read(seen.tag);
-    // Ports of a leaf: its host, then the spines.
+        // Ports of a leaf: its one host, then the spines.
     assert_eq!(seen.verdict, Verdict::Forward(PortIndex(mark.path + 1)));
     mark
 }
 
-/// The far ToR says something.
+/// A signal from the far ToR arrives.
 fn hear(near: &mut Desk, flow: QpId, word: Word) {
     near.tag = word.tag();
     let sender = near.site().qp(flow).from;
@@ -29,10 +29,10 @@ fn hear(near: &mut Desk, flow: QpId, word: Word) {
     assert_eq!(seen.verdict, Verdict::Drop, "heard");
 }
 
-/// 4.26 us around an idle fabric, and 4 us.
+/// Latest reply: 4.26 us around an idle fabric, plus 4 us.
 const LATE: Time = Time::from_ns(8_257);
 
-/// A flow whose first reply is late, after its next packet: its old path.
+/// Sends the first packet of a flow and lets its reply be late; returns the header on the old path.
 fn late(near: &mut Desk, flow: QpId) -> Mark {
     let first = send(near, flow);
     assert!(first.request && !first.tail && !first.rerouted);
@@ -94,7 +94,7 @@ fn a_flow_stays_where_it_is_if_all_else_is_busy() {
     assert_eq!((near.counter("reroutes"), near.counter("reroutes_aborted")), (0, 1));
     hear(&mut near, flow, Word::Reply(0));
     assert!(send(&mut near, flow).request, "the late reply begins an epoch");
-    // 16 us later they are busy no more.
+        // The other paths are busy for 16 us.
     near.now += Time::from_us(17);
     assert!(send(&mut near, flow).tail);
     assert!(others.contains(&send(&mut near, flow).path));
@@ -109,7 +109,7 @@ fn a_flow_that_stays_for_want_of_a_path_begins_anew_if_its_reply_never_comes() {
     hear(&mut near, flow, Word::Notify(1 - old.path));
     assert!(!send(&mut near, flow).tail, "the other path is busy");
     let late = near.now;
-    // It never pauses, and the reply is lost.
+        // The flow never pauses, and the reply is lost.
     let mut next = old;
     while !next.request || next.epoch == old.epoch {
         near.now += Time::from_ns(900);
@@ -149,7 +149,7 @@ fn a_flow_that_was_silent_begins_anew_and_so_does_one_whose_clear_is_lost() {
     assert!(near.counter("idle_moves") > 2);
     let (mut last, mut tail) = (late(&mut near, flow), send(&mut near, flow));
     assert!(tail.tail);
-    // It never pauses and CLEAR never comes.
+        // The flow never pauses, and CLEAR never comes.
     for _ in 0..301 {
         near.now += Time::from_ns(900);
         (last, tail) = (send(&mut near, flow), last);
@@ -172,7 +172,7 @@ fn a_flow_whose_uplink_fails_takes_another_and_others_stay() {
     let moved = before.iter().filter(|path| **path == 2).count() as u64;
     assert_eq!(near.counter("failed_paths"), moved);
     assert!(moved > 0);
-    // Nobody goes there, however late replies are.
+        // No flow goes to the dead uplink, however late replies are.
     for _ in 0..50 {
         near.now += LATE;
         assert!(flows.iter().all(|&flow| send(&mut near, flow).path != 2));
@@ -218,7 +218,7 @@ fn on_three_tiers_a_path_is_an_uplink_and_a_core() {
     assert_eq!((cores.len(), ports.len()), (4, 4), "{cores:?}");
 }
 
-/// A packet comes to the receiver's ToR.
+/// A packet arrives at the receiver's ToR.
 fn arrive(far: &mut Desk, flow: QpId, mark: Mark) -> Seen {
     far.tag = mark.tag();
     far.see(far.data(flow, Psn::new(0)))
@@ -230,7 +230,7 @@ fn words(seen: &Seen) -> Vec<Word> {
 
 const PASSES: Verdict = Verdict::Forward(PortIndex(0));
 
-/// A packet of epoch 0: on the old path, the TAIL, and on the new path; `us` is when it was sent, or the TAIL.
+/// Headers of epoch 0: on the old path, the TAIL, and on the new path. `us` is when the packet, or its TAIL, was sent.
 fn old(us: u64) -> Mark {
     Mark { stamp: stamp(Time::from_us(us)), path: 1, ..Mark::default() }
 }
@@ -270,8 +270,8 @@ fn without_the_tail_a_timer_lets_the_held_ones_go_when_it_should_have_come() {
     let mut far = desk(&plan, "leaf1", &Config::default());
     arrive(&mut far, flow, old(10));
     let came = far.now;
-    // The TAIL was sent 4 us after the last packet of the old path that has come, so it is expected 4 us after that
-    // came, and 16 us are added.
+        // The TAIL was sent 4 us after the newest packet of the old path, so it is expected 4 us after that packet's
+        // arrival, plus 16 us.
     assert_eq!(arrive(&mut far, flow, new(14)).verdict, Verdict::Hold);
     let gap = between(stamp(Time::from_us(10)), stamp(Time::from_us(14)));
     assert_eq!(far.alarm, Some(came + gap + Time::from_us(16)));
@@ -317,7 +317,7 @@ fn packets_of_the_epoch_before_pass_and_those_of_the_next_end_all_waiting() {
     let mut far = desk(&plan, "leaf1", &Config::default());
     let of = |epoch, mark: Mark| Mark { epoch, ..mark };
     arrive(&mut far, flow, of(3, old(1)));
-    // The first of epoch 0 that comes has overtaken all of it, and some of the epoch before.
+        // The first packet of epoch 0 to arrive has overtaken the rest of epoch 0 and a packet of the previous epoch.
     assert_eq!(arrive(&mut far, flow, of(0, new(9))).verdict, Verdict::Hold);
     assert_eq!(arrive(&mut far, flow, of(3, old(2))).verdict, PASSES);
     assert_eq!(far.held.len(), 1);

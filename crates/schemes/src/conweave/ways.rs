@@ -1,28 +1,28 @@
-//! How far it is to other ToRs, and by how many paths.
+//! Distances to other ToRs, and the number of paths to each.
 
 use super::tags::MOST_PATHS;
 use model::{NodeId, Plan, Time};
 
-/// The way to a rack.
+/// Distance from one ToR to another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Way {
-    /// A full frame there and a signal back, on an idle fabric.
+        /// Time for a full frame there and a signal back, on an idle fabric.
     pub(super) round_trip: Time,
-    /// Equal-cost paths, as far as a packet can name them.
+        /// Equal-cost paths, at most as many as a packet can name.
     pub(super) paths: usize,
     /// Links between the two ToRs.
     pub(super) links: u32,
 }
 
-/// From a ToR to every rack; nothing to its own and to those that it does not reach.
+/// Distances from a ToR to every rack; the default for its own rack and for unreachable ones.
 ///
-/// By the longest of the ways that begin with each uplink; behind it the first port of every switch stands for all, as
-/// they are alike in every fabric of tiers.
+/// Each distance is the maximum over the uplinks. Beyond an uplink the first port of every switch stands for all of its
+/// ports, since they are alike in every fabric of tiers.
 pub(super) fn from(plan: &Plan, node: NodeId, signal: u32) -> Vec<Way> {
     (0..plan.fabric.racks().len()).map(|rack| to_rack(plan, node, rack, signal)).collect()
 }
 
-/// The longest of some ways.
+/// Maximum of each field over some distances.
 pub(super) fn longest(ways: &[Way]) -> Way {
     let most = |way: Way, other: &Way| Way {
         round_trip: way.round_trip.max(other.round_trip),
@@ -32,7 +32,7 @@ pub(super) fn longest(ways: &[Way]) -> Way {
     ways.iter().fold(Way::default(), most)
 }
 
-/// The longest of a whole fabric.
+/// Maximum of each field over all pairs of ToRs in a fabric.
 pub(super) fn longest_of(plan: &Plan, signal: u32) -> Way {
     let tors = plan.fabric.racks().iter().copied().filter(|&node| !plan.fabric.is_host(node));
     longest(&tors.map(|tor| longest(&from(plan, tor, signal))).collect::<Vec<_>>())
@@ -48,7 +48,7 @@ fn to_rack(plan: &Plan, node: NodeId, rack: usize, signal: u32) -> Way {
     let beyond = uplinks.iter().map(|&uplink| {
         let mut way = Way { round_trip: Time::ZERO, paths: uplinks.len(), links: 0 };
         let (mut at, mut port) = (node, uplink);
-        // Every link leads closer.
+                // Every link leads closer to `end`, so the loop ends.
         for _ in 0..fabric.nodes() {
             let link = fabric.ports(at)[port.index()];
             let frames = plan.wire.transmission(link.rate, plan.wire.max_frame())
