@@ -1,8 +1,8 @@
 //! Adaptive routing: every data packet joins the shortest of the equal-cost queues.
 //!
-//! The papers that compare with "AR" do not define it. Our choice, and the strongest local form: per packet,
-//! at every switch that has a choice, the port with the fewest bytes waiting; the frame on the wire does not
-//! count; equals are drawn for, since taking the first of them would load low ports and starve high ones.
+//! The papers that compare with "AR" do not define it. Our choice is the strongest local form: for every packet, each
+//! switch takes the equal-cost port with the fewest bytes waiting. The frame on the wire does not count. Ties are broken
+//! by a draw, since taking the first port would load low port numbers and starve high ones.
 
 use crate::{Recipe, choice};
 use model::{Cx, Interest, Packet, PortIndex, Scheme, Site, Verdict};
@@ -67,7 +67,7 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         };
-        // Port 0 is the host's and no choice, however short its queue.
+        // Port 0 leads to the host and is no candidate, however short its queue.
         assert_eq!(next([0, 3000, 3000, 1500, 4500], 0), 3);
         let mut loads = [0; 5];
         for psn in 0..6_000 {

@@ -1,24 +1,24 @@
-//! Where a packet goes, or a flow when it is given a path: the least loaded of the ways that there are.
+//! Choice of the least loaded path, for a single packet or for a flow.
 //!
-//! On a fat tree that is the port with the fewest bytes waiting. On a Dragonfly it is UGAL's choice between minimal ways and
-//! a detour (Singh, "Load-Balanced Routing in Interconnection Networks", PhD thesis, Stanford 2005; on Dragonfly Kim et
-//! al., ISCA 2008, section 4.1). A scheme that chooses now and then keeps what was chosen ([`Choice`]) for the packets
+//! On a fat tree that is the port with the fewest bytes waiting. On a Dragonfly it is UGAL's choice between minimal paths
+//! and a detour (Singh, "Load-Balanced Routing in Interconnection Networks", PhD thesis, Stanford 2005; on Dragonfly Kim
+//! et al., ISCA 2008, section 4.1). A scheme that chooses once for several packets keeps the [`Choice`] for the packets
 //! that follow.
 
 use crate::ar::load;
 use model::{Bytes, Cx, Detour, PortIndex, Verdict};
 
-/// A way out of the switch where a packet starts: a port, and over what it leads.
+/// First step of a path from the switch where a packet starts: a port, and the detour behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// The port.
     pub port: PortIndex,
-    /// The detour, if it is no minimal way.
+    /// The detour; `None` on a minimal path.
     pub via: Option<Detour>,
 }
 
 impl Choice {
-    /// Sends the packet of `cx` this way.
+    /// Sends the packet of `cx` by this choice.
     #[inline]
     pub fn take(self, cx: &mut Cx<'_>) -> Verdict {
         cx.via = self.via;
@@ -26,7 +26,7 @@ impl Choice {
     }
 }
 
-/// How often UGAL chose which kind of way, where it had a choice.
+/// Counts of UGAL's choices between minimal paths and detours, where there was a detour to choose.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Chosen {
     minimal: u64,
@@ -34,7 +34,7 @@ pub(crate) struct Chosen {
 }
 
 impl Chosen {
-    /// Counts a choice, and sends the packet of `cx` this way.
+    /// Counts a choice, and sends the packet of `cx` by it.
     #[inline]
     pub(crate) fn take(&mut self, cx: &mut Cx<'_>, choice: Choice) -> Verdict {
         if !cx.detours.is_empty() {
@@ -52,13 +52,14 @@ impl Chosen {
     }
 }
 
-/// When a detour is worth its length.
+/// UGAL's rule for when a detour is worth its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ugal {
-    /// A byte that waits on a detour counts as so many on a minimal way. Default 2 (SST's merlin; a detour has about twice
-    /// the links).
+    /// Weight of a byte that waits on a detour, relative to a byte on a minimal path. Default 2 (SST's merlin; a
+    /// detour has about twice as many links).
     pub weight: u32,
-    /// What is added to a detour's queue. Default 3200 B (SST's merlin: 50 flits, of 64 B in the Flowcut authors' runs).
+    /// Bytes added to a detour's weighted queue. Default 3200 B (SST's merlin: 50 flits, of 64 B in the Flowcut authors'
+    /// runs).
     pub bias: Bytes,
 }
 
@@ -69,11 +70,11 @@ impl Default for Ugal {
 }
 
 impl Ugal {
-    /// The better of the least loaded minimal way and the least loaded way over one detour, which is drawn; equals go the
-    /// minimal way. Among ports alike lots are drawn. `ports` are the minimal ones, not empty; `cost` is what waits on the way
-    /// that begins with a port and leads over a detour or not, bytes.
+    /// The better of the least loaded minimal path and the least loaded path over one random detour. The minimal
+    /// path wins ties; a draw decides between equal ports. `ports` are the minimal ports, not empty. `cost` gives
+    /// the bytes that wait on a path, by its first port and its detour.
     ///
-    /// Where there is no detour, this is the least loaded of `ports`.
+    /// Without detours, this is the least loaded of `ports`.
     #[inline]
     pub fn choose(
         &self,

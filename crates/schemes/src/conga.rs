@@ -60,24 +60,24 @@ use tables::{FromLeaf, Header, Said, ToLeaf};
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "SchemeConga")]
 pub struct Config {
-        /// Pause after which a flow may take another path. Default 100 us (the setting of ConWeave's authors for CONGA at
-        /// 100 Gb/s; the CONGA paper, section 3.6, has 500 us for TCP at 10 Gb/s).
+    /// Pause after which a flow may take another path. Default 100 us (the setting of ConWeave's authors for CONGA at
+    /// 100 Gb/s; the CONGA paper, section 3.6, has 500 us for TCP at 10 Gb/s).
     pub flowlet_gap: Time,
     /// Time between two decays of a rate estimator. Default 50 us (ConWeave's authors).
     pub dre_period: Time,
-        /// Share that a rate estimator loses at each decay, 0.01 to 1. Default 0.2 (ConWeave's authors). With the default
-        /// period this gives a time constant of 250 us; the CONGA paper has 160 us (section 3.6).
+    /// Share that a rate estimator loses at each decay, 0.01 to 1. Default 0.2 (ConWeave's authors). With the default
+    /// period this gives a time constant of 250 us; the CONGA paper has 160 us (section 3.6).
     pub dre_alpha: f64,
-        /// Bits of a congestion metric, 1 to 6. Default 3 (CONGA, section 3.6, which recommends 3 to 6).
+    /// Bits of a congestion metric, 1 to 6. Default 3 (CONGA, section 3.6, which recommends 3 to 6).
     pub quantisation_bits: u8,
-        /// Time without an update after which a metric halves, repeatedly. Default 500 us (ConWeave's authors; the CONGA
-        /// paper, section 3.3, suggests 10 ms).
+    /// Time without an update after which a metric halves, repeatedly. Default 500 us (ConWeave's authors; the CONGA
+    /// paper, section 3.3, suggests 10 ms).
     pub ageing: Time,
-        /// Shortest time from any feedback to a leaf until the next signal to it; at 0 every data packet may cause a signal.
-        /// Default 10 us (our choice: feedback on eight paths well within a time constant, while at 100 Gb/s the signals cost
-        /// a thousandth of the data that causes them).
+    /// Shortest time from any feedback to a leaf until the next signal to it; at 0 every data packet may cause a signal.
+    /// Default 10 us (our choice: feedback on eight paths well within a time constant, while at 100 Gb/s the signals cost
+    /// a thousandth of the data that causes them).
     pub feedback_interval: Time,
-        /// Size of a feedback signal on the wire, without preamble and gap. Default 64 B (Ethernet's smallest frame).
+    /// Size of a feedback signal on the wire, without preamble and gap. Default 64 B (Ethernet's smallest frame).
     pub signal_size: Bytes,
 }
 
@@ -99,7 +99,7 @@ impl Default for Config {
 #[derive(Clone, Copy, Debug)]
 struct Flowlet {
     port: PortIndex,
-        /// Arrival of the flow's last packet.
+    /// Arrival of the flow's last packet.
     last: Time,
 }
 
@@ -117,10 +117,10 @@ pub struct Conga {
     gap: Time,
     interval: Time,
     signal_size: u32,
-        /// Preamble and gap of a frame, bytes.
+    /// Preamble and gap of a frame, bytes.
     overhead: u32,
     pulse: Pulse,
-        /// Rate estimators by port; `None` for ports to hosts.
+    /// Rate estimators by port; `None` for ports to hosts.
     links: Vec<Option<Dre>>,
     racks: Racks,
     flowlets: BTreeMap<QpId, Flowlet>,
@@ -196,14 +196,14 @@ impl Recipe for Config {
 }
 
 impl Conga {
-        /// Congestion of the link behind a port.
+    /// Congestion of the link behind a port.
     #[inline]
     fn local(&mut self, now: Time, port: PortIndex) -> u8 {
         let link = self.links.get_mut(port.index()).and_then(Option::as_mut);
         link.map_or(0, |dre| self.pulse.level(dre, now))
     }
 
-        /// The least congested uplink for a flowlet. Among equals the flow keeps its uplink, else a draw decides.
+    /// The least congested uplink for a flowlet. Among equals the flow keeps its uplink, else a draw decides.
     fn choose(
         &mut self,
         cx: &mut Cx<'_>,
@@ -235,11 +235,11 @@ impl Conga {
         best.unwrap_or(ports[0])
     }
 
-        /// Data that comes from a host and leaves the rack.
+    /// Data that comes from a host and leaves the rack.
     fn depart(&mut self, cx: &mut Cx<'_>, pkt: &Packet, ports: &[PortIndex]) -> PortIndex {
         let Some(rack) = self.racks.rack(pkt.to()) else { return cx.base_path(pkt, ports) };
         let before = self.flowlets.get(&pkt.qp()).copied();
-                // A port that no longer leads to the rack has failed.
+        // A port that no longer leads to the rack has failed.
         let had = before.map(|f| f.port).filter(|port| ports.contains(port));
         let goes_on = before.is_some_and(|f| cx.now.since(f.last) <= self.gap);
         let port = match had.filter(|_| goes_on) {
@@ -261,7 +261,7 @@ impl Conga {
         port
     }
 
-        /// Data from another rack to a host of this one.
+    /// Data from another rack to a host of this one.
     fn arrive(&mut self, cx: &mut Cx<'_>, pkt: &Packet) {
         let header = Header::read(cx.tag);
         let Some(rack) = self.racks.sender(pkt.qp()).and_then(|host| self.racks.rack(host)) else { return };

@@ -80,27 +80,27 @@ use tags::{Mark, Word};
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "SchemeConweave")]
 pub struct Config {
-        /// Time within which the reply of the receiver's ToR must come; a later reply makes the flow leave its path. Default:
-        /// the round trip to that ToR on an idle fabric, plus 4 us (the authors' simulator).
+    /// Time within which the reply of the receiver's ToR must come; a later reply makes the flow leave its path. Default:
+    /// the round trip to that ToR on an idle fabric, plus 4 us (the authors' simulator).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub theta_reply: Option<Time>,
-        /// Time for which a path counts as busy after one of its packets arrived with an ECN mark. Default 16 us (the
-        /// authors' simulator, which has 8 us where marking begins at short queues).
+    /// Time for which a path counts as busy after one of its packets arrived with an ECN mark. Default 16 us (the
+    /// authors' simulator, which has 8 us where marking begins at short queues).
     pub theta_path_busy: Time,
-        /// Silence after which a flow counts as having no packets in flight, and longest wait for a CLEAR. Default 300 us on
-        /// two tiers and 1 ms on three (the authors' simulator); at least eight round trips.
+    /// Silence after which a flow counts as having no packets in flight, and longest wait for a CLEAR. Default 300 us on
+    /// two tiers and 1 ms on three (the authors' simulator); at least eight round trips.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub theta_inactive: Option<Time>,
-        /// Longest wait for a TAIL if no packet of the old path has come. Default 200 us on two tiers; on three tiers 600 us
-        /// in lossless fabrics and 300 us in others (the authors' simulator); at least four round trips.
+    /// Longest wait for a TAIL if no packet of the old path has come. Default 200 us on two tiers; on three tiers 600 us
+    /// in lossless fabrics and 300 us in others (the authors' simulator); at least four round trips.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume_default: Option<Time>,
-        /// Margin added to the time at which a TAIL is expected. Default 16 us, but 64 us on three tiers in lossless
-        /// fabrics (the authors' simulator).
+    /// Margin added to the time at which a TAIL is expected. Default 16 us, but 64 us on three tiers in lossless
+    /// fabrics (the authors' simulator).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume_extra: Option<Time>,
-        /// Reorder queues at each port to a host, 1 to 1024; each puts one flow at a time back in order. Default 31 (our
-        /// choice: a port with 32 queues needs one for all other packets, and the authors' switch is reported to be similar).
+    /// Reorder queues at each port to a host, 1 to 1024; each puts one flow at a time back in order. Default 31 (our
+    /// choice: a port with 32 queues needs one for all other packets, and the authors' switch is reported to be similar).
     pub reorder_queues: u16,
     /// Size of RTT_REPLY, CLEAR and NOTIFY on the wire, without preamble and gap. Default 64 B (Ethernet's smallest
     /// frame, and the authors' simulator).
@@ -138,15 +138,15 @@ struct Thetas {
 }
 
 impl Config {
-        /// Longest time for a reply over this distance.
+    /// Longest time for a reply over this distance.
     fn reply(&self, way: ways::Way) -> Time {
         let idle = way.round_trip.ps().saturating_add(REPLY_MARGIN.ps());
         self.theta_reply.unwrap_or(Time(idle))
     }
 
-        /// Times on a fabric whose longest distance between two ToRs is `longest`.
+    /// Times on a fabric whose longest distance between two ToRs is `longest`.
     fn thetas(&self, longest: ways::Way, lossless: bool) -> Thetas {
-                // Two links between two ToRs are two tiers: up to a spine and down.
+        // Two links between two ToRs are two tiers: up to a spine and down.
         let (inactive, default, extra) = match (longest.links > 2, lossless) {
             (false, _) => (300, 200, 16),
             (true, true) => (1000, 600, 64),

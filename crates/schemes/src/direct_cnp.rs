@@ -1,20 +1,20 @@
-//! Direct CNPs: a switch that would mark a packet tells its sender itself. Data takes its base path.
+//! Direct CNPs: a switch that would mark a packet also sends a CNP to its sender. Data takes its base path.
 //!
 //! In the ToRs of a datacentre, for flows that leave it, this is the near-source loop of Annulus (Saeed et al., "Annulus: A
 //! Dual Congestion Control Loop for Datacenter and WAN Traffic Aggregates", SIGCOMM'20), whose switches send notifications
-//! in the manner of QCN; in all switches, for all flows, it is what the long-haul paper calls the naive solution. Packets
-//! keep their marks, so receivers report the same congestion once more, and a flow that crosses several congested switches
-//! hears from each of them: senders slow down more often than they should. That is what it is here to show.
+//! in the manner of QCN. In all switches, for all flows, it is what the long-haul paper calls the naive solution. Packets
+//! keep their marks, so receivers report the same congestion again, and a flow that crosses several congested switches
+//! gets CNPs from each of them. So senders slow down more often than they should; this scheme exists to show that.
 //!
-//! Whether a packet would be marked is drawn as it arrives, by the marking of its port and what waits there at that
-//! moment (QCN samples at arrival, too), apart from the mark that it may get when it leaves.
+//! The switch decides as a packet arrives, by the marking settings of its port and the queue at that moment (QCN samples
+//! at arrival, too). This draw is independent of the mark that the packet may get when it leaves.
 //!
 //! # Counters
 //!
 //! | name | counts |
 //! |---|---|
-//! | `cnps_due` | packets whose senders were to be told |
-//! | `cnps_made` | CNPs sent: those for which the interval had passed |
+//! | `cnps_due` | packets that called for a CNP |
+//! | `cnps_made` | CNPs sent, for packets after which the interval had passed |
 
 use crate::flows::Flows;
 use crate::{ConfigError, Recipe};
@@ -28,14 +28,15 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "SchemeDirectCnp")]
 pub struct Config {
-    /// Least time between two CNPs of this switch to one flow's sender; 0: one for every packet that would be marked
+    /// Shortest time between two CNPs of this switch for one flow; at 0 every packet that would be marked causes one
     /// (long-haul prototype, its version in which every switch notifies). Default 50 us (our choice: the usual interval
     /// of receivers).
     pub interval: Time,
-    /// Only flows whose path is longer than this, in propagation delay one way, are told. Default 0: all. For Annulus: more
-    /// than any path within a datacentre, such as 100 us.
+    /// Propagation delay, one way, that a flow's path must exceed for its sender to get CNPs; at 0 all senders get them.
+    /// Default 0. For Annulus, set more than any path within a datacentre has, such as 100 us.
     pub beyond: Time,
-    /// Only for packets that come from a host of this switch, that is at the source's ToR (Annulus). Default false.
+    /// Restricts CNPs to packets that come from a host of this switch, that is to the source's ToR (Annulus). Default
+    /// false.
     pub from_hosts: bool,
 }
 
@@ -45,7 +46,7 @@ impl Default for Config {
     }
 }
 
-/// When a flow's sender was last told, if it ever was.
+/// Time of the last CNP to a flow's sender, if any.
 #[derive(Clone, Copy, Debug, Default)]
 struct Told(Option<Time>);
 
@@ -54,9 +55,9 @@ struct Told(Option<Time>);
 pub struct DirectCnp {
     interval: Time,
     from_hosts: bool,
-    /// By port.
+    /// Marking settings, by port.
     marking: Vec<Option<Marking>>,
-    /// By queue pair: who sends, and whether the path is long enough.
+    /// Sending host of every queue pair, and whether its path is longer than `beyond`.
     senders: Vec<(HostId, bool)>,
     frame: u32,
     told: Flows<Told>,
@@ -64,10 +65,10 @@ pub struct DirectCnp {
     made: u64,
 }
 
-/// Propagation delay of a path between two hosts, one way.
+/// Propagation delay, one way, of a path between two hosts.
 fn delay(fabric: &Fabric, from: HostId, to: HostId) -> Time {
     let (mut node, mut sum) = (from.node(), 0u64);
-    // A path visits no node twice.
+    // A path visits no node twice, so the loop ends.
     for _ in 0..fabric.nodes() {
         if node == to.node() {
             break;

@@ -1,16 +1,17 @@
-//! DLBF: a flow stays on one path until that path is congested; then the sender moves it, and hides the switch.
+//! DLBF: a flow stays on one path until that path is congested. Then the sender moves it and hides the move.
 //!
-//! It sits in the sending NIC, and a path is a UDP source port. Three mechanisms, each of which can be switched off:
+//! The scheme sits in the sending NIC, and a path is a UDP source port. Each of its three mechanisms can be switched off:
 //!
-//! 1. *Adaptive path switching.* A path is unprobed, available (used, and no mark came back) or unavailable (an ACK
-//!    echoed a mark); the last two end after a while. When its path becomes unavailable, a flow takes an available
-//!    one; if there is none, an unprobed one; else it stays.
-//! 2. *Selective duplicates.* Every ACK tells how long its packet took. If the new path is faster than the old one
-//!    by some time, the packets sent within that time would be overtaken: they are sent again on the new path, in
-//!    order, before anything new. The receiver drops in silence what it has already.
-//! 3. *Notifications.* How fast an unprobed path is, nobody knows. A packet without payload goes ahead and names the
-//!    packets under way on the old one. If it arrives marked, the receiver waits for them; if not, it asks for those
-//!    that are missing at once. A receiver that holds too much says so, and gets duplicates instead.
+//! 1. *Adaptive path switching.* A path is available (a recent ACK had no mark), unavailable (a recent ACK echoed a
+//!    mark), or unprobed; the first two states expire. When its path becomes unavailable, a flow takes an available
+//!    path, else an unprobed one, else it stays.
+//! 2. *Selective duplicates.* Every ACK carries the one-way delay of its packet. If the new path is faster than the old
+//!    one by some time, new packets would overtake the packets sent within that time. So the sender sends those again on
+//!    the new path, in order, before anything new. The receiver silently drops copies.
+//! 3. *Notifications.* The delay of an unprobed path is unknown. So a packet without payload goes ahead and names the
+//!    packets in flight on the old path. If the notification arrives marked, the receiver waits for those packets.
+//!    Otherwise it asks at once for the missing ones. A receiver that holds too many packets reports so, and gets
+//!    duplicates instead.
 //!
 //! The paper leaves most parameters open; docs/dlbf.md lists our choices.
 
@@ -29,45 +30,45 @@ use std::collections::VecDeque;
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "SchemeDlbf")]
 pub struct Config {
-    /// Source ports that a flow knows, 1 to 4096. Default 16 (our choice: the paths between two pods of the paper's
-    /// fabric; not given there).
+    /// Source ports that a flow uses, 1 to 4096. Default 16 (our choice, since the paper gives none: the paths
+    /// between two pods of its fabric).
     pub ports: u16,
-    /// What switches make of a source port: `map` (port k leads over the k-th path) or `hash`. Default `map` (our
-    /// choice: the paper takes a port for a path).
+    /// Mapping from source ports to paths in switches: `map` (port k leads over the k-th path) or `hash`. Default `map`
+    /// (our choice: the paper takes a port for a path).
     pub mapping: Mapping,
-    /// How long a path stays unavailable after a mark. Default: the time to drain a queue that marks every packet,
+    /// Time for which a path stays unavailable after a mark. Default: the time to drain a queue that marks every packet,
     /// Kmax / line rate (our choice; not given in the paper).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unavailable: Option<Time>,
-    /// How long a path stays available after an ACK without a mark. Default: as `unavailable` (our choice; not given
-    /// in the paper).
+    /// Time for which a path stays available after an ACK without a mark. Default: the value of `unavailable` (our
+    /// choice; not given in the paper).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub available: Option<Time>,
-    /// Whether an ACK without a mark makes an unavailable path available again. Default true (our choice: the paper
-    /// does not say, and otherwise a flow never knows the delay of a path that it could take).
+    /// Whether an ACK without a mark makes an unavailable path available again. Default true (our choice, since the
+    /// paper is silent: otherwise a flow would never know the delay of a path that it could take).
     pub recovers: bool,
-    /// Marked ACKs in a row that make a path unavailable. Default 1 (the paper's state machine; its text speaks of
+    /// Consecutive marked ACKs that make a path unavailable. Default 1 (the paper's state machine; its text speaks of
     /// "persistent congestion").
     pub marks: u16,
-    /// Weight of a new delay in the mean of a path, above 0 and up to 1. Default 1: the last delay counts (our choice;
-    /// the paper does not say).
+    /// Weight of a new delay in a path's moving average, above 0 and up to 1. Default 1, so that only the newest delay
+    /// counts (our choice; the paper does not say).
     pub delay_weight: f64,
-    /// Whether flows move at all. Default true.
+    /// Whether flows change paths. Default true.
     pub switching: bool,
-    /// Whether duplicates are sent. Default true.
+    /// Whether the sender sends duplicates. Default true.
     pub duplicates: bool,
-    /// Most duplicates for one move. Default 256 (our choice, about 1 MB of 4 KB packets; the paper has no bound).
+    /// Most duplicates per move. Default 256 (our choice, about 1 MB of 4 KB packets; the paper has no bound).
     pub most_duplicates: u16,
-    /// Whether notifications are sent. Default true.
+    /// Whether the sender sends notifications. Default true.
     pub notifications: bool,
-    /// Theta: how long a receiver waits for the packets that a marked notification names. Default: twice Kmax / line
-    /// rate (our choice; not given in the paper). Must be less than the retransmission timeout.
+    /// Time for which a receiver waits for the packets that a marked notification names (the paper's theta). It must be
+    /// shorter than the retransmission timeout. Default: twice Kmax / line rate (our choice; not given in the paper).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub theta: Option<Time>,
-    /// Packets that a receiver holds, per queue pair, above which it wants no notifications. Default 64 (our choice;
-    /// not given in the paper).
+    /// Packets held by a receiver, per queue pair, above which it suspends notifications. Default 64 (our choice; not
+    /// given in the paper).
     pub suspend: u32,
-    /// Packets at or below which it wants them again. Default 32 (our choice).
+    /// Packets held by a receiver at or below which it accepts notifications again. Default 32 (our choice).
     pub resume: u32,
 }
 
@@ -95,8 +96,8 @@ impl Default for Config {
 /// Most source ports: our choice, far beyond the paths of any fabric here.
 const MOST: u16 = 4096;
 
-/// Kmax over line rate of the first port that marks: the time in which a full-marking queue drains. A fabric
-/// that marks nothing has no congestion to see; then any time will do.
+/// Kmax over line rate of the first port that marks: the time to drain a queue that marks every packet. Without marking
+/// there is no congestion to see, and any time will do.
 fn drain_time(plan: &Plan) -> Time {
     let port = plan.ports.iter().zip(plan.fabric.links()).find_map(|(p, l)| Some((p.marking?, l.rate)));
     port.map_or(Time::from_us(32), |(marking, rate)| rate.time_for(marking.kmax.get()))
@@ -107,7 +108,7 @@ impl Config {
         self.unavailable.unwrap_or_else(|| drain_time(plan))
     }
 
-    /// Theta.
+    /// Patience of a receiver for the packets that a marked notification names (the paper's theta).
     pub fn theta(&self, plan: &Plan) -> Time {
         self.theta.unwrap_or_else(|| Time(2 * drain_time(plan).ps()))
     }
@@ -183,20 +184,20 @@ impl Steers for Config {
     }
 }
 
-/// `now` and a while, which may be for ever.
+/// `now` plus `span`, saturating.
 fn later(now: Time, span: Time) -> Time {
     Time(now.ps().saturating_add(span.ps()))
 }
 
-/// What a sender knows of a path.
+/// State of a path at its sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Path {
     state: State,
-    /// Until when.
+    /// End of the state; afterwards the path is unprobed.
     until: Time,
-    /// One-way delay, ps, with the two clocks' difference, which is the same for all paths.
+    /// One-way delay, ps. It includes the difference of the two clocks, which is the same for all paths.
     delay: Option<i64>,
-    /// Marked ACKs in a row.
+    /// Consecutive marked ACKs.
     marks: u16,
 }
 
@@ -222,17 +223,17 @@ struct Counters {
     suspended: u64,
 }
 
-/// The part in a sending NIC.
+/// Sending part of the scheme, in the NIC.
 #[derive(Clone, Debug)]
 pub struct Dlbf {
     paths: Vec<Path>,
-    /// The path that packets take; none before the first.
+    /// Current path; `None` before the first packet.
     current: Option<u16>,
     una: u64,
-    /// When every packet from `una` on was sent last, and on which path.
+    /// Time and path of the latest transmission of every packet from `una` on.
     sent: VecDeque<(Time, u16)>,
     asides: VecDeque<What>,
-    /// The receiver holds too much for notifications.
+    /// True while the receiver holds too many packets for notifications.
     crowded: bool,
     key: Key,
     drawn: u64,
@@ -243,7 +244,7 @@ pub struct Dlbf {
 }
 
 impl Dlbf {
-    /// One of the paths in that state, drawn.
+    /// A random path in this state.
     fn any(&mut self, state: State, now: Time) -> Option<u16> {
         let count = self.paths.iter().filter(|p| p.state(now) == state).count();
         if count == 0 {
@@ -255,8 +256,8 @@ impl Dlbf {
         of_state.nth(pick).map(|(i, _)| i)
     }
 
-    /// The path to take, in strict order: the old one unless it is unavailable, an available one, an unprobed one,
-    /// the old one.
+    /// Path to take, in strict order of preference: the old one unless it is unavailable, an available one, an unprobed
+    /// one, the old one.
     fn choose(&mut self, now: Time) -> u16 {
         let old = self.current;
         if let Some(old) = old
@@ -268,7 +269,7 @@ impl Dlbf {
         new.or(old).unwrap_or_default()
     }
 
-    /// Leaves path `old` for another one if there is a better one, and hides that from the receiver.
+    /// Leaves path `old` if there is a better one, and hides the move from the receiver.
     fn leave(&mut self, now: Time, old: u16) {
         let new = self.choose(now);
         if new == old {
@@ -276,7 +277,7 @@ impl Dlbf {
         }
         self.current = Some(new);
         self.counters.moves += 1;
-        self.asides.clear(); // they were for another move
+        self.asides.clear(); // they belong to an earlier move
         let probed = self.paths[usize::from(new)].state(now) == State::Available;
         if !probed && self.config.notifications {
             if !self.crowded {
@@ -287,8 +288,8 @@ impl Dlbf {
         let expected = if probed {
             self.paths[usize::from(new)].delay
         } else if self.config.notifications {
-            // No notification is wanted, and nobody knows the new path: as fast as the fastest one known. Our
-            // choice; the paper says only that duplicates take their place.
+            // Notifications are suspended, and the delay of the new path is unknown: assume the shortest
+            // known delay. Our choice; the paper says only that duplicates replace notifications.
             self.paths.iter().filter_map(|p| p.delay).min()
         } else {
             None
@@ -298,7 +299,7 @@ impl Dlbf {
         }
     }
 
-    /// Sends again, in order, what a packet sent now on path `new`, which takes `fast`, would overtake.
+    /// Queues copies, in order, of the packets that a packet sent now on path `new` with delay `fast` would overtake.
     fn duplicate(&mut self, now: Time, new: u16, fast: i64) {
         let overtaken = |&(at, path): &(Time, u16)| {
             let lead = self.paths[usize::from(path)].delay.map(|slow| slow - fast);
@@ -308,7 +309,7 @@ impl Dlbf {
         self.asides.extend(of.take(usize::from(self.config.most_duplicates)).map(What::Copy));
     }
 
-    /// Names what is under way on other paths than `new`.
+    /// Queues a notification that names the packets in flight on other paths than `new`.
     fn notify(&mut self, new: u16) {
         let mut under_way =
             (self.una..).zip(&self.sent).filter(|(_, (_, path))| *path != new).map(|(seq, _)| seq);
@@ -323,7 +324,7 @@ impl model::Steering for Dlbf {
     type Annex = Stamp;
 
     fn on_send(&mut self, now: Time, Sent { seq, .. }: Sent) -> Stamp {
-        // A flow moves when a mark comes back, and only then.
+        // A flow moves only when a mark comes back.
         let path = self.current.unwrap_or_else(|| self.choose(now));
         self.current = Some(path);
         let at = (seq - self.una) as usize;
@@ -431,8 +432,8 @@ mod tests {
         std::iter::from_fn(|| d.aside(at)).map(|a| a.what).collect()
     }
 
-    /// A flow on a path that takes 10 us, with `una` = 4 and packets 4 to 13 sent 1 us apart, the last one just now,
-    /// at 113 us; another path is known to take `other`.
+    /// A flow on a path with a delay of 10 us at 113 us, when `una` is 4. Packets 4 to 13 were sent 1 us apart, the last
+    /// one just now. Another path has the known delay `other`.
     fn under_way(config: Config, other: Time, ahead: Time) -> (Dlbf, u16) {
         let mut d = dlbf(config);
         let old = send(&mut d, us(100), 0);
@@ -462,7 +463,7 @@ mod tests {
 
     #[test]
     fn what_the_faster_path_would_overtake_goes_there_too() {
-        // 10 us against 7: what was sent less than 3 us ago, which is at 111, 112 and 113 us.
+        // 10 us against 7 us: packets sent less than 3 us ago are overtaken, which are those of 111, 112 and 113 us.
         for ahead in [us(0), us(5_000)] {
             let (mut d, old) = under_way(Config::default(), us(7), ahead);
             assert_eq!(asides(&mut d, us(113)), [What::Copy(11), What::Copy(12), What::Copy(13)]);
@@ -501,7 +502,7 @@ mod tests {
         let sent = Stamp::new(old, us(1));
         let answer = Answer { marked: true, crowded: true, ..Answer::default() };
         d.on_reply(us(110), 3, &sent.answer(us(1) + us(10), answer));
-        // The fastest known took 8 us before, now 10: nothing is known to be faster.
+        // The shortest known delay was 8 us and is now 10 us, so no path is known to be faster.
         assert_eq!((d.counters.suspended, asides(&mut d, us(110))), (1, vec![]));
     }
 
@@ -513,7 +514,7 @@ mod tests {
             ack(&mut d, us(101), 0, p, us(3), true, us(0));
         }
         assert_eq!(send(&mut d, us(102), 1), path);
-        // The other one's time is over first.
+        // Both marks arrived at the same time, so the states expire together.
         assert_eq!(d.counters.moves, 0);
     }
 

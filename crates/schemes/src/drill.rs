@@ -1,12 +1,12 @@
-//! DRILL: the shortest of `d` sampled queues and `m` remembered ones.
+//! DRILL: every data packet joins the shortest of `d` sampled queues and `m` remembered ones.
 //!
-//! Ghorbani et al., "DRILL: Micro Load Balancing for Low-latency Data Center Networks", SIGCOMM'17. For every
-//! data packet a switch samples d of the equal-cost ports, adds the m that it remembers as the shortest at its
-//! last decision, takes the shortest of them all and remembers the m shortest.
+//! Ghorbani et al., "DRILL: Micro Load Balancing for Low-latency Data Center Networks", SIGCOMM'17. For every data
+//! packet a switch samples d of the equal-cost ports and adds the m ports that were shortest at its last decision. The
+//! packet takes the shortest of them, and the switch remembers the m shortest.
 //!
-//! Our choices where the paper leaves room: the samples are d different ports; the memory is kept per
-//! destination rack, because all hosts of a rack have the same equal-cost ports; the first of equals wins,
-//! remembered ports before sampled ones, so that an idle fabric does not flutter.
+//! Our choices, where the paper leaves it open: the d samples are different ports. The memory is kept per destination
+//! rack, because all hosts of a rack have the same equal-cost ports. The first of equal queues wins, remembered ports
+//! before sampled ones, so that packets do not alternate between ports on an idle fabric.
 
 use crate::ar::load;
 use crate::{ConfigError, Recipe};
@@ -14,7 +14,7 @@ use model::{Cx, HostId, Interest, Packet, Plan, PortIndex, Reroute, Scheme, Site
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Most samples and most remembered ports. Our choice: beyond a handful DRILL is adaptive routing, which
+/// Most samples and most remembered ports. Our choice: with more than a handful, DRILL becomes adaptive routing, which
 /// `ar` does without sampling.
 const MOST: u8 = 16;
 
@@ -23,7 +23,7 @@ const MOST: u8 = 16;
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "SchemeDrill")]
 pub struct Config {
-    /// Ports sampled for every packet, 1 to 16; more than there are equal-cost ports means all of them.
+    /// Ports sampled for every packet, 1 to 16; a number above the count of equal-cost ports samples all of them.
     /// Default 2 (DRILL, SIGCOMM'17: DRILL(2,1)).
     pub d: u8,
     /// Ports remembered per destination rack, 0 to 16. Default 1 (DRILL, SIGCOMM'17: DRILL(2,1)).
@@ -43,9 +43,9 @@ pub struct Drill {
     memory: usize,
     /// Destination rack of every host.
     rack_of: Vec<u16>,
-    /// `memory` ports for every rack; [`PortIndex::VIRTUAL`] stands for none.
+    /// Remembered ports, `memory` for every rack; [`PortIndex::VIRTUAL`] marks an empty slot.
     remembered: Vec<PortIndex>,
-    /// The ports that stand for choice, kept for its storage.
+    /// Candidate ports of the current packet, kept to reuse the allocation.
     candidates: Vec<PortIndex>,
 }
 
@@ -84,7 +84,7 @@ impl Recipe for Config {
 }
 
 impl Drill {
-    /// Adds different ports, drawn uniformly (Floyd's method: one draw per sample, none rejected).
+    /// Adds different ports, drawn uniformly by Floyd's method: one draw per sample, with no rejection.
     fn sample(&mut self, cx: &mut Cx<'_>, ports: &[PortIndex]) {
         let remembered = self.candidates.len();
         let n = ports.len();
@@ -125,7 +125,7 @@ impl Scheme for Drill {
         Verdict::Forward(best)
     }
 
-    /// What was the shortest queue by other routes says nothing now.
+    /// Forgets the remembered ports, since they were shortest among other routes.
     fn on_routes_change(&mut self, _: &mut Cx<'_>, _: &Reroute<'_>) {
         self.remembered.fill(PortIndex::VIRTUAL);
     }
@@ -156,7 +156,7 @@ mod tests {
         let mut desk = Desk::new(&plan, "leaf0", &config);
         assert_eq!(next(&mut desk, to1, &[9, 9, 9, 9, 1, 9, 9, 9]), 5);
         assert_eq!(next(&mut desk, to2, &[9, 1, 9, 9, 9, 9, 9, 9]), 2);
-        // All equal: each rack stays with what it remembers.
+        // With equal queues each rack keeps its remembered port.
         for _ in 0..50 {
             assert_eq!(next(&mut desk, to1, &[4; 8]), 5);
             assert_eq!(next(&mut desk, to2, &[4; 8]), 2);

@@ -1,7 +1,7 @@
-//! Equal-cost multi-path: the base path, for everything.
+//! Equal-cost multi-path: every packet takes its flow's base path.
 //!
-//! Hash of the 5-tuple with the switch's own salt, reduced to the equal-cost ports (Hopps, RFC 2992, compares
-//! such methods). A flow keeps its path and its order; two big flows on one path share it for their lives.
+//! The base path is a hash of the 5-tuple with the switch's own salt, reduced to the equal-cost ports (RFC 2992, Hopps,
+//! compares such methods). A flow keeps its path and its order; two large flows on one path share it until they end.
 
 use crate::Recipe;
 use model::{Cx, Interest, Packet, PortIndex, Scheme, Site, Verdict};

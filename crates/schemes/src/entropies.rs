@@ -1,4 +1,4 @@
-//! The part in switches of schemes that sit in the sending NIC: a packet's entropy says where it goes.
+//! Switch part of schemes that sit in the sending NIC: a packet's entropy decides its path.
 
 use model::{Cx, Interest, Packet, PortIndex, QpSite, Scheme, Site, Verdict};
 use schemars::JsonSchema;
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mapping {
-    /// As ECMP does, by the switch's hash of the 5-tuple: several source ports may share a path.
+    /// The switch's hash of the 5-tuple, as in ECMP: several source ports may share a path.
     #[default]
     Hash,
-    /// The sender has found source ports that lead over different paths: entropy k takes the k-th path, counted
-    /// from the one that the flow hashes to.
+    /// A search by the sender for source ports that lead over different paths: entropy k takes the k-th path, counted
+    /// from the flow's hashed path.
     Map,
 }
 
@@ -20,18 +20,18 @@ pub enum Mapping {
 #[derive(Clone, Copy, Debug)]
 pub struct Entropies {
     mapping: Mapping,
-    /// Paths among which switches nearer to hosts choose: what is left of an entropy after them counts here.
+    /// Number of paths among which switches closer to the hosts choose; this switch reads the entropy divided by it.
     below: u16,
 }
 
 impl Entropies {
-    /// For the switch of `site`.
+    /// The scheme of the switch of `site`.
     pub fn new(mapping: Mapping, site: Site<'_>) -> Self {
         Entropies { mapping, below: if mapping == Mapping::Map { choices_below(site) } else { 1 } }
     }
 }
 
-/// The product, over the tiers between hosts and this switch, of the ways up that a switch there has.
+/// Product of the uplink counts of the tiers between the hosts and this switch.
 fn choices_below(site: Site<'_>) -> u16 {
     let fabric = site.fabric();
     let ways_up = |tier: usize| {
@@ -43,8 +43,8 @@ fn choices_below(site: Site<'_>) -> u16 {
     product.min(usize::from(u16::MAX)) as u16
 }
 
-/// Equal-cost paths between the ends of a queue pair: the product of the choices on the way. Where switches have a
-/// [`Mapping::Map`], entropies below this lead over all of them.
+/// Equal-cost paths between the ends of a queue pair: the product of the choices on the path. Under [`Mapping::Map`],
+/// entropies below this number lead over all of them.
 pub fn paths(site: QpSite<'_>) -> u16 {
     let (fabric, qp) = (&site.plan.fabric, &site.plan.qps[site.qp.index()]);
     let (mut node, mut product) = (fabric.attachment(qp.from), 1usize);

@@ -1,13 +1,13 @@
-//! Flowcells: a flow goes on to the next path after every 64 KB, round robin, whatever the paths look like.
+//! Flowcells: a flow takes the next path after every 64 KB, round robin, whatever the load of the paths.
 //!
-//! Presto (He et al., "Presto: Edge-based Load Balancing for Fast Datacenter Networks", SIGCOMM'15) balances at the
-//! soft edge, so that neither the transport nor switches change: the sender deals out units of nearly equal size, small
-//! enough to balance and as large as its segment offload makes them. So it sits in the sender here, and each source
-//! port leads over a path of its own, as the labels of Presto's controller do.
+//! Presto (He et al., "Presto: Edge-based Load Balancing for Fast Datacenter Networks", SIGCOMM'15) balances at the soft
+//! edge, so that neither the transport nor switches change. The sender deals out units of nearly equal size, as large as
+//! its segmentation offload makes them and still small enough to balance. So the scheme sits in the sender here. Each
+//! source port leads over a path of its own, as the labels of Presto's controller do.
 //!
-//! Our choices: a flowcell is counted in full packets, retransmissions among them; a flow begins on the path that it
-//! hashes to. Presto's receiver hides the reordering between flowcells in its offload engine; an RDMA NIC has none, and
-//! its recovery mode has to live with it.
+//! Our choices: a flowcell is counted in full packets, including retransmissions, and a flow begins on its hashed path.
+//! Presto's receiver hides the reordering between flowcells in its offload engine. An RDMA NIC has no such engine, so its
+//! recovery mode has to cope with the reordering.
 
 use crate::entropies::{self, Entropies, Mapping};
 use crate::{ConfigError, Recipe, Steers};
@@ -21,9 +21,11 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "SchemeFlowcell")]
 pub struct Config {
-    /// Most payload of a flowcell; a packet at least. Default 64 KiB (Presto: the largest segment of TCP's offload).
+    /// Most payload of a flowcell, rounded down to whole packets, at least one. Default 64 KiB (Presto: the largest
+    /// segment of TCP's offload).
     pub bytes: Bytes,
-    /// Paths to go round. Default: the equal-cost paths between the two hosts (Presto: all of its spanning trees).
+    /// Number of paths to cycle through. Default: the equal-cost paths between the two hosts (Presto: all of its
+    /// spanning trees).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paths: Option<u16>,
 }
@@ -34,14 +36,14 @@ impl Default for Config {
     }
 }
 
-/// The part in a sending NIC.
+/// Sending part of the scheme, in the NIC.
 #[derive(Clone, Debug)]
 pub struct Flowcell {
-    /// Packets of a flowcell.
+    /// Packets in a flowcell.
     size: u64,
     paths: u16,
     path: u16,
-    /// Packets that the present flowcell still takes.
+    /// Packets that the current flowcell can still take.
     left: u64,
     flowcells: u64,
 }
@@ -100,7 +102,7 @@ mod tests {
     use crate::desk::{leaf_spine, pods, qp};
     use model::{Annex as _, Steering as _};
 
-    /// Between the first host and the last one.
+    /// Paths of some packets between the first host and the last.
     fn paths_of(plan: &Plan, config: Config, packets: usize) -> Vec<u16> {
         let last = plan.fabric.hosts() as u16 - 1;
         let mut cells = config.steer(QpSite { plan, qp: qp(plan, 0, last) });
@@ -111,7 +113,7 @@ mod tests {
 
     #[test]
     fn sixty_four_kilobytes_take_one_path_and_the_next_ones_the_next() {
-        // 1438 bytes of payload: 45 whole packets.
+        // 64 KiB hold 45 whole packets of 1438 bytes of payload.
         let paths = paths_of(&leaf_spine(2, 3, 1), Config::default(), 200);
         let cells: Vec<(u16, usize)> =
             paths.chunk_by(|a, b| a == b).map(|cell| (cell[0], cell.len())).collect();

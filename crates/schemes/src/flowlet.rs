@@ -1,13 +1,13 @@
-//! Flowlet switching in every switch: a flow draws a new path after each pause that is long enough.
+//! Flowlet switching in every switch: a flow draws a new path after every pause longer than the gap.
 //!
-//! LetFlow (Vanini et al., "Let It Flow: Resilient Asymmetric Load Balancing with Flowlet Switching", NSDI'17): a
-//! switch remembers, for every flow, its port and when its last packet came. A packet that comes more than `gap` after
-//! that begins a flowlet, and that draws one of the equal-cost ports; the others follow it. Flowlets on congested paths
-//! have longer pauses and leave sooner, which balances the load without anybody measuring it.
+//! LetFlow (Vanini et al., "Let It Flow: Resilient Asymmetric Load Balancing with Flowlet Switching", NSDI'17). A switch
+//! remembers the port of every flow and the arrival of its last packet. A packet that comes more than `gap` after that
+//! begins a flowlet, which draws one of the equal-cost ports; the following packets take the same port. Flowlets on
+//! congested paths have longer pauses and leave sooner, which balances the load without any measurement.
 //!
-//! Our choices: a flow has an entry of its own, where LetFlow's table is a hash table of fixed size in which flows may
-//! share one; entries are not aged, since one that is old begins a flowlet anyhow. `[scheme.flowlet-nic]` does the same
-//! in the sender.
+//! Our choices: every flow has an entry of its own, while LetFlow's hash table has a fixed size and flows may share an
+//! entry. Entries do not age, since an old entry begins a flowlet anyway. `[scheme.flowlet-nic]` does the same in the
+//! sender.
 
 use crate::flows::Flows;
 use crate::{ConfigError, Recipe};
@@ -20,8 +20,8 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "SchemeFlowlet")]
 pub struct Config {
-    /// The pause after which a flow draws a new path. Default "100us" (ConWeave's simulator, LetFlow at 100 Gb/s). A
-    /// gap longer than paths differ in delay keeps the order; a shorter one balances better.
+    /// Pause after which a flow draws a new path. A gap longer than the difference in delay between paths keeps the
+    /// order; a shorter gap balances better. Default "100us" (ConWeave's simulator, LetFlow at 100 Gb/s).
     pub gap: Time,
 }
 
@@ -31,7 +31,7 @@ impl Default for Config {
     }
 }
 
-/// Refuses a gap of nothing; `spraying` names the scheme that it would be.
+/// Refuses a gap of zero; `spraying` names the scheme that such a gap would amount to.
 pub(crate) fn check_gap(gap: Time, spraying: &str) -> Result<(), ConfigError> {
     match gap {
         Time::ZERO => Err(ConfigError::new(
@@ -42,12 +42,12 @@ pub(crate) fn check_gap(gap: Time, spraying: &str) -> Result<(), ConfigError> {
     }
 }
 
-/// What a switch knows of a flow: 5 bytes in hardware (Flowcut switching, Table III).
+/// State of a flow in a switch: 5 bytes in hardware (Flowcut switching, Table III).
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// When its last packet came.
+    /// Arrival of the last packet.
     last: Time,
-    /// Where it went; [`PortIndex::VIRTUAL`] before the first one.
+    /// Port of the flowlet; [`PortIndex::VIRTUAL`] before the first packet.
     port: PortIndex,
 }
 
@@ -88,7 +88,7 @@ impl Scheme for Flowlet {
             return Verdict::Forward(cx.base_path(pkt, ports));
         }
         let entry = self.flows.entry(pkt.qp());
-        // A port that leads there no more is left at once.
+        // A flow leaves a port at once that no longer leads to the host.
         if cx.now.ps() - entry.last.ps() > self.gap.ps() || !ports.contains(&entry.port) {
             entry.port = ports[cx.pick(ports.len())];
             self.flowlets += 1;
@@ -119,7 +119,7 @@ mod tests {
         }
     }
 
-    /// Four racks of one host and eight spines; on the desk a packet comes every 100 ns.
+    /// Four racks of one host each, and eight spines; a packet reaches the test switch every 100 ns.
     fn desk(gap: Time) -> (Desk, [QpId; 3]) {
         let plan = leaf_spine(4, 8, 1);
         let desk = Desk::new(&plan, "leaf0", &SchemeConfig::Flowlet(Config { gap }));
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn after_a_pause_it_draws_one_and_draws_all_of_them_in_time() {
         let (mut desk, [a, b, _]) = desk(Time::from_ns(150));
-        // Packets of a and b in turns: each flow pauses for 200 ns.
+        // Packets of a and b alternate: each flow pauses for 200 ns.
         let drawn: BTreeSet<usize> = (0..200).map(|_| (port(&mut desk, b), port(&mut desk, a)).1).collect();
         assert_eq!(drawn.len(), 8);
         assert_eq!((desk.counter("flowlets"), desk.counter("flow_entries")), (400, 2));

@@ -20,9 +20,9 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "SchemeFlowletNic")]
 pub struct Config {
-        /// Pause after which a flow draws a new source port. Default "4080ns" (the artefact of Flowcut's paper: the gap of its
-        /// permutations that reorders least; 990 ns gives the best completion time, and 1580 ns lies between the two).
-        pub gap: Time,
+    /// Pause after which a flow draws a new source port. Default "4080ns" (the artefact of Flowcut's paper: the gap of its
+    /// permutations that reorders least; 990 ns gives the best completion time, and 1580 ns lies between the two).
+    pub gap: Time,
     /// Source ports to draw from, 1 to 65535. Default 16384 (as `rps-nic`).
     pub entropies: u16,
 }
@@ -39,7 +39,7 @@ pub struct FlowletNic {
     key: Key,
     gap: Time,
     entropies: u16,
-        /// Start of the last packet.
+    /// Start of the last packet.
     last: Time,
     entropy: u16,
     flowlets: u64,

@@ -13,28 +13,28 @@ const FREE: u32 = u32::MAX;
 /// State of each flow that a switch has seen.
 #[derive(Clone, Debug, Default)]
 pub struct Flows<T> {
-        /// Slots; their number is a power of two, or zero.
+    /// Slots; their number is a power of two, or zero.
     places: Vec<(u32, T)>,
     held: usize,
 }
 
 impl<T: Copy + Default> Flows<T> {
-        /// An empty table.
+    /// An empty table.
     pub fn new() -> Self {
         Flows { places: Vec::new(), held: 0 }
     }
 
-        /// Number of flows in the table.
+    /// Number of flows in the table.
     pub fn len(&self) -> usize {
         self.held
     }
 
-        /// True if the table is empty.
+    /// True if the table is empty.
     pub fn is_empty(&self) -> bool {
         self.held == 0
     }
 
-        /// State of a flow; inserts `T::default()` if the flow is new.
+    /// State of a flow; inserts `T::default()` if the flow is new.
     #[inline]
     pub fn entry(&mut self, qp: QpId) -> &mut T {
         if self.places.len() * 3 <= self.held * 4 {
@@ -49,11 +49,11 @@ impl<T: Copy + Default> Flows<T> {
         value
     }
 
-        /// Slot of a flow, or the free slot where it belongs. The table has at least one free slot.
+    /// Slot of a flow, or the free slot where it belongs. The table has at least one free slot.
     #[inline]
     fn place(&self, qp: QpId) -> usize {
         let mask = self.places.len() - 1;
-                // Fibonacci hashing spreads neighbouring numbers.
+        // Fibonacci hashing spreads neighbouring numbers.
         let mut at = (u64::from(qp.0).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize & mask;
         while self.places[at].0 != FREE && self.places[at].0 != qp.0 {
             at = (at + 1) & mask;
@@ -83,7 +83,7 @@ mod tests {
         let mut list = BTreeMap::new();
         assert!(flows.is_empty());
         for i in 0..20_000u32 {
-                        // Alternate consecutive numbers, as in one rack, with scattered ones.
+            // Alternate consecutive numbers, as in one rack, with scattered ones.
             let qp = if i % 2 == 0 { i / 8 } else { i.wrapping_mul(2_654_435_761) & 0xFF_FFFF };
             *flows.entry(QpId(qp)) += u64::from(i);
             *list.entry(qp).or_insert(0) += u64::from(i);

@@ -1,7 +1,7 @@
-//! Minimal routing: every flow on one of the minimal ways, by its hash.
+//! Minimal routing: the hash of a flow selects one of the minimal paths.
 //!
-//! On a Dragonfly these cross one link between groups (Kim et al., ISCA 2008, section 4.1); `minimal` of the topology says
-//! which of them count. On any other fabric it is ECMP.
+//! On a Dragonfly, a minimal path crosses one link between groups (Kim et al., ISCA 2008, section 4.1); the setting
+//! `minimal` of the topology says which paths count as minimal. On any other fabric this is ECMP.
 
 use crate::Recipe;
 use crate::ecmp::Ecmp;

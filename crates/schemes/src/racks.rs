@@ -7,7 +7,7 @@ use model::{HostId, Kind, Packet, Psn, QpId, Site};
 pub(crate) struct Racks {
     rack_of: Vec<u16>,
     count: usize,
-        /// Sending host of each queue pair that ends here, from `first` on.
+    /// Sending host of each queue pair that ends here, from `first` on.
     senders: Vec<HostId>,
     first: u32,
 }
@@ -18,7 +18,7 @@ impl Racks {
         let (hosts, count) = if site.is_tor() { (fabric.hosts(), fabric.racks().len()) } else { (0, 0) };
         let incoming = site.incoming();
         Racks {
-                        // A rack number has as many bits as a host number, since every rack has a host.
+            // A rack number has as many bits as a host number, since every rack has a host.
             rack_of: (0..hosts).map(|host| fabric.rack(HostId(host as u16)) as u16).collect(),
             count,
             first: incoming.start,
@@ -26,7 +26,7 @@ impl Racks {
         }
     }
 
-        /// Number of racks.
+    /// Number of racks.
     pub(crate) fn count(&self) -> usize {
         self.count
     }
@@ -37,13 +37,13 @@ impl Racks {
         self.rack_of.get(host.index()).copied()
     }
 
-        /// Sending host of a queue pair that ends here.
+    /// Sending host of a queue pair that ends here.
     #[inline]
     pub(crate) fn sender(&self, qp: QpId) -> Option<HostId> {
         self.senders.get(qp.0.checked_sub(self.first)? as usize).copied()
     }
 
-        /// A signal to the ToR of the host that sends on a queue pair.
+    /// A signal to the ToR of the host that sends on a queue pair.
     pub(crate) fn signal(&self, qp: QpId, frame: u32) -> Option<Packet> {
         self.sender(qp).map(|host| Packet::new(Kind::Signal, qp, host, Psn::new(0), frame))
     }

@@ -1,9 +1,9 @@
 //! REPS: recycled entropies (Bonato et al., "REPS: Recycled Entropy Packet Spraying for Adaptive Load Balancing
 //! and Failure Mitigation", arXiv 2407.21625).
 //!
-//! The sender sprays over random source ports at first. An ACK without a mark brings its source port back: that path
-//! is good, and the next packet takes it again. A port is used once per ACK. After a timeout the sender stops to
-//! explore for a while and goes round the ports that worked ("freezing"), so that a failed path is left alone.
+//! The sender first sprays over random source ports. An ACK without a mark returns its source port: that path is good, and
+//! the next packet takes it again. Each ACK allows one reuse of its port. After a timeout the sender stops exploring for a
+//! while and cycles through the ports that worked ("freezing"), so that it avoids a failed path.
 
 use crate::entropies::{Entropies, Mapping};
 use crate::{ConfigError, Recipe, Steers};
@@ -13,7 +13,7 @@ use model::{Plan, QpSite, Site, Stamp, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Most entries of the buffer; our choice.
+/// Most entries of the buffer of source ports; our choice.
 const MOST: u16 = 1024;
 
 /// `[scheme.reps]`.
@@ -23,12 +23,12 @@ const MOST: u16 = 1024;
 pub struct Config {
     /// Source ports to draw from, 1 to 65535. Default 16384 (as `rps-nic`).
     pub entropies: u16,
-    /// Source ports that are remembered, 1 to 1024. Default 8 (the simulator of the Ultra Ethernet Consortium,
+    /// Source ports that a sender remembers, 1 to 1024. Default 8 (the simulator of the Ultra Ethernet Consortium,
     /// htsim, `buffer_reps`).
     pub buffer: u16,
-    /// How long exploring stops after a timeout. Default "10ms" (htsim, `exit_freeze_after`).
+    /// Time after a timeout during which the sender does not explore. Default "10ms" (htsim, `exit_freeze_after`).
     pub freeze: Time,
-    /// Packets that explore when it goes on. Default 16 (htsim).
+    /// Packets that explore after a freeze ends. Default 16 (htsim).
     pub explore: u16,
 }
 
@@ -38,20 +38,20 @@ impl Default for Config {
     }
 }
 
-/// The part in a sending NIC.
+/// Sending part of the scheme, in the NIC.
 #[derive(Clone, Debug)]
 pub struct Reps {
     key: Key,
     drawn: u64,
     entropies: u16,
-    /// Source ports that worked, the oldest overwritten first.
+    /// Source ports that worked; a new one overwrites the oldest.
     buffer: Vec<u16>,
     size: usize,
-    /// Where the next one is written.
+    /// Place of the next write.
     head: usize,
-    /// How many may be used; they stand before `head`.
+    /// Number of unused source ports; they stand before `head`.
     fresh: usize,
-    /// Packets that still draw their source ports.
+    /// Number of packets that still explore: they draw their source ports.
     explore: u16,
     frozen_until: Option<Time>,
     freeze: Time,
@@ -110,7 +110,7 @@ impl Reps {
         below(self.key.draw(self.drawn), self.entropies.into()) as u16
     }
 
-    /// The oldest that may be used.
+    /// The oldest unused source port.
     fn recycle(&mut self) -> u16 {
         let n = self.buffer.len();
         let at = (self.head + n - self.fresh) % n;
@@ -119,7 +119,7 @@ impl Reps {
         self.buffer[at]
     }
 
-    /// Goes round all that worked, used or not.
+    /// The next source port in a cycle through the buffer, used or not.
     fn go_round(&mut self) -> u16 {
         let entropy = self.buffer[self.head % self.buffer.len()];
         self.head = (self.head + 1) % self.buffer.len();

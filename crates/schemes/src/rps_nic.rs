@@ -1,7 +1,7 @@
 //! Random packet spraying by the sender: every data packet draws its UDP source port.
 //!
-//! As [`crate::rps`], but switches do nothing new: their ECMP hash turns the source port into a path. DLBF's paper
-//! sprays like this ("a random source port per packet").
+//! Like [`crate::rps`], but switches need nothing new: their ECMP hash turns the source port into a path. DLBF's paper
+//! sprays in this way ("a random source port per packet").
 
 use crate::entropies::{Entropies, Mapping};
 use crate::{ConfigError, Recipe, Steers};
@@ -27,7 +27,7 @@ impl Default for Config {
     }
 }
 
-/// The part in a sending NIC.
+/// Sending part of the scheme, in the NIC.
 #[derive(Clone, Debug)]
 pub struct RpsNic {
     key: Key,

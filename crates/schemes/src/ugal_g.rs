@@ -1,9 +1,9 @@
-//! UGAL-G: UGAL with a view of the queues of all switches, taken now and then and known some time later.
+//! UGAL-G: UGAL with a view of the queues of all switches, which is taken periodically and arrives with a delay.
 //!
-//! Kim et al. (ISCA 2008, section 4.1) let a router know the queues of all links between groups of its own group at once, and
-//! call that hard to implement. Here what it knows is as old as it would be in a network that tells it: it compares the
-//! queue of its own port, plus, where that leads to another router of its group, the shortest queue by which that router
-//! goes on, as the newest view has it. Otherwise as UGAL-L.
+//! Kim et al. (ISCA 2008, section 4.1) let a router know at once the queues of all links that leave its group, and call
+//! that hard to implement. Here the knowledge is as old as in a network that has to distribute it. The cost of a path is
+//! the queue of its first port. If that port leads to another router of the group, the cost includes the shortest queue
+//! by which that router forwards, taken from the newest view. Everything else is as in UGAL-L.
 
 use crate::ar::load;
 use crate::choice::{Chosen, Ugal};
@@ -21,14 +21,16 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "SchemeUgalG")]
 pub struct Config {
-    /// A byte that waits on a detour counts as so many on a minimal way. Default 2 (SST's merlin).
+    /// Weight of a byte that waits on a detour, relative to a byte on a minimal path. Default 2 (SST's merlin).
     pub weight: u32,
-    /// What is added to a detour's queues. Default 3200 B (SST's merlin: 50 flits, of 64 B in the Flowcut authors' runs).
+    /// Bytes added to a detour's weighted queues. Default 3200 B (SST's merlin: 50 flits, of 64 B in the Flowcut
+    /// authors' runs).
     pub bias: Bytes,
-    /// How often all queues are looked at; at least the least delay of a link, and rounded up to a multiple of it.
-    /// Default 1 us (our choice: about a round trip inside a group).
+    /// Period between two views of all queues, rounded up to a multiple of the shortest link delay. Default 1 us (our
+    /// choice: about a round trip inside a group).
     pub period: Time,
-    /// How long it takes until that is known everywhere; likewise. Default 1 us (our choice).
+    /// Delay until a view is known everywhere, rounded up to a multiple of the shortest link delay. Default 1 us (our
+    /// choice).
     pub delay: Time,
 }
 
@@ -50,16 +52,16 @@ impl Config {
 pub struct UgalG {
     ugal: Ugal,
     view: QueueView,
-    /// By host: its group, and the number of its router there.
+    /// Group of every host, and the number of its router in that group.
     places: Vec<(u16, u16)>,
     group: u16,
-    /// Groups, and routers in this one.
+    /// Number of groups, and number of routers in this group.
     groups: usize,
     members: usize,
-    /// By port and by where one wants to go, a group or a router of this group: the links by which the router behind the
-    /// port goes on. None for hosts and routers of other groups.
+    /// Live links by which the router behind a port forwards, by port and by target. A target is a group or a
+    /// router of this group. Empty for ports to hosts and to routers of other groups.
     beyond: Vec<Vec<LinkId>>,
-    /// The same in the whole fabric, with the links that are dead now.
+    /// The same lists for the whole fabric, including links that are dead now.
     whole: Vec<Vec<LinkId>>,
     chosen: Chosen,
 }
@@ -107,7 +109,7 @@ impl Recipe for Config {
 
     fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
         for (field, time) in [("period", self.period), ("delay", self.delay)] {
-            // What has not been known for a second is of no use, and views that are under way take memory.
+            // A view older than a second is useless, and views in transit take memory.
             if time == Time::ZERO || time > Time::from_ms(1_000) {
                 return Err(ConfigError::new(field, format!("{time}; above 0 and at most 1 s is possible")));
             }
@@ -123,11 +125,11 @@ impl Recipe for Config {
     }
 }
 
-/// Most views under way at a time. Our choice: each takes 4 B for every port of the fabric.
+/// Most views in transit at a time. Our choice: each takes 4 B for every port of the fabric.
 const MOST_UNDER_WAY: u64 = 1_000;
 
 impl UgalG {
-    /// What waits on the way to host `to` that begins with `port`, as far as it is known.
+    /// Bytes that wait on the path to host `to` that begins with `port`, as far as this switch knows.
     #[inline]
     fn cost(&self, cx: &Cx<'_>, to: HostId, port: PortIndex, via: Option<Detour>) -> u64 {
         let own = u64::from(load(cx.queued, port));
@@ -161,7 +163,7 @@ impl Scheme for UgalG {
         self.chosen.take(cx, choice)
     }
 
-    /// What waits behind a dead link, which is nothing, invites nobody.
+    /// Leaves dead links out: their queues are empty and would attract packets.
     fn on_routes_change(&mut self, _: &mut Cx<'_>, news: &Reroute<'_>) {
         self.beyond.clone_from(&self.whole);
         for links in &mut self.beyond {
@@ -203,7 +205,7 @@ mod tests {
             desk.view[fabric.link(gateway, link.port).index()] = 10_000;
         }
         assert!(detours(&mut desk) > 100, "it knows of the queues at {}", fabric.name(gateway));
-        // UGAL-L does not.
+        // UGAL-L ignores the queues of other routers.
         let mut local = Desk::new(&plan, "g0r0", &SchemeConfig::named("ugal-l").unwrap());
         local.view.clone_from(&desk.view);
         assert_eq!(detours(&mut local), 0);
@@ -211,8 +213,9 @@ mod tests {
 
     #[test]
     fn nothing_waits_behind_a_dead_link_and_that_draws_nobody() {
-        // Four groups of two routers, two links between any two groups, one from each router. Router 0's own link to group 1
-        // is dead, so all go by router 1; there a queue stands before the living link.
+        // Four groups of two routers, with two links between any two groups, one from each router. Router 0's
+        // own link to group 1 is dead, so all packets go by router 1, where a queue stands before the live
+        // link.
         let plan = dragonfly(4, 2, 2);
         let fabric = &plan.fabric;
         let [here, beside] = ["g0r0", "g0r1"].map(|name| fabric.find(name).unwrap());
@@ -227,7 +230,7 @@ mod tests {
         };
         assert_eq!(detours(&[]), 0, "its own link is free");
         assert!(detours(&[("g0r0", fabric.name(own.to))]) > 100);
-        // Were both dead, group 1 would be reached over others anyhow.
+        // If both links were dead, packets would reach group 1 over other groups anyway.
         let both = [("g0r0", fabric.name(own.to)), ("g0r1", fabric.name(next.to))];
         assert!(detours(&both) < 200);
     }

@@ -1,9 +1,9 @@
-//! UGAL-L: every packet on a minimal way or over a random group, by the queues of the switch where it starts.
+//! UGAL-L: every packet takes a minimal path or a detour over a random group, by the queues of its first switch.
 //!
 //! Universal globally-adaptive load-balanced routing with local information (Kim et al., ISCA 2008, section 4.1). The form
-//! is that of SST's merlin, which the Flowcut authors used: the shortest queue of the minimal ports against twice the
-//! shortest queue towards one group that is drawn, and a bias. Switches further on, which may only choose among ports on
-//! the way, take the shortest queue.
+//! is that of SST's merlin, which the Flowcut authors used. It compares the shortest queue of the minimal ports with twice
+//! the shortest queue towards one random group, plus a bias. Later switches on the path only choose among the ports of
+//! the chosen path, and take the shortest queue.
 
 use crate::choice::{Chosen, Ugal};
 use crate::{ConfigError, Recipe, needs_groups};
@@ -16,9 +16,10 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "SchemeUgalL")]
 pub struct Config {
-    /// A byte that waits on a detour counts as so many on a minimal way. Default 2 (SST's merlin).
+    /// Weight of a byte that waits on a detour, relative to a byte on a minimal path. Default 2 (SST's merlin).
     pub weight: u32,
-    /// What is added to a detour's queue. Default 3200 B (SST's merlin: 50 flits, of 64 B in the Flowcut authors' runs).
+    /// Bytes added to a detour's weighted queue. Default 3200 B (SST's merlin: 50 flits, of 64 B in the Flowcut authors'
+    /// runs).
     pub bias: Bytes,
 }
 
@@ -74,8 +75,8 @@ mod tests {
     use crate::desk::{Desk, Seen, dragonfly, qp};
     use model::{Detour, PortIndex, Psn, Verdict};
 
-    /// A switch of five groups of three routers, one link between any two groups; ports: the host, two routers, and the
-    /// links to other groups that end here.
+    /// A switch in a fabric of five groups of three routers with one link between any two groups. Its ports: the
+    /// host, two routers, and the links to other groups that end here.
     fn desk(plan: &model::Plan) -> Desk {
         Desk::new(plan, "g0r0", &SchemeConfig::named("ugal-l").unwrap())
     }
@@ -96,7 +97,7 @@ mod tests {
             queues[usize::from(short)] = bytes;
             queues
         };
-        // 2 x 1000 B + 3200 B.
+        // The threshold is 2 x 1000 B + 3200 B.
         for psn in 0..50 {
             let seen = next(&mut desk, &plan, &busy(5_200), psn);
             assert_eq!((seen.via, seen.verdict), (None, Verdict::Forward(PortIndex(short))));
@@ -106,7 +107,7 @@ mod tests {
             let seen = next(&mut desk, &plan, &busy(5_201), psn);
             match seen.via {
                 Some(Detour::Group(g)) => over[usize::from(g)] += 1,
-                // One group lies behind the port that is busy, too.
+                // One group lies behind the busy port, too.
                 None => over[0] += 1,
                 other => panic!("{other:?}"),
             }

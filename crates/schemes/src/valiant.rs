@@ -1,8 +1,8 @@
-//! Valiant's routing: over a random group first, whatever waits.
+//! Valiant's routing: every packet goes over a random group first, whatever the queues.
 //!
 //! Valiant, "A Scheme for Fast Parallel Communication", SIAM J. Computing 11(2), 1982; on Dragonfly Kim et al., ISCA 2008,
-//! section 4.1: data to another group goes over a third one, and from there on minimal ways. Inside a group it goes over a
-//! third router (SST's merlin). Where there is none, it takes minimal ways.
+//! section 4.1. Data to another group goes over a third group and then takes minimal paths. Data inside a group goes over
+//! a third router (SST's merlin). Where there is no third group or router, data takes minimal paths.
 
 use crate::{ConfigError, Recipe, needs_groups};
 use model::{Cx, Interest, Packet, Plan, PortIndex, Scheme, Site, Verdict};
@@ -14,12 +14,12 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "SchemeValiant")]
 pub struct Config {
-    /// What draws a group of its own: every `"packet"`, or every `"flow"`, which then stays in order. Default `"packet"`
+    /// Unit that draws a group: every `"packet"`, or every `"flow"`, which keeps the flow in order. Default `"packet"`
     /// (SST's merlin).
     pub per: Per,
 }
 
-/// What draws a group of its own.
+/// Unit that draws a group for its detour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Per {
@@ -48,7 +48,7 @@ impl Recipe for Config {
     }
 }
 
-/// What a flow's hash for its group differs by from that for its port.
+/// Separates the hash that selects a flow's detour from the hash that selects its port.
 const GROUP: u64 = 1;
 
 impl Scheme for Valiant {

@@ -14,9 +14,9 @@ const FACTOR: u32 = 16;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pulse {
     period: u64,
-        /// Share that remains after a decay, in units of 2^-16.
+    /// Share that remains after a decay, in units of 2^-16.
     keep: u64,
-        /// Time constant in which an idle link forgets: `period / alpha`.
+    /// Time constant in which an idle link forgets: `period / alpha`.
     constant: Time,
     bits: u8,
 }
@@ -25,9 +25,9 @@ pub(super) struct Pulse {
 #[derive(Clone, Debug)]
 pub(super) struct Dre {
     register: u64,
-        /// Number of the period of the last decay.
+    /// Number of the period of the last decay.
     decayed: u64,
-        /// Value at line rate, with the time from which it holds: a switch knows the rate of its links.
+    /// Value at line rate, with the time from which it holds: a switch knows the rate of its links.
     full: Vec<(Time, u64)>,
 }
 
@@ -42,7 +42,7 @@ impl Pulse {
         }
     }
 
-        /// An estimator for an idle link of this rate, with the changes that failures make to the rate.
+    /// An estimator for an idle link of this rate, with the changes that failures make to the rate.
     pub(super) fn estimator(&self, rate: Rate, changes: &[LinkChange]) -> Dre {
         let full = |rate: Rate| {
             let bytes = rate.bytes_in(self.constant).get().min(MOST >> FRACTION);
@@ -62,14 +62,14 @@ impl Pulse {
         dre.decayed = period;
     }
 
-        /// Adds a frame of `bytes`.
+    /// Adds a frame of `bytes`.
     #[inline]
     pub(super) fn count(&self, dre: &mut Dre, now: Time, bytes: u32) {
         self.decay(dre, now);
         dre.register = (dre.register + (u64::from(bytes) << FRACTION)).min(MOST);
     }
 
-        /// Congestion of the link, 0 to 2^bits - 1: its share of line rate in steps of 2^-bits.
+    /// Congestion of the link, 0 to 2^bits - 1: its share of line rate in steps of 2^-bits.
     #[inline]
     pub(super) fn level(&self, dre: &mut Dre, now: Time) -> u8 {
         self.decay(dre, now);
@@ -120,7 +120,7 @@ mod tests {
         pulse.level(&mut once, now + Time::from_us(100));
         assert_eq!(often.register, once.register);
         let left = once.register as f64 / busy.register as f64;
-                // Two or three decays, since a switch decays all registers at multiples of the period.
+        // Two or three decays, since a switch decays all registers at multiples of the period.
         assert!((0.50..0.65).contains(&left), "{left}");
         assert_eq!(pulse.level(&mut once, Time::from_ms(20)), 0);
     }
@@ -133,7 +133,7 @@ mod tests {
         let changes = [slow(Time::from_ms(2), 10), slow(Time::from_ms(6), 100), dead];
         let mut dre = pulse.estimator(Rate::from_gbps(100), &changes);
         let mut level = |at: u64| {
-                        // 9.6 Gb/s for the millisecond before.
+            // 9.6 Gb/s for the millisecond before.
             for i in 0..1000 {
                 pulse.count(&mut dre, Time::from_us(1000 * (at - 1) + i), 1200);
             }

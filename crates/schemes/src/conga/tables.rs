@@ -29,7 +29,7 @@ impl Said {
         Said { port: PortIndex((bits & PORT) as u16), level: (bits >> PORT_BITS & LEVEL) as u8 }
     }
 
-        /// Tag of a signal with this feedback; `rack` is the rack of the leaf that sends it.
+    /// Tag of a signal with this feedback; `rack` is the rack of the leaf that sends it.
     pub(super) fn tag_from(self, rack: u16) -> u64 {
         self.bits() | u64::from(rack) << SAID_BITS
     }
@@ -42,9 +42,9 @@ impl Said {
 /// CONGA header of a data packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
-        /// Uplink by which the packet left its rack (LBTag).
+    /// Uplink by which the packet left its rack (LBTag).
     pub(super) lb_tag: PortIndex,
-        /// Highest congestion on the path so far (CE).
+    /// Highest congestion on the path so far (CE).
     pub(super) ce: u8,
     pub(super) said: Option<Said>,
 }
@@ -63,7 +63,7 @@ impl Header {
         }
     }
 
-        /// The tag after a link of congestion `level`.
+    /// The tag after a link of congestion `level`.
     #[inline]
     pub(super) fn raised(tag: u64, level: u8) -> u64 {
         let ce = (tag >> CE & LEVEL).max(u64::from(level) & LEVEL);
@@ -79,7 +79,7 @@ struct Metric {
 }
 
 impl Metric {
-        /// The metric after ageing.
+    /// The metric after ageing.
     #[inline]
     fn aged(&self, now: Time, ageing: Time) -> u8 {
         let ages = now.since(self.at).ps() / ageing.ps().max(1);
@@ -92,7 +92,7 @@ impl Metric {
 pub(super) struct ToLeaf {
     ports: usize,
     ageing: Time,
-        /// Row by row, one row per rack.
+    /// Row by row, one row per rack.
     metrics: Vec<Metric>,
 }
 
@@ -111,7 +111,7 @@ impl ToLeaf {
         }
     }
 
-        /// Newest feedback about the path over an uplink to a rack, aged; 0 without feedback.
+    /// Newest feedback about the path over an uplink to a rack, aged; 0 without feedback.
     #[inline]
     pub(super) fn metric(&self, rack: u16, port: PortIndex, now: Time) -> u8 {
         let metric = self.place(rack, port).and_then(|place| self.metrics.get(place));
@@ -123,18 +123,18 @@ impl ToLeaf {
 #[derive(Clone, Copy, Debug)]
 struct Heard {
     metric: Metric,
-        /// Metric in the last feedback about this path.
+    /// Metric in the last feedback about this path.
     told: Option<u8>,
 }
 
 /// Congestion of the paths from one rack.
 #[derive(Clone, Debug, Default)]
 struct Row {
-        /// By LBTag; `None` for an LBTag that no packet carried yet.
+    /// By LBTag; `None` for an LBTag that no packet carried yet.
     heard: Vec<Option<Heard>>,
-        /// LBTag at which the next search for feedback begins.
+    /// LBTag at which the next search for feedback begins.
     next: usize,
-        /// Time before which no signal is sent.
+    /// Time before which no signal is sent.
     quiet_until: Time,
 }
 
@@ -160,19 +160,19 @@ impl FromLeaf {
         *entry = Some(Heard { metric, told: entry.and_then(|heard| heard.told) });
     }
 
-        /// True if a signal may be sent to that rack now.
+    /// True if a signal may be sent to that rack now.
     pub(super) fn may_tell(&self, rack: u16, now: Time) -> bool {
         self.rows.get(usize::from(rack)).is_some_and(|row| row.quiet_until <= now)
     }
 
-        /// Notes that feedback went to that rack; no signal before `until`.
+    /// Notes that feedback went to that rack; no signal before `until`.
     pub(super) fn told(&mut self, rack: u16, until: Time) {
         if let Some(row) = self.rows.get_mut(usize::from(rack)) {
             row.quiet_until = until;
         }
     }
 
-        /// Next feedback for that rack: in turn, a metric that changed since it was last sent, else one that is not old.
+    /// Next feedback for that rack: in turn, a metric that changed since it was last sent, else one that is not old.
     pub(super) fn news(&mut self, rack: u16, now: Time) -> Option<Said> {
         let ageing = self.ageing;
         let row = self.rows.get_mut(usize::from(rack))?;
@@ -250,7 +250,7 @@ mod tests {
         table.see(1, PortIndex(3), 7, us(7));
         assert_eq!(tell(&mut table, 8), Some((3, 7)), "out of turn");
         assert_eq!(table.news(0, us(8)), None, "the other rack");
-                // 600 us later the metrics have halved and are sent once more. After that they are too old to repeat.
+        // 600 us later the metrics have halved and are sent once more. After that they are too old to repeat.
         let later: Vec<_> = (610..614).map(|at| tell(&mut table, at)).collect();
         assert_eq!(later, [Some((5, 1)), Some((6, 1)), Some((3, 3)), None]);
     }

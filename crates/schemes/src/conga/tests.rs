@@ -70,7 +70,7 @@ fn a_new_flow_avoids_the_uplink_that_another_one_fills() {
     let (elephant, mouse) = (qp(&plan, 0, 2), qp(&plan, 1, 3));
     let mut near = desk(&plan, "leaf0");
     let filled = port(&data(&mut near, elephant, 0));
-        // A frame every 100 ns is more than 100 Gb/s, and 1.5 ms are six time constants.
+    // A frame every 100 ns is more than 100 Gb/s, and 1.5 ms are six time constants.
     for _ in 0..15_000 {
         data(&mut near, elephant, 0);
     }
@@ -88,7 +88,7 @@ fn a_slow_link_behind_a_spine_is_found_told_and_left() {
     let mut spine = desk(&plan, "spine1");
     let uplink = PortIndex(2);
     let sent = Header { lb_tag: uplink, ce: 0, said: None };
-        // 12 Gb/s for longer than the estimator's time constant.
+    // 12 Gb/s for longer than the estimator's time constant.
     let mut tag = 0;
     for _ in 0..600 {
         spine.now += Time::from_ns(900);
@@ -121,7 +121,7 @@ fn feedback_rides_on_data_the_other_way_and_signals_are_rare() {
     far.now += Time::from_ns(1_000);
     assert_eq!(data(&mut far, there, sent(6)).made.len(), 1);
     assert_eq!((far.counter("feedback_signals"), far.counter("feedback_carried")), (2, 1));
-        // The other leaf takes feedback from data as it takes feedback from a signal.
+    // The other leaf takes feedback from data as it takes feedback from a signal.
     let mut near = desk(&plan, "leaf0");
     let riding = Header { lb_tag: PortIndex(1), ce: 0, said };
     data(&mut near, back, riding.tag());

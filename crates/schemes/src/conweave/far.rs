@@ -11,9 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Debug)]
 struct Incoming {
     epoch: u8,
-        /// Newest packet of this epoch's old path: when the sender's ToR sent it (its stamp), and when it arrived here.
+    /// Newest packet of this epoch's old path: when the sender's ToR sent it (its stamp), and when it arrived here.
     old: Option<(u16, Time)>,
-        /// The TAIL of this epoch has come, or its timer has fired.
+    /// The TAIL of this epoch has come, or its timer has fired.
     closed: bool,
     queue: Option<Box<Queue>>,
 }
@@ -24,7 +24,7 @@ struct Queue {
     port: PortIndex,
     held: Vec<Handle>,
     bytes: u64,
-        /// Stamp of the TAIL: when the sender's ToR sent it.
+    /// Stamp of the TAIL: when the sender's ToR sent it.
     tail: u16,
     /// When the timer fires.
     resume: Time,
@@ -66,11 +66,11 @@ pub(super) struct Far {
     thetas: Thetas,
     signal: u32,
     most_queues: u32,
-        /// Reorder queues in use, by port.
+    /// Reorder queues in use, by port.
     queues: Vec<u32>,
     flows: BTreeMap<QpId, Incoming>,
     timers: BTreeSet<(Time, QpId)>,
-        /// Earliest time of the next NOTIFY, by the sender's rack and path.
+    /// Earliest time of the next NOTIFY, by the sender's rack and path.
     told: BTreeMap<(u16, u16), Time>,
     counts: Counts,
 }
@@ -106,7 +106,7 @@ impl Far {
         }
         let fresh = || Incoming { epoch: mark.epoch, old: None, closed: false, queue: None };
         let flow = self.flows.entry(qp).or_insert_with(fresh);
-                // At most one older epoch is in flight: a reply in time proves that all earlier packets have arrived.
+        // At most one older epoch is in flight: a reply in time proves that all earlier packets have arrived.
         match mark.epoch.wrapping_sub(flow.epoch) % EPOCHS {
             0 => {}
             behind if behind == EPOCHS - 1 => return Verdict::Forward(port),
@@ -138,7 +138,7 @@ impl Far {
         flow.old = Some((mark.stamp, cx.now));
         flow.closed |= mark.tail;
         if mark.tail {
-                        // Released packets join the port's queue behind this packet.
+            // Released packets join the port's queue behind this packet.
             if let Some(queue) = flow.queue.take() {
                 self.timers.remove(&(queue.resume, qp));
                 self.release(cx, *queue);
@@ -184,7 +184,7 @@ impl Far {
         Verdict::Hold
     }
 
-        /// Releases every reorder queue whose timer is due, and sets the alarm for the next one.
+    /// Releases every reorder queue whose timer is due, and sets the alarm for the next one.
     pub(super) fn wake(&mut self, cx: &mut Cx<'_>) {
         while let Some(&(at, qp)) = self.timers.first() {
             if at > cx.now {
@@ -201,7 +201,7 @@ impl Far {
         }
     }
 
-        /// Releases the packets of a reorder queue, in order.
+    /// Releases the packets of a reorder queue, in order.
     fn release(&mut self, cx: &mut Cx<'_>, queue: Queue) {
         self.counts.packets.take(queue.held.len() as u64);
         self.counts.bytes.take(queue.bytes);
@@ -214,7 +214,7 @@ impl Far {
         }
     }
 
-        /// Sends NOTIFY for a path that marks packets, unless one was sent recently.
+    /// Sends NOTIFY for a path that marks packets, unless one was sent recently.
     fn notify(&mut self, cx: &mut Cx<'_>, qp: QpId, path: u16, racks: &Racks) {
         let Some(rack) = racks.sender(qp).and_then(|host| racks.rack(host)) else { return };
         let quiet = self.told.entry((rack, path)).or_insert(Time::ZERO);

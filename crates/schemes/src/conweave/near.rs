@@ -8,15 +8,15 @@ use std::collections::BTreeMap;
 /// Paths to one rack, and how long a reply from there may take.
 #[derive(Clone, Debug)]
 pub(super) struct Limit {
-        /// Longest time for a reply.
+    /// Longest time for a reply.
     pub(super) reply: Time,
     pub(super) paths: usize,
-        /// Ports by which the paths begin while no link has failed.
+    /// Ports by which the paths begin while no link has failed.
     pub(super) uplinks: Vec<PortIndex>,
 }
 
 impl Limit {
-        /// First port of a path.
+    /// First port of a path.
     fn uplink(&self, path: u16) -> PortIndex {
         self.uplinks[usize::from(path) % self.uplinks.len()]
     }
@@ -29,13 +29,13 @@ struct Busy;
 /// What a flow waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-        /// The reply, until this deadline.
+    /// The reply, until this deadline.
     Reply(Time),
-        /// The reply, which was late at this time, and no path was free.
+    /// The reply, which was late at this time, and no path was free.
     LateReply(Time),
-        /// Nothing: the next packet begins a new epoch.
+    /// Nothing: the next packet begins a new epoch.
     Nothing,
-        /// CLEAR, since this time, at which the TAIL was sent.
+    /// CLEAR, since this time, at which the TAIL was sent.
     Clear(Time),
 }
 
@@ -45,7 +45,7 @@ struct Outgoing {
     epoch: u8,
     path: u16,
     phase: Phase,
-        /// Arrival of its last packet.
+    /// Arrival of its last packet.
     last: Time,
 }
 
@@ -61,11 +61,11 @@ struct Counts {
 /// Sending part of a ToR.
 #[derive(Clone, Debug)]
 pub(super) struct Near {
-        /// By rack.
+    /// By rack.
     limits: Vec<Limit>,
     thetas: Thetas,
     flows: BTreeMap<QpId, Outgoing>,
-        /// Time until which a path counts as busy, by rack and path.
+    /// Time until which a path counts as busy, by rack and path.
     busy: BTreeMap<(u16, u16), Time>,
     counts: Counts,
 }
@@ -76,7 +76,7 @@ impl Near {
         Near { limits, thetas, flows, busy, counts: Counts::default() }
     }
 
-        /// Chooses the port for data from a host to another rack, and writes the tag.
+    /// Chooses the port for data from a host to another rack, and writes the tag.
     pub(super) fn send(
         &mut self,
         cx: &mut Cx<'_>,
@@ -98,7 +98,7 @@ impl Near {
             }
             _ => {
                 let drawn = self.draw(cx, rack, None, ports);
-                                // A path whose port no longer leads to the rack has failed.
+                // A path whose port no longer leads to the rack has failed.
                 let stays = flow.map(|flow| flow.path).filter(|path| self.leads(rack, *path, ports));
                 let Some(path) = drawn.ok().or(stays).or_else(|| self.any(cx, rack, ports)) else {
                     return by_hash;
@@ -112,21 +112,21 @@ impl Near {
                 self.begin(qp, Outgoing { rack, epoch, path, phase: Phase::Nothing, last: now }, now, reply)
             }
         };
-                // This switch chooses by the remainder and leaves the quotient to the switches above it.
+        // This switch chooses by the remainder and leaves the quotient to the switches above it.
         let limit = &self.limits[usize::from(rack)];
         let rest = usize::from(mark.path) / limit.uplinks.len();
         cx.tag = Mark { rest: rest as u16, ..mark }.tag();
         limit.uplink(mark.path)
     }
 
-        /// The next packet of a flow that is neither silent for `theta-inactive` nor on a failed path.
+    /// The next packet of a flow that is neither silent for `theta-inactive` nor on a failed path.
     fn go_on(&mut self, cx: &mut Cx<'_>, qp: QpId, flow: Outgoing, reply: Time, ports: &[PortIndex]) -> Mark {
         let now = cx.now;
-                // The TAIL still carries the old path: `flow` is as it was before the move.
+        // The TAIL still carries the old path: `flow` is as it was before the move.
         let plain = Mark { epoch: flow.epoch, stamp: stamp(now), path: flow.path, ..Mark::default() };
         let (mark, next) = match flow.phase {
             Phase::Nothing => return self.begin(qp, flow, now, reply),
-                        // The reply or CLEAR must be lost.
+            // The reply or CLEAR must be lost.
             Phase::Clear(since) | Phase::LateReply(since) if now.since(since) > self.thetas.inactive => {
                 return self.begin(qp, flow, now, reply);
             }
@@ -158,13 +158,13 @@ impl Near {
         Mark { epoch, request: true, stamp: stamp(now), path: flow.path, ..Mark::default() }
     }
 
-        /// True if a path begins with one of these ports.
+    /// True if a path begins with one of these ports.
     fn leads(&self, rack: u16, path: u16, ports: &[PortIndex]) -> bool {
         let limit = &self.limits[usize::from(rack)];
         limit.uplinks == ports || ports.contains(&limit.uplink(path))
     }
 
-        /// The first of two sampled paths that is not busy; `current` is excluded.
+    /// The first of two sampled paths that is not busy; `current` is excluded.
     fn draw(
         &self,
         cx: &mut Cx<'_>,
@@ -189,14 +189,14 @@ impl Near {
         drawn.into_iter().find(free).ok_or(Busy)
     }
 
-        /// A path that begins with a random one of these ports.
+    /// A path that begins with a random one of these ports.
     fn any(&self, cx: &mut Cx<'_>, rack: u16, ports: &[PortIndex]) -> Option<u16> {
         let port = ports[cx.pick(ports.len())];
         let place = self.limits[usize::from(rack)].uplinks.iter().position(|uplink| *uplink == port)?;
         Some(place as u16)
     }
 
-        /// A signal of the receiver's ToR about a flow.
+    /// A signal of the receiver's ToR about a flow.
     pub(super) fn hear(&mut self, now: Time, qp: QpId, word: Word) {
         let Some(flow) = self.flows.get_mut(&qp) else { return };
         match (word, flow.phase) {

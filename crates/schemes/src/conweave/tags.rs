@@ -39,12 +39,12 @@ pub(super) struct Mark {
     pub(super) request: bool,
     pub(super) tail: bool,
     pub(super) rerouted: bool,
-        /// Time at which the sender's ToR sent the packet; on a rerouted packet, the time at which it sent the TAIL.
-        pub(super) stamp: u16,
-        /// Number of the path among those to the receiver's rack.
-        pub(super) path: u16,
-        /// Remaining choices of the switches further up: each takes the remainder and leaves the quotient.
-        pub(super) rest: u16,
+    /// Time at which the sender's ToR sent the packet; on a rerouted packet, the time at which it sent the TAIL.
+    pub(super) stamp: u16,
+    /// Number of the path among those to the receiver's rack.
+    pub(super) path: u16,
+    /// Remaining choices of the switches further up: each takes the remainder and leaves the quotient.
+    pub(super) rest: u16,
 }
 
 impl Mark {
@@ -71,7 +71,7 @@ impl Mark {
         }
     }
 
-        /// Index of the port, of `n`, that a switch between the ToRs takes, and the tag for the next switch.
+    /// Index of the port, of `n`, that a switch between the ToRs takes, and the tag for the next switch.
     #[inline]
     pub(super) fn onward(tag: u64, n: usize) -> (usize, u64) {
         let (rest, n) = (tag >> REST & REST_MASK, n.max(1) as u64);
@@ -82,7 +82,7 @@ impl Mark {
 /// Signal of the receiver's ToR to the sender's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Word {
-        /// RTT_REPLY to the request of this epoch.
+    /// RTT_REPLY to the request of this epoch.
     Reply(u8),
     /// CLEAR: the TAIL of this epoch has come.
     Clear(u8),

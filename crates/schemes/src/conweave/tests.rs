@@ -16,7 +16,7 @@ fn send(near: &mut Desk, flow: QpId) -> Mark {
     near.tag = 0;
     let seen = near.see(near.data(flow, Psn::new(0)));
     let mark = Mark::read(seen.tag);
-        // Ports of a leaf: its one host, then the spines.
+    // Ports of a leaf: its one host, then the spines.
     assert_eq!(seen.verdict, Verdict::Forward(PortIndex(mark.path + 1)));
     mark
 }
@@ -94,7 +94,7 @@ fn a_flow_stays_where_it_is_if_all_else_is_busy() {
     assert_eq!((near.counter("reroutes"), near.counter("reroutes_aborted")), (0, 1));
     hear(&mut near, flow, Word::Reply(0));
     assert!(send(&mut near, flow).request, "the late reply begins an epoch");
-        // The other paths are busy for 16 us.
+    // The other paths are busy for 16 us.
     near.now += Time::from_us(17);
     assert!(send(&mut near, flow).tail);
     assert!(others.contains(&send(&mut near, flow).path));
@@ -109,7 +109,7 @@ fn a_flow_that_stays_for_want_of_a_path_begins_anew_if_its_reply_never_comes() {
     hear(&mut near, flow, Word::Notify(1 - old.path));
     assert!(!send(&mut near, flow).tail, "the other path is busy");
     let late = near.now;
-        // The flow never pauses, and the reply is lost.
+    // The flow never pauses, and the reply is lost.
     let mut next = old;
     while !next.request || next.epoch == old.epoch {
         near.now += Time::from_ns(900);
@@ -149,7 +149,7 @@ fn a_flow_that_was_silent_begins_anew_and_so_does_one_whose_clear_is_lost() {
     assert!(near.counter("idle_moves") > 2);
     let (mut last, mut tail) = (late(&mut near, flow), send(&mut near, flow));
     assert!(tail.tail);
-        // The flow never pauses, and CLEAR never comes.
+    // The flow never pauses, and CLEAR never comes.
     for _ in 0..301 {
         near.now += Time::from_ns(900);
         (last, tail) = (send(&mut near, flow), last);
@@ -172,7 +172,7 @@ fn a_flow_whose_uplink_fails_takes_another_and_others_stay() {
     let moved = before.iter().filter(|path| **path == 2).count() as u64;
     assert_eq!(near.counter("failed_paths"), moved);
     assert!(moved > 0);
-        // No flow goes to the dead uplink, however late replies are.
+    // No flow goes to the dead uplink, however late replies are.
     for _ in 0..50 {
         near.now += LATE;
         assert!(flows.iter().all(|&flow| send(&mut near, flow).path != 2));
@@ -270,8 +270,8 @@ fn without_the_tail_a_timer_lets_the_held_ones_go_when_it_should_have_come() {
     let mut far = desk(&plan, "leaf1", &Config::default());
     arrive(&mut far, flow, old(10));
     let came = far.now;
-        // The TAIL was sent 4 us after the newest packet of the old path, so it is expected 4 us after that packet's
-        // arrival, plus 16 us.
+    // The TAIL was sent 4 us after the newest packet of the old path, so it is expected 4 us after that packet's
+    // arrival, plus 16 us.
     assert_eq!(arrive(&mut far, flow, new(14)).verdict, Verdict::Hold);
     let gap = between(stamp(Time::from_us(10)), stamp(Time::from_us(14)));
     assert_eq!(far.alarm, Some(came + gap + Time::from_us(16)));
@@ -317,7 +317,7 @@ fn packets_of_the_epoch_before_pass_and_those_of_the_next_end_all_waiting() {
     let mut far = desk(&plan, "leaf1", &Config::default());
     let of = |epoch, mark: Mark| Mark { epoch, ..mark };
     arrive(&mut far, flow, of(3, old(1)));
-        // The first packet of epoch 0 to arrive has overtaken the rest of epoch 0 and a packet of the previous epoch.
+    // The first packet of epoch 0 to arrive has overtaken the rest of epoch 0 and a packet of the previous epoch.
     assert_eq!(arrive(&mut far, flow, of(0, new(9))).verdict, Verdict::Hold);
     assert_eq!(arrive(&mut far, flow, of(3, old(2))).verdict, PASSES);
     assert_eq!(far.held.len(), 1);

@@ -6,9 +6,9 @@ use model::{NodeId, Plan, Time};
 /// Distance from one ToR to another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Way {
-        /// Time for a full frame there and a signal back, on an idle fabric.
+    /// Time for a full frame there and a signal back, on an idle fabric.
     pub(super) round_trip: Time,
-        /// Equal-cost paths, at most as many as a packet can name.
+    /// Equal-cost paths, at most as many as a packet can name.
     pub(super) paths: usize,
     /// Links between the two ToRs.
     pub(super) links: u32,
@@ -48,7 +48,7 @@ fn to_rack(plan: &Plan, node: NodeId, rack: usize, signal: u32) -> Way {
     let beyond = uplinks.iter().map(|&uplink| {
         let mut way = Way { round_trip: Time::ZERO, paths: uplinks.len(), links: 0 };
         let (mut at, mut port) = (node, uplink);
-                // Every link leads closer to `end`, so the loop ends.
+        // Every link leads closer to `end`, so the loop ends.
         for _ in 0..fabric.nodes() {
             let link = fabric.ports(at)[port.index()];
             let frames = plan.wire.transmission(link.rate, plan.wire.max_frame())
