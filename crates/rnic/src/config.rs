@@ -136,6 +136,42 @@ impl NicConfig {
     }
 }
 
+/// The parts of a NIC that a load-balancing scheme brings along for its queue pairs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OwnNic {
+    /// Its recovery mode.
+    pub transport: TransportConfig,
+    /// Its congestion control.
+    pub congestion: CongestionConfig,
+    /// Data packets per ACK.
+    pub ack_every: u32,
+}
+
+impl NicConfig {
+    /// This NIC with what a scheme brings along. A recovery mode and a control of the same kind keep their settings.
+    #[must_use]
+    pub fn with(&self, own: OwnNic) -> Self {
+        let same = self.transport.name() == own.transport.name();
+        let transport = if same { self.transport.clone() } else { own.transport };
+        let same = self.congestion.name() == own.congestion.name();
+        let congestion = if same { self.congestion.clone() } else { own.congestion };
+        let facts = congestion.facts();
+        let react = |reaction| match reaction {
+            Reaction::To(_) | Reaction::ToMinRate if !facts.has_rate => Reaction::AsCnp,
+            other => other,
+        };
+        NicConfig {
+            ack_every: own.ack_every,
+            cnp: facts.evidence.cnp().unwrap_or(self.cnp),
+            on_nack: react(self.on_nack),
+            on_timeout: react(self.on_timeout),
+            transport,
+            congestion,
+            ..self.clone()
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -52,7 +52,7 @@ pub mod window;
 #[cfg(test)]
 mod tests;
 
-pub use config::NicConfig;
+pub use config::{NicConfig, OwnNic};
 pub use ends::{AnyReceiver, AnySender};
 pub use facts::{Control, ControlFacts, Evidence, OnNack, TransportFacts};
 pub use limits::Invalid;

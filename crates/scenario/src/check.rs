@@ -8,9 +8,9 @@ use crate::overlay::{AppliedChange, Change, Origin};
 use crate::schema::schema;
 use crate::source::Source;
 use crate::tap::Tap;
-use crate::{Plan, Scenario, parts, show, telemetry, whole};
+use crate::{Plan, Scenario, own_nic, parts, show, telemetry};
 use rnic::{Nics, TransportConfig};
-use schemes::{Assignment, SchemeConfig};
+use schemes::{Assignment, ConfigError, SchemeConfig};
 
 /// A scenario that can run.
 #[derive(Clone, Debug)]
@@ -161,8 +161,8 @@ impl Checked {
         one_view(&schemes).map_err(locate)?;
         let said = |part: &str| document.says(&["nic".into(), part.into()]);
         for (path, scheme) in schemes {
-            warnings.extend(whole::check(&path, scheme, &scenario.nic, &said).map_err(locate)?);
-            let own = whole::nic_under(scheme, &scenario.nic);
+            warnings.extend(own_nic::unused(scheme, &scenario.nic, &said));
+            let own = scheme.own_nic(&scenario.nic);
             let nic = own.as_ref().unwrap_or(&scenario.nic);
             warnings.extend(scheme_warnings(&path, scheme, nic, &plan).map_err(locate)?);
         }
@@ -214,7 +214,7 @@ impl Checked {
         let mut text = show::annotated(&self.scenario, &|path| self.document.says(path));
         let classes = self.scenario.class.values().filter_map(|class| class.scheme.as_ref());
         for scheme in std::iter::once(&self.scenario.scheme).chain(classes) {
-            text += &whole::about(scheme, &self.scenario.nic);
+            text += &own_nic::about(scheme, &self.scenario.nic);
         }
         text
     }
@@ -227,9 +227,9 @@ impl Checked {
 
 /// Refuses schemes that look at all queues at different times: a run has one view.
 fn one_view(schemes: &[(String, &SchemeConfig)]) -> Result<(), Fault> {
-    let mut views = schemes
-        .iter()
-        .filter_map(|(path, scheme)| scheme.view().map(|view| (format!("{path}.{}", scheme.name()), view)));
+    let mut views = schemes.iter().filter_map(|(path, scheme)| {
+        scheme.facts().view.map(|view| (format!("{path}.{}", scheme.name()), view))
+    });
     let Some((first, view)) = views.next() else { return Ok(()) };
     for (path, other) in views {
         let pairs = [("period", other.period, view.period), ("delay", other.delay, view.delay)];
@@ -276,23 +276,13 @@ fn scheme_warnings(
     plan: &Plan,
 ) -> Result<Vec<String>, Fault> {
     let at = |field: &str| format!("{path}.{}.{field}", scheme.name());
-    let mut warnings = scheme.validate(plan).map_err(|e| Fault::new(&at(e.field), e.message))?;
+    let fault = |e: ConfigError| {
+        let fault = Fault::new(&at(e.field), e.message);
+        e.help.into_iter().fold(fault, Fault::with_help)
+    };
+    let mut warnings = scheme.validate(plan).map_err(fault)?;
     warnings.extend(telemetry::warnings(scheme, nic, plan));
-    if matches!(scheme, SchemeConfig::Themis(_)) && !nic.transport.facts().keeps_out_of_order {
-        warnings.push(
-            "themis over `transport.go-back-n` cannot help: it spares a NIC the NACKs that reordering alone causes, \
-             but a go-back-N receiver throws away what comes out of order, so it must be sent again whatever \
-             becomes of its NACK; where that is blocked, the sender only hears of it later"
-                .to_owned(),
-        );
-    }
-    if matches!(scheme, SchemeConfig::Themis(_)) && nic.build().is_selective() {
-        warnings.push(format!(
-            "themis over `transport.{}`: a NACK that it blocks had said which packets are missing; the one that it sends \
-             in its place when a packet was really lost names that packet alone, and others wait for the timer",
-            nic.transport.name()
-        ));
-    }
+    warnings.extend(scheme.validate_nic(nic).map_err(fault)?);
     if let Some(notices) = scheme.notices(plan) {
         if !nic.build().hears_notices() {
             let text = format!(

@@ -21,7 +21,7 @@
 //! | `footprint` | how much memory a run needs, before it is laid out |
 //! | [`ideal`] | how long a flow takes alone |
 //! | `arrays` | arrays where only a table can be |
-//! | `whole` | the NICs that come with a scheme |
+//! | `own_nic` | the NICs that come with a scheme |
 //! | [`builtin`] | the scenarios that come with ropewalk |
 //! | [`mod@sweep`] | one scenario many times: axes and seeds |
 //! | [`import`] | other tools' files |
@@ -39,6 +39,7 @@ pub mod ideal;
 pub mod import;
 pub mod loss;
 mod overlay;
+mod own_nic;
 mod parts;
 mod plan_check;
 pub mod record;
@@ -52,7 +53,6 @@ mod telemetry;
 mod toml_text;
 pub mod topology;
 pub mod values;
-mod whole;
 pub mod workload;
 
 pub use check::{Checked, Resolved};

@@ -1,10 +1,10 @@
 //! The parts that a scenario chooses: which scheme stands where, and which NIC and which path a queue pair has.
 
+use crate::Scenario;
 use crate::ideal::{Ideals, bdp};
-use crate::{Scenario, whole};
 use model::Plan;
 use rnic::{Nics, Path};
-use schemes::Assignment;
+use schemes::{Assignment, SchemeConfig};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(crate) fn schemes(scenario: &Scenario, plan: &Plan) -> Assignment {
 
 /// The scenario's NIC for all queue pairs but those whose scheme brings one along.
 pub(crate) fn nics(scenario: &Scenario, plan: &Plan, schemes: &Assignment) -> Nics {
-    let under = |scheme| whole::nic_under(scheme, &scenario.nic).unwrap_or_else(|| scenario.nic.clone());
+    let under = |scheme: &SchemeConfig| scheme.own_nic(&scenario.nic).unwrap_or_else(|| scenario.nic.clone());
     let kinds = schemes.by_class().iter().map(|scheme| under(scheme).build()).collect();
     let nics = Nics::new(kinds, Arc::clone(schemes.class_of()));
     if !nics.wants_paths() {

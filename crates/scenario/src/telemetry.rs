@@ -2,7 +2,7 @@
 
 use crate::error::Fault;
 use crate::ideal::Ideals;
-use crate::{Plan, Scenario, whole};
+use crate::{Plan, Scenario};
 use model::telemetry::{MOST_HOPS, MOST_RATES, area};
 use model::{Packet, Wire};
 use rnic::{Evidence, NicConfig};
@@ -11,7 +11,7 @@ use schemes::SchemeConfig;
 /// The NIC of any job whose congestion control needs most telemetry; `None` if none needs any.
 fn most_traced(scenario: &Scenario) -> Option<NicConfig> {
     let nic = |class: &str| {
-        whole::nic_under(scenario.scheme_of(class), &scenario.nic).unwrap_or_else(|| scenario.nic.clone())
+        scenario.scheme_of(class).own_nic(&scenario.nic).unwrap_or_else(|| scenario.nic.clone())
     };
     let nics = scenario.workload.iter().map(|entry| nic(entry.class()));
     nics.filter(|nic| nic.telemetry().is_some()).max_by_key(NicConfig::telemetry)
@@ -67,10 +67,6 @@ pub(crate) fn check(scenario: &Scenario, plan: &Plan) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Schemes under which packets of one queue pair take turns on many paths.
-const SPRAYING: [&str; 11] =
-    ["rps", "ar", "drill", "themis", "rps-nic", "reps", "dlbf", "mp-rdma", "valiant", "ugal-l", "ugal-g"];
-
 /// What is possible but probably not meant.
 pub(crate) fn warnings(scheme: &SchemeConfig, nic: &NicConfig, plan: &Plan) -> Vec<String> {
     let mut warnings = Vec::new();
@@ -89,7 +85,7 @@ pub(crate) fn warnings(scheme: &SchemeConfig, nic: &NicConfig, plan: &Plan) -> V
     }
     warnings.extend(nic.congestion.warnings(&plan.rates()));
     let telemetry = matches!(nic.congestion.facts().evidence, Evidence::Telemetry { .. });
-    if telemetry && SPRAYING.contains(&scheme.name()) {
+    if telemetry && scheme.facts().sprays {
         warnings.push(format!(
             "`congestion.{}` compares what two packets in a row say of the same links, and under `{}` they seldom take \
              the same: queue pairs seldom learn of congestion, or of its end",

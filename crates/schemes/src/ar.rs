@@ -4,7 +4,7 @@
 //! switch takes the equal-cost port with the fewest bytes waiting. The frame on the wire does not count. Ties are broken
 //! by a draw, since taking the first port would load low port numbers and starve high ones.
 
-use crate::{Recipe, choice};
+use crate::{Facts, Feedback, Recipe, choice};
 use model::{Cx, Interest, Packet, PortIndex, Scheme, Site, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,10 @@ pub struct Ar;
 
 impl Recipe for Config {
     type Scheme = Ar;
+
+    fn facts(&self) -> Facts {
+        Facts { sprays: true, feedback: Feedback::Passed, tags: false, signal: 0, view: None, nic: None }
+    }
 
     fn build(&self, _site: Site<'_>) -> Ar {
         Ar

@@ -87,7 +87,7 @@ impl Assignment {
 
     /// Frame of the smallest signal that a scheme sends, bytes; 0 if none sends any.
     pub fn signal(&self) -> u32 {
-        self.all().map(SchemeConfig::signal).filter(|frame| *frame > 0).min().unwrap_or(0)
+        self.all().map(|scheme| scheme.facts().signal).filter(|frame| *frame > 0).min().unwrap_or(0)
     }
 
     fn all(&self) -> impl Iterator<Item = &SchemeConfig> {

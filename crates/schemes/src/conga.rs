@@ -47,7 +47,7 @@ mod tables;
 mod tests;
 
 use crate::racks::Racks;
-use crate::{ConfigError, Recipe};
+use crate::{ConfigError, Facts, Feedback, Recipe};
 use dre::{Dre, Pulse};
 use model::{Bytes, Cx, Interest, Kind, Packet, Plan, PortIndex, QpId, Scheme, Site, Time, Verdict};
 use schemars::JsonSchema;
@@ -132,6 +132,17 @@ pub struct Conga {
 impl Recipe for Config {
     type Scheme = Conga;
 
+    fn facts(&self) -> Facts {
+        Facts {
+            sprays: false,
+            feedback: Feedback::Passed,
+            tags: true,
+            signal: self.signal_size.get() as u32,
+            view: None,
+            nic: None,
+        }
+    }
+
     fn build(&self, site: Site<'_>) -> Conga {
         let fabric = site.fabric();
         let pulse = Pulse::new(self.dre_period, self.dre_alpha, self.quantisation_bits);
@@ -154,14 +165,6 @@ impl Recipe for Config {
             flowlets: BTreeMap::new(),
             counts: Counts::default(),
         }
-    }
-
-    fn writes(&self) -> bool {
-        true
-    }
-
-    fn signal(&self) -> u32 {
-        self.signal_size.get() as u32
     }
 
     fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {

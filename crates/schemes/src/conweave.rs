@@ -62,7 +62,7 @@ mod tests;
 mod ways;
 
 use crate::racks::Racks;
-use crate::{ConfigError, Recipe};
+use crate::{ConfigError, Facts, Feedback, Recipe};
 use far::Far;
 use model::plan::Flow;
 use model::{Bytes, Cx, Interest, Kind, Packet, Plan, PortIndex, Scheme, Site, Time, Verdict};
@@ -177,6 +177,17 @@ pub struct Conweave {
 impl Recipe for Config {
     type Scheme = Conweave;
 
+    fn facts(&self) -> Facts {
+        Facts {
+            sprays: false,
+            feedback: Feedback::Passed,
+            tags: true,
+            signal: self.signal_size.get() as u32,
+            view: None,
+            nic: None,
+        }
+    }
+
     fn build(&self, site: Site<'_>) -> Conweave {
         let signal = self.signal_size.get() as u32;
         let ways = if site.is_tor() { ways::from(site.plan, site.node, signal) } else { Vec::new() };
@@ -198,14 +209,6 @@ impl Recipe for Config {
             near: Near::new(limits, thetas),
             far: Far::new(site.fabric().ports(site.node).len(), queues, signal, thetas),
         }
-    }
-
-    fn writes(&self) -> bool {
-        true
-    }
-
-    fn signal(&self) -> u32 {
-        self.signal_size.get() as u32
     }
 
     fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {

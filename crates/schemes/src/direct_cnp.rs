@@ -17,7 +17,7 @@
 //! | `cnps_made` | CNPs sent, for packets after which the interval had passed |
 
 use crate::flows::Flows;
-use crate::{ConfigError, Recipe};
+use crate::{ConfigError, Facts, Feedback, Recipe};
 use model::plan::Marking;
 use model::{Cx, Fabric, HostId, Interest, Kind, Packet, Plan, PortIndex, Psn, Scheme, Site, Time, Verdict};
 use schemars::JsonSchema;
@@ -83,6 +83,10 @@ fn delay(fabric: &Fabric, from: HostId, to: HostId) -> Time {
 
 impl Recipe for Config {
     type Scheme = DirectCnp;
+
+    fn facts(&self) -> Facts {
+        Facts { sprays: false, feedback: Feedback::CnpsSent, tags: false, signal: 0, view: None, nic: None }
+    }
 
     fn build(&self, site: Site<'_>) -> DirectCnp {
         let plan = site.plan;

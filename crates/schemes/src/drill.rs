@@ -9,7 +9,7 @@
 //! before sampled ones, so that packets do not alternate between ports on an idle fabric.
 
 use crate::ar::load;
-use crate::{ConfigError, Recipe};
+use crate::{ConfigError, Facts, Feedback, Recipe};
 use model::{Cx, HostId, Interest, Packet, Plan, PortIndex, Reroute, Scheme, Site, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -51,6 +51,10 @@ pub struct Drill {
 
 impl Recipe for Config {
     type Scheme = Drill;
+
+    fn facts(&self) -> Facts {
+        Facts { sprays: true, feedback: Feedback::Passed, tags: false, signal: 0, view: None, nic: None }
+    }
 
     fn build(&self, site: Site<'_>) -> Drill {
         let fabric = site.fabric();

@@ -3,7 +3,7 @@
 //! The base path is a hash of the 5-tuple with the switch's own salt, reduced to the equal-cost ports (RFC 2992, Hopps,
 //! compares such methods). A flow keeps its path and its order; two large flows on one path share it until they end.
 
-use crate::Recipe;
+use crate::{Facts, Feedback, Recipe};
 use model::{Cx, Interest, Packet, PortIndex, Scheme, Site, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,6 +20,10 @@ pub struct Ecmp;
 
 impl Recipe for Config {
     type Scheme = Ecmp;
+
+    fn facts(&self) -> Facts {
+        Facts { sprays: false, feedback: Feedback::Passed, tags: false, signal: 0, view: None, nic: None }
+    }
 
     fn build(&self, _site: Site<'_>) -> Ecmp {
         Ecmp

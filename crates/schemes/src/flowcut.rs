@@ -44,7 +44,7 @@ mod tests;
 pub use nic::Gate;
 pub use switch::Flowcut;
 
-use crate::{ConfigError, Recipe, Steers};
+use crate::{ConfigError, Facts, Feedback, Recipe, Steers};
 use model::plan::Flow;
 use model::{Bytes, Plan, QpSite, Site, Time};
 use schemars::JsonSchema;
@@ -157,12 +157,14 @@ impl Config {
 impl Recipe for Config {
     type Scheme = Flowcut;
 
-    fn build(&self, site: Site<'_>) -> Flowcut {
-        Flowcut::new(self, site)
+    fn facts(&self) -> Facts {
+        let tags = self.deployment != Deployment::Nic;
+        let signal = if tags { self.ack_size.get() as u32 } else { 0 };
+        Facts { sprays: false, feedback: Feedback::Passed, tags, signal, view: None, nic: None }
     }
 
-    fn signal(&self) -> u32 {
-        if self.deployment == Deployment::Nic { 0 } else { self.ack_size.get() as u32 }
+    fn build(&self, site: Site<'_>) -> Flowcut {
+        Flowcut::new(self, site)
     }
 
     fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {

@@ -10,7 +10,7 @@
 //! sender.
 
 use crate::flows::Flows;
-use crate::{ConfigError, Recipe};
+use crate::{ConfigError, Facts, Feedback, Recipe};
 use model::{Cx, Interest, Packet, Plan, PortIndex, Scheme, Site, Time, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -67,6 +67,10 @@ pub struct Flowlet {
 
 impl Recipe for Config {
     type Scheme = Flowlet;
+
+    fn facts(&self) -> Facts {
+        Facts { sprays: false, feedback: Feedback::Passed, tags: false, signal: 0, view: None, nic: None }
+    }
 
     fn build(&self, _site: Site<'_>) -> Flowlet {
         Flowlet { gap: self.gap, flows: Flows::new(), flowlets: 0 }

@@ -30,7 +30,8 @@
 //! # Adding a scheme
 //!
 //! Write `src/name.rs` with a `Config` (its table in a scenario; every field has a default and says where
-//! that comes from), a state machine `Name` that is a [`model::Scheme`], and `impl Recipe for Config`. Add
+//! that comes from), a state machine `Name` that is a [`model::Scheme`], and `impl Recipe for Config`, whose
+//! [`Facts`] tell what other code must know of the scheme. Add
 //! `name: Name` to the list below. The contract test at the end of this file then holds it to what the
 //! engine expects of every scheme.
 //!
@@ -43,12 +44,12 @@
 //! A scheme that lives elsewhere needs none of that: [`AnyScheme::Custom`] holds it in a box.
 
 use model::annex::NoticeRules;
-use model::scheme::QueueView;
 use model::steering::{Aside, Sent};
 use model::{
     Cx, Interest, NodeId, Packet, Plan, PortIndex, QpSite, Reroute, Scheme, Site, Stamp, Steering, Time,
     Verdict,
 };
+use rnic::NicConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -57,11 +58,13 @@ pub mod choice;
 #[cfg(test)]
 mod desk;
 pub mod entropies;
+mod facts;
 pub mod flows;
 pub mod per_class;
 mod racks;
 
 pub use assignment::Assignment;
+pub use facts::{Facts, Feedback};
 
 /// Why a configuration cannot work on a plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -71,12 +74,20 @@ pub struct ConfigError {
     pub field: &'static str,
     /// What is wrong and what would be right.
     pub message: String,
+    /// What to do about it.
+    pub help: Option<String>,
 }
 
 impl ConfigError {
     /// An error about `field`.
     pub fn new(field: &'static str, message: impl Into<String>) -> Self {
-        ConfigError { field, message: message.into() }
+        ConfigError { field, message: message.into(), help: None }
+    }
+
+    /// The same error with advice.
+    #[must_use]
+    pub fn with_help(self, help: impl Into<String>) -> Self {
+        ConfigError { help: Some(help.into()), ..self }
     }
 }
 
@@ -99,26 +110,22 @@ pub trait Recipe {
     /// something that forwards packets.
     fn build(&self, site: Site<'_>) -> Self::Scheme;
 
-    /// Whether its switches write on packets ([`model::Cx::tag`]), which then need room for that.
-    fn writes(&self) -> bool {
-        false
-    }
-
-    /// Frame of the smallest signal that its switches send ([`model::Cx::signal`]), bytes; 0 if they send none.
-    fn signal(&self) -> u32 {
-        0
-    }
-
-    /// The view of all queues that its switches ask for ([`model::Interest::view`]), if they do.
-    fn view(&self) -> Option<QueueView> {
-        None
-    }
+    /// What the rest of the workspace must know of the scheme.
+    fn facts(&self) -> Facts;
 
     /// Checks the configuration against a plan; returns warnings.
     ///
     /// # Errors
     /// The first field that cannot work.
     fn validate(&self, _plan: &Plan) -> Result<Vec<String>, ConfigError> {
+        Ok(Vec::new())
+    }
+
+    /// Checks the configuration against the NIC of its queue pairs; returns warnings.
+    ///
+    /// # Errors
+    /// The first field that cannot work.
+    fn validate_nic(&self, _nic: &NicConfig) -> Result<Vec<String>, ConfigError> {
         Ok(Vec::new())
     }
 
@@ -220,11 +227,8 @@ macro_rules! schemes {
 
             /// Whether it writes on packets, in the sending NIC or in switches.
             pub fn writes(&self) -> bool {
-                match self {
-                    $(SchemeConfig::$Variant(config) => config.writes(),)+
-                    $(SchemeConfig::$NicVariant(_) => true,)+
-                    $(SchemeConfig::$BothVariant(_) => true,)+
-                }
+                let in_switches = matches!(self, $(SchemeConfig::$Variant(_))|+);
+                !in_switches || self.facts().tags
             }
         }
 
@@ -367,14 +371,14 @@ schemes! {
 }
 
 impl SchemeConfig {
-    /// Frame of the smallest signal that its switches send; 0 if they send none.
-    pub fn signal(&self) -> u32 {
-        of_config!(self, config => config.signal())
+    /// What others must know of it.
+    pub fn facts(&self) -> Facts {
+        of_config!(self, config => config.facts())
     }
 
-    /// The view of all queues that its switches ask for, if they do. A run has one.
-    pub fn view(&self) -> Option<QueueView> {
-        of_config!(self, config => config.view())
+    /// The NIC of its queue pairs in a scenario with that NIC, if it brings one along.
+    pub fn own_nic(&self, nic: &NicConfig) -> Option<NicConfig> {
+        self.facts().nic.map(|own| nic.with(own))
     }
 
     /// Checks the settings against a plan; returns warnings, one sentence each.
@@ -383,6 +387,14 @@ impl SchemeConfig {
     /// The first field that cannot work.
     pub fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
         of_config!(self, config => config.validate(plan))
+    }
+
+    /// Checks the settings against the NIC of its queue pairs; returns warnings, one sentence each.
+    ///
+    /// # Errors
+    /// The first field that cannot work.
+    pub fn validate_nic(&self, nic: &NicConfig) -> Result<Vec<String>, ConfigError> {
+        of_config!(self, config => config.validate_nic(nic))
     }
 
     /// Checks whether it can stand in these switches.
@@ -624,7 +636,8 @@ mod tests {
                 };
                 let plan = fabric();
                 // These speak for receivers: CNPs are theirs to make and to stop, and marks to take away.
-                let tells = matches!(name, "direct-cnp" | "long-haul");
+                let feedback = config.facts().feedback;
+                let tells = feedback == Feedback::CnpsSent;
                 let unmarked = |mut pkt: Packet| {
                     if tells {
                         pkt.unmark();
@@ -655,7 +668,8 @@ mod tests {
                         Verdict::Drop => {
                             let heard = sent.kind() == Kind::Signal && seen.home;
                             let told = tells && sent.kind() == Kind::Cnp;
-                            assert!(sent.kind() == Kind::Nack || heard || told, "{name} drops");
+                            let judged = feedback == Feedback::NacksJudged && sent.kind() == Kind::Nack;
+                            assert!(judged || heard || told, "{name} drops");
                         }
                         Verdict::Hold => {
                             let (here, data) = (seen.ports.len() == 1, sent.is_data());

@@ -43,7 +43,7 @@ mod react;
 #[cfg(test)]
 mod tests;
 
-use crate::{ConfigError, Recipe};
+use crate::{ConfigError, Facts, Feedback, Recipe};
 use model::{
     Bytes, Cx, HostId, Interest, Kind, NodeId, Packet, Plan, PortIndex, Reroute, Scheme, Site, Time, Verdict,
 };
@@ -219,6 +219,10 @@ impl Config {
 
 impl Recipe for Config {
     type Scheme = LongHaul;
+
+    fn facts(&self) -> Facts {
+        Facts { sprays: false, feedback: Feedback::CnpsSent, tags: false, signal: 0, view: None, nic: None }
+    }
 
     fn build(&self, site: Site<'_>) -> LongHaul {
         let plan = site.plan;

@@ -3,8 +3,8 @@
 //! On a Dragonfly, a minimal path crosses one link between groups (Kim et al., ISCA 2008, section 4.1); the setting
 //! `minimal` of the topology says which paths count as minimal. On any other fabric this is ECMP.
 
-use crate::Recipe;
 use crate::ecmp::Ecmp;
+use crate::{Facts, Feedback, Recipe};
 use model::{Cx, Interest, Packet, PortIndex, Scheme, Site, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,10 @@ pub struct Minimal(Ecmp);
 
 impl Recipe for Config {
     type Scheme = Minimal;
+
+    fn facts(&self) -> Facts {
+        Facts { sprays: false, feedback: Feedback::Passed, tags: false, signal: 0, view: None, nic: None }
+    }
 
     fn build(&self, _site: Site<'_>) -> Minimal {
         Minimal::default()

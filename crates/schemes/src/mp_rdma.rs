@@ -15,11 +15,12 @@
 //! into the NICs of its queue pairs. docs/mp-rdma.md says which parts of it come from the paper.
 
 use crate::entropies::{Entropies, Mapping};
-use crate::{ConfigError, Recipe, Steers};
+use crate::{ConfigError, Facts, Feedback, Recipe, Steers};
 use model::annex::Selective;
 use model::draw::{Key, below};
 use model::steering::Sent;
 use model::{Annex as _, Plan, Probability, Psn, QpSite, Site, Stamp, Time};
+use rnic::{CongestionConfig, NicConfig, OwnNic, TransportConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -82,6 +83,16 @@ struct Counters {
 impl Recipe for Config {
     type Scheme = Entropies;
 
+    fn facts(&self) -> Facts {
+        // ACKs come for every packet, as its paper has it.
+        let nic = OwnNic {
+            transport: TransportConfig::MpRdma(Default::default()),
+            congestion: CongestionConfig::MpRdma(Default::default()),
+            ack_every: 1,
+        };
+        Facts { sprays: true, feedback: Feedback::Passed, tags: false, signal: 0, view: None, nic: Some(nic) }
+    }
+
     fn build(&self, site: Site<'_>) -> Entropies {
         Entropies::new(Mapping::Hash, site)
     }
@@ -102,6 +113,20 @@ impl Recipe for Config {
             warnings.push("no switch marks packets, so the window of `mp-rdma` only ever opens".into());
         }
         Ok(warnings)
+    }
+
+    fn validate_nic(&self, nic: &NicConfig) -> Result<Vec<String>, ConfigError> {
+        if let TransportConfig::MpRdma(transport) = &nic.transport
+            && self.delta >= transport.bitmap
+        {
+            let text = format!(
+                "paths may be {} packets behind each other, and the receiver's bitmap holds {}: it would drop what is in time",
+                self.delta, transport.bitmap
+            );
+            let help = "`delta` must be less than `bitmap` of `nic.transport.mp-rdma`";
+            return Err(ConfigError::new("delta", text).with_help(help));
+        }
+        Ok(Vec::new())
     }
 }
 

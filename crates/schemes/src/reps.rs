@@ -6,7 +6,7 @@
 //! while and cycles through the ports that worked ("freezing"), so that it avoids a failed path.
 
 use crate::entropies::{Entropies, Mapping};
-use crate::{ConfigError, Recipe, Steers};
+use crate::{ConfigError, Facts, Feedback, Recipe, Steers};
 use model::draw::{Key, below};
 use model::steering::Sent;
 use model::{Plan, QpSite, Site, Stamp, Time};
@@ -62,6 +62,10 @@ pub struct Reps {
 
 impl Recipe for Config {
     type Scheme = Entropies;
+
+    fn facts(&self) -> Facts {
+        Facts { sprays: true, feedback: Feedback::Passed, tags: false, signal: 0, view: None, nic: None }
+    }
 
     fn build(&self, site: Site<'_>) -> Entropies {
         Entropies::new(Mapping::Hash, site)

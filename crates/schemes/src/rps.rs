@@ -3,7 +3,7 @@
 //! The choice is uniform over the equal-cost ports, at every switch that has more than one (Dixit et al., "On the impact
 //! of packet spraying in data center networks", INFOCOM'13). Load is even; order is lost.
 
-use crate::Recipe;
+use crate::{Facts, Feedback, Recipe};
 use model::{Cx, Interest, Packet, PortIndex, Scheme, Site, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,6 +20,10 @@ pub struct Rps;
 
 impl Recipe for Config {
     type Scheme = Rps;
+
+    fn facts(&self) -> Facts {
+        Facts { sprays: true, feedback: Feedback::Passed, tags: false, signal: 0, view: None, nic: None }
+    }
 
     fn build(&self, _site: Site<'_>) -> Rps {
         Rps

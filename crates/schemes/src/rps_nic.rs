@@ -4,7 +4,7 @@
 //! sprays in this way ("a random source port per packet").
 
 use crate::entropies::{Entropies, Mapping};
-use crate::{ConfigError, Recipe, Steers};
+use crate::{ConfigError, Facts, Feedback, Recipe, Steers};
 use model::draw::{Key, below};
 use model::steering::Sent;
 use model::{Plan, QpSite, Site, Stamp, Time};
@@ -37,6 +37,10 @@ pub struct RpsNic {
 
 impl Recipe for Config {
     type Scheme = Entropies;
+
+    fn facts(&self) -> Facts {
+        Facts { sprays: true, feedback: Feedback::Passed, tags: false, signal: 0, view: None, nic: None }
+    }
 
     fn build(&self, site: Site<'_>) -> Entropies {
         Entropies::new(Mapping::Hash, site)

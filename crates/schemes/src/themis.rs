@@ -55,7 +55,7 @@ mod tests;
 
 pub use config::Config;
 
-use crate::{ConfigError, Recipe};
+use crate::{ConfigError, Facts, Feedback, Recipe};
 use ::themis::{Flow, Reason, Rule};
 use config::OnBlock;
 use last_hops::LastHops;
@@ -65,6 +65,7 @@ use model::{
     Cx, Fabric, HostId, Interest, Kind, NodeId, Packet, Plan, PortIndex, Psn, QpId, Reroute, Scheme, Site,
     Verdict,
 };
+use rnic::NicConfig;
 use spray::Spray;
 
 /// The scheme of one switch.
@@ -140,6 +141,10 @@ fn cross_rack(fabric: &Fabric, qp: &Qp) -> Option<NodeId> {
 impl Recipe for Config {
     type Scheme = Themis;
 
+    fn facts(&self) -> Facts {
+        Facts { sprays: true, feedback: Feedback::NacksJudged, tags: false, signal: 0, view: None, nic: None }
+    }
+
     fn build(&self, site: Site<'_>) -> Themis {
         let fabric = site.fabric();
         let incoming = site.incoming();
@@ -190,6 +195,25 @@ impl Recipe for Config {
 
     fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
         self.check(plan)
+    }
+
+    fn validate_nic(&self, nic: &NicConfig) -> Result<Vec<String>, ConfigError> {
+        let (mode, facts) = (nic.transport.name(), nic.transport.facts());
+        let mut warnings = Vec::new();
+        if !facts.keeps_out_of_order {
+            warnings.push(format!(
+                "themis over `transport.{mode}` cannot help: it spares a NIC the NACKs that reordering alone causes, \
+                 but a go-back-N receiver throws away what comes out of order, so it must be sent again whatever \
+                 becomes of its NACK; where that is blocked, the sender only hears of it later"
+            ));
+        }
+        if facts.names_packets {
+            warnings.push(format!(
+                "themis over `transport.{mode}`: a NACK that it blocks had said which packets are missing; the one that it \
+                 sends in its place when a packet was really lost names that packet alone, and others wait for the timer"
+            ));
+        }
+        Ok(warnings)
     }
 }
 

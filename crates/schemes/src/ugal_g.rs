@@ -7,7 +7,7 @@
 
 use crate::ar::load;
 use crate::choice::{Chosen, Ugal};
-use crate::{ConfigError, Recipe, needs_groups};
+use crate::{ConfigError, Facts, Feedback, Recipe, needs_groups};
 use model::scheme::QueueView;
 use model::{
     Bytes, Cx, Detour, HostId, Interest, LinkId, Packet, Plan, PortIndex, Reroute, Scheme, Site, Time,
@@ -69,6 +69,17 @@ pub struct UgalG {
 impl Recipe for Config {
     type Scheme = UgalG;
 
+    fn facts(&self) -> Facts {
+        Facts {
+            sprays: true,
+            feedback: Feedback::Passed,
+            tags: false,
+            signal: 0,
+            view: Some(self.own_view()),
+            nic: None,
+        }
+    }
+
     fn build(&self, site: Site<'_>) -> UgalG {
         let fabric = site.fabric();
         let mut sizes = vec![0u16; fabric.groups()];
@@ -101,10 +112,6 @@ impl Recipe for Config {
             whole,
             chosen: Chosen::default(),
         }
-    }
-
-    fn view(&self) -> Option<QueueView> {
-        Some(self.own_view())
     }
 
     fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {

@@ -6,7 +6,7 @@
 //! the chosen path, and take the shortest queue.
 
 use crate::choice::{Chosen, Ugal};
-use crate::{ConfigError, Recipe, needs_groups};
+use crate::{ConfigError, Facts, Feedback, Recipe, needs_groups};
 use model::{Bytes, Cx, Interest, Packet, Plan, PortIndex, Scheme, Site, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -39,6 +39,10 @@ pub struct UgalL {
 
 impl Recipe for Config {
     type Scheme = UgalL;
+
+    fn facts(&self) -> Facts {
+        Facts { sprays: true, feedback: Feedback::Passed, tags: false, signal: 0, view: None, nic: None }
+    }
 
     fn build(&self, _site: Site<'_>) -> UgalL {
         UgalL { ugal: Ugal { weight: self.weight, bias: self.bias }, chosen: Chosen::default() }

@@ -4,7 +4,7 @@
 //! section 4.1. Data to another group goes over a third group and then takes minimal paths. Data inside a group goes over
 //! a third router (SST's merlin). Where there is no third group or router, data takes minimal paths.
 
-use crate::{ConfigError, Recipe, needs_groups};
+use crate::{ConfigError, Facts, Feedback, Recipe, needs_groups};
 use model::{Cx, Interest, Packet, Plan, PortIndex, Scheme, Site, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,6 +38,17 @@ pub struct Valiant {
 
 impl Recipe for Config {
     type Scheme = Valiant;
+
+    fn facts(&self) -> Facts {
+        Facts {
+            sprays: self.per == Per::Packet,
+            feedback: Feedback::Passed,
+            tags: false,
+            signal: 0,
+            view: None,
+            nic: None,
+        }
+    }
 
     fn build(&self, _site: Site<'_>) -> Valiant {
         Valiant { per: self.per }

@@ -1,0 +1,32 @@
+//! What every scheme declares about itself. Other code reads these facts and never asks for a scheme by name.
+
+use model::scheme::QueueView;
+use rnic::OwnNic;
+
+/// Facts about a scheme with its settings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Facts {
+    /// Whether packets of one queue pair take several paths at a time, and so overtake each other.
+    pub sprays: bool,
+    /// What its switches do to ACKs, NACKs, CNPs and marks.
+    pub feedback: Feedback,
+    /// Whether its switches write on packets ([`model::Cx::tag`]), which then need room for that.
+    pub tags: bool,
+    /// Frame of the smallest signal that its switches send ([`model::Cx::signal`]), bytes; 0 if they send none.
+    pub signal: u32,
+    /// The view of all queues that its switches ask for ([`model::Interest::view`]).
+    pub view: Option<QueueView>,
+    /// The NIC that its queue pairs have in place of the scenario's.
+    pub nic: Option<OwnNic>,
+}
+
+/// What the switches of a scheme do to the feedback between two hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Feedback {
+    /// They pass it on.
+    Passed,
+    /// They may block a NACK, and send one of their own.
+    NacksJudged,
+    /// They send CNPs and end those of receivers, and take marks from data.
+    CnpsSent,
+}
