@@ -1,40 +1,40 @@
-//! Long-haul: a notification point and a reaction point for congestion control, in the switch at a datacentre's edge.
+//! Long-haul: a notification point and a reaction point for congestion control, in the switches at a datacentre's edge.
 //!
 //! "THEMIS: Efficiently Mitigating Congestion-Induced Fairness Disparities in Long-Haul RDMA Networks" (Liu et al.), a
-//! poster of two pages, and its public prototype; here it is called long-haul, as another system is called Themis. Where
-//! congestion of one datacentre is reported to a sender in another, the report comes a long round trip too late, and flows
-//! that stay at home pay for it. So the *external* switch between a datacentre and the long link answers in the place of
-//! the end that is far:
+//! poster of two pages, and its public prototype. It is called long-haul here because another system is called Themis. A
+//! report of congestion to a sender in another datacentre arrives a long round trip too late, and local flows pay for the
+//! delay. So the *external* switch between a datacentre and the long link answers on behalf of the remote end:
 //!
-//! * **Notification point** ([`notify`]), for senders at home: data that comes marked from its own datacentre and is
-//!   about to leave is unmarked, and its sender gets a CNP from here, at most one in an interval. CNPs that come over the
-//!   long link count against the same interval.
-//! * **Reaction point** ([`react`]), for receivers at home: a CNP that is about to leave tells that a flow from far is too
-//!   fast. The switch notes on it that it has reacted, lets it go, and keeps the flow's data back for a while.
+//! * **Notification point** ([`notify`]), for local senders. Data that was marked in its own datacentre and is about to
+//!   leave loses its mark, and its sender gets a CNP from the external switch, at most one per interval. CNPs from the long
+//!   link count against the same interval.
+//! * **Reaction point** ([`react`]), for local receivers. A CNP that is about to leave shows that a remote flow is too
+//!   fast. The switch notes on the CNP that it has reacted, forwards the CNP, and delays the flow's data for a while.
 //!
-//! A *long port* leads to another switch of the same role; the scheme belongs into `[switch-role.external.scheme]`.
+//! A *long port* leads to another switch of the same role, so the scheme belongs into `[switch-role.external.scheme]`.
 //! Data takes its base path.
 //!
-//! A datacentre with several external switches: a flow's data and the CNPs that come back take paths of their own, by hash, and
-//! where they meet different external switches, the one that hears of congestion is not the one that holds packets.
+//! In a datacentre with several external switches, a flow's data and its CNPs take independent hashed paths. If they cross
+//! different external switches, the switch that sees the CNPs is not the one that could delay the data.
 //!
-//! CNPs that ride on ACKs as a flag are treated as CNPs that are frames: where one would be dropped, the flag is cleared.
+//! A congestion flag on an ACK is treated like a CNP frame: where a CNP would be dropped, the flag is cleared.
 //!
 //! # Counters
 //!
 //! | name | counts |
 //! |---|---|
-//! | `marks_seen` | data packets that came marked from their sender's datacentre |
-//! | `cnps_made` | CNPs to senders |
-//! | `cnps_passed`, `cnps_gated` | CNPs that came over a long link and went on, and that ended here |
-//! | `reactions` | CNPs of local receivers that changed what is held back |
-//! | `reacted_before` | CNPs that came over a long link and said that the far switch had reacted |
-//! | `episodes` | times that a flow began to be held back |
+//! | `marks_seen` | marked data packets that were about to leave their sender's datacentre |
+//! | `cnps_made` | CNPs to local senders |
+//! | `cnps_passed` | CNPs from a long link that were forwarded |
+//! | `cnps_gated` | CNPs from a long link that ended here |
+//! | `reactions` | CNPs of local receivers that changed a flow's delay |
+//! | `reacted_before` | CNPs from a long link that carried the note of the remote switch's reaction |
+//! | `episodes` | times that a flow began to be delayed |
 //! | `holds` | packets held |
-//! | `resubmissions` | times that they went once more through the ingress pipeline (`delay`), or to the tail of their port (`prototype`) |
-//! | `overflows` | packets that were let go early, for want of room |
-//! | `stash_flow_peak` | most bytes held of one flow, summed over switches, likewise the next |
-//! | `stash_peak` | most bytes held at one time |
+//! | `resubmissions` | further passes of held packets through the ingress pipeline (`delay`), or returns to the tail of their port (`prototype`) |
+//! | `overflows` | packets released early because the stash was full |
+//! | `stash_flow_peak` | most bytes held of one flow, summed over switches |
+//! | `stash_peak` | most bytes held at one time, summed over switches |
 //! | `stash_left` | bytes held at the end of the run |
 
 mod notify;
@@ -60,60 +60,63 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "SchemeLongHaul")]
 pub struct Config {
-    /// The notification point. `"paper"`: at most one CNP per flow in `interval`. `"prototype"`: what the prototype does,
-    /// one CNP for every marked packet and another one if `interval` has passed since the last. `"off"`. Default
-    /// `"paper"`.
+    /// Behaviour of the notification point. `"paper"`: at most one CNP per flow in `interval`. `"prototype"`: as in the
+    /// prototype, one CNP for every marked packet, and a second one if `interval` has passed since the last. `"off"`: no
+    /// CNPs. Default `"paper"`.
     pub notification: Notification,
-    /// Least time between two CNPs to one flow's sender, made or passed on. It should be the receivers' `cnp-interval`: if
-    /// senders at home hear of each mark and senders that the switch speaks for do not, the former give way to the latter.
-    /// 0: no limit. Default 50 us (long-haul paper, section 2).
+    /// Shortest time between two CNPs to one flow's sender, made or forwarded; 0 sets no limit. It should equal the
+    /// `cnp-interval` of receivers. Otherwise the senders that get more CNPs give way to those that get fewer. Default
+    /// 50 us (long-haul paper, section 2).
     pub interval: Time,
-    /// Whether CNPs that come over a long link count against the interval, and end here if it has not passed. Default
-    /// true with `notification = "paper"` (long-haul paper, section 2), false otherwise (prototype: not implemented).
+    /// Whether CNPs from a long link count against the interval, and end here if it has not passed. Default true with
+    /// `notification = "paper"` (long-haul paper, section 2), else false (prototype: not implemented).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gate: Option<bool>,
-    /// The reaction point. `"rate"`: packets of a flow are held for T_block, and leave no faster than a virtual DCQCN says.
-    /// `"delay"`: T_block alone, in whole passes through the ingress pipeline, no fewer than the packet before made (the paper's
-    /// letter, under which delays run away). `"prototype"`: what
-    /// the prototype does, one more turn in the queue of the port and a port that then stands still; flows may never
-    /// finish. `"off"`. Default `"rate"` (our choice: a delay that does not grow changes no rate).
+    /// Behaviour of the reaction point. `"rate"`: packets of a flow are held for T_block, and leave no faster than a
+    /// virtual DCQCN allows. `"delay"`: packets are held for T_block alone, in whole passes through the ingress pipeline,
+    /// and no packet makes fewer passes than the packet before (the paper's wording, under which delays run away).
+    /// `"prototype"`: as in the prototype, a packet goes to the tail of its port's queue once more, and the port then
+    /// stands still; flows may never finish. `"off"`: no reaction. Default `"rate"` (our choice: a constant delay does not
+    /// change a rate).
     pub reaction: ReactionMode,
-    /// T_block after a CNP that comes alone. Default 8 us (our choice: a round trip within the paper's datacentre; the paper
-    /// names no number).
+    /// T_block after a single CNP. Default 8 us (our choice: a round trip within the paper's datacentre; the paper gives no
+    /// number).
     pub first_delay: Time,
-    /// Most that T_block grows to. Default: the round trip over the longest of the long links (our choice: until then the
-    /// sender has heard).
+    /// Upper bound of T_block. Default: the round trip over the longest of the long links (our choice: by then the sender
+    /// has received the CNP).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub most_delay: Option<Time>,
-    /// CNPs of a flow closer than this double T_block; every span of this length without one halves it, and below half of
-    /// `first-delay` it is 0. With `"prototype"`: for how long a CNP keeps a flow in turns. Default 55 us (prototype: the
-    /// time of its alpha timer's like; doubling and halving are our choice, the paper says "similar to DCQCN").
+    /// Memory for CNPs. A CNP within this time of the flow's last one doubles T_block. Each such time without a CNP halves
+    /// T_block, and T_block below half of `first-delay` becomes 0. With `"prototype"`, a CNP keeps its flow in turns for
+    /// this long. Default 55 us (prototype: the counterpart of its alpha timer; doubling and halving are our choice, the
+    /// paper says "similar to DCQCN").
     pub memory: Time,
-    /// Least time between two changes of T_block of a flow. Default: `interval`, and at least 1 us (our choice).
+    /// Shortest time between two changes of a flow's T_block. Default: `interval`, and at least 1 us (our choice).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<Time>,
-    /// The virtual rate of `reaction = "rate"`.
+    /// Settings of the virtual rate of `reaction = "rate"`.
     pub rate: VirtualRate,
-    /// Most bytes held of one flow. Default: what the line rate of the flow's sender brings in a round trip over the
-    /// longest of the long links (our choice: until then the sender has heard).
+    /// Most bytes held of one flow. Default: the bytes that the flow's sender sends at line rate in a round trip over the
+    /// longest of the long links (our choice: by then the sender has received the CNP).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flow_stash: Option<Bytes>,
-    /// Most bytes held in all. Default 209.7152 MB (our choice: 200 MiB, the buffer of an external switch in the prototype).
+    /// Most bytes held in the switch. Default 209.7152 MB (our choice: 200 MiB, the buffer of an external switch in the
+    /// prototype).
     pub stash: Bytes,
 }
 
-/// A DCQCN in the switch that hears a flow's CNPs before its sender does; it starts at the sender's line rate. All that
-/// is not here is as in `[nic.congestion.dcqcn]`.
+/// A DCQCN in the switch that receives a flow's CNPs before its sender does. It starts at the sender's line rate. Settings
+/// that are absent here are the defaults of `[nic.congestion.dcqcn]`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "LongHaulVirtualRate")]
 pub struct VirtualRate {
-    /// Time between steps up. Default 55 us (DCQCN paper, SIGCOMM 2015; our choice over the sender's own, as what is held
-    /// adds to the flow's delay for as long as the rate is below what arrives, and this loop is a short one).
+    /// Time between rate increases. Default 55 us (DCQCN paper, SIGCOMM 2015; our choice over the sender's own timer: this
+    /// loop is short, and held packets delay the flow for as long as the virtual rate is below the arrival rate).
     pub rate_increase_timer: Time,
-    /// Steps up that only return towards the rate before the cut. Default 5 (DCQCN paper, SIGCOMM 2015).
+    /// Number of increases that only return towards the rate before the cut. Default 5 (DCQCN paper, SIGCOMM 2015).
     pub fast_recovery: u32,
-    /// Least time between cuts. Default 4 us (HPCC simulators).
+    /// Shortest time between rate cuts. Default 4 us (HPCC simulators).
     pub rate_decrease_interval: Time,
     /// Time between updates of alpha. Default 1 us (HPCC simulators).
     pub alpha_timer: Time,
@@ -142,31 +145,31 @@ impl VirtualRate {
     }
 }
 
-/// What the notification point does.
+/// Behaviour of the notification point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "LongHaulNotification")]
 pub enum Notification {
-    /// What the paper says.
+    /// As described in the paper: at most one CNP per flow and interval.
     Paper,
-    /// What its prototype does.
+    /// As in the prototype: one CNP for every marked packet, or two.
     Prototype,
-    /// Nothing.
+    /// No notification.
     Off,
 }
 
-/// What the reaction point does.
+/// Behaviour of the reaction point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "LongHaulReaction")]
 pub enum ReactionMode {
     /// A delay and a virtual rate.
     Rate,
-    /// A delay.
+    /// A delay alone.
     Delay,
-    /// What the prototype does.
+    /// As in the prototype: a further turn in the queue of the port.
     Prototype,
-    /// Nothing.
+    /// No reaction.
     Off,
 }
 
@@ -188,19 +191,19 @@ impl Default for Config {
     }
 }
 
-/// Least time between two changes of T_block where there is no interval. Our choice.
+/// Shortest time between two changes of T_block if the interval is shorter. Our choice.
 const LEAST_STEP: Time = Time::from_us(1);
-/// Longest time that is waited for anything, so that sums of times stay in range: ten days.
+/// Longest time that any timer runs, so that sums of times stay in range: ten days.
 const MOST: Time = Time::from_ms(864_000_000);
 
-/// The ports of a switch that lead to another one of its role.
+/// Ports of a switch that lead to another switch of its role.
 pub(crate) fn long_ports(plan: &Plan, node: NodeId) -> Vec<PortIndex> {
     let fabric = &plan.fabric;
     let alike = |to: NodeId| !fabric.is_host(to) && fabric.role(to) == fabric.role(node);
     fabric.ports(node).iter().filter(|link| alike(link.to)).map(|link| link.port).collect()
 }
 
-/// The round trip over the longest of the long links of a switch.
+/// Round trip over the longest of a switch's long links.
 fn long_round_trip(plan: &Plan, node: NodeId) -> Time {
     let ports = plan.fabric.ports(node);
     let delays = long_ports(plan, node).into_iter().map(|port| ports[usize::from(port.0)].delay);
@@ -304,7 +307,7 @@ impl Recipe for Config {
 /// The scheme of one external switch.
 #[derive(Clone, Debug)]
 pub struct LongHaul {
-    /// By port.
+    /// True for long ports, by port.
     long: Vec<bool>,
     notifier: Box<Notifier>,
     reactor: Reactor,
@@ -323,7 +326,7 @@ impl LongHaul {
     }
 }
 
-/// A frame that reports congestion, or a reply that carries the report.
+/// True for a CNP, and for a reply that carries a congestion flag.
 fn reports(pkt: &Packet) -> bool {
     match pkt.kind() {
         Kind::Cnp => true,
@@ -344,7 +347,7 @@ impl Scheme for LongHaul {
             match &mut self.reactor {
                 Reactor::Stash(stash) if leaves && !came => stash.report(cx.now, pkt),
                 Reactor::Stash(stash) if came => stash.hear(pkt),
-                // It has no mark, and hears both.
+                // The prototype does not tell CNPs of local receivers from CNPs of the long link.
                 Reactor::Prototype(prototype) => prototype.report(cx.now, pkt.qp()),
                 _ => {}
             }

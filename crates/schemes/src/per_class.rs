@@ -1,20 +1,20 @@
-//! A scheme for each traffic class, in one switch: every packet meets the scheme of its queue pair's class.
+//! One scheme per traffic class in a switch: every packet meets the scheme of its queue pair's class.
 
 use crate::AnyScheme;
 use model::{Cx, Interest, Packet, PortIndex, Reroute, Scheme, Verdict};
 use std::sync::Arc;
 
-/// The schemes of one switch.
+/// Schemes of one switch.
 pub struct PerClass {
-    /// The class of every queue pair.
+    /// Class of every queue pair.
     class_of: Arc<[u8]>,
-    /// By class.
+    /// Schemes, by class.
     schemes: Vec<AnyScheme>,
 }
 
 impl PerClass {
-    /// Of a switch with these schemes, by class; `class_of` says which queue pair belongs to which, and others belong
-    /// to class 0.
+    /// A switch with these schemes, by class. `class_of` gives the class of every queue pair; a queue pair beyond its end
+    /// belongs to class 0.
     ///
     /// # Panics
     /// If `schemes` is empty.
@@ -31,7 +31,7 @@ impl PerClass {
 }
 
 impl Scheme for PerClass {
-    /// What any of them wants: a scheme may be shown more than it asked for.
+    /// Union of the schemes' interests: a scheme may be shown more than it asked for.
     fn interest(&self) -> Interest {
         let mut all = Interest::default();
         for scheme in &self.schemes {
@@ -42,7 +42,7 @@ impl Scheme for PerClass {
             all.makes_replies |= one.makes_replies;
             all.makes_data |= one.makes_data;
             all.detours |= one.detours;
-            // They all want the same one: the scenario has seen to it.
+            // The scenario has checked that all schemes with a view have the same one.
             all.view = all.view.or(one.view);
             all.announcements |= one.announcements;
         }
@@ -81,7 +81,7 @@ impl Scheme for PerClass {
         scheme.interest().host_departures && scheme.looks_back(pkt)
     }
 
-    /// Whoever asked for it, all are woken: a scheme looks at the time.
+    /// Wakes all schemes, whichever of them asked: each compares the time.
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
         self.schemes.iter_mut().for_each(|scheme| scheme.on_wake(cx));
     }

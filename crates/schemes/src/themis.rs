@@ -1,46 +1,48 @@
-//! Themis: packets sprayed by sequence number, NACKs judged by it.
+//! Themis: sprays packets by sequence number, and judges NACKs by it.
 //!
-//! Themis (APNET'25). Commodity NICs answer the first packet beyond a gap with a NACK, although under spraying it is
-//! mostly late and not lost. Themis lets the PSN choose the path, so that the ToR of the receiver can tell one from the
-//! other. Only ToRs take part; queue pairs inside one rack bypass it. The judgement itself is the crate
-//! `themis`; this file puts it into a switch:
+//! Themis (APNET'25). A commodity NIC answers the first packet beyond a gap with a NACK, although under spraying the missing
+//! packet is mostly late and not lost. Themis lets the PSN choose the path, so that the receiver's ToR can tell lost packets
+//! from late ones. Only ToRs take part; queue pairs inside one rack bypass it. The judgement itself is the crate `themis`;
+//! this file puts it into a switch:
 //!
-//! * *Source ToR.* Data from a local host to another rack takes uplink (PSN mod N + base) mod N, the base being the
+//! * *Source ToR.* Data from a local host to another rack takes uplink (PSN mod N + base) mod N, where the base is the
 //!   flow's hash (Eq. 1). With more or fewer slots than uplinks: ((PSN mod N) + base) mod uplinks.
-//! * *Source ToR, and switches further up that choose as well* (three tiers). The ToR rewrites the UDP source port by
-//!   the slot PSN mod N, N being the number of all paths; as the switches' hashes are linear in it, slot i takes path
-//!   (base path) XOR i (`themis::path_map`). Packets here carry no source port: it is a function of the PSN.
-//! * *Destination ToR.* Data that starts on the wire to a local host is recorded; a NACK that the switch owes by
-//!   that goes out at once. Replies that come up from a local host are judged (NACK) or noted (ACK).
-//! * *Everything else* takes the base path. A switch between two ToRs must not reorder a slot, and neither the
-//!   base path nor the steered one does.
+//! * *Source ToR and switches further up that also choose* (three tiers). The ToR rewrites the UDP source port by the slot
+//!   PSN mod N, where N is the number of all paths. The switches' hashes are linear in the source port, so slot i takes
+//!   path (base path) XOR i (`themis::path_map`). Packets here carry no source port: it is a function of the PSN.
+//! * *Destination ToR.* Data that starts on the wire to a local host is recorded. If its departure proves a loss, the switch
+//!   sends the NACK that it blocked before. Replies from a local host are judged (NACK) or noted (ACK).
+//! * *Everything else* takes the base path. A switch between two ToRs must not reorder a slot, and neither the base path
+//!   nor the steered path does.
 //!
-//! Our choices: the queue-pair tables are filled at the start of the run (the paper listens to handshakes); a
-//! forged NACK has the size of a real one; N is counted for every pair of racks;
-//! where only the source ToR chooses it takes the uplink itself, without rewriting.
+//! Our choices: the queue-pair tables are filled at the start of the run (the paper listens to handshakes). A forged NACK
+//! has the size of a real one. N is counted for every pair of racks. Where only the source ToR chooses, it takes the uplink
+//! directly, without rewriting.
 //!
 //! # Counters
 //!
 //! | name | counts |
 //! |---|---|
-//! | `nacks_seen` | NACKs that came up from local hosts, to other racks |
-//! | `nacks_forwarded`, `nacks_blocked` | what became of them; one that goes on as an ACK is blocked |
+//! | `nacks_seen` | NACKs from local hosts to other racks |
+//! | `nacks_forwarded` | NACKs that were forwarded |
+//! | `nacks_blocked` | NACKs that were dropped, or forwarded as an ACK |
 //! | `nacks_compensated` | NACKs that the switch sent itself |
-//! | `compensations_spurious` | of these, for packets that were not lost |
-//! | `blocked_on_the_wire` | of the blocked, those whose packet was seen on its way to the host |
+//! | `compensations_spurious` | NACKs that the switch sent for packets that were not lost |
+//! | `blocked_on_the_wire` | blocked NACKs whose packet had been seen to leave for the host |
 //! | `ring_overflows` | NACKs for which the ring held no packet that could have caused them |
 //!
-//! In runs in which routing learns of failures also:
+//! Further counters in runs in which routing learns of failures:
 //!
 //! | name | counts |
 //! |---|---|
-//! | `packets_unsprayed` | data of local hosts that kept to one path, as spraying was off |
-//! | `packets_remapped` | data, at each switch that chose, whose slot had lost its path and took another one |
-//! | `nacks_unjudged` | of the forwarded NACKs, those that came up while spraying was off |
+//! | `packets_unsprayed` | data of local hosts that kept to one path because spraying was off |
+//! | `packets_remapped` | data, per switch that chose, whose slot had lost its path and took another one |
+//! | `nacks_unjudged` | NACKs that were forwarded because spraying was off |
 //!
-//! A switch cannot know that a compensation was spurious; the books can, afterwards: the host acknowledges the packet
-//! although no further copy has left since, or the packet's first copy comes by. That bookkeeping (`Pair::owed`)
-//! is the simulation's and costs a real switch nothing. It takes NICs that answer every packet; answers that are
+//! A switch cannot know that a compensation was spurious; the simulation finds out afterwards. Either the host acknowledges
+//! the packet although no further copy has left since, or the packet's first copy comes by. That bookkeeping (`Pair::owed`)
+//! belongs to the simulation and costs a real switch nothing. It relies on NICs that answer every packet: if answers are
+//! lost or coalesced, a spurious compensation may go uncounted.
 //! lost or held back leave a spurious one uncounted.
 
 mod check;
@@ -73,32 +75,32 @@ use spray::Spray;
 pub struct Themis {
     spray: Spray,
     on_block: OnBlock,
-    /// Nothing is sprayed because of a failure, so every NACK is right.
+    /// Spraying is off because of a failure, so every NACK passes.
     off: bool,
     /// Routes have changed in this run.
     rerouted: bool,
     watch: bool,
     interest: Interest,
-    /// Frame of a NACK.
+    /// Frame of a NACK, bytes.
     nack: u32,
-    /// By port to a host: the queue pairs of that host that wait for a packet, which may yet be owed a NACK.
+    /// Queue pairs of the host behind a port that wait for a packet, for which a NACK may become due; by port.
     waiting: Vec<Vec<QpId>>,
     table: Table,
     counts: Counts,
 }
 
-/// The queue pairs that end here.
+/// Table of the queue pairs that end here.
 #[derive(Clone, Debug)]
 struct Table {
-    /// Number of the first entry of `pairs`.
+    /// Queue pair of the first entry of `pairs`.
     first: u32,
-    /// By queue pair; `None` for those from this rack and those of other switches.
+    /// State by queue pair; `None` for pairs inside this rack and for pairs of other switches.
     pairs: Vec<Option<Pair>>,
     /// One rule for every number of slots.
     rules: Vec<Rule>,
-    /// Entries of a ring.
+    /// Entries per ring.
     ring: usize,
-    /// All rings, one after another. Zeros that the system hands out on first use: a pair that never sends
+    /// All rings, one after another. The operating system provides zeroed pages on first use, so a pair that never sends
     /// costs no memory.
     rings: Vec<u32>,
 }
@@ -107,16 +109,16 @@ struct Table {
 #[derive(Clone, Debug)]
 struct Pair {
     flow: Flow,
-    /// Number of its ring.
+    /// Index of its ring.
     ring: u32,
     sender: HostId,
-    /// Number of its rule.
+    /// Index of its rule.
     rule: u16,
-    /// For the books: the packet for which a compensation went out, until it is known whether it was lost.
+    /// Packet for which a compensation went out, until the simulation knows whether it was lost.
     owed: Option<Psn>,
 }
 
-/// Queue pairs whose state the first caches keep by themselves: 24 kB, a line of ring each. Our choice.
+/// Number of queue pairs whose state the first caches keep without prefetching: 24 kB, one line of ring each. Our choice.
 const FEW: u32 = 256;
 
 #[derive(Clone, Debug, Default)]
@@ -131,7 +133,7 @@ struct Counts {
     unjudged: u64,
 }
 
-/// The source ToR of a queue pair that leaves its rack; `None` for one that does not, or cannot arrive.
+/// Source ToR of a queue pair that leaves its rack; `None` for a pair inside a rack or without a route.
 fn cross_rack(fabric: &Fabric, qp: &Qp) -> Option<NodeId> {
     let tor = fabric.attachment(qp.from);
     let leaves = !fabric.same_rack(qp.from, qp.to) && !fabric.route(tor, qp.to).is_empty();
@@ -178,7 +180,8 @@ impl Recipe for Config {
             off: false,
             rerouted: false,
             watch: rules.iter().any(|rule| rule.settings().watch),
-            // Replies that go up are seen anyway where there is a choice of ports, as long as there is.
+            // Where there is a choice of ports, replies on their way up are seen anyway, until a route change ends the
+            // choice.
             interest: Interest {
                 every_packet: one_way_up || rings > 0 && !site.plan.failures.route_changes().is_empty(),
                 host_departures: rings > 0,
@@ -218,7 +221,7 @@ impl Recipe for Config {
 }
 
 impl Table {
-    /// A queue pair's state, its rule and its ring; `None` if it bypasses the filter here.
+    /// State, rule and ring of a queue pair; `None` if the pair bypasses the filter here.
     #[inline]
     fn find(&mut self, qp: QpId) -> Option<(&mut Pair, &Rule, &mut [u32])> {
         let pair = self.pairs.get_mut(qp.0.wrapping_sub(self.first) as usize)?.as_mut()?;
@@ -230,7 +233,7 @@ impl Table {
 }
 
 impl Themis {
-    /// A NACK comes up; true if it may pass, perhaps as an ACK.
+    /// Judges a NACK from a local host; true if it is forwarded, possibly as an ACK.
     #[inline(never)]
     fn judge(&mut self, pkt: &mut Packet, port: PortIndex) -> bool {
         let Some((pair, rule, ring)) = self.table.find(pkt.qp()) else { return true };
@@ -262,7 +265,7 @@ impl Themis {
         converted
     }
 
-    /// An ACK comes up.
+    /// Notes an ACK from a local host.
     #[inline]
     fn note(&mut self, pkt: &Packet, port: PortIndex) {
         let Some((pair, rule, _)) = self.table.find(pkt.qp()) else { return };
@@ -275,7 +278,7 @@ impl Themis {
     }
 }
 
-/// Keeps the list of queue pairs that wait at `port`, after one of them may have begun or ceased to.
+/// Updates the list of waiting queue pairs at `port`, after one of them may have begun or ceased to wait.
 #[inline]
 fn note_waiting(lists: &mut [Vec<QpId>], port: PortIndex, qp: QpId, waited: bool, flow: &Flow) {
     let waits = flow.pending().is_some();
@@ -290,8 +293,8 @@ fn note_waiting(lists: &mut [Vec<QpId>], port: PortIndex, qp: QpId, waited: bool
 }
 
 impl Pair {
-    /// The host has everything up to `acked`. If that covers the packet owed for, the host had it all along: a
-    /// further copy would have closed the book when it left.
+    /// Settles an open compensation when an ACK covers its packet. Then the host had the packet all along, since a
+    /// further copy would have settled it on departure.
     #[inline]
     fn close_book(&mut self, acked: Psn, counts: &mut Counts) {
         if self.owed.is_some_and(|psn| !psn.is_after(acked)) {
@@ -307,7 +310,7 @@ impl Scheme for Themis {
         self.interest
     }
 
-    /// Data is recorded in the ring when it leaves again.
+    /// Prefetches the ring entry in which data will be recorded when it departs.
     #[inline]
     fn expect(&self, pkt: &Packet) {
         if let Some(Some(pair)) = self.table.pairs.get(pkt.qp().0.wrapping_sub(self.table.first) as usize) {
@@ -344,7 +347,7 @@ impl Scheme for Themis {
         let Some((pair, rule, ring)) = self.table.find(pkt.qp()) else { return };
         if pair.owed == Some(pkt.psn()) {
             pair.owed = None;
-            // The first copy was only late; a further one means that somebody missed it.
+            // The first copy was only late; a retransmission means that the packet was missing.
             self.counts.spurious += u64::from(!pkt.retransmission());
         }
         let waited = pair.flow.pending().is_some();
@@ -357,7 +360,7 @@ impl Scheme for Themis {
         }
     }
 
-    /// A departure is answered only for a queue pair that waits, and only a NACK makes one wait.
+    /// Only a waiting queue pair can make a departure emit a NACK, and only a NACK makes a queue pair wait.
     #[inline]
     fn patience(&self, port: PortIndex) -> u32 {
         let Some(waiting) = self.waiting.get(port.index()) else { return 0 };
@@ -368,8 +371,8 @@ impl Scheme for Themis {
         waiting.iter().map(|qp| of(qp).unwrap_or(0)).min().unwrap_or(u32::MAX)
     }
 
-    /// A NACK is judged by what has departed. An ACK only ends a wait, which departures before it cannot change;
-    /// but the books ask which came first.
+    /// A NACK is judged by the packets that have departed. An ACK only ends a wait, which earlier departures cannot
+    /// change; but the count of spurious compensations depends on whether the ACK or the departure comes first.
     #[inline]
     fn looks_back(&self, pkt: &Packet) -> bool {
         match pkt.kind() {
@@ -382,7 +385,7 @@ impl Scheme for Themis {
         }
     }
 
-    /// When spraying ends or begins, nothing that was seen before is evidence any more.
+    /// Drops all evidence when spraying ends or begins, since it no longer proves anything.
     fn on_routes_change(&mut self, _: &mut Cx<'_>, news: &Reroute<'_>) {
         self.rerouted = true;
         let off = self.spray.reroute(news);

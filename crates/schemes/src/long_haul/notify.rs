@@ -1,11 +1,11 @@
-//! The notification point: speaks to senders at home for receivers that are far.
+//! The notification point: sends CNPs to local senders on behalf of remote receivers.
 
 use super::{Config, Notification};
 use crate::flows::Flows;
 use model::{Cx, HostId, Kind, Packet, Psn, QpId, Time};
 
-/// When a flow's sender was last told; nothing if it never was. An entry older than the interval says nothing, so a switch
-/// may forget it.
+/// Time of the last CNP to a flow's sender, if any. An entry older than the interval has no effect, so a switch may forget
+/// it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Told(Option<Time>);
 
@@ -15,7 +15,7 @@ pub(super) struct Notifier {
     mode: Notification,
     gates: bool,
     interval: Time,
-    /// By queue pair: who sends on it.
+    /// Sending host of every queue pair.
     senders: Vec<HostId>,
     /// Frame of a CNP, bytes.
     frame: u32,
@@ -44,7 +44,7 @@ impl Notifier {
         }
     }
 
-    /// Marked data is about to leave for the other datacentre.
+    /// Handles marked data that is about to leave for the other datacentre.
     pub(super) fn notify(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet) {
         self.counts.seen += 1;
         let qp = pkt.qp();
@@ -62,11 +62,11 @@ impl Notifier {
                 self.tell(cx, qp);
             }
         }
-        // Whoever is further on would report it a second time.
+        // With the mark, the receiver or a later switch would report the same congestion again.
         pkt.unmark();
     }
 
-    /// A CNP has come over a long link: whether it may go on.
+    /// True if a CNP from a long link may be forwarded.
     pub(super) fn passes(&mut self, now: Time, pkt: &Packet) -> bool {
         let passes = !self.gates || self.due(now, pkt.qp());
         match passes {
@@ -76,7 +76,7 @@ impl Notifier {
         passes
     }
 
-    /// Whether a flow's sender may be told now; it is taken for told if so.
+    /// True if a flow's sender may get a CNP now; then this starts a new interval.
     fn due(&mut self, now: Time, qp: QpId) -> bool {
         let told = self.told.entry(qp);
         let due = told.0.is_none_or(|at| now.ps() - at.ps() > self.interval.ps());

@@ -1,13 +1,14 @@
-//! The reaction point as the prototype has it: no T_block, but another turn in the queue of a port.
+//! The reaction point of the prototype: instead of T_block, packets take another turn in the queue of their port.
 //!
-//! When a packet of a flow that has had a CNP comes to the head of its port, it goes to the tail instead, and the port then
-//! stands still until another packet joins it. A flow is in turns until its first such packet has come round; the packets
-//! that passed it meanwhile go round once more, so that its order is kept; and it begins anew as long as its last CNP is not
-//! older than `memory`. With few others at the port nothing comes that would wake it, and the flow never finishes: that is
-//! what the prototype does, and why this exists is to show it.
+//! When a packet of a flow that has had a CNP reaches the head of its port, it goes to the tail instead. The port then
+//! stands still until another packet joins it. A flow stays in turns until its first such packet has come round. The
+//! packets that passed it meanwhile go round once more, which keeps the flow in order. The flow begins new turns as long as
+//! its last CNP is not older than `memory`. With little other traffic at the port no packet wakes it, and the flow never
+//! finishes. The prototype behaves like this, and this mode exists to show it.
 //!
 //! The scheme keeps the queues of the ports that lead into the datacentre and hands over one packet at a time. A pause of
-//! such a port stops what has been handed over, and not the queue here (in the prototype the end of a pause wakes the port).
+//! such a port stops the packets that have been handed over, but not this queue (in the prototype the end of a pause wakes
+//! the port).
 
 use super::Config;
 use model::scheme::Handle;
@@ -19,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 struct Waiting {
     handle: Handle,
     qp: QpId,
-    /// Of data; replies never go round.
+    /// PSN of a data packet; `None` for a reply, which never goes round.
     psn: Option<Psn>,
     frame: u32,
 }
@@ -28,7 +29,7 @@ struct Waiting {
 struct Port {
     rate: Rate,
     queue: VecDeque<Waiting>,
-    /// Until the packet on the wire has left.
+    /// Time until which a packet occupies the wire.
     busy: Time,
 }
 
@@ -39,27 +40,27 @@ struct Flow {
     turn: Turn,
 }
 
-/// Where a flow is in its turns.
+/// Progress of a flow in its turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
-    /// All its packets go round until this one has; none has yet.
+    /// Every packet goes round; the first one has yet to come.
     Begins,
-    /// The first that went round, and the last.
+    /// Packets go round until `first`, the first one to do so, comes back. `last` is the highest PSN that went round.
     Round { first: Psn, last: Psn },
-    /// Those up to this one may leave; those after it go round once more.
+    /// Packets up to `last` leave; later ones go round once more.
     Drains { last: Psn },
-    /// It is not in turns.
+    /// The flow is not in turns.
     Over,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Prototype {
-    /// By port.
+    /// Queues, by port.
     ports: Vec<Port>,
     wire: Wire,
     memory: Time,
     flows: BTreeMap<QpId, Flow>,
-    /// Ports at which a packet leaves the wire.
+    /// Ports with a packet on the wire, by the end of its transmission.
     due: BTreeSet<(Time, PortIndex)>,
     episodes: u64,
     turns: u64,
@@ -81,7 +82,7 @@ impl Prototype {
         }
     }
 
-    /// A CNP has come, from wherever.
+    /// Notes a CNP from either direction.
     pub(super) fn report(&mut self, now: Time, qp: QpId) {
         let flow = self.flows.entry(qp).or_insert(Flow { heard: now, turn: Turn::Begins });
         flow.heard = now;
@@ -90,7 +91,7 @@ impl Prototype {
     /// A packet joins the queue of a port.
     pub(super) fn arrive(&mut self, cx: &mut Cx<'_>, pkt: &Packet, port: PortIndex) -> Verdict {
         if pkt.kind() == Kind::Cnp {
-            return Verdict::Forward(port); // it has a queue of its own, which is served first
+            return Verdict::Forward(port); // CNPs have a queue of their own, which is served first
         }
         let waiting = Waiting {
             handle: cx.handle(),
@@ -124,7 +125,7 @@ impl Prototype {
         }
     }
 
-    /// The port is free: its first packet leaves, or goes to the tail, and then nothing happens.
+    /// Serves a free port once: the packet at the head leaves, or it goes to the tail and the port stands still.
     fn attempt(&mut self, cx: &mut Cx<'_>, port: PortIndex) {
         let at = usize::from(port.0);
         let Some(first) = self.ports[at].queue.pop_front() else { return };

@@ -1,14 +1,14 @@
-//! The reaction point: holds back what comes from far while its sender does not know yet that it is too fast.
+//! The reaction point: delays data of a remote sender that does not know yet that it is too fast.
 //!
-//! Packet k of a flow leaves at r(k) = max(arrival(k) + T_block, r(k-1) + size / R), and never before packet k - 1. R is the
-//! rate of a DCQCN that hears the same CNPs as the sender will, a long round trip earlier; with `reaction = "delay"` there
-//! is none, and T_block is rounded up to whole passes through the ingress pipeline, of which a packet never makes fewer
-//! than the one before it in the same episode (the paper's order rule).
+//! Packet k of a flow leaves at r(k) = max(arrival(k) + T_block, r(k-1) + size / R), and never before packet k - 1. R is
+//! the rate of a DCQCN that receives the same CNPs as the sender, a long round trip earlier. With `reaction = "delay"`
+//! there is no R. T_block is then rounded up to whole passes through the ingress pipeline, and within an episode no packet
+//! makes fewer passes than the packet before (the paper's order rule).
 //!
-//! What one pass takes is the time that the switch needs, at the rate of the long link, for all that it holds at that
-//! moment, and at least for the packet itself; it is taken to stay what it was when the packet came (our reading: the paper's
-//! sum over queue lengths, without a wake-up for each pass). By that letter the delay runs away: the first packet of an episode
-//! finds little in the switch and makes a thousand short passes, the ones after it may make no fewer, and their passes are long.
+//! One pass takes the time in which the long link carries all bytes that the switch holds at that moment, at least the
+//! packet itself. A packet's pass time stays what it was on arrival (our reading: the paper's sum over queue lengths,
+//! without a wake-up for each pass). Under this rule the delay runs away. The first packet of an episode finds the switch
+//! almost empty and makes a thousand short passes; later packets may make no fewer, and their passes are long.
 
 use super::{Config, MOST, ReactionMode, long_ports, long_round_trip};
 use model::scheme::Handle;
@@ -17,36 +17,36 @@ use rnic::Control as _;
 use rnic::congestion::dcqcn::{self, Dcqcn};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// A packet that is held.
+/// A held packet.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     handle: Handle,
     port: PortIndex,
     to: HostId,
     bytes: u32,
-    /// Not before this.
+    /// Earliest departure.
     ready: Time,
 }
 
-/// A flow from far that has had a CNP.
+/// A remote flow that has had a CNP.
 #[derive(Clone, Debug)]
 struct Flow {
     /// T_block.
     delay: Time,
-    /// When the last CNP came.
+    /// Time of the last CNP.
     heard: Time,
-    /// When T_block changed last.
+    /// Time of the last change of T_block.
     changed: Time,
-    /// Spans without a CNP after which T_block has been halved, since `heard`.
+    /// Halvings of T_block since `heard`: spans of `memory` without a CNP.
     halved: u32,
     control: Option<Dcqcn>,
-    /// Before this no packet leaves: the last one's share of the virtual rate.
+    /// Earliest departure of the next packet by the virtual rate.
     free: Time,
-    /// When the first of those held leaves.
+    /// Departure of the first held packet.
     due: Time,
     held: VecDeque<Held>,
     bytes: u64,
-    /// Passes that the last packet of this episode was given.
+    /// Passes of the last packet of this episode.
     passes: u64,
 }
 
@@ -65,33 +65,34 @@ struct Counts {
 /// The reaction point of one switch.
 #[derive(Clone, Debug)]
 pub(super) struct Stash {
-    /// Settings of the virtual rate, if there is one.
+    /// Settings of the virtual rate, if any.
     dcqcn: Option<dcqcn::Config>,
     first: Time,
     most: Time,
     memory: Time,
     step: Time,
     /// Rate at which the ingress pipeline takes packets: the fastest long link's.
+    /// Rate at which the ingress pipeline takes packets: that of the fastest long link.
     drain: Rate,
-    /// By queue pair: line rate of its sender.
+    /// Line rate of each queue pair's sender.
     lines: Vec<Rate>,
-    /// By queue pair.
+    /// Most bytes held, by queue pair.
     flow_limit: Vec<u64>,
     limit: u64,
     flows: BTreeMap<QpId, Flow>,
-    /// Flows of which something is held, by when the first of it leaves.
+    /// Flows with held packets, by the departure of the first.
     due: BTreeSet<(Time, QpId)>,
     bytes: u64,
     counts: Counts,
 }
 
-/// Bytes that `rate` brings in `time`.
+/// Bytes sent at `rate` in `time`.
 fn brought(rate: Rate, time: Time) -> u64 {
     let bits = u128::from(rate.bps()) * u128::from(time.ps());
     u64::try_from(bits / 8_000_000_000_000).unwrap_or(u64::MAX)
 }
 
-/// Time that `rate` takes for so many bytes.
+/// Time to send `bytes` at `rate`, ps.
 fn taken(bytes: u64, rate: Rate) -> u64 {
     let time = u128::from(bytes) * 8_000_000_000_000 / u128::from(rate.bps().max(1));
     u64::try_from(time).unwrap_or(u64::MAX)
@@ -122,7 +123,7 @@ impl Stash {
         }
     }
 
-    /// A CNP of a local receiver is about to leave: notes on it that this switch has reacted, and reacts.
+    /// Reacts to a CNP of a local receiver that is about to leave, and notes the reaction on the CNP.
     pub(super) fn report(&mut self, now: Time, pkt: &mut Packet) {
         if pkt.reacted() {
             return;
@@ -162,12 +163,12 @@ impl Stash {
         flow.halved = 0;
     }
 
-    /// A CNP has come over a long link.
+    /// Counts a CNP from a long link.
     pub(super) fn hear(&mut self, pkt: &Packet) {
         self.counts.before += u64::from(pkt.reacted());
     }
 
-    /// Data has come over a long link, and its port is this one.
+    /// Data from a long link; `port` leads to its receiver.
     pub(super) fn arrive(&mut self, cx: &mut Cx<'_>, pkt: &Packet, port: PortIndex) -> Verdict {
         let qp = pkt.qp();
         let Some(flow) = self.flows.get_mut(&qp) else { return Verdict::Forward(port) };
@@ -196,7 +197,7 @@ impl Stash {
         flow.bytes += u64::from(bytes);
         self.bytes += u64::from(bytes);
         self.counts.holds += 1;
-        // For want of room the first ones go, if that brings any: the packet itself cannot be released before it is held.
+        // A full stash releases its oldest packets. The new packet cannot be released, since it is not held yet.
         let limit = self.flow_limit.get(qp.index()).copied().unwrap_or(u64::MAX);
         while flow.held.len() > 1 && (flow.bytes > limit || self.bytes > self.limit) {
             self.due.remove(&(flow.due, qp));
@@ -232,7 +233,7 @@ impl Stash {
         }
     }
 
-    /// What is held leaves by a port that still leads to its host.
+    /// Redirects held packets to ports that still lead to their hosts.
     pub(super) fn reroute(&mut self, news: &Reroute<'_>) {
         let router = news.router();
         for held in self.flows.values_mut().flat_map(|flow| &mut flow.held) {
@@ -263,7 +264,7 @@ impl Stash {
 }
 
 impl Flow {
-    /// Halves T_block for every span without a CNP; below half of the first delay it is nothing.
+    /// Halves T_block for every span of `memory` without a CNP; a value below half of the first delay becomes 0.
     fn age(&mut self, now: Time, (memory, first): (Time, Time)) {
         let spans = ((now.ps() - self.heard.ps()) / memory.ps()).min(64) as u32;
         if spans > self.halved {
@@ -273,14 +274,14 @@ impl Flow {
         }
     }
 
-    /// A packet leaves now: the next one waits for its share of the rate.
+    /// Charges the virtual rate for a packet that leaves now.
     fn take(&mut self, now: Time, bytes: u32) {
         if let Some(control) = &mut self.control {
             self.free = now + control.allowance(now).pace.gap(bytes.into());
         }
     }
 
-    /// Lets the first of those held go; gives its bytes.
+    /// Releases the first held packet; returns its bytes.
     fn release(&mut self, cx: &mut Cx<'_>) -> u32 {
         let Some(held) = self.held.pop_front() else { return 0 };
         cx.release(held.handle, held.port);

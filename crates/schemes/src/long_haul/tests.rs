@@ -1,4 +1,4 @@
-//! One external switch on a desk.
+//! Scenes at one external switch.
 
 use super::{Config, Notification, ReactionMode};
 use crate::SchemeConfig;
@@ -6,7 +6,7 @@ use crate::desk::{Desk, datacentres, qp, reply};
 use model::plan::{MarkAt, Marking};
 use model::{Bytes, Kind, Plan, Probability, Psn, Time, Verdict};
 
-/// Two datacentres of two racks of one host each: hosts 0 and 1 here, 2 and 3 there.
+/// Two datacentres of two racks with one host each: hosts 0 and 1 in the first, 2 and 3 in the second.
 fn plan() -> Plan {
     let mut plan = datacentres(2);
     let marking = Marking {
@@ -43,7 +43,7 @@ fn marked_data_that_leaves_is_unmarked_and_its_sender_hears_at_most_once_in_an_i
             assert!(seen.emitted.iter().all(|cnp| cnp.kind() == Kind::Cnp && cnp.to().0 == 0));
             cnps += seen.emitted.len();
         }
-        // 51 us is the first time that lies more than 50 us after the last CNP.
+        // Of these times, only 51 us is more than 50 us after the last CNP.
         assert_eq!(cnps, made, "{notification:?}");
     }
 }
@@ -96,7 +96,7 @@ fn a_cnp_that_leaves_is_noted_and_holds_its_flow_back_in_order() {
             left.extend(desk.woken().released.iter().map(|(handle, _)| *handle));
         }
         assert_eq!(left, held, "{reaction:?}");
-        // Ten spans of 55 us later nothing is left of T_block, and DCQCN's rate leaves room for one packet.
+        // After ten spans of 55 us T_block is 0, and DCQCN's rate leaves room for one packet.
         desk.now += Time::from_us(10_000);
         let pkt = desk.data(into, Psn::new(6));
         assert!(matches!(desk.see(pkt).verdict, Verdict::Forward(_)), "{reaction:?}");
@@ -108,7 +108,7 @@ fn frequent_cnps_double_the_delay_up_to_its_bound_and_silence_halves_it() {
     let plan = plan();
     let into = qp(&plan, 2, 0);
     let config = Config { reaction: ReactionMode::Delay, ..Config::default() };
-    // How long a packet is held that comes `after` the last of so many CNPs, 50 us apart.
+    // Time for which a packet is held that comes `after` the last of `cnps` CNPs, which are 50 us apart.
     let held = |cnps: u64, after: Time| {
         let mut desk = desk(&plan, "external0", config.clone());
         for n in 0..cnps {
@@ -123,7 +123,7 @@ fn frequent_cnps_double_the_delay_up_to_its_bound_and_silence_halves_it() {
         }
     };
     let soon = Time::from_us(1);
-    // Whole passes of the pipeline, and a pass of this packet takes 7.5 ns at 1600 Gb/s.
+    // T_block is rounded up to whole passes of the pipeline, and a pass of this packet takes 7.5 ns at 1600 Gb/s.
     let near = |time: Time, us: u64| time >= Time::from_us(us) && time < Time::from_ns(1000 * us + 8);
     assert!(near(held(1, soon), 8) && near(held(2, soon), 16) && near(held(4, soon), 64));
     assert!(near(held(20, soon), 1000), "the long round trip: {}", held(20, soon));
@@ -174,7 +174,7 @@ fn the_prototype_stands_still_when_nothing_else_comes() {
         (Verdict::Hold, 0, None),
         "and nothing wakes it"
     );
-    // The next one wakes it: the first has gone round and leaves.
+    // The next packet wakes the port: the first one has gone round and leaves.
     desk.now = Time::from_us(1);
     let pkt = desk.data(into, Psn::new(2));
     let seen = desk.see(pkt);

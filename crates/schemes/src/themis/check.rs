@@ -1,4 +1,4 @@
-//! `[scheme.themis]`: what its fields come to on a plan.
+//! Checks of `[scheme.themis]` against a plan.
 
 use super::config::{Config, Entries, Judging};
 use super::cross_rack;
@@ -38,7 +38,7 @@ impl Config {
         Ok(warnings)
     }
 
-    /// Slots against the bits that the ring keeps, and against the paths.
+    /// Checks the number of slots against the bits that the ring keeps, and against the number of paths.
     fn check_slots(&self, plan: &Plan, warnings: &mut Vec<String>) -> Result<(), ConfigError> {
         let fabric = &plan.fabric;
         let (mut counts, mut uneven) = (BTreeSet::new(), BTreeSet::new());
@@ -77,7 +77,7 @@ impl Config {
         Ok(())
     }
 
-    /// Rings against what sound judging needs.
+    /// Checks the length of rings against the needs of sound judging.
     fn check_rings(&self, plan: &Plan, warnings: &mut Vec<String>) {
         let mut worst: Option<(u16, u64, NodeId)> = None;
         let mut old = false;
@@ -115,7 +115,7 @@ impl Config {
     }
 }
 
-/// The queue pairs that come from other racks, by the ToR where they end.
+/// Queue pairs that come from other racks, by the ToR where they end.
 fn incoming(plan: &Plan) -> Vec<(NodeId, Vec<QpId>)> {
     let fabric: &Fabric = &plan.fabric;
     let mut by_tor = std::collections::BTreeMap::<NodeId, Vec<QpId>>::new();

@@ -1,4 +1,4 @@
-//! `[scheme.themis]`: its fields.
+//! Settings of `[scheme.themis]`.
 
 use super::hashes::{self, Hash};
 use ::themis::{Mode, Settings, Width};
@@ -12,49 +12,49 @@ use std::fmt;
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "SchemeThemis")]
 pub struct Config {
-    /// How the destination ToR judges a NACK. `literal` is the text of Themis (APNET'25), which also sends NACKs
-    /// for packets that are only late; `sound` looks at the whole ring before it holds a packet to be missing.
-    /// Default `sound` (our choice: no NACK for a packet that is not lost).
+    /// Rule by which the destination ToR judges a NACK. `literal` is the text of Themis (APNET'25), which also sends NACKs
+    /// for packets that are only late; `sound` searches the whole ring before it counts a packet as missing. Default
+    /// `sound` (our choice: no NACK for a packet that is not lost).
     pub mode: Judging,
-    /// Bits of every PSN that the ring keeps: 8 (Themis, Eq. 4), 16 or 24. Below 24 the number of slots must
-    /// divide 2^bits. Default 24 (our choice: fewer bits mistake packets that lie far apart for one another).
+    /// Bits of every PSN that the ring keeps: 8 (Themis, Eq. 4), 16 or 24. Below 24, the number of slots must divide 2^bits.
+    /// Default 24 (our choice: with fewer bits the ring confuses packets whose PSNs are far apart).
     pub psn_bits: u8,
-    /// Entries of the ring of a queue pair at its destination ToR, or `formula`: ceil(BW x RTT_last x F / MTU)
-    /// for the fastest host of the ToR (Themis, Eq. 4), and in mode `sound` no fewer than that mode needs: the packets
+    /// Entries of a queue pair's ring at its destination ToR, or `formula`. The formula is ceil(BW x RTT_last x F / MTU)
+    /// for the fastest host of the ToR (Themis, Eq. 4). In mode `sound` it gives at least what that mode needs: the packets
     /// that can leave for the host while one of them and the reply to it cross the last hop. Default `formula`.
     pub ring: Entries,
-    /// F in that formula. Default 1.5 (Themis, Eq. 4).
+    /// Factor F of the formula for `ring`. Default 1.5 (Themis, Eq. 4).
     pub ring_factor: f64,
-    /// Mode `sound`: a packet after which this many others of its queue pair have left, and which the receiver
-    /// still misses, was lost on the last hop. In packets, or `formula`: what a round trip of the last hop holds.
-    /// If NICs acknowledge only every k-th packet, even when one closes a gap, give that plus k. Default `formula`
-    /// (our choice).
+    /// Age at which mode `sound` counts a packet as lost on the last hop, in packets, or `formula`: so many packets of its
+    /// queue pair have left after it, and the receiver still misses it. The formula gives the packets in a round trip of the
+    /// last hop. If NICs acknowledge only every k-th packet, even when a packet closes a gap, add k to that. Default
+    /// `formula` (our choice).
     pub age_limit: Entries,
-    /// Mode `sound`: follow a packet over the last hop when its NACK was blocked because it was on the wire, and send
-    /// the NACK if no reply covers it within the age limit. Default true (our choice: without it a loss
-    /// there is left to the sender's timeout).
+    /// Whether mode `sound` follows a packet over the last hop after blocking its NACK because the packet was on the wire.
+    /// The ToR then sends the NACK if no reply covers the packet within the age limit. Default true (our choice: otherwise
+    /// only the sender's timeout repairs a loss there).
     pub watch: bool,
-    /// What becomes of a blocked NACK: `drop`, or `ack`, which turns it into the ACK of everything before the
-    /// packet that it names. A NACK that echoes a congestion mark becomes that ACK in either case, or the
-    /// mark would be lost. Default `drop` (Themis, section 3).
+    /// Fate of a blocked NACK: `drop`, or `ack`, which turns it into an ACK of everything before the packet that it names.
+    /// A NACK that echoes a congestion mark always becomes that ACK, since otherwise the mark would be lost. Default `drop`
+    /// (Themis, section 3).
     pub on_block: OnBlock,
-    /// What becomes of spraying while routing holds a link between switches to be dead. `ecmp`: every ToR keeps a flow on
-    /// one path and lets all NACKs pass, until the fabric is whole again (Themis, section 6; that it is all of them, and
-    /// not only those behind the link, is our reading). `remap`: slots whose path is gone take one that is left, the
-    /// others stay; NACKs are judged as before, since a slot still has one path. Default `ecmp` (Themis, section 6).
+    /// Spraying while routing counts a link between switches as dead. `ecmp`: every ToR keeps a flow on one path and lets
+    /// all NACKs pass, until the fabric is whole again (Themis, section 6; that all ToRs do so, and not only those behind
+    /// the link, is our reading). `remap`: slots whose path is dead take a remaining path, and the others stay; NACKs are
+    /// judged as before, since a slot still has one path. Default `ecmp` (Themis, section 6).
     pub on_failure: OnFailure,
-    /// Slots N over which the source ToR deals PSNs, 1 to 65535. Default: the number of equal-cost paths to the
-    /// destination's rack (Themis, Eq. 1); with `path-map = false` that of the ToR's uplinks towards it.
+    /// Number of slots N over which the source ToR sprays PSNs, 1 to 65535. Default: the number of equal-cost paths to the
+    /// destination's rack (Themis, Eq. 1); with `path-map = false`, the number of the ToR's uplinks towards that rack.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slots: Option<u16>,
-    /// Where switches above the ToRs choose as well (three tiers): the source ToR rewrites the UDP source port of data
-    /// by slot, and so steers their hashes, one path for each slot. It takes the same choices on all ways, each among
-    /// a power of two of ports, and `hashes` that differ from tier to tier. With `false` those switches keep a flow
-    /// on one port each. Of no meaning in two tiers. Default true (Themis, PathMap).
+    /// Whether Themis steers switches above the ToRs that also choose (three tiers). The source ToR then rewrites the UDP
+    /// source port of data by slot, and the switches' hashes give each slot a path of its own. This requires the same
+    /// choices on all paths, each among a power of two of ports, and `hashes` that differ from tier to tier. With `false`
+    /// those switches keep each flow on one port. The setting has no effect on two tiers. Default true (Themis, PathMap).
     pub path_map: bool,
-    /// The hashes of the switches by tier, from the ToRs up; the last one stands for all tiers beyond it. Only what a
-    /// change of the source port does to a hash is computed from this; a flow's own hash is a draw for each switch.
-    /// Default: what Google's SAI program gives to the three stages of its fabrics.
+    /// Hashes of the switches by tier, from the ToRs up; the last hash holds for all tiers beyond it. They determine only
+    /// how a change of the source port changes a switch's choice; a flow's own hash is a draw for each switch. Default: the
+    /// hashes that Google's SAI program gives to the three stages of its fabrics.
     pub hashes: Vec<Hash>,
 }
 
@@ -76,47 +76,47 @@ impl Default for Config {
     }
 }
 
-/// How NACKs are judged.
+/// Rule by which NACKs are judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Judging {
-    /// By the whole ring: a packet that is on the last hop is not missing.
+    /// The whole ring counts: a packet on the last hop is not missing.
     Sound,
-    /// By the text of Themis (APNET'25).
+    /// The text of Themis (APNET'25).
     Literal,
 }
 
-/// What becomes of a blocked NACK.
+/// Fate of a blocked NACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnBlock {
-    /// It ends at the ToR.
+    /// The NACK ends at the ToR.
     Drop,
-    /// It goes on as an ACK of everything before the packet that it names.
+    /// The NACK continues as an ACK of everything before the packet that it names.
     Ack,
 }
 
-/// What becomes of spraying while a link between switches is dead.
+/// Spraying while a link between switches is dead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnFailure {
-    /// Flows keep to one path, and NACKs pass.
+    /// Flows keep to one path, and all NACKs pass.
     Ecmp,
-    /// Slots without a path take another one.
+    /// Slots without a path take a remaining one.
     Remap,
 }
 
-/// A number of ring entries: given, or by the formula. In TOML an integer or `"formula"`.
+/// Number of ring entries: explicit, or by the formula. In TOML an integer or `"formula"`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Entries {
-    /// By the formula.
+    /// The number that the formula gives.
     #[default]
     Formula,
-    /// This many.
+    /// An explicit number.
     Count(u16),
 }
 
-/// The word for [`Entries::Formula`].
+/// Spelling of [`Entries::Formula`] in TOML.
 const FORMULA: &str = "formula";
 
 impl Serialize for Entries {
@@ -172,7 +172,7 @@ impl JsonSchema for Entries {
 }
 
 impl Config {
-    /// What the rule of queue pairs with `slots` slots is made from.
+    /// Settings of the rule for queue pairs with `slots` slots.
     pub(super) fn settings(&self, slots: u16, (ring, age_limit): (u16, u16)) -> Settings {
         let width = match self.psn_bits {
             8 => Width::W8,

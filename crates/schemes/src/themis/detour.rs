@@ -1,18 +1,18 @@
-//! Slots on the paths that are left: which choice of ports a switch had before links died.
+//! Slots on the remaining paths: the ports that a switch could choose from before links died.
 //!
-//! A NACK is judged by PSN mod N alone: what must hold is that all packets of a slot take one path. So N stays what it
-//! was, every slot whose path is left stays on it, and the others take a path by their number. Two slots on one path
-//! make proofs of loss rarer, never wrong. While packets of a moved slot are under way both by the old path and by the
-//! new one, an old one may look overtaken: a NACK or two then pass that need not.
+//! A NACK is judged by PSN mod N alone, so all packets of a slot must take one path. Therefore N does not change. Every slot
+//! whose path remains stays on it, and the other slots take a path by their number. Two slots on one path make proofs of
+//! loss rarer, but never wrong. While packets of a moved slot are in flight on both its old and its new path, an old packet
+//! may look overtaken: then a NACK or two pass without need.
 
 use model::{HostId, PortIndex, Reroute};
 
-/// Of one switch: the equal-cost ports in the whole fabric, where they are others now.
+/// Equal-cost ports of one switch in the whole fabric, where the current ports differ.
 #[derive(Clone, Debug)]
 pub(super) struct Detours {
-    /// The rack of every host.
+    /// Rack of every host.
     rack_of: Vec<u16>,
-    /// By rack: number of a set and one, or 0 where nothing has changed.
+    /// Index of a set plus one, by rack; 0 where nothing has changed.
     set_of: Vec<u16>,
     sets: Vec<Vec<PortIndex>>,
 }
@@ -42,7 +42,7 @@ impl Detours {
         Some(Detours { rack_of, set_of, sets })
     }
 
-    /// The ports towards a host in the whole fabric, if they are others now.
+    /// Ports towards a host in the whole fabric, if the current ports differ.
     pub(super) fn of(&self, host: HostId) -> Option<&[PortIndex]> {
         let set = *self.set_of.get(usize::from(*self.rack_of.get(host.index())?))?;
         self.sets.get(usize::from(set).checked_sub(1)?).map(Vec::as_slice)

@@ -1,29 +1,29 @@
-//! The hashes of switches, as far as Themis must know them.
+//! Hashes of switches, as far as Themis depends on them.
 
 use ::themis::path_map::PortHash;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Bits of a header behind the UDP source port, if a switch hashes the 5-tuple in the order of the headers: the
-/// destination port.
+/// Header bits after the UDP source port in the hashed 5-tuple, in the order of the headers: those of the destination
+/// port.
 const AFTER: u32 = 16;
 
-/// The hash of the switches of one tier.
+/// Hash of the switches of one tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "SwitchHash")]
 pub struct Hash {
-    /// The function.
+    /// Hash function.
     pub algorithm: Algorithm,
-    /// Bits by which its 16 bits are rotated right, 0 to 15; a switch with 2^b ports to choose from then takes the
-    /// lowest b. Default 0.
+    /// Number of bits by which the 16-bit hash is rotated right, 0 to 15. A switch with 2^b ports to choose from takes the
+    /// lowest b bits. Default 0.
     #[serde(default)]
     pub offset: u8,
 }
 
-/// Functions of switch chips that are linear in the source port. Names as in the Switch Abstraction Interface
-/// (SAI, `sai_hash_algorithm_t`); the order of bits, which vendors do not publish, is that of the headers (our
+/// Hash functions of switch chips that are linear in the source port. The names are those of the Switch Abstraction
+/// Interface (SAI, `sai_hash_algorithm_t`). Vendors do not publish the order of bits; here it is that of the headers (our
 /// choice).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Algorithm {
@@ -45,7 +45,7 @@ pub enum Algorithm {
 }
 
 impl Hash {
-    /// How it depends on the source port.
+    /// Dependence of the hash on the source port.
     pub(super) const fn of_port(self) -> PortHash {
         const BISYNC: u32 = 0x8005;
         const CCITT: u32 = 0x1021;
@@ -74,8 +74,8 @@ impl fmt::Display for Hash {
     }
 }
 
-/// Tiers 1, 2, 3: what Google's SAI program for P4 gives to the three stages of its fabrics, a different function
-/// and offset each (`sai_p4`, hashing.p4).
+/// Hashes of tiers 1, 2 and 3: those of the three stages of Google's fabrics in its SAI program for P4, each with a
+/// function and an offset of its own (`sai_p4`, hashing.p4).
 pub(super) fn default() -> Vec<Hash> {
     let hash = |algorithm, offset| Hash { algorithm, offset };
     vec![hash(Algorithm::Crc32Lo, 0), hash(Algorithm::CrcCcitt, 4), hash(Algorithm::Crc, 8)]

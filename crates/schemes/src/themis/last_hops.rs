@@ -1,23 +1,23 @@
-//! How long a ring must be: what the links to the hosts of one ToR hold.
+//! Required length of a ring: the number of packets that the links to the hosts of one ToR hold.
 
 use super::config::{Config, Entries, Judging};
 use ::themis::memory::{ring_entries, sound_ring_entries};
 use model::{NodeId, Plan, QpId};
 
-/// The ring factor is kept in parts per thousand.
+/// Unit of the ring factor: parts per thousand.
 const FACTOR_UNIT: u64 = 1000;
 
-/// What the last hops of one ToR ask of a ring.
+/// Ring lengths that the last hops of one ToR require.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct LastHops {
-    /// Entries by the paper's formula, for the host that needs most.
+    /// Entries by the paper's formula, for the most demanding host.
     pub(super) paper: u64,
-    /// Entries that sound judging needs, likewise.
+    /// Entries for sound judging, for the most demanding host.
     pub(super) sound: u64,
 }
 
 impl LastHops {
-    /// Of the hosts at `tor` to which queue pairs of other racks send.
+    /// Requirement of the hosts at `tor` that receive from queue pairs of other racks.
     pub(super) fn of(config: &Config, plan: &Plan, tor: NodeId, qps: impl Iterator<Item = QpId>) -> Self {
         let mut frames = vec![None; plan.fabric.ports(tor).len()];
         for qp in qps.map(|qp| &plan.qps[qp.index()]) {
@@ -33,13 +33,13 @@ impl LastHops {
             let wire = &plan.wire;
             let (full, mean) =
                 (wire.transmission(link.rate, wire.max_frame()), wire.transmission(link.rate, frame));
-            // Before the reply: one full frame that has the NIC's link (the library counts a mean one), and the
-            // replies and CNPs of the two packets that come in meanwhile.
+            // Waiting time of the reply: one full frame on the NIC's link (the library counts a mean frame), and the
+            // replies and CNPs of the two packets that arrive meanwhile.
             let replies =
                 wire.transmission(link.rate, wire.ack).ps() + wire.transmission(link.rate, wire.cnp).ps();
             let wait = full.since(mean).ps() + 2 * replies;
             let sound = sound_ring_entries(link.delay.ps(), mean.ps(), wait);
-            // A message's short last packet may come in on top of the mean.
+            // The short last packet of a message may come on top of the mean.
             all.sound = all.sound.max(sound + u64::from(frame < wire.max_frame()));
             let round_trip = 2 * link.delay.ps();
             let mtu = u64::from(wire.max_frame());
@@ -48,7 +48,7 @@ impl LastHops {
         all
     }
 
-    /// Entries of every ring, and the age limit.
+    /// Entries of every ring, and the age limit in packets.
     pub(super) fn lengths(&self, config: &Config) -> (u16, u16) {
         let cut = |entries: u64| u16::try_from(entries.max(1)).unwrap_or(u16::MAX);
         let formula = match config.mode {
@@ -63,8 +63,8 @@ impl LastHops {
     }
 }
 
-/// The mean frame of the message whose mean frame is the shortest. Packets that follow one another on a queue
-/// pair are no shorter on average, but for one message's end.
+/// Mean frame of the message with the shortest mean frame, bytes. Consecutive packets of a queue pair are no shorter on
+/// average, except for the end of one message.
 fn shortest_mean(plan: &Plan, messages: std::ops::Range<u32>) -> u32 {
     let mean = |m: u32| {
         let bytes = plan.messages[m as usize].bytes;

@@ -1,4 +1,4 @@
-//! Paths between racks: where on the way switches choose, and the PathMap that steers them.
+//! Paths between racks: the choices of switches along a path, and the PathMap that steers them.
 
 use super::config::Config;
 use crate::ConfigError;
@@ -6,24 +6,24 @@ use ::themis::path_map::{Choice, PathMap, PathMapError, PortHash};
 use model::{Fabric, NodeId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A switch on the way that has more than one port to choose from.
+/// Choice of a switch along a path: it has more than one port to choose from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Step {
-    /// Its tier: 1 for a ToR.
+    /// Tier of the switch: 1 for a ToR.
     pub(super) tier: usize,
-    /// Ports to choose from.
+    /// Number of ports to choose from.
     pub(super) ports: usize,
 }
 
-/// Whether a switch chooses among several ports on the way up to a rack. On the way down, among parallel links, the
+/// True if a switch chooses among several ports on the way up to a rack. On the way down, among parallel links, the
 /// flow's hash decides: that spreads flows and keeps every slot on one path.
 pub(super) fn chooses_up(fabric: &Fabric, node: NodeId, rack: usize) -> bool {
     let ports = fabric.route_to_rack(node, rack);
     ports.len() > 1 && fabric.tier(fabric.ports(node)[ports[0].index()].to) > fabric.tier(node)
 }
 
-/// The switches that choose on one of the ways from the ToR `tor` to a rack: the ToR, and others on the way up. In a
-/// fabric that `shape` accepts all ways are alike.
+/// Choosing switches on one path from the ToR `tor` to a rack: the ToR, and others on the way up. In a fabric that `shape`
+/// accepts, all paths are alike.
 pub(super) fn choices(
     fabric: &Fabric,
     tor: NodeId,
@@ -44,13 +44,13 @@ pub(super) fn choices(
 }
 
 impl Config {
-    /// The hash of the switches of a tier; the last one of the list stands for all tiers beyond it.
+    /// Hash of the switches of a tier; the last hash of the list holds for all tiers beyond it.
     pub(super) fn hash(&self, tier: usize) -> PortHash {
         let hash = self.hashes.get(tier.max(1) - 1).or(self.hashes.last());
         hash.map_or(PortHash::new([0; 16]), |hash| hash.of_port())
     }
 
-    /// Paths from the ToR `tor` to another rack that packets are dealt over: N, unless `slots` is set.
+    /// Number of paths from the ToR `tor` to another rack over which packets are sprayed: N, unless `slots` is set.
     pub(super) fn paths(&self, fabric: &Fabric, tor: NodeId, rack: usize) -> usize {
         let all = |(paths, beyond): (usize, bool), (node, step): (NodeId, Step)| {
             (paths.saturating_mul(step.ports), beyond || node != tor)
@@ -61,7 +61,7 @@ impl Config {
         }
     }
 
-    /// Entries of the table by which the ToR `tor` deals packets: its uplinks, or a PathMap of all paths.
+    /// Entries of the spraying table of the ToR `tor`: its uplinks, or a PathMap of all paths.
     pub fn path_entries(&self, fabric: &Fabric, tor: NodeId) -> usize {
         let racks = fabric.racks().iter().enumerate();
         let others = racks.filter(|&(_, &root)| root != tor && !fabric.is_host(root));
@@ -76,7 +76,7 @@ impl Config {
         PathMap::new(&choices)
     }
 
-    /// Refuses a fabric whose paths the hashes cannot all reach.
+    /// Refuses a fabric in which the hashes cannot reach all paths.
     pub(super) fn check_paths(&self, fabric: &Fabric) -> Result<(), ConfigError> {
         if self.hashes.is_empty() {
             return Err(ConfigError::new("hashes", "at least one hash is needed, that of the ToRs"));
@@ -137,7 +137,7 @@ impl Config {
         error("hashes", text)
     }
 
-    /// The tiers that the bits of a slot number belong to.
+    /// Tiers to which the bits of a slot number belong.
     fn sources(&self, steps: &[Step], bits: u16) -> Vec<usize> {
         let mut first = 0;
         let mut tiers = Vec::new();
@@ -156,7 +156,7 @@ fn ends(fabric: &Fabric, tor: NodeId, rack: usize) -> String {
     format!("from {} to {}", fabric.name(tor), fabric.name(fabric.racks()[rack]))
 }
 
-/// Sequences of steps as (first step, number of the rest); number 0 is the empty sequence.
+/// Interned sequences of steps, as (first step, number of the rest); number 0 is the empty sequence.
 #[derive(Default)]
 struct Sequences {
     list: Vec<(Step, u32)>,
@@ -183,23 +183,23 @@ impl Sequences {
     }
 }
 
-/// Not known yet.
+/// Sequence of a switch that has not been surveyed.
 const UNKNOWN: u32 = u32::MAX;
-/// No way leads there.
+/// Sequence of a switch from which no path leads to the rack.
 const NO_WAY: u32 = u32::MAX - 1;
 
-/// The choices on the way between two racks, the same for all pairs of racks between which other switches than the
-/// source ToR choose, with one such pair; `None` if there is none.
+/// The common choices on the paths between two racks, with one pair of racks for which they hold. `None` if no switch
+/// other than source ToRs chooses.
 ///
 /// # Errors
-/// In words, if they are not the same: one PathMap could not serve them.
+/// A text, if the choices differ between pairs of racks: one PathMap could not serve them.
 fn shape(fabric: &Fabric) -> Result<Option<(Vec<Step>, NodeId, usize)>, String> {
     let switches = fabric.nodes() - fabric.hosts();
     let mut survey =
         Survey { fabric, sequences: Sequences::default(), known: vec![UNKNOWN; switches], stack: Vec::new() };
     let mut found: Option<(u32, NodeId, usize)> = None;
     let tors = || fabric.racks().iter().copied().enumerate().filter(|&(_, node)| !fabric.is_host(node));
-    // ToRs with the same neighbours could change places and nobody would see: one speaks for all.
+    // ToRs with the same neighbours are interchangeable: one of them stands for all.
     let mut twins = BTreeSet::new();
     for (rack, root) in tors() {
         let links = fabric.ports(root).iter().map(|link| link.to);
@@ -232,18 +232,18 @@ fn shape(fabric: &Fabric) -> Result<Option<(Vec<Step>, NodeId, usize)>, String> 
     Ok(found.map(|(number, tor, rack)| (survey.sequences.steps(number), tor, rack)))
 }
 
-/// Follows all ways to one rack after the other.
+/// Survey of all paths, one destination rack after the other.
 struct Survey<'a> {
     fabric: &'a Fabric,
     sequences: Sequences,
-    /// By switch: the sequence of choices from it up and on to the rack.
+    /// Sequence of choices from a switch up and on to the rack, by switch.
     known: Vec<u32>,
-    /// Switches to look at, those that the others wait for last.
+    /// Switches to survey; the last one first, since the others wait for it.
     stack: Vec<NodeId>,
 }
 
 impl Survey<'_> {
-    /// The sequence from a source ToR, if other switches choose as well.
+    /// Sequence from a source ToR, if other switches choose as well.
     fn of_tor(&mut self, tor: NodeId, rack: usize) -> Result<Option<u32>, String> {
         self.follow(tor, rack)?;
         let ports = self.fabric.route_to_rack(tor, rack);

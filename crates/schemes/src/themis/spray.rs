@@ -1,4 +1,4 @@
-//! Which port a data packet takes where a switch has a choice.
+//! Choice of the port for a data packet.
 
 use super::config::{Config, OnFailure};
 use super::detour::Detours;
@@ -6,50 +6,50 @@ use super::paths::{Step, choices, chooses_up};
 use ::themis::{Slots, path};
 use model::{Cx, HostId, Packet, PortIndex, Reroute, Site};
 
-/// What a switch knows of spraying.
+/// Spraying state of a switch.
 #[derive(Clone, Debug)]
 pub(super) struct Spray {
-    /// Slots, where they are not the number of uplinks.
+    /// Number of slots, if it differs from the number of uplinks.
     slots: Option<Slots>,
     steered: Option<Steered>,
     on_failure: OnFailure,
-    /// While routing knows of dead links.
+    /// Set while routing knows of dead links.
     failure: Option<Box<Failure>>,
-    /// Packets that kept to the path of their flow meanwhile, and packets whose slot had to take another path.
+    /// Packets that kept to their flow's path during a failure, and packets whose slot had to take another path.
     pub(super) unsprayed: u64,
     pub(super) remapped: u64,
 }
 
-/// What a switch does about dead links.
+/// Reaction to dead links.
 #[derive(Clone, Debug)]
 enum Failure {
-    /// It does not spray.
+    /// Spraying is off.
     Off,
-    /// It sprays over what is left.
+    /// Packets are sprayed over the remaining paths.
     Around(Detours),
 }
 
-/// A switch on ways with several choices: the source port that the ToR gives to a slot steers its hash.
+/// Steering on paths with several choices: the source port that the ToR gives to a slot steers this switch's hash.
 #[derive(Clone, Debug)]
 struct Steered {
     slots: Slots,
-    /// By slot: the bits of this switch's hash that the slot's source port flips. Packets do not carry the port; it
-    /// is a function of the PSN, and so are these bits.
+    /// Bits of this switch's hash that a slot's source port flips, by slot. Packets do not carry the port; it is a function
+    /// of the PSN, and so are these bits.
     flips: Vec<u16>,
-    /// One bit per host, set if the way there is steered: at a ToR, if switches further up choose; at another switch, if
+    /// One bit per host, set if the path there is steered: at a ToR, if switches further up choose; at another switch, if
     /// it chooses on the way up.
     leads_to: Vec<u64>,
 }
 
 impl Spray {
-    /// For one switch.
+    /// Spraying state of the switch of `site`.
     pub(super) fn of(config: &Config, site: Site<'_>) -> Self {
         let slots = config.slots.and_then(Slots::new);
         let steered = if config.path_map { Steered::of(config, site, slots) } else { None };
         Spray { slots, steered, on_failure: config.on_failure, failure: None, unsprayed: 0, remapped: 0 }
     }
 
-    /// Routing has changed; true if the switch does not spray from now on.
+    /// Adapts to new routes; returns true if spraying is off from now on.
     pub(super) fn reroute(&mut self, news: &Reroute<'_>) -> bool {
         self.failure = match self.on_failure {
             _ if news.whole() => None,
@@ -71,7 +71,7 @@ impl Spray {
         }
     }
 
-    /// The same while routing knows of dead links.
+    /// [`Spray::port`] while routing knows of dead links.
     #[cold]
     #[inline(never)]
     fn port_left(&mut self, cx: &Cx<'_>, pkt: &Packet, ports: &[PortIndex]) -> PortIndex {
@@ -86,7 +86,7 @@ impl Spray {
                 if ports.contains(&own) {
                     return own;
                 }
-                // By slot, so that the slots which flows lose on one path spread over all others.
+                // The slot number decides, so that the slots of one dead path spread over all other paths.
                 self.remapped += 1;
                 ports[usize::from(slot) % ports.len()]
             }
@@ -97,7 +97,7 @@ impl Spray {
         }
     }
 
-    /// Which of `count` ports a data packet takes, and its slot if that is what decides.
+    /// Index of the port, of `count`, that a data packet takes; also its slot, if the slot decides.
     #[inline]
     fn choose(&self, cx: &Cx<'_>, pkt: &Packet, count: usize) -> (usize, Option<u16>) {
         if count == 1 {
@@ -108,7 +108,7 @@ impl Spray {
             Some(steered) if steered.leads_to(pkt.to()) => {
                 let slot = steered.slots.of(pkt.psn());
                 let flips = steered.flips[usize::from(slot)];
-                // A power of two, or `check` would have refused; the mask holds the port in range in any case.
+                // `count` is a power of two, or `check` refuses the plan; the mask keeps the port in range in any case.
                 ((base ^ usize::from(flips)) & (count - 1), Some(slot))
             }
             _ if !cx.from_host => (base, None),

@@ -1,4 +1,4 @@
-//! Stories of one switch under Themis. Who is lost and who is late is for the crate `themis` to test.
+//! Scenes at one switch under Themis. The crate `themis` tests which packets count as lost or late.
 
 use super::config::{Entries, Judging};
 use super::hashes::{Algorithm, Hash};
@@ -21,7 +21,7 @@ fn psn(n: u32) -> Psn {
     Psn::new(n)
 }
 
-/// Departures at the destination ToR; what it emits, as PSNs.
+/// PSNs of the NACKs that the destination ToR emits while these packets depart.
 fn depart(desk: &mut Desk, qp: QpId, psns: &[u32]) -> Vec<u32> {
     let one = |&n: &u32| desk.depart(qp, psn(n));
     psns.iter().flat_map(one).map(|nack| nack.psn().value()).collect()
@@ -50,7 +50,7 @@ fn the_source_tor_deals_packets_out_in_psn_order() {
     let dealt = round(config(), 8);
     let expected: Vec<_> = (0..8).map(|i| (dealt[0] + i) % 4).collect();
     assert_eq!(dealt, expected);
-    // Eight slots on four uplinks: the same; two slots: two neighbours; and the flow's base is kept.
+    // Eight slots on four uplinks give the same order; two slots use two neighbours. The flow's base stays in both cases.
     assert_eq!(round(Config { slots: Some(8), ..config() }, 8), expected);
     let two = [dealt[0], dealt[1], dealt[0], dealt[1]];
     assert_eq!(round(Config { slots: Some(2), ..config() }, 4), two);
@@ -84,7 +84,7 @@ fn beyond_the_tor_a_slot_steers_by_its_bits() {
     let far = qp(&plan, 0, 3);
     for (switch, shift, mask) in [("edge0.0", 0, 1), ("up0.0", 1, 3), ("up0.1", 1, 3)] {
         let taken = ports(&plan, switch, config(), far, 16);
-        // Both have their downlinks first: a host, or two edge switches.
+        // Downlinks come first: one host at an edge switch, two edge switches at an aggregation switch.
         let down = if switch.starts_with("edge") { 1 } else { 2 };
         let numbers: Vec<_> = taken.iter().map(|p| p.0 - down).collect();
         let expected: Vec<_> = (0..16).map(|slot| numbers[0] ^ (slot >> shift & mask)).collect();
@@ -92,7 +92,7 @@ fn beyond_the_tor_a_slot_steers_by_its_bits() {
         let still = ports(&plan, switch, Config { path_map: false, ..config() }, far, 16);
         assert_eq!(still.iter().all(|p| *p == still[0]), switch.starts_with("up"), "{switch}");
     }
-    // Inside the pod only the ToR chooses: Eq. 1 as on two tiers, with two slots.
+    // Inside the pod only the ToR chooses: Eq. 1 holds as on two tiers, with two slots.
     let near = ports(&plan, "edge0.0", config(), qp(&plan, 0, 1), 4);
     assert!(near[0] != near[1] && near[..2] == near[2..]);
     let rules = |config| {
@@ -116,7 +116,7 @@ fn replies_are_not_steered() {
 
 #[test]
 fn parallel_links_of_two_tiers_are_uplinks_and_nothing_more() {
-    // 3 spines with 2 links to every leaf: 6 uplinks; on the way down a spine keeps a flow on one of 2.
+    // 3 spines with 2 links to every leaf make 6 uplinks. On the way down a spine keeps a flow on one of 2 links.
     let plan = leaf_spine_parallel(2, 3, 2);
     let far = qp(&plan, 0, 1);
     assert_eq!(config().check(&plan), Ok(vec![]));
@@ -139,7 +139,7 @@ fn paths_that_no_path_map_reaches_are_refused_with_the_way_out() {
         field == "hashes" && text.contains("reach 4 of 8 paths") && text.contains("polarisation"),
         "{text}"
     );
-    // The same function, rotated by enough, will do.
+    // The same function, rotated far enough, is accepted.
     let rotated = vec![hash(Algorithm::CrcCcitt, 0), hash(Algorithm::CrcCcitt, 1)];
     assert!(Config { hashes: rotated, ..config() }.check(&plan).is_ok());
     let (field, text) = refused(&pods(2, 1, &[3, 3]), config().hashes);
@@ -149,7 +149,7 @@ fn paths_that_no_path_map_reaches_are_refused_with_the_way_out() {
         field == "path-map" && text.contains("other choices follow over up1.0 than over up1.1"),
         "{text}"
     );
-    // Where only the ToR chooses, no hash matters; nor does it without a PathMap.
+    // Where only the ToR chooses, the hashes do not matter; without a PathMap they do not matter either.
     let one = vec![hash(Algorithm::Xor, 0)];
     assert!(Config { hashes: one.clone(), ..config() }.check(&leaf_spine(2, 3, 1)).is_ok());
     assert!(Config { hashes: one, path_map: false, ..config() }.check(&pods(2, 1, &[4, 2])).is_ok());
@@ -160,7 +160,7 @@ fn a_tor_asks_only_for_what_it_needs() {
     let several = leaf_spine(2, 2, 1);
     let interest = desk(&several, "leaf0", config()).scheme().interest();
     assert!(interest.host_departures && !interest.every_packet && !interest.queues);
-    // With one uplink there is no choice, but the replies must still be seen.
+    // With one uplink there is no choice of ports, but the switch must still see the replies.
     let one = leaf_spine(2, 1, 1);
     assert!(desk(&one, "leaf0", config()).scheme().interest().every_packet);
     let mut desk = desk(&one, "leaf1", config());
@@ -282,10 +282,10 @@ fn the_formula_gives_the_papers_ring() {
         let desk = desk(&plan, "leaf1", config);
         (themis(&desk).table.ring, themis(&desk).table.rules[0].settings().age_limit)
     };
-    // 400 Gb/s x 2 us x 1.5 / 1500 B; a round trip holds 2 us / 30.4 ns and what replies wait for.
+    // 400 Gb/s x 2 us x 1.5 / 1500 B; a round trip holds 2 us / 30.4 ns plus the time for which replies wait.
     assert_eq!(ring(config()), (100, 69));
     assert_eq!(ring(Config { ring: Entries::Count(7), age_limit: Entries::Count(5), ..config() }), (7, 5));
-    // The paper's own ring may be shorter than a sound one.
+    // The paper's ring may be shorter than a sound one.
     assert_eq!(ring(Config { ring_factor: 0.5, ..config() }).0, 69);
     assert_eq!(ring(Config { ring_factor: 0.5, mode: Judging::Literal, ..config() }).0, 34);
 }
@@ -343,7 +343,7 @@ fn what_cannot_work_is_refused_by_field() {
     assert_eq!(field(Config { slots: Some(0), ..config() }), "slots");
     assert_eq!(field(Config { ring_factor: f64::NAN, ..config() }), "ring-factor");
     assert!(config().check(&three).is_ok(), "whole PSNs need no power of two");
-    // Refused or not, it builds and forwards.
+    // A refused configuration still builds a scheme that forwards.
     let mut desk = desk(&three, "leaf1", Config { psn_bits: 8, ring: Entries::Count(0), ..config() });
     depart(&mut desk, qp(&three, 0, 1), &[0, 2]);
     assert!(passes(&mut desk, &three, qp(&three, 0, 1), 1));
@@ -390,7 +390,7 @@ fn the_table_in_a_scenario() {
     }
 }
 
-/// The port of every one of the first PSNs of a flow.
+/// Ports of the first 64 packets of a flow.
 fn ports_of(desk: &mut Desk, qp: QpId) -> Vec<u16> {
     let port = |n| match desk.see(desk.data(qp, psn(n))).verdict {
         Verdict::Forward(port) => port.0,
@@ -401,7 +401,8 @@ fn ports_of(desk: &mut Desk, qp: QpId) -> Vec<u16> {
 
 #[test]
 fn a_slot_whose_path_dies_takes_another_one_and_the_others_stay() {
-    // From leaf0 of a leaf-spine fabric, and over an aggregation switch of a fat tree; a dead link of its own each.
+    // The choosing switch is leaf0 of a leaf-spine fabric, or an aggregation switch of a fat tree; each case has one
+    // dead link.
     for (plan, switch, dead, slots) in [
         (leaf_spine(2, 4, 4), "leaf0", ("leaf0", "spine2"), 4),
         (pods(2, 1, &[4]), "up0.0", ("up0.0", "core0.1"), 4),
@@ -429,12 +430,12 @@ fn without_spraying_a_flow_keeps_one_path_and_every_nack_passes() {
     let plan = leaf_spine(2, 4, 1);
     let (up, down) = (qp(&plan, 0, 1), qp(&plan, 1, 0));
     let mut desk = desk(&plan, "leaf0", config());
-    // PSN 1 is late, so its NACK is blocked, and the ToR waits.
+    // PSN 1 is late, so its NACK is blocked, and the ToR waits for it.
     depart(&mut desk, down, &[0, 2]);
     assert!(!passes(&mut desk, &plan, down, 1));
     desk.reroute(&[("leaf1", "spine0")]);
     assert_eq!(ports_of(&mut desk, up).iter().collect::<BTreeSet<_>>().len(), 1);
-    // What it waited for is forgotten: PSN 5 would have shown that 1 is lost.
+    // The route change has ended the wait: PSN 5 would have proved that PSN 1 is lost.
     assert_eq!(depart(&mut desk, down, &[5]), [0; 0]);
     assert!(passes(&mut desk, &plan, down, 1));
     assert_eq!((desk.counter("nacks_unjudged"), desk.counter("packets_unsprayed")), (1, 64));
