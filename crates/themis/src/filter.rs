@@ -1,62 +1,70 @@
-//! Themis-D, the destination ToR: which NACKs to believe, and which to send in the RNIC's place.
+//! Themis-D, the destination ToR: which NACKs to forward, which to block, and which to send itself.
 //!
 //! # The evidence
 //!
-//! All packets of one slot (PSN mod N) travel one FIFO path. So if packet q > e of e's slot reaches the
-//! ToR and e has not, e is lost; a packet of another slot says nothing (Themis, APNET'25, Eq. 3). The ToR
-//! therefore records the PSNs that it sends to the RNIC, in a ring per QP, and searches it when
-//! a NACK(e) comes up. An RNIC does not repeat a NACK, so after a block the ToR remembers e (BePSN, Valid) and
-//! sends the NACK itself once later evidence shows that e is lost: the *compensation*.
+//! All packets of one slot (PSN mod N) travel one FIFO path. Let the RNIC expect packet e. If a packet q > e of e's slot
+//! has reached the ToR and e has not, e is lost. A packet of another slot proves nothing (Themis, APNET'25, Eq. 3). The
+//! ToR therefore records the PSNs that it sends to the RNIC, in a ring per QP, and searches the ring when NACK(e) comes
+//! up. An RNIC does not repeat a NACK. After a block the ToR remembers e (the paper's BePSN and Valid), and it sends the
+//! NACK itself once a later packet proves that e is lost: the *compensation*.
 //!
 //! # Two modes
 //!
-//! [`Mode::Literal`] follows the paper's text: dequeue until the first PSN > e, the packet that triggered the
-//! NACK (tPSN). Same slot as e: forward. Other slot: block and arm, without a further look. That is not sound:
-//! e may have left the ToR while the NACK was on its way, and then the next packet of e's slot sets off a
-//! NACK for a packet that is not lost. On a fast last hop that is the common case, not a rare race.
+//! [`Mode::Literal`] follows the paper's text. It dequeues PSNs up to the first one above e, which it takes for the packet
+//! that triggered the NACK (tPSN). If that packet has e's slot, it forwards the NACK; if not, it blocks the NACK and arms
+//! without looking further. This is not sound: e may have left the ToR while the NACK was coming up, and then the next
+//! packet of e's slot sets off a NACK for a packet that is not lost. On a fast last hop this is the common case.
 //!
-//! [`Mode::Sound`] looks at the whole ring and asks, in this order:
+//! [`Mode::Sound`] searches the whole ring. The first row that applies gives the verdict:
 //!
-//! | the ring shows | e is | verdict |
+//! | the ring shows | state of e | verdict |
 //! |---|---|---|
-//! | e before the trigger | overtaken on a FIFO link: lost on the last hop | forward, [`Reason::SeenBefore`] |
-//! | e, and more than the last hop's round trip of packets after it | lost on the last hop | forward, [`Reason::OldEntry`] |
-//! | e | on the wire to the RNIC | block, [`Reason::OnTheWire`]; watch it |
-//! | no e, but a later packet of its slot | lost in the fabric | forward, [`Reason::SamePath`] |
-//! | nothing later than e at all | unknown: the ring is too short | forward, [`Reason::NoTrigger`] |
+//! | e before the trigger | lost on the last hop, since that link is FIFO | forward, [`Reason::SeenBefore`] |
+//! | e, and as many later entries as the age limit | lost on the last hop | forward, [`Reason::OldEntry`] |
+//! | e | on the wire to the RNIC | block, [`Reason::OnTheWire`]; watch e |
+//! | not e, but a later packet of its slot | lost in the fabric | forward, [`Reason::SamePath`] |
+//! | no packet later than e | unknown: the ring is too short | forward, [`Reason::NoTrigger`] |
 //! | only later packets of other slots | unknown | block, [`Reason::OtherPath`]; arm |
 //!
-//! What must hold for "never a NACK for a packet that is not lost": the ring and the age limit cover the last
-//! hop's round trip ([`crate::memory::sound_ring_entries`]) counted in the smallest packets the QP sends
-//! back to back; the last hop is FIFO; ACK and NACK are not held back by more than that (no PFC pause of
-//! their class). What is never caught: a loss with no later packet of its slot behind it (the tail of a message),
-//! and the loss of a retransmission in the fabric. Both are left to the sender's timeout.
+//! A sound rule never forwards or sends a NACK for a packet that is not lost, if three conditions hold:
+//!
+//! * The ring and the age limit cover the last hop's round trip ([`crate::memory::sound_ring_entries`]), counted in the
+//!   smallest packets that the QP sends back to back.
+//! * The last hop is FIFO.
+//! * ACKs and NACKs are not delayed beyond that round trip, for example by a PFC pause of their class.
+//!
+//! Two losses leave no evidence, and only the sender's timeout repairs them: a loss without a later packet of its slot
+//! (the tail of a message), and the loss of a retransmission in the fabric.
 //!
 //! # Choices where the paper is silent
 //!
-//! Ours; each is repeated at its line. Record a PSN when its transmission *starts* (a packet dropped in
-//! the ToR's own queue is then an ordinary loss). A full ring overwrites its oldest entry. A scan that
-//! finds no trigger fails open when sound, blocks and arms when literal. Retransmissions are recorded like
-//! any packet: they have the PSN, so the slot, so the path. The newest NACK owns BePSN. The ring holds truncated
-//! PSNs; BePSN and the PSNs of passing packets are whole, as in the paper's 3-byte BePSN.
+//! These are ours; comments in the code repeat each of them.
+//!
+//! * The ToR records a PSN when the packet's transmission *starts*. A packet that the ToR's own queue drops is then an
+//!   ordinary loss.
+//! * A full ring overwrites its oldest entry.
+//! * If the ring holds no trigger, a sound rule forwards the NACK; a literal rule blocks it and arms.
+//! * Retransmissions are recorded like any packet: the same PSN has the same slot and the same path.
+//! * A new NACK replaces the remembered one (BePSN).
+//! * The ring holds truncated PSNs. BePSN and the PSNs of passing packets are whole, as in the paper's 3-byte BePSN.
 
 use crate::{Mode, Psn, Rule};
 
-/// Why a NACK was let through or blocked.
+/// Why a NACK was forwarded or blocked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Reason {
-    /// A later packet of the same slot has passed and the packet itself has not: lost in the fabric.
+    /// A later packet of the same slot has passed and the named packet has not: it was lost in the fabric.
     SamePath,
-    /// The packet passed before the one that triggered the NACK: lost on the last hop.
+    /// The named packet passed before the packet that triggered the NACK: it was lost on the last hop.
     SeenBefore,
-    /// The packet passed longer ago than the last hop's round trip: lost on the last hop.
+    /// The named packet passed longer ago than the last hop's round trip: it was lost on the last hop.
     OldEntry,
-    /// The ring holds nothing that could have triggered this NACK. Literal blocks and arms, sound forwards.
-    /// Count these: with a ring that is long enough there are none.
+    /// No packet in the ring could have triggered this NACK. A literal rule blocks and arms, a sound rule forwards.
+    /// A ring that is long enough makes this count 0.
     NoTrigger,
-    /// The packet passed a moment ago and is on its way to the RNIC.
+    /// The named packet passed a moment ago and is on its way to the RNIC.
     OnTheWire,
-    /// Only packets of other slots were seen, which prove nothing. Armed: see [`Rule::on_depart`].
+    /// Only packets of other slots have passed, which prove nothing. The flow is armed, see [`Rule::on_depart`].
     OtherPath,
 }
 
@@ -78,54 +86,54 @@ impl Reason {
     }
 }
 
-/// What to do with a NACK on its way up to the sender.
+/// Decision on a NACK that comes up from the RNIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use]
 pub enum Verdict {
-    /// Pass it on: the packet it names is lost (or the switch cannot tell).
+    /// Send the NACK on: its packet is lost, or the switch cannot tell.
     Forward(Reason),
-    /// Keep it from the sender. It still acknowledges everything before its PSN: a caller may turn it into
-    /// that ACK instead of dropping it.
+    /// Keep the NACK from the sender. It still acknowledges all packets before its PSN, so a caller may turn it into an ACK
+    /// instead of dropping it.
     Block(Reason),
 }
 
-/// What the flow waits for after a blocked NACK.
+/// State of a flow after a blocked NACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 enum Wait {
-    /// Nothing (the paper's Valid = 0).
+    /// Waits for nothing (the paper's Valid = 0).
     #[default]
     Idle,
-    /// A packet that shows whether the named one is lost (Valid = 1).
+    /// Waits for a packet that proves the named packet lost or late (Valid = 1).
     Armed,
-    /// A reply to the named packet, which is on the last hop.
+    /// Waits for a reply to the named packet, which is on the last hop.
     Watching,
 }
 
-/// The state of one QP at its destination ToR; the ring is beside it, in the caller's storage.
+/// State of one QP at its destination ToR, without its ring, which the caller stores.
 ///
-/// When a QP starts anew, start from [`Flow::new`] again; the ring need not be cleared.
+/// A QP that is set up again needs a [`Flow::new`]; its ring may keep old entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Flow {
-    /// The PSN of the blocked NACK (BePSN). Meaningless while idle.
+    /// PSN of the blocked NACK (BePSN). Meaningless while idle.
     blocked: Psn,
     /// Ring index of the next write.
     next: u16,
-    /// Entries written, up to the ring's length.
+    /// Number of entries written, up to the ring's length.
     len: u16,
-    /// Newest entries that no scan has dequeued, up to the ring's length.
+    /// Number of the newest entries that no scan has dequeued, up to the ring's length.
     live: u16,
-    /// While watching: departures left until the watched packet is as old as the age limit.
+    /// While watching: departures until the watched packet is as old as the age limit.
     left: u16,
     wait: Wait,
 }
 
 impl Flow {
-    /// A QP of which nothing has been seen.
+    /// The state of a QP without any packet so far.
     pub const fn new() -> Self {
         Self { blocked: Psn::new(0), next: 0, len: 0, live: 0, left: 0, wait: Wait::Idle }
     }
 
-    /// The PSN of the blocked NACK that may yet be owed, if there is one.
+    /// PSN of the blocked NACK that the switch may still have to send, if there is one.
     pub const fn pending(&self) -> Option<Psn> {
         match self.wait {
             Wait::Idle => None,
@@ -133,8 +141,8 @@ impl Flow {
         }
     }
 
-    /// How many departures may pass before one of them can make the switch owe a NACK, whatever their PSNs, if
-    /// no reply passes up meanwhile.
+    /// Number of departures that cannot make the switch send a NACK, whatever their PSNs are, as long as no reply comes
+    /// up.
     pub const fn patience(&self) -> u32 {
         match self.wait {
             Wait::Idle => u32::MAX,
@@ -152,18 +160,18 @@ impl Flow {
         (self.blocked, self.wait) = (psn, Wait::Armed);
     }
 
-    /// Waits for `left` more departures; with 0 the next departure ends the wait.
+    /// Watches a packet for `left` more departures; 0 ends the wait at the next departure.
     fn watch(&mut self, psn: Psn, left: u16) {
         (self.blocked, self.left, self.wait) = (psn, left, Wait::Watching);
     }
 }
 
 impl Rule {
-    /// A data packet starts its transmission to the RNIC. Returns the PSN of a NACK that the
-    /// switch now owes the sender (compensation), if any.
+    /// Records that a data packet starts its transmission to the RNIC. Returns the PSN of the NACK that the switch must now
+    /// send to the sender (compensation), if any.
     ///
-    /// `ring` is the QP's storage, [`Rule::ring_len`] long. Packets of the QP that do not go through here
-    /// make the verdicts worthless.
+    /// `ring` is the QP's storage, [`Rule::ring_len`] long. Every data packet of the QP must be recorded; otherwise the
+    /// verdicts are worthless.
     #[inline]
     pub fn on_depart(&self, flow: &mut Flow, ring: &mut [u32], psn: Psn) -> Option<Psn> {
         debug_assert_eq!(ring.len(), self.ring_len(), "the ring's storage has the rule's length");
@@ -175,7 +183,7 @@ impl Rule {
         if flow.next >= length {
             flow.next = 0;
         }
-        // A full ring has just overwritten its oldest entry (our choice: new evidence beats old).
+        // A full ring has just overwritten its oldest entry (our choice: new evidence is worth more than old).
         flow.len += u16::from(flow.len < length);
         flow.live += u16::from(flow.live < length);
         match flow.wait {
@@ -184,15 +192,15 @@ impl Rule {
         }
     }
 
-    /// The rest of [`Rule::on_depart`] for a flow that waits.
+    /// The rest of [`Rule::on_depart`] for a flow that is armed or watching.
     #[inline(never)]
     fn on_awaited(&self, flow: &mut Flow, psn: Psn) -> Option<Psn> {
         let blocked = flow.blocked;
         if psn == blocked {
-            // The late packet passes; or, when watching, a second copy of it, which restarts the watch.
+            // The late packet passes. While watching, this is a second copy of the packet, and the watch starts anew.
             flow.wait = Wait::Idle;
             if self.watches() {
-                // Our choice: its NACK was blocked and will not be repeated, so see it over the last hop.
+                // Our choice: the RNIC will not repeat the blocked NACK, so follow the packet over the last hop.
                 flow.watch(psn, self.settings.age_limit);
             }
             return None;
@@ -211,20 +219,21 @@ impl Rule {
         lost.then_some(blocked)
     }
 
-    /// An ACK passes up from the RNIC; `acked` is its PSN, the newest one that it acknowledges (cumulative: ePSN - 1).
+    /// Records that an ACK passes up from the RNIC. `acked` is its PSN, the last packet that it acknowledges (cumulative:
+    /// ePSN - 1).
     ///
-    /// Only a rule that watches ([`crate::Settings::watch`]) needs this call. Such a rule follows a packet whose
-    /// NACK it blocked over the last hop: if the age limit's number of later packets leaves without an
-    /// ACK or NACK that covers it, it was lost there and its NACK is owed.
+    /// Only a rule with [`crate::Settings::watch`] needs this call. Such a rule follows a packet over the last hop after it
+    /// has blocked the packet's NACK. If as many later packets leave as the age limit says, and no ACK or NACK covers the
+    /// packet, it was lost there, and the switch sends its NACK.
     #[inline]
     pub fn on_ack(&self, flow: &mut Flow, acked: Psn) {
-        // An ACK that covers an armed packet, too, says that the RNIC has it (the ring was too short to know).
+        // An ACK may also cover an armed packet: the RNIC has it, and the ring was too short to show that.
         if self.watches() && flow.wait != Wait::Idle && !flow.blocked.is_after(acked) {
             flow.wait = Wait::Idle;
         }
     }
 
-    /// A NACK for `expected` (ePSN) comes up from the RNIC: believe it or not.
+    /// Judges a NACK for `expected` (ePSN) that comes up from the RNIC.
     ///
     /// `ring` is the QP's storage as in [`Rule::on_depart`].
     pub fn on_nack(&self, flow: &mut Flow, ring: &[u32], expected: Psn) -> Verdict {
@@ -236,13 +245,13 @@ impl Rule {
     }
 
     fn judge_literally(&self, flow: &mut Flow, ring: &[u32], expected: Psn) -> Verdict {
-        // An emptied ring (overflow, or the trigger was dequeued before) is not in the text: not proven valid.
+        // The paper does not cover a ring without a trigger (overwritten, or dequeued before). Our choice: no proof, so block.
         let mut reason = Reason::NoTrigger;
         for seen in newest(flow, ring, self.settings.ring, flow.live).into_iter().flatten().copied() {
             flow.live -= 1;
             if self.is_later(seen, expected) {
                 if self.same_slot(seen, expected) {
-                    // Nor does the text say what a valid NACK does to BePSN: leave it.
+                    // The paper does not say what a valid NACK does to BePSN. Our choice: leave it.
                     return Verdict::Forward(Reason::SamePath);
                 }
                 reason = Reason::OtherPath;
@@ -255,11 +264,11 @@ impl Rule {
 
     fn judge(&self, flow: &mut Flow, ring: &[u32], expected: Psn) -> Verdict {
         let found = self.scan(flow, ring, expected);
-        // The newest NACK owns BePSN: an RNIC that expects `expected` has everything before it.
+        // A new NACK replaces BePSN: an RNIC that expects `expected` has all packets before it.
         flow.wait = Wait::Idle;
         if let Some(trigger_age) = found.trigger {
-            // Dequeue up to the trigger. Every later NACK has a later trigger, since the last hop is FIFO; only the
-            // search for a trigger starts behind this one, evidence counts for as long as the ring remembers it.
+            // Dequeue up to the trigger. Every later NACK has a later trigger, since the last hop is FIFO. Only the search for
+            // a trigger skips dequeued entries; evidence counts as long as the ring holds it.
             flow.live = trigger_age;
         }
         match found {
@@ -277,7 +286,7 @@ impl Rule {
                 Verdict::Block(Reason::OnTheWire)
             }
             Scan { same_slot: true, .. } => Verdict::Forward(Reason::SamePath),
-            // Fail open: a false NACK costs a retransmission, a missing one a timeout.
+            // Our choice: forward in doubt. A false NACK costs a retransmission, a missing NACK costs a timeout.
             Scan { later: false, .. } => Verdict::Forward(Reason::NoTrigger),
             Scan { .. } => {
                 flow.arm(expected);
@@ -286,9 +295,9 @@ impl Rule {
         }
     }
 
-    /// Looks through the newest entries, oldest first.
+    /// Searches the newest entries, oldest first.
     fn scan(&self, flow: &Flow, ring: &[u32], expected: Psn) -> Scan {
-        // The slot of a sum is that of the distance where their number divides the PSN space.
+        // A power of two divides the PSN space, so equal slots mean that N divides the distance.
         let low = u32::from(self.slots.count()) - 1;
         if self.slots.count().is_power_of_two() {
             self.scan_by(flow, ring, expected, |_, distance| distance & low == 0)
@@ -297,7 +306,7 @@ impl Rule {
         }
     }
 
-    /// Written so that a compiler can look at several entries at once.
+    /// [`Rule::scan`] by a test for equal slots. The inner loop has no branches, so that compilers vectorise it.
     #[inline]
     fn scan_by(&self, flow: &Flow, ring: &[u32], expected: Psn, same: impl Fn(u32, u32) -> bool) -> Scan {
         let mut found = Scan::default();
@@ -316,9 +325,9 @@ impl Rule {
             if copies > 0
                 && let Some(newest) = part.iter().rposition(|&seen| seen == expected.value() & self.mask)
             {
-                found.age = Some(age - 1 - newest as u16); // the newest copy, if a retransmission has passed as well
+                found.age = Some(age - 1 - newest as u16); // the newest copy, if a retransmission has passed, too
             }
-            // Entries that no scan has dequeued are the last ones.
+            // Dequeued entries come first.
             let dequeued = age.saturating_sub(flow.live).min(part.len() as u16);
             if later > 0
                 && found.trigger.is_none()
@@ -336,36 +345,36 @@ impl Rule {
         self.settings.watch && matches!(self.settings.mode, Mode::Sound)
     }
 
-    /// Serial comparison in the bits that the ring keeps.
+    /// Serial-number comparison in the bits that the ring keeps.
     #[inline]
     const fn is_later(&self, seen: u32, expected: Psn) -> bool {
         let distance = seen.wrapping_sub(expected.value()) & self.mask;
         (distance != 0) & (distance <= self.half)
     }
 
-    /// Truncated PSNs have the slot of whole ones, because N divides 2^width (checked by [`Rule::new`]).
+    /// Truncated PSNs have the slots of whole PSNs, because N divides 2^width (checked by [`Rule::new`]).
     #[inline]
     const fn same_slot(&self, seen: u32, expected: Psn) -> bool {
         self.slots.modulo(seen) == self.slots.of(expected)
     }
 }
 
-/// What the ring says about an expected PSN. An age is the number of entries written since: the newest has 0.
+/// Evidence in the ring about an expected PSN. An age is the number of entries written since; the newest entry has age 0.
 #[derive(Clone, Copy, Default)]
 struct Scan {
     /// Age of the newest copy of the expected packet.
     age: Option<u16>,
-    /// Age of the oldest entry not yet dequeued that is later than expected: the trigger, or one before it.
+    /// Age of the oldest entry, not yet dequeued, that is later than expected: the trigger or a packet before it.
     trigger: Option<u16>,
-    /// Any entry is later than expected.
+    /// True if any entry is later than expected.
     later: bool,
-    /// One of those has the expected packet's slot.
+    /// True if a later entry has the expected packet's slot.
     same_slot: bool,
 }
 
 /// The newest `count` entries, oldest first, in two parts; `count` is at most `flow.len`.
 ///
-/// Storage shorter than the rule's ring gives no entries, not a panic.
+/// Storage that is shorter than the rule's ring yields no entries instead of a panic.
 #[inline]
 fn newest<'a>(flow: &Flow, ring: &'a [u32], length: u16, count: u16) -> [&'a [u32]; 2] {
     let part = |from: u16, to: u16| ring.get(usize::from(from)..usize::from(to)).unwrap_or_default();

@@ -1,5 +1,4 @@
-//! What Themis costs in switch memory, in integers: Eq. 4 of Themis (APNET'25), and the ring that a sound
-//! rule needs.
+//! Switch memory that Themis takes: Eq. 4 of Themis (APNET'25) in integers, and the ring length that a sound rule needs.
 
 use crate::Width;
 
@@ -12,47 +11,47 @@ pub const QP_ENTRY_BYTES: u64 = 20;
 /// Bytes of a PathMap entry at the source ToR (Themis, APNET'25, Eq. 4).
 pub const PATH_ENTRY_BYTES: u64 = 2;
 
-/// Bytes per QP that a switch needs to make a NACK and that the paper does not count: destination QPN and MSN, 3
-/// each, copied from the blocked one. Our estimate.
+/// Bytes per QP that a switch needs to build a NACK, which the paper does not count: destination QPN and MSN, 3 bytes each,
+/// copied from the blocked NACK. Our estimate.
 pub const NACK_FIELDS_BYTES: u64 = 6;
 
-/// Bytes per QP for the watch of a sound rule: one counter; its flag fits beside Valid. Our estimate.
+/// Bytes per QP for the watch of a sound rule: one counter. Its flag shares the byte of Valid. Our estimate.
 pub const WATCH_BYTES: u64 = 2;
 
-/// The expansion factor F of the paper's ring, as a fraction: 1.5 (Themis, APNET'25, Eq. 4).
+/// Expansion factor F of the paper's ring as a fraction: 1.5 (Themis, APNET'25, Eq. 4).
 pub const RING_FACTOR: (u64, u64) = (3, 2);
 
 /// Entries of the paper's ring: ceil(BW x RTT_last x F / MTU), Themis (APNET'25), Eq. 4.
 ///
-/// `rate` in bit/s, `round_trip` of the last hop in ps, `factor` as numerator and denominator,
-/// `mtu` in bytes. A denominator or MTU of 0 counts as 1; the result saturates.
+/// `rate` is in bit/s, `round_trip` is that of the last hop in ps, `factor` is numerator and denominator, and `mtu` is in
+/// bytes. A denominator or MTU of 0 counts as 1. The result saturates.
 pub const fn ring_entries(rate: u64, round_trip: u64, factor: (u64, u64), mtu: u64) -> u64 {
     let packet = floor_1(factor.1).saturating_mul(floor_1(mtu) * 8).saturating_mul(PS_PER_S);
     let window = (rate as u128 * round_trip as u128).saturating_mul(factor.0 as u128);
     saturate(window.div_ceil(packet))
 }
 
-/// Entries (and age limit) that a sound rule needs: the packets that can leave between a packet's own departure
-/// and the moment when the RNIC's reply to it reaches the switch, both included.
+/// Entries, and age limit, that a sound rule needs: the number of packets that can leave from the departure of a packet to
+/// the arrival of the RNIC's reply to it, both included.
 ///
-/// That is its own MTU time, the last hop's `delay` down, up to one MTU time until the RNIC's link is
-/// free, the reply's time and the `delay` up; divided by one MTU time. All in ps. `reply_time` is
-/// that of the ACK and of whatever control frames may go before it.
+/// This is our derivation. The time in between is one MTU time for the packet, the last hop's `delay` down, up to one MTU
+/// time until the RNIC's link is free, `reply_time`, and the `delay` up. Divide it by one MTU time and round up; an exact
+/// multiple gives one more, since a packet then leaves in the instant in which the reply arrives.
 ///
-/// Our derivation; ceil(...) except that an exact multiple gives one more, for then a packet leaves
-/// in the same instant in which the reply comes in. An `mtu_time` of 0 counts as 1; the result saturates.
+/// All times are in ps. `reply_time` is the transmission time of the ACK and of any control frames ahead of it. An
+/// `mtu_time` of 0 counts as 1. The result saturates.
 pub const fn sound_ring_entries(delay: u64, mtu_time: u64, reply_time: u64) -> u64 {
     let mtu = floor_1(mtu_time);
     let open = 2 * delay as u128 + 2 * mtu + reply_time as u128;
     saturate(open / mtu + 1)
 }
 
-/// The tables of one ToR, which is source for some QPs and destination for others.
+/// Sizes of the tables of one ToR, which is the source ToR of some QPs and the destination ToR of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tables {
     /// PathMap entries, one per slot.
     pub path_entries: u64,
-    /// Cross-rack QPs that end at one NIC.
+    /// QPs from other racks that end at one NIC.
     pub qps_per_nic: u64,
     /// NICs below the ToR.
     pub nics: u64,
@@ -60,13 +59,13 @@ pub struct Tables {
     pub ring: u64,
     /// Size of a ring entry.
     pub width: Width,
-    /// Bytes per QP beside the ring: [`QP_ENTRY_BYTES`], with what else is to be counted added.
+    /// Bytes per QP beside the ring: [`QP_ENTRY_BYTES`] and any further fields, such as [`NACK_FIELDS_BYTES`].
     pub qp_entry_bytes: u64,
 }
 
 impl Tables {
-    /// The paper's example (Themis, APNET'25, Eq. 4): 256 paths, 16 NICs with 100 QPs each, and the ring for
-    /// 400 Gb/s, 2 us last-hop round trip, F = 1.5, 1500 B: 100 entries of 1 byte.
+    /// The paper's example (Themis, APNET'25, Eq. 4): 256 paths, 16 NICs with 100 QPs each, and a ring of 100 entries of
+    /// 1 byte, which 400 Gb/s, a last-hop round trip of 2 us, F = 1.5 and packets of 1500 B give.
     pub const PAPER: Self = Self {
         path_entries: 256,
         qps_per_nic: 100,
@@ -108,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn wider_psns_and_the_uncounted_fields_cost_more() {
+    fn wider_psns_and_further_fields_cost_more() {
         let with = |width, more| Tables { width, qp_entry_bytes: QP_ENTRY_BYTES + more, ..Tables::PAPER };
         assert_eq!(with(Width::W16, 0).total_bytes(), 352_512);
         assert_eq!(with(Width::W24, 0).total_bytes(), 512_512);
@@ -116,12 +115,12 @@ mod tests {
     }
 
     #[test]
-    fn a_sound_ring_is_a_little_longer_than_the_last_hop_is_deep() {
+    fn a_sound_ring_is_a_little_longer_than_the_round_trip_of_the_last_hop() {
         // 100 Gb/s: 1500 B take 120 ns, a 64 B ACK 5.12 ns.
         assert_eq!(sound_ring_entries(1_000_000, 120_000, 5_120), 19);
         assert_eq!(sound_ring_entries(100_000, 120_000, 5_120), 4);
         assert_eq!(ring_entries(100_000_000_000, 200_000, RING_FACTOR, 1500), 3);
-        // On an exact multiple a packet leaves just as the reply comes in.
+        // On an exact multiple a packet leaves in the instant in which the reply arrives.
         assert_eq!(sound_ring_entries(60, 20, 20), 10);
         assert_eq!(sound_ring_entries(60, 20, 19), 9);
     }

@@ -1,21 +1,21 @@
-//! PathMap: which path a packet takes beyond its source ToR, by way of its UDP source port.
+//! PathMap: the UDP source port as a means to choose a packet's path beyond its source ToR.
 //!
-//! Where switches above the ToR choose among equal-cost ports as well, the ToR cannot name a path; it can change
-//! what those switches hash. Their hashes are XORs of header bits or CRCs, so flipping bits of the source port
-//! flips bits of the hash that do not depend on the rest of the packet: H(x ^ d) = H(x) ^ L(d) (RePaC, ATC'21).
-//! A PathMap holds for every slot the change d of the port that flips exactly the slot's bits of all the choices
-//! on the way. Slot i so takes path (base path) ^ i, and N slots take N paths (Themis, APNET'25).
+//! In a fabric of three or more tiers, switches above the ToR choose among equal-cost ports, too. The ToR cannot name a
+//! whole path, but it can change what these switches hash. Their hashes are XORs of header bits, or CRCs. Flipping bits of
+//! the source port therefore flips bits of the hash that do not depend on the rest of the packet: H(x ^ d) = H(x) ^ L(d)
+//! (RePaC, ATC'21). A PathMap holds for every slot the change d of the port that flips exactly the slot's bits in all
+//! choices along the path. Slot i takes path (base path) ^ i, and N slots take N paths (Themis, APNET'25).
 //!
-//! That needs numbers of ports that are powers of two, and hashes that differ from tier to tier: with the same
-//! hash everywhere each choice repeats the one before (polarisation). [`PathMap::new`] finds out.
+//! This needs numbers of ports that are powers of two, and hashes that differ between tiers. If two tiers use the same
+//! hash, the second choice repeats the first (polarisation); [`PathMap::new`] then returns an error.
 
 use core::fmt;
 
 /// Bits of a UDP source port.
 pub const PORT_BITS: usize = 16;
 
-/// How a switch's hash of 16 bits depends on the UDP source port. Seeds and the other fields of the header do not
-/// matter to that.
+/// The dependence of a switch's 16-bit hash on the UDP source port. Seeds and other header fields have no influence on
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortHash {
     /// Bit i of the hash flips if an odd number of these bits of the port flip.
@@ -28,7 +28,7 @@ impl PortHash {
         Self { rows }
     }
 
-    /// The XOR of all 16-bit words of the header.
+    /// The hash that is the XOR of all 16-bit words of the header.
     pub const fn xor() -> Self {
         let mut rows = [0; 16];
         let mut i = 0;
@@ -39,14 +39,14 @@ impl PortHash {
         Self { rows }
     }
 
-    /// Bits `first` to `first + 15` of a CRC of `width` bits (at most 32; its lowest `width` coefficients in
-    /// `polynomial`, most significant bit first, not reflected) over a header in which `after` bits follow the source
-    /// port: 16, the destination port, in the order of a UDP header. Bits beyond the CRC are 0.
+    /// The hash that consists of bits `first` to `first + 15` of a CRC of `width` bits, at most 32. `polynomial` holds the
+    /// CRC's lowest `width` coefficients, most significant bit first, not reflected. `after` is the number of header bits
+    /// behind the source port: 16 for the destination port in the order of a UDP header. Bits beyond the CRC are 0.
     pub const fn crc(width: u32, polynomial: u32, first: u32, after: u32) -> Self {
         let mut rows = [0; 16];
         let mut bit = 0;
         while bit < PORT_BITS {
-            // x^(bit + after + width) mod the polynomial: what this bit alone leaves of a header of zeros.
+            // x^(bit + after + width) mod the polynomial: the CRC of a header in which only this bit is set.
             let mut crc = polynomial as u64;
             let top = 1u64 << width;
             let mut step = 0;
@@ -67,7 +67,7 @@ impl PortHash {
         Self { rows }
     }
 
-    /// The same hash rotated right by `offset` bits, as switch chips offer it.
+    /// This hash rotated right by `offset` bits, an option of switch chips.
     pub const fn rotated(self, offset: u32) -> Self {
         let mut rows = [0; 16];
         let mut i = 0;
@@ -90,34 +90,34 @@ impl PortHash {
     }
 }
 
-/// A choice on the way: a switch that takes the lowest `bits` bits of its hash as the number of the port.
+/// One choice along the path: a switch that takes the lowest `bits` bits of its hash as the number of the port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// Its hash.
+    /// Hash of the switch.
     pub hash: PortHash,
-    /// It chooses among 2^bits ports.
+    /// Base-2 logarithm of the number of ports.
     pub bits: u8,
 }
 
 /// Why no PathMap exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathMapError {
-    /// All choices together have more bits than a source port.
+    /// All choices together take more bits than a source port has.
     TooManyPaths {
-        /// Their bits.
+        /// Bits of all choices.
         bits: usize,
     },
     /// A bit of one choice always flips together with bits of choices before it.
     Dependent {
-        /// Number of the choice on the way, from 0.
+        /// Number of the choice along the path, from 0.
         choice: usize,
-        /// Bit of its hash.
+        /// Dependent bit of the choice's hash.
         bit: u8,
-        /// The bits that it follows, as bits of a slot number; 0 if no port can flip it at all.
+        /// The bits that always flip together with it, as bits of a slot number; 0 if no source port flips the bit.
         follows: u16,
-        /// Paths that the hashes can reach, of all.
+        /// Number of paths that the hashes can reach.
         reached: u32,
-        /// All paths.
+        /// Number of all paths.
         paths: u32,
     },
 }
@@ -139,18 +139,18 @@ impl fmt::Display for PathMapError {
 
 impl core::error::Error for PathMapError {}
 
-/// A change of the UDP source port for every slot. 34 bytes, from which [`PathMap::fill`] makes the table of a ToR (2
-/// bytes a slot).
+/// A change of the UDP source port for every slot, in 34 bytes. [`PathMap::fill`] expands it to the table of a ToR, 2 bytes
+/// per slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathMap {
-    /// The change that flips one bit of the slot number and no other.
+    /// By bit of the slot number: the change that flips this bit and no other.
     basis: [u16; PORT_BITS],
     bits: u8,
 }
 
 impl PathMap {
-    /// The map for the choices on the way, from the source ToR on. The lowest bits of a slot number belong to the
-    /// first choice.
+    /// The map for the choices along the path, the source ToR's first. The lowest bits of a slot number belong to the first
+    /// choice.
     ///
     /// # Errors
     /// If the hashes cannot reach all paths.
@@ -197,13 +197,13 @@ impl PathMap {
         1 << self.bits
     }
 
-    /// What to XOR into the source port of packets of a slot. Slots N, N + 1, ... repeat the first ones.
+    /// The bits to XOR into the source port of a slot's packets. Slots N, N + 1, ... repeat slots 0, 1, ...
     pub fn delta(&self, slot: u16) -> u16 {
         let own = self.basis.iter().take(usize::from(self.bits)).enumerate();
         own.fold(0, |delta, (i, change)| if slot >> i & 1 == 1 { delta ^ change } else { delta })
     }
 
-    /// Fills a table, slot by slot, for instance one for [`crate::SlotTable`].
+    /// Fills a table with the change of each slot, for example the table of a [`crate::SlotTable`].
     pub fn fill(&self, table: &mut [u16]) {
         for (entry, slot) in table.iter_mut().zip(0..=u16::MAX) {
             *entry = self.delta(slot);
@@ -214,16 +214,16 @@ impl PathMap {
 /// Linear equations over GF(2), one per bit of a slot number, kept in reduced row echelon form.
 #[derive(Default)]
 struct System {
-    /// What is left of a row; each has a highest bit that no other row has.
+    /// Reduced rows; the highest bit of each is 0 in all others.
     reduced: [u16; PORT_BITS],
-    /// Of which rows it is the sum.
+    /// By reduced row: the set of original rows whose sum it is.
     sums: [u16; PORT_BITS],
     rank: usize,
     rows: u32,
 }
 
 impl System {
-    /// Adds a row. If it is the sum of rows added before, says of which.
+    /// Adds a row. Fails if the row is a sum of earlier rows; the error is the set of these rows.
     fn add(&mut self, row: u16) -> Result<(), u16> {
         let own = 1 << self.rows;
         self.rows += 1;
@@ -248,7 +248,7 @@ impl System {
         Ok(())
     }
 
-    /// For every row the port bits that flip it alone.
+    /// By original row: the port bits that flip this row and no other.
     fn solve(&self) -> [u16; PORT_BITS] {
         let mut basis = [0; PORT_BITS];
         for (row, change) in basis.iter_mut().enumerate() {
@@ -271,7 +271,7 @@ mod tests {
     const CCITT: PortHash = PortHash::crc(16, 0x1021, 0, 16);
     const BISYNC: PortHash = PortHash::crc(16, 0x8005, 0, 16);
 
-    /// The slots' paths as the switches hash: all different, and slot i on path i.
+    /// Checks that slot i takes path i, as the switches hash.
     fn covers(choices: &[Choice]) {
         let map = PathMap::new(choices).unwrap();
         assert_eq!(map.paths(), choices.iter().map(|c| 1 << c.bits).product());
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn two_hashes_steer_every_fat_tree_that_hosts_can_fill() {
+    fn two_different_hashes_reach_all_paths_of_fat_trees_up_to_32_ports_per_tier() {
         for bits in 0..=5 {
             covers(&[Choice { hash: CCITT, bits }, Choice { hash: BISYNC, bits }]);
             covers(&[Choice { hash: BISYNC, bits }, Choice { hash: CCITT.rotated(4), bits }]);
@@ -296,19 +296,19 @@ mod tests {
     }
 
     #[test]
-    fn the_same_hash_twice_is_polarisation_and_other_bits_of_it_are_not() {
+    fn the_same_hash_twice_polarises_and_other_bits_of_it_do_not() {
         let tor = Choice { hash: CCITT, bits: 3 };
         let error = PathMapError::Dependent { choice: 1, bit: 0, follows: 1, reached: 8, paths: 64 };
         assert_eq!(PathMap::new(&[tor, tor]), Err(error));
         covers(&[tor, Choice { hash: CCITT.rotated(3), bits: 3 }]);
-        // Rotated by less, one bit of the three is shared.
+        // A rotation by two bits leaves one of the three bits shared.
         let close = Choice { hash: CCITT.rotated(2), bits: 3 };
         let error = PathMapError::Dependent { choice: 1, bit: 0, follows: 4, reached: 32, paths: 64 };
         assert_eq!(PathMap::new(&[tor, close]), Err(error));
     }
 
     #[test]
-    fn a_hash_without_the_source_port_steers_nothing() {
+    fn a_hash_that_ignores_the_source_port_reaches_one_path() {
         let blind = Choice { hash: PortHash::new([0; 16]), bits: 1 };
         let error = PathMapError::Dependent { choice: 0, bit: 0, follows: 0, reached: 1, paths: 2 };
         assert_eq!(PathMap::new(&[blind]), Err(error));
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_repeats_the_paths_beyond_their_number() {
+    fn a_table_longer_than_the_number_of_paths_repeats_them() {
         let map = PathMap::new(&[Choice { hash: CCITT, bits: 2 }]).unwrap();
         let mut table = [0; 6];
         map.fill(&mut table);

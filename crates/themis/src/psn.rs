@@ -1,4 +1,4 @@
-//! The packet sequence number (PSN): 24 bits, compared as serial numbers.
+//! The packet sequence number (PSN): 24 bits, compared as a serial number.
 
 use core::fmt;
 
@@ -9,8 +9,8 @@ const MASK: u32 = PSN_SPACE - 1;
 
 /// A 24-bit packet sequence number.
 ///
-/// PSNs wrap, so they have no total order and this type has no `Ord`: ask [`Psn::is_after`] or
-/// [`Psn::distance_from`], which are right as long as the two are less than 2^23 apart.
+/// PSNs wrap, so they have no total order, and this type has no `Ord`. Use [`Psn::is_after`] or [`Psn::distance_from`],
+/// which are right for PSNs less than 2^23 apart.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Psn(u32);
 
@@ -21,7 +21,7 @@ impl Psn {
         Self(value & MASK)
     }
 
-    /// The PSN that packet number `seq` of an endless stream carries: `seq` mod 2^24.
+    /// The PSN of packet number `seq` of an endless stream: `seq` mod 2^24.
     #[inline]
     pub const fn from_seq(seq: u64) -> Self {
         Self((seq & MASK as u64) as u32)
@@ -33,30 +33,30 @@ impl Psn {
         self.0
     }
 
-    /// The PSN after this one.
+    /// The next PSN.
     #[inline]
     #[must_use]
     pub const fn next(self) -> Self {
         self.add(1)
     }
 
-    /// The PSN `n` packets later, around the wrap if need be.
+    /// The PSN `n` packets later; it wraps at 2^24.
     #[inline]
     #[must_use]
     pub const fn add(self, n: u32) -> Self {
         Self::new(self.0.wrapping_add(n))
     }
 
-    /// How many packets this PSN lies after `other` (negative: before), from -2^23 to 2^23 - 1.
+    /// Number of packets from `other` to this PSN, from -2^23 to 2^23 - 1; negative if this PSN comes before `other`.
     #[inline]
     pub const fn distance_from(self, other: Self) -> i32 {
-        // Bit 23 of the 24-bit difference is its sign: move it up to bit 31 and back down.
+        // Bit 23 of the 24-bit difference is its sign: shift it to bit 31 and back.
         ((self.0.wrapping_sub(other.0) << 8) as i32) >> 8
     }
 
-    /// Serial-number comparison: true iff 1 <= (self - other) mod 2^24 <= 2^23 - 1.
+    /// Serial-number comparison: true if and only if 1 <= (self - other) mod 2^24 <= 2^23 - 1.
     ///
-    /// Two PSNs exactly 2^23 apart are neither after nor before one another.
+    /// Of two PSNs exactly 2^23 apart, neither is after the other.
     #[inline]
     pub const fn is_after(self, other: Self) -> bool {
         self.distance_from(other) > 0
@@ -64,7 +64,7 @@ impl Psn {
 
     /// The 64-bit sequence number nearest to `reference` whose low 24 bits are this PSN.
     ///
-    /// Where the nearest would lie below 0 or above `u64::MAX` the one a wrap inwards is given.
+    /// If the nearest lies below 0 or above `u64::MAX`, the result is one wrap further inwards.
     #[inline]
     pub const fn unwrap_near(self, reference: u64) -> u64 {
         let distance = self.distance_from(Self::from_seq(reference)) as i64;
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_space_away_has_no_order() {
+    fn psns_half_the_space_apart_have_no_order() {
         let (a, b) = (Psn::new(5), Psn::new(5 + (1 << 23)));
         assert!(!a.is_after(b) && !b.is_after(a) && !a.is_after(a));
         assert!(Psn::new(4 + (1 << 23)).is_after(a));

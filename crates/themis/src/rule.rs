@@ -3,29 +3,29 @@
 use crate::Slots;
 use core::fmt;
 
-/// How a destination ToR judges NACKs.
+/// The way a destination ToR judges NACKs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mode {
-    /// The text of Themis (APNET'25) to the letter: it arms a compensation on every block, so it also
-    /// sends NACKs for packets that were only late (see [`crate::filter`]).
+    /// The text of Themis (APNET'25) to the letter. It arms on every block, so it also sends NACKs for packets that were
+    /// merely late (see [`crate::filter`]).
     Literal,
-    /// Ours: the same evidence, but a packet that is still on the last hop is not held to be missing.
+    /// Our refinement: the same evidence, but a packet that is still on the last hop does not count as missing.
     Sound,
 }
 
-/// How many low bits of each PSN the ring keeps.
+/// Number of low bits of each PSN that the ring keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Width {
-    /// 1 byte, as in Themis (APNET'25), Eq. 4. Sequence numbers 128 or more apart are mistaken for others.
+    /// 1 byte, as in Themis (APNET'25), Eq. 4. The order of two PSNs that are 128 or more apart comes out wrong.
     W8,
-    /// 2 bytes: our choice where memory matters; right for up to 32,767 packets in flight.
+    /// 2 bytes: our choice where memory matters. The order is right for up to 32,767 packets in flight.
     W16,
-    /// 3 bytes, the whole PSN.
+    /// 3 bytes: the whole PSN.
     W24,
 }
 
 impl Width {
-    /// Bits kept: 8, 16 or 24.
+    /// Bits per ring entry: 8, 16 or 24.
     pub const fn bits(self) -> u32 {
         match self {
             Self::W8 => 8,
@@ -44,49 +44,48 @@ impl Width {
     }
 }
 
-/// What to build a [`Rule`] from.
+/// Settings of a [`Rule`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// The judging mode.
     pub mode: Mode,
-    /// Slots N over which the source ToR deals this QP's PSNs (Themis, Eq. 1); at least 1.
+    /// Number of slots N by which the source ToR sprays this QP (Themis, Eq. 1); at least 1.
     pub slots: u16,
-    /// Entries of the ring per QP; at least 1. [`crate::memory`] has the paper's length and the length that
+    /// Entries of the ring per QP; at least 1. [`crate::memory`] computes the paper's length and the length that
     /// [`Mode::Sound`] needs.
     pub ring: u16,
     /// Bits of the PSN in the ring.
     pub width: Width,
-    /// [`Mode::Sound`]: a packet after which this many others of its QP have left, and which the RNIC
-    /// has not received, was lost on the last hop. In packets: the last hop's round trip at line rate,
-    /// [`crate::memory::sound_ring_entries`]. If the RNIC sends one ACK per k packets, add k - 1
-    /// (the ring need not grow with it); then a loss among those k on the last hop can still cost a false NACK.
+    /// [`Mode::Sound`] only, in packets: a packet that the RNIC still misses when so many later packets of its QP have left
+    /// counts as lost on the last hop. Use the last hop's round trip at line rate, [`crate::memory::sound_ring_entries`].
+    /// If the RNIC sends one ACK per k packets, add k - 1; the ring may stay as it is. A loss among these k packets on the
+    /// last hop can then still cause a false NACK.
     pub age_limit: u16,
-    /// [`Mode::Sound`] only: see [`crate::Rule::on_ack`]. Needs to see every ACK that passes upward.
+    /// [`Mode::Sound`] only: follow a packet over the last hop after its NACK was blocked. The rule must then see every
+    /// ACK that comes up, see [`crate::Rule::on_ack`].
     pub watch: bool,
 }
 
 impl Settings {
-    /// The paper's own: literal, 1-byte entries.
+    /// The paper's settings: literal, 1-byte entries.
     pub const fn literal(slots: u16, ring: u16) -> Self {
         Self { mode: Mode::Literal, slots, ring, width: Width::W8, age_limit: ring, watch: false }
     }
 
-    /// Ours: sound, whole PSNs, the whole ring as age limit, last-hop watch on.
+    /// Our settings: sound, whole PSNs, the ring's length as age limit, last-hop watch on.
     pub const fn sound(slots: u16, ring: u16) -> Self {
         Self { mode: Mode::Sound, slots, ring, width: Width::W24, age_limit: ring, watch: true }
     }
 }
 
-/// The checked form of [`Settings`]; one copy serves all QPs with the same N.
-///
-/// What it does with packets is in [`crate::filter`].
+/// Checked [`Settings`]; one copy serves all QPs with the same N. [`crate::filter`] has its methods for packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
     pub(crate) settings: Settings,
     pub(crate) slots: Slots,
-    /// Low bits that the ring keeps.
+    /// Mask of the bits that the ring keeps.
     pub(crate) mask: u32,
-    /// Largest difference that counts as "after" at this width.
+    /// Largest distance that counts as "after" at this width.
     pub(crate) half: u32,
 }
 
@@ -94,14 +93,14 @@ impl Rule {
     /// Checks the settings.
     ///
     /// # Errors
-    /// No slot, no ring, or a number of slots whose remainder the kept bits cannot tell.
+    /// There is no slot or no ring entry, or the ring keeps too few bits to compute a slot.
     pub const fn new(settings: Settings) -> Result<Self, RuleError> {
         let Some(slots) = Slots::new(settings.slots) else { return Err(RuleError::NoSlots) };
         if settings.ring == 0 {
             return Err(RuleError::NoRing);
         }
         let Settings { width, .. } = settings;
-        // PSN mod N from the low w bits is right only if N divides 2^w. Whole PSNs need no such rule.
+        // The low w bits yield PSN mod N only if N divides 2^w. Whole PSNs have no such limit.
         if !matches!(width, Width::W24) && (width.mask() + 1) % settings.slots as u32 != 0 {
             return Err(RuleError::SlotsDoNotFitWidth { slots: settings.slots, bits: width.bits() });
         }
@@ -109,39 +108,39 @@ impl Rule {
         Ok(Self { settings, slots, mask, half: mask >> 1 })
     }
 
-    /// The settings this rule was made from.
+    /// The settings of this rule.
     pub const fn settings(&self) -> Settings {
         self.settings
     }
 
-    /// Entries of one QP's ring: the length of the slice to hand to [`Rule::on_depart`] and [`Rule::on_nack`].
+    /// Entries of one QP's ring: the length of the slice that [`Rule::on_depart`] and [`Rule::on_nack`] take.
     pub const fn ring_len(&self) -> usize {
         self.settings.ring as usize
     }
 
-    /// True if the ring remembers as many packets as leave in the last hop's round trip,
-    /// [`crate::memory::sound_ring_entries`]. If not, a sound rule lets NACKs through for packets that are
-    /// only late; whoever reads a configuration should warn.
+    /// True if the ring holds as many packets as leave in the last hop's round trip,
+    /// [`crate::memory::sound_ring_entries`]. With a shorter ring a sound rule forwards NACKs for packets that are merely
+    /// late, so a program that reads settings from a user should warn.
     pub const fn ring_covers(&self, round_trip: u64) -> bool {
         self.reach() as u64 >= round_trip
     }
 
-    /// How many of the newest entries a sound rule looks at. Our choice: no further back than PSNs of
-    /// this width can be ordered (127 entries at 8 bits), since an older entry would look like a newer one.
+    /// Number of the newest entries that a sound rule examines. Our choice: only as many as PSNs of this width can be
+    /// ordered (127 entries at 8 bits), since an older entry would look like a newer one.
     pub(crate) const fn reach(&self) -> u16 {
         let ring = self.settings.ring;
         if self.half < ring as u32 { self.half as u16 } else { ring }
     }
 }
 
-/// Why settings make no rule.
+/// Why settings are not valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RuleError {
     /// N is 0.
     NoSlots,
     /// The ring has no entry.
     NoRing,
-    /// N does not divide 2^bits, so PSN mod N cannot be told from the bits kept.
+    /// N does not divide 2^bits, so the ring's bits do not yield PSN mod N.
     SlotsDoNotFitWidth {
         /// N.
         slots: u16,
@@ -183,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_shorter_than_the_last_hop_is_told() {
+    fn a_ring_that_is_too_short_for_the_last_hop_is_detected() {
         let covers = |settings, round_trip| Rule::new(settings).unwrap().ring_covers(round_trip);
         assert!(covers(Settings::sound(4, 19), 19) && !covers(Settings::sound(4, 19), 20));
         assert!(!covers(Settings { width: Width::W8, ..Settings::sound(4, 128) }, 128));

@@ -1,16 +1,16 @@
-//! Themis-S, the source ToR: the PSN alone chooses the path, so the far end can recompute the choice.
+//! Themis-S, the source ToR: the PSN alone chooses the path, so the destination ToR can recompute the choice.
 
 use crate::Psn;
 
-/// The number of slots N over which a flow's PSNs are dealt: the modulus of Themis (APNET'25), Eq. 1.
+/// Number of slots N, at least 1: the modulus of Themis (APNET'25), Eq. 1.
 ///
-/// At least 1. A power of two costs a mask, any other number a division. For a number that does not
-/// divide 2^24 the dealing has one seam per PSN wrap (two neighbours may land on slots that are not
-/// neighbours); it stays a function of the PSN, so the far end's test holds across the seam.
+/// A power of two costs a mask, any other number a division. If N does not divide 2^24, the round of slots has a seam at
+/// each PSN wrap: consecutive PSNs may get slots that are not consecutive. The slot stays a function of the PSN, so the
+/// destination ToR's test holds across the seam.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slots {
     count: u16,
-    /// `count - 1` for a power of two, else 0 (for 1 slot both agree: every PSN is in slot 0).
+    /// `count - 1` for a power of two, else 0. It is 0 for a single slot, too.
     mask: u16,
 }
 
@@ -37,7 +37,7 @@ impl Slots {
         self.modulo(psn.value())
     }
 
-    /// `value` mod N, for a value that may be a truncated PSN.
+    /// `value` mod N, also for a truncated PSN.
     #[inline]
     pub(crate) const fn modulo(self, value: u32) -> u16 {
         if self.mask != 0 || self.count == 1 {
@@ -48,10 +48,9 @@ impl Slots {
     }
 }
 
-/// The path of a packet, 0 to N - 1: (PSN mod N + base) mod N, Themis (APNET'25), Eq. 1.
+/// Path of a packet, 0 to N - 1: (PSN mod N + base) mod N, Themis (APNET'25), Eq. 1.
 ///
-/// `base` is the flow's ECMP hash (any 16 bits of it; taken mod N here), so that flows start on
-/// different paths.
+/// `base` is any 16 bits of the flow's ECMP hash, so that flows start on different paths; this function takes it mod N.
 ///
 /// ```
 /// use themis::{Psn, Slots, path};
@@ -61,19 +60,19 @@ impl Slots {
 /// ```
 #[inline]
 pub const fn path(psn: Psn, slots: Slots, base: u16) -> u16 {
-    // Two residues below 2^16 each: the sum cannot overflow 32 bits.
+    // Both residues are below 2^16, so the sum fits into 32 bits.
     slots.modulo(slots.of(psn) as u32 + slots.modulo(base as u32) as u32)
 }
 
-/// Which path each slot uses now, in storage the caller owns (`&mut [u16]`, `[u16; N]`, a vector).
+/// The path of each slot, in storage that the caller owns (`&mut [u16]`, `[u16; N]`, a vector).
 ///
-/// Our choice, beyond the paper, which falls back to ECMP when a link fails (Themis §6): the far end only needs
-/// that packets of one slot share one FIFO path. So a slot may move when its path fails, and two slots may
-/// share a path: evidence of loss gets rarer, never wrong. While packets of the old path are still on their
-/// way a slot has two paths and at most a false NACK each. Unequal shares make weights for unequal paths.
+/// This is our choice; the paper falls back to ECMP when a link fails (Themis §6). The destination ToR only needs all
+/// packets of one slot on one FIFO path. So a slot may move when its path fails, and two slots may share a path: proofs of
+/// loss become rarer, but stay true. While packets are still in flight on the old path, a slot has two paths and can cause
+/// at most one false NACK. Unequal numbers of slots give paths of unequal capacity their weights.
 ///
-/// The entries need not be uplink numbers: a three-tier fabric stores the 16 bits to XOR into the UDP
-/// source port (the paper's PathMap, 2 bytes an entry; [`crate::path_map`] derives them).
+/// An entry need not be the number of an uplink. A three-tier fabric stores the 16 bits to XOR into the UDP source port
+/// (the paper's PathMap, 2 bytes per entry; see [`crate::path_map`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotTable<T> {
     slots: Slots,
@@ -81,8 +80,8 @@ pub struct SlotTable<T> {
 }
 
 impl<T: AsRef<[u16]>> SlotTable<T> {
-    /// A table with one slot per element: slot i uses path `paths[i]`. `None` if there is no element
-    /// or more than 65,535.
+    /// A table with one slot per element: slot i uses path `paths[i]`. `None` if `paths` is empty or has more than 65,535
+    /// elements.
     #[inline]
     pub fn new(paths: T) -> Option<Self> {
         let slots = u16::try_from(paths.as_ref().len()).ok().and_then(Slots::new)?;
@@ -95,18 +94,18 @@ impl<T: AsRef<[u16]>> SlotTable<T> {
         self.slots
     }
 
-    /// The entry for a packet of a flow with this base. With the identity table this is [`path`].
+    /// The entry for a packet of a flow with this base. The identity table yields the same as [`path`].
     #[inline]
     pub fn path(&self, psn: Psn, base: u16) -> u16 {
-        // The rotation comes before the look-up, so one PSN residue always meets one entry.
+        // The rotation comes before the look-up, so PSNs with equal residues use one entry.
         let slot = path(psn, self.slots, base);
-        // The index is below the length unless the storage changed its length: then keep the slot number.
+        // The index is out of range only if the storage has changed its length; then the slot number is the path.
         self.paths.as_ref().get(usize::from(slot)).copied().unwrap_or(slot)
     }
 }
 
 impl<T: AsRef<[u16]> + AsMut<[u16]>> SlotTable<T> {
-    /// A table with one slot per element of `storage`, slot i on path i. `None` as in [`SlotTable::new`].
+    /// The identity table: one slot per element of `storage`, slot i on path i. `None` as in [`SlotTable::new`].
     pub fn identity(storage: T) -> Option<Self> {
         let mut table = Self::new(storage)?;
         for (path, slot) in table.paths.as_mut().iter_mut().zip(0..) {
@@ -115,16 +114,14 @@ impl<T: AsRef<[u16]> + AsMut<[u16]>> SlotTable<T> {
         Some(table)
     }
 
-    /// Puts a slot on a path. A slot that does not exist is ignored.
+    /// Moves a slot to a path. A slot beyond the table is ignored.
     pub fn assign(&mut self, slot: u16, path: u16) {
         if let Some(entry) = self.paths.as_mut().get_mut(usize::from(slot)) {
             *entry = path;
         }
     }
 
-    /// Deals the slots of a failed path out over `others` in turn; returns how many slots moved.
-    ///
-    /// With no other path nothing moves.
+    /// Moves the slots of a failed path to `others` in turn; returns the number of slots moved, 0 if `others` is empty.
     pub fn vacate(&mut self, failed: u16, others: &[u16]) -> usize {
         let on_failed = self.paths.as_mut().iter_mut().filter(|path| **path == failed);
         on_failed.zip(others.iter().cycle()).map(|(path, other)| *path = *other).count()
@@ -153,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn only_counts_that_divide_the_psn_space_have_no_seam_at_the_wrap() {
+    fn the_wrap_has_a_seam_unless_the_slots_divide_the_psn_space() {
         let last = Psn::new(PSN_SPACE - 1);
         let seamless = |n| {
             let slots = Slots::new(n).unwrap();
@@ -163,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn slots_of_a_failed_path_are_shared_out_among_the_others() {
+    fn the_slots_of_a_failed_path_move_to_the_other_paths_in_turn() {
         let mut storage = [9; 8];
         let mut table = SlotTable::identity(&mut storage[..]).unwrap();
         assert_eq!(table.path(Psn::new(6), 0), 6);

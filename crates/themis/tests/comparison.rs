@@ -1,23 +1,23 @@
-//! Literal against sound, and what the watch is worth, on the same traffic: one QP at line rate,
-//! 400 Gb/s and 1500 B (30 ns a packet), last hop 1 us each way, up to 2 us of jitter in the fabric.
-//! Open loop: a rate that reacts, or other QPs on the port, would make the numbers smaller.
+//! The literal and the sound mode, with and without the watch, on the same traffic: one QP at line rate, 400 Gb/s and
+//! 1500 B (30 ns per packet), last hop 1 us each way, up to 2 us of jitter in the fabric. The sender does not react to
+//! congestion. A reacting sender, or other QPs on the port, would make all numbers smaller.
 
 mod common;
 
-use common::{Rescue, Story, Weather, tell};
+use common::{Conditions, Outcome, Rescue, simulate};
 use std::collections::BTreeSet;
 use themis::{Mode, Settings, Width};
 
 const PACKETS: u64 = 30_000;
-/// 1 us in packets.
+/// Delay of the last hop, 1 us, in packets.
 const LAST_HOP: u32 = 33;
 
-fn weather(jitter: u64, fabric_per_mille: u64, last_hop_per_mille: u64) -> Weather {
+fn conditions(jitter: u64, fabric_per_mille: u64, last_hop_per_mille: u64) -> Conditions {
     let mut draws = Draws(0x9E37_79B9_7F4A_7C15);
     let delays = (0..2 * PACKETS).map(|_| draws.below(jitter + 1) as u32).collect();
     let mut losses =
         |per_mille| (0..PACKETS).filter(|_| draws.below(1000) < per_mille).collect::<BTreeSet<u64>>();
-    Weather {
+    Conditions {
         first: 1 << 20,
         packets: PACKETS,
         delays,
@@ -31,15 +31,15 @@ fn weather(jitter: u64, fabric_per_mille: u64, last_hop_per_mille: u64) -> Weath
 }
 
 /// The paper's ring of 100, whole PSNs in both modes, so that only the rules differ.
-fn run(mode: Mode, watch: bool, slots: u16, weather: &Weather) -> Story {
-    let sound = Settings { age_limit: weather.age_limit(), watch, ..Settings::sound(slots, 100) };
-    tell(Settings { mode, width: Width::W24, ..sound }, weather)
+fn run(mode: Mode, watch: bool, slots: u16, conditions: &Conditions) -> Outcome {
+    let sound = Settings { age_limit: conditions.age_limit(), watch, ..Settings::sound(slots, 100) };
+    simulate(Settings { mode, width: Width::W24, ..sound }, conditions)
 }
 
 #[test]
-fn where_nothing_is_lost_sound_sends_no_nack_and_literal_thousands() {
-    let lossless = weather(67, 0, 0);
-    println!("   N   blocked  made by literal  let through  | sound: blocked  made  let through");
+fn without_losses_sound_sends_no_nack_and_literal_sends_thousands() {
+    let lossless = conditions(67, 0, 0);
+    println!("   N   blocked  sent by literal    forwarded  | sound: blocked  sent    forwarded");
     for slots in [2, 4, 8, 16, 32, 64, 128, 256] {
         let literal = run(Mode::Literal, false, slots, &lossless);
         let sound = run(Mode::Sound, true, slots, &lossless);
@@ -53,9 +53,9 @@ fn where_nothing_is_lost_sound_sends_no_nack_and_literal_thousands() {
             sound.forwarded()
         );
         assert_eq!((sound.made, sound.forwarded()), (0, 0), "N {slots}");
-        assert_eq!(literal.forwarded(), 0, "N {slots}: blocking itself is right in both");
-        // The next packet of the late one's slot comes N packets after it, less what it was late: beyond jitter
-        // and the last hop's round trip (67 packets each) the blocked NACK has always been disarmed by then.
+        assert_eq!(literal.forwarded(), 0, "N {slots}: both modes block correctly");
+        // The next packet of a late packet's slot comes N packets after it, less its lateness. If N exceeds jitter and the
+        // last hop's round trip (67 packets each), the late packet has always disarmed the flow by then.
         let falsely = 100 * literal.made / literal.blocked;
         assert!(if slots <= 64 { falsely >= 10 } else { falsely <= 5 }, "N {slots}: {falsely} %");
         assert!(slots < 256 || literal.made == 0);
@@ -63,19 +63,19 @@ fn where_nothing_is_lost_sound_sends_no_nack_and_literal_thousands() {
 }
 
 #[test]
-fn eight_bits_are_enough_for_sound_while_nothing_is_lost() {
-    let lossless = weather(20, 0, 0);
+fn without_losses_eight_bits_are_enough_for_sound() {
+    let lossless = conditions(20, 0, 0);
     let narrow = Settings { width: Width::W8, age_limit: lossless.age_limit(), ..Settings::sound(16, 100) };
-    let story = tell(narrow, &lossless);
-    assert!(story.blocked > 1000);
-    assert_eq!(story.made + story.forwarded(), 0, "{story:?}");
+    let outcome = simulate(narrow, &lossless);
+    assert!(outcome.blocked > 1000);
+    assert_eq!(outcome.made + outcome.forwarded(), 0, "{outcome:?}");
 }
 
 #[test]
-fn losses_in_the_fabric_are_found_by_both() {
-    let lossy = weather(67, 1, 0);
+fn both_modes_find_losses_in_the_fabric() {
+    let lossy = conditions(67, 1, 0);
     println!(
-        "   N  lost | literal: let through  made  spurious  timeouts | sound: let through  made  spurious  timeouts"
+        "   N  lost | literal:   forwarded  sent  spurious  timeouts | sound:   forwarded  sent  spurious  timeouts"
     );
     for slots in [4, 16, 64] {
         let literal = run(Mode::Literal, false, slots, &lossy);
@@ -94,14 +94,14 @@ fn losses_in_the_fabric_are_found_by_both() {
         );
         assert_eq!(sound.spurious(), 0, "N {slots}");
         assert_eq!(timeouts(&sound), 0, "N {slots}: {sound:?}");
-        assert_eq!(sound.forwarded() + sound.made, sound.lost, "N {slots}: one NACK for each loss");
+        assert_eq!(sound.forwarded() + sound.made, sound.lost, "N {slots}: one NACK per loss");
         assert!(literal.spurious() > 100, "N {slots}");
     }
 }
 
 #[test]
-fn losses_on_the_last_hop_need_the_watch() {
-    let lossy = weather(67, 0, 1);
+fn the_watch_finds_losses_on_the_last_hop() {
+    let lossy = conditions(67, 0, 1);
     println!("   N  lost  timeouts: literal  sound  sound with watch");
     for slots in [4, 16, 64] {
         let literal = run(Mode::Literal, false, slots, &lossy);
@@ -121,7 +121,7 @@ fn losses_on_the_last_hop_need_the_watch() {
 }
 
 #[test]
-fn short_messages_lose_their_tails_to_the_timeout() {
+fn only_the_timeout_repairs_losses_at_the_end_of_short_messages() {
     let mut draws = Draws(88_172_645_463_325_252);
     println!("packets  messages with a loss  timeouts: tail  repeat  missed");
     for packets in [16, 64, 256] {
@@ -130,26 +130,27 @@ fn short_messages_lose_their_tails_to_the_timeout() {
             let mut losses = || (0..packets).filter(|_| draws.below(100) == 0).collect();
             let (fabric_loss, last_hop_loss) = (losses(), losses());
             let delays = (0..2 * packets).map(|_| draws.below(20) as u32).collect();
-            let weather = Weather { packets, fabric_loss, last_hop_loss, delays, ..weather(0, 0, 0) };
-            let story = run(Mode::Sound, true, 16, &weather);
-            hit += u32::from(story.lost > 0);
+            let conditions =
+                Conditions { packets, fabric_loss, last_hop_loss, delays, ..conditions(0, 0, 0) };
+            let outcome = run(Mode::Sound, true, 16, &conditions);
+            hit += u32::from(outcome.lost > 0);
             for (count, rescue) in rescues.iter_mut().zip([Rescue::Tail, Rescue::Repeat, Rescue::Missed]) {
-                *count += story.timeouts.get(&rescue).unwrap_or(&0);
+                *count += outcome.timeouts.get(&rescue).unwrap_or(&0);
             }
-            assert_eq!(story.spurious(), 0);
+            assert_eq!(outcome.spurious(), 0);
         }
         let [tail, repeat, missed] = rescues;
         println!("{packets:7} {hit:21} {tail:15} {repeat:7} {missed:7}");
-        assert!(tail > 0, "a loss near the end has no proof behind it");
+        assert!(tail > 0, "no later packet proves a loss near the end");
         assert_eq!(missed, 0);
     }
 }
 
-fn timeouts(story: &Story) -> u64 {
-    story.timeouts.values().sum()
+fn timeouts(outcome: &Outcome) -> u64 {
+    outcome.timeouts.values().sum()
 }
 
-/// Numbers that look random and are the same every time (xorshift64).
+/// Reproducible pseudo-random numbers (xorshift64).
 struct Draws(u64);
 
 impl Draws {

@@ -1,4 +1,4 @@
-//! Holds PathMaps to `vectors/path-map/hashes.toml`, whose hashes were taken from whole headers by other code.
+//! Checks PathMaps against `vectors/path-map/hashes.toml`, whose hashes other code computed from whole headers.
 
 use serde::Deserialize;
 use themis::path_map::{Choice, PathMap, PortHash};
@@ -45,7 +45,7 @@ impl Hash {
         PortHash::crc(self.width, self.polynomial, self.first, 16)
     }
 
-    /// The hash of a whole 5-tuple, straight from the definition of a CRC.
+    /// The hash of a whole 5-tuple, by the definition of a CRC.
     fn of_header(&self, source_port: u16) -> u16 {
         let mut header = vec![10, 0, 0, 1, 10, 0, 1, 2, 17];
         header.extend(source_port.to_be_bytes());
@@ -61,7 +61,7 @@ impl Hash {
 }
 
 #[test]
-fn a_change_of_the_port_flips_the_same_bits_of_the_hash_whatever_else_the_header_says() {
+fn a_change_of_the_port_flips_the_same_bits_of_every_headers_hash() {
     for hash in file().hash {
         assert_eq!(hash.of_header(0xC000), hash.value, "{}", hash.name);
         for &(delta, flips) in &hash.flips {
@@ -74,7 +74,7 @@ fn a_change_of_the_port_flips_the_same_bits_of_the_hash_whatever_else_the_header
 }
 
 #[test]
-fn every_slot_takes_its_own_path_when_whole_headers_are_hashed() {
+fn every_slot_takes_its_own_path_by_the_hash_of_whole_headers() {
     let File { hash: hashes, map: maps } = file();
     for map in &maps {
         let find = |name: &str| hashes.iter().find(|h| h.name == name).unwrap();

@@ -1,14 +1,14 @@
-//! What must hold for every order of events that a fabric of FIFO paths can produce.
+//! Properties that hold for every order of events that FIFO paths can produce.
 
 mod common;
 
-use common::{Rescue, Weather, tell};
+use common::{Conditions, Rescue, simulate};
 use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
 use themis::{Flow, Mode, PSN_SPACE, Psn, Reason, Rule, Settings, Verdict, Width};
 
-/// Any weather; losses in the fabric and on the last hop up to the given numbers.
-fn weather(fabric: usize, last_hop: usize) -> impl Strategy<Value = Weather> {
+/// Any conditions, with at most the given numbers of losses in the fabric and on the last hop.
+fn conditions(fabric: usize, last_hop: usize) -> impl Strategy<Value = Conditions> {
     let packets = 1_u64..250;
     let first =
         prop_oneof![Just(1_u64), Just(u64::from(PSN_SPACE) - 100), Just(77 * u64::from(PSN_SPACE) - 3)];
@@ -20,7 +20,7 @@ fn weather(fabric: usize, last_hop: usize) -> impl Strategy<Value = Weather> {
             losses.prop_map(move |(fabric_loss, last_hop_loss)| {
                 let (delays, link_busy, mut port_busy) = lists.clone();
                 port_busy.push(false); // a port that is always busy sends nothing
-                Weather {
+                Conditions {
                     first,
                     packets,
                     delays,
@@ -40,9 +40,13 @@ fn slots() -> impl Strategy<Value = u16> {
     prop_oneof![Just(1), Just(2), Just(4), Just(5), Just(8), Just(16), Just(64)]
 }
 
-/// Ours with the shortest ring that covers the last hop, and some entries more.
-fn sound(weather: &Weather, slots: u16, more: u16, watch: bool) -> Settings {
-    Settings { watch, age_limit: weather.age_limit(), ..Settings::sound(slots, weather.sound_ring() + more) }
+/// Sound settings with the shortest ring that covers the last hop, plus `more` entries.
+fn sound(conditions: &Conditions, slots: u16, more: u16, watch: bool) -> Settings {
+    Settings {
+        watch,
+        age_limit: conditions.age_limit(),
+        ..Settings::sound(slots, conditions.sound_ring() + more)
+    }
 }
 
 fn config() -> ProptestConfig {
@@ -53,44 +57,44 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn a_packet_that_is_only_late_is_never_nacked(w in weather(0, 0), n in slots(), more in 0_u16..50, watch: bool) {
-        let story = tell(sound(&w, n, more, watch), &w);
-        prop_assert_eq!(story.forwarded() + story.made, 0, "{:?}", story);
-        prop_assert!(story.timeouts.is_empty());
+    fn no_nack_names_a_packet_that_is_merely_late(w in conditions(0, 0), n in slots(), more in 0_u16..50, watch: bool) {
+        let outcome = simulate(sound(&w, n, more, watch), &w);
+        prop_assert_eq!(outcome.forwarded() + outcome.made, 0, "{:?}", outcome);
+        prop_assert!(outcome.timeouts.is_empty());
     }
 
     #[test]
-    fn every_nack_names_a_packet_that_was_lost(w in weather(6, 4), n in slots(), more in 0_u16..50, watch: bool) {
-        // A coalesced ACK also waits for packets that the last hop loses, as long as it loses them.
-        let w = Weather { ack_every: if w.last_hop_loss.is_empty() { w.ack_every } else { 1 }, ..w };
-        let story = tell(sound(&w, n, more, watch), &w);
-        prop_assert_eq!(story.spurious(), 0, "{:?}", story);
-        prop_assert_eq!(story.forwarded.get(&Reason::NoTrigger), None, "the ring covers the last hop");
+    fn every_nack_names_a_lost_packet(w in conditions(6, 4), n in slots(), more in 0_u16..50, watch: bool) {
+        // A coalesced ACK also waits for packets that the last hop loses, so losses there need an ACK per packet.
+        let w = Conditions { ack_every: if w.last_hop_loss.is_empty() { w.ack_every } else { 1 }, ..w };
+        let outcome = simulate(sound(&w, n, more, watch), &w);
+        prop_assert_eq!(outcome.spurious(), 0, "{:?}", outcome);
+        prop_assert_eq!(outcome.forwarded.get(&Reason::NoTrigger), None, "the ring covers the last hop");
     }
 
     #[test]
-    fn a_loss_in_the_fabric_is_nacked_as_soon_as_its_proof_passes(w in weather(6, 4), n in slots(), more in 0_u16..50, watch: bool) {
-        let story = tell(sound(&w, n, more, watch), &w);
-        prop_assert_eq!(&story.slept, &[], "{:?}", story);
+    fn a_loss_in_the_fabric_is_nacked_as_soon_as_its_proof_passes(w in conditions(6, 4), n in slots(), more in 0_u16..50, watch: bool) {
+        let outcome = simulate(sound(&w, n, more, watch), &w);
+        prop_assert_eq!(&outcome.unsent, &[], "{:?}", outcome);
     }
 
     #[test]
-    fn with_the_watch_only_tails_and_lost_repeats_need_the_timeout(w in weather(6, 4), n in slots(), more in 0_u16..50) {
-        let story = tell(sound(&w, n, more, true), &w);
-        prop_assert_eq!(story.timeouts.get(&Rescue::Missed), None, "{:?}", story);
+    fn with_the_watch_only_tails_and_lost_retransmissions_need_the_timeout(w in conditions(6, 4), n in slots(), more in 0_u16..50) {
+        let outcome = simulate(sound(&w, n, more, true), &w);
+        prop_assert_eq!(outcome.timeouts.get(&Rescue::Missed), None, "{:?}", outcome);
     }
 
     #[test]
-    fn literal_catches_every_loss_in_the_fabric_too(w in weather(6, 0), n in slots()) {
-        let story = tell(Settings { width: Width::W24, ..Settings::literal(n, 400) }, &w);
-        prop_assert_eq!(&story.slept, &[], "{:?}", story);
+    fn the_literal_mode_finds_every_loss_in_the_fabric(w in conditions(6, 0), n in slots()) {
+        let outcome = simulate(Settings { width: Width::W24, ..Settings::literal(n, 400) }, &w);
+        prop_assert_eq!(&outcome.unsent, &[], "{:?}", outcome);
     }
 
     #[test]
-    fn wider_entries_than_needed_change_no_verdict(w in weather(6, 4), log in 0_u32..7, watch: bool) {
+    fn entries_wider_than_needed_change_no_verdict(w in conditions(6, 4), log in 0_u32..7, watch: bool) {
         let whole = sound(&w, 1 << log, 10, watch);
         let narrow = Settings { width: Width::W16, ..whole };
-        prop_assert_eq!(format!("{:?}", tell(whole, &w)), format!("{:?}", tell(narrow, &w)));
+        prop_assert_eq!(format!("{:?}", simulate(whole, &w)), format!("{:?}", simulate(narrow, &w)));
     }
 }
 
@@ -131,9 +135,9 @@ fn any_settings() -> impl Strategy<Value = Settings> {
 proptest! {
     #![proptest_config(config())]
 
-    /// No panic on any sequence of events, and a NACK is made only in place of one that was blocked, once.
+    /// No sequence of events panics, and the ToR sends a NACK at most once for each one that it blocked.
     #[test]
-    fn nonsense_does_no_harm(settings in any_settings(), events in vec(event(), 0..200)) {
+    fn any_sequence_of_events_is_safe(settings in any_settings(), events in vec(event(), 0..200)) {
         let rule = Rule::new(settings).unwrap();
         let (mut flow, mut ring) = (Flow::new(), vec![0; rule.ring_len()]);
         let mut blocked = None;

@@ -1,4 +1,4 @@
-//! Runs every case of `vectors/*.toml` in both modes; the format is in `vectors/README.md`.
+//! Runs every case of `vectors/*.toml` in both modes. `vectors/README.md` describes the format.
 
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -45,20 +45,20 @@ impl Case {
         }
     }
 
-    /// What the filter says to the case's events.
+    /// The filter's outcomes for the case's events, as lines of the vectors' format.
     fn run(&self, mode: Mode) -> Vec<String> {
         let rule = Rule::new(self.settings(mode)).expect("settings make a rule");
         let (mut flow, mut ring) = (Flow::new(), vec![0; rule.ring_len()]);
-        let mut said = vec![];
+        let mut outcomes = vec![];
         for event in &self.events {
             let (kind, psns) = event.split_once(' ').expect("an event is a kind and PSNs");
             for psn in psns.split(' ').flat_map(range) {
                 match kind {
                     "data" => {
                         let owed = rule.on_depart(&mut flow, &mut ring, psn);
-                        said.extend(owed.map(|owed| format!("data {psn}: owe {owed}")));
+                        outcomes.extend(owed.map(|owed| format!("data {psn}: owe {owed}")));
                     }
-                    "nack" => said.push(match rule.on_nack(&mut flow, &ring, psn) {
+                    "nack" => outcomes.push(match rule.on_nack(&mut flow, &ring, psn) {
                         Verdict::Forward(reason) => format!("nack {psn}: forward {}", reason.name()),
                         Verdict::Block(reason) => format!("nack {psn}: block {}", reason.name()),
                     }),
@@ -67,11 +67,11 @@ impl Case {
                 }
             }
         }
-        said
+        outcomes
     }
 }
 
-/// `P` or `P-Q`.
+/// The PSNs of `P` or `P-Q`.
 fn range(text: &str) -> impl Iterator<Item = Psn> + use<> {
     let number = |text: &str| {
         let value = text.parse().expect("a PSN is a number");
@@ -82,16 +82,16 @@ fn range(text: &str) -> impl Iterator<Item = Psn> + use<> {
     (number(first)..=number(last)).map(Psn::new)
 }
 
-/// The two lists side by side, a mark where they part; empty if they agree.
-fn difference(expected: &[String], said: &[String]) -> String {
-    if expected == said {
+/// Both lists side by side, with a mark where they differ; empty if they are equal.
+fn difference(expected: &[String], outcomes: &[String]) -> String {
+    if expected == outcomes {
         return String::new();
     }
-    let line = |list: &[String], i: usize| list.get(i).cloned().unwrap_or_else(|| "(silence)".into());
-    let rows = (0..expected.len().max(said.len())).map(|i| (line(expected, i), line(said, i)));
-    rows.map(|(expected, said)| {
-        let mark = if expected == said { ' ' } else { '>' };
-        format!("  {mark} expected {expected:<36} got {said}\n")
+    let line = |list: &[String], i: usize| list.get(i).cloned().unwrap_or_else(|| "(nothing)".into());
+    let rows = (0..expected.len().max(outcomes.len())).map(|i| (line(expected, i), line(outcomes, i)));
+    rows.map(|(expected, outcomes)| {
+        let mark = if expected == outcomes { ' ' } else { '>' };
+        format!("  {mark} expected {expected:<36} got {outcomes}\n")
     })
     .collect()
 }

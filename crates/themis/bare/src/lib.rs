@@ -1,5 +1,5 @@
-//! Links the mechanism into a program that has no standard library and no allocator. If `themis` or anything
-//! below it pulled in `std`, there would be two panic handlers and this would not build.
+//! Links the mechanism into a program without standard library and allocator. If `themis` or a dependency of it used `std`,
+//! there would be two panic handlers, and this crate would not build.
 
 #![no_std]
 
@@ -10,7 +10,7 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     loop {}
 }
 
-/// One departure and one NACK, so that the linker keeps the mechanism.
+/// Calls the mechanism with one departure and one NACK, so that the linker keeps it.
 #[unsafe(no_mangle)]
 pub extern "C" fn blocks(departed: u32, expected: u32) -> bool {
     let settings =

@@ -1,42 +1,42 @@
-//! A small world around the filter: a sender, N FIFO paths, the ToR, the last hop and an RNIC with
-//! selective repeat. One tick is the time of one packet at line rate.
+//! A small simulation around the filter: a sender, N FIFO paths, the ToR, the last hop, and an RNIC with selective repeat.
+//! One tick is the time of one packet at line rate.
 
 mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
 use themis::Reason;
-pub(crate) use world::tell;
+pub(crate) use world::simulate;
 
-/// What happens on the way, by index into what happens anyway. The lists are used in turn, over and over.
+/// Delays and losses of one simulation. The lists are cyclic: event number i uses element i modulo the length.
 #[derive(Clone, Debug)]
-pub(crate) struct Weather {
+pub(crate) struct Conditions {
     /// Sequence number of the first packet (near 2^24 to see the wrap).
     pub(crate) first: u64,
     /// Packets of the message.
     pub(crate) packets: u64,
-    /// Extra ticks in the fabric, per transmission. A path stays FIFO whatever they are.
+    /// Extra ticks in the fabric, per transmission. A path stays FIFO in any case.
     pub(crate) delays: Vec<u32>,
-    /// Transmissions that the fabric loses.
+    /// Numbers of the transmissions that the fabric loses.
     pub(crate) fabric_loss: BTreeSet<u64>,
-    /// Departures that the last hop loses.
+    /// Numbers of the departures that the last hop loses.
     pub(crate) last_hop_loss: BTreeSet<u64>,
-    /// Ticks down the last hop, and up again.
+    /// Delay of the last hop in each direction, ticks.
     pub(crate) last_hop: u32,
-    /// Whether a reply finds the RNIC's link busy and waits a tick, per reply.
+    /// By reply: whether the RNIC's link is busy, so that the reply waits one tick.
     pub(crate) link_busy: Vec<bool>,
-    /// The RNIC sends one ACK per so many packets (NACKs at once).
+    /// Packets per ACK of the RNIC, which sends NACKs at once.
     pub(crate) ack_every: u64,
-    /// Whether the ToR's port sends another flow's packet first, per tick.
+    /// By tick: whether the ToR's port is busy with another flow's packet.
     pub(crate) port_busy: Vec<bool>,
 }
 
-impl Weather {
-    /// Entries that a sound rule needs on this last hop (replies are infinitely short here).
+impl Conditions {
+    /// Entries that a sound rule needs on this last hop; replies take no link time here.
     pub(crate) fn sound_ring(&self) -> u16 {
         themis::memory::sound_ring_entries(u64::from(self.last_hop), 1, 0) as u16
     }
 
-    /// The age limit of a sound rule: as long, and a reply may wait for the packets that share its ACK.
+    /// Age limit of a sound rule: the length of its ring, plus the packets that an ACK may wait for.
     pub(crate) fn age_limit(&self) -> u16 {
         self.sound_ring() + self.ack_every as u16 - 1
     }
@@ -45,32 +45,33 @@ impl Weather {
 /// Why a packet had to wait for the sender's timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Rescue {
-    /// No later packet came that could have told the ToR or the RNIC.
+    /// No later packet came that could have proved the loss.
     Tail,
-    /// A second copy of it was lost, too.
+    /// A retransmission of the packet was lost, too.
     Repeat,
-    /// The filter had what it needed and stayed silent.
+    /// The filter had the proof and sent no NACK.
     Missed,
 }
 
-/// What was seen.
+/// Counts of one simulation.
 #[derive(Debug, Default)]
-pub(crate) struct Story {
+pub(crate) struct Outcome {
     pub(crate) blocked: u64,
-    /// NACKs let through, by reason.
+    /// Forwarded NACKs, by reason.
     pub(crate) forwarded: BTreeMap<Reason, u64>,
-    /// NACKs that the ToR made.
+    /// NACKs that the ToR sent itself.
     pub(crate) made: u64,
-    /// NACKs, let through and made, for packets of which no copy was lost.
+    /// Packets that a forwarded NACK named although no copy of them was lost.
     pub(crate) spurious_forwarded: Vec<u64>,
+    /// The same for NACKs that the ToR sent itself.
     pub(crate) spurious_made: Vec<u64>,
-    /// Blocked losses of which the proof passed without a NACK: (lost packet, proof).
-    pub(crate) slept: Vec<(u64, u64)>,
+    /// Losses whose NACK was blocked and whose proof passed without a NACK: (lost packet, proof).
+    pub(crate) unsent: Vec<(u64, u64)>,
     pub(crate) timeouts: BTreeMap<Rescue, u64>,
     pub(crate) lost: u64,
 }
 
-impl Story {
+impl Outcome {
     pub(crate) fn spurious(&self) -> usize {
         self.spurious_forwarded.len() + self.spurious_made.len()
     }

@@ -1,6 +1,6 @@
-//! The clockwork: one tick after the other, sender to RNIC and back.
+//! The simulation, tick by tick, from the sender to the RNIC and back.
 
-use super::{Rescue, Story, Weather};
+use super::{Conditions, Outcome, Rescue};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use themis::{Flow, Psn, Rule, Settings, Slots, Verdict, path};
 
@@ -9,21 +9,21 @@ enum Reply {
     Nack(u64),
 }
 
-/// Runs one message to its end.
-pub(crate) fn tell(settings: Settings, weather: &Weather) -> Story {
-    let mut world = World::new(settings, weather);
+/// Simulates one message until all its packets are acknowledged.
+pub(crate) fn simulate(settings: Settings, conditions: &Conditions) -> Outcome {
+    let mut world = World::new(settings, conditions);
     while world.una < world.end {
         world.tick();
         if world.is_quiet() {
             world.time_out();
         }
-        assert!(world.now < 1_000_000, "the message does not end: {:?}", world.story);
+        assert!(world.now < 1_000_000, "the message does not end: {:?}", world.outcome);
     }
-    world.story
+    world.outcome
 }
 
 struct World<'a> {
-    weather: &'a Weather,
+    conditions: &'a Conditions,
     now: u64,
     end: u64,
     // Sender.
@@ -31,7 +31,7 @@ struct World<'a> {
     una: u64,
     again: VecDeque<u64>,
     transmissions: u64,
-    // Fabric: per path, packets with their arrival at the ToR.
+    // Fabric: by path, (arrival at the ToR, packet).
     paths: Vec<VecDeque<(u64, u64)>>,
     slots: Slots,
     copies_lost: BTreeMap<u64, u64>,
@@ -42,7 +42,7 @@ struct World<'a> {
     egress: VecDeque<u64>,
     departures: u64,
     departed: BTreeSet<u64>,
-    /// Blocked NACKs for packets that the fabric has lost.
+    /// Packets that the fabric has lost and whose NACK was blocked.
     owed: BTreeSet<u64>,
     nacked: BTreeSet<u64>,
     // Last hop, down and up.
@@ -55,21 +55,21 @@ struct World<'a> {
     last_nack: Option<u64>,
     replies: u64,
     unacked: u64,
-    story: Story,
+    outcome: Outcome,
 }
 
-/// Ticks from the ToR back to the sender.
+/// Delay from the ToR back to the sender, ticks.
 const BACK: u64 = 5;
 
 impl<'a> World<'a> {
-    fn new(settings: Settings, weather: &'a Weather) -> Self {
+    fn new(settings: Settings, conditions: &'a Conditions) -> Self {
         let rule = Rule::new(settings).unwrap();
         let slots = Slots::new(settings.slots).unwrap();
-        let first = weather.first;
+        let first = conditions.first;
         Self {
-            weather,
+            conditions,
             now: 0,
-            end: first + weather.packets,
+            end: first + conditions.packets,
             next: first,
             una: first,
             again: VecDeque::new(),
@@ -93,7 +93,7 @@ impl<'a> World<'a> {
             last_nack: None,
             replies: 0,
             unacked: 0,
-            story: Story::default(),
+            outcome: Outcome::default(),
         }
     }
 
@@ -101,7 +101,7 @@ impl<'a> World<'a> {
         self.now += 1;
         self.send();
         self.cross_fabric();
-        // The hard order: what leaves in the instant in which a reply comes in has left before it.
+        // The harder order for the filter: a departure comes before a reply that arrives in the same tick.
         self.depart();
         self.reach_rnic();
         self.reply_at_tor();
@@ -119,55 +119,55 @@ impl<'a> World<'a> {
         };
         let index = self.transmissions;
         self.transmissions += 1;
-        if self.weather.fabric_loss.contains(&index) {
+        if self.conditions.fabric_loss.contains(&index) {
             self.lose(seq);
             return;
         }
-        let lane = &mut self.paths[usize::from(path(Psn::from_seq(seq), self.slots, 3))];
-        let arrival = self.now + 1 + u64::from(turn(&self.weather.delays, index).unwrap_or(0));
-        let fifo = lane.back().map_or(0, |&(at, _)| at);
-        lane.push_back((arrival.max(fifo), seq));
+        let queue = &mut self.paths[usize::from(path(Psn::from_seq(seq), self.slots, 3))];
+        let arrival = self.now + 1 + u64::from(cyclic(&self.conditions.delays, index).unwrap_or(0));
+        let fifo = queue.back().map_or(0, |&(at, _)| at);
+        queue.push_back((arrival.max(fifo), seq));
     }
 
     fn lose(&mut self, seq: u64) {
         *self.copies_lost.entry(seq).or_default() += 1;
-        self.story.lost += 1;
+        self.outcome.lost += 1;
     }
 
     fn cross_fabric(&mut self) {
-        let lanes = self.paths.len();
-        for i in 0..lanes {
-            // Start elsewhere each tick, so that no path always wins a tie.
-            let lane = &mut self.paths[(i + self.now as usize) % lanes];
-            while let Some(seq) = due(lane, self.now) {
+        let paths = self.paths.len();
+        for i in 0..paths {
+            // Start at another path each tick, so that no path wins all ties.
+            let queue = &mut self.paths[(i + self.now as usize) % paths];
+            while let Some(seq) = due(queue, self.now) {
                 self.egress.push_back(seq);
             }
         }
     }
 
     fn depart(&mut self) {
-        if turn(&self.weather.port_busy, self.now) == Some(true) {
+        if cyclic(&self.conditions.port_busy, self.now) == Some(true) {
             return;
         }
         let Some(seq) = self.egress.pop_front() else { return };
         let owed = self.rule.on_depart(&mut self.flow, &mut self.ring, Psn::from_seq(seq));
         if let Some(psn) = owed {
             let named = psn.unwrap_near(seq);
-            self.story.made += 1;
+            self.outcome.made += 1;
             self.name(named, true);
             self.to_sender.push_back((self.now + BACK, Reply::Nack(named)));
         }
         let slot = |seq| self.slots.of(Psn::from_seq(seq));
-        let slept = |&lost: &u64| lost < seq && slot(lost) == slot(seq);
-        self.story.slept.extend(self.owed.iter().copied().filter(slept).map(|lost| (lost, seq)));
+        let unsent = |&lost: &u64| lost < seq && slot(lost) == slot(seq);
+        self.outcome.unsent.extend(self.owed.iter().copied().filter(unsent).map(|lost| (lost, seq)));
         self.departed.insert(seq);
         self.owed.remove(&seq);
         let index = self.departures;
         self.departures += 1;
-        if self.weather.last_hop_loss.contains(&index) {
+        if self.conditions.last_hop_loss.contains(&index) {
             self.lose(seq);
         } else {
-            self.down.push_back((self.now + 1 + u64::from(self.weather.last_hop), seq));
+            self.down.push_back((self.now + 1 + u64::from(self.conditions.last_hop), seq));
         }
     }
 
@@ -186,15 +186,15 @@ impl<'a> World<'a> {
             Reply::Nack(self.expected)
         } else {
             self.unacked += 1;
-            if self.unacked < self.weather.ack_every {
+            if self.unacked < self.conditions.ack_every {
                 return;
             }
             self.unacked = 0;
             Reply::Ack(self.expected)
         };
-        let busy = turn(&self.weather.link_busy, self.replies) == Some(true);
+        let busy = cyclic(&self.conditions.link_busy, self.replies) == Some(true);
         self.replies += 1;
-        let arrival = self.now + u64::from(busy) + u64::from(self.weather.last_hop);
+        let arrival = self.now + u64::from(busy) + u64::from(self.conditions.last_hop);
         let fifo = self.up.back().map_or(0, |&(at, _)| at);
         self.up.push_back((arrival.max(fifo), reply));
     }
@@ -208,11 +208,11 @@ impl<'a> World<'a> {
                 Reply::Nack(expected) => {
                     match self.rule.on_nack(&mut self.flow, &self.ring, Psn::from_seq(expected)) {
                         Verdict::Forward(reason) => {
-                            *self.story.forwarded.entry(reason).or_default() += 1;
+                            *self.outcome.forwarded.entry(reason).or_default() += 1;
                             self.name(expected, false);
                         }
                         Verdict::Block(_) => {
-                            self.story.blocked += 1;
+                            self.outcome.blocked += 1;
                             if self.copies_lost.contains_key(&expected) && !self.departed.contains(&expected)
                             {
                                 self.owed.insert(expected);
@@ -226,12 +226,13 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The sender is going to be told that `seq` is lost.
+    /// Counts a NACK for `seq` that goes to the sender.
     fn name(&mut self, seq: u64, made: bool) {
         self.owed.remove(&seq);
         self.nacked.insert(seq);
         if !self.copies_lost.contains_key(&seq) {
-            let list = if made { &mut self.story.spurious_made } else { &mut self.story.spurious_forwarded };
+            let list =
+                if made { &mut self.outcome.spurious_made } else { &mut self.outcome.spurious_forwarded };
             list.push(seq);
         }
     }
@@ -249,7 +250,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Nothing moves any more: only the timeout is left.
+    /// True if no packet and no reply is in flight, so that only the timeout can go on.
     fn is_quiet(&self) -> bool {
         self.next == self.end
             && self.again.is_empty()
@@ -261,7 +262,7 @@ impl<'a> World<'a> {
     }
 
     fn time_out(&mut self) {
-        // The blocked NACKs and the ACKs say the same in the end; the last NACK's content may be blocked.
+        // A blocked NACK also acknowledges packets, and no later reply may have repeated that.
         self.una = self.una.max(self.expected);
         if self.una == self.end {
             return;
@@ -273,12 +274,12 @@ impl<'a> World<'a> {
         } else {
             Rescue::Missed
         };
-        *self.story.timeouts.entry(rescue).or_default() += 1;
+        *self.outcome.timeouts.entry(rescue).or_default() += 1;
         self.again.push_back(self.una);
     }
 }
 
-fn turn<T: Copy>(list: &[T], index: u64) -> Option<T> {
+fn cyclic<T: Copy>(list: &[T], index: u64) -> Option<T> {
     list.get((index % list.len().max(1) as u64) as usize).copied()
 }
 
