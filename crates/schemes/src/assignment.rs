@@ -1,4 +1,4 @@
-//! Which scheme balances whose packets, and in which switches.
+//! Assignment of schemes to traffic classes and to switches.
 
 use crate::per_class::PerClass;
 use crate::{AnyScheme, AnySteering, SchemeConfig};
@@ -7,19 +7,19 @@ use model::{Plan, QpId, QpSite, Site};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The schemes of a run: one for each traffic class, and others in switches of some roles.
+/// Schemes of a run: one for each traffic class, and others in switches of some roles.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assignment {
-    /// By traffic class; one alone if all classes with messages have the same.
+    /// Schemes by traffic class; only one if all classes with messages have the same.
     by_class: Vec<SchemeConfig>,
     /// Traffic class of every queue pair; empty if there is one scheme.
     class_of: Arc<[u8]>,
-    /// By the role of a switch; such a scheme meets the packets of all classes.
+    /// Schemes by the role of a switch; such a scheme meets the packets of all classes.
     by_role: BTreeMap<String, SchemeConfig>,
 }
 
 impl Assignment {
-    /// `by_class` holds a scheme for each of the plan's traffic classes.
+    /// An assignment; `by_class` holds a scheme for each of the plan's traffic classes.
     ///
     /// # Panics
     /// If `by_class` is empty.
@@ -43,23 +43,23 @@ impl Assignment {
         Assignment { by_class, class_of: class_of.into(), by_role }
     }
 
-    /// The schemes by traffic class; one alone if all classes with messages have the same.
+    /// Schemes by traffic class; only one if all classes with messages have the same.
     pub fn by_class(&self) -> &[SchemeConfig] {
         &self.by_class
     }
 
-    /// The position in [`Assignment::by_class`] of every queue pair's scheme; empty if there is one scheme.
+    /// Position in [`Assignment::by_class`] of every queue pair's scheme; empty if there is only one scheme.
     pub fn class_of(&self) -> &Arc<[u8]> {
         &self.class_of
     }
 
-    /// The scheme of a queue pair.
+    /// Scheme of a queue pair.
     pub fn of(&self, qp: QpId) -> &SchemeConfig {
         let class = self.class_of.get(qp.index()).copied().unwrap_or_default();
         &self.by_class[usize::from(class)]
     }
 
-    /// The scheme for one switch.
+    /// Scheme for one switch.
     pub fn build(&self, site: Site<'_>) -> AnyScheme {
         match (self.by_role.get(site.plan.fabric.role(site.node)), &*self.by_class) {
             (Some(scheme), _) | (None, [scheme]) => scheme.build(site),
@@ -70,22 +70,22 @@ impl Assignment {
         }
     }
 
-    /// The steering of one queue pair.
+    /// Steering of one queue pair.
     pub fn steer(&self, site: QpSite<'_>) -> AnySteering {
         self.of(site.qp).steer(site)
     }
 
-    /// How the receiver of a queue pair treats the notices that its sender sends, if the scheme sends notices.
+    /// Rules by which the receiver of a queue pair treats notices; `None` if the scheme sends none.
     pub fn notices(&self, plan: &Plan, qp: QpId) -> Option<NoticeRules> {
         self.of(qp).notices(plan)
     }
 
-    /// Whether a scheme writes on packets, see [`SchemeConfig::writes`].
+    /// True if a scheme writes on packets, see [`SchemeConfig::writes`].
     pub fn writes(&self) -> bool {
         self.all().any(SchemeConfig::writes)
     }
 
-    /// Frame of the smallest signal that a scheme sends, bytes; 0 if none sends any.
+    /// Frame of the smallest signal that a scheme sends, bytes; 0 if no scheme sends signals.
     pub fn signal(&self) -> u32 {
         self.all().map(|scheme| scheme.facts().signal).filter(|frame| *frame > 0).min().unwrap_or(0)
     }

@@ -1,4 +1,4 @@
-//! A switch on a desk: hands a scheme packets as the engine would, and shows what comes of them.
+//! Test bench for schemes: one switch that hands packets to its scheme as the engine would, and shows the effects.
 
 use crate::{AnyScheme, SchemeConfig};
 use model::draw::{Key, Purpose};
@@ -14,14 +14,13 @@ use model::{
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The plan of a leaf-spine fabric, 100 Gb/s and 1 us everywhere, with a queue pair of no messages between
-/// every two hosts, in both directions, sorted by destination and then by source. Ports of leaf `i`: its
-/// hosts, then the spines.
+/// Plan of a leaf-spine fabric with 100 Gb/s and 1 us on every link. Between every two hosts there is a queue pair without
+/// messages in each direction, sorted by destination and then by source. Ports of leaf `i`: its hosts, then the spines.
 pub(crate) fn leaf_spine(leaves: usize, spines: usize, per_leaf: usize) -> Plan {
     leaf_spine_at(leaves, spines, per_leaf, |_| Rate::from_gbps(100))
 }
 
-/// The same with the rate of each spine's links.
+/// [`leaf_spine`] with a rate for each spine's links.
 pub(crate) fn leaf_spine_at(
     leaves: usize,
     spines: usize,
@@ -31,7 +30,7 @@ pub(crate) fn leaf_spine_at(
     lay(leaves, spines, per_leaf, 1, rate)
 }
 
-/// The same with several links between each leaf, of one host, and each spine.
+/// [`leaf_spine`] with one host per leaf, and several links between each leaf and each spine.
 pub(crate) fn leaf_spine_parallel(leaves: usize, spines: usize, links: usize) -> Plan {
     lay(leaves, spines, 1, links, |_| Rate::from_gbps(100))
 }
@@ -53,8 +52,9 @@ fn lay(leaves: usize, spines: usize, per_leaf: usize, links: usize, rate: impl F
     plan(b)
 }
 
-/// The plan of a fat tree of `pods` pods with `edges` edge switches of one host each, as many aggregation switches as
-/// `cores` lists, and that many core switches on each of those. Otherwise as [`leaf_spine`].
+/// Plan of a fat tree of `pods` pods. A pod has `edges` edge switches with one host each, and as many aggregation switches
+/// as `cores` has entries; an entry is the number of core switches above that aggregation switch. The rest is as in
+/// [`leaf_spine`].
 pub(crate) fn pods(pods: usize, edges: usize, cores: &[usize]) -> Plan {
     let mut b = FabricBuilder::new();
     let hosts: Vec<_> = (0..pods * edges).map(|h| b.host(format!("h{h}"))).collect();
@@ -78,8 +78,8 @@ pub(crate) fn pods(pods: usize, edges: usize, cores: &[usize]) -> Plan {
     plan(b)
 }
 
-/// The plan of two datacentres of `racks` racks of one host, each with a spine and an external switch; those two are joined
-/// by a link of 1.6 Tb/s and 500 us. Otherwise as [`leaf_spine`].
+/// Plan of two datacentres. Each has `racks` racks of one host, a spine and an external switch; a link of 1.6 Tb/s and
+/// 500 us joins the external switches. The rest is as in [`leaf_spine`].
 pub(crate) fn datacentres(racks: usize) -> Plan {
     let mut b = FabricBuilder::new();
     let hosts: Vec<_> = (0..2 * racks).map(|h| b.host(format!("h{h}"))).collect();
@@ -97,8 +97,9 @@ pub(crate) fn datacentres(racks: usize) -> Plan {
     plan(b)
 }
 
-/// The plan of a Dragonfly of `groups` groups of `routers` routers of one host each, and `links` links between every two
-/// groups, dealt out in turn. Ports of a router: its host, its group's routers, other groups. Otherwise as [`leaf_spine`].
+/// Plan of a Dragonfly of `groups` groups of `routers` routers with one host each. Between every two groups there are
+/// `links` links, spread over the routers in turn. Ports of a router: its host, its group's routers, other groups. The rest
+/// is as in [`leaf_spine`].
 pub(crate) fn dragonfly(groups: usize, routers: usize, links: usize) -> Plan {
     let mut b = FabricBuilder::new();
     let all = groups * routers;
@@ -122,7 +123,7 @@ pub(crate) fn dragonfly(groups: usize, routers: usize, links: usize) -> Plan {
     plan(b)
 }
 
-/// A queue pair of no messages between every two hosts of a fabric.
+/// A plan with a queue pair without messages between every two hosts of a fabric.
 fn plan(b: FabricBuilder) -> Plan {
     let fabric = b.build().unwrap();
     let pfc = Pfc { alpha: (1, 8), resume_offset: Bytes(3072) };
@@ -153,39 +154,39 @@ fn plan(b: FabricBuilder) -> Plan {
     }
 }
 
-/// The queue pair between two hosts.
+/// Queue pair between two hosts.
 pub(crate) fn qp(plan: &Plan, from: u16, to: u16) -> QpId {
     let ends = |qp: &Qp| qp.from == HostId(from) && qp.to == HostId(to);
     QpId(plan.qps.iter().position(ends).unwrap() as u32)
 }
 
-/// A reply on its way to the sender of `qp`.
+/// A reply to the sender of `qp`.
 pub(crate) fn reply(plan: &Plan, kind: Kind, qp: QpId, psn: Psn) -> Packet {
     Packet::new(kind, qp, plan.qps[qp.index()].from, psn, plan.wire.ack)
 }
 
-/// What became of a packet.
+/// Effects of a packet.
 #[derive(Debug)]
 pub(crate) struct Seen {
-    /// The scheme's answer.
+    /// Verdict of the scheme.
     pub(crate) verdict: Verdict,
     /// The packet afterwards.
     pub(crate) pkt: Packet,
-    /// The ports that it could take.
+    /// Ports that it could take.
     pub(crate) ports: Vec<PortIndex>,
-    /// The detour that it chose.
+    /// Detour that the scheme chose.
     pub(crate) via: Option<Detour>,
     /// Packets that the scheme made.
     pub(crate) emitted: Vec<Packet>,
-    /// The same with their tags and ports.
+    /// Packets that the scheme made, with their tags and ports.
     pub(crate) made: Vec<Emitted>,
-    /// Ports that it wants paused, or not any more.
+    /// Ports to pause (true) or to resume (false).
     pub(crate) pauses: Vec<(PortIndex, bool)>,
     /// The packet's tag afterwards.
     pub(crate) tag: u64,
-    /// Held packets that are let go.
+    /// Held packets that the scheme released.
     pub(crate) released: Vec<(Handle, PortIndex)>,
-    /// Its host hangs on this switch.
+    /// True if the packet's receiver is attached to this switch.
     pub(crate) home: bool,
 }
 
@@ -195,23 +196,23 @@ pub(crate) struct Desk {
     /// The switch.
     pub(crate) node: NodeId,
     scheme: AnyScheme,
-    /// What waits at every port, bytes; the scheme sees it only if it asked to.
+    /// Bytes that wait at every port; a scheme that did not ask for queues reads zeros.
     pub(crate) queued: Vec<u32>,
-    /// What waited at every port of the fabric when the view was taken, bytes.
+    /// Bytes that waited at every port of the fabric when the view was taken.
     pub(crate) view: Vec<u32>,
-    /// The entropy of packets, and their tag.
+    /// Entropy of packets, and their tag.
     pub(crate) entropy: u16,
     pub(crate) tag: u64,
-    /// Where packets come in; `None` is the first port to where they come from.
+    /// Ingress port of packets; `None` stands for the first port towards their source.
     pub(crate) ingress: Option<PortIndex>,
     pub(crate) now: Time,
-    /// Packets that are held, and the ports by which they may leave.
+    /// Held packets, with the ports by which they may leave.
     pub(crate) held: BTreeMap<Handle, Vec<PortIndex>>,
-    /// Every one gets a handle of its own.
+    /// Handle of the next held packet; each has its own.
     next: Handle,
-    /// When the scheme wants to be woken.
+    /// Time at which the scheme asked to be woken.
     pub(crate) alarm: Option<Time>,
-    /// Links have died, as [`Plan::failures`] says.
+    /// True if links have died, see [`Plan::failures`].
     rerouted: bool,
 }
 
@@ -261,7 +262,7 @@ impl Desk {
         Packet::new(Kind::Data, qp, self.plan.qps[qp.index()].to, psn, self.plan.wire.max_frame())
     }
 
-    /// A packet arrives from the side where its source is, 100 ns after what happened before.
+    /// A packet arrives from the direction of its source, 100 ns after the previous event.
     pub(crate) fn see(&mut self, mut pkt: Packet) -> Seen {
         let Qp { from, to, .. } = self.plan.qps[pkt.qp().index()];
         let source = if pkt.is_data() { from } else { to };
@@ -299,7 +300,7 @@ impl Desk {
         Seen { verdict, pkt, ports, via, emitted, made, pauses, tag, released, home: ends.1 }
     }
 
-    /// Routing learns that these links are dead, and these alone.
+    /// Routing learns that exactly these links are dead.
     pub(crate) fn reroute(&mut self, dead: &[(&str, &str)]) {
         let fabric = &self.plan.fabric;
         let down = |&(a, b): &(&str, &str)| {
@@ -340,12 +341,12 @@ impl Desk {
         effects.emitted
     }
 
-    /// The scheme is woken; returns what it makes.
+    /// Wakes the scheme; returns the packets that it makes.
     pub(crate) fn wake(&mut self) -> Vec<Emitted> {
         self.woken().emitted
     }
 
-    /// The scheme is woken; returns all that it asks for.
+    /// Wakes the scheme; returns all effects.
     pub(crate) fn woken(&mut self) -> Effects {
         self.alarm = None;
         let mut effects = Effects::default();
@@ -354,16 +355,16 @@ impl Desk {
         effects
     }
 
-    /// Wakes the scheme as often as it has wished to be by `until`.
+    /// Wakes the scheme as often as it asks for it until `until`.
     pub(crate) fn pass(&mut self, until: Time) {
         while let Some(at) = self.alarm.filter(|at| *at <= until) {
-            // The desk lets 100 ns pass before every event, so a wish may be late by that, but it must be heard.
+            // Every event takes 100 ns here, so an alarm may be late by that, but it must be served.
             self.now = self.now.max(at);
             self.woken();
         }
     }
 
-    /// What the engine would do: it keeps an eye on held packets and on the clock.
+    /// Does the engine's part for held packets and the clock.
     fn carry_out(&mut self, effects: &Effects) {
         for (handle, port) in &effects.released {
             let ports = self.held.remove(handle);

@@ -1,37 +1,38 @@
 //! Flowcut switching: adaptive routing that never reorders.
 //!
 //! Bonato et al., "Flowcut Switching: High-Performance Adaptive Routing with In-Order Delivery Guarantees"
-//! (arXiv 2506.21406). A flow keeps its path while anything of it is under way, and takes the best one when nothing is:
-//! no packet can then overtake another. A *flowcut* is what travels between two such moments. Where a flow never
-//! pauses by itself and its path is slow, it is *drained*: its source is told to stop until nothing is under way.
+//! (arXiv 2506.21406). A flow keeps its path while any of its packets is in flight, and takes the best path when none is.
+//! So no packet can overtake another. A *flowcut* is what the flow sends between two such moments. If a flow does not pause
+//! by itself and its path is slow, it is *drained*: its source must stop until nothing is in flight.
 //!
-//! * *In flight.* The switch of the receiver answers every data packet that leaves towards its host with an ACK of its
-//!   own, 20 bytes, which brings back the packet's size, its timestamp and its number of hops. Data adds to the bytes
-//!   in flight, ACKs take away; at 0 the entry is deleted.
-//! * *Slow.* A round-trip time less the time for serialisation, divided by the least one seen over as many hops, is 1 on
-//!   an idle path. Its moving average above `ratio`, or its slope above `gradient`, drains the flow.
+//! * *In flight.* The receiver's switch answers every data packet that leaves for its host with an ACK of its own, 20 bytes.
+//!   That ACK returns the packet's size, timestamp and number of hops. Data adds to the bytes in flight and ACKs subtract
+//!   from them; at 0 the entry is deleted.
+//! * *Slow.* The normalised round-trip time is the round-trip time less the serialisation time, divided by the least
+//!   one seen over as many hops. It is 1 on an idle path. A flow is drained when the moving average exceeds `ratio` or
+//!   the slope exceeds `gradient`.
 //!
-//! | deployment | who keeps entries | who chooses | the ACK |
+//! | deployment | who keeps entries | who chooses the path | the ACK |
 //! |---|---|---|---|
-//! | `full` | every switch on the way | each: the shortest queue, on a Dragonfly UGAL | goes back by the ports at which the data came in |
-//! | `ingress` | the switch of the sender | it, likewise; others hash | takes any path |
-//! | `nic` | the sending NIC | it: a UDP source port, drawn when the flow has drained | the transport's own |
+//! | `full` | every switch on the path | every switch: the shortest queue, on a Dragonfly UGAL | returns by the ports at which the data came in |
+//! | `ingress` | the sender's switch | the sender's switch, in the same way; the others hash | takes any path |
+//! | `nic` | the sending NIC | the sending NIC: a UDP source port, drawn when the flow has drained | the transport's own |
 //!
-//! Our choices, where the paper leaves it open: control packets take the base path; a packet in an `ingress` deployment
-//! is hashed by switches further up; a timestamp is the time of arrival at the sender's switch; hops are the links
-//! between that and the receiver's; the state of a flow's average begins anew with every flowcut.
+//! Our choices, where the paper leaves it open: control packets take the base path. In an `ingress` deployment, switches
+//! further up hash the packet. A timestamp is the time of arrival at the sender's switch. Hops are the links between that
+//! switch and the receiver's. The moving average of a flow starts afresh with every flowcut.
 //!
 //! # Counters
 //!
 //! | name | counts |
 //! |---|---|
 //! | `flowcuts` | paths chosen; in `full`, by the sender's switch |
-//! | `drains` | flows told to stop because their path was slow |
-//! | `drains_ended_by_timer` | drained flows that went on, on their old path, when a timer fired |
+//! | `drains` | flows that had to stop because their path was slow |
+//! | `drains_ended_by_timer` | drained flows that resumed on their old path when a timer fired |
 //! | `drained_us` | time for which sources were held back, summed over queue pairs, microseconds |
-//! | `entries_peak` | most entries at one time, summed over switches (not for `nic`, likewise the next) |
-//! | `entries_left` | entries at the end: 0 unless something was lost |
-//! | `in_flight_limit` | flows told to stop because three bytes could not count any more |
+//! | `entries_peak` | most entries at one time, summed over switches (not for `nic`) |
+//! | `entries_left` | entries at the end of the run; 0 unless packets were lost (not for `nic`) |
+//! | `in_flight_limit` | flows that had to stop because three bytes could not count any more bytes in flight |
 
 mod idle;
 mod nic;
@@ -50,27 +51,27 @@ use model::{Bytes, Plan, QpSite, Site, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where Flowcut is deployed.
+/// Place where Flowcut is deployed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Deployment {
-    /// In every switch.
+    /// Every switch.
     Full,
-    /// In the switches of hosts.
+    /// Switches to which hosts are attached.
     Ingress,
-    /// In sending NICs.
+    /// Sending NICs.
     #[default]
     Nic,
 }
 
-/// How a switch stops a source.
+/// Signal by which a switch stops a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Backpressure {
-    /// Flow by flow (XOFF, XON).
+    /// XOFF and XON for the flow.
     #[default]
     Flow,
-    /// All data of the host, by a PFC pause: the fallback for NICs that know nothing else.
+    /// A PFC pause for all data of the host: the fallback for NICs without XOFF.
     Class,
 }
 
@@ -79,45 +80,46 @@ pub enum Backpressure {
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "SchemeFlowcut")]
 pub struct Config {
-    /// `full`, `ingress` or `nic`. Default `nic`: the paper evaluates it unless it says otherwise.
+    /// Place of deployment: `full`, `ingress` or `nic`. Default `nic` (the paper evaluates it unless it says otherwise).
     pub deployment: Deployment,
-    /// Weight of a new sample in the average, above 0 and up to 1. Default 0.12 (the authors' artefact).
+    /// Weight of a new sample in the moving average, above 0 and up to 1. Default 0.12 (the authors' artefact).
     pub alpha: f64,
-    /// Average of normalised round-trip times above which a flow is drained, at least 1. Default 4 (the paper's
+    /// Moving average of normalised round-trip times above which a flow is drained, at least 1. Default 4 (the paper's
     /// fat-tree results).
     pub ratio: f64,
-    /// Slope of normalised round-trip times above which a flow is drained. Default: never (no value is published, and
-    /// the artefact has no such test).
+    /// Slope of normalised round-trip times above which a flow is drained. Default: never (no value is published, and the
+    /// artefact has no such test).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gradient: Option<f64>,
-    /// Weight of a new difference in the slope, above 0 and up to 1. Default 0.12 (our choice: as `alpha`).
+    /// Weight of a new difference in the slope, above 0 and up to 1. Default 0.12 (our choice: the same as `alpha`).
     pub gradient_weight: f64,
-    /// Packets of a flow that may still be under way when it takes a new path. So many at most are late at a time, that is
-    /// missing at the receiver while one sent after them is there; how many others overtake one of them is not bounded.
-    /// Default 0: never out of order (the paper; more is its section IV-C). `ingress` and `nic` only.
+    /// Packets of a flow that may still be in flight when it takes a new path. At most so many packets may be late at any
+    /// time; a packet is late while one sent after it has arrived. The setting does not bound the number of packets that
+    /// overtake a late one. For `ingress` and `nic` only. Default 0: never out of order (the paper; its section IV-C
+    /// describes more).
     pub overlap: u16,
-    /// A flow is not drained if less than this is left of its message. Default 0 (the paper; more is its section
-    /// IV-C). `nic` only: a switch does not know.
+    /// Bytes of its message that a flow must still have to send to be drained. For `nic` only: a switch does not know the
+    /// rest of a message. Default 0 (the paper; its section IV-C describes more).
     pub drain_if_left: Bytes,
-    /// How a switch stops a source: `flow` or `class`. Default `flow` (the paper).
+    /// Signal by which a switch stops a source: `flow` or `class`. Default `flow` (the paper).
     pub backpressure: Backpressure,
-    /// What a source may still send when it has been told to stop (XOFF with credit). Default 0 (plain XOFF).
+    /// Bytes that a source may still send after XOFF (XOFF with credit). Default 0 (plain XOFF).
     pub credit: Bytes,
-    /// Time after which a drained flow goes on, on its old path, whatever is still missing: it may be lost. Its source
-    /// keeps the time (the paper), with `backpressure = "class"` its switch. Default 1 ms (our choice: as the
-    /// retransmission timer's default; the paper gives none).
+    /// Time after which a drained flow resumes on its old path even if packets are unanswered, since those may be lost. The
+    /// source keeps the time (the paper); with `backpressure = "class"` its switch does. Default 1 ms (our choice: the
+    /// retransmission timer's default, since the paper gives none).
     pub drain_timeout: Time,
-    /// Bits of timestamps in nanoseconds, 8 to 16; they wrap, at 16 bits every 65.5 us. Default 16 (the paper's two
-    /// bytes). A NIC reads its own clock and does not wrap.
+    /// Bits of timestamps in nanoseconds, 8 to 16. They wrap; with 16 bits every 65.5 us. A NIC reads its own clock, which
+    /// does not wrap. Default 16 (the paper's two bytes).
     pub timestamp_bits: u8,
     /// Data packets that one ACK of a switch answers, 1 to 16. Default 1 (the paper).
     pub ack_every: u8,
-    /// Longest time for which such an ACK is put off. Default 1 us (our choice).
+    /// Longest delay of such an ACK. Default 1 us (our choice).
     pub ack_delay: Time,
-    /// Size of an ACK of a switch on the wire, without preamble and gap. Default 20 B (the paper, Table III; Ethernet's
-    /// smallest frame has 64).
+    /// Size of a switch's ACK on the wire, without preamble and gap. Default 20 B (the paper, Table III; Ethernet's smallest
+    /// frame has 64 B).
     pub ack_size: Bytes,
-    /// Source ports to draw from, 1 to 65535. Default 16384 (as `rps-nic`). `nic` only.
+    /// Source ports to draw from, 1 to 65535. For `nic` only. Default 16384 (as `rps-nic`).
     pub entropies: u16,
 }
 

@@ -1,19 +1,19 @@
-//! Round trips on an idle fabric, as a controller that configures switches and NICs knows them.
+//! Round-trip times on an idle fabric, known to a controller that configures switches and NICs.
 //!
-//! A minimum over samples is as good as the worst of them: a timestamp that has wrapped says that a path takes no time at
-//! all, and would make every honest path look slow for ever. So a sample counts for no less than light needs.
+//! A minimum over samples is only as good as its worst sample. A wrapped timestamp makes a path look instantaneous, and
+//! afterwards every correct sample would look slow for ever. So no sample counts for less than the time on an idle fabric.
 
 use super::Deployment;
 use super::signal::MOST_HOPS;
 use model::{NodeId, Plan, QpId, Rate, Site, Time, Wire};
 
-/// Most links between two switches of a fabric of groups: three legs, of two links each.
+/// Most links between two switches of a fabric of groups: three legs of two links each.
 const MOST_GROUPED: usize = 6;
-/// Links by which a way around a dead link is longer than the longest way otherwise. Our choice: up and down once more.
+/// Extra links of a path around a dead link, compared with the longest path otherwise. Our choice: one more up and down.
 const AROUND: usize = 2;
 
-/// By number of links: the least time, nanoseconds, from this switch over so many of them to another one that has hosts, and
-/// for the ACK back, without serialisation of the data. Where no way has so many links, that of the next shorter one.
+/// Least round-trip time, ns, by number of links: from this switch over so many links to another switch with hosts, and for
+/// the ACK back, without serialisation of the data. If no path has so many links, the value of the next lower number.
 pub(super) fn least_round_trips(
     site: Site<'_>,
     deployment: Deployment,
@@ -67,13 +67,13 @@ pub(super) fn least_round_trips(
     least
 }
 
-/// A queue pair's path, over the shortest link wherever there are several; as its NIC knows it.
+/// Idle path of a queue pair, as its NIC knows it; among several links it takes the one with the shortest delay.
 #[derive(Clone, Debug)]
 pub(super) struct IdlePath {
-    /// There and back, without serialisation, ps.
+    /// Propagation there and back, ps.
     pub(super) propagation: u64,
     wire: Wire,
-    /// Of its links.
+    /// Rates of its links.
     rates: Box<[Rate]>,
     /// Serialisation of a full frame and its ACK, ps.
     full: u64,
@@ -98,7 +98,7 @@ impl IdlePath {
         path
     }
 
-    /// Serialisation of a packet of this frame, and of its ACK.
+    /// Serialisation of a packet with this frame and of its ACK.
     pub(super) fn serialisation(&self, frame: u32) -> Time {
         Time(if frame == self.wire.max_frame() { self.full } else { self.walk(frame) })
     }

@@ -1,4 +1,4 @@
-//! Flowcut in the sending NIC: it obeys its switch, or measures and decides by itself.
+//! Flowcut in the sending NIC: the NIC obeys its switch, or measures and decides by itself.
 
 use super::idle::IdlePath;
 use super::rtt::{Pulse, Rules};
@@ -9,15 +9,15 @@ use model::steering::Sent;
 use model::{QpSite, Stamp, Time};
 use std::collections::VecDeque;
 
-/// What the sending NIC does for one queue pair.
+/// State of the sending NIC for one queue pair.
 #[derive(Clone, Debug)]
 pub struct Gate {
-    /// Since when it holds its queue pair back, and what may be sent nevertheless, bytes.
+    /// Start of the current drain, and bytes that may be sent in spite of it.
     held: Option<Time>,
     credit: u64,
-    /// Time after which it goes on in any case.
+    /// Longest drain.
     patience: Time,
-    /// How it decides, if it is not a switch that does.
+    /// The NIC's own measurement; `None` if a switch decides.
     judge: Option<Box<Judge>>,
     counts: Counts,
 }
@@ -30,7 +30,7 @@ struct Counts {
     held: Time,
 }
 
-/// A NIC that chooses paths.
+/// Measurement and choice of paths in a NIC.
 #[derive(Clone, Debug)]
 struct Judge {
     key: Key,
@@ -40,15 +40,15 @@ struct Judge {
     rules: Rules,
     pulse: Pulse,
     overlap: u64,
-    /// Packets that must be left of a message for it to be drained.
+    /// Least number of unsent packets of a message for which a drain is worth it.
     enough: u64,
     left: u64,
     una: u64,
-    /// When every packet from `una` on started, and the time for its serialisation after that: with so much behind it
-    /// its round-trip time begins. None for those that were sent again, whose ACK says nothing (Karn).
+    /// Start of every packet from `una` on, plus its serialisation time: the round-trip time is measured from there. `None`
+    /// for retransmitted packets, whose ACKs are ambiguous (Karn).
     sent: VecDeque<Option<Time>>,
     idle: IdlePath,
-    /// Least round-trip time of the path without serialisation, ps: that of an idle one until less is measured.
+    /// Least round-trip time of the path without serialisation, ps: that of the idle path until a sample is lower.
     least: u64,
 }
 
@@ -73,7 +73,7 @@ impl Gate {
                 idle,
             })
         });
-        // The first path is chosen with the first packet.
+        // The first packet chooses the first path.
         Gate {
             held: None,
             credit: 0,
@@ -100,21 +100,21 @@ impl Judge {
         self.sent.len() as u64
     }
 
-    /// Takes note of a packet that starts.
+    /// Notes a packet that starts.
     fn note(&mut self, now: Time, sent: Sent) {
         let Some(at) = sent.seq.checked_sub(self.una) else { return };
         let at = at as usize;
         if at < self.sent.len() {
             self.sent[at] = None;
         } else {
-            // What was skipped, if anything, is under way since before.
+            // Packets that were skipped are in flight since before.
             self.sent.resize(at, None);
             self.sent.push_back((!sent.again).then(|| now + self.idle.serialisation(sent.frame)));
         }
         self.left = sent.left;
     }
 
-    /// All packets before `una` are acknowledged; true if the path is slow.
+    /// Notes that all packets before `una` are acknowledged; true if the path is slow.
     fn acknowledged(&mut self, now: Time, una: u64) -> bool {
         let count = (una.saturating_sub(self.una) as usize).min(self.sent.len());
         let last = self.sent.drain(..count).next_back().flatten();

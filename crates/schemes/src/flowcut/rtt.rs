@@ -1,6 +1,6 @@
-//! Whether a path is slow: the moving average of normalised round-trip times, and their slope.
+//! Test for a slow path: the moving average of normalised round-trip times, and their slope.
 
-/// When a path counts as slow.
+/// Thresholds and weights of the test for a slow path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
     pub(super) alpha: f64,
@@ -9,7 +9,7 @@ pub(super) struct Rules {
     pub(super) gradient_weight: f64,
 }
 
-/// What is known of one flow's path.
+/// Measurements of one flow's path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Pulse {
     average: f64,
@@ -25,8 +25,8 @@ impl Default for Pulse {
 }
 
 impl Pulse {
-    /// Takes in a round-trip time of `rtt`, the least one over as many hops being `least`, both without serialisation
-    /// and in one unit; true if the path is slow.
+    /// Adds a round-trip time `rtt`; `least` is the least one over as many hops. Both are without serialisation and in the
+    /// same unit. True if the path is slow.
     pub(super) fn beat(&mut self, rules: &Rules, rtt: u64, least: u64) -> bool {
         let normal = rtt as f64 / least.max(1) as f64;
         self.average = rules.alpha * normal + (1.0 - rules.alpha) * self.average;

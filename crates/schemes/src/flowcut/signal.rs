@@ -1,42 +1,42 @@
-//! What Flowcut writes on packets: a data packet's tag, an ACK of a switch, an order to a source.
+//! Flowcut's headers: the tag of a data packet, the ACK of a switch, and an order to a source.
 //!
-//! The paper's ACK has 13 bytes of flow key, 2 of timestamp, 4 bits of hops, and the size; here the key is the packet's
-//! queue pair, the rest its tag. The bit that says to which count a packet belongs is ours; the paper's ACK has four bits to
-//! spare beside its hops.
+//! The paper's ACK has 13 bytes of flow key, 2 bytes of timestamp, 4 bits of hops, and the size. Here the key is the
+//! packet's queue pair, and the rest is its tag. The bit that tells to which count a packet belongs is ours; the
+//! paper's ACK has four spare bits beside its hops.
 
 use model::Bytes;
 
-/// Most hops that four bits count.
+/// Largest number of hops in four bits.
 pub(super) const MOST_HOPS: usize = 15;
 const HOPS: u32 = 16;
 const SIZE: u32 = 20;
 const SIZE_BITS: u32 = 18;
 const WHAT: u32 = SIZE + SIZE_BITS;
-/// On data: it belongs to an odd count.
+/// Flag on data: the packet belongs to an odd count.
 const ODD: u32 = SIZE;
 
-/// What the sender's switch and those after it write on data: its timestamp, links crossed since, and to which count of the
-/// bytes in flight it belongs.
+/// Header that switches write on data: the timestamp of the sender's switch, the links crossed since, and the count of bytes
+/// in flight to which the packet belongs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Journey {
     pub(super) stamp: u16,
     pub(super) hops: u8,
-    /// Counts of one flow are even and odd in turn, see [`super::switch`].
+    /// True in every second count of a flow, see [`super::switch`].
     pub(super) odd: bool,
 }
 
 impl Journey {
-    /// What a data packet's tag says.
+    /// Reads a data packet's tag.
     pub(super) fn read(tag: u64) -> Self {
         Journey { odd: tag >> ODD & 1 == 1, ..Journey::bare(tag) }
     }
 
-    /// A data packet's tag.
+    /// Tag of a data packet.
     pub(super) fn tag(self) -> u64 {
         self.bare_tag() | (self.odd as u64) << ODD
     }
 
-    /// The part that stands at the same place on data and in an ACK.
+    /// Part that data and ACKs have in common.
     fn bare(tag: u64) -> Self {
         Journey { stamp: tag as u16, hops: (tag >> HOPS) as u8 & MOST_HOPS as u8, odd: false }
     }
@@ -45,25 +45,25 @@ impl Journey {
         self.stamp as u64 | (self.hops as u64).min(MOST_HOPS as u64) << HOPS
     }
 
-    /// One link further.
+    /// The header after one more link.
     pub(super) fn further(self) -> Self {
         Journey { hops: self.hops.saturating_add(1), ..self }
     }
 }
 
-/// A signal.
+/// Signal of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Signal {
-    /// Data has left towards its receiver.
+    /// Data has left for its receiver.
     Ack {
-        /// Of the last packet.
+        /// Header of the last packet.
         journey: Journey,
-        /// Bytes, of all packets that it answers.
+        /// Bytes of all packets that the ACK answers.
         bytes: u32,
     },
-    /// The source shall stop when it has sent this much.
+    /// The source must stop after this many more bytes (XOFF).
     Off(Bytes),
-    /// The source may go on.
+    /// The source may go on (XON).
     On,
 }
 

@@ -1,15 +1,16 @@
-//! Flowcut in a switch: entries of the flows that are under way, and the ACKs that take them away.
+//! Flowcut in a switch: entries for flows with bytes in flight, and the ACKs that remove them.
 //!
 //! # Counts
 //!
-//! Bytes in flight are what has been sent less what was answered, so what is lost would be in flight for ever. Therefore a
-//! drain that ends by the timer begins a new count: the flow keeps its path, and what is not answered by then counts no more.
-//! Counts are even and odd in turn; data says to which it belongs, its ACK repeats that, and an ACK of the other count takes
-//! nothing away. All packets of a count take one path, behind those of the count before it. So the first ACK of a count says
-//! that no packet of an earlier one is under way, and only after it may the next begin: two are never mistaken.
+//! Bytes in flight are bytes sent less bytes answered, so lost packets would stay in flight for ever. Therefore a drain that
+//! ends by the timer begins a new count: the flow keeps its path, and unanswered packets of the old count no longer matter.
+//! Counts are alternately even and odd. Data carries the parity of its count, its ACK repeats it, and an ACK of the other
+//! count is ignored. All packets of a count take one path, behind those of the count before. So the first ACK of a count
+//! proves that no packet of an earlier count is in flight. Only after that ACK may the next count begin, so two counts are
+//! never confused.
 //!
-//! A count that three bytes cannot hold stays at their end, as nobody knows any more how much it is; the flow
-//! keeps its path until the next count.
+//! A count that three bytes cannot hold stays at its maximum, since its true value is unknown. The flow then keeps its path
+//! until the next count.
 
 use super::idle::least_round_trips;
 use super::rtt::{Pulse, Rules};
@@ -23,36 +24,36 @@ use model::{
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// What three bytes of an entry count (Table III: 3 bytes for the bytes in flight).
+/// Maximum of an entry's count of bytes in flight (Table III: 3 bytes).
 const COUNTED: u32 = (1 << 24) - 1;
-/// From here on a source is told to stop: what it sends until it hears of that must be counted, too. Our choice, a
-/// quarter of the range: 4 MiB are 170 us at 200 Gb/s.
+/// Bytes in flight above which a source must stop: the count must still have room for what it sends until the XOFF arrives.
+/// Our choice, a quarter of the range: 4 MiB are 170 us at 200 Gb/s.
 const FULL: u32 = COUNTED / 4 * 3;
-/// Most credit for a source that is told to stop: half of what then can still be counted (our choice); the other half is for
-/// what it sends until it hears of it.
+/// Most credit of a stopped source: half of the remaining range (our choice). The other half is for what the source sends
+/// until the XOFF arrives.
 pub(super) const MOST_CREDIT: u32 = 2 << 20;
 
-/// A flow of which something is under way.
+/// State of a flow with bytes in flight.
 #[derive(Clone, Debug)]
 struct Entry {
-    /// Where it leaves; `None` if the next packet is to choose, as few enough are under way.
+    /// Path out of this switch; `None` if the next packet chooses, since few enough packets are in flight.
     out: Option<Choice>,
-    /// Where it came in.
+    /// Ingress port of the newest packet.
     came: PortIndex,
-    /// Which count this is.
+    /// Parity of the current count.
     odd: bool,
-    /// Nothing of an earlier count is under way.
+    /// True if nothing of an earlier count is in flight.
     settled: bool,
-    /// Bytes sent and not answered; at its end it stays.
+    /// Bytes sent and not answered; stays at its maximum once it reaches it.
     in_flight: u32,
-    /// The same in packets.
+    /// Packets sent and not answered.
     packets: u32,
     pulse: Pulse,
-    /// When its source was told to stop.
+    /// Time at which the source was told to stop, if it is.
     drained: Option<Time>,
-    /// Routes have changed and do not lead over `out` any more: what comes next waits until that is empty.
+    /// Routes have changed and no longer lead over `out`; the flow waits until nothing is in flight there.
     leaves: bool,
-    /// A drain has been ended by the timer: the next data begins a new count.
+    /// The timer has ended a drain: the next data begins a new count.
     overdue: bool,
 }
 
@@ -77,7 +78,7 @@ impl Entry {
         self.packets = self.packets.saturating_add(1);
     }
 
-    /// Takes away what an ACK answers, if it belongs to this count.
+    /// Subtracts what an ACK answers, if it belongs to this count; true if it does.
     fn answered(&mut self, odd: bool, bytes: u32, packets: u32) -> bool {
         let counts = odd == self.odd;
         if counts {
@@ -96,13 +97,13 @@ impl Entry {
         (self.pulse, self.overdue) = (Pulse::default(), false);
     }
 
-    /// The timer lets its source go on.
+    /// Ends the drain by the timer.
     fn give_up(&mut self) {
         (self.drained, self.overdue, self.pulse) = (None, true, Pulse::default());
     }
 }
 
-/// Data that has left towards its receiver and is not yet answered.
+/// Data that has left for its receiver and still needs an ACK.
 #[derive(Clone, Copy, Debug)]
 struct Owed {
     journey: Journey,
@@ -111,7 +112,7 @@ struct Owed {
     since: Time,
 }
 
-/// A time so much later, or never.
+/// The time `span` after `time`, saturating.
 fn after(time: Time, span: Time) -> Time {
     Time(time.ps().saturating_add(span.ps()))
 }
@@ -129,10 +130,10 @@ struct Counts {
 #[derive(Clone, Debug)]
 pub struct Flowcut {
     deployment: Deployment,
-    /// What a switch does where the sending NIC chooses.
+    /// Forwarding of a switch when the sending NIC chooses the path.
     entropies: Entropies,
     rules: Rules,
-    /// Packets.
+    /// Packets of a flow that may be in flight when it takes a new path.
     overlap: u32,
     backpressure: Backpressure,
     credit: Bytes,
@@ -141,29 +142,29 @@ pub struct Flowcut {
     ack_every: u8,
     ack_delay: Time,
     ack_size: u32,
-    /// The slowest link to another switch, and how long a full frame takes on it, ps.
+    /// Slowest link to another switch, and the time of a full frame on it, ps.
     slowest: Rate,
     full: u64,
     wire: Wire,
-    /// By queue pair that ends here, from the first on: where it comes from, if that is another rack.
+    /// Sender of each queue pair that ends here, from `first_sender` on; `None` for a sender in the same rack.
     senders: Vec<Option<HostId>>,
     first_sender: u32,
-    /// The hosts behind its ports.
+    /// Hosts behind the ports.
     hosts: BTreeMap<PortIndex, HostId>,
     entries: BTreeMap<QpId, Entry>,
-    /// Least round-trip time, nanoseconds, by hops: measured, and on an idle fabric.
+    /// Least round-trip time by hops, ns: as measured, and on an idle fabric.
     least: [u64; MOST_HOPS + 1],
     idle: [u64; MOST_HOPS + 1],
     owed: BTreeMap<QpId, Owed>,
-    /// Owed ACKs in the order in which they fall due; those that are answered meanwhile are passed over.
+    /// Owed ACKs by due time; entries whose ACK has been sent meanwhile are skipped.
     due: VecDeque<(Time, QpId)>,
-    /// Flows told to stop, in that order; those that went on are passed over.
+    /// Stopped flows by time; flows that have resumed are skipped.
     stopped: VecDeque<(Time, QpId)>,
-    /// By port: flows for which it is paused.
+    /// Number of flows for which a port is paused.
     paused: BTreeMap<PortIndex, u32>,
     /// Ports whose links are dead.
     dead: BTreeSet<PortIndex>,
-    /// Packets that a change of routes catches may be led around what is dead, and arrive late.
+    /// True if packets in flight at a change of routes may be led around the dead link, and arrive late.
     led_around: bool,
     counts: Counts,
 }
@@ -229,7 +230,7 @@ impl Flowcut {
         self.senders.get(qp.0.checked_sub(self.first_sender)? as usize).copied().flatten()
     }
 
-    /// Data on its way.
+    /// Forwards a data packet and updates its flow's entry.
     fn on_data(&mut self, cx: &mut Cx<'_>, pkt: &Packet, ports: &[PortIndex]) -> PortIndex {
         if cx.from_host && cx.to_host {
             return cx.base_path(pkt, ports); // it never leaves the rack
@@ -248,8 +249,8 @@ impl Flowcut {
             Some(detour) => cx.detours.toward(detour).contains(&port),
         };
         let stale = entry.out.filter(|choice| !leads(*choice));
-        // Where packets may be led around a dead link, what was sent that way need not be lost: the flow is drained, by its
-        // timer at the latest. Elsewhere, and behind a dead port, it is lost.
+        // Where packets may be led around a dead link, packets sent that way need not be lost. So the flow is drained,
+        // at most until its timer fires. Elsewhere, and behind a dead port, they are lost.
         let waited = |since: Time| cx.now >= after(since, self.timeout);
         let late =
             cx.from_host && self.led_around && entry.in_flight > 0 && !entry.drained.is_some_and(waited);
@@ -263,7 +264,7 @@ impl Flowcut {
             entry.count_anew(entry.odd ^ cx.from_host);
         }
         if cx.from_host {
-            // The source keeps the time, and has gone on.
+            // The source keeps the time and has resumed by now.
             let keeps = self.backpressure == Backpressure::Flow;
             if keeps && entry.drained.is_some_and(|since| cx.now >= after(since, self.timeout)) {
                 entry.give_up();
@@ -298,14 +299,14 @@ impl Flowcut {
         out.port
     }
 
-    /// Packets in an ACK of so many bytes, and the last one's size: whoever ends a message is answered at once, so all but
-    /// the last are full.
+    /// Packets that an ACK of `bytes` answers, and the frame of the last one. The end of a message is answered at once, so
+    /// all packets but the last are full.
     fn answers(&self, bytes: u32) -> (u32, u32) {
         let full = self.wire.max_frame();
         (bytes.div_ceil(full), bytes.saturating_sub(1) % full + 1)
     }
 
-    /// Time for serialisation of a packet of this frame on its way, ns.
+    /// Serialisation time of a packet on its path, ns.
     fn serialisation(&self, frame: u32, hops: usize) -> u64 {
         let one = match frame == self.wire.max_frame() {
             true => self.full,
@@ -314,7 +315,7 @@ impl Flowcut {
         hops as u64 * one / 1000
     }
 
-    /// An ACK of a switch has come; the port by which it goes on, `None` if it has arrived.
+    /// Handles a switch's ACK; returns the port by which it continues, or `None` at the sender's switch.
     fn on_ack(
         &mut self,
         cx: &mut Cx<'_>,
@@ -334,7 +335,7 @@ impl Flowcut {
             return (!home).then(|| cx.base_path(pkt, ports));
         };
         let back = entry.came;
-        // Another way back than this path's: the answer to what was sent over one that has failed.
+        // An ACK from another port than the current path's answers data on a path that has failed.
         let retraced = self.deployment != Deployment::Full || entry.out.is_some_and(|o| o.port == cx.ingress);
         if !retraced || !entry.answered(journey.odd, bytes, packets) {
             return (!home).then_some(back);
@@ -381,14 +382,14 @@ impl Flowcut {
                 }
             }
         }
-        // Otherwise the source keeps the time.
+        // With XOFF the source keeps the time.
         if self.backpressure == Backpressure::Class {
             self.stopped.push_back((cx.now, qp));
             cx.wake_at(after(cx.now, self.timeout));
         }
     }
 
-    /// Lets a source go on that has been stopped.
+    /// Lets a stopped source resume.
     fn go_on(&mut self, cx: &mut Cx<'_>, qp: QpId, came: PortIndex) {
         match self.backpressure {
             Backpressure::Flow => self.order(cx, qp, came, Signal::On),
@@ -410,7 +411,7 @@ impl Flowcut {
         cx.signal(packet, signal.tag(), Some(port));
     }
 
-    /// Answers what is owed for a flow.
+    /// Sends the ACK that is owed for a flow.
     fn answer(&mut self, cx: &mut Cx<'_>, qp: QpId, owed: Owed) {
         let Some(sender) = self.sender(qp) else { return };
         let packet = Packet::new(Kind::Signal, qp, sender, Psn::new(0), self.ack_size);

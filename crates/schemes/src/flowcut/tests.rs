@@ -1,4 +1,4 @@
-//! Stories of single switches and NICs.
+//! Scenes at single switches and NICs.
 
 use super::signal::{Journey, Signal};
 use super::*;
@@ -23,7 +23,7 @@ fn port(verdict: Verdict) -> usize {
     }
 }
 
-/// A packet of the flow comes up from its host; where it leaves, and its tag.
+/// A packet of the flow comes from its host; returns its egress port and its tag.
 fn send(desk: &mut Desk, flow: QpId) -> (usize, u64) {
     let packet = desk.data(flow, Psn::new(0));
     let seen = post(desk, packet);
@@ -35,23 +35,23 @@ fn post(desk: &mut Desk, packet: Packet) -> Seen {
     desk.see(packet)
 }
 
-/// A short packet that ends its message likewise; its tag.
+/// A short packet that ends its message comes from its host; returns its tag.
 fn send_short(desk: &mut Desk, flow: QpId, frame: u32) -> u64 {
     let to = desk.site().qp(flow).to;
     post(desk, Packet::new(Kind::Data, flow, to, Psn::new(0), frame).with_last(true)).tag
 }
 
-/// The far switch's answer to a full packet of this tag arrives after that has been `ns` under way, in all.
+/// The ACK of the far switch for a full packet with this tag arrives `ns` after the packet was stamped.
 fn answer(desk: &mut Desk, flow: QpId, tag: u64, ns: u64) -> Seen {
     let full = desk.site().plan.wire.max_frame();
     answer_to(desk, flow, (tag, full), ns)
 }
 
-/// The same for the last one of so many bytes.
+/// The ACK for `bytes` in all, of which the last packet has this tag, arrives `ns` after that packet was stamped.
 fn answer_to(desk: &mut Desk, flow: QpId, (tag, bytes): (u64, u32), ns: u64) -> Seen {
     let stamp = Journey::read(tag).stamp;
     desk.tag = Signal::Ack { journey: Journey { stamp, hops: 2, odd: Journey::read(tag).odd }, bytes }.tag();
-    // The desk lets 100 ns pass before every event.
+    // The test switch lets 100 ns pass before every event.
     desk.now = Time::from_ns(u64::from(stamp) + ns - 100);
     let sender = desk.site().qp(flow).from;
     desk.see(Packet::new(Kind::Signal, flow, sender, Psn::new(0), 20))
@@ -120,7 +120,7 @@ fn a_round_trip_longer_than_two_bytes_of_nanoseconds_looks_short_and_spoils_noth
 
 #[test]
 fn a_short_packet_that_was_quick_does_not_make_full_ones_look_slow() {
-    // 8 ns of light there and back: serialisation is nearly all.
+    // The path is idle: round-trip times differ by the serialisation of a full or a short packet alone.
     let mut plan = leaf_spine(2, 4, 1);
     let full = plan.wire.max_frame();
     for every in [1, 4] {
@@ -133,7 +133,7 @@ fn a_short_packet_that_was_quick_does_not_make_full_ones_look_slow() {
         for tag in tags {
             assert!(answer(&mut desk, flow, tag, 4_250).made.is_empty());
         }
-        // An ACK for three full packets and a short one: the time is that of the short one.
+        // One ACK answers three full packets and a short one: the measured time is that of the short one.
         let tags: Vec<u64> = (0..3).map(|_| send(&mut desk, flow).1).collect();
         let last = send_short(&mut desk, flow, 64);
         let more = send(&mut desk, flow).1;
@@ -155,7 +155,7 @@ fn what_is_lost_counts_no_more_when_a_drain_has_ended_by_the_timer() {
         let tags: Vec<u64> = (0..3).map(|_| send(&mut desk, flow).1).collect();
         desk.ingress = Some(PortIndex(1));
         answer(&mut desk, flow, quick, 4_250);
-        // The first is slow, the second is lost, and the third comes when nobody waits for it any more.
+        // The first ACK is slow, the second packet is lost, and the third ACK arrives after the timer has ended the drain.
         assert_eq!(orders(&answer(&mut desk, flow, tags[0], 20_000).made), [Signal::Off(Bytes(0))]);
         desk.queued.copy_from_slice(&[0, 9, 0, 9, 9]);
         desk.now += Time::from_ms(1);
@@ -214,13 +214,14 @@ fn three_bytes_that_are_full_stay_so_and_the_source_is_told_again() {
             off.push((desk.now - start).ps() / 1_000_000);
         }
     }
-    // 12 MiB after 8389 packets, at 100 ns each. The source, deaf, goes on. A millisecond later a second count begins, is over
-    // its limit after as many, and a millisecond later still is: nothing of it has been answered, so there is no third one.
+    // 12 MiB are sent after 8389 packets, at 100 ns each. The source ignores the XOFF and goes on. A millisecond later a
+    // second count begins and exceeds its limit after as many packets. A millisecond later it still does: nothing of it has
+    // been answered, so no third count begins.
     assert_eq!(off, [838, 2677, 3677]);
     let (first, second) = (tags[0], tags[39_999]);
     let all_but_one = |desk: &mut Desk, tag| (0..20_000).for_each(|_| drop(answer(desk, flow, tag, 4_250)));
     all_but_one(&mut desk, first);
-    // Nobody knows any more how many these are; 16 MiB would be 11,185.
+    // The count is at its maximum, so its true value is unknown; 16 MiB would be 11,185 packets.
     all_but_one(&mut desk, second);
     assert_eq!(desk.counter("entries_left"), 1, "some are still under way");
     desk.queued.copy_from_slice(&[0, 9, 9, 9, 0]);
@@ -299,7 +300,7 @@ fn a_timer_of_the_switch_lets_a_class_go_on_when_something_is_lost() {
     desk.now = desk.alarm.unwrap();
     assert_eq!(desk.woken().pauses, [(PortIndex(0), false)]);
     assert_eq!(desk.counter("drains_ended_by_timer"), 1);
-    // What is lost does not hold the next drain up: it ends when what it counts has come.
+    // A lost packet does not delay the end of the next drain, which depends on the new count alone.
     desk.queued.copy_from_slice(&[0, 9, 9, 9, 0]);
     let tags: Vec<(usize, u64)> = (0..2).map(|_| send(&mut desk, flow)).collect();
     assert_eq!(tags[0].0, 1);
@@ -322,7 +323,7 @@ fn in_a_full_deployment_the_ack_goes_back_as_the_data_came() {
     let back = up.see(Packet::new(Kind::Signal, flow, HostId(0), Psn::new(0), 20));
     assert_eq!(back.verdict, Verdict::Forward(PortIndex(0)), "down to the edge switch");
     assert_eq!(up.counter("entries_left"), 0);
-    // The receiver's switch answers when the packet leaves it, by the port at which it came.
+    // The receiver's switch sends the ACK when the packet leaves, by the port at which the packet came in.
     let mut edge = desk(&plan, "edge1.0", &full);
     edge.tag = Journey { stamp: 77, hops: 3, odd: false }.tag();
     edge.see(edge.data(flow, Psn::new(0)));
@@ -367,7 +368,7 @@ fn start_of(gate: &mut Gate, us: u64, seq: u64, frame: u32) -> u16 {
 fn a_nic_takes_the_serialisation_of_each_packet_off_its_own_round_trip() {
     let plan = leaf_spine(2, 4, 1);
     let mut gate = gate(&plan, &Config { ratio: 1.0, ..config(Deployment::Nic) });
-    // Four links of 1 us at 100 Gb/s: 4 x (1520 + 84) B, or 4 x (84 + 84) B.
+    // Four links of 1 us at 100 Gb/s: 4 x (1520 + 84) B for a full packet, or 4 x (84 + 84) B for a short one.
     let (full, short) = (Time(8_000_000 + 4 * 128_320), Time(8_000_000 + 4 * 13_440));
     start_of(&mut gate, 0, 0, 64);
     start_of(&mut gate, 0, 1, 1500);
@@ -459,7 +460,7 @@ fn what_cannot_work_is_refused() {
     assert_eq!(config(Deployment::Full).validate(&plan), Ok(vec![]));
 }
 
-/// A flow from g0r0 goes by g0r1, as its router's own link to group 1 is dead; then that comes back.
+/// A flow from g0r0 that goes by g0r1, because its own router's link to group 1 was dead; the link has come back.
 fn led_around(config: &Config) -> (Desk, QpId, [usize; 2], Vec<u64>) {
     let plan = dragonfly(4, 2, 2);
     let fabric = &plan.fabric;
@@ -469,7 +470,7 @@ fn led_around(config: &Config) -> (Desk, QpId, [usize; 2], Vec<u64>) {
         *fabric.ports(here).iter().find(leads).unwrap()
     };
     let (own, beside) = (port(1), port(0));
-    // To the router at the far end of its own link.
+    // The receiver is at the far end of the router's own link.
     let to = (0..8u16).map(HostId).find(|&host| fabric.attachment(host) == own.to).unwrap();
     let flow = qp(&plan, 0, to.0);
     let mut desk = desk(&plan, "g0r0", config);
@@ -491,7 +492,7 @@ fn when_a_way_is_left_for_a_shorter_one_the_flow_waits_until_the_longer_is_empty
         let (by, tag) = send(&mut desk, flow);
         assert_eq!(by, beside, "it was on its way when the source was told to stop");
         tags.push(tag);
-        // Answers retrace the way of what they answer.
+        // ACKs retrace the path of the data that they answer.
         desk.ingress = Some(PortIndex(beside as u16));
         let mut made = Vec::new();
         for tag in tags {
