@@ -1,6 +1,6 @@
-"""Drawings of what schemes do, one style for all: a NIC, its ToR, four paths, the far ToR, the far NIC.
+"""Drawings of schemes in one style: a NIC, its ToR, four paths, the far ToR, the far NIC.
 
-Colours come from the page (tools/style.css), so that a drawing is light or dark with it. A square is a data packet with its
+Colours come from the page (tools/style.css), so that a drawing follows its light or dark mode. A square is a data packet with its
 PSN; its colour is its flow. A round mark is a reply. A drawing is a function in DRAWINGS that returns its caption.
 """
 
@@ -8,7 +8,7 @@ import html
 from math import cos, pi, sin
 
 WIDTH, HEIGHT = 560, 230
-# With something below the fabric.
+# Height of a drawing with notes below the fabric.
 TALL = 262
 SPINES = (36, 90, 146, 200)
 MIDDLE = 118
@@ -17,7 +17,7 @@ X = (44, 146, 280, 414, 516)
 
 
 class Page:
-    """What has been drawn, back to front."""
+    """A drawing in layers, back to front."""
 
     def __init__(self) -> None:
         self.wires: list[str] = []
@@ -37,8 +37,8 @@ class Page:
         )
 
     def fabric(self, busy: dict[int, str] | None = None, acts: str = "") -> "Page":
-        """The usual one. `busy`: paths that are drawn otherwise (`dead`, `slow`). `acts`: who has the idea, of `s`, `S`, `R`, `r`
-        (sending NIC, its ToR, the far ToR, the receiver) and `m` (the spines)."""
+        """Draws the usual fabric. `busy` gives paths another style (`dead`, `slow`). `acts` highlights the nodes that decide:
+        `s`, `S`, `R`, `r` (sending NIC, its ToR, the far ToR, the receiver) and `m` (the spines)."""
         kind = lambda who: "node acts" if who in acts else "node"  # noqa: E731
         self.wire(X[0], MIDDLE, X[1], MIDDLE)
         self.wire(X[3], MIDDLE, X[4], MIDDLE)
@@ -55,7 +55,7 @@ class Page:
 
     @staticmethod
     def on(hop: int, path: int, t: float) -> tuple[float, float]:
-        """A point on a hop (0 to 3) of a path; t from 0 to 1 is the free part of the wire."""
+        """Point on a hop (0 to 3) of a path; t from 0 to 1 covers the visible part of the wire."""
         ends = [(X[0], MIDDLE), (X[1], MIDDLE), (X[2], SPINES[path]), (X[3], MIDDLE), (X[4], MIDDLE)]
         (x1, y1), (x2, y2) = ends[hop], ends[hop + 1]
         t = 0.3 + 0.4 * t
@@ -72,7 +72,7 @@ class Page:
         return self
 
     def packets(self, *places: tuple) -> "Page":
-        """Packets as (hop, path, t, PSN, flow)."""
+        """Draws packets, each given as (hop, path, t, PSN, flow)."""
         for hop, path, t, psn, *rest in places:
             self.packet(self.on(hop, path, t), psn, *rest)
         return self
@@ -95,7 +95,7 @@ class Page:
         return self
 
     def queue(self, path: int, n: int, flow: int = 9, hop: int = 1) -> "Page":
-        """Bars at the port to a path: what waits there."""
+        """Draws a queue of n packets at the port to a path."""
         for i in range(n):
             x, y = self.on(hop, path, -0.28 + 0.085 * i)
             self.marks.append(f'<rect class="bar f{flow}" x="{x - 2:.1f}" y="{y - 8:.1f}" width="4" height="16" rx="1"/>')
@@ -134,21 +134,21 @@ def ecmp(p: Page) -> str:
     p.fabric(acts="S")
     p.packets((1, 1, 0.1, 3), (1, 1, 0.85, 2), (2, 1, 0.5, 1), (1, 1, 0.48, 8, 1), (2, 1, 0.05, 7, 1), (1, 3, 0.5, 5, 2), (2, 3, 0.4, 4, 2))
     p.note(104, 88, "hash(5-tuple)").note(280, 244, "two flows share a path, two paths are idle")
-    return "Each flow keeps the path that its hash gives it. Two large flows on one path halve each other, whatever is free beside."
+    return "Each flow keeps the path that its hash selects. Two large flows on one path get half the rate each, although other paths are idle."
 
 
 def rps(p: Page) -> str:
     p.fabric(acts="S").queue(2, 3)
     p.packets((1, 0, 0.5, 4), (1, 2, 0.5, 2), (1, 3, 0.35, 5), (2, 1, 0.7, 3), (2, 0, 0.1, 1), (3, 0, 0.5, 0))
     p.note(104, 88, "draws a port")
-    return "Each packet draws a path. Load spreads; packet 3 overtakes packet 2, and the receiver takes that for a loss."
+    return "Each packet takes a random path. The load is even, but packet 3 overtakes packet 2, and the receiver mistakes that for a loss."
 
 
 def ar(p: Page) -> str:
     p.fabric(acts="S").queue(0, 4).queue(1, 2).queue(3, 3)
     p.packets((1, 2, 0.3, 4), (1, 2, 0.9, 3), (2, 1, 0.7, 2), (2, 3, 0.1, 1))
     p.note(104, 88, "shortest queue")
-    return "Each packet joins the shortest of the queues at that switch. What waits further on is not seen."
+    return "Each packet joins the shortest queue of its switch. Queues in later switches do not count."
 
 
 def drill(p: Page) -> str:
@@ -156,19 +156,19 @@ def drill(p: Page) -> str:
     p.packets((1, 1, 0.7, 5), (2, 3, 0.4, 4))
     p.arrow(158, 74, 196, 66, -12).arrow(158, 162, 196, 170, 12)
     p.note(104, 88, "samples 2,").note(104, 154, "remembers 1")
-    return "Each packet looks at two sampled queues and one remembered one, and joins the shortest of these, not of all."
+    return "The switch compares two sampled queues and one remembered queue for each packet, and takes the shortest of the three."
 
 
 def flowlet(p: Page) -> str:
     flowlet_like(p, "S")
     p.note(104, 70, "after a pause:").note(104, 88, "new draw")
-    return "After a pause in a flow, the switch draws a path anew. RDMA NICs pace evenly, so pauses are rare."
+    return "After a pause in a flow, the switch draws a new path. RDMA NICs pace packets evenly, so pauses are rare."
 
 
 def flowlet_nic(p: Page) -> str:
     flowlet_like(p, "s")
     p.note(18, 90, "new source port", "left")
-    return "The same in the sending NIC: after a pause the flow takes another UDP source port, and so another hash."
+    return "The sending NIC acts: after a pause in a flow, it draws another UDP source port, and so another hash."
 
 
 def flowlet_like(p: Page, who: str) -> None:
@@ -180,14 +180,14 @@ def flowcell(p: Page) -> str:
     p.fabric(acts="s")
     p.packets((2, 0, 0.6, 1), (2, 0, 0.05, 2), (1, 2, 0.9, 3), (1, 2, 0.3, 4), (0, 0, 0.5, 5))
     p.note(18, 90, "64 KB per port", "left")
-    return "Every 64 KB of a flow go under another source port. Order holds inside a cell, not between cells."
+    return "Every 64 KB of a flow use another source port. Packets stay in order inside a cell, but cells may overtake each other."
 
 
 def rps_nic(p: Page) -> str:
     p.fabric(acts="s")
     p.packets((1, 0, 0.5, 4), (1, 2, 0.4, 3), (2, 1, 0.7, 2), (2, 3, 0.3, 1), (0, 0, 0.5, 5))
     p.note(18, 90, "port: random", "left")
-    return "Each packet carries a random UDP source port, so ordinary ECMP switches spray it."
+    return "Each packet carries a random UDP source port, so ordinary ECMP switches spray the packets."
 
 
 def reps(p: Page) -> str:
@@ -195,14 +195,14 @@ def reps(p: Page) -> str:
     p.packets((1, 1, 0.4, 6), (2, 0, 0.3, 5), (1, 3, 0.7, 4))
     p.arrow(496, 140, 64, 140, 212).reply((280, 246), "ACK: port 7 was clean")
     p.note(18, 90, "reuses ports", "left")
-    return "ACKs without a congestion mark bring their source port back, and the next packet takes it again. Marked ones do not come back."
+    return "An ACK without a congestion mark returns its source port, and the next packet uses this port again. The port of a marked ACK is forgotten."
 
 
 def conga(p: Page) -> str:
     p.fabric(acts="SR").queue(0, 3, hop=2)
     p.packets((1, 2, 0.4, 5), (1, 2, 0.9, 4), (2, 0, 0.7, 3))
     p.note(104, 70, "load by path:").note(104, 88, "6, 3, 0, 2").arrow(404, 140, 156, 140, 206, "dim").reply((280, 243), "path 0: 6")
-    return "Leaves measure every path and tell each other. A flowlet takes the path with the least load on its worst link, seen from both ends."
+    return "Leaves measure every path and exchange the results. A flowlet takes the path whose most loaded link has the lowest load."
 
 
 def conweave(p: Page) -> str:
@@ -211,7 +211,7 @@ def conweave(p: Page) -> str:
     p.marks.append('<rect class="shelf" x="384" y="140" width="60" height="26" rx="4"/>')
     p.packet((398, 153), 4).packet((424, 153), 5)
     p.note(414, 184, "waits for 3").note(104, 70, "reply late:").note(104, 88, "moves")
-    return "A flow leaves a path whose probe comes back late. The receiver's ToR holds what overtook until the old path is empty, so the NIC sees order."
+    return "A flow leaves a path when the reply to a probe is late. The receiver's ToR holds packets of the new path until the old path is empty, so the NIC receives packets in order."
 
 
 def themis(p: Page) -> str:
@@ -219,14 +219,14 @@ def themis(p: Page) -> str:
     p.packets((1, 0, 0.7, 4), (1, 3, 0.3, 7), (2, 2, 0.2, 6), (2, 1, 0.8, 5))
     p.note(104, 88, "PSN mod 4").reply((466, 148), "NACK 4", "bad").cross((426, 148), 8)
     p.note(414, 184, "4 is only late:").note(414, 200, "the NACK ends here")
-    return "PSN n takes path n mod 4, so the last ToR knows which packets share a path. A NACK for a packet that cannot be lost yet ends there."
+    return "PSN n takes path n mod 4, so the last ToR knows which packets share a path. It blocks the NACK for packet 4, because no later packet of the same path has passed."
 
 
 def dlbf(p: Page) -> str:
     p.fabric(acts="sr").queue(1, 4)
     p.packets((1, 1, 0.7, 4), (1, 2, 0.3, 4, 0, "copy"), (2, 2, 0.3, 5), (1, 2, 0.8, 6))
     p.note(18, 90, "moves, and", "left").note(18, 158, "sends again", "left").note(542, 158, "keeps first", "right")
-    return "A flow leaves a path that is marked. What is under way there is sent once more on the new path, with a list, so the receiver waits for nothing."
+    return "A flow leaves a path with congestion marks. The sender resends the packets in flight on the new path, so the receiver need not wait for the old path."
 
 
 def mp_rdma(p: Page) -> str:
@@ -234,18 +234,18 @@ def mp_rdma(p: Page) -> str:
     p.packets((1, 0, 0.5, 7), (1, 1, 0.3, 8), (2, 2, 0.4, 6), (2, 3, 0.7, 5), (1, 3, 0.2, 9))
     p.arrow(496, 140, 64, 140, 212).reply((280, 246), "ACK 5, path 3: no mark")
     p.note(18, 90, "one window", "left").note(542, 90, "bitmap", "right")
-    return "Each ACK says which path it came by and whether it was marked, and sends the next packet out on that same path. One window serves all paths."
+    return "Each ACK carries the path and the mark of its packet, and releases the next packet onto the same path. One window serves all paths."
 
 
 def flowcut(p: Page) -> str:
     p.fabric(acts="S").queue(0, 4)
     p.packets((2, 0, 0.6, 2), (1, 0, 0.8, 3), (0, 0, 0.5, 4))
     p.note(104, 70, "stop, drain,").note(104, 88, "then move").note(104, 154, "next: path 3")
-    return "A flow moves only when nothing of it is under way. If its round trip grows, it is stopped until it has drained; it is never out of order."
+    return "A flow moves only when none of its packets is in flight. If its round trip grows, it stops until it has drained. Its packets stay in order."
 
 
 def ways(p: Page, minimal: bool, detour: bool) -> None:
-    """A Dragonfly of five groups."""
+    """Draws a Dragonfly of five groups."""
     centre, size = (280, 120), 84
     spots = [(centre[0] + 2.1 * size * cos(a), centre[1] + 1.0 * size * sin(a)) for a in (pi + 2 * pi * i / 5 for i in range(5))]
     for i, a in enumerate(spots):
@@ -271,30 +271,30 @@ def minimal(p: Page) -> str:
     s = p.spots
     for i, t in enumerate((0.7, 0.5, 0.3)):
         p.packet(between(s[0], s[2], t), i + 1)
-    return "Straight from group to group. Where one group sends to one other, the single link between them is all there is."
+    return "Packets go directly from group to group. If one group sends to one other group, all packets share the link between the two."
 
 
 def valiant(p: Page) -> str:
     ways(p, False, True)
     s = p.spots
     p.packet(between(s[0], s[4], 0.6), 2).packet(between(s[4], s[2], 0.5), 1)
-    return "Over a random group first. Twice the links, and no pattern of traffic can be the worst one."
+    return "Packets go to a random group first. They use twice as many links, and the load is even for every traffic pattern."
 
 
 def ugal_l(p: Page) -> str:
     ways(p, True, True)
     s = p.spots
     p.packet(between(s[0], s[2], 0.62), 1).packet(between(s[0], s[4], 0.6), 3).packet(between(s[4], s[2], 0.5), 2)
-    p.note(s[0][0], s[0][1] - 26, "own queues").note(280, 246, "direct queue > 2 × detour's + 3200 B? then the detour")
-    return "Each packet goes straight or over a random group, as the queues in its own switch suggest."
+    p.note(s[0][0], s[0][1] - 26, "own queues").note(280, 246, "direct queue > 2 × detour's + 3200 B: take the detour")
+    return "Each packet goes directly or over a random group, depending on the queues of its first switch."
 
 
 def ugal_g(p: Page) -> str:
     ways(p, True, True)
     s = p.spots
     p.packet(between(s[0], s[2], 0.62), 1).packet(between(s[0], s[4], 0.6), 3).packet(between(s[4], s[2], 0.5), 2)
-    p.note(280, 246, "all queues on both ways, as they were a moment ago")
-    return "The same choice with a view of all queues on both ways, some time old. A yardstick rather than a device."
+    p.note(280, 246, "all queues on both paths, as they were a short time ago")
+    return "Each packet goes directly or over a random group, depending on all queues on both paths, as they were a short time ago. UGAL-G is a yardstick, not a product."
 
 
 def centres(p: Page) -> None:
@@ -317,14 +317,14 @@ def long_haul(p: Page) -> str:
     p.marks.append('<rect class="shelf" x="366" y="140" width="56" height="26" rx="4"/>')
     p.packet((381, 153), 7, 1).packet((406, 153), 6, 1)
     p.note(280, 90, "100 km, 1 ms back").note(150, 184, "notifies near").note(410, 184, "holds far data")
-    return "The edge switch answers marked data of senders at home at once, in place of a CNP that takes a millisecond; and it holds back data that comes from far when a receiver at home is congested."
+    return "The edge switch answers marked data of local senders at once, where the CNP of the far receiver would take a millisecond. It also holds back data from far senders when a local receiver is congested."
 
 
 def direct_cnp(p: Page) -> str:
     p.fabric(acts="Sm").queue(1, 4, hop=2)
     p.packets((2, 1, 0.8, 1), (1, 1, 0.5, 2))
     p.arrow(258, 102, 70, 142, 46).reply((170, 168), "CNP")
-    return "The switch whose queue is long tells the sender itself, without the way over the receiver."
+    return "The switch with the long queue sends a CNP directly to the sender, not through the receiver."
 
 
 DRAWINGS = {
@@ -337,9 +337,9 @@ DRAWINGS = {
 
 
 def draw(name: str) -> str:
-    """A drawing with its caption."""
+    """Figure with a drawing and its caption."""
     if name not in DRAWINGS:
-        raise SystemExit(f"there is no drawing {name!r}; there are {', '.join(DRAWINGS)}")
+        raise SystemExit(f"there is no drawing {name!r}; known drawings: {', '.join(DRAWINGS)}")
     page = Page()
     caption = DRAWINGS[name](page)
     svg = page.svg(f"{name}: {caption}").replace("#tip", f"#tip-{name}").replace('"tip"', f'"tip-{name}"', 1)

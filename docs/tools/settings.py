@@ -1,20 +1,20 @@
-"""A JSON Schema as text for people: every key with its kind, its meaning, its default and where that comes from."""
+"""Makes readable text from a JSON Schema: every key with its kind, its meaning, its default and the default's source."""
 
 import html
 import re
 
-# What a quantity's pattern says, in a word.
+# Kind of a quantity, by a part of its pattern.
 KINDS = [("ps|ns|us", "time"), ("bps", "rate"), ("KiB", "size"), ("kB", "size"), ("KMGT", "size")]
 
 
 def inline(text: str) -> str:
-    """Markdown of one line as HTML: code, and what HTML would take for its own."""
+    """Turns one line of Markdown into HTML: code spans and escaped characters."""
     text = html.escape(" ".join(text.split()), quote=False)
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", text)
 
 
 def resolve(root: dict, of: dict) -> dict:
-    """Follows references to what they name, and picks of `anything or null` the thing."""
+    """Follows references, and takes the first part of a choice `X or null`."""
     while True:
         ref = of.get("$ref") or of.get("allOf", [{}])[0].get("$ref")
         if ref:
@@ -28,24 +28,24 @@ def resolve(root: dict, of: dict) -> dict:
 
 
 def choices(of: dict) -> list[dict]:
-    """The alternatives of a value, if it has any."""
+    """Alternatives of a value; empty if it has none."""
     return [o for o in of.get("oneOf") or of.get("anyOf") or [] if o.get("type") != "null"]
 
 
 def tagged(option: dict) -> str | None:
-    """The name of an alternative of the form `[some.NAME]`."""
+    """Name of an alternative of the form `[some.NAME]`, or None."""
     names = list(option.get("properties", {}))
     return names[0] if len(names) == 1 and option.get("required") == names else None
 
 
 def options(root: dict, path: str) -> list[tuple[str, str]]:
-    """Names and descriptions of what may stand under a key such as `scheme`."""
+    """Names and descriptions of the alternatives of a key such as `scheme`."""
     found = [(tagged(o), o.get("description", "")) for o in choices(resolve(root, at(root, path)))]
     return [(name, about) for name, about in found if name]
 
 
 def at(root: dict, path: str) -> dict:
-    """The schema of a dotted path, through lists and alternatives."""
+    """Schema of a dotted path, through lists and alternatives."""
     here = root
     for step in path.split("."):
         here = resolve(root, here)
@@ -57,13 +57,13 @@ def at(root: dict, path: str) -> dict:
             if isinstance(here.get("additionalProperties"), dict):
                 here = here["additionalProperties"]
                 continue
-            raise SystemExit(f"a scenario has no {path!r}: nothing is called {step!r} there")
+            raise SystemExit(f"a scenario has no {path!r}: there is no key {step!r}")
         here = props[step]
     return here
 
 
 def toml(value) -> str:
-    """A value as TOML writes it."""
+    """Writes a value as TOML."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -79,7 +79,7 @@ def toml(value) -> str:
 
 
 def kind(root: dict, of: dict) -> str:
-    """What sort of value it is, in a word or two."""
+    """Kind of a value, in a word or two."""
     base = of if "type" in of or "pattern" in of else resolve(root, of)
     types = base.get("type", [])
     types = [t for t in ([types] if isinstance(types, str) else types) if t != "null"]
@@ -100,14 +100,14 @@ def kind(root: dict, of: dict) -> str:
 
 
 def split_default(text: str) -> tuple[str, str]:
-    """A description, and its sentences from `Default` on."""
+    """Splits a description before its sentence about the default."""
     found = re.search(r"(?:^|(?<=[.)] ))Defaults?:? ", " ".join(text.split()))
     text = " ".join(text.split())
     return (text[: found.start()].strip(), text[found.start() :]) if found else (text, "")
 
 
 def table_in(root: dict, of: dict) -> dict:
-    """The table that a value is or, as in `"off"` or settings, may be."""
+    """The table that a value is, or can be (as in `"off"` or a table of settings)."""
     of = resolve(root, of)
     of = resolve(root, of.get("items", of))
     tables = [resolve(root, o) for o in choices(of) if not tagged(o)]
@@ -116,13 +116,13 @@ def table_in(root: dict, of: dict) -> dict:
 
 
 def has_keys(root: dict, of: dict) -> bool:
-    """Whether it is a table with keys of its own, or a choice among such tables."""
+    """True for a table with keys, and for a choice among such tables."""
     of = table_in(root, of)
     return bool(of.get("properties")) or any(tagged(o) and "$ref" in o["properties"][tagged(o)] for o in choices(of))
 
 
 def entry(root: dict, key: str, of: dict, required: bool, link: str | None) -> str:
-    """One key."""
+    """List entry of one key."""
     about, default = split_default(of.get("description") or resolve(root, of).get("description", ""))
     notes = kind(root, of) + (", required" if required else "")
     term = f'<a href="#{link}"><code>{key}</code></a>' if link else f"<code>{key}</code>"
@@ -138,7 +138,7 @@ def entry(root: dict, key: str, of: dict, required: bool, link: str | None) -> s
 
 
 def choice(root: dict, option: dict) -> str:
-    """One alternative of a value."""
+    """Text of one alternative of a value."""
     about = option.get("description", "")
     if "const" in option:
         name = toml(option["const"])
@@ -160,7 +160,7 @@ def choice(root: dict, option: dict) -> str:
 
 
 def keys(root: dict, of: dict, prefix: str = "", linked: bool = True) -> str:
-    """The keys of a table as a list."""
+    """List of the keys of a table."""
     of = table_in(root, of)
     required = of.get("required", [])
     rows = []
@@ -175,7 +175,7 @@ def anchor(path: str) -> str:
 
 
 def section(root: dict, path: str) -> str:
-    """The settings of one table, with the tables inside it."""
+    """Section with the settings of one table and of the tables inside it."""
     of = resolve(root, at(root, path))
     text = [lead(of, path), keys(root, of, path)]
     for key, value in of.get("properties", {}).items():
@@ -185,14 +185,14 @@ def section(root: dict, path: str) -> str:
 
 
 def lead(of: dict, path: str) -> str:
-    """What a description says beside its name."""
+    """First line of a section: the table's name and the rest of its description."""
     about = re.sub(r"^`\[+[^`]*\]+`(, or `[^`]*`)?[:.]? ?", "", " ".join(of.get("description", "").split()))
     about = about.removeprefix("nothing to set.").strip()
     return f"Set in `[{path}]`." + (f" {about[:1].upper()}{about[1:]}" if about else "")
 
 
 def everything(root: dict) -> str:
-    """All of a scenario: a section for every table, in the order of the schema."""
+    """Sections for all tables of a scenario, in the order of the schema."""
     parts = [keys(root, root)]
     for key, value in root["properties"].items():
         if has_keys(root, value) or resolve(root, value).get("additionalProperties"):
@@ -201,7 +201,7 @@ def everything(root: dict) -> str:
 
 
 def chapter(root: dict, path: str, of: dict, level: int, of_list: str = "") -> str:
-    """A table, and the tables in it. `of_list`: the list of tables that it stands in."""
+    """Chapter of a table and the tables inside it. `of_list` is the list of tables that contains it."""
     many = resolve(root, of)
     listed = "items" in many
     inner = table_in(root, of)
@@ -216,7 +216,7 @@ def chapter(root: dict, path: str, of: dict, level: int, of_list: str = "") -> s
     if inner.get("properties"):
         parts.append(keys(root, inner, path))
     for key, value in inner.get("properties", {}).items():
-        # A scheme may stand in three places, and is described in the first.
+        # A scheme may be set in three places; the first place describes it.
         if has_keys(root, value) and not (key == "scheme" and "." in path):
             parts.append(chapter(root, f"{path}.{key}", value, level + 1, of_list))
         elif key == "scheme":
@@ -237,7 +237,7 @@ def chapter(root: dict, path: str, of: dict, level: int, of_list: str = "") -> s
 
 
 def summary(root: dict) -> str:
-    """The keys of summary.json, a list for every object in it."""
+    """Keys of summary.json, with a list for every object."""
     parts, done = [], set()
 
     def walk(name: str, of: dict) -> None:
@@ -253,7 +253,7 @@ def summary(root: dict) -> str:
             rows.append(f"| `{key}` | {note} | {about} |")
             if inner.get("properties"):
                 deeper.append((f"{name}.{step}" if name else step, inner))
-        head = "| key | kind | what |\n|---|---|---|\n"
+        head = "| key | kind | meaning |\n|---|---|---|\n"
         parts.append(f"### `{name or 'summary.json'}`\n\n" + head + "\n".join(rows))
         for path, inner in deeper:
             if inner.get("title", id(inner)) not in done and id(inner) not in done:

@@ -1,21 +1,21 @@
-"""Hooks of the documentation site: what a page takes from the program and from the README is put in when the site is built.
+"""Hooks of the documentation site: they insert text from the program and from the README when the site is built.
 
-A page says where by a comment on a line of its own, `<!-- what: of what -->`:
+A page marks the place by a comment on a line of its own, `<!-- kind: argument -->`:
 
     <!-- settings: scheme.themis -->    the settings of a table of a scenario, from its JSON Schema
     <!-- scenario -->                   all settings of a scenario
     <!-- commands -->                   all commands, from the parser
     <!-- summary -->                    the keys of summary.json
     <!-- tables -->                     the columns of every Parquet file that a run writes
-    <!-- recorded -->                   those of the files that it writes if it is asked to
+    <!-- recorded -->                   the columns of the files that only a recording run writes
     <!-- scenarios -->                  the built-in scenarios
     <!-- experiments -->                the papers' experiments
-    <!-- schemes -->                    the schemes, with their pages
+    <!-- schemes -->                    the schemes, with links to their pages
     <!-- picture: themis -->            a drawing of pictures.py
     <!-- readme: Speed -->              a section of README.md
     <!-- measured: Themis -->           rows of the README's table of schemes, beside ECMP
-    <!-- source: a/file.rs -->          a source file without its tests; `from "X" to "Y"` takes a part
-    <!-- counters: themis -->           what a scheme counts, from the head of its file
+    <!-- source: a/file.rs -->          a source file without its tests; `from "X" to "Y"` selects a part
+    <!-- counters: themis -->           a scheme's counters, from the head of its file
 
 The program is $ROPEWALK, or target/release/ropewalk, or target/debug/ropewalk.
 """
@@ -52,7 +52,7 @@ def program() -> Path:
 
 
 def ask(*words: str, cwd: Path | None = None) -> str:
-    """What the program prints."""
+    """Runs the program and returns its output."""
     done = subprocess.run([program(), *words], cwd=cwd, capture_output=True, text=True, timeout=120)
     if done.returncode:
         raise SystemExit(f"ropewalk {' '.join(words)} failed:\n{done.stderr}")
@@ -61,11 +61,11 @@ def ask(*words: str, cwd: Path | None = None) -> str:
 
 @cache
 def reference() -> dict:
-    """Everything that the program tells of itself."""
+    """The output of `ropewalk reference`: parser, schemas and lists."""
     return json.loads(ask("reference"))
 
 
-# --- what directives stand for ---------------------------------------------------------------------------------------
+# --- the text of each directive --------------------------------------------------------------------------------------
 
 
 def commands(_: str) -> str:
@@ -108,19 +108,19 @@ def inline_code(text: str) -> str:
 
 
 def tables(_: str) -> str:
-    """The columns of the files that every run writes, from their metadata."""
+    """Columns of the files that every run writes, from their metadata."""
     return "\n\n".join(columns().values())
 
 
 def recorded(_: str) -> str:
-    """The columns of the files that a run writes if it is asked to."""
+    """Columns of the files that only a recording run writes."""
     always = columns()
     return "\n\n".join(text for name, text in columns("--record").items() if name not in always)
 
 
 @cache
 def columns(*words: str) -> dict[str, str]:
-    """The columns of a small run's files by file."""
+    """Runs a small scenario and lists the columns of each file."""
     import pyarrow.parquet
 
     parts = {}
@@ -128,7 +128,7 @@ def columns(*words: str) -> dict[str, str]:
         small = ["--set", "workload.0.all-reduce.bytes=64KB", "-o", "out", "--quiet"]
         ask("run", "quickstart", *small, *words, cwd=Path(folder))
         for file in sorted(Path(folder, "out").glob("*.parquet")):
-            rows = ["| column | unit | what |", "|---|---|---|"]
+            rows = ["| column | unit | meaning |", "|---|---|---|"]
             for field in pyarrow.parquet.read_schema(file):
                 about = {k.decode(): v.decode() for k, v in (field.metadata or {}).items()}
                 unit = about.get("unit", "-").replace("-", "")
@@ -138,13 +138,13 @@ def columns(*words: str) -> dict[str, str]:
 
 
 def sentence(text: str) -> str:
-    """What clap has taken the full stop from."""
+    """Restores the full stop that clap removes."""
     return text if text.endswith((".", "]", ")")) else text + "."
 
 
 def scenarios(_: str) -> str:
     rows = [f"| `{s['name']}` | {s['about']} |" for s in reference()["scenarios"]]
-    return "\n".join(["| name | what |", "|---|---|", *rows])
+    return "\n".join(["| name | content |", "|---|---|", *rows])
 
 
 def experiments(_: str) -> str:
@@ -153,7 +153,7 @@ def experiments(_: str) -> str:
 
 
 def schemes(_: str) -> str:
-    """The list of schemes, each with its page, or its settings as long as nobody has written one."""
+    """List of the schemes, each with a link to its page, or to its settings if it has no page."""
     rows = []
     for name, about in settings.options(reference()["scenario"], "scheme"):
         page = f"{name}.md" if (DOCS / "schemes" / f"{name}.md").is_file() else f"../scenario.md#scheme-{name}"
@@ -162,7 +162,7 @@ def schemes(_: str) -> str:
 
 
 def readme(heading: str) -> str:
-    """The text between a heading of the README and the next."""
+    """Text between a heading of the README and the next heading."""
     lines = (ROOT / "README.md").read_text().split("\n")
     starts = [i for i, line in enumerate(lines) if re.fullmatch(rf"#+ {re.escape(heading)}", line)]
     if not starts:
@@ -173,12 +173,12 @@ def readme(heading: str) -> str:
         if re.match("#+ ", line) and not code:
             break
         taken.append(line)
-    # A blank line between two rows ends a table.
+    # A blank line between two rows would end a table.
     return re.sub(r"\|\n\n(?=\|)", "|\n", "\n".join(taken).strip())
 
 
 def measured(names: str) -> str:
-    """Rows of the README's table of all schemes, the baseline first."""
+    """Rows of the README's table of all schemes, beginning with the baseline."""
     rows = [line for line in readme("Which scheme for which case").split("\n") if line.startswith("|")]
     head, line, *rows = rows
     by_name = {row.split("|")[1].strip(): row for row in rows}
@@ -186,14 +186,15 @@ def measured(names: str) -> str:
     if missing := [name for name in wanted if name not in by_name]:
         raise SystemExit(f"README.md's table of schemes has no row {missing}")
     about = (
-        "P99 of the slowdown, in brackets the mean, as [measured for all schemes](index.md#which-scheme-for-which-case) on a "
-        "fat tree of 128 hosts at 200 Gb/s, under DCQCN and selective repeat; failures: median and range of three seeds."
+        "Cells are the P99 of the slowdown, with the mean in brackets, as [measured for all schemes]"
+        "(index.md#which-scheme-for-which-case) on a fat tree of 128 hosts at 200 Gb/s, with DCQCN and selective repeat. "
+        "The columns with failures show the median of three seeds, with the range in brackets."
     )
     return "\n".join([about, "", head, line, *(by_name[name] for name in wanted)])
 
 
 def counters(name: str) -> str:
-    """What a scheme counts: the tables under `# Counters` in the documentation of its file."""
+    """A scheme's counters: the tables under `# Counters` in the documentation of its file."""
     text = (ROOT / "crates" / "schemes" / "src" / f"{name}.rs").read_text()
     docs = [line.removeprefix("//!").strip() for line in text.split("\n") if line.startswith("//!")]
     taken = []
@@ -207,7 +208,7 @@ def counters(name: str) -> str:
 
 
 def source(of: str) -> str:
-    """A file of the repository, or the part of it between two lines."""
+    """A file of the repository, or its part between two lines."""
     found = re.fullmatch(r'(\S+)(?: from "(.+)" to "(.+)")?', of)
     path, first, last = found.groups()
     text = (ROOT / path).read_text()
@@ -244,7 +245,7 @@ MAKERS = {
 
 
 def on_config(config):
-    """A page that mkdocs.yml has no place for stands at the end, under More."""
+    """Adds pages that mkdocs.yml does not list at the end, under More."""
     named = set(re.findall(r"[\w/-]+\.md", json.dumps(config.nav)))
     pages = sorted(p.relative_to(DOCS).as_posix() for p in DOCS.rglob("*.md"))
     if more := [page for page in pages if page not in named]:
@@ -253,7 +254,7 @@ def on_config(config):
 
 
 def on_files(files, config):
-    """Notebooks become pages, just as they were executed; the notebook itself stands beside its page."""
+    """Turns notebooks into pages, with their stored outputs. Each notebook can be downloaded beside its page."""
     from mkdocs.structure.files import File
     from nbconvert import MarkdownExporter
 
@@ -269,7 +270,7 @@ def on_files(files, config):
 
 
 def on_page_markdown(markdown: str, page, config, files) -> str:
-    """Puts in what directives ask for, and turns links to files of the repository into links to it."""
+    """Inserts the text of directives, and turns links to files into links to the repository."""
     here = Path(page.file.src_uri).parent
     known = {f.src_uri for f in files}
 
@@ -294,10 +295,10 @@ def on_page_markdown(markdown: str, page, config, files) -> str:
     def make(found: re.Match) -> str:
         what, of = found[1], found[2] or ""
         if what not in MAKERS:
-            raise SystemExit(f"{page.file.src_uri}: there is nothing called {what!r} to put in")
+            raise SystemExit(f"{page.file.src_uri}: there is no directive {what!r}")
         text = MAKERS[what](of)
         return LINK.sub(link(Path(".")), text) if what in ("readme", "counters") else text
 
-    # What the tests want to know of a command, a reader may want to know, too.
+    # The reason why the tests do not run a command also informs the reader: it becomes the block's title.
     markdown = NO_RUN.sub(r'```\1 title="\2"', markdown)
     return DIRECTIVE.sub(make, LINK.sub(link(Path("docs") / here), markdown))
