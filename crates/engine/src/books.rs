@@ -113,9 +113,12 @@ pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome
         control.merge(&host.control);
     }
     for switch in switches {
-        let (held_data, held_control) = switch.held();
-        data.held += held_data;
-        control.in_flight += held_control;
+        for pkt in switch.stashed() {
+            match pkt.is_data() {
+                true => data.held += 1,
+                false => control.in_flight += 1,
+            }
+        }
     }
     let recorders = hosts.iter().map(|h| &h.recorder).chain(recorders);
     let mut outcome = Outcome {

@@ -14,13 +14,28 @@ pub(crate) enum Event {
     RouteChange(usize),
 }
 
+/// A time in which a link is down: from `from` on and before `until`, ps.
+#[derive(Clone, Copy, Debug)]
+struct Outage {
+    from: u64,
+    until: u64,
+}
+
+/// An event of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Scheduled {
+    node: NodeId,
+    at: u64,
+    event: Event,
+}
+
 /// The failures of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Failing {
-    /// By time: (from, until), of every link that is down at any time; sorted by link.
-    down: Vec<(LinkId, Vec<(u64, u64)>)>,
-    /// Node, time and event, but for turns, sorted.
-    events: Vec<(NodeId, u64, Event)>,
+    /// Outages of every link that has any, by time; sorted by link.
+    down: Vec<(LinkId, Vec<Outage>)>,
+    /// Events of nodes except changes of routes; sorted.
+    events: Vec<Scheduled>,
     /// When routes change.
     turns: Vec<u64>,
     /// First switch.
@@ -42,18 +57,19 @@ impl Failing {
         for of_link in failures.changes().chunk_by(|a, b| a.link == b.link) {
             let id = of_link[0].link;
             let link = &fabric.links()[id.index()];
-            let mut down: Vec<(u64, u64)> = Vec::new();
+            let mut down: Vec<Outage> = Vec::new();
             let mut rate = link.rate;
             for change in of_link {
                 let at = change.at.ps();
-                if let Some((_, until)) = down.last_mut().filter(|(_, until)| *until == u64::MAX) {
-                    *until = at;
+                if let Some(open) = down.last_mut().filter(|outage| outage.until == u64::MAX) {
+                    open.until = at;
                 }
                 match change.rate {
-                    None => down.push((at, u64::MAX)),
+                    None => down.push(Outage { from: at, until: u64::MAX }),
                     Some(new) if new != rate => {
                         rate = new;
-                        failing.events.push((link.from, at, Event::Rate { port: link.port, row: row(new) }));
+                        let event = Event::Rate { port: link.port, row: row(new) };
+                        failing.events.push(Scheduled { node: link.from, at, event });
                     }
                     Some(_) => {}
                 }
@@ -73,10 +89,11 @@ impl Failing {
         for (id, down) in &self.down {
             let link = &fabric.links()[id.index()];
             let reverse = fabric.reverse(*id);
-            for at in down.iter().flat_map(|&(from, until)| [from, until]).filter(|&at| at != u64::MAX) {
+            for at in down.iter().flat_map(|outage| [outage.from, outage.until]).filter(|&at| at != u64::MAX)
+            {
                 let whole = [*id, reverse].iter().all(|id| !self.is_down(id.index(), at));
                 for (node, port) in [(link.from, link.port), (link.to, link.peer_port)] {
-                    resets.push((node, at, Event::Reset { port, whole }));
+                    resets.push(Scheduled { node, at, event: Event::Reset { port, whole } });
                 }
             }
         }
@@ -85,32 +102,32 @@ impl Failing {
         self.events.extend(resets);
     }
 
-    fn times_down(&self, link: usize) -> &[(u64, u64)] {
+    fn outages(&self, link: usize) -> &[Outage] {
         let at = self.down.binary_search_by_key(&link, |(id, _)| id.index());
         at.map_or(&[], |at| &self.down[at].1)
     }
 
     fn is_down(&self, link: usize, at: u64) -> bool {
-        self.times_down(link).iter().any(|&(from, until)| from <= at && at < until)
+        self.outages(link).iter().any(|outage| outage.from <= at && at < outage.until)
     }
 
     /// Whether the link is down at any time.
     pub(crate) fn concerns(&self, link: LinkId) -> bool {
-        !self.times_down(link.index()).is_empty()
+        !self.outages(link.index()).is_empty()
     }
 
     /// Whether the link is down at any time between the start of a packet and its arrival.
     #[inline(never)]
     pub(crate) fn loses(&self, link: usize, start: u64, arrival: u64) -> bool {
-        self.times_down(link).iter().any(|&(from, until)| from < arrival && start < until)
+        self.outages(link).iter().any(|outage| outage.from < arrival && start < outage.until)
     }
 
     /// Whether a pause frame is lost that is made at `start` and would arrive at `arrival` over one of the two
     /// directions of a link. One that would arrive when the link goes down is lost, too, as pauses end then.
     #[inline(never)]
     pub(crate) fn loses_pause(&self, directions: [usize; 2], start: u64, arrival: u64) -> bool {
-        let lost = |&(from, until): &(u64, u64)| from <= arrival && start < until;
-        directions.iter().any(|&link| self.times_down(link).iter().any(lost))
+        let lost = |outage: &Outage| outage.from <= arrival && start < outage.until;
+        directions.iter().any(|&link| self.outages(link).iter().any(lost))
     }
 
     /// Nothing ever fails.
@@ -121,8 +138,8 @@ impl Failing {
 
     /// What happens at a node from `from` on and before `until`, in order.
     pub(crate) fn events(&self, node: NodeId, from: u64, until: u64) -> impl Iterator<Item = (u64, Event)> {
-        let place = |at: u64| self.events.partition_point(|&(n, t, _)| (n, t) < (node, at));
-        let mut own = self.events[place(from)..place(until)].iter().map(|&(_, at, event)| (at, event));
+        let place = |at: u64| self.events.partition_point(|s| (s.node, s.at) < (node, at));
+        let mut own = self.events[place(from)..place(until)].iter().map(|s| (s.at, s.event));
         let turn = |at: u64| if node.0 < self.hosts { 0 } else { self.turns.partition_point(|&t| t < at) };
         let mut turns = (turn(from)..turn(until)).map(|turn| (self.turns[turn], Event::RouteChange(turn)));
         let (mut next, mut next_turn) = (own.next(), turns.next());

@@ -10,16 +10,23 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 /// one link counts the same on any number of threads, and nothing else hangs on it.
 #[derive(Debug, Default)]
 pub(crate) struct Listed {
-    /// Link, queue pair, kind, PSN; sorted.
+    /// Sorted.
     keys: Vec<Key>,
     left: Vec<AtomicU32>,
 }
 
-type Key = (u32, u32, u8, u32);
+/// A packet that is lost on a link. Keys are ordered by link first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    link: u32,
+    qp: u32,
+    kind: u8,
+    psn: u32,
+}
 
 impl Listed {
     pub(crate) fn new(list: &[ListedLoss]) -> Self {
-        let key = |l: &ListedLoss| (l.link.0, l.qp.0, l.kind as u8, l.psn.value());
+        let key = |l: &ListedLoss| Key { link: l.link.0, qp: l.qp.0, kind: l.kind as u8, psn: l.psn.value() };
         let mut list: Vec<(Key, u32)> = list.iter().map(|l| (key(l), l.times)).collect();
         list.sort_unstable();
         list.dedup_by(|next, first| {
@@ -35,14 +42,14 @@ impl Listed {
 
     /// Whether packets of the link are listed.
     pub(crate) fn concerns(&self, link: LinkId) -> bool {
-        let first = self.keys.partition_point(|key| key.0 < link.0);
-        self.keys.get(first).is_some_and(|key| key.0 == link.0)
+        let first = self.keys.partition_point(|key| key.link < link.0);
+        self.keys.get(first).is_some_and(|key| key.link == link.0)
     }
 
     /// Whether the link loses the packet that starts on it now; every start is told once.
     #[inline(never)]
     pub(crate) fn loses(&self, link: usize, pkt: &Packet) -> bool {
-        let key = (link as u32, pkt.qp().0, pkt.kind() as u8, pkt.psn().value());
+        let key = Key { link: link as u32, qp: pkt.qp().0, kind: pkt.kind() as u8, psn: pkt.psn().value() };
         let Ok(at) = self.keys.binary_search(&key) else { return false };
         let left = self.left[at].load(Relaxed);
         if left > 0 {

@@ -10,9 +10,9 @@ use crate::buffer::Admission;
 use crate::failing::Event;
 use crate::host::Host;
 use crate::outcome::{Effort, Ending, Happening, LinkRecord, Outcome, Passed};
-use crate::record::Recorder;
 use crate::record::sampler::{self, Sampler};
-use crate::setup::{CLASSES, DATA, NO_TRACK, Setup};
+use crate::record::{Note, Recorder};
+use crate::setup::{CLASSES, DATA, LinkState, NO_TRACK, Setup};
 use crate::stall;
 use crate::switch::{Stand, Switch, channel};
 use crate::view::Views;
@@ -246,7 +246,7 @@ impl<P: Parts> Reference<'_, P> {
     /// Something happens to a packet at a node, for whoever follows its queue pair.
     fn note(&mut self, now: u64, node: u32, what: Happening, pkt: &Parcel<P::Annex>) {
         if self.setup.follows(pkt.qp()) {
-            self.recorder.note(self.setup, (now, NodeId(node)), what, pkt, 0);
+            self.recorder.note(self.setup, Note::new(now, NodeId(node), what), pkt);
         }
     }
 
@@ -357,8 +357,7 @@ impl<P: Parts> Reference<'_, P> {
             }
             Event::RouteChange(turn) => {
                 let mut effects = Effects::default();
-                let id = (NodeId(node), now);
-                self.switches[index].rerouted(self.setup, id, turn, &mut effects);
+                self.switches[index].rerouted(self.setup, NodeId(node), now, turn, &mut effects);
                 self.carry_out(now, node, effects);
             }
         }
@@ -558,7 +557,7 @@ impl<P: Parts> Reference<'_, P> {
         port.busy = now + time;
         if (node as usize) >= self.hosts.len() {
             let (sent, queue) = (self.links[gp].bytes, port.bytes[DATA]);
-            self.setup.trace(&mut pkt, (gp, port.row), now, (sent, queue));
+            self.setup.trace(&mut pkt, LinkState { gp, row: port.row, at: now, sent, queue });
         }
         let link = &mut self.links[gp];
         link.frames += 1;

@@ -175,19 +175,13 @@ impl<'a> Setup<'a> {
         &self.transmission[row as usize..]
     }
 
-    /// A frame starts at `at` on link `gp` of a switch, which has sent `sent` bytes and keeps `queue` bytes of its class
-    /// waiting: data takes note of it in runs with telemetry.
+    /// Writes an INT record on data whose frame starts at a switch, in runs with telemetry.
     #[inline(always)]
-    pub(crate) fn trace<A: Annex>(
-        &self,
-        pkt: &mut Parcel<A>,
-        (gp, row): (usize, u32),
-        at: u64,
-        (sent, queue): (u64, u64),
-    ) {
+    pub(crate) fn trace<A: Annex>(&self, pkt: &mut Parcel<A>, link: LinkState) {
         if A::TELEMETRY && pkt.is_data() && self.plan.wire.hops > 0 {
-            let rate = self.rate_numbers[(row / self.row_length) as usize];
-            pkt.annex.trace(gp as u32, Record::new(rate, Time(at), sent, queue), self.plan.wire.hops);
+            let rate = self.rate_numbers[(link.row / self.row_length) as usize];
+            let record = Record::new(rate, Time(link.at), link.sent, link.queue);
+            pkt.annex.trace(link.gp as u32, record, self.plan.wire.hops);
         }
     }
 
@@ -263,6 +257,20 @@ impl<'a> Setup<'a> {
             _ => 1,
         }
     }
+}
+
+/// The state of a switch's link at the start of a frame, for telemetry.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LinkState {
+    /// Number of the port in the fabric.
+    pub(crate) gp: usize,
+    /// Row of its rate.
+    pub(crate) row: u32,
+    pub(crate) at: u64,
+    /// Bytes sent before the frame.
+    pub(crate) sent: u64,
+    /// Bytes that wait in the class of data.
+    pub(crate) queue: u64,
 }
 
 /// The order in which packets of one instant are taken at one node: by port, after some bits of the port's

@@ -34,8 +34,17 @@ pub(crate) fn is_stalled(setup: &Setup<'_>, now: u64, parts: impl Iterator<Item 
 pub(crate) struct Blocked {
     /// Virtual channels that are paused, a bit each.
     pub(crate) held: u8,
-    /// Of the data that waits: its channel, where it came in, and on which channel.
-    pub(crate) waits: Vec<(u8, PortIndex, u8)>,
+    pub(crate) waits: Vec<WaitingData>,
+}
+
+/// Where data that waits at a port goes and came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WaitingData {
+    /// Virtual channel on which it leaves.
+    channel: u8,
+    ingress: PortIndex,
+    /// Virtual channel on which it came in.
+    ingress_channel: u8,
 }
 
 impl Blocked {
@@ -48,7 +57,11 @@ impl Blocked {
         let channel = |leg| channel(leg, channels);
         let of = |pkt: &Parcel<A>| {
             let way = pkt.annex.route_state();
-            (channel(way.leg()), pkt.ingress(), channel(way.came_on()))
+            WaitingData {
+                channel: channel(way.leg()),
+                ingress: pkt.ingress(),
+                ingress_channel: channel(way.came_on()),
+            }
         };
         Blocked { held, waits: waits.map(of).collect() }
     }
@@ -83,8 +96,10 @@ pub(crate) fn explain<P: Parts>(
         }
         let base = setup.fabric().base(far) as usize;
         let came = links[gp].peer_port;
-        let holds =
-            |next: usize, on: u8| state[next].holds(on) && state[next].waits.contains(&(on, came, channel));
+        let holds = |next: usize, on: u8| {
+            let over_it = WaitingData { channel: on, ingress: came, ingress_channel: channel };
+            state[next].holds(on) && state[next].waits.contains(&over_it)
+        };
         (base..base + setup.fabric().ports(far).len())
             .flat_map(|next| (0..channels as u8).map(move |on| (next, on)))
             .filter(|&(next, on)| holds(next, on))

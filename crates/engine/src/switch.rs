@@ -197,7 +197,8 @@ impl<P: Parts> Switch<P> {
     pub(crate) fn rerouted(
         &mut self,
         setup: &Setup<'_>,
-        (node, now): (NodeId, u64),
+        node: NodeId,
+        now: u64,
         turn: usize,
         effects: &mut Effects,
     ) {
@@ -212,9 +213,8 @@ impl<P: Parts> Switch<P> {
     /// Keeps a packet under the handle that its scheme was shown. `None`: there was no room for it; the scheme
     /// does not know that, so the handle stays taken until the scheme gives it back.
     pub(crate) fn hold(&mut self, pkt: Option<Parcel<P::Annex>>) {
-        let (bytes, charge) = pkt.map_or((0, 0), |p| self.weight(&p));
-        self.held_bytes += bytes;
-        self.held_charge += charge;
+        self.held_bytes += pkt.map_or(0, |pkt| pkt.frame() as u64);
+        self.held_charge += pkt.map_or(0, |pkt| self.charge(&pkt));
         match self.free.pop() {
             Some(i) => self.stash[i as usize] = Some(pkt),
             None => self.stash.push(Some(pkt)),
@@ -225,9 +225,8 @@ impl<P: Parts> Switch<P> {
     pub(crate) fn unhold(&mut self, handle: Handle) -> Option<Parcel<P::Annex>> {
         let pkt = self.stash.get_mut(handle.0 as usize)?.take()?;
         self.free.push(handle.0);
-        let (bytes, charge) = pkt.map_or((0, 0), |p| self.weight(&p));
-        self.held_bytes -= bytes;
-        self.held_charge -= charge;
+        self.held_bytes -= pkt.map_or(0, |pkt| pkt.frame() as u64);
+        self.held_charge -= pkt.map_or(0, |pkt| self.charge(&pkt));
         pkt
     }
 
@@ -236,15 +235,8 @@ impl<P: Parts> Switch<P> {
         self.stash.iter().flatten().flatten()
     }
 
-    /// Bytes of a held packet, and those that are charged to the buffer.
-    fn weight(&self, pkt: &Parcel<P::Annex>) -> (u64, u64) {
-        let bytes = pkt.frame() as u64;
-        (bytes, if self.charged.take(pkt) { bytes } else { 0 })
-    }
-
-    /// Packets held now: of data, and others.
-    pub(crate) fn held(&self) -> (u64, u64) {
-        let data = self.stashed().filter(|p| p.is_data()).count() as u64;
-        (data, self.stashed().count() as u64 - data)
+    /// Bytes of a held packet that are charged to the buffer.
+    fn charge(&self, pkt: &Parcel<P::Annex>) -> u64 {
+        if self.charged.take(pkt) { pkt.frame() as u64 } else { 0 }
     }
 }

@@ -8,6 +8,14 @@ use crate::setup::Setup;
 use model::transport::Sender;
 use model::{Parts, Time};
 
+/// A data packet as it goes onto the wire.
+pub(super) struct Framed {
+    /// Bytes of the frame.
+    pub(super) frame: u32,
+    /// True for the last packet of its message.
+    pub(super) last: bool,
+}
+
 impl<P: Parts> Host<P> {
     /// Puts a packet into the books that is not a full frame of the current message, sent for the first time: its
     /// frame, and whether it is the last of its message.
@@ -19,7 +27,7 @@ impl<P: Parts> Host<P> {
         slot: u32,
         seq: u64,
         again: bool,
-    ) -> (u32, bool) {
+    ) -> Framed {
         let (out, letters) = (&mut self.outgoing[slot as usize], &mut self.letters[slot as usize]);
         while seq >= out.current_end {
             settle(out, letters, &mut self.outbound, self.full_frame + self.gap);
@@ -28,7 +36,7 @@ impl<P: Parts> Host<P> {
         }
         if !again && seq + 1 < out.current_end {
             out.note_fresh(now + self.full_time);
-            return (self.full_frame, false);
+            return Framed { frame: self.full_frame, last: false };
         }
         let index = if again { letters.find(&self.outbound, seq) } else { letters.current };
         let last = seq + 1 == self.outbound[index as usize].end;
@@ -45,18 +53,18 @@ impl<P: Parts> Host<P> {
         outbound.record.retransmitted += u64::from(again);
         outbound.sent_until(now + setup.time_on_wire(self.row, frame));
         self.data.retransmitted += u64::from(again);
-        (frame, last)
+        Framed { frame, last }
     }
 
     /// Puts a copy of a packet into the books: its frame, and whether it is the last of its message.
-    pub(super) fn copy_of(&mut self, setup: &Setup<'_>, now: u64, slot: u32, seq: u64) -> (u32, bool) {
-        let (frame, last) = self.send_special(setup, now, slot, seq, true);
+    pub(super) fn copy_of(&mut self, setup: &Setup<'_>, now: u64, slot: u32, seq: u64) -> Framed {
+        let framed = self.send_special(setup, now, slot, seq, true);
         // It was sent again, and not for a loss.
         let letters = &self.letters[slot as usize];
         let index = letters.find(&self.outbound, seq);
         self.outbound[index as usize].record.retransmitted -= 1;
         self.data.retransmitted -= 1;
-        (frame, last)
+        framed
     }
 
     /// Notes the messages that are now acknowledged, and what they set free.

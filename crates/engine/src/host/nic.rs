@@ -1,5 +1,6 @@
 //! A host's NIC: its state, and what arrives at it.
 
+use super::noting::Recorded;
 use super::queue_pair::{Incoming, Letters, Outbound, Outgoing};
 use super::ready::Ready;
 use super::timers::{Timer, Timers};
@@ -49,9 +50,9 @@ pub(crate) struct Host<P: Parts> {
     pub(crate) finished: u64,
     pub(crate) recorder: Recorder,
     /// Queue pairs that are recorded over time, each with its track: where this host sends, ...
-    pub(super) sends: Vec<(u32, Sends)>,
+    pub(super) sends: Vec<Recorded<Sends>>,
     /// ... and where it receives. [`Host::arrivals_of`] says which is whose, and is empty if none is.
-    pub(super) arrivals: Vec<(u32, Arrivals)>,
+    pub(super) arrivals: Vec<Recorded<Arrivals>>,
     pub(super) arrivals_of: Vec<u32>,
     /// When something last reached this host.
     pub(crate) last_event: u64,
@@ -118,7 +119,7 @@ impl<P: Parts> Host<P> {
     /// When the queue pair that may send first may do so; [`u64::MAX`] if none wants to.
     #[inline]
     pub(crate) fn eligible_at(&self) -> u64 {
-        self.ready.first().0
+        self.ready.first().at
     }
 
     /// When the next timer fires; [`u64::MAX`] if none runs.
@@ -203,8 +204,8 @@ impl<P: Parts> Host<P> {
 
     /// Tells what its queue pairs have counted.
     pub(crate) fn sample(&mut self, sampler: &mut Sampler) {
-        self.sends.iter().for_each(|(track, sends)| sampler.sends(*track, sends));
-        self.arrivals.iter_mut().for_each(|(track, arrivals)| sampler.arrivals(*track, arrivals));
+        self.sends.iter().for_each(|sends| sampler.sends(sends.track, &sends.counts));
+        self.arrivals.iter_mut().for_each(|got| sampler.arrivals(got.track, &mut got.counts));
     }
 
     /// What the steerings of its queue pairs count.

@@ -2,11 +2,30 @@
 
 use super::nic::Host;
 use crate::outcome::Happening;
+use crate::record::Note;
 use crate::record::counts::Arrivals;
 use crate::setup::{NO_TRACK, Setup};
 use model::congestion::Congestion;
 use model::transport::{Fate, Receiver, Reception, Reply, Sender};
 use model::{Kind, Pace, Packet, Parts, Psn, QpId, Time};
+
+/// The start of a data packet at its sender.
+pub(super) struct PacketStart {
+    pub(super) now: u64,
+    /// Time from which rate and window allowed it.
+    pub(super) ready: u64,
+    /// Bytes that it takes on the wire, preamble and gap included.
+    pub(super) bytes: u64,
+    /// Pace of the packets after it.
+    pub(super) pace: Pace,
+}
+
+/// Counts of a queue pair that is recorded over time or followed.
+pub(super) struct Recorded<T> {
+    /// Its track in the series, or [`NO_TRACK`] if it is only followed.
+    pub(super) track: u32,
+    pub(super) counts: T,
+}
 
 impl<P: Parts> Host<P> {
     /// Makes room for the arrivals of a queue pair that has just been added, if they are recorded or followed.
@@ -17,30 +36,25 @@ impl<P: Parts> Host<P> {
             return;
         }
         let at = self.arrivals.len() as u32;
-        self.arrivals.push((track.unwrap_or(NO_TRACK), Arrivals::default()));
+        self.arrivals.push(Recorded { track: track.unwrap_or(NO_TRACK), counts: Arrivals::default() });
         self.arrivals_of.resize((id.0 - self.first_incoming) as usize, NO_TRACK);
         self.arrivals_of.push(at);
     }
 
-    /// A packet of data starts, which was `ready` to since then; it takes `bytes` of the wire, and `pace` says when the next
-    /// one may.
+    /// A data packet starts.
     #[inline(never)]
-    pub(super) fn note_sent(
-        &mut self,
-        setup: &Setup<'_>,
-        (now, ready, slot): (u64, u64, u32),
-        (bytes, pace): (u64, Pace),
-        packet: &Packet,
-    ) {
+    pub(super) fn note_sent(&mut self, setup: &Setup<'_>, slot: u32, start: PacketStart, packet: &Packet) {
+        let PacketStart { now, ready, bytes, pace } = start;
         let (track, again) = (self.letters[slot as usize].track, packet.retransmission());
-        if let Some((_, sends)) = self.sends.get_mut(track as usize) {
+        if let Some(Recorded { counts: sends, .. }) = self.sends.get_mut(track as usize) {
             sends.sent(bytes, again);
         }
         if setup.follows(packet.qp()) {
             let what = if again { Happening::Resent } else { Happening::Sent };
             let node = setup.plan.qps[packet.qp().index()].from.node();
             let rate = self.at_most_line_rate(setup, slot, pace);
-            self.recorder.note_since(setup, (now, node), what, packet, (rate, ready));
+            let note = Note::new(now, node, what).with_value(rate).ready_since(ready);
+            self.recorder.note(setup, note, packet);
         }
     }
 
@@ -52,16 +66,16 @@ impl<P: Parts> Host<P> {
             if self.outgoing[slot].watched {
                 let oldest = self.oldest(setup, slot as u32);
                 let node = setup.plan.qps[oldest.qp().index()].from.node();
-                self.recorder.note(setup, (now, node), what, &oldest, 0);
+                self.recorder.note(setup, Note::new(now, node, what), &oldest);
             }
         }
     }
 
     /// A NACK or a CNP has reached its sender, and has been taken note of.
     #[inline(never)]
-    pub(super) fn note_heard(&mut self, setup: &Setup<'_>, (now, slot): (u64, u32), packet: &Packet) {
+    pub(super) fn note_heard(&mut self, setup: &Setup<'_>, now: u64, slot: u32, packet: &Packet) {
         let track = self.letters[slot as usize].track;
-        if let Some((_, sends)) = self.sends.get_mut(track as usize) {
+        if let Some(Recorded { counts: sends, .. }) = self.sends.get_mut(track as usize) {
             match packet.kind() {
                 Kind::Nack => sends.nacks += 1,
                 Kind::Cnp => sends.cnps += 1,
@@ -71,7 +85,8 @@ impl<P: Parts> Host<P> {
         if setup.follows(packet.qp()) && matches!(packet.kind(), Kind::Nack | Kind::Cnp) {
             let rate = self.rate(setup, now, slot);
             let node = setup.plan.qps[packet.qp().index()].from.node();
-            self.recorder.note(setup, (now, node), Happening::Heard, packet, rate);
+            let note = Note::new(now, node, Happening::Heard).with_value(rate);
+            self.recorder.note(setup, note, packet);
         }
     }
 
@@ -79,14 +94,15 @@ impl<P: Parts> Host<P> {
     #[inline(never)]
     pub(super) fn note_timeout(&mut self, setup: &Setup<'_>, now: u64, slot: u32) {
         let track = self.letters[slot as usize].track;
-        if let Some((_, sends)) = self.sends.get_mut(track as usize) {
+        if let Some(Recorded { counts: sends, .. }) = self.sends.get_mut(track as usize) {
             sends.timeouts += 1;
         }
         if setup.follows(self.outgoing[slot as usize].qp) {
             let oldest = self.oldest(setup, slot);
             let rate = self.rate(setup, now, slot);
             let node = setup.plan.qps[oldest.qp().index()].from.node();
-            self.recorder.note(setup, (now, node), Happening::TimedOut, &oldest, rate);
+            let note = Note::new(now, node, Happening::TimedOut).with_value(rate);
+            self.recorder.note(setup, note, &oldest);
         }
     }
 
@@ -115,12 +131,13 @@ impl<P: Parts> Host<P> {
     pub(super) fn note_arrival(
         &mut self,
         setup: &Setup<'_>,
-        (now, expected): (u64, u64),
+        now: u64,
+        expected: u64,
         packet: &Packet,
         got: &Reception,
     ) {
         let index = (packet.qp().0 - self.first_incoming) as usize;
-        let Some((track, arrivals)) =
+        let Some(Recorded { track, counts: arrivals }) =
             self.arrivals_of.get(index).and_then(|at| self.arrivals.get_mut(*at as usize))
         else {
             return;
@@ -142,7 +159,7 @@ impl<P: Parts> Host<P> {
                 Fate::Discarded => Happening::Discarded,
             };
             let node = setup.plan.qps[packet.qp().index()].to.node();
-            self.recorder.note(setup, (now, node), what, packet, ahead);
+            self.recorder.note(setup, Note::new(now, node, what).with_value(ahead), packet);
         }
     }
 
@@ -159,7 +176,7 @@ impl<P: Parts> Host<P> {
         };
         for (kind, psn) in nack.into_iter().chain(got.cnp.then(|| (Kind::Cnp, packet.psn()))) {
             let answer = Packet::new(kind, packet.qp(), qp.from, psn, 0);
-            self.recorder.note(setup, (now, qp.to.node()), Happening::Answered, &answer, 0);
+            self.recorder.note(setup, Note::new(now, qp.to.node(), Happening::Answered), &answer);
         }
     }
 }

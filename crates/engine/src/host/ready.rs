@@ -10,10 +10,17 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Time from which it may send, ps, and number.
-type Entry = (u64, u32);
+/// The turn of a queue pair. Turns are ordered by time, then by slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Turn {
+    /// Time from which it may send, ps.
+    pub(super) at: u64,
+    /// Number of the queue pair among those of its sender.
+    pub(super) slot: u32,
+}
 
-const NOBODY: Entry = (u64::MAX, u32::MAX);
+/// No queue pair has anything to send.
+const NOBODY: Turn = Turn { at: u64::MAX, slot: u32::MAX };
 
 /// Places in line after the second: so many departures take longer than a fetch from the last cache. Our choice.
 const AHEAD: usize = 2;
@@ -21,10 +28,10 @@ const AHEAD: usize = 2;
 #[derive(Debug)]
 pub(super) struct Ready {
     /// Who goes first; the rest stand below. A host with one queue pair needs nothing else.
-    first: Entry,
+    first: Turn,
     /// In order.
-    line: VecDeque<Entry>,
-    apart: BinaryHeap<Reverse<Entry>>,
+    line: VecDeque<Turn>,
+    apart: BinaryHeap<Reverse<Turn>>,
     /// Whoever waits longer than this does not join the line, ps: those behind could not.
     near: u64,
 }
@@ -39,46 +46,46 @@ impl Ready {
 
     /// Who goes first, and from when; the time is [`u64::MAX`] if nobody wants to send.
     #[inline]
-    pub(super) const fn first(&self) -> Entry {
+    pub(super) const fn first(&self) -> Turn {
         self.first
     }
 
     /// One that goes soon, if there are many: its state may have left the first caches.
     #[inline]
     pub(super) fn upcoming(&self) -> Option<u32> {
-        self.line.get(AHEAD).map(|entry| entry.1)
+        self.line.get(AHEAD).map(|turn| turn.slot)
     }
 
     /// Adds a queue pair that was not there. `at` may lie before `now`.
     #[inline]
     pub(super) fn insert(&mut self, at: u64, slot: u32, now: u64) {
-        let entry = (at, slot);
+        let turn = Turn { at, slot };
         if self.first == NOBODY {
-            self.first = entry;
-        } else if entry < self.first {
+            self.first = turn;
+        } else if turn < self.first {
             self.line.push_front(self.first);
-            self.first = entry;
+            self.first = turn;
         } else {
-            self.file(entry, now);
+            self.file(turn, now);
         }
     }
 
     /// The one that goes first does so from `at` on.
     #[inline]
     pub(super) fn replace_first(&mut self, at: u64, now: u64) {
-        let entry = (at, self.first.1);
+        let turn = Turn { at, slot: self.first.slot };
         if self.line.is_empty() && self.apart.is_empty() {
-            self.first = entry;
+            self.first = turn;
         } else {
-            self.requeue(entry, now);
+            self.requeue(turn, now);
         }
     }
 
-    fn requeue(&mut self, entry: Entry, now: u64) {
-        if entry < self.next() {
-            self.first = entry;
+    fn requeue(&mut self, turn: Turn, now: u64) {
+        if turn < self.next() {
+            self.first = turn;
         } else {
-            self.file(entry, now);
+            self.file(turn, now);
             self.remove_first();
         }
     }
@@ -88,25 +95,25 @@ impl Ready {
     pub(super) fn remove_first(&mut self) {
         self.first = match (self.line.front(), self.apart.peek()) {
             (Some(line), Some(Reverse(apart))) if line < apart => self.line.pop_front(),
-            (_, Some(_)) => self.apart.pop().map(|Reverse(entry)| entry),
+            (_, Some(_)) => self.apart.pop().map(|Reverse(turn)| turn),
             (_, None) => self.line.pop_front(),
         }
         .unwrap_or(NOBODY);
     }
 
     /// The second.
-    fn next(&self) -> Entry {
+    fn next(&self) -> Turn {
         let line = self.line.front().copied().unwrap_or(NOBODY);
-        let apart = self.apart.peek().map_or(NOBODY, |Reverse(entry)| *entry);
+        let apart = self.apart.peek().map_or(NOBODY, |Reverse(turn)| *turn);
         line.min(apart)
     }
 
-    fn file(&mut self, entry: Entry, now: u64) {
-        let behind = self.line.back().is_none_or(|last| *last < entry);
-        if behind && entry.0 <= now.saturating_add(self.near) {
-            self.line.push_back(entry);
+    fn file(&mut self, turn: Turn, now: u64) {
+        let behind = self.line.back().is_none_or(|last| *last < turn);
+        if behind && turn.at <= now.saturating_add(self.near) {
+            self.line.push_back(turn);
         } else {
-            self.apart.push(Reverse(entry));
+            self.apart.push(Reverse(turn));
         }
     }
 }
@@ -128,8 +135,8 @@ mod tests {
         let mut sent = Vec::new();
         for packet in 0..900 {
             let now = packet * FRAME;
-            sent.push(ready.first().1);
-            ready.replace_first(now + FRAME + u64::from(ready.first().1), now);
+            sent.push(ready.first().slot);
+            ready.replace_first(now + FRAME + u64::from(ready.first().slot), now);
             assert!(ready.apart.is_empty());
         }
         assert!(sent.iter().enumerate().all(|(i, slot)| i % 300 == *slot as usize));
@@ -144,7 +151,7 @@ mod tests {
         let mut most = 0;
         for packet in 0..3000 {
             let now = packet * FRAME;
-            let slow = ready.first().1 == 7;
+            let slow = ready.first().slot == 7;
             ready.replace_first(now + if slow { 40 * FRAME } else { FRAME }, now);
             most = most.max(ready.apart.len());
         }
@@ -165,18 +172,18 @@ mod tests {
                 match (what, list.pop_first()) {
                     (0, None) | (1.., None) => {
                         slots += 1;
-                        list.insert((now, slots));
+                        list.insert(Turn { at: now, slot: slots });
                         ready.insert(now, slots, now);
                     }
                     (0, Some(first)) => {
                         slots += 1;
                         list.insert(first);
-                        list.insert((now + gap, slots));
+                        list.insert(Turn { at: now + gap, slot: slots });
                         ready.insert(now + gap, slots, now);
                     }
                     (1, Some(_)) => ready.remove_first(),
-                    (_, Some((_, slot))) => {
-                        list.insert((now + gap, slot));
+                    (_, Some(Turn { slot, .. })) => {
+                        list.insert(Turn { at: now + gap, slot });
                         ready.replace_first(now + gap, now);
                     }
                 }

@@ -73,7 +73,7 @@ impl<P: Parts> Host<P> {
         }
         if noted {
             if notice.is_none() {
-                self.note_arrival(setup, (now, expected), pkt, &got);
+                self.note_arrival(setup, now, expected, pkt, &got);
             }
             self.note_answers(setup, now, pkt, &got);
             incoming = &mut self.incoming[(qp.0 - self.first_incoming) as usize];

@@ -1,7 +1,10 @@
 //! The sending side of queue pairs.
 
+use super::messages::Framed;
 use super::nic::Host;
+use super::noting::{PacketStart, Recorded};
 use super::queue_pair::{Letters, Outbound, Outgoing};
+use super::ready::Turn;
 use super::timers::Timer;
 use crate::outcome::MessageRecord;
 use crate::record::counts::Sends;
@@ -31,7 +34,7 @@ impl<P: Parts> Host<P> {
             }
         }
         let track = plan.record.track(id).map_or(NO_TRACK, |track| {
-            self.sends.push((track, Sends::default()));
+            self.sends.push(Recorded { track, counts: Sends::default() });
             self.sends.len() as u32 - 1
         });
         let first_end = self.outbound.get(first as usize).map(|o| o.end);
@@ -59,7 +62,7 @@ impl<P: Parts> Host<P> {
     #[inline(always)]
     pub(crate) fn pull(&mut self, setup: &Setup<'_>, now: u64) -> Option<Parcel<P::Annex>> {
         loop {
-            let (at, slot) = self.ready.first();
+            let Turn { at, slot } = self.ready.first();
             if at > now {
                 return None;
             }
@@ -75,7 +78,7 @@ impl<P: Parts> Host<P> {
                 continue;
             }
             if P::Annex::CARRIES && out.steering.has_aside() && allowed.window > 0 {
-                match self.send_aside(setup, (now, at), slot) {
+                match self.send_aside(setup, now, at, slot) {
                     Some(packet) => return Some(packet),
                     None => out = &mut self.outgoing[slot as usize],
                 }
@@ -89,7 +92,7 @@ impl<P: Parts> Host<P> {
             if !again && seq + 1 < out.current_end {
                 out.note_fresh(now + self.full_time);
             } else {
-                let (frame, last) = self.send_special(setup, now, slot, seq, again);
+                let Framed { frame, last } = self.send_special(setup, now, slot, seq, again);
                 out = &mut self.outgoing[slot as usize];
                 packet = Packet::new(Kind::Data, out.qp, out.to, Psn::from_seq(seq), frame)
                     .with_last(last)
@@ -98,7 +101,8 @@ impl<P: Parts> Host<P> {
             let on_wire = u64::from(packet.frame() + self.gap);
             self.data.sent += 1;
             if out.watched {
-                self.note_sent(setup, (now, at, slot), (on_wire, allowed.pace), &packet);
+                let start = PacketStart { now, ready: at, bytes: on_wire, pace: allowed.pace };
+                self.note_sent(setup, slot, start, &packet);
                 out = &mut self.outgoing[slot as usize];
             }
             let gap = allowed.pace.gap(on_wire);
@@ -125,17 +129,12 @@ impl<P: Parts> Host<P> {
     /// pair stays first in line until its pace lets it send again.
     #[cold]
     #[inline(never)]
-    fn send_aside(
-        &mut self,
-        setup: &Setup<'_>,
-        (now, ready): (u64, u64),
-        slot: u32,
-    ) -> Option<Parcel<P::Annex>> {
+    fn send_aside(&mut self, setup: &Setup<'_>, now: u64, ready: u64, slot: u32) -> Option<Parcel<P::Annex>> {
         let out = &mut self.outgoing[slot as usize];
         let aside = out.steering.aside(Time(now + self.clock))?;
         let (psn, last, frame) = match aside.what {
             What::Copy(seq) => {
-                let (frame, last) = self.copy_of(setup, now, slot, seq);
+                let Framed { frame, last } = self.copy_of(setup, now, slot, seq);
                 self.data.duplicated += 1;
                 (Psn::from_seq(seq), last, frame)
             }
@@ -151,7 +150,7 @@ impl<P: Parts> Host<P> {
         self.ready.replace_first(out.next_at, now);
         let label = Packet::new(Kind::Data, out.qp, out.to, psn, frame).with_last(last);
         if out.watched {
-            self.note_sent(setup, (now, ready, slot), (on_wire, pace), &label);
+            self.note_sent(setup, slot, PacketStart { now, ready, bytes: on_wire, pace }, &label);
         }
         Some(Parcel { label, annex: aside.annex })
     }
@@ -176,7 +175,7 @@ impl<P: Parts> Host<P> {
             Kind::Cnp => {
                 out.congestion.on_cnp(Time(now));
                 if out.watched {
-                    self.note_heard(setup, (now, slot), pkt);
+                    self.note_heard(setup, now, slot, pkt);
                 }
                 return;
             }
@@ -212,7 +211,7 @@ impl<P: Parts> Host<P> {
             out.congestion.on_nack(Time(now));
         }
         if out.watched && pkt.kind() == Kind::Nack {
-            self.note_heard(setup, (now, slot), pkt);
+            self.note_heard(setup, now, slot, pkt);
             out = &mut self.outgoing[slot as usize];
         }
         if P::Annex::CARRIES && out.steering.clocked() {

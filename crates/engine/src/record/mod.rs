@@ -25,42 +25,49 @@ pub(crate) struct Recorder {
     seen: BTreeMap<LinkId, u64>,
 }
 
-impl Recorder {
-    /// Something has happened to a packet, or to its queue pair; it is kept if the queue pair is followed.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn note(
-        &mut self,
-        setup: &Setup<'_>,
-        (at, node): (u64, NodeId),
-        what: Happening,
-        pkt: &Packet,
-        value: u64,
-    ) {
-        self.note_since(setup, (at, node), what, pkt, (value, at));
+/// What a node reports of a packet: an [`Event`] without the packet's own fields.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Note {
+    at: u64,
+    node: NodeId,
+    what: Happening,
+    value: u64,
+    ready: u64,
+}
+
+impl Note {
+    /// An event with value 0.
+    pub(crate) fn new(at: u64, node: NodeId, what: Happening) -> Self {
+        Note { at, node, what, value: 0, ready: at }
     }
 
-    /// The same of a packet that starts, and might have done so since `ready`.
+    pub(crate) fn with_value(self, value: u64) -> Self {
+        Note { value, ..self }
+    }
+
+    /// The event is the start of a packet that rate and window had allowed since `ready`.
+    pub(crate) fn ready_since(self, ready: u64) -> Self {
+        Note { ready, ..self }
+    }
+}
+
+impl Recorder {
+    /// Records what has happened to a packet, or to its queue pair, if the run follows the queue pair.
     #[cold]
     #[inline(never)]
-    pub(crate) fn note_since(
-        &mut self,
-        setup: &Setup<'_>,
-        (at, node): (u64, NodeId),
-        what: Happening,
-        pkt: &Packet,
-        (value, ready): (u64, u64),
-    ) {
+    pub(crate) fn note(&mut self, setup: &Setup<'_>, note: Note, pkt: &Packet) {
         if !setup.follows(pkt.qp()) {
             return;
         }
+        let Note { at, node, what, value, ready } = note;
         let plan = &setup.plan.record;
         let counted = self.counted.entry((node, pkt.qp())).or_default();
         let count = &mut counted[usize::from(!what.is_passage())];
         *count += 1;
         if *count <= plan.events as u64 {
             let (qp, kind, psn) = (pkt.qp(), pkt.kind(), pkt.psn());
-            self.events.push(Event { qp, at: Time(at), node, what, kind, psn, value, ready: Time(ready) });
+            let (at, ready) = (Time(at), Time(ready));
+            self.events.push(Event { qp, at, node, what, kind, psn, value, ready });
         }
     }
 

@@ -17,13 +17,21 @@ use std::ops::DerefMut;
 pub(super) enum Step {
     /// A window.
     Visit(Span),
-    /// Nothing: how the run ended, and when it was stopped, if it was.
-    End(Ending, Option<Time>),
+    /// Nothing.
+    End(End),
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(super) struct End {
+    pub(super) cause: Cause,
+    /// Time at which the run was cut off; `None` if it ended with its last event.
+    pub(super) at: Option<Time>,
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cause {
     Finished,
     Stopped,
     Interrupted,
@@ -90,22 +98,22 @@ impl<'s> Clock<'s> {
         if self.patience == 0 {
             self.patience = LOOK;
             if !observer.on_progress(self.progress(groups)) {
-                return Step::End(
-                    Ending::Interrupted,
-                    Some(Time((self.number * self.length).min(self.horizon))),
-                );
+                return Step::End(End {
+                    cause: Cause::Interrupted,
+                    at: Some(Time((self.number * self.length).min(self.horizon))),
+                });
             }
         }
         if !mail.awaits(self.number) {
             let next = groups.iter_mut().map(|group| group.next()).min().unwrap_or(u64::MAX);
             if next == u64::MAX {
                 return match unfinished(groups) {
-                    0 => Step::End(Ending::Finished, self.end_of_background()),
+                    0 => Step::End(End { cause: Cause::Finished, at: self.end_of_background() }),
                     // The last window was cut short, and what would have arrived later in it is left.
                     _ if groups.iter().any(|group| group.cut_short()) => {
-                        Step::End(Ending::Stopped, self.setup.plan.stop_after)
+                        Step::End(End { cause: Cause::Stopped, at: self.setup.plan.stop_after })
                     }
-                    _ => Step::End(Ending::Stalled, None),
+                    _ => Step::End(End { cause: Cause::Stalled, at: None }),
                 };
             }
             self.number = self.number.max(next / self.length);
@@ -113,8 +121,8 @@ impl<'s> Clock<'s> {
         let opened = self.number * self.length;
         if opened >= self.horizon {
             return match unfinished(groups) {
-                0 => Step::End(Ending::Finished, self.end_of_background()),
-                _ => Step::End(Ending::Stopped, self.setup.plan.stop_after),
+                0 => Step::End(End { cause: Cause::Finished, at: self.end_of_background() }),
+                _ => Step::End(End { cause: Cause::Stopped, at: self.setup.plan.stop_after }),
             };
         }
         if opened >= self.boundary
@@ -151,10 +159,10 @@ impl<'s> Clock<'s> {
         let crossed = opened / quantum * quantum;
         let unfinished = unfinished(groups);
         if unfinished == 0 && self.background {
-            return Some(Step::End(Ending::Finished, self.end_of_background()));
+            return Some(Step::End(End { cause: Cause::Finished, at: self.end_of_background() }));
         }
         if unfinished > 0 && is_stalled(self.setup, crossed, groups.iter().map(|group| group.liveness)) {
-            return Some(Step::End(Ending::Stalled, None));
+            return Some(Step::End(End { cause: Cause::Stalled, at: None }));
         }
         self.boundary = crossed + quantum;
         None

@@ -4,13 +4,13 @@
 //! Every thread has groups of its own, so that their state stays in its caches; who has done his takes what is
 //! left of the others'. Which thread visits a group makes no difference to the result.
 
-use super::clock::{Clock, Ending, Step};
+use super::clock::{Cause, Clock, End, Step};
 use super::group::{Group, Scene, Tools};
 use super::lanes::{Board, Mail};
 use super::out::Span;
 use crate::Observer;
 use crate::setup::Setup;
-use model::{Parts, Time};
+use model::Parts;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread;
@@ -57,7 +57,7 @@ pub(super) fn run<P: Parts>(
     threads: usize,
     clock: &mut Clock<'_>,
     observer: &mut dyn Observer,
-) -> (Ending, Option<Time>) {
+) -> End {
     let loads: Vec<u64> = board.iter().map(|lanes| lanes.len() as u64).collect();
     let span = Span { number: 0, opened: 0, close: 0, length: 0 };
     let shared = Shared {
@@ -93,7 +93,7 @@ pub(super) fn run<P: Parts>(
         loop {
             let step = shared.turn(clock, mail, observer, &mut loads);
             match step {
-                Step::End(ending, at) => return (ending, at),
+                Step::End(end) => return end,
                 Step::Visit(_) => {
                     window = (window + 1) % OVER;
                     shared.done.set(0);
@@ -106,7 +106,7 @@ pub(super) fn run<P: Parts>(
                     }
                     // A panic is passed on when the scope joins its threads.
                     if shared.broken.load(Ordering::Relaxed) {
-                        return (Ending::Interrupted, None);
+                        return End { cause: Cause::Interrupted, at: None };
                     }
                 }
             }

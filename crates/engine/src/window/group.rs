@@ -1,7 +1,7 @@
 //! A group of nodes: their whole state, and which of them have something to do.
 
 use super::host;
-use super::lanes::{Address, Board, Lane, Lanes, Mail, Pause, Pool, bits};
+use super::lanes::{Address, Bit, Board, Lane, Lanes, Mail, Pause, Pool, bits};
 use super::layout::Layout;
 use super::out::{Out, Span};
 use super::port::{ORDERED, Port, READ, WATCHED};
@@ -48,6 +48,13 @@ struct Node {
     pauses: Vec<Pause>,
 }
 
+/// A lane: its group, and the number of its port there.
+#[derive(Clone, Copy, Debug)]
+struct Feed {
+    group: u32,
+    port: u32,
+}
+
 /// Groups are visited by one thread at a time, and a node's state is touched by nobody else.
 pub(super) struct Group<P: Parts> {
     nodes: Vec<Node>,
@@ -55,8 +62,8 @@ pub(super) struct Group<P: Parts> {
     pub(super) switches: Vec<Switch<P>>,
     ports: Vec<Port<P::Annex>>,
     queued: Vec<u32>,
-    /// The lanes whose far ends the ports are: group and port there.
-    feeds: Vec<(u32, u32)>,
+    /// The lane that leads to each port.
+    feeds: Vec<Feed>,
     /// A bit for every port at which something waits; every node begins a word of its own.
     backlog: Vec<u64>,
     pub(super) ways: Ways<P::Annex>,
@@ -213,12 +220,11 @@ impl<P: Parts> Group<P> {
                     port.set(ORDERED, port.patience == 0);
                 }
                 group.ports.push(port);
-                let bit = link.peer_port.0 as u32;
                 group.ways.addresses.push(Address {
-                    port: (far.word + bit / 64, bit % 64),
-                    node: (layout.node_word(far.group as usize) + far.index / 64, far.index % 64),
+                    port: Bit::of(far.word, link.peer_port.0 as u32),
+                    node: Bit::of(layout.node_word(far.group as usize), far.index),
                 });
-                group.feeds.push((far.group, layout.port(link.to, link.peer_port)));
+                group.feeds.push(Feed { group: far.group, port: layout.port(link.to, link.peer_port) });
             }
             group.nodes.push(Node {
                 id,
@@ -416,14 +422,14 @@ impl<P: Parts> Group<P> {
         out.bring_near(&mut self.ports[port..=port]);
         let (port, frames) = (&mut self.ports[port], &mut desk.frames);
         let visit = host::Visit { host, port, out, frames, with_data: self.with_data };
-        let (due, next) = visit.run(arrivals, node.due);
+        let next = visit.run(arrivals, node.due);
         pool.give(lane, self.ways.unit);
         let host = &self.hosts[node.index as usize];
         self.unfinished -= unfinished - host.unfinished;
         let live = &mut self.liveness;
         live.pending_starts = live.pending_starts - pending_starts + host.liveness.pending_starts;
         live.last_progress = live.last_progress.max(host.liveness.last_progress);
-        (node.due, node.next) = (due, next);
+        (node.due, node.next) = (next.departure, next.any);
         self.add_wires(n, scene);
     }
 
@@ -589,7 +595,7 @@ fn before_the_end<'p, A>(arrivals: &'p [Parcel<A>], span: Span, tally: &mut Tall
 #[inline]
 fn open_mail<A: Annex>(
     scene: Scene<'_, A>,
-    feeds: &[(u32, u32)],
+    feeds: &[Feed],
     node: &mut Node,
     lanes: &mut Vec<Vec<Parcel<A>>>,
 ) -> usize {
@@ -597,7 +603,7 @@ fn open_mail<A: Annex>(
     let mut count = 0;
     for word in 0..node.words().len() {
         for p in bits(mail.take_ports(span.number, node.mail_word + word as u32), word * 64) {
-            let (group, port) = feeds[p];
+            let Feed { group, port } = feeds[p];
             let lane = &board[group as usize][port as usize];
             debug_assert_eq!(lane.window + 1, span.number, "mail that nobody wrote");
             let packets = lane.take();

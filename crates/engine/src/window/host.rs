@@ -22,6 +22,14 @@ pub(super) struct Visit<'v, P: Parts> {
     pub(super) with_data: Kinds,
 }
 
+/// When a host has something to do of its own accord; [`u64::MAX`] if never.
+pub(super) struct Next {
+    /// Its next packet starts.
+    pub(super) departure: u64,
+    /// Anything happens.
+    pub(super) any: u64,
+}
+
 /// What a host sends by, taken out of its place, so that it can stay in registers.
 struct Way<'v, A> {
     replies: Queue<A>,
@@ -36,7 +44,7 @@ impl<'v, P: Parts> Visit<'v, P> {
     /// Takes the arrivals, in their order, and everything else. `due` is when the next packet starts, as far as it
     /// is known; returns it anew, and when the host has something to do of its own accord again.
     #[inline(never)]
-    pub(super) fn run(mut self, arrivals: &[Parcel<P::Annex>], due: u64) -> (u64, u64) {
+    pub(super) fn run(mut self, arrivals: &[Parcel<P::Annex>], due: u64) -> Next {
         let Span { opened, close, .. } = self.out.span;
         if self.host.crowded() {
             arrivals.iter().for_each(|pkt| self.host.expect(self.out.setup, pkt));
@@ -60,7 +68,7 @@ impl<'v, P: Parts> Visit<'v, P> {
         }
         self.catch_up(&mut way, close - 1, close);
         self.put_back(&mut way);
-        (way.due, way.due.min(self.host.timer_at()))
+        Next { departure: way.due, any: way.due.min(self.host.timer_at()) }
     }
 
     /// Does everything of the host's own: departures and pause frames up to `until`, and timers.

@@ -121,12 +121,25 @@ pub(super) type Lanes<A> = Vec<Lane<A>>;
 /// The lanes of all groups as they were written in the last window.
 pub(super) type Board<A> = Vec<Lanes<A>>;
 
-/// Where a lane leads.
+/// The far end of a lane, as two bits of [`Mail`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Address {
-    /// Word and bit of the port at the far end, and of its node.
-    pub(super) port: (u32, u32),
-    pub(super) node: (u32, u32),
+    pub(super) port: Bit,
+    pub(super) node: Bit,
+}
+
+/// A bit in a table of words.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bit {
+    word: u32,
+    bit: u32,
+}
+
+impl Bit {
+    /// Bit `number` of a table that begins with word `first`.
+    pub(super) fn of(first: u32, number: u32) -> Self {
+        Bit { word: first + number / 64, bit: number % 64 }
+    }
 }
 
 /// Who has mail in the next window: a bit for every node, and one for every port.
@@ -140,8 +153,17 @@ pub(super) struct Mail {
     alone: bool,
 }
 
+/// Lengths of [`Mail`]'s tables, in words of 64 bits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MailWords {
+    pub(super) nodes: usize,
+    pub(super) ports: usize,
+}
+
 impl Mail {
-    pub(super) fn new((nodes, ports): (usize, usize), alone: bool) -> Self {
+    /// With room for so many words of nodes and of ports.
+    pub(super) fn new(words: MailWords, alone: bool) -> Self {
+        let MailWords { nodes, ports } = words;
         let words = |n: usize| (0..n).map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
         Mail {
             nodes: [words(nodes), words(nodes)],
@@ -164,8 +186,8 @@ impl Mail {
     /// Sets a bit; gives the word as it was. Threads only meet at the barrier between windows, so no order of
     /// memory is asked for here.
     #[inline]
-    fn set(&self, words: &[AtomicU64], (word, bit): (u32, u32)) -> u64 {
-        let (word, mask) = (&words[word as usize], 1 << bit);
+    fn set(&self, words: &[AtomicU64], at: Bit) -> u64 {
+        let (word, mask) = (&words[at.word as usize], 1 << at.bit);
         if self.alone {
             let before = word.load(Ordering::Relaxed);
             word.store(before | mask, Ordering::Relaxed);

@@ -1,6 +1,7 @@
 //! Which nodes go together. Groups are what threads share out among themselves: a rack with its hosts, or a
 //! few switches further up. A node's ports and neighbours are found by its place.
 
+use super::lanes::MailWords;
 use model::{Fabric, NodeId, PortIndex};
 
 /// Most groups: many more than threads, and few enough that turning a window costs nothing. Our choice.
@@ -62,9 +63,9 @@ impl Layout {
         self.node_words[group]
     }
 
-    /// Words of the tables of nodes and of ports that have mail.
-    pub(super) fn words(&self) -> (usize, usize) {
-        (*self.node_words.last().unwrap_or(&0) as usize, self.port_words as usize)
+    /// Lengths of the tables of nodes and of ports that have mail.
+    pub(super) fn mail_words(&self) -> MailWords {
+        MailWords { nodes: *self.node_words.last().unwrap_or(&0) as usize, ports: self.port_words as usize }
     }
 }
 

@@ -66,10 +66,10 @@ pub(crate) fn run<P: Parts>(
     let views = groups.iter().flat_map(|group| &group.switches).find_map(|switch| switch.interest.view);
     let mut clock = Clock::new(&setup, length, Views::new(&setup, views));
     let threads = threads.clamp(1, groups.len());
-    let mail = Mail::new(layout.words(), threads == 1);
+    let mail = Mail::new(layout.mail_words(), threads == 1);
     let mut board: Board<P::Annex> =
         groups.iter().map(|group| group.ways.lanes.iter().map(|_| Lane::new()).collect()).collect();
-    let (ending, stopped_at) = if threads == 1 {
+    let end = if threads == 1 {
         let mut tools = Tools::default();
         loop {
             match clock.turn(&mut groups, &mut board, &mail, observer) {
@@ -78,19 +78,19 @@ pub(crate) fn run<P: Parts>(
                     let scene = Scene { setup: &setup, span, board: &board, mail: &mail, view };
                     groups.iter_mut().for_each(|group| group.visit(scene, &mut tools));
                 }
-                clock::Step::End(ending, at) => break (ending, at),
+                clock::Step::End(end) => break end,
             }
         }
     } else {
         crew::run(&setup, &mut groups, &mut board, &mail, threads, &mut clock, observer)
     };
-    let ending = match ending {
-        clock::Ending::Stalled => stalled(&setup, &layout, &groups),
-        clock::Ending::Finished => Ending::Finished,
-        clock::Ending::Stopped => Ending::Stopped,
-        clock::Ending::Interrupted => Ending::Interrupted,
+    let ending = match end.cause {
+        clock::Cause::Stalled => stalled(&setup, &layout, &groups),
+        clock::Cause::Finished => Ending::Finished,
+        clock::Cause::Stopped => Ending::Stopped,
+        clock::Cause::Interrupted => Ending::Interrupted,
     };
-    finish(&setup, groups, &board, clock, ending, stopped_at)
+    finish(&setup, groups, &board, clock, ending, end.at)
 }
 
 fn stalled<P: Parts>(setup: &Setup<'_>, layout: &Layout, groups: &[Box<Group<P>>]) -> Ending {

@@ -5,7 +5,7 @@ use super::port::{LOSSY, Port, TAPPED};
 use crate::books::Tally;
 use crate::failing::Event;
 use crate::outcome::{Happening, LinkRecord, Passed};
-use crate::record::Recorder;
+use crate::record::{Note, Recorder};
 use crate::setup::Setup;
 use model::plan::MarkAt;
 use model::{Annex, Parcel, Time};
@@ -79,7 +79,7 @@ impl<A: Annex> Out<'_, A> {
     pub(super) fn note(&mut self, at: u64, what: Happening, pkt: &Parcel<A>) {
         if self.setup.follows(pkt.qp()) {
             let node = self.setup.fabric().links()[self.gp].from;
-            self.recorder.note(self.setup, (at, node), what, pkt, 0);
+            self.recorder.note(self.setup, Note::new(at, node, what), pkt);
         }
     }
 

@@ -9,7 +9,7 @@ use super::out::Out;
 use super::port::{Port, WATCHED};
 use super::queue::Queue;
 use super::wire::Wire;
-use crate::setup::Tie;
+use crate::setup::{LinkState, Tie};
 use model::{Annex, Parcel};
 use std::cell::Cell;
 use std::slice::Iter;
@@ -88,8 +88,9 @@ pub(super) fn forward<A: Annex>(
         } else {
             break;
         }
-        let counts = (port.bytes + wire.bytes(), length.bytes.into());
-        out.setup.trace(&mut pkt, (out.gp + p, port.row), opened + start, counts);
+        let (sent, queue) = (port.bytes + wire.bytes(), length.bytes.into());
+        let link = LinkState { gp: out.gp + p, row: port.row, at: opened + start, sent, queue };
+        out.setup.trace(&mut pkt, link);
         if let Some((after, sent)) = wire.launch(start, pkt) {
             out.send_far(p, port, after, sent);
         }

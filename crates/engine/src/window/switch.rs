@@ -15,7 +15,7 @@ use super::port::{LOSSY, MADE_HERE, ORDERED, PICKY, Port, READ, TAPPED, TO_HOST,
 use crate::buffer::Admission;
 use crate::failing::Event;
 use crate::outcome::Happening;
-use crate::setup::{DATA, Tie};
+use crate::setup::{DATA, LinkState, Tie};
 use crate::switch::{Stand, Switch};
 use model::fabric::{Detours, Router};
 use model::packet::Kinds;
@@ -243,7 +243,7 @@ impl<'v, P: Parts, const HEAVY: bool, const CLOSELY: bool> Visit<'v, P, HEAVY, C
         // The scheme hears of what has departed before.
         (0..self.ports.len()).for_each(|p| self.serve(p, at));
         self.router = self.out.setup.router(self.node, Some(turn));
-        self.switch.rerouted(self.out.setup, (self.node, at), turn, &mut self.desk.effects);
+        self.switch.rerouted(self.out.setup, self.node, at, turn, &mut self.desk.effects);
         for p in (0..self.ports.len()).filter(|&p| self.ports[p].is(WATCHED)).collect::<Vec<_>>() {
             self.watch(PortIndex(p as u16));
         }
@@ -560,8 +560,9 @@ impl<'v, P: Parts, const HEAVY: bool, const CLOSELY: bool> Visit<'v, P, HEAVY, C
     #[inline(always)]
     fn start(&mut self, p: usize, at: u64, mut pkt: Parcel<P::Annex>) {
         let port = &mut self.ports[p];
-        let counts = (port.bytes, port.waiting.into());
-        self.out.setup.trace(&mut pkt, (self.out.gp + p, port.row), at, counts);
+        let (sent, queue) = (port.bytes, port.waiting.into());
+        let link = LinkState { gp: self.out.gp + p, row: port.row, at, sent, queue };
+        self.out.setup.trace(&mut pkt, link);
         if port.is(LOSSY | TAPPED) {
             self.out.launch_oddly(p, port, at, pkt);
         } else {
