@@ -39,7 +39,7 @@ pub(crate) struct Buffer {
     /// Ingress ports that have been told to pause.
     paused: Vec<bool>,
     /// Ingress ports that the scheme wants paused.
-    held: Vec<bool>,
+    paused_by_scheme: Vec<bool>,
     pauses: u32,
     /// Most bytes in use at a sampling instant.
     pub(crate) peak: u64,
@@ -63,7 +63,7 @@ impl Buffer {
             headroom: vec![0; accounts],
             limit,
             paused: vec![false; accounts],
-            held: vec![false; accounts],
+            paused_by_scheme: vec![false; accounts],
             pauses: 0,
             peak: 0,
             recent: 0,
@@ -96,7 +96,7 @@ impl Buffer {
                 }
                 self.paused[i] = true;
                 self.pauses += 1;
-                if self.held[i] { Admission::Admitted } else { Admission::AdmittedPause }
+                if self.paused_by_scheme[i] { Admission::Admitted } else { Admission::AdmittedPause }
             }
             Flow::Lossy { alpha } => {
                 if queue + bytes > self.share(self.used, alpha) || self.used + bytes > self.shared {
@@ -156,27 +156,27 @@ impl Buffer {
         if below || self.ingress[i] == 0 {
             self.paused[i] = false;
             self.pauses -= 1;
-            return !self.held[i];
+            return !self.paused_by_scheme[i];
         }
         false
     }
 
     /// The scheme wants an account paused, or no more; true if its far end must be told.
-    pub(crate) fn hold_back(&mut self, account: Account, on: bool) -> bool {
+    pub(crate) fn set_scheme_pause(&mut self, account: Account, on: bool) -> bool {
         let i = account.0 as usize;
-        let news = self.held[i] != on && !self.paused[i];
-        self.held[i] = on;
+        let news = self.paused_by_scheme[i] != on && !self.paused[i];
+        self.paused_by_scheme[i] = on;
         news
     }
 
     /// True if an ingress has been told to pause and not yet to go on.
     pub(crate) fn pauses(&self, account: Account) -> bool {
-        self.paused[account.0 as usize] || self.held[account.0 as usize]
+        self.paused[account.0 as usize] || self.paused_by_scheme[account.0 as usize]
     }
 
     /// True if nothing that can arrive in a window, `incoming` bytes in all, can be paused or dropped, and nobody
     /// is paused now. Departures only make it truer. One ingress holds at most all that is used.
-    pub(crate) fn carefree(&self, incoming: u64, longest_queue: impl FnOnce() -> u64) -> bool {
+    pub(crate) fn stays_below_thresholds(&self, incoming: u64, longest_queue: impl FnOnce() -> u64) -> bool {
         if self.pauses > 0 {
             return false;
         }
@@ -216,7 +216,7 @@ impl Buffer {
 
     /// Nothing charged, nobody paused; `held`: unless the scheme wants it.
     pub(crate) fn idle(&self, held: bool) -> bool {
-        let calm = self.pauses == 0 && (held || !self.held.contains(&true));
+        let calm = self.pauses == 0 && (held || !self.paused_by_scheme.contains(&true));
         self.used == 0 && calm && self.headroom.iter().all(|h| *h == 0)
     }
 }
@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn a_port_goes_on_when_neither_buffer_nor_scheme_wants_it_paused() {
         let mut b = lossless(100_000, 10_000);
-        assert!(b.hold_back(IN, true) && !b.hold_back(IN, true), "told once");
+        assert!(b.set_scheme_pause(IN, true) && !b.set_scheme_pause(IN, true), "told once");
         let mut held = 0;
         while b.ingress[0] + 1000 <= 9_250 {
             assert_eq!(b.admit(IN, 1000, 0), Admission::Admitted);
@@ -267,8 +267,8 @@ mod tests {
             assert_eq!(b.admit(IN, 1000, 0), Admission::Admitted, "it is paused already");
             held += 1;
         }
-        assert!(!b.hold_back(IN, false), "now the buffer holds it");
-        assert!(b.hold_back(Account(1), true) && b.hold_back(Account(1), false));
+        assert!(!b.set_scheme_pause(IN, false), "now the buffer holds it");
+        assert!(b.set_scheme_pause(Account(1), true) && b.set_scheme_pause(Account(1), false));
         while !b.release(IN, 1000) {
             held -= 1;
         }
@@ -296,10 +296,13 @@ mod tests {
     #[test]
     fn carefree_means_that_admission_cannot_fail() {
         let mut b = lossless(100_000, 10_000);
-        assert!(b.carefree(5_000, || 0));
+        assert!(b.stays_below_thresholds(5_000, || 0));
         b.settle(5_000);
-        assert!(!b.carefree(5_000, || 0), "5000 may all stand at one ingress: 10000 > (80000 - 10000) / 8");
+        assert!(
+            !b.stays_below_thresholds(5_000, || 0),
+            "5000 may all stand at one ingress: 10000 > (80000 - 10000) / 8"
+        );
         b.detail([(IN, 2_500), (Account(1), 2_500)].into_iter());
-        assert!(b.carefree(5_000, || 0));
+        assert!(b.stays_below_thresholds(5_000, || 0));
     }
 }

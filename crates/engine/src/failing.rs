@@ -5,12 +5,12 @@ use model::{Failures, LinkId, NodeId, Plan, PortIndex, Rate};
 
 /// What a failure or a repair is at one node. At one instant they precede everything else, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Event {
+pub(crate) enum FailureEvent {
     /// A port sends at another rate: the start of the rate's row in [`crate::setup::Setup`].
     Rate { port: PortIndex, row: u32 },
     /// A direction of the link at a port has gone down or come back; `whole` if both work now.
     Reset { port: PortIndex, whole: bool },
-    /// Routes change: the number of the turn in [`Failures::route_changes`].
+    /// Routes change: the number of the change in [`Failures::route_changes`].
     RouteChange(usize),
 }
 
@@ -26,7 +26,7 @@ struct Outage {
 struct Scheduled {
     node: NodeId,
     at: u64,
-    event: Event,
+    event: FailureEvent,
 }
 
 /// The failures of a run.
@@ -37,7 +37,7 @@ pub(crate) struct Failing {
     /// Events of nodes except changes of routes; sorted.
     events: Vec<Scheduled>,
     /// When routes change.
-    turns: Vec<u64>,
+    route_changes: Vec<u64>,
     /// First switch.
     hosts: u32,
     /// The last time at which a link comes back, ps.
@@ -49,7 +49,7 @@ impl Failing {
     pub(crate) fn new(plan: &Plan, mut row: impl FnMut(Rate) -> u32) -> Self {
         let (fabric, failures) = (&plan.fabric, &plan.failures);
         let mut failing = Failing {
-            turns: failures.route_changes().iter().map(|turn| turn.at.ps()).collect(),
+            route_changes: failures.route_changes().iter().map(|change| change.at.ps()).collect(),
             hosts: fabric.hosts() as u32,
             last_repair: failures.last_repair().ps(),
             ..Failing::default()
@@ -68,7 +68,7 @@ impl Failing {
                     None => down.push(Outage { from: at, until: u64::MAX }),
                     Some(new) if new != rate => {
                         rate = new;
-                        let event = Event::Rate { port: link.port, row: row(new) };
+                        let event = FailureEvent::Rate { port: link.port, row: row(new) };
                         failing.events.push(Scheduled { node: link.from, at, event });
                     }
                     Some(_) => {}
@@ -93,7 +93,7 @@ impl Failing {
             {
                 let whole = [*id, reverse].iter().all(|id| !self.is_down(id.index(), at));
                 for (node, port) in [(link.from, link.port), (link.to, link.peer_port)] {
-                    resets.push(Scheduled { node, at, event: Event::Reset { port, whole } });
+                    resets.push(Scheduled { node, at, event: FailureEvent::Reset { port, whole } });
                 }
             }
         }
@@ -133,24 +133,31 @@ impl Failing {
     /// Nothing ever fails.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.events.is_empty() && self.turns.is_empty()
+        self.events.is_empty() && self.route_changes.is_empty()
     }
 
     /// What happens at a node from `from` on and before `until`, in order.
-    pub(crate) fn events(&self, node: NodeId, from: u64, until: u64) -> impl Iterator<Item = (u64, Event)> {
+    pub(crate) fn events(
+        &self,
+        node: NodeId,
+        from: u64,
+        until: u64,
+    ) -> impl Iterator<Item = (u64, FailureEvent)> {
         let place = |at: u64| self.events.partition_point(|s| (s.node, s.at) < (node, at));
         let mut own = self.events[place(from)..place(until)].iter().map(|s| (s.at, s.event));
-        let turn = |at: u64| if node.0 < self.hosts { 0 } else { self.turns.partition_point(|&t| t < at) };
-        let mut turns = (turn(from)..turn(until)).map(|turn| (self.turns[turn], Event::RouteChange(turn)));
-        let (mut next, mut next_turn) = (own.next(), turns.next());
-        std::iter::from_fn(move || match (next, next_turn) {
-            (Some(event), turn) if turn.is_none_or(|turn| event.0 <= turn.0) => {
+        let first =
+            |at: u64| if node.0 < self.hosts { 0 } else { self.route_changes.partition_point(|&t| t < at) };
+        let mut changes =
+            (first(from)..first(until)).map(|i| (self.route_changes[i], FailureEvent::RouteChange(i)));
+        let (mut next, mut next_change) = (own.next(), changes.next());
+        std::iter::from_fn(move || match (next, next_change) {
+            (Some(event), change) if change.is_none_or(|change| event.0 <= change.0) => {
                 next = own.next();
                 Some(event)
             }
-            (_, turn) => {
-                next_turn = turns.next();
-                turn
+            (_, change) => {
+                next_change = changes.next();
+                change
             }
         })
     }

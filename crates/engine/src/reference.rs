@@ -7,14 +7,14 @@
 
 use crate::books::{Closing, Tally, close};
 use crate::buffer::Admission;
-use crate::failing::Event;
+use crate::failing::FailureEvent;
 use crate::host::Host;
 use crate::outcome::{Effort, Ending, Happening, LinkRecord, Outcome, Passed};
 use crate::record::sampler::{self, Sampler};
 use crate::record::{Note, Recorder};
 use crate::setup::{CLASSES, DATA, LinkState, NO_TRACK, Setup};
 use crate::stall;
-use crate::switch::{Stand, Switch, channel};
+use crate::switch::{Arrival, Switch, channel};
 use crate::view::Views;
 use crate::{Observer, Progress};
 use model::fabric::Detours;
@@ -24,10 +24,10 @@ use model::{Annex, HostId, NodeId, Parcel, Parts, Plan, PortIndex, QpId, Scheme,
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// What happens at a node; the order is the order at one instant.
+/// NodeEvent happens at a node; the order is the order at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum What {
-    Fail(Event),
+enum NodeEvent {
+    Fail(FailureEvent),
     Pause { port: u16, sequence: u64, channel: u8, on: bool },
     Depart { port: u16 },
     Arrive { tie: u16, slot: usize },
@@ -41,7 +41,7 @@ struct Port<A> {
     busy: u64,
     /// Virtual channels of its link, and those that are paused, a bit each.
     channels: u8,
-    held: u8,
+    paused_channels: u8,
     /// Start of its rate's row of transmission times.
     row: u32,
     /// Time of the departure that stands in the heap; 0 if none does.
@@ -49,11 +49,12 @@ struct Port<A> {
 }
 
 impl<A: Annex> Port<A> {
-    /// What starts next of all that waits: its class, and its place there. Data leaves in its order, that of paused
+    /// NodeEvent starts next of all that waits: its class, and its place there. Data leaves in its order, that of paused
     /// channels left out.
     fn next(&self) -> Option<(usize, usize)> {
         let may = |class, pkt: &Parcel<A>| {
-            class != DATA || self.held >> channel(pkt.annex.route_state().leg(), self.channels) & 1 == 0
+            class != DATA
+                || self.paused_channels >> channel(pkt.annex.route_state().leg(), self.channels) & 1 == 0
         };
         (0..CLASSES).find_map(|class| {
             self.queues[class].iter().position(|pkt| may(class, pkt)).map(|place| (class, place))
@@ -69,7 +70,7 @@ struct Reference<'a, P: Parts> {
     queued: Vec<u32>,
     links: Vec<LinkRecord>,
     paused_since: Vec<u64>,
-    events: BinaryHeap<Reverse<(u64, u32, What)>>,
+    events: BinaryHeap<Reverse<(u64, u32, NodeEvent)>>,
     flying: Vec<Option<Parcel<P::Annex>>>,
     landed: Vec<usize>,
     sequence: u64,
@@ -159,7 +160,7 @@ impl<P: Parts> Reference<'_, P> {
         }
         for node in (0..self.setup.fabric().nodes() as u32).map(NodeId) {
             let events = self.setup.failing.events(node, 0, u64::MAX);
-            self.events.extend(events.map(|(at, event)| Reverse((at, node.0, What::Fail(event)))));
+            self.events.extend(events.map(|(at, event)| Reverse((at, node.0, NodeEvent::Fail(event)))));
         }
         let mut boundary = 0;
         let horizon = plan.stop_after.map_or(u64::MAX, Time::ps);
@@ -192,7 +193,7 @@ impl<P: Parts> Reference<'_, P> {
                 self.switches.iter_mut().for_each(|s| s.buffer.sample());
                 boundary = crossed + quantum;
                 let first = self.setup.fabric().base(NodeId(self.hosts.len() as u32)) as usize;
-                self.views.turn(crossed, |all| all[first..].copy_from_slice(&self.queued[first..]));
+                self.views.advance(crossed, |all| all[first..].copy_from_slice(&self.queued[first..]));
             }
             self.events.pop();
             self.handle(now, node, what);
@@ -251,15 +252,15 @@ impl<P: Parts> Reference<'_, P> {
     }
 
     /// An event in whose place another one stands in the heap, or none any more.
-    fn is_stale(&self, now: u64, node: u32, what: What) -> bool {
+    fn is_stale(&self, now: u64, node: u32, what: NodeEvent) -> bool {
         let hosts = self.hosts.len();
         match what {
-            What::Depart { port } => {
+            NodeEvent::Depart { port } => {
                 let base = self.setup.fabric().base(NodeId(node)) as usize;
                 self.ports[base + port as usize].planned != now
             }
-            What::Wake if (node as usize) < hosts => self.timers[node as usize] != now,
-            What::Wake => self.switches[node as usize - hosts].wake != now,
+            NodeEvent::Wake if (node as usize) < hosts => self.timers[node as usize] != now,
+            NodeEvent::Wake => self.switches[node as usize - hosts].wake != now,
             _ => false,
         }
     }
@@ -271,23 +272,23 @@ impl<P: Parts> Reference<'_, P> {
     fn stalled(&self) -> Ending {
         let blocked = |gp: usize| {
             let port = &self.ports[gp];
-            stall::Blocked::new(port.held, port.channels, port.queues[DATA].iter())
+            stall::Blocked::new(port.paused_channels, port.channels, port.queues[DATA].iter())
         };
         Ending::Stalled(stall::explain(self.setup, &self.hosts.iter().collect::<Vec<_>>(), blocked))
     }
 
-    fn handle(&mut self, now: u64, node: u32, what: What) {
+    fn handle(&mut self, now: u64, node: u32, what: NodeEvent) {
         let is_host = (node as usize) < self.hosts.len();
         let base = self.setup.fabric().base(NodeId(node)) as usize;
         match what {
-            What::Fail(event) => self.on_failure(now, node, event),
-            What::Pause { port, channel, on, .. } => {
+            NodeEvent::Fail(event) => self.on_failure(now, node, event),
+            NodeEvent::Pause { port, channel, on, .. } => {
                 self.on_pause(now, node, base + port as usize, channel, on);
                 if is_host {
                     self.plan_host(node, now);
                 }
             }
-            What::Depart { port } => {
+            NodeEvent::Depart { port } => {
                 let gp = base + port as usize;
                 self.ports[gp].planned = 0;
                 self.serve(now, node, gp);
@@ -295,7 +296,7 @@ impl<P: Parts> Reference<'_, P> {
                     self.plan_host(node, now);
                 }
             }
-            What::Arrive { slot, .. } => {
+            NodeEvent::Arrive { slot, .. } => {
                 let Some(pkt) = self.flying[slot].take() else { return };
                 self.landed.push(slot);
                 if is_host {
@@ -312,13 +313,13 @@ impl<P: Parts> Reference<'_, P> {
                     self.forward(now, node, pkt);
                 }
             }
-            What::Wake if is_host => {
+            NodeEvent::Wake if is_host => {
                 self.timers[node as usize] = u64::MAX;
                 self.hosts[node as usize].on_timer(self.setup, now);
                 self.serve(now, node, base);
                 self.plan_host(node, now);
             }
-            What::Wake => {
+            NodeEvent::Wake => {
                 let switch = &mut self.switches[node as usize - self.hosts.len()];
                 if switch.wake == now {
                     let mut effects = Effects::default();
@@ -330,18 +331,18 @@ impl<P: Parts> Reference<'_, P> {
         }
     }
 
-    fn on_failure(&mut self, now: u64, node: u32, event: Event) {
+    fn on_failure(&mut self, now: u64, node: u32, event: FailureEvent) {
         let is_host = (node as usize) < self.hosts.len();
         let base = self.setup.fabric().base(NodeId(node)) as usize;
         let index = (node as usize).wrapping_sub(self.hosts.len());
         match event {
-            Event::Rate { port, row } => {
+            FailureEvent::Rate { port, row } => {
                 self.ports[base + port.0 as usize].row = row;
                 if is_host {
                     self.hosts[node as usize].set_rate(self.setup, row);
                 }
             }
-            Event::Reset { port, whole } => {
+            FailureEvent::Reset { port, whole } => {
                 let channels = self.ports[base + port.0 as usize].channels;
                 for channel in 0..channels {
                     if whole && !is_host && self.switches[index].pauses(port, channel) {
@@ -355,9 +356,9 @@ impl<P: Parts> Reference<'_, P> {
                     self.plan_host(node, now);
                 }
             }
-            Event::RouteChange(turn) => {
+            FailureEvent::RouteChange(route_change) => {
                 let mut effects = Effects::default();
-                self.switches[index].rerouted(self.setup, NodeId(node), now, turn, &mut effects);
+                self.switches[index].rerouted(self.setup, NodeId(node), now, route_change, &mut effects);
                 self.carry_out(now, node, effects);
             }
         }
@@ -365,12 +366,12 @@ impl<P: Parts> Reference<'_, P> {
 
     /// A pause or resume frame has reached the sender of link `gp`.
     fn on_pause(&mut self, now: u64, node: u32, gp: usize, channel: u8, on: bool) {
-        let before = self.ports[gp].held;
+        let before = self.ports[gp].paused_channels;
         let held = if on { before | 1 << channel } else { before & !(1 << channel) };
         if held == before {
             return;
         }
-        self.ports[gp].held = held;
+        self.ports[gp].paused_channels = held;
         self.links[gp].pauses += u64::from(on);
         if before == 0 {
             self.paused_since[gp] = now;
@@ -391,9 +392,9 @@ impl<P: Parts> Reference<'_, P> {
 
     fn forward(&mut self, now: u64, node: u32, mut pkt: Parcel<P::Annex>) {
         let fabric = self.setup.fabric();
-        let turn = self.switches[node as usize - self.hosts.len()].turn;
+        let route_change = self.switches[node as usize - self.hosts.len()].route_change;
         let base = fabric.base(NodeId(node)) as usize;
-        let router = self.setup.router(NodeId(node), turn);
+        let router = self.setup.router(NodeId(node), route_change);
         let ingress = pkt.ingress();
         let way = router.arrived(pkt.annex.route_state(), ingress);
         pkt.annex.set_route_state(way);
@@ -406,11 +407,11 @@ impl<P: Parts> Reference<'_, P> {
         }
         let mut port = ports.first().copied().unwrap_or(PortIndex::VIRTUAL);
         if ports.len() != 1 || switch.interest.every_packet || !detours.is_empty() {
-            let stand = Stand { now, ingress, from_host, to_host, detours, view: self.views.known() };
+            let arrival = Arrival { now, ingress, from_host, to_host, detours, view: self.views.known() };
             let mut effects = Effects::default();
             let count = fabric.ports(NodeId(node)).len();
             let queued = &self.queued[base..base + count];
-            match switch.judge(stand, queued, &mut pkt, ports, &mut effects) {
+            match switch.judge(arrival, queued, &mut pkt, ports, &mut effects) {
                 Verdict::Forward(p) => port = p,
                 Verdict::Drop => {
                     self.tally.dropped_by_scheme(&pkt);
@@ -450,7 +451,7 @@ impl<P: Parts> Reference<'_, P> {
         }
         for (port, on) in effects.pauses {
             for channel in 0..self.setup.fabric().channels() {
-                if self.switches[index].hold_back(port, channel, on) {
+                if self.switches[index].set_scheme_pause(port, channel, on) {
                     self.send_pause(now, node, port, channel, on);
                 }
             }
@@ -459,7 +460,7 @@ impl<P: Parts> Reference<'_, P> {
             let switch = &mut self.switches[index];
             if at.ps() < switch.wake {
                 switch.wake = at.ps().max(now + 1);
-                self.events.push(Reverse((switch.wake, node, What::Wake)));
+                self.events.push(Reverse((switch.wake, node, NodeEvent::Wake)));
             }
         }
     }
@@ -529,7 +530,7 @@ impl<P: Parts> Reference<'_, P> {
                 port.bytes[class] -= pkt.frame() as u64;
                 self.queued[gp] -= pkt.frame();
                 self.start(now, node, gp, pkt);
-            } else if host && port.held == 0 {
+            } else if host && port.paused_channels == 0 {
                 match self.hosts[node as usize].pull(self.setup, now) {
                     Some(pkt) => self.start(now, node, gp, pkt),
                     None => break,
@@ -540,13 +541,13 @@ impl<P: Parts> Reference<'_, P> {
         }
         let port = &self.ports[gp];
         let mut due = if port.next().is_some() { port.busy } else { u64::MAX };
-        if host && port.held == 0 {
+        if host && port.paused_channels == 0 {
             due = due.min(self.hosts[node as usize].eligible_at().max(port.busy));
         }
         if due != u64::MAX && due != port.planned {
             self.ports[gp].planned = due;
             let base = self.setup.fabric().base(NodeId(node)) as usize;
-            self.events.push(Reverse((due, node, What::Depart { port: (gp - base) as u16 })));
+            self.events.push(Reverse((due, node, NodeEvent::Depart { port: (gp - base) as u16 })));
         }
     }
 
@@ -599,13 +600,13 @@ impl<P: Parts> Reference<'_, P> {
             self.tally.lost(&pkt, false);
             self.note(now, node, Happening::Lost, &pkt);
         } else {
-            let tie = self.setup.tie(facts.peer, at).turn(0) ^ facts.peer_port.0;
+            let tie = self.setup.tie(facts.peer, at).port_mask(0) ^ facts.peer_port.0;
             let slot = self.landed.pop().unwrap_or_else(|| {
                 self.flying.push(None);
                 self.flying.len() - 1
             });
             self.flying[slot] = Some(pkt.arriving(0, facts.peer_port));
-            self.events.push(Reverse((at, facts.peer, What::Arrive { tie, slot })));
+            self.events.push(Reverse((at, facts.peer, NodeEvent::Arrive { tie, slot })));
         }
         if (node as usize) >= self.hosts.len() {
             self.carry_out(now, node, effects);
@@ -634,7 +635,7 @@ impl<P: Parts> Reference<'_, P> {
             return;
         }
         self.sequence += 1;
-        let what = What::Pause { port: facts.peer_port.0, sequence: self.sequence, channel, on };
+        let what = NodeEvent::Pause { port: facts.peer_port.0, sequence: self.sequence, channel, on };
         self.events.push(Reverse((at, facts.peer, what)));
     }
 
@@ -643,7 +644,7 @@ impl<P: Parts> Reference<'_, P> {
         let at = self.hosts[node as usize].timer_at();
         if at < self.timers[node as usize] {
             self.timers[node as usize] = at.max(now);
-            self.events.push(Reverse((at.max(now), node, What::Wake)));
+            self.events.push(Reverse((at.max(now), node, NodeEvent::Wake)));
         }
     }
 }

@@ -216,11 +216,12 @@ impl<'a> Setup<'a> {
         self.failing.loses_pause([gp, reverse], at, arrival)
     }
 
-    /// The routes of a switch since a turn of routing; `None`: from the start.
+    /// The routes of a switch since a route_change of routing; `None`: from the start.
     #[inline]
-    pub(crate) fn router(&self, node: NodeId, turn: Option<usize>) -> Router<'a> {
+    pub(crate) fn router(&self, node: NodeId, route_change: Option<usize>) -> Router<'a> {
         let failures = &self.plan.failures;
-        let routing = turn.and_then(|turn| failures.routing(&failures.route_changes()[turn]));
+        let routing =
+            route_change.and_then(|route_change| failures.routing(&failures.route_changes()[route_change]));
         self.fabric().router_by(routing, node)
     }
 
@@ -291,7 +292,7 @@ impl Tie {
 
     /// The bits of port numbers that are turned over among packets that arrive `offset` ps after the start.
     #[inline]
-    pub(crate) fn turn(self, offset: u32) -> u16 {
+    pub(crate) fn port_mask(self, offset: u32) -> u16 {
         // Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4): 2^64 / golden ratio.
         let drawn = (self.key ^ (self.opened + offset as u64)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         (drawn >> 54) as u16
@@ -300,7 +301,7 @@ impl Tie {
     /// The place of a packet among those that arrive at the same instant; no two ports share one.
     #[inline]
     pub(crate) fn rank(self, pkt: &Packet) -> u16 {
-        self.turn(pkt.offset()) ^ pkt.ingress().0
+        self.port_mask(pkt.offset()) ^ pkt.ingress().0
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn is_stalled(setup: &Setup<'_>, now: u64, parts: impl Iterator<Item 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Blocked {
     /// Virtual channels that are paused, a bit each.
-    pub(crate) held: u8,
+    pub(crate) paused_channels: u8,
     pub(crate) waits: Vec<WaitingData>,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct WaitingData {
 impl Blocked {
     /// Of a port with these channels paused at which these packets wait.
     pub(crate) fn new<'p, A: Annex>(
-        held: u8,
+        paused_channels: u8,
         channels: u8,
         waits: impl Iterator<Item = &'p Parcel<A>>,
     ) -> Self {
@@ -63,11 +63,11 @@ impl Blocked {
                 ingress_channel: channel(way.came_on()),
             }
         };
-        Blocked { held, waits: waits.map(of).collect() }
+        Blocked { paused_channels, waits: waits.map(of).collect() }
     }
 
-    fn holds(&self, channel: u8) -> bool {
-        self.held >> channel & 1 != 0
+    fn is_paused(&self, channel: u8) -> bool {
+        self.paused_channels >> channel & 1 != 0
     }
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn explain<P: Parts>(
     let links = setup.fabric().links();
     let state: Vec<Blocked> = (0..links.len()).map(port).collect();
     let paused: Vec<LinkId> =
-        (0..links.len()).filter(|gp| state[*gp].held != 0).map(|gp| LinkId(gp as u32)).collect();
+        (0..links.len()).filter(|gp| state[*gp].paused_channels != 0).map(|gp| LinkId(gp as u32)).collect();
     let channels = usize::from(setup.fabric().channels());
     // By link and channel. A paused one waits for those of its far end that are paused and hold packets which came
     // over it.
@@ -98,7 +98,7 @@ pub(crate) fn explain<P: Parts>(
         let came = links[gp].peer_port;
         let holds = |next: usize, on: u8| {
             let over_it = WaitingData { channel: on, ingress: came, ingress_channel: channel };
-            state[next].holds(on) && state[next].waits.contains(&over_it)
+            state[next].is_paused(on) && state[next].waits.contains(&over_it)
         };
         (base..base + setup.fabric().ports(far).len())
             .flat_map(|next| (0..channels as u8).map(move |on| (next, on)))
@@ -106,8 +106,9 @@ pub(crate) fn explain<P: Parts>(
             .map(|(next, on)| next * channels + usize::from(on))
             .collect()
     };
-    let starts: Vec<usize> =
-        (0..links.len() * channels).filter(|at| state[at / channels].holds((at % channels) as u8)).collect();
+    let starts: Vec<usize> = (0..links.len() * channels)
+        .filter(|at| state[at / channels].is_paused((at % channels) as u8))
+        .collect();
     let ring = cycle(links.len() * channels, &starts, waits_for);
     let pfc_cycle = ring.into_iter().map(|at| LinkId((at / channels) as u32)).collect();
     let since = Time(hosts.iter().map(|h| h.liveness.last_progress).max().unwrap_or(0));

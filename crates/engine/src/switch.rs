@@ -35,8 +35,8 @@ pub(crate) struct Switch<P: Parts> {
     /// When the scheme wants to be woken; [`u64::MAX`] if it does not.
     pub(crate) wake: u64,
     pub(crate) dropped_while_lossless: bool,
-    /// The last turn of routing; `None`: routes are as at the start.
-    pub(crate) turn: Option<usize>,
+    /// The last route_change of routing; `None`: routes are as at the start.
+    pub(crate) route_change: Option<usize>,
 }
 
 /// The virtual channel of a leg: its own, or the last one.
@@ -47,7 +47,7 @@ pub(crate) fn channel(leg: u8, channels: u8) -> u8 {
 
 /// Where a packet stands when its switch looks at it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stand<'a> {
+pub(crate) struct Arrival<'a> {
     pub(crate) now: u64,
     pub(crate) ingress: PortIndex,
     pub(crate) from_host: bool,
@@ -87,7 +87,7 @@ impl<P: Parts> Switch<P> {
             sampled: 0,
             wake: u64::MAX,
             dropped_while_lossless: false,
-            turn: None,
+            route_change: None,
         }
     }
 
@@ -108,9 +108,9 @@ impl<P: Parts> Switch<P> {
     }
 
     /// The scheme wants a channel paused, or no more; true if the far end must be told.
-    pub(crate) fn hold_back(&mut self, port: PortIndex, channel: u8, on: bool) -> bool {
+    pub(crate) fn set_scheme_pause(&mut self, port: PortIndex, channel: u8, on: bool) -> bool {
         let account = self.account_of(port, channel);
-        self.buffer.hold_back(account, on)
+        self.buffer.set_scheme_pause(account, on)
     }
 
     /// The channel of an account, for pause frames.
@@ -126,14 +126,14 @@ impl<P: Parts> Switch<P> {
     #[inline(always)]
     pub(crate) fn judge(
         &mut self,
-        stand: Stand<'_>,
+        arrival: Arrival<'_>,
         queued: &[u32],
         pkt: &mut Parcel<P::Annex>,
         ports: &[PortIndex],
         effects: &mut Effects,
     ) -> Verdict {
         let handle = self.next_handle();
-        let Stand { now, ingress, from_host, to_host, detours, view } = stand;
+        let Arrival { now, ingress, from_host, to_host, detours, view } = arrival;
         let cx =
             Cx::new(Time(now), ingress, from_host, to_host, queued, self.key, self.salt, handle, effects);
         let tagged = pkt.is_data() || pkt.kind() == Kind::Signal;
@@ -177,7 +177,7 @@ impl<P: Parts> Switch<P> {
         emitted: Emitted,
     ) -> (PortIndex, Parcel<P::Annex>) {
         let Emitted { packet, tag, port } = emitted;
-        let port = port.unwrap_or_else(|| match setup.router(node, self.turn).ports(packet.to()).0 {
+        let port = port.unwrap_or_else(|| match setup.router(node, self.route_change).ports(packet.to()).0 {
             [port] => *port,
             ports => ports[flow_hash(self.salt, &packet, ports.len())],
         });
@@ -193,18 +193,18 @@ impl<P: Parts> Switch<P> {
         self.scheme.on_wake(&mut cx);
     }
 
-    /// Routes take a turn.
+    /// Routes take a route_change.
     pub(crate) fn rerouted(
         &mut self,
         setup: &Setup<'_>,
         node: NodeId,
         now: u64,
-        turn: usize,
+        route_change: usize,
         effects: &mut Effects,
     ) {
-        self.turn = Some(turn);
+        self.route_change = Some(route_change);
         let plan = setup.plan;
-        let routing = plan.failures.routing(&plan.failures.route_changes()[turn]);
+        let routing = plan.failures.routing(&plan.failures.route_changes()[route_change]);
         let (handle, virt) = (self.next_handle(), PortIndex::VIRTUAL);
         let mut cx = Cx::new(Time(now), virt, false, false, &[], self.key, self.salt, handle, effects);
         self.scheme.on_routes_change(&mut cx, &Reroute { site: Site { plan, node }, routing });

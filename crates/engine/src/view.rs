@@ -38,7 +38,7 @@ impl Views {
     }
 
     /// Nothing from `now` on has happened yet: takes a view by `read` if it is time. Ports of hosts are not in it.
-    pub(crate) fn turn(&mut self, now: u64, read: impl FnOnce(&mut [u32])) {
+    pub(crate) fn advance(&mut self, now: u64, read: impl FnOnce(&mut [u32])) {
         if self.period == 0 {
             return;
         }

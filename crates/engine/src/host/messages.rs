@@ -28,26 +28,26 @@ impl<P: Parts> Host<P> {
         seq: u64,
         again: bool,
     ) -> Framed {
-        let (out, letters) = (&mut self.outgoing[slot as usize], &mut self.letters[slot as usize]);
+        let (out, queue) = (&mut self.outgoing[slot as usize], &mut self.send_queues[slot as usize]);
         while seq >= out.current_end {
-            settle(out, letters, &mut self.outbound, self.full_frame + self.gap);
-            letters.current += 1;
-            out.current_end = self.outbound[letters.current as usize].end;
+            settle(out, queue, &mut self.outbound, self.full_frame + self.gap);
+            queue.current += 1;
+            out.current_end = self.outbound[queue.current as usize].end;
         }
         if !again && seq + 1 < out.current_end {
             out.note_fresh(now + self.full_time);
             return Framed { frame: self.full_frame, last: false };
         }
-        let index = if again { letters.find(&self.outbound, seq) } else { letters.current };
+        let index = if again { queue.find(&self.outbound, seq) } else { queue.current };
         let last = seq + 1 == self.outbound[index as usize].end;
         let frame = if last {
-            let m = setup.plan.qps[out.qp.index()].messages.start + (index - letters.first);
+            let m = setup.plan.qps[out.qp.index()].messages.start + (index - queue.first);
             let (wire, bytes) = (&setup.plan.wire, setup.plan.messages[m as usize].bytes);
             wire.data_frame(wire.payload_of(bytes, wire.packets(bytes) - 1))
         } else {
             self.full_frame
         };
-        settle(out, letters, &mut self.outbound, self.full_frame + self.gap);
+        settle(out, queue, &mut self.outbound, self.full_frame + self.gap);
         let outbound = &mut self.outbound[index as usize];
         outbound.record.wire_bytes += u64::from(frame + self.gap);
         outbound.record.retransmitted += u64::from(again);
@@ -60,8 +60,8 @@ impl<P: Parts> Host<P> {
     pub(super) fn copy_of(&mut self, setup: &Setup<'_>, now: u64, slot: u32, seq: u64) -> Framed {
         let framed = self.send_special(setup, now, slot, seq, true);
         // It was sent again, and not for a loss.
-        let letters = &self.letters[slot as usize];
-        let index = letters.find(&self.outbound, seq);
+        let queue = &self.send_queues[slot as usize];
+        let index = queue.find(&self.outbound, seq);
         self.outbound[index as usize].record.retransmitted -= 1;
         self.data.retransmitted -= 1;
         framed
@@ -70,12 +70,12 @@ impl<P: Parts> Host<P> {
     /// Notes the messages that are now acknowledged, and what they set free.
     #[inline(never)]
     pub(super) fn acknowledged(&mut self, setup: &Setup<'_>, now: u64, slot: u32) {
-        let (out, letters) = (&mut self.outgoing[slot as usize], &mut self.letters[slot as usize]);
+        let (out, queue) = (&mut self.outgoing[slot as usize], &mut self.send_queues[slot as usize]);
         let una = out.sender.una();
         let first = setup.plan.qps[out.qp.index()].messages.start;
-        while letters.acked < letters.posted && out.acked_end <= una {
-            let message = &setup.plan.messages[(first + letters.acked) as usize];
-            self.outbound[(letters.first + letters.acked) as usize].record.acked = Time(now);
+        while queue.acked < queue.posted && out.acked_end <= una {
+            let message = &setup.plan.messages[(first + queue.acked) as usize];
+            self.outbound[(queue.first + queue.acked) as usize].record.acked = Time(now);
             if !setup.plan.jobs[message.job as usize].background {
                 self.unfinished -= 1;
                 self.finished += 1;
@@ -83,10 +83,10 @@ impl<P: Parts> Host<P> {
             let triggers =
                 &setup.plan.triggers[message.on_acked.start as usize..message.on_acked.end as usize];
             self.freed.extend_from_slice(triggers);
-            letters.acked += 1;
-            let more = letters.acked < letters.count;
+            queue.acked += 1;
+            let more = queue.acked < queue.count;
             out.acked_end =
-                if more { self.outbound[(letters.first + letters.acked) as usize].end } else { u64::MAX };
+                if more { self.outbound[(queue.first + queue.acked) as usize].end } else { u64::MAX };
         }
     }
 
@@ -96,8 +96,8 @@ impl<P: Parts> Host<P> {
             let message = &setup.plan.messages[m.index()];
             let slot = setup.sender_slot[message.qp.index()];
             let first = setup.plan.qps[message.qp.index()].messages.start;
-            let letters = &self.letters[slot as usize];
-            let needs = &mut self.outbound[(letters.first + (m.0 - first)) as usize].needs;
+            let queue = &self.send_queues[slot as usize];
+            let needs = &mut self.outbound[(queue.first + (m.0 - first)) as usize].needs;
             *needs = needs.saturating_sub(1);
             if *needs > 0 {
                 continue;
@@ -113,28 +113,28 @@ impl<P: Parts> Host<P> {
 
     /// Posts the messages of a queue pair that may start, in their order.
     pub(super) fn post(&mut self, setup: &Setup<'_>, now: u64, slot: u32) {
-        let (out, letters) = (&mut self.outgoing[slot as usize], &mut self.letters[slot as usize]);
+        let (out, queue) = (&mut self.outgoing[slot as usize], &mut self.send_queues[slot as usize]);
         let first = setup.plan.qps[out.qp.index()].messages.start;
-        while letters.posted < letters.count {
-            let message = &setup.plan.messages[(first + letters.posted) as usize];
-            let outbound = &mut self.outbound[(letters.first + letters.posted) as usize];
+        while queue.posted < queue.count {
+            let message = &setup.plan.messages[(first + queue.posted) as usize];
+            let outbound = &mut self.outbound[(queue.first + queue.posted) as usize];
             if outbound.needs > 0 || message.start.ps() > now {
                 break;
             }
             outbound.record.start = Time(now);
             self.liveness.last_progress = now;
             out.sender.post(setup.plan.wire.packets(message.bytes));
-            letters.posted += 1;
+            queue.posted += 1;
         }
         self.enqueue(slot, now);
     }
 
     /// The record of a queue pair's message `i`, up to date.
     pub(super) fn record(&self, slot: usize, i: u32) -> MessageRecord {
-        let (out, letters) = (&self.outgoing[slot], &self.letters[slot]);
-        let index = letters.first + i;
+        let (out, queue) = (&self.outgoing[slot], &self.send_queues[slot]);
+        let index = queue.first + i;
         let mut record = self.outbound[index as usize].record;
-        if index == letters.current && out.fresh > 0 {
+        if index == queue.current && out.fresh > 0 {
             record.wire_bytes += out.fresh * u64::from(self.full_frame + self.gap);
             // Nothing of the message has been sent again since.
             record.last_sent = Time(out.fresh_sent);

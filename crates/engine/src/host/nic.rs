@@ -1,7 +1,7 @@
 //! A host's NIC: its state, and what arrives at it.
 
 use super::noting::Recorded;
-use super::queue_pair::{Incoming, Letters, Outbound, Outgoing};
+use super::queue_pair::{Incoming, OutboundMessage, Outgoing, SendQueue};
 use super::ready::Ready;
 use super::timers::{Timer, Timers};
 use crate::outcome::{Control, Data, MessageRecord, Waiting};
@@ -18,10 +18,10 @@ use model::{Annex, HostId, MessageId, Packet, Parcel, Parts, QpId, Steering, Tim
 /// A host.
 pub(crate) struct Host<P: Parts> {
     pub(super) outgoing: Vec<Outgoing<P>>,
-    pub(super) letters: Vec<Letters>,
+    pub(super) send_queues: Vec<SendQueue>,
     pub(super) incoming: Vec<Incoming<P>>,
     pub(super) first_incoming: u32,
-    pub(super) outbound: Vec<Outbound>,
+    pub(super) outbound: Vec<OutboundMessage>,
     /// When messages to this host arrived whole; its messages are numbered in a row.
     pub(super) received: Vec<Time>,
     pub(super) first_received: u32,
@@ -81,7 +81,7 @@ impl<P: Parts> Host<P> {
         let first_incoming = plan.qps.partition_point(|qp| qp.to < id) as u32;
         let mut host = Host {
             outgoing: Vec::new(),
-            letters: Vec::new(),
+            send_queues: Vec::new(),
             incoming: Vec::new(),
             first_incoming,
             outbound: Vec::new(),
@@ -219,7 +219,7 @@ impl<P: Parts> Host<P> {
     pub(crate) fn collect(&self, setup: &Setup<'_>, records: &mut [MessageRecord]) {
         for (slot, out) in self.outgoing.iter().enumerate() {
             let first = setup.plan.qps[out.qp.index()].messages.start;
-            for i in 0..self.letters[slot].count {
+            for i in 0..self.send_queues[slot].count {
                 let record = &mut records[(first + i) as usize];
                 *record = MessageRecord { received: record.received, ..self.record(slot, i) };
             }
@@ -232,17 +232,17 @@ impl<P: Parts> Host<P> {
     /// Messages of this host that count and are not finished, with what they wait for.
     pub(crate) fn waiting(&self, setup: &Setup<'_>) -> Vec<(MessageId, Waiting)> {
         let mut list = Vec::new();
-        for (out, letters) in self.outgoing.iter().zip(&self.letters) {
+        for (out, queue) in self.outgoing.iter().zip(&self.send_queues) {
             let first = setup.plan.qps[out.qp.index()].messages.start;
-            for i in letters.acked..letters.count {
+            for i in queue.acked..queue.count {
                 let id = MessageId(first + i);
                 if setup.plan.job(id).background {
                     continue;
                 }
-                let outbound = &self.outbound[(letters.first + i) as usize];
+                let outbound = &self.outbound[(queue.first + i) as usize];
                 let waiting = if outbound.needs > 0 {
                     Waiting::Triggers
-                } else if i >= letters.posted {
+                } else if i >= queue.posted {
                     Waiting::Predecessor
                 } else {
                     let total = setup.plan.wire.packets(setup.plan.messages[id.index()].bytes);

@@ -45,7 +45,7 @@ impl<P: Parts> Host<P> {
     #[inline(never)]
     pub(super) fn note_sent(&mut self, setup: &Setup<'_>, slot: u32, start: PacketStart, packet: &Packet) {
         let PacketStart { now, ready, bytes, pace } = start;
-        let (track, again) = (self.letters[slot as usize].track, packet.retransmission());
+        let (track, again) = (self.send_queues[slot as usize].track, packet.retransmission());
         if let Some(Recorded { counts: sends, .. }) = self.sends.get_mut(track as usize) {
             sends.sent(bytes, again);
         }
@@ -74,7 +74,7 @@ impl<P: Parts> Host<P> {
     /// A NACK or a CNP has reached its sender, and has been taken note of.
     #[inline(never)]
     pub(super) fn note_heard(&mut self, setup: &Setup<'_>, now: u64, slot: u32, packet: &Packet) {
-        let track = self.letters[slot as usize].track;
+        let track = self.send_queues[slot as usize].track;
         if let Some(Recorded { counts: sends, .. }) = self.sends.get_mut(track as usize) {
             match packet.kind() {
                 Kind::Nack => sends.nacks += 1,
@@ -93,7 +93,7 @@ impl<P: Parts> Host<P> {
     /// A sender's timer has fired, and has been taken note of.
     #[inline(never)]
     pub(super) fn note_timeout(&mut self, setup: &Setup<'_>, now: u64, slot: u32) {
-        let track = self.letters[slot as usize].track;
+        let track = self.send_queues[slot as usize].track;
         if let Some(Recorded { counts: sends, .. }) = self.sends.get_mut(track as usize) {
             sends.timeouts += 1;
         }

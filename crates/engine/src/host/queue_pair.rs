@@ -6,7 +6,7 @@ use model::transport::Sender;
 use model::{Annex, HostId, Parts, QpId, Steering, Time};
 
 /// What every packet and every reply of a queue pair needs: two cache lines, as a host may have thousands of
-/// queue pairs and serves another one with every packet. The rest is in [`Letters`].
+/// queue pairs and serves another one with every packet. The rest is in [`SendQueue`].
 #[repr(C, align(64))]
 pub(super) struct Outgoing<P: Parts> {
     pub(super) sender: P::Sender,
@@ -83,7 +83,7 @@ impl<P: Parts> Outgoing<P> {
 }
 
 /// What a queue pair needs once per message or less.
-pub(super) struct Letters {
+pub(super) struct SendQueue {
     /// First of its messages in [`Host::outbound`], and how many there are.
     pub(super) first: u32,
     pub(super) count: u32,
@@ -97,7 +97,7 @@ pub(super) struct Letters {
 }
 
 /// A message as its sender keeps it.
-pub(super) struct Outbound {
+pub(super) struct OutboundMessage {
     pub(super) record: MessageRecord,
     /// Packets of the queue pair up to and including this message.
     pub(super) end: u64,
@@ -105,7 +105,7 @@ pub(super) struct Outbound {
     pub(super) needs: u32,
 }
 
-impl Outbound {
+impl OutboundMessage {
     /// The time of a transmission that ended at `at`, or of an earlier one.
     pub(super) fn sent_until(&mut self, at: u64) {
         let last = &mut self.record.last_sent;
@@ -118,21 +118,21 @@ impl Outbound {
 /// Enters what was sent of the current message into its record.
 pub(super) fn settle<P: Parts>(
     out: &mut Outgoing<P>,
-    letters: &Letters,
-    outbound: &mut [Outbound],
+    queue: &SendQueue,
+    outbound: &mut [OutboundMessage],
     on_wire: u32,
 ) {
     if out.fresh > 0 {
-        let message = &mut outbound[letters.current as usize];
+        let message = &mut outbound[queue.current as usize];
         message.record.wire_bytes += out.fresh * u64::from(on_wire);
         message.sent_until(out.fresh_sent);
         out.fresh = 0;
     }
 }
 
-impl Letters {
+impl SendQueue {
     /// The message that packet `seq` of the queue pair belongs to.
-    pub(super) fn find(&self, outbound: &[Outbound], seq: u64) -> u32 {
+    pub(super) fn find(&self, outbound: &[OutboundMessage], seq: u64) -> u32 {
         let mine = &outbound[self.first as usize..(self.first + self.count) as usize];
         self.first + mine.partition_point(|m| m.end <= seq) as u32
     }

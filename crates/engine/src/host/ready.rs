@@ -5,7 +5,7 @@
 //!
 //! That is a priority queue, and this one is cheap where hosts are busy: queue pairs that go at line rate, or at
 //! half of it, are allowed again one after the other in the order in which they sent. They stand in line, first
-//! in, first out. Those that are slower stand apart, in a heap.
+//! in, first out. Those that are slower stand heap, in a heap.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -22,7 +22,7 @@ pub(super) struct Turn {
 /// No queue pair has anything to send.
 const NOBODY: Turn = Turn { at: u64::MAX, slot: u32::MAX };
 
-/// Places in line after the second: so many departures take longer than a fetch from the last cache. Our choice.
+/// Places in fifo after the second: so many departures take longer than a fetch from the last cache. Our choice.
 const AHEAD: usize = 2;
 
 #[derive(Debug)]
@@ -30,8 +30,8 @@ pub(super) struct Ready {
     /// Who goes first; the rest stand below. A host with one queue pair needs nothing else.
     first: Turn,
     /// In order.
-    line: VecDeque<Turn>,
-    apart: BinaryHeap<Reverse<Turn>>,
+    fifo: VecDeque<Turn>,
+    heap: BinaryHeap<Reverse<Turn>>,
     /// Whoever waits longer than this does not join the line, ps: those behind could not.
     near: u64,
 }
@@ -39,9 +39,9 @@ pub(super) struct Ready {
 impl Ready {
     /// `frame` is the time of a full frame on the wire, ps.
     pub(super) const fn new(frame: u64) -> Self {
-        // Two packets start at least one frame apart, so with gaps of up to two frames each is allowed later
+        // Two packets start at least one frame heap, so with gaps of up to two frames each is allowed later
         // than the one before it.
-        Ready { first: NOBODY, line: VecDeque::new(), apart: BinaryHeap::new(), near: 2 * frame }
+        Ready { first: NOBODY, fifo: VecDeque::new(), heap: BinaryHeap::new(), near: 2 * frame }
     }
 
     /// Who goes first, and from when; the time is [`u64::MAX`] if nobody wants to send.
@@ -53,7 +53,7 @@ impl Ready {
     /// One that goes soon, if there are many: its state may have left the first caches.
     #[inline]
     pub(super) fn upcoming(&self) -> Option<u32> {
-        self.line.get(AHEAD).map(|turn| turn.slot)
+        self.fifo.get(AHEAD).map(|turn| turn.slot)
     }
 
     /// Adds a queue pair that was not there. `at` may lie before `now`.
@@ -63,7 +63,7 @@ impl Ready {
         if self.first == NOBODY {
             self.first = turn;
         } else if turn < self.first {
-            self.line.push_front(self.first);
+            self.fifo.push_front(self.first);
             self.first = turn;
         } else {
             self.file(turn, now);
@@ -74,7 +74,7 @@ impl Ready {
     #[inline]
     pub(super) fn replace_first(&mut self, at: u64, now: u64) {
         let turn = Turn { at, slot: self.first.slot };
-        if self.line.is_empty() && self.apart.is_empty() {
+        if self.fifo.is_empty() && self.heap.is_empty() {
             self.first = turn;
         } else {
             self.requeue(turn, now);
@@ -93,27 +93,27 @@ impl Ready {
     /// The one that goes first has nothing to send any more.
     #[inline]
     pub(super) fn remove_first(&mut self) {
-        self.first = match (self.line.front(), self.apart.peek()) {
-            (Some(line), Some(Reverse(apart))) if line < apart => self.line.pop_front(),
-            (_, Some(_)) => self.apart.pop().map(|Reverse(turn)| turn),
-            (_, None) => self.line.pop_front(),
+        self.first = match (self.fifo.front(), self.heap.peek()) {
+            (Some(fifo), Some(Reverse(heap))) if fifo < heap => self.fifo.pop_front(),
+            (_, Some(_)) => self.heap.pop().map(|Reverse(turn)| turn),
+            (_, None) => self.fifo.pop_front(),
         }
         .unwrap_or(NOBODY);
     }
 
     /// The second.
     fn next(&self) -> Turn {
-        let line = self.line.front().copied().unwrap_or(NOBODY);
-        let apart = self.apart.peek().map_or(NOBODY, |Reverse(turn)| *turn);
-        line.min(apart)
+        let fifo = self.fifo.front().copied().unwrap_or(NOBODY);
+        let heap = self.heap.peek().map_or(NOBODY, |Reverse(turn)| *turn);
+        fifo.min(heap)
     }
 
     fn file(&mut self, turn: Turn, now: u64) {
-        let behind = self.line.back().is_none_or(|last| *last < turn);
+        let behind = self.fifo.back().is_none_or(|last| *last < turn);
         if behind && turn.at <= now.saturating_add(self.near) {
-            self.line.push_back(turn);
+            self.fifo.push_back(turn);
         } else {
-            self.apart.push(Reverse(turn));
+            self.heap.push(Reverse(turn));
         }
     }
 }
@@ -137,7 +137,7 @@ mod tests {
             let now = packet * FRAME;
             sent.push(ready.first().slot);
             ready.replace_first(now + FRAME + u64::from(ready.first().slot), now);
-            assert!(ready.apart.is_empty());
+            assert!(ready.heap.is_empty());
         }
         assert!(sent.iter().enumerate().all(|(i, slot)| i % 300 == *slot as usize));
     }
@@ -153,7 +153,7 @@ mod tests {
             let now = packet * FRAME;
             let slow = ready.first().slot == 7;
             ready.replace_first(now + if slow { 40 * FRAME } else { FRAME }, now);
-            most = most.max(ready.apart.len());
+            most = most.max(ready.heap.len());
         }
         assert_eq!(most, 1);
     }

@@ -3,7 +3,7 @@
 use super::messages::Framed;
 use super::nic::Host;
 use super::noting::{PacketStart, Recorded};
-use super::queue_pair::{Letters, Outbound, Outgoing};
+use super::queue_pair::{OutboundMessage, Outgoing, SendQueue};
 use super::ready::Turn;
 use super::timers::Timer;
 use crate::outcome::MessageRecord;
@@ -24,7 +24,11 @@ impl<P: Parts> Host<P> {
         for m in qp.messages.clone() {
             let message = &plan.messages[m as usize];
             end += plan.wire.packets(message.bytes);
-            self.outbound.push(Outbound { record: MessageRecord::default(), end, needs: message.needs });
+            self.outbound.push(OutboundMessage {
+                record: MessageRecord::default(),
+                end,
+                needs: message.needs,
+            });
             if !plan.jobs[message.job as usize].background {
                 self.unfinished += 1;
             }
@@ -54,7 +58,7 @@ impl<P: Parts> Host<P> {
             watched: track != NO_TRACK || setup.follows(id),
         });
         let count = qp.messages.len() as u32;
-        self.letters.push(Letters { first, count, posted: 0, acked: 0, current: first, track });
+        self.send_queues.push(SendQueue { first, count, posted: 0, acked: 0, current: first, track });
     }
 
     /// The data packet that starts on the wire now. `None` if no queue pair may send at `now` after all; then

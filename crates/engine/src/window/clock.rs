@@ -3,7 +3,7 @@
 
 use super::group::Group;
 use super::lanes::{Board, Mail};
-use super::out::Span;
+use super::out::Window;
 use crate::record::sampler::Sampler;
 use crate::setup::Setup;
 use crate::stall::is_stalled;
@@ -16,7 +16,7 @@ use std::ops::DerefMut;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// A window.
-    Visit(Span),
+    Visit(Window),
     /// Nothing.
     End(End),
 }
@@ -83,7 +83,7 @@ impl<'s> Clock<'s> {
     }
 
     /// Closes the window and opens the next one.
-    pub(super) fn turn<P: Parts, G: DerefMut<Target = Group<P>>>(
+    pub(super) fn advance<P: Parts, G: DerefMut<Target = Group<P>>>(
         &mut self,
         groups: &mut [G],
         board: &mut Board<P::Annex>,
@@ -92,7 +92,7 @@ impl<'s> Clock<'s> {
     ) -> Step {
         for (group, written) in groups.iter_mut().zip(board.iter_mut()) {
             if group.visited == self.last && self.last != u64::MAX {
-                std::mem::swap(&mut group.ways.lanes, written);
+                std::mem::swap(&mut group.outputs.lanes, written);
             }
         }
         if self.patience == 0 {
@@ -134,14 +134,14 @@ impl<'s> Clock<'s> {
             self.look(groups);
             self.sampler.close(opened, unfinished(groups) == 0);
         }
-        self.views.turn(opened, |all| groups.iter().for_each(|group| group.look(all)));
+        self.views.advance(opened, |all| groups.iter().for_each(|group| group.look(all)));
         let close = (opened + self.length).min(self.horizon);
-        let span = Span { number: self.number, opened, close, length: self.length };
+        let window = Window { number: self.number, opened, close, length: self.length };
         self.last = self.number;
         self.number += 1;
         self.windows += 1;
         self.patience -= 1;
-        Step::Visit(span)
+        Step::Visit(window)
     }
 
     /// Looks at all that is recorded over time.

@@ -5,9 +5,9 @@
 //! left of the others'. Which thread visits a group makes no difference to the result.
 
 use super::clock::{Cause, Clock, End, Step};
-use super::group::{Group, Scene, Tools};
+use super::group::{Context, Group, Workspace};
 use super::lanes::{Board, Mail};
-use super::out::Span;
+use super::out::Window;
 use crate::Observer;
 use crate::setup::Setup;
 use model::Parts;
@@ -26,19 +26,19 @@ const SPINS: u32 = 1_000;
 struct Shared<'r, 'g, P: Parts> {
     groups: Vec<Mutex<&'g mut Group<P>>>,
     /// Written between windows only.
-    orders: RwLock<Orders<'r, P::Annex>>,
+    assignment: RwLock<Assignment<'r, P::Annex>>,
     /// How far each thread's share of the window has been taken.
     taken: Vec<AtomicUsize>,
     /// Number of windows opened, [`OVER`] after the last.
-    opened: Signal,
+    opened: Gate,
     /// Threads that have done with this one.
-    done: Signal,
+    done: Gate,
     /// A thread has panicked.
     broken: AtomicBool,
 }
 
-struct Orders<'r, A> {
-    span: Span,
+struct Assignment<'r, A> {
+    window: Window,
     board: &'r mut Board<A>,
     /// What is known of all queues.
     view: Vec<u32>,
@@ -59,18 +59,18 @@ pub(super) fn run<P: Parts>(
     observer: &mut dyn Observer,
 ) -> End {
     let loads: Vec<u64> = board.iter().map(|lanes| lanes.len() as u64).collect();
-    let span = Span { number: 0, opened: 0, close: 0, length: 0 };
+    let window = Window { number: 0, opened: 0, close: 0, length: 0 };
     let shared = Shared {
         groups: groups.iter_mut().map(|group| Mutex::new(&mut **group)).collect(),
-        orders: RwLock::new(Orders {
-            span,
+        assignment: RwLock::new(Assignment {
+            window,
             board,
             view: clock.views.known().to_vec(),
             shares: share(&loads, threads),
         }),
         taken: (0..threads).map(|_| AtomicUsize::new(0)).collect(),
-        opened: Signal::default(),
-        done: Signal::default(),
+        opened: Gate::default(),
+        done: Gate::default(),
         broken: AtomicBool::new(false),
     };
     let at_end = observer.at_thread_end();
@@ -78,27 +78,27 @@ pub(super) fn run<P: Parts>(
         for me in 1..threads {
             let (shared, at_end) = (&shared, &at_end);
             scope.spawn(move || {
-                let (mut seen, mut tools) = (0, Tools::default());
-                while let Some(window) = shared.wait_for_window(seen) {
-                    seen = window;
+                let (mut seen, mut workspace) = (0, Workspace::default());
+                while let Some(round) = shared.wait_for_window(seen) {
+                    seen = round;
                     let _done = Done(shared);
-                    shared.visit(setup, mail, me, &mut tools);
+                    shared.visit(setup, mail, me, &mut workspace);
                 }
                 at_end();
             });
         }
         let _over = Over(&shared.opened);
-        let (mut loads, mut tools) = (loads, Tools::default());
-        let mut window = 0;
+        let (mut loads, mut workspace) = (loads, Workspace::default());
+        let mut round = 0;
         loop {
-            let step = shared.turn(clock, mail, observer, &mut loads);
+            let step = shared.advance(clock, mail, observer, &mut loads);
             match step {
                 Step::End(end) => return end,
                 Step::Visit(_) => {
-                    window = (window + 1) % OVER;
+                    round = (round + 1) % OVER;
                     shared.done.set(0);
-                    shared.opened.set(window);
-                    shared.visit(setup, mail, 0, &mut tools);
+                    shared.opened.set(round);
+                    shared.visit(setup, mail, 0, &mut workspace);
                     let all = threads as u32 - 1;
                     let mut done = 0;
                     while done != all {
@@ -116,7 +116,7 @@ pub(super) fn run<P: Parts>(
 
 impl<P: Parts> Shared<'_, '_, P> {
     /// Between windows: everybody else waits, so no lock is ever contended.
-    fn turn(
+    fn advance(
         &self,
         clock: &mut Clock<'_>,
         mail: &Mail,
@@ -125,17 +125,17 @@ impl<P: Parts> Shared<'_, '_, P> {
     ) -> Step {
         let mut groups: Vec<MutexGuard<'_, &mut Group<P>>> = self.groups.iter().map(lock).collect();
         let mut refs: Vec<&mut Group<P>> = groups.iter_mut().map(|group| &mut ***group).collect();
-        let mut orders = self.orders.write().unwrap_or_else(PoisonError::into_inner);
-        let step = clock.turn(&mut refs, orders.board, mail, observer);
-        if let Step::Visit(span) = step {
-            orders.span = span;
-            orders.view.copy_from_slice(clock.views.known());
+        let mut assignment = self.assignment.write().unwrap_or_else(PoisonError::into_inner);
+        let step = clock.advance(&mut refs, assignment.board, mail, observer);
+        if let Step::Visit(window) = step {
+            assignment.window = window;
+            assignment.view.copy_from_slice(clock.views.known());
             if clock.windows.is_multiple_of(REBALANCE) {
                 for (load, group) in loads.iter_mut().zip(&mut refs) {
                     // Half of what was known is kept: workloads come in phases.
                     *load = *load / 2 + std::mem::take(&mut group.load);
                 }
-                orders.shares = share(loads, self.taken.len());
+                assignment.shares = share(loads, self.taken.len());
             }
         }
         self.taken.iter().for_each(|taken| taken.store(0, Ordering::Relaxed));
@@ -143,14 +143,20 @@ impl<P: Parts> Shared<'_, '_, P> {
     }
 
     /// Visits this thread's groups, then what is left of the others'.
-    fn visit(&self, setup: &Setup<'_>, mail: &Mail, me: usize, tools: &mut Tools<P::Annex>) {
-        let orders = self.orders.read().unwrap_or_else(PoisonError::into_inner);
-        let scene = Scene { setup, span: orders.span, board: orders.board, mail, view: &orders.view };
+    fn visit(&self, setup: &Setup<'_>, mail: &Mail, me: usize, workspace: &mut Workspace<P::Annex>) {
+        let assignment = self.assignment.read().unwrap_or_else(PoisonError::into_inner);
+        let context = Context {
+            setup,
+            window: assignment.window,
+            board: assignment.board,
+            mail,
+            view: &assignment.view,
+        };
         let threads = self.taken.len();
         for whose in (me..threads).chain(0..me) {
-            let share = &orders.shares[whose];
+            let share = &assignment.shares[whose];
             while let Some(group) = share.get(self.taken[whose].fetch_add(1, Ordering::Relaxed)) {
-                lock(&self.groups[*group]).visit(scene, tools);
+                lock(&self.groups[*group]).visit(context, workspace);
             }
         }
     }
@@ -164,13 +170,13 @@ impl<P: Parts> Shared<'_, '_, P> {
 
 /// A number that threads wait for.
 #[derive(Debug, Default)]
-struct Signal {
+struct Gate {
     value: AtomicU32,
     /// Threads that sleep until it changes.
     asleep: AtomicU32,
 }
 
-impl Signal {
+impl Gate {
     fn set(&self, value: u32) {
         self.value.store(value, Ordering::SeqCst);
         self.wake();
@@ -221,7 +227,7 @@ impl<P: Parts> Drop for Done<'_, '_, '_, P> {
 }
 
 /// Sends the threads home, also if this one panics.
-struct Over<'s>(&'s Signal);
+struct Over<'s>(&'s Gate);
 
 impl Drop for Over<'_> {
     fn drop(&mut self) {

@@ -3,10 +3,10 @@
 use super::host;
 use super::lanes::{Address, Bit, Board, Lane, Lanes, Mail, Pause, Pool, bits};
 use super::layout::Layout;
-use super::out::{Out, Span};
-use super::port::{ORDERED, Port, READ, WATCHED};
+use super::out::{Out, Window};
+use super::port::{ORDERED, Port, QUEUE_READ, WATCHED};
 use super::sort::Sorter;
-use super::switch::{self, Desk};
+use super::switch::{self, Scratch, SwitchState};
 use crate::books::Tally;
 use crate::host::Host;
 use crate::outcome::{Effort, LinkRecord};
@@ -22,7 +22,7 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 
 /// Things, each with its node.
-type Named<T> = Vec<(NodeId, T)>;
+type Tagged<T> = Vec<(NodeId, T)>;
 
 /// A host or a switch, as its group knows it.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ pub(super) struct Group<P: Parts> {
     feeds: Vec<Feed>,
     /// A bit for every port at which something waits; every node begins a word of its own.
     backlog: Vec<u64>,
-    pub(super) ways: Ways<P::Annex>,
+    pub(super) outputs: Outputs<P::Annex>,
     /// First word among those that tell which nodes have mail.
     node_word: u32,
     /// Nodes with something to do of their own accord in the next window, a bit each.
@@ -91,18 +91,18 @@ pub(super) struct Group<P: Parts> {
 
 /// What the nodes that one thread visits use in turn, so that it stays in its caches.
 #[derive(Debug, Default)]
-pub(super) struct Tools<A> {
+pub(super) struct Workspace<A> {
     /// The lanes that reach the node.
     incoming: Vec<Vec<Parcel<A>>>,
     pool: Pool<A>,
     sorter: Sorter<A>,
-    desk: Desk<A>,
+    scratch: Scratch<A>,
 }
 
 /// What a window's visits share: nobody changes it.
-pub(super) struct Scene<'s, A> {
+pub(super) struct Context<'s, A> {
     pub(super) setup: &'s Setup<'s>,
-    pub(super) span: Span,
+    pub(super) window: Window,
     pub(super) board: &'s Board<A>,
     pub(super) mail: &'s Mail,
     /// What is known of all queues.
@@ -110,7 +110,7 @@ pub(super) struct Scene<'s, A> {
 }
 
 /// The ways out of a group: what its nodes send by, and what is counted there.
-pub(super) struct Ways<A> {
+pub(super) struct Outputs<A> {
     /// What is being written in the open window, or was written in the one before the last.
     pub(super) lanes: Lanes<A>,
     addresses: Vec<Address>,
@@ -126,25 +126,25 @@ pub(super) struct Ways<A> {
     recorder: Recorder,
 }
 
-impl<A> Clone for Scene<'_, A> {
+impl<A> Clone for Context<'_, A> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<A> Copy for Scene<'_, A> {}
+impl<A> Copy for Context<'_, A> {}
 
-impl<A: Annex> Ways<A> {
+impl<A: Annex> Outputs<A> {
     /// Those of one node in one window.
     #[inline(always)]
-    fn of<'v>(&'v mut self, node: &Node, scene: Scene<'v, A>, pool: &'v mut Pool<A>) -> Out<'v, A> {
-        let Scene { setup, span, mail, view, .. } = scene;
+    fn of<'v>(&'v mut self, node: &Node, context: Context<'v, A>, pool: &'v mut Pool<A>) -> Out<'v, A> {
+        let Context { setup, window, mail, view, .. } = context;
         let ports = node.range();
         Out {
             setup,
-            span,
+            window,
             view,
-            next: span.opened + span.length,
+            next: window.opened + window.length,
             unit: self.unit,
             mail,
             pool,
@@ -171,7 +171,7 @@ impl<P: Parts> Group<P> {
             queued: Vec::new(),
             feeds: Vec::new(),
             backlog: Vec::new(),
-            ways: Ways {
+            outputs: Outputs {
                 lanes: Vec::new(),
                 addresses: Vec::new(),
                 links: Vec::new(),
@@ -196,7 +196,7 @@ impl<P: Parts> Group<P> {
             effort: Effort::default(),
         };
         for &id in &layout.groups[number] {
-            let place = layout.place(id);
+            let location = layout.locate(id);
             let is_host = fabric.is_host(id);
             let index = if is_host {
                 group.hosts.push(Host::new(setup, parts, HostId(id.0 as u16)));
@@ -208,10 +208,10 @@ impl<P: Parts> Group<P> {
             let watcher = (!is_host).then(|| &group.switches[index]).filter(|s| s.interest.host_departures);
             let gp = fabric.base(id);
             for (p, link) in fabric.ports(id).iter().enumerate() {
-                let far = layout.place(link.to);
+                let far = layout.locate(link.to);
                 let mut port =
                     Port::new(&setup.ports[gp as usize + p], setup.marking[gp as usize + p].as_ref());
-                port.set(READ, !is_host && group.switches[index].interest.queues);
+                port.set(QUEUE_READ, !is_host && group.switches[index].interest.queues);
                 if let Some(switch) = watcher
                     && fabric.is_host(link.to)
                 {
@@ -220,7 +220,7 @@ impl<P: Parts> Group<P> {
                     port.set(ORDERED, port.patience == 0);
                 }
                 group.ports.push(port);
-                group.ways.addresses.push(Address {
+                group.outputs.addresses.push(Address {
                     port: Bit::of(far.word, link.peer_port.0 as u32),
                     node: Bit::of(layout.node_word(far.group as usize), far.index),
                 });
@@ -230,10 +230,10 @@ impl<P: Parts> Group<P> {
                 id,
                 index: index as u32,
                 is_host,
-                first_port: place.first_port,
+                first_port: location.first_port,
                 ports: fabric.ports(id).len() as u32,
                 gp,
-                mail_word: place.word,
+                mail_word: location.word,
                 backlog: group.backlog.len() as u32,
                 next: u64::MAX,
                 booked: u64::MAX,
@@ -242,12 +242,12 @@ impl<P: Parts> Group<P> {
             });
             group.backlog.resize(group.backlog.len() + fabric.ports(id).len().div_ceil(64), 0);
         }
-        group.ways.far = vec![0; group.backlog.len()];
+        group.outputs.far = vec![0; group.backlog.len()];
         let ports = group.ports.len();
         group.queued = vec![0; ports];
-        group.ways.links = vec![LinkRecord::default(); ports];
-        group.ways.paused_since = vec![u64::MAX; ports];
-        group.ways.lanes = (0..ports).map(|_| Lane::new()).collect();
+        group.outputs.links = vec![LinkRecord::default(); ports];
+        group.outputs.paused_since = vec![u64::MAX; ports];
+        group.outputs.lanes = (0..ports).map(|_| Lane::new()).collect();
         group
     }
 
@@ -272,16 +272,16 @@ impl<P: Parts> Group<P> {
     }
 
     /// Visits all nodes that have something to do in a window.
-    pub(super) fn visit(&mut self, scene: Scene<'_, P::Annex>, tools: &mut Tools<P::Annex>) {
-        let Scene { span, mail, .. } = scene;
+    pub(super) fn visit(&mut self, context: Context<'_, P::Annex>, workspace: &mut Workspace<P::Annex>) {
+        let Context { window, mail, .. } = context;
         while let Some(&Reverse((at, n))) = self.sleepers.peek()
-            && at < span.close
+            && at < window.close
         {
             self.sleepers.pop();
             let node = &mut self.nodes[n as usize];
             if at == node.booked {
                 node.booked = u64::MAX;
-                if node.next < span.close {
+                if node.next < window.close {
                     self.soon[n as usize / 64] |= 1 << (n % 64);
                 } else {
                     self.book(n as usize);
@@ -290,19 +290,19 @@ impl<P: Parts> Group<P> {
         }
         self.soon_at = u64::MAX;
         for word in 0..self.soon.len() {
-            let todo = mail.take_nodes(span.number, self.node_word + word as u32)
+            let todo = mail.take_nodes(window.number, self.node_word + word as u32)
                 | std::mem::take(&mut self.soon[word]);
             if todo == 0 {
                 continue;
             }
-            self.visited = span.number;
+            self.visited = window.number;
             for n in bits(todo, word * 64) {
                 self.effort.visits += 1;
                 match self.nodes[n].is_host {
-                    true => self.visit_host(scene, tools, n),
-                    false => self.visit_switch(scene, tools, n),
+                    true => self.visit_host(context, workspace, n),
+                    false => self.visit_switch(context, workspace, n),
                 }
-                self.plan(n, span.opened + 2 * span.length);
+                self.plan(n, window.opened + 2 * window.length);
             }
         }
         std::mem::swap(&mut self.soon, &mut self.later);
@@ -344,29 +344,34 @@ impl<P: Parts> Group<P> {
         self.soon_at
     }
 
-    fn visit_switch(&mut self, scene: Scene<'_, P::Annex>, tools: &mut Tools<P::Annex>, n: usize) {
-        let Scene { setup, span, .. } = scene;
-        let Tools { incoming, pool, sorter, desk } = tools;
+    fn visit_switch(
+        &mut self,
+        context: Context<'_, P::Annex>,
+        workspace: &mut Workspace<P::Annex>,
+        n: usize,
+    ) {
+        let Context { setup, window, .. } = context;
+        let Workspace { incoming, pool, sorter, scratch } = workspace;
         let node = &mut self.nodes[n];
         let (ports, words) = (node.range(), node.words());
         let (feeds, switch) = (&self.feeds[ports.clone()], &mut self.switches[node.index as usize]);
-        let quantum = span.opened / self.quantum;
+        let quantum = window.opened / self.quantum;
         if switch.sampled != quantum {
             switch.sampled = quantum;
             switch.buffer.sample();
         }
-        let count = open_mail(scene, feeds, node, incoming);
+        let count = open_mail(context, feeds, node, incoming);
         self.load += count as u64;
-        let tie = setup.tie(node.id.0, span.opened);
-        let arrivals = sorter.sort(incoming.iter().map(|lane| &lane[..]), count, span.length, tie);
-        incoming.drain(..).for_each(|lane| pool.give(lane, self.ways.unit));
-        let arrivals = before_the_end(arrivals, span, &mut self.ways.tally);
+        let tie = setup.tie(node.id.0, window.opened);
+        let arrivals = sorter.sort(incoming.iter().map(|lane| &lane[..]), count, window.length, tie);
+        incoming.drain(..).for_each(|lane| pool.give(lane, self.outputs.unit));
+        let arrivals = before_the_end(arrivals, window, &mut self.outputs.tally);
         if switch.interest.announcements {
             arrivals.iter().for_each(|pkt| switch.scheme.expect(pkt));
         }
-        desk.frames.collect(&mut node.pauses, span.close);
+        scratch.events.collect(&mut node.pauses, window.close);
         if !setup.failing.is_empty() {
-            desk.frames.foresee(setup.failing.events(node.id, span.opened, span.close));
+            scratch.events.foresee(setup.failing.events(node.id, window.opened, window.close));
         }
         let (backlog, ports_of) = (&mut self.backlog[words.clone()], &mut self.ports[ports.clone()]);
         let longest = || {
@@ -381,73 +386,73 @@ impl<P: Parts> Group<P> {
         // Both ways give the same result. Having to count a long queue again costs more than to stay heavy.
         let heavy = surprises
             || switch.buffer.is_known_to_exceed(8 * incoming)
-            || !switch.buffer.carefree(incoming, longest);
+            || !switch.buffer.stays_below_thresholds(incoming, longest);
         self.effort.heavy += heavy as u64;
-        let mut out = self.ways.of(node, scene, pool);
+        let mut out = self.outputs.of(node, context, pool);
         out.bring_near(ports_of);
-        let place = switch::Place {
+        let state = SwitchState {
             node: node.id,
             switch,
             ports: ports_of,
             queued: &mut self.queued[ports.clone()],
             backlog,
-            desk,
+            scratch,
             with_data: self.with_data,
         };
         let next = match heavy {
-            _ if scene.setup.follows_any() => visit_closely(heavy, place, out, arrivals),
-            true => switch::Visit::<P, true, false>::new(place, out).run(arrivals),
-            false => switch::Visit::<P, false, false>::new(place, out).run(arrivals),
+            _ if context.setup.follows_any() => visit_following(heavy, state, out, arrivals),
+            true => switch::Visit::<P, true, false>::new(state, out).run(arrivals),
+            false => switch::Visit::<P, false, false>::new(state, out).run(arrivals),
         };
         self.nodes[n].next = next;
-        self.add_wires(n, scene);
+        self.add_wires(n, context);
     }
 
-    fn visit_host(&mut self, scene: Scene<'_, P::Annex>, tools: &mut Tools<P::Annex>, n: usize) {
-        let span = scene.span;
-        let Tools { incoming, pool, desk, .. } = tools;
+    fn visit_host(&mut self, context: Context<'_, P::Annex>, workspace: &mut Workspace<P::Annex>, n: usize) {
+        let window = context.window;
+        let Workspace { incoming, pool, scratch, .. } = workspace;
         let node = &mut self.nodes[n];
         let port = node.first_port as usize;
         let host = &mut self.hosts[node.index as usize];
         let (unfinished, pending_starts) = (host.unfinished, host.liveness.pending_starts);
         let feeds = &self.feeds[port..=port];
-        self.load += open_mail(scene, feeds, node, incoming) as u64;
+        self.load += open_mail(context, feeds, node, incoming) as u64;
         let lane = incoming.pop().unwrap_or_default();
-        let arrivals = before_the_end(&lane, span, &mut self.ways.tally);
-        desk.frames.collect(&mut node.pauses, span.close);
-        if !scene.setup.failing.is_empty() {
-            desk.frames.foresee(scene.setup.failing.events(node.id, span.opened, span.close));
+        let arrivals = before_the_end(&lane, window, &mut self.outputs.tally);
+        scratch.events.collect(&mut node.pauses, window.close);
+        if !context.setup.failing.is_empty() {
+            scratch.events.foresee(context.setup.failing.events(node.id, window.opened, window.close));
         }
-        let mut out = self.ways.of(node, scene, pool);
+        let mut out = self.outputs.of(node, context, pool);
         out.bring_near(&mut self.ports[port..=port]);
-        let (port, frames) = (&mut self.ports[port], &mut desk.frames);
-        let visit = host::Visit { host, port, out, frames, with_data: self.with_data };
+        let (port, events) = (&mut self.ports[port], &mut scratch.events);
+        let visit = host::Visit { host, port, out, events, with_data: self.with_data };
         let next = visit.run(arrivals, node.due);
-        pool.give(lane, self.ways.unit);
+        pool.give(lane, self.outputs.unit);
         let host = &self.hosts[node.index as usize];
         self.unfinished -= unfinished - host.unfinished;
         let live = &mut self.liveness;
         live.pending_starts = live.pending_starts - pending_starts + host.liveness.pending_starts;
         live.last_progress = live.last_progress.max(host.liveness.last_progress);
         (node.due, node.next) = (next.departure, next.any);
-        self.add_wires(n, scene);
+        self.add_wires(n, context);
     }
 
     /// A node also wakes for what is under way: to hand on packets that come near, and for pause frames; and for what
     /// fails or comes back.
-    fn add_wires(&mut self, n: usize, scene: Scene<'_, P::Annex>) {
-        let Scene { setup, span, .. } = scene;
+    fn add_wires(&mut self, n: usize, context: Context<'_, P::Annex>) {
+        let Context { setup, window, .. } = context;
         let node = &mut self.nodes[n];
-        node.next = node.next.min(setup.failing.next(node.id, span.close));
+        node.next = node.next.min(setup.failing.next(node.id, window.close));
         let words = node.words();
-        for (i, word) in self.ways.far[words].iter().enumerate() {
+        for (i, word) in self.outputs.far[words].iter().enumerate() {
             for p in bits(*word, i * 64) {
                 let Some((at, _)) = self.ports[node.first_port as usize + p].far.front() else { continue };
                 // It must be handed on in the window before the one in which it arrives; mostly that is the next.
-                let next = span.opened + span.length;
-                let hand_on = match *at < next + 2 * span.length {
+                let next = window.opened + window.length;
+                let hand_on = match *at < next + 2 * window.length {
                     true => next,
-                    false => (at / span.length - 1) * span.length,
+                    false => (at / window.length - 1) * window.length,
                 };
                 node.next = node.next.min(hand_on);
             }
@@ -478,7 +483,7 @@ impl<P: Parts> Group<P> {
                 let (own, gp) = (node.first_port as usize + p, node.gp as usize + p);
                 let track = setup.ports[gp].track;
                 if track != NO_TRACK {
-                    let (port, link) = (&mut self.ports[own], &mut self.ways.links[own]);
+                    let (port, link) = (&mut self.ports[own], &mut self.outputs.links[own]);
                     let (mut most, mut counted) = (port.longest_queue(link), port.counted(link));
                     if node.is_host {
                         (most, counted.waits) = (0, 0); // what a host queues are replies
@@ -502,23 +507,23 @@ impl<P: Parts> Group<P> {
     /// What a port waits for.
     pub(super) fn blocked(&self, port: u32) -> Blocked {
         let port = &self.ports[port as usize];
-        Blocked::new(port.held(), port.channels(), port.queued_data().iter())
+        Blocked::new(port.paused_channels(), port.channels(), port.queued_data().iter())
     }
 
     /// Something would have arrived after the run's end, in its last window.
     pub(super) fn cut_short(&self) -> bool {
-        self.ways.tally.data.in_flight + self.ways.tally.control.in_flight > 0
+        self.outputs.tally.data.in_flight + self.outputs.tally.control.in_flight > 0
     }
 
     /// Counts what is still on wires and in queues after window `number`, the last one; `written` are the
     /// group's lanes as they stand on the board.
     pub(super) fn under_way(&mut self, number: u64, written: &Lanes<P::Annex>) {
         for lane in written.iter().filter(|lane| lane.window == number) {
-            lane.take().iter().for_each(|p| self.ways.tally.under_way(p));
+            lane.take().iter().for_each(|p| self.outputs.tally.under_way(p));
         }
         for port in &self.ports {
-            port.far.iter().for_each(|(_, p)| self.ways.tally.under_way(p));
-            port.queued().for_each(|p| self.ways.tally.under_way(p));
+            port.far.iter().for_each(|(_, p)| self.outputs.tally.under_way(p));
+            port.queued().for_each(|p| self.outputs.tally.under_way(p));
         }
     }
 
@@ -529,12 +534,12 @@ impl<P: Parts> Group<P> {
             for p in 0..node.ports as usize {
                 let (own, all) = (node.first_port as usize + p, node.gp as usize + p);
                 let port = &self.ports[own];
-                port.report(&mut self.ways.links[own]);
+                port.report(&mut self.outputs.links[own]);
                 if node.is_host {
-                    self.ways.links[own].max_queue = 0; // what a host queues are replies
+                    self.outputs.links[own].max_queue = 0; // what a host queues are replies
                 }
-                links[all] = self.ways.links[own];
-                paused_since[all] = self.ways.paused_since[own];
+                links[all] = self.outputs.links[own];
+                paused_since[all] = self.outputs.paused_since[own];
                 last = last.max(port.last);
             }
         }
@@ -542,14 +547,14 @@ impl<P: Parts> Group<P> {
     }
 
     /// Gives up its hosts and switches, each with its node.
-    pub(super) fn split(self) -> (Named<Host<P>>, Named<Switch<P>>, Tally, Recorder) {
+    pub(super) fn split(self) -> (Tagged<Host<P>>, Tagged<Switch<P>>, Tally, Recorder) {
         let of = |host: bool| self.nodes.iter().filter(move |n| n.is_host == host).map(|n| n.id);
         let (hosts, switches) = (of(true).collect::<Vec<_>>(), of(false).collect::<Vec<_>>());
         (
             hosts.into_iter().zip(self.hosts).collect(),
             switches.into_iter().zip(self.switches).collect(),
-            self.ways.tally,
-            self.ways.recorder,
+            self.outputs.tally,
+            self.outputs.recorder,
         )
     }
 }
@@ -568,24 +573,24 @@ impl Node {
 
 /// A visit in a run that follows queue pairs.
 #[inline(never)]
-fn visit_closely<'v, P: Parts>(
+fn visit_following<'v, P: Parts>(
     heavy: bool,
-    place: switch::Place<'v, P>,
+    state: SwitchState<'v, P>,
     out: Out<'v, P::Annex>,
     arrivals: &[Parcel<P::Annex>],
 ) -> u64 {
     match heavy {
-        true => switch::Visit::<P, true, true>::new(place, out).run(arrivals),
-        false => switch::Visit::<P, false, true>::new(place, out).run(arrivals),
+        true => switch::Visit::<P, true, true>::new(state, out).run(arrivals),
+        false => switch::Visit::<P, false, true>::new(state, out).run(arrivals),
     }
 }
 
 /// Of packets in order of arrival, those that arrive before the run stops.
-fn before_the_end<'p, A>(arrivals: &'p [Parcel<A>], span: Span, tally: &mut Tally) -> &'p [Parcel<A>] {
-    if span.close == span.opened + span.length {
+fn before_the_end<'p, A>(arrivals: &'p [Parcel<A>], window: Window, tally: &mut Tally) -> &'p [Parcel<A>] {
+    if window.close == window.opened + window.length {
         return arrivals;
     }
-    let count = arrivals.partition_point(|p| span.opened + (p.offset() as u64) < span.close);
+    let count = arrivals.partition_point(|p| window.opened + (p.offset() as u64) < window.close);
     arrivals[count..].iter().for_each(|p| tally.under_way(p));
     &arrivals[..count]
 }
@@ -594,18 +599,18 @@ fn before_the_end<'p, A>(arrivals: &'p [Parcel<A>], span: Span, tally: &mut Tall
 /// how many packets there are.
 #[inline]
 fn open_mail<A: Annex>(
-    scene: Scene<'_, A>,
+    context: Context<'_, A>,
     feeds: &[Feed],
     node: &mut Node,
     lanes: &mut Vec<Vec<Parcel<A>>>,
 ) -> usize {
-    let Scene { span, board, mail, .. } = scene;
+    let Context { window, board, mail, .. } = context;
     let mut count = 0;
     for word in 0..node.words().len() {
-        for p in bits(mail.take_ports(span.number, node.mail_word + word as u32), word * 64) {
+        for p in bits(mail.take_ports(window.number, node.mail_word + word as u32), word * 64) {
             let Feed { group, port } = feeds[p];
             let lane = &board[group as usize][port as usize];
-            debug_assert_eq!(lane.window + 1, span.number, "mail that nobody wrote");
+            debug_assert_eq!(lane.window + 1, window.number, "mail that nobody wrote");
             let packets = lane.take();
             count += packets.len();
             lanes.push(packets);

@@ -4,11 +4,11 @@
 //! Arrivals and departures are what there is plenty of. A departure is taken when something comes that it
 //! precedes; until then it is only known when it is due.
 
-use super::out::{Frame, Frames, Out, Span};
+use super::out::{LinkEvent, LinkEvents, Out, Window};
 use super::port::{LOSSY, Port, TAPPED};
 use super::queue::Queue;
 use super::wire::Wire;
-use crate::failing::Event;
+use crate::failing::FailureEvent;
 use crate::host::Host;
 use model::packet::Kinds;
 use model::{Annex, Kind, Parcel, Parts};
@@ -18,7 +18,7 @@ pub(super) struct Visit<'v, P: Parts> {
     pub(super) host: &'v mut Host<P>,
     pub(super) port: &'v mut Port<P::Annex>,
     pub(super) out: Out<'v, P::Annex>,
-    pub(super) frames: &'v mut Frames,
+    pub(super) events: &'v mut LinkEvents,
     pub(super) with_data: Kinds,
 }
 
@@ -31,13 +31,13 @@ pub(super) struct Next {
 }
 
 /// What a host sends by, taken out of its place, so that it can stay in registers.
-struct Way<'v, A> {
+struct Uplink<'v, A> {
     replies: Queue<A>,
     wire: Wire<'v, A>,
     /// When the next packet starts, as far as it is known; [`u64::MAX`] if there is none.
     due: u64,
     /// When the next pause frame comes.
-    frame: u64,
+    next_event: u64,
 }
 
 impl<'v, P: Parts> Visit<'v, P> {
@@ -45,44 +45,44 @@ impl<'v, P: Parts> Visit<'v, P> {
     /// is known; returns it anew, and when the host has something to do of its own accord again.
     #[inline(never)]
     pub(super) fn run(mut self, arrivals: &[Parcel<P::Annex>], due: u64) -> Next {
-        let Span { opened, close, .. } = self.out.span;
+        let Window { opened, close, .. } = self.out.window;
         if self.host.crowded() {
             arrivals.iter().for_each(|pkt| self.host.expect(self.out.setup, pkt));
         }
-        let mut way = self.take(due);
+        let mut uplink = self.take(due);
         for pkt in arrivals {
             let now = opened + pkt.offset() as u64;
-            self.catch_up(&mut way, now, now);
+            self.catch_up(&mut uplink, now, now);
             let [reply, cnp] = self.host.on_arrival(self.out.setup, now, pkt);
             if let Some(reply) = reply {
-                way.replies.push(reply);
+                uplink.replies.push(reply);
             }
             if let Some(cnp) = cnp {
                 match (self.with_data.has(Kind::Cnp), self.with_data.has(Kind::Ack)) {
-                    (true, _) => way.replies.push(cnp),
+                    (true, _) => uplink.replies.push(cnp),
                     (false, true) => self.port.cnps.push(cnp),
-                    (false, false) => way.replies = put_first(std::mem::take(&mut way.replies), cnp),
+                    (false, false) => uplink.replies = put_first(std::mem::take(&mut uplink.replies), cnp),
                 }
             }
-            self.plan(&mut way, now);
+            self.plan(&mut uplink, now);
         }
-        self.catch_up(&mut way, close - 1, close);
-        self.put_back(&mut way);
-        Next { departure: way.due, any: way.due.min(self.host.timer_at()) }
+        self.catch_up(&mut uplink, close - 1, close);
+        self.put_back(&mut uplink);
+        Next { departure: uplink.due, any: uplink.due.min(self.host.timer_at()) }
     }
 
     /// Does everything of the host's own: departures and pause frames up to `until`, and timers.
     #[inline(always)]
-    fn catch_up(&mut self, way: &mut Way<'v, P::Annex>, until: u64, timers_before: u64) {
+    fn catch_up(&mut self, uplink: &mut Uplink<'v, P::Annex>, until: u64, timers_before: u64) {
         loop {
             // A pause frame precedes what departs at its instant, a timer follows it.
             let timer = self.host.timer_at();
-            if way.due <= until && way.due < way.frame && way.due <= timer {
-                self.depart(way);
-            } else if way.frame <= until || timer < timers_before {
-                self.put_back(way);
+            if uplink.due <= until && uplink.due < uplink.next_event && uplink.due <= timer {
+                self.depart(uplink);
+            } else if uplink.next_event <= until || timer < timers_before {
+                self.put_back(uplink);
                 let due = self.on_special();
-                *way = self.take(due);
+                *uplink = self.take(due);
             } else {
                 return;
             }
@@ -91,30 +91,30 @@ impl<'v, P: Parts> Visit<'v, P> {
 
     /// Starts the packet that is due.
     #[inline(always)]
-    fn depart(&mut self, way: &mut Way<'v, P::Annex>) {
-        let now = way.due;
-        let first = if self.port.cnps.is_empty() { way.replies.pop() } else { self.port.cnps.pop() };
+    fn depart(&mut self, uplink: &mut Uplink<'v, P::Annex>) {
+        let now = uplink.due;
+        let first = if self.port.cnps.is_empty() { uplink.replies.pop() } else { self.port.cnps.pop() };
         let pkt = match first {
             None => self.host.pull(self.out.setup, now),
             reply => reply,
         };
         if let Some(pkt) = pkt {
             if self.port.is(LOSSY | TAPPED) {
-                self.put_back(way);
-                self.out.launch_oddly(0, self.port, now, pkt);
-                *way = self.take(now);
-            } else if let Some((after, sent)) = way.wire.launch(now, pkt) {
+                self.put_back(uplink);
+                self.out.launch_special(0, self.port, now, pkt);
+                *uplink = self.take(now);
+            } else if let Some((after, sent)) = uplink.wire.launch(now, pkt) {
                 self.out.send_far(0, self.port, after, sent);
             }
         }
-        self.plan(way, now);
+        self.plan(uplink, now);
     }
 
     /// Works out anew when the next packet starts, which is not before `now`.
     #[inline(always)]
-    fn plan(&mut self, way: &mut Way<'v, P::Annex>, now: u64) {
+    fn plan(&mut self, uplink: &mut Uplink<'v, P::Annex>, now: u64) {
         let paused = self.port.paused();
-        let replies = !(way.replies.is_empty() || paused && self.with_data.has(Kind::Ack));
+        let replies = !(uplink.replies.is_empty() || paused && self.with_data.has(Kind::Ack));
         let first = if replies || !self.port.cnps.is_empty() {
             now
         } else if paused {
@@ -122,58 +122,58 @@ impl<'v, P: Parts> Visit<'v, P> {
         } else {
             self.host.eligible_at().max(now)
         };
-        way.due = first.max(way.wire.free);
+        uplink.due = first.max(uplink.wire.free);
     }
 
     /// Lets the pause frame or the timer act that is next; returns when the next packet starts then.
     #[cold]
     #[inline(never)]
     fn on_special(&mut self) -> u64 {
-        let (frame, timer) = (self.frames.next(), self.host.timer_at());
+        let (frame, timer) = (self.events.next(), self.host.timer_at());
         if timer < frame {
             self.host.on_timer(self.out.setup, timer);
         } else {
-            let before = self.port.held();
-            match self.frames.take() {
-                Some(Frame::Pause(pause)) => {
+            let before = self.port.paused_channels();
+            match self.events.take() {
+                Some(LinkEvent::Pause(pause)) => {
                     self.out.paused(0, self.port, frame, pause.channel, pause.on);
                 }
-                Some(Frame::Fail(Event::Reset { .. })) => {
+                Some(LinkEvent::Failure(FailureEvent::Reset { .. })) => {
                     self.out.paused(0, self.port, frame, 0, false);
                 }
-                Some(Frame::Fail(Event::Rate { row, .. })) => {
+                Some(LinkEvent::Failure(FailureEvent::Rate { row, .. })) => {
                     self.port.row = row;
                     self.host.set_rate(self.out.setup, row);
                 }
                 // Hosts have no routes.
-                Some(Frame::Fail(Event::RouteChange(_))) | None => {}
+                Some(LinkEvent::Failure(FailureEvent::RouteChange(_))) | None => {}
             }
-            let held = self.port.held();
+            let held = self.port.paused_channels();
             if self.out.setup.follows_any() && (before == 0) != (held == 0) {
                 self.host.note_pause(self.out.setup, frame, held != 0);
             }
         }
         let now = frame.min(timer);
-        let mut way = self.take(now);
-        self.plan(&mut way, now);
+        let mut uplink = self.take(now);
+        self.plan(&mut uplink, now);
         // What waits starts at once, even if the next frame of this instant pauses the port again.
-        while way.due <= now {
-            self.depart(&mut way);
+        while uplink.due <= now {
+            self.depart(&mut uplink);
         }
-        self.put_back(&mut way);
-        way.due
+        self.put_back(&mut uplink);
+        uplink.due
     }
 
     #[inline(always)]
-    fn take(&mut self, due: u64) -> Way<'v, P::Annex> {
-        let (replies, frame) = (std::mem::take(self.replies()), self.frames.next());
-        Way { replies, wire: Wire::take(self.port, &mut self.out, 0, 0), due, frame }
+    fn take(&mut self, due: u64) -> Uplink<'v, P::Annex> {
+        let (replies, next_event) = (std::mem::take(self.replies()), self.events.next());
+        Uplink { replies, wire: Wire::take(self.port, &mut self.out, 0, 0), due, next_event }
     }
 
     #[inline(always)]
-    fn put_back(&mut self, way: &mut Way<'v, P::Annex>) {
-        *self.replies() = std::mem::take(&mut way.replies);
-        way.wire.put_back(self.port, &mut self.out, 0);
+    fn put_back(&mut self, uplink: &mut Uplink<'v, P::Annex>) {
+        *self.replies() = std::mem::take(&mut uplink.replies);
+        uplink.wire.put_back(self.port, &mut self.out, 0);
         self.port.recount();
     }
 

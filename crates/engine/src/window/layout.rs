@@ -9,7 +9,7 @@ const MOST_GROUPS: usize = 64;
 
 /// Where a node lives.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Place {
+pub(super) struct Location {
     pub(super) group: u32,
     /// Its number among the nodes of its group, and of its first port among the ports of its group.
     pub(super) index: u32,
@@ -22,7 +22,7 @@ pub(super) struct Place {
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
     pub(super) groups: Vec<Vec<NodeId>>,
-    places: Vec<Place>,
+    locations: Vec<Location>,
     /// Of each group: its first word in the table of nodes that have mail; and the end.
     node_words: Vec<u32>,
     /// Words of the table of ports that have mail.
@@ -32,30 +32,30 @@ pub(super) struct Layout {
 impl Layout {
     pub(super) fn new(fabric: &Fabric) -> Self {
         let groups = groups(fabric);
-        let mut places = vec![Place::default(); fabric.nodes()];
+        let mut locations = vec![Location::default(); fabric.nodes()];
         let mut node_words = vec![0];
         let mut port_words = 0;
         for (g, nodes) in groups.iter().enumerate() {
             let mut first_port = 0;
             for (index, node) in nodes.iter().enumerate() {
                 let ports = fabric.ports(*node).len() as u32;
-                places[node.index()] =
-                    Place { group: g as u32, index: index as u32, first_port, word: port_words };
+                locations[node.index()] =
+                    Location { group: g as u32, index: index as u32, first_port, word: port_words };
                 first_port += ports;
                 port_words += ports.div_ceil(64);
             }
             node_words.push(node_words[g] + (nodes.len() as u32).div_ceil(64));
         }
-        Layout { groups, places, node_words, port_words }
+        Layout { groups, locations, node_words, port_words }
     }
 
-    pub(super) fn place(&self, node: NodeId) -> Place {
-        self.places[node.index()]
+    pub(super) fn locate(&self, node: NodeId) -> Location {
+        self.locations[node.index()]
     }
 
     /// Number of a port among those of its group.
     pub(super) fn port(&self, node: NodeId, port: PortIndex) -> u32 {
-        self.place(node).first_port + port.0 as u32
+        self.locate(node).first_port + port.0 as u32
     }
 
     /// A group's first word in the table of nodes that have mail.

@@ -39,7 +39,7 @@ use crate::outcome::{Effort, Ending, LinkRecord, Outcome};
 use crate::setup::Setup;
 use crate::view::Views;
 use clock::Clock;
-use group::{Group, Scene, Tools};
+use group::{Context, Group, Workspace};
 use lanes::{Board, Lane, Mail};
 use layout::Layout;
 use model::{Parts, Plan, QpId, Time};
@@ -59,8 +59,8 @@ pub(crate) fn run<P: Parts>(
     let mut groups: Vec<Box<Group<P>>> =
         (0..layout.groups.len()).map(|g| Box::new(Group::new(&setup, parts, &layout, g))).collect();
     for (i, qp) in plan.qps.iter().enumerate() {
-        let place = layout.place(qp.from.node());
-        groups[place.group as usize].add_outgoing(&setup, parts, place.index, QpId(i as u32));
+        let sender = layout.locate(qp.from.node());
+        groups[sender.group as usize].add_outgoing(&setup, parts, sender.index, QpId(i as u32));
     }
     groups.iter_mut().for_each(|group| group.ready(&setup, length));
     let views = groups.iter().flat_map(|group| &group.switches).find_map(|switch| switch.interest.view);
@@ -68,15 +68,15 @@ pub(crate) fn run<P: Parts>(
     let threads = threads.clamp(1, groups.len());
     let mail = Mail::new(layout.mail_words(), threads == 1);
     let mut board: Board<P::Annex> =
-        groups.iter().map(|group| group.ways.lanes.iter().map(|_| Lane::new()).collect()).collect();
+        groups.iter().map(|group| group.outputs.lanes.iter().map(|_| Lane::new()).collect()).collect();
     let end = if threads == 1 {
-        let mut tools = Tools::default();
+        let mut workspace = Workspace::default();
         loop {
-            match clock.turn(&mut groups, &mut board, &mail, observer) {
-                clock::Step::Visit(span) => {
+            match clock.advance(&mut groups, &mut board, &mail, observer) {
+                clock::Step::Visit(window) => {
                     let view = clock.views.known();
-                    let scene = Scene { setup: &setup, span, board: &board, mail: &mail, view };
-                    groups.iter_mut().for_each(|group| group.visit(scene, &mut tools));
+                    let context = Context { setup: &setup, window, board: &board, mail: &mail, view };
+                    groups.iter_mut().for_each(|group| group.visit(context, &mut workspace));
                 }
                 clock::Step::End(end) => break end,
             }
@@ -97,7 +97,7 @@ fn stalled<P: Parts>(setup: &Setup<'_>, layout: &Layout, groups: &[Box<Group<P>>
     let fabric = setup.fabric();
     let blocked = |gp: usize| {
         let link = &fabric.links()[gp];
-        groups[layout.place(link.from).group as usize].blocked(layout.port(link.from, link.port))
+        groups[layout.locate(link.from).group as usize].blocked(layout.port(link.from, link.port))
     };
     let hosts: Vec<_> = groups.iter().flat_map(|group| &group.hosts).collect();
     Ending::Stalled(crate::stall::explain(setup, &hosts, blocked))

@@ -3,7 +3,7 @@
 
 /// A tournament: the winner is the port that starts first, of several that with the lowest number.
 #[derive(Debug, Default)]
-pub(super) struct Order {
+pub(super) struct DepartureOrder {
     /// Node `i` has the children `2 i` and `2 i + 1`; the leaves are the ports. A key is the time after the
     /// window's start and, in its low bits, the port.
     keys: Vec<u64>,
@@ -15,7 +15,7 @@ const PORT: u32 = 10;
 /// The port does not start in this window.
 const NOT: u64 = u64::MAX;
 
-impl Order {
+impl DepartureOrder {
     /// Forgets everything; there are `ports` ports.
     #[inline]
     pub(super) fn clear(&mut self, ports: usize) {
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn the_earliest_departure_wins_and_of_two_the_lower_port() {
-        let mut order = Order::default();
+        let mut order = DepartureOrder::default();
         order.clear(37);
         assert_eq!(order.first(), None);
         for (p, after) in [(36, 500), (3, 700), (20, 500), (7, 999_999)] {

@@ -3,7 +3,7 @@
 use super::lanes::{Address, Lane, Mail, Pause, Pool, add, bits};
 use super::port::{LOSSY, Port, TAPPED};
 use crate::books::Tally;
-use crate::failing::Event;
+use crate::failing::FailureEvent;
 use crate::outcome::{Happening, LinkRecord, Passed};
 use crate::record::{Note, Recorder};
 use crate::setup::Setup;
@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 
 /// A window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Span {
+pub(super) struct Window {
     pub(super) number: u64,
     pub(super) opened: u64,
     /// Its end, or the end of the run if that comes first.
@@ -25,7 +25,7 @@ pub(super) struct Span {
 /// What one node sends in one window.
 pub(super) struct Out<'v, A> {
     pub(super) setup: &'v Setup<'v>,
-    pub(super) span: Span,
+    pub(super) window: Window,
     /// What is known of all queues.
     pub(super) view: &'v [u32],
     /// When the next window opens.
@@ -57,7 +57,7 @@ impl<A: Annex> Out<'_, A> {
 
     /// [`Out::launch`] on a link that loses packets or is tapped.
     #[inline(never)]
-    pub(super) fn launch_oddly(&mut self, p: usize, port: &mut Port<A>, at: u64, pkt: Parcel<A>) {
+    pub(super) fn launch_special(&mut self, p: usize, port: &mut Port<A>, at: u64, pkt: Parcel<A>) {
         let time = self.occupy(port, at, &pkt);
         let gp = self.gp + p;
         let arrival = at + time + port.delay;
@@ -122,7 +122,7 @@ impl<A: Annex> Out<'_, A> {
     #[inline(always)]
     pub(super) fn send(&mut self, p: usize, port: &mut Port<A>, after: u64, pkt: Parcel<A>) {
         let pkt = pkt.arriving(after as u32, port.peer_port);
-        if after < self.span.length {
+        if after < self.window.length {
             let unit = self.unit;
             add(self.lane(p).packets(), pkt, unit);
         } else {
@@ -141,7 +141,7 @@ impl<A: Annex> Out<'_, A> {
     #[inline(always)]
     pub(super) fn open_lane(&mut self, p: usize) -> Vec<Parcel<A>> {
         let lane = &mut self.lanes[p];
-        match lane.window == self.span.number {
+        match lane.window == self.window.number {
             true => std::mem::take(lane.packets()),
             false => self.pool.take(lane, self.unit),
         }
@@ -151,7 +151,7 @@ impl<A: Annex> Out<'_, A> {
     #[inline(always)]
     pub(super) fn close_lane(&mut self, p: usize, packets: Vec<Parcel<A>>) {
         let lane = &mut self.lanes[p];
-        if lane.window == self.span.number {
+        if lane.window == self.window.number {
             *lane.packets() = packets;
         } else if packets.is_empty() {
             self.pool.give(packets, self.unit);
@@ -174,7 +174,7 @@ impl<A: Annex> Out<'_, A> {
     fn bring_near_from(&mut self, p: usize, port: &mut Port<A>) {
         while let Some((at, pkt)) = port.far.front().copied() {
             let after = at - self.next;
-            if after >= self.span.length {
+            if after >= self.window.length {
                 return;
             }
             port.far.pop_front();
@@ -186,7 +186,7 @@ impl<A: Annex> Out<'_, A> {
 
     #[inline(always)]
     fn lane(&mut self, p: usize) -> &mut Lane<A> {
-        if self.lanes[p].window != self.span.number {
+        if self.lanes[p].window != self.window.number {
             let packets = self.pool.take(&self.lanes[p], self.unit);
             self.begin_lane(p, packets);
         }
@@ -195,8 +195,8 @@ impl<A: Annex> Out<'_, A> {
 
     #[inline(never)]
     fn begin_lane(&mut self, p: usize, packets: Vec<Parcel<A>>) {
-        self.lanes[p].begin(self.span.number, packets);
-        self.mail.announce(self.span.number, self.addresses[p]);
+        self.lanes[p].begin(self.window.number, packets);
+        self.mail.announce(self.window.number, self.addresses[p]);
     }
 
     /// Tells the neighbour behind port `p` to pause a channel or to let it go on.
@@ -223,9 +223,9 @@ impl<A: Annex> Out<'_, A> {
     /// A channel of port `p` has been paused or let go; false if it was so before.
     #[cold]
     pub(super) fn paused(&mut self, p: usize, port: &mut Port<A>, now: u64, channel: u8, on: bool) -> bool {
-        let before = port.held();
+        let before = port.paused_channels();
         port.pause(channel, on);
-        let held = port.held();
+        let held = port.paused_channels();
         if held == before {
             return false;
         }
@@ -242,30 +242,30 @@ impl<A: Annex> Out<'_, A> {
 
 /// Pause frames that reach a node in the open window, and what fails or comes back there.
 #[derive(Debug)]
-pub(super) struct Frames {
+pub(super) struct LinkEvents {
     list: Vec<Pause>,
     next: usize,
-    events: VecDeque<(u64, Event)>,
+    events: VecDeque<(u64, FailureEvent)>,
     /// When the first of both comes; [`u64::MAX`] if none does.
     at: u64,
 }
 
 /// What comes next.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Frame {
+pub(super) enum LinkEvent {
     /// A frame at a port: pause, or resume.
     Pause(Pause),
     /// A failure or a repair.
-    Fail(Event),
+    Failure(FailureEvent),
 }
 
-impl Default for Frames {
+impl Default for LinkEvents {
     fn default() -> Self {
-        Frames { list: Vec::new(), next: 0, events: VecDeque::new(), at: u64::MAX }
+        LinkEvents { list: Vec::new(), next: 0, events: VecDeque::new(), at: u64::MAX }
     }
 }
 
-impl Frames {
+impl LinkEvents {
     /// Takes those that come before `close` out of `pending`.
     #[inline]
     pub(super) fn collect(&mut self, pending: &mut Vec<Pause>, close: u64) {
@@ -281,7 +281,7 @@ impl Frames {
 
     /// Besides, this will happen, in this order.
     #[cold]
-    pub(super) fn foresee(&mut self, events: impl Iterator<Item = (u64, Event)>) {
+    pub(super) fn foresee(&mut self, events: impl Iterator<Item = (u64, FailureEvent)>) {
         self.events.extend(events);
         self.look();
     }
@@ -298,16 +298,16 @@ impl Frames {
     }
 
     /// The next one; at one instant failures come first.
-    pub(super) fn take(&mut self) -> Option<Frame> {
+    pub(super) fn take(&mut self) -> Option<LinkEvent> {
         let taken = match self.events.front() {
             Some(&(at, event)) if at == self.at => {
                 self.events.pop_front();
-                Frame::Fail(event)
+                LinkEvent::Failure(event)
             }
             _ => {
                 let frame = self.list.get(self.next)?;
                 self.next += 1;
-                Frame::Pause(*frame)
+                LinkEvent::Pause(*frame)
             }
         };
         self.look();

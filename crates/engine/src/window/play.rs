@@ -17,12 +17,12 @@ use std::slice::Iter;
 /// Arrivals of a visit that go to one port and have not been played, by class and in their order. CNPs, which are
 /// rare, are not among them.
 #[derive(Debug, Default)]
-pub(super) struct Coming<A> {
+pub(super) struct Joining<A> {
     pub(super) data: Vec<Parcel<A>>,
     pub(super) replies: Vec<Parcel<A>>,
 }
 
-impl<A> Coming<A> {
+impl<A> Joining<A> {
     pub(super) fn is_empty(&self) -> bool {
         self.data.is_empty() && self.replies.is_empty()
     }
@@ -39,10 +39,10 @@ pub(super) fn forward<A: Annex>(
     out: &mut Out<'_, A>,
     p: usize,
     limit: u64,
-    (coming, tie): (&mut Coming<A>, Tie),
+    (joining, tie): (&mut Joining<A>, Tie),
     mut departed: impl FnMut(u64, Parcel<A>),
 ) {
-    let opened = out.span.opened;
+    let opened = out.window.opened;
     let limit = limit - opened;
     let watched = port.is(WATCHED);
     let mut wire = Wire::take(port, out, p, opened);
@@ -56,10 +56,10 @@ pub(super) fn forward<A: Annex>(
     }
     let (mut data_queue, mut reply_queue) =
         (std::mem::take(&mut port.data), std::mem::take(&mut port.replies));
-    let data_comes = cells(&mut coming.data);
-    let mut data = Line::new(&mut data_queue, data_comes);
-    let mut replies = Line::new(&mut reply_queue, cells(&mut coming.replies));
-    let mut length = Length {
+    let data_comes = cells(&mut joining.data);
+    let mut data = Cursor::new(&mut data_queue, data_comes);
+    let mut replies = Cursor::new(&mut reply_queue, cells(&mut joining.replies));
+    let mut length = QueueLength {
         joining: data_comes.iter(),
         unmarked: port.unmarked,
         bytes: port.waiting,
@@ -100,15 +100,15 @@ pub(super) fn forward<A: Annex>(
     }
     length.join(limit, out, p);
     (port.waiting, port.most_waiting) = (length.bytes, length.most);
-    let (left_data, left_replies) = (data.left(), replies.left());
-    port.data = left_data.keep(data_queue, &mut coming.data);
-    port.replies = left_replies.keep(reply_queue, &mut coming.replies);
+    let (remaining_data, remaining_replies) = (data.remaining(), replies.remaining());
+    port.data = remaining_data.keep(data_queue, &mut joining.data);
+    port.replies = remaining_replies.keep(reply_queue, &mut joining.replies);
     wire.put_back(port, out, p);
     port.recount();
 }
 
 /// The packets of one class: those that wait, then those that come.
-struct Line<'c, A> {
+struct Cursor<'c, A> {
     part: Iter<'c, Cell<Parcel<A>>>,
     /// What follows `part`, and nothing if `part` is what comes.
     comes: &'c [Cell<Parcel<A>>],
@@ -126,10 +126,10 @@ fn cells<A>(packets: &mut [Parcel<A>]) -> &[Cell<Parcel<A>>] {
 /// Nothing comes.
 const NEVER: u64 = u64::MAX;
 
-impl<'c, A: Annex> Line<'c, A> {
+impl<'c, A: Annex> Cursor<'c, A> {
     #[inline(always)]
     fn new(waits: &'c mut Queue<A>, comes: &'c [Cell<Parcel<A>>]) -> Self {
-        let mut line = Line { part: cells(waits.packets_mut()).iter(), comes, coming: 0, first: 0 };
+        let mut line = Cursor { part: cells(waits.packets_mut()).iter(), comes, coming: 0, first: 0 };
         line.look();
         line
     }
@@ -139,12 +139,12 @@ impl<'c, A: Annex> Line<'c, A> {
     fn look(&mut self) {
         self.first = match self.part.as_slice().first() {
             Some(pkt) => (pkt.get().offset() as u64 + 1) & self.coming,
-            None => self.turn(),
+            None => self.take_arrivals(),
         }
     }
 
     /// All that waited has left.
-    fn turn(&mut self) -> u64 {
+    fn take_arrivals(&mut self) -> u64 {
         self.part = std::mem::take(&mut self.comes).iter();
         self.coming = u64::MAX;
         self.part.as_slice().first().map_or(NEVER, |pkt| pkt.get().offset() as u64 + 1)
@@ -160,26 +160,26 @@ impl<'c, A: Annex> Line<'c, A> {
     }
 
     /// Of two packets that come at the same instant its own is the first.
-    fn is_before(&self, other: &Line<'_, A>, tie: Tie) -> bool {
-        let rank = |line: &Line<'_, A>| line.part.as_slice().first().map(|pkt| tie.rank(&pkt.get()));
+    fn is_before(&self, other: &Cursor<'_, A>, tie: Tie) -> bool {
+        let rank = |line: &Cursor<'_, A>| line.part.as_slice().first().map(|pkt| tie.rank(&pkt.get()));
         self.first == other.first && self.first != NEVER && rank(self) < rank(other)
     }
 
-    fn left(&self) -> Left {
+    fn remaining(&self) -> Remaining {
         match self.coming {
-            0 => Left { waiting: self.part.len(), coming: self.comes.len() },
-            _ => Left { waiting: 0, coming: self.part.len() },
+            0 => Remaining { waiting: self.part.len(), coming: self.comes.len() },
+            _ => Remaining { waiting: 0, coming: self.part.len() },
         }
     }
 }
 
 /// How many of those that waited, and of those that came, have not left.
-struct Left {
+struct Remaining {
     waiting: usize,
     coming: usize,
 }
 
-impl Left {
+impl Remaining {
     /// Puts those that are left into their queue.
     #[inline(always)]
     fn keep<A: Annex>(self, mut queue: Queue<A>, comes: &mut Vec<Parcel<A>>) -> Queue<A> {
@@ -191,7 +191,7 @@ impl Left {
 }
 
 /// The length of the queue of data.
-struct Length<'c, A> {
+struct QueueLength<'c, A> {
     /// What comes, from the instant on at which the queue was looked at last.
     joining: Iter<'c, Cell<Parcel<A>>>,
     /// Longest queue that marks nothing.
@@ -200,7 +200,7 @@ struct Length<'c, A> {
     most: u32,
 }
 
-impl<A: Annex> Length<'_, A> {
+impl<A: Annex> QueueLength<'_, A> {
     /// What comes before `now` joins the queue, and may be marked.
     #[inline(always)]
     fn join(&mut self, now: u64, out: &mut Out<'_, A>, p: usize) {
@@ -210,7 +210,7 @@ impl<A: Annex> Length<'_, A> {
                 break;
             }
             if self.bytes > self.unmarked {
-                cell.set(out.mark::<true>(p, out.span.opened + pkt.offset() as u64, self.bytes, pkt));
+                cell.set(out.mark::<true>(p, out.window.opened + pkt.offset() as u64, self.bytes, pkt));
             }
             self.bytes += pkt.frame();
             self.joining.next();

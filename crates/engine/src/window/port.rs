@@ -49,7 +49,7 @@ pub(super) struct Port<A> {
     pub(super) cnps: Queue<A>,
     /// Virtual channels of its link, and those that are paused, a bit each.
     channels: u8,
-    held: u8,
+    paused_channels: u8,
 }
 
 /// First bit of the classes that may start.
@@ -66,11 +66,11 @@ pub(super) const TAPPED: u8 = 8;
 /// Departures must be taken in order of time with everything else at the switch.
 pub(super) const ORDERED: u8 = 16;
 /// Packets wait in the class of data that no buffer knows, as their switch made them.
-pub(super) const MADE_HERE: u8 = 32;
+pub(super) const UNCHARGED: u8 = 32;
 /// The scheme reads the length of the queue.
-pub(super) const READ: u8 = 64;
+pub(super) const QUEUE_READ: u8 = 64;
 /// Some virtual channels are paused, and not all: data leaves in its order, that of paused channels left out.
-pub(super) const PICKY: u8 = 128;
+pub(super) const PARTLY_PAUSED: u8 = 128;
 
 impl<A: Annex> Port<A> {
     pub(super) fn new(facts: &PortFacts, marking: Option<&Marking>) -> Self {
@@ -97,7 +97,7 @@ impl<A: Annex> Port<A> {
             far: VecDeque::new(),
             cnps: Queue::default(),
             channels: facts.channels,
-            held: 0,
+            paused_channels: 0,
         }
     }
 
@@ -118,18 +118,18 @@ impl<A: Annex> Port<A> {
 
     /// This packet of the class of data may not start.
     #[inline(always)]
-    pub(super) fn stops(&self, pkt: &Parcel<A>) -> bool {
-        if A::CARRIES && self.is(PICKY) { !self.lets_go(pkt) } else { self.paused() }
+    pub(super) fn must_wait(&self, pkt: &Parcel<A>) -> bool {
+        if A::CARRIES && self.is(PARTLY_PAUSED) { !self.may_start(pkt) } else { self.paused() }
     }
 
     /// Its channel is not paused.
-    fn lets_go(&self, pkt: &Parcel<A>) -> bool {
-        self.held >> channel(pkt.annex.route_state().leg(), self.channels) & 1 == 0
+    fn may_start(&self, pkt: &Parcel<A>) -> bool {
+        self.paused_channels >> channel(pkt.annex.route_state().leg(), self.channels) & 1 == 0
     }
 
     /// Virtual channels that are paused, a bit each.
-    pub(super) fn held(&self) -> u8 {
-        self.held
+    pub(super) fn paused_channels(&self) -> u8 {
+        self.paused_channels
     }
 
     /// Virtual channels of its link.
@@ -139,17 +139,17 @@ impl<A: Annex> Port<A> {
 
     pub(super) fn pause(&mut self, channel: u8, on: bool) {
         let bit = 1 << channel;
-        self.held = self.held & !bit | if on { bit } else { 0 };
+        self.paused_channels = self.paused_channels & !bit | if on { bit } else { 0 };
         let all = (1 << self.channels) - 1;
-        self.set(PICKY, self.held != 0 && self.held != all);
+        self.set(PARTLY_PAUSED, self.paused_channels != 0 && self.paused_channels != all);
         self.look();
     }
 
     /// Finds out whether data that waits may start.
     fn look(&mut self) {
-        let may = match self.is(PICKY) {
-            false => self.held == 0,
-            true => self.data.packets().iter().any(|pkt| self.lets_go(pkt)),
+        let may = match self.is(PARTLY_PAUSED) {
+            false => self.paused_channels == 0,
+            true => self.data.packets().iter().any(|pkt| self.may_start(pkt)),
         };
         let bit = (1 << DATA) << MAY;
         self.classes = self.classes & !bit | if may { bit } else { 0 };
@@ -159,7 +159,7 @@ impl<A: Annex> Port<A> {
     /// Takes the first packet of data whose channel is not paused.
     #[cold]
     fn pick(&mut self) -> Option<Parcel<A>> {
-        let ahead = self.data.packets().iter().position(|pkt| self.lets_go(pkt))?;
+        let ahead = self.data.packets().iter().position(|pkt| self.may_start(pkt))?;
         self.data.pop_behind(ahead)
     }
 
@@ -195,7 +195,7 @@ impl<A: Annex> Port<A> {
     #[inline(always)]
     pub(super) fn pop(&mut self) -> Option<Parcel<A>> {
         let class = self.open().trailing_zeros() as usize;
-        let picky = A::CARRIES && class == DATA && self.is(PICKY);
+        let picky = A::CARRIES && class == DATA && self.is(PARTLY_PAUSED);
         let picked = if picky { self.pick() } else { None };
         let queue = match class {
             DATA => &mut self.data,
@@ -221,7 +221,7 @@ impl<A: Annex> Port<A> {
         self.waiting += pkt.frame();
         self.most_waiting = self.most_waiting.max(self.waiting);
         self.data.push(pkt);
-        if A::CARRIES && self.is(PICKY) {
+        if A::CARRIES && self.is(PARTLY_PAUSED) {
             self.look();
         }
         self.plan();

@@ -87,14 +87,14 @@ impl<A: Annex> Sorter<A> {
 #[inline(never)]
 fn order<A: Annex>(packets: &mut [Parcel<A>], tie: Tie) {
     if packets.len() > FEW {
-        return packets.sort_unstable_by_key(|pkt| pkt.order(tie.turn(pkt.offset())));
+        return packets.sort_unstable_by_key(|pkt| pkt.order(tie.port_mask(pkt.offset())));
     }
     for end in 1..packets.len() {
         let pkt = packets[end];
-        let turn = tie.turn(pkt.offset());
-        let key = pkt.order(turn);
+        let mask = tie.port_mask(pkt.offset());
+        let key = pkt.order(mask);
         let mut at = end;
-        while at > 0 && packets[at - 1].order(turn) > key {
+        while at > 0 && packets[at - 1].order(mask) > key {
             packets[at] = packets[at - 1];
             at -= 1;
         }

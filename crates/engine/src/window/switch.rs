@@ -8,32 +8,32 @@
 //! departures the scheme watches are taken in order in light visits, too.
 
 use super::lanes::{Pause, bits};
-use super::order::Order;
-use super::out::{Frame, Frames, Out, Span};
-use super::play::{self, Coming};
-use super::port::{LOSSY, MADE_HERE, ORDERED, PICKY, Port, READ, TAPPED, TO_HOST, WATCHED};
+use super::order::DepartureOrder;
+use super::out::{LinkEvent, LinkEvents, Out, Window};
+use super::play::{self, Joining};
+use super::port::{LOSSY, ORDERED, PARTLY_PAUSED, Port, QUEUE_READ, TAPPED, TO_HOST, UNCHARGED, WATCHED};
 use crate::buffer::Admission;
-use crate::failing::Event;
+use crate::failing::FailureEvent;
 use crate::outcome::Happening;
 use crate::setup::{DATA, LinkState, Tie};
-use crate::switch::{Stand, Switch};
+use crate::switch::{Arrival, Switch};
 use model::fabric::{Detours, Router};
 use model::packet::Kinds;
 use model::scheme::Effects;
 use model::{Annex, Interest, Kind, NodeId, Parcel, Parts, PortIndex, Scheme, Verdict};
 
-/// What switches use in turn.
+/// What switches use in route_change.
 #[derive(Debug, Default)]
-pub(super) struct Desk<A> {
-    pub(super) frames: Frames,
+pub(super) struct Scratch<A> {
+    pub(super) events: LinkEvents,
     /// By port; empty between visits.
-    coming: Vec<Coming<A>>,
-    order: Order,
+    joining: Vec<Joining<A>>,
+    order: DepartureOrder,
     effects: Effects,
 }
 
 /// A switch and what belongs to it.
-pub(super) struct Place<'v, P: Parts> {
+pub(super) struct SwitchState<'v, P: Parts> {
     pub(super) node: NodeId,
     pub(super) switch: &'v mut Switch<P>,
     pub(super) ports: &'v mut [Port<P::Annex>],
@@ -41,22 +41,22 @@ pub(super) struct Place<'v, P: Parts> {
     pub(super) queued: &'v mut [u32],
     /// A bit for every port at which something waits.
     pub(super) backlog: &'v mut [u64],
-    pub(super) desk: &'v mut Desk<P::Annex>,
+    pub(super) scratch: &'v mut Scratch<P::Annex>,
     pub(super) with_data: Kinds,
 }
 
 /// One switch, one window.
 ///
-/// A `HEAVY` one keeps exact account of the buffer. In runs that follow queue pairs it looks `CLOSELY` at what packets
+/// A `HEAVY` one keeps exact account of the buffer. In runs that follow queue pairs it looks `FOLLOWS` at what packets
 /// meet; all others are compiled without.
-pub(super) struct Visit<'v, P: Parts, const HEAVY: bool, const CLOSELY: bool> {
+pub(super) struct Visit<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> {
     node: NodeId,
     switch: &'v mut Switch<P>,
     ports: &'v mut [Port<P::Annex>],
     queued: &'v mut [u32],
     backlog: &'v mut [u64],
     out: Out<'v, P::Annex>,
-    desk: &'v mut Desk<P::Annex>,
+    scratch: &'v mut Scratch<P::Annex>,
     router: Router<'v>,
     interest: Interest,
     tie: Tie,
@@ -68,22 +68,22 @@ pub(super) struct Visit<'v, P: Parts, const HEAVY: bool, const CLOSELY: bool> {
 
 /// Flags of ports that are taken event by event in light visits, too. Nothing is to come at a port whenever it gets
 /// one of them, nor when a visit ends.
-const ODD: u8 = ORDERED | LOSSY | TAPPED | MADE_HERE | READ | PICKY;
+const IMMEDIATE: u8 = ORDERED | LOSSY | TAPPED | UNCHARGED | QUEUE_READ | PARTLY_PAUSED;
 
-impl<'v, P: Parts, const HEAVY: bool, const CLOSELY: bool> Visit<'v, P, HEAVY, CLOSELY> {
-    pub(super) fn new(place: Place<'v, P>, out: Out<'v, P::Annex>) -> Self {
-        let Place { node, switch, ports, queued, backlog, desk, with_data } = place;
-        let (router, interest) = (out.setup.router(node, switch.turn), switch.interest);
+impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, FOLLOWS> {
+    pub(super) fn new(state: SwitchState<'v, P>, out: Out<'v, P::Annex>) -> Self {
+        let SwitchState { node, switch, ports, queued, backlog, scratch, with_data } = state;
+        let (router, interest) = (out.setup.router(node, switch.route_change), switch.interest);
         Visit {
             node,
             switch,
             ports,
             queued,
             backlog,
-            desk,
+            scratch,
             router,
             interest,
-            tie: out.setup.tie(node.0, out.span.opened),
+            tie: out.setup.tie(node.0, out.window.opened),
             out,
             with_data,
             next_own: 0,
@@ -93,15 +93,15 @@ impl<'v, P: Parts, const HEAVY: bool, const CLOSELY: bool> Visit<'v, P, HEAVY, C
     /// Takes the arrivals, in their order, and everything else; returns when the switch has something to do of
     /// its own accord again.
     pub(super) fn run(mut self, arrivals: &[Parcel<P::Annex>]) -> u64 {
-        let Span { opened, close, .. } = self.out.span;
-        if self.desk.coming.len() < self.ports.len() {
-            self.desk.coming.resize_with(self.ports.len(), Coming::default);
+        let Window { opened, close, .. } = self.out.window;
+        if self.scratch.joining.len() < self.ports.len() {
+            self.scratch.joining.resize_with(self.ports.len(), Joining::default);
         }
         if HEAVY {
             self.recount();
         }
         if HEAVY || self.interest.host_departures {
-            self.desk.order.clear(self.ports.len());
+            self.scratch.order.clear(self.ports.len());
             self.each_backlogged(|visit, p| visit.note(p));
         }
         self.look_ahead();
@@ -123,7 +123,7 @@ impl<'v, P: Parts, const HEAVY: bool, const CLOSELY: bool> Visit<'v, P, HEAVY, C
             waiting += port.waiting as u64;
             if port.is_empty() {
                 visit.backlog[p >> 6] &= !(1 << (p & 63));
-                visit.ports[p].set(MADE_HERE, false);
+                visit.ports[p].set(UNCHARGED, false);
             }
         });
         if !HEAVY {
@@ -160,14 +160,14 @@ impl<'v, P: Parts, const HEAVY: bool, const CLOSELY: bool> Visit<'v, P, HEAVY, C
         if !HEAVY && !self.interest.host_departures {
             return (u64::MAX, 0);
         }
-        self.desk.order.first().map_or((u64::MAX, 0), |(after, p)| (self.out.span.opened + after, p))
+        self.scratch.order.first().map_or((u64::MAX, 0), |(after, p)| (self.out.window.opened + after, p))
     }
 
     #[inline(always)]
     fn look_ahead(&mut self) {
         // A wake-up comes after the arrivals of its instant.
         let wake = self.switch.wake.saturating_add(1);
-        self.next_own = self.first_ordered().0.min(self.desk.frames.next()).min(wake);
+        self.next_own = self.first_ordered().0.min(self.scratch.events.next()).min(wake);
     }
 
     /// Does everything of the switch's own that comes before `limit`; wake-ups before `wake_limit`.
@@ -175,7 +175,7 @@ impl<'v, P: Parts, const HEAVY: bool, const CLOSELY: bool> Visit<'v, P, HEAVY, C
     fn catch_up(&mut self, limit: u64, wake_limit: u64) {
         loop {
             let (due, p) = self.first_ordered();
-            let (frame, wake) = (self.desk.frames.next(), self.switch.wake);
+            let (frame, wake) = (self.scratch.events.next(), self.switch.wake);
             self.next_own = due.min(frame).min(wake.saturating_add(1));
             if frame < limit && frame <= due && frame <= wake {
                 self.on_frame(frame);
@@ -185,7 +185,7 @@ impl<'v, P: Parts, const HEAVY: bool, const CLOSELY: bool> Visit<'v, P, HEAVY, C
                 for p in 0..self.ports.len() {
                     self.serve(p, wake + 1);
                 }
-                self.switch.woken(wake, self.queued, &mut self.desk.effects);
+                self.switch.woken(wake, self.queued, &mut self.scratch.effects);
                 self.carry_out(wake);
             } else {
                 return;
@@ -195,11 +195,11 @@ impl<'v, P: Parts, const HEAVY: bool, const CLOSELY: bool> Visit<'v, P, HEAVY, C
 
     #[cold]
     fn on_frame(&mut self, at: u64) {
-        match self.desk.frames.take() {
-            Some(Frame::Pause(Pause { port, channel, on, .. })) => {
+        match self.scratch.events.take() {
+            Some(LinkEvent::Pause(Pause { port, channel, on, .. })) => {
                 self.on_pause(at, port.0 as usize, channel, on);
             }
-            Some(Frame::Fail(Event::Reset { port, whole })) => {
+            Some(LinkEvent::Failure(FailureEvent::Reset { port, whole })) => {
                 let p = port.0 as usize;
                 for channel in 0..self.ports[p].channels() {
                     if whole && self.switch.pauses(port, channel) {
@@ -210,12 +210,14 @@ impl<'v, P: Parts, const HEAVY: bool, const CLOSELY: bool> Visit<'v, P, HEAVY, C
                     self.on_pause(at, p, channel, false);
                 }
             }
-            Some(Frame::Fail(Event::Rate { port, row })) => {
+            Some(LinkEvent::Failure(FailureEvent::Rate { port, row })) => {
                 let p = port.0 as usize;
                 self.serve(p, at); // what started at the rate so far
                 self.ports[p].row = row;
             }
-            Some(Frame::Fail(Event::RouteChange(turn))) => self.reroute(at, turn),
+            Some(LinkEvent::Failure(FailureEvent::RouteChange(route_change))) => {
+                self.reroute(at, route_change)
+            }
             None => {}
         }
     }
@@ -226,7 +228,7 @@ impl<'v, P: Parts, const HEAVY: bool, const CLOSELY: bool> Visit<'v, P, HEAVY, C
         let news = self.out.paused(p, &mut self.ports[p], at, channel, on);
         let port = &mut self.ports[p];
         if news && !on && port.busy <= at {
-            if !HEAVY && !port.is(ODD) {
+            if !HEAVY && !port.is(IMMEDIATE) {
                 // What waits starts at once, even if the next frame of this instant pauses the port again.
                 port.busy = at;
                 self.serve(p, at + 1);
@@ -239,11 +241,11 @@ impl<'v, P: Parts, const HEAVY: bool, const CLOSELY: bool> Visit<'v, P, HEAVY, C
 
     /// Routes change.
     #[inline(never)]
-    fn reroute(&mut self, at: u64, turn: usize) {
+    fn reroute(&mut self, at: u64, route_change: usize) {
         // The scheme hears of what has departed before.
         (0..self.ports.len()).for_each(|p| self.serve(p, at));
-        self.router = self.out.setup.router(self.node, Some(turn));
-        self.switch.rerouted(self.out.setup, self.node, at, turn, &mut self.desk.effects);
+        self.router = self.out.setup.router(self.node, Some(route_change));
+        self.switch.rerouted(self.out.setup, self.node, at, route_change, &mut self.scratch.effects);
         for p in (0..self.ports.len()).filter(|&p| self.ports[p].is(WATCHED)).collect::<Vec<_>>() {
             self.watch(PortIndex(p as u16));
         }
@@ -304,25 +306,25 @@ impl<'v, P: Parts, const HEAVY: bool, const CLOSELY: bool> Visit<'v, P, HEAVY, C
         if looks_back {
             self.serve(ingress.0 as usize, now + 1);
         }
-        let stand = Stand { now, ingress, from_host, to_host, detours, view: self.out.view };
-        let verdict = self.switch.judge(stand, self.queued, &mut pkt, ports, &mut self.desk.effects);
+        let arrival = Arrival { now, ingress, from_host, to_host, detours, view: self.out.view };
+        let verdict = self.switch.judge(arrival, self.queued, &mut pkt, ports, &mut self.scratch.effects);
         if looks_back {
             self.watch(ingress);
         }
         match verdict {
-            Verdict::Forward(port) if self.desk.effects.is_empty() => {
+            Verdict::Forward(port) if self.scratch.effects.is_empty() => {
                 return self.pass(port.0 as usize, now, pkt);
             }
             Verdict::Forward(port) => {
-                self.look_on(port.0 as usize, now, &pkt);
+                self.observe(port.0 as usize, now, &pkt);
                 // What the packet set off waits until it has joined its port, and what that sets off is done.
-                let effects = std::mem::take(&mut self.desk.effects);
-                self.enqueue_oddly(port.0 as usize, now, pkt, false);
-                self.desk.effects = effects;
+                let effects = std::mem::take(&mut self.scratch.effects);
+                self.enqueue_now(port.0 as usize, now, pkt, false);
+                self.scratch.effects = effects;
             }
             Verdict::Drop => {
                 self.out.tally.dropped_by_scheme(&pkt);
-                if CLOSELY {
+                if FOLLOWS {
                     self.out.note(now, Happening::Blocked, &pkt);
                 }
             }
@@ -351,7 +353,7 @@ impl<'v, P: Parts, const HEAVY: bool, const CLOSELY: bool> Visit<'v, P, HEAVY, C
         if ordered {
             self.note(p);
         } else if !HEAVY {
-            self.desk.order.set(p, u64::MAX, self.out.span.length);
+            self.scratch.order.set(p, u64::MAX, self.out.window.length);
         }
     }
 
@@ -369,20 +371,20 @@ impl<'v, P: Parts, const HEAVY: bool, const CLOSELY: bool> Visit<'v, P, HEAVY, C
     /// An arrival joins port `p`, for which it came.
     #[inline(always)]
     fn pass(&mut self, p: usize, now: u64, pkt: Parcel<P::Annex>) {
-        self.look_on(p, now, &pkt);
+        self.observe(p, now, &pkt);
         self.enqueue(p, now, pkt);
     }
 
     /// Somebody may want to know what an arrival will meet at port `p`.
     #[inline(always)]
-    fn look_on(&mut self, p: usize, now: u64, pkt: &Parcel<P::Annex>) {
-        if CLOSELY && pkt.is_data() {
-            self.look_closely(p, now, pkt);
+    fn observe(&mut self, p: usize, now: u64, pkt: &Parcel<P::Annex>) {
+        if FOLLOWS && pkt.is_data() {
+            self.record_hop(p, now, pkt);
         }
     }
 
     #[inline(never)]
-    fn look_closely(&mut self, p: usize, now: u64, pkt: &Parcel<P::Annex>) {
+    fn record_hop(&mut self, p: usize, now: u64, pkt: &Parcel<P::Annex>) {
         let setup = self.out.setup;
         if setup.follows(pkt.qp()) && pkt.ingress() != PortIndex::VIRTUAL {
             self.serve(p, now + 1);
@@ -394,23 +396,23 @@ impl<'v, P: Parts, const HEAVY: bool, const CLOSELY: bool> Visit<'v, P, HEAVY, C
     #[inline(always)]
     fn enqueue(&mut self, p: usize, now: u64, pkt: Parcel<P::Annex>) {
         let port = &mut self.ports[p];
-        if HEAVY || port.is(ODD) {
-            return self.enqueue_oddly(p, now, pkt, false);
+        if HEAVY || port.is(IMMEDIATE) {
+            return self.enqueue_now(p, now, pkt, false);
         }
         if port.is(WATCHED) && pkt.is_data() {
             if port.patience <= 1 {
                 self.ask_patience(p, now);
-                return self.enqueue_oddly(p, now, pkt, false);
+                return self.enqueue_now(p, now, pkt, false);
             }
             port.patience -= 1;
         }
-        let coming = &mut self.desk.coming[p];
+        let joining = &mut self.scratch.joining[p];
         let line = if self.with_data.take(&pkt) {
-            &mut coming.data
+            &mut joining.data
         } else if pkt.kind() == Kind::Cnp {
-            return self.enqueue_oddly(p, now, pkt, false);
+            return self.enqueue_now(p, now, pkt, false);
         } else {
-            &mut coming.replies
+            &mut joining.replies
         };
         if line.is_empty() {
             self.backlog[p >> 6] |= 1 << (p & 63);
@@ -435,7 +437,7 @@ impl<'v, P: Parts, const HEAVY: bool, const CLOSELY: bool> Visit<'v, P, HEAVY, C
     /// A packet joins port `p` in a heavy visit, or where somebody takes notice. `charged`: the buffer knows it
     /// already.
     #[inline(never)]
-    fn enqueue_oddly(&mut self, p: usize, now: u64, pkt: Parcel<P::Annex>, charged: bool) {
+    fn enqueue_now(&mut self, p: usize, now: u64, pkt: Parcel<P::Annex>, charged: bool) {
         self.serve(p, now + 1);
         if self.ports[p].is(WATCHED) && pkt.is_data() {
             if self.ports[p].patience <= 1 && !self.ports[p].is(ORDERED) {
@@ -452,7 +454,7 @@ impl<'v, P: Parts, const HEAVY: bool, const CLOSELY: bool> Visit<'v, P, HEAVY, C
             return;
         }
         let port = &mut self.ports[p];
-        if port.busy <= now && !(data && port.stops(&pkt)) {
+        if port.busy <= now && !(data && port.must_wait(&pkt)) {
             if counts {
                 self.release(&pkt, now);
             }
@@ -494,7 +496,7 @@ impl<'v, P: Parts, const HEAVY: bool, const CLOSELY: bool> Visit<'v, P, HEAVY, C
             false => pkt,
         };
         if pkt.ingress() == PortIndex::VIRTUAL {
-            port.set(MADE_HERE, true);
+            port.set(UNCHARGED, true);
             self.switch.uncharged += pkt.frame() as u64;
         }
         port.push_data(pkt);
@@ -505,8 +507,8 @@ impl<'v, P: Parts, const HEAVY: bool, const CLOSELY: bool> Visit<'v, P, HEAVY, C
     fn note(&mut self, p: usize) {
         let port = &self.ports[p];
         if HEAVY || port.is(ORDERED) {
-            let Span { opened, length, .. } = self.out.span;
-            self.desk.order.set(p, port.due.saturating_sub(opened), length);
+            let Window { opened, length, .. } = self.out.window;
+            self.scratch.order.set(p, port.due.saturating_sub(opened), length);
             self.next_own = self.next_own.min(port.due);
         }
     }
@@ -515,12 +517,12 @@ impl<'v, P: Parts, const HEAVY: bool, const CLOSELY: bool> Visit<'v, P, HEAVY, C
     #[inline(always)]
     fn serve(&mut self, p: usize, limit: u64) {
         let port = &mut self.ports[p];
-        if HEAVY || port.is(ODD) {
+        if HEAVY || port.is(IMMEDIATE) {
             return self.serve_in_order(p, limit);
         }
-        let (switch, effects) = (&mut *self.switch, &mut self.desk.effects);
-        let coming = (&mut self.desk.coming[p], self.tie);
-        play::forward(port, &mut self.out, p, limit, coming, |at, pkt| {
+        let (switch, effects) = (&mut *self.switch, &mut self.scratch.effects);
+        let joining = (&mut self.scratch.joining[p], self.tie);
+        play::forward(port, &mut self.out, p, limit, joining, |at, pkt| {
             // The scheme has patience: it asks for nothing.
             switch.departed(at, &pkt, PortIndex(p as u16), effects);
         });
@@ -528,7 +530,7 @@ impl<'v, P: Parts, const HEAVY: bool, const CLOSELY: bool> Visit<'v, P, HEAVY, C
 
     #[inline(never)]
     fn serve_in_order(&mut self, p: usize, limit: u64) {
-        debug_assert!(self.desk.coming[p].is_empty(), "what comes must be played first");
+        debug_assert!(self.scratch.joining[p].is_empty(), "what comes must be played first");
         while self.ports[p].due < limit {
             self.depart(p, self.ports[p].due);
         }
@@ -564,13 +566,13 @@ impl<'v, P: Parts, const HEAVY: bool, const CLOSELY: bool> Visit<'v, P, HEAVY, C
         let link = LinkState { gp: self.out.gp + p, row: port.row, at, sent, queue };
         self.out.setup.trace(&mut pkt, link);
         if port.is(LOSSY | TAPPED) {
-            self.out.launch_oddly(p, port, at, pkt);
+            self.out.launch_special(p, port, at, pkt);
         } else {
             self.out.launch(p, port, at, pkt);
         }
         if self.ports[p].is(WATCHED) && pkt.is_data() {
             let port = PortIndex(p as u16);
-            self.switch.departed(at, &pkt, port, &mut self.desk.effects);
+            self.switch.departed(at, &pkt, port, &mut self.scratch.effects);
             self.watch(port);
             self.carry_out(at);
         }
@@ -579,7 +581,7 @@ impl<'v, P: Parts, const HEAVY: bool, const CLOSELY: bool> Visit<'v, P, HEAVY, C
     /// Does what a scheme asked for.
     #[inline(always)]
     fn carry_out(&mut self, now: u64) {
-        if !self.desk.effects.is_empty() {
+        if !self.scratch.effects.is_empty() {
             self.carry_out_some(now);
         }
     }
@@ -587,22 +589,22 @@ impl<'v, P: Parts, const HEAVY: bool, const CLOSELY: bool> Visit<'v, P, HEAVY, C
     #[cold]
     #[inline(never)]
     fn carry_out_some(&mut self, now: u64) {
-        let mut effects = std::mem::take(&mut self.desk.effects);
+        let mut effects = std::mem::take(&mut self.scratch.effects);
         for emitted in effects.emitted.drain(..) {
             let (port, pkt) = self.switch.made(self.out.setup, self.node, emitted);
             self.out.tally.made(&pkt);
             self.out.note(now, Happening::Made, &pkt);
-            self.enqueue_oddly(port.0 as usize, now, pkt, false);
+            self.enqueue_now(port.0 as usize, now, pkt, false);
         }
         for (handle, port) in effects.released.drain(..) {
             if let Some(pkt) = self.switch.unhold(handle) {
-                self.enqueue_oddly(port.0 as usize, now, pkt, true);
+                self.enqueue_now(port.0 as usize, now, pkt, true);
             }
         }
         for (port, on) in effects.pauses.drain(..) {
             let p = port.0 as usize;
             for channel in 0..self.out.setup.fabric().channels() {
-                if self.switch.hold_back(port, channel, on) {
+                if self.switch.set_scheme_pause(port, channel, on) {
                     self.out.send_pause(p, &self.ports[p], now, channel, on);
                 }
             }

@@ -20,12 +20,12 @@ pub(super) struct Wire<'v, A> {
     length: u64,
     peer_port: PortIndex,
     unit: u32,
-    sent: Sent,
+    carried: Carried,
 }
 
 /// Frames that the wire has carried since it was taken.
 #[derive(Default)]
-struct Sent {
+struct Carried {
     bytes: u64,
     time: u64,
     frames: u64,
@@ -42,17 +42,17 @@ impl<'v, A: Annex> Wire<'v, A> {
             lane: out.open_lane(p),
             times: out.setup.times_on_wire(port.row),
             reach: port.delay.wrapping_sub(out.next - origin),
-            length: out.span.length,
+            length: out.window.length,
             peer_port: port.peer_port,
             unit: out.unit,
-            sent: Sent::default(),
+            carried: Carried::default(),
         }
     }
 
     /// Bytes sent since the wire was taken.
     #[inline(always)]
     pub(super) fn bytes(&self) -> u64 {
-        self.sent.bytes
+        self.carried.bytes
     }
 
     /// Puts a packet on the wire. Returns it with its time after the next window's start if it arrives in a later
@@ -62,10 +62,10 @@ impl<'v, A: Annex> Wire<'v, A> {
         let frame = pkt.frame();
         let time = self.times[frame as usize] as u64;
         self.free = start + time;
-        self.sent.frames += 1;
-        self.sent.bytes += frame as u64;
-        self.sent.time += time;
-        self.sent.control += !pkt.is_data() as u64;
+        self.carried.frames += 1;
+        self.carried.bytes += frame as u64;
+        self.carried.time += time;
+        self.carried.control += !pkt.is_data() as u64;
         let after = self.free.wrapping_add(self.reach);
         let sent = pkt.arriving(after as u32, self.peer_port);
         if after < self.length {
@@ -79,14 +79,14 @@ impl<'v, A: Annex> Wire<'v, A> {
     #[inline(always)]
     pub(super) fn put_back(&mut self, port: &mut Port<A>, out: &mut Out<'_, A>, p: usize) {
         out.close_lane(p, std::mem::take(&mut self.lane));
-        let sent = std::mem::take(&mut self.sent);
-        if sent.frames > 0 {
+        let carried = std::mem::take(&mut self.carried);
+        if carried.frames > 0 {
             port.busy = self.origin + self.free;
             port.last = port.busy;
-            port.frames += sent.frames;
-            port.bytes += sent.bytes;
-            port.busy_for += sent.time;
-            out.tally.control_hops += sent.control;
+            port.frames += carried.frames;
+            port.bytes += carried.bytes;
+            port.busy_for += carried.time;
+            out.tally.control_hops += carried.control;
         }
     }
 }
