@@ -286,6 +286,20 @@ pub(crate) fn mistakes(plan: &Plan, run: &Outcome) -> Vec<String> {
             data + replies + notices,
         );
     }
+    check_each(plan, run, &mut wrong);
+    let waits = run
+        .messages
+        .iter()
+        .enumerate()
+        .any(|(i, m)| m.acked == Time::NEVER && !plan.job(MessageId(i as u32)).background);
+    if waits == (run.ending == Ending::Finished) {
+        wrong.push(format!("it ended as {:?}", run.ending));
+    }
+    wrong
+}
+
+/// Adds the faults of single messages, links and switches to `wrong`.
+fn check_each(plan: &Plan, run: &Outcome, wrong: &mut Vec<String>) {
     for (i, m) in run.messages.iter().enumerate() {
         let in_order = m.start <= m.received && m.received <= m.acked;
         if !in_order || m.acked != Time::NEVER && (m.acked > run.end) {
@@ -311,15 +325,6 @@ pub(crate) fn mistakes(plan: &Plan, run: &Outcome) -> Vec<String> {
             wrong.push(format!("switch {i} used {most} of a buffer of {}", plan.switches[i].buffer));
         }
     }
-    let waits = run
-        .messages
-        .iter()
-        .enumerate()
-        .any(|(i, m)| m.acked == Time::NEVER && !plan.job(MessageId(i as u32)).background);
-    if waits == (run.ending == Ending::Finished) {
-        wrong.push(format!("it ended as {:?}", run.ending));
-    }
-    wrong
 }
 
 /// Two tiers of switches, `hosts` on each of `leaves`; further keys of the topology in `keys`.
