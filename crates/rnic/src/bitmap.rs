@@ -1,24 +1,24 @@
-//! Which packets after ePSN a receiver already has.
+//! Set of the packets after ePSN that a receiver already has.
 
-/// Packets ahead of ePSN that one word holds. Our choice: more than the reordering of most queue pairs, and
-/// it stands beside ePSN in the same cache line.
+/// Number of packets ahead of ePSN that one word holds. Our choice: it exceeds the reordering of most queue pairs, and the
+/// word shares a cache line with ePSN.
 const NEAR: u32 = 64;
-/// Bits of the first allocation: 32 bytes. Our choice: little enough for 65,000 queue pairs.
+/// Bits of the first allocation: 32 bytes. Our choice: small enough for 65,000 queue pairs.
 const FIRST_BITS: u64 = 256;
 
-/// What became of a packet that is ahead of ePSN.
+/// Result of inserting a packet that is ahead of ePSN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Insert {
     New,
     Present,
 }
 
-/// The set of packets that came ahead of ePSN. A word holds the next 64; the first packet beyond them moves
-/// all to a ring, which stays.
+/// Set of packets that arrived ahead of ePSN. A word holds the next 64. The first packet beyond them moves all packets to a
+/// ring, which then stays in use.
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(test, derive(Hash))]
 pub(crate) struct Bitmap {
-    /// Bit k stands for packet ePSN + 1 + k. 0 where there is a ring.
+    /// Bit k stands for packet ePSN + 1 + k; 0 if there is a ring.
     near: u64,
     far: Option<Box<Ring>>,
 }
@@ -46,7 +46,7 @@ impl Bitmap {
         ring.insert(expected, ahead)
     }
 
-    /// Whether packet `expected + ahead` is there, where `ahead` is at least 1.
+    /// True if packet `expected + ahead` is in the set, where `ahead` is at least 1.
     pub(crate) fn contains(&self, expected: u64, ahead: u32) -> bool {
         match &self.far {
             Some(ring) => ring.contains(expected, ahead),
@@ -54,7 +54,7 @@ impl Bitmap {
         }
     }
 
-    /// Packet `expected` has come: the new ePSN, past everything that was held behind it.
+    /// Packet `expected` has arrived; returns the new ePSN, past all packets in the set that follow it without a gap.
     #[inline]
     pub(crate) fn advance(&mut self, expected: u64) -> u64 {
         let next = expected.wrapping_add(1);
@@ -62,7 +62,7 @@ impl Bitmap {
             return ring.drain(next);
         }
         let run = self.near.trailing_ones();
-        // Shifted twice: by up to 65 in all.
+        // Two shifts, since the total may be 65.
         self.near = self.near >> 1 >> run.min(NEAR - 1);
         next.wrapping_add(u64::from(run))
     }
@@ -98,7 +98,7 @@ impl Ring {
         self.words[word] & bit != 0
     }
 
-    /// Removes the run of bits that starts at `seq`; the first packet that is missing.
+    /// Removes the run of packets that starts at `seq`; returns the first missing packet.
     fn drain(&mut self, mut seq: u64) -> u64 {
         while self.held > 0 {
             let at = seq & (self.bits() - 1);

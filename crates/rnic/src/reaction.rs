@@ -1,5 +1,5 @@
-//! What a NACK or a timeout does to the rate. NIC vendors do not say, so it is a setting, and it stands outside
-//! the controls so that each has it.
+//! Effect of a NACK or a timeout on the rate. NIC vendors do not document it, so it is a setting; it is separate from the
+//! congestion controls so that each of them has it.
 
 use crate::AnyCongestion;
 use crate::limits::Invalid;
@@ -8,28 +8,26 @@ use model::{Allowance, Congestion, Feedback, Pace, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the control is told, or made to do.
+/// Effect on the congestion control.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reaction {
-    /// The same as one CNP: under DCQCN any number of them cut the rate at most once per
-    /// `rate-decrease-interval`.
+    /// The effect of one CNP: under DCQCN any number of them cut the rate at most once per `rate-decrease-interval`.
     #[default]
     AsCnp,
-    /// Nothing (the HPCC family of ns-3 simulators).
+    /// No effect (the HPCC family of ns-3 simulators).
     None,
-    /// No packet for this long, the retransmission included; the rate stays.
+    /// No packet for this long, including the retransmission; the rate stays.
     Stall(Time),
-    /// The rate goes down to this share of line rate, above 0 and at most 1, if it is above. Only with a
-    /// control that has a rate.
-    To(f64),
-    /// The rate goes down to the control's least, such as `min-rate` of `dcqcn`. Only with a control that has a
+    /// The rate drops to this share of line rate, above 0 and at most 1, if it is higher. Only with a control that has a
     /// rate.
+    To(f64),
+    /// The rate drops to the control's minimum, such as `min-rate` of `dcqcn`. Only with a control that has a rate.
     ToMinRate,
 }
 
 impl Reaction {
-    /// Whether the value is possible; `field` names the setting.
+    /// Checks whether the value is possible; `field` names the setting.
     pub fn validate(&self, field: &str, has_rate: bool) -> Result<(), Invalid> {
         match *self {
             Reaction::Stall(Time::ZERO) => {
@@ -50,15 +48,14 @@ impl Reaction {
     }
 }
 
-/// A congestion control with its reactions to NACKs and timeouts. The control also hears of both itself.
+/// A congestion control with its reactions to NACKs and timeouts. The control itself also receives both events.
 ///
-/// A host asks for every packet it sends, and the answer is mostly the same as before. So the answer is kept
-/// here with the time until which it holds, and the control stands apart: one that no congestion has reached
-/// is never touched.
+/// A host asks before every packet, and the answer is mostly the same as before. So the answer is kept here with the time
+/// until which it holds, and the control is stored apart: memory of a control without congestion is never touched.
 pub struct Reacting {
     pace: Pace,
-    /// Before this time the control allows `pace` and no less, unless it hears of something. Zero if it has to
-    /// be asked and told everything: a custom control, or a stall.
+    /// Before this time the control allows exactly `pace`, unless an event reaches it. Zero if the control must be asked
+    /// every time and receive every event: a custom control, or a stall.
     steady_until: Time,
     inner: Box<Inner>,
 }
@@ -92,18 +89,18 @@ impl Reacting {
         Reacting { pace: Pace::UNPACED, steady_until: Time::ZERO, inner }
     }
 
-    /// The same with no more outstanding than that.
+    /// Limits the outstanding packets to `cap`.
     pub(crate) fn within(mut self, cap: Cap) -> Self {
         self.inner.cap = Some(cap);
         self
     }
 
-    /// The control inside.
+    /// The congestion control inside.
     pub const fn control(&self) -> &AnyCongestion {
         &self.inner.control
     }
 
-    /// Asks the control, and keeps the pace; the window, and the time before which there is no packet.
+    /// Asks the control and keeps the pace; returns the window, and the time before which no packet may start.
     fn ask(&mut self, now: Time) -> (u64, Time) {
         let mut allowance = self.inner.control.allowance(now);
         allowance.not_before = allowance.not_before.max(self.inner.stalled_until);

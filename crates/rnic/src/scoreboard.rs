@@ -1,4 +1,4 @@
-//! The sender of the recovery modes whose receivers speak of single packets: it sends again just those.
+//! Sender of the recovery modes whose receivers name single packets: it retransmits just those.
 
 use crate::sender::Resend;
 use crate::timeout::Timing;
@@ -9,20 +9,20 @@ use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What all senders of a NIC have in common.
+/// Settings that all senders of a NIC share.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(test, derive(Hash))]
 pub struct Rules {
     pub(crate) timing: Timing,
-    /// Another timer while no more than this many packets are outstanding.
+    /// Second timer, for senders with no more than this many packets outstanding.
     pub(crate) few: Option<(u32, Timing)>,
     /// Most packets outstanding.
     pub(crate) limit: u32,
-    /// What a timeout brings back besides what is known to be missing.
+    /// Packets that a timeout retransmits in addition to the known gaps.
     pub(crate) on_timeout: Resend,
 }
 
-/// Packet counters of a queue pair, `una <= next <= posted`; what is missing, and what has arrived ahead.
+/// Packet counters of a queue pair, `una <= next <= posted`, with its gaps and the packets that arrived ahead of them.
 #[derive(Clone, Debug)]
 #[cfg_attr(test, derive(Hash))]
 pub struct Sender {
@@ -32,15 +32,15 @@ pub struct Sender {
     next: u64,
     /// First packet that the application has not posted.
     posted: u64,
-    /// To be sent again, ahead of new packets: ranges in order, apart, between `una` and `next`, and nothing that
-    /// is in `arrived`.
+    /// Packets to retransmit before new ones: disjoint ranges in order, between `una` and `next`, without packets in
+    /// `arrived`.
     missing: VecDeque<Range<u64>>,
     /// Packets ahead of `una` that have arrived.
     arrived: BTreeSet<u64>,
-    /// Gaps before this packet have been judged since the last timeout: what is missing there was sent again.
+    /// Gaps before this packet have been judged since the last timeout: the missing packets there were retransmitted.
     judged: u64,
     deadline: Time,
-    /// When the timer started.
+    /// Time at which the timer started.
     started: Time,
     fired: u8,
     rules: Arc<Rules>,
@@ -68,7 +68,7 @@ impl Sender {
         self.set_timer();
     }
 
-    /// The deadline of the timer that has started, by how many packets are outstanding.
+    /// Sets the deadline of the running timer by the number of outstanding packets.
     fn set_timer(&mut self) {
         let timing = match &self.rules.few {
             Some((few, timing)) if self.next - self.una <= u64::from(*few) => timing,
@@ -77,18 +77,18 @@ impl Sender {
         self.deadline = timing.deadline(self.started, self.fired);
     }
 
-    /// The packet of that PSN, if it is outstanding.
+    /// Packet with that PSN, if it is outstanding.
     fn outstanding(&self, psn: Psn) -> Option<u64> {
         let distance = psn.distance_from(Psn::from_seq(self.una));
         let seq = self.una + u64::try_from(distance).ok()?;
         (seq < self.next).then_some(seq)
     }
 
-    /// Acknowledges all before `una`.
+    /// Acknowledges all packets before `una`.
     fn advance(&mut self, una: u64) {
         self.una = una;
         self.judged = self.judged.max(una);
-        // What comes next may have arrived long ago; the receiver knows better what it expects.
+        // `una` itself may have been reported as arrived; the receiver's ePSN is more reliable.
         self.arrived = self.arrived.split_off(&una);
         while let Some(first) = self.missing.front_mut() {
             if first.end > una {
@@ -99,7 +99,7 @@ impl Sender {
         }
     }
 
-    /// Has `range` sent again, but for what has arrived; true if that is anything.
+    /// Schedules the packets of `range` that have not arrived for retransmission; true if there are any.
     fn send_again(&mut self, range: Range<u64>) -> bool {
         let mut wanted = Vec::new();
         let mut from = range.start.max(self.una);
@@ -125,7 +125,7 @@ impl Sender {
         any
     }
 
-    /// Packet `seq` has arrived ahead of a gap.
+    /// Notes that packet `seq` has arrived ahead of a gap.
     fn note_arrival(&mut self, seq: u64) {
         if !self.arrived.insert(seq) {
             return;
@@ -162,7 +162,7 @@ impl model::Sender for Sender {
         if self.deadline == Time::NEVER {
             self.start_timer(now);
         } else if self.rules.few.is_some() {
-            self.set_timer(); // they may be few no more
+            self.set_timer(); // many packets may be outstanding now
         }
         Some(sent)
     }
@@ -176,8 +176,8 @@ impl model::Sender for Sender {
         self.on_selective(now, reply, Selective::Nothing)
     }
 
-    /// What is missing counts as lost, and the congestion control hears of it, if the reply is a NACK; with an ACK it
-    /// is a wish. A NACK that says nothing more means the packet that it names.
+    /// Missing packets count as lost, and the congestion control learns of them, if the reply is a NACK; in an ACK they
+    /// are only requested. A NACK without further information means the packet that it names.
     fn on_selective(&mut self, now: Time, reply: Reply, selective: Selective) -> Progress {
         let (expected, is_nack) = match reply {
             Reply::Ack(psn) => (psn.next(), false),
@@ -203,7 +203,7 @@ impl model::Sender for Sender {
                 lost = is_nack && self.una < self.next && self.send_again(self.una..self.una + 1);
             }
             Selective::Missing { first, count } => {
-                // It may begin before `una`: the rest counts.
+                // The range may begin before `una`; its rest counts.
                 let before = first.distance_from(Psn::from_seq(self.una));
                 let start = self.una.saturating_add_signed(i64::from(before));
                 lost = self.send_again(start..start + u64::from(count)) && is_nack;
@@ -239,7 +239,7 @@ impl model::Sender for Sender {
         self.fired = self.fired.saturating_add(1);
         self.start_timer(now);
         self.arrived.remove(&self.una);
-        // What was sent again may have been lost again.
+        // Retransmitted packets may have been lost again.
         let highest = self.arrived.last().copied().unwrap_or(self.una);
         let end = match self.rules.on_timeout {
             Resend::Oldest => highest.max(self.una + 1),
@@ -289,7 +289,7 @@ mod tests {
         send(&mut s, 10);
         let wish = Selective::Missing { first: Psn::new(4), count: 3 };
         let progress = s.on_selective(Time::ZERO, Reply::Ack(Psn::new(4)), wish);
-        // 4 arrived while the reply was written.
+        // The ACK covers packet 4, which arrived after the request was made.
         assert_eq!(progress, Progress { acked: 5, nack: false });
         assert_eq!(send(&mut s, 3), [5, 6, 10]);
     }
@@ -336,7 +336,7 @@ mod tests {
         assert_eq!(s.deadline(), Time::from_ms(4));
         s.on_reply(Time::ZERO, Reply::Ack(Psn::new(1)));
         assert_eq!(s.deadline(), Time::from_ms(1));
-        // The timer that starts with the first packet is not that of a few, if many follow.
+        // The timer starts with the first packet; when many follow, the deadline is that of many.
         let mut s = sender(9);
         send(&mut s, 3);
         assert_eq!(s.deadline(), Time::from_ms(1));

@@ -1,4 +1,4 @@
-//! The receiver of the recovery modes that speak of single packets.
+//! Receiver of the recovery modes that name single packets in replies.
 
 use crate::ack::Acks;
 use crate::bitmap::{Bitmap, Insert};
@@ -10,30 +10,30 @@ use model::{Psn, Time};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What it says of single packets.
+/// Packets that replies name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(test, derive(Hash))]
 pub(crate) enum Report {
-    /// Each gap once, when a packet comes that is ahead of it.
+    /// Each gap once, when a packet arrives ahead of it.
     Missing,
-    /// Each packet that comes ahead of a gap.
+    /// Each packet that arrives ahead of a gap.
     Arrived,
-    /// Each packet, by an ACK of its own; a NACK stands for one that cannot be noted.
+    /// Each packet, in an ACK of its own; a NACK stands for a packet that was discarded.
     Each,
 }
 
-/// What all receivers of a NIC have in common.
+/// Settings that all receivers of a NIC share.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(test, derive(Hash))]
 pub struct Rules {
     pub(crate) answers: Answers,
-    /// Packets from ePSN on that can be noted; those beyond are discarded.
+    /// Number of packets from ePSN on that can be noted; packets beyond are discarded.
     pub(crate) window: u32,
     pub(crate) report: Report,
     pub(crate) notices: Option<NoticeRules>,
 }
 
-/// Keeps what comes out of order, and tells its sender what is missing, or what has come.
+/// Keeps packets that arrive out of order, and tells the sender which are missing or have arrived.
 #[derive(Clone, Debug)]
 #[cfg_attr(test, derive(Hash))]
 pub struct Receiver {
@@ -43,9 +43,9 @@ pub struct Receiver {
     crowded: bool,
     /// All gaps before this packet have been reported.
     reported: u64,
-    /// Gaps among these packets, and those behind them, are not reported before this time.
+    /// Gaps among these packets, and gaps after them, are not reported before this time.
     hold: (Range<u64>, Time),
-    /// The packet after the last one that has come.
+    /// Packet after the last one that has arrived.
     seen: u64,
     selective: Selective,
     marks: Marks,
@@ -76,7 +76,7 @@ impl Receiver {
         self.held -= (self.expected - next) as u32;
         self.look_around();
         self.seen = self.seen.max(self.expected);
-        // What a notice had it keep quiet about may be due.
+        // A gap that was held back because of a notice may be due.
         if self.reported < self.seen && self.rules.report == Report::Missing {
             self.selective = self.next_gap(now, self.seen);
             if self.selective != Selective::Nothing {
@@ -118,8 +118,7 @@ impl Receiver {
         (fate, reply)
     }
 
-    /// The first gap before `seq` that has not been reported and may be; it counts as reported now. There may be
-    /// more, for later packets to report.
+    /// Next gap before `seq` that may be reported; marks it as reported. Further gaps are left to later packets.
     fn next_gap(&mut self, now: Time, seq: u64) -> Selective {
         let mut first = self.reported.max(self.expected);
         while first < seq && self.has(first) {
@@ -177,9 +176,9 @@ impl model::Receiver for Receiver {
         self.selective
     }
 
-    /// A marked notice: the path to which the sender has changed is congested, so what is under way on the old one
-    /// may well come in time. An unmarked one: it will not, so what is missing is asked for at once, and that is no
-    /// loss (DLBF, notification packets).
+    /// After a marked notice the receiver waits: the sender's new path is congested, so packets in flight on the old one may
+    /// well arrive in time. After an unmarked notice they will not, so the receiver requests missing packets at once, which
+    /// does not count as a loss (DLBF, notification packets).
     fn on_notice(&mut self, now: Time, notice: Notice, marked: bool) -> Reception {
         self.selective = Selective::Nothing;
         let before = notice.first.distance_from(Psn::from_seq(self.expected));
@@ -193,7 +192,7 @@ impl model::Receiver for Receiver {
                 self.hold.1 = now;
                 self.selective = self.next_gap(now, end);
             } else if now < self.hold.1 {
-                // One more range; but nothing is kept quiet for longer than that.
+                // Another range joins the current hold, without prolonging it.
                 self.hold.0 = self.hold.0.start.min(start)..self.hold.0.end.max(end);
             } else {
                 self.hold = (start..end, Time(now.ps().saturating_add(rules.patience.ps())));

@@ -1,4 +1,4 @@
-//! The retransmission timer.
+//! Retransmission timer.
 
 use crate::limits::Invalid;
 use model::Time;
@@ -9,17 +9,17 @@ use serde::{Deserialize, Serialize};
 const IB_UNIT: Time = Time::from_ns(4_096);
 /// Largest exponent of an InfiniBand timeout: the field has 5 bits.
 const IB_MAX: u8 = 31;
-/// Least exponent that ConnectX-6 firmware uses unless `min_ack_timeout_limit` is disabled: measured, in a
-/// public study of RETRY_EXC errors.
+/// Smallest exponent that ConnectX-6 firmware uses unless `min_ack_timeout_limit` is disabled (measured in a public study
+/// of RETRY_EXC errors).
 const IB_FLOOR: u8 = 16;
 
-/// First timeout of a ConnectX-6 with adaptive retransmission, one of these after the post: the middles of the four
-/// spans of 0.4 to 0.8 ms into which all first retransmissions of the same study fell (firmware 20.43.4100, defaults).
+/// First timeouts after the post of a ConnectX-6 with adaptive retransmission. They are the centres of the four spans, 0.4
+/// to 0.8 ms wide, into which all first retransmissions of the same study fell (firmware 20.43.4100, defaults).
 const ADP_FIRST: [Time; 4] =
     [Time::from_us(12_400), Time::from_us(20_900), Time::from_us(37_600), Time::from_us(71_400)];
-/// Its further retransmissions, likewise after the post, each with the least exponent of the queue pair's ACK timeout
-/// for which it was seen: while the step does not exceed the timeout. (The step to 3930 ms, 2148 ms, counts as the
-/// 2147 ms of exponent 19: the study gives whole milliseconds.)
+/// Further retransmissions, as times after the post. Each has the smallest exponent of the queue pair's ACK timeout for
+/// which it was seen: a step occurs while it does not exceed the timeout. (The step to 3930 ms, 2148 ms, counts as the
+/// 2147 ms of exponent 19, since the study gives whole milliseconds.)
 const ADP_LATER: [(Time, u8); 7] = [
     (Time::from_us(138_400), IB_FLOOR),
     (Time::from_us(239_000), IB_FLOOR),
@@ -30,36 +30,37 @@ const ADP_LATER: [(Time, u8); 7] = [
     (Time::from_us(8_225_000), 20),
 ];
 
-/// How long a sender waits without progress before it sends again.
+/// Time that a sender waits without progress before it retransmits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Timeout {
-    /// This long.
+    /// Fixed time.
     Fixed(Time),
-    /// 4.096 us times 2^n, n up to 31; 0 disables the timer (InfiniBand Architecture, Local ACK Timeout).
-    /// Hardware may take up to four times as long; this does not.
+    /// 4.096 us times 2^n, n up to 31; 0 disables the timer (InfiniBand Architecture, Local ACK Timeout). Hardware may take
+    /// up to four times as long; this timer does not.
     Ib(u8),
-    /// The same with n at least 16, 268 ms (a ConnectX-6 with its default floor on ACK timeouts). 0 disables it.
+    /// As `ib`, with n at least 16, which is 268 ms (a ConnectX-6 with its default floor on ACK timeouts); 0 disables the
+    /// timer.
     IbFloor(u8),
-    /// NVIDIA's adaptive retransmission on a ConnectX-6 (`roce_adp_retrans_en`, on by default), for a queue pair with
-    /// that ACK timeout exponent, up to 31; 0 disables the timer. After 12.4, 20.9, 37.6 or 71.4 ms, then 138.4, 239
-    /// and 440.4 ms after the last progress, and with exponents above 16 up to 8225 ms; from then on every 2 x
-    /// 4.096 us x 2^n, n at least 16 (measured in a public study of RETRY_EXC errors; the vendor's numbers are not
-    /// public). Which of the first four is drawn once for each queue pair (our choice: the study saw all of them).
-    /// No retry limit ends the queue pair.
+    /// NVIDIA's adaptive retransmission on a ConnectX-6 (`roce_adp_retrans_en`, on by default), for a queue pair with this
+    /// ACK timeout exponent, up to 31; 0 disables the timer. The first timeout comes 12.4, 20.9, 37.6 or 71.4 ms after the
+    /// last progress; one of these is drawn for each queue pair (our choice: the study saw all of them). Further timeouts
+    /// come 138.4, 239 and 440.4 ms after the last progress, and with exponents above 16 up to 8225 ms. After that they come
+    /// every 2 x 4.096 us x 2^n, with n at least 16 (measured in a public study of RETRY_EXC errors; the vendor's numbers
+    /// are not public). No retry limit ends the queue pair.
     Adp(u8),
-    /// No timer: what a NACK does not bring back is lost for good.
+    /// No timer: a packet that no NACK brings back is lost for good.
     None,
 }
 
-/// How the timeout grows while one follows another without progress.
+/// Growth of the timeout over consecutive timeouts without progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Backoff {
-    /// Each timeout is this many times the one before. Default 2 (our choice: doubling, as TCP's).
+    /// Factor between consecutive timeouts. Default 2 (our choice: doubling, as in TCP).
     #[serde(default = "doubling")]
     pub factor: u32,
-    /// But never longer than this. No default.
+    /// Upper bound of the timeout. No default.
     pub cap: Time,
 }
 
@@ -68,7 +69,7 @@ const fn doubling() -> u32 {
 }
 
 impl Timeout {
-    /// The longest span before any backoff, [`Time::NEVER`] if there is no timer.
+    /// Longest timeout before any backoff; [`Time::NEVER`] if there is no timer.
     pub const fn span(self) -> Time {
         match self {
             Timeout::Adp(n) => adp_regular(n),
@@ -80,7 +81,7 @@ impl Timeout {
         }
     }
 
-    /// Whether the value is possible.
+    /// Checks whether the value is possible.
     pub fn validate(&self) -> Result<(), Invalid> {
         match *self {
             Timeout::Fixed(Time::ZERO) => Err(Invalid::new("timeout.fixed", "must be longer than 0")),
@@ -96,12 +97,12 @@ impl Timeout {
         }
     }
 
-    /// Whether it brings the further timeouts of a row with it.
+    /// True if the preset schedules consecutive timeouts itself.
     pub(crate) const fn is_schedule(self) -> bool {
         matches!(self, Timeout::Adp(_))
     }
 
-    /// How its timer may run: one way, or several of which every queue pair draws one.
+    /// Timings of the preset: one, or several of which every queue pair draws one.
     pub(crate) fn timings(self, backoff: Option<Backoff>) -> Vec<Timing> {
         match self {
             Timeout::Adp(n) if n > 0 => ADP_FIRST.map(|first| Timing::adp(first, n)).into(),
@@ -110,7 +111,7 @@ impl Timeout {
     }
 }
 
-/// The regular timeouts of adaptive retransmission, after its schedule: twice the nominal one.
+/// Regular timeout of adaptive retransmission after its schedule: twice the nominal one.
 const fn adp_regular(n: u8) -> Time {
     let nominal = Timeout::IbFloor(n).span();
     if nominal.ps() == Time::NEVER.ps() { nominal } else { Time(2 * nominal.ps()) }
@@ -121,7 +122,7 @@ const fn ib(n: u8) -> Time {
 }
 
 impl Backoff {
-    /// Whether the values are possible.
+    /// Checks whether the values are possible.
     pub fn validate(&self) -> Result<(), Invalid> {
         if self.factor == 0 {
             return Err(Invalid::new("backoff.factor", "must be at least 1"));
@@ -133,21 +134,21 @@ impl Backoff {
     }
 }
 
-/// How the retransmission timers of a NIC run. A sender's timer starts with the first packet outstanding, starts
-/// again on progress (InfiniBand Architecture, o9-85) and when it fires, and stops when nothing is outstanding.
+/// Schedule of a NIC's retransmission timers. A sender's timer starts with the first outstanding packet, restarts on
+/// progress (InfiniBand Architecture, o9-85) and when it fires, and stops when no packet is outstanding.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(test, derive(Hash))]
 pub(crate) struct Timing {
-    /// The span after progress.
+    /// First timeout after progress.
     base: Time,
-    /// The spans after timeouts in a row; growth begins behind them.
+    /// Further timeouts without progress; growth begins after them.
     scheduled: Box<[Time]>,
     cap: Time,
     factor: u32,
 }
 
 impl Timing {
-    /// Of a preset without a schedule.
+    /// Timing of a preset without a schedule.
     pub(crate) fn new(timeout: Timeout, backoff: Option<Backoff>) -> Self {
         let base = timeout.span().max(Time(1));
         let (factor, cap) = backoff.map_or((1, base), |b| (b.factor.max(1), b.cap.max(base)));
@@ -166,7 +167,7 @@ impl Timing {
         Timing { base: first, scheduled: scheduled.into(), cap: regular, factor: 1 }
     }
 
-    /// When a timer fires that starts now, after `fired` timeouts in a row.
+    /// Time at which a timer that starts now fires, after `fired` consecutive timeouts.
     #[inline]
     pub(crate) fn deadline(&self, now: Time, fired: u8) -> Time {
         let span = if fired == 0 { self.base } else { self.later(fired) };
@@ -231,7 +232,7 @@ mod tests {
         let firsts: Vec<u64> = timings.iter().map(|t| fires(t, 1)[0]).collect();
         assert_eq!(firsts, [124, 209, 376, 714]);
         for timing in &timings {
-            // 537 ms apart from then on.
+            // Later timeouts are 537 ms apart.
             assert_eq!(fires(timing, 6)[1..], [1384, 2390, 4404, 9772, 15141]);
         }
         let long = &Timeout::Adp(20).timings(None)[0];

@@ -23,10 +23,10 @@ pub struct Facts {
 /// What the switches of a scheme do to the feedback between two hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feedback {
-    /// They pass it on.
+    /// They forward it unchanged.
     Passed,
     /// They may block a NACK, and send one of their own.
     NacksJudged,
-    /// They send CNPs and end those of receivers, and take marks from data.
+    /// They send CNPs, may drop CNPs of receivers, and remove marks from data.
     CnpsSent,
 }

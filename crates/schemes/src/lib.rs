@@ -2,46 +2,48 @@
 //!
 //! | file | scheme |
 //! |---|---|
-//! | [`ecmp`] | every flow on the path that its hash says |
-//! | [`rps`] | every packet on a random path |
-//! | [`ar`] | every packet into the shortest queue |
-//! | [`drill`] | the shortest of a few queues: some drawn, some remembered |
-//! | [`flowlet`] | a random path after each pause of a flow |
-//! | [`minimal`] | every flow on a minimal way, which is ECMP but on a Dragonfly |
-//! | [`valiant`] | on a Dragonfly, over a random group first |
-//! | [`ugal_l`] | on a Dragonfly, the shorter queue decides between a minimal way and a random group |
-//! | [`ugal_g`] | the same with a view of all queues |
-//! | [`conga`] | flowlets on the uplink whose path is least congested, by the word of the far leaf |
-//! | [`conweave`] | a flow leaves a slow path, and the far ToR holds what overtakes until it is in order again |
-//! | [`direct_cnp`] | ECMP, and switches that would mark a packet tell its sender themselves |
-//! | [`long_haul`] | at the edge of a datacentre: congestion control for flows whose other end is far |
-//! | [`themis`] | by sequence number, so that the far ToR can tell lost packets from late ones |
+//! | [`ecmp`] | a flow takes the path that its hash selects |
+//! | [`rps`] | a packet takes a random path |
+//! | [`ar`] | a packet joins the shortest queue |
+//! | [`drill`] | a packet joins the shortest of a few queues, some sampled and some remembered |
+//! | [`flowlet`] | a flow draws a path after each pause |
+//! | [`minimal`] | a flow takes a minimal path of a Dragonfly; on other fabrics, ECMP |
+//! | [`valiant`] | on a Dragonfly, a packet goes over a random group first |
+//! | [`ugal_l`] | on a Dragonfly, the shorter queue decides between a minimal path and a random group |
+//! | [`ugal_g`] | UGAL with a view of all queues |
+//! | [`conga`] | a flowlet takes the least congested path, by feedback from the far leaf |
+//! | [`conweave`] | a flow leaves a slow path, and the far ToR restores the order |
+//! | [`direct_cnp`] | ECMP; a switch that would mark a packet sends a CNP to its sender |
+//! | [`long_haul`] | congestion control at the edge of a datacentre, for flows with a remote end |
+//! | [`themis`] | the sequence number selects the path, so that the far ToR can tell lost packets from late ones |
 //! | [`rps_nic`] | the sender draws a UDP source port for every packet |
 //! | [`flowlet_nic`] | the sender draws a source port after each pause of a flow |
 //! | [`flowcell`] | the sender takes the next path after every 64 KB |
-//! | [`reps`] | the sender uses source ports again that brought an ACK without a mark |
-//! | [`dlbf`] | the sender leaves a congested path, and hides that from the receiver |
-//! | [`mp_rdma`] | the sender lets each ACK say where the next packet goes, and leaves paths that reorder |
-//! | [`flowcut`] | a flow moves only when nothing of it is under way, and is held back to make that so |
+//! | [`reps`] | the sender reuses source ports whose ACKs came without a mark |
+//! | [`dlbf`] | the sender leaves a congested path, and hides the move from the receiver |
+//! | [`mp_rdma`] | an ACK decides where the sender's next packet goes; the sender gives up paths that reorder |
+//! | [`flowcut`] | a flow moves only when none of its packets is in flight, and is held back to make that so |
+//!
+//! A scheme balances data. Control packets (ACK, NACK, CNP) always take the base path, the one that their flow hashes
+//! to: they are few, and their order carries meaning.
 //!
 //! A scheme spreads data. Control packets (ACK, NACK, CNP) always take the base path, the one that their flow
 //! hashes to: they are few, and their order carries meaning.
 //!
 //! # Adding a scheme
 //!
-//! Write `src/name.rs` with a `Config` (its table in a scenario; every field has a default and says where
-//! that comes from), a state machine `Name` that is a [`model::Scheme`], and `impl Recipe for Config`, whose
-//! [`Facts`] tell what other code must know of the scheme. Add
-//! `name: Name` to the list below. The contract test at the end of this file then holds it to what the
-//! engine expects of every scheme.
+//! Write `src/name.rs` with a `Config` (its table in a scenario; every field has a default and documents the source of
+//! that default), a state machine `Name` that is a [`model::Scheme`], and `impl Recipe for Config`, whose [`Facts`] tell
+//! what other code must know of the scheme. Add `name: Name` to the list below. The contract test at the end of this file
+//! then checks the scheme against the engine's expectations.
 //!
-//! A scheme that sits in the sending NIC implements [`Steers`] besides, with a [`model::Steering`], and stands in the
-//! list's second part; what switches do for it is in [`entropies`]. A scheme with a part of its own at both places stands
-//! in the third. [`Assignment`] says which scheme stands where in a run; [`per_class`] gives each traffic class its own.
+//! A scheme in the sending NIC also implements [`Steers`] with a [`model::Steering`], and belongs to the second part of the
+//! list; [`entropies`] is its part in switches. A scheme with parts of its own in both places belongs to the third part.
+//! [`Assignment`] tells which scheme stands where in a run, and [`per_class`] gives each traffic class its own scheme.
 //!
-//! A scheme that chooses a port or a detour by load, packet by packet or now and then, finds how in [`choice`].
+//! [`choice`] helps a scheme that chooses a port or a detour by load, for a packet or for a flow.
 //!
-//! A scheme that lives elsewhere needs none of that: [`AnyScheme::Custom`] holds it in a box.
+//! A scheme outside this crate needs none of that: [`AnyScheme::Custom`] holds it in a box.
 
 use model::annex::NoticeRules;
 use model::steering::{Aside, Sent};
@@ -66,15 +68,15 @@ mod racks;
 pub use assignment::Assignment;
 pub use facts::{Facts, Feedback};
 
-/// Why a configuration cannot work on a plan.
+/// Reason why a configuration cannot work on a plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {message}")]
 pub struct ConfigError {
-    /// The field at fault, as it is spelt in the scenario.
+    /// Offending field, as the scenario spells it; empty if the scheme itself cannot work.
     pub field: &'static str,
-    /// What is wrong and what would be right.
+    /// Description of the error, with the allowed values.
     pub message: String,
-    /// What to do about it.
+    /// Advice on how to mend it.
     pub help: Option<String>,
 }
 
@@ -84,7 +86,7 @@ impl ConfigError {
         ConfigError { field, message: message.into(), help: None }
     }
 
-    /// The same error with advice.
+    /// Adds advice to the error.
     #[must_use]
     pub fn with_help(self, help: impl Into<String>) -> Self {
         ConfigError { help: Some(help.into()), ..self }
@@ -101,16 +103,16 @@ pub(crate) fn needs_groups(plan: &Plan) -> Result<Vec<String>, ConfigError> {
     Ok(Vec::new())
 }
 
-/// What a configuration of this crate can do: every scheme's `Config` implements it.
+/// A scheme's settings: every scheme's `Config` implements it.
 pub trait Recipe {
-    /// The state machine that it configures.
+    /// State machine of a switch.
     type Scheme: Scheme;
 
-    /// The scheme for one switch. Total: a configuration that [`Recipe::validate`] refuses still builds
-    /// something that forwards packets.
+    /// The scheme for one switch. Total: a configuration that [`Recipe::validate`] refuses still builds a scheme that
+    /// forwards packets.
     fn build(&self, site: Site<'_>) -> Self::Scheme;
 
-    /// What the rest of the workspace must know of the scheme.
+    /// Facts that the rest of the workspace must know of the scheme.
     fn facts(&self) -> Facts;
 
     /// Checks the configuration against a plan; returns warnings.
@@ -129,24 +131,24 @@ pub trait Recipe {
         Ok(Vec::new())
     }
 
-    /// Checks whether it can stand in these switches.
+    /// Checks whether the scheme can run in these switches.
     ///
     /// # Errors
-    /// If one of them is no place for it.
+    /// The first switch that is unsuitable.
     fn place(&self, _plan: &Plan, _switches: &[NodeId]) -> Result<(), ConfigError> {
         Ok(())
     }
 }
 
-/// What a configuration can do whose scheme sits in the sending NIC; [`Recipe`] says what switches do meanwhile.
+/// Settings of a scheme in the sending NIC; [`Recipe`] is its part in switches.
 pub trait Steers: Recipe {
-    /// The state machine that it configures.
+    /// State machine of a queue pair's sender.
     type Steering: Steering<Annex = Stamp>;
 
     /// The steering of one queue pair.
     fn steer(&self, site: QpSite<'_>) -> Self::Steering;
 
-    /// How receivers treat the notices that its senders send, if they send any.
+    /// Rules by which receivers treat notices; `None` if senders send none.
     fn notices(&self, _plan: &Plan) -> Option<NoticeRules> {
         None
     }
@@ -162,7 +164,7 @@ macro_rules! schemes {
         $(pub mod $nic_module;)+
         $(pub mod $both_module;)+
 
-        /// Which scheme, and its settings: the table `[scheme.NAME]` of a scenario.
+        /// A scheme and its settings: the table `[scheme.NAME]` of a scenario.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "kebab-case")]
         pub enum SchemeConfig {
@@ -172,7 +174,7 @@ macro_rules! schemes {
         }
 
         impl SchemeConfig {
-            /// The names of all schemes, as a scenario spells them.
+            /// Names of all schemes, as a scenario spells them.
             pub const NAMES: &[&str] = &[$(kebab!($module),)+ $(kebab!($nic_module),)+ $(kebab!($both_module)),+];
 
             /// The scheme of that name with its defaults.
@@ -189,7 +191,7 @@ macro_rules! schemes {
                 None
             }
 
-            /// Its name, as a scenario spells it.
+            /// Name of the scheme, as a scenario spells it.
             pub fn name(&self) -> &'static str {
                 match self {
                     $(SchemeConfig::$Variant(_) => kebab!($module),)+
@@ -216,7 +218,7 @@ macro_rules! schemes {
                 }
             }
 
-            /// How receivers treat the notices that its senders send, if they send any.
+            /// Rules by which receivers treat notices; `None` if senders send none.
             pub fn notices(&self, plan: &Plan) -> Option<NoticeRules> {
                 match self {
                     $(SchemeConfig::$NicVariant(config) => config.notices(plan),)+
@@ -225,14 +227,14 @@ macro_rules! schemes {
                 }
             }
 
-            /// Whether it writes on packets, in the sending NIC or in switches.
+            /// True if the scheme writes on packets, in the sending NIC or in switches.
             pub fn writes(&self) -> bool {
                 let in_switches = matches!(self, $(SchemeConfig::$Variant(_))|+);
                 !in_switches || self.facts().tags
             }
         }
 
-        /// Evaluates an expression with the settings of whichever scheme it is.
+        /// Evaluates an expression with the settings of any scheme.
         macro_rules! of_config {
             ($any:expr, $config:ident => $value:expr) => {
                 match $any {
@@ -244,12 +246,12 @@ macro_rules! schemes {
         }
 
         /// Any scheme, chosen at run time without a box.
-        // A tag of its own is quicker to read than one hidden in a field, and it is read for every packet.
+        // An explicit tag is quicker to read than one hidden in a field, and it is read for every packet.
         #[repr(u8)]
         pub enum AnyScheme {
             $($(#[$meta])* $Variant($module::$Variant),)+
             $($(#[$both_meta])* $BothVariant(Box<<$both_module::Config as Recipe>::Scheme>),)+
-            /// What switches do for a scheme that sits in the sending NIC.
+            /// Part in switches of a scheme that sits in the sending NIC.
             Entropies(entropies::Entropies),
             /// A scheme for each traffic class.
             PerClass(Box<per_class::PerClass>),
@@ -257,7 +259,7 @@ macro_rules! schemes {
             Custom(Box<dyn Scheme + Send>),
         }
 
-        /// Calls a method of whichever scheme it is.
+        /// Calls a method of any scheme.
         macro_rules! of_scheme {
             ($any:expr, $scheme:ident => $call:expr) => {
                 match $any {
@@ -270,9 +272,9 @@ macro_rules! schemes {
             };
         }
 
-        /// Any steering. Each is used with every packet of its queue pair alone, so it stands in a box.
+        /// Any steering. It is boxed, since it is used only with packets of its own queue pair.
         pub enum AnySteering {
-            /// For a scheme that sits in switches alone.
+            /// Steering of a scheme that sits in switches alone.
             None(Unsteered),
             $($(#[$nic_meta])* $NicVariant(Box<$nic_module::$NicVariant>),)+
             $($(#[$both_meta])* $BothVariant(Box<<$both_module::Config as Steers>::Steering>),)+
@@ -280,7 +282,7 @@ macro_rules! schemes {
             Custom(Box<dyn Steering<Annex = Stamp> + Send>),
         }
 
-        /// Calls a method of whichever steering it is.
+        /// Calls a method of any steering.
         macro_rules! of_steering {
             ($any:expr, $steering:ident => $call:expr) => {
                 match $any {
@@ -330,21 +332,21 @@ schemes! {
         drill: Drill,
         /// Flowlet switching (LetFlow, NSDI'17): every switch draws a path for a flow after each pause.
         flowlet: Flowlet,
-        /// Minimal routing: a flow stays on one of the minimal ways; where there are no groups, ECMP.
+        /// Minimal routing: a flow stays on one minimal path of a Dragonfly; ECMP on fabrics without groups.
         minimal: Minimal,
-        /// Valiant's routing: on a Dragonfly, over a random group first.
+        /// Valiant's routing: on a Dragonfly, every packet goes over a random group first.
         valiant: Valiant,
-        /// UGAL-L: on a Dragonfly, every packet on a minimal way or over a random group, by local queues.
+        /// UGAL-L: on a Dragonfly, every packet takes a minimal path or a random group, by local queues.
         ugal_l: UgalL,
-        /// UGAL-G: the same by a view of all queues, some time old.
+        /// UGAL-G: UGAL with a delayed view of all queues.
         ugal_g: UgalG,
-        /// CONGA: flowlets take the path that is least congested, by the word of the far leaf.
+        /// CONGA: flowlets take the least congested path, by feedback from the far leaf.
         conga: Conga,
         /// ConWeave: flows leave slow paths, and the receiver's switch puts their packets back in order.
         conweave: Conweave,
-        /// Direct CNPs: switches tell senders themselves (Annulus; the naive solution of the long-haul paper).
+        /// Direct CNPs: switches send CNPs to senders (Annulus; the naive solution of the long-haul paper).
         direct_cnp: DirectCnp,
-        /// Long-haul THEMIS: notification and reaction in the switch at a datacentre's edge.
+        /// Long-haul THEMIS: notification point and reaction point in the switch at a datacentre's edge.
         long_haul: LongHaul,
         /// Themis (APNET'25): spraying by packet sequence number, and NACKs judged at the destination ToR.
         themis: Themis,
@@ -356,27 +358,27 @@ schemes! {
         flowlet_nic: FlowletNic,
         /// Flowcells (Presto, SIGCOMM'15): the sender takes the next path after every 64 KB.
         flowcell: Flowcell,
-        /// REPS: source ports that brought an ACK without a mark are used again.
+        /// REPS: the sender reuses source ports whose ACKs came without a mark.
         reps: Reps,
-        /// DLBF: a flow leaves its path when that is congested, and the sender hides the switch.
+        /// DLBF: a flow leaves its path when the path is congested, and the sender hides the move.
         dlbf: Dlbf,
-        /// MP-RDMA (NSDI'18): ACKs clock packets onto the paths that they answer; brings its own recovery mode and
+        /// MP-RDMA (NSDI'18): ACKs clock packets onto the paths that they answer; it brings its own recovery mode and
         /// congestion control.
         mp_rdma: MpRdma,
     }
     in both {
-        /// Flowcut switching: a flow moves only when nothing of it is under way.
+        /// Flowcut switching: a flow moves only when none of its packets is in flight.
         flowcut: Flowcut,
     }
 }
 
 impl SchemeConfig {
-    /// What others must know of it.
+    /// Facts that other code must know of the scheme.
     pub fn facts(&self) -> Facts {
         of_config!(self, config => config.facts())
     }
 
-    /// The NIC of its queue pairs in a scenario with that NIC, if it brings one along.
+    /// The NIC that the scheme brings to its queue pairs in a scenario with the NIC `nic`, if it brings one.
     pub fn own_nic(&self, nic: &NicConfig) -> Option<NicConfig> {
         self.facts().nic.map(|own| nic.with(own))
     }
@@ -397,10 +399,10 @@ impl SchemeConfig {
         of_config!(self, config => config.validate_nic(nic))
     }
 
-    /// Checks whether it can stand in these switches.
+    /// Checks whether the scheme can run in these switches.
     ///
     /// # Errors
-    /// If one of them is no place for it.
+    /// The first switch that is unsuitable.
     pub fn place(&self, plan: &Plan, switches: &[NodeId]) -> Result<(), ConfigError> {
         of_config!(self, config => config.place(plan, switches))
     }
@@ -513,7 +515,7 @@ impl Steering for AnySteering {
     }
 }
 
-/// The steering of a scheme that sits in switches alone: packets have no entropy.
+/// Steering of a scheme that sits in switches alone: packets have no entropy.
 pub struct Unsteered;
 
 impl Steering for Unsteered {
@@ -526,7 +528,7 @@ impl Steering for Unsteered {
 }
 
 impl Default for SchemeConfig {
-    /// ECMP: what switches do out of the box.
+    /// ECMP, the default of switches.
     fn default() -> Self {
         SchemeConfig::Ecmp(ecmp::Config::default())
     }
@@ -558,7 +560,7 @@ mod tests {
         assert_eq!(hyphenated::<9>("long_haul"), *b"long-haul");
     }
 
-    /// A switch sees `count` packets drawn from `seed`; `look` sees what comes of each.
+    /// Sends a switch `count` packets drawn from `seed`, and shows `look` the effects of each.
     fn story(
         config: &SchemeConfig,
         mut plan: Plan,
@@ -575,7 +577,7 @@ mod tests {
             let qp = QpId(pick(0, plan.qps.len()) as u32);
             let psn = Psn::new((i as u32 / 8).wrapping_sub(4).wrapping_add(pick(1, 8) as u32));
             desk.queued.iter_mut().for_each(|q| *q = pick(2, 3) as u32 * 1500);
-            // Whatever other switches may have written.
+            // A tag that any other switch may have written.
             desk.tag = key.draw2(i, 4) >> (64 - TAG_BITS);
             let mut pkt = match pick(3, 7) {
                 0 => reply(&plan, Kind::Ack, qp, psn),
@@ -600,12 +602,12 @@ mod tests {
                 }
             }
         }
-        // The desk has made sure that only what was held is released, and by a port that leads there.
+        // The test switch checks that only held packets are released, and by ports that lead to their hosts.
         desk.pass(Time::NEVER);
         assert!(desk.held.is_empty(), "{} holds packets for ever", config.name());
     }
 
-    /// A scheme may only send a packet over a detour that the packet has, by a port that leads there.
+    /// True if the packet may take the detour `via`, and `port` leads there.
     fn leads_there(
         plan: &Plan,
         switch: &str,
@@ -635,7 +637,7 @@ mod tests {
                     }
                 };
                 let plan = fabric();
-                // These speak for receivers: CNPs are theirs to make and to stop, and marks to take away.
+                // Some schemes answer for receivers: they may send and drop CNPs, and remove marks.
                 let feedback = config.facts().feedback;
                 let tells = feedback == Feedback::CnpsSent;
                 let unmarked = |mut pkt: Packet| {

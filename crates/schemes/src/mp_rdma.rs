@@ -1,18 +1,17 @@
-//! MP-RDMA: a sender's packets go where ACKs say that there is room (Lu et al., "Multi-Path Transport for RDMA in
+//! MP-RDMA: ACKs tell a sender where there is room for its packets (Lu et al., "Multi-Path Transport for RDMA in
 //! Datacenters", NSDI'18).
 //!
-//! A virtual path is a UDP source port; switches do nothing new. The sender keeps no state per path:
+//! A virtual path is a UDP source port; switches need nothing new. The sender keeps no state per path:
 //!
-//! 1. *Multi-path ACK-clocking.* Of what the window lets go when an ACK has come, up to two packets take the path of
-//!    that ACK. A path that is congested sends its ACKs back with marks; they close the window, and other ACKs open
-//!    it for theirs.
-//! 2. *Out-of-order-aware path selection.* A path whose ACK is for a packet more than Delta behind the furthest one
-//!    that was acknowledged is given up: this ACK lets nothing go, and the window closes by one packet. ACKs of
+//! 1. *Multi-path ACK-clocking.* When an ACK opens the window, up to two of the released packets take the path of that
+//!    ACK. On a congested path ACKs carry marks, which close the window, and then the ACKs of other paths open it.
+//! 2. *Out-of-order-aware path selection.* If an ACK is for a packet more than Delta behind the furthest acknowledged
+//!    packet, the sender gives up its path: this ACK releases nothing, and the window closes by one packet. ACKs of
 //!    retransmissions do not count.
-//! 3. *Probing.* Once per round trip, by chance, a packet takes a new port.
+//! 3. *Probing.* Once per round trip, a packet takes a new source port with a small probability.
 //!
-//! The rest is in a recovery mode and a congestion control of the same name, which it needs and which a scenario puts
-//! into the NICs of its queue pairs. docs/mp-rdma.md says which parts of it come from the paper.
+//! The rest is a recovery mode and a congestion control of the same name. The scheme needs both, and a scenario puts them
+//! into the NICs of its queue pairs. docs/mp-rdma.md lists the parts that come from the paper.
 
 use crate::entropies::{Entropies, Mapping};
 use crate::{ConfigError, Facts, Feedback, Recipe, Steers};
@@ -25,7 +24,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Packets that one ACK lets go on its path at most (the paper).
+/// Most packets that one ACK clocks onto its path (the paper).
 const BURST: u64 = 2;
 
 /// `[scheme.mp-rdma]`.
@@ -33,10 +32,10 @@ const BURST: u64 = 2;
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "SchemeMpRdma")]
 pub struct Config {
-    /// Delta: how many packets behind the furthest acknowledged one a path may be. Default 32 (the paper). Must be less
-    /// than `bitmap` of `[nic.transport.mp-rdma]`.
+    /// Delta: most packets that the acknowledged packet may be behind the furthest one for the sender to keep its path.
+    /// It must be less than `bitmap` of `[nic.transport.mp-rdma]`. Default 32 (the paper).
     pub delta: u32,
-    /// How likely a packet probes a new path, once per round trip, 0 to 1. Default 0.01 (the paper).
+    /// Probability of a probe of a new path, once per round trip, 0 to 1. Default 0.01 (the paper).
     pub probe: f64,
     /// Source ports to draw from, 1 to 65535. Default 16384 (the dynamic ports 49152 to 65535, RFC 6335, as `rps-nic`).
     pub entropies: u16,
@@ -48,7 +47,7 @@ impl Default for Config {
     }
 }
 
-/// The part in a sending NIC.
+/// Sending part of the scheme, in the NIC.
 #[derive(Clone, Debug)]
 pub struct MpRdma {
     key: Key,
@@ -58,16 +57,16 @@ pub struct MpRdma {
     probe: Probability,
     /// First packet that was never sent.
     next: u64,
-    /// The furthest packet that was acknowledged.
+    /// Furthest packet that was acknowledged.
     furthest: u64,
-    /// Paths of ACKs that have let packets go which have not started yet.
+    /// Paths of ACKs that have released packets which have not started yet.
     clocked: VecDeque<u16>,
     /// Path of the last reply, and whether it is given up.
     path: u16,
     late: bool,
     /// The round trip ends when all packets before this one are acknowledged.
     round_end: u64,
-    /// The next packet takes a new path.
+    /// True if the next packet takes a new path.
     probing: bool,
     counters: Counters,
 }
@@ -166,7 +165,7 @@ impl MpRdma {
 impl model::Steering for MpRdma {
     type Annex = Stamp;
 
-    /// Packets that no ACK has let go take any path: the first window, and what is posted or sent again after a pause.
+    /// Packets that no ACK has released take any path: the first window, and packets posted or retransmitted after a pause.
     fn on_send(&mut self, now: Time, Sent { seq, again, .. }: Sent) -> Stamp {
         self.next = self.next.max(seq + 1);
         let clocked = self.clocked.pop_front();
@@ -196,7 +195,7 @@ impl model::Steering for MpRdma {
         }
     }
 
-    /// What was clocked before may have been lost on its path.
+    /// Forgets clocked paths, since the packets behind those ACKs may have been lost there.
     fn on_timeout(&mut self, _now: Time) {
         self.clocked.clear();
     }

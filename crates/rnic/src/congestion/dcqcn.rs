@@ -3,20 +3,20 @@
 //!
 //! * The first CNP starts the alpha timer and the decrease timer; alpha starts at 1.
 //! * Every `alpha-timer`: alpha = (1 - g) alpha, plus g if a CNP came since the last tick.
-//! * Every `rate-decrease-interval`, if a CNP came since the last check: the rate is cut by alpha / 2, and the
-//!   increase timer starts again. The rate before is remembered as target, except (unless
-//!   `clamp-target-rate`) when no increase has happened since the cut before.
-//! * Every `rate-increase-timer` the target may rise, and the rate moves half-way to it. The first
-//!   `fast-recovery` ticks leave the target alone, the next one adds `additive-increase`, all others
+//! * Every `rate-decrease-interval`, if a CNP came since the last check: the rate is cut by the share alpha / 2, and the
+//!   increase timer restarts. The rate before the cut becomes the target. Exception: unless `clamp-target-rate` is set, the
+//!   target stays if the rate has not increased since the previous cut.
+//! * Every `rate-increase-timer` the target may rise, and the rate moves half-way to the target. The first
+//!   `fast-recovery` ticks leave the target alone, the next one adds `additive-increase`, and all others add
 //!   `hyper-increase`. Nothing raises the rate before the first cut.
 //!
-//! What falls on the same instant happens in this order: alpha tick, decrease check, increase tick, and then
-//! the CNP, NACK or packet of that instant. So a cut precedes an increase and, by starting its timer again,
-//! cancels it. The order matters where `rate-decrease-interval` is a multiple of `rate-increase-timer`. (The
-//! simulators of that family put the first check 1 ns late to have it after the alpha tick.)
+//! Events of the same instant happen in this order: alpha tick, decrease check, increase tick, and then the CNP, NACK or
+//! packet of that instant. So a cut precedes an increase and, by restarting its timer, cancels it. The order matters where
+//! `rate-decrease-interval` is a multiple of `rate-increase-timer`. (The simulators of that family delay the first check by
+//! 1 ns to have it after the alpha tick.)
 //!
-//! The timers run when somebody asks: each call first does what was due, in order of time. How often one asks
-//! changes no bit of the result.
+//! The timers run lazily: each call first does what was due, in order of time. The number of calls has no influence on the
+//! result.
 
 use crate::facts::{Control, ControlFacts, Evidence};
 use crate::limits::Invalid;
@@ -29,31 +29,32 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Config {
-    /// Time between steps up, T_I. Default "900us" (Themis paper, evaluation: its recommended pair).
+    /// Time between rate increases, T_I. Default "900us" (Themis paper, evaluation: its recommended pair).
     pub rate_increase_timer: Time,
-    /// Least time between cuts, T_D. Default "4us" (Themis paper, evaluation: its recommended pair).
+    /// Shortest time between rate cuts, T_D. Default "4us" (Themis paper, evaluation: its recommended pair).
     pub rate_decrease_interval: Time,
     /// Time between updates of alpha. Default "1us" (HPCC simulator, its DCQCN settings).
     pub alpha_timer: Time,
     /// Gain g of alpha's average, above 0 and at most 1. Default 0.00390625 = 1/256 (DCQCN paper, and HPCC
     /// simulator).
     pub gain: f64,
-    /// Steps up that only return towards the rate before the cut. Default 1 (HPCC simulator).
+    /// Number of increases that only return towards the rate before the cut. Default 1 (HPCC simulator).
     pub fast_recovery: u32,
-    /// What the first step after those adds to the target, per 100 Gb/s of line rate. Default "50Mbps" (HPCC
-    /// simulator, its sample configuration for 100 Gb/s).
+    /// Rate that the first increase after fast recovery adds to the target, per 100 Gb/s of line rate. Default "50Mbps"
+    /// (HPCC simulator, its sample configuration for 100 Gb/s).
     pub additive_increase: Rate,
-    /// What each later step adds, per 100 Gb/s of line rate. Default "100Mbps" (HPCC simulator, likewise).
+    /// Rate that each later increase adds to the target, per 100 Gb/s of line rate. Default "100Mbps" (HPCC simulator, its
+    /// sample configuration for 100 Gb/s).
     pub hyper_increase: Rate,
-    /// Whether the two increases grow with line rate; false takes them as they are. Default true (our choice:
-    /// then hosts of different speeds need equally long).
+    /// Whether the two increases grow with line rate; with false they are absolute. Default true (our choice: hosts of
+    /// different speeds then need equally long to recover).
     pub scale_increases: bool,
-    /// The rate never falls below this. Default "100Mbps" (HPCC simulator, its sample configuration).
+    /// Lower bound of the rate. Default "100Mbps" (HPCC simulator, its sample configuration).
     pub min_rate: Rate,
-    /// Whether every cut moves the target down to the rate before it. Default false (HPCC simulator).
+    /// Whether every cut lowers the target to the rate before it. Default false (HPCC simulator).
     pub clamp_target_rate: bool,
-    /// The first CNP sets the rate to this share at once, above 0 and at most 1. Default 1.0: it does not (HPCC
-    /// simulator).
+    /// Share of its rate that a flow keeps on its first CNP, above 0 and at most 1. Default 1.0: the first CNP alone
+    /// lowers nothing (HPCC simulator).
     pub rate_on_first_cnp: f64,
 }
 
@@ -75,8 +76,7 @@ impl Default for Config {
     }
 }
 
-/// Least span of a timer that [`Config::validate`] accepts. Our choice: far below any NIC's, and catching up
-/// stays cheap.
+/// Shortest timer that [`Config::validate`] accepts. Our choice: far below any NIC's, and catching up stays cheap.
 const LEAST_TIMER: Time = Time::from_ns(10);
 
 impl Control for Config {
@@ -110,7 +110,7 @@ impl Control for Config {
         Ok(())
     }
 
-    /// It starts at `line_rate`.
+    /// A new queue pair starts at `line_rate`.
     fn control(&self, line_rate: Rate, _path: Option<&Path>) -> Dcqcn {
         let line = (line_rate.bps() as f64).max(1.0);
         // The increases are given per 100 Gb/s.
@@ -143,12 +143,12 @@ impl Control for Config {
     }
 }
 
-/// The rate of one queue pair.
+/// State of one queue pair.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dcqcn {
-    /// The next time at which the rate may change by itself.
+    /// Next time at which the rate may change by itself.
     due: Time,
-    /// The pace of `rate`. At line rate too: it is rounded down, so that the port alone sets the speed then.
+    /// Pace of `rate`. At line rate, too: it is rounded down, so that the port alone sets the speed then.
     pace: Pace,
     rate: f64,
     target: f64,
@@ -158,11 +158,11 @@ pub struct Dcqcn {
     next_increase: Time,
     /// Increases since the last cut, up to `fast_recovery + 1`.
     stage: u32,
-    /// The first CNP has come.
+    /// True after the first CNP.
     started: bool,
-    /// A CNP has come since the last alpha tick.
+    /// True if a CNP has come since the last alpha tick.
     alpha_heard: bool,
-    /// A CNP has come since the last decrease check.
+    /// True if a CNP has come since the last decrease check.
     check_heard: bool,
     clamp: bool,
     fast_recovery: u32,
@@ -178,17 +178,17 @@ pub struct Dcqcn {
 }
 
 impl Dcqcn {
-    /// The rate, bits per second, as of the last call.
+    /// Rate, bits per second, as of the last call.
     pub const fn rate(&self) -> f64 {
         self.rate
     }
 
-    /// When its rate may change next if no CNP comes.
+    /// Next time at which the rate may change if no CNP comes.
     pub(crate) const fn steady_until(&self) -> Time {
         self.due
     }
 
-    /// Lowers the rate to `share` of line rate if it is above, as a cut does.
+    /// Cuts the rate to `share` of line rate if it is higher.
     pub(crate) fn lower_to(&mut self, now: Time, share: f64) {
         self.catch_up(now);
         let rate = (share * self.line).max(self.min);
@@ -198,7 +198,7 @@ impl Dcqcn {
         }
     }
 
-    /// Does all that was due up to `now`.
+    /// Runs all timers that were due up to `now`.
     #[inline]
     fn catch_up(&mut self, now: Time) {
         if now >= self.due {
@@ -242,13 +242,13 @@ impl Dcqcn {
             self.target = (self.target + step).min(self.line);
         }
         self.rate = (self.rate + self.target) / 2.0;
-        // A hyper step that changes nothing: no later one will, and the next cut starts the timer again.
+        // If a hyper increase changes nothing, no later one will; the next cut restarts the timer.
         let done = self.stage > self.fast_recovery && (self.rate, self.target) == before;
         self.next_increase = if done { Time::NEVER } else { after(at, self.increase) };
         self.stage = self.stage.saturating_add(1).min(self.fast_recovery.saturating_add(1));
     }
 
-    /// Alpha's ticks up to and at `until`.
+    /// Applies alpha's ticks up to and including `until`.
     fn age_alpha(&mut self, until: Time) {
         while self.next_alpha <= until && self.next_alpha != Time::NEVER {
             self.alpha *= 1.0 - self.gain;
@@ -256,7 +256,7 @@ impl Dcqcn {
                 self.alpha += self.gain;
                 self.alpha_heard = false;
             } else if self.alpha < self.gain * 1e-20 {
-                // Too small to be seen: adding it to g, or half of it to 1, gives g and 1 in 53 bits.
+                // Alpha is negligible: added to g, or half of it to 1, it leaves g and 1 unchanged in 53 bits.
                 self.alpha = 0.0;
                 self.next_alpha = first_after(until, self.next_alpha, self.alpha_timer);
                 return;
@@ -270,7 +270,7 @@ impl Dcqcn {
         self.due = check.min(self.next_increase);
     }
 
-    /// After a change of rate.
+    /// Updates `due` and `pace` after a change of rate.
     fn settle(&mut self) {
         self.schedule();
         self.pace = Pace::from_bps(self.rate);
@@ -282,7 +282,7 @@ const fn after(at: Time, span: Time) -> Time {
     Time(at.ps().saturating_add(span.ps()))
 }
 
-/// The first of `next`, `next + span`, `next + 2 span` ... that is later than `now`.
+/// First of `next`, `next + span`, `next + 2 span` ... that is later than `now`.
 const fn first_after(now: Time, next: Time, span: Time) -> Time {
     if next.ps() > now.ps() {
         return next;

@@ -1,24 +1,25 @@
-//! HPCC (Li et al., "HPCC: High Precision Congestion Control", SIGCOMM 2019): switches write on every data packet how
-//! busy its links are ([`model::telemetry`]), the ACK brings it back, and the sender sets its window by the busiest one.
+//! HPCC (Li et al., "HPCC: High Precision Congestion Control", SIGCOMM 2019): switches write the load of their links on
+//! every data packet ([`model::telemetry`]), the ACK returns it, and the sender sets its window by the busiest link.
 //!
-//! Algorithm 1 of the paper, with its names: of every link the sender knows the last two records. What the link has
-//! sent in between, against its rate B, and the lesser of its two queues, against B T, give its utilisation; the highest
-//! one of all links enters the average U with the weight tau / T, tau being the time between the records. If U is at
-//! least eta, or after maxStage additive steps, the window becomes Wc / (U / eta) + W_AI, else Wc + W_AI. Every ACK does
-//! that from the same reference window Wc, which becomes the window once per round trip: by the ACK of a packet that was
-//! sent after the last time. So the sender reacts to each ACK, and not twice to the same queue.
+//! Algorithm 1 of the paper, with its names. The sender keeps the last two records of every link. Between them, the bytes
+//! sent relative to the rate B, plus the smaller of the two queues relative to B T, give the link's utilisation. The highest
+//! utilisation of all links enters the average U with the weight tau / T, where tau is the time between the records. If U
+//! is at least eta, or after maxStage additive steps, the window becomes Wc / (U / eta) + W_AI, else Wc + W_AI. Every ACK
+//! computes this from the same reference window Wc. Once per round trip Wc becomes the window: on the ACK of a packet that
+//! was sent after the last such update. So the sender reacts to each ACK, but not twice to the same queue.
 //!
-//! Window and rate are one: R = W / T, and a flow starts at line rate with a window of line rate times T. As the public
-//! simulator does, the rate is what is kept.
+//! Window and rate are one: R = W / T, and a flow starts at line rate with a window of line rate times T. The state is the
+//! rate, as in the public simulator.
 //!
-//! * A record of other links than the last one starts afresh and changes nothing (section 4.1). So packets of one queue
-//!   pair must take one path for a while; where each takes another one, HPCC seldom learns of congestion, or of its end.
-//! * Marks, CNPs and NACKs mean nothing to it, so `nic.cnp` is "none" unless set. What a timeout does, `nic.on-timeout`
-//!   says; as a CNP, nothing. With `cnp-cut` CNPs do mean something: where a switch near the sender speaks for a path of
-//!   which telemetry tells too late (long-haul), its word counts besides.
-//! * A window counts payload, and is rounded up to whole packets: a packet may start while less than it is outstanding.
-//! * What a switch reports as sent is frames without preamble and gap, as counters of switches do. A link that is always
-//!   busy is thus at 98.7 % with frames of 1500 B.
+//! * A record of other links than the last one starts the comparison afresh and changes nothing (section 4.1). So packets
+//!   of one queue pair must stay on one path for a while; under per-packet spraying HPCC seldom sees congestion or its end.
+//! * HPCC ignores marks, CNPs and NACKs, so `nic.cnp` is "none" unless set. The effect of a timeout is that of
+//!   `nic.on-timeout`; `as-cnp` has no effect. With `cnp-cut` CNPs count: a switch near the sender (long-haul) may report
+//!   congestion on a path whose telemetry arrives too late.
+//! * A window counts payload and is rounded up to whole packets: a packet may start while less than the window is
+//!   outstanding.
+//! * The bytes that a switch reports as sent exclude preamble and gap, like the counters of real switches. So a link that is
+//!   always busy has a utilisation of 98.7 % with frames of 1500 B.
 
 use crate::facts::{Control, ControlFacts, Evidence};
 use crate::limits::Invalid;
@@ -35,7 +36,7 @@ use std::sync::Arc;
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 #[schemars(rename = "CongestionHpcc")]
 pub struct Config {
-    /// Share of a link's rate that all its flows together aim at, eta; above 0 and at most 1. Default 0.95 (HPCC paper,
+    /// Share eta of a link's rate at which all its flows together aim, above 0 and at most 1. Default 0.95 (HPCC paper,
     /// section 5.1).
     pub target_utilization: f64,
     /// Additive steps below that share until a multiplicative one, maxStage; with 0 every step is multiplicative. Default
@@ -43,59 +44,60 @@ pub struct Config {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_stage: Option<u32>,
     /// Rate that every update adds, W_AI / T, per 100 Gb/s of line rate. Default "50Mbps" (HPCC simulator, its sample
-    /// configuration; the paper's 80 B at its 13 us are as much).
+    /// configuration; equal to the paper's 80 B at its 13 us).
     pub additive_increase: Rate,
-    /// Whether that grows with line rate; false takes it as it is. Default true (our choice, as for `dcqcn`).
+    /// Whether `additive-increase` grows with line rate; with false it is absolute. Default true (our choice, as for
+    /// `dcqcn`).
     pub scale_increase: bool,
-    /// The rate never falls below this. Default "100Mbps" (HPCC simulator, its sample configuration).
+    /// Lower bound of the rate. Default "100Mbps" (HPCC simulator, its sample configuration).
     pub min_rate: Rate,
-    /// T, the round trip on an idle fabric: "pair" for that of the queue pair's hosts (a full packet and its ACK),
-    /// "longest" for the longest of any two hosts, or `{ fixed = "13us" }`. Default "pair" (our choice: what each flow
-    /// needs; the paper has one constant for a fabric whose pairs are alike), or "longest" with `compat`.
+    /// Round trip T on an idle fabric: "pair" for that of the queue pair's hosts (a full packet and its ACK), "longest" for
+    /// the longest of any two hosts, or `{ fixed = "13us" }`. Default "pair" (our choice: each flow's own round trip; the
+    /// paper has one constant for a fabric whose pairs are alike), or "longest" with `compat`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_rtt: Option<BaseRtt>,
     /// Window at line rate. Default: line rate times `base-rtt` (HPCC paper, section 3.2).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<Bytes>,
-    /// Hops that the telemetry area of data, ACKs and NACKs has room for: 8 bytes each, and 2. Default 5 (HPCC paper,
-    /// section 4.1: 42 bytes), or 10 with `compat`.
+    /// Hops for which the telemetry area of data, ACKs and NACKs has room; the area takes 8 bytes per hop, plus 2. Default 5
+    /// (HPCC paper, section 4.1: 42 bytes), or 10 with `compat`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub int_hops: Option<u8>,
-    /// What the sender takes a link for whose rate has no code in the layout of the HPCC simulator, which has codes for
-    /// 25, 50, 100, 200 and 400 Gb/s. Default: every rate is known (our choice), or "25Gbps" with `compat`, where an
-    /// unknown rate keeps code 0.
+    /// Rate that the sender assumes for a link whose rate has no code in the HPCC simulator, which has codes for 25, 50,
+    /// 100, 200 and 400 Gb/s. Default: every rate is known (our choice), or "25Gbps" with `compat`, where an unknown rate
+    /// keeps code 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unknown_rate: Option<Rate>,
-    /// Share of its rate that a flow gives up on a CNP or a mark that an ACK carries, above 0 and below 1, at most once in
-    /// `cnp-interval`; telemetry goes on from there. Default: CNPs are ignored (HPCC paper).
+    /// Share by which a CNP, or a mark on an ACK, lowers a flow's rate, above 0 and below 1, at most once per
+    /// `cnp-interval`; telemetry continues from the lower rate. Default: CNPs are ignored (HPCC paper).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cnp_cut: Option<f64>,
-    /// See `cnp-cut`. Default 4 us (our choice: that of `dcqcn`).
+    /// Shortest time between two cuts by `cnp-cut`. Default 4 us (our choice: that of `dcqcn`).
     pub cnp_interval: Time,
-    /// Defaults as in another implementation. Default: none.
+    /// Other implementation whose defaults apply. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compat: Option<Compat>,
 }
 
-/// Which round trip is T.
+/// Choice of the round trip T.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BaseRtt {
-    /// That of the queue pair's two hosts.
+    /// Round trip of the queue pair's two hosts.
     Pair,
-    /// The longest of any two hosts.
+    /// Longest round trip of any two hosts.
     Longest,
-    /// This one.
+    /// Fixed time.
     Fixed(Time),
 }
 
-/// Whose defaults to take.
+/// Other implementation whose defaults apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "CompatHpcc")]
 pub enum Compat {
-    /// The public prototype of the long-haul system Themis, made from the HPCC simulator: one T for all pairs, no code
-    /// for rates above 400 Gb/s, room for ten hops, no additive steps.
+    /// The public prototype of the long-haul system Themis, which is based on the HPCC simulator: one T for all pairs, no
+    /// code for rates above 400 Gb/s, room for ten hops, no additive steps.
     LongHaulPrototype,
 }
 
@@ -128,7 +130,7 @@ const CODED: [Rate; 5] = [
 ];
 
 impl Config {
-    /// The same with everything said that `compat` or a default decides.
+    /// The settings with every value filled in that `compat` or a default decides.
     fn resolved(&self) -> Self {
         let other = self.compat.is_some();
         Config {
@@ -140,12 +142,12 @@ impl Config {
         }
     }
 
-    /// Hops that the telemetry area has room for.
+    /// Hops for which the telemetry area has room.
     fn int_hops(&self) -> u8 {
         self.int_hops.unwrap_or(if self.compat.is_some() { 10 } else { 5 })
     }
 
-    /// What the sender takes a link of that rate for.
+    /// Rate that the sender assumes for a link of rate `rate`.
     fn takes_for(&self, rate: Rate) -> Rate {
         match self.resolved().unknown_rate {
             Some(other) if !CODED.contains(&rate) => other,
@@ -194,7 +196,7 @@ impl Control for Config {
         Ok(())
     }
 
-    /// Writes out what `compat` or a default decides.
+    /// Fills in what `compat` or a default decides.
     fn resolve(&mut self) {
         *self = self.resolved();
     }
@@ -214,7 +216,7 @@ impl Control for Config {
         )]
     }
 
-    /// It starts at `line_rate`.
+    /// A new queue pair starts at `line_rate`.
     fn control(&self, line_rate: Rate, path: Option<&Path>) -> Hpcc {
         let path = Path::or_guess(path, line_rate);
         let line = (line_rate.bps() as f64).max(1.0);
@@ -223,7 +225,7 @@ impl Control for Config {
             Some(BaseRtt::Fixed(rtt)) => rtt,
             Some(BaseRtt::Pair) | None => path.base_rtt,
         };
-        // Picoseconds, and the window that line rate fills in them.
+        // T in picoseconds, and the bytes that line rate sends in T.
         let rtt = (rtt.ps() as f64).max(1.0);
         let window = self.window.map_or(line * rtt / 8e12, |window| window.get() as f64);
         let scale = if self.scale_increase { line / 100e9 } else { 1.0 };
@@ -251,56 +253,56 @@ impl Control for Config {
     }
 }
 
-/// Hops that the layout counts.
+/// Largest number of hops in the layout.
 const MOST_AREA: u8 = 15;
 
-/// The rate of one queue pair.
+/// State of one queue pair.
 #[derive(Clone, Debug)]
 pub struct Hpcc {
-    /// Bits per second, like all rates here.
+    /// Rate, bits per second, like all rates here.
     rate: f64,
-    /// Wc as a rate.
+    /// Reference window Wc as a rate.
     reference: f64,
     pace: Pace,
-    /// U.
+    /// Average utilisation U.
     utilization: f64,
-    /// incStage: additive steps of the reference since the last multiplicative one.
+    /// Additive steps of the reference since the last multiplicative one (incStage).
     stage: u32,
-    /// The reference changes when a packet from this one on has been acknowledged; `None` before the first records.
+    /// The reference changes when a packet from this one on is acknowledged; `None` before the first records.
     round: Option<u64>,
-    /// The last records.
+    /// Newest records.
     last: Trail,
     line: f64,
     min: f64,
-    /// T, ps.
+    /// Round trip T, ps.
     rtt: f64,
-    /// Bytes at line rate.
+    /// Window at line rate, bytes.
     window: f64,
-    /// Bytes that a packet takes of the window.
+    /// Payload of a full packet, bytes.
     packet: f64,
     step: f64,
     target: f64,
     max_stage: u32,
-    /// Share of the rate that a CNP takes, how often at most, and when it may next.
+    /// Share of the rate that a CNP takes, the shortest time between two cuts, and the earliest next cut.
     cut: Option<f64>,
     cut_interval: Time,
     next_cut: Time,
-    /// What the sender takes the rates of the run for.
+    /// Assumed rates of the links, by rate number.
     rates: Arc<[f64]>,
 }
 
 impl Hpcc {
-    /// The rate, bits per second.
+    /// Rate, bits per second.
     pub const fn rate(&self) -> f64 {
         self.rate
     }
 
-    /// Every ACK changes it.
+    /// Zero, since every ACK changes the rate.
     pub(crate) const fn steady_until(&self) -> Time {
         Time::ZERO
     }
 
-    /// Lowers the rate to `share` of line rate if it is above.
+    /// Lowers the rate to `share` of line rate if it is higher.
     pub(crate) fn lower_to(&mut self, _now: Time, share: f64) {
         let rate = (share * self.line).max(self.min);
         self.reference = self.reference.min(rate);
@@ -312,7 +314,7 @@ impl Hpcc {
         self.pace = Pace::from_bps(rate);
     }
 
-    /// Utilisation of a link between two records, and the time between them in ps; `None` if no time has passed.
+    /// Utilisation of a link between two records, and the time between them, ps; `None` if no time has passed.
     fn of_link(&self, now: &Record, before: &Record) -> Option<(f64, f64)> {
         let (time, bytes) = now.since(before);
         let rate = *self.rates.get(now.rate())?;
@@ -321,12 +323,12 @@ impl Hpcc {
         }
         let tau = time.ps() as f64;
         let sent = bytes as f64 * 8e12 / tau / rate;
-        // The queue against B T, T being the time in which line rate fills the window.
+        // The queue relative to B T, where line rate fills the window in T.
         let queue = now.queue().min(before.queue()) as f64 * (self.line / rate) / self.window;
         Some((sent + queue, tau))
     }
 
-    /// Takes new records into U; false if they tell nothing.
+    /// Updates U from new records; false if they carry no news.
     fn measure(&mut self, trail: &Trail) -> bool {
         let links = trail.records().zip(self.last.records());
         let seen = links.filter_map(|(now, before)| self.of_link(&now, &before));
@@ -400,7 +402,7 @@ mod tests {
         config.control(Rate::from_gbps(100), Some(&path(&[100])))
     }
 
-    /// A link of 100 Gb/s that answers a sender at the sender's own rate, and another flow's.
+    /// A link of 100 Gb/s whose input is the rates of its flows.
     struct Link {
         now: Time,
         sent: f64,
@@ -411,7 +413,7 @@ mod tests {
     impl Link {
         const NEW: Link = Link { now: Time::ZERO, sent: 0.0, queue: 0.0, seq: 0 };
 
-        /// The next 100 ns at those rates: what an ACK then says.
+        /// Runs the link for 100 ns at the total rate `rates`; returns the feedback of the next ACK.
         fn after(&mut self, rates: f64, rate_number: u8) -> Feedback {
             self.now = Time(self.now.ps() + 100_000);
             let arrived = rates * 1e-7 / 8.0 + self.queue;
@@ -437,12 +439,12 @@ mod tests {
         assert_eq!(deaf.rate(), LINE);
         let mut control = control(&Config { cnp_cut: Some(0.25), ..Config::default() });
         for (us, share) in [(0, 0.75), (3, 0.75), (4, 0.5625), (100, 0.421_875)] {
-            // As a flag on an ACK, and as a frame at once.
+            // The CNP comes as a flag on an ACK at time 0, and as a frame every time.
             control.on_feedback(Time::from_us(us), &Feedback { echo: us == 0, ..Feedback::default() });
             control.on_cnp(Time::from_us(us));
             near(control.rate(), share * LINE, 1e-9);
         }
-        // Telemetry goes on from there.
+        // Telemetry continues from the lower rate.
         let mut link = Link::NEW;
         (0..10_000).for_each(|_| {
             let feedback = link.after(control.rate(), 0);
@@ -462,7 +464,7 @@ mod tests {
                 control.on_feedback(link.now, &feedback);
                 mean += if round < 10_000 { 0.0 } else { control.rate() / 10_000.0 };
             }
-            // R = R eta / (R / B) + AI; with stages it climbs by one step each for maxStage + 1 round trips.
+            // R = R eta / (R / B) + AI; with stages the rate climbs by one step in each of maxStage + 1 round trips.
             near(mean, 0.95 * LINE, 0.01);
             assert!(link.queue == 0.0);
         }
@@ -470,7 +472,7 @@ mod tests {
 
     #[test]
     fn two_flows_come_to_share_and_keep_the_queue_empty() {
-        // A large step, as it alone evens out rates: with 50 Mb/s that takes thousands of round trips.
+        // A large step, since the step alone equalises rates: with 50 Mb/s that takes thousands of round trips.
         let config = Config { additive_increase: Rate::from_gbps(1), ..Config::default() };
         let (mut one, mut other) = (control(&config), control(&config));
         other.lower_to(Time::ZERO, 0.1);
@@ -497,7 +499,7 @@ mod tests {
         };
         control.on_feedback(Time::ZERO, &say(100, 125_000));
         assert_eq!(control.rate(), LINE, "the first records only tell where counters stand");
-        // T is 10 us and B T 125 kB; tau is T, so U is what this link shows: 1 + 62,480 / 125,000.
+        // T is 10 us and B T is 125 kB; tau equals T, so U is the link's own utilisation: 1 + 62,480 / 125,000.
         control.on_feedback(Time::ZERO, &say(110, 62_480));
         let utilization = 1.0 + 62_480.0 / 125_000.0;
         near(control.rate(), LINE * 0.95 / utilization + 50e6, 1e-3);
@@ -541,7 +543,7 @@ mod tests {
         assert_eq!((Config::default().takes_for(wan), compat.takes_for(wan)), (wan, Rate::from_gbps(25)));
         assert_eq!(compat.takes_for(Rate::from_gbps(400)), Rate::from_gbps(400));
         assert_eq!((compat.int_hops(), Config::default().int_hops()), (10, 5));
-        // Half a long link's load, 50 Gb/s of 100, is twice what such a sender believes in.
+        // A load of 50 Gb/s on the long link is twice the rate that the sender assumes for it.
         let mut control = compat.control(Rate::from_gbps(100), Some(&path(&[100, 1600])));
         let mut link = Link::NEW;
         for _ in 0..500 {
@@ -554,7 +556,7 @@ mod tests {
     #[test]
     fn the_window_follows_the_rate_in_whole_packets() {
         let mut control = control(&Config::default());
-        // 125 kB of 1438 B each.
+        // 125 kB in packets of 1438 B.
         assert_eq!(control.allowance(Time::ZERO).window, 87);
         control.lower_to(Time::ZERO, 0.1);
         assert_eq!(control.allowance(Time::ZERO).window, 9);

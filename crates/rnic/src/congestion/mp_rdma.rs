@@ -1,13 +1,13 @@
 //! MP-RDMA's congestion control: one window for all paths (Lu et al., "Multi-Path Transport for RDMA in Datacenters",
 //! NSDI'18, congestion control and multi-path ACK-clocking).
 //!
-//! Every ACK without a mark opens the window by 1/cwnd, every ACK with a mark closes it by 1/2, and it never falls below
-//! one packet. As ACKs clock packets onto the paths that they answer (`[scheme.mp-rdma]`), a path whose ACKs are marked
-//! loses packets to the others. Marks come as flags on ACKs, so it needs `nic.cnp = "flag"`.
+//! Every ACK without a mark opens the window by 1/cwnd, and every ACK with a mark closes it by 1/2; the window is never
+//! below one packet. ACKs clock packets onto the paths that they answer (`[scheme.mp-rdma]`), so a path whose ACKs are
+//! marked loses packets to the others. Marks come as flags on ACKs, so the control needs `nic.cnp = "flag"`.
 //!
-//! Our choices, where the paper or what we know of it is silent: a NACK opens nothing, as what it answers was dropped; a
-//! NACK that begins a recovery and a timeout do what `nic.on-nack` and `nic.on-timeout` say, and `as-cnp` is a mark; within
-//! the window packets go at line rate.
+//! Our choices, where the paper or our knowledge of it is silent: a NACK opens nothing, since its packet was dropped. A NACK
+//! that begins a recovery does what `nic.on-nack` sets, and a timeout does what `nic.on-timeout` sets; `as-cnp` counts as a
+//! mark. Within the window packets start at line rate.
 
 use crate::facts::{Control, ControlFacts, Evidence};
 use crate::limits::{Invalid, outstanding};
@@ -21,19 +21,20 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 #[schemars(rename = "CongestionMpRdma")]
 pub struct Config {
-    /// Window of a new queue pair, packets. Default: the bandwidth-delay product between the queue pair's hosts on an
+    /// Window of a new queue pair, in packets. Default: the bandwidth-delay product between the queue pair's hosts on an
     /// idle fabric, rounded up (our choice; the paper is said to start with one).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial: Option<u32>,
 }
 
-/// The window of a new queue pair whose fabric nobody knows; our choice: the paper's bitmap.
+/// Window of a new queue pair if the fabric is unknown. Our choice: the size of the paper's bitmap.
 const UNKNOWN: u32 = 64;
-/// The least window (the paper).
+/// Smallest window, packets (the paper).
 const LEAST: f64 = 1.0;
-/// What a mark takes (the paper).
+/// Packets by which a mark closes the window (the paper).
 const MARK: f64 = 0.5;
-/// What a path that is given up takes: the packet that its ACK would have let go (as public simulators of it have it).
+/// Packets by which a path that is given up closes the window: the packet that its ACK would have released (as in public
+/// simulators of MP-RDMA).
 const PATH: f64 = 1.0;
 
 impl Control for Config {
@@ -58,19 +59,19 @@ impl Control for Config {
     }
 }
 
-/// The window of one queue pair.
+/// State of one queue pair.
 #[derive(Clone, Debug)]
 pub struct MpRdma {
-    /// Packets.
+    /// Window, packets.
     window: f64,
     pace: Pace,
 }
 
 impl MpRdma {
-    /// Nothing: it has no rate to lower.
+    /// No effect: it has no rate to lower.
     pub(crate) fn lower_to(&mut self, _now: Time, _share: f64) {}
 
-    /// Every ACK changes it.
+    /// Zero, since every ACK changes the window.
     pub(crate) const fn steady_until(&self) -> Time {
         Time::ZERO
     }

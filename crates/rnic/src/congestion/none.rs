@@ -1,4 +1,4 @@
-//! No congestion control: line rate, no window, deaf to every signal.
+//! No congestion control: line rate, no window, no reaction to any signal.
 
 use crate::facts::{Control, ControlFacts, Evidence};
 use crate::limits::Invalid;
@@ -28,17 +28,17 @@ impl Control for Config {
     }
 }
 
-/// Line rate always.
+/// Line rate at all times.
 #[derive(Clone, Debug)]
 pub struct Unlimited {
     pace: Pace,
 }
 
 impl Unlimited {
-    /// Nothing: it has no rate to lower.
+    /// No effect: it has no rate to lower.
     pub(crate) fn lower_to(&mut self, _now: Time, _share: f64) {}
 
-    /// Its allowance never changes.
+    /// Never, since the allowance is constant.
     pub(crate) const fn steady_until(&self) -> Time {
         Time::NEVER
     }

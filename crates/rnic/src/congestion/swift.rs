@@ -1,24 +1,23 @@
 //! Swift (Kumar et al., "Swift: Delay is Simple and Effective for Congestion Control in the Datacenter", SIGCOMM 2020):
 //! a window that grows while round trips are shorter than a target, and shrinks with their excess.
 //!
-//! Algorithm 1 of the paper, with its names. Below the target an ACK opens the window by ai / cwnd for each packet that
-//! it acknowledges, and by ai if the window is below one packet. At or above it, at most once per round trip, the window
-//! is multiplied by 1 - beta (delay - target) / delay, and by no less than 1 - max_mdf. A NACK that is heeded takes
-//! max_mdf, likewise at most once per round trip; so does a timeout, until so many in a row reset the window to the least.
-//! Below one packet, packets are rtt / cwnd apart.
+//! Algorithm 1 of the paper, with its names. Below the target an ACK opens the window by ai / cwnd for each packet that it
+//! acknowledges, or by ai if the window is below one packet. At or above the target, at most once per round trip, the
+//! window is multiplied by 1 - beta (delay - target) / delay, and by no less than 1 - max_mdf. A NACK that causes a
+//! retransmission takes max_mdf, also at most once per round trip. So does a timeout, until a number of consecutive timeouts resets the
+//! window to its minimum. Below a window of one packet, packets are rtt / cwnd apart.
 //!
-//! The target (the paper's topology and flow scaling) is a base, plus a span for every switch, plus what a flow with a small window may have
-//! more: alpha / sqrt(cwnd) + beta, between 0 and its range.
+//! The target (the paper's topology and flow scaling) has three parts: a base, a span for every switch, and an extra for
+//! small windows: alpha / sqrt(cwnd) + beta, between 0 and its range.
 //!
-//! * The delay is the whole round trip by the sender's clock, the ACK's way back included. NICs here take no time of
-//!   their own, so there is no delay of the end host: the paper's second window for that, and the lesser of the two, is
-//!   not modelled.
+//! * The delay is the whole round trip by the sender's clock, including the ACK's path. NICs here take no time of their own,
+//!   so there is no delay of the end host. The paper's second window for that delay is not modelled.
 //! * Our choice: the base is the round trip of the queue pair's hosts on an idle fabric, so that far and near hosts can
-//!   share a run. Where the paper's target has one base for a fabric, the span per switch is for propagation as well.
-//! * Where the paper is silent: a queue pair starts with the bandwidth-delay product of its path, and its window may be
-//!   four of those at most; a decrease counts as one when it makes the window smaller.
-//! * Within the window packets go at line rate. Windows are whole packets, rounded down.
-//! * Square roots, in the target, are rounded as IEEE 754 wants it: the same on every machine.
+//!   share a run. The paper has one base for a fabric, and there the span per switch also covers propagation.
+//! * Where the paper is silent: a queue pair starts with the bandwidth-delay product of its path, and its window is at most
+//!   four times that. A decrease counts as one only if it makes the window smaller.
+//! * Within the window packets start at line rate. Windows are whole packets, rounded down.
+//! * The target needs square roots, which IEEE 754 rounds in the same way on every machine.
 
 use crate::facts::{Control, ControlFacts, Evidence};
 use crate::limits::{Invalid, outstanding};
@@ -32,40 +31,40 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 #[schemars(rename = "CongestionSwift")]
 pub struct Config {
-    /// Delay below which a window may grow, before switches and small windows are counted. Default: the round trip of a
-    /// full packet and its ACK between the queue pair's hosts on an idle fabric (our choice; the paper has one constant for a
-    /// fabric).
+    /// Target delay before the parts for switches and small windows are added. Default: the round trip of a full packet and
+    /// its ACK between the queue pair's hosts on an idle fabric (our choice; the paper has one constant for a fabric).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_target: Option<Time>,
-    /// What every switch on the way adds to the target. Default "1us" (our choice: eight full packets at 100 Gb/s may wait
-    /// at each; the paper gives no number).
+    /// Time that every switch on the path adds to the target. Default "1us" (our choice: eight full packets at 100 Gb/s may
+    /// wait at each; the paper gives no number).
     pub hop_scale: Time,
-    /// Most that a small window adds to the target, fs_range. Default: five times the base target (our choice, as a guess in
-    /// csg-htsim has it; the paper gives no number).
+    /// Longest time that a small window adds to the target, fs_range. Default: five times the base target (our choice, a
+    /// guess that csg-htsim also makes; the paper gives no number).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flow_scale_range: Option<Time>,
-    /// Window, in packets, at and below which it adds that, fs_min_cwnd. Default 0.1 (our choice, as a guess in csg-htsim has
-    /// it; the paper gives no number).
+    /// Window, in packets, at and below which the target has the full `flow-scale-range`, fs_min_cwnd. Default 0.1 (our
+    /// choice, a guess that csg-htsim also makes; the paper gives no number).
     pub flow_scale_min_window: f64,
-    /// Window, in packets, from which on it adds nothing, fs_max_cwnd. Default 100 (our choice, likewise).
+    /// Window, in packets, from which on the target has no extra for small windows, fs_max_cwnd. Default 100 (our choice, a
+    /// guess that csg-htsim also makes).
     pub flow_scale_max_window: f64,
-    /// Packets by which a round trip of ACKs below the target opens the window, ai. Default 1 (our choice, as guessed in
-    /// csg-htsim).
+    /// Packets by which a round trip of ACKs below the target opens the window, ai. Default 1 (our choice, a guess that
+    /// csg-htsim also makes).
     pub additive_increase: f64,
-    /// How much of the excess over the target a decrease takes, beta; above 0 and at most 1. Default 0.8 (our choice, as guessed in
-    /// csg-htsim).
+    /// Weight beta of the excess over the target in a decrease, above 0 and at most 1. Default 0.8 (our choice, a guess that
+    /// csg-htsim also makes).
     pub beta: f64,
-    /// Most that one decrease takes of the window, max_mdf; above 0 and below 1. Default 0.5 (our choice, as guessed in
-    /// csg-htsim).
+    /// Largest share of the window that one decrease takes, max_mdf; above 0 and below 1. Default 0.5 (our choice, a guess
+    /// that csg-htsim also makes).
     pub max_decrease: f64,
-    /// Least window, packets. Default 0.001 (our choice: a packet per thousand round trips).
+    /// Smallest window, in packets. Default 0.001 (our choice: a packet per thousand round trips).
     pub min_window: f64,
-    /// Largest window, packets. Default: four times the bandwidth-delay product of the path (our choice: it bounds what a
-    /// flow that has nothing to send gathers).
+    /// Largest window, in packets. Default: four times the bandwidth-delay product of the path (our choice: it bounds the
+    /// growth of the window while a flow has nothing to send).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_window: Option<u32>,
-    /// Timeouts in a row that set the window to the least, RETX_RESET_THRESHOLD. Default 5 (our choice; the paper gives no
-    /// number).
+    /// Consecutive timeouts that reset the window to its minimum, RETX_RESET_THRESHOLD. Default 5 (our choice; the paper
+    /// gives no number).
     pub timeouts_to_reset: u32,
 }
 
@@ -160,44 +159,44 @@ impl Control for Config {
     }
 }
 
-/// The window of one queue pair.
+/// State of one queue pair.
 #[derive(Clone, Debug)]
 pub struct Swift {
-    /// Packets.
+    /// Window, packets.
     window: f64,
     line: Pace,
-    /// Of the window: line rate, or less below one packet.
+    /// Pace of the window: line rate, or less below one packet.
     pace: Pace,
-    /// The last round trip, ps.
+    /// Newest round trip, ps.
     rtt: f64,
-    /// When the window was last made smaller.
+    /// Time of the last decrease.
     decreased: Option<Time>,
     /// Timeouts since the last ACK.
     timeouts: u32,
-    /// The target of a large window, ps.
+    /// Target of a large window, ps.
     target: f64,
-    /// What a small one adds: alpha, and -beta, of the paper's flow scaling.
+    /// Terms of the extra for small windows: alpha, and -beta, of the paper's flow scaling.
     slope: f64,
     offset: f64,
     range: f64,
     step: f64,
     beta: f64,
-    /// 1 - max_mdf.
+    /// Smallest factor of a decrease: 1 - max_mdf.
     least_factor: f64,
     least: f64,
     most: f64,
     reset: u32,
-    /// Of a full frame on the wire.
+    /// Bits of a full frame on the wire.
     frame_bits: f64,
 }
 
 impl Swift {
-    /// Packets that may be outstanding; below 1 the share of a round trip's packet.
+    /// Window, packets; below 1 it is the share of a packet per round trip.
     pub const fn window(&self) -> f64 {
         self.window
     }
 
-    /// The delay that it aims at now.
+    /// Current target delay.
     pub fn target(&self) -> Time {
         Time(self.target_ps() as u64)
     }
@@ -207,24 +206,24 @@ impl Swift {
         self.target + more.min(self.range).max(0.0)
     }
 
-    /// Every ACK changes it.
+    /// Zero, since every ACK changes the window.
     pub(crate) const fn steady_until(&self) -> Time {
         Time::ZERO
     }
 
-    /// Nothing: it has no rate to lower.
+    /// No effect: Swift has no rate to lower.
     pub(crate) fn lower_to(&mut self, _now: Time, _share: f64) {}
 
     fn set(&mut self, window: f64) {
         self.window = window.max(self.least).min(self.most);
         self.pace = match self.window < 1.0 {
-            // One full frame in rtt / cwnd.
+            // One full frame per rtt / cwnd.
             true => Pace::from_bps(self.frame_bits * self.window * 1e12 / self.rtt.max(1.0)),
             false => self.line,
         };
     }
 
-    /// Makes the window smaller unless that has been done within a round trip.
+    /// Multiplies the window by `factor`, unless it was decreased within the last round trip.
     fn decrease(&mut self, now: Time, factor: f64) {
         let since = self.decreased.map(|at| now.ps().saturating_sub(at.ps()) as f64);
         if since.is_none_or(|since| since >= self.rtt) {
@@ -279,7 +278,7 @@ mod tests {
 
     const RTT: Time = Time::from_us(10);
 
-    /// 80 packets fit on the way: 100 Gb/s, 10 us, 1563 B each on the wire.
+    /// A control whose path holds 80 packets: 100 Gb/s, 10 us, 1563 B each on the wire.
     fn control(config: &Config) -> Swift {
         let path = Path { base_rtt: RTT, bdp: 80, hops: 3, frame: 1563, ..Path::unknown(Rate(0)) };
         config.control(Rate::from_gbps(100), Some(&path))
@@ -292,7 +291,7 @@ mod tests {
     #[test]
     fn the_target_counts_switches_and_small_windows() {
         let mut control = control(&Config::default());
-        // 10 us and 3 x 1 us; alpha is 50 us / (1 / sqrt(0.1) - 1 / sqrt(100)), and 100 packets get nothing more.
+        // 10 us and 3 x 1 us. Alpha is 50 us / (1 / sqrt(0.1) - 1 / sqrt(100)), and a window of 100 packets has no extra.
         control.set(100.0);
         assert_eq!(control.target(), Time::from_us(13));
         control.set(400.0);
@@ -361,7 +360,7 @@ mod tests {
 
     #[test]
     fn it_settles_where_a_link_s_queue_takes_the_target() {
-        // A link of 100 Gb/s by itself: what does not fit on the way waits.
+        // The flow has a link of 100 Gb/s to itself: packets beyond the bandwidth-delay product wait.
         let mut control = control(&Config::default());
         let packet = 1563.0 * 8.0 / 100e9;
         let mut now = 0.0;
