@@ -190,7 +190,7 @@ def test_captures_are_the_same_on_every_engine(run, tmp_path):
     ("taps", "says"),
     [
         (["hots0"], "did you mean `host0`?"),
-        (["leaf0"], "say which, as leaf0:0"),
+        (["leaf0"], "choose one by its number, leaf0:0"),
         (["leaf0:77"], "its ports are 0 to 5"),
         (["leaf0:host0", "leaf0:0"], "are the same port"),
     ],

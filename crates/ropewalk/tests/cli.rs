@@ -161,7 +161,7 @@ fn wrong_input_ends_with_2_says_why_and_writes_nothing() {
         (&["memory", "themis", "--set", "knob=1"], "qps-per-nic"),
         (&["new", "../x"], "../x"),
         (&["compare", "quickstart", "--schemes", "ecmp,ar,ecmp"], "scheme `ecmp` is there twice"),
-        (&["compare", "quickstart", "--schemes", "ecmp", "--seeds", "1,2,1"], "seed 1 is there twice"),
+        (&["compare", "quickstart", "--schemes", "ecmp", "--seeds", "1,2,1"], "seed 1 is repeated"),
         (&["run", "quickstart", "--pcap", "host0", "--pcap", "host99"], "--pcap:1:1"),
         (&["run", "quickstart", "--set", "record.taps=[\"host99\"]"], "--set:1:13"),
         (&["frobnicate"], "frobnicate"),

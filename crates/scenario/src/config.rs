@@ -1,4 +1,4 @@
-//! The keys of a scenario, one field each.
+//! The keys of a scenario: one struct per table, one field per key.
 
 use crate::failure::{Failure, RoutingConfig};
 use crate::loss::LossConfig;
@@ -18,51 +18,51 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Scenario {
-    /// Root of every random draw: the same scenario with the same seed gives the same result. Default 1 (our
-    /// choice).
+    /// Root of every random draw; the same scenario with the same seed gives the same result. Default 1 (our choice).
     #[serde(default = "one")]
     pub seed: u64,
-    /// `"ns3"`: frame sizes and the truncating nanosecond clock of the HPCC family of ns-3 simulators, with
-    /// marks echoed on ACKs in place of CNP frames, and nothing else. Default: not set.
+    /// Simulator whose frames and clock to imitate. `"ns3"` takes three properties of the HPCC family of ns-3
+    /// simulators: frame sizes, a clock that truncates to nanoseconds, and marks echoed on ACKs instead of CNP frames.
+    /// Default: not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compat: Option<Compat>,
-    /// Hosts, switches and links: one of the topologies.
+    /// Hosts, switches and links, as one of the topologies. No default.
     pub topology: Topology,
-    /// What holds for every link.
+    /// Losses on all links.
     #[serde(default)]
     pub links: LinksConfig,
-    /// What goes on the wire.
+    /// Sizes of frames.
     #[serde(default)]
     pub wire: WireConfig,
-    /// Every switch.
+    /// Settings of every switch.
     #[serde(default)]
     pub switch: SwitchConfig,
-    /// What is different for switches of one role, such as `[switch-role.spine]`.
+    /// Settings that differ in switches of one role, such as `[switch-role.spine]`. Default: none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub switch_role: BTreeMap<String, RoleConfig>,
-    /// Every host's NIC.
+    /// The NIC of every host.
     #[serde(default)]
     pub nic: NicConfig,
-    /// Load balancing in every switch: one of the schemes. Default `ecmp` (what switches do out of the box).
+    /// Load balancing, as one of the schemes. Default `ecmp` (the usual default of switches).
     #[serde(default)]
     pub scheme: SchemeConfig,
-    /// Traffic classes with a scheme of their own, such as `[class.background.scheme.ecmp]`. Jobs say to which class
-    /// they belong; there are always `foreground` and `background`.
+    /// Traffic classes with a scheme of their own, such as `[class.background.scheme.ecmp]`. Each job belongs to one
+    /// class; the classes `foreground` and `background` always exist. Default: all classes use `scheme`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub class: BTreeMap<String, ClassConfig>,
-    /// Jobs; they run side by side.
+    /// Jobs; all of them run at the same time. No default.
     #[serde(default)]
     pub workload: Vec<Workload>,
-    /// Links and switches that fail at a time, and may come back.
+    /// Links and switches that fail during the run and may recover. Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failure: Vec<Failure>,
-    /// When routing takes note of failures.
+    /// Delay until routing reacts to failures.
     #[serde(default)]
     pub routing: RoutingConfig,
-    /// When a run ends early.
+    /// Conditions that end a run early.
     #[serde(default)]
     pub stop: StopConfig,
-    /// What is recorded besides the results.
+    /// Time series, packet events and captures to record.
     #[serde(default)]
     pub record: RecordConfig,
 }
@@ -71,7 +71,7 @@ pub struct Scenario {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct ClassConfig {
-    /// Load balancing of its packets. Default: the scenario's `scheme`.
+    /// Load balancing of the class's packets. Default: the scenario's `scheme`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scheme: Option<SchemeConfig>,
 }
@@ -87,7 +87,7 @@ fn one() -> u64 {
     1
 }
 
-/// Whose numbers to match.
+/// Simulator to imitate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Compat {
@@ -95,43 +95,43 @@ pub enum Compat {
     Ns3,
 }
 
-/// What holds for every link.
+/// Losses on all links.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct LinksConfig {
-    /// Probability that a link loses a data packet, for links that do not say otherwise. Default 0 (our
+    /// Probability that a link loses a data packet; the topology can set another one for some links. Default 0 (our
     /// choice: clean links).
     pub loss: Chance,
-    /// Whether ACKs and NACKs can be lost as well; CNPs and PFC frames never are. Default false (our choice).
+    /// Whether links lose ACKs and NACKs, too. CNPs and PFC frames are never lost. Default false (our choice).
     pub lose_replies: bool,
-    /// Packets that are lost on purpose, beside those of `loss`: data, ACKs or NACKs by their PSN. Default: none.
+    /// Packets to lose on purpose, in addition to `loss`: data, ACKs or NACKs by PSN. Default: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lose: Vec<LossConfig>,
 }
 
-/// What goes on the wire.
+/// Sizes of frames; set either `frame` or `payload`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct WireConfig {
-    /// Largest data frame from the Ethernet header to the FCS, preamble and gap not counted; its payload is
-    /// 62 B less (48 B less with `compat = "ns3"`). Default 1500 B (the MTU of the Themis paper); 1048 B with
-    /// `compat = "ns3"` (1000 B of payload, the default of the HPCC simulator).
+    /// Largest data frame from the Ethernet header to the FCS, without preamble and gap. The payload is 62 B less, or
+    /// 48 B less with `compat = "ns3"`. Default 1500 B (the MTU of the Themis paper); with `compat = "ns3"` 1048 B
+    /// (1000 B of payload, the default of the HPCC simulator).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frame: Option<Bytes>,
-    /// Most payload in a data frame, in place of `frame`. Default: what `frame` leaves.
+    /// Largest payload of a data frame, instead of `frame`. Default: `frame` less the headers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<Bytes>,
 }
 
-/// When a run ends early.
+/// Conditions that end a run early.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct StopConfig {
-    /// Ends the run at this time, whatever is left. Default: when every flow has finished.
+    /// Time at which the run ends, finished or not. Default: not set; the run ends when every flow has finished.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Time>,
-    /// Gives up, and says what waits for what, when no data packet has been accepted for this long while flows
-    /// wait. Default: ten of the NIC's longest retransmission timeouts, and at least 100 ms (our choice).
+    /// Time without an accepted data packet after which the run gives up and reports what each unfinished flow waits
+    /// for. Default: ten times the NIC's longest retransmission timeout, and at least 100 ms (our choice).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_progress: Option<Time>,
 }

@@ -1,5 +1,4 @@
-//! A scenario's text with the `--set` overlay on top: one table of values, and from every path in it the way
-//! back to the place that says so.
+//! A scenario's text with `--set` changes on top: a table of values, and the position in the text of every path.
 
 use crate::arrays;
 use crate::error::{Error, Fault, suggestion};
@@ -12,7 +11,7 @@ use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
-/// A source with its overlay.
+/// A source with its changes.
 #[derive(Clone, Debug)]
 pub(crate) struct Document {
     source: Source,
@@ -37,12 +36,12 @@ impl Document {
         Ok(document)
     }
 
-    /// Notes that what `set` concerns does not come from the text.
+    /// Adds a change that was made to the scenario after the table was read.
     pub(crate) fn note(&mut self, set: AppliedChange) {
         self.sets.push(set);
     }
 
-    /// Reads the table into `T`, whose schema this is.
+    /// Reads the table into `T`; `schema` gives the schema of `T`.
     pub(crate) fn read<T: DeserializeOwned>(&self, schema: fn() -> &'static Json) -> Result<T, Error> {
         let value = Value::Table(self.table.clone());
         let fault = arrays::has_arrays(&self.table).then(|| arrays::array_for_table(schema(), &value));
@@ -69,7 +68,7 @@ impl Document {
         for (i, part) in path.iter().enumerate() {
             at = match (i, at) {
                 (0, _) => self.table.get(part),
-                // What a file holds that the user named, the user said.
+                // The user named a file, and the path leads to a value that the file contains.
                 (_, Some(Value::String(file))) => return file.contains(['.', '/']),
                 (_, Some(value)) => step(value, part),
                 _ => None,
@@ -81,7 +80,7 @@ impl Document {
         true
     }
 
-    /// Finds the place of a fault.
+    /// Finds the position of a fault.
     pub(crate) fn locate(&self, fault: Fault) -> Error {
         let Fault { path, message, help, key, elsewhere, .. } = fault;
         let set = self.sets.iter().rev().find(|set| set.concerns(&path));
@@ -99,7 +98,7 @@ impl Document {
         }
     }
 
-    /// The byte range of the value at `path`, of its key, or of the nearest thing around it that the text has.
+    /// The byte range of the value at `path` or of its key; if the text has neither, that of the innermost table around it.
     fn span(&self, path: &[String], key: bool) -> Range<usize> {
         let Ok(root) = DeTable::parse(&self.source.text) else { return 0..0 };
         let mut span = 0..0;
@@ -126,7 +125,7 @@ impl Document {
             };
             let Some((name, value)) = found else { break };
             let last = i + 1 == path.len();
-            // A table's own range may be its header or, for dotted keys, nothing useful: its key always is.
+            // The range of a table is its header; it is empty for a table of dotted keys, which has only its key.
             span = if last && key || value.get_ref().is_table() && value.span().is_empty() {
                 name.span()
             } else {
@@ -137,7 +136,7 @@ impl Document {
         span
     }
 
-    /// serde's words, made useful: the nearest right word, and what kind of value was expected.
+    /// Turns serde's message into ours: with the nearest right word and the expected kind of value.
     fn explain(&self, mut path: Vec<String>, message: &str) -> Fault {
         let mut quoted = message.split('`').skip(1).step_by(2);
         let first = quoted.next().unwrap_or_default().to_owned();
@@ -150,7 +149,7 @@ impl Document {
             }
             format!("unknown key `{first}`; {}", suggestion(&first, &rest))
         } else if message.starts_with("unknown variant") {
-            // As a key of a table it is one step further in than serde says.
+            // If the variant is a key of a table, its path is one step longer than serde's.
             if path.last() != Some(&first) {
                 path.push(first.clone());
             }
@@ -163,9 +162,8 @@ impl Document {
             format!("the key `{first}` is missing")
         } else if message.starts_with("wanted exactly 1 element") {
             let what = path.last().cloned().unwrap_or_default();
-            let found =
-                if message.contains("found 0") { "none is chosen" } else { "more than one is chosen" };
-            format!("exactly one `{what}` is needed; {found}")
+            let found = if message.contains("found 0") { "none" } else { "several" };
+            format!("expected exactly one `{what}`, found {found}")
         } else {
             let kind =
                 message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "));
@@ -182,13 +180,13 @@ impl Document {
     }
 }
 
-/// A kind of value as a user of TOML calls it.
+/// A kind of value in the words of TOML.
 fn plainly(kind: &str) -> String {
     match kind {
         "a sequence" | "sequence" => "an array".into(),
         "a map" | "map" => "a table".into(),
         "a boolean" => "true or false".into(),
-        "a string" => "a text in quotes".into(),
+        "a string" => "a string in quotes".into(),
         "usize" | "u64" | "u32" | "u16" | "u8" => "a whole number that is not negative".into(),
         "f64" => "a number".into(),
         _ if kind.starts_with("struct ") => "a table".into(),
@@ -202,7 +200,7 @@ fn plainly(kind: &str) -> String {
     }
 }
 
-/// The value inside `value` that a path's next part names.
+/// The value inside `value` at the next part of a path.
 fn step<'a>(value: &'a Value, part: &str) -> Option<&'a Value> {
     match value {
         Value::Table(table) => table.get(part),

@@ -1,15 +1,14 @@
-//! One error for everything that can be wrong with an input: what, where, what was expected, and the nearest
-//! right word.
+//! The error type of all inputs: position, message, what was expected, and the nearest right word.
 
 use miette::{Diagnostic, NamedSource, SourceSpan};
 use std::fmt;
 use std::ops::Range;
 use thiserror::Error as ThisError;
 
-/// Something in an input that cannot be.
+/// A mistake in an input.
 ///
-/// [`fmt::Display`] gives the message alone; [`Error::located`] puts `file:line:column` before it; as a
-/// [`Diagnostic`] it shows the lines with a caret.
+/// [`fmt::Display`] prints the message, [`Error::located`] the message after `file:line:column`; as a [`Diagnostic`] the
+/// error shows the line with a mark.
 #[derive(Clone, ThisError, Diagnostic)]
 #[error(transparent)]
 #[diagnostic(transparent)]
@@ -29,14 +28,14 @@ struct Inner {
     location: Option<Location>,
 }
 
-/// A place in a file; lines and columns count from 1, columns in characters.
+/// A position in a file. Lines and columns count from 1; columns count characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
-    /// The file's name, or `--set`.
+    /// Name of the file, or `--set`.
     pub file: String,
-    /// Line.
+    /// Line, from 1.
     pub line: usize,
-    /// Column.
+    /// Column in characters, from 1.
     pub column: usize,
 }
 
@@ -47,7 +46,7 @@ impl fmt::Display for Location {
 }
 
 impl Error {
-    /// An error without a place, such as a file that cannot be read.
+    /// An error without a position, such as a file that cannot be read.
     pub fn new(message: impl Into<String>) -> Self {
         Error(Box::new(Inner {
             message: message.into(),
@@ -67,7 +66,7 @@ impl Error {
         let before = &text[..start];
         let line = before.matches('\n').count() + 1;
         let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
-        // A label over several lines hides more than it shows: it marks the first one.
+        // A mark over several lines hides the text, so only the first line is marked.
         let shown = text[start..end].split('\n').next().map_or(0, |first| first.trim_end().len());
         error.0.source_code = Some(NamedSource::new(file, text.to_owned()));
         error.0.span = Some((start, shown).into());
@@ -76,21 +75,22 @@ impl Error {
         error
     }
 
-    /// Adds what would be right.
+    /// Adds a suggestion of what would be right.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.0.help = Some(help.into());
         self
     }
 
-    /// Goes on after the message.
+    /// Adds `more` to the end of the message.
     #[must_use]
     pub(crate) fn with_more(mut self, more: &str) -> Self {
         self.0.message.push_str(more);
         self
     }
 
-    /// An error in a `--set` that nobody typed: the option that stands for it is to be named, here with its `text`.
+    /// Moves an error in a `--set` that an option stands for to the option, whose value is `text`. For example
+    /// `--seed 1` stands for `--set seed=1`. Other errors stay as they are.
     #[must_use]
     pub fn of_option(self, set: &str, option: &str, text: &str) -> Self {
         let is_set = |place: &Location| place.file == "--set";
@@ -105,17 +105,17 @@ impl Error {
         }
     }
 
-    /// What is wrong.
+    /// The message.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// What would be right, where that is not part of the message.
+    /// A suggestion of what would be right, if the message has none.
     pub fn help(&self) -> Option<&str> {
         self.0.help.as_deref()
     }
 
-    /// Where it is.
+    /// The position of the mistake.
     pub fn location(&self) -> Option<&Location> {
         self.0.location.as_ref()
     }
@@ -131,7 +131,7 @@ impl Error {
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // `main` and `unwrap` print this: the whole report, as a user should see it.
+        // `main` and `unwrap` print errors with `Debug`, so this is the report for users.
         let mut text = String::new();
         match miette::GraphicalReportHandler::new_themed(miette::GraphicalTheme::unicode_nocolor())
             .render_report(&mut text, self)
@@ -142,17 +142,17 @@ impl fmt::Debug for Error {
     }
 }
 
-/// A wrong value by the path of its key, before it is known where in which text that is.
+/// A mistake by the path of its key, before [`Document::locate`](crate::document::Document::locate) finds its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) path: Vec<String>,
     pub(crate) message: String,
     pub(crate) help: Option<String>,
-    /// Points at the key and not at its value.
+    /// Whether the error points at the key instead of the value.
     pub(crate) key: bool,
-    /// Its path starts at the top already.
+    /// Whether the path starts at the top of the scenario.
     rooted: bool,
-    /// It is not in the scenario but in a file that the scenario names: the file, its text, and the place in it.
+    /// For a mistake in a file that the scenario names: the file, its text, and the byte range.
     pub(crate) elsewhere: Option<Box<(String, String, Range<usize>)>>,
 }
 
@@ -163,7 +163,7 @@ impl Fault {
         Fault { path, message: message.into(), help: None, key: false, rooted: false, elsewhere: None }
     }
 
-    /// A fault at a byte range of `text`, the content of another file.
+    /// A fault at a byte range of `text`, the content of a file that the scenario names.
     pub(crate) fn elsewhere(file: &str, text: &str, place: Range<usize>, message: impl Into<String>) -> Self {
         Fault {
             elsewhere: Some(Box::new((file.to_owned(), text.to_owned(), place))),
@@ -181,7 +181,7 @@ impl Fault {
         self
     }
 
-    /// The same fault, seen from further out: `prefix` comes before its path.
+    /// The fault with `prefix` before its path, unless it is [rooted](Fault::rooted).
     pub(crate) fn within(mut self, prefix: &str) -> Self {
         if !self.rooted {
             self.path.splice(0..0, prefix.split('.').map(str::to_owned));
@@ -190,7 +190,7 @@ impl Fault {
     }
 }
 
-/// The byte index at or before `at` where a character begins.
+/// The last start of a character at or before the byte index `at`.
 fn floor(text: &str, at: usize) -> usize {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {
@@ -199,7 +199,7 @@ fn floor(text: &str, at: usize) -> usize {
     at
 }
 
-/// The word of `words` that `wrong` was most likely meant to be.
+/// The word of `words` that is nearest to `wrong`, if it is near enough to be a typing error.
 pub(crate) fn nearest<'a>(wrong: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wrong = wrong.to_lowercase().replace('_', "-");
     words
@@ -214,11 +214,11 @@ pub(crate) fn nearest<'a>(wrong: &str, words: impl IntoIterator<Item = &'a str>)
         .map(|(_, word)| word)
 }
 
-/// "did you mean ...?" where there is a near word, else the whole list.
+/// "did you mean ...?" with the nearest word, or the list of all words if none is near.
 pub fn suggestion(wrong: &str, words: &[&str]) -> String {
     match nearest(wrong, words.iter().copied()) {
         Some(word) => format!("did you mean `{word}`?"),
-        None if words.is_empty() => "nothing is possible here".into(),
+        None if words.is_empty() => "no name is possible here".into(),
         None => format!("expected one of {}", list(words)),
     }
 }

@@ -1,4 +1,4 @@
-//! `[[failure]]`: links and switches that fail at a time, and come back; `[routing]`: when routing takes note.
+//! `[[failure]]`: links and switches that fail and recover; `[routing]`: the delay until routing reacts.
 
 use crate::error::{Fault, nearest};
 use crate::footprint::Room;
@@ -16,48 +16,50 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// Links that are down or slow for some time. Failures may overlap: of those of one link the worst holds.
+/// Links that are down or slow for some time. Failures may overlap; the worst failure of a link counts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Failure {
-    /// The links, each as its two ends, such as `[["leaf0", "spine1"], ["leaf*", "spine3"]]`; `*` in a name stands for
-    /// any characters, and parallel links count one by one. Default: none, or with `random` alone all links between
-    /// switches.
+    /// Links that fail, each by its two ends, such as `[["leaf0", "spine1"], ["leaf*", "spine3"]]`. `*` in a name matches
+    /// any characters; parallel links all match. Default: none; if only `random` is set, all links between switches.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<[String; 2]>,
-    /// A switch, all of whose links fail; `*` as in `links`. What it holds is lost on its dead links, and its tables
-    /// are as they were when it comes back. Default: none.
+    /// Switch whose links all fail; `*` matches as in `links`. Packets in the switch are lost on its dead links. The
+    /// switch keeps its tables until it recovers. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switch: Option<String>,
-    /// Only so many of these links, drawn by the seed: a share below 1, rounded, but at least one link (`0.01`), or a
-    /// whole number of links. Default: all.
+    /// Number of these links that fail, drawn by the seed: a whole number of links, or a share below 1 such as `0.01`,
+    /// rounded to at least one link. Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub random: Option<Portion>,
-    /// Only the direction from the first end to the second. (To routing such a link is dead in both.) Default false.
+    /// Whether a link fails only in the direction from its first end to its second. Routing treats the link as dead in
+    /// both directions. Default false (our choice).
     #[serde(default)]
     pub one_way: bool,
-    /// From when on. From `"0us"` on is from before the run: routing knows it. Default 0 (our choice).
+    /// Start of the failure. A failure that starts at `"0us"` is known to routing from the beginning. Default 0 (our
+    /// choice).
     #[serde(default)]
     pub at: Time,
-    /// Until when. Default: for good.
+    /// End of the failure. Default: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Time>,
-    /// They run at this rate, or this share of their own, such as `0.1`; at least 100 Mb/s. Default: they are down.
+    /// Rate of the links during the failure, at least 100 Mb/s: a rate, or a share of the link's own rate such as `0.1`.
+    /// Default: not set; the links are down.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<ReducedRate>,
-    /// They are down; the other possibility is `rate`. Default: true where `rate` is not set.
+    /// Whether the links are down; exclusive with `rate`. Default: true if `rate` is not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub down: Option<bool>,
 }
 
-/// When routing takes note of failures.
+/// Delay until routing reacts to failures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct RoutingConfig {
-    /// From a link's going down or coming back until all switches have routes that say so: one delay for all of them,
-    /// those beside the link included. Default 1 ms (our choice: as long as a retransmission timeout. A port sees the
-    /// light go in microseconds, hardware that reroutes by itself takes tens of them, and routing protocols, which
-    /// find out by BFD, RFC 5880, tens of milliseconds).
+    /// Time from a link's failure or recovery until all switches route accordingly; it is the same for all switches,
+    /// including the two ends of the link. Default 1 ms (our choice: as long as a retransmission timeout. A port detects
+    /// a lost signal within microseconds, rerouting in hardware takes tens of microseconds, and routing protocols with
+    /// BFD, RFC 5880, take tens of milliseconds).
     pub detection: Time,
 }
 
@@ -67,12 +69,12 @@ impl Default for RoutingConfig {
     }
 }
 
-/// Some of many: a share below 1, or how many.
+/// A part of the links: a share below 1, or a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Portion {
     /// A share above 0 and below 1.
     Share(f64),
-    /// So many.
+    /// A number of links.
     Count(u64),
 }
 
@@ -136,9 +138,9 @@ impl JsonSchema for Portion {
     }
 }
 
-/// Most times at which links go down or come back: every set of dead links has routes of its own. Our choice.
+/// Most times at which links fail or recover (our choice): every set of dead links has routes of its own.
 const MOST_TURNS: usize = 1000;
-/// Most faults of single links, some 50 bytes each. Our choice.
+/// Most failures of single links (our choice), about 50 bytes each.
 const MOST_FAULTS: usize = 1 << 20;
 
 /// Turns `[[failure]]` entries into changes of single links.
@@ -157,7 +159,7 @@ impl FailurePlanner<'_> {
         room: &mut Room,
     ) -> Result<Failures, Fault> {
         if routing.detection > self.latest {
-            let text = format!("routing may take at most {}", self.latest);
+            let text = format!("expected at most {}, found {}", self.latest, routing.detection);
             return Err(Fault::new("routing.detection", text));
         }
         let (mut faults, mut times) = (Vec::new(), BTreeSet::new());
@@ -165,18 +167,19 @@ impl FailurePlanner<'_> {
             let within = |fault: Fault| fault.within(&format!("failure.{i}"));
             let links = self.entry(i as u64, entry).map_err(within)?;
             if faults.len() + links.len() > MOST_FAULTS {
-                return Err(within(Fault::new("", format!("more than {MOST_FAULTS} failures of links"))));
+                let text = format!("expected at most {MOST_FAULTS} failures of single links, found more");
+                return Err(within(Fault::new("", text)));
             }
             if entry.rate.is_none() {
                 times.extend([Some(entry.at), entry.until].into_iter().flatten());
                 if times.len() > MOST_TURNS {
                     let text =
-                        format!("links go down and come back at more than {MOST_TURNS} different times");
+                        format!("expected at most {MOST_TURNS} times of failure or recovery, found more");
                     return Err(within(Fault::new("at", text)));
                 }
             }
             for link in links {
-                let rate = entry.rate.map(|left| left.of(self.fabric.links()[link.index()].rate));
+                let rate = entry.rate.map(|reduced| reduced.of(self.fabric.links()[link.index()].rate));
                 if let Some(rate) = rate {
                     possible_rate("rate", rate).map_err(within)?;
                 }
@@ -190,26 +193,31 @@ impl FailurePlanner<'_> {
         Failures::new(fabric, &faults, routing.detection).map_err(|e| Fault::new("failure", e.to_string()))
     }
 
-    /// The directions of links that an entry means.
+    /// The directed links that fail in an entry.
     fn entry(&self, number: u64, entry: &Failure) -> Result<Vec<LinkId>, Fault> {
         match (entry.down, entry.rate) {
             (Some(true), Some(_)) => {
-                return Err(Fault::new("down", "either `down` or `rate`: a link that is down has no rate"));
+                return Err(Fault::new(
+                    "down",
+                    "set either `down` or `rate`; a link that is down has no rate",
+                ));
             }
             (Some(false), None) => {
-                return Err(Fault::new("down", "nothing fails; `rate` says what is left of the links"));
+                return Err(Fault::new("down", "no link fails; set `rate` to slow links down"));
             }
             _ => {}
         }
         if entry.at > self.latest {
-            return Err(Fault::new("at", format!("the latest failure is at {}", self.latest)));
+            let text = format!("expected a failure before {}, found {}", self.latest, entry.at);
+            return Err(Fault::new("at", text));
         }
         if entry.until.is_some_and(|until| until <= entry.at) {
-            let text = format!("the failure ends before it begins, at {}", entry.at);
+            let text = format!("the failure ends before it begins at {}", entry.at);
             return Err(Fault::new("until", text));
         }
-        if entry.until.is_some_and(|until| until > self.latest) {
-            return Err(Fault::new("until", format!("the latest repair is at {}", self.latest)));
+        if let Some(until) = entry.until.filter(|until| *until > self.latest) {
+            let text = format!("expected a recovery before {}, found {until}", self.latest);
+            return Err(Fault::new("until", text));
         }
         let fabric = self.fabric;
         let mut cables = BTreeSet::new();
@@ -219,7 +227,7 @@ impl FailurePlanner<'_> {
         if let Some(switch) = &entry.switch {
             let found = self.nodes(switch, "switch")?;
             if let Some(&host) = found.iter().find(|&&node| fabric.is_host(node)) {
-                let text = format!("`{}` is a host; `links` takes its link", fabric.name(host));
+                let text = format!("`{}` is a host; name its link in `links`", fabric.name(host));
                 return Err(Fault::new("switch", text));
             }
             for node in found {
@@ -228,21 +236,21 @@ impl FailurePlanner<'_> {
         }
         if entry.links.is_empty() && entry.switch.is_none() {
             if entry.random.is_none() {
-                let mut fault = Fault::new("", "no link fails: `links`, `switch` or `random` says which");
+                let mut fault = Fault::new("", "no link fails; set `links`, `switch` or `random`");
                 fault.key = true;
                 return Err(fault);
             }
             let between = fabric.links().iter().filter(|l| !fabric.is_host(l.from) && !fabric.is_host(l.to));
             cables.extend(between.map(|l| fabric.link(l.from, l.port)));
         }
-        // A cable found from both of its ends is one; a direction counts only if it was asked for.
-        let seen = |link: &LinkId| !cables.contains(&fabric.reverse(*link)) || *link < fabric.reverse(*link);
-        let mut chosen: Vec<LinkId> = cables.iter().copied().filter(seen).collect();
+        // If the set has both directions of a link, the one with the smaller number stands for the link.
+        let first = |link: &LinkId| !cables.contains(&fabric.reverse(*link)) || *link < fabric.reverse(*link);
+        let mut chosen: Vec<LinkId> = cables.iter().copied().filter(first).collect();
         if let Some(portion) = entry.random {
             let count = match portion {
                 Portion::Share(share) => ((chosen.len() as f64 * share).round() as u64).max(1),
                 Portion::Count(count) if count > chosen.len() as u64 => {
-                    let text = format!("{count} of {} links cannot fail", chosen.len());
+                    let text = format!("expected at most {} links, found {count}", chosen.len());
                     return Err(Fault::new("random", text));
                 }
                 Portion::Count(count) => count,
@@ -257,7 +265,7 @@ impl FailurePlanner<'_> {
         }
     }
 
-    /// Adds the links from nodes of one name to nodes of another.
+    /// Adds the links from the nodes that match `from` to the nodes that match `to`.
     fn between(&self, [from, to]: &[String; 2], cables: &mut BTreeSet<LinkId>) -> Result<(), Fault> {
         let fabric = self.fabric;
         let (froms, tos) = (self.nodes(from, "0")?, self.nodes(to, "1")?);
@@ -269,7 +277,7 @@ impl FailurePlanner<'_> {
         if cables.len() > before {
             return Ok(());
         }
-        // Nothing new: perhaps all of it has been listed before.
+        // No new link; earlier entries of the list may contain the same links.
         let joined = |node: &NodeId| fabric.ports(*node).iter().any(|l| tos.binary_search(&l.to).is_ok());
         if froms.iter().any(joined) {
             return Ok(());
@@ -284,7 +292,7 @@ impl FailurePlanner<'_> {
         Err(Fault::new("1", format!("no link joins `{from}` and `{to}`{hint}")))
     }
 
-    /// The nodes of that name, in ascending order.
+    /// The nodes that match a name, in ascending order.
     fn nodes(&self, name: &str, path: &str) -> Result<Vec<NodeId>, Fault> {
         let fabric = self.fabric;
         let all = (0..fabric.nodes() as u32).map(NodeId);
@@ -301,7 +309,7 @@ impl FailurePlanner<'_> {
     }
 }
 
-/// Whether a name fits a pattern in which `*` stands for any characters.
+/// Whether a name fits a pattern in which `*` matches any characters.
 fn fits(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else { return false };
@@ -315,7 +323,7 @@ fn fits(pattern: &str, name: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// Says which flows are cut off for good, if any are.
+/// Warns of flows that failures cut off for the rest of the run.
 pub(crate) fn warn_of_cuts(
     failures: &Failures,
     fabric: &Fabric,
@@ -335,13 +343,13 @@ pub(crate) fn warn_of_cuts(
     let job = &jobs[usize::from(messages[first.messages.start as usize].job)].name;
     let spare = match fabric.groups() > 0 && fabric.channels() < MOST_CHANNELS {
         true => {
-            "; groups without a link between them reach each other over a third one only with `channels = 3`"
+            "; two groups without a link between them need `channels = 3` to reach each other over a third group"
         }
         false => "",
     };
     warnings.push(format!(
-        "failures cut off {} from {} (job {job}){more}: flows that have not finished by then never will, unless \
-         `until` brings a link back{spare}",
+        "failures cut off {} from {} (job {job}){more}: flows that have not finished by then never will; `until` \
+         would restore the links{spare}",
         fabric.name(first.from.node()),
         fabric.name(first.to.node())
     ));
@@ -360,7 +368,7 @@ mod tests {
         check(&Source::new("f.toml", text), &[]).unwrap()
     }
 
-    /// The links that ever change, by name.
+    /// The links that fail, by name.
     fn failing(checked: &Checked) -> BTreeSet<String> {
         let fabric = &checked.plan.fabric;
         let name = |c: &failure::LinkChange| {
@@ -378,7 +386,7 @@ mod tests {
         assert_eq!(seen.len(), 4);
         assert!(seen.iter().all(|name| name.starts_with("leaf")));
         let seen = failing(&laid("[[failure]]\nlinks = [[\"leaf0\", \"spine1\"], [\"spine1\", \"leaf0\"]]"));
-        assert_eq!(seen.len(), 2, "named from both ends it is one link");
+        assert_eq!(seen.len(), 2, "a link named from both ends is one link");
     }
 
     #[test]
@@ -389,7 +397,7 @@ mod tests {
         assert!(seen.iter().all(|name| name.contains("spine2")));
         let turns: Vec<u64> =
             checked.plan.failures.route_changes().iter().map(|t| t.at.ps() / 1_000_000).collect();
-        assert_eq!(turns, [1001, 1002], "a millisecond after");
+        assert_eq!(turns, [1001, 1002], "routing reacts a millisecond later");
     }
 
     #[test]
@@ -412,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_cut_off_for_good_is_said_before_the_run() {
+    fn flows_that_failures_cut_off_are_warned_of_before_the_run() {
         let cut = laid("[[failure]]\nlinks = [[\"host3\", \"leaf1\"]]\nat = \"5us\"");
         let warnings = cut.warnings.join("\n");
         assert!(warnings.contains("failures cut off"), "{warnings}");
@@ -422,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comparison_swaps_the_scheme_of_all_waves() {
+    fn a_comparison_replaces_the_scheme_of_all_classes() {
         let builtin = crate::builtin::find("themis-failed-spine").unwrap();
         let checked = check(&Source::new(builtin.name, builtin.text), &[]).unwrap();
         let swapped = checked.with_scheme(None, "ar").unwrap().scenario;
@@ -434,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn a_star_stands_for_any_characters() {
+    fn a_star_matches_any_characters() {
         for (pattern, name, fit) in [
             ("leaf*", "leaf0", true),
             ("leaf*", "spine0", false),

@@ -1,4 +1,4 @@
-//! `[[links.lose]]`: packets that are lost on purpose, one by one.
+//! `[[links.lose]]`: single packets that are lost on purpose.
 
 use crate::error::{Fault, nearest};
 use model::plan::{Job, ListedLoss, Message, Qp};
@@ -7,29 +7,30 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Packets of the flows from one host to another that are lost on purpose, for tests and experiments. A queue pair
-/// counts its PSNs from 0, over all its messages.
+/// counts PSNs from 0 over all its messages.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct LossConfig {
-    /// The host that sends the data. No default.
+    /// Host that sends the data. No default.
     pub from: String,
-    /// The host that receives it. No default.
+    /// Host that receives the data. No default.
     pub to: String,
-    /// The job of the workload, by name, where several have data from one to the other. Default: all. Where a job has
-    /// several queue pairs for it, each loses its own packets.
+    /// Name of the job whose packets are lost. If the job has several queue pairs from `from` to `to`, each of them
+    /// loses the listed packets. Default: all jobs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
-    /// PSNs of the packets, up to 16777215. An ACK has the last PSN that it acknowledges, a NACK the ePSN. No default.
+    /// PSNs of the lost packets, at most 16777215. An ACK carries the last PSN that it acknowledges, a NACK the ePSN. No
+    /// default.
     pub psns: Vec<u32>,
-    /// `"data"`, `"ack"` or `"nack"`. Default `"data"`.
+    /// Kind of the lost packets: `"data"`, `"ack"` or `"nack"`. Default `"data"` (our choice).
     #[serde(default)]
     pub kind: LossKind,
-    /// The link on which they are lost: two neighbours, in the packets' direction, such as `["leaf0", "spine1"]`. A
-    /// packet that does not come that way is not lost; of parallel links each counts by itself. Default: the link of
-    /// the host that sends them.
+    /// Link on which the packets are lost, by its two ends in the packets' direction, such as `["leaf0", "spine1"]`. A
+    /// packet that takes another link is not lost. Each of several parallel links counts by itself. Default: the link
+    /// of the host that sends the packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<[String; 2]>,
-    /// How many times each is lost; later copies pass. Default 1.
+    /// Number of times that each packet is lost; later copies pass. Default 1 (our choice).
     #[serde(default = "once")]
     pub times: u32,
 }
@@ -38,20 +39,20 @@ fn once() -> u32 {
     1
 }
 
-/// A kind of packet that can be lost on purpose. Others never are: a lost CNP or pause frame has no recovery.
+/// A kind of packet that can be lost on purpose. CNPs and pause frames are never lost, as no NIC recovers from it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LossKind {
-    /// Data.
+    /// Data packets.
     #[default]
     Data,
-    /// Acknowledgements.
+    /// ACKs.
     Ack,
-    /// Negative acknowledgements.
+    /// NACKs.
     Nack,
 }
 
-/// Most losses of a list, each with some bytes of memory: our choice.
+/// Most losses in all lists (our choice): each takes some bytes of memory.
 const MOST: usize = 1 << 20;
 
 /// Turns `[[links.lose]]` entries into losses of single packets.
@@ -64,7 +65,7 @@ pub(crate) struct LossPlanner<'a> {
 }
 
 impl LossPlanner<'_> {
-    /// The losses of all entries. Paths of faults start at the list.
+    /// The losses of all entries. The paths of errors start at the list.
     pub(crate) fn plan(
         &self,
         list: &[LossConfig],
@@ -85,26 +86,29 @@ impl LossPlanner<'_> {
     ) -> Result<(), Fault> {
         let (from, to) = (self.host(&entry.from, "from")?, self.host(&entry.to, "to")?);
         if entry.psns.is_empty() {
-            return Err(Fault::new("psns", "no packet is listed"));
+            return Err(Fault::new("psns", "expected at least 1 PSN, found none"));
         }
         if let Some(at) = entry.psns.iter().position(|psn| *psn > Psn::new(u32::MAX).value()) {
-            let text = format!("PSN {}; PSNs have 24 bits, up to 16777215", entry.psns[at]);
+            let text = format!("expected a PSN of 24 bits, at most 16777215; found {}", entry.psns[at]);
             return Err(Fault::new(&format!("psns.{at}"), text));
         }
         if entry.times == 0 {
-            return Err(Fault::new("times", "lost 0 times is not lost; at least 1"));
+            return Err(Fault::new("times", "expected at least 1, found 0"));
         }
         let job = entry.job.as_deref().map(|name| self.job(name)).transpose()?;
         let of = |qp: &Qp| self.messages[qp.messages.start as usize].job;
         let mine = |qp: &Qp| qp.from.node() == from && qp.to.node() == to && job.is_none_or(|j| of(qp) == j);
         let qps: Vec<usize> = (0..self.qps.len()).filter(|&q| mine(&self.qps[q])).collect();
         if qps.is_empty() {
-            let text = format!("nothing is sent from `{}` to `{}`", entry.from, entry.to);
+            let text = format!("no job sends from `{}` to `{}`", entry.from, entry.to);
             return Err(Fault::new("to", text));
         }
         let links = self.links(entry, if entry.kind == LossKind::Data { from } else { to })?;
         if losses.len() + qps.len().saturating_mul(links.len()).saturating_mul(entry.psns.len()) > MOST {
-            return Err(Fault::new("psns", format!("more than {MOST} losses in all lists")));
+            return Err(Fault::new(
+                "psns",
+                format!("expected at most {MOST} losses in all lists, found more"),
+            ));
         }
         for &q in &qps {
             let messages =
@@ -155,11 +159,11 @@ impl LossPlanner<'_> {
         let node = self.node(name, path)?;
         match self.fabric.is_host(node) {
             true => Ok(node),
-            false => Err(Fault::new(path, format!("`{name}` is a switch; data is sent from host to host"))),
+            false => Err(Fault::new(path, format!("expected a host; `{name}` is a switch"))),
         }
     }
 
-    /// The links that an entry means; `sender` sends its packets.
+    /// The links of an entry; `sender` is the host that sends its packets.
     fn links(&self, entry: &LossConfig, sender: NodeId) -> Result<Vec<LinkId>, Fault> {
         let Some([a, b]) = &entry.link else {
             return Ok(vec![LinkId(self.fabric.base(sender))]);

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use toml::{Table, Value};
 
-/// Keys whose table holds exactly one entry: which variant, and its settings.
+/// Keys whose table has exactly one entry: the name of a variant with its settings.
 const VARIANTS: &[&[&str]] = &[
     &["topology"],
     &["scheme"],
@@ -17,16 +17,18 @@ const VARIANTS: &[&[&str]] = &[
     &["class", "*", "scheme"],
 ];
 
-/// Where a user wrote a key and its value.
+/// Position at which a user wrote a key and its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Origin {
-    /// The file, or `--set`.
+    /// Name of the file, or `--set`.
     pub(crate) file: Arc<str>,
-    /// All that it holds.
+    /// Content of the file.
     pub(crate) text: Arc<str>,
+    /// Byte range of the key.
     pub(crate) key: Range<usize>,
+    /// Byte range of the value.
     pub(crate) value: Range<usize>,
-    /// What comes before a message about it: which axis of a sweep, and which of its values.
+    /// Start of messages about the value; for an axis of a sweep it names the axis and the value.
     pub(crate) label: String,
 }
 
@@ -38,10 +40,10 @@ impl Origin {
     }
 }
 
-/// A value to put into a scenario.
+/// A value to set in a scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Change {
-    /// Dotted; arrays by index or name.
+    /// Dotted key; entries of arrays by number or name.
     pub(crate) key: String,
     pub(crate) value: Value,
     pub(crate) origin: Origin,
@@ -65,8 +67,8 @@ impl Change {
     }
 }
 
-/// The `KEY=VALUE` of a `--set` that gives a key this value. A text stands there as it is, unless it would be taken for a
-/// number or the like.
+/// The `KEY=VALUE` of a `--set` that sets `key` to `value`. A string stands without quotes, unless TOML would read it as
+/// another kind of value.
 pub fn setting(key: &str, value: &Value) -> String {
     let value = match value {
         Value::String(text) if parse(text.trim()).as_str() == Some(text) => text.clone(),
@@ -76,21 +78,21 @@ pub fn setting(key: &str, value: &Value) -> String {
     format!("{key}={value}")
 }
 
-/// A [`Change`], applied.
+/// A [`Change`] that a table contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AppliedChange {
     pub(crate) origin: Origin,
-    /// The key, names resolved to indices.
+    /// Parts of the key; names of entries are resolved to numbers.
     path: Vec<String>,
 }
 
 impl AppliedChange {
-    /// What was set at `path` by other means.
+    /// A change at `path` that was made without [`AppliedChange::apply`].
     pub(crate) fn at(path: &[&str], origin: Origin) -> AppliedChange {
         AppliedChange { origin, path: path.iter().map(|&part| part.to_owned()).collect() }
     }
 
-    /// True if the value at `path` comes from here.
+    /// Whether the value at `path` comes from this change.
     pub(crate) fn concerns(&self, path: &[String]) -> bool {
         path.starts_with(&self.path)
     }
@@ -100,7 +102,7 @@ impl AppliedChange {
         self.origin.error(key && path.len() <= self.path.len(), message)
     }
 
-    /// Writes it into `table`.
+    /// Makes a change in `table`.
     pub(crate) fn apply(change: &Change, table: &mut Table) -> Result<AppliedChange, Error> {
         let wrong = |message: String| change.origin.error(true, &message);
         let parts = parts(&change.key).map_err(wrong)?;
@@ -131,7 +133,7 @@ impl AppliedChange {
                 Value::Table(table) => Slot::Table(table),
                 Value::Array(array) => Slot::Array(array),
                 other => {
-                    // A plain value gives way: `--set switch.pfc.alpha=1/4` over `pfc = "off"`.
+                    // A table replaces a plain value: `--set switch.pfc.alpha=1/4` over `pfc = "off"`.
                     *other = Value::Table(Table::new());
                     match other {
                         Value::Table(table) => Slot::Table(table),
@@ -150,7 +152,7 @@ enum Slot<'a> {
     Done,
 }
 
-/// `workload.0.bytes` means the setting of the only kind that the entry has.
+/// The table to which `part` belongs: in `workload.0.bytes`, the settings of the only kind that the workload has.
 fn settings<'a>(path: &mut Vec<String>, part: &str, table: &'a mut Table) -> Option<&'a mut Table> {
     let entry = path.len() == 2 && path[0] == "workload";
     if !entry || Workload::has_key(part) {
@@ -171,7 +173,7 @@ fn parts(key: &str) -> Result<Vec<String>, String> {
     let mut rest = key;
     loop {
         let (part, after) = match rest.strip_prefix('"') {
-            Some(quoted) => quoted.split_once('"').ok_or("the key has an open quote")?,
+            Some(quoted) => quoted.split_once('"').ok_or("the key has no closing quote")?,
             None => rest.split_at(rest.find('.').unwrap_or(rest.len())),
         };
         if part.is_empty() {
@@ -186,7 +188,7 @@ fn parts(key: &str) -> Result<Vec<String>, String> {
     }
 }
 
-/// TOML if it is that, else a plain string.
+/// The value as TOML, or as a string if it is not TOML.
 fn parse(value: &str) -> Value {
     let line = format!("v = {value}");
     match toml::from_str::<Table>(&line)
@@ -198,7 +200,7 @@ fn parse(value: &str) -> Value {
     }
 }
 
-/// The entry that a part means: by number, by its `name`, or by the position after the last.
+/// Number of the entry that `part` names, by its number or its `name`. The number after the last adds an entry.
 fn index(part: &str, array: &mut Vec<Value>) -> Result<usize, String> {
     if let Ok(index) = part.parse::<usize>() {
         if index == array.len() {
@@ -207,7 +209,7 @@ fn index(part: &str, array: &mut Vec<Value>) -> Result<usize, String> {
         return if index < array.len() {
             Ok(index)
         } else {
-            Err(format!("there is no entry {index}: the array has {}", array.len()))
+            Err(format!("expected an entry between 0 and {}, found {index}", array.len()))
         };
     }
     let names = |array: &[Value]| -> Vec<String> {
@@ -222,7 +224,7 @@ fn index(part: &str, array: &mut Vec<Value>) -> Result<usize, String> {
         match nearest(part, names.iter().map(String::as_str)) {
             Some(near) => format!("no entry is named `{part}`; did you mean `{near}`?"),
             None if names.is_empty() => format!("no entry is named `{part}`; use its number, from 0"),
-            None => format!("no entry is named `{part}`; there are {}", names.join(", ")),
+            None => format!("no entry is named `{part}`; expected one of {}", names.join(", ")),
         }
     })
 }
@@ -232,7 +234,7 @@ fn is_variant(path: &[String]) -> bool {
     VARIANTS.iter().any(|v| v.len() == path.len() && v.iter().zip(path).all(same))
 }
 
-/// Choosing a variant takes the place of the one that was there.
+/// Removes other variants from a table in which `chosen` is set.
 fn forget_other_variants(path: &[String], chosen: &str, table: &mut Table) {
     let workload = path.len() == 2 && path[0] == "workload" && !Workload::COMMON_KEYS.contains(&chosen);
     if workload {
@@ -242,7 +244,7 @@ fn forget_other_variants(path: &[String], chosen: &str, table: &mut Table) {
     }
 }
 
-/// `scheme = "ecmp"` means `scheme = { ecmp = {} }`.
+/// Writes variants as tables: `scheme = "ecmp"` means `scheme = { ecmp = {} }`.
 pub(crate) fn normalise(table: &mut Table) {
     fn walk(table: &mut Table, pattern: &[&str]) {
         let Some((&first, rest)) = pattern.split_first() else { return };
@@ -285,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_written_as_a_set_is_read_as_the_same_value() {
+    fn a_setting_is_read_back_as_the_same_value() {
         let values: Table = toml::from_str(
             "a = \"64MB\"\nb = \"7\"\nc = 7\nd = 0.5\ne = {}\nf = { g = [\"1us\", true] }\nh = \" x\"\ni = \"\"\n\
              j = \"a\\nb = 1\"\nk = \"true\"\nl = \"x=\\\"y\"",
@@ -298,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn arrays_go_by_number_or_by_name() {
+    fn entries_of_arrays_have_numbers_and_names() {
         let base = "[[workload]]\nincast={bytes=\"1B\"}\n[[workload]]\nname=\"bg\"\nflows={}";
         let got = set(base, &["workload.0.bytes=2B", "workload.bg.start=1us"]);
         assert_eq!(got["workload"][0]["incast"]["bytes"].as_str(), Some("2B"));
@@ -310,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variant_replaces_the_one_that_was_there() {
+    fn a_variant_replaces_the_variant_before_it() {
         let base = "[scheme.themis]\nmode=\"sound\"\n[[workload]]\nname=\"x\"\nincast={}";
         for ecmp in ["scheme.ecmp={}", "scheme=ecmp", "scheme={ecmp={}}"] {
             assert_eq!(
@@ -325,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn keys_without_a_value_or_with_empty_parts_are_refused() {
         for s in ["seed", "=7", "a..b=1", "\"a=1"] {
             let done = Change::parse(s).and_then(|change| AppliedChange::apply(&change, &mut Table::new()));
             assert!(done.is_err(), "{s}");

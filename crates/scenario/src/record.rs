@@ -1,4 +1,4 @@
-//! `[record]`: what a run records besides its results.
+//! `[record]`: time series, packet events and captures.
 
 use crate::error::Fault;
 use crate::tap::{self, Tap};
@@ -10,41 +10,40 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// What is recorded over time, and of single packets. Tracks are chosen evenly over all queue pairs and over all links
-/// between switches, and the number of bins is bounded, so the size of the output is, too. Nothing of it changes what
-/// happens: the digest stays the same.
+/// Time series, packet events and captures to record. Recording never changes a result: the digest stays the same.
+/// Recorded queue pairs and links are spread evenly over all of them. The number of bins is bounded, and with it the
+/// size of the output.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct RecordConfig {
-    /// Queue pairs to record over time: a number, or "all". Default 8 (our choice).
+    /// Number of queue pairs to record over time, or "all". Default 8 (our choice).
     pub flows: Amount,
-    /// Links to record over time, each one direction: a number, or "all". Default 8 (our choice); a number means links
-    /// between switches.
+    /// Number of links to record over time, or "all"; each direction counts as one link. A number selects links between
+    /// switches only. Default 8 (our choice).
     pub links: Amount,
-    /// Whether the buffers of all switches are recorded over time. Default false (our choice).
+    /// Whether to record the buffers of all switches over time. Default false (our choice).
     pub switches: bool,
-    /// Whether what the scheme counts is recorded over time. Default false (our choice).
+    /// Whether to record the scheme's counters over time. Default false (our choice).
     pub counters: bool,
-    /// Most bins per track, an even number; fewer where there are so many tracks that a million rows would not do.
-    /// Default 256 (our choice).
+    /// Most bins of a time series, an even number. A run with many series gets fewer bins, so that all of them fit into
+    /// a million rows. Default 256 (our choice).
     pub bins: usize,
-    /// Width of the first bins; it doubles whenever the bins are full. It is rounded up to whole windows of the engine,
-    /// each about as long as the shortest link. Default 1 us (our choice).
+    /// Width of the first bins; it doubles whenever the bins are full. The width is rounded up to whole windows of the
+    /// engine, each about as long as the delay of the shortest link. Default 1 us (our choice).
     pub width: Time,
-    /// Queue pairs of which single events are recorded: packets sent and arrived, NACKs, CNPs, timeouts, what the scheme
-    /// blocks, and the queues that they meet. A number, or "all". Default 0 (our choice: each costs time and room).
+    /// Number of queue pairs whose events are recorded, or "all": packets sent and received, NACKs, CNPs, timeouts,
+    /// packets that the scheme blocks, and queue lengths on the way. Default 0 (our choice: events cost time and memory).
     pub events: Amount,
-    /// Flows (numbers as in flows.parquet) whose queue pairs are recorded likewise. Default: none.
+    /// Flows whose queue pairs' events are recorded, too, by their number in flows.parquet. Default: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub follow: Vec<u32>,
-    /// Most events of one queue pair: so many of packets that set out or arrive, and so many of all else; the first ones are
-    /// kept. Default 20000 (our choice).
+    /// Most events of one queue pair, counted separately for packets sent or received and for all other events. Only the
+    /// first events are kept. Default 20000 (our choice).
     pub most_events: usize,
-    /// Ports whose frames are captured, in both directions: "HOST", "SWITCH:PORT" or "SWITCH:NEIGHBOUR". Default:
-    /// none.
+    /// Ports whose frames are captured in both directions: "HOST", "SWITCH:PORT" or "SWITCH:NEIGHBOUR". Default: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub taps: Vec<String>,
-    /// Most frames of one tap in one direction; the first ones are kept. Default 1000000 (our choice).
+    /// Most frames that one tap captures in one direction; only the first frames are kept. Default 1000000 (our choice).
     pub most_frames: usize,
 }
 
@@ -66,11 +65,11 @@ impl Default for RecordConfig {
     }
 }
 
-/// Most rows of the table of series: a table of the size of that of flows. Our choice.
+/// Most rows of the table of time series (our choice).
 const MOST_ROWS: usize = 1_000_000;
 
 impl RecordConfig {
-    /// What it comes to on a fabric with these queue pairs and messages.
+    /// The queue pairs, links and ports to record on a fabric.
     pub(crate) fn plan(
         &self,
         fabric: &Fabric,
@@ -78,16 +77,16 @@ impl RecordConfig {
         messages: &[Message],
     ) -> Result<RecordPlan, Fault> {
         if !(2..=65_536).contains(&self.bins) || !self.bins.is_multiple_of(2) {
-            let text = format!("{} bins; an even number between 2 and 65536 is possible", self.bins);
+            let text = format!("expected an even number of bins between 2 and 65536, found {}", self.bins);
             return Err(Fault::new("record.bins", text));
         }
         if self.width == Time::ZERO || self.width > LATEST {
-            let text = format!("a bin's width must be above 0 and at most {LATEST}");
+            let text = format!("expected a width above 0 and at most {LATEST}, found {}", self.width);
             return Err(Fault::new("record.width", text));
         }
         for (key, n) in [("most-events", self.most_events), ("most-frames", self.most_frames)] {
             if n > 100_000_000 {
-                let text = format!("{n} are too many; at most 100000000 are possible");
+                let text = format!("expected at most 100000000, found {n}");
                 return Err(Fault::new(&format!("record.{key}"), text));
             }
         }
@@ -106,7 +105,8 @@ impl RecordConfig {
         let mut follow: BTreeSet<QpId> = evenly(qps.len(), self.events).map(|i| QpId(i as u32)).collect();
         for (i, flow) in self.follow.iter().enumerate() {
             let message = messages.get(*flow as usize).ok_or_else(|| {
-                let text = format!("there is no flow {flow}; the scenario has {}, from 0", messages.len());
+                let text =
+                    format!("there is no flow {flow}; the scenario has {} flows, from 0", messages.len());
                 Fault::new(&format!("record.follow.{i}"), text)
             })?;
             follow.insert(message.qp);
@@ -117,7 +117,7 @@ impl RecordConfig {
         let switches = if self.switches { fabric.nodes() - fabric.hosts() } else { 0 };
         let tracks = qps.len() + links.len() + switches;
         if tracks > MOST_ROWS / 2 {
-            let text = format!("{tracks} tracks; at most {} are possible", MOST_ROWS / 2);
+            let text = format!("expected at most {} time series, found {tracks}", MOST_ROWS / 2);
             return Err(Fault::new("record", text));
         }
         Ok(RecordPlan {
@@ -134,19 +134,19 @@ impl RecordConfig {
         })
     }
 
-    /// The ports that are tapped.
+    /// The tapped ports.
     pub(crate) fn ports(&self, fabric: &Fabric) -> Result<Vec<Tap>, Fault> {
         tap::find_all(fabric, &self.taps).map_err(|(i, text)| Fault::new(&format!("record.taps.{i}"), text))
     }
 
-    /// The links that are tapped, in order.
+    /// The tapped links in both directions, in ascending order.
     fn taps(&self, fabric: &Fabric) -> Result<Vec<LinkId>, Fault> {
         let both = self.ports(fabric)?.into_iter().flat_map(|tap| [tap.link, fabric.reverse(tap.link)]);
         Ok(both.collect::<BTreeSet<_>>().into_iter().collect())
     }
 }
 
-/// So many of `0..len`, evenly spread.
+/// `amount` numbers from `0..len`, evenly spread.
 fn evenly(len: usize, amount: Amount) -> impl Iterator<Item = usize> {
     let n = amount.of(len);
     (0..n).map(move |i| i * len / n)

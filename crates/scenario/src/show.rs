@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 use std::fmt::Write;
 use toml::{Table, Value};
 
-/// A commented scenario to start from, for a file `NAME.toml`.
+/// A scenario with comments to start from, for a file `NAME.toml`.
 pub fn template(name: &str) -> String {
     // A name with a line break must not leave the comment.
     let name: String = name.chars().filter(|c| !c.is_control()).collect();
@@ -25,8 +25,8 @@ pub(crate) fn plain(scenario: &Scenario) -> String {
     toml::to_string(&table(scenario)).unwrap_or_default()
 }
 
-/// A resolved scenario (a manifest's `config`) with the meaning, default and source of every key; `None` if it is none
-/// of this version's.
+/// A resolved scenario (the `config` of a manifest) with the meaning, default and source of every key. `None` if this
+/// version cannot read it.
 pub fn explained(config: &str) -> Option<String> {
     // The reader of scenario files is used here, too: a second instance of serde's code for all types of a scenario
     // would double the time that this crate takes to compile.
@@ -36,7 +36,7 @@ pub fn explained(config: &str) -> Option<String> {
     Some(annotated(&scenario, &|_| true))
 }
 
-/// `said` tells whether the user wrote a path.
+/// The scenario as TOML with the meaning of every key; `said` tells whether the user wrote the value at a path.
 pub(crate) fn annotated(scenario: &Scenario, said: &dyn Fn(&[String]) -> bool) -> String {
     let root = schema();
     let mut annotator = Annotator { root, said, text: String::new(), path: Vec::new() };
@@ -52,7 +52,7 @@ struct Annotator<'a> {
 }
 
 impl<'a> Annotator<'a> {
-    /// Follows references, and picks the alternative that describes tables.
+    /// Follows references and selects the alternative that describes tables.
     fn resolve(&self, schema: &'a Json) -> &'a Json {
         let mut schema = schema;
         for _ in 0..8 {
@@ -88,7 +88,7 @@ impl<'a> Annotator<'a> {
         }
     }
 
-    /// What the field says about itself; for a variant what the variant says.
+    /// The description of a field or variant.
     fn about(&self, schema: &'a Json, key: &str) -> Option<&'a str> {
         let parent = self.resolve(schema);
         let variants = parent.get("oneOf").and_then(Json::as_array).into_iter().flatten();
@@ -119,7 +119,7 @@ impl<'a> Annotator<'a> {
     }
 
     fn table(&mut self, table: &Table, schema: &'a Json) {
-        // Plain values first, as TOML wants it; then what is possible but not set; then tables.
+        // TOML needs plain values before tables; keys that are not set stand between them.
         for (key, value) in table.iter().filter(|(_, v)| !is_header(v)) {
             self.comment(self.about(schema, key));
             self.path.push(key.clone());
@@ -166,7 +166,7 @@ impl<'a> Annotator<'a> {
         }
     }
 
-    /// What a table is about, and its name between `brackets`, if it has any.
+    /// Writes the description of a table, and its name between `brackets`; without brackets, only the description.
     fn header(&mut self, about: Option<&str>, brackets: &str) {
         self.text.push('\n');
         self.comment(about);
@@ -180,7 +180,7 @@ impl<'a> Annotator<'a> {
     }
 }
 
-/// Tables, and the arrays of tables that get a header each: jobs. Other arrays stay on their line.
+/// Whether a value is written with a header: a table, or the array of jobs. Other arrays stay on one line.
 fn is_header(value: &Value) -> bool {
     match value {
         Value::Table(_) => true,
@@ -197,7 +197,7 @@ mod tests {
     use crate::{builtin, check, load};
 
     #[test]
-    fn what_check_prints_is_the_same_scenario() {
+    fn both_printed_forms_are_the_same_scenario() {
         let text = "compat = \"ns3\"\n[topology.links]\nhosts = 2\nlinks = [[\"host0\", \"host1\", \"1Gbps\"]]\n\
                     [[workload]]\nflows = { list = [{ from = \"host0\", to = \"host1\", bytes = \"1B\" }] }\n\
                     [[workload]]\nbackground = true\nincast = { senders = 1 }\n";

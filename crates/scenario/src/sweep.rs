@@ -1,19 +1,19 @@
-//! A sweep: one scenario at many points, as a file says it.
+//! Sweeps: one scenario at many points, described by a file.
 //!
 //! ```toml
 //! scenario = "quickstart"                 # a file beside this one, or a built-in scenario
-//! seeds = "1..5"                          # both ends; or a list; left out: the scenario's seed
-//! [set]                                   # at every point
+//! seeds = "1..5"                          # both ends included, or a list; default: the scenario's seed
+//! [set]                                   # holds at every point
 //! "workload.0.bytes" = "1MB"
-//! [[axis]]                                # axes are crossed; the last one turns fastest, seeds faster still
+//! [[axis]]                                # axes are crossed; the last one varies fastest, seeds faster still
 //! schemes = ["ecmp", "ar", "themis"]      # each keeps its settings, as in `ropewalk compare`
-//! [[axis]]                                # keys in one axis go side by side
+//! [[axis]]                                # the keys of one axis change together
 //! "nic.congestion.dcqcn.rate-increase-timer" = ["55us", "300us", "900us"]
 //! "nic.congestion.dcqcn.rate-decrease-interval" = ["50us", "4us", "4us"]
 //! ```
 //!
-//! Keys are those of `--set`, in quotes or bare. A point is the scenario with [set], one value of each axis in their
-//! order, its scheme and its seed; what cannot be is an error at the value's place in the sweep's file.
+//! Keys are those of `--set`, with or without quotes. A point is the scenario with the values of `[set]`, one value of
+//! each axis in order, its scheme and its seed. An impossible value is an error at its position in the sweep's file.
 
 mod seeds;
 mod text;
@@ -37,8 +37,8 @@ use std::sync::OnceLock;
 use text::{Assignment, SweepText};
 use toml::Value;
 
-/// Most points of a sweep. Our choice: at a second each that is a day on one core, and a typing error like
-/// `seeds = "1..50000000"` is told before it fills the memory.
+/// Most points of a sweep (our choice). At a second each they take a day on one core; a typing error such as
+/// `seeds = "1..50000000"` is refused before it fills the memory.
 pub const MOST_POINTS: usize = 100_000;
 
 /// The key of an axis that chooses schemes.
@@ -48,27 +48,30 @@ const SCHEMES: &str = "schemes";
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SweepConfig {
-    /// What it is called; results go to `results/NAME`. Default: the name of its file, without the ending.
+    /// Name of the sweep; results go to `results/NAME`. Default: the name of the file without its extension.
     #[serde(default)]
     pub name: Option<String>,
-    /// The scenario: a path from where the sweep's file stands, or the name of a built-in one.
+    /// Scenario: a path relative to the sweep's file, or the name of a built-in scenario. No default.
     pub scenario: String,
-    /// Traffic class whose scheme the axis `schemes` swaps. Default `foreground`, or all if none has a scheme of its
-    /// own (as for `ropewalk compare`).
+    /// Traffic class whose scheme the axis `schemes` replaces. Default `foreground`, or all classes if none has a scheme
+    /// of its own (as in `ropewalk compare`).
     #[serde(default)]
     pub class: Option<String>,
-    /// Seeds of every point: `"1..5"` with both ends, a list such as `[1, 2, 7]`, or one. Default: the scenario's.
+    /// Seeds of every point: `"1..5"` with both ends included, a list such as `[1, 2, 7]`, or one seed. Default: the
+    /// scenario's seed.
     #[serde(default)]
     pub seeds: Option<Seeds>,
-    /// Keep a table of every point's flows, `flows/POINT.parquet`. Default false (they are much larger than all else).
+    /// Whether to keep a table of the flows of every point, `flows/POINT.parquet`. Default false (our choice: these
+    /// tables are much larger than all other results).
     #[serde(default)]
     pub flows: bool,
-    /// Values for every point: dotted keys as for `--set`.
+    /// Values for every point: dotted keys as in `--set`. Default: none.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub set: toml::Table,
-    /// Axes; all of their combinations are run. An axis has one key, or several of the same length that go side by
-    /// side: dotted keys as for `--set`, each with a list of values; or `schemes`, a list of schemes.
+    /// Axes; all combinations of their values are run. An axis has one or more dotted keys as in `--set`, each with a
+    /// list of values; lists of one axis have the same length and change together. The key `schemes` lists schemes.
+    /// Default: none.
     #[serde(default)]
     #[schemars(with = "Vec<BTreeMap<String, serde_json::Value>>")]
     pub axis: Vec<toml::Table>,
@@ -80,37 +83,37 @@ pub fn schema() -> &'static Json {
     SCHEMA.get_or_init(schema_of::<SweepConfig>)
 }
 
-/// A sweep that was read. Its points are worked out one by one: a sweep of many takes no more room than its file.
+/// A sweep read from a file. Its points are computed one by one, so that a sweep of many points needs little memory.
 #[derive(Clone, Debug)]
 pub struct Sweep {
-    /// Its name.
+    /// Name of the sweep.
     pub name: String,
-    /// The file, or the built-in sweep, that it came from.
+    /// The file or built-in sweep.
     pub file: Source,
     /// The scenario.
     pub scenario: Source,
-    /// Traffic class whose scheme is swapped.
+    /// Traffic class whose scheme the axis `schemes` replaces.
     pub class: Option<String>,
-    /// Seeds; `None`: the scenario's.
+    /// Seeds; `None` for the scenario's seed.
     pub seeds: Option<Vec<u64>>,
-    /// Flows are kept.
+    /// Whether tables of flows are kept.
     pub flows: bool,
-    /// `KEY=VALUE` changes that do not come from the file.
+    /// `KEY=VALUE` changes from outside the file.
     pub set: Vec<String>,
-    /// Axes; the last one turns fastest.
+    /// Axes; the last one varies fastest.
     pub axes: Vec<Axis>,
     changes: Vec<Change>,
 }
 
-/// An axis of a sweep: keys that go side by side.
+/// An axis of a sweep: keys whose values change together.
 #[derive(Clone, Debug)]
 pub struct Axis {
-    /// Its keys; all have as many values.
+    /// Keys of the axis; all have the same number of values.
     pub keys: Vec<AxisKey>,
 }
 
 impl Axis {
-    /// The number of its values.
+    /// The number of values of each key.
     pub fn len(&self) -> usize {
         self.keys.first().map_or(0, |key| key.values.len())
     }
@@ -121,7 +124,7 @@ impl Axis {
     }
 }
 
-/// A key of an axis and its values.
+/// A key of an axis with its values.
 #[derive(Clone, Debug)]
 pub struct AxisKey {
     /// A dotted key as for `--set`, or `schemes`.
@@ -130,7 +133,7 @@ pub struct AxisKey {
 }
 
 impl AxisKey {
-    /// The values as text: TOML, but for strings, which are plain.
+    /// The values as TOML; strings stand without quotes.
     pub fn values(&self) -> impl Iterator<Item = String> {
         self.values.iter().map(|change| plainly(&change.value))
     }
@@ -143,15 +146,15 @@ fn plainly(value: &Value) -> String {
     }
 }
 
-/// The sweeps that come with ropewalk.
+/// Built-in sweeps.
 pub const BUILTIN: &[builtin::Builtin] =
     &[builtin::Builtin { name: "themis-timers", text: include_str!("../../../sweeps/themis-timers.toml") }];
 
-/// Finds a sweep, a path to a TOML file or the name of a built-in one, and reads it. `set` are `KEY=VALUE` changes to
-/// every point, after those of the file and before its axes.
+/// Reads a sweep from a TOML file or, by its name, a built-in one. `set` has `KEY=VALUE` changes to every point, which
+/// come after those of the file and before its axes.
 ///
 /// # Errors
-/// What is wrong first. Points are not looked at: that is [`Sweep::point`].
+/// The first mistake in the file. [`Sweep::point`] finds mistakes in single points.
 pub fn load(sweep: &str, set: &[String]) -> Result<Sweep, Error> {
     Sweep::parse(&source::find_among(sweep, BUILTIN, "sweep")?, set)
 }
@@ -160,12 +163,12 @@ impl Sweep {
     /// Reads a sweep from a text.
     ///
     /// # Errors
-    /// What is wrong with it or with the scenario's name.
+    /// The first mistake in the text, or an unknown scenario.
     pub fn parse(file: &Source, set: &[String]) -> Result<Sweep, Error> {
         Self::of(file, None, set)
     }
 
-    /// The same; a scenario that is `given` is taken in place of the one that the text names.
+    /// Reads a sweep from a text; `given` replaces the scenario that the text names.
     ///
     /// # Errors
     /// See [`Sweep::parse`].
@@ -178,8 +181,9 @@ impl Sweep {
             || name.contains(['/', '\\'])
             || name.contains(char::is_control)
         {
-            let message =
-                format!("`{name}` is not a name for a sweep: its results go to a folder of that name");
+            let message = format!(
+                "`{name}` cannot be the name of a sweep, because its results go to a folder of that name"
+            );
             return Err(text.error(&["name"], message));
         }
         let scenario = match given {
@@ -199,9 +203,7 @@ impl Sweep {
         }
         let seeded = changes.iter().find(|change| change.key == "seed");
         if let Some(change) = seeded.filter(|_| config.seeds.is_some()) {
-            return Err(change
-                .origin
-                .error(true, "`seeds` says which seeds are run: a `seed` beside it has no meaning"));
+            return Err(change.origin.error(true, "set either `seeds` or `seed`, not both"));
         }
         let mut axes: Vec<Axis> = Vec::new();
         for number in 0..config.axis.len() {
@@ -249,17 +251,17 @@ impl Sweep {
         self.axes.iter().flat_map(|axis| &axis.keys).map(|key| key.name.as_str())
     }
 
-    /// What stands on the axes at a point, in the order of [`Sweep::keys`].
+    /// The values of a point, in the order of [`Sweep::keys`]; strings stand without quotes.
     pub fn values(&self, point: usize) -> Vec<String> {
         self.picked(point).map(|(_, change)| plainly(&change.value)).collect()
     }
 
-    /// The same as the sweep's file has them.
+    /// The values of a point as the sweep's file has them, in the order of [`Sweep::keys`].
     pub fn plain_values(&self, point: usize) -> impl Iterator<Item = &Value> {
         self.picked(point).map(|(_, change)| &change.value)
     }
 
-    /// The seed of a point, if the sweep says so.
+    /// The seed of a point, if the sweep has seeds.
     pub fn seed(&self, point: usize) -> Option<u64> {
         let seeds = self.seeds.as_ref()?;
         seeds.get(point % seeds.len().max(1)).copied()
@@ -278,7 +280,7 @@ impl Sweep {
         keys.filter_map(|(key, i)| Some((key, key.values.get(i)?)))
     }
 
-    /// A point for people: `KEY = VALUE, ..., seed 3`.
+    /// Description of a point for reports: `KEY = VALUE, ..., seed 3`.
     pub fn label(&self, point: usize) -> String {
         let mut parts: Vec<String> = self
             .picked(point)
@@ -288,10 +290,10 @@ impl Sweep {
         parts.join(", ")
     }
 
-    /// The scenario at a point; [`Resolved::lay`] checks the rest of it.
+    /// The scenario at a point, before [`Resolved::lay`] makes and checks its plan.
     ///
     /// # Errors
-    /// What is wrong first, at its place in the sweep's file where it has one; [`Sweep::blame`] says more of it.
+    /// The first mistake, at its position in the sweep's file if it has one; [`Sweep::blame`] adds the point otherwise.
     pub fn point(&self, point: usize) -> Result<Resolved, Error> {
         let mut changes = self.changes.clone();
         changes.extend(
@@ -307,7 +309,7 @@ impl Sweep {
         Ok(resolved)
     }
 
-    /// An error of a point; where its place is not in the sweep's file, its message says which point it was.
+    /// Adds the description of a point to its error, unless the error has a position in the sweep's file.
     #[must_use]
     pub fn blame(&self, point: usize, error: Error) -> Error {
         let in_sweep =
@@ -328,7 +330,7 @@ fn scenario(file: &Source, name: &str) -> Result<Source, Error> {
     }
 }
 
-/// An error that has no place gets one.
+/// Gives an error without a position the position of a value in the sweep's file.
 fn relocated(error: Error, text: &SweepText, path: &[&str]) -> Error {
     if error.location().is_some() {
         return error;
@@ -340,7 +342,7 @@ fn relocated(error: Error, text: &SweepText, path: &[&str]) -> Error {
     }
 }
 
-/// Reads an axis; `before` are those above it.
+/// Reads an axis; `before` has the axes above it.
 fn axis(text: &SweepText, number: usize, before: &[Axis]) -> Result<Axis, Error> {
     let path = ["axis", &number.to_string()];
     let mut keys: Vec<AxisKey> = Vec::new();
@@ -350,17 +352,17 @@ fn axis(text: &SweepText, number: usize, before: &[Axis]) -> Result<Axis, Error>
         let earlier = before.iter().flat_map(|axis| &axis.keys).chain(&keys).find(|k| k.name == key.name);
         let wrong = |message: String| text.at(at.clone(), message);
         if earlier.is_some() {
-            return Err(wrong(format!("`{}` is on an axis already", key.name)));
+            return Err(wrong(format!("an axis above has the key `{}`, too", key.name)));
         }
         if let Some(first) = keys.first().filter(|first| first.values.len() != key.values.len()) {
             return Err(wrong(format!(
-                "keys of one axis go side by side: `{}` has {} values, `{}` has {}",
+                "the keys of one axis need the same number of values; `{}` has {}, `{}` has {}",
                 first.name,
                 first.values.len(),
                 key.name,
                 key.values.len()
             ))
-            .with_help("give each the same number of values, or an [[axis]] of its own to cross them"));
+            .with_help("to combine all values, give each key an [[axis]] of its own"));
         }
         keys.push(key);
     }
@@ -376,19 +378,17 @@ fn key(text: &SweepText, entry: Assignment) -> Result<AxisKey, Error> {
     let Assignment { key: name, at, value, value_at, items } = entry;
     let Value::Array(values) = value else {
         let error = text.at(value_at, format!("the axis `{name}` needs a list of values"));
-        return Err(error.with_help(format!(
-            "such as {name} = [{}]; one value for all points goes to [set]",
-            inline(&value)
-        )));
+        return Err(error
+            .with_help(format!("such as {name} = [{}]; a single value belongs into [set]", inline(&value))));
     };
     if values.is_empty() {
-        return Err(text.at(value_at, format!("the axis `{name}` has no value")));
+        return Err(text.at(value_at, format!("the axis `{name}` needs at least one value")));
     }
     if name == "seed" {
-        let error = text.at(at, "seeds are not an axis, they turn at every point");
+        let error = text.at(at, "`seed` cannot be an axis; every point runs with all seeds");
         return Err(error.with_help("write `seeds = \"1..5\"` or `seeds = [1, 2, 7]` at the top of the file"));
     }
-    // Where a scheme is chosen point by point a scenario's own `scheme` is not what was meant.
+    // `schems` is nearer to the key `scheme` of a scenario than to `schemes`, but an axis needs `schemes`.
     let own = name == SCHEMES || keys().any(|key| key == name);
     if !own && nearest(&name, [SCHEMES].into_iter().chain(keys())) == Some(SCHEMES) {
         return Err(text.at(at, format!("unknown key `{name}`; did you mean `{SCHEMES}`?")));
@@ -396,7 +396,7 @@ fn key(text: &SweepText, entry: Assignment) -> Result<AxisKey, Error> {
     let mut changes = Vec::new();
     for (value, item) in values.into_iter().zip(items) {
         if name == SCHEMES && !value.is_str() {
-            return Err(text.at(item, "`schemes` are names, such as \"themis\""));
+            return Err(text.at(item, "expected the name of a scheme, such as \"themis\""));
         }
         let label = match name.as_str() {
             SCHEMES => String::new(),
@@ -408,7 +408,7 @@ fn key(text: &SweepText, entry: Assignment) -> Result<AxisKey, Error> {
     Ok(AxisKey { name, values: changes })
 }
 
-/// The keys at the top of a scenario.
+/// The top-level keys of a scenario.
 fn keys() -> impl Iterator<Item = &'static str> {
     scenario_schema()["properties"].as_object().into_iter().flat_map(|keys| keys.keys().map(String::as_str))
 }

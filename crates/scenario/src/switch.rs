@@ -9,22 +9,23 @@ use schemars::JsonSchema;
 use schemes::SchemeConfig;
 use serde::{Deserialize, Serialize};
 
-/// Every switch.
+/// Settings of every switch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct SwitchConfig {
-    /// Packet buffer that all ports share. Default 64 MB (the switch of the Themis paper).
+    /// Size of the packet buffer that all ports share. Default 64 MB (the switch of the Themis paper).
     pub buffer: Bytes,
-    /// Priority flow control; `"off"` makes the fabric lossy. Default on.
+    /// Priority flow control; `"off"` makes the fabric lossy. Default on (our choice).
     pub pfc: Switched<PfcConfig>,
-    /// Without PFC: a packet is dropped when its egress queue would hold more than this share of the free
-    /// buffer. Default 1 (the egress alpha of the ConWeave simulator).
+    /// Without PFC, largest share of the free buffer that one egress queue may hold; a switch drops packets beyond it.
+    /// Default 1 (the egress alpha of the ConWeave simulator).
     pub drop_alpha: Share,
-    /// Marking of packets in long queues (ECN); `"off"` marks nothing. Default on.
+    /// Marking of packets in long queues (ECN); `"off"` marks no packet. Default on (our choice).
     pub ecn: Switched<EcnConfig>,
-    /// `"strict"`: CNP before ACK and NACK before data, and only data is charged and paused. `"one"`: one queue
-    /// for all. `"cnp-first"`: CNP first, ACK and NACK in the queue of data and paused with it (the HPCC family of ns-3
-    /// simulators). Default `"strict"` (RoCE deployments; the ConWeave simulator).
+    /// Priority classes of a port. `"strict"`: CNPs before ACKs and NACKs before data; PFC counts and pauses data only.
+    /// `"one"`: one queue for all packets. `"cnp-first"`: CNPs first; ACKs and NACKs share the queue of data and are
+    /// paused with it (the HPCC family of ns-3 simulators). Default `"strict"` (RoCE deployments; the ConWeave
+    /// simulator).
     pub classes: Classes,
 }
 
@@ -40,15 +41,15 @@ impl Default for SwitchConfig {
     }
 }
 
-/// How ports treat kinds of packets.
+/// Priority classes of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Classes {
-    /// CNP before ACK and NACK before data.
+    /// CNPs before ACKs and NACKs before data.
     Strict,
-    /// One queue for all.
+    /// One queue for all packets.
     One,
-    /// CNP before all else, which shares one queue.
+    /// CNPs before all other packets, which share one queue.
     CnpFirst,
 }
 
@@ -66,14 +67,13 @@ impl From<Classes> for model::plan::Classes {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct PfcConfig {
-    /// An ingress port pauses its neighbour when it holds this share of the free shared buffer. Default 1/8
-    /// (HPCC simulator).
+    /// Share of the free shared buffer at which an ingress port pauses its neighbour. Default 1/8 (HPCC simulator).
     pub alpha: Share,
-    /// It lets it go on this much below the threshold. Default 3 KiB (HPCC simulator).
+    /// Distance below the pause threshold at which the port lets its neighbour resume. Default 3 KiB (HPCC simulator).
     pub resume_offset: Bytes,
-    /// Buffer kept per port, and there per virtual channel, for what still arrives after a pause was sent. Default 2 x delay x
-    /// rate + 2 frames of that port, the least that loses nothing; with `compat = "ns3"`, where a pause frame takes its time on the
-    /// wire, one frame more and the pause frame itself.
+    /// Buffer reserved per port and virtual channel for packets that arrive after a pause was sent. Default
+    /// 2 x delay x rate + 2 frames of that port, the least that loses no packet. With `compat = "ns3"` a pause frame
+    /// occupies the wire, which adds one frame and the pause frame.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headroom: Option<Bytes>,
 }
@@ -84,21 +84,23 @@ impl Default for PfcConfig {
     }
 }
 
-/// Random early marking of a port's data queue. `kmin` and `kmax` are for a port of 100 Gb/s and grow with the
-/// port's rate.
+/// Random early marking of a port's data queue. `kmin` and `kmax` hold for a port of 100 Gb/s and scale with the port's
+/// rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct EcnConfig {
-    /// No marks up to this queue, per 100 Gb/s of the port's rate. Default 100 kB (HPCC family).
+    /// Queue length up to which no packet is marked, per 100 Gb/s of the port's rate. Default 100 kB (HPCC family of
+    /// ns-3 simulators).
     pub kmin: Bytes,
-    /// Every packet is marked above this queue, per 100 Gb/s of the port's rate. Default 400 kB (HPCC family).
+    /// Queue length above which every packet is marked, per 100 Gb/s of the port's rate. Default 400 kB (HPCC family of
+    /// ns-3 simulators).
     pub kmax: Bytes,
-    /// Probability of a mark just below `kmax`. Default 0.2 (HPCC family).
+    /// Probability of a mark just below `kmax`. Default 0.2 (HPCC family of ns-3 simulators).
     pub pmax: Chance,
-    /// Whether the queue is looked at when a packet leaves it (`"dequeue"`) or joins it (`"enqueue"`). Default
-    /// `"dequeue"` (HPCC family).
+    /// Moment of the marking decision: when a packet leaves the queue (`"dequeue"`) or joins it (`"enqueue"`). Default
+    /// `"dequeue"` (HPCC family of ns-3 simulators).
     pub mark: Mark,
-    /// Thresholds for ports of certain rates, taken as they are, in place of the ones above.
+    /// Thresholds for ports of certain rates, used without scaling instead of `kmin`, `kmax` and `pmax`. Default: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub at_rate: Vec<RateEcn>,
 }
@@ -119,48 +121,48 @@ impl Default for EcnConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RateEcn {
-    /// The ports' rate.
+    /// Rate of the ports. No default.
     pub rate: Rate,
-    /// No marks up to this queue.
+    /// Queue length up to which no packet is marked. No default.
     pub kmin: Bytes,
-    /// Every packet is marked above this queue.
+    /// Queue length above which every packet is marked. No default.
     pub kmax: Bytes,
-    /// Probability of a mark just below `kmax`.
+    /// Probability of a mark just below `kmax`. No default.
     pub pmax: Chance,
 }
 
-/// When a queue decides on a mark.
+/// Moment at which a queue decides on a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mark {
-    /// When a packet leaves it.
+    /// When a packet leaves the queue.
     Dequeue,
-    /// When a packet joins it.
+    /// When a packet joins the queue.
     Enqueue,
 }
 
-/// What is different for switches of one role.
+/// Settings that differ in switches of one role.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct RoleConfig {
-    /// Packet buffer. Default: that of `[switch]`.
+    /// Size of the packet buffer. Default: `buffer` of `[switch]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Bytes>,
-    /// Priority flow control. Default: that of `[switch]`.
+    /// Priority flow control. Default: `pfc` of `[switch]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pfc: Option<Switched<PfcConfig>>,
-    /// Share of the free buffer for one egress queue without PFC. Default: that of `[switch]`.
+    /// Without PFC, largest share of the free buffer that one egress queue may hold. Default: `drop-alpha` of `[switch]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drop_alpha: Option<Share>,
-    /// Marking. Default: that of `[switch]`.
+    /// Marking of packets in long queues. Default: `ecn` of `[switch]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn: Option<Switched<EcnConfig>>,
-    /// Load balancing. Default: `[scheme]`.
+    /// Load balancing. Default: the scheme of the packet's class.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scheme: Option<SchemeConfig>,
 }
 
-/// The settings that hold for one switch, and the path of the table that said so.
+/// The settings of one switch: those of its role where set, else those of `[switch]`.
 pub(crate) struct Resolved<'a> {
     base: &'a SwitchConfig,
     role: Option<(&'a str, &'a RoleConfig)>,
@@ -171,7 +173,7 @@ impl<'a> Resolved<'a> {
         Resolved { base, role }
     }
 
-    /// `switch.KEY` or `switch-role.NAME.KEY`, whichever decided.
+    /// Path of the key that set a value: `switch-role.NAME.KEY` or `switch.KEY`.
     fn path(&self, key: &str, by_role: bool) -> String {
         match self.role {
             Some((name, _)) if by_role => format!("switch-role.{name}.{key}"),
@@ -179,6 +181,7 @@ impl<'a> Resolved<'a> {
         }
     }
 
+    /// The value of a setting, and whether the role sets it.
     fn pick<T>(&self, own: impl Fn(&'a RoleConfig) -> Option<T>, base: T) -> (T, bool) {
         match self.role.and_then(|(_, role)| own(role)) {
             Some(value) => (value, true),
@@ -186,7 +189,7 @@ impl<'a> Resolved<'a> {
         }
     }
 
-    /// The settings of the switch `node`; those of its ports go to `ports`.
+    /// Settings of the switch `node`; fills in `ports`.
     pub(crate) fn settle(
         &self,
         fabric: &Fabric,
@@ -215,7 +218,7 @@ impl<'a> Resolved<'a> {
                 port.headroom = pfc.headroom.unwrap_or(least);
                 if port.headroom.get() < u64::from(wire.max_frame()) {
                     let frame = Bytes(wire.max_frame().into());
-                    let text = format!("a headroom of {} holds no frame of {frame}", port.headroom);
+                    let text = format!("a headroom of {} cannot hold one frame of {frame}", port.headroom);
                     return Err(Fault::new(&self.path("pfc.headroom", own_pfc), text));
                 }
                 // A virtual channel that may be paused needs headroom of its own.
@@ -224,8 +227,8 @@ impl<'a> Resolved<'a> {
                 kept = kept.saturating_add(port.headroom.get().saturating_mul(channels));
                 if port.headroom < least {
                     warnings.push(format!(
-                        "the headroom of {} at {} is below 2 x delay x rate + 2 frames = {}: packets may be lost \
-                         in spite of PFC ({})",
+                        "the headroom of {} at {} is below 2 x delay x rate + 2 frames = {}, so packets may be lost \
+                         despite PFC ({})",
                         port.headroom,
                         fabric.name(node),
                         least,
@@ -236,13 +239,13 @@ impl<'a> Resolved<'a> {
         }
         if kept >= buffer.get() {
             let text = format!(
-                "the headrooms of the {} ports of {} take {}, and its buffer is {buffer}: nothing is left to share",
-                ports.len(),
+                "the headrooms of {}'s {} ports take {} of its buffer of {buffer}; no shared buffer is left",
                 fabric.name(node),
+                ports.len(),
                 Bytes(kept),
             );
             return Err(Fault::new(&buffer_path, text).with_help(
-                "a lossless port keeps 2 x delay x rate + 2 frames; give the switch a larger buffer or shorter links",
+                "a lossless port reserves 2 x delay x rate + 2 frames; use a larger buffer or shorter links",
             ));
         }
         let flow = match pfc.get() {
@@ -253,14 +256,14 @@ impl<'a> Resolved<'a> {
     }
 }
 
-/// The least buffer of an ingress port that loses nothing: what arrives from the decision to pause until the
-/// neighbour falls silent, that is in two delays of the link, and the frame that led to the decision and the one that
-/// the neighbour has begun. A pause frame that takes its time on the wire waits for one more frame.
+/// Least headroom with which an ingress port loses no packet. Packets arrive from the decision to pause until the
+/// neighbour stops: for two delays of the link, plus the frame that led to the decision and the frame that the neighbour
+/// has begun. A pause frame that occupies the wire waits for one more frame.
 fn headroom(link: &Link, wire: &Wire) -> Bytes {
     let twice = 2 * u128::from(link.delay.ps());
     let nominal = (u128::from(link.rate.bps()) * twice).div_ceil(8_000_000_000_000);
-    // A clock that cuts off part of a nanosecond lets frames through faster than the rate says, short ones still more. Those
-    // that take no time at all on a very fast link are left aside: there are no more of them than full ones that they answer.
+    // A clock that truncates to nanoseconds sends frames faster than the link's rate, short frames most of all. Frames
+    // that take 0 ns on a very fast link are ignored: they are ACKs, at most one per full frame.
     let frames = [wire.max_frame(), wire.ack].map(|frame| (frame, wire.transmission(link.rate, frame).ps()));
     let quickest = frames.into_iter().filter(|(_, time)| *time > 0);
     let quick =

@@ -1,14 +1,14 @@
-//! Where to capture: `HOST`, `SWITCH:PORT` or `SWITCH:NEIGHBOUR`.
+//! Taps: ports whose frames are captured, named `HOST`, `SWITCH:PORT` or `SWITCH:NEIGHBOUR`.
 
 use crate::error::suggestion;
 use model::{Fabric, LinkId, NodeId, PortIndex};
 
-/// A port whose link is captured, in both directions.
+/// A port whose link is captured in both directions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tap {
-    /// As it was asked for.
+    /// Name of the port, as the user wrote it.
     pub name: String,
-    /// What the port sends into.
+    /// Link that the port sends into.
     pub link: LinkId,
 }
 
@@ -16,7 +16,7 @@ impl Tap {
     /// Finds the port that `text` names.
     ///
     /// # Errors
-    /// What is wrong with it, and what would be right.
+    /// If there is no such port; the message has the nearest right name.
     pub fn find(fabric: &Fabric, text: &str) -> Result<Self, String> {
         let tap = |node, port| Tap { name: text.to_owned(), link: fabric.link(node, port) };
         if let Some(node) = fabric.find(text) {
@@ -26,8 +26,8 @@ impl Tap {
                 ports => {
                     let (most, neighbour) = (ports - 1, fabric.name(fabric.ports(node)[0].to));
                     Err(format!(
-                        "`{text}` has {ports} ports: say which, as {text}:0 to {text}:{most}, or by the node that \
-                         it leads to, as {text}:{neighbour}"
+                        "`{text}` has {ports} ports; choose one by its number, {text}:0 to {text}:{most}, or by its \
+                         neighbour, such as {text}:{neighbour}"
                     ))
                 }
             };
@@ -39,7 +39,7 @@ impl Tap {
             return Err(unknown(fabric, name));
         };
         let ports = fabric.ports(node);
-        // A neighbour's name first: there are fabrics whose nodes are called 0, 1, 2, ...
+        // The name of a neighbour comes before a port number: the nodes of a fabric may be named 0, 1, 2, ...
         let to: Vec<_> = ports.iter().filter(|link| fabric.name(link.to) == port).collect();
         match (&to[..], port.parse::<usize>()) {
             ([link], _) => Ok(tap(node, link.port)),
@@ -47,34 +47,34 @@ impl Tap {
                 let which: Vec<_> = to.iter().map(|link| format!("{name}:{}", link.port)).collect();
                 let count = to.len();
                 Err(format!(
-                    "{count} links lead from `{name}` to `{port}`: say which, as {}",
+                    "{count} links lead from `{name}` to `{port}`; choose one of {}",
                     which.join(", ")
                 ))
             }
             ([], Ok(number)) => match ports.get(number) {
                 Some(link) => Ok(tap(node, link.port)),
-                None => Err(format!("`{name}` has no port {number}: its ports are 0 to {}", ports.len() - 1)),
+                None => Err(format!("`{name}` has no port {number}; its ports are 0 to {}", ports.len() - 1)),
             },
             ([], Err(_)) => {
                 let mut names: Vec<_> = ports.iter().map(|link| fabric.name(link.to)).collect();
                 names.dedup();
                 let hint = suggestion(port, &names);
-                Err(format!("no link of `{name}` leads to `{port}`: {hint}"))
+                Err(format!("no link of `{name}` leads to `{port}`; {hint}"))
             }
         }
     }
 
-    /// Its name as a part of a file's name.
+    /// The name with only those characters that a file name may have.
     pub fn stem(&self) -> String {
         let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
         self.name.chars().map(plain).collect()
     }
 }
 
-/// Finds all ports that are asked for.
+/// Finds the ports that `names` name.
 ///
 /// # Errors
-/// Which one is not there, or is the same port as another or would be written into the same file.
+/// The index of a name that has no port, or that means the same port or the same file as an earlier name.
 pub fn find_all(fabric: &Fabric, names: &[String]) -> Result<Vec<Tap>, (usize, String)> {
     let mut taps: Vec<Tap> = Vec::new();
     for (i, name) in names.iter().enumerate() {
@@ -91,10 +91,10 @@ pub fn find_all(fabric: &Fabric, names: &[String]) -> Result<Vec<Tap>, (usize, S
     Ok(taps)
 }
 
-/// No node has this name; which may have been meant.
+/// The message for a name that no node has, with the nearest name.
 fn unknown(fabric: &Fabric, wrong: &str) -> String {
     let names: Vec<_> = (0..fabric.nodes()).map(|i| fabric.name(NodeId(i as u32))).collect();
-    format!("no host or switch is called `{wrong}`: {}", suggestion(wrong, &names))
+    format!("there is no host or switch `{wrong}`; {}", suggestion(wrong, &names))
 }
 
 #[cfg(test)]
@@ -125,16 +125,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_what_would_be_right() {
+    fn unknown_ports_are_refused_with_the_nearest_name() {
         let fabric = fabric();
         let wrong = |text| Tap::find(&fabric, text).unwrap_err();
-        assert_eq!(wrong("h2"), "no host or switch is called `h2`: did you mean `h0`?");
-        assert_eq!(wrong("leef:0"), "no host or switch is called `leef`: did you mean `leaf`?");
+        assert_eq!(wrong("h2"), "there is no host or switch `h2`; did you mean `h0`?");
+        assert_eq!(wrong("leef:0"), "there is no host or switch `leef`; did you mean `leaf`?");
         assert!(wrong("quux").ends_with("expected one of `h0`, `h1`, `leaf`, `spine`"));
-        assert!(wrong("leaf").contains("has 4 ports: say which, as leaf:0 to leaf:3"));
-        assert_eq!(wrong("leaf:4"), "`leaf` has no port 4: its ports are 0 to 3");
-        assert_eq!(wrong("leaf:spone"), "no link of `leaf` leads to `spone`: did you mean `spine`?");
-        assert_eq!(wrong("leaf:spine"), "2 links lead from `leaf` to `spine`: say which, as leaf:2, leaf:3");
+        assert!(wrong("leaf").contains("has 4 ports; choose one by its number, leaf:0 to leaf:3"));
+        assert_eq!(wrong("leaf:4"), "`leaf` has no port 4; its ports are 0 to 3");
+        assert_eq!(wrong("leaf:spone"), "no link of `leaf` leads to `spone`; did you mean `spine`?");
+        assert_eq!(wrong("leaf:spine"), "2 links lead from `leaf` to `spine`; choose one of leaf:2, leaf:3");
         for noise in ["", ":", "leaf:", ":0", "leaf:-1", "leaf:99999999999999999999"] {
             assert!(Tap::find(&fabric, noise).is_err(), "{noise}");
         }
@@ -145,7 +145,7 @@ mod tests {
         let fabric = fabric();
         let all =
             |names: &[&str]| find_all(&fabric, &names.iter().map(|n| n.to_string()).collect::<Vec<_>>());
-        assert_eq!(all(&["h0", "leaf:0"]).unwrap().len(), 2, "both ends of one link");
+        assert_eq!(all(&["h0", "leaf:0"]).unwrap().len(), 2, "the two ends of one link are two ports");
         let same = "`leaf:1` and `leaf:h1` are the same port".to_owned();
         assert_eq!(all(&["leaf:1", "leaf:h1"]).unwrap_err(), (1, same));
     }

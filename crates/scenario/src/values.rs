@@ -1,4 +1,4 @@
-//! Small kinds of value.
+//! Types of single values: switched features, shares, probabilities.
 
 use model::{Rate, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -13,8 +13,8 @@ use std::str::FromStr;
 /// Latest simulated time that a scenario may name: a tenth of what 64 bits of picoseconds hold.
 pub(crate) const LATEST: Time = Time::from_ms(1_000_000_000);
 
-/// A feature that can be switched off: `"off"` (or `false`), `"on"` (or `true`, with defaults), or a table of
-/// its settings.
+/// A feature that can be switched off: `"off"` or `false`; `"on"` or `true`, with default settings; or a table of its
+/// settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Switched<T>(pub Option<T>);
 
@@ -22,7 +22,7 @@ impl<T> Switched<T> {
     /// Switched off.
     pub const OFF: Self = Switched(None);
 
-    /// Its settings if it is on.
+    /// The settings, if the feature is on.
     pub fn get(&self) -> Option<&T> {
         self.0.as_ref()
     }
@@ -105,7 +105,7 @@ impl Share {
         Share { part, whole }
     }
 
-    /// As (numerator, denominator).
+    /// Numerator and denominator.
     pub const fn pair(self) -> (u32, u32) {
         (self.part, self.whole)
     }
@@ -195,17 +195,17 @@ impl JsonSchema for Share {
     }
 }
 
-/// How many: a number, or all.
+/// A number of items, or all items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
-    /// So many.
+    /// At most this many.
     Some(usize),
-    /// All that there are.
+    /// All items.
     All,
 }
 
 impl Amount {
-    /// As a number, of which there are `all`.
+    /// The number of items to take from `all` items.
     pub fn of(self, all: usize) -> usize {
         match self {
             Amount::Some(n) => n.min(all),
@@ -270,12 +270,12 @@ impl JsonSchema for Amount {
     }
 }
 
-/// An oversubscription such as `2:1`: bandwidth towards hosts to bandwidth towards the rest.
+/// An oversubscription such as `2:1`: bandwidth of the downlinks to bandwidth of the uplinks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Oversubscription {
-    /// Share of the downlinks.
+    /// Part of the downlinks in the ratio.
     pub down: u32,
-    /// Share of the uplinks.
+    /// Part of the uplinks in the ratio.
     pub up: u32,
 }
 
@@ -337,21 +337,21 @@ impl JsonSchema for Oversubscription {
     }
 }
 
-/// The rate that is left of a link: a rate such as `20Gbps`, or a share of its own, above 0 and at most 1.
+/// The rate of a slow link: a rate such as `20Gbps`, or a share of the link's nominal rate, above 0 and at most 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ReducedRate {
     /// A rate.
     Rate(Rate),
-    /// A share.
+    /// A share of the nominal rate.
     Share(f64),
 }
 
 impl ReducedRate {
-    /// What is left of a link that runs at `whole`.
-    pub fn of(self, whole: Rate) -> Rate {
+    /// The rate of a slow link whose nominal rate is `nominal`.
+    pub fn of(self, nominal: Rate) -> Rate {
         match self {
             ReducedRate::Rate(rate) => rate,
-            ReducedRate::Share(share) => Rate((whole.bps() as f64 * share).round() as u64),
+            ReducedRate::Share(share) => Rate((nominal.bps() as f64 * share).round() as u64),
         }
     }
 }
@@ -419,20 +419,20 @@ impl JsonSchema for ReducedRate {
 pub struct Chance(f64);
 
 impl Chance {
-    /// Never.
+    /// Probability 0.
     pub const ZERO: Chance = Chance(0.0);
 
-    /// `p`, clamped to 0..1.
+    /// `p`, clamped to the range from 0 to 1.
     pub const fn new(p: f64) -> Self {
         Chance(if p > 0.0 { if p < 1.0 { p } else { 1.0 } } else { 0.0 })
     }
 
-    /// The number.
+    /// The probability as a number.
     pub const fn get(self) -> f64 {
         self.0
     }
 
-    /// As the threshold that draws are compared with.
+    /// The threshold with which random draws are compared.
     pub fn probability(self) -> model::Probability {
         model::Probability::new(self.0)
     }

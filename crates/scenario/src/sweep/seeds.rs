@@ -1,4 +1,4 @@
-//! Lists of seeds: a range, numbers, or one.
+//! Lists of seeds: a range, several numbers, or one number.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
@@ -6,38 +6,42 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// Most seeds (our choice: a mean over more says no more).
+/// Most seeds (our choice: means over more seeds change little).
 const MOST_SEEDS: u64 = 10_000;
 
-/// Seeds, at least one.
+/// A list of at least one seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seeds(pub Vec<u64>);
 
-/// Reads a list (`1,2,7`) or a range with both ends (`1..5`) of seeds.
+/// Reads a list of seeds (`1,2,7`) or a range that includes both ends (`1..5`).
 ///
 /// # Errors
-/// Why it is neither.
+/// If `text` is neither, or a seed is repeated.
 pub fn seeds(text: &str) -> Result<Vec<u64>, String> {
-    let number =
-        |s: &str| s.trim().parse::<u64>().map_err(|_| format!("`{s}` is not a seed (a whole number)"));
+    let number = |s: &str| {
+        s.trim().parse::<u64>().map_err(|_| format!("expected a seed (a whole number), found `{s}`"))
+    };
     if let Some((first, last)) = text.split_once("..") {
         let (first, last) = (number(first)?, number(last.trim_start_matches('='))?);
         if first > last {
             return Err(format!("the range {text} is empty"));
         }
         if last - first >= MOST_SEEDS {
-            return Err(format!("at most {MOST_SEEDS} seeds are possible"));
+            return Err(format!(
+                "expected at most {MOST_SEEDS} seeds, found {}",
+                (last - first).saturating_add(1)
+            ));
         }
         return Ok((first..=last).collect());
     }
     distinct(text.split(',').map(number).collect::<Result<_, _>>()?)
 }
 
-/// A seed that is there twice would count twice in every mean, and make it look surer than it is.
+/// Refuses repeated seeds: a seed that counts twice would make every mean look more certain than it is.
 fn distinct(seeds: Vec<u64>) -> Result<Vec<u64>, String> {
     let mut seen = BTreeSet::new();
     match seeds.iter().find(|seed| !seen.insert(**seed)) {
-        Some(seed) => Err(format!("seed {seed} is there twice: the same run again says no more")),
+        Some(seed) => Err(format!("seed {seed} is repeated; the same seed gives the same result")),
         None => Ok(seeds),
     }
 }
@@ -75,7 +79,7 @@ impl<'de> Deserialize<'de> for Seeds {
                     seeds.push(checked(seed)?);
                 }
                 if seeds.is_empty() {
-                    return Err(de::Error::custom("at least one seed is needed"));
+                    return Err(de::Error::custom("expected at least 1 seed, found none"));
                 }
                 distinct(seeds).map(Seeds).map_err(de::Error::custom)
             }
@@ -85,7 +89,7 @@ impl<'de> Deserialize<'de> for Seeds {
     }
 }
 
-/// TOML could not write down a larger one.
+/// Refuses seeds above 2^63 - 1, which TOML cannot write.
 fn checked<E: de::Error>(seed: u64) -> Result<u64, E> {
     match i64::try_from(seed) {
         Ok(_) => Ok(seed),

@@ -23,7 +23,7 @@ fn points(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn axes_are_crossed_keys_of_one_go_side_by_side_and_seeds_turn_fastest() {
+fn axes_are_crossed_keys_of_one_axis_change_together_and_seeds_vary_fastest() {
     assert_eq!(points(""), [""], "the scenario itself");
     assert_eq!(points("seeds = \"1..3\""), ["1", "2", "3"]);
     assert_eq!(points("seeds = 7"), ["7"]);
@@ -35,7 +35,7 @@ fn axes_are_crossed_keys_of_one_go_side_by_side_and_seeds_turn_fastest() {
 }
 
 #[test]
-fn keys_are_quoted_bare_or_headers_and_mean_the_same() {
+fn quoted_keys_bare_keys_and_headers_mean_the_same() {
     let ways = [
         "[set]\n\"nic.congestion.dcqcn.rate-increase-timer\" = \"55us\"\n[[axis]]\n\"workload.0.bytes\" = [\"1kB\", \"2kB\"]",
         "[set]\nnic.congestion.dcqcn.rate-increase-timer = \"55us\"\n[[axis]]\nworkload.0.bytes = [\"1kB\", \"2kB\"]",
@@ -62,21 +62,21 @@ fn a_point_is_the_scenario_with_its_changes_scheme_and_seed() {
     )
     .unwrap();
     let names: Vec<_> = (0..4).map(|i| sweep.point(i).unwrap().lay().unwrap().scheme_name()).collect();
-    assert_eq!(names, ["themis", "themis", "ar", "ar"], "a scheme is taken last, over all that was set");
+    assert_eq!(names, ["themis", "themis", "ar", "ar"], "`schemes` wins over a scheme on another axis");
     let by_set = crate::check(&sweep.scenario, &["seed=5".into(), "switch.buffer=3MB".into()]).unwrap();
     let schemes = Sweep { axes: vec![sweep.axes[0].clone()], ..sweep };
     assert_eq!(
         schemes.point(0).unwrap().to_toml(),
         by_set.to_toml(),
-        "it keeps the settings that the file has"
+        "the scheme keeps the settings of the file"
     );
     assert_eq!(schemes.point(1).unwrap().to_toml(), by_set.with_scheme(None, "ar").unwrap().to_toml());
     assert_eq!(schemes.label(1), "schemes = ar, seed 5");
 }
 
-/// A point as TOML is enough to run it, whatever comes with a scheme.
+/// The TOML of a point is complete, also under schemes with a NIC of their own.
 #[test]
-fn a_resolved_point_says_everything() {
+fn a_resolved_point_is_complete() {
     for scheme in schemes::SchemeConfig::NAMES {
         let sweep = sweep(&format!("[[axis]]\nschemes = [\"{scheme}\"]")).unwrap();
         let Ok(checked) = sweep.point(0).and_then(Resolved::lay) else { continue };
@@ -90,40 +90,37 @@ fn a_resolved_point_says_everything() {
 }
 
 #[test]
-fn mistakes_have_a_place_in_the_sweep() {
+fn mistakes_have_a_position_in_the_sweep() {
     let mut wrong = String::new();
     // Line 1 names the scenario.
     for (text, want) in [
         ("axes = 1", "w.toml:2:1: unknown key `axes`; did you mean `axis`?"),
         (
             "name = \"a/b\"",
-            "w.toml:2:8: `a/b` is not a name for a sweep: its results go to a folder of that name",
+            "w.toml:2:8: `a/b` cannot be the name of a sweep, because its results go to a folder of that name",
         ),
         ("seeds = \"5..1\"", "w.toml:2:9: the range 5..1 is empty"),
-        ("seeds = []", "w.toml:2:9: at least one seed is needed"),
-        ("seeds = [1, 2, 1]", "w.toml:2:9: seed 1 is there twice: the same run again says no more"),
-        ("seeds = \"7,7\"", "w.toml:2:9: seed 7 is there twice: the same run again says no more"),
+        ("seeds = []", "w.toml:2:9: expected at least 1 seed, found none"),
+        ("seeds = [1, 2, 1]", "w.toml:2:9: seed 1 is repeated; the same seed gives the same result"),
+        ("seeds = \"7,7\"", "w.toml:2:9: seed 7 is repeated; the same seed gives the same result"),
         ("seeds = true", "w.toml:2:9: expected seeds such as \"1..5\" or [1, 2, 7], found true"),
         ("seeds = [-1]", "w.toml:2:10: expected a whole number that is not negative, found -1"),
-        ("[[axis]]\nseed = [1, 2]", "w.toml:3:1: seeds are not an axis, they turn at every point"),
-        (
-            "seeds = 1\n[set]\nseed = 2",
-            "w.toml:4:1: `seeds` says which seeds are run: a `seed` beside it has no meaning",
-        ),
+        ("[[axis]]\nseed = [1, 2]", "w.toml:3:1: `seed` cannot be an axis; every point runs with all seeds"),
+        ("seeds = 1\n[set]\nseed = 2", "w.toml:4:1: set either `seeds` or `seed`, not both"),
         ("[[axis]]", "w.toml:2:1: an axis needs a key with a list of values"),
         ("[[axis]]\na = 1", "w.toml:3:5: the axis `a` needs a list of values"),
-        ("[[axis]]\na.b = []", "w.toml:3:7: the axis `a.b` has no value"),
-        ("[[axis]]\na = [1]\n[[axis]]\na = [2]", "w.toml:5:1: `a` is on an axis already"),
+        ("[[axis]]\na.b = []", "w.toml:3:7: the axis `a.b` needs at least one value"),
+        ("[[axis]]\na = [1]\n[[axis]]\na = [2]", "w.toml:5:1: an axis above has the key `a`, too"),
         (
             "[[axis]]\na = [1]\nb = [1, 2]",
-            "w.toml:4:1: keys of one axis go side by side: `a` has 1 values, `b` has 2",
+            "w.toml:4:1: the keys of one axis need the same number of values; `a` has 1, `b` has 2",
         ),
         (
             "[[axis]]\nschems = [\"ar\", \"themis\"]",
             "w.toml:3:1: unknown key `schems`; did you mean `schemes`?",
         ),
-        ("[[axis]]\nschemes = [1]", "w.toml:3:12: `schemes` are names, such as \"themis\""),
-        // What only a point shows.
+        ("[[axis]]\nschemes = [1]", "w.toml:3:12: expected the name of a scheme, such as \"themis\""),
+        // Mistakes that only a point shows.
         (
             "[[axis]]\nschemes = [\"ar\", \"thems\"]",
             "w.toml:3:18: unknown scheme `thems`; did you mean `themis`?",
@@ -166,7 +163,7 @@ fn mistakes_have_a_place_in_the_sweep() {
 }
 
 #[test]
-fn a_fault_elsewhere_says_at_which_point() {
+fn a_mistake_in_the_scenario_names_the_point() {
     let sweep = sweep("[[axis]]\ntopology.leaf-spine.hosts-per-leaf = [2, 3]\n").unwrap();
     let base = format!("{FABRIC}{JOB}[[failure]]\nlink = [\"leaf0\", \"host9\"]\nfrom = \"1us\"\n");
     let sweep = Sweep { scenario: Source::new("base.toml", base), ..sweep };
@@ -180,7 +177,7 @@ fn a_fault_elsewhere_says_at_which_point() {
 }
 
 #[test]
-fn there_is_a_most() {
+fn a_sweep_has_a_largest_number_of_points() {
     let many: Vec<String> = (0..400).map(|i| i.to_string()).collect();
     let axis = |key| format!("[[axis]]\n{key} = [{}]\n", many.join(", "));
     let text = format!("seeds = \"1..10\"\n{}{}", axis("a"), axis("b"));

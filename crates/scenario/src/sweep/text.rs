@@ -1,4 +1,4 @@
-//! Places in a sweep's file.
+//! Positions in a sweep's file.
 
 use crate::error::Error;
 use crate::overlay::Origin;
@@ -19,13 +19,13 @@ pub(super) struct SweepText {
 pub(super) struct Assignment {
     /// The key.
     pub(super) key: String,
-    /// Where it is.
+    /// Byte range of the key.
     pub(super) at: Range<usize>,
-    /// Its value.
+    /// The value.
     pub(super) value: Value,
-    /// Where that is.
+    /// Byte range of the value.
     pub(super) value_at: Range<usize>,
-    /// Where its items are, if it is an array.
+    /// Byte ranges of the items of an array; empty for other values.
     pub(super) items: Vec<Range<usize>>,
 }
 
@@ -49,7 +49,7 @@ impl SweepText {
         }
     }
 
-    /// An error at the value that `path` leads to, or as near to it as there is something.
+    /// An error at the value at `path`, or at the innermost value around it that exists.
     pub(super) fn error(&self, path: &[&str], message: impl Into<String>) -> Error {
         let mut span = 0..0;
         if let Ok(root) = DeTable::parse(&self.text) {
@@ -62,7 +62,7 @@ impl SweepText {
         self.at(span, message)
     }
 
-    /// The entries of the table at `path`, as dotted keys: tables in braces are values, others are parts of keys.
+    /// The entries of the table at `path` as dotted keys. A table in braces is a value; any other table is part of a key.
     pub(super) fn entries(&self, path: &[&str]) -> Vec<Assignment> {
         let mut entries = Vec::new();
         let Ok(root) = DeTable::parse(&self.text) else { return entries };
@@ -109,7 +109,7 @@ impl SweepText {
     }
 }
 
-/// What a part of a path leads to.
+/// The value at the next part of a path; `at` is `None` at the start.
 fn step<'a, 'i>(
     at: Option<&'a DeValue<'i>>,
     root: &'a DeTable<'i>,

@@ -1,4 +1,4 @@
-//! Two datacentres and the long links between them.
+//! Two datacentres joined by long links.
 
 use super::Layout;
 use super::links::{possible_delay, possible_rate};
@@ -9,31 +9,31 @@ use model::{Fabric, FabricBuilder, NodeId, Packet, Probability, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Two datacentres alike, each of three tiers: hosts on ToR switches, every ToR joined to every spine, every spine to
-/// every external switch. External switch i of the one is joined to external switch i of the other by a long link.
-/// Traffic within a datacentre never meets an external switch.
+/// Two equal datacentres of three tiers: hosts on ToR switches, a link from every ToR to every spine, and a link from
+/// every spine to every external switch. A long link joins external switch i of one datacentre to external switch i of
+/// the other. Traffic within a datacentre never crosses an external switch.
 ///
 /// Nodes are named `host0`, `host1`, ... (rack by rack, the first datacentre before the second), `dc0-tor0`, ...,
 /// `dc0-spine0`, ..., `dc0-external0`, ..., `dc1-tor0`, ...; the roles of switches are `tor`, `spine` and `external`.
 ///
-/// The defaults are the long-haul paper's fabric as its prototype lays it out: 2 x 16 hosts, nothing oversubscribed,
-/// 100 km.
+/// The defaults are the fabric of the long-haul paper as its prototype builds it: 2 x 16 hosts, no oversubscription,
+/// and 100 km between the datacentres.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Datacentres {
-    /// ToR switches of each datacentre. Default 4 (long-haul prototype, topology).
+    /// Number of ToR switches in each datacentre. Default 4 (long-haul prototype, topology).
     pub tors: usize,
-    /// Hosts on each ToR. Default 4 (long-haul prototype, topology).
+    /// Number of hosts on each ToR. Default 4 (long-haul prototype, topology).
     pub hosts_per_tor: usize,
-    /// Spine switches of each datacentre. Default 4 (long-haul prototype, topology).
+    /// Number of spine switches in each datacentre. Default 4 (long-haul prototype, topology).
     pub spines: usize,
-    /// External switches of each datacentre. Default 1 (long-haul prototype, topology).
+    /// Number of external switches in each datacentre. Default 1 (long-haul prototype, topology).
     pub externals: usize,
-    /// Rate of the links of hosts. Default 100 Gb/s (long-haul prototype, topology).
+    /// Rate of the links to hosts. Default 100 Gb/s (long-haul prototype, topology).
     pub rate: Rate,
-    /// Propagation delay of the links of hosts. Default 1 us (long-haul prototype, topology).
+    /// Propagation delay of the links to hosts. Default 1 us (long-haul prototype, topology).
     pub delay: Time,
-    /// Probability that a link of a host loses a packet. Default: `loss` of `[links]`.
+    /// Probability that a link to a host loses a packet. Default: `loss` of `[links]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<Chance>,
     /// Rate of the links between ToRs and spines. Default: `rate`.
@@ -85,7 +85,7 @@ impl Default for Datacentres {
     }
 }
 
-/// There are two of them.
+/// Number of datacentres.
 const SITES: usize = 2;
 
 impl Datacentres {
@@ -111,13 +111,13 @@ impl Datacentres {
         ] {
             if ports > most {
                 let text =
-                    format!("a switch of the kind `{what}` would need {ports} ports; {most} are possible");
+                    format!("a switch of the role `{what}` needs {ports} ports; a switch has at most {most}");
                 return Err(Fault::new(key, text));
             }
         }
         let hosts = SITES.saturating_mul(self.tors).saturating_mul(self.hosts_per_tor);
         if hosts > 65_536 {
-            return Err(Fault::new("tors", format!("{hosts} hosts; at most 65536 are possible")));
+            return Err(Fault::new("tors", format!("expected at most 65536 hosts, found {hosts}")));
         }
         for (key, rate) in [
             ("rate", Some(self.rate)),
@@ -208,7 +208,7 @@ mod tests {
         let external = fabric.find("dc0-external1").unwrap();
         let far = fabric.find("dc1-external1").unwrap();
         assert_eq!((fabric.hosts(), fabric.role(external)), (32, "external"));
-        // Host 5 is in rack 1 of the same datacentre, host 16 the first of the other one.
+        // Host 5 is in rack 1 of the same datacentre; host 16 is the first host of the other datacentre.
         let next = |node: NodeId, to: u16| -> Vec<NodeId> {
             let ports = fabric.route(node, HostId(to)).iter();
             ports.map(|port| fabric.ports(node)[usize::from(port.0)].to).collect()

@@ -1,5 +1,5 @@
-//! Dragonfly: groups of routers that are all joined with each other, and links between every two groups (Kim, Dally,
-//! Scott and Abts, "Technology-Driven, Highly-Scalable Dragonfly Topology", ISCA 2008).
+//! Dragonfly: fully connected groups of routers, and links between every two groups (Kim, Dally, Scott and Abts,
+//! "Technology-Driven, Highly-Scalable Dragonfly Topology", ISCA 2008).
 
 use super::Layout;
 use super::links::{possible_delay, possible_rate};
@@ -11,31 +11,30 @@ use model::{Fabric, FabricBuilder, NodeId, Packet, Probability, Rate, RouteState
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Every router of a group is joined to every other one of it, and every two groups by a number of links, which are dealt
-/// out to the routers of either group in turn: no router of a group has more than one link to other groups more than
-/// another.
+/// A Dragonfly: links join every two routers of a group, and several links join every two groups. The links to other
+/// groups are dealt to the routers of a group in turn, so that the numbers of two routers differ by at most one.
 ///
 /// Nodes are named `host0`, `host1`, ... (router by router, group by group), `group0-router0`, ...; the role of switches is
-/// `router`. The defaults are the 1024 hosts of the Flowcut paper; `groups = 8` is its Slingshot with 2048.
+/// `router`. The defaults are the Flowcut paper's fabric of 1024 hosts; `groups = 8` is its Slingshot of 2048 hosts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Dragonfly {
-    /// Groups. Default 4 (Flowcut paper, section III-C4).
+    /// Number of groups. Default 4 (Flowcut paper, section III-C4).
     pub groups: usize,
-    /// Routers in each group. Default 16 (Flowcut paper, section III-C4).
+    /// Number of routers in each group. Default 16 (Flowcut paper, section III-C4).
     pub routers_per_group: usize,
-    /// Hosts on each router. Default 16 (Flowcut paper, section III-C4).
+    /// Number of hosts on each router. Default 16 (Flowcut paper, section III-C4).
     pub hosts_per_router: usize,
-    /// Links between every two groups. Default 16 (Flowcut paper, section III-C4).
+    /// Number of links between every two groups. Default 16 (Flowcut paper, section III-C4).
     pub links_per_pair: usize,
-    /// Ports of a router. A Dragonfly that needs more cannot be wired. Default: as many as are needed.
+    /// Number of ports of a router; a Dragonfly that needs more is refused. Default: as many as needed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ports: Option<usize>,
-    /// Rate of the links of hosts. Default 200 Gb/s (Flowcut paper, section III-C4).
+    /// Rate of the links to hosts. Default 200 Gb/s (Flowcut paper, section III-C4).
     pub rate: Rate,
-    /// Propagation delay of the links of hosts. Default 1 us (Flowcut paper, section III-C4).
+    /// Propagation delay of the links to hosts. Default 1 us (Flowcut paper, section III-C4).
     pub delay: Time,
-    /// Probability that a link of a host loses a packet. Default: `loss` of `[links]`.
+    /// Probability that a link to a host loses a packet. Default: `loss` of `[links]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<Chance>,
     /// Rate of the links inside groups. Default: `rate`.
@@ -56,25 +55,26 @@ pub struct Dragonfly {
     /// Probability that a link between groups loses a packet. Default: `loss` of `[links]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub global_loss: Option<Chance>,
-    /// Minimal ways to another group cross one link between groups. `"fewest-hops"`: of these, the shortest; `"any-link"`:
-    /// over any link between the two groups, first to the router that has it (as SST's merlin counts them). Default
-    /// `"fewest-hops"` (Kim et al., ISCA 2008, section 4.1).
+    /// Minimal paths to another group; all of them cross exactly one link between groups. `"fewest-hops"`: the shortest
+    /// of these paths. `"any-link"`: paths over any link between the two groups, via the router that has it (as SST's
+    /// merlin defines them). Default `"fewest-hops"` (Kim et al., ISCA 2008, section 4.1).
     pub minimal: MinimalPathsConfig,
-    /// Virtual channels of the links between routers, 1 to 3: packets wait, and are paused, in the channel of their leg
-    /// (source group, intermediate group, destination group), and PFC's headroom is kept for each. With fewer than 3
-    /// detours may deadlock, with 1 minimal ways may, too; and groups that have lost all links between them to failures
-    /// are cut off from each other, where with 3 they are reached over a third one. Default 3 (Kim et al., ISCA 2008, section 4.1).
+    /// Number of virtual channels of the links between routers, 1 to 3. A packet waits and is paused in the channel of
+    /// its leg: source group, intermediate group or destination group. Each channel has PFC headroom of its own. With
+    /// fewer than 3 channels detours may deadlock; with 1 channel minimal paths may deadlock, too. If failures cut all
+    /// links between two groups, packets between them need 3 channels to go over a third group. Default 3 (Kim et al.,
+    /// ISCA 2008, section 4.1).
     pub channels: u8,
 }
 
-/// Which ways to another group are minimal.
+/// Which paths to another group are minimal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MinimalPathsConfig {
-    /// The shortest over one link between groups.
+    /// The shortest paths over one link between groups.
     #[default]
     FewestHops,
-    /// All over one link between groups.
+    /// All paths over one link between groups.
     AnyLink,
 }
 
@@ -106,12 +106,12 @@ impl Dragonfly {
         self.groups.saturating_mul(self.routers_per_group)
     }
 
-    /// Links that leave a group.
+    /// Number of links that leave a group.
     fn leaving(&self) -> usize {
         self.groups.saturating_sub(1).saturating_mul(self.links_per_pair)
     }
 
-    /// The router of `group` at which the link number `link` to group `other` ends.
+    /// Router of `group` at the end of link number `link` to group `other`.
     fn end(&self, group: usize, other: usize, link: usize) -> usize {
         let nth = (other + self.groups - group - 1) % self.groups;
         (nth * self.links_per_pair + link) % self.routers_per_group
@@ -136,18 +136,18 @@ impl Dragonfly {
             if count > RouteState::MOST {
                 return Err(Fault::new(
                     key,
-                    format!("{count} {what}; at most {} are possible", RouteState::MOST),
+                    format!("expected at most {} {what}, found {count}", RouteState::MOST),
                 ));
             }
         }
         let hosts = self.routers().saturating_mul(self.hosts_per_router);
         if hosts > 65_536 {
-            return Err(Fault::new("groups", format!("{hosts} hosts; at most 65536 are possible")));
+            return Err(Fault::new("groups", format!("expected at most 65536 hosts, found {hosts}")));
         }
         self.wired()?;
         if !(1..=MOST_CHANNELS).contains(&self.channels) {
-            let text = format!("{} channels; 1 to {MOST_CHANNELS} are possible", self.channels);
-            return Err(Fault::new("channels", text).with_help("a way has three legs at most"));
+            let text = format!("expected 1 to {MOST_CHANNELS} channels, found {}", self.channels);
+            return Err(Fault::new("channels", text).with_help("a path has at most three legs"));
         }
         let (rate, delay) = (Some(self.rate), Some(self.delay));
         for (key, rate) in
@@ -163,7 +163,7 @@ impl Dragonfly {
         Ok(())
     }
 
-    /// Whether a router has enough ports.
+    /// Checks that a router has enough ports.
     fn wired(&self) -> Result<(), Fault> {
         let (hosts, local) = (self.hosts_per_router, self.routers_per_group - 1);
         let global = self.leaving().div_ceil(self.routers_per_group);
@@ -173,17 +173,17 @@ impl Dragonfly {
             return Ok(());
         }
         if most > Packet::MAX_PORTS {
-            let text = format!("a router of {most} ports; at most {} are possible", Packet::MAX_PORTS);
+            let text = format!("expected at most {} ports, found {most}", Packet::MAX_PORTS);
             return Err(Fault::new("ports", text));
         }
         let parts = [("hosts-per-router", hosts), ("routers-per-group", local), ("links-per-pair", global)];
         let largest = parts.iter().max_by_key(|(_, ports)| *ports).map_or("groups", |(key, _)| key);
         let text = format!(
-            "a router would need {needed} ports, {hosts} for hosts, {local} inside its group and {global} to other groups \
-             ({} links that leave a group, over {} routers); {}",
+            "a router needs {needed} ports: {hosts} to hosts, {local} inside its group and {global} to other groups \
+             ({} links leave a group of {} routers); {} {most}",
             self.leaving(),
             self.routers_per_group,
-            if own { format!("it has {most}") } else { format!("{most} are possible") },
+            if own { "it has" } else { "a switch has at most" },
         );
         Err(Fault::new(if own { "ports" } else { largest }, text))
     }
@@ -259,7 +259,7 @@ mod tests {
     use model::{Detour, HostId, PortIndex};
     use std::collections::BTreeSet;
 
-    /// What may wait: the receiving end of a link, and a channel.
+    /// A buffer in which packets wait: the two ends of a link, and a channel.
     type Buffer = (NodeId, NodeId, u8);
 
     fn small(groups: usize, routers: usize, links: usize) -> Dragonfly {
@@ -277,7 +277,7 @@ mod tests {
         t.lay(Probability::ZERO).unwrap()
     }
 
-    /// Every way that a packet can go: the groups and the number of links, with the leg at every link.
+    /// Every path that a packet can take: its routers, each with the leg of the link after it.
     fn ways(f: &Fabric, from: HostId, to: HostId, detour: Option<Detour>) -> BTreeSet<Vec<(NodeId, u8)>> {
         let mut done = BTreeSet::new();
         let start = &f.ports(from.node())[0];
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn the_papers_has_1024_hosts_and_every_router_three_links_to_other_groups() {
+    fn the_papers_dragonfly_has_1024_hosts_and_three_links_to_other_groups_per_router() {
         let t = Dragonfly::default();
         let f = lay(&t);
         assert_eq!((f.hosts(), f.switches().count(), f.groups()), (1024, 64, 4));
@@ -410,12 +410,12 @@ mod tests {
         }
     }
 
-    /// The proof of [`model::fabric`], by trial: no buffer waits for itself.
+    /// Checks the proof in [`model::fabric`] by enumeration: no buffer waits for itself.
     #[test]
     fn with_three_channels_no_buffer_waits_for_itself_and_with_one_some_do() {
         for minimal in [MinimalPathsConfig::FewestHops, MinimalPathsConfig::AnyLink] {
             let f = lay(&Dragonfly { minimal, ..small(4, 3, 2) });
-            // From a link and channel to those that its packets wait for.
+            // Pairs of a buffer and the next buffer that its packets wait for.
             let mut waits: BTreeSet<(Buffer, Buffer)> = BTreeSet::new();
             for from in (0..f.hosts() as u16).step_by(2).map(HostId) {
                 for to in (0..f.hosts() as u16).step_by(2).map(HostId).filter(|to| !f.same_rack(from, *to)) {

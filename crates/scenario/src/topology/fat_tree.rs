@@ -9,10 +9,11 @@ use model::{Fabric, FabricBuilder, NodeId, Packet, Probability, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Three tiers: k pods of k/2 edge switches and k/2 aggregation switches, every edge switch joined to every
-/// aggregation switch of its pod; aggregation switch j of every pod is joined to the same k/2 core switches. In
-/// all k^3/4 hosts, and (k/2)^2 paths between two pods. Two tiers: k edge switches, each joined to all of k/2 core
-/// switches, and k^2/2 hosts. Oversubscription leaves uplinks out, and with them the switches that they lead to.
+/// A fat tree of k-port switches. With three tiers it has k pods of k/2 edge switches and k/2 aggregation switches.
+/// Every edge switch has a link to every aggregation switch of its pod. Aggregation switch j of every pod has links to
+/// the same k/2 core switches. The tree has k^3/4 hosts, and (k/2)^2 paths between two pods. With two tiers it has
+/// k edge switches, k/2 core switches, a link between every two of them, and k^2/2 hosts. Oversubscription removes
+/// uplinks and the switches at their upper ends.
 ///
 /// Nodes are named `host0`, `host1`, ... (rack by rack, pod by pod), `pod0-edge0`, ..., `pod0-aggregation0`, ...,
 /// `core0`, ...; with two tiers `edge0`, ..., `core0`, .... The roles of switches are `edge`, `aggregation` and
@@ -20,26 +21,26 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct FatTree {
-    /// Ports of a switch, an even number. Default 8 (our choice: 128 hosts with three tiers).
+    /// Number of ports of a switch; it is even. Default 8 (our choice: 128 hosts with three tiers).
     pub k: usize,
-    /// Tiers of switches: 2 or 3. Default 3 (Al-Fares et al., SIGCOMM 2008).
+    /// Number of tiers of switches: 2 or 3. Default 3 (Al-Fares et al., SIGCOMM 2008).
     pub tiers: usize,
-    /// Hosts on each edge switch. Default k/2, as many as uplinks (Al-Fares et al., SIGCOMM 2008).
+    /// Number of hosts on each edge switch. Default k/2, as many as uplinks (Al-Fares et al., SIGCOMM 2008).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hosts_per_edge: Option<usize>,
-    /// Bandwidth of an edge switch towards its hosts to that of its uplinks, such as `"2:1"`; it sets the number of
-    /// uplinks. Default: k/2 uplinks.
+    /// Bandwidth of an edge switch's links to hosts, relative to its uplinks, such as `"2:1"`; sets the number of
+    /// uplinks. Default: k/2 uplinks (Al-Fares et al., SIGCOMM 2008).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edge_oversubscription: Option<Oversubscription>,
-    /// Bandwidth of an aggregation switch towards its edge switches to that of its uplinks, such as `"2:1"`; it sets
-    /// the number of uplinks. Three tiers only. Default: k/2 uplinks.
+    /// Bandwidth of an aggregation switch's links to edge switches, relative to its uplinks, such as `"2:1"`; sets the
+    /// number of uplinks. Three tiers only. Default: k/2 uplinks (Al-Fares et al., SIGCOMM 2008).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aggregation_oversubscription: Option<Oversubscription>,
-    /// Rate of the links of hosts. Default 400 Gb/s (Themis paper, section 5).
+    /// Rate of the links to hosts. Default 400 Gb/s (Themis paper, section 5).
     pub rate: Rate,
-    /// Propagation delay of the links of hosts. Default 1 us (Themis paper, section 5).
+    /// Propagation delay of the links to hosts. Default 1 us (Themis paper, section 5).
     pub delay: Time,
-    /// Probability that a link of a host loses a packet. Default: `loss` of `[links]`.
+    /// Probability that a link to a host loses a packet. Default: `loss` of `[links]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<Chance>,
     /// Rate of the links between edge and aggregation switches. Three tiers only. Default: `rate`.
@@ -84,8 +85,8 @@ impl Default for FatTree {
     }
 }
 
-/// How many of everything. A tree of two tiers is one pod whose aggregation switches have no uplinks; they are its
-/// core.
+/// Numbers of switches, hosts and links. A tree of two tiers counts as one pod whose aggregation switches have no
+/// uplinks and are its core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Counts {
     pods: usize,
@@ -128,20 +129,20 @@ impl FatTree {
         (aggregation, core)
     }
 
-    /// Checks what stands for itself.
+    /// Checks each setting by itself.
     fn possible(&self) -> Result<(), Fault> {
         let k = self.k;
         if k < 2 || !k.is_multiple_of(2) {
             let help = match k {
-                0 => "take k = 4, 8, 16, ...".to_owned(),
-                1 => "take k = 2 or 4".to_owned(),
-                k => format!("take k = {} or {}", k - 1, k.saturating_add(1)),
+                0 => "set k = 4, 8, 16, ...".to_owned(),
+                1 => "set k = 2 or 4".to_owned(),
+                k => format!("set k = {} or {}", k - 1, k.saturating_add(1)),
             };
-            let text = format!("k = {k}; an even number of ports is needed, one half down and one half up");
+            let text = format!("expected an even number of ports, half of them down and half up; found {k}");
             return Err(Fault::new("k", text).with_help(help));
         }
         if !matches!(self.tiers, 2 | 3) {
-            return Err(Fault::new("tiers", format!("{} tiers; 2 or 3 are possible", self.tiers)));
+            return Err(Fault::new("tiers", format!("expected 2 or 3 tiers, found {}", self.tiers)));
         }
         if self.hosts_per_edge == Some(0) {
             return Err(Fault::new(
@@ -157,8 +158,7 @@ impl FatTree {
                 ("aggregation-loss", self.aggregation_loss.is_some()),
             ] {
                 if set {
-                    let text =
-                        "a fat tree of 2 tiers has no aggregation switches; its uplinks are the `core-` ones";
+                    let text = "a fat tree of 2 tiers has no aggregation switches; the keys of its uplinks begin with `core-`";
                     return Err(Fault::new(key, text));
                 }
             }
@@ -180,7 +180,7 @@ impl FatTree {
         Ok(())
     }
 
-    /// How many of everything, if that many are possible.
+    /// Checks all settings and returns the numbers of switches, hosts and links.
     fn counts(&self) -> Result<Counts, Fault> {
         self.possible()?;
         let half = self.k / 2;
@@ -206,7 +206,7 @@ impl FatTree {
             ("aggregation-oversubscription", edges.saturating_add(aggregation_up), crossed),
         ] {
             if ports > most {
-                // An oversubscription that is not set is not to blame.
+                // The error points at a key that the user set, or at `k`.
                 let own = |set: bool, key, other| if set { key } else { other };
                 let hosts = own(self.hosts_per_edge.is_some(), "hosts-per-edge", "k");
                 let key = match key {
@@ -217,21 +217,24 @@ impl FatTree {
                     key => key,
                 };
                 let text =
-                    format!("a switch of the role `{what}` would need {ports} ports; {most} are possible");
+                    format!("a switch of the role `{what}` needs {ports} ports; a switch has at most {most}");
                 return Err(Fault::new(key, text));
             }
         }
         let all = pods * edges * hosts;
         if all > 65_536 {
             let key = if self.hosts_per_edge.is_some() { "hosts-per-edge" } else { "k" };
-            let text = format!("{all} hosts ({hosts} on each of {} edge switches)", pods * edges);
-            return Err(Fault::new(key, format!("{text}; at most 65536 are possible")));
+            let edges = pods * edges;
+            let text = format!(
+                "expected at most 65536 hosts, found {all} ({hosts} on each of {edges} edge switches)"
+            );
+            return Err(Fault::new(key, text));
         }
         Ok(Counts { pods, edges, hosts, edge_up, aggregation_up })
     }
 }
 
-/// The uplinks that an oversubscription leaves; `below` counts what hangs on the switch, and with which rate.
+/// Number of uplinks at an oversubscription; `below` is the number and rate of the switch's links down.
 fn uplinks(
     ratio: Oversubscription,
     below: (usize, Rate),
@@ -245,11 +248,13 @@ fn uplinks(
     if down >= one && down.is_multiple_of(one) {
         return Ok(usize::try_from(down / one).unwrap_or(usize::MAX));
     }
-    let left = match down / one {
-        0 => "leaves no uplink".to_owned(),
-        n => format!("falls between {n} and {} uplinks", n + 1),
+    let found = match down / one {
+        0 => "none".to_owned(),
+        n => format!("between {n} and {}", n + 1),
     };
-    let text = format!("{count} {what} of {rate} at {ratio} {left} of {up}; a whole number is needed");
+    let text = format!(
+        "expected a whole number of uplinks of {up} for {count} {what} of {rate} at {ratio}, found {found}"
+    );
     Err(Fault::new(&format!("{role}-oversubscription"), text))
 }
 
@@ -317,7 +322,7 @@ mod tests {
         tree.lay(Probability::ZERO).unwrap()
     }
 
-    /// Different ways from a switch to a host.
+    /// Number of different paths from a switch to a host.
     fn paths(f: &Fabric, from: NodeId, to: HostId) -> usize {
         let next = |port: &PortIndex| match f.ports(from)[port.index()].to {
             node if node == to.node() => 1,

@@ -1,4 +1,4 @@
-//! Two tiers: hosts on leaves, every leaf joined to every spine.
+//! Leaf-spine fabrics: hosts on leaves, and links from every leaf to every spine.
 
 use super::Layout;
 use crate::error::Fault;
@@ -8,20 +8,22 @@ use model::{Fabric, FabricBuilder, NodeId, Packet, Probability, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Two tiers of switches: hosts on leaves, and links from every leaf to every spine.
+///
 /// Nodes are named `host0`, `host1`, ... (rack by rack), `leaf0`, ..., `spine0`, ...; the roles of switches are
 /// `leaf` and `spine`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct LeafSpine {
-    /// Leaf switches. Default 16 (Themis paper, section 5).
+    /// Number of leaf switches. Default 16 (Themis paper, section 5).
     pub leaves: usize,
-    /// Spine switches. Default 16 (Themis paper, section 5).
+    /// Number of spine switches. Default 16 (Themis paper, section 5).
     pub spines: usize,
-    /// Hosts on each leaf. Default 16 (Themis paper, section 5).
+    /// Number of hosts on each leaf. Default 16 (Themis paper, section 5).
     pub hosts_per_leaf: usize,
-    /// Rate of the links of hosts. Default 400 Gb/s (Themis paper, section 5).
+    /// Rate of the links to hosts. Default 400 Gb/s (Themis paper, section 5).
     pub rate: Rate,
-    /// Propagation delay of the links of hosts. Default 1 us (Themis paper, section 5).
+    /// Propagation delay of the links to hosts. Default 1 us (Themis paper, section 5).
     pub delay: Time,
     /// Rate of the links between leaves and spines. Default: `rate`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -29,9 +31,9 @@ pub struct LeafSpine {
     /// Propagation delay of the links between leaves and spines. Default: `delay`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_delay: Option<Time>,
-    /// Parallel links between each leaf and each spine. Default 1 (our choice).
+    /// Number of parallel links between each leaf and each spine. Default 1 (our choice).
     pub uplinks_per_spine: usize,
-    /// Probability that a link of a host loses a packet. Default: `loss` of `[links]`.
+    /// Probability that a link to a host loses a packet. Default: `loss` of `[links]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<Chance>,
     /// Probability that a link between a leaf and a spine loses a packet. Default: `loss` of `[links]`.
@@ -80,13 +82,13 @@ impl LeafSpine {
             if ports > most {
                 return Err(Fault::new(
                     key,
-                    format!("a {what} would need {ports} ports; {most} are possible"),
+                    format!("a {what} needs {ports} ports; a switch has at most {most}"),
                 ));
             }
         }
         let hosts = self.leaves.saturating_mul(self.hosts_per_leaf);
         if hosts > 65_536 {
-            return Err(Fault::new("leaves", format!("{hosts} hosts; at most 65536 are possible")));
+            return Err(Fault::new("leaves", format!("expected at most 65536 hosts, found {hosts}")));
         }
         let (rate, delay) = (Some(self.rate), Some(self.delay));
         for (key, rate) in [("rate", rate), ("uplink-rate", self.uplink_rate)] {

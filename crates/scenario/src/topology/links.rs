@@ -1,4 +1,4 @@
-//! Any fabric: its hosts, switches and links one by one.
+//! Any fabric: a list of hosts, switches and links.
 
 use super::Layout;
 use crate::error::{Fault, nearest};
@@ -13,24 +13,24 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Hosts have exactly one link each; two hosts may be joined without a switch. A node's ports are numbered in
-/// the order of its links.
+/// Any fabric, as a list. A host has exactly one link; a link may join two hosts without a switch. The ports of a node
+/// are numbered in the order of its links.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Links {
-    /// The hosts: their names, or how many (`host0`, `host1`, ...).
+    /// The hosts: their names, or their number, which names them `host0`, `host1`, and so on. No default.
     pub hosts: NamesOrCount,
-    /// The switches: names, or `{ name, role }` where they differ in role.
+    /// The switches: names, or `{ name, role }` for switches with a role of their own. Default: none.
     #[serde(default)]
     pub switches: Vec<Switch>,
-    /// Rate of links that do not say theirs. Default 100 Gb/s (our choice).
+    /// Rate of links without a rate of their own. Default 100 Gb/s (our choice).
     #[serde(default = "rate")]
     pub rate: Rate,
-    /// Propagation delay of links that do not say theirs. Default 1 us (our choice).
+    /// Propagation delay of links without a delay of their own. Default 1 us (our choice).
     #[serde(default = "delay")]
     pub delay: Time,
     /// The links: `{ from, to, rate, delay, loss }`, or in short `["h0", "s0"]`, `["h0", "s0", "100Gbps"]`,
-    /// `["h0", "s0", "100Gbps", "1us"]`.
+    /// `["h0", "s0", "100Gbps", "1us"]`. No default.
     pub links: Vec<Cable>,
 }
 
@@ -42,13 +42,13 @@ fn delay() -> Time {
     Time::from_us(1)
 }
 
-/// NamesOrCount, or how many.
+/// Nodes by their names, or by their number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum NamesOrCount {
-    /// How many.
+    /// The number of nodes.
     Count(usize),
-    /// Their names.
+    /// The names of the nodes.
     List(Vec<String>),
 }
 
@@ -81,12 +81,12 @@ impl<'de> Deserialize<'de> for NamesOrCount {
     }
 }
 
-/// A switch.
+/// A switch of the list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Switch {
-    /// Its name.
+    /// Name of the switch.
     pub name: String,
-    /// Its role, for `[switch-role.ROLE]`.
+    /// Role of the switch, for `[switch-role.ROLE]`.
     pub role: String,
 }
 
@@ -141,12 +141,12 @@ impl JsonSchema for Switch {
     }
 }
 
-/// A link, both directions alike.
+/// A link with equal settings in both directions.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Cable {
-    /// One end.
+    /// Name of the node at one end.
     pub from: String,
-    /// The other end.
+    /// Name of the node at the other end.
     pub to: String,
     /// Transmission rate.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -154,7 +154,7 @@ pub struct Cable {
     /// Propagation delay.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<Time>,
-    /// Probability that it loses a packet.
+    /// Probability that the link loses a packet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<Chance>,
 }
@@ -181,12 +181,14 @@ impl<'de> Deserialize<'de> for Cable {
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Cable, A::Error> {
-                let short = || de::Error::custom("a link needs two ends: [from, to, rate, delay]");
+                let short = || de::Error::custom("expected two ends of a link: [from, to, rate, delay]");
                 let from = seq.next_element()?.ok_or_else(short)?;
                 let to = seq.next_element()?.ok_or_else(short)?;
                 let (rate, delay) = (seq.next_element()?, seq.next_element()?);
                 if seq.next_element::<de::IgnoredAny>()?.is_some() {
-                    return Err(de::Error::custom("a short link ends after [from, to, rate, delay]"));
+                    return Err(de::Error::custom(
+                        "expected at most four values of a link: [from, to, rate, delay]",
+                    ));
                 }
                 Ok(Cable { from, to, rate, delay, loss: None })
             }
@@ -222,23 +224,24 @@ impl JsonSchema for Cable {
     }
 }
 
-/// The least rate: a frame must fit into 32 bits of picoseconds.
+/// Checks the rate of a link. At the least rate the largest frame takes less than 2^32 ps.
 pub(crate) fn possible_rate(path: &str, rate: Rate) -> Result<(), Fault> {
     if rate.bps() < 100_000_000 {
-        return Err(Fault::new(path, format!("a link of {rate} is too slow; at least 100Mbps are needed")));
+        return Err(Fault::new(path, format!("expected a rate of at least 100Mbps, found {rate}")));
     }
     if rate > Rate::from_gbps(100_000) {
-        return Err(Fault::new(path, format!("a link of {rate} is too fast; at most 100Tbps are possible")));
+        return Err(Fault::new(path, format!("expected a rate of at most 100Tbps, found {rate}")));
     }
     Ok(())
 }
 
+/// Checks the propagation delay of a link.
 pub(super) fn possible_delay(path: &str, delay: Time) -> Result<(), Fault> {
     if delay == Time::ZERO {
-        return Err(Fault::new(path, "every link needs a delay above 0"));
+        return Err(Fault::new(path, "a link needs a delay above 0"));
     }
     if delay > Time::from_ms(10_000) {
-        return Err(Fault::new(path, format!("a delay of {delay} is too long; at most 10s are possible")));
+        return Err(Fault::new(path, format!("expected a delay of at most 10s, found {delay}")));
     }
     Ok(())
 }
@@ -256,7 +259,7 @@ impl Layout for Links {
     fn size(&self) -> Result<Size, Fault> {
         let hosts = self.host_count();
         if hosts == 0 || hosts > 65_536 {
-            return Err(Fault::new("hosts", format!("{hosts} hosts; between 1 and 65536 are possible")));
+            return Err(Fault::new("hosts", format!("expected 1 to 65536 hosts, found {hosts}")));
         }
         let switches = self.switches.len();
         Ok(Size { hosts, switches, links: self.links.len(), racks: hosts.min(switches), key: "links" })
@@ -268,7 +271,7 @@ impl Layout for Links {
         let mut builder = FabricBuilder::new();
         let mut nodes: BTreeMap<String, NodeId> = BTreeMap::new();
         let mut add = |name: &str, node: NodeId, path: String| match nodes.insert(name.to_owned(), node) {
-            Some(_) => Err(Fault::new(&path, format!("the name `{name}` is taken"))),
+            Some(_) => Err(Fault::new(&path, format!("another node is named `{name}`, too"))),
             None => Ok(()),
         };
         for i in 0..self.host_count() {
@@ -284,7 +287,7 @@ impl Layout for Links {
             add(&switch.name, node, format!("switches.{i}"))?;
         }
         for (i, cable) in self.links.iter().enumerate() {
-            // The short form has positions where the long one has keys; both spans are found by either.
+            // A path ends in a key even for the short form, whose error then points at the whole link.
             let at = |key: &str| format!("links.{i}.{key}");
             let end = |name: &str, key: &str| {
                 nodes.get(name).copied().ok_or_else(|| {

@@ -1,6 +1,6 @@
 //! Topologies: `[topology.NAME]`, one file each.
 //!
-//! To add one: a file with its settings and `impl Layout`, and its line in the list below.
+//! To add a topology, write a file with its settings and `impl Layout`, and add its line to the list below.
 
 use crate::error::Fault;
 use crate::footprint::{Room, Size};
@@ -8,12 +8,12 @@ use model::{Fabric, Probability};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Lays out a fabric.
+/// Settings of a topology, which lay out a fabric.
 pub(crate) trait Layout {
-    /// Refuses counts that cannot be, and says how large the fabric is, before anything is made.
+    /// Checks the settings and returns the size of the fabric, before any memory is allocated for it.
     fn size(&self) -> Result<Size, Fault>;
 
-    /// The fabric; links that do not say otherwise lose packets with probability `loss`.
+    /// Builds the fabric; links without a loss of their own lose packets with probability `loss`.
     fn lay(&self, loss: Probability) -> Result<Fabric, Fault>;
 }
 
@@ -31,7 +31,7 @@ macro_rules! topologies {
             /// The names of all topologies.
             pub const NAMES: &'static [&'static str] = &[$($name),+];
 
-            /// Its name.
+            /// The name of the topology.
             pub const fn name(&self) -> &'static str {
                 match self { $(Self::$variant(_) => $name,)+ }
             }
@@ -48,14 +48,14 @@ macro_rules! topologies {
 }
 
 topologies! {
-    /// Two datacentres of three tiers, and the long links between them.
+    /// Two datacentres of three tiers each, joined by long links.
     datacentres: Datacentres = "datacentres",
-    /// Groups of routers, every two of them joined.
+    /// Groups of routers; links join every two groups.
     dragonfly: Dragonfly = "dragonfly",
     /// Two or three tiers of k-port switches, in pods.
     fat_tree: FatTree = "fat-tree",
-    /// Two tiers: every leaf is joined to every spine.
+    /// Two tiers: every leaf has links to every spine.
     leaf_spine: LeafSpine = "leaf-spine",
-    /// Any fabric: its hosts, switches and links one by one.
+    /// Any fabric: a list of hosts, switches and links.
     links: Links = "links",
 }

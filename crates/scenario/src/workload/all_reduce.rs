@@ -1,4 +1,4 @@
-//! All-reduce.
+//! All-reduce: the ranks of a group reduce their buffers.
 
 use super::Generate;
 use super::draft::{Draft, On, part, some_bytes};
@@ -12,32 +12,32 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct AllReduce {
-    /// How: `"ring"` takes 2 (n - 1) steps of bytes / n to the next rank; step k leaves a rank when step k - 1
-    /// has arrived there. Default `"ring"` (our choice: the Themis paper does not say, and collective
-    /// libraries use it for large buffers).
+    /// Algorithm. `"ring"`: every rank sends bytes / n to the next rank in each of 2 (n - 1) steps; a rank starts step k
+    /// when step k - 1 has arrived. Default `"ring"` (our choice: collective libraries use it for large buffers; the
+    /// Themis paper names no algorithm).
     #[serde(default)]
     pub algorithm: Algorithm,
     /// Buffer of each rank. Default 300 MB (Themis paper, section 5).
     #[serde(default = "bytes")]
     pub bytes: Bytes,
-    /// Parts into which the buffer is split; a rank begins with the next part when it has finished the one before.
-    /// Default 1 (our choice).
+    /// Number of parts of the buffer. A rank starts the next part when it has finished the one before. Default 1 (our
+    /// choice).
     #[serde(default = "whole")]
     pub splits: usize,
-    /// Who takes part together: `"one-host-per-leaf"` (group g is the g-th host of every leaf), `"contiguous"` or
-    /// `"drawn"` (in a random order; both with `group-size`), `"all"`, or a list of lists of host names. Default `"one-host-per-leaf"` (Themis
-    /// paper, section 5).
+    /// Hosts that form a group: `"one-host-per-leaf"` (group g has the g-th host of every leaf), `"contiguous"` or
+    /// `"drawn"` (in a random order; both need `group-size`), `"all"`, or a list of lists of host names. Default
+    /// `"one-host-per-leaf"` (Themis paper, section 5).
     #[serde(default)]
     pub groups: Groups,
-    /// Hosts in each contiguous or drawn group.
+    /// Number of hosts in each contiguous or drawn group. No default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group_size: Option<usize>,
-    /// Only the first groups. Default: all.
+    /// Number of groups that take part, from the first one on. Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group_limit: Option<usize>,
 }
 
-/// An algorithm.
+/// Algorithm of an all-reduce.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Algorithm {
@@ -61,7 +61,7 @@ impl Generate for AllReduce {
         let groups = members.resolve(draft)?;
         let ranks = groups.iter().map(|ranks| ranks.len() as u64);
         if self.splits == 0 || self.splits > 1024 {
-            return Err(Fault::new("splits", format!("{} parts; 1 to 1024 are possible", self.splits)));
+            return Err(Fault::new("splits", format!("expected 1 to 1024 parts, found {}", self.splits)));
         }
         let messages = ranks.clone().map(|n| n * 2 * (n - 1)).sum::<u64>() * self.splits as u64;
         draft.room_for(messages, ranks.sum(), members.key())?;
@@ -74,7 +74,7 @@ impl Generate for AllReduce {
     }
 }
 
-/// In step k rank r sends chunk r - k (mod n): first partial sums, from step n - 1 on whole ones.
+/// In step k rank r sends chunk r - k (mod n): partial sums before step n - 1, complete sums from then on.
 fn ring(draft: &mut Draft<'_>, group: usize, ranks: &[HostId], bytes: u64, splits: usize) {
     let n = ranks.len();
     let mut before: Vec<u32> = Vec::new();

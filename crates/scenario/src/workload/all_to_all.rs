@@ -1,4 +1,4 @@
-//! All-to-all.
+//! All-to-all: every rank of a group sends to every other rank.
 
 use super::Generate;
 use super::draft::{Draft, On, part, some_bytes};
@@ -8,40 +8,41 @@ use model::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Every rank of a group sends a part of its buffer to every other rank.
+/// Every rank of a group sends a share of its buffer to every other rank.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct AllToAll {
-    /// Buffer of each rank: every one of the n ranks, itself included, gets bytes / n. Default 300 MB (Themis
+    /// Buffer of each rank, of which each of the n ranks, the sender included, gets bytes / n. Default 300 MB (Themis
     /// paper, section 5) if `per-pair` is not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Bytes>,
-    /// Payload from each rank to each other one, in place of `bytes`.
+    /// Payload from each rank to each other rank, instead of `bytes`. Default: not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_pair: Option<Bytes>,
-    /// `"at-once"`: every rank starts all its messages together; `"staggered"`: rank r sends to r + 1, and to
-    /// r + k + 1 when its message to r + k is acknowledged. Default `"at-once"` (our choice: the Themis paper
-    /// does not say).
+    /// Order of the messages of a rank. `"at-once"`: all of them start together. `"staggered"`: rank r sends to r + 1,
+    /// and to r + k + 1 when its message to r + k is acknowledged. Default `"at-once"` (our choice: the Themis paper
+    /// names no order).
     #[serde(default)]
     pub schedule: Schedule,
-    /// To how many peers a rank sends at a time: rank r starts with r + 1 to r + `window`, and its message to
-    /// r + k + `window` starts when that to r + k is acknowledged. 1 is `"staggered"`. Default: no limit.
+    /// Number of peers to which a rank sends at a time. Rank r starts with r + 1 to r + `window`; its message to
+    /// r + k + `window` starts when its message to r + k is acknowledged. `window = 1` means `"staggered"`. Default: no
+    /// limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<usize>,
-    /// Who takes part together: `"one-host-per-leaf"` (group g is the g-th host of every leaf), `"contiguous"`
-    /// (with `group-size`), `"all"`, or a list of lists of host names. Default `"one-host-per-leaf"` (Themis
-    /// paper, section 5).
+    /// Hosts that form a group: `"one-host-per-leaf"` (group g has the g-th host of every leaf), `"contiguous"` or
+    /// `"drawn"` (in a random order; both need `group-size`), `"all"`, or a list of lists of host names. Default
+    /// `"one-host-per-leaf"` (Themis paper, section 5).
     #[serde(default)]
     pub groups: Groups,
-    /// Hosts in each contiguous group.
+    /// Number of hosts in each contiguous or drawn group. No default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group_size: Option<usize>,
-    /// Only the first groups. Default: all.
+    /// Number of groups that take part, from the first one on. Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group_limit: Option<usize>,
 }
 
-/// In what order a rank sends.
+/// Order of the messages of a rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Schedule {
@@ -57,16 +58,18 @@ impl Generate for AllToAll {
         let per_pair = self.per_pair.map(|bytes| some_bytes(bytes, "per-pair")).transpose()?;
         let total = match (self.bytes, per_pair) {
             (Some(_), Some(_)) => {
-                return Err(Fault::new("per-pair", "either `bytes` (per rank) or `per-pair`, not both"));
+                return Err(Fault::new("per-pair", "set either `bytes` (per rank) or `per-pair`, not both"));
             }
             (bytes, _) => some_bytes(bytes.unwrap_or(Bytes(300_000_000)), "bytes")?,
         };
         let window = match (self.schedule, self.window) {
-            (_, Some(0)) => return Err(Fault::new("window", "at least 1 message at a time is needed")),
+            (_, Some(0)) => {
+                return Err(Fault::new("window", "expected at least 1 message at a time, found 0"));
+            }
             (Schedule::Staggered, Some(_)) => {
                 return Err(Fault::new(
                     "window",
-                    "`window` is for schedule = \"at-once\"; \"staggered\" is window = 1",
+                    "`window` needs schedule = \"at-once\"; \"staggered\" means window = 1",
                 ));
             }
             (Schedule::Staggered, None) => 1,
@@ -84,7 +87,7 @@ impl Generate for AllToAll {
                     let bytes = per_pair.unwrap_or_else(|| part(total, n, peer));
                     let message = draft.send(g, ranks[r], ranks[peer], bytes);
                     if k > window {
-                        // A rank's messages are numbered in a row.
+                        // The messages of a rank have consecutive numbers.
                         draft.after(message - window as u32, On::Acked, message);
                     }
                 }

@@ -1,4 +1,4 @@
-//! Messages between two hosts, one after another.
+//! Messages from one host to another, one at a time.
 
 use super::Generate;
 use super::draft::{Draft, On, some_bytes};
@@ -7,22 +7,22 @@ use model::{Bytes, HostId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One host sends equal messages to another; each starts when the last byte of the one before is acknowledged, as in
-/// perftest with one message outstanding. With `qp = "per-message"` each has a fresh queue pair: then they have
-/// nothing in common but the fabric.
+/// One host sends equal messages to another. Each message starts when the last byte of the one before is acknowledged,
+/// as in perftest with one outstanding message. With `qp = "per-message"` each message has a new queue pair, and only
+/// the fabric carries state from one message to the next.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct BackToBack {
-    /// The host that sends. Default: the first one.
+    /// Host that sends. Default: the first host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// The host that receives. Default: the last one.
+    /// Host that receives. Default: the last host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
     /// Payload of each message. Default 1 MB (our choice).
     #[serde(default = "bytes")]
     pub bytes: Bytes,
-    /// How many messages. Default 100 (our choice).
+    /// Number of messages. Default 100 (our choice).
     #[serde(default = "messages")]
     pub messages: u32,
 }
@@ -39,7 +39,7 @@ impl Generate for BackToBack {
     fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Fault> {
         let bytes = some_bytes(self.bytes, "bytes")?;
         if self.messages == 0 {
-            return Err(Fault::new("messages", "at least 1 message is needed"));
+            return Err(Fault::new("messages", "expected at least 1 message, found 0"));
         }
         let named = |name: &Option<String>, path, default: usize| match name {
             Some(name) => draft.host(name, path),

@@ -1,91 +1,83 @@
-//! Distributions of flow sizes: piecewise linear, as the field writes them down.
+//! Piecewise linear distributions of flow sizes.
 //!
-//! A row `bytes percent` says that so many per cent of all flows are at most that large; between two rows the
-//! probability grows linearly. What stands above 0 % in the first row is flows of exactly that size, and so is a step
-//! between two rows of the same size. This is the format of the flow generators of the HPCC family of ns-3 simulators.
+//! A row `bytes percent` gives the percentage of flows that are at most that large; between two rows the percentage grows
+//! linearly. If the first row is above 0 %, that percentage of flows has exactly its size. Two rows of the same size are a
+//! step: flows of exactly that size. This is the format of the flow generators of the HPCC family of ns-3 simulators.
 
 use crate::error::Fault;
 use model::Bytes;
 use std::ops::Range;
 
-/// A row: size, and per cent of flows that are at most that large.
+/// A row: a size, and the percentage of flows that are at most that large.
 pub type Point = (Bytes, f64);
 
-/// Largest flow: results are tables that somebody wants to read, see [`super::draft::some_bytes`].
+/// Largest flow, bytes (our choice), as in [`super::draft::some_bytes`].
 const LARGEST: u64 = 1 << 50;
-/// Largest file. The finest table that we know of has 461 rows, 7 kB.
+/// Largest file, bytes (our choice). The longest published table that we know has 461 rows, 7 kB.
 pub(crate) const LARGEST_FILE: u64 = 16 << 20;
 
 /// A checked distribution of sizes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cdf {
-    /// (bytes, percent), neither ever less than in the row before; the last one has 100 %.
+    /// Rows (bytes, percent). Neither number ever decreases; the last row has 100 %.
     points: Vec<(f64, f64)>,
 }
 
-/// Why points are no distribution.
+/// A row that makes a list of points no distribution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BadPoint {
-    /// Which point.
+    /// Index of the row.
     pub(crate) row: usize,
-    /// 0: its size; 1: its share.
+    /// 0 if its size is wrong, 1 if its percentage is wrong.
     pub(crate) column: usize,
-    /// What is wrong with it.
+    /// Error message.
     pub(crate) text: String,
 }
 
 impl Cdf {
-    /// Checks points.
+    /// Checks rows and makes a distribution of them.
     pub(crate) fn new(points: &[Point]) -> Result<Self, BadPoint> {
         let wrong = |row, column, text: String| Err(BadPoint { row, column, text });
         let mut before = (Bytes(0), 0.0);
         for (row, &(bytes, percent)) in points.iter().enumerate() {
             if bytes.get() > LARGEST {
-                return wrong(row, 0, format!("a flow of {bytes} is too large; at most 1 PiB"));
+                return wrong(row, 0, format!("expected at most 1 PiB, found {bytes}"));
             }
             if bytes < before.0 {
-                return wrong(row, 0, format!("{bytes} after {}: sizes must not decrease", before.0));
+                return wrong(row, 0, format!("sizes must not decrease; found {bytes} after {}", before.0));
             }
             if !(0.0..=100.0).contains(&percent) {
-                return wrong(row, 1, format!("{percent} %; between 0 and 100 is possible"));
+                return wrong(row, 1, format!("expected a percentage between 0 and 100, found {percent}"));
             }
             if percent < before.1 {
                 return wrong(
                     row,
                     1,
-                    format!("{percent} % after {} %: per cents must not decrease", before.1),
+                    format!("percentages must not decrease; found {percent} % after {} %", before.1),
                 );
             }
             before = (bytes, percent);
         }
         let last = points.len().saturating_sub(1);
         if points.is_empty() {
-            return wrong(
-                0,
-                0,
-                "there are no sizes; rows of bytes and per cent are expected, up to 100 %".into(),
-            );
+            return wrong(0, 0, "expected rows of bytes and percent, up to 100 %; found none".into());
         }
         if before.1 != 100.0 {
-            let hint = if before.1 == 1.0 { "; are these fractions? Per cents are expected" } else { "" };
-            return wrong(
-                last,
-                1,
-                format!("the last row has {} %; a distribution ends at 100 %{hint}", before.1),
-            );
+            let hint = if before.1 == 1.0 { "; write percentages, not fractions" } else { "" };
+            return wrong(last, 1, format!("expected 100 % in the last row, found {} %{hint}", before.1));
         }
         if before.0.get() == 0 {
-            return wrong(last, 0, "all flows have 0 bytes: there is nothing to send".into());
+            return wrong(last, 0, "expected a size above 0, found only flows of 0 bytes".into());
         }
         Ok(Cdf { points: points.iter().map(|(bytes, percent)| (bytes.get() as f64, *percent)).collect() })
     }
 
-    /// Sizes below `least` become `least`, those above `most` become `most`.
+    /// The distribution with sizes limited to the range from `least` to `most`.
     pub(crate) fn clamped(&self, least: u64, most: u64) -> Self {
         let mut points: Vec<(f64, f64)> = Vec::with_capacity(self.points.len() + 2);
         for (i, &(bytes, percent)) in self.points.iter().enumerate() {
             if let Some((from, share)) = i.checked_sub(1).map(|before| self.points[before]) {
-                // A limit inside a stretch is a point of its own, so that what lies beyond can be moved there.
+                // A limit between two rows gets a row of its own, so that the sizes beyond it can become the limit.
                 for limit in [least as f64, most as f64] {
                     if from < limit && limit < bytes {
                         points.push((limit, share + (percent - share) * ((limit - from) / (bytes - from))));
@@ -107,9 +99,9 @@ impl Cdf {
         (first + self.points.windows(2).map(stretch).sum::<f64>()) / 100.0
     }
 
-    /// The size that a uniform 64-bit `draw` picks, to the nearest byte and at least 1.
+    /// The size that a uniform 64-bit `draw` selects, rounded to bytes and at least 1.
     pub(crate) fn size(&self, draw: u64) -> u64 {
-        // 53 bits are what a float holds; below 1, so that the last point is the end of a stretch.
+        // A float holds 53 bits of the draw. The result is below 100, so that the last row is never passed.
         let percent = 100.0 * ((draw >> 11) as f64 / (1u64 << 53) as f64);
         let after = self.points.partition_point(|(_, share)| *share <= percent);
         let bytes = match (after.checked_sub(1).and_then(|i| self.points.get(i)), self.points.get(after)) {
@@ -123,8 +115,8 @@ impl Cdf {
     }
 }
 
-/// Reads a file of rows `bytes percent`; `#` begins a comment, and a byte order mark before the first row says nothing. `name` is
-/// what messages call it.
+/// Reads a file of rows `bytes percent`. `#` starts a comment; a byte order mark at the start is skipped. Messages call
+/// the file `name`.
 pub(crate) fn read(name: &str, text: &str) -> Result<Vec<Point>, Fault> {
     let wrong = |place: Range<usize>, what: String| Err(Fault::elsewhere(name, text, place, what));
     let mut points = Vec::new();
@@ -141,20 +133,17 @@ pub(crate) fn read(name: &str, text: &str) -> Result<Vec<Point>, Fault> {
                     return wrong(first, format!("expected a whole number of bytes, found `{bytes}`"));
                 };
                 let Some(share) = percent.parse::<f64>().ok().filter(|share| share.is_finite()) else {
-                    return wrong(
-                        second,
-                        format!("expected per cent, a number up to 100, found `{percent}`"),
-                    );
+                    return wrong(second, format!("expected a percentage, found `{percent}`"));
                 };
                 points.push((Bytes(size), share));
                 places.push(place);
             }
             [(word, from)] => {
-                let what = format!("expected two numbers, bytes and per cent; found `{word}` alone");
+                let what = format!("expected two numbers, bytes and percent; found `{word}` only");
                 return wrong(from..from + word.len(), what);
             }
             [(_, from), .., (word, to)] => {
-                let what = "expected two numbers, bytes and per cent; found more".to_owned();
+                let what = "expected two numbers, bytes and percent; found more".to_owned();
                 return wrong(from..to + word.len(), what);
             }
         }
@@ -169,7 +158,7 @@ pub(crate) fn read(name: &str, text: &str) -> Result<Vec<Point>, Fault> {
     }
 }
 
-/// The words of a line that begins at byte `start`, each with its place.
+/// The words of a line that starts at byte `start` of the file, each with its own byte position.
 fn words(start: usize, line: &str) -> Vec<(&str, usize)> {
     let mut words = Vec::new();
     let mut rest = line;
@@ -182,7 +171,7 @@ fn words(start: usize, line: &str) -> Vec<(&str, usize)> {
     words
 }
 
-/// A whole number of bytes; other tools write `1e6` and `4096.0`, too.
+/// A whole number of bytes. Some tools write it as `1e6` or `4096.0`.
 fn whole(word: &str) -> Option<u64> {
     let float =
         || word.parse::<f64>().ok().filter(|x| x.fract() == 0.0 && (0.0..1e18).contains(x)).map(|x| x as u64);
@@ -213,17 +202,17 @@ mod tests {
         }
         assert_eq!(web.size(0), 1, "no flow is empty");
         assert_eq!(web.size(u64::MAX), 40_000);
-        // By hand: 15 % of 5 kB, 5 % of 15 kB, 40 % of 20 kB and 40 % of 30 kB.
+        // Computed by hand: 15 % of 5 kB, 5 % of 15 kB, 40 % of 20 kB and 40 % of 30 kB.
         assert!((web.mean() - (750.0 + 750.0 + 8_000.0 + 12_000.0)).abs() < 1e-6, "{}", web.mean());
     }
 
     #[test]
-    fn what_stands_above_0_percent_in_the_first_row_is_flows_of_that_size() {
+    fn a_first_row_above_0_percent_is_flows_of_that_size() {
         let step = cdf(&[(100, 25.0), (300, 75.0), (300, 100.0)]);
         let sizes: Vec<u64> = (0..8).map(|i| step.size(middle(i, 8))).collect();
         assert_eq!(sizes, [100, 100, 125, 175, 225, 275, 300, 300]);
         assert!((step.mean() - (25.0 + 100.0 + 75.0)).abs() < 1e-9);
-        assert_eq!(cdf(&[(7, 100.0)]).size(u64::MAX), 7, "one row: all flows alike");
+        assert_eq!(cdf(&[(7, 100.0)]).size(u64::MAX), 7, "with one row all flows have its size");
     }
 
     #[test]
@@ -241,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn other_tools_files_are_read_as_they_are() {
+    fn numbers_and_line_ends_of_other_tools_are_read() {
         let text = "# sizes\n0 0\r\n1e3\t50\n\n  2000.0 100.00 # all\n";
         assert_eq!(read("f", text).unwrap(), [(Bytes(0), 0.0), (Bytes(1_000), 50.0), (Bytes(2_000), 100.0)]);
     }
@@ -265,29 +254,26 @@ mod tests {
             Err(fault) => format!("no place: {}", fault.message),
         };
         for (text, want) in [
-            ("", "my.cdf:1:1: there are no sizes; rows of bytes and per cent are expected, up to 100 %"),
-            (
-                "# nothing\n",
-                "my.cdf:1:1: there are no sizes; rows of bytes and per cent are expected, up to 100 %",
-            ),
-            ("0 0\n10 98\n", "my.cdf:2:4: the last row has 98 %; a distribution ends at 100 %"),
+            ("", "my.cdf:1:1: expected rows of bytes and percent, up to 100 %; found none"),
+            ("# nothing\n", "my.cdf:1:1: expected rows of bytes and percent, up to 100 %; found none"),
+            ("0 0\n10 98\n", "my.cdf:2:4: expected 100 % in the last row, found 98 %"),
             (
                 "0 0\n10 1\n",
-                "my.cdf:2:4: the last row has 1 %; a distribution ends at 100 %; are these fractions? Per cents are expected",
+                "my.cdf:2:4: expected 100 % in the last row, found 1 %; write percentages, not fractions",
             ),
-            ("0 0\n10 50\n5 100\n", "my.cdf:3:1: 5B after 10B: sizes must not decrease"),
-            ("0 0\n10 50\n20 40\n", "my.cdf:3:4: 40 % after 50 %: per cents must not decrease"),
-            ("0 0\n10 101\n", "my.cdf:2:4: 101 %; between 0 and 100 is possible"),
-            ("0 -1\n", "my.cdf:1:3: -1 %; between 0 and 100 is possible"),
+            ("0 0\n10 50\n5 100\n", "my.cdf:3:1: sizes must not decrease; found 5B after 10B"),
+            ("0 0\n10 50\n20 40\n", "my.cdf:3:4: percentages must not decrease; found 40 % after 50 %"),
+            ("0 0\n10 101\n", "my.cdf:2:4: expected a percentage between 0 and 100, found 101"),
+            ("0 -1\n", "my.cdf:1:3: expected a percentage between 0 and 100, found -1"),
             ("small 0\n", "my.cdf:1:1: expected a whole number of bytes, found `small`"),
             ("-5 0\n", "my.cdf:1:1: expected a whole number of bytes, found `-5`"),
             ("1.5 0\n", "my.cdf:1:1: expected a whole number of bytes, found `1.5`"),
-            ("0 0\n  10 all\n", "my.cdf:2:6: expected per cent, a number up to 100, found `all`"),
-            ("0 nan\n", "my.cdf:1:3: expected per cent, a number up to 100, found `nan`"),
-            ("0 0\n10\n", "my.cdf:2:1: expected two numbers, bytes and per cent; found `10` alone"),
-            ("0 0\n 1 2 3\n", "my.cdf:2:2: expected two numbers, bytes and per cent; found more"),
-            ("0 0\n0 100\n", "my.cdf:2:1: all flows have 0 bytes: there is nothing to send"),
-            ("0 0\n9e15 100\n", "my.cdf:2:1: a flow of 9000000GB is too large; at most 1 PiB"),
+            ("0 0\n  10 all\n", "my.cdf:2:6: expected a percentage, found `all`"),
+            ("0 nan\n", "my.cdf:1:3: expected a percentage, found `nan`"),
+            ("0 0\n10\n", "my.cdf:2:1: expected two numbers, bytes and percent; found `10` only"),
+            ("0 0\n 1 2 3\n", "my.cdf:2:2: expected two numbers, bytes and percent; found more"),
+            ("0 0\n0 100\n", "my.cdf:2:1: expected a size above 0, found only flows of 0 bytes"),
+            ("0 0\n9e15 100\n", "my.cdf:2:1: expected at most 1 PiB, found 9000000GB"),
         ] {
             assert_eq!(told(text), want);
         }

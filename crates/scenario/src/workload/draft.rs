@@ -1,4 +1,4 @@
-//! Messages in the order in which a workload thinks of them; [`crate::build`] sorts them into a plan.
+//! Messages in the order in which workloads generate them; [`crate::build`] sorts them into a plan.
 
 use super::QpUse;
 use crate::error::{Fault, nearest};
@@ -19,30 +19,30 @@ pub(crate) struct Rough {
     pub(crate) fresh_qp: bool,
 }
 
-/// What sets a message free.
+/// Event of one message that starts another message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum On {
-    /// Another one has arrived whole at this one's sender.
+    /// The receiver, which sends the other message, has the whole message.
     Received,
-    /// The last byte of another one of the same sender is acknowledged.
+    /// The sender, which sends the other message, too, has the ACK of the last byte.
     Acked,
 }
 
-/// All messages of a run so far.
+/// Messages generated so far.
 #[derive(Debug, Default)]
 pub(crate) struct Messages {
     pub(crate) all: Vec<Rough>,
-    /// (cause, effect, when).
+    /// Pairs of messages (cause, effect), each with the event of the cause that starts the effect.
     pub(crate) causes: Vec<(u32, u32, On)>,
 }
 
-/// What a workload sees while it is laid out.
+/// Context in which a workload generates its messages.
 pub(crate) struct Draft<'a> {
     pub(crate) fabric: &'a Fabric,
     pub(crate) hosts: &'a BTreeMap<&'a str, HostId>,
-    /// For random choices of this job.
+    /// Key of this job's random draws.
     pub(crate) key: Key,
-    /// For random choices that all jobs share.
+    /// Key of random draws that all jobs share.
     pub(crate) common: Key,
     pub(crate) job: u16,
     pub(crate) start: Time,
@@ -52,12 +52,12 @@ pub(crate) struct Draft<'a> {
     pub(crate) kind: &'static str,
     pub(crate) room: &'a mut Room,
     pub(crate) wire: &'a Wire,
-    /// What is possible but probably not meant.
+    /// Warnings so far.
     pub(crate) warnings: &'a mut Vec<String>,
 }
 
 impl Draft<'_> {
-    /// The host of that name; `path` is where the name stands.
+    /// Finds a host by its name; errors point at `path`.
     pub(crate) fn host(&self, name: &str, path: &str) -> Result<HostId, Fault> {
         self.hosts.get(name).copied().ok_or_else(|| {
             let hint = match nearest(name, self.hosts.keys().copied()) {
@@ -70,20 +70,21 @@ impl Draft<'_> {
         })
     }
 
-    /// Refuses a job of `messages` between `pairs` of hosts if that is too many, or too much for this machine.
-    /// Every job asks before it adds any; `path` is the key that says how many, seen from its settings.
+    /// Refuses a job with too many messages, or with more than fit into the machine's memory. Every job calls this
+    /// before it adds a message. `pairs` is its number of pairs of hosts; `path` is the key, within the settings of the
+    /// job, that determines the number of messages.
     pub(crate) fn room_for(&mut self, messages: u64, pairs: u64, path: &str) -> Result<(), Fault> {
         let qps = if self.qp == QpUse::PerMessage { messages } else { pairs };
         let path = format!("workload.{}.{}.{path}", self.job, self.kind);
         self.room.for_messages(messages, qps, path)
     }
 
-    /// Adds a message that starts with the job; returns its number for [`Draft::after`].
+    /// Adds a message that starts with the job and returns its number, for [`Draft::after`].
     pub(crate) fn send(&mut self, group: usize, from: HostId, to: HostId, bytes: u64) -> u32 {
         self.send_at(group, from, to, bytes, Time::ZERO)
     }
 
-    /// Adds a message that starts `after` the job's start.
+    /// Adds a message that starts `after` the start of the job.
     pub(crate) fn send_at(&mut self, group: usize, from: HostId, to: HostId, bytes: u64, after: Time) -> u32 {
         self.messages.all.push(Rough {
             from,
@@ -97,13 +98,13 @@ impl Draft<'_> {
         self.messages.all.len() as u32 - 1
     }
 
-    /// `effect` is posted only after `cause`.
+    /// Lets `effect` start at an event of `cause`.
     pub(crate) fn after(&mut self, cause: u32, on: On, effect: u32) {
         self.messages.causes.push((cause, effect, on));
     }
 }
 
-/// The `i`-th of `n` parts of `bytes`; the first ones take the remainder, so that the sum is exact.
+/// Size of the `i`-th of `n` parts of `bytes`; the first parts are one byte larger if `n` does not divide `bytes`.
 pub(crate) fn part(bytes: u64, n: usize, i: usize) -> u64 {
     let n = n.max(1) as u64;
     bytes / n + u64::from((i as u64) < bytes % n)
@@ -112,11 +113,9 @@ pub(crate) fn part(bytes: u64, n: usize, i: usize) -> u64 {
 /// Refuses an empty message.
 pub(crate) fn some_bytes(bytes: model::Bytes, path: &str) -> Result<u64, Fault> {
     match bytes.get() {
-        0 => Err(Fault::new(path, "there is nothing to send: 0 bytes")),
-        // A queue pair counts packets in 64 bits, but a result is a table that somebody wants to read.
-        n if n > 1 << 50 => {
-            Err(Fault::new(path, format!("{bytes} are too much for one message; at most 1 PiB")))
-        }
+        0 => Err(Fault::new(path, "expected at least 1 byte, found 0")),
+        // Our choice: a queue pair counts packets in 64 bits and would allow more.
+        n if n > 1 << 50 => Err(Fault::new(path, format!("expected at most 1 PiB, found {bytes}"))),
         n => Ok(n),
     }
 }

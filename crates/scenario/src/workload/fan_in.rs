@@ -1,4 +1,4 @@
-//! Several incasts side by side, as experts of a mixture-of-experts model receive their tokens.
+//! Several incasts at the same time, as experts of a mixture-of-experts model receive their tokens.
 
 use super::Generate;
 use super::draft::{Draft, some_bytes};
@@ -8,17 +8,18 @@ use model::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Each receiver gets one message from each of its own senders, all at once. Who receives and who sends is drawn.
+/// Each receiver gets one message from each of its own senders, all at the same time. Receivers and senders are drawn at
+/// random.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct FanIn {
-    /// How many hosts receive. Default 8 (DLBF, motivation).
+    /// Number of receivers. Default 8 (DLBF paper, motivation).
     pub receivers: usize,
-    /// How many hosts send to each of them. Default 32 (DLBF, motivation).
+    /// Number of senders of each receiver. Default 32 (DLBF paper, motivation).
     pub senders: usize,
-    /// Payload of each message. Default 512 kB (DLBF, motivation: the size at which the background is swept).
+    /// Payload of each message. Default 512 kB (DLBF paper, motivation: the size in its sweep of background flows).
     pub bytes: Bytes,
-    /// Hosts to draw from: part of a random order that all jobs share. Default: all.
+    /// Hosts to draw from: a part of a random order that all jobs share. Default: all.
     pub hosts: HostSample,
 }
 
@@ -33,7 +34,7 @@ impl Generate for FanIn {
         let bytes = some_bytes(self.bytes, "bytes")?;
         for (key, count) in [("receivers", self.receivers), ("senders", self.senders)] {
             if count == 0 {
-                return Err(Fault::new(key, "at least one is needed"));
+                return Err(Fault::new(key, "expected at least 1, found 0"));
             }
         }
         let flows = self.receivers.saturating_mul(self.senders);

@@ -1,4 +1,4 @@
-//! Messages one by one.
+//! Lists of messages.
 
 use super::Generate;
 use super::draft::{Draft, some_bytes};
@@ -7,40 +7,40 @@ use model::{Bytes, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A list of messages. Messages between the same two hosts share a queue pair and are posted in the order of
-/// their starts, unless `qp = "per-message"`.
+/// A list of messages. Messages between the same two hosts share a queue pair and are sent in the order of their starts,
+/// unless `qp = "per-message"`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Flows {
-    /// The messages.
+    /// The messages. No default.
     pub list: Vec<Flow>,
 }
 
-/// A message.
+/// A message of the list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Flow {
-    /// The host that sends.
+    /// Host that sends. No default.
     pub from: String,
-    /// The host that receives.
+    /// Host that receives. No default.
     pub to: String,
-    /// Payload.
+    /// Payload. No default.
     pub bytes: Bytes,
-    /// When it starts, after the start of the job. Default 0.
+    /// Start of the message, after the start of the job. Default 0 (our choice).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub start: Time,
-    /// Sends the same again and again. Default: once.
+    /// Repetition of the message. Default: the message is sent once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub again: Option<Again>,
 }
 
-/// How often a message is sent, and when.
+/// Repetition of a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Again {
-    /// In all, at least 1.
+    /// Number of times that the message is sent in all, at least 1. No default.
     pub times: u64,
-    /// From one start to the next.
+    /// Time from one start to the next. No default.
     pub every: Time,
 }
 
@@ -51,7 +51,7 @@ fn is_zero(time: &Time) -> bool {
 impl Generate for Flows {
     fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Fault> {
         if self.list.is_empty() {
-            return Err(Fault::new("list", "the list of flows is empty"));
+            return Err(Fault::new("list", "expected at least 1 flow, found none"));
         }
         let (mut kinds, mut pairs, mut number) = (Vec::new(), Vec::new(), 0u64);
         for (i, flow) in self.list.iter().enumerate() {
@@ -63,7 +63,7 @@ impl Generate for Flows {
             let bytes = some_bytes(flow.bytes, &at("bytes"))?;
             let Again { times, every } = flow.again.clone().unwrap_or(Again { times: 1, every: Time::ZERO });
             if times == 0 {
-                return Err(Fault::new(&at("again.times"), "a message is sent at least once"));
+                return Err(Fault::new(&at("again.times"), "expected at least 1, found 0"));
             }
             number = number.saturating_add(times);
             pairs.push((from, to));

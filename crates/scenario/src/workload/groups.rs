@@ -1,4 +1,4 @@
-//! Groups (communicators): which hosts take part in a collective together.
+//! Groups (communicators): the hosts that take part in a collective together.
 
 use super::draft::Draft;
 use super::host_sample;
@@ -10,13 +10,13 @@ use serde::ser::{Serialize, Serializer};
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// How hosts form groups.
+/// Groups of hosts, by a rule or by name.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
 #[schemars(untagged)]
 pub enum Groups {
-    /// By rule.
+    /// Groups by a rule.
     Rule(Rule),
-    /// By name: a list of lists of hosts.
+    /// Groups by name: a list of lists of hosts.
     List(Vec<Vec<String>>),
 }
 
@@ -24,11 +24,11 @@ pub enum Groups {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema)]
 #[schemars(rename_all = "kebab-case")]
 pub enum Rule {
-    /// Group g is the g-th host of every leaf.
+    /// Group g has the g-th host of every leaf.
     OneHostPerLeaf,
-    /// `group-size` hosts in a row.
+    /// `group-size` consecutive hosts.
     Contiguous,
-    /// `group-size` hosts in a row of a random order of all hosts.
+    /// `group-size` consecutive hosts of a random order of all hosts.
     Drawn,
     /// All hosts are one group.
     All,
@@ -87,7 +87,7 @@ impl<'de> Deserialize<'de> for Groups {
     }
 }
 
-/// The keys of a collective that say who takes part.
+/// The keys of a collective that define its groups.
 pub(crate) struct Members<'a> {
     pub(crate) groups: &'a Groups,
     pub(crate) size: Option<usize>,
@@ -95,7 +95,7 @@ pub(crate) struct Members<'a> {
 }
 
 impl Members<'_> {
-    /// The key that says how large groups are.
+    /// The key that determines the size of groups.
     pub(crate) fn key(&self) -> &'static str {
         if self.size.is_some() { "group-size" } else { "groups" }
     }
@@ -105,21 +105,24 @@ impl Members<'_> {
         let hosts = draft.fabric.hosts();
         let in_rows = matches!(self.groups, Groups::Rule(Rule::Contiguous | Rule::Drawn));
         if self.size.is_some() && !in_rows {
-            return Err(Fault::new("group-size", "`group-size` is for groups = \"contiguous\" or \"drawn\""));
+            return Err(Fault::new("group-size", "`group-size` needs groups = \"contiguous\" or \"drawn\""));
         }
         let mut groups: Vec<Vec<HostId>> = match self.groups {
             Groups::Rule(Rule::All) => vec![(0..hosts).map(|h| HostId(h as u16)).collect()],
             Groups::Rule(rule @ (Rule::Contiguous | Rule::Drawn)) => {
                 let size = self.size.ok_or_else(|| {
-                    Fault::new("groups", "groups in a row need a `group-size`, such as group-size = 8")
+                    Fault::new(
+                        "groups",
+                        "\"contiguous\" and \"drawn\" need a `group-size`, such as group-size = 8",
+                    )
                 })?;
                 if size < 2 {
-                    let text =
-                        format!("a group of {size} has nobody to send to; at least 2 hosts are needed");
+                    let text = format!("expected a group of at least 2 hosts, found {size}");
                     return Err(Fault::new("group-size", text));
                 }
                 if size > hosts {
-                    let text = format!("a group of {size} is larger than the fabric: it has {hosts} hosts");
+                    let text =
+                        format!("expected a group of at most {hosts} hosts, the whole fabric; found {size}");
                     return Err(Fault::new("group-size", text));
                 }
                 let row: Vec<HostId> = match rule {
@@ -133,23 +136,25 @@ impl Members<'_> {
         };
         if let Some(limit) = self.limit {
             if limit == 0 || limit > groups.len() {
-                let text = format!("`group-limit` is {limit}; there are {} groups", groups.len());
+                let text = format!("expected 1 to {} groups, found {limit}", groups.len());
                 return Err(Fault::new("group-limit", text));
             }
             groups.truncate(limit);
         }
         if groups.is_empty() {
-            return Err(Fault::new("groups", "there are no groups"));
+            return Err(Fault::new("groups", "expected at least 1 group, found none"));
         }
         if let Some(i) = groups.iter().position(|g| g.len() < 2) {
-            let text =
-                format!("group {i} has {} host; at least 2 are needed to send something", groups[i].len());
+            let text = format!("expected at least 2 hosts in group {i}, found {}", groups[i].len());
             let path =
                 if matches!(self.groups, Groups::List(_)) { format!("groups.{i}") } else { "groups".into() };
             return Err(Fault::new(&path, text));
         }
         if groups.len() > usize::from(u16::MAX) {
-            return Err(Fault::new("groups", format!("{} groups; at most 65535 are possible", groups.len())));
+            return Err(Fault::new(
+                "groups",
+                format!("expected at most 65535 groups, found {}", groups.len()),
+            ));
         }
         Ok(groups)
     }
@@ -164,7 +169,7 @@ fn one_per_leaf(draft: &Draft<'_>) -> Vec<Vec<HostId>> {
     }
     racks.retain(|r| !r.is_empty());
     racks.sort();
-    // Leaves with fewer hosts than others end the list of groups: a group has one host of every leaf.
+    // A group has one host of every leaf, so the leaf with the fewest hosts determines the number of groups.
     let whole = racks.iter().map(Vec::len).min().unwrap_or(0);
     (0..whole).map(|g| racks.iter().map(|rack| rack[g]).collect()).collect()
 }

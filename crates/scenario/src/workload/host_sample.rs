@@ -1,4 +1,4 @@
-//! Hosts by lot.
+//! Random samples of hosts.
 
 use super::draft::Draft;
 use crate::error::Fault;
@@ -7,30 +7,31 @@ use model::draw::below;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A part of a random order of all hosts. The seed draws the order, and it is the same for all jobs: parts that do not
-/// overlap have no host in common.
+/// A part of a random order of all hosts. The seed draws the order, which all jobs share: parts that do not overlap have
+/// no host in common.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct HostSample {
-    /// How many hosts of the order to leave out. Default 0.
+    /// Number of hosts to skip at the beginning of the order. Default 0 (our choice).
     pub skip: usize,
-    /// How many to take. Default: all that are left.
+    /// Number of hosts to take after the skipped ones. Default: all of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub take: Option<usize>,
 }
 
 impl HostSample {
-    /// The hosts of this part, of which at least `least` are needed.
+    /// The hosts of this part; refuses fewer than `least`.
     pub(crate) fn hosts(&self, draft: &Draft<'_>, least: usize) -> Result<Vec<HostId>, Fault> {
         let all = order(draft);
         let left = all.len().saturating_sub(self.skip);
         let take = self.take.unwrap_or(left);
         if take > left {
-            let text = format!("{take} hosts after the first {}; the fabric has {}", self.skip, all.len());
+            let (skip, all) = (self.skip, all.len());
+            let text = format!("expected at most {left} hosts after the first {skip} of {all}, found {take}");
             return Err(Fault::new("hosts", text));
         }
         if take < least {
-            return Err(Fault::new("hosts", format!("{take} hosts; at least {least} are needed here")));
+            return Err(Fault::new("hosts", format!("expected at least {least} hosts, found {take}")));
         }
         Ok(all[self.skip..self.skip + take].to_vec())
     }

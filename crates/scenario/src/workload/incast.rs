@@ -1,4 +1,4 @@
-//! Many hosts send to one.
+//! Incast: many hosts send to one.
 
 use super::Generate;
 use super::draft::{Draft, some_bytes};
@@ -8,14 +8,14 @@ use model::{Bytes, HostId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Every sender sends one message to the receiver, all at once.
+/// Every sender sends one message to the receiver, all at the same time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Incast {
-    /// How many hosts send (taken rack by rack in turn), or their names. Default 8 (our choice).
+    /// Number of senders, taken from all racks in turn, or their names. Default 8 (our choice).
     #[serde(default = "senders")]
     pub senders: NamesOrCount,
-    /// The host that receives. Default: the first one.
+    /// Host that receives. Default: the first host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receiver: Option<String>,
     /// Payload of each message. Default 1 MB (our choice).
@@ -42,8 +42,7 @@ impl Generate for Incast {
             NamesOrCount::Count(n) => {
                 let others = draft.fabric.hosts() - 1;
                 if *n == 0 || *n > others {
-                    let text =
-                        format!("{n} senders; between 1 and {others} are possible beside the receiver");
+                    let text = format!("expected 1 to {others} senders beside the receiver, found {n}");
                     return Err(Fault::new("senders", text));
                 }
                 in_turn(draft, receiver).take(*n).collect()
@@ -62,7 +61,7 @@ impl Generate for Incast {
             }
         };
         if senders.is_empty() {
-            return Err(Fault::new("senders", "nobody sends"));
+            return Err(Fault::new("senders", "expected at least 1 sender, found none"));
         }
         draft.room_for(senders.len() as u64, senders.len() as u64, "senders")?;
         for host in senders {
@@ -72,7 +71,7 @@ impl Generate for Incast {
     }
 }
 
-/// All hosts but one: the first of every rack, then the second of every rack, and so on.
+/// All hosts except one: the first host of every rack, then the second host of every rack, and so on.
 fn in_turn(draft: &Draft<'_>, but: HostId) -> impl Iterator<Item = HostId> + use<> {
     let fabric = draft.fabric;
     let mut seen = vec![0usize; fabric.nodes()];

@@ -1,6 +1,6 @@
 //! Workloads: `[[workload]]` entries, one file per kind.
 //!
-//! To add one: a file with its settings and `impl Generate`, and its line in the list below.
+//! To add a kind, write a file with its settings and `impl Generate`, and add its line to the list below.
 
 pub mod cdf;
 pub(crate) mod draft;
@@ -16,18 +16,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// Lays out messages.
+/// Settings of a kind of workload, which generate messages.
 pub(crate) trait Generate {
-    /// Adds the messages of one job; returns how many groups (communicators) it has. Paths of faults start at
-    /// the settings.
+    /// Adds the messages of one job and returns its number of groups (communicators). The paths of errors start at the
+    /// settings.
     fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Fault>;
 
-    /// Puts what files hold in the place of their names; `folder` is where the scenario stands.
+    /// Replaces names of files by the contents of the files; `folder` is the folder of the scenario.
     fn read_files(&mut self, _folder: &Path) -> Result<(), Fault> {
         Ok(())
     }
 
-    /// Which messages share a queue pair where the scenario does not say.
+    /// The default of `qp`.
     fn usual_qp(&self) -> QpUse {
         QpUse::Persistent
     }
@@ -37,11 +37,10 @@ pub(crate) trait Generate {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum QpUse {
-    /// One queue pair per (source, destination, job): rates and sequence numbers live on from message to
-    /// message.
+    /// One queue pair per source, destination and job, which keeps rate and PSN from message to message.
     #[default]
     Persistent,
-    /// A fresh queue pair for every message.
+    /// A new queue pair for every message.
     PerMessage,
 }
 
@@ -53,23 +52,23 @@ macro_rules! workloads {
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "kebab-case", deny_unknown_fields)]
         pub struct Workload {
-            /// Its name in the results and for `--set`. Default: the name of its kind, numbered if there are
-            /// several.
+            /// Name of the job in results and in `--set`. Default: the name of its kind, numbered if there are several.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub name: Option<String>,
-            /// When it starts. Default 0.
+            /// Start of the job. Default 0 (our choice).
             #[serde(default)]
             pub start: Time,
-            /// Background traffic ends with the other jobs and does not count for completeness. Default false.
+            /// Whether the job is background traffic. It stops when all foreground jobs have finished, and a run is
+            /// complete without it. Default false (our choice).
             #[serde(default)]
             pub background: bool,
-            /// Its traffic class: one of the `[class.NAME]`, or one of those that need no table. Default
-            /// `"background"` for background traffic, else `"foreground"`.
+            /// Traffic class of the job: a `[class.NAME]`, `"foreground"` or `"background"`. Default `"background"` for
+            /// background traffic, else `"foreground"`.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub class: Option<String>,
-            /// `"persistent"`: one queue pair per (source, destination, job); `"per-message"`: one per message.
-            /// Default `"persistent"` (collective libraries keep their connections); for `poisson` `"per-message"` (a
-            /// flow has a queue pair of its own in the HPCC family of ns-3 simulators, and none waits for another).
+            /// Use of queue pairs. `"persistent"`: one queue pair per source, destination and job; `"per-message"`: one
+            /// per message. Default `"persistent"` (collective libraries keep their connections), for `poisson`
+            /// `"per-message"` (in the HPCC family of ns-3 simulators each flow has its own queue pair).
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub qp: Option<QpUse>,
             $(
@@ -83,7 +82,7 @@ macro_rules! workloads {
             /// The names of all kinds.
             pub const KINDS: &'static [&'static str] = &[$($name),+];
 
-            /// The kinds that are set; a checked entry has exactly one.
+            /// The kinds that are set; a checked workload has exactly one.
             pub fn kinds(&self) -> Vec<&'static str> {
                 let mut kinds = Vec::new();
                 $(if self.$file.is_some() { kinds.push($name); })+
@@ -119,7 +118,7 @@ workloads! {
     neighbour_ring: NeighbourRing = "neighbour-ring",
     /// All ranks of a group reduce a buffer and share the result.
     all_reduce: AllReduce = "all-reduce",
-    /// Every rank of a group sends a part of its buffer to every other rank.
+    /// Every rank of a group sends a share of its buffer to every other rank.
     all_to_all: AllToAll = "all-to-all",
     /// Every host sends one message, and every host receives one.
     permutation: Permutation = "permutation",
@@ -127,28 +126,28 @@ workloads! {
     incast: Incast = "incast",
     /// Several hosts receive, each from many senders of its own.
     fan_in: FanIn = "fan-in",
-    /// Pairs of hosts that are drawn: one sends to the other.
+    /// One host sends to the other in randomly drawn pairs.
     pairs: Pairs = "pairs",
-    /// One host sends messages to another, one after another.
+    /// One host sends messages to another, one at a time.
     back_to_back: BackToBack = "back-to-back",
     /// Flows of random sizes that arrive at random times between random hosts.
     poisson: Poisson = "poisson",
-    /// Every host sends messages to one random host after another.
+    /// Every host sends messages to random hosts, one at a time.
     random_partner: RandomPartner = "random-partner",
-    /// Messages one by one.
+    /// A list of messages.
     flows: Flows = "flows",
 }
 
 impl Workload {
-    /// The keys that entries of every kind have.
+    /// Keys of every workload, whatever its kind.
     pub(crate) const COMMON_KEYS: &'static [&'static str] = &["name", "start", "background", "class", "qp"];
 
-    /// True for keys of an entry itself: those that every kind has, and the kinds.
+    /// Whether `key` is a key of the `[[workload]]` table: one that every kind has, or the name of a kind.
     pub(crate) fn has_key(key: &str) -> bool {
         Workload::COMMON_KEYS.contains(&key) || Workload::KINDS.contains(&key)
     }
 
-    /// The name of its traffic class.
+    /// The name of the traffic class.
     pub(crate) fn class(&self) -> &str {
         let default = if self.background { "background" } else { "foreground" };
         self.class.as_deref().unwrap_or(default)
@@ -158,12 +157,12 @@ impl Workload {
     pub(crate) fn one_kind(&self) -> Result<&'static str, Fault> {
         match *self.kinds() {
             [kind] => Ok(kind),
-            [] => Err(Fault::new("", "this workload says nothing to send")
+            [] => Err(Fault::new("", "expected a kind of workload, found none")
                 .with_help(format!("add one of {}", Workload::KINDS.join(", ")))),
             [first, second, ..] => {
-                let text = format!("a workload is of one kind; this one has `{first}` and `{second}`");
+                let text = format!("expected one kind of workload, found `{first}` and `{second}`");
                 let mut fault = Fault::new(second, text)
-                    .with_help("jobs run side by side: give each its own [[workload]]");
+                    .with_help("write one [[workload]] for each; they run at the same time");
                 fault.key = true;
                 Err(fault)
             }

@@ -1,4 +1,4 @@
-//! Every rank of a ring sends one message to the next rank (Fig. 1 of the Themis paper).
+//! Rings in which every rank sends one message to the next rank (Fig. 1 of the Themis paper).
 
 use super::Generate;
 use super::draft::{Draft, some_bytes};
@@ -8,22 +8,22 @@ use model::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Rank i of every group sends `bytes` to rank i + 1, the last one to the first, all at once.
+/// Rank i of every group sends `bytes` to rank i + 1, and the last rank to the first; all start at the same time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct NeighbourRing {
     /// Payload of each message. Default 100 MB (Themis paper, Fig. 1).
     #[serde(default = "bytes")]
     pub bytes: Bytes,
-    /// Who forms a ring: `"one-host-per-leaf"` (group g is the g-th host of every leaf), `"contiguous"` (with
-    /// `group-size`), `"all"`, or a list of lists of host names. Default `"one-host-per-leaf"` (Themis paper,
-    /// section 5).
+    /// Hosts that form a ring: `"one-host-per-leaf"` (group g has the g-th host of every leaf), `"contiguous"` or
+    /// `"drawn"` (in a random order; both need `group-size`), `"all"`, or a list of lists of host names. Default
+    /// `"one-host-per-leaf"` (Themis paper, section 5).
     #[serde(default)]
     pub groups: Groups,
-    /// Hosts in each contiguous group.
+    /// Number of hosts in each contiguous or drawn group. No default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group_size: Option<usize>,
-    /// Only the first groups. Default: all.
+    /// Number of groups that take part, from the first one on. Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group_limit: Option<usize>,
 }

@@ -1,4 +1,4 @@
-//! Flows between pairs of hosts that are drawn.
+//! Flows between randomly drawn pairs of hosts.
 
 use super::Generate;
 use super::draft::{Draft, some_bytes};
@@ -8,15 +8,15 @@ use model::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Each pair sends one message, from the first to the second. No host is in two pairs.
+/// Pairs of hosts, drawn at random. The first host of a pair sends one message to the second; no host is in two pairs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Pairs {
-    /// How many pairs. Default 20 (DLBF, motivation: background flows).
+    /// Number of pairs. Default 20 (DLBF paper, motivation: background flows).
     pub count: usize,
-    /// Payload of each message. Default 100 MB (DLBF, motivation: background flows).
+    /// Payload of each message. Default 100 MB (DLBF paper, motivation: background flows).
     pub bytes: Bytes,
-    /// Hosts to draw from: part of a random order that all jobs share. Default: all.
+    /// Hosts to draw from: a part of a random order that all jobs share. Default: all.
     pub hosts: HostSample,
 }
 
@@ -30,7 +30,7 @@ impl Generate for Pairs {
     fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Fault> {
         let bytes = some_bytes(self.bytes, "bytes")?;
         if self.count == 0 {
-            return Err(Fault::new("count", "at least one pair is needed"));
+            return Err(Fault::new("count", "expected at least 1 pair, found 0"));
         }
         let hosts = self.hosts.hosts(draft, self.count.saturating_mul(2))?;
         draft.room_for(self.count as u64, self.count as u64, "count")?;

@@ -1,4 +1,4 @@
-//! To whom a host sends that draws its peers.
+//! Peers: the hosts that a host may draw as receivers.
 
 use super::draft::Draft;
 use crate::error::Fault;
@@ -7,22 +7,22 @@ use model::{Fabric, HostId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Which hosts a host may draw.
+/// Hosts that a host may draw as receivers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Peers {
     /// Any other host.
     #[default]
     Any,
-    /// Hosts of other racks.
+    /// Hosts in other racks.
     CrossRack,
-    /// Hosts of other pods: all traffic passes the aggregation switches, and those above them. On a Dragonfly, hosts of
+    /// Hosts in other pods, so that all traffic crosses the aggregation and core switches. On a Dragonfly, hosts in
     /// other groups.
     CrossPod,
 }
 
 impl Peers {
-    /// What a host may not send into.
+    /// The name of the part of the fabric that a host may not send into.
     pub(crate) fn part(self, fabric: &Fabric) -> &'static str {
         match self {
             Peers::CrossPod if fabric.groups() > 0 => "group",
@@ -31,7 +31,8 @@ impl Peers {
         }
     }
 
-    /// The part of the fabric that each host may not send into, by host: itself, its rack, or its pod or group.
+    /// For each host, the number of the part of the fabric that it may not send into: itself, its rack, its pod or its
+    /// group.
     pub(crate) fn parts(self, fabric: &Fabric, path: &str) -> Result<Vec<usize>, Fault> {
         let hosts = (0..fabric.hosts()).map(|h| HostId(h as u16));
         Ok(match self {
@@ -43,15 +44,15 @@ impl Peers {
             Peers::CrossPod => {
                 let pods = pods(fabric);
                 let why = if fabric.switches().all(|switch| fabric.tier(switch) != 2) {
-                    Some("it has no switches above those of the racks")
+                    Some("it has no switches above the ToR switches")
                 } else if pods.iter().all(|pod| *pod == pods[0]) {
-                    Some("its racks share the switches above them")
+                    Some("all its racks share the switches above them")
                 } else {
                     None
                 };
                 if let Some(why) = why {
-                    let text = format!("this fabric is not made of pods: {why}");
-                    return Err(Fault::new(path, text).with_help("\"cross-rack\" is possible"));
+                    let text = format!("this fabric has no pods: {why}");
+                    return Err(Fault::new(path, text).with_help("use \"cross-rack\""));
                 }
                 hosts.map(|h| pods[fabric.rack(h)]).collect()
             }
@@ -59,8 +60,8 @@ impl Peers {
     }
 }
 
-/// The pod of every rack, named by the least of its racks: racks that have an aggregation switch in common, directly or
-/// by others, are in one pod.
+/// The pod of every rack, as the smallest number of a rack in it. Racks with an aggregation switch in common are in one
+/// pod, also if only further racks connect them.
 fn pods(fabric: &Fabric) -> Vec<usize> {
     let mut pod: Vec<usize> = (0..fabric.racks().len()).collect();
     let mut above: Vec<Option<usize>> = vec![None; fabric.nodes()];
@@ -83,19 +84,17 @@ fn pods(fabric: &Fabric) -> Vec<usize> {
 
 /// Hosts that draw peers among each other.
 pub(crate) struct PeerSet {
-    /// Sorted so that hosts that may not send to each other stand in a row.
+    /// The hosts; hosts that may not send to each other are consecutive.
     hosts: Vec<HostId>,
-    /// That row, by position: its first position and the one after its last.
+    /// For each position, the positions of the hosts that its host may not send to: the first and the one after the last.
     rows: Vec<(u32, u32)>,
 }
 
 impl PeerSet {
-    /// Of these hosts; there must be somebody to send to for each of them.
+    /// Checks that each of `hosts` has at least one peer.
     pub(crate) fn new(draft: &Draft<'_>, mut hosts: Vec<HostId>, peers: Peers) -> Result<Self, Fault> {
         if hosts.len() < 2 {
-            let what = if hosts.is_empty() { "no host" } else { "1 host" };
-            let text = format!("{what}: there is no other one to send to");
-            return Err(Fault::new("hosts", text));
+            return Err(Fault::new("hosts", format!("expected at least 2 hosts, found {}", hosts.len())));
         }
         let parts = peers.parts(draft.fabric, "peers")?;
         hosts.sort_by_key(|host| (parts[host.index()], *host));
@@ -105,7 +104,7 @@ impl PeerSet {
             if row.len() == hosts.len() {
                 let what = peers.part(draft.fabric);
                 let text =
-                    format!("all {} hosts are in one {what}: there is no other one to send to", row.len());
+                    format!("all {} hosts are in one {what}; there is no other {what} to send to", row.len());
                 return Err(Fault::new("peers", text));
             }
             rows.resize(rows.len() + row.len(), (from, to));
@@ -113,12 +112,12 @@ impl PeerSet {
         Ok(PeerSet { hosts, rows })
     }
 
-    /// All hosts; their positions are what [`PeerSet::peer`] takes.
+    /// All hosts; [`PeerSet::peer`] takes a position in this list.
     pub(crate) fn hosts(&self) -> &[HostId] {
         &self.hosts
     }
 
-    /// Whom the host at a position sends to, every possible host with the same probability.
+    /// Peer of the host at `position`; a uniform `draw` gives every possible peer the same probability.
     pub(crate) fn peer(&self, position: usize, draw: u64) -> HostId {
         let (from, to) = self.rows[position];
         let others = self.hosts.len() - (to - from) as usize;
@@ -126,21 +125,20 @@ impl PeerSet {
         self.hosts[if drawn < from as usize { drawn } else { drawn + (to - from) as usize }]
     }
 
-    /// Whom the host at a position sends to among those that [`PeerSet::peer`] leaves out, itself excepted; there must be
-    /// [one](PeerSet::near).
+    /// Another host of the same part of the fabric, of which there must be [at least one](PeerSet::near).
     pub(crate) fn neighbour(&self, position: usize, draw: u64) -> HostId {
         let from = self.rows[position].0 as usize;
         let drawn = from + below(draw, self.near(position));
         self.hosts[if drawn < position { drawn } else { drawn + 1 }]
     }
 
-    /// How many hosts [`PeerSet::neighbour`] chooses from.
+    /// Number of hosts that [`PeerSet::neighbour`] chooses from.
     pub(crate) fn near(&self, position: usize) -> usize {
         let (from, to) = self.rows[position];
         (to - from) as usize - 1
     }
 
-    /// How many hosts [`PeerSet::peer`] chooses from.
+    /// Number of hosts that [`PeerSet::peer`] chooses from.
     pub(crate) fn far(&self, position: usize) -> usize {
         self.hosts.len() - 1 - self.near(position)
     }

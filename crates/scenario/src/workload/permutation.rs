@@ -1,4 +1,4 @@
-//! Every host sends one message, and every host receives one.
+//! Permutations: every host sends one message and receives one.
 
 use super::Generate;
 use super::draft::{Draft, some_bytes};
@@ -9,33 +9,33 @@ use model::{Bytes, HostId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A permutation of all hosts.
+/// A permutation of all hosts: every host sends one message and receives one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Permutation {
     /// Payload of each message. Default 1 MB (our choice).
     #[serde(default = "bytes")]
     pub bytes: Bytes,
-    /// `"random"`: drawn by the seed, nobody sends to itself; `"cross-rack"`: likewise, and nobody sends inside
-    /// its rack; `"cross-pod"`: likewise, and nobody inside its pod (on a Dragonfly: its
-    /// group); `"shift"`: host h sends to h + `shift`. Default `"random"` (our choice).
+    /// Kind of permutation. `"random"`: the seed draws one in which no host sends to itself. `"cross-rack"`: the same,
+    /// and no host sends inside its rack. `"cross-pod"`: the same, and no host sends inside its pod, or on a Dragonfly
+    /// inside its group. `"shift"`: host h sends to host h + `shift`. Default `"random"` (our choice).
     #[serde(default)]
     pub kind: Kind,
-    /// How far `"shift"` goes. Default: half of the hosts.
+    /// Distance of `"shift"`, in hosts. Default: half of the hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shift: Option<usize>,
 }
 
-/// Which permutation.
+/// Kind of permutation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// HostSample by the seed.
+    /// Drawn by the seed.
     #[default]
     Random,
-    /// HostSample by the seed, always to another rack.
+    /// Drawn by the seed; every host sends to another rack.
     CrossRack,
-    /// HostSample by the seed, always to another pod: all traffic crosses the aggregation switches.
+    /// Drawn by the seed; every host sends to another pod, so that all traffic crosses the aggregation switches.
     CrossPod,
     /// Host h to host h + shift.
     Shift,
@@ -50,17 +50,18 @@ impl Generate for Permutation {
         let bytes = some_bytes(self.bytes, "bytes")?;
         let hosts = draft.fabric.hosts();
         if hosts < 2 {
-            return Err(Fault::new("", "a permutation needs at least 2 hosts"));
+            return Err(Fault::new("", format!("a permutation needs at least 2 hosts, found {hosts}")));
         }
         if self.shift.is_some() && self.kind != Kind::Shift {
-            return Err(Fault::new("shift", "`shift` is for kind = \"shift\""));
+            return Err(Fault::new("shift", "`shift` needs kind = \"shift\""));
         }
         let to = match self.kind {
             Kind::Shift => {
                 let shift = self.shift.unwrap_or(hosts / 2);
                 if shift.is_multiple_of(hosts) {
-                    let text =
-                        format!("a shift of {shift} among {hosts} hosts sends every message to its sender");
+                    let text = format!(
+                        "a shift of {shift} among {hosts} hosts would send every message to its sender"
+                    );
                     return Err(Fault::new("shift", text));
                 }
                 (0..hosts).map(|h| (h + shift % hosts) % hosts).collect()
@@ -77,7 +78,7 @@ impl Generate for Permutation {
     }
 }
 
-/// A random permutation in which nobody sends into its own part of the fabric.
+/// A random permutation in which no host sends into its own part of the fabric.
 fn apart(draft: &Draft<'_>, peers: Peers) -> Result<Vec<usize>, Fault> {
     let hosts = draft.fabric.hosts();
     let parts = peers.parts(draft.fabric, "kind")?;
@@ -87,14 +88,14 @@ fn apart(draft: &Draft<'_>, peers: Peers) -> Result<Vec<usize>, Fault> {
     if 2 * largest > hosts {
         let what = peers.part(draft.fabric);
         let text =
-            format!("one {what} has {largest} of the {hosts} hosts: they cannot all send to other {what}s");
+            format!("one {what} has {largest} of the {hosts} hosts, which cannot all send to other {what}s");
         return Err(Fault::new("kind", text));
     }
     Ok(draw(draft, |a, b| parts[a] != parts[b]))
 }
 
-/// A random permutation, repaired by swaps where it sends from a host to one that it may not send to. A swap
-/// exists as long as no class of hosts that may not send to each other holds more than half of them.
+/// A random permutation, repaired by swaps where it joins two hosts that `may` forbids. A swap exists as long as no part
+/// of the fabric has more than half of the hosts.
 fn draw(draft: &Draft<'_>, may: impl Fn(usize, usize) -> bool) -> Vec<usize> {
     let n = draft.fabric.hosts();
     let mut to: Vec<usize> = (0..n).collect();

@@ -1,4 +1,4 @@
-//! Flows that arrive at random, as users of a data centre cause them.
+//! Flows with Poisson arrivals.
 
 use super::cdf::Cdf;
 use super::draft::Draft;
@@ -15,60 +15,61 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// Flows arrive at every host by a Poisson process of its own; each goes to a host that is drawn and has a size that is
-/// drawn. All of them start whether or not others have finished (an open loop).
+/// Every host starts flows as a Poisson process, with random receivers and random sizes. A flow starts whether or not
+/// earlier flows have finished (an open loop).
 ///
-/// Arrival k of a job, counted over all hosts, has the same hosts and the same size at any load, and the times of two
-/// loads differ by a factor: runs can be compared flow by flow.
+/// Arrival k of a job, counted over all hosts, has the same hosts and the same size at any load. The start times at two
+/// loads differ by a constant factor, so runs can be compared flow by flow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Poisson {
-    /// Sizes of flows. By name: `"web-search"` (DCTCP), `"web-search-opera"` and `"data-mining-opera"` (as in Opera),
-    /// `"data-mining"` (VL2), `"alibaba-storage"` (2019), `"facebook-hadoop"` (as in HPCC) and `"facebook-hadoop-2015"`
-    /// (finer), `"solar"` (2022), `"google-rpc"` (before 2008), `"enterprise-tail"` (derived from the Flowcut
-    /// artefact: what it has from 16 KiB to 4 MiB). From a file of rows `bytes percent`: `"my.cdf"`, its path seen
-    /// from the scenario's file. Or `{ fixed = "1MB" }`, `{ uniform = { min = "1kB", max = "1MB" } }`,
-    /// `{ points = [["0B", 0], ["10kB", 100]] }`. Default `"web-search"` (our choice: the most used one).
+    /// Distribution of flow sizes. By name: `"web-search"` (DCTCP), `"web-search-opera"` and `"data-mining-opera"` (as
+    /// in Opera), `"data-mining"` (VL2), `"alibaba-storage"` (2019), `"facebook-hadoop"` (as in HPCC),
+    /// `"facebook-hadoop-2015"` (finer), `"solar"` (2022), `"google-rpc"` (before 2008), `"enterprise-tail"` (the sizes
+    /// from 16 KiB to 4 MiB of the Flowcut artefact). From a file of rows `bytes percent`: `"my.cdf"`, a path relative
+    /// to the scenario's file. Or by parameters: `{ fixed = "1MB" }`, `{ uniform = { min = "1kB", max = "1MB" } }`,
+    /// `{ points = [["0B", 0], ["10kB", 100]] }`. Default `"web-search"` (our choice: the most common one).
     pub sizes: Sizes,
-    /// Limits of sizes, such as `{ min = "16KiB", max = "4MiB" }` (Flowcut artefact, Dragonfly). The load counts with
-    /// these. Default: none.
+    /// Limits of sizes, such as `{ min = "16KiB", max = "4MiB" }` (Flowcut artefact, Dragonfly). The load counts the
+    /// limited sizes. Default: no limits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clamp: Option<Clamp>,
-    /// Payload that arrives per second at each host, on average, as a share of its line rate: flows per second are
-    /// load x rate / (8 x mean size), as the flow generators of the HPCC family of ns-3 simulators count. Headers come
-    /// on top. Above 1 is possible: queues at the senders then grow for as long as flows arrive. Default 0.5 (our
+    /// Average payload that each host starts to send per second, as a share of its line rate. Each host starts
+    /// load x rate / (8 x mean size) flows per second, as in the flow generators of the HPCC family of ns-3 simulators.
+    /// Headers add to the load. Above 1, queues at the senders grow for as long as flows arrive. Default 0.5 (our
     /// choice).
     pub load: f64,
-    /// For how long flows arrive; the run goes on until they have finished. Default: until `count` flows have come.
+    /// Time during which flows arrive; the run continues until they have finished. Default: not set; `count` applies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<Time>,
-    /// How many flows arrive in all, in place of `duration`. Default 1000 (our choice), if there is no `duration`.
+    /// Total number of flows, instead of `duration`. Default 1000 (our choice) if `duration` is not set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// `"any"`: the receiver is any other host; `"cross-rack"`: one of another rack; `"cross-pod"`: one of another
-    /// pod, so that all traffic crosses the aggregation switches, or on a Dragonfly of another group. Default `"any"` (HPCC family of ns-3 simulators).
+    /// Hosts that may be drawn as receivers. `"any"`: any other host. `"cross-rack"`: hosts in other racks.
+    /// `"cross-pod"`: hosts in other pods, so that all traffic crosses the aggregation switches, or on a Dragonfly in
+    /// other groups. Default `"any"` (HPCC family of ns-3 simulators).
     pub peers: Peers,
-    /// How many flows stay in their pod (in a fabric of two datacentres: in theirs) for every one that leaves it, in
-    /// place of `peers`. Default: not set.
+    /// Ratio of flows that stay in their pod to flows that leave it, instead of `peers`. In a fabric of two datacentres
+    /// a datacentre counts as a pod. Default: not set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mix: Option<Mix>,
-    /// Hosts that send and receive: part of a random order that all jobs share. Default: all.
+    /// Hosts that send and receive: a part of a random order that all jobs share. Default: all.
     pub hosts: HostSample,
 }
 
-/// Flows that stay in their pod beside flows that leave it.
+/// Ratio of flows that stay in their pod to flows that leave it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Mix {
-    /// How many stay. Default 5 (long-haul paper, evaluation: 5 to 1).
+    /// Part of the flows that stay. Default 5 (long-haul paper, evaluation: 5 to 1).
     pub local: u32,
-    /// How many leave, for so many that stay. Default 1 (long-haul paper, evaluation).
+    /// Part of the flows that leave. Default 1 (long-haul paper, evaluation: 5 to 1).
     pub remote: u32,
-    /// `"draw"`: every flow by itself leaves or stays with these probabilities, and its receiver is drawn among the hosts
-    /// that are left. `"quota"`: the receiver is drawn among all other hosts until as many as expected of either kind have
-    /// come; from then on all are of the other kind. So flows that leave are most frequent at the beginning and stop
-    /// early: with two pods alike, after a third of the time at 5 to 1 (the flow generator of the long-haul prototype).
-    /// Default `"draw"` (our choice: what 5 to 1 is taken to mean).
+    /// Decision which flows leave. `"draw"`: every flow leaves with the probability remote / (local + remote), and its
+    /// receiver is drawn from the hosts on that side. `"quota"`: the receiver is drawn from all other hosts until one
+    /// kind of flow has reached its expected number; all later flows are of the other kind. With `"quota"` leaving flows
+    /// are most frequent at the beginning and end early: with two equal pods and 5 to 1 after a third of the time (the
+    /// flow generator of the long-haul prototype). Default `"draw"` (our choice: the usual meaning of 5 to 1).
     pub by: MixBy,
 }
 
@@ -78,13 +79,13 @@ impl Default for Mix {
     }
 }
 
-/// How it is decided which flows leave their pod.
+/// Decision which flows leave their pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MixBy {
-    /// For each flow by itself.
+    /// By a random draw for each flow.
     Draw,
-    /// By two quotas.
+    /// By a quota for each kind of flow.
     Quota,
 }
 
@@ -103,10 +104,10 @@ impl Default for Poisson {
     }
 }
 
-/// Flows if neither a number nor a duration is set.
+/// Number of flows if neither `count` nor `duration` is set.
 const FLOWS: u64 = 1000;
 
-/// What is drawn for an arrival.
+/// Random draws of an arrival.
 #[derive(Clone, Copy)]
 enum Draw {
     Gap,
@@ -119,11 +120,11 @@ enum Draw {
 struct Arrivals<'a> {
     key: Key,
     peer_set: &'a PeerSet,
-    /// Line rates of the hosts before and including each position, b/s.
+    /// Cumulative line rates of the hosts, by position, b/s.
     rates: Vec<u64>,
     cdf: &'a Cdf,
     mix: Option<&'a Mix>,
-    /// Mean time between two arrivals at any of the hosts, ps.
+    /// Mean time between two arrivals, counted over all hosts, ps.
     gap: f64,
 }
 
@@ -135,13 +136,13 @@ struct Arrival {
 }
 
 impl Arrivals<'_> {
-    /// The times of all arrivals, without end. Poisson processes side by side are one process of the sum of their
-    /// rates, each arrival of which belongs to one of them with a probability in proportion to its rate.
+    /// The times of all arrivals, without end. Several Poisson processes together are one process with the sum of their
+    /// rates; an arrival belongs to one of them with a probability in proportion to its rate.
     fn times(&self) -> impl Iterator<Item = Time> + '_ {
         let mut sum = 0.0;
         (0..).map(move |k| {
             sum += exponential(self.draw(k, Draw::Gap));
-            // Beyond 64 bits of picoseconds `as` stops at the largest time.
+            // `as` saturates at the largest time, 2^64 - 1 ps.
             Time((sum * self.gap) as u64)
         })
     }
@@ -150,7 +151,7 @@ impl Arrivals<'_> {
         self.key.draw2(k, what as u64)
     }
 
-    /// The `k`-th arrival, which is at that time.
+    /// The `k`-th arrival, at time `at`.
     fn arrival(&self, k: u64, at: Time, quotas: &mut Quotas) -> Arrival {
         let total = self.rates.last().copied().unwrap_or(0);
         let rate = ((u128::from(self.draw(k, Draw::Sender)) * u128::from(total)) >> 64) as u64;
@@ -171,7 +172,7 @@ impl Arrivals<'_> {
             MixBy::Draw => share(mix.remote.into(), u64::from(mix.local) + u64::from(mix.remote)),
             MixBy::Quota if quotas.remote == 0 && mix.local > 0 => false,
             MixBy::Quota if quotas.local == 0 => true,
-            // The receiver is any other host.
+            // While both quotas last, every other host is equally likely.
             MixBy::Quota => {
                 let (near, far) = (self.peer_set.near(position) as u64, self.peer_set.far(position) as u64);
                 share(far, near + far)
@@ -190,33 +191,30 @@ impl Arrivals<'_> {
     }
 }
 
-/// Flows that may still come of either kind, if there are quotas.
+/// Remaining numbers of flows of both kinds under [`MixBy::Quota`].
 struct Quotas {
     local: u64,
     remote: u64,
 }
 
 impl Mix {
-    /// Of as many flows as are expected.
+    /// The quotas for an expected number of flows.
     fn quotas(&self, flows: u64) -> Quotas {
         let of = u128::from(self.local) + u128::from(self.remote);
         let remote = (u128::from(flows) * u128::from(self.remote) / of.max(1)) as u64;
         Quotas { local: flows - remote, remote }
     }
 
-    /// The hosts' pods must allow for it.
+    /// Checks that the pods of the hosts allow the mix.
     fn check(&self, peer_set: &PeerSet) -> Result<(), Fault> {
         if self.local == 0 && self.remote == 0 {
-            return Err(Fault::new(
-                "local",
-                "no flow stays and none leaves: at least one of the two must be above 0",
-            ));
+            return Err(Fault::new("local", "expected `local` or `remote` above 0, found 0 for both"));
         }
         let alone = (0..peer_set.hosts().len()).find(|&position| peer_set.near(position) == 0);
         match alone {
             Some(_) if self.local > 0 => {
-                let text = "a host has no other one in its pod to send to";
-                Err(Fault::new("local", text).with_help("take more hosts, or `local = 0`"))
+                let text = "a host has no other host in its pod to send to";
+                Err(Fault::new("local", text).with_help("use more hosts, or set `local = 0`"))
             }
             _ => Ok(()),
         }
@@ -231,13 +229,12 @@ impl Generate for Poisson {
             None => cdf,
         };
         if !(self.load > 0.0 && self.load.is_finite()) {
-            let text =
-                format!("a load of {}; a share of the line rate above 0 is needed, such as 0.5", self.load);
+            let text = format!("expected a share of the line rate above 0, such as 0.5; found {}", self.load);
             return Err(Fault::new("load", text));
         }
         let peers = match &self.mix {
             Some(_) if self.peers != Peers::Any => {
-                return Err(Fault::new("peers", "either `mix` or `peers`, not both"));
+                return Err(Fault::new("peers", "set either `mix` or `peers`, not both"));
             }
             Some(_) => Peers::CrossPod,
             None => self.peers,
@@ -261,22 +258,23 @@ impl Generate for Poisson {
         let arrivals = Arrivals { key: draft.key, peer_set: &peer_set, rates, cdf: &cdf, mix, gap };
         let (path, number) = match (self.duration, self.count) {
             (Some(_), Some(_)) => {
-                return Err(Fault::new("count", "either `duration` or `count`, not both"));
+                return Err(Fault::new("count", "set either `duration` or `count`, not both"));
             }
             (None, count) => match count.unwrap_or(FLOWS) {
-                0 => return Err(Fault::new("count", "at least one flow is needed")),
+                0 => return Err(Fault::new("count", "expected at least 1 flow, found 0")),
                 count => ("count", count),
             },
             (Some(duration), None) => {
                 let expected = duration.ps() as f64 / gap;
                 if expected > MOST_MESSAGES as f64 {
-                    // They are refused by their mean: to count so many takes long.
+                    // Drawing that many arrivals would take long, so the expected number is refused.
                     ("duration", expected as u64)
                 } else {
                     let number = arrivals.times().take_while(|at| *at < duration).count() as u64;
                     if number == 0 {
-                        let text =
-                            format!("no flow arrives within {duration}; on average {expected:.2} would");
+                        let text = format!(
+                            "no flow arrives within {duration}; the load gives {expected:.2} on average"
+                        );
                         return Err(Fault::new("duration", text));
                     }
                     ("duration", number)
@@ -288,15 +286,15 @@ impl Generate for Poisson {
         let wire = draft.wire;
         let on_wire = self.load * f64::from(wire.max_frame() + wire.gap) / f64::from(wire.payload);
         if on_wire > 1.0 {
-            // Whatever somebody may write there, it is read in a line.
+            // Huge loads are printed in scientific notation.
             let share = if on_wire < 1e6 { format!("{on_wire:.3}") } else { format!("{on_wire:.3e}") };
             draft.warnings.push(format!(
                 "a load of {:?} takes {share} of the line rate with headers: queues at the senders grow for as long \
-                 as flows arrive, and results depend on how long that is",
+                 as flows arrive, so results depend on the duration",
                 self.load
             ));
         }
-        // Quotas are of what the load lets expect, not of what has come.
+        // Quotas are shares of the expected number of flows, as in the prototype.
         let expected = self.duration.map_or(number, |duration| (duration.ps() as f64 / gap) as u64);
         let mut quotas = mix.map_or(Quotas { local: 0, remote: 0 }, |mix| mix.quotas(expected));
         for (k, at) in (0..number).zip(arrivals.times()) {
@@ -304,7 +302,7 @@ impl Generate for Poisson {
             let start = Time(draft.start.ps().saturating_add(at.ps()));
             if start > LATEST {
                 let text = format!(
-                    "flow {} of {number} would start at {start}, too late; the latest is {LATEST}",
+                    "flow {} of {number} would start at {start}; the latest possible start is {LATEST}",
                     k + 1
                 );
                 return Err(Fault::new(if path == "duration" { path } else { "load" }, text));
@@ -325,21 +323,21 @@ impl Generate for Poisson {
 
 /// An exponentially distributed number with mean 1, from a uniform 64-bit `draw`.
 fn exponential(draw: u64) -> f64 {
-    // The middle of one of 2^52 equal parts of 0 to 1: never 0, never 1, exact in a float.
+    // The draw selects one of 2^52 equal parts of the range from 0 to 1; its middle is exact in a float and never 0 or 1.
     -ln(((draw >> 12) as f64 + 0.5) / (1u64 << 52) as f64)
 }
 
-/// The natural logarithm of a normal number above 0, by + - * / alone: that of the standard library may differ in its
-/// last bit from one machine to another, and then so would results.
+/// The natural logarithm of a normal number above 0, computed with + - * / only. The standard library's logarithm may
+/// differ in the last bit between machines, and results would differ with it.
 fn ln(x: f64) -> f64 {
     const MANTISSA: u64 = (1 << 52) - 1;
-    // x = m 2^e with m from 1/2 to 1, then from 1/sqrt(2) to sqrt(2).
+    // x = m 2^e, with m first in 1/2 to 1, then in 1/sqrt(2) to sqrt(2).
     let (mut m, mut e) =
         (f64::from_bits((x.to_bits() & MANTISSA) | (1022 << 52)), (x.to_bits() >> 52) as f64 - 1022.0);
     if m < std::f64::consts::FRAC_1_SQRT_2 {
         (m, e) = (2.0 * m, e - 1.0);
     }
-    // ln m = 2 artanh s = 2 (s + s^3/3 + s^5/5 + ...); s is at most 0.172, so twelve terms reach the last bit.
+    // ln m = 2 artanh s = 2 (s + s^3/3 + s^5/5 + ...). As |s| <= 0.172, twelve terms reach the last bit.
     let s = (m - 1.0) / (m + 1.0);
     let series = (0..12).rev().fold(0.0, |sum, k| sum * s * s + 1.0 / f64::from(2 * k + 1));
     2.0 * s * series + e * std::f64::consts::LN_2
@@ -350,7 +348,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_logarithm_is_the_logarithm() {
+    fn our_logarithm_agrees_with_the_standard_librarys() {
         for i in 1..100_000u32 {
             for x in [f64::from(i) / 100_000.0, f64::from(i) * 1e-15, 1.0 - f64::from(i) * 1e-12] {
                 let (ours, theirs) = (ln(x), x.ln());

@@ -1,4 +1,4 @@
-//! Every host sends to one random host after another.
+//! Messages from every host to random hosts, one at a time.
 
 use super::Generate;
 use super::cdf::Cdf;
@@ -12,26 +12,26 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// Every host sends a message to a host that is drawn; when its last byte is acknowledged, it draws the next one (a
-/// closed loop), so many times over. Hosts do not wait for each other.
+/// Every host sends a message to a random host and draws the next one when its last byte is acknowledged (a closed loop).
+/// Hosts do not wait for each other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct RandomPartner {
     /// Payload of each message. Default 1 MB (our choice), if `sizes` is not set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Bytes>,
-    /// A distribution of sizes in place of `bytes`, as for `poisson`. Default: none.
+    /// Distribution of message sizes, instead of `bytes`; its values are those of `poisson`. Default: not set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sizes: Option<Sizes>,
-    /// Limits of `sizes`, such as `{ min = "16KiB", max = "4MiB" }` (Flowcut artefact, Dragonfly). Default: none.
+    /// Limits of `sizes`, such as `{ min = "16KiB", max = "4MiB" }` (Flowcut artefact, Dragonfly). Default: no limits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clamp: Option<Clamp>,
-    /// How many messages each host sends. Default 6 (Flowcut artefact, Dragonfly: 6144 messages of 1024 hosts).
+    /// Number of messages that each host sends. Default 6 (Flowcut artefact, Dragonfly: 6144 messages of 1024 hosts).
     pub iterations: u32,
-    /// `"any"`: the partner is any other host; `"cross-rack"`: one of another rack; `"cross-pod"`: one of another
-    /// pod, or on a Dragonfly of another group. Default `"any"` (our choice).
+    /// Hosts that may be drawn as receivers. `"any"`: any other host. `"cross-rack"`: hosts in other racks.
+    /// `"cross-pod"`: hosts in other pods, or on a Dragonfly in other groups. Default `"any"` (our choice).
     pub peers: Peers,
-    /// Hosts that send and receive: part of a random order that all jobs share. Default: all.
+    /// Hosts that send and receive: a part of a random order that all jobs share. Default: all.
     pub hosts: HostSample,
 }
 
@@ -55,12 +55,12 @@ impl RandomPartner {
             Sizes::Inline(super::sizes::Distribution::Fixed(bytes)).cdf()
         };
         let cdf = match (self.bytes, &self.sizes) {
-            (Some(_), Some(_)) => return Err(Fault::new("sizes", "either `bytes` or `sizes`, not both")),
+            (Some(_), Some(_)) => return Err(Fault::new("sizes", "set either `bytes` or `sizes`, not both")),
             (_, Some(sizes)) => sizes.cdf().map_err(|fault| fault.within("sizes"))?,
             (bytes, None) => fixed(bytes.unwrap_or(Bytes(1_000_000)))?,
         };
         match (&self.clamp, &self.sizes) {
-            (Some(_), None) => Err(Fault::new("clamp", "`clamp` limits `sizes`, and these are not set")),
+            (Some(_), None) => Err(Fault::new("clamp", "`clamp` limits `sizes`, which is not set")),
             (Some(clamp), _) => clamp.of(&cdf).map_err(|fault| fault.within("clamp")),
             (None, _) => Ok(cdf),
         }
@@ -71,7 +71,7 @@ impl Generate for RandomPartner {
     fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Fault> {
         let cdf = self.cdf()?;
         if self.iterations == 0 {
-            return Err(Fault::new("iterations", "at least 1 message is needed"));
+            return Err(Fault::new("iterations", "expected at least 1 message, found 0"));
         }
         let peer_set = PeerSet::new(draft, self.hosts.hosts(draft, 0)?, self.peers)?;
         let hosts = peer_set.hosts().len() as u64;

@@ -1,4 +1,4 @@
-//! Sizes of flows: a published distribution by name, one from a file, or one by its parameters.
+//! Distributions of flow sizes: published ones by name, from a file, or by parameters.
 
 use super::cdf::{self, Cdf, LARGEST_FILE, Point};
 use super::draft::some_bytes;
@@ -12,13 +12,12 @@ use std::fmt;
 use std::io::Read;
 use std::path::Path;
 
-/// Where sizes of flows come from.
+/// Source of a distribution of flow sizes.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Sizes {
-    /// A distribution that comes with ropewalk, or a file: what has a dot or a slash in it is a path, seen from the
-    /// scenario's own file. Each row of the file is `bytes percent`, as for the flow generators of the HPCC family of
-    /// ns-3 simulators.
+    /// A built-in distribution, or a file. A name with a dot or a slash is a path relative to the scenario's file. Each
+    /// row of the file is `bytes percent`, as in the flow generators of the HPCC family of ns-3 simulators.
     Named(String),
     /// A distribution by its parameters.
     Inline(Distribution),
@@ -28,12 +27,12 @@ pub enum Sizes {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Distribution {
-    /// All flows are of this size.
+    /// All flows have this size.
     Fixed(Bytes),
-    /// Evenly between two sizes.
+    /// Sizes are spread evenly between two limits.
     Uniform(Range),
-    /// Rows of a size and the per cent of flows that are at most that large, such as `[["0B", 0], ["10kB", 100]]`;
-    /// linear in between. A file becomes this when a scenario is read.
+    /// Rows of a size and the percentage of flows that are at most that large, such as `[["0B", 0], ["10kB", 100]]`;
+    /// linear between rows. The rows of a file are stored here when a scenario is read.
     Points(Vec<Point>),
 }
 
@@ -41,27 +40,27 @@ pub enum Distribution {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Range {
-    /// The smallest.
+    /// Smallest size. No default.
     pub min: Bytes,
-    /// The largest.
+    /// Largest size. No default.
     pub max: Bytes,
 }
 
-/// Limits of sizes: what lies beyond becomes the limit.
+/// Limits of sizes; sizes outside the limits become the nearest limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Clamp {
-    /// Smaller flows get this size. Default: no limit.
+    /// Lower limit: smaller flows get this size. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min: Option<Bytes>,
-    /// Larger flows get this size. Default: no limit.
+    /// Upper limit: larger flows get this size. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max: Option<Bytes>,
 }
 
 macro_rules! distributions {
     ($($name:literal),+ $(,)?) => {
-        /// The distributions that come with ropewalk: name, and a file that says where it is from.
+        /// Built-in distributions: the name, and the text of a file whose comments name the source.
         pub const PUBLISHED: &[(&str, &str)] =
             &[$(($name, include_str!(concat!("../../cdf/", $name, ".cdf")))),+];
     };
@@ -111,8 +110,8 @@ impl<'de> Deserialize<'de> for Sizes {
 }
 
 impl Sizes {
-    /// Puts the rows of a file in the place of its name; `folder` is where the scenario stands. So a scenario that has
-    /// been read says everything about itself.
+    /// Replaces the name of a file by its rows, so that a resolved scenario is complete without the file; `folder` is the
+    /// folder of the scenario.
     pub(crate) fn read_file(&mut self, folder: &Path) -> Result<(), Fault> {
         let Sizes::Named(name) = self else { return Ok(()) };
         if !name.contains(['.', '/']) {
@@ -126,8 +125,7 @@ impl Sizes {
         match read {
             Err(e) => return Err(Fault::new("", format!("the file {shown} cannot be read: {e}"))),
             Ok(length) if length as u64 > LARGEST_FILE => {
-                let text =
-                    format!("the file {shown} is larger than {LARGEST_FILE} bytes: no distribution is");
+                let text = format!("expected a file of at most {LARGEST_FILE} bytes; {shown} is larger");
                 return Err(Fault::new("", text));
             }
             Ok(_) => {}
@@ -148,7 +146,9 @@ impl Sizes {
                 let Some((name, text)) = known else {
                     let names: Vec<&str> = PUBLISHED.iter().map(|(name, _)| *name).collect();
                     let text = format!("there is no distribution `{name}`; {}", suggestion(name, &names));
-                    return Err(Fault::new("", text).with_help("a file has a dot or a slash in its name"));
+                    return Err(
+                        Fault::new("", text).with_help("the path of a file must have a dot or a slash")
+                    );
                 };
                 Cdf::new(&cdf::read(name, text)?).map_err(inside)
             }
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn published_distributions_have_the_means_of_their_sources() {
-        // Means by numerical integration of the published tables, apart from this code; bytes.
+        // Means in bytes, by numerical integration of the published tables with other code.
         for (name, mean) in [
             ("web-search", 1_711_250.0),
             ("web-search-opera", 1_490_032.7),
@@ -206,7 +206,7 @@ mod tests {
         ] {
             let cdf = Sizes::Named(name.into()).cdf().unwrap();
             assert!((cdf.mean() - mean).abs() < 0.06, "{name}: {}", cdf.mean());
-            // Evenly spread draws have the same mean; the largest flows of `data-mining` are rare.
+            // Evenly spread draws have the same mean. They must be many, as the largest flows of `data-mining` are rare.
             let n = 1 << 20;
             let drawn = (0..n).map(|i| cdf.size((i << 44) | (1 << 43)) as f64).sum::<f64>() / n as f64;
             assert!((drawn / mean - 1.0).abs() < 2e-4, "{name}: drawn {drawn}");
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_published_distribution_says_where_it_is_from() {
+    fn a_published_distribution_names_its_source() {
         for (name, text) in PUBLISHED {
             assert!(text.starts_with('#') && text.contains("bytes, cumulative percent"), "{name}");
         }

@@ -187,12 +187,13 @@ fn a_mix_needs_pods_with_company_and_somebody_who_sends() {
     let fail = |text: &str| check(&Source::new("t.toml", text), &[]).unwrap_err().to_string();
     let far =
         "[switch]\nbuffer = \"4GB\"\n[topology.datacentres]\ntors = 1\nhosts-per-tor = 1\n[[workload]]\n";
-    assert!(fail(&format!("{far}poisson = {{ mix = {{}} }}")).contains("no other one in its pod"));
+    assert!(fail(&format!("{far}poisson = {{ mix = {{}} }}")).contains("no other host in its pod"));
     assert!(
-        fail(&format!("{PODS}poisson = {{ mix = {{ local = 0, remote = 0 }} }}")).contains("none leaves")
+        fail(&format!("{PODS}poisson = {{ mix = {{ local = 0, remote = 0 }} }}"))
+            .contains("found 0 for both")
     );
     assert!(fail(&format!("{PODS}poisson = {{ mix = {{}}, peers = \"cross-rack\" }}")).contains("not both"));
-    assert!(fail(&format!("{FABRIC}poisson = {{ mix = {{}} }}")).contains("not made of pods"));
+    assert!(fail(&format!("{FABRIC}poisson = {{ mix = {{}} }}")).contains("has no pods"));
 }
 
 #[test]
@@ -257,7 +258,7 @@ fn sizes_come_from_a_file_beside_the_scenario() {
     let again = check(&Source::new("elsewhere.toml", c.to_toml()), &[]).unwrap();
     assert_eq!((again.hash(), &again.plan.messages), (c.hash(), &c.plan.messages));
     let broken = folder.join("broken.cdf").display().to_string();
-    let want = format!("{broken}:2:6: expected per cent, a number up to 100, found `x`");
+    let want = format!("{broken}:2:6: expected a percentage, found `x`");
     assert_eq!(of("broken.cdf", &[]).unwrap_err().located(), want);
     assert_eq!(of("mine.cdf", &["workload.0.sizes=broken.cdf".into()]).unwrap_err().located(), want);
     let missing = of("none.cdf", &[]).unwrap_err().located();

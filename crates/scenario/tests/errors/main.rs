@@ -68,7 +68,7 @@ fn mistakes_in_a_set_point_into_it() {
         ("scheme.ecpm={}", "--set:1:1: unknown name `ecpm`; did you mean `ecmp`?"),
         ("sed=1", "--set:1:1: unknown key `sed`; did you mean `seed`?"),
         ("workload.0.byte=1MB", "--set:1:1: unknown key `byte`; did you mean `bytes`?"),
-        ("workload.9.bytes=1MB", "--set:1:1: there is no entry 9: the array has 1"),
+        ("workload.9.bytes=1MB", "--set:1:1: expected an entry between 0 and 1, found 9"),
         ("seed", "--set:1:1: expected KEY=VALUE, such as seed=7"),
         // serde alone would take these by position.
         ("topology.leaf-spine=[4,4,4]", "--set:1:21: expected a table, found an array"),
