@@ -8,8 +8,9 @@ use crate::packets::Packets;
 use crate::timeline::{self, Line};
 use crate::trace::{self, Step};
 use crate::words;
-use model::Plan;
+use model::QpId;
 use results::Results;
+use scenario::Checked;
 use serde::Serialize;
 
 /// The life of one flow.
@@ -47,16 +48,19 @@ pub enum Unexplained {
 }
 
 impl Explanation {
-    /// Of the flow in this row of `flows.parquet`, whose run obeyed `plan`.
+    /// Of the flow in this row of `flows.parquet`, whose run was that of `checked`.
     ///
     /// # Errors
     /// If the flow's events are not there, or it never began.
-    pub fn of(plan: &Plan, results: &Results, flow: &Flow) -> Result<Self, Unexplained> {
+    pub fn of(checked: &Checked, results: &Results, flow: &Flow) -> Result<Self, Unexplained> {
         let Some(start) = flow.start_us else { return Err(Unexplained::NeverPosted) };
         let steps = steps(results, flow.qp).ok_or(Unexplained::NotFollowed)?;
         let end = results.summary["sim_time_us"].as_f64().unwrap_or(start);
-        // What goes by ACKs no CNP or NACK is to blame for.
-        let cuts = if by_acks(results) { Vec::new() } else { cuts::cuts(&steps) };
+        let plan = &checked.plan;
+        let qp = QpId(u32::try_from(flow.qp).map_err(|_| Unexplained::NotFollowed)?);
+        // CNPs and NACKs cut no rate that goes by what replies tell.
+        let evidence = checked.nics.of(qp).evidence();
+        let cuts = if evidence.is_in_replies() { Vec::new() } else { cuts::cuts(&steps) };
         let life = Life::new(plan, flow, &steps, cuts, end).ok_or(Unexplained::NotFollowed)?;
         let account = Account::of(&life);
         let packets = Packets::of(&life, results);
@@ -87,12 +91,4 @@ fn steps(results: &Results, qp: u64) -> Option<Vec<Step>> {
         return None;
     }
     trace::read(results.table("events")?, qp)
-}
-
-/// The run's congestion control goes by what ACKs say, and not by CNPs.
-fn by_acks(results: &Results) -> bool {
-    let config = results.manifest["config"].as_str().unwrap_or_default();
-    let config: toml::Table = config.parse().unwrap_or_default();
-    let chosen = config.get("nic").and_then(|nic| nic.get("congestion")?.as_table()?.keys().next());
-    matches!(chosen.map(String::as_str), Some("hpcc" | "swift" | "mp-rdma"))
 }

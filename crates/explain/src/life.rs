@@ -22,7 +22,7 @@ pub(crate) struct Life<'a> {
     pub(crate) acked: Option<Time>,
     /// When it ended: with its last ACK, or with the run.
     pub(crate) end: Time,
-    /// What cut its rate; nothing where that goes with what ACKs say (HPCC, Swift, MP-RDMA).
+    /// What cut its rate; empty if its congestion control reads replies alone.
     pub(crate) cuts: Vec<Cut>,
 }
 

@@ -11,10 +11,10 @@ fn explained(text: &str, flow: &str) -> Explanation {
         Ok(prepared) => prepared,
         Err(e) => panic!("{e}\nin:\n{text}"),
     };
-    let plan = prepared.checked.plan.clone();
+    let checked = prepared.checked.clone();
     let results = lab::run(prepared).results(vec![]);
-    let flow = find(&results, &plan, flow).unwrap();
-    let explanation = Explanation::of(&plan, &results, &flow).unwrap();
+    let flow = find(&results, &checked.plan, flow).unwrap();
+    let explanation = Explanation::of(&checked, &results, &flow).unwrap();
     let parts: f64 = explanation.account.causes.iter().map(|cause| cause.us).sum();
     let base = explanation.account.ideal_us.or(explanation.account.sending_us).unwrap();
     let wrong = base + parts - explanation.account.elapsed_us;
@@ -201,9 +201,9 @@ fn a_flow_is_found_by_number_ends_or_slowness() {
     let source =
         Source::new("story.toml", star("", &[("a", "c", "1MB"), ("b", "c", "1kB"), ("a", "c", "1kB")]));
     let prepared = Prepared::by(|| scenario::check(&source, &[])).unwrap();
-    let plan = prepared.checked.plan.clone();
+    let checked = prepared.checked.clone();
     let results = lab::run(prepared).results(vec![]);
-    let number = |name: &str| find(&results, &plan, name).map(|flow| flow.flow);
+    let number = |name: &str| find(&results, &checked.plan, name).map(|flow| flow.flow);
     assert_eq!(number("1"), Ok(1));
     // A kilobyte behind a megabyte; flows are numbered by queue pair.
     assert_eq!((number("slowest"), number(" a -> c ")), (Ok(1), Ok(1)));
@@ -217,8 +217,8 @@ fn a_flow_is_found_by_number_ends_or_slowness() {
         assert!(number(name).unwrap_err().contains(wrong), "{:?}", number(name));
     }
     // Nobody was followed: nothing to explain it by.
-    let flow = find(&results, &plan, "1").unwrap();
-    assert_eq!(Explanation::of(&plan, &results, &flow), Err(Unexplained::NotFollowed));
+    let flow = find(&results, &checked.plan, "1").unwrap();
+    assert_eq!(Explanation::of(&checked, &results, &flow), Err(Unexplained::NotFollowed));
 }
 
 #[test]

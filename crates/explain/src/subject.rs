@@ -88,7 +88,7 @@ impl Subject {
             .map_err(|text| Failure::Asked(format!("{}: {text}", self.name)))?;
         let mut run_again = false;
         loop {
-            match Explanation::of(&self.checked.plan, &self.results, &flow) {
+            match Explanation::of(&self.checked, &self.results, &flow) {
                 Ok(explanation) => return Ok(Answer { explanation, run_again, recorded: self.recorded }),
                 Err(Unexplained::NotFollowed) if !run_again => {
                     run_again = true;

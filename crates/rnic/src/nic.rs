@@ -6,7 +6,7 @@ use crate::ends::{AnyReceiver, AnySender, Receiving, Sending};
 use crate::notification::MarkRules;
 use crate::path::Path;
 use crate::receiver::Answers;
-use crate::{NicConfig, Reacting};
+use crate::{Evidence, NicConfig, Reacting};
 use model::Rate;
 use model::annex::NoticeRules;
 use model::draw::below;
@@ -65,6 +65,11 @@ impl Nic {
     /// Whether its receivers know what to do with notices ([`model::annex::Notice`]).
     pub fn hears_notices(&self) -> bool {
         self.config.transport.facts().heeds_notices
+    }
+
+    /// What tells its congestion control that there is congestion.
+    pub fn evidence(&self) -> Evidence {
+        self.config.congestion.facts().evidence
     }
 
     /// See [`NicConfig::telemetry`].
