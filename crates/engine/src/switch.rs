@@ -6,7 +6,7 @@ use crate::setup::Setup;
 use model::draw::Key;
 use model::fabric::Detours;
 use model::packet::Kinds;
-use model::scheme::{Effects, Emitted, Handle, flow_hash};
+use model::scheme::{Effects, Emitted, Handle, SwitchKeys, flow_hash};
 use model::{
     Annex, Cx, Interest, Kind, NodeId, Parcel, Parts, PortIndex, Reroute, Scheme, Site, Time, Verdict,
 };
@@ -119,8 +119,9 @@ impl<P: Parts> Switch<P> {
     }
 
     #[inline]
-    fn next_handle(&self) -> Handle {
-        Handle(self.free.last().copied().unwrap_or(self.stash.len() as u32))
+    fn keys(&self) -> SwitchKeys {
+        let handle = Handle(self.free.last().copied().unwrap_or(self.stash.len() as u32));
+        SwitchKeys { key: self.key, salt: self.salt, handle }
     }
 
     #[inline(always)]
@@ -132,10 +133,9 @@ impl<P: Parts> Switch<P> {
         ports: &[PortIndex],
         effects: &mut Effects,
     ) -> Verdict {
-        let handle = self.next_handle();
         let Arrival { now, ingress, from_host, to_host, detours, view } = arrival;
-        let cx =
-            Cx::new(Time(now), ingress, from_host, to_host, queued, self.key, self.salt, handle, effects);
+        let cx = Cx::new(Time(now), self.keys(), effects).with_ingress(ingress);
+        let cx = cx.with_hosts(from_host, to_host).with_queued(queued);
         let tagged = pkt.is_data() || pkt.kind() == Kind::Signal;
         let tag = if P::Annex::CARRIES && tagged { pkt.annex.tag() } else { 0 };
         let entropy = if pkt.is_data() { pkt.annex.entropy() } else { 0 };
@@ -164,8 +164,7 @@ impl<P: Parts> Switch<P> {
         port: PortIndex,
         effects: &mut Effects,
     ) {
-        let (handle, virt) = (self.next_handle(), PortIndex::VIRTUAL);
-        let cx = Cx::new(Time(now), virt, false, true, &[], self.key, self.salt, handle, effects);
+        let cx = Cx::new(Time(now), self.keys(), effects).with_hosts(false, true);
         self.scheme.on_depart(&mut cx.with_tag(pkt.annex.tag()), &pkt.label, port);
     }
 
@@ -188,8 +187,7 @@ impl<P: Parts> Switch<P> {
 
     pub(crate) fn woken(&mut self, now: u64, queued: &[u32], effects: &mut Effects) {
         self.wake = u64::MAX;
-        let (handle, virt) = (self.next_handle(), PortIndex::VIRTUAL);
-        let mut cx = Cx::new(Time(now), virt, false, false, queued, self.key, self.salt, handle, effects);
+        let mut cx = Cx::new(Time(now), self.keys(), effects).with_queued(queued);
         self.scheme.on_wake(&mut cx);
     }
 
@@ -205,8 +203,7 @@ impl<P: Parts> Switch<P> {
         self.route_change = Some(route_change);
         let plan = setup.plan;
         let routing = plan.failures.routing(&plan.failures.route_changes()[route_change]);
-        let (handle, virt) = (self.next_handle(), PortIndex::VIRTUAL);
-        let mut cx = Cx::new(Time(now), virt, false, false, &[], self.key, self.salt, handle, effects);
+        let mut cx = Cx::new(Time(now), self.keys(), effects);
         self.scheme.on_routes_change(&mut cx, &Reroute { site: Site { plan, node }, routing });
     }
 

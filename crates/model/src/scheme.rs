@@ -118,74 +118,90 @@ pub struct Cx<'a> {
     /// Where the packet shall go before it goes to its host: one of `detours`, written by the scheme, and the port of its
     /// verdict leads there. The packet then meets the schemes of other switches with the ports on its way.
     pub via: Option<Detour>,
-    key: Key,
-    salt: u64,
+    keys: SwitchKeys,
     draws: u64,
-    handle: Handle,
     effects: &'a mut Effects,
 }
 
+/// What draws, hashes and held packets of one switch need.
+#[derive(Clone, Copy, Debug)]
+pub struct SwitchKeys {
+    /// Key of the switch's draws for [`crate::draw::Purpose::Scheme`].
+    pub key: Key,
+    /// Salt of the switch's hashes.
+    pub salt: u64,
+    /// Handle of the next held packet.
+    pub handle: Handle,
+}
+
 impl<'a> Cx<'a> {
-    /// For engines and for tests of schemes. `key` is the switch's key for [`crate::draw::Purpose::Scheme`],
-    /// `salt` its hash salt, `handle` the number of the next held packet.
+    /// A context without a packet, for engines and for tests of schemes.
     #[inline]
-    #[expect(clippy::too_many_arguments, reason = "an engine fills it in one place")]
-    pub fn new(
-        now: Time,
-        ingress: PortIndex,
-        from_host: bool,
-        to_host: bool,
-        queued: &'a [u32],
-        key: Key,
-        salt: u64,
-        handle: Handle,
-        effects: &'a mut Effects,
-    ) -> Self {
+    pub fn new(now: Time, keys: SwitchKeys, effects: &'a mut Effects) -> Self {
         Cx {
             now,
-            ingress,
-            from_host,
-            to_host,
-            queued,
+            ingress: PortIndex::VIRTUAL,
+            from_host: false,
+            to_host: false,
+            queued: &[],
             view: &[],
             entropy: 0,
             tag: 0,
             detours: Detours::default(),
             via: None,
-            key,
-            salt,
+            keys,
             draws: 0,
-            handle,
             effects,
         }
     }
 
-    /// The same for a packet that may take these detours, with this view of all queues.
+    /// This context with a packet's ingress port.
+    #[inline]
+    #[must_use]
+    pub fn with_ingress(self, ingress: PortIndex) -> Self {
+        Cx { ingress, ..self }
+    }
+
+    /// This context with [`Cx::from_host`] and [`Cx::to_host`] of a packet.
+    #[inline]
+    #[must_use]
+    pub fn with_hosts(self, from_host: bool, to_host: bool) -> Self {
+        Cx { from_host, to_host, ..self }
+    }
+
+    /// This context with the queues of the switch.
+    #[inline]
+    #[must_use]
+    pub fn with_queued(self, queued: &'a [u32]) -> Self {
+        Cx { queued, ..self }
+    }
+
+    /// This context with the detours that a packet may take, and a view of all queues.
     #[inline]
     #[must_use]
     pub fn with_detours(self, detours: Detours<'a>, view: &'a [u32]) -> Self {
         Cx { detours, view, ..self }
     }
 
-    /// The same for a data packet with that entropy.
+    /// This context with the entropy of a data packet.
     #[inline]
     #[must_use]
     pub fn with_entropy(self, entropy: u16) -> Self {
         Cx { entropy, ..self }
     }
 
-    /// The same for a packet with that tag.
+    /// This context with the tag of a packet.
     #[inline]
     #[must_use]
     pub fn with_tag(self, tag: u64) -> Self {
         Cx { tag, ..self }
     }
 
-    /// A uniform 64-bit number; a new one at every call, the same in every run.
+    /// A uniform 64-bit number: a new one at every call, and the same sequence in every run.
     #[inline]
     pub fn draw(&mut self) -> u64 {
         self.draws += 1;
-        self.key.draw2(self.now.ps(), (self.ingress.0 as u64) << 32 | self.draws)
+        self.keys.key.draw2(self.now.ps(), (self.ingress.0 as u64) << 32 | self.draws)
     }
 
     /// A uniform number below `n`.
@@ -198,13 +214,13 @@ impl<'a> Cx<'a> {
     /// of a queue pair that have one entropy.
     #[inline]
     pub fn hash(&self, pkt: &Packet, n: usize) -> usize {
-        below(Key::from_salt(self.salt).draw(tuple(pkt) ^ (self.entropy as u64) << 32), n)
+        below(Key::from_salt(self.keys.salt).draw(tuple(pkt) ^ (self.entropy as u64) << 32), n)
     }
 
     /// Another hash like [`Cx::hash`], one for each `what`, that tells nothing of the others.
     #[inline]
     pub fn hash_for(&self, pkt: &Packet, what: u64, n: usize) -> usize {
-        below(Key::from_salt(self.salt).draw2(tuple(pkt) ^ (self.entropy as u64) << 32, what), n)
+        below(Key::from_salt(self.keys.salt).draw2(tuple(pkt) ^ (self.entropy as u64) << 32, what), n)
     }
 
     /// The base path: the port that the packet's flow hashes to.
@@ -225,9 +241,9 @@ impl<'a> Cx<'a> {
         self.effects.emitted.push(Emitted { packet, tag, port });
     }
 
-    /// The handle under which the engine will keep this packet if the verdict is [`Verdict::Hold`].
+    /// The handle under which the engine keeps this packet if the verdict is [`Verdict::Hold`].
     pub fn handle(&self) -> Handle {
-        self.handle
+        self.keys.handle
     }
 
     /// Sends a held packet by `port`.

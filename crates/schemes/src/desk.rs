@@ -6,7 +6,7 @@ use model::fabric::Detours;
 use model::failure::Fault;
 use model::plan::{Classes, Flow, Pfc, PortSettings, Qp, SwitchSettings};
 use model::record::RecordPlan;
-use model::scheme::{Effects, Emitted, Handle};
+use model::scheme::{Effects, Emitted, Handle, SwitchKeys};
 use model::{
     Bytes, Cx, Detour, FabricBuilder, Failures, HostId, Kind, NodeId, Packet, Plan, PortIndex, Probability,
     Psn, QpId, Rate, Reroute, Routing, Scheme, Site, Time, Verdict, Wire,
@@ -401,8 +401,10 @@ impl Desk {
         let salt = Key::new(self.plan.seed, Purpose::Salt, entity).salt();
         let zeros = vec![0; self.queued.len()];
         let queued = if self.scheme.interest().queues { &self.queued } else { &zeros };
-        let cx = Cx::new(self.now, ingress, from_host, to_host, queued, key, salt, self.next, effects);
-        let mut cx = cx.with_entropy(self.entropy).with_tag(self.tag).with_detours(detours, view);
+        let keys = SwitchKeys { key, salt, handle: self.next };
+        let cx = Cx::new(self.now, keys, effects).with_ingress(ingress).with_hosts(from_host, to_host);
+        let mut cx =
+            cx.with_queued(queued).with_entropy(self.entropy).with_tag(self.tag).with_detours(detours, view);
         handler(&mut self.scheme, &mut cx)
     }
 }
