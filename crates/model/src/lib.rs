@@ -1,27 +1,29 @@
-//! The vocabulary that every part of ropewalk shares: units, identifiers, packets, the fabric, the plan of a
-//! run, and the traits behind which the pluggable parts stand.
+//! The vocabulary that all crates of ropewalk share: units, identifiers, packets, the fabric, the plan of a run, and the
+//! traits of the pluggable parts.
 //!
-//! This crate holds no algorithm: no scheme, no transport, no congestion control and no engine. A part is a
-//! pure state machine: time and randomness are arguments, and a handler sees its own node and nothing else.
+//! This crate contains no scheme, transport, congestion control or engine. A part is a pure state machine: time and
+//! randomness are arguments, and a handler sees only its own node.
 //!
 //! | file | what it defines |
 //! |---|---|
 //! | [`units`] | [`Time`], [`Rate`], [`Bytes`], [`Pace`], [`Probability`]: integers with a unit |
+//! | [`quantity`] | how these are read from text, such as `"400Gbps"` |
 //! | [`ids`] | node, host, port, queue-pair and message numbers |
 //! | [`packet`] | the 16-byte [`Packet`] that crosses links by value |
-//! | [`annex`] | what packets carry besides, in runs whose ends need it |
-//! | [`telemetry`] | what switches write on data packets about their links (INT) |
-//! | [`route_state`] | how a packet crosses a fabric of groups |
+//! | [`annex`] | further fields of packets, in runs whose parts need them |
+//! | [`telemetry`] | in-band network telemetry (INT): records of switches on data packets |
+//! | [`route_state`] | detour and leg of a packet in a fabric of groups |
 //! | [`wire`] | frame sizes and transmission times |
 //! | [`fabric`] | nodes, links, equal-cost routes |
-//! | [`failure`] | links that go down, come back or slow down, and what routing makes of it |
-//! | [`plan`] | everything one run needs, checked: what `scenario` makes and the engine obeys |
+//! | [`failure`] | links that go down, come back or slow down, and the changes of routes that follow |
+//! | [`plan`] | the checked input of a run: `scenario` makes it, the engine runs it |
+//! | [`record`] | the series, events and frames that a run records |
 //! | [`draw`] | keyed random numbers: (seed, purpose, entity, ordinal) |
 //! | [`scheme`] | trait [`Scheme`]: load balancing inside a switch |
 //! | [`steering`] | trait [`Steering`]: load balancing in the sending NIC |
 //! | [`transport`] | traits [`Sender`] and [`Receiver`]: loss recovery of one queue pair |
 //! | [`congestion`] | trait [`Congestion`]: rate and window of one queue pair |
-//! | [`parts`] | trait [`Parts`]: the bundle of pluggable parts that a run is made of |
+//! | [`parts`] | trait [`Parts`]: the pluggable parts of a run |
 
 pub mod annex;
 pub mod congestion;

@@ -1,18 +1,18 @@
-//! How a packet crosses a fabric of groups: where it goes first, and how far it has come.
+//! State of a packet's route across a fabric of groups: its detour and its leg.
 
-/// Where a packet goes before it goes on to its host.
+/// Intermediate stop of a packet on the path to its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Detour {
-    /// To any switch of this group.
+    /// Any switch of this group.
     Group(u16),
-    /// To this switch of the group in which it is, by its number there.
+    /// The switch of this number in the packet's present group.
     Member(u16),
 }
 
-/// What a packet carries of its way: 16 bits.
+/// State of a packet's route in 16 bits, which the packet carries in its annex.
 ///
-/// A way has *legs*. One ends where the packet enters another group, or where it ends a detour inside a group: three
-/// legs at most, as a detour is taken once. The leg is the packet's virtual channel, see
+/// A path has *legs*. A leg ends where the packet enters another group, or where a detour inside a group ends. A packet
+/// takes at most one detour, so a path has at most three legs. The leg is the packet's virtual channel, see
 /// [`crate::Fabric::channels`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RouteState(u16);
@@ -35,7 +35,7 @@ impl RouteState {
         RouteState(bits)
     }
 
-    /// Where it goes first.
+    /// The packet's detour, until it has reached it.
     #[inline]
     pub const fn detour(self) -> Option<Detour> {
         match (self.0 >> NUMBER_SHIFT, self.0 & MEMBER) {
@@ -45,7 +45,7 @@ impl RouteState {
         }
     }
 
-    /// The same with a detour from here on; the number must be below [`RouteState::MOST`].
+    /// This state with a detour from here on; the detour's number must be below [`RouteState::MOST`].
     #[inline]
     #[must_use]
     pub const fn by(self, detour: Detour) -> RouteState {
@@ -56,24 +56,24 @@ impl RouteState {
         RouteState(self.0 & (LEG | ENDED) | member | (number + 1) << NUMBER_SHIFT)
     }
 
-    /// The same at the next switch. `ended`: a leg ends there; `there`: so does the detour.
+    /// The state at the next switch. `ended`: a leg ends there. `there`: the detour ends there.
     #[inline]
     #[must_use]
     pub const fn next(self, ended: bool, there: bool) -> RouteState {
-        let way = if there { self.0 & LEG } else { self.0 & !ENDED };
-        match ended && way & LEG < LEG {
-            true => RouteState((way + 1) | ENDED),
-            false => RouteState(way),
+        let bits = if there { self.0 & LEG } else { self.0 & !ENDED };
+        match ended && bits & LEG < LEG {
+            true => RouteState((bits + 1) | ENDED),
+            false => RouteState(bits),
         }
     }
 
-    /// The leg on which it leaves the switch where it is, 0 the first.
+    /// The leg on which the packet leaves the present switch; the first leg is 0.
     #[inline]
     pub const fn leg(self) -> u8 {
         (self.0 & LEG) as u8
     }
 
-    /// The leg on which it came there.
+    /// The leg on which the packet came to the present switch.
     #[inline]
     pub const fn came_on(self) -> u8 {
         (self.0 & LEG) as u8 - (self.0 & ENDED != 0) as u8
@@ -100,11 +100,11 @@ mod tests {
     }
 
     #[test]
-    fn every_number_survives_the_packing() {
+    fn packing_keeps_every_detour_number() {
         for number in 0..RouteState::MOST as u16 {
             for detour in [Detour::Group(number), Detour::Member(number)] {
-                let way = RouteState::default().next(true, false).by(detour);
-                assert_eq!((way.detour(), way.leg(), way.came_on()), (Some(detour), 1, 0));
+                let state = RouteState::default().next(true, false).by(detour);
+                assert_eq!((state.detour(), state.leg(), state.came_on()), (Some(detour), 1, 0));
             }
         }
     }

@@ -6,54 +6,53 @@ use crate::plan::{Plan, Qp};
 use crate::{Detour, Fabric, HostId, Kind, LinkId, NodeId, Packet, PortIndex, QpId, Routing, Time};
 use std::ops::Range;
 
-/// What becomes of a packet.
+/// A scheme's decision on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It leaves by this port.
+    /// The packet leaves by this port.
     Forward(PortIndex),
-    /// The engine keeps it, still charged to the buffer, until the scheme releases it by [`Cx::handle`].
+    /// The engine keeps the packet, still charged to the buffer, until the scheme releases it by its [`Cx::handle`].
     Hold,
-    /// It ends here. A control packet that is dropped counts as blocked, a signal as heard.
+    /// The packet ends here. A dropped ACK, NACK or CNP counts as blocked, a dropped signal as received.
     Drop,
 }
 
-/// What a scheme wants to see. What it does not ask for costs nothing.
+/// The inputs and abilities that a scheme needs. Inputs that no scheme needs cost nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interest {
-    /// It reads [`Cx::queued`].
+    /// The scheme reads [`Cx::queued`].
     pub queues: bool,
-    /// It wants `on_packet` also where there is only one port to choose.
+    /// The scheme needs `on_packet` also for packets with only one possible port.
     pub every_packet: bool,
-    /// It wants `on_depart` for data that leaves towards a host.
+    /// The scheme needs `on_depart` for data that leaves towards a host.
     pub host_departures: bool,
-    /// It makes replies or signals ([`Cx::emit`]), and it makes data. A switch that drops when its queues fill must know.
+    /// The scheme makes replies or signals ([`Cx::emit`]). A switch that drops packets when its queues fill uses this.
     pub makes_replies: bool,
-    /// See `makes_replies`.
+    /// The scheme makes data packets. A switch that drops packets when its queues fill uses this.
     pub makes_data: bool,
-    /// It may send data over a detour ([`Cx::detours`]): it wants `on_packet` for data that comes from a host wherever
-    /// there is one.
+    /// The scheme may send data over a detour ([`Cx::detours`]). It needs `on_packet` for all data from a host that has a
+    /// detour.
     pub detours: bool,
-    /// It reads [`Cx::view`]. A run has one view: the one for which the first switch asks (a scenario in which others ask for
-    /// another one is refused). Every switch that asks for one must ask for [`Interest::queues`], too, and so must all others.
+    /// The scheme reads [`Cx::view`]. A run has one view, the first switch's; `scenario` refuses switches with different
+    /// views. If any switch needs a view, all switches must set [`Interest::queues`].
     pub view: Option<QueueView>,
-    /// It has so much state that packets should be announced to it ([`Scheme::expect`]).
+    /// The scheme has so much state per packet that the engine should call [`Scheme::expect`].
     pub announcements: bool,
 }
 
-/// A view of all switches' queues, see [`Cx::view`].
+/// A delayed view of all switches' queues, see [`Cx::view`].
 ///
-/// A model of what a network could tell its switches, not a look into the present: it is taken at multiples of a period
-/// and known some time later. Both are rounded up to whole multiples of the window that the fabric's links allow, less than
-/// which no news takes to anywhere.
+/// It models what a network could report to its switches: a snapshot at multiples of `period`, which reaches all switches
+/// after `delay`. Both are rounded up to whole windows of the engine, since no information crosses the fabric faster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueView {
-    /// How often it is taken.
+    /// Time between two snapshots.
     pub period: Time,
-    /// How long it takes until it is known everywhere.
+    /// Time from a snapshot until every switch has it.
     pub delay: Time,
 }
 
-/// Identifies a held packet.
+/// Number of a held packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Handle(pub u32);
 
@@ -62,61 +61,61 @@ pub struct Handle(pub u32);
 pub struct Emitted {
     /// The packet.
     pub packet: Packet,
-    /// Its tag.
+    /// Tag of the packet.
     pub tag: u64,
-    /// The port by which it leaves; `None` is that of the base path to its host.
+    /// Egress port; `None` stands for the base path to the packet's host.
     pub port: Option<PortIndex>,
 }
 
-/// What a handler asked for; the engine carries it out when the handler has returned.
+/// Requests of a handler, which the engine carries out after the handler has returned.
 #[derive(Debug, Default)]
 pub struct Effects {
     /// Packets that the switch makes.
     pub emitted: Vec<Emitted>,
-    /// Held packets to send, and where.
+    /// Held packets to send, each with its egress port.
     pub released: Vec<(Handle, PortIndex)>,
-    /// Ports whose far ends are to send no data, or to go on.
+    /// Ports whose far ends pause (true) or resume (false).
     pub pauses: Vec<(PortIndex, bool)>,
-    /// When to call `on_wake`; the earliest wish counts.
+    /// Time of the next `on_wake`; the earliest request counts.
     pub wake: Option<Time>,
 }
 
 impl Effects {
-    /// Nothing was asked for.
+    /// True if there is no request.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.emitted.is_empty() && self.released.is_empty() && self.pauses.is_empty() && self.wake.is_none()
     }
 }
 
-/// What a handler sees: the present, its own switch, and nothing else.
+/// Context of a handler: the present state of its own switch, and nothing else.
 #[derive(Debug)]
 pub struct Cx<'a> {
-    /// Now.
+    /// Present time.
     pub now: Time,
-    /// Where the packet came in; [`PortIndex::VIRTUAL`] in `on_depart` and `on_wake`.
+    /// Port at which the packet came in; [`PortIndex::VIRTUAL`] in `on_depart` and `on_wake`.
     pub ingress: PortIndex,
-    /// The packet came from a host of this switch.
+    /// True if the packet came from a host of this switch.
     pub from_host: bool,
-    /// The packet goes to a host of this switch. With `from_host`: it stays inside the rack.
+    /// True if the packet goes to a host of this switch. If `from_host` holds as well, it stays inside the rack.
     pub to_host: bool,
-    /// Bytes that wait at every port of this switch, the frame on the wire not counted: true at this instant
-    /// for the ports that `on_packet` may choose from and, in `on_wake`, for all, if the scheme has
-    /// [`Interest::queues`]; of no meaning for others. Empty in `on_depart`.
+    /// Queue length of every port of this switch in bytes, without the frame on the wire. With [`Interest::queues`] it is
+    /// exact for the ports that `on_packet` may choose from, and in `on_wake` for all ports. Other values have no meaning.
+    /// Empty in `on_depart`.
     pub queued: &'a [u32],
-    /// Bytes that waited at every port of every switch, by [`crate::LinkId`], when the newest [`QueueView`] was taken that is known
-    /// now; nothing before the first. Empty if the scheme has not asked, and outside `on_packet`.
+    /// Queue length of every port of every switch in bytes, by [`crate::LinkId`], in the latest [`QueueView`] that has
+    /// arrived; all 0 before the first. Empty outside `on_packet` and without [`Interest::view`].
     pub view: &'a [u32],
     /// The entropy that the sender gave a data packet ([`crate::Annex::entropy`]).
     pub entropy: u16,
-    /// The tag of a data packet or a signal ([`crate::Annex::tag`]); what `on_packet` writes here travels with it. In
-    /// runs whose packets have no room for one it is always 0.
+    /// Tag of a data packet or a signal ([`crate::Annex::tag`]). A value that `on_packet` writes here travels with the
+    /// packet. It is always 0 in runs whose packets have no annex.
     pub tag: u64,
-    /// The detours that the packet may take. There are some for data that comes from a host of this switch, in a fabric
-    /// of groups; [`Cx::queued`] then is true for all ports.
+    /// Detours that the packet may take, in a fabric of groups, for data from a host of this switch. [`Cx::queued`] is
+    /// then exact for all ports.
     pub detours: Detours<'a>,
-    /// Where the packet shall go before it goes to its host: one of `detours`, written by the scheme, and the port of its
-    /// verdict leads there. The packet then meets the schemes of other switches with the ports on its way.
+    /// Detour that the scheme chooses for the packet, one of `detours`; the port of the verdict must lead there. Schemes in
+    /// later switches then get the ports towards the detour.
     pub via: Option<Detour>,
     keys: SwitchKeys,
     draws: u64,
@@ -210,33 +209,33 @@ impl<'a> Cx<'a> {
         below(self.draw(), n)
     }
 
-    /// The switch's hash of a packet's 5-tuple, reduced to `0..n`: the same for all packets of one direction
-    /// of a queue pair that have one entropy.
+    /// The switch's hash of a packet's 5-tuple, reduced to `0..n`. All packets of one direction of a queue pair with the
+    /// same entropy have the same hash.
     #[inline]
     pub fn hash(&self, pkt: &Packet, n: usize) -> usize {
         below(Key::from_salt(self.keys.salt).draw(tuple(pkt) ^ (self.entropy as u64) << 32), n)
     }
 
-    /// Another hash like [`Cx::hash`], one for each `what`, that tells nothing of the others.
+    /// A hash like [`Cx::hash`], independent for every `what`.
     #[inline]
     pub fn hash_for(&self, pkt: &Packet, what: u64, n: usize) -> usize {
         below(Key::from_salt(self.keys.salt).draw2(tuple(pkt) ^ (self.entropy as u64) << 32, what), n)
     }
 
-    /// The base path: the port that the packet's flow hashes to.
+    /// The base path: the port to which the packet's flow hashes.
     #[inline]
     pub fn base_path(&self, pkt: &Packet, ports: &[PortIndex]) -> PortIndex {
         if ports.len() == 1 { ports[0] } else { ports[self.hash(pkt, ports.len())] }
     }
 
-    /// Sends a packet that this switch makes (a NACK, say). It takes the base path and does not meet the
-    /// scheme of this switch.
+    /// Sends a packet that this switch makes, such as a NACK. The packet takes the base path and skips this switch's
+    /// scheme.
     pub fn emit(&mut self, packet: Packet) {
         self.effects.emitted.push(Emitted { packet, tag: 0, port: None });
     }
 
-    /// Sends a signal that says `tag` by `port`, or on the base path; other switches' schemes see it if they want
-    /// [`Interest::every_packet`], or where it has several ports to choose from.
+    /// Sends a signal with this tag by `port`, or on the base path. The schemes of other switches get it if they set
+    /// [`Interest::every_packet`], or if several ports lead to its host.
     pub fn signal(&mut self, packet: Packet, tag: u64, port: Option<PortIndex>) {
         self.effects.emitted.push(Emitted { packet, tag, port });
     }
@@ -251,25 +250,25 @@ impl<'a> Cx<'a> {
         self.effects.released.push((handle, port));
     }
 
-    /// Tells the far end of `port` by a PFC frame to send no data, or to go on as far as the buffer is concerned. Only
-    /// in lossless fabrics: elsewhere a window may be too long for a pause.
+    /// Sends a PFC frame that pauses data at the far end of `port`, or ends this pause; a pause for the buffer's sake stays.
+    /// Only for lossless fabrics: elsewhere an engine window may be too long for a pause.
     pub fn pause(&mut self, port: PortIndex, on: bool) {
         self.effects.pauses.push((port, on));
     }
 
-    /// Asks for `on_wake` at `at`, which must lie after now.
+    /// Requests `on_wake` at `at`, which must be after [`Cx::now`].
     pub fn wake_at(&mut self, at: Time) {
         self.effects.wake = Some(self.effects.wake.map_or(at, |w| w.min(at)));
     }
 }
 
-/// Hash of the 5-tuple of a packet without entropy under a switch's `salt`, reduced to `0..n`.
+/// A switch's hash, by its `salt`, of the 5-tuple of a packet without entropy, reduced to `0..n`.
 #[inline]
 pub fn flow_hash(salt: u64, pkt: &Packet, n: usize) -> usize {
     below(Key::from_salt(salt).draw(tuple(pkt)), n)
 }
 
-/// The 5-tuple of a packet without entropy: both directions of a queue pair have one of their own.
+/// Number that stands for the 5-tuple of a packet without entropy; it differs between the directions of a queue pair.
 #[inline]
 fn tuple(pkt: &Packet) -> u64 {
     (pkt.qp().0 as u64) << 1 | pkt.kind().is_control() as u64
@@ -277,48 +276,47 @@ fn tuple(pkt: &Packet) -> u64 {
 
 /// A load-balancing scheme: a pure state machine, one instance per switch.
 pub trait Scheme {
-    /// What it wants to see; constant for the run.
+    /// Inputs that the scheme needs; constant for the run.
     fn interest(&self) -> Interest;
 
-    /// A packet will arrive soon: has the processor fetch what will be needed for it. Changes nothing, and may be
-    /// left out.
+    /// Announces a packet that will arrive soon, so that the scheme can prefetch its state into the processor's cache. It
+    /// changes no state, and the engine may skip it.
     fn expect(&self, _pkt: &Packet) {}
 
-    /// A packet has arrived; `ports` are the equal-cost ones towards its host (never empty).
+    /// Handles a packet that has arrived. `ports` are the equal-cost ports towards its host, at least one.
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict;
 
-    /// A data packet starts on the wire towards a host.
+    /// Handles a data packet that starts on the wire towards a host.
     fn on_depart(&mut self, _cx: &mut Cx<'_>, _pkt: &Packet, _port: PortIndex) {}
 
-    /// How many data packets may depart at `port` before [`Scheme::on_depart`] could ask for anything, unless
-    /// [`Scheme::on_packet`] sees a packet that looks back at `port` before that. The engine may tell of so many
-    /// departures late: in their order at the port, and before the next packet that looks back. A scheme that
-    /// answers 0 sees every departure at its time.
+    /// Number of data packets that may depart at `port` before [`Scheme::on_depart`] could make a request. A packet that
+    /// looks back at `port` ([`Scheme::looks_back`]) may shorten it. The engine may report so many departures late, but in
+    /// their order at the port, and before the next packet that looks back. With 0 it reports every departure in time.
     fn patience(&self, _port: PortIndex) -> u32 {
         0
     }
 
-    /// True if this packet may shorten the scheme's patience, or if it makes a difference which of the departures
-    /// at the port at which it came in the scheme has been told of.
+    /// True if this packet may shorten the scheme's patience, or if the scheme must know all earlier departures at the
+    /// packet's ingress port.
     fn looks_back(&self, _pkt: &Packet) -> bool {
         true
     }
 
-    /// The time asked for by [`Cx::wake_at`] has come.
+    /// Handles the time that [`Cx::wake_at`] requested.
     fn on_wake(&mut self, _cx: &mut Cx<'_>) {}
 
-    /// Routing has taken note of dead links or of repairs, and from now on [`Scheme::on_packet`] is shown ports by
-    /// it: entries of tables that point elsewhere are of no use any more. [`Cx::queued`] is empty.
+    /// Handles a change of routes after links have failed or come back. From now on [`Scheme::on_packet`] gets the new
+    /// ports, so table entries with other ports are stale. [`Cx::queued`] is empty.
     fn on_routes_change(&mut self, _cx: &mut Cx<'_>, _news: &Reroute<'_>) {}
 
-    /// Its counters, by name; the results sum them over all switches.
+    /// Reports the scheme's counters by name; the results sum them over all switches.
     fn counters(&self, _sink: &mut dyn FnMut(&'static str, u64)) {}
 }
 
-/// Where an instance of a scheme is installed: what it may know of the fabric when it is built.
+/// The switch that an instance of a scheme is made for, with what the scheme may know when it is built.
 #[derive(Clone, Copy, Debug)]
 pub struct Site<'a> {
-    /// The whole plan (fabric, frame sizes, queue pairs): a controller configures switches from it.
+    /// The whole plan (fabric, frame sizes, queue pairs), as a controller that configures switches knows it.
     pub plan: &'a Plan,
     /// The switch.
     pub node: NodeId,
@@ -330,13 +328,13 @@ impl<'a> Site<'a> {
         &self.plan.fabric
     }
 
-    /// True if hosts hang on this switch.
+    /// True if hosts are attached to this switch.
     pub fn is_tor(&self) -> bool {
         self.fabric().ports(self.node).iter().any(|l| self.fabric().is_host(l.to))
     }
 
-    /// Queue pairs that end at hosts of this switch, for tables of their state. They may include pairs of
-    /// other switches if hosts are not numbered rack by rack.
+    /// Range of queue pairs that end at hosts of this switch, for tables of their state. It may include queue pairs of other
+    /// switches if hosts are not numbered rack by rack.
     pub fn incoming(&self) -> Range<u32> {
         let fabric = self.fabric();
         let hosts = fabric.ports(self.node).iter().filter(|l| fabric.is_host(l.to)).map(|l| l.to.0);
@@ -352,17 +350,17 @@ impl<'a> Site<'a> {
     }
 }
 
-/// What a switch learns when routing has changed.
+/// News for a switch after a change of routes.
 #[derive(Clone, Copy, Debug)]
 pub struct Reroute<'a> {
     /// The switch.
     pub site: Site<'a>,
-    /// The routing from now on; `None`: that of the whole fabric.
+    /// The new routing; `None` stands for the whole fabric.
     pub routing: Option<&'a Routing>,
 }
 
 impl<'a> Reroute<'a> {
-    /// No link between two switches is held to be dead.
+    /// True if routing holds no link between two switches to be dead.
     pub fn whole(&self) -> bool {
         let fabric = self.site.fabric();
         let between = |id: &LinkId| {
@@ -372,24 +370,24 @@ impl<'a> Reroute<'a> {
         self.routing.is_none_or(|routing| !routing.dead().iter().any(between))
     }
 
-    /// True if packets that the change finds under way may be led around what is dead, and so be overtaken by later ones: in
-    /// fabrics of groups. On trees they are lost.
+    /// True in fabrics of groups: packets in flight may be led around a dead link and be overtaken by later packets. On
+    /// trees such packets are lost.
     pub fn leads_around(&self) -> bool {
         self.site.fabric().groups() > 0
     }
 
-    /// True if the link of this port of the switch is held to be dead.
+    /// True if routing holds the link of this port to be dead.
     pub fn is_dead(&self, port: PortIndex) -> bool {
         self.routing.is_some_and(|r| r.is_dead(self.site.fabric().link(self.site.node, port)))
     }
 
-    /// The switch's routes from now on.
+    /// The switch's new routes.
     pub fn router(&self) -> Router<'a> {
         self.site.fabric().router_by(self.routing, self.site.node)
     }
 }
 
-/// Where an instance of a steering is installed.
+/// The queue pair that an instance of a steering is made for, with what the steering may know.
 #[derive(Clone, Copy, Debug)]
 pub struct QpSite<'a> {
     /// The whole plan.
@@ -399,13 +397,13 @@ pub struct QpSite<'a> {
 }
 
 impl QpSite<'_> {
-    /// The key for its draws.
+    /// The key for the steering's draws.
     pub fn key(&self) -> Key {
         Key::new(self.plan.seed, Purpose::Steering, self.qp.0.into())
     }
 }
 
-/// A frame-sized NACK as a ToR would forge it: to the sender of `qp`, naming `psn`.
+/// A NACK for `psn` of `qp` that a ToR makes itself, of `frame` bytes, to the queue pair's sender.
 pub fn forged_nack(qp: QpId, sender: HostId, psn: crate::Psn, frame: u32) -> Packet {
     Packet::new(Kind::Nack, qp, sender, psn, frame)
 }
