@@ -1,62 +1,63 @@
-//! What a packet carries besides its label, in runs whose ends need it.
+//! Further fields of a packet beside its label, in runs whose parts need them.
 
 use crate::telemetry::{Record, Trail};
 use crate::{HostId, Kind, Packet, PortIndex, Psn, QpId, RouteState, Time};
 use std::fmt::Debug;
 use std::ops::{Deref, DerefMut};
 
-/// What the ends of a queue pair write on packets beyond what [`Packet`] holds. Runs whose ends write nothing
-/// use `()`, which takes neither room nor time.
+/// Fields that the ends of a queue pair and switches write on packets beyond those of [`Packet`]. Runs whose parts write
+/// nothing use `()`, which takes neither space nor time.
 pub trait Annex: Copy + Default + Debug + PartialEq + Send + Sync + 'static {
-    /// False for `()` alone: whoever has nothing to write need not be asked.
+    /// False for `()` only, whose fields are never read or written.
     const CARRIES: bool;
 
-    /// Switches write telemetry on data packets, and replies carry it back.
+    /// True if switches write telemetry on data packets, and replies carry it back.
     const TELEMETRY: bool = false;
 
-    /// The entropy of a packet: its UDP source port, counted from the first one that its sender uses. Replies
-    /// have none of their own.
+    /// Entropy of a data packet: its UDP source port, counted from the first port that its sender uses. A reply carries
+    /// the entropy of the packet that it answers.
     fn entropy(&self) -> u16;
 
-    /// The annex of the reply to a data packet that carries this one and arrived at `at`, by its receiver's clock.
+    /// Annex of the reply to a data packet that carries this annex and arrived at `at` by its receiver's clock.
     fn answer(&self, at: Time, answer: Answer) -> Self;
 
-    /// What a reply says of single packets.
+    /// A reply's report on single packets.
     fn selective(&self) -> Selective;
 
-    /// The notice that a data packet is in place of payload.
+    /// The notice that a data packet carries instead of payload.
     fn notice(&self) -> Option<Notice>;
 
-    /// The packet is a copy that its sender made on purpose.
+    /// True if the packet is a copy that its sender made on purpose.
     fn is_copy(&self) -> bool;
 
-    /// What switches have written on a data packet, or what a signal says: [`TAG_BITS`] bits.
+    /// Tag that switches have written on a data packet, or content of a signal: [`TAG_BITS`] bits.
     fn tag(&self) -> u64;
 
-    /// Writes the tag.
+    /// Sets the tag.
     fn set_tag(&mut self, tag: u64);
 
-    /// The same of a reply that a switch has turned into another kind: it says nothing of single packets any more.
+    /// Annex of a reply that a switch has turned into another kind: this annex without its report on single packets.
     #[must_use]
     fn overruled(&self) -> Self;
 
-    /// How the packet crosses a fabric of groups. Only switches write it.
+    /// State of the packet's route in a fabric of groups. Only switches write it.
     fn route_state(&self) -> RouteState;
 
     /// Sets [`Annex::route_state`].
     fn set_route_state(&mut self, way: RouteState);
 
-    /// A switch adds what it says of `link`, if the packet has gathered less than `room` records.
+    /// Adds a switch's record of `link`, unless the packet already has `room` records.
     #[inline(always)]
     fn trace(&mut self, _link: u32, _record: Record, _room: u8) {}
 
-    /// What switches have written about the packet's links; of a reply, about those of the packet that it answers.
+    /// Records of the packet's links. A reply carries the records of the packet that it answers.
     #[inline(always)]
     fn trail(&self) -> Trail {
         Trail::default()
     }
 
-    /// When the packet was sent, or that which a reply answers, by its sender's clock. Only in runs with telemetry.
+    /// Time when the packet was sent, by its sender's clock; only in runs with telemetry. A reply carries the time of the
+    /// packet that it answers.
     #[inline(always)]
     fn sent(&self) -> Option<Time> {
         None
@@ -66,52 +67,52 @@ pub trait Annex: Copy + Default + Debug + PartialEq + Send + Sync + 'static {
 /// Bits of a packet's tag.
 pub const TAG_BITS: u32 = 40;
 
-/// What a receiver puts into a reply besides its number.
+/// Fields of a reply that its receiver fills, beside the PSN.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// A switch had marked the data packet.
+    /// True if a switch had marked the data packet.
     pub marked: bool,
-    /// What the reply says of single packets.
+    /// Report on single packets.
     pub selective: Selective,
-    /// Too much waits for a gap to be filled, see [`crate::Receiver::crowded`].
+    /// True if the reorder buffer is above its high-water mark, see [`crate::Receiver::crowded`].
     pub crowded: bool,
 }
 
-/// What a reply says of single packets, ahead of those that its number acknowledges.
+/// A reply's report on packets beyond those that its PSN acknowledges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Selective {
-    /// Nothing.
+    /// No report.
     #[default]
     Nothing,
-    /// These have not come, though a later one has.
+    /// A range of packets has not arrived, although a later packet has.
     Missing {
-        /// The first of them.
+        /// First packet of the range.
         first: Psn,
-        /// How many there are, at least 1.
+        /// Number of packets, at least 1.
         count: u16,
     },
-    /// This one has.
+    /// This packet has arrived.
     Arrived(Psn),
 }
 
-/// Packets that are under way on a path that their sender has left: its receiver had better not take them for
-/// lost (DLBF, notification packets).
+/// A range of packets that are in flight on a path which their sender no longer uses. The receiver should not take them
+/// for lost (DLBF, notification packets).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notice {
-    /// The first of them.
+    /// First packet of the range.
     pub first: Psn,
-    /// How many there are, at least 1.
+    /// Number of packets, at least 1.
     pub count: u16,
 }
 
-/// How a receiver answers to notices.
+/// A receiver's settings for notices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NoticeRules {
-    /// How long it says nothing of gaps in a noticed range.
+    /// Time during which the receiver does not report gaps in a noticed range.
     pub patience: Time,
-    /// It calls itself crowded when it holds more than this many packets,
+    /// High-water mark of the reorder buffer, in packets: above it the receiver reports that it is crowded.
     pub high: u32,
-    /// and no more when it holds this many or fewer.
+    /// Low-water mark, in packets: at or below it the receiver is no longer crowded.
     pub low: u32,
 }
 
@@ -163,14 +164,14 @@ impl Annex for () {
 
 /// The annex of runs whose ends choose paths or acknowledge single packets: 16 bytes.
 ///
-/// Data carries its entropy and the time at which it was sent, by its sender's clock. A reply carries back the
-/// entropy of the packet that it answers, whether that was marked, and how long it took: the receiver's clock
-/// less the sender's, so it contains how far the two are apart, and can be negative. The tag of data and signals
-/// stands where replies and notices speak of PSNs, so a notice has none.
+/// A data packet carries its entropy and the time when it was sent, by its sender's clock. A reply carries the entropy of
+/// the packet that it answers, whether that packet was marked, and its one-way delay: the receiver's clock minus the
+/// sender's. The delay includes the difference between both clocks and can be negative. Tags share their bits with the
+/// PSNs of selective replies and notices, so a notice has no tag.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
-    /// In the upper 48 bits a time: of data when it was sent, ps, of replies how long the data took. It wraps at 2^47 ps
-    /// = 140 s, which no packet is under way. In the lower 16 bits the packet's own [`RouteState`].
+    /// Upper 48 bits: for data the time of sending, for replies the data packet's delay, both in ps. They wrap at 2^47 ps =
+    /// 140 s, longer than any packet is in flight. Lower 16 bits: the packet's own [`RouteState`].
     time: i64,
     /// From the highest bit: flags (8), PSN (24).
     what: u32,
@@ -191,20 +192,20 @@ const WAY_BITS: u32 = 16;
 const WAY: i64 = (1 << WAY_BITS) - 1;
 
 impl Stamp {
-    /// Of a data packet that starts at `sent`, by its sender's clock.
+    /// The stamp of a data packet that starts at `sent` by its sender's clock.
     #[inline]
     pub const fn new(entropy: u16, sent: Time) -> Self {
         Stamp { time: (sent.ps() as i64) << WAY_BITS, what: 0, count: 0, entropy }
     }
 
-    /// The same for a copy made on purpose.
+    /// This stamp for a copy that the sender makes on purpose.
     #[must_use]
     pub const fn copy(mut self) -> Self {
         self.what |= COPY;
         self
     }
 
-    /// The same for a packet that is a notice and carries no payload.
+    /// This stamp for a packet that carries a notice and no payload.
     #[must_use]
     pub const fn with_notice(mut self, notice: Notice) -> Self {
         self.what |= NOTICE | notice.first.value();
@@ -212,7 +213,7 @@ impl Stamp {
         self
     }
 
-    /// The same for a packet that was sent before if `again`. Its reply says so, too.
+    /// This stamp for a retransmission if `again`. The reply carries the flag back.
     #[inline]
     #[must_use]
     pub const fn again(mut self, again: bool) -> Self {
@@ -220,25 +221,25 @@ impl Stamp {
         self
     }
 
-    /// Data: it was sent before. A reply: the data packet was.
+    /// True for a retransmission, and for the reply to one.
     #[inline]
     pub const fn resent(&self) -> bool {
         self.what & RESENT != 0
     }
 
-    /// A reply: the data packet was marked.
+    /// For a reply: true if the data packet was marked.
     #[inline]
     pub const fn marked(&self) -> bool {
         self.what & MARKED != 0
     }
 
-    /// A reply: see [`Answer::crowded`].
+    /// For a reply: [`Answer::crowded`].
     #[inline]
     pub const fn crowded(&self) -> bool {
         self.what & CROWDED != 0
     }
 
-    /// A reply: one-way delay of the data packet, ps, plus how far the receiver's clock is ahead.
+    /// For a reply: one-way delay of the data packet in ps, plus the receiver's clock's lead over the sender's.
     #[inline]
     pub const fn delay(&self) -> i64 {
         self.time >> WAY_BITS
@@ -325,18 +326,18 @@ impl Annex for Stamp {
     }
 }
 
-/// The annex of runs with telemetry: a [`Stamp`], the time of sending, which the reply brings back, and the records of
-/// switches. 88 bytes.
+/// The annex of runs with telemetry, 88 bytes: a [`Stamp`], the time of sending, and the records of switches. A reply carries
+/// all three back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traced {
-    /// What the ends write in other runs.
+    /// The annex of runs without telemetry.
     pub stamp: Stamp,
     sent: Time,
     trail: Trail,
 }
 
 impl Traced {
-    /// Of a data packet that starts at `sent`, by its sender's clock.
+    /// The annex of a data packet that starts at `sent` by its sender's clock.
     #[inline]
     pub fn new(stamp: Stamp, sent: Time) -> Self {
         Traced { stamp, sent, trail: Trail::default() }
@@ -412,17 +413,17 @@ impl Annex for Traced {
     }
 }
 
-/// A packet on its way: what every switch reads, and what its ends have written on it besides.
+/// A packet with its annex.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parcel<A> {
-    /// What switches read.
+    /// Fields of every packet.
     pub label: Packet,
-    /// What its ends read.
+    /// Further fields.
     pub annex: A,
 }
 
 impl<A: Annex> Parcel<A> {
-    /// A packet on which its ends have written nothing.
+    /// A packet with an empty annex.
     #[inline]
     pub fn bare(label: Packet) -> Self {
         Parcel { label, annex: A::default() }
@@ -437,7 +438,7 @@ impl<A: Annex> Parcel<A> {
 }
 
 impl<A: Annex> Default for Parcel<A> {
-    /// Fills a place until a packet comes.
+    /// A placeholder for an empty slot.
     fn default() -> Self {
         Parcel::bare(Packet::new(Kind::Data, QpId(0), HostId(0), Psn::new(0), 0))
     }
@@ -465,14 +466,14 @@ mod tests {
     use crate::route_state::Detour;
 
     #[test]
-    fn nothing_takes_no_room_and_a_stamp_takes_sixteen_bytes() {
+    fn an_empty_annex_takes_no_space_and_a_stamp_takes_sixteen_bytes() {
         assert_eq!(size_of::<Parcel<()>>(), 16);
         assert_eq!(size_of::<Parcel<Stamp>>(), 32);
         assert_eq!(size_of::<Parcel<Traced>>(), 104);
     }
 
     #[test]
-    fn a_reply_brings_back_what_switches_wrote_and_when_the_packet_was_sent() {
+    fn a_reply_carries_the_records_and_the_time_of_sending() {
         let mut data = Traced::new(Stamp::new(7, Time::from_us(100)), Time::from_us(100));
         let record = Record::new(2, Time::from_us(101), 5_000, 800);
         data.trace(4, record, 5);
@@ -484,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_tells_the_delay_whatever_the_clocks_say() {
+    fn a_reply_carries_the_delay_between_two_clocks() {
         let sent = Stamp::new(7, Time::from_us(100));
         let answer = Answer { marked: true, ..Answer::default() };
         let fast = sent.answer(Time::from_us(103), answer);
@@ -498,7 +499,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_leaves_the_rest_alone_and_a_notice_has_none() {
+    fn a_tag_changes_no_other_field_and_a_notice_has_no_tag() {
         let mut sent = Stamp::new(9, Time::from_us(4)).copy();
         let untagged = sent;
         sent.set_tag((1 << TAG_BITS) - 1);
@@ -514,7 +515,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_tells_whether_it_answers_a_retransmission() {
+    fn a_reply_carries_the_retransmission_flag() {
         for again in [false, true] {
             let sent = Stamp::new(9, Time::ZERO).again(again);
             let reply = sent.answer(Time::ZERO, Answer::default());
@@ -523,8 +524,8 @@ mod tests {
     }
 
     #[test]
-    fn times_and_ways_share_a_word_and_do_not_touch() {
-        // Two hours into the run the clock has wrapped many times; delays are right all the same.
+    fn time_and_route_state_share_a_word_independently() {
+        // Two hours into the run the clock has wrapped many times; delays are still right.
         let late = 7_200_000_000;
         let mut data = Stamp::new(7, Time::from_us(late));
         data.set_route_state(RouteState::default().by(Detour::Member(4094)).next(true, false));
@@ -535,7 +536,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_single_packets_survives_the_packing() {
+    fn packing_keeps_selective_reports_and_notices() {
         let sent = Stamp::new(u16::MAX, Time::ZERO);
         for selective in [
             Selective::Nothing,

@@ -1,79 +1,79 @@
-//! Links that go down, come back or run at another rate, as events in time, and what routing makes of it.
+//! Links that go down, come back or run at another rate, as events in time, and the changes of routes that follow.
 //!
-//! The rules, which the engine obeys:
+//! The engine follows these rules:
 //!
-//! * A packet of any kind is lost if its link is down at any time between its start and its arrival. What waits at a
-//!   port whose link is down starts as it would otherwise, and is lost: the queue behind a dead port is dropped at the
-//!   pace of its link. (Our choice. Switches flush such a queue; if it were kept it would hold buffer, and PFC would
-//!   carry the failure to ports that have nothing to do with it.)
-//! * A rate holds from the next start on.
-//! * A pause frame is lost if either direction of its link is down on its way. Pauses end when a link goes down and
-//!   when it comes back; a switch that still needs one asks for it again when the link is back.
-//! * Routing takes note of links that went down or came back after one delay for all switches, the *detection*. To it
-//!   a link is down if either direction is. It does not take note of rates. What is down from the start it knows from
-//!   the start.
+//! * A packet of any kind is lost if its link is down at any time between the packet's start and its arrival. Packets that
+//!   wait at a port with a dead link start as usual and are lost, so the queue behind a dead port is dropped at the rate of
+//!   its link. This is our choice; switches flush such a queue. A queue that stayed would occupy buffer, and PFC would
+//!   spread the failure to ports that have nothing to do with it.
+//! * A new rate applies from the next packet's start on.
+//! * A pause frame is lost if either direction of its link is down while the frame is in flight. Pauses end when a link
+//!   goes down and when it comes back; a switch that still needs a pause then sends a new one.
+//! * All switches change their routes one delay after a link has gone down or come back, the *detection*. To routing a link
+//!   is down if either direction is down. Routing ignores rates. It avoids links that are down from the start from the
+//!   start on.
 //! * At one instant links change first, then routes, then everything else.
 
 use crate::fabric::Routing;
 use crate::{Fabric, FabricError, HostId, LinkId, Rate, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One direction of a link that is not as it should be for some time.
+/// A time span in which one direction of a link is down or slow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The link.
     pub link: LinkId,
-    /// From when on.
+    /// Start of the fault.
     pub at: Time,
-    /// Until when; [`Time::NEVER`] for good.
+    /// End of the fault; [`Time::NEVER`] if it is permanent.
     pub until: Time,
-    /// The rate that is left; `None`: it is down.
+    /// Rate during the fault; `None` if the link is down.
     pub rate: Option<Rate>,
 }
 
-/// A link from a time on.
+/// A change of the state of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkChange {
     /// The link, one direction.
     pub link: LinkId,
-    /// From when on.
+    /// Time of the change.
     pub at: Time,
-    /// Its rate from then on; `None`: it is down.
+    /// New rate; `None` if the link goes down.
     pub rate: Option<Rate>,
 }
 
-/// The routes of all switches change.
+/// A change of the routes of all switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RouteChange {
-    /// When.
+    /// Time of the change.
     pub at: Time,
-    /// To which routing; `None`: that of the whole fabric.
+    /// Index of the new routing; `None` for the routes of the whole fabric.
     routing: Option<usize>,
 }
 
 /// All failures of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Failures {
-    /// By link, then by time; consecutive ones of one link differ.
+    /// By link, then by time. Consecutive entries of one link differ in rate.
     changes: Vec<LinkChange>,
-    /// In order of time.
+    /// Changes of routes in order of time.
     route_changes: Vec<RouteChange>,
     routings: Vec<Routing>,
 }
 
 impl Failures {
-    /// From faults, which may overlap: a link is down if any of them says so, else it runs at the lowest rate that
-    /// one of them leaves. Faults that end before they begin are none.
+    /// The failures that result from faults, which may overlap: a link is down if one of its faults says so, else it runs at
+    /// the lowest rate of its faults. A fault that does not end after its start has no effect.
     ///
     /// # Errors
-    /// If the routes are too many for their table.
+    /// If the routes do not fit into their table.
     pub fn new(fabric: &Fabric, faults: &[Fault], detection: Time) -> Result<Self, FabricError> {
         let mut failures = Failures { changes: changes(fabric, faults), ..Failures::default() };
         failures.find_route_changes(fabric, detection)?;
         Ok(failures)
     }
 
-    /// Nothing ever fails.
+    /// True if no link ever fails.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
@@ -84,33 +84,33 @@ impl Failures {
         &self.changes
     }
 
-    /// Those of one link.
+    /// Changes of one link, in order of time.
     pub fn of(&self, link: LinkId) -> &[LinkChange] {
         let first = self.changes.partition_point(|change| change.link < link);
         let last = self.changes.partition_point(|change| change.link <= link);
         &self.changes[first..last]
     }
 
-    /// When routes change, in order of time.
+    /// All changes of routes, in order of time.
     pub fn route_changes(&self) -> &[RouteChange] {
         &self.route_changes
     }
 
-    /// The routing that holds from a turn on; `None`: that of the whole fabric.
+    /// The routing after a change; `None` stands for the routes of the whole fabric.
     #[inline]
     pub fn routing(&self, change: &RouteChange) -> Option<&Routing> {
         self.routings.get(change.routing?)
     }
 
-    /// The last time at which a link comes back; zero if none does.
+    /// Time of the last repair of a link; zero if there is none.
     pub fn last_repair(&self) -> Time {
         let back = self.changes.windows(2).filter(|w| w[0].link == w[1].link && w[0].rate.is_none());
         back.map(|w| w[1].at).max().unwrap_or(Time::ZERO)
     }
 
-    /// Whether packets from `from` reach `to` by the routes that hold in the end.
+    /// True if packets from `from` reach `to` by the last routes of the run.
     pub fn reach_in_the_end(&self, fabric: &Fabric, from: HostId, to: HostId) -> bool {
-        let last = self.route_changes.last().and_then(|turn| self.routing(turn));
+        let last = self.route_changes.last().and_then(|change| self.routing(change));
         fabric.reaches_by(last, from, to)
     }
 
@@ -119,7 +119,7 @@ impl Failures {
             self.changes.iter().map(|c| (c.at, c.link, c.rate.is_none())).collect();
         by_time.sort();
         let mut down = vec![false; fabric.links().len()];
-        // Directions that are down, of every link, under the lower of its numbers.
+        // By link, under the lower number of its two directions: the number of directions that are down.
         let mut dead: BTreeMap<LinkId, u8> = BTreeMap::new();
         let mut known: BTreeMap<Vec<LinkId>, usize> = BTreeMap::new();
         let (mut rerouter, mut now) = (None, Vec::new());
@@ -164,7 +164,7 @@ impl Failures {
     }
 }
 
-/// What faults come to, link by link.
+/// The changes that faults cause, by link and then by time.
 fn changes(fabric: &Fabric, faults: &[Fault]) -> Vec<LinkChange> {
     let mut faults: Vec<Fault> = faults.iter().copied().filter(|f| f.at < f.until).collect();
     faults.sort_by_key(|f| (f.link, f.at));
@@ -178,7 +178,7 @@ fn changes(fabric: &Fabric, faults: &[Fault]) -> Vec<LinkChange> {
         let mut before = whole;
         for at in times.into_iter().filter(|&at| at != Time::NEVER) {
             let active = of_link.iter().filter(|f| f.at <= at && at < f.until);
-            // Down, which is `None`, is less than any rate.
+            // `None`, a link that is down, is less than any rate.
             let rate = active.map(|f| f.rate).min().unwrap_or(whole);
             if rate != before {
                 changes.push(LinkChange { link, at, rate });
@@ -196,7 +196,7 @@ mod tests {
 
     const GBPS: Rate = Rate::from_gbps(100);
 
-    /// Two leaves with a host each, two spines; `l0 - s0` is the first link between switches.
+    /// Two leaves with one host each, and two spines.
     fn fabric() -> Fabric {
         let mut b = FabricBuilder::new();
         let hosts: Vec<_> = (0..2).map(|h| b.host(format!("h{h}"))).collect();
@@ -222,7 +222,7 @@ mod tests {
         [link, f.reverse(link)]
     }
 
-    /// Down from `at` us until `until` us, 0 for good.
+    /// A cable that is down from `at` us until `until` us; 0 means for good.
     fn down(f: &Fabric, a: &str, b: &str, at: u64, until: u64) -> Vec<Fault> {
         let until = if until == 0 { Time::NEVER } else { us(until) };
         let fault = |link| Fault { link, at: us(at), until, rate: None };
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn of_overlapping_faults_the_worst_holds() {
+    fn the_worst_of_overlapping_faults_applies() {
         let f = fabric();
         let link = cable(&f, "l0", "s0")[0];
         let fault = |at, until, gbps: Option<u64>| Fault {
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn routes_avoid_a_dead_link_after_its_detection_and_come_back() {
+    fn routes_avoid_a_dead_link_from_its_detection_until_its_repair_is_detected() {
         let f = fabric();
         let failures = Failures::new(&f, &down(&f, "l0", "s0", 10, 20), us(3)).unwrap();
         let [lost, back] = failures.route_changes() else { panic!("{:?}", failures.route_changes()) };
@@ -264,24 +264,24 @@ mod tests {
             let router = f.router_by(routing, f.find(node).unwrap());
             router.ports(HostId(to)).0.to_vec()
         };
-        assert_eq!(route("l0", 1), [PortIndex(2)], "by s1 alone");
-        assert_eq!(route("l1", 0), [PortIndex(2)], "the other leaf knows it, too");
+        assert_eq!(route("l0", 1), [PortIndex(2)], "only by s1");
+        assert_eq!(route("l1", 0), [PortIndex(2)], "the other leaf avoids s0, too");
         assert_eq!(route("s1", 0), [PortIndex(0)]);
-        // Never down and up again: a packet that is caught at s0 is lost.
+        // No route goes down and up again, so a packet at s0 is lost.
         assert_eq!(route("s0", 0), [PortIndex(0)]);
         assert_eq!(route("s0", 1), [PortIndex(1)]);
         assert!(f.reaches_by(routing, HostId(0), HostId(1)));
     }
 
     #[test]
-    fn what_is_dead_from_the_start_is_known_from_the_start() {
+    fn routing_avoids_a_link_that_is_dead_from_the_start_at_once() {
         let f = fabric();
         let failures = Failures::new(&f, &down(&f, "l0", "s0", 0, 20), us(3)).unwrap();
         assert_eq!(failures.route_changes().iter().map(|t| t.at).collect::<Vec<_>>(), [us(0), us(23)]);
     }
 
     #[test]
-    fn to_routing_a_link_is_dead_if_one_direction_is_and_a_slow_one_is_not() {
+    fn routing_avoids_a_link_with_one_dead_direction_and_keeps_a_slow_link() {
         let f = fabric();
         let [there, back] = cable(&f, "l0", "s1");
         let slow = Fault { link: there, at: us(1), until: Time::NEVER, rate: Some(Rate::from_gbps(1)) };
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_behind_a_dead_link_is_cut_off_and_so_are_leaves_without_a_common_spine() {
+    fn a_dead_host_link_and_leaves_without_a_common_spine_cut_hosts_off() {
         let f = fabric();
         let cut = |faults: &[Fault]| {
             let failures = Failures::new(&f, faults, us(1)).unwrap();
