@@ -1,5 +1,5 @@
-//! The books of a run: what nodes count, how it is summed, and the rules of conservation that are checked at
-//! the end of every run.
+//! The books of a run: the counts of all nodes, their sums, and the rules of conservation, which are checked at the
+//! end of every run.
 
 use crate::host::Host;
 use crate::merge::merge;
@@ -11,7 +11,7 @@ use crate::switch::Switch;
 use model::{Bytes, Kind, NodeId, Packet, Parts, Scheme, Time};
 use std::collections::BTreeMap;
 
-/// What an engine counts outside hosts.
+/// Counts that an engine keeps outside hosts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) data: Data,
@@ -40,7 +40,7 @@ impl Tally {
         }
     }
 
-    /// A switch has made a packet.
+    /// Counts a packet that a switch has made.
     pub(crate) fn made(&mut self, pkt: &Packet) {
         self.control.created += 1;
         match pkt.kind() {
@@ -63,26 +63,26 @@ impl Tally {
     }
 }
 
-/// What an engine hands over when it has stopped.
+/// State that an engine hands over when it has stopped.
 pub(crate) struct Closing<'r, P: Parts> {
     pub(crate) ending: Ending,
     pub(crate) stopped_at: Option<Time>,
-    /// When the last frame had left its port.
+    /// Time at which the last frame had left its port, ps.
     pub(crate) last_sent: u64,
     pub(crate) hosts: &'r [Host<P>],
     pub(crate) switches: &'r [Switch<P>],
     pub(crate) links: Vec<LinkRecord>,
-    /// Since when each port is paused; [`u64::MAX`] if it is not.
+    /// Time since which each port is paused; [`u64::MAX`] if it is not.
     pub(crate) paused_since: Vec<u64>,
-    /// What was recorded outside hosts.
+    /// Recorders outside hosts.
     pub(crate) recorders: &'r [Recorder],
-    /// It has looked at everything after the last event.
+    /// The sampler, after its last look.
     pub(crate) sampler: Sampler,
     pub(crate) tally: Tally,
     pub(crate) effort: Effort,
 }
 
-/// Sums up, and checks conservation.
+/// Sums up the counts and checks conservation.
 pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome {
     let plan = setup.plan;
     let Closing {
@@ -200,7 +200,8 @@ fn violations<P: Parts>(setup: &Setup<'_>, run: &Outcome, switches: &[Switch<P>]
         }
     }
     if drained && c.in_flight == 0 {
-        // A run may end while a background job waits for its timers; a scheme may have paused a port for it.
+        // A run may end while a background job waits for its timers. A scheme may then have paused a port for that
+        // job.
         let waits = run.messages.iter().any(|m| m.acked == Time::NEVER);
         for (i, switch) in switches.iter().enumerate() {
             if !switch.buffer.idle(waits) {

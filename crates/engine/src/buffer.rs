@@ -1,54 +1,58 @@
-//! The shared packet buffer of a switch: who may come in, whom to pause, whom to let go on.
+//! The shared packet buffer of a switch: admission, pauses and resumes.
 //!
-//! Lossless: an ingress (where links have virtual channels, each channel of it) may hold `alpha` times the free
-//! shared buffer. A packet over that threshold goes to the headroom of its ingress, which is then paused; it may go on when its headroom is empty and it is
-//! `resume_offset` below the threshold (dynamic thresholds: Choudhury and Hahne 1998; headroom and offset as
-//! in the HPCC family of ns-3 simulators). Lossy: one egress queue may hold `alpha` times the free buffer.
+//! Lossless: an ingress may hold `alpha` times the free shared buffer. Where links have virtual channels, each
+//! channel of an ingress has that share. A packet over the threshold goes to the headroom of its ingress, and the
+//! switch pauses the ingress. The switch resumes it when its headroom is empty and its share is `resume_offset`
+//! below the threshold (dynamic thresholds: Choudhury and Hahne 1998; headroom and offset as in the HPCC family of
+//! ns-3 simulators).
+//!
+//! Lossy: one egress queue may hold `alpha` times the free buffer.
 
 use model::plan::{Flow, SwitchSettings};
 
-/// Who is charged, and paused: a virtual channel of an ingress port. Without channels, an ingress port.
+/// The unit of charging and pausing: a virtual channel of an ingress port, or the whole port if links have one
+/// channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Account(pub(crate) u16);
 
-/// What the buffer says to a packet.
+/// The buffer's decision about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Admission {
-    /// It is charged.
+    /// The packet is charged.
     Admitted,
-    /// It is charged, and its ingress must be told to pause.
+    /// The packet is charged, and the switch must pause its ingress.
     AdmittedPause,
-    /// There is no room.
+    /// The buffer has no room for the packet.
     Dropped,
 }
 
-/// Charges of one switch.
+/// The charges of one switch.
 #[derive(Clone, Debug)]
 pub(crate) struct Buffer {
     flow: Flow,
-    /// What ports share: the buffer less all headroom.
+    /// Bytes that all ports share: the buffer less all headroom.
     shared: u64,
     /// Bytes charged to the shared part.
     used: u64,
-    /// Of these by ingress port; of no meaning unless `detailed`.
+    /// Charged bytes by account; valid only if `detailed`.
     ingress: Vec<u64>,
     detailed: bool,
-    /// Bytes in headroom, by ingress port.
+    /// Bytes in headroom, by account.
     headroom: Vec<u64>,
     limit: Vec<u64>,
-    /// Ingress ports that have been told to pause.
+    /// Accounts that this buffer has paused.
     paused: Vec<bool>,
-    /// Ingress ports that the scheme wants paused.
+    /// Accounts that the scheme has paused.
     paused_by_scheme: Vec<bool>,
     pauses: u32,
-    /// Most bytes in use at a sampling instant.
+    /// Most bytes in use at a sampling instant of the run.
     pub(crate) peak: u64,
-    /// The same since somebody looked.
+    /// Most bytes in use at a sampling instant since the last call of [`Buffer::look`].
     recent: u64,
 }
 
 impl Buffer {
-    /// With the headroom of every account.
+    /// An empty buffer; `limit` is the headroom of every account.
     pub(crate) fn new(settings: &SwitchSettings, mut limit: Vec<u64>) -> Self {
         if let Flow::Lossy { .. } = settings.flow {
             limit.fill(0);
@@ -78,7 +82,7 @@ impl Buffer {
         self.shared.saturating_sub(used) * num as u64 / den as u64
     }
 
-    /// Asks for room for `bytes` that came in on `account` and go to an egress queue of `queue` bytes.
+    /// Asks for room for a packet of `bytes` on `account` that goes to an egress queue of `queue` bytes.
     pub(crate) fn admit(&mut self, account: Account, bytes: u64, queue: u64) -> Admission {
         let i = account.0 as usize;
         match self.flow {
@@ -114,25 +118,24 @@ impl Buffer {
         self.ingress[account.0 as usize] += bytes;
     }
 
-    /// After a time in which nothing could be paused or dropped: the bytes that are charged now. By whom is not
-    /// known.
+    /// Sets the bytes charged after a light visit. Their split by account is then unknown.
     #[inline]
     pub(crate) fn settle(&mut self, used: u64) {
         self.used = used;
         self.detailed = false;
     }
 
-    /// True if the charges by ingress are known.
+    /// True if the charges by account are known.
     pub(crate) fn detailed(&self) -> bool {
         self.detailed
     }
 
-    /// The charges by ingress are known, and are more than `bytes`.
+    /// True if the charges by account are known and their sum exceeds `bytes`.
     pub(crate) fn is_known_to_exceed(&self, bytes: u64) -> bool {
         self.detailed && self.used > bytes
     }
 
-    /// Sets the charges by ingress from all that is charged: (ingress, bytes).
+    /// Sets the charges by account from the account and the bytes of all charged packets.
     pub(crate) fn detail(&mut self, charged: impl Iterator<Item = (Account, u64)>) {
         self.ingress.fill(0);
         for (account, bytes) in charged {
@@ -141,7 +144,7 @@ impl Buffer {
         self.detailed = true;
     }
 
-    /// Gives back the room of a packet that leaves; true if its ingress may go on.
+    /// Releases the room of a packet that leaves; true if the switch must resume its ingress.
     pub(crate) fn release(&mut self, account: Account, bytes: u64) -> bool {
         let i = account.0 as usize;
         let from_headroom = bytes.min(self.headroom[i]);
@@ -161,7 +164,7 @@ impl Buffer {
         false
     }
 
-    /// The scheme wants an account paused, or no more; true if its far end must be told.
+    /// Records whether the scheme pauses an account; true if the far end must get a frame.
     pub(crate) fn set_scheme_pause(&mut self, account: Account, on: bool) -> bool {
         let i = account.0 as usize;
         let news = self.paused_by_scheme[i] != on && !self.paused[i];
@@ -169,13 +172,13 @@ impl Buffer {
         news
     }
 
-    /// True if an ingress has been told to pause and not yet to go on.
+    /// True if the far end of an account is paused.
     pub(crate) fn pauses(&self, account: Account) -> bool {
         self.paused[account.0 as usize] || self.paused_by_scheme[account.0 as usize]
     }
 
-    /// True if nothing that can arrive in a window, `incoming` bytes in all, can be paused or dropped, and nobody
-    /// is paused now. Departures only make it truer. One ingress holds at most all that is used.
+    /// True if no account is paused and no arrival of this window can be paused or dropped; `incoming` is the sum
+    /// of their bytes. Departures only lower the charges. A single ingress holds at most all bytes in use.
     pub(crate) fn stays_below_thresholds(&self, incoming: u64, longest_queue: impl FnOnce() -> u64) -> bool {
         if self.pauses > 0 {
             return false;
@@ -195,7 +198,7 @@ impl Buffer {
         }
     }
 
-    /// Takes the use of this instant into the peak.
+    /// Updates the peaks with the current use.
     #[inline]
     pub(crate) fn sample(&mut self) {
         self.recent = self.recent.max(self.in_use());
@@ -205,16 +208,16 @@ impl Buffer {
     /// Bytes in use.
     #[inline]
     fn in_use(&self) -> u64 {
-        // Headroom is in use only while somebody is paused.
+        // Headroom is in use only while an account is paused.
         self.used + if self.pauses > 0 { self.headroom.iter().sum() } else { 0 }
     }
 
-    /// Bytes in use, and the most at a sampling instant since this was asked for the last time.
+    /// Bytes in use now, and the most at a sampling instant since the last call.
     pub(crate) fn look(&mut self) -> (u64, u64) {
         (self.in_use(), std::mem::take(&mut self.recent))
     }
 
-    /// Nothing charged, nobody paused; `held`: unless the scheme wants it.
+    /// True if nothing is charged and no account is paused. Pauses by the scheme are ignored if `held`.
     pub(crate) fn idle(&self, held: bool) -> bool {
         let calm = self.pauses == 0 && (held || !self.paused_by_scheme.contains(&true));
         self.used == 0 && calm && self.headroom.iter().all(|h| *h == 0)
@@ -242,7 +245,7 @@ mod tests {
         while b.admit(IN, 1000, 0) == Admission::Admitted {
             held += 1;
         }
-        // 80 kB shared; the tenth does not fit: 9000 + 1000 > (80000 - 9000) / 8.
+        // 80 kB are shared; the tenth packet does not fit: 9000 + 1000 > (80000 - 9000) / 8.
         assert_eq!(held, 9);
         assert_eq!(b.admit(IN, 1000, 0), Admission::Admitted);
         assert!(!b.release(IN, 1000) && !b.release(IN, 1000), "headroom empties first");

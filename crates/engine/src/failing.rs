@@ -1,20 +1,20 @@
-//! Failures as both engines see them: what happens when at which node, and what is lost on a link that is down. The
-//! rules are in [`model::failure`].
+//! Failures as both engines see them: the events of each node, and the losses on a link that is down.
+//! [`model::failure`] has the rules.
 
 use model::{Failures, LinkId, NodeId, Plan, PortIndex, Rate};
 
-/// What a failure or a repair is at one node. At one instant they precede everything else, in this order.
+/// A failure or repair at one node. At one instant they come before all other events, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum FailureEvent {
-    /// A port sends at another rate: the start of the rate's row in [`crate::setup::Setup`].
+    /// The rate of a port changes; `row` is the start of the new rate's row in [`crate::setup::Setup`].
     Rate { port: PortIndex, row: u32 },
-    /// A direction of the link at a port has gone down or come back; `whole` if both work now.
+    /// A direction of the link at a port has gone down or come back; `whole` is true if both directions work now.
     Reset { port: PortIndex, whole: bool },
-    /// Routes change: the number of the change in [`Failures::route_changes`].
+    /// Routes change; the number is an index into [`Failures::route_changes`].
     RouteChange(usize),
 }
 
-/// A time in which a link is down: from `from` on and before `until`, ps.
+/// A stretch of time, `[from, until)` in ps, in which a link is down.
 #[derive(Clone, Copy, Debug)]
 struct Outage {
     from: u64,
@@ -29,23 +29,23 @@ struct Scheduled {
     event: FailureEvent,
 }
 
-/// The failures of a run.
+/// All failures of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Failing {
     /// Outages of every link that has any, by time; sorted by link.
     down: Vec<(LinkId, Vec<Outage>)>,
     /// Events of nodes except changes of routes; sorted.
     events: Vec<Scheduled>,
-    /// When routes change.
+    /// Times of route changes.
     route_changes: Vec<u64>,
-    /// First switch.
+    /// Number of hosts, which is the number of the first switch.
     hosts: u32,
-    /// The last time at which a link comes back, ps.
+    /// Time at which the last link comes back, ps.
     pub(crate) last_repair: u64,
 }
 
 impl Failing {
-    /// `row` finds the row of a rate.
+    /// Collects the failures of a plan; `row` finds the row of a rate.
     pub(crate) fn new(plan: &Plan, mut row: impl FnMut(Rate) -> u32) -> Self {
         let (fabric, failures) = (&plan.fabric, &plan.failures);
         let mut failing = Failing {
@@ -98,7 +98,7 @@ impl Failing {
             }
         }
         resets.sort();
-        resets.dedup(); // both directions at once
+        resets.dedup(); // both directions may fail at once
         self.events.extend(resets);
     }
 
@@ -111,32 +111,32 @@ impl Failing {
         self.outages(link).iter().any(|outage| outage.from <= at && at < outage.until)
     }
 
-    /// Whether the link is down at any time.
+    /// True if the link is ever down.
     pub(crate) fn concerns(&self, link: LinkId) -> bool {
         !self.outages(link.index()).is_empty()
     }
 
-    /// Whether the link is down at any time between the start of a packet and its arrival.
+    /// True if the link is down at any time between the start of a packet and its arrival.
     #[inline(never)]
     pub(crate) fn loses(&self, link: usize, start: u64, arrival: u64) -> bool {
         self.outages(link).iter().any(|outage| outage.from < arrival && start < outage.until)
     }
 
-    /// Whether a pause frame is lost that is made at `start` and would arrive at `arrival` over one of the two
-    /// directions of a link. One that would arrive when the link goes down is lost, too, as pauses end then.
+    /// True if a pause frame made at `start` that would arrive at `arrival` is lost on one of the two directions of
+    /// its link. Pauses end when a link goes down, so a frame that would arrive at that instant is lost, too.
     #[inline(never)]
     pub(crate) fn loses_pause(&self, directions: [usize; 2], start: u64, arrival: u64) -> bool {
         let lost = |outage: &Outage| outage.from <= arrival && start < outage.until;
         directions.iter().any(|&link| self.outages(link).iter().any(lost))
     }
 
-    /// Nothing ever fails.
+    /// True if nothing ever fails.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.events.is_empty() && self.route_changes.is_empty()
     }
 
-    /// What happens at a node from `from` on and before `until`, in order.
+    /// Events of a node in `[from, until)`, in order of time.
     pub(crate) fn events(
         &self,
         node: NodeId,
@@ -162,7 +162,7 @@ impl Failing {
         })
     }
 
-    /// When something happens at a node from `from` on; [`u64::MAX`] if nothing does.
+    /// Time of a node's first event from `from` on; [`u64::MAX`] if there is none.
     #[inline]
     pub(crate) fn next(&self, node: NodeId, from: u64) -> u64 {
         if self.is_empty() {
@@ -172,7 +172,7 @@ impl Failing {
     }
 }
 
-/// The fastest rate at which a link ever runs.
+/// The fastest rate that a link ever has.
 pub(crate) fn fastest(failures: &Failures, link: LinkId, usual: Rate) -> Rate {
     failures.of(link).iter().filter_map(|change| change.rate).fold(usual, Rate::max)
 }

@@ -1,11 +1,11 @@
-//! Two engines behind one face.
+//! Two engines with one interface.
 //!
-//! [`Kind::Window`] cuts time into windows shorter than any link's delay and takes the nodes one after the
-//! other inside each window: no global event queue. [`Kind::Reference`] is one heap of events, plain enough to
-//! be obviously right. Both give the same [`Outcome`], bit for bit; tests hold them to it.
+//! [`Kind::Window`] cuts time into windows shorter than any link's delay and computes the nodes of a window one
+//! after the other, without a global event queue. [`Kind::Reference`] is one heap of events, simple enough to check
+//! by reading. Both give the same [`Outcome`], bit for bit, which tests verify.
 //!
-//! The engine knows no scheme, transport or congestion control by name: it is generic over [`model::Parts`].
-//! It reads no clock and draws no number but by key, so a run depends on its plan and parts alone.
+//! The engine knows no scheme, transport or congestion control by name: it is generic over [`model::Parts`]. It
+//! reads no clock, and every random number is a function of a key. So a run depends only on its plan and its parts.
 
 use std::num::NonZeroUsize;
 
@@ -28,15 +28,15 @@ pub use outcome::Outcome;
 pub use setup::window;
 pub use stall::link_name;
 
-/// How many groups of nodes there are to share out among threads: more threads than these have nothing to do.
+/// Number of groups of nodes that threads can share. More threads than groups have nothing to do.
 pub fn groups(fabric: &model::Fabric) -> usize {
     window::groups(fabric)
 }
 
 /// Runs a plan with the given parts to its end.
 ///
-/// `observer` is called every so often and may interrupt the run. The outcome says how it ended; a broken rule
-/// of conservation stands in [`Outcome::violations`].
+/// The engine calls `observer` regularly, and the observer may interrupt the run. The outcome reports how the run
+/// ended; [`Outcome::violations`] lists broken rules of conservation.
 pub fn run<P: model::Parts>(
     plan: &model::Plan,
     parts: &P,
@@ -51,28 +51,28 @@ pub fn run<P: model::Parts>(
     }
 }
 
-/// Which engine runs a plan.
+/// The engine that runs a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
-    /// Window by window, node by node, on one thread.
+    /// The window engine on one thread.
     #[default]
     Window,
-    /// The same on several threads; no more than there are [`groups`] are used.
+    /// The window engine on several threads; at most [`groups`] of them are used.
     Threads(NonZeroUsize),
-    /// One event heap.
+    /// The reference engine: one event heap.
     Reference,
-    /// The window engine with windows of half the length: a check, never faster.
+    /// The window engine with windows of half the length; a check of exactness, never faster.
     HalfWindow,
 }
 
-/// How far a run has come.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Simulated time.
     pub now: model::Time,
-    /// Messages delivered and acknowledged that count.
+    /// Foreground messages delivered and acknowledged.
     pub finished: u64,
-    /// Messages that count.
+    /// Foreground messages in all.
     pub messages: u64,
     /// Data packets accepted.
     pub accepted: u64,
@@ -80,19 +80,20 @@ pub struct Progress {
     pub hops: u64,
 }
 
-/// Whoever watches a run: called every few dozen windows (the reference: every 65,536 events) with how far it is.
+/// Watches a run. It is called with the run's progress every few dozen windows, and by the reference engine every
+/// 65,536 events.
 pub trait Observer {
     /// Returns false to interrupt the run.
     fn on_progress(&mut self, progress: Progress) -> bool;
 
-    /// What each thread that the engine starts for a run does last, such as reading its own CPU clock: the
-    /// engine reads none. Nothing by default.
+    /// An action that each thread of a run takes at its end, such as reading its own CPU clock: the engine itself
+    /// reads no clock. The default does nothing.
     fn at_thread_end(&self) -> Box<dyn Fn() + Send + Sync> {
         Box::new(|| ())
     }
 }
 
-/// Nobody watches.
+/// An observer that ignores everything.
 impl Observer for () {
     fn on_progress(&mut self, _: Progress) -> bool {
         true

@@ -1,16 +1,16 @@
-//! Losses by list: this packet, on this link, so many times.
+//! Losses by list: a given packet is lost on a given link a given number of times.
 
 use model::plan::ListedLoss;
 use model::{LinkId, Packet};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// The list of a run, and what is left of it.
+/// The list of a run, with the number of losses still to come.
 ///
-/// A link is served by one node, and a node by one thread at a time in the order of time; so a counter that belongs to
-/// one link counts the same on any number of threads, and nothing else hangs on it.
+/// One node serves a link, and one thread at a time serves a node, in order of time. So the counters of one link do
+/// not depend on the number of threads, and no two links share a counter.
 #[derive(Debug, Default)]
 pub(crate) struct Listed {
-    /// Sorted.
+    /// Keys in ascending order.
     keys: Vec<Key>,
     left: Vec<AtomicU32>,
 }
@@ -40,13 +40,13 @@ impl Listed {
         Listed { keys, left: left.into_iter().map(AtomicU32::new).collect() }
     }
 
-    /// Whether packets of the link are listed.
+    /// True if packets of the link are listed.
     pub(crate) fn concerns(&self, link: LinkId) -> bool {
         let first = self.keys.partition_point(|key| key.link < link.0);
         self.keys.get(first).is_some_and(|key| key.link == link.0)
     }
 
-    /// Whether the link loses the packet that starts on it now; every start is told once.
+    /// True if the link loses the packet that starts on it now. Called once for every start.
     #[inline(never)]
     pub(crate) fn loses(&self, link: usize, pkt: &Packet) -> bool {
         let key = Key { link: link as u32, qp: pkt.qp().0, kind: pkt.kind() as u8, psn: pkt.psn().value() };

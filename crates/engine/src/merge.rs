@@ -1,12 +1,12 @@
 //! Merging of counts, field by field.
 
-/// Implements `merge`, which takes the counts of another value into this one. A field is summed (`sum`), or its larger
-/// (`max`) or its later value (`last`) is kept; fields that merge themselves stand under `merge`. Every field must be
-/// named: the pattern in `merge` does not compile without one.
+/// Implements `merge`, which adds the counts of another value to this one. A field is summed (`sum`), keeps its
+/// larger value (`max`) or takes the later value (`last`); a field with a `merge` of its own is listed under
+/// `merge`. A field that is missing from the list does not compile.
 macro_rules! merge {
     ($name:ident { $($how:ident: $($field:ident),+;)+ }) => {
         impl $name {
-            /// Takes in the counts of `later`.
+            /// Adds the counts of `later`.
             pub(crate) fn merge(&mut self, later: &$name) {
                 let $name { $($($field),+),+ } = *later;
                 $($($crate::merge::merge!(@$how self.$field, $field);)+)+

@@ -1,4 +1,4 @@
-//! What a run leaves behind: integers only, the same on every machine, engine and thread count.
+//! The outcome of a run: integers only, equal on every machine, engine and number of threads.
 
 use crate::merge::merge;
 use model::{Bytes, Kind, LinkId, MessageId, NodeId, Packet, Psn, QpId, Time};
@@ -6,18 +6,18 @@ use model::{Bytes, Kind, LinkId, MessageId, NodeId, Packet, Psn, QpId, Time};
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Every message that counts was delivered and acknowledged.
+    /// Every foreground message was delivered and acknowledged.
     Finished,
-    /// The plan's `stop_after` came first.
+    /// The run reached the plan's `stop_after`.
     Stopped,
     /// The user interrupted it.
     Interrupted,
-    /// Messages wait and nothing moves.
+    /// Messages wait, and nothing moves.
     Stalled(Stall),
 }
 
 impl Ending {
-    /// In one word.
+    /// The ending in one word.
     pub const fn name(&self) -> &'static str {
         match self {
             Ending::Finished => "finished",
@@ -28,29 +28,29 @@ impl Ending {
     }
 }
 
-/// Why nothing moves.
+/// The reasons of a stall.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stall {
-    /// When the last data packet was accepted.
+    /// Time at which the last data packet was accepted or the last message posted.
     pub since: Time,
-    /// Messages that wait, with what each waits for; the first few.
+    /// The first few of the messages that wait, each with its reason.
     pub waiting: Vec<(MessageId, Waiting)>,
-    /// How many messages wait in all.
+    /// Number of all messages that wait.
     pub count: u64,
-    /// Ports that hold each other paused, in order: each waits for the next, the last for the first.
+    /// A cycle of ports that keep each other paused: each waits for the next, the last for the first.
     pub pfc_cycle: Vec<LinkId>,
     /// Ports of hosts or switches that are paused.
     pub paused: Vec<LinkId>,
 }
 
-/// What a message waits for.
+/// The reason why a message waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiting {
-    /// For other messages to set it free.
+    /// Other messages must trigger it first.
     Triggers,
-    /// For its predecessors on the queue pair.
+    /// Earlier messages of its queue pair are not posted yet.
     Predecessor,
-    /// For packets to be sent, received or acknowledged: acknowledged so far, and its total.
+    /// Some of its packets are not acknowledged.
     Packets {
         /// Packets acknowledged.
         acked: u64,
@@ -62,17 +62,17 @@ pub enum Waiting {
 /// One message (a flow of the results).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageRecord {
-    /// When it was posted; [`Time::NEVER`] if it never was. Likewise below.
+    /// Time at which it was posted; [`Time::NEVER`] if it was not. The other times use the same value.
     pub start: Time,
-    /// When its last packet had arrived and all before it.
+    /// Time at which all its packets had arrived, and all packets before them.
     pub received: Time,
-    /// When the ACK of its last byte came back.
+    /// Time at which the ACK of its last byte reached the sender.
     pub acked: Time,
-    /// When the transmission of its last packet (or last retransmission) ended at the sender.
+    /// Time at which its last transmission or retransmission ended at the sender.
     pub last_sent: Time,
-    /// Bytes put on the wire, retransmissions, preambles and gaps included.
+    /// Bytes put on the wire; retransmissions, preambles and gaps included.
     pub wire_bytes: u64,
-    /// Packets sent again.
+    /// Packets retransmitted.
     pub retransmitted: u64,
 }
 
@@ -92,62 +92,62 @@ impl Default for MessageRecord {
 /// One direction of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkRecord {
-    /// Frames sent, of all kinds.
+    /// Frames of all kinds sent.
     pub frames: u64,
-    /// Bytes sent, preambles and gaps not counted.
+    /// Bytes sent; preambles and gaps excluded.
     pub bytes: u64,
-    /// Time the wire was busy.
+    /// Time during which the wire was busy.
     pub busy: Time,
-    /// Longest queue of data before it, bytes, the frame on the wire not counted.
+    /// Longest queue of data before the link, bytes; the frame on the wire excluded.
     pub max_queue: u64,
-    /// Packets that it marked.
+    /// Packets that its port marked.
     pub marks: u64,
-    /// Data packets dropped before it for lack of buffer.
+    /// Data packets dropped before the link for lack of buffer.
     pub drops: u64,
-    /// Packets lost on it.
+    /// Packets lost on the link.
     pub lost: u64,
-    /// Pause frames that its receiver sent back.
+    /// Pauses of its sender.
     pub pauses: u64,
-    /// Time that it stood paused (to the end of the run).
+    /// Time during which its sender was paused, up to the end of the run.
     pub paused: Time,
 }
 
-/// Data packets. `sent = accepted + duplicate + discarded + noticed + dropped_buffer + dropped_link + dropped_scheme +
-/// held + in_flight`, checked at the end of every run.
+/// Counts of data packets. At the end of every run, `sent = accepted + duplicate + discarded + noticed +
+/// dropped_buffer + dropped_link + dropped_scheme + held + in_flight`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Data {
-    /// Put on the wire by hosts, retransmissions, copies and notices included.
+    /// Packets put on the wire by hosts; retransmissions, copies and notices included.
     pub sent: u64,
-    /// Accepted by a receiver.
+    /// Packets accepted by receivers.
     pub accepted: u64,
-    /// Sent again.
+    /// Packets retransmitted.
     pub retransmitted: u64,
-    /// Retransmissions that arrived although an earlier copy had.
+    /// Retransmissions that reached a receiver which already had the packet.
     pub spurious: u64,
-    /// Copies that a scheme made on purpose.
+    /// Deliberate copies of packets made by a scheme.
     pub duplicated: u64,
-    /// Arrivals of a PSN that was there already.
+    /// Arrivals of packets that the receiver already had.
     pub duplicate: u64,
-    /// Arrivals that the receiver threw away.
+    /// Arrivals that receivers discarded.
     pub discarded: u64,
-    /// Arrivals with a PSN above ePSN.
+    /// Arrivals with a PSN above the ePSN.
     pub out_of_order: u64,
-    /// Dropped for lack of buffer.
+    /// Packets dropped for lack of buffer.
     pub dropped_buffer: u64,
-    /// Lost on a link.
+    /// Packets lost on links.
     pub dropped_link: u64,
-    /// Dropped by a scheme.
+    /// Packets dropped by schemes.
     pub dropped_scheme: u64,
-    /// Notices that arrived: packets without payload that a scheme sent in the class of data.
+    /// Notices that arrived: packets without payload that a scheme sends in the class of data.
     pub noticed: u64,
-    /// Packets that waited at their receiver for a gap to be filled, summed over the arrivals of data. Counted where
-    /// receivers speak of single packets (`sr-sack`, `irn`), like the next.
+    /// Packets in a receiver's reorder buffer, summed over the arrivals of data. Counted only where receivers
+    /// report single packets, as is the peak.
     pub reorder_sum: u64,
-    /// Most of them at one queue pair.
+    /// Largest reorder buffer of a queue pair, packets.
     pub reorder_peak: u64,
-    /// Still held by schemes at the end.
+    /// Packets that schemes hold at the end of the run.
     pub held: u64,
-    /// Still on a wire or in a queue at the end.
+    /// Packets on wires or in queues at the end of the run.
     pub in_flight: u64,
 }
 
@@ -157,7 +157,7 @@ merge!(Data {
     max: reorder_peak;
 });
 
-/// Control packets. `created = arrived + heard + blocked + dropped + in_flight`, checked likewise.
+/// Counts of control packets. At the end of every run, `created = arrived + heard + blocked + dropped + in_flight`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Control {
     /// ACKs sent by receivers.
@@ -166,27 +166,27 @@ pub struct Control {
     pub nack: u64,
     /// CNPs sent by receivers.
     pub cnp: u64,
-    /// Pause frames.
+    /// Pause frames sent.
     pub pause: u64,
-    /// Resume frames.
+    /// Resume frames sent.
     pub resume: u64,
-    /// Retransmission timers that fired.
+    /// Retransmission timeouts.
     pub timeout: u64,
-    /// ACKs, NACKs and CNPs made, by receivers and by schemes, and signals.
+    /// ACKs, NACKs, CNPs and signals made by receivers and by schemes.
     pub created: u64,
-    /// Of these made by schemes, signals not counted.
+    /// ACKs, NACKs and CNPs made by schemes.
     pub forged: u64,
     /// Signals made by schemes.
     pub signals: u64,
-    /// Signals that ended at a switch, which had waited for them.
+    /// Signals that reached the switch for which they were meant.
     pub heard: u64,
-    /// Arrived at their host.
+    /// Control packets that reached their host.
     pub arrived: u64,
-    /// Ended by a scheme.
+    /// ACKs, NACKs and CNPs blocked by schemes.
     pub blocked: u64,
-    /// Lost on a link or for lack of buffer.
+    /// Control packets lost on links or dropped for lack of buffer.
     pub dropped: u64,
-    /// Still under way at the end.
+    /// Control packets on wires or in queues at the end of the run, or held by schemes.
     pub in_flight: u64,
 }
 
@@ -194,28 +194,28 @@ merge!(Control {
     sum: ack, nack, cnp, pause, resume, timeout, created, forged, signals, heard, arrived, blocked, dropped, in_flight;
 });
 
-/// A queue pair in a bin of time.
+/// Counts of a queue pair in a bin of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QpBin {
-    /// Bytes put on the wire by its sender, preambles and gaps included.
+    /// Bytes put on the wire by the sender; preambles and gaps included.
     pub bytes: u64,
-    /// Packets put on the wire.
+    /// Packets put on the wire by the sender.
     pub packets: u64,
-    /// Of these sent again.
+    /// Retransmissions among these packets.
     pub retransmitted: u64,
     /// NACKs that reached the sender.
     pub nacks: u64,
     /// CNPs that reached the sender.
     pub cnps: u64,
-    /// Timers of the sender that fired.
+    /// Retransmission timeouts of the sender.
     pub timeouts: u64,
     /// Packets that reached the receiver.
     pub arrived: u64,
-    /// Of these with a PSN above ePSN.
+    /// Packets among these with a PSN above the ePSN.
     pub out_of_order: u64,
-    /// ePSN at the end of the bin, counted from the start of the run and not wrapped.
+    /// ePSN at the end of the bin, counted from the start of the run without wrapping.
     pub expected: u64,
-    /// Most packets between ePSN and one that came.
+    /// Longest distance of an arriving packet from the ePSN, packets.
     pub ahead: u64,
 }
 
@@ -225,20 +225,20 @@ merge!(QpBin {
     max: ahead;
 });
 
-/// One direction of a link in a bin of time.
+/// Counts of one direction of a link in a bin of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkBin {
-    /// Bytes put on the wire, preambles and gaps included.
+    /// Bytes put on the wire; preambles and gaps included.
     pub bytes: u64,
-    /// Frames put on the wire, of all kinds.
+    /// Frames of all kinds put on the wire.
     pub frames: u64,
-    /// Packets that were marked before it.
+    /// Packets marked by its port.
     pub marks: u64,
-    /// Packets lost on it, or dropped before it for lack of buffer.
+    /// Packets lost on the link, or dropped before it for lack of buffer.
     pub lost: u64,
-    /// Times that it was paused.
+    /// Pauses of its sender.
     pub pauses: u64,
-    /// Longest queue of data before it, bytes; 0 at hosts.
+    /// Longest queue of data before the link, bytes; 0 at hosts.
     pub max_queue: u64,
 }
 
@@ -247,151 +247,151 @@ merge!(LinkBin {
     max: max_queue;
 });
 
-/// A run over time: bin `i` of every track covers `[i, i + 1) * width`.
+/// Time series of a run: bin `i` of every track covers `[i, i + 1) * width`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recording {
     /// Width of a bin.
     pub width: Time,
-    /// Bins of every track; the last one may not be whole.
+    /// Number of bins of every track. The last bin may be cut short.
     pub bins: usize,
-    /// Queue pairs, in the plan's order.
+    /// Tracks of queue pairs, in the plan's order.
     pub qps: Vec<(QpId, Vec<QpBin>)>,
-    /// Links, in the plan's order.
+    /// Tracks of links, in the plan's order.
     pub links: Vec<(LinkId, Vec<LinkBin>)>,
-    /// Most bytes in use of the buffers of switches.
+    /// Tracks of switches: most bytes of the buffer in use.
     pub switches: Vec<(NodeId, Vec<u64>)>,
-    /// What the schemes had counted at the end of each bin, by name.
+    /// Tracks of the schemes' counters by name: values at the end of each bin.
     pub counters: Vec<(&'static str, Vec<u64>)>,
 }
 
-/// Something that happens to a packet or to its queue pair.
+/// An event of a packet or of its queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Happening {
-    /// Data starts on the wire of its sender for the first time, or a copy of it made on purpose; the value is the rate
-    /// that paces what comes after it, bits per second.
+    /// A data packet, or a deliberate copy of one, starts on its sender's wire for the first time. The value is the
+    /// rate that paces the next packets, bits per second.
     Sent,
-    /// Data has arrived and is what its receiver expected.
+    /// The data packet that the receiver expected arrives.
     Arrived,
-    /// Data has arrived with a PSN above ePSN and is kept; the value is its distance from ePSN.
+    /// A data packet with a PSN above the ePSN arrives and is kept. The value is its distance from the ePSN.
     Ahead,
-    /// Data has arrived that was there already.
+    /// A data packet arrives that the receiver already has.
     Duplicate,
-    /// Data has arrived and is thrown away; the value is its distance from ePSN.
+    /// A data packet arrives and is discarded. The value is its distance from the ePSN.
     Discarded,
-    /// Data starts on the wire again; the value is as for the first time.
+    /// A data packet starts on its sender's wire again. The value is the rate, as for `Sent`.
     Resent,
-    /// A receiver has sent a NACK or a CNP.
+    /// A receiver sends a NACK or a CNP.
     Answered,
-    /// A NACK or a CNP has reached its sender; the value is the rate that it may send at now, bits per second.
+    /// A NACK or a CNP reaches its sender. The value is the rate that is now allowed, bits per second.
     Heard,
-    /// A sender's timer has fired; the value is as above.
+    /// A retransmission timeout occurs. The value is the rate that is now allowed, bits per second.
     TimedOut,
-    /// The port of the sender has been paused; it may send no data.
+    /// The sender's port is paused.
     Paused,
-    /// The port of the sender has been let go.
+    /// The sender's port is resumed.
     Resumed,
-    /// A scheme has ended a packet.
+    /// A scheme ends a packet.
     Blocked,
-    /// A scheme has made a packet.
+    /// A scheme makes a packet.
     Made,
-    /// Dropped for lack of buffer.
+    /// A packet is dropped for lack of buffer.
     Dropped,
-    /// Lost on a link.
+    /// A packet is lost on a link.
     Lost,
 }
 
 impl Happening {
-    /// A packet of data sets out or arrives as it should: there are many of these.
+    /// True for the normal passage of a data packet; most events are of these kinds.
     pub fn is_passage(self) -> bool {
         matches!(self, Happening::Sent | Happening::Arrived | Happening::Ahead | Happening::Duplicate)
     }
 }
 
-/// An event of a queue pair that is followed. Events go by queue pair, then by time.
+/// An event of a followed queue pair. Events are sorted by queue pair, then by time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Whose.
+    /// Queue pair that the event belongs to.
     pub qp: QpId,
-    /// When.
+    /// Time of the event.
     pub at: Time,
-    /// Where.
+    /// Host or switch at which the event happens.
     pub node: NodeId,
-    /// What.
+    /// Kind of the event.
     pub what: Happening,
     /// Kind of the packet.
     pub kind: Kind,
-    /// Its PSN.
+    /// PSN of the packet.
     pub psn: Psn,
-    /// See [`Happening`].
+    /// Value of the event; [`Happening`] gives its meaning.
     pub value: u64,
-    /// Since when a packet that starts might have done so as far as its own rate and window are concerned: from then on it
-    /// waited for its port. Of all other events, when they happened.
+    /// For the start of a packet, the time from which rate and window allowed it; it waited for its port from then
+    /// on. For all other events, the time of the event.
     pub ready: Time,
 }
 
-/// The data of a followed queue pair that went over a link from a switch.
+/// Data packets of a followed queue pair on a link that leaves a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
-    /// Whose.
+    /// Queue pair of the packets.
     pub qp: QpId,
     /// The link.
     pub link: LinkId,
-    /// Packets.
+    /// Number of packets.
     pub packets: u64,
-    /// Bytes that waited there when each of them came, summed.
+    /// Bytes queued at each packet's arrival, summed.
     pub queue: u64,
-    /// Most of them.
+    /// Most bytes queued at a packet's arrival.
     pub most: u64,
 }
 
-/// What has passed a tap.
+/// A frame that a tap has recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passed {
-    /// A packet; whether the link lost it.
+    /// A packet, and whether the link lost it.
     Packet(Packet, bool),
-    /// A pause frame for a virtual channel, or the one that ends it.
+    /// A pause or resume frame of a virtual channel.
     Pause {
         /// Virtual channel.
         channel: u8,
-        /// Pause, or resume.
+        /// True for a pause, false for a resume.
         on: bool,
     },
 }
 
-/// A frame at a tap: the start of its transmission.
+/// The start of a frame at a tap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// The link.
     pub link: LinkId,
-    /// When its first bit was sent.
+    /// Time at which its first bit was sent.
     pub at: Time,
     /// The frame.
     pub what: Passed,
 }
 
-/// What was written down of single packets.
+/// Records of single packets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notes {
-    /// By queue pair and time.
+    /// Events of followed queue pairs, by queue pair and time.
     pub events: Vec<Event>,
-    /// Events beyond the limits, which were not kept.
+    /// Number of events beyond the limits, which were not kept.
     pub more_events: u64,
-    /// By queue pair and link.
+    /// Hops of followed queue pairs, by queue pair and link.
     pub hops: Vec<Hop>,
-    /// By time and link.
+    /// Frames at taps, by time and link.
     pub frames: Vec<Frame>,
-    /// Frames beyond the limit.
+    /// Number of frames beyond the limit, which were not kept.
     pub more_frames: u64,
 }
 
-/// How the engine itself fared; the only part that may differ between engines.
+/// Work that the engine did; the only part of an outcome that may differ between engines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effort {
-    /// Windows that had something to do.
+    /// Windows in which any node had something to do.
     pub windows: u64,
-    /// Node visits.
+    /// Visits of nodes.
     pub visits: u64,
-    /// Visits with exact buffer accounting.
+    /// Heavy visits, which keep exact account of the buffer.
     pub heavy: u64,
 }
 
@@ -399,39 +399,39 @@ merge!(Effort {
     sum: windows, visits, heavy;
 });
 
-/// Everything a run leaves behind.
+/// The outcome of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// How it ended.
+    /// The way the run ended.
     pub ending: Ending,
-    /// Simulated time at the end: the last thing that happened, or `stop_after`.
+    /// Simulated time at the end: the time of the last event, or `stop_after`.
     pub end: Time,
-    /// By [`MessageId`].
+    /// Records of messages, by [`MessageId`].
     pub messages: Vec<MessageRecord>,
-    /// By [`LinkId`].
+    /// Records of links, by [`LinkId`].
     pub links: Vec<LinkRecord>,
-    /// Per switch, by node less the number of hosts: most buffer in use at once.
+    /// Most bytes of buffer in use at once, by switch (its node number less the number of hosts).
     pub max_buffer: Vec<Bytes>,
-    /// Data packets.
+    /// Counts of data packets.
     pub data: Data,
-    /// Control packets.
+    /// Counts of control packets.
     pub control: Control,
-    /// Of the data, what came out of order, by traffic class of the plan.
+    /// Data packets that arrived out of order, by traffic class of the plan.
     pub out_of_order: Vec<u64>,
-    /// Link crossings of data.
+    /// Link crossings of data packets.
     pub data_hops: u64,
-    /// Link crossings of ACKs, NACKs and CNPs.
+    /// Link crossings of control packets.
     pub control_hops: u64,
-    /// What the schemes counted, summed over switches, by name.
+    /// Counters of the schemes by name, summed over switches and hosts.
     pub counters: Vec<(&'static str, u64)>,
-    /// Over time.
+    /// Time series.
     pub recording: Recording,
-    /// Of single packets.
+    /// Records of single packets.
     pub notes: Notes,
-    /// Broken rules of conservation, in words; empty in a correct engine.
+    /// Broken rules of conservation, in words; a correct engine leaves none.
     pub violations: Vec<String>,
-    /// Switches that dropped although their fabric is lossless.
+    /// Switches of a lossless fabric that dropped a packet.
     pub broke_lossless: Vec<NodeId>,
-    /// How hard the engine worked.
+    /// Work that the engine did.
     pub effort: Effort,
 }

@@ -1,9 +1,9 @@
-//! The reference engine: one heap of events, everything done at its time, nothing clever. It is the oracle
-//! for the window engine and shares with it the hosts, the schemes and the buffer arithmetic, but none of the
-//! order in which things happen.
+//! The reference engine: one heap of events, each computed at its time, without any shortcut. It is the oracle for
+//! the window engine. The two share hosts, schemes and buffer arithmetic, but no code that decides the order of
+//! events.
 //!
-//! Order at one instant: failures and repairs, pause and resume frames, departures, arrivals, wake-ups; among arrivals
-//! at one node a keyed hash decides.
+//! The order at one instant is: failures and repairs, pause and resume frames, departures, arrivals, wake-ups. A
+//! keyed hash orders arrivals at one node.
 
 use crate::books::{Closing, Tally, close};
 use crate::buffer::Admission;
@@ -24,7 +24,7 @@ use model::{Annex, HostId, NodeId, Parcel, Parts, Plan, PortIndex, QpId, Scheme,
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// NodeEvent happens at a node; the order is the order at one instant.
+/// An event at a node; the order of the variants is their order at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum NodeEvent {
     Fail(FailureEvent),
@@ -39,18 +39,18 @@ struct Port<A> {
     queues: [VecDeque<Parcel<A>>; CLASSES],
     bytes: [u64; CLASSES],
     busy: u64,
-    /// Virtual channels of its link, and those that are paused, a bit each.
+    /// Number of virtual channels of its link, and a bit for each paused channel.
     channels: u8,
     paused_channels: u8,
     /// Start of its rate's row of transmission times.
     row: u32,
-    /// Time of the departure that stands in the heap; 0 if none does.
+    /// Time of the valid departure event in the heap; 0 if there is none.
     planned: u64,
 }
 
 impl<A: Annex> Port<A> {
-    /// NodeEvent starts next of all that waits: its class, and its place there. Data leaves in its order, that of paused
-    /// channels left out.
+    /// Class and position of the packet that starts next. Data leaves in order; packets of paused channels are
+    /// skipped.
     fn next(&self) -> Option<(usize, usize)> {
         let may = |class, pkt: &Parcel<A>| {
             class != DATA
@@ -74,12 +74,12 @@ struct Reference<'a, P: Parts> {
     flying: Vec<Option<Parcel<P::Annex>>>,
     landed: Vec<usize>,
     sequence: u64,
-    /// Time of each host's wake-up that stands in the heap; [`u64::MAX`] if none does.
+    /// Time of each host's valid wake-up event in the heap; [`u64::MAX`] if there is none.
     timers: Vec<u64>,
     tally: Tally,
     recorder: Recorder,
     sampler: Sampler,
-    /// The longest queue of every link since the series were looked at.
+    /// Longest queue of every link since the last sample.
     longest: Vec<u64>,
     views: Views,
 }
@@ -215,7 +215,7 @@ impl<P: Parts> Reference<'_, P> {
         }
     }
 
-    /// Looks at all that is recorded over time.
+    /// Samples all series.
     fn look(&mut self) {
         let hosts = self.hosts.len();
         self.hosts.iter_mut().for_each(|host| host.sample(&mut self.sampler));
@@ -244,14 +244,14 @@ impl<P: Parts> Reference<'_, P> {
         }
     }
 
-    /// Something happens to a packet at a node, for whoever follows its queue pair.
+    /// Records an event of a packet, if its queue pair is followed.
     fn note(&mut self, now: u64, node: u32, what: Happening, pkt: &Parcel<P::Annex>) {
         if self.setup.follows(pkt.qp()) {
             self.recorder.note(self.setup, Note::new(now, NodeId(node), what), pkt);
         }
     }
 
-    /// An event in whose place another one stands in the heap, or none any more.
+    /// True for a stale event: a later one has replaced it.
     fn is_stale(&self, now: u64, node: u32, what: NodeEvent) -> bool {
         let hosts = self.hosts.len();
         match what {
@@ -364,7 +364,7 @@ impl<P: Parts> Reference<'_, P> {
         }
     }
 
-    /// A pause or resume frame has reached the sender of link `gp`.
+    /// Pauses or resumes a channel at the sender of link `gp`.
     fn on_pause(&mut self, now: u64, node: u32, gp: usize, channel: u8, on: bool) {
         let before = self.ports[gp].paused_channels;
         let held = if on { before | 1 << channel } else { before & !(1 << channel) };
@@ -465,7 +465,7 @@ impl<P: Parts> Reference<'_, P> {
         }
     }
 
-    /// True if the packet may stay (and is charged, if packets of its class are).
+    /// Asks the buffer for room; false if there is none. Only data that came in at a port is charged.
     fn admit(&mut self, now: u64, node: u32, pkt: &Parcel<P::Annex>, queue: u64) -> bool {
         let host = (node as usize) < self.hosts.len();
         if host || self.setup.class(pkt) != DATA || pkt.ingress() == PortIndex::VIRTUAL {
@@ -520,7 +520,7 @@ impl<P: Parts> Reference<'_, P> {
         }
     }
 
-    /// Starts what may start at port `gp`, and plans the next departure.
+    /// Starts all packets that may start at port `gp`, and schedules the next departure.
     fn serve(&mut self, now: u64, node: u32, gp: usize) {
         let host = (node as usize) < self.hosts.len();
         while self.ports[gp].busy <= now {
@@ -613,7 +613,7 @@ impl<P: Parts> Reference<'_, P> {
         }
     }
 
-    /// Tells the neighbour behind `ingress` to pause a channel or to let it go on.
+    /// Sends a pause or resume frame for a channel to the neighbour behind `ingress`.
     fn send_pause(&mut self, now: u64, node: u32, ingress: PortIndex, channel: u8, on: bool) {
         let gp = self.setup.fabric().link(NodeId(node), ingress);
         let facts = self.setup.ports[gp.index()];
@@ -639,7 +639,7 @@ impl<P: Parts> Reference<'_, P> {
         self.events.push(Reverse((at, facts.peer, what)));
     }
 
-    /// Plans the host's next timer and its next departure.
+    /// Schedules the host's next timer.
     fn plan_host(&mut self, node: u32, now: u64) {
         let at = self.hosts[node as usize].timer_at();
         if at < self.timers[node as usize] {

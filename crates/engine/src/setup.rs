@@ -1,4 +1,4 @@
-//! What both engines derive from a plan before the first packet: transmission times, port constants, keys.
+//! Constants that both engines derive from a plan before the first packet: transmission times, port facts, keys.
 
 use crate::failing::{Failing, fastest};
 use crate::listed::Listed;
@@ -8,7 +8,7 @@ use model::plan::Marking;
 use model::telemetry::Record;
 use model::{Annex, Fabric, Kind, LinkId, NodeId, Packet, Parcel, Plan, PortIndex, Probability, QpId, Time};
 
-/// Constants of one port.
+/// Constants of a port.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PortFacts {
     /// Propagation delay of its link, ps.
@@ -17,64 +17,64 @@ pub(crate) struct PortFacts {
     pub(crate) row: u32,
     /// Node at the far end.
     pub(crate) peer: u32,
-    /// Port there.
+    /// Port at the far end.
     pub(crate) peer_port: PortIndex,
-    /// The far end is a host.
+    /// True if the far end is a host.
     pub(crate) to_host: bool,
-    /// Virtual channels of its link.
+    /// Number of virtual channels of its link.
     pub(crate) channels: u8,
-    /// Loss on the link.
+    /// Loss probability of the link.
     pub(crate) loss: Probability,
-    /// Packets are lost on it by list.
+    /// True if the plan lists losses on the link.
     listed: bool,
-    /// It is down at some time.
+    /// True if the link is ever down.
     fails: bool,
     /// Track of the link in the series, or [`NO_TRACK`].
     pub(crate) track: u32,
-    /// Its frames are recorded.
+    /// True if its frames are recorded.
     pub(crate) tapped: bool,
 }
 
 impl PortFacts {
-    /// The link may lose something.
+    /// True if the link can lose packets.
     pub(crate) fn lossy(&self) -> bool {
         self.listed || self.fails || !self.loss.is_zero()
     }
 }
 
-/// No series track.
+/// The number of no track: the link or queue pair is not in the series.
 pub(crate) const NO_TRACK: u32 = u32::MAX;
 
-/// Everything constant in a run.
+/// All constants of a run.
 #[derive(Debug)]
 pub(crate) struct Setup<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) ports: Vec<PortFacts>,
     pub(crate) marking: Vec<Option<Marking>>,
-    /// Transmission time in ps by rate row and frame size.
+    /// Transmission time in ps, by row of a rate and frame size.
     transmission: Vec<u32>,
-    /// Numbers of the rates for telemetry, by row; none in runs without.
+    /// Numbers of the rates in INT records, by row; empty without telemetry.
     rate_numbers: Vec<u8>,
-    /// Frame sizes in a row.
+    /// Number of frame sizes in a row.
     row_length: u32,
-    /// Window that the links allow, ps.
+    /// Length of the longest window that the links allow, ps.
     pub(crate) window: u64,
     /// Number of each queue pair among those of its sender.
     pub(crate) sender_slot: Vec<u32>,
-    /// Queue pairs that are followed, by number; empty if none is.
+    /// By queue pair, whether the run follows it; empty if it follows none.
     followed: Vec<bool>,
-    /// Its jobs belong to several traffic classes.
+    /// True if the plan's jobs belong to several traffic classes.
     pub(crate) several_classes: bool,
-    /// Tie key of every node.
+    /// Key of every node for the order of simultaneous arrivals.
     ties: Vec<u64>,
-    /// Key of every link for losses and marks.
+    /// Key of every link for losses.
     losses: Vec<Key>,
     listed: Listed,
     pub(crate) failing: Failing,
     marks: Vec<Key>,
 }
 
-/// Longest window, ps: offsets inside it are 32 bits.
+/// Longest window, ps: times inside a window have 32 bits.
 const LONGEST_WINDOW: u64 = 1 << 31;
 
 impl<'a> Setup<'a> {
@@ -138,7 +138,7 @@ impl<'a> Setup<'a> {
             transmission,
             rate_numbers,
             row_length: row_length as u32,
-            // Even, so that two halves make a whole.
+            // An even length splits into two halves.
             window: (window(plan) & !1).max(1),
             sender_slot,
             followed: match plan.record.follow.is_empty() {
@@ -158,18 +158,18 @@ impl<'a> Setup<'a> {
         &self.plan.fabric
     }
 
-    /// The link that comes in where link `gp` goes out.
+    /// The link in the opposite direction of link `gp`.
     pub(crate) fn feeding(&self, gp: usize) -> usize {
         self.fabric().reverse(LinkId(gp as u32)).index()
     }
 
-    /// Time that a frame occupies the wire of port `gp`, ps.
+    /// Transmission time of a frame at the rate of `row`, ps.
     #[inline]
     pub(crate) fn time_on_wire(&self, row: u32, frame: u32) -> u64 {
         self.transmission[(row + frame) as usize] as u64
     }
 
-    /// [`Setup::time_on_wire`] by frame, for ports of one row.
+    /// Transmission times at the rate of `row`, by frame size.
     #[inline]
     pub(crate) fn times_on_wire(&self, row: u32) -> &[u32] {
         &self.transmission[row as usize..]
@@ -185,13 +185,14 @@ impl<'a> Setup<'a> {
         }
     }
 
-    /// Order among packets that reach `node` at the same time, in a window that opened at `opened`.
+    /// The order of packets that reach `node` at the same time, in a window that opened at `opened`.
     #[inline]
     pub(crate) fn tie(&self, node: u32, opened: u64) -> Tie {
         Tie::new(self.ties[node as usize], opened)
     }
 
-    /// Whether the link loses a packet that starts at `at` and would arrive at `arrival`; asked once for every start.
+    /// True if the link loses a packet that starts at `at` and would arrive at `arrival`. Called once for every
+    /// start.
     #[inline]
     pub(crate) fn loses(&self, gp: usize, at: u64, arrival: u64, pkt: &Packet) -> bool {
         let PortFacts { loss, listed, fails, .. } = self.ports[gp];
@@ -206,7 +207,7 @@ impl<'a> Setup<'a> {
             && loss.hits(self.losses[gp].draw(at))
     }
 
-    /// Whether a pause frame of port `gp` is lost that is made at `at` and would arrive at `arrival`.
+    /// True if a pause frame is lost that port `gp` makes at `at` and that would arrive at `arrival`.
     #[inline]
     pub(crate) fn loses_pause(&self, gp: usize, at: u64, arrival: u64) -> bool {
         if self.failing.is_empty() {
@@ -216,7 +217,7 @@ impl<'a> Setup<'a> {
         self.failing.loses_pause([gp, reverse], at, arrival)
     }
 
-    /// The routes of a switch since a route_change of routing; `None`: from the start.
+    /// The routes of a switch after a change of routes; `None` stands for the first routes.
     #[inline]
     pub(crate) fn router(&self, node: NodeId, route_change: Option<usize>) -> Router<'a> {
         let failures = &self.plan.failures;
@@ -225,31 +226,31 @@ impl<'a> Setup<'a> {
         self.fabric().router_by(routing, node)
     }
 
-    /// Whether a queue of `queue` bytes at port `gp` marks a packet at `at`.
+    /// True if port `gp` marks a packet at `at` when its queue has `queue` bytes.
     #[inline]
     pub(crate) fn marks(&self, marking: &Marking, gp: usize, at: u64, queue: u64) -> bool {
         marking.marks(queue, || self.marks[gp].draw(at))
     }
 
-    /// Keys of a switch: for its scheme's draws, and its hash salt.
+    /// Keys of a switch: one for its scheme's random draws, and its hash salt.
     pub(crate) fn scheme_keys(&self, node: NodeId) -> (Key, u64) {
         let of = |purpose| Key::new(self.plan.seed, purpose, node.0 as u64);
         (of(Purpose::Scheme), of(Purpose::Salt).salt())
     }
 
-    /// Whether single events of a queue pair are recorded.
+    /// True if single events of a queue pair are recorded.
     #[inline]
     pub(crate) fn follows(&self, qp: QpId) -> bool {
         self.followed.get(qp.index()).copied().unwrap_or(false)
     }
 
-    /// Whether there is such a queue pair.
+    /// True if the run follows any queue pair.
     #[inline]
     pub(crate) fn follows_any(&self) -> bool {
         !self.followed.is_empty()
     }
 
-    /// The class in which a packet waits: 0 is served first.
+    /// The class in which a packet waits; class 0 leaves first.
     #[inline]
     pub(crate) fn class(&self, pkt: &Packet) -> usize {
         match pkt.kind() {
@@ -274,9 +275,9 @@ pub(crate) struct LinkState {
     pub(crate) queue: u64,
 }
 
-/// The order in which packets of one instant are taken at one node: by port, after some bits of the port's
-/// number have been turned over. Which bits depends on the node and the time, so of two senders in step neither
-/// is always first (engines that break ties by order of creation starve one of them).
+/// The order in which a node takes packets that arrive at one instant: by port number, after some of its bits have
+/// been inverted. Node and time select these bits, so that of two senders in step neither is always first. (Engines
+/// that break ties by order of creation starve one of them.)
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tie {
     key: u64,
@@ -284,13 +285,13 @@ pub(crate) struct Tie {
 }
 
 impl Tie {
-    /// Of a node with that key, for times counted from `opened`.
+    /// The order at a node with that key, for times counted from `opened`.
     #[inline]
     pub(crate) fn new(key: u64, opened: u64) -> Self {
         Tie { key, opened }
     }
 
-    /// The bits of port numbers that are turned over among packets that arrive `offset` ps after the start.
+    /// Bits of port numbers that are inverted for packets that arrive `offset` ps after the window's start.
     #[inline]
     pub(crate) fn port_mask(self, offset: u32) -> u16 {
         // Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4): 2^64 / golden ratio.
@@ -298,20 +299,20 @@ impl Tie {
         (drawn >> 54) as u16
     }
 
-    /// The place of a packet among those that arrive at the same instant; no two ports share one.
+    /// Rank of a packet among those that arrive at the same instant; ranks of different ports differ.
     #[inline]
     pub(crate) fn rank(self, pkt: &Packet) -> u16 {
         self.port_mask(pkt.offset()) ^ pkt.ingress().0
     }
 }
 
-/// The class of data; PFC pauses it, and it alone is charged to buffers.
+/// The class of data. PFC pauses only this class, and buffers charge only this class.
 pub(crate) const DATA: usize = 2;
 /// Number of classes.
 pub(crate) const CLASSES: usize = 3;
 
-/// The window that a plan's links allow: nothing that a node does can reach another one sooner. Pause frames
-/// take no link time, so where they can occur the delay alone counts.
+/// Length of the longest window that a plan's links allow: no node affects another one within it. Pause frames take
+/// no transmission time, so on lossless fabrics the propagation delay alone counts.
 pub fn window(plan: &Plan) -> u64 {
     let smallest = plan.wire.smallest_frame();
     let lossless = plan.switches.iter().any(|s| matches!(s.flow, model::plan::Flow::Lossless(_)));

@@ -1,4 +1,5 @@
-//! Why nothing moves: the messages that wait, and the cycle of pauses if there is one.
+//! Stalls: the rule that detects them, and their causes, which are messages that wait and a possible cycle of
+//! pauses.
 
 use crate::host::Host;
 use crate::outcome::Stall;
@@ -6,20 +7,20 @@ use crate::setup::Setup;
 use crate::switch::channel;
 use model::{Annex, LinkId, NodeId, Parcel, Parts, PortIndex, Time};
 
-/// How many waiting messages are named.
+/// Most waiting messages that a stall names.
 const NAMED: usize = 20;
 
-/// Signs that a host, or a group of hosts, still has something to do.
+/// Recent progress and planned starts of a host or of a group of hosts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Liveness {
-    /// When a packet was last accepted or a message posted, ps.
+    /// Time at which a packet was last accepted or a message last posted, ps.
     pub(crate) last_progress: u64,
     /// Messages that wait only for their start time.
     pub(crate) pending_starts: u64,
 }
 
-/// The no-progress rule: true at `now` if no message waits for its start time, and the last accepted packet, posted
-/// message or repaired link is more than the plan's `no_progress` ago.
+/// The no-progress rule. It is true at `now` if no message waits for its start time, and if the last accepted
+/// packet, posted message and repaired link are more than the plan's `no_progress` ago.
 pub(crate) fn is_stalled(setup: &Setup<'_>, now: u64, parts: impl Iterator<Item = Liveness>) -> bool {
     let (mut last, mut pending) = (setup.failing.last_repair, 0);
     for part in parts {
@@ -29,15 +30,15 @@ pub(crate) fn is_stalled(setup: &Setup<'_>, now: u64, parts: impl Iterator<Item 
     pending == 0 && now.saturating_sub(last) > setup.plan.no_progress.ps()
 }
 
-/// What a port waits for.
+/// The paused channels of a port, and the data that waits there.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Blocked {
-    /// Virtual channels that are paused, a bit each.
+    /// A bit for each paused virtual channel.
     pub(crate) paused_channels: u8,
     pub(crate) waits: Vec<WaitingData>,
 }
 
-/// Where data that waits at a port goes and came from.
+/// The egress and ingress channels of data that waits at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WaitingData {
     /// Virtual channel on which it leaves.
@@ -48,7 +49,7 @@ pub(crate) struct WaitingData {
 }
 
 impl Blocked {
-    /// Of a port with these channels paused at which these packets wait.
+    /// The state of a port with these paused channels and these waiting packets.
     pub(crate) fn new<'p, A: Annex>(
         paused_channels: u8,
         channels: u8,
@@ -71,7 +72,7 @@ impl Blocked {
     }
 }
 
-/// Collects what a user needs to understand a stall. `port` tells what a port waits for.
+/// Collects the causes of a stall. `port` returns the state of a port.
 pub(crate) fn explain<P: Parts>(
     setup: &Setup<'_>,
     hosts: &[&Host<P>],
@@ -86,8 +87,8 @@ pub(crate) fn explain<P: Parts>(
     let paused: Vec<LinkId> =
         (0..links.len()).filter(|gp| state[*gp].paused_channels != 0).map(|gp| LinkId(gp as u32)).collect();
     let channels = usize::from(setup.fabric().channels());
-    // By link and channel. A paused one waits for those of its far end that are paused and hold packets which came
-    // over it.
+    // Nodes of this graph are pairs of link and channel. A paused one waits for each paused one at its far end that
+    // has packets from it in its queue.
     let waits_for = |at: usize| -> Vec<usize> {
         let (gp, channel) = (at / channels, (at % channels) as u8);
         let far = links[gp].to;
@@ -115,7 +116,7 @@ pub(crate) fn explain<P: Parts>(
     Stall { since, waiting, count, pfc_cycle, paused }
 }
 
-/// A cycle of the relation `next` among those that are `paused`, out of `all`, if there is one.
+/// A cycle of the relation `next` that contains a node of `paused`, if there is one; `all` is the number of nodes.
 fn cycle(all: usize, paused: &[usize], next: impl Fn(usize) -> Vec<usize>) -> Vec<usize> {
     let mut done = vec![false; all];
     for &start in paused {
@@ -144,7 +145,7 @@ fn cycle(all: usize, paused: &[usize], next: impl Fn(usize) -> Vec<usize>) -> Ve
     Vec::new()
 }
 
-/// The name of a link for messages: `leaf0 -> spine1`.
+/// The name of a link in messages, such as `leaf0 -> spine1`.
 pub fn link_name(fabric: &model::Fabric, link: LinkId) -> String {
     let l = &fabric.links()[link.index()];
     let name = |n: NodeId| fabric.name(n).to_owned();

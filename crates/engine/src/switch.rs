@@ -1,5 +1,4 @@
-//! A switch apart from its ports: its scheme, its buffer, and the packets that its scheme holds. Both
-//! engines use it.
+//! A switch without its ports: its scheme, its buffer, and the packets that its scheme holds. Both engines use it.
 
 use crate::buffer::{Account, Buffer};
 use crate::setup::Setup;
@@ -16,36 +15,36 @@ pub(crate) struct Switch<P: Parts> {
     pub(crate) scheme: P::Scheme,
     pub(crate) interest: Interest,
     pub(crate) buffer: Buffer,
-    /// Virtual channels of its links.
+    /// Number of virtual channels of its links.
     channels: u8,
     key: Key,
     pub(crate) salt: u64,
-    /// By handle: `None` if it is free, `Some(None)` if its packet was dropped.
+    /// Held packets by handle: `None` for a free handle, `Some(None)` if the packet was dropped.
     stash: Vec<Option<Option<Parcel<P::Annex>>>>,
-    /// Bytes of the packets held.
+    /// Bytes of all held packets.
     pub(crate) held_bytes: u64,
-    /// Of them, what is charged to the buffer, and which kinds are.
+    /// Bytes of held packets that are charged to the buffer, and the kinds that are charged.
     pub(crate) held_charge: u64,
     charged: Kinds,
     free: Vec<u32>,
-    /// Bytes that wait in the class of data and are charged to no buffer, as this switch made them.
+    /// Bytes in the class of data that no buffer charges, because this switch made the packets.
     pub(crate) uncharged: u64,
-    /// Number of the sampling interval in which the buffer was last looked at.
+    /// Number of the sampling interval in which the buffer was last sampled.
     pub(crate) sampled: u64,
-    /// When the scheme wants to be woken; [`u64::MAX`] if it does not.
+    /// Time at which the scheme asked to be woken, ps; [`u64::MAX`] if it did not.
     pub(crate) wake: u64,
     pub(crate) dropped_while_lossless: bool,
-    /// The last route_change of routing; `None`: routes are as at the start.
+    /// Index of the last change of routes; `None` while the first routes apply.
     pub(crate) route_change: Option<usize>,
 }
 
-/// The virtual channel of a leg: its own, or the last one.
+/// The virtual channel of a leg: the leg's own, or the last one.
 #[inline(always)]
 pub(crate) fn channel(leg: u8, channels: u8) -> u8 {
     leg.min(channels - 1)
 }
 
-/// Where a packet stands when its switch looks at it.
+/// The arrival of a packet at its switch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival<'a> {
     pub(crate) now: u64,
@@ -65,7 +64,7 @@ impl<P: Parts> Switch<P> {
         let ports = &plan.ports[base..base + plan.fabric.ports(node).len()];
         let settings = &plan.switches[node.index() - plan.fabric.hosts()];
         let channels = plan.fabric.channels();
-        // What no packet can be charged to needs no headroom.
+        // A channel without packets needs no headroom.
         let used = |p: usize| plan.fabric.channels_on(&plan.fabric.links()[setup.feeding(base + p)]);
         let headroom = |p: usize| {
             let (used, own) = (used(p), ports[p].headroom.get());
@@ -91,7 +90,7 @@ impl<P: Parts> Switch<P> {
         }
     }
 
-    /// Who is charged for a packet.
+    /// The account that is charged for a packet.
     #[inline(always)]
     pub(crate) fn account(&self, pkt: &Parcel<P::Annex>) -> Account {
         self.account_of(pkt.ingress(), channel(pkt.annex.route_state().came_on(), self.channels))
@@ -102,12 +101,12 @@ impl<P: Parts> Switch<P> {
         Account(port.0 * u16::from(self.channels) + u16::from(channel))
     }
 
-    /// True if the far end of `port` has been told to pause a channel, and not yet to go on.
+    /// True if the far end of `port` is paused on a channel.
     pub(crate) fn pauses(&self, port: PortIndex, channel: u8) -> bool {
         self.buffer.pauses(self.account_of(port, channel))
     }
 
-    /// The scheme wants a channel paused, or no more; true if the far end must be told.
+    /// Records whether the scheme pauses a channel; true if the far end must get a frame.
     pub(crate) fn set_scheme_pause(&mut self, port: PortIndex, channel: u8, on: bool) -> bool {
         let account = self.account_of(port, channel);
         self.buffer.set_scheme_pause(account, on)
@@ -168,7 +167,7 @@ impl<P: Parts> Switch<P> {
         self.scheme.on_depart(&mut cx.with_tag(pkt.annex.tag()), &pkt.label, port);
     }
 
-    /// The port by which a packet that this switch makes leaves, and the packet.
+    /// A packet that this switch makes, and the port by which it leaves.
     pub(crate) fn made(
         &self,
         setup: &Setup<'_>,
@@ -191,7 +190,7 @@ impl<P: Parts> Switch<P> {
         self.scheme.on_wake(&mut cx);
     }
 
-    /// Routes take a route_change.
+    /// Changes the routes and informs the scheme.
     pub(crate) fn rerouted(
         &mut self,
         setup: &Setup<'_>,
@@ -207,8 +206,8 @@ impl<P: Parts> Switch<P> {
         self.scheme.on_routes_change(&mut cx, &Reroute { site: Site { plan, node }, routing });
     }
 
-    /// Keeps a packet under the handle that its scheme was shown. `None`: there was no room for it; the scheme
-    /// does not know that, so the handle stays taken until the scheme gives it back.
+    /// Keeps a packet under the handle that its scheme was given. `None` stands for a packet without room. The
+    /// scheme does not learn of this drop, so the handle stays in use until the scheme releases it.
     pub(crate) fn hold(&mut self, pkt: Option<Parcel<P::Annex>>) {
         self.held_bytes += pkt.map_or(0, |pkt| pkt.frame() as u64);
         self.held_charge += pkt.map_or(0, |pkt| self.charge(&pkt));
@@ -218,7 +217,7 @@ impl<P: Parts> Switch<P> {
         }
     }
 
-    /// Hands out a held packet; `None` if the scheme names one that is not held.
+    /// Releases a held packet; `None` if the handle has no packet.
     pub(crate) fn unhold(&mut self, handle: Handle) -> Option<Parcel<P::Annex>> {
         let pkt = self.stash.get_mut(handle.0 as usize)?.take()?;
         self.free.push(handle.0);
@@ -227,7 +226,7 @@ impl<P: Parts> Switch<P> {
         pkt
     }
 
-    /// The packets held now.
+    /// All packets that are held now.
     pub(crate) fn stashed(&self) -> impl Iterator<Item = &Parcel<P::Annex>> {
         self.stash.iter().flatten().flatten()
     }

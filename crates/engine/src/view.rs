@@ -1,27 +1,27 @@
-//! What switches are told of all switches' queues, some time later ([`model::scheme::QueueView`]).
+//! Delayed views of all switches' queues, for schemes that ask for them ([`model::scheme::QueueView`]).
 
 use crate::setup::Setup;
 use model::Time;
 use model::scheme::QueueView;
 use std::collections::VecDeque;
 
-/// The view that is known, and those on their way. Both engines turn it at the ends of full windows alone, so what is known
-/// never changes inside one.
+/// The view that switches know, and later views on their way. Both engines advance it only at the ends of full
+/// windows, so the known view never changes within a window.
 #[derive(Debug, Default)]
 pub(crate) struct Views {
-    /// Of length zero if nobody asks.
+    /// Time between two views, ps; 0 if no scheme asks for views.
     period: u64,
     delay: u64,
     quantum: u64,
-    /// When the next one is taken.
+    /// Time of the next view, ps.
     next: u64,
     known: Vec<u32>,
-    /// When they are known, in order.
+    /// Views on their way, with the time at which switches know them, in order.
     under_way: VecDeque<(u64, Vec<u32>)>,
 }
 
 impl Views {
-    /// At the beginning of a run whose switches ask for `view`.
+    /// The state at the start of a run whose switches ask for `view`.
     pub(crate) fn new(setup: &Setup<'_>, view: Option<QueueView>) -> Self {
         let Some(QueueView { period, delay }) = view else { return Views::default() };
         let quantum = setup.window;
@@ -37,14 +37,15 @@ impl Views {
         }
     }
 
-    /// Nothing from `now` on has happened yet: takes a view by `read` if it is time. Ports of hosts are not in it.
+    /// Takes a view by `read` if one is due; nothing from `now` on has happened yet. Ports of hosts are not in a
+    /// view.
     pub(crate) fn advance(&mut self, now: u64, read: impl FnOnce(&mut [u32])) {
         if self.period == 0 {
             return;
         }
         let now = now / self.quantum * self.quantum;
         if now >= self.next {
-            // If more than one is due, nothing has happened in between: the first stands for all.
+            // If several views are due, nothing has happened between them: one stands for all.
             let mut view = vec![0; self.known.len()];
             read(&mut view);
             self.under_way.push_back((self.next + self.delay, view));
@@ -58,7 +59,8 @@ impl Views {
         }
     }
 
-    /// Bytes that waited at every port, by its global number; empty if nobody asks.
+    /// Bytes queued at every port in the known view, by port number in the fabric; empty if no scheme asks for
+    /// views.
     pub(crate) fn known(&self) -> &[u32] {
         &self.known
     }

@@ -1,4 +1,4 @@
-//! The messages of a host: when they are posted, what was sent of them, and what they set free.
+//! The messages of a host: when they are posted, what has been sent of them, and which messages they trigger.
 
 use super::nic::Host;
 use super::queue_pair::settle;
@@ -17,8 +17,7 @@ pub(super) struct Framed {
 }
 
 impl<P: Parts> Host<P> {
-    /// Puts a packet into the books that is not a full frame of the current message, sent for the first time: its
-    /// frame, and whether it is the last of its message.
+    /// Counts a packet of any other kind than a full frame of the current message that is sent for the first time.
     #[inline(never)]
     pub(super) fn send_special(
         &mut self,
@@ -56,10 +55,10 @@ impl<P: Parts> Host<P> {
         Framed { frame, last }
     }
 
-    /// Puts a copy of a packet into the books: its frame, and whether it is the last of its message.
+    /// Counts a copy that a scheme makes of a packet.
     pub(super) fn copy_of(&mut self, setup: &Setup<'_>, now: u64, slot: u32, seq: u64) -> Framed {
         let framed = self.send_special(setup, now, slot, seq, true);
-        // It was sent again, and not for a loss.
+        // A copy is no retransmission.
         let queue = &self.send_queues[slot as usize];
         let index = queue.find(&self.outbound, seq);
         self.outbound[index as usize].record.retransmitted -= 1;
@@ -67,7 +66,7 @@ impl<P: Parts> Host<P> {
         framed
     }
 
-    /// Notes the messages that are now acknowledged, and what they set free.
+    /// Notes the messages that are now acknowledged, and collects the triggers that they fire.
     #[inline(never)]
     pub(super) fn acknowledged(&mut self, setup: &Setup<'_>, now: u64, slot: u32) {
         let (out, queue) = (&mut self.outgoing[slot as usize], &mut self.send_queues[slot as usize]);
@@ -90,7 +89,7 @@ impl<P: Parts> Host<P> {
         }
     }
 
-    /// Carries out the triggers in `freed`: each fires at a message that this host sends.
+    /// Fires the collected triggers. Each targets a message that this host sends.
     pub(super) fn fire(&mut self, setup: &Setup<'_>, now: u64) {
         while let Some(m) = self.freed.pop() {
             let message = &setup.plan.messages[m.index()];
@@ -111,7 +110,7 @@ impl<P: Parts> Host<P> {
         }
     }
 
-    /// Posts the messages of a queue pair that may start, in their order.
+    /// Posts the messages of a queue pair that may start, in order.
     pub(super) fn post(&mut self, setup: &Setup<'_>, now: u64, slot: u32) {
         let (out, queue) = (&mut self.outgoing[slot as usize], &mut self.send_queues[slot as usize]);
         let first = setup.plan.qps[out.qp.index()].messages.start;
@@ -129,14 +128,14 @@ impl<P: Parts> Host<P> {
         self.enqueue(slot, now);
     }
 
-    /// The record of a queue pair's message `i`, up to date.
+    /// The current record of message `i` of a queue pair.
     pub(super) fn record(&self, slot: usize, i: u32) -> MessageRecord {
         let (out, queue) = (&self.outgoing[slot], &self.send_queues[slot]);
         let index = queue.first + i;
         let mut record = self.outbound[index as usize].record;
         if index == queue.current && out.fresh > 0 {
             record.wire_bytes += out.fresh * u64::from(self.full_frame + self.gap);
-            // Nothing of the message has been sent again since.
+            // No retransmission of this message has been sent since these packets.
             record.last_sent = Time(out.fresh_sent);
         }
         record

@@ -2,7 +2,7 @@
 //!
 //! Both engines use it. It knows nothing of ports, queues or windows.
 //!
-//! | file | |
+//! | file | content |
 //! |---|---|
 //! | [`nic`] | the host's state; arrivals and timers |
 //! | [`queue_pair`] | state of a queue pair at its sender and at its receiver |

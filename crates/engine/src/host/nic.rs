@@ -22,52 +22,52 @@ pub(crate) struct Host<P: Parts> {
     pub(super) incoming: Vec<Incoming<P>>,
     pub(super) first_incoming: u32,
     pub(super) outbound: Vec<OutboundMessage>,
-    /// When messages to this host arrived whole; its messages are numbered in a row.
+    /// Arrival times of the messages to this host, from message `first_received` on.
     pub(super) received: Vec<Time>,
     pub(super) first_received: u32,
     pub(super) ready: Ready,
     pub(super) timers: Timers,
     pub(super) freed: Vec<MessageId>,
     pub(super) full_frame: u32,
-    /// Link time around a frame, bytes.
+    /// Preamble and gap around a frame, bytes.
     pub(super) gap: u32,
     /// Time of a full frame on the wire, ps.
     pub(super) full_time: u64,
-    /// Row of transmission times of its port.
+    /// Start of its port's row of transmission times.
     pub(super) row: u32,
-    /// Pacing counts in whole nanoseconds.
+    /// True if pacing counts in whole nanoseconds.
     pub(super) whole_ns: bool,
-    /// How far its clock is ahead, ps.
+    /// Time by which its clock is ahead, ps.
     pub(super) clock: u64,
-    /// Copies of packets, made on purpose, that have arrived and whose other copy has not.
+    /// Deliberate copies of packets that have arrived before the original.
     pub(super) copies: u64,
-    /// Packets that came out of order, by traffic class if there are several; classes without any may be missing.
+    /// Packets out of order by traffic class, if the plan has several classes. Classes at the end may be missing.
     pub(crate) out_of_order: Vec<u64>,
     pub(crate) data: Data,
     pub(crate) control: Control,
-    /// Messages that count and are not yet acknowledged.
+    /// Foreground messages that are not yet acknowledged.
     pub(crate) unfinished: u64,
     pub(crate) finished: u64,
     pub(crate) recorder: Recorder,
-    /// Queue pairs that are recorded over time, each with its track: where this host sends, ...
+    /// Counts of recorded or followed queue pairs that this host sends.
     pub(super) sends: Vec<Recorded<Sends>>,
-    /// ... and where it receives. [`Host::arrivals_of`] says which is whose, and is empty if none is.
+    /// Counts of recorded or followed queue pairs that this host receives.
     pub(super) arrivals: Vec<Recorded<Arrivals>>,
     pub(super) arrivals_of: Vec<u32>,
-    /// When something last reached this host.
+    /// Time of the last arrival or timer at this host, ps.
     pub(crate) last_event: u64,
     pub(crate) liveness: Liveness,
 }
 
-/// Queue pairs whose state the first caches keep, though all other hosts take their turns in between: 4 kB of
-/// the 1 MB second-level cache for each of 256 hosts. Our choice.
+/// Queue pairs whose state stays cached while all other hosts take their turns: 4 kB of a second-level cache of 1
+/// MB for each of 256 hosts. Our choice.
 const FEW: usize = 32;
 
-/// Packets that a host sends in answer to one arrival: a reply and a CNP at most.
+/// Packets that a host sends in answer to one arrival: at most a reply and a CNP.
 pub(crate) type Replies<A> = [Option<Parcel<A>>; 2];
 
 impl<P: Parts> Host<P> {
-    /// Its link runs at another rate from now on.
+    /// Changes the rate of its link.
     pub(crate) fn set_rate(&mut self, setup: &Setup<'_>, row: u32) {
         self.row = row;
         self.full_time = setup.time_on_wire(row, self.full_frame);
@@ -116,20 +116,19 @@ impl<P: Parts> Host<P> {
         host
     }
 
-    /// When the queue pair that may send first may do so; [`u64::MAX`] if none wants to.
+    /// Time from which the first queue pair in line may send; [`u64::MAX`] if no queue pair has anything to send.
     #[inline]
     pub(crate) fn eligible_at(&self) -> u64 {
         self.ready.first().at
     }
 
-    /// When the next timer fires; [`u64::MAX`] if none runs.
+    /// Time of the next timer; [`u64::MAX`] if none runs.
     #[inline]
     pub(crate) fn timer_at(&self) -> u64 {
         self.timers.first()
     }
 
-    /// A packet will arrive soon: has the processor fetch the state of its queue pair. Changes nothing, and may
-    /// be left out.
+    /// Prefetches the state of a queue pair whose packet will arrive soon. This only saves time.
     #[inline]
     pub(crate) fn expect(&self, setup: &Setup<'_>, pkt: &Packet) {
         if !pkt.is_data() {
@@ -139,13 +138,13 @@ impl<P: Parts> Host<P> {
         }
     }
 
-    /// Whether it has more queue pairs than stay in a processor's first caches by themselves.
+    /// True if the host has too many queue pairs for their state to stay cached.
     #[inline]
     pub(crate) fn crowded(&self) -> bool {
         self.outgoing.len() + self.incoming.len() > FEW
     }
 
-    /// A packet has arrived.
+    /// Takes a packet that has arrived, and returns the answers.
     #[inline]
     pub(crate) fn on_arrival(
         &mut self,
@@ -163,7 +162,7 @@ impl<P: Parts> Host<P> {
         }
     }
 
-    /// Fires what is due at `now`.
+    /// Fires all timers that are due at `now`.
     pub(crate) fn on_timer(&mut self, setup: &Setup<'_>, now: u64) {
         while let Some((at, timer)) = self.timers.pop(now) {
             match timer {
@@ -175,7 +174,7 @@ impl<P: Parts> Host<P> {
                 Timer::Retransmit(slot) => {
                     let out = &mut self.outgoing[slot as usize];
                     if at != out.armed {
-                        continue; // an earlier entry took its place
+                        continue; // a stale entry: a later one has replaced it
                     }
                     out.armed = u64::MAX;
                     if P::Annex::CARRIES && out.steering_deadline(self.clock) <= now {
@@ -202,13 +201,13 @@ impl<P: Parts> Host<P> {
         }
     }
 
-    /// Tells what its queue pairs have counted.
+    /// Reports the counts of its recorded queue pairs.
     pub(crate) fn sample(&mut self, sampler: &mut Sampler) {
         self.sends.iter().for_each(|sends| sampler.sends(sends.track, &sends.counts));
         self.arrivals.iter_mut().for_each(|got| sampler.arrivals(got.track, &mut got.counts));
     }
 
-    /// What the steerings of its queue pairs count.
+    /// Reports the counters of its queue pairs' steerings.
     pub(crate) fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
         if P::Annex::CARRIES {
             self.outgoing.iter().for_each(|out| out.steering.counters(sink));
@@ -229,7 +228,7 @@ impl<P: Parts> Host<P> {
         }
     }
 
-    /// Messages of this host that count and are not finished, with what they wait for.
+    /// Unfinished foreground messages that this host sends, each with the reason why it waits.
     pub(crate) fn waiting(&self, setup: &Setup<'_>) -> Vec<(MessageId, Waiting)> {
         let mut list = Vec::new();
         for (out, queue) in self.outgoing.iter().zip(&self.send_queues) {

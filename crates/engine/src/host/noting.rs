@@ -1,4 +1,4 @@
-//! What a host writes down of queue pairs that are recorded over time or followed. Off the way of all others.
+//! Records of the queue pairs that a run records over time or follows. All other queue pairs skip this code.
 
 use super::nic::Host;
 use crate::outcome::Happening;
@@ -28,7 +28,7 @@ pub(super) struct Recorded<T> {
 }
 
 impl<P: Parts> Host<P> {
-    /// Makes room for the arrivals of a queue pair that has just been added, if they are recorded or followed.
+    /// Adds counts for a queue pair that has just been added, if its arrivals are recorded or followed.
     pub(super) fn watch_arrivals(&mut self, setup: &Setup<'_>, id: QpId) {
         let record = &setup.plan.record;
         let track = record.track(id);
@@ -41,7 +41,7 @@ impl<P: Parts> Host<P> {
         self.arrivals_of.push(at);
     }
 
-    /// A data packet starts.
+    /// Records the start of a data packet.
     #[inline(never)]
     pub(super) fn note_sent(&mut self, setup: &Setup<'_>, slot: u32, start: PacketStart, packet: &Packet) {
         let PacketStart { now, ready, bytes, pace } = start;
@@ -58,7 +58,7 @@ impl<P: Parts> Host<P> {
         }
     }
 
-    /// The port has been paused, or let go.
+    /// Records that the port has been paused or resumed.
     #[cold]
     pub(crate) fn note_pause(&mut self, setup: &Setup<'_>, now: u64, on: bool) {
         let what = if on { Happening::Paused } else { Happening::Resumed };
@@ -71,7 +71,7 @@ impl<P: Parts> Host<P> {
         }
     }
 
-    /// A NACK or a CNP has reached its sender, and has been taken note of.
+    /// Records a NACK or CNP after its sender has processed it.
     #[inline(never)]
     pub(super) fn note_heard(&mut self, setup: &Setup<'_>, now: u64, slot: u32, packet: &Packet) {
         let track = self.send_queues[slot as usize].track;
@@ -90,7 +90,7 @@ impl<P: Parts> Host<P> {
         }
     }
 
-    /// A sender's timer has fired, and has been taken note of.
+    /// Records a retransmission timeout after its sender has processed it.
     #[inline(never)]
     pub(super) fn note_timeout(&mut self, setup: &Setup<'_>, now: u64, slot: u32) {
         let track = self.send_queues[slot as usize].track;
@@ -106,7 +106,7 @@ impl<P: Parts> Host<P> {
         }
     }
 
-    /// The rate that a queue pair may send at, bits per second; at most its NIC's.
+    /// The rate allowed to a queue pair, at most its NIC's, bits per second.
     fn rate(&mut self, setup: &Setup<'_>, now: u64, slot: u32) -> u64 {
         let pace = self.outgoing[slot as usize].congestion.allowance(Time(now)).pace;
         self.at_most_line_rate(setup, slot, pace)
@@ -118,15 +118,15 @@ impl<P: Parts> Host<P> {
         (pace.bps() as u64).min(line)
     }
 
-    /// The oldest unacknowledged packet of a queue pair, or the first that it would send: what events speak of that are no
-    /// packet's own.
+    /// The oldest unacknowledged packet of a queue pair, or the next one if all are acknowledged. Events that
+    /// concern no single packet name this packet.
     fn oldest(&self, setup: &Setup<'_>, slot: u32) -> Packet {
         let out = &self.outgoing[slot as usize];
         let to = setup.plan.qps[out.qp.index()].to;
         Packet::new(Kind::Data, out.qp, to, Psn::from_seq(out.sender.una()), 0)
     }
 
-    /// Data has arrived, when `expected` was what its receiver waited for.
+    /// Records the arrival of data at a receiver whose ePSN was `expected`.
     #[inline(never)]
     pub(super) fn note_arrival(
         &mut self,
@@ -163,7 +163,7 @@ impl<P: Parts> Host<P> {
         }
     }
 
-    /// A receiver answers `packet`, maybe with a NACK or a CNP.
+    /// Records the NACK and the CNP with which a receiver answers `packet`.
     #[inline(never)]
     pub(super) fn note_answers(&mut self, setup: &Setup<'_>, now: u64, packet: &Packet, got: &Reception) {
         if !setup.follows(packet.qp()) {

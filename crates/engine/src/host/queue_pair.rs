@@ -1,40 +1,41 @@
-//! The state of a queue pair, by how often it is used: a sender's packets and replies, its messages, its receiver.
+//! The state of a queue pair, split by frequency of use: a sender's packets and replies, its messages, its
+//! receiver.
 
 use super::timers::{Timer, Timers};
 use crate::outcome::MessageRecord;
 use model::transport::Sender;
 use model::{Annex, HostId, Parts, QpId, Steering, Time};
 
-/// What every packet and every reply of a queue pair needs: two cache lines, as a host may have thousands of
-/// queue pairs and serves another one with every packet. The rest is in [`SendQueue`].
+/// Sender state that every packet and every reply needs. It takes two cache lines, because a host may have
+/// thousands of queue pairs and serve another one with every packet. [`SendQueue`] has the rest.
 #[repr(C, align(64))]
 pub(super) struct Outgoing<P: Parts> {
     pub(super) sender: P::Sender,
-    /// Earliest start of the next packet by pacing.
+    /// Earliest start of the next packet by pacing, ps.
     pub(super) next_at: u64,
-    /// Where the message ends that new packets belong to.
+    /// End of the message that new packets belong to, in packets of the queue pair.
     pub(super) current_end: u64,
-    // The second line begins here.
+    // The second cache line begins here.
     pub(super) congestion: P::Congestion,
     pub(super) steering: P::Steering,
-    /// Where the oldest unacknowledged message ends; [`u64::MAX`] if there is none.
+    /// End of the oldest unacknowledged message; [`u64::MAX`] if there is none.
     pub(super) acked_end: u64,
-    /// Time for which a timer entry exists; [`u64::MAX`] if none does.
+    /// Time of the timer entry in the heap; [`u64::MAX`] if there is none.
     pub(super) armed: u64,
-    /// Full frames of the current message, sent for the first time, that its record does not count yet.
+    /// First transmissions of full frames of the current message that its record does not count yet.
     pub(super) fresh: u64,
-    /// When the last of them had left.
+    /// End of the last of these transmissions, ps.
     pub(super) fresh_sent: u64,
     pub(super) qp: QpId,
     pub(super) to: HostId,
-    /// It stands in [`Host::ready`].
+    /// True while the queue pair is in [`Host::ready`](super::Host).
     pub(super) queued: bool,
-    /// It is recorded over time, or followed.
+    /// True if the queue pair is recorded over time or followed.
     pub(super) watched: bool,
 }
 
 impl<P: Parts> Outgoing<P> {
-    /// It would send something now if the window is that large.
+    /// True if a window of this size would let the queue pair send now.
     #[inline]
     pub(super) fn wants(&self, window: u64) -> bool {
         if !P::Annex::CARRIES {
@@ -43,14 +44,14 @@ impl<P: Parts> Outgoing<P> {
         !self.steering.holds() && (self.sender.ready(window) || self.steering.has_aside() && window > 0)
     }
 
-    /// Another full frame of the current message; it has left at `at`.
+    /// Counts another full frame of the current message, whose transmission ends at `at`.
     #[inline]
     pub(super) fn note_fresh(&mut self, at: u64) {
         self.fresh += 1;
         self.fresh_sent = at;
     }
 
-    /// When its timer must fire. The host's clock is ahead by `clock`.
+    /// Time at which its timer must fire. The host's clock is ahead by `clock`.
     #[inline]
     pub(super) fn deadline(&self, clock: u64) -> u64 {
         let deadline = self.sender.deadline().ps();
@@ -60,7 +61,7 @@ impl<P: Parts> Outgoing<P> {
         }
     }
 
-    /// The steering's part of that.
+    /// Deadline of the steering, converted from the host's clock.
     #[inline]
     pub(super) fn steering_deadline(&self, clock: u64) -> u64 {
         match self.steering.deadline() {
@@ -69,9 +70,9 @@ impl<P: Parts> Outgoing<P> {
         }
     }
 
-    /// Makes sure that a timer fires no later than the sender's deadline. An entry that fires earlier than needed
-    /// stays and comes again then: with every ACK the deadline moves, and the entry need not. IRN's deadline can move into
-    /// the past, when so few packets are left that its shorter timeout holds: then it fires next.
+    /// Makes sure that a timer fires no later than the deadline. A timer that fires too early is set again when it
+    /// fires; every ACK moves the deadline, and the heap entry stays. A deadline may lie in the past, where a
+    /// shorter timeout applies once few packets are in flight; the timer then fires next.
     #[inline]
     pub(super) fn arm(&mut self, now: u64, slot: u32, clock: u64, timers: &mut Timers) {
         let deadline = self.deadline(clock);
@@ -82,31 +83,31 @@ impl<P: Parts> Outgoing<P> {
     }
 }
 
-/// What a queue pair needs once per message or less.
+/// Sender state that a queue pair needs at most once per message.
 pub(super) struct SendQueue {
-    /// First of its messages in [`Host::outbound`], and how many there are.
+    /// Index of its first message in `Host::outbound`, and the number of its messages.
     pub(super) first: u32,
     pub(super) count: u32,
-    /// Messages posted, and acknowledged.
+    /// Numbers of messages posted and acknowledged.
     pub(super) posted: u32,
     pub(super) acked: u32,
-    /// Message that new packets belong to, in [`Host::outbound`].
+    /// Index in `Host::outbound` of the message that new packets belong to.
     pub(super) current: u32,
-    /// Where it is counted over time, in [`Host::sends`], or [`NO_TRACK`].
+    /// Index of its counts in `Host::sends`, or [`NO_TRACK`](crate::setup::NO_TRACK).
     pub(super) track: u32,
 }
 
-/// A message as its sender keeps it.
+/// A message at its sender.
 pub(super) struct OutboundMessage {
     pub(super) record: MessageRecord,
-    /// Packets of the queue pair up to and including this message.
+    /// Packets of the queue pair up to the end of this message.
     pub(super) end: u64,
-    /// Triggers still to fire.
+    /// Triggers that must still fire before the message may start.
     pub(super) needs: u32,
 }
 
 impl OutboundMessage {
-    /// The time of a transmission that ended at `at`, or of an earlier one.
+    /// Notes that a transmission ended at `at`. Calls may come out of order.
     pub(super) fn sent_until(&mut self, at: u64) {
         let last = &mut self.record.last_sent;
         if *last == Time::NEVER || last.ps() < at {
@@ -115,7 +116,7 @@ impl OutboundMessage {
     }
 }
 
-/// Enters what was sent of the current message into its record.
+/// Adds the uncounted frames of the current message to its record.
 pub(super) fn settle<P: Parts>(
     out: &mut Outgoing<P>,
     queue: &SendQueue,
@@ -131,20 +132,20 @@ pub(super) fn settle<P: Parts>(
 }
 
 impl SendQueue {
-    /// The message that packet `seq` of the queue pair belongs to.
+    /// Index of the message to which packet `seq` of the queue pair belongs.
     pub(super) fn find(&self, outbound: &[OutboundMessage], seq: u64) -> u32 {
         let mine = &outbound[self.first as usize..(self.first + self.count) as usize];
         self.first + mine.partition_point(|m| m.end <= seq) as u32
     }
 }
 
-/// The receiving side of a queue pair: one cache line.
+/// Receiver state of a queue pair, in one cache line.
 #[repr(align(64))]
 pub(super) struct Incoming<P: Parts> {
     pub(super) receiver: P::Receiver,
-    /// Packets at which the next message has arrived whole; [`u64::MAX`] if there is none.
+    /// End of the next message to arrive, in packets of the queue pair; [`u64::MAX`] if there is none.
     pub(super) message_end: u64,
-    /// That message.
+    /// Number of the next message to arrive.
     pub(super) message: u32,
     pub(super) from: HostId,
 }

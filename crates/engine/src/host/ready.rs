@@ -1,11 +1,10 @@
 //! The order in which the queue pairs of a host send.
 //!
-//! The one that pacing has allowed longest goes first: the order is (time, number), which is round robin among
-//! queue pairs of equal rate. It depends on nothing else, in particular not on when anybody looks.
+//! The queue pair whose pacing has allowed it to send for the longest time goes first. The order is (time, number),
+//! which is round robin among queue pairs of equal rate. It does not depend on when the host asks.
 //!
-//! That is a priority queue, and this one is cheap where hosts are busy: queue pairs that go at line rate, or at
-//! half of it, are allowed again one after the other in the order in which they sent. They stand in line, first
-//! in, first out. Those that are slower stand heap, in a heap.
+//! This priority queue is fast on busy hosts. Queue pairs at line rate, or at half of it, become ready in the order
+//! in which they sent, so they wait in a FIFO. Slower queue pairs wait in a heap.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -13,50 +12,51 @@ use std::collections::{BinaryHeap, VecDeque};
 /// The turn of a queue pair. Turns are ordered by time, then by slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Turn {
-    /// Time from which it may send, ps.
+    /// Time from which the queue pair may send, ps.
     pub(super) at: u64,
     /// Number of the queue pair among those of its sender.
     pub(super) slot: u32,
 }
 
-/// No queue pair has anything to send.
+/// No queue pair: the host has nothing to send.
 const NOBODY: Turn = Turn { at: u64::MAX, slot: u32::MAX };
 
-/// Places in fifo after the second: so many departures take longer than a fetch from the last cache. Our choice.
+/// Position in the FIFO whose state is prefetched. The departures before it take longer than a fetch from the last
+/// cache level. Our choice.
 const AHEAD: usize = 2;
 
 #[derive(Debug)]
 pub(super) struct Ready {
-    /// Who goes first; the rest stand below. A host with one queue pair needs nothing else.
+    /// The first turn; all others are below. A host with one queue pair needs nothing else.
     first: Turn,
-    /// In order.
+    /// Turns in order.
     fifo: VecDeque<Turn>,
     heap: BinaryHeap<Reverse<Turn>>,
-    /// Whoever waits longer than this does not join the line, ps: those behind could not.
+    /// A turn further ahead than this goes to the heap, ps, because later turns could not follow it in the FIFO.
     near: u64,
 }
 
 impl Ready {
     /// `frame` is the time of a full frame on the wire, ps.
     pub(super) const fn new(frame: u64) -> Self {
-        // Two packets start at least one frame heap, so with gaps of up to two frames each is allowed later
-        // than the one before it.
+        // Two packets start at least one frame apart. So with gaps of up to two frames, each packet is allowed
+        // later than the one before it.
         Ready { first: NOBODY, fifo: VecDeque::new(), heap: BinaryHeap::new(), near: 2 * frame }
     }
 
-    /// Who goes first, and from when; the time is [`u64::MAX`] if nobody wants to send.
+    /// The first turn; its time is [`u64::MAX`] if no queue pair has anything to send.
     #[inline]
     pub(super) const fn first(&self) -> Turn {
         self.first
     }
 
-    /// One that goes soon, if there are many: its state may have left the first caches.
+    /// A queue pair that sends soon, if there are many: its state may have left the first caches.
     #[inline]
     pub(super) fn upcoming(&self) -> Option<u32> {
         self.fifo.get(AHEAD).map(|turn| turn.slot)
     }
 
-    /// Adds a queue pair that was not there. `at` may lie before `now`.
+    /// Adds a queue pair that has no turn. `at` may lie before `now`.
     #[inline]
     pub(super) fn insert(&mut self, at: u64, slot: u32, now: u64) {
         let turn = Turn { at, slot };
@@ -70,7 +70,7 @@ impl Ready {
         }
     }
 
-    /// The one that goes first does so from `at` on.
+    /// Gives the first queue pair its next turn, at `at`.
     #[inline]
     pub(super) fn replace_first(&mut self, at: u64, now: u64) {
         let turn = Turn { at, slot: self.first.slot };
@@ -90,7 +90,7 @@ impl Ready {
         }
     }
 
-    /// The one that goes first has nothing to send any more.
+    /// Removes the first queue pair, which has nothing more to send.
     #[inline]
     pub(super) fn remove_first(&mut self) {
         self.first = match (self.fifo.front(), self.heap.peek()) {
@@ -101,7 +101,7 @@ impl Ready {
         .unwrap_or(NOBODY);
     }
 
-    /// The second.
+    /// The second turn.
     fn next(&self) -> Turn {
         let fifo = self.fifo.front().copied().unwrap_or(NOBODY);
         let heap = self.heap.peek().map_or(NOBODY, |Reverse(turn)| *turn);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes, the order is that of a sorted list.
+        /// After any sequence of steps, the order equals that of a sorted list.
         #[test]
         fn it_is_a_sorted_list(
             steps in prop::collection::vec((0..4u8, 0..3 * FRAME, prop_oneof![Just(FRAME), 0..9 * FRAME]), 1..400),

@@ -1,4 +1,4 @@
-//! The receiving side of queue pairs.
+//! The packets of a queue pair at its receiver.
 
 use super::nic::{Host, Replies};
 use super::queue_pair::Incoming;
@@ -51,7 +51,7 @@ impl<P: Parts> Host<P> {
             }
             Fate::Duplicate => {
                 self.data.duplicate += 1;
-                // Of a packet and its copy the later one is no surprise, whichever it is.
+                // Of a packet and its copy, the later arrival is no spurious retransmission.
                 if !pkt.annex.is_copy() {
                     match self.copies {
                         0 => self.data.spurious += 1,
@@ -114,7 +114,7 @@ impl<P: Parts> Host<P> {
         [reply, cnp]
     }
 
-    /// Notes the messages of `qp` that have now arrived whole, and fires their triggers.
+    /// Notes the messages of `qp` that have now fully arrived, and fires their triggers.
     #[inline(never)]
     fn complete(&mut self, setup: &Setup<'_>, now: u64, qp: QpId) {
         let plan = setup.plan;

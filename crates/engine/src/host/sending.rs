@@ -1,4 +1,4 @@
-//! The sending side of queue pairs.
+//! The packets of a queue pair at its sender.
 
 use super::messages::Framed;
 use super::nic::Host;
@@ -61,8 +61,8 @@ impl<P: Parts> Host<P> {
         self.send_queues.push(SendQueue { first, count, posted: 0, acked: 0, current: first, track });
     }
 
-    /// The data packet that starts on the wire now. `None` if no queue pair may send at `now` after all; then
-    /// [`Host::eligible_at`] has moved.
+    /// The data packet that starts on the wire now. Returns `None` if no queue pair may send at `now` after all;
+    /// [`Host::eligible_at`] has then moved.
     #[inline(always)]
     pub(crate) fn pull(&mut self, setup: &Setup<'_>, now: u64) -> Option<Parcel<P::Annex>> {
         loop {
@@ -129,8 +129,8 @@ impl<P: Parts> Host<P> {
         }
     }
 
-    /// What the steering of a queue pair sends ahead of all else; `None` if it has thought better of it. The queue
-    /// pair stays first in line until its pace lets it send again.
+    /// The packet that the steering of a queue pair sends before all others; `None` if the steering no longer needs
+    /// it. The queue pair stays first in line until its pace lets it send again.
     #[cold]
     #[inline(never)]
     fn send_aside(&mut self, setup: &Setup<'_>, now: u64, ready: u64, slot: u32) -> Option<Parcel<P::Annex>> {
@@ -142,7 +142,7 @@ impl<P: Parts> Host<P> {
                 self.data.duplicated += 1;
                 (Psn::from_seq(seq), last, frame)
             }
-            // As small as an ACK: a BTH, a source port and a range.
+            // A notice has the size of an ACK: a BTH, a source port and a range.
             What::Notice(notice) => (notice.first, false, setup.plan.wire.ack),
         };
         let out = &mut self.outgoing[slot as usize];
@@ -159,17 +159,17 @@ impl<P: Parts> Host<P> {
         Some(Parcel { label, annex: aside.annex })
     }
 
-    /// Has the processor fetch what a queue pair will need soon. A host with hundreds of queue pairs finds none of
-    /// them in its first caches, and would wait at every packet and at every ACK.
+    /// Prefetches state that a queue pair will need soon. A host with hundreds of queue pairs finds none of them in
+    /// its first caches, and would wait at every packet and every ACK.
     #[inline]
     pub(super) fn touch_outgoing(&self, slot: u32) {
         if let Some(out) = self.outgoing.get(slot as usize) {
-            // One field in each cache line.
+            // These fields lie in different cache lines.
             std::hint::black_box((out.sender.una(), out.armed));
         }
     }
 
-    /// A reply or a CNP has arrived.
+    /// Takes a reply, a CNP or a signal that has arrived.
     pub(super) fn on_control(&mut self, setup: &Setup<'_>, now: u64, pkt: &Parcel<P::Annex>) {
         let slot = setup.sender_slot[pkt.qp().index()];
         let mut out = &mut self.outgoing[slot as usize];
@@ -225,7 +225,7 @@ impl<P: Parts> Host<P> {
             out.steering.on_room(out.sender.room(out.congestion.allowance(Time(now)).window));
         }
         let whole = progress.acked > 0 && out.sender.una() >= out.acked_end;
-        // Progress after a long (backed off) timeout brings the next one forward.
+        // Progress after a long (backed-off) timeout brings the next timeout forward.
         out.arm(now, slot, self.clock, &mut self.timers);
         let queued = out.queued;
         if whole {
@@ -239,11 +239,11 @@ impl<P: Parts> Host<P> {
         }
     }
 
-    /// Lets a queue pair take its turn if it has something to send and does not wait for one already.
+    /// Gives a queue pair a turn if it has something to send and has no turn yet.
     #[inline]
     pub(super) fn enqueue(&mut self, slot: u32, now: u64) {
         let out = &mut self.outgoing[slot as usize];
-        // Most that do not wait have sent all they have: no window makes them ready.
+        // Most queue pairs without a turn have sent everything; no window makes them ready.
         if out.queued || !out.wants(u64::MAX) {
             return;
         }
@@ -255,7 +255,7 @@ impl<P: Parts> Host<P> {
     }
 }
 
-/// As the ns-3 family paces: in whole nanoseconds, as its links count.
+/// Pacing as in the ns-3 family: in whole nanoseconds, like the times of its links.
 const fn whole_ns(gap: Time) -> Time {
     Time(gap.ps() / 1000 * 1000)
 }

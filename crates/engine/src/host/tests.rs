@@ -1,4 +1,4 @@
-//! A host by itself: who sends when.
+//! A host on its own: the order and the times in which its queue pairs send.
 
 use super::nic::Host;
 use super::queue_pair::{Incoming, Outgoing};
@@ -27,7 +27,7 @@ fn lay(qps: usize, packets: u64) -> Checked {
     check(&Source::new("story.toml", text), &[]).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// A congestion control that never changes its mind.
+/// A congestion control with a constant allowance.
 struct Fixed(Allowance);
 
 impl Congestion for Fixed {
@@ -36,7 +36,7 @@ impl Congestion for Fixed {
     }
 }
 
-/// The parts of a scenario, with a rate in Gb/s and a first time for each queue pair.
+/// The parts of a scenario, with a rate in Gb/s and a first time to send for each queue pair.
 struct Given<'a, F> {
     parts: RealParts<'a, ()>,
     rate_and_start: F,
@@ -69,11 +69,11 @@ impl<F: Fn(u32) -> (f64, Time)> Parts for Given<'_, F> {
     fn steering(&self, _: model::QpSite<'_>) {}
 }
 
-/// Start of a packet, ps, its queue pair and its PSN.
+/// Start of a packet in ps, its queue pair and its PSN.
 type Start = (u64, u32, u32);
 
-/// What the first host sends before `until` if each frame takes the port for its time. Between two packets
-/// somebody asks the host in vain every `nosy` ps.
+/// Packets that the first host sends before `until`; each occupies the port for its transmission time. Every `nosy`
+/// ps between two packets, the test also asks the host too early.
 fn sent<P: Parts>(checked: &Checked, parts: &P, until: u64, nosy: Option<u64>) -> Vec<Start> {
     let setup = Setup::new(&checked.plan);
     let mut host = Host::new(&setup, parts, HostId(0));
@@ -144,7 +144,7 @@ fn queue_pairs_of_all_rates_share_a_port_that_has_room_for_them() {
         let gap = Pace::from_bps(gbps(qp) * 1e9).gap(1520).ps();
         let times = packets_of(&starts, qp);
         assert!(times.windows(2).all(|pair| pair[1] - pair[0] >= gap), "queue pair {qp} is too early");
-        // Each waits for others at times, and pacing does not make up for it.
+        // Each queue pair waits for others at times, and pacing does not make up for the wait.
         let share = times.len() as f64 * gap as f64 / until as f64;
         assert!((0.8..=1.1).contains(&share), "queue pair {qp} sends {share} of its rate");
     }
@@ -155,7 +155,7 @@ fn slow_queue_pairs_leave_the_rest_to_a_fast_one() {
     let checked = lay(100, 5000);
     let parts = at_rates(&checked, |qp| (if qp == 50 { 400.0 } else { 1.0 }, Time::ZERO));
     let starts = sent(&checked, &parts, 100_000_000, None);
-    // The port never rests, and each of the slow ones has had its packet per 12.16 us.
+    // The port is always busy, and each slow queue pair sends one packet per 12.16 us.
     assert_eq!(starts.len() as u64, 100_000_000_u64.div_ceil(FRAME));
     assert!((0..100).filter(|qp| *qp != 50).all(|qp| (8..=9).contains(&packets_of(&starts, qp).len())));
 }
@@ -167,7 +167,7 @@ fn a_stalled_queue_pair_does_not_hold_up_the_others() {
     let parts = at_rates(&checked, |qp| (400.0, if qp == 0 { stall } else { Time::ZERO }));
     let starts = sent(&checked, &parts, u64::MAX, None);
     assert!(starts.iter().enumerate().all(|(i, (at, ..))| *at == i as u64 * FRAME));
-    // Then it takes its turn: the nine others have been allowed longer.
+    // After the stall it goes first, within ten frames: the nine others have been allowed for longer.
     let first = packets_of(&starts, 0)[0];
     assert!((stall.ps()..stall.ps() + 10 * FRAME).contains(&first), "{first}");
 }
@@ -200,7 +200,7 @@ fn ack_after_ack_moves_no_timer() {
         }
         assert_eq!((host.timers.len(), host.timer_at()), (1, Time::from_ms(1).ps()));
     }
-    // Its time comes, and goes: the timeout is a millisecond after the last ACK.
+    // At this time no timeout occurs: the timeout is a millisecond after the last ACK.
     let last = 498 * FRAME;
     host.on_timer(&setup, host.timer_at());
     assert_eq!((host.control.timeout, host.timer_at()), (0, last + Time::from_ms(1).ps()));
@@ -221,7 +221,7 @@ fn a_record_counts_what_is_on_the_wire_whenever_it_is_read() {
         host.collect(&setup, &mut records);
         assert_eq!((records[0].wire_bytes, records[0].last_sent), (sent * 1520, Time(sent * FRAME)));
     }
-    // A NACK of the third while all five are out: one more frame, later.
+    // A NACK of the third packet, while all five are in flight, causes one more frame.
     let nack = Parcel::bare(Packet::new(Kind::Nack, QpId(0), HostId(0), Psn::new(2), 66));
     host.on_arrival(&setup, 9 * FRAME, &nack);
     assert_eq!(host.pull(&setup, 10 * FRAME).map(|p| p.retransmission()), Some(true));
@@ -231,7 +231,7 @@ fn a_record_counts_what_is_on_the_wire_whenever_it_is_read() {
     assert_eq!(records[0].retransmitted, 1);
 }
 
-/// So 65,000 queue pairs of 256 hosts take 12.5 MB: they fit a third-level cache.
+/// With these sizes, the 65,000 queue pairs of 256 hosts take 12.5 MB and fit a third-level cache.
 #[test]
 fn a_queue_pair_takes_two_cache_lines_to_send_and_one_to_receive() {
     assert_eq!(size_of::<Outgoing<RealParts<'static, ()>>>(), 128);

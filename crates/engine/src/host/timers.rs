@@ -3,17 +3,17 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What a host timer is for; the order is the order at one instant.
+/// The purpose of a host timer; the order of the variants is their order at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Timer {
     Start(u32),
     Retransmit(u32),
 }
 
-/// A heap by time.
+/// Timers in a heap by time.
 #[derive(Debug)]
 pub(super) struct Timers {
-    /// When the first one fires: every departure and every arrival asks.
+    /// Time of the first timer, kept here because every departure and every arrival asks for it.
     first: u64,
     heap: BinaryHeap<Reverse<(u64, Timer)>>,
 }
@@ -23,7 +23,7 @@ impl Timers {
         Timers { first: u64::MAX, heap: BinaryHeap::new() }
     }
 
-    /// When the first one fires; [`u64::MAX`] if there is none.
+    /// Time of the first timer; [`u64::MAX`] if there is none.
     #[inline]
     pub(super) const fn first(&self) -> u64 {
         self.first
@@ -39,7 +39,7 @@ impl Timers {
         self.heap.len()
     }
 
-    /// Takes the first one if it fires at `now` or before.
+    /// Takes the first timer if it is due at `now`.
     pub(super) fn pop(&mut self, now: u64) -> Option<(u64, Timer)> {
         if self.first > now {
             return None;

@@ -1,6 +1,6 @@
-//! What the two ends of a queue pair that is recorded count from the start of the run.
+//! Counts that the two ends of a recorded queue pair keep from the start of the run.
 
-/// Of its sender.
+/// Counts of a sender.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sends {
     pub(crate) bytes: u64,
@@ -12,7 +12,7 @@ pub(crate) struct Sends {
 }
 
 impl Sends {
-    /// A packet of `bytes` on the wire has started.
+    /// Counts the start of a packet that takes `bytes` on the wire.
     #[inline]
     pub(crate) fn sent(&mut self, bytes: u64, again: bool) {
         self.bytes += bytes;
@@ -21,13 +21,13 @@ impl Sends {
     }
 }
 
-/// Of its receiver.
+/// Counts of a receiver.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Arrivals {
     pub(crate) packets: u64,
     pub(crate) out_of_order: u64,
-    /// The next packet that it expects.
+    /// ePSN, not wrapped.
     pub(crate) expected: u64,
-    /// Most packets between the one expected and one that came, since somebody looked.
+    /// Longest distance of an arriving packet from the ePSN since the last bin ended, packets.
     pub(crate) ahead: u64,
 }

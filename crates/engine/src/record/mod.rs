@@ -1,9 +1,9 @@
-//! What a run records besides its results, if it is asked to. Nothing of it changes what happens.
+//! Records that a run keeps on demand besides its results. Recording never changes a result.
 //!
-//! Series cost nothing where packets go: what ports and queue pairs count anyway is looked at between two windows,
-//! whenever a bin has ended ([`sampler`]). Only the queue pairs that are recorded count a little more
-//! ([`counts`]). Single events, hops and frames are written down where they happen ([`Recorder`]), for queue pairs and
-//! links that somebody has named.
+//! Series cost nothing on a packet's path: between two windows, at the end of a bin, the sampler reads counts that
+//! ports and queue pairs keep anyway ([`sampler`]). Only recorded queue pairs keep a few more counts ([`counts`]).
+//! Single events, hops and frames are recorded where they happen ([`Recorder`]), for the queue pairs and links that
+//! the scenario names.
 
 pub(crate) mod counts;
 pub(crate) mod sampler;
@@ -13,19 +13,20 @@ use crate::setup::Setup;
 use model::{LinkId, NodeId, Packet, PortIndex, QpId, Time};
 use std::collections::BTreeMap;
 
-/// What nodes write down: a host keeps one, and a group of switches.
+/// Records of one host, or of one group of switches.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     events: Vec<Event>,
-    /// Events by node and queue pair, packets and others. Those of one node come in order of time.
+    /// Number of events by node and queue pair: passages of packets, and others. The events of one node come in
+    /// order of time.
     counted: BTreeMap<(NodeId, QpId), [u64; 2]>,
     hops: BTreeMap<(QpId, LinkId), Hop>,
     frames: Vec<Frame>,
-    /// Frames by tap. Those of one tap come in order of time.
+    /// Number of frames by tap. The frames of one tap come in order of time.
     seen: BTreeMap<LinkId, u64>,
 }
 
-/// What a node reports of a packet: an [`Event`] without the packet's own fields.
+/// An [`Event`] without the fields of its packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Note {
     at: u64,
@@ -45,14 +46,14 @@ impl Note {
         Note { value, ..self }
     }
 
-    /// The event is the start of a packet that rate and window had allowed since `ready`.
+    /// Sets the time from which rate and window allowed the packet that starts.
     pub(crate) fn ready_since(self, ready: u64) -> Self {
         Note { ready, ..self }
     }
 }
 
 impl Recorder {
-    /// Records what has happened to a packet, or to its queue pair, if the run follows the queue pair.
+    /// Records an event of a packet or of its queue pair, if the run follows the queue pair.
     #[cold]
     #[inline(never)]
     pub(crate) fn note(&mut self, setup: &Setup<'_>, note: Note, pkt: &Packet) {
@@ -71,7 +72,7 @@ impl Recorder {
         }
     }
 
-    /// Data joins the queue of link `gp`, behind `queue` bytes.
+    /// Records that data joins the queue of link `gp`, behind `queue` bytes.
     #[cold]
     #[inline(never)]
     pub(crate) fn hop(&mut self, setup: &Setup<'_>, gp: usize, pkt: &Packet, queue: u64) {
@@ -86,7 +87,7 @@ impl Recorder {
         hop.most = hop.most.max(queue);
     }
 
-    /// A frame starts on link `gp`; it is kept if the link is tapped.
+    /// Records the start of a frame on link `gp`, if the link is tapped.
     #[cold]
     #[inline(never)]
     pub(crate) fn frame(&mut self, setup: &Setup<'_>, gp: usize, at: u64, what: Passed) {
@@ -95,7 +96,7 @@ impl Recorder {
             return;
         }
         let what = match what {
-            // Where it is on its way is the engines' own affair.
+            // The fields that engines use on the way are not part of the record.
             Passed::Packet(pkt, lost) => Passed::Packet(pkt.arriving(0, PortIndex(0)), lost),
             pause => pause,
         };
@@ -107,7 +108,7 @@ impl Recorder {
     }
 }
 
-/// Puts together what all nodes wrote down: the same whatever nodes shared a recorder.
+/// Merges the records of all nodes. The result does not depend on which nodes share a recorder.
 pub(crate) fn gather<'r>(
     setup: &Setup<'_>,
     recorders: impl Iterator<Item = &'r Recorder>,

@@ -1,8 +1,8 @@
-//! Series: what is counted in a run, looked at whenever a bin of time has ended.
+//! Series: counts of a run, sampled at the end of each bin of time.
 //!
-//! A bin is a whole number of windows, so no window lies in two bins, and what nodes have counted between two windows is
-//! what happened before that instant, in every engine. When a track's bins are full, pairs of them are merged and
-//! bins are twice as wide from then on.
+//! A bin is a whole number of windows, so no window lies in two bins. The counts between two windows include
+//! everything before that instant, in every engine. When a track has as many bins as the plan allows, pairs of bins
+//! are merged, and bins are twice as wide from then on.
 
 use super::counts::{Arrivals, Sends};
 use crate::outcome::{LinkBin, QpBin, Recording};
@@ -11,12 +11,12 @@ use model::plan::Plan;
 use model::{NodeId, Time};
 use std::collections::BTreeMap;
 
-/// Bins of one thing.
+/// The bins of a queue pair, link, switch or counter.
 #[derive(Debug)]
 struct Track<C, B> {
-    /// What had been counted when the last bin ended.
+    /// Counts at the end of the last bin.
     before: C,
-    /// What has been counted in the bin that ends.
+    /// Values of the bin that is being closed.
     open: B,
     bins: Vec<B>,
 }
@@ -27,37 +27,37 @@ impl<C: Default, B: Default> Track<C, B> {
     }
 }
 
-/// What a port has counted since the start of the run.
+/// Counts of a port since the start of the run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Port {
-    /// Frames, and their bytes, preambles and gaps not counted.
+    /// Frames and their bytes; preambles and gaps excluded.
     pub(crate) frames: u64,
     pub(crate) bytes: u64,
     pub(crate) marks: u64,
-    /// Lost on the link, or dropped before it.
+    /// Packets lost on the link, or dropped before it.
     pub(crate) lost: u64,
-    /// Times that it was paused.
+    /// Pauses of the port.
     pub(crate) pauses: u64,
-    /// Bytes of data that wait before it.
+    /// Bytes of data in its queue.
     pub(crate) waits: u64,
 }
 
-/// Makes series.
+/// Collects all series of a run.
 #[derive(Debug)]
 pub(crate) struct Sampler {
     width: u64,
     limit: usize,
-    /// Link time around a frame, bytes.
+    /// Preamble and gap around a frame, bytes.
     gap: u64,
-    /// Nothing is recorded over time.
+    /// True if the run records no series.
     blind: bool,
-    /// When the open bin ends; [`u64::MAX`] if it is none that time ends.
+    /// End of the open bin, ps; [`u64::MAX`] if time does not end it.
     due: u64,
-    /// Bins that have ended.
+    /// Number of bins closed.
     ended: usize,
     qps: Vec<Track<(Sends, Arrivals), QpBin>>,
     links: Vec<Track<Port, LinkBin>>,
-    /// Bytes in use, by switch: at the end of the last bin, and at most.
+    /// By switch: bytes in use at the end of the last bin, and most bytes in use.
     switches: Vec<Track<u64, u64>>,
     counters: BTreeMap<&'static str, Track<(), u64>>,
 }
@@ -82,13 +82,13 @@ impl Sampler {
         }
     }
 
-    /// A bin has ended by `now`: everything must be looked at before anything else happens.
+    /// True if a bin has ended by `now`; everything must then be sampled before anything else happens.
     #[inline]
     pub(crate) fn is_due(&self, now: u64) -> bool {
         now >= self.due
     }
 
-    /// Nothing is recorded over time.
+    /// True if the run records no series.
     pub(crate) fn is_blind(&self) -> bool {
         self.blind
     }
@@ -113,7 +113,7 @@ impl Sampler {
         *before = *now;
     }
 
-    /// A link; `queue` is the longest queue before it since it was looked at.
+    /// Samples a link; `queue` is its longest queue since the last sample.
     pub(crate) fn link(&mut self, track: u32, now: Port, queue: u64) {
         let Track { before, open, .. } = &mut self.links[track as usize];
         let frames = now.frames - before.frames;
@@ -128,23 +128,25 @@ impl Sampler {
         *before = now;
     }
 
-    /// The buffer of a switch: the bytes in use, and the most since it was looked at.
+    /// Samples a switch's buffer: bytes in use now, and most bytes in use since the last sample.
     pub(crate) fn buffer(&mut self, switch: usize, now: u64, most: u64) {
         if let Some(track) = self.switches.get_mut(switch) {
             (track.before, track.open) = (now, most.max(now));
         }
     }
 
-    /// Part of what is counted under a name.
+    /// Adds one node's part of a counter.
     pub(crate) fn counter(&mut self, name: &'static str, value: u64) {
         let ended = self.ended;
         let new = || Track { before: (), open: 0, bins: vec![0; ended] };
         self.counters.entry(name).or_insert_with(new).open += value;
     }
 
-    /// All has been looked at: closes the bins that have ended by `now`. Nothing has happened after the first of them.
+    /// Closes the bins that have ended by `now`, after everything has been sampled. Only the first of them can have
+    /// any events.
     ///
-    /// When the run is `over`, only timers that nobody needs any more are left, maybe for long: no bin gets wider for them.
+    /// When all foreground traffic is `over`, only unused timers remain, possibly for long: bins no longer widen
+    /// for them.
     pub(crate) fn close(&mut self, now: u64, over: bool) {
         if over {
             self.step(false);
@@ -158,7 +160,7 @@ impl Sampler {
         self.counters.values_mut().for_each(|track| track.open = 0);
     }
 
-    /// All has been looked at, and the run has ended.
+    /// Ends all series after the last sample of the run.
     pub(crate) fn finish(mut self, plan: &Plan, end: Time) -> Recording {
         let hosts = plan.fabric.hosts();
         if !self.is_blind() {
@@ -177,8 +179,8 @@ impl Sampler {
         }
     }
 
-    /// Closes the bins up to the one in which `end` lies, whole or not. It is the last: what timers that nobody needed did
-    /// after the end is in it, too.
+    /// Closes all bins up to the one that contains `end`. This last bin may be cut short, and it includes unused
+    /// timers that fired after the end.
     fn last(&mut self, end: u64) {
         self.step(false);
         while end >= self.ended as u64 * self.width {
@@ -195,7 +197,7 @@ impl Sampler {
         self.due = (self.ended as u64 + 1).saturating_mul(self.width);
     }
 
-    /// Closes a bin in which all that was looked at has happened, or nothing.
+    /// Closes a bin: with the sampled values, or empty if it is `idle`.
     fn push(&mut self, idle: bool) {
         for track in &mut self.qps {
             let quiet = QpBin { expected: track.open.expected, ..QpBin::default() };
@@ -219,7 +221,7 @@ impl Sampler {
         self.width *= 2;
     }
 
-    /// Makes one bin of every `size`, beginning with bin `first`.
+    /// Merges every `size` bins into one, from bin `first` on.
     fn merge(&mut self, first: usize, size: usize) {
         fn tracks<C, B: Copy>(
             tracks: &mut [Track<C, B>],
@@ -242,7 +244,7 @@ impl Sampler {
         tracks(&mut self.links, first, size, LinkBin::merge);
         tracks(&mut self.switches, first, size, |most, later| *most = (*most).max(*later));
         for track in self.counters.values_mut() {
-            tracks(std::slice::from_mut(track), first, size, |sum, later| *sum = *later); // what has been counted so far
+            tracks(std::slice::from_mut(track), first, size, |sum, later| *sum = *later); // counters are cumulative
         }
         self.ended = first + self.ended.saturating_sub(first).div_ceil(size);
     }

@@ -1,5 +1,5 @@
-//! Between two windows: hands over what was written, finds the next window that has anything to do, and sees
-//! whether the run has come to its end.
+//! The time between two windows: hands lanes over, finds the next window with anything to do, and decides whether
+//! the run has ended.
 
 use super::group::Group;
 use super::lanes::{Board, Mail};
@@ -12,12 +12,12 @@ use crate::{Observer, Progress};
 use model::{Parts, Time};
 use std::ops::DerefMut;
 
-/// What comes next.
+/// The next step of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// A window.
+    /// The next window to visit.
     Visit(Window),
-    /// Nothing.
+    /// The run has ended.
     End(End),
 }
 
@@ -25,11 +25,11 @@ pub(super) enum Step {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct End {
     pub(super) cause: Cause,
-    /// Time at which the run was cut off; `None` if it ended with its last event.
+    /// Time at which the run was cut off; `None` if the run ended with its last event.
     pub(super) at: Option<Time>,
 }
 
-/// Why a run ended.
+/// The reason why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
     Finished,
@@ -45,23 +45,23 @@ pub(super) struct Clock<'s> {
     length: u64,
     horizon: u64,
     background: bool,
-    /// Number of the next window, at least.
+    /// Lowest possible number of the next window.
     number: u64,
-    /// When the checks that happen once in a full window's length are due.
+    /// Time of the next checks; they take place once per full window length.
     boundary: u64,
-    /// Number of the last window that was visited; [`u64::MAX`] before the first.
+    /// Number of the last window visited; [`u64::MAX`] before the first.
     pub(super) last: u64,
     pub(super) windows: u64,
-    /// Messages that count, in all.
+    /// Number of foreground messages, once it is known.
     total: Option<u64>,
-    /// Windows until the observer is told.
+    /// Windows until the next call of the observer.
     patience: u64,
-    /// What switches know of all queues.
+    /// Views of all queues.
     pub(super) views: Views,
     pub(super) sampler: Sampler,
 }
 
-/// Windows between two looks at the observer: some tens of milliseconds in a large fabric. Our choice.
+/// Windows between two calls of the observer: some tens of milliseconds in a large fabric. Our choice.
 const LOOK: u64 = 64;
 
 impl<'s> Clock<'s> {
@@ -109,7 +109,7 @@ impl<'s> Clock<'s> {
             if next == u64::MAX {
                 return match unfinished(groups) {
                     0 => Step::End(End { cause: Cause::Finished, at: self.end_of_background() }),
-                    // The last window was cut short, and what would have arrived later in it is left.
+                    // The last window was cut short, and later arrivals in it remain in flight.
                     _ if groups.iter().any(|group| group.cut_short()) => {
                         Step::End(End { cause: Cause::Stopped, at: self.setup.plan.stop_after })
                     }
@@ -144,12 +144,12 @@ impl<'s> Clock<'s> {
         Step::Visit(window)
     }
 
-    /// Looks at all that is recorded over time.
+    /// Samples all series.
     pub(super) fn look<P: Parts, G: DerefMut<Target = Group<P>>>(&mut self, groups: &mut [G]) {
         groups.iter_mut().for_each(|group| group.sample(self.setup, &mut self.sampler));
     }
 
-    /// What is looked at once in a full window's length, so that the result does not depend on the length in use.
+    /// Checks that take place once per full window length, so that the result does not depend on the length in use.
     fn check<P: Parts, G: DerefMut<Target = Group<P>>>(
         &mut self,
         groups: &mut [G],
@@ -168,7 +168,8 @@ impl<'s> Clock<'s> {
         None
     }
 
-    /// A run with traffic in the background ends with the interval in which the last message that counts did.
+    /// A run with background traffic ends at the close of the full window in which the last foreground message
+    /// finishes.
     fn end_of_background(&self) -> Option<Time> {
         self.background.then_some(Time(self.boundary.min(self.horizon)))
     }

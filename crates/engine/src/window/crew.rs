@@ -1,8 +1,8 @@
-//! Threads that share out the groups of a window. They meet once per window; on a packet's path there is no
-//! lock and no atomic operation.
+//! Threads that share the groups of a window. They meet once per window; a packet's path has no lock and no atomic
+//! operation.
 //!
-//! Every thread has groups of its own, so that their state stays in its caches; who has done his takes what is
-//! left of the others'. Which thread visits a group makes no difference to the result.
+//! Every thread has groups of its own, so that their state stays in its caches. A thread that has finished its
+//! groups takes remaining groups of others. The result does not depend on which thread visits a group.
 
 use super::clock::{Cause, Clock, End, Step};
 use super::group::{Context, Group, Workspace};
@@ -15,40 +15,40 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread;
 
-/// Windows between two looks at who has how much to do: often enough to follow a workload, seldom enough that
+/// Windows between two assignments of groups to threads: often enough to follow a workload, rarely enough that
 /// groups stay in their thread's caches. Our choice.
 const REBALANCE: u64 = 256;
-/// Turns of waiting before a thread goes to sleep: some ten microseconds, less than most windows take and about
-/// what it costs to wake it. Our choice.
+/// Polls before a waiting thread goes to sleep: about ten microseconds, which is less than most windows take and
+/// about the cost of waking it. Our choice.
 const SPINS: u32 = 1_000;
 
-/// What all threads see.
+/// State that all threads share.
 struct Shared<'r, 'g, P: Parts> {
     groups: Vec<Mutex<&'g mut Group<P>>>,
-    /// Written between windows only.
+    /// The open window and its groups by thread; written only between windows.
     assignment: RwLock<Assignment<'r, P::Annex>>,
-    /// How far each thread's share of the window has been taken.
+    /// Number of groups already taken from each thread's share.
     taken: Vec<AtomicUsize>,
-    /// Number of windows opened, [`OVER`] after the last.
+    /// Number of windows opened; [`OVER`] after the last.
     opened: Gate,
-    /// Threads that have done with this one.
+    /// Number of threads that have finished the open window.
     done: Gate,
-    /// A thread has panicked.
+    /// True if a thread has panicked.
     broken: AtomicBool,
 }
 
 struct Assignment<'r, A> {
     window: Window,
     board: &'r mut Board<A>,
-    /// What is known of all queues.
+    /// The known view of all queues.
     view: Vec<u32>,
-    /// The groups of every thread.
+    /// Groups by thread.
     shares: Vec<Vec<usize>>,
 }
 
 const OVER: u32 = u32::MAX;
 
-/// Runs all windows on `threads` threads, this one among them.
+/// Runs all windows on `threads` threads, including the calling one.
 pub(super) fn run<P: Parts>(
     setup: &Setup<'_>,
     groups: &mut [Box<Group<P>>],
@@ -104,7 +104,7 @@ pub(super) fn run<P: Parts>(
                     while done != all {
                         done = shared.done.wait_past(done);
                     }
-                    // A panic is passed on when the scope joins its threads.
+                    // The scope passes the panic on when it joins its threads.
                     if shared.broken.load(Ordering::Relaxed) {
                         return End { cause: Cause::Interrupted, at: None };
                     }
@@ -115,7 +115,7 @@ pub(super) fn run<P: Parts>(
 }
 
 impl<P: Parts> Shared<'_, '_, P> {
-    /// Between windows: everybody else waits, so no lock is ever contended.
+    /// Goes to the next window. All other threads wait, so no lock is ever contended.
     fn advance(
         &self,
         clock: &mut Clock<'_>,
@@ -132,7 +132,7 @@ impl<P: Parts> Shared<'_, '_, P> {
             assignment.view.copy_from_slice(clock.views.known());
             if clock.windows.is_multiple_of(REBALANCE) {
                 for (load, group) in loads.iter_mut().zip(&mut refs) {
-                    // Half of what was known is kept: workloads come in phases.
+                    // Half of the old load stays in the sum, because workloads come in phases.
                     *load = *load / 2 + std::mem::take(&mut group.load);
                 }
                 assignment.shares = share(loads, self.taken.len());
@@ -142,7 +142,7 @@ impl<P: Parts> Shared<'_, '_, P> {
         step
     }
 
-    /// Visits this thread's groups, then what is left of the others'.
+    /// Visits this thread's groups, then remaining groups of other threads.
     fn visit(&self, setup: &Setup<'_>, mail: &Mail, me: usize, workspace: &mut Workspace<P::Annex>) {
         let assignment = self.assignment.read().unwrap_or_else(PoisonError::into_inner);
         let context = Context {
@@ -161,18 +161,18 @@ impl<P: Parts> Shared<'_, '_, P> {
         }
     }
 
-    /// Waits for a window other than `seen`; none if the run is over.
+    /// Waits for a window other than `seen`; `None` if the run is over.
     fn wait_for_window(&self, seen: u32) -> Option<u32> {
         let opened = self.opened.wait_past(seen);
         (opened != OVER).then_some(opened)
     }
 }
 
-/// A number that threads wait for.
+/// A number whose changes threads wait for.
 #[derive(Debug, Default)]
 struct Gate {
     value: AtomicU32,
-    /// Threads that sleep until it changes.
+    /// Number of threads that sleep until the number changes.
     asleep: AtomicU32,
 }
 
@@ -193,8 +193,8 @@ impl Gate {
         }
     }
 
-    /// Waits until the value is another one than `seen`, at first awake, then asleep, so that a busy machine is
-    /// not kept from its work.
+    /// Waits until the number differs from `seen`, and returns it. The thread polls first and then sleeps, which
+    /// leaves a busy machine to others.
     fn wait_past(&self, seen: u32) -> u32 {
         for _ in 0..SPINS {
             let value = self.value.load(Ordering::SeqCst);
@@ -214,7 +214,7 @@ impl Gate {
     }
 }
 
-/// Says that a thread has done with a window, also if it panics.
+/// Reports that a thread has finished a window, even if it panics.
 struct Done<'s, 'r, 'g, P: Parts>(&'s Shared<'r, 'g, P>);
 
 impl<P: Parts> Drop for Done<'_, '_, '_, P> {
@@ -226,7 +226,7 @@ impl<P: Parts> Drop for Done<'_, '_, '_, P> {
     }
 }
 
-/// Sends the threads home, also if this one panics.
+/// Ends all other threads, even if this thread panics.
 struct Over<'s>(&'s Gate);
 
 impl Drop for Over<'_> {
@@ -239,7 +239,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Shares groups out: the longest first, each to whoever has least so far.
+/// Assigns groups to threads: the largest load first, each to the thread with the least load so far.
 fn share(loads: &[u64], threads: usize) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..loads.len()).collect();
     order.sort_by_key(|group| std::cmp::Reverse(loads[*group]));

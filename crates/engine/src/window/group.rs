@@ -1,4 +1,4 @@
-//! A group of nodes: their whole state, and which of them have something to do.
+//! A group of nodes: the state of its nodes, and the schedule of their visits.
 
 use super::host;
 use super::lanes::{Address, Bit, Board, Lane, Lanes, Mail, Pause, Pool, bits};
@@ -21,41 +21,41 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-/// Things, each with its node.
+/// Values tagged with their node.
 type Tagged<T> = Vec<(NodeId, T)>;
 
-/// A host or a switch, as its group knows it.
+/// A host or a switch of a group.
 #[derive(Debug)]
 struct Node {
     id: NodeId,
-    /// Its number among the hosts, or among the switches, of the group.
+    /// Its index among the hosts, or among the switches, of the group.
     index: u32,
     is_host: bool,
-    /// Its first port in the group, its ports, and the global number of the first.
+    /// Its first port in the group, its number of ports, and its first port's number in the fabric.
     first_port: u32,
     ports: u32,
     gp: u32,
-    /// Its first word among those that tell which ports have mail, and in the group's `backlog`.
+    /// Its first word in the mail table of ports, and in the group's `backlog`.
     mail_word: u32,
     backlog: u32,
-    /// When it has something to do of its own accord.
+    /// Time of its next event of its own, ps.
     next: u64,
-    /// When the group's list of sleepers will look at it; [`u64::MAX`] if it does not stand there.
+    /// Time of its valid entry in `sleepers`; [`u64::MAX`] if it has none.
     booked: u64,
-    /// Hosts: when the next packet starts.
+    /// Hosts: time at which the next packet starts, ps.
     due: u64,
-    /// Pause frames under way to it.
+    /// Pause frames on their way to the node.
     pauses: Vec<Pause>,
 }
 
-/// A lane: its group, and the number of its port there.
+/// The lane that leads to a port: its group, and its port in that group.
 #[derive(Clone, Copy, Debug)]
 struct Feed {
     group: u32,
     port: u32,
 }
 
-/// Groups are visited by one thread at a time, and a node's state is touched by nobody else.
+/// A group of nodes. One thread at a time visits it, and no other group touches its state.
 pub(super) struct Group<P: Parts> {
     nodes: Vec<Node>,
     pub(super) hosts: Vec<Host<P>>,
@@ -64,24 +64,24 @@ pub(super) struct Group<P: Parts> {
     queued: Vec<u32>,
     /// The lane that leads to each port.
     feeds: Vec<Feed>,
-    /// A bit for every port at which something waits; every node begins a word of its own.
+    /// A bit for every port with a queue. Every node begins a new word.
     backlog: Vec<u64>,
     pub(super) outputs: Outputs<P::Annex>,
-    /// First word among those that tell which nodes have mail.
+    /// First word of the group in the mail table of nodes.
     node_word: u32,
-    /// Nodes with something to do of their own accord in the next window, a bit each.
+    /// A bit for every node with an event of its own in the next window.
     soon: Vec<u64>,
-    /// [`Group::soon`] for the window after it, while one is open.
+    /// [`Group::soon`] of the window after the open one.
     later: Vec<u64>,
-    /// When the first of them has.
+    /// Time of the first event among nodes in `soon`.
     soon_at: u64,
-    /// The others, by time.
+    /// Later events of nodes, by time. An entry is stale unless its time equals the node's `booked`.
     sleepers: BinaryHeap<Reverse<(u64, u32)>>,
-    /// Number of the window that was visited last.
+    /// Number of the last window in which the group was visited.
     pub(super) visited: u64,
     pub(super) unfinished: u64,
     pub(super) liveness: Liveness,
-    /// Packets that have arrived since somebody took note.
+    /// Number of packets that have arrived since the last assignment to threads.
     pub(super) load: u64,
     with_data: Kinds,
     quantum: u64,
@@ -89,38 +89,38 @@ pub(super) struct Group<P: Parts> {
     pub(super) effort: Effort,
 }
 
-/// What the nodes that one thread visits use in turn, so that it stays in its caches.
+/// Working memory that one thread uses for all nodes in turn, so that it stays in the caches.
 #[derive(Debug, Default)]
 pub(super) struct Workspace<A> {
-    /// The lanes that reach the node.
+    /// Packets of the lanes that reach the node.
     incoming: Vec<Vec<Parcel<A>>>,
     pool: Pool<A>,
     sorter: Sorter<A>,
     scratch: Scratch<A>,
 }
 
-/// What a window's visits share: nobody changes it.
+/// The read-only state that all visits of a window share.
 pub(super) struct Context<'s, A> {
     pub(super) setup: &'s Setup<'s>,
     pub(super) window: Window,
     pub(super) board: &'s Board<A>,
     pub(super) mail: &'s Mail,
-    /// What is known of all queues.
+    /// The known view of all queues.
     pub(super) view: &'s [u32],
 }
 
-/// The ways out of a group: what its nodes send by, and what is counted there.
+/// The egress side of a group: the lanes of its ports, and their counts.
 pub(super) struct Outputs<A> {
-    /// What is being written in the open window, or was written in the one before the last.
+    /// Lanes of the open window. They swap places with those of the window before when the window closes.
     pub(super) lanes: Lanes<A>,
     addresses: Vec<Address>,
     links: Vec<LinkRecord>,
     paused_since: Vec<u64>,
-    /// A bit for every port that has sent something which arrives later than in the next window, laid out like
+    /// A bit for every port with packets in flight that arrive after the next window, laid out like
     /// [`Group::backlog`].
     far: Vec<u64>,
-    /// Packets by which lanes grow: as many of data as a link carries in a window at full rate, at most 64; there are
-    /// about as many replies to what goes the other way.
+    /// Growth increment of a lane, in packets: the data that a link carries in a window at full rate, at most 64.
+    /// There are about as many replies as data packets in the other direction.
     unit: u32,
     tally: Tally,
     recorder: Recorder,
@@ -135,7 +135,7 @@ impl<A> Clone for Context<'_, A> {
 impl<A> Copy for Context<'_, A> {}
 
 impl<A: Annex> Outputs<A> {
-    /// Those of one node in one window.
+    /// The egress side of one node in one window.
     #[inline(always)]
     fn of<'v>(&'v mut self, node: &Node, context: Context<'v, A>, pool: &'v mut Pool<A>) -> Out<'v, A> {
         let Context { setup, window, mail, view, .. } = context;
@@ -251,12 +251,12 @@ impl<P: Parts> Group<P> {
         group
     }
 
-    /// Adds the sending side of a queue pair to the node at `place`.
+    /// Adds the sending side of a queue pair to a node of the group.
     pub(super) fn add_outgoing(&mut self, setup: &Setup<'_>, parts: &P, node: u32, qp: QpId) {
         self.hosts[self.nodes[node as usize].index as usize].add_outgoing(setup, parts, qp);
     }
 
-    /// Before the first window.
+    /// Schedules all nodes before the first window.
     pub(super) fn ready(&mut self, setup: &Setup<'_>, length: u64) {
         for n in 0..self.nodes.len() {
             self.nodes[n].next = setup.failing.next(self.nodes[n].id, 0);
@@ -308,7 +308,7 @@ impl<P: Parts> Group<P> {
         std::mem::swap(&mut self.soon, &mut self.later);
     }
 
-    /// Has node `n` looked at again when it has something to do. What comes before `soon` comes in the next window.
+    /// Schedules the next visit of node `n`. An event before `soon` belongs to the next window.
     #[inline]
     fn plan(&mut self, n: usize, soon: u64) {
         let node = &self.nodes[n];
@@ -328,14 +328,14 @@ impl<P: Parts> Group<P> {
         }
     }
 
-    /// When something happens of the group's own accord.
+    /// Time of the group's first event of its own, ps.
     pub(super) fn next(&mut self) -> u64 {
         while let Some(&Reverse((at, n))) = self.sleepers.peek() {
             let node = &self.nodes[n as usize];
             if at == node.booked && at == node.next {
                 return at.min(self.soon_at);
             }
-            // It has been put off, or another entry has taken its place.
+            // The entry is stale: the event was postponed, or another entry has replaced it.
             self.sleepers.pop();
             if at == node.booked {
                 self.book(n as usize);
@@ -376,14 +376,15 @@ impl<P: Parts> Group<P> {
         let (backlog, ports_of) = (&mut self.backlog[words.clone()], &mut self.ports[ports.clone()]);
         let longest = || {
             let waiting = ports_of.iter().map(|p| p.waiting as u64).max().unwrap_or(0);
-            // What is held may be let go into any queue.
+            // A scheme may release held packets into any queue.
             switch.held_bytes + waiting
         };
         let incoming = count as u64 * self.largest_frame;
-        // Packets that the scheme makes are in no bound on what may join a queue that drops.
+        // The bounds below leave out packets that the scheme makes, so they do not hold for queues that may drop
+        // these.
         let surprises = !switch.buffer.lossless()
             && (switch.interest.makes_data || self.with_data.has(Kind::Ack) && switch.interest.makes_replies);
-        // Both ways give the same result. Having to count a long queue again costs more than to stay heavy.
+        // Light and heavy visits give the same result. Recounting a long queue later costs more than staying heavy.
         let heavy = surprises
             || switch.buffer.is_known_to_exceed(8 * incoming)
             || !switch.buffer.stays_below_thresholds(incoming, longest);
@@ -438,8 +439,8 @@ impl<P: Parts> Group<P> {
         self.add_wires(n, context);
     }
 
-    /// A node also wakes for what is under way: to hand on packets that come near, and for pause frames; and for what
-    /// fails or comes back.
+    /// Adds the events outside the visit to the node's next event: packets to hand on to lanes, pause frames,
+    /// failures and repairs.
     fn add_wires(&mut self, n: usize, context: Context<'_, P::Annex>) {
         let Context { setup, window, .. } = context;
         let node = &mut self.nodes[n];
@@ -448,7 +449,7 @@ impl<P: Parts> Group<P> {
         for (i, word) in self.outputs.far[words].iter().enumerate() {
             for p in bits(*word, i * 64) {
                 let Some((at, _)) = self.ports[node.first_port as usize + p].far.front() else { continue };
-                // It must be handed on in the window before the one in which it arrives; mostly that is the next.
+                // The packet goes onto its lane one window before it arrives, which is mostly the next window.
                 let next = window.opened + window.length;
                 let hand_on = match *at < next + 2 * window.length {
                     true => next,
@@ -462,12 +463,12 @@ impl<P: Parts> Group<P> {
         }
     }
 
-    /// Data hops so far, and of control.
+    /// Link crossings so far.
     pub(super) fn hops(&self) -> u64 {
         self.ports.iter().map(|p| p.frames).sum()
     }
 
-    /// Writes what waits at the ports of switches to a table of all ports of the fabric.
+    /// Writes the queue lengths of all switch ports to a table of all ports of the fabric.
     pub(super) fn look(&self, all: &mut [u32]) {
         for node in self.nodes.iter().filter(|node| !node.is_host) {
             let gp = node.gp as usize;
@@ -475,7 +476,7 @@ impl<P: Parts> Group<P> {
         }
     }
 
-    /// Tells what its nodes have counted.
+    /// Samples the counts of its nodes.
     pub(super) fn sample(&mut self, setup: &Setup<'_>, sampler: &mut Sampler) {
         self.hosts.iter_mut().for_each(|host| host.sample(sampler));
         for node in &self.nodes {
@@ -486,7 +487,7 @@ impl<P: Parts> Group<P> {
                     let (port, link) = (&mut self.ports[own], &mut self.outputs.links[own]);
                     let (mut most, mut counted) = (port.longest_queue(link), port.counted(link));
                     if node.is_host {
-                        (most, counted.waits) = (0, 0); // what a host queues are replies
+                        (most, counted.waits) = (0, 0); // a host queues only replies
                     }
                     sampler.link(track, counted, most);
                 }
@@ -504,19 +505,19 @@ impl<P: Parts> Group<P> {
         }
     }
 
-    /// What a port waits for.
+    /// The paused channels of a port and the data that waits there.
     pub(super) fn blocked(&self, port: u32) -> Blocked {
         let port = &self.ports[port as usize];
         Blocked::new(port.paused_channels(), port.channels(), port.queued_data().iter())
     }
 
-    /// Something would have arrived after the run's end, in its last window.
+    /// True if arrivals in the last window come after the end of the run.
     pub(super) fn cut_short(&self) -> bool {
         self.outputs.tally.data.in_flight + self.outputs.tally.control.in_flight > 0
     }
 
-    /// Counts what is still on wires and in queues after window `number`, the last one; `written` are the
-    /// group's lanes as they stand on the board.
+    /// Counts the packets on wires and in queues after the last window, `number`; `written` are the group's lanes
+    /// on the board.
     pub(super) fn under_way(&mut self, number: u64, written: &Lanes<P::Annex>) {
         for lane in written.iter().filter(|lane| lane.window == number) {
             lane.take().iter().for_each(|p| self.outputs.tally.under_way(p));
@@ -527,7 +528,7 @@ impl<P: Parts> Group<P> {
         }
     }
 
-    /// Writes what was counted at ports to the tables of the whole fabric; returns when the last frame had left.
+    /// Writes the counts of its ports to the tables of the whole fabric; returns the end of the last frame, ps.
     pub(super) fn report(&mut self, links: &mut [LinkRecord], paused_since: &mut [u64]) -> u64 {
         let mut last = 0;
         for node in &self.nodes {
@@ -536,7 +537,7 @@ impl<P: Parts> Group<P> {
                 let port = &self.ports[own];
                 port.report(&mut self.outputs.links[own]);
                 if node.is_host {
-                    self.outputs.links[own].max_queue = 0; // what a host queues are replies
+                    self.outputs.links[own].max_queue = 0; // a host queues only replies
                 }
                 links[all] = self.outputs.links[own];
                 paused_since[all] = self.outputs.paused_since[own];
@@ -546,7 +547,7 @@ impl<P: Parts> Group<P> {
         last
     }
 
-    /// Gives up its hosts and switches, each with its node.
+    /// Hands over its hosts, switches, counts and records.
     pub(super) fn split(self) -> (Tagged<Host<P>>, Tagged<Switch<P>>, Tally, Recorder) {
         let of = |host: bool| self.nodes.iter().filter(move |n| n.is_host == host).map(|n| n.id);
         let (hosts, switches) = (of(true).collect::<Vec<_>>(), of(false).collect::<Vec<_>>());
@@ -565,13 +566,13 @@ impl Node {
         self.first_port as usize..(self.first_port + self.ports) as usize
     }
 
-    /// Its words in tables that have a bit for every port.
+    /// Its words in tables with a bit for every port.
     fn words(&self) -> Range<usize> {
         self.backlog as usize..(self.backlog + self.ports.div_ceil(64)) as usize
     }
 }
 
-/// A visit in a run that follows queue pairs.
+/// Visits a switch in a run that follows queue pairs.
 #[inline(never)]
 fn visit_following<'v, P: Parts>(
     heavy: bool,
@@ -585,7 +586,7 @@ fn visit_following<'v, P: Parts>(
     }
 }
 
-/// Of packets in order of arrival, those that arrive before the run stops.
+/// The arrivals before the end of the run, out of arrivals in order of time.
 fn before_the_end<'p, A>(arrivals: &'p [Parcel<A>], window: Window, tally: &mut Tally) -> &'p [Parcel<A>] {
     if window.close == window.opened + window.length {
         return arrivals;
@@ -595,8 +596,7 @@ fn before_the_end<'p, A>(arrivals: &'p [Parcel<A>], window: Window, tally: &mut 
     &arrivals[..count]
 }
 
-/// Takes the mail that a node has in the open window out of the board: its lanes, in the order of its ports. Returns
-/// how many packets there are.
+/// Takes the mail of a node from the board: its lanes in the order of its ports. Returns the number of packets.
 #[inline]
 fn open_mail<A: Annex>(
     context: Context<'_, A>,

@@ -1,8 +1,8 @@
-//! A host in one window: everything that happens at it, in order of time. At one instant: pause and resume
-//! frames, departures, arrivals, timers.
+//! A host in one window: all its events, in order of time. The order at one instant is: failures and repairs, pause
+//! and resume frames, departures, arrivals, timers.
 //!
-//! Arrivals and departures are what there is plenty of. A departure is taken when something comes that it
-//! precedes; until then it is only known when it is due.
+//! Arrivals and departures are the frequent events. A departure is computed only when a later event comes up; until
+//! then only its time is fixed.
 
 use super::out::{LinkEvent, LinkEvents, Out, Window};
 use super::port::{LOSSY, Port, TAPPED};
@@ -13,7 +13,7 @@ use crate::host::Host;
 use model::packet::Kinds;
 use model::{Annex, Kind, Parcel, Parts};
 
-/// One host, one window.
+/// The visit of one host in one window.
 pub(super) struct Visit<'v, P: Parts> {
     pub(super) host: &'v mut Host<P>,
     pub(super) port: &'v mut Port<P::Annex>,
@@ -22,27 +22,27 @@ pub(super) struct Visit<'v, P: Parts> {
     pub(super) with_data: Kinds,
 }
 
-/// When a host has something to do of its own accord; [`u64::MAX`] if never.
+/// Times of a host's next events of its own, ps; [`u64::MAX`] for none.
 pub(super) struct Next {
-    /// Its next packet starts.
+    /// Start of its next packet.
     pub(super) departure: u64,
-    /// Anything happens.
+    /// Its next event of any kind.
     pub(super) any: u64,
 }
 
-/// What a host sends by, taken out of its place, so that it can stay in registers.
+/// The host's queue of replies and its wire. They are copied here so that the compiler can keep them in registers.
 struct Uplink<'v, A> {
     replies: Queue<A>,
     wire: Wire<'v, A>,
-    /// When the next packet starts, as far as it is known; [`u64::MAX`] if there is none.
+    /// Earliest start of the next packet, ps; [`u64::MAX`] if there is none.
     due: u64,
-    /// When the next pause frame comes.
+    /// Time of the next pause frame or failure, ps.
     next_event: u64,
 }
 
 impl<'v, P: Parts> Visit<'v, P> {
-    /// Takes the arrivals, in their order, and everything else. `due` is when the next packet starts, as far as it
-    /// is known; returns it anew, and when the host has something to do of its own accord again.
+    /// Computes the window with these arrivals, in their order. `due` is the earliest start of the next packet.
+    /// Returns the times of the next events.
     #[inline(never)]
     pub(super) fn run(mut self, arrivals: &[Parcel<P::Annex>], due: u64) -> Next {
         let Window { opened, close, .. } = self.out.window;
@@ -71,11 +71,11 @@ impl<'v, P: Parts> Visit<'v, P> {
         Next { departure: uplink.due, any: uplink.due.min(self.host.timer_at()) }
     }
 
-    /// Does everything of the host's own: departures and pause frames up to `until`, and timers.
+    /// Computes the host's own events: departures and link events up to `until`, and timers before `timers_before`.
     #[inline(always)]
     fn catch_up(&mut self, uplink: &mut Uplink<'v, P::Annex>, until: u64, timers_before: u64) {
         loop {
-            // A pause frame precedes what departs at its instant, a timer follows it.
+            // At one instant, pause frames come before departures, and timers after them.
             let timer = self.host.timer_at();
             if uplink.due <= until && uplink.due < uplink.next_event && uplink.due <= timer {
                 self.depart(uplink);
@@ -110,7 +110,7 @@ impl<'v, P: Parts> Visit<'v, P> {
         self.plan(uplink, now);
     }
 
-    /// Works out anew when the next packet starts, which is not before `now`.
+    /// Computes the start of the next packet, which is not before `now`.
     #[inline(always)]
     fn plan(&mut self, uplink: &mut Uplink<'v, P::Annex>, now: u64) {
         let paused = self.port.paused();
@@ -125,7 +125,7 @@ impl<'v, P: Parts> Visit<'v, P> {
         uplink.due = first.max(uplink.wire.free);
     }
 
-    /// Lets the pause frame or the timer act that is next; returns when the next packet starts then.
+    /// Handles the next link event or timer; returns the start of the next packet.
     #[cold]
     #[inline(never)]
     fn on_special(&mut self) -> u64 {
@@ -156,7 +156,7 @@ impl<'v, P: Parts> Visit<'v, P> {
         let now = frame.min(timer);
         let mut uplink = self.take(now);
         self.plan(&mut uplink, now);
-        // What waits starts at once, even if the next frame of this instant pauses the port again.
+        // A waiting packet starts at once, even if another frame of this instant pauses the port again.
         while uplink.due <= now {
             self.depart(&mut uplink);
         }
@@ -177,7 +177,8 @@ impl<'v, P: Parts> Visit<'v, P> {
         self.port.recount();
     }
 
-    /// Where replies wait: with data, if they are of one class. CNPs wait there, too, or in the port's own place for them.
+    /// The queue of replies: the queue of data if both share a class. CNPs wait there, too, or in the port's own
+    /// queue for CNPs.
     #[inline(always)]
     fn replies(&mut self) -> &mut Queue<P::Annex> {
         match self.with_data.has(Kind::Ack) {
@@ -187,7 +188,7 @@ impl<'v, P: Parts> Visit<'v, P> {
     }
 }
 
-/// A CNP goes before other replies.
+/// Queues a CNP before all other replies.
 #[cold]
 #[inline(never)]
 fn put_first<A: Annex>(mut replies: Queue<A>, cnp: Parcel<A>) -> Queue<A> {

@@ -1,40 +1,41 @@
-//! Packets on their way to the next window. Every port has a lane: it fills it while its window is open, and
-//! the far end reads it in the next one.
+//! Packets on their way to the next window. Every port has a lane: the port fills it in one window, and the far end
+//! reads it in the next.
 //!
-//! A group writes the lanes of its own ports. When the window closes, what it wrote goes onto the [`Board`],
-//! which all read and nobody writes. [`Mail`] tells who has something to read.
+//! A group fills the lanes of its own ports. When the window closes, they go onto the [`Board`], which all groups
+//! read and no group writes. [`Mail`] marks the nodes and ports that have lanes to read.
 
 use model::{Annex, Parcel, PortIndex};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// What a port sends in one window and arrives in the next, in the order of arrival.
+/// Packets that a port sends in one window and that arrive in the next, in order of arrival.
 #[derive(Debug)]
 pub(super) struct Lane<A> {
-    /// Number of the window in which it was written; anything else in it is old.
+    /// Number of the window in which it was filled; the content is valid for that window only.
     pub(super) window: u64,
-    /// The writer has it to itself; the one reader takes them out of the board. So the lock is never contended.
+    /// The packets. The writer has exclusive access, and one reader takes them from the board, so the lock is never
+    /// contended.
     packets: Mutex<Vec<Parcel<A>>>,
-    /// How many they were when they were last read.
+    /// Packet count at the last read; sizes the next buffer.
     last: AtomicU32,
-    /// Pause frames, whenever they arrive.
+    /// Pause frames, with any time of arrival.
     pub(super) pauses: Vec<Pause>,
 }
 
-/// A pause or resume frame, under way to a port.
+/// A pause or resume frame on its way to a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pause {
-    /// When it arrives, ps.
+    /// Time of arrival, ps.
     pub(super) at: u64,
-    /// Where.
+    /// Port at which it arrives.
     pub(super) port: PortIndex,
-    /// The virtual channel.
+    /// Virtual channel that it pauses or resumes.
     pub(super) channel: u8,
-    /// Pause, or resume.
+    /// True for a pause, false for a resume.
     pub(super) on: bool,
 }
 
-/// No window has this number.
+/// A number that no window has.
 const NEVER: u64 = u64::MAX;
 
 impl<A: Annex> Lane<A> {
@@ -42,7 +43,7 @@ impl<A: Annex> Lane<A> {
         Lane { window: NEVER, packets: Mutex::default(), last: AtomicU32::new(0), pauses: Vec::new() }
     }
 
-    /// Begins it anew for window `number`.
+    /// Restarts the lane for window `number`.
     #[inline(never)]
     pub(super) fn begin(&mut self, number: u64, packets: Vec<Parcel<A>>) {
         self.window = number;
@@ -50,13 +51,13 @@ impl<A: Annex> Lane<A> {
         self.pauses.clear();
     }
 
-    /// The packets, to be written.
+    /// The packets, for the writer.
     #[inline(always)]
     pub(super) fn packets(&mut self) -> &mut Vec<Parcel<A>> {
         self.packets.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the packets, to be read.
+    /// Takes the packets, for the reader.
     #[inline]
     pub(super) fn take(&self) -> Vec<Parcel<A>> {
         let packets = std::mem::take(&mut *self.packets.lock().unwrap_or_else(PoisonError::into_inner));
@@ -65,20 +66,21 @@ impl<A: Annex> Lane<A> {
     }
 }
 
-/// Room for the packets of lanes. Who has read a lane gives its room to the next one that is written, while it is
-/// in the nearest caches: so what lanes take is little more than what is under way.
+/// Spare buffers for lanes. The reader of a lane passes its buffer to the next lane that is filled, while the
+/// buffer is still cached. So lanes take little more memory than the packets in flight.
 #[derive(Debug, Default)]
 pub(super) struct Pool<A> {
-    /// By size, in units.
+    /// Buffers by size in units.
     spare: [Vec<Vec<Parcel<A>>>; SIZES],
 }
 
-/// Larger ones, and more of one size, go back to the allocator: threads may read more than they write. Our choice.
+/// Larger buffers, and further ones of one size, go back to the allocator: a thread may read more lanes than it
+/// fills. Our choice.
 const SIZES: usize = 16;
 const MOST_SPARE: usize = 256;
 
 impl<A: Annex> Pool<A> {
-    /// Takes the room of packets that have been read.
+    /// Takes the buffer of packets that have been read.
     #[inline]
     pub(super) fn give(&mut self, mut packets: Vec<Parcel<A>>, unit: u32) {
         let size = packets.capacity() / unit as usize;
@@ -90,7 +92,7 @@ impl<A: Annex> Pool<A> {
         }
     }
 
-    /// Room for what `lane` will carry, which is taken to be as much as the last time.
+    /// A buffer for `lane`, sized by its last packet count.
     #[inline]
     pub(super) fn take(&mut self, lane: &Lane<A>, unit: u32) -> Vec<Parcel<A>> {
         let size = lane.last.load(Ordering::Relaxed).div_ceil(unit).max(1) as usize;
@@ -99,8 +101,8 @@ impl<A: Annex> Pool<A> {
     }
 }
 
-/// Adds a packet to a lane. Lanes are most of an engine's memory in a large fabric, and a window's traffic is
-/// alike from one to the next: so they grow by `unit` packets, not by doubling.
+/// Adds a packet to a lane. Lanes take most of an engine's memory in a large fabric, and consecutive windows carry
+/// similar traffic. So lanes grow by `unit` packets instead of doubling.
 #[inline(always)]
 pub(super) fn add<A>(lane: &mut Vec<Parcel<A>>, pkt: Parcel<A>, unit: u32) {
     if lane.len() == lane.capacity() {
@@ -118,7 +120,7 @@ fn grow<A>(lane: &mut Vec<Parcel<A>>, unit: u32) {
 /// The lanes of one group, by port.
 pub(super) type Lanes<A> = Vec<Lane<A>>;
 
-/// The lanes of all groups as they were written in the last window.
+/// The lanes of all groups, as filled in the last window.
 pub(super) type Board<A> = Vec<Lanes<A>>;
 
 /// The far end of a lane, as two bits of [`Mail`].
@@ -142,14 +144,14 @@ impl Bit {
     }
 }
 
-/// Who has mail in the next window: a bit for every node, and one for every port.
+/// Nodes and ports with lanes to read in the next window: a bit for every node, and one for every port.
 #[derive(Debug)]
 pub(super) struct Mail {
     nodes: [Vec<AtomicU64>; 2],
     ports: [Vec<AtomicU64>; 2],
-    /// Number of the last window in which somebody has mail.
+    /// Number of the last window in which any node has mail.
     last: AtomicU64,
-    /// Only one thread uses it.
+    /// True if only one thread uses the tables.
     alone: bool,
 }
 
@@ -161,7 +163,7 @@ pub(super) struct MailWords {
 }
 
 impl Mail {
-    /// With room for so many words of nodes and of ports.
+    /// Empty tables of these lengths.
     pub(super) fn new(words: MailWords, alone: bool) -> Self {
         let MailWords { nodes, ports } = words;
         let words = |n: usize| (0..n).map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
@@ -173,7 +175,7 @@ impl Mail {
         }
     }
 
-    /// Announces a lane written in window `number` to its reader.
+    /// Announces a lane that is filled in window `number` to its reader.
     #[inline(never)]
     pub(super) fn announce(&self, number: u64, to: Address) {
         let next = (number + 1) as usize & 1;
@@ -183,8 +185,8 @@ impl Mail {
         }
     }
 
-    /// Sets a bit; gives the word as it was. Threads only meet at the barrier between windows, so no order of
-    /// memory is asked for here.
+    /// Sets a bit; returns the word as it was. Threads synchronise at the barrier between windows, so relaxed order
+    /// is enough.
     #[inline]
     fn set(&self, words: &[AtomicU64], at: Bit) -> u64 {
         let (word, mask) = (&words[at.word as usize], 1 << at.bit);
@@ -197,18 +199,18 @@ impl Mail {
         }
     }
 
-    /// Somebody has mail in window `number`.
+    /// True if any node has mail in window `number`.
     pub(super) fn awaits(&self, number: u64) -> bool {
         self.last.load(Ordering::Relaxed) == number
     }
 
-    /// Takes a word of nodes that have mail in window `number`.
+    /// Takes a word of the table of nodes for window `number`.
     #[inline]
     pub(super) fn take_nodes(&self, number: u64, word: u32) -> u64 {
         self.take(&self.nodes[number as usize & 1], word)
     }
 
-    /// Takes a word of ports that have mail in window `number`.
+    /// Takes a word of the table of ports for window `number`.
     #[inline]
     pub(super) fn take_ports(&self, number: u64, word: u32) -> u64 {
         self.take(&self.ports[number as usize & 1], word)
@@ -217,7 +219,7 @@ impl Mail {
     #[inline]
     fn take(&self, words: &[AtomicU64], word: u32) -> u64 {
         let word = &words[word as usize];
-        // Its writers are done since the last barrier, and one reader takes it.
+        // All writers finished before the last barrier, and only one reader takes the word.
         let taken = word.load(Ordering::Relaxed);
         if taken != 0 {
             word.store(0, Ordering::Relaxed);
@@ -226,7 +228,7 @@ impl Mail {
     }
 }
 
-/// The numbers of the bits set in `words`, `first` being the number of the lowest one.
+/// The numbers of the set bits of `word`, if its lowest bit has number `first`.
 #[inline]
 pub(super) fn bits(mut word: u64, first: usize) -> impl Iterator<Item = usize> + Clone {
     std::iter::from_fn(move || {

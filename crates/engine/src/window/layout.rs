@@ -1,31 +1,31 @@
-//! Which nodes go together. Groups are what threads share out among themselves: a rack with its hosts, or a
-//! few switches further up. A node's ports and neighbours are found by its place.
+//! The division of a fabric into groups, which threads share: a rack with its hosts, or a few switches above the
+//! racks. A [`Location`] gives a node's group, and where its state is.
 
 use super::lanes::MailWords;
 use model::{Fabric, NodeId, PortIndex};
 
-/// Most groups: many more than threads, and few enough that turning a window costs nothing. Our choice.
+/// Most groups: many more than threads, and few enough that the step between two windows costs nothing. Our choice.
 const MOST_GROUPS: usize = 64;
 
-/// Where a node lives.
+/// The place of a node's state in the engine.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Location {
     pub(super) group: u32,
-    /// Its number among the nodes of its group, and of its first port among the ports of its group.
+    /// Index of the node among the nodes of its group, and of its first port among the ports of its group.
     pub(super) index: u32,
     pub(super) first_port: u32,
-    /// Its first word in the table of ports that have mail.
+    /// First word of the node in the mail table of ports.
     pub(super) word: u32,
 }
 
-/// Groups of nodes, and the place of every node.
+/// Groups of nodes, and the location of every node.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
     pub(super) groups: Vec<Vec<NodeId>>,
     locations: Vec<Location>,
-    /// Of each group: its first word in the table of nodes that have mail; and the end.
+    /// First word of each group in the mail table of nodes, and the length of the table.
     node_words: Vec<u32>,
-    /// Words of the table of ports that have mail.
+    /// Length of the mail table of ports, in words.
     port_words: u32,
 }
 
@@ -53,12 +53,12 @@ impl Layout {
         self.locations[node.index()]
     }
 
-    /// Number of a port among those of its group.
+    /// Index of a port among the ports of its group.
     pub(super) fn port(&self, node: NodeId, port: PortIndex) -> u32 {
         self.locate(node).first_port + port.0 as u32
     }
 
-    /// A group's first word in the table of nodes that have mail.
+    /// First word of a group in the mail table of nodes.
     pub(super) fn node_word(&self, group: usize) -> u32 {
         self.node_words[group]
     }
@@ -69,8 +69,8 @@ impl Layout {
     }
 }
 
-/// Racks first, then the switches that hang no host, in the order of their numbers, so that neighbours
-/// share a group.
+/// Racks come first, then the switches without hosts in the order of their numbers, so that neighbours share a
+/// group.
 fn groups(fabric: &Fabric) -> Vec<Vec<NodeId>> {
     const NONE: usize = usize::MAX;
     let mut unit_of = vec![NONE; fabric.nodes()];
@@ -111,7 +111,7 @@ fn groups(fabric: &Fabric) -> Vec<Vec<NodeId>> {
     groups
 }
 
-/// How many groups of nodes the window engine makes of a fabric: no more threads than these can share a run.
+/// Number of groups that the window engine makes of a fabric.
 pub(crate) fn count(fabric: &Fabric) -> usize {
     groups(fabric).len()
 }

@@ -1,20 +1,20 @@
-//! The window engine: time is cut into windows shorter than any link's delay, and inside a window nodes are
-//! taken one after the other, without a global queue of events.
+//! The window engine: time is cut into windows shorter than any link's delay. Within a window, the engine computes
+//! one node after the other, without a global event queue.
 //!
-//! What a node does inside a window reaches another node in a later one, so inside a window nodes are
-//! independent and can be taken in any order, by any number of threads. Follow a packet through the files:
+//! The actions of a node within a window reach other nodes in later windows only. So nodes are independent within a
+//! window: any number of threads can compute them in any order. The files, in the order of a packet's path:
 //!
-//! | file | |
+//! | file | content |
 //! |---|---|
-//! | [`layout`] | which nodes go together in a group |
-//! | [`clock`] | between two windows: which one is next, and whether the run has come to its end |
-//! | [`crew`] | threads that share out a window's groups |
-//! | [`group`] | which nodes have something to do, and their state |
-//! | [`sort`] | what reaches a node, in order of arrival |
+//! | [`layout`] | the division of nodes into groups |
+//! | [`clock`] | between two windows: the choice of the next one, and the end of the run |
+//! | [`crew`] | threads that share the groups of a window |
+//! | [`group`] | the state of nodes, and the schedule of their visits |
+//! | [`sort`] | arrivals of a node in order of time |
 //! | [`switch`], [`host`] | one node in one window |
-//! | [`port`], [`queue`], [`wire`] | what waits at a port, and what leaves it |
-//! | [`play`], [`order`] | a port by itself over a stretch of time; which of several ports is next |
-//! | [`out`], [`lanes`] | what leaves a node, and how it gets to the far end |
+//! | [`port`], [`queue`], [`wire`] | a port, its queues, and its wire |
+//! | [`play`], [`order`] | a single port over a stretch of time; the order of departures among ports |
+//! | [`out`], [`lanes`] | packets that leave a node, and their way to the far end |
 
 mod clock;
 mod crew;
@@ -44,8 +44,8 @@ use lanes::{Board, Lane, Mail};
 use layout::Layout;
 use model::{Parts, Plan, QpId, Time};
 
-/// Runs on `threads` threads, with windows of the plan's full length divided by `divisor`. The result depends on
-/// neither.
+/// Runs a plan on `threads` threads, with windows of the plan's full length divided by `divisor`. The result
+/// depends on neither.
 pub(crate) fn run<P: Parts>(
     plan: &Plan,
     parts: &P,
@@ -103,7 +103,7 @@ fn stalled<P: Parts>(setup: &Setup<'_>, layout: &Layout, groups: &[Box<Group<P>>
     Ending::Stalled(crate::stall::explain(setup, &hosts, blocked))
 }
 
-/// Puts the groups' books together.
+/// Sums up the groups' counts and records.
 #[expect(clippy::vec_box, reason = "the clock takes whatever leads to a group")]
 fn finish<P: Parts>(
     setup: &Setup<'_>,

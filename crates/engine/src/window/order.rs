@@ -1,22 +1,23 @@
-//! Which of a switch's ports departs next: a tournament among the ports whose departures must be taken in
-//! order of time.
+//! The order of departures among a switch's ports: a tournament among the ports whose departures must be computed
+//! in order of time.
 
-/// A tournament: the winner is the port that starts first, of several that with the lowest number.
+/// A tournament. The winner is the port with the earliest start, and among several with that start the lowest
+/// number.
 #[derive(Debug, Default)]
 pub(super) struct DepartureOrder {
-    /// Node `i` has the children `2 i` and `2 i + 1`; the leaves are the ports. A key is the time after the
+    /// Node `i` has the children `2 i` and `2 i + 1`, and the leaves are the ports. A key holds the time since the
     /// window's start and, in its low bits, the port.
     keys: Vec<u64>,
     leaves: usize,
 }
 
-/// Bits of a port number.
+/// Number of bits of a port number.
 const PORT: u32 = 10;
-/// The port does not start in this window.
+/// Key of a port that starts nothing in this window.
 const NOT: u64 = u64::MAX;
 
 impl DepartureOrder {
-    /// Forgets everything; there are `ports` ports.
+    /// Restarts the tournament with `ports` ports.
     #[inline]
     pub(super) fn clear(&mut self, ports: usize) {
         self.leaves = ports.next_power_of_two().max(2);
@@ -24,7 +25,8 @@ impl DepartureOrder {
         self.keys.resize(2 * self.leaves, NOT);
     }
 
-    /// Port `p` starts `after` ps into the window; anything from `length` on is not in it.
+    /// Sets the start of port `p` to `after` ps from the window's start; a start from `length` on is in a later
+    /// window.
     #[inline]
     pub(super) fn set(&mut self, p: usize, after: u64, length: u64) {
         let key = if after < length { after << PORT | p as u64 } else { NOT };
@@ -40,7 +42,7 @@ impl DepartureOrder {
         }
     }
 
-    /// When the first port starts, counted from the window's start, and which it is.
+    /// The earliest start, in ps from the window's start, and its port.
     #[inline(always)]
     pub(super) fn first(&self) -> Option<(u64, usize)> {
         match self.keys.get(1) {

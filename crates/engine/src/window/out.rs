@@ -1,4 +1,4 @@
-//! What leaves a node: packets onto lanes, and the counts that go with it.
+//! The egress side of a node: packets go onto lanes and into the counts.
 
 use super::lanes::{Address, Lane, Mail, Pause, Pool, add, bits};
 use super::port::{LOSSY, Port, TAPPED};
@@ -11,37 +11,37 @@ use model::plan::MarkAt;
 use model::{Annex, Parcel, Time};
 use std::collections::VecDeque;
 
-/// A window.
+/// A window, with times in ps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Window {
     pub(super) number: u64,
     pub(super) opened: u64,
-    /// Its end, or the end of the run if that comes first.
+    /// Its end, or the end of the run if that is earlier.
     pub(super) close: u64,
-    /// Length of all windows.
+    /// Length of every window.
     pub(super) length: u64,
 }
 
-/// What one node sends in one window.
+/// The egress side of one node in one window.
 pub(super) struct Out<'v, A> {
     pub(super) setup: &'v Setup<'v>,
     pub(super) window: Window,
-    /// What is known of all queues.
+    /// The known view of all queues.
     pub(super) view: &'v [u32],
-    /// When the next window opens.
+    /// Time at which the next window opens, ps.
     pub(super) next: u64,
-    /// Packets by which lanes grow.
+    /// Growth increment of a lane, in packets.
     pub(super) unit: u32,
     pub(super) mail: &'v Mail,
     pub(super) pool: &'v mut Pool<A>,
-    /// Global number of the node's first port.
+    /// Number of the node's first port in the fabric.
     pub(super) gp: usize,
-    /// By port of the node, like what follows.
+    /// Lanes by port of the node; the next three fields are by port, too.
     pub(super) lanes: &'v mut [Lane<A>],
     pub(super) addresses: &'v [Address],
     pub(super) links: &'v mut [LinkRecord],
     pub(super) paused_since: &'v mut [u64],
-    /// A bit for every port of which something is under way for windows after the next.
+    /// A bit for every port with packets in flight that arrive after the next window.
     pub(super) far: &'v mut [u64],
     pub(super) tally: &'v mut Tally,
     pub(super) recorder: &'v mut Recorder,
@@ -55,7 +55,7 @@ impl<A: Annex> Out<'_, A> {
         self.send(p, port, at + time + port.delay - self.next, pkt);
     }
 
-    /// [`Out::launch`] on a link that loses packets or is tapped.
+    /// [`Out::launch`] for a link that loses packets or is tapped.
     #[inline(never)]
     pub(super) fn launch_special(&mut self, p: usize, port: &mut Port<A>, at: u64, pkt: Parcel<A>) {
         let time = self.occupy(port, at, &pkt);
@@ -74,7 +74,7 @@ impl<A: Annex> Out<'_, A> {
         }
     }
 
-    /// Something happens to a packet here, for whoever follows its queue pair.
+    /// Records an event of a packet, if its queue pair is followed.
     #[inline(always)]
     pub(super) fn note(&mut self, at: u64, what: Happening, pkt: &Parcel<A>) {
         if self.setup.follows(pkt.qp()) {
@@ -104,7 +104,7 @@ impl<A: Annex> Out<'_, A> {
         pkt
     }
 
-    /// The wire is taken from `at` on.
+    /// Occupies the wire from `at` on; returns the transmission time, ps.
     #[inline(always)]
     fn occupy(&mut self, port: &mut Port<A>, at: u64, pkt: &Parcel<A>) -> u64 {
         let time = self.setup.time_on_wire(port.row, pkt.frame());
@@ -118,7 +118,7 @@ impl<A: Annex> Out<'_, A> {
         time
     }
 
-    /// Hands a packet to the far end, where it arrives `after` ps into the next window or later.
+    /// Sends a packet to the far end, where it arrives `after` ps after the start of the next window.
     #[inline(always)]
     pub(super) fn send(&mut self, p: usize, port: &mut Port<A>, after: u64, pkt: Parcel<A>) {
         let pkt = pkt.arriving(after as u32, port.peer_port);
@@ -130,14 +130,14 @@ impl<A: Annex> Out<'_, A> {
         }
     }
 
-    /// [`Out::send`] to a later window than the next one.
+    /// [`Out::send`] for a packet that arrives after the next window.
     #[inline(never)]
     pub(super) fn send_far(&mut self, p: usize, port: &mut Port<A>, after: u64, pkt: Parcel<A>) {
         port.far.push_back((self.next + after, pkt));
         self.far[p >> 6] |= 1 << (p & 63);
     }
 
-    /// Takes the packets of a lane out of their place, to be added to.
+    /// Takes the packets of a lane out, to add to them.
     #[inline(always)]
     pub(super) fn open_lane(&mut self, p: usize) -> Vec<Parcel<A>> {
         let lane = &mut self.lanes[p];
@@ -147,7 +147,7 @@ impl<A: Annex> Out<'_, A> {
         }
     }
 
-    /// Puts them back.
+    /// Puts the packets of a lane back.
     #[inline(always)]
     pub(super) fn close_lane(&mut self, p: usize, packets: Vec<Parcel<A>>) {
         let lane = &mut self.lanes[p];
@@ -160,7 +160,7 @@ impl<A: Annex> Out<'_, A> {
         }
     }
 
-    /// Puts what was sent some windows ago and arrives in the next one onto the lanes.
+    /// Moves packets that were sent some windows ago and arrive in the next one onto the lanes.
     #[inline(always)]
     pub(super) fn bring_near(&mut self, ports: &mut [Port<A>]) {
         for word in 0..self.far.len() {
@@ -199,7 +199,7 @@ impl<A: Annex> Out<'_, A> {
         self.mail.announce(self.window.number, self.addresses[p]);
     }
 
-    /// Tells the neighbour behind port `p` to pause a channel or to let it go on.
+    /// Sends a pause or resume frame for a channel to the neighbour at port `p`.
     #[cold]
     pub(super) fn send_pause(&mut self, p: usize, port: &Port<A>, now: u64, channel: u8, on: bool) {
         let at = match self.setup.plan.wire.pfc {
@@ -220,7 +220,7 @@ impl<A: Annex> Out<'_, A> {
         self.lane(p).pauses.push(Pause { at, port: peer_port, channel, on });
     }
 
-    /// A channel of port `p` has been paused or let go; false if it was so before.
+    /// Pauses or resumes a channel of port `p`; false if nothing changed.
     #[cold]
     pub(super) fn paused(&mut self, p: usize, port: &mut Port<A>, now: u64, channel: u8, on: bool) -> bool {
         let before = port.paused_channels();
@@ -240,20 +240,20 @@ impl<A: Annex> Out<'_, A> {
     }
 }
 
-/// Pause frames that reach a node in the open window, and what fails or comes back there.
+/// Link events of a node in the open window: pause frames, failures and repairs.
 #[derive(Debug)]
 pub(super) struct LinkEvents {
     list: Vec<Pause>,
     next: usize,
     events: VecDeque<(u64, FailureEvent)>,
-    /// When the first of both comes; [`u64::MAX`] if none does.
+    /// Time of the first event, ps; [`u64::MAX`] if there is none.
     at: u64,
 }
 
-/// What comes next.
+/// An event of a link, other than a packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum LinkEvent {
-    /// A frame at a port: pause, or resume.
+    /// A pause or resume frame at a port.
     Pause(Pause),
     /// A failure or a repair.
     Failure(FailureEvent),
@@ -266,7 +266,7 @@ impl Default for LinkEvents {
 }
 
 impl LinkEvents {
-    /// Takes those that come before `close` out of `pending`.
+    /// Takes the frames that come before `close` out of `pending`.
     #[inline]
     pub(super) fn collect(&mut self, pending: &mut Vec<Pause>, close: u64) {
         self.list.clear();
@@ -279,7 +279,7 @@ impl LinkEvents {
         }
     }
 
-    /// Besides, this will happen, in this order.
+    /// Adds failures and repairs, which come in this order.
     #[cold]
     pub(super) fn foresee(&mut self, events: impl Iterator<Item = (u64, FailureEvent)>) {
         self.events.extend(events);
@@ -291,13 +291,13 @@ impl LinkEvents {
         self.at = self.events.front().map_or(frame, |(at, _)| frame.min(*at));
     }
 
-    /// When the next one comes; [`u64::MAX`] if none does.
+    /// Time of the next event, ps; [`u64::MAX`] if there is none.
     #[inline(always)]
     pub(super) fn next(&self) -> u64 {
         self.at
     }
 
-    /// The next one; at one instant failures come first.
+    /// Takes the next event; at one instant failures come first.
     pub(super) fn take(&mut self) -> Option<LinkEvent> {
         let taken = match self.events.front() {
             Some(&(at, event)) if at == self.at => {

@@ -1,9 +1,9 @@
-//! One port of a switch in a light visit: all that happens at it in a stretch of time, in one go.
+//! One port of a switch in a light visit: all its events in a stretch of time, computed in one pass.
 //!
-//! In a light visit ports do not concern each other. So the switch only lays its arrivals down at the ports to
-//! which they go, in their order; what they meet there is found out later, when the port is played forward over
-//! all that has been laid down. The result is that of taking every event at its time: a packet that finds the
-//! wire free starts at once, others wait by class and order, marks are decided by the queue at that instant.
+//! In a light visit, ports do not affect each other. So the switch only appends its arrivals to the ports that they
+//! leave by, in order. Later the port is played forward over all of them, which shows the queue and the marking
+//! that each packet meets. The result equals that of an event-by-event simulation: a packet that finds the wire
+//! free starts at once, other packets wait by class and order, and the queue at that instant decides marks.
 
 use super::out::Out;
 use super::port::{Port, WATCHED};
@@ -14,8 +14,8 @@ use model::{Annex, Parcel};
 use std::cell::Cell;
 use std::slice::Iter;
 
-/// Arrivals of a visit that go to one port and have not been played, by class and in their order. CNPs, which are
-/// rare, are not among them.
+/// Arrivals of a visit that leave by one port and have not been played, by class and in order. CNPs are rare and go
+/// into the port's queue at once.
 #[derive(Debug, Default)]
 pub(super) struct Joining<A> {
     pub(super) data: Vec<Parcel<A>>,
@@ -28,11 +28,11 @@ impl<A> Joining<A> {
     }
 }
 
-/// Plays port `p` forward over everything that starts before `limit`; all that comes arrives before that.
-/// `departed` is told of data that starts at watched ports.
+/// Plays port `p` forward over all packets that start before `limit`; all packets of `joining` arrive before that.
+/// Calls `departed` for data that starts at watched ports.
 ///
-/// Times are counted from the window's start. What the loop uses is taken out of its place and put back at the
-/// end, so that it can stay in registers.
+/// Times count from the window's start. The loop works on copies of the port's fields, so that the compiler can
+/// keep them in registers.
 #[inline]
 pub(super) fn forward<A: Annex>(
     port: &mut Port<A>,
@@ -46,7 +46,7 @@ pub(super) fn forward<A: Annex>(
     let limit = limit - opened;
     let watched = port.is(WATCHED);
     let mut wire = Wire::take(port, out, p, opened);
-    // Every CNP was here before anything else came, and it is first in any case.
+    // CNPs go first, and all of them were queued before any other arrival.
     while wire.free < limit
         && let Some(cnp) = port.cnps.pop()
     {
@@ -107,15 +107,15 @@ pub(super) fn forward<A: Annex>(
     port.recount();
 }
 
-/// The packets of one class: those that wait, then those that come.
+/// A cursor over the packets of one class: first the queue, then the arrivals.
 struct Cursor<'c, A> {
     part: Iter<'c, Cell<Parcel<A>>>,
-    /// What follows `part`, and nothing if `part` is what comes.
+    /// The arrivals, while `part` is the queue; empty afterwards.
     comes: &'c [Cell<Parcel<A>>],
-    /// All bits if `part` is what comes, none if it is what waits.
+    /// All bits set while `part` is the arrivals, none while it is the queue.
     coming: u64,
-    /// The first instant after the arrival of the first packet: if others were before it, it may start then. 0 if it
-    /// has been waiting, [`NEVER`] if there is none.
+    /// The first instant after the arrival of the first packet, from which it may start behind others. It is 0 for
+    /// a queued packet, and [`NEVER`] if there is none.
     first: u64,
 }
 
@@ -123,7 +123,7 @@ fn cells<A>(packets: &mut [Parcel<A>]) -> &[Cell<Parcel<A>>] {
     Cell::from_mut(packets).as_slice_of_cells()
 }
 
-/// Nothing comes.
+/// The time of no packet.
 const NEVER: u64 = u64::MAX;
 
 impl<'c, A: Annex> Cursor<'c, A> {
@@ -134,7 +134,7 @@ impl<'c, A: Annex> Cursor<'c, A> {
         line
     }
 
-    /// Finds out when the first packet is there.
+    /// Updates `first`.
     #[inline(always)]
     fn look(&mut self) {
         self.first = match self.part.as_slice().first() {
@@ -143,14 +143,14 @@ impl<'c, A: Annex> Cursor<'c, A> {
         }
     }
 
-    /// All that waited has left.
+    /// Goes on from the empty queue to the arrivals.
     fn take_arrivals(&mut self) -> u64 {
         self.part = std::mem::take(&mut self.comes).iter();
         self.coming = u64::MAX;
         self.part.as_slice().first().map_or(NEVER, |pkt| pkt.get().offset() as u64 + 1)
     }
 
-    /// Takes the first packet; there is one.
+    /// Takes the first packet, which must exist.
     #[inline(always)]
     fn take(&mut self) -> Parcel<A> {
         let pkt = self.part.as_slice()[0].get();
@@ -159,7 +159,7 @@ impl<'c, A: Annex> Cursor<'c, A> {
         pkt
     }
 
-    /// Of two packets that come at the same instant its own is the first.
+    /// True if its first packet and that of `other` arrive at the same instant, and its own comes first.
     fn is_before(&self, other: &Cursor<'_, A>, tie: Tie) -> bool {
         let rank = |line: &Cursor<'_, A>| line.part.as_slice().first().map(|pkt| tie.rank(&pkt.get()));
         self.first == other.first && self.first != NEVER && rank(self) < rank(other)
@@ -173,14 +173,14 @@ impl<'c, A: Annex> Cursor<'c, A> {
     }
 }
 
-/// How many of those that waited, and of those that came, have not left.
+/// Numbers of queued packets and of arrivals that have not left.
 struct Remaining {
     waiting: usize,
     coming: usize,
 }
 
 impl Remaining {
-    /// Puts those that are left into their queue.
+    /// Puts the remaining packets into their queue.
     #[inline(always)]
     fn keep<A: Annex>(self, mut queue: Queue<A>, comes: &mut Vec<Parcel<A>>) -> Queue<A> {
         queue.keep_last(self.waiting);
@@ -190,18 +190,18 @@ impl Remaining {
     }
 }
 
-/// The length of the queue of data.
+/// The length of the data queue.
 struct QueueLength<'c, A> {
-    /// What comes, from the instant on at which the queue was looked at last.
+    /// Arrivals that have not joined the queue at the last look.
     joining: Iter<'c, Cell<Parcel<A>>>,
-    /// Longest queue that marks nothing.
+    /// Longest queue that causes no mark, bytes.
     unmarked: u32,
     bytes: u32,
     most: u32,
 }
 
 impl<A: Annex> QueueLength<'_, A> {
-    /// What comes before `now` joins the queue, and may be marked.
+    /// Lets all arrivals before `now` join the queue, and marks them if the queue demands it.
     #[inline(always)]
     fn join(&mut self, now: u64, out: &mut Out<'_, A>, p: usize) {
         while let Some(cell) = self.joining.as_slice().first() {

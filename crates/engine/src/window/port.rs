@@ -1,4 +1,4 @@
-//! A port: what waits at it, and when its wire is free.
+//! A port: its queues, and the times of its wire.
 
 use super::queue::Queue;
 use crate::outcome::LinkRecord;
@@ -9,45 +9,45 @@ use model::plan::Marking;
 use model::{Annex, Parcel, PortIndex, Time};
 use std::collections::VecDeque;
 
-/// A port. The first cache line is what every packet touches.
+/// A port. Its first cache line holds the fields that every packet needs.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(super) struct Port<A> {
     pub(super) data: Queue<A>,
-    /// When the wire is free.
+    /// Time at which the wire is free, ps.
     pub(super) busy: u64,
-    /// When the next packet starts; [`u64::MAX`] if none waits that may.
+    /// Start of the next packet, ps; [`u64::MAX`] if no queued packet may start.
     pub(super) due: u64,
-    /// Bytes of data that wait, now and at most.
+    /// Bytes in the data queue: now, and the maximum.
     pub(super) waiting: u32,
     pub(super) most_waiting: u32,
     pub(super) peer_port: PortIndex,
-    /// Classes that have packets waiting (low bits), and classes that may start (from [`MAY`]): all, or all but
-    /// data while it is paused.
+    /// A bit for each class with queued packets (low bits), and for each class that may start (from [`MAY`] on).
+    /// Only data may be barred, by a pause.
     classes: u8,
     flags: u8,
-    /// Watched ports: one more than the data that may yet join before departures must be taken in order. It may be
-    /// lower than the scheme's true patience, which is asked again when this runs out.
+    /// Watched ports: one more than the number of data packets that may still join before departures must be
+    /// computed in order. It may be lower than the scheme's patience; the scheme is asked again when it runs out.
     pub(super) patience: u32,
     /// Start of its rate's row of transmission times.
     pub(super) row: u32,
-    /// Longest queue of data that marks nothing.
+    /// Longest data queue that causes no mark, bytes.
     pub(super) unmarked: u32,
 
     pub(super) replies: Queue<A>,
-    /// Propagation delay.
+    /// Propagation delay, ps.
     pub(super) delay: u64,
-    /// Time on the wire, and frames so far.
+    /// Time on the wire in ps, and number of frames, so far.
     pub(super) busy_for: u64,
     pub(super) frames: u64,
     pub(super) bytes: u64,
 
-    /// When the last frame had left.
+    /// End of the last frame, ps.
     pub(super) last: u64,
-    /// Sent, and not yet due in the next window: arrival and packet.
+    /// Packets in flight that arrive after the next window, with their times of arrival.
     pub(super) far: VecDeque<(u64, Parcel<A>)>,
     pub(super) cnps: Queue<A>,
-    /// Virtual channels of its link, and those that are paused, a bit each.
+    /// Number of virtual channels of its link, and a bit for each paused channel.
     channels: u8,
     paused_channels: u8,
 }
@@ -55,21 +55,21 @@ pub(super) struct Port<A> {
 /// First bit of the classes that may start.
 const MAY: u32 = 4;
 
-/// The far end is a host.
+/// The port leads to a host.
 pub(super) const TO_HOST: u8 = 1;
-/// The scheme watches what leaves.
+/// The scheme watches departures.
 pub(super) const WATCHED: u8 = 2;
 /// The link loses packets.
 pub(super) const LOSSY: u8 = 4;
-/// Every frame is recorded.
+/// A tap records every frame.
 pub(super) const TAPPED: u8 = 8;
-/// Departures must be taken in order of time with everything else at the switch.
+/// Departures must be computed in order of time with all other events of the switch.
 pub(super) const ORDERED: u8 = 16;
-/// Packets wait in the class of data that no buffer knows, as their switch made them.
+/// The data queue has packets that no buffer charges, because the switch made them.
 pub(super) const UNCHARGED: u8 = 32;
-/// The scheme reads the length of the queue.
+/// The scheme reads the queue length.
 pub(super) const QUEUE_READ: u8 = 64;
-/// Some virtual channels are paused, and not all: data leaves in its order, that of paused channels left out.
+/// Some virtual channels are paused, but not all. Data leaves in order; packets of paused channels are skipped.
 pub(super) const PARTLY_PAUSED: u8 = 128;
 
 impl<A: Annex> Port<A> {
@@ -110,29 +110,29 @@ impl<A: Annex> Port<A> {
         self.flags = self.flags & !flag | if on { flag } else { 0 };
     }
 
-    /// No data that waits may start.
+    /// True if no queued data may start.
     #[inline(always)]
     pub(super) fn paused(&self) -> bool {
         self.classes & (1 << DATA) << MAY == 0
     }
 
-    /// This packet of the class of data may not start.
+    /// True if this packet of the class of data may not start.
     #[inline(always)]
     pub(super) fn must_wait(&self, pkt: &Parcel<A>) -> bool {
         if A::CARRIES && self.is(PARTLY_PAUSED) { !self.may_start(pkt) } else { self.paused() }
     }
 
-    /// Its channel is not paused.
+    /// True if the packet's channel is not paused.
     fn may_start(&self, pkt: &Parcel<A>) -> bool {
         self.paused_channels >> channel(pkt.annex.route_state().leg(), self.channels) & 1 == 0
     }
 
-    /// Virtual channels that are paused, a bit each.
+    /// A bit for each paused virtual channel.
     pub(super) fn paused_channels(&self) -> u8 {
         self.paused_channels
     }
 
-    /// Virtual channels of its link.
+    /// Number of virtual channels of its link.
     pub(super) fn channels(&self) -> u8 {
         self.channels
     }
@@ -145,7 +145,7 @@ impl<A: Annex> Port<A> {
         self.look();
     }
 
-    /// Finds out whether data that waits may start.
+    /// Updates whether queued data may start.
     fn look(&mut self) {
         let may = match self.is(PARTLY_PAUSED) {
             false => self.paused_channels == 0,
@@ -156,32 +156,32 @@ impl<A: Annex> Port<A> {
         self.plan();
     }
 
-    /// Takes the first packet of data whose channel is not paused.
+    /// Takes the first data packet whose channel is not paused.
     #[cold]
     fn pick(&mut self) -> Option<Parcel<A>> {
         let ahead = self.data.packets().iter().position(|pkt| self.may_start(pkt))?;
         self.data.pop_behind(ahead)
     }
 
-    /// Classes that wait and may start, a bit each.
+    /// A bit for each class that has queued packets and may start.
     #[inline(always)]
     pub(super) fn open(&self) -> u8 {
         self.classes & self.classes >> MAY
     }
 
-    /// Nothing waits.
+    /// True if all queues are empty.
     #[inline(always)]
     pub(super) fn is_empty(&self) -> bool {
         self.classes & ((1 << MAY) - 1) == 0
     }
 
-    /// Works out anew when the next packet starts.
+    /// Updates the start of the next packet.
     #[inline(always)]
     pub(super) fn plan(&mut self) {
         self.due = if self.open() != 0 { self.busy } else { u64::MAX };
     }
 
-    /// Takes note of who waits, and works out anew when the next packet starts.
+    /// Updates which classes have queued packets, and the start of the next packet.
     #[inline(always)]
     pub(super) fn recount(&mut self) {
         let waits = !self.cnps.is_empty() as u8
@@ -191,7 +191,7 @@ impl<A: Annex> Port<A> {
         self.plan();
     }
 
-    /// Takes the packet that is next by class and order, if one waits that may start.
+    /// Takes the next packet by class and order that may start.
     #[inline(always)]
     pub(super) fn pop(&mut self) -> Option<Parcel<A>> {
         let class = self.open().trailing_zeros() as usize;
@@ -214,7 +214,7 @@ impl<A: Annex> Port<A> {
         Some(pkt)
     }
 
-    /// A packet of the class of data joins.
+    /// Queues a packet of the class of data.
     #[inline(always)]
     pub(super) fn push_data(&mut self, pkt: Parcel<A>) {
         self.classes |= 1 << DATA;
@@ -227,7 +227,7 @@ impl<A: Annex> Port<A> {
         self.plan();
     }
 
-    /// A packet of a class before data joins.
+    /// Queues a packet of a class before data.
     #[inline(always)]
     pub(super) fn push_reply(&mut self, class: usize, pkt: Parcel<A>) {
         self.classes |= 1 << class;
@@ -238,17 +238,17 @@ impl<A: Annex> Port<A> {
         self.due = self.busy;
     }
 
-    /// Everything that waits.
+    /// All queued packets.
     pub(super) fn queued(&self) -> impl Iterator<Item = &Parcel<A>> {
         self.cnps.packets().iter().chain(self.replies.packets()).chain(self.data.packets())
     }
 
-    /// What waits in the class of data.
+    /// Queued packets of the class of data.
     pub(super) fn queued_data(&self) -> &[Parcel<A>] {
         self.data.packets()
     }
 
-    /// What the port has counted so far, and `link` for it.
+    /// The counts of the port and of its link so far.
     pub(super) fn counted(&self, link: &LinkRecord) -> sampler::Port {
         sampler::Port {
             frames: self.frames,
@@ -260,14 +260,14 @@ impl<A: Annex> Port<A> {
         }
     }
 
-    /// The longest queue since this was asked for the last time; the longest of all is kept in `link`.
+    /// The longest queue since the last call; `link` keeps the maximum of the run.
     pub(super) fn longest_queue(&mut self, link: &mut LinkRecord) -> u64 {
         let most = std::mem::replace(&mut self.most_waiting, self.waiting).into();
         link.max_queue = link.max_queue.max(most);
         most
     }
 
-    /// Writes what the port has counted.
+    /// Writes the counts of the port.
     pub(super) fn report(&self, link: &mut LinkRecord) {
         link.frames = self.frames;
         link.bytes = self.bytes;

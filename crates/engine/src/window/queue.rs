@@ -1,13 +1,13 @@
-//! A queue of packets, in one piece: it moves to the front of its room when it comes to the end, or takes twice as
-//! much, and never gives room back.
+//! A queue of packets in contiguous memory. When it reaches the end of its buffer, it moves to the front or doubles
+//! the buffer. It never releases memory.
 
 use model::{Annex, Parcel};
 
-/// Packets, first in, first out.
+/// A first-in first-out queue of packets.
 #[derive(Clone, Debug)]
 pub(super) struct Queue<A> {
     slots: Box<[Parcel<A>]>,
-    /// Slots of the first packet, and past the last.
+    /// Slot of the first packet, and the slot after the last.
     head: u32,
     tail: u32,
 }
@@ -48,7 +48,7 @@ impl<A: Annex> Queue<A> {
         Some(pkt)
     }
 
-    /// Takes the packet before which `ahead` others stand: these move back by one place.
+    /// Takes the packet behind `ahead` others, which move back by one slot.
     pub(super) fn pop_behind(&mut self, ahead: usize) -> Option<Parcel<A>> {
         let (first, at) = (self.head as usize, self.head as usize + ahead);
         if at >= self.tail as usize {
@@ -60,13 +60,13 @@ impl<A: Annex> Queue<A> {
         Some(pkt)
     }
 
-    /// All of them, the first one first.
+    /// All packets, from first to last.
     #[inline(always)]
     pub(super) fn packets(&self) -> &[Parcel<A>] {
         &self.slots[self.head as usize..self.tail as usize]
     }
 
-    /// [`Queue::packets`], to be changed.
+    /// Mutable access to all packets, from first to last.
     #[inline(always)]
     pub(super) fn packets_mut(&mut self) -> &mut [Parcel<A>] {
         &mut self.slots[self.head as usize..self.tail as usize]
@@ -81,7 +81,8 @@ impl<A: Annex> Queue<A> {
         }
     }
 
-    /// Moves at least half a room's length, or doubles: a packet is moved once or twice in its time here.
+    /// Moves all packets by at least half the buffer, or doubles the buffer: a packet is moved once or twice in its
+    /// time here.
     #[cold]
     fn make_room(&mut self) {
         let count = self.len() as usize;

@@ -1,34 +1,34 @@
-//! Brings the packets that reach a node in one window into the order of their arrival.
+//! Sorts the packets that reach a node in one window by time of arrival.
 //!
-//! They are laid into bins of time, some four for every packet. Those of one bin, mostly none or one, hang on each
-//! other, and are put in order when the bins are emptied. Packets of the same instant stand in the order that their
-//! node draws.
+//! Packets go into bins of time, about four bins per packet. Packets of one bin are chained and sorted when the
+//! bins are emptied; most bins have at most one packet. The node's tie key orders packets of the same instant.
 
 use super::lanes::bits;
 use crate::setup::Tie;
 use model::{Annex, Parcel};
 
-/// Sorts, and keeps the memory that sorting takes.
+/// A sorter with reusable memory.
 #[derive(Debug, Default)]
 pub(super) struct Sorter<A> {
-    /// Packets as they are laid, each with the number of the one before it in its bin.
+    /// All packets, each with the index of the previous packet in its bin.
     laid: Vec<(Parcel<A>, u32)>,
-    /// The last packet of every bin that holds any.
+    /// Index of the last packet of every bin.
     bins: Vec<u32>,
-    /// A bit for every bin that holds packets. None does between two visits.
+    /// A bit for every bin that has packets; all are clear between two visits.
     filled: Vec<u64>,
     out: Vec<Parcel<A>>,
 }
 
-/// There is no packet; none has this number.
+/// The index of no packet.
 const NONE: u32 = u32::MAX;
-/// Bins stay in the nearest caches. Our choice.
+/// Most bins, so that they stay in the first caches. Our choice.
 const MOST_BINS: usize = 1 << 13;
-/// More packets in a bin than these are rare: windows of milliseconds, and senders in step. Our choice.
+/// Most packets of a bin that are sorted by insertion. More are rare: windows of milliseconds, or senders in step.
+/// Our choice.
 const FEW: usize = 32;
 
 impl<A: Annex> Sorter<A> {
-    /// The packets of all `lanes`, `count` together, that arrive in a window of `length` ps.
+    /// Sorts the packets of all `lanes`, `count` in total, that arrive in a window of `length` ps.
     #[inline]
     pub(super) fn sort<'p>(
         &mut self,
@@ -83,7 +83,7 @@ impl<A: Annex> Sorter<A> {
     }
 }
 
-/// Puts the packets of a bin in order, by insertion if they are few.
+/// Sorts the packets of a bin, by insertion if they are few.
 #[inline(never)]
 fn order<A: Annex>(packets: &mut [Parcel<A>], tie: Tie) {
     if packets.len() > FEW {

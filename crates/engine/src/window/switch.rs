@@ -1,11 +1,13 @@
-//! A switch in one window: everything that happens at it, in order of time. At one instant: failures and repairs,
+//! A switch in one window: all its events, in order of time. The order at one instant is: failures and repairs,
 //! pause and resume frames, departures, arrivals, wake-ups.
 //!
-//! A visit is *light* where the buffer cannot reach any threshold whatever happens in the window: then each
-//! port is advanced by itself, when something concerns it and when the window closes, and the buffer is
-//! summed up at the end. Otherwise it is *heavy*: all departures are taken in order of time, and the buffer
-//! knows everybody's share at every instant, so that pauses and drops get their exact times. Ports whose
-//! departures the scheme watches are taken in order in light visits, too.
+//! A visit is *light* if the buffer cannot reach any threshold in the window. The engine then computes each port by
+//! itself, when an event concerns it and when the window closes, and sums up the buffer at the end.
+//!
+//! Otherwise the visit is *heavy*. The engine then takes all departures in order of time and keeps every buffer
+//! account at every instant, so that pauses and drops get their exact times.
+//!
+//! Light visits, too, take the departures in order at ports that the scheme watches.
 
 use super::lanes::{Pause, bits};
 use super::order::DepartureOrder;
@@ -22,33 +24,33 @@ use model::packet::Kinds;
 use model::scheme::Effects;
 use model::{Annex, Interest, Kind, NodeId, Parcel, Parts, PortIndex, Scheme, Verdict};
 
-/// What switches use in route_change.
+/// Working memory that all switches of a thread use in turn.
 #[derive(Debug, Default)]
 pub(super) struct Scratch<A> {
     pub(super) events: LinkEvents,
-    /// By port; empty between visits.
+    /// Arrivals to play, by port; empty between visits.
     joining: Vec<Joining<A>>,
     order: DepartureOrder,
     effects: Effects,
 }
 
-/// A switch and what belongs to it.
+/// The state of a switch, borrowed from its group for a visit.
 pub(super) struct SwitchState<'v, P: Parts> {
     pub(super) node: NodeId,
     pub(super) switch: &'v mut Switch<P>,
     pub(super) ports: &'v mut [Port<P::Annex>],
-    /// Bytes that wait at every port, kept if the scheme reads them.
+    /// Bytes queued at every port, if the scheme reads them.
     pub(super) queued: &'v mut [u32],
-    /// A bit for every port at which something waits.
+    /// A bit for every port with a queue.
     pub(super) backlog: &'v mut [u64],
     pub(super) scratch: &'v mut Scratch<P::Annex>,
     pub(super) with_data: Kinds,
 }
 
-/// One switch, one window.
+/// The visit of one switch in one window.
 ///
-/// A `HEAVY` one keeps exact account of the buffer. In runs that follow queue pairs it looks `FOLLOWS` at what packets
-/// meet; all others are compiled without.
+/// A `HEAVY` visit keeps exact account of the buffer. With `FOLLOWS`, it records the queues that followed packets
+/// meet; runs that follow no queue pair use code without these checks.
 pub(super) struct Visit<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> {
     node: NodeId,
     switch: &'v mut Switch<P>,
@@ -60,14 +62,14 @@ pub(super) struct Visit<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> {
     router: Router<'v>,
     interest: Interest,
     tie: Tie,
-    /// Kinds that wait with data.
+    /// Kinds of packets in the class of data.
     with_data: Kinds,
-    /// Something other than an arrival comes to pass no earlier than this.
+    /// Earliest time of the next event other than an arrival, ps.
     next_own: u64,
 }
 
-/// Flags of ports that are taken event by event in light visits, too. Nothing is to come at a port whenever it gets
-/// one of them, nor when a visit ends.
+/// Flags of ports that even light visits compute event by event. A port has no packets to play when it gets one of
+/// these flags.
 const IMMEDIATE: u8 = ORDERED | LOSSY | TAPPED | UNCHARGED | QUEUE_READ | PARTLY_PAUSED;
 
 impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, FOLLOWS> {
@@ -90,8 +92,8 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         }
     }
 
-    /// Takes the arrivals, in their order, and everything else; returns when the switch has something to do of
-    /// its own accord again.
+    /// Computes the window with these arrivals, in their order. Returns the time of the switch's next event of its
+    /// own, ps.
     pub(super) fn run(mut self, arrivals: &[Parcel<P::Annex>]) -> u64 {
         let Window { opened, close, .. } = self.out.window;
         if self.scratch.joining.len() < self.ports.len() {
@@ -141,7 +143,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         }
     }
 
-    /// Light visits did not keep the buffer's charges by ingress.
+    /// Recounts the buffer's charges by account, which light visits do not keep.
     fn recount(&mut self) {
         if self.switch.buffer.detailed() {
             return;
@@ -154,7 +156,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         self.switch.buffer.detail(charges.into_iter());
     }
 
-    /// The earliest departure that must be taken in order, and its port.
+    /// Time and port of the earliest departure that must be computed in order.
     #[inline(always)]
     fn first_ordered(&self) -> (u64, usize) {
         if !HEAVY && !self.interest.host_departures {
@@ -165,12 +167,12 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
 
     #[inline(always)]
     fn look_ahead(&mut self) {
-        // A wake-up comes after the arrivals of its instant.
+        // At one instant, wake-ups come after arrivals.
         let wake = self.switch.wake.saturating_add(1);
         self.next_own = self.first_ordered().0.min(self.scratch.events.next()).min(wake);
     }
 
-    /// Does everything of the switch's own that comes before `limit`; wake-ups before `wake_limit`.
+    /// Computes all events of the switch's own before `limit`, and wake-ups before `wake_limit`.
     #[inline(never)]
     fn catch_up(&mut self, limit: u64, wake_limit: u64) {
         loop {
@@ -212,7 +214,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             }
             Some(LinkEvent::Failure(FailureEvent::Rate { port, row })) => {
                 let p = port.0 as usize;
-                self.serve(p, at); // what started at the rate so far
+                self.serve(p, at); // starts at the old rate
                 self.ports[p].row = row;
             }
             Some(LinkEvent::Failure(FailureEvent::RouteChange(route_change))) => {
@@ -222,14 +224,14 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         }
     }
 
-    /// A channel of port `p` is paused, or let go.
+    /// Pauses or resumes a channel of port `p`.
     fn on_pause(&mut self, at: u64, p: usize, channel: u8, on: bool) {
-        self.serve(p, at); // what started before the frame came
+        self.serve(p, at); // starts before the frame
         let news = self.out.paused(p, &mut self.ports[p], at, channel, on);
         let port = &mut self.ports[p];
         if news && !on && port.busy <= at {
             if !HEAVY && !port.is(IMMEDIATE) {
-                // What waits starts at once, even if the next frame of this instant pauses the port again.
+                // A waiting packet starts at once, even if another frame of this instant pauses the port again.
                 port.busy = at;
                 self.serve(p, at + 1);
             } else if port.open() != 0 {
@@ -239,10 +241,10 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         self.note(p);
     }
 
-    /// Routes change.
+    /// Changes the routes.
     #[inline(never)]
     fn reroute(&mut self, at: u64, route_change: usize) {
-        // The scheme hears of what has departed before.
+        // The scheme must learn of all earlier departures first.
         (0..self.ports.len()).for_each(|p| self.serve(p, at));
         self.router = self.out.setup.router(self.node, Some(route_change));
         self.switch.rerouted(self.out.setup, self.node, at, route_change, &mut self.scratch.effects);
@@ -252,7 +254,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         self.carry_out(at);
     }
 
-    /// A packet has arrived.
+    /// Forwards a packet that has arrived.
     #[inline(always)]
     fn forward(&mut self, now: u64, pkt: Parcel<P::Annex>) {
         if P::Annex::CARRIES && self.router.is_grouped() {
@@ -265,7 +267,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         }
     }
 
-    /// A packet has arrived at a switch of a group.
+    /// Forwards a packet in a fabric whose routes go by group.
     #[inline(never)]
     fn forward_by_group(&mut self, now: u64, mut pkt: Parcel<P::Annex>) {
         let ingress = pkt.ingress();
@@ -282,7 +284,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         }
     }
 
-    /// A packet has arrived that the scheme must see.
+    /// Forwards a packet by the scheme's decision.
     #[inline]
     fn steer(
         &mut self,
@@ -317,7 +319,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             }
             Verdict::Forward(port) => {
                 self.observe(port.0 as usize, now, &pkt);
-                // What the packet set off waits until it has joined its port, and what that sets off is done.
+                // The packet joins its port first. Effects of that step are carried out before its own effects.
                 let effects = std::mem::take(&mut self.scratch.effects);
                 self.enqueue_now(port.0 as usize, now, pkt, false);
                 self.scratch.effects = effects;
@@ -333,13 +335,14 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         self.carry_out(now);
     }
 
-    /// Departures at a watched port must be taken in order of time as soon as the scheme may react to them.
+    /// Asks for the scheme's patience with a watched port. At 0, the port's departures must be computed in order of
+    /// time, because the scheme may react to each of them.
     #[inline(always)]
     fn watch(&mut self, port: PortIndex) {
         let p = port.0 as usize;
         let patience = self.switch.scheme.patience(port);
         let port = &mut self.ports[p];
-        // What waits there may depart any time.
+        // Every queued packet may depart at any time.
         port.patience = patience.saturating_sub(port.data.len());
         let ordered = port.patience == 0;
         if ordered != port.is(ORDERED) {
@@ -368,14 +371,14 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         self.switch.hold(room.then_some(pkt));
     }
 
-    /// An arrival joins port `p`, for which it came.
+    /// Queues an arrival at port `p`.
     #[inline(always)]
     fn pass(&mut self, p: usize, now: u64, pkt: Parcel<P::Annex>) {
         self.observe(p, now, &pkt);
         self.enqueue(p, now, pkt);
     }
 
-    /// Somebody may want to know what an arrival will meet at port `p`.
+    /// Records the queue that an arrival meets at port `p`, in runs that follow queue pairs.
     #[inline(always)]
     fn observe(&mut self, p: usize, now: u64, pkt: &Parcel<P::Annex>) {
         if FOLLOWS && pkt.is_data() {
@@ -392,7 +395,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         }
     }
 
-    /// An arrival joins port `p`.
+    /// Queues a packet at port `p`, mostly to be played later.
     #[inline(always)]
     fn enqueue(&mut self, p: usize, now: u64, pkt: Parcel<P::Annex>) {
         let port = &mut self.ports[p];
@@ -420,7 +423,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         line.push(pkt);
     }
 
-    /// The scheme's patience with port `p` may have come to its end: brings the port up to now and asks anew.
+    /// Plays the port up to now and asks for the scheme's patience again, which may have run out.
     #[cold]
     #[inline(never)]
     fn ask_patience(&mut self, p: usize, now: u64) {
@@ -434,8 +437,8 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         }
     }
 
-    /// A packet joins port `p` in a heavy visit, or where somebody takes notice. `charged`: the buffer knows it
-    /// already.
+    /// Queues or starts a packet at port `p` at once: in a heavy visit, or at a port that needs exact times.
+    /// `charged` is true if the buffer has already charged it.
     #[inline(never)]
     fn enqueue_now(&mut self, p: usize, now: u64, pkt: Parcel<P::Annex>, charged: bool) {
         self.serve(p, now + 1);
@@ -476,19 +479,19 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         self.note(p);
     }
 
-    /// Data starts at once though other data waits at port `p`, in channels that are paused.
+    /// Lets data start at once although data of paused channels waits at port `p`; it may be marked for that queue.
     #[cold]
     fn overtake(&mut self, p: usize, now: u64, pkt: Parcel<P::Annex>) -> Parcel<P::Annex> {
         let (port, waiting) = (&self.ports[p], self.ports[p].waiting);
         if waiting <= port.unmarked {
             return pkt;
         }
-        // It joins the queue and leaves it, and what stands there is the same both times.
+        // The packet joins and leaves the queue at once, so the queue is the same both times.
         let pkt = self.out.mark::<true>(p, now, waiting, pkt);
         self.out.mark::<false>(p, now, waiting, pkt)
     }
 
-    /// Data joins the queue of port `p`.
+    /// Adds data to the queue of port `p`.
     fn join(&mut self, p: usize, now: u64, pkt: Parcel<P::Annex>) {
         let port = &mut self.ports[p];
         let pkt = match port.waiting > port.unmarked {
@@ -502,7 +505,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         port.push_data(pkt);
     }
 
-    /// Notes when the next packet of a port starts, if that must be taken in order of time.
+    /// Notes the start of a port's next packet, if departures must be computed in order of time.
     #[inline(always)]
     fn note(&mut self, p: usize) {
         let port = &self.ports[p];
@@ -513,7 +516,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         }
     }
 
-    /// Starts everything at port `p` whose time lies before `limit`.
+    /// Starts all packets of port `p` that start before `limit`.
     #[inline(always)]
     fn serve(&mut self, p: usize, limit: u64) {
         let port = &mut self.ports[p];
@@ -523,7 +526,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         let (switch, effects) = (&mut *self.switch, &mut self.scratch.effects);
         let joining = (&mut self.scratch.joining[p], self.tie);
         play::forward(port, &mut self.out, p, limit, joining, |at, pkt| {
-            // The scheme has patience: it asks for nothing.
+            // The scheme has patience, so it requests no effects.
             switch.departed(at, &pkt, PortIndex(p as u16), effects);
         });
     }
@@ -536,7 +539,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         }
     }
 
-    /// Starts the next packet that waits at port `p`, at `at`.
+    /// Starts the next packet of port `p` at `at`.
     #[inline(never)]
     fn depart(&mut self, p: usize, at: u64) {
         let port = &mut self.ports[p];
@@ -578,7 +581,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         }
     }
 
-    /// Does what a scheme asked for.
+    /// Carries out the effects that a scheme has requested.
     #[inline(always)]
     fn carry_out(&mut self, now: u64) {
         if !self.scratch.effects.is_empty() {
@@ -634,7 +637,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         }
     }
 
-    /// Gives back the room of a packet that leaves.
+    /// Releases the buffer of a packet that leaves.
     #[inline(always)]
     fn release(&mut self, pkt: &Parcel<P::Annex>, at: u64) {
         let account = self.switch.account(pkt);
