@@ -1,17 +1,17 @@
-//! When a receiver acknowledges.
+//! Acknowledgements: when a receiver sends an ACK.
 
 use model::Psn;
 use model::transport::Reply;
 
-/// When a receiver acknowledges, the same for all queue pairs of a NIC.
+/// Rule for ACKs, shared by all queue pairs of a NIC.
 ///
-/// Every `every`-th packet is acknowledged, whether it came in order or ahead of a gap; besides, always: the
-/// last packet of a message (its sender asks: BTH AckReq), a packet that fills a gap (ePSN jumps), and a
-/// duplicate. A NACK takes the place of the ACK.
+/// Every `every`-th packet is acknowledged, whether it arrives in order or ahead of a gap. Always acknowledged are the last
+/// packet of a message (its sender asks for it: BTH AckReq), a packet that fills a gap (ePSN jumps), and a duplicate. A
+/// NACK replaces the ACK.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(test, derive(Hash))]
 pub(crate) struct AckRules {
-    /// One ACK per so many packets.
+    /// Packets per ACK.
     pub(crate) every: u32,
     /// Whether a duplicate is acknowledged again.
     pub(crate) duplicates: bool,
@@ -25,14 +25,14 @@ pub(crate) struct Acks {
 }
 
 impl Acks {
-    /// A packet has come, and ePSN is now `expected`; `urgent` if it must not wait for others.
+    /// A packet has arrived, and ePSN is now `expected`; an `urgent` packet is acknowledged at once.
     #[inline]
     pub(crate) fn on_packet(&mut self, rules: &AckRules, expected: u64, urgent: bool) -> Option<Reply> {
         self.waiting += 1;
         if urgent || self.waiting >= rules.every { Some(self.ack(expected)) } else { None }
     }
 
-    /// A packet has come whose PSN is below ePSN (InfiniBand Architecture, C9-110: acknowledge it again).
+    /// A packet has arrived whose PSN is below ePSN (InfiniBand Architecture, C9-110: acknowledge it again).
     #[inline]
     pub(crate) fn on_duplicate(&mut self, rules: &AckRules, expected: u64) -> Option<Reply> {
         if rules.duplicates { Some(self.ack(expected)) } else { None }
@@ -45,7 +45,7 @@ impl Acks {
         Reply::Nack(Psn::from_seq(expected))
     }
 
-    /// ACK(ePSN - 1). Before any packet has come in order that is PSN 2^24 - 1, which acknowledges nothing.
+    /// ACK(ePSN - 1). Before the first packet in order this is PSN 2^24 - 1, which acknowledges nothing.
     #[inline]
     fn ack(&mut self, expected: u64) -> Reply {
         self.waiting = 0;

@@ -1,4 +1,4 @@
-//! The `[nic]` table of a scenario, its defaults, and the parts that it builds.
+//! The `[nic]` table of a scenario and its defaults.
 
 use crate::limits::Invalid;
 use crate::notification::Cnp;
@@ -14,56 +14,56 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct NicConfig {
-    /// One ACK per this many data packets; besides, always for the last packet of a message, for one that
-    /// fills a gap, and for a duplicate. Default 1 (the habit of the HPCC family; no NIC's figure is public).
-    /// More than a sender may have outstanding makes it wait for its timer.
+    /// Data packets per ACK. The last packet of a message, a packet that fills a gap, and a duplicate are always
+    /// acknowledged. With more than a sender may have outstanding, the sender waits for its timer. Default 1 (the habit of
+    /// the HPCC family; no NIC's figure is public).
     pub ack_every: u32,
-    /// Only the last packet of a message is acknowledged, and what fills a gap or comes twice, whatever `ack-every` says:
-    /// RDMA acknowledges operations. A message of more packets than a sender may have outstanding then waits for its
-    /// timer, and a control that reads ACKs hears little. Default false (our choice, as for `ack-every`).
+    /// Whether only the last packet of a message is acknowledged (RDMA acknowledges operations), whatever `ack-every` is; a
+    /// packet that fills a gap and a duplicate still are. A message of more packets than a sender may have outstanding then
+    /// waits for its timer, and a control that reads ACKs gets little feedback. Default false (our choice, as for
+    /// `ack-every`).
     pub ack_per_message: bool,
-    /// Whether a duplicate is acknowledged again. Default true (InfiniBand Architecture, C9-110). With false,
-    /// as in the HPCC simulator, a message whose last ACK is lost never ends.
+    /// Whether a duplicate is acknowledged again. With false, as in the HPCC simulator, a message whose last ACK is lost
+    /// never ends. Default true (InfiniBand Architecture, C9-110).
     pub ack_duplicates: bool,
-    /// How marks are reported: `frame` (a CNP), `flag` (on the reply) or `none`. Default `frame` (RoCEv2, and our
-    /// choice: blocking a NACK must not block congestion feedback); `flag` with `congestion.mp-rdma`, whose paper has
-    /// it so; `none` with `congestion.hpcc` and `congestion.swift`, which do not read marks.
+    /// Report of marks to the sender: `frame` (a CNP), `flag` (on the reply) or `none`. Default `frame` (RoCEv2, and our
+    /// choice: blocking a NACK must not block congestion feedback); `flag` with `congestion.mp-rdma`, as in its paper;
+    /// `none` with `congestion.hpcc` and `congestion.swift`, which do not read marks.
     pub cnp: Cnp,
-    /// Least time between two CNP frames of one queue pair. Default "4us" (our choice: DCQCN's default
-    /// `rate-decrease-interval`, which no faster report could serve).
+    /// Shortest time between two CNP frames of one queue pair. Default "4us" (our choice: DCQCN's default
+    /// `rate-decrease-interval`, which faster reports would not change).
     pub cnp_interval: Time,
-    /// How long a sender waits without progress: `{ fixed = "1ms" }`, `{ ib = 8 }`, `{ ib-floor = 14 }`,
-    /// `{ adp = 14 }` or "none". Default `{ fixed = "1ms" }` (our choice: about a ConnectX's timeout exponent of 8 without its
-    /// floor).
+    /// Time that a sender waits without progress before it retransmits: `{ fixed = "1ms" }`, `{ ib = 8 }`,
+    /// `{ ib-floor = 14 }`, `{ adp = 14 }` or "none". Default `{ fixed = "1ms" }` (our choice: about a ConnectX's timeout
+    /// exponent of 8 without its floor).
     pub timeout: Timeout,
-    /// How the timeout grows while it repeats: `{ factor = 2, cap = "64ms" }`. Default: it does not (our
-    /// choice).
+    /// Growth of the timeout over consecutive timeouts: `{ factor = 2, cap = "64ms" }`. Default: no growth (our choice).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backoff: Option<Backoff>,
-    /// What a NACK does to the rate: "as-cnp", "none", `{ stall = "17us" }`, `{ to = 0.5 }` (of line rate) or
-    /// "to-min-rate". Default "as-cnp" (ConWeave's simulator; the Themis paper, section 1, has DCQCN react to
-    /// NACKs); "none" with `transport.adaptive-routing`, whose sender hears no NACK.
+    /// Effect of a NACK on the rate: "as-cnp", "none", `{ stall = "17us" }`, `{ to = 0.5 }` (of line rate) or
+    /// "to-min-rate". Default "as-cnp" (ConWeave's simulator; in the Themis paper, section 1, DCQCN reacts to NACKs); "none"
+    /// with `transport.irn`, which sends many NACKs, and with `transport.adaptive-routing`, which sends none.
     pub on_nack: Reaction,
-    /// What a timeout does to the rate, likewise. Default "as-cnp" (the "slow restart" counters of ConnectX
-    /// NICs count one self-made CNP per retransmission by timeout).
+    /// Effect of a timeout on the rate, with the values of `on-nack`. Default "as-cnp" (the "slow restart" counters of
+    /// ConnectX NICs count one self-made CNP per retransmission by timeout).
     pub on_timeout: Reaction,
-    /// Most payload that a queue pair may have outstanding, whatever its congestion control allows: "bdp" (line rate times
-    /// the idle round trip of a full packet and its ACK between its hosts), "longest-bdp" (the same for the pair of
-    /// hosts that are furthest apart, as HPCC's simulator has it with HAS_WIN and GLOBAL_T), or `{ bytes = "12MB" }`. Rounded up to
-    /// whole packets. Default: no limit (our choice: DCQCN has none).
+    /// Most payload that a queue pair may have outstanding, whatever its congestion control allows, rounded up to whole
+    /// packets. "bdp" is line rate times the idle round trip of a full packet and its ACK between the two hosts.
+    /// "longest-bdp" is that of the two hosts that are furthest apart (HPCC's simulator with HAS_WIN and GLOBAL_T).
+    /// `{ bytes = "12MB" }` is a fixed size. Default: no limit (our choice: DCQCN has none).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<Window>,
-    /// Whether that limit shrinks with the rate, to its share of line rate. Default false (our choice; HPCC's simulator
-    /// calls it VAR_WIN).
+    /// Whether `window` shrinks with the rate, to the rate's share of line rate. Default false (our choice; VAR_WIN in
+    /// HPCC's simulator).
     pub window_scales_with_rate: bool,
-    /// How far hosts' clocks are apart at most: each is ahead of true time by a time of its own, drawn evenly up to
-    /// this much. Schemes that measure one-way delays must not mind. Default "1ms" (our choice: NICs whose clocks
-    /// nobody has set may be apart by any time).
+    /// Largest difference between hosts' clocks: each clock is ahead of true time by a uniform draw up to this much. The
+    /// spread must not influence schemes that measure one-way delays. Default "1ms" (our choice: NICs whose clocks are not
+    /// synchronised may differ by any time).
     pub clock_spread: Time,
-    /// How lost packets are found and sent again. Default `nic-sr` (Themis paper, section 2.2: what current
-    /// NICs do).
+    /// Loss recovery: the way in which lost packets are found and retransmitted. Default `nic-sr` (Themis paper, section
+    /// 2.2: what current NICs do).
     pub transport: TransportConfig,
-    /// How fast a queue pair may send. Default `dcqcn` (Themis paper, evaluation).
+    /// Congestion control of a queue pair. Default `dcqcn` (Themis paper, evaluation).
     pub congestion: CongestionConfig,
 }
 
@@ -89,12 +89,12 @@ impl Default for NicConfig {
 }
 
 impl NicConfig {
-    /// The maker of queue pairs with these settings.
+    /// Builds the parts of queue pairs with these settings.
     pub fn build(&self) -> Nic {
         Nic::new(self)
     }
 
-    /// Hops that the telemetry of data packets needs room for on the wire. `None` if the congestion control needs no
+    /// Hops for which the telemetry area of data packets has room. `None` if the congestion control needs no
     /// [`model::Feedback`].
     pub fn telemetry(&self) -> Option<u8> {
         let facts = self.congestion.facts();
@@ -104,7 +104,7 @@ impl NicConfig {
         })
     }
 
-    /// Whether the values are possible. The parts work with any values; impossible ones give no sense.
+    /// Checks whether the values are possible. The parts work with any values, but impossible ones make no sense.
     pub fn validate(&self) -> Result<(), Invalid> {
         if self.ack_every == 0 {
             return Err(Invalid::new("ack-every", "must be at least 1"));
@@ -139,16 +139,17 @@ impl NicConfig {
 /// The parts of a NIC that a load-balancing scheme brings along for its queue pairs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OwnNic {
-    /// Its recovery mode.
+    /// Recovery mode.
     pub transport: TransportConfig,
-    /// Its congestion control.
+    /// Congestion control.
     pub congestion: CongestionConfig,
     /// Data packets per ACK.
     pub ack_every: u32,
 }
 
 impl NicConfig {
-    /// This NIC with what a scheme brings along. A recovery mode and a control of the same kind keep their settings.
+    /// This NIC with the parts that a scheme brings along. A recovery mode and a control of the same kind keep their
+    /// settings.
     #[must_use]
     pub fn with(&self, own: OwnNic) -> Self {
         let same = self.transport.name() == own.transport.name();

@@ -7,7 +7,7 @@ use model::transport::{Progress, Reception, Reply};
 use model::{Psn, Time};
 use std::sync::Arc;
 
-/// The kind of sender, and what all those of a NIC have in common.
+/// Kind of sender, with the settings that all senders of a NIC share.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Sending {
     Counting(Arc<sender::Rules>),
@@ -15,7 +15,7 @@ pub(crate) enum Sending {
     UnderWay(Arc<under_way::Rules>),
 }
 
-/// The kind of receiver, and what all those of a NIC have in common.
+/// Kind of receiver, with the settings that all receivers of a NIC share.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Receiving {
     Keeping(Arc<receiver::Rules>),
@@ -24,7 +24,7 @@ pub(crate) enum Receiving {
 }
 
 impl Sending {
-    /// The sending end of one queue pair.
+    /// Sender of one queue pair.
     pub(crate) fn sender(&self) -> AnySender {
         match self {
             Self::Counting(rules) => AnySender::Counting(Sender::new(rules.clone())),
@@ -37,7 +37,7 @@ impl Sending {
 }
 
 impl Receiving {
-    /// The receiving end of one queue pair; only a [`Receiving::Selective`] one acts on `notices`.
+    /// Receiver of one queue pair; only [`Receiving::Selective`] uses `notices`.
     pub(crate) fn receiver(&self, notices: Option<NoticeRules>) -> AnyReceiver {
         match self {
             Self::Keeping(rules) => AnyReceiver::Keeping(receiver::Receiver::new(rules.clone())),
@@ -53,19 +53,19 @@ impl Receiving {
     }
 }
 
-/// The sending end of any recovery mode.
+/// Sender of any recovery mode.
 pub enum AnySender {
-    /// Counts what it has sent; of most modes in the list.
+    /// Counts sent packets; the sender of most modes.
     Counting(Sender),
-    /// Knows of single packets.
+    /// Tracks single packets.
     Scoreboard(Box<scoreboard::Sender>),
-    /// Bounds the packets under way; of `mp-rdma`.
+    /// Bounds the packets in flight; the sender of `mp-rdma`.
     UnderWay(Box<under_way::Sender>),
-    /// One from elsewhere.
+    /// A sender from outside this crate.
     Custom(Box<dyn model::Sender + Send>),
 }
 
-/// Calls a method of whichever sender it is.
+/// Calls a method of any sender.
 macro_rules! of_sender {
     ($any:expr, $sender:ident => $call:expr) => {
         match $any {
@@ -126,19 +126,19 @@ impl model::Sender for AnySender {
     }
 }
 
-/// The receiving end of any recovery mode.
+/// Receiver of any recovery mode.
 pub enum AnyReceiver {
-    /// Keeps what comes out of order.
+    /// Keeps packets that arrive out of order.
     Keeping(receiver::Receiver),
-    /// Drops it.
+    /// Drops packets that arrive out of order.
     InOrder(in_order::Receiver),
-    /// Speaks of single packets.
+    /// Names single packets in replies.
     Selective(Box<selective::Receiver>),
-    /// One from elsewhere.
+    /// A receiver from outside this crate.
     Custom(Box<dyn model::Receiver + Send>),
 }
 
-/// Calls a method of whichever receiver it is.
+/// Calls a method of any receiver.
 macro_rules! of_receiver {
     ($any:expr, $receiver:ident => $call:expr) => {
         match $any {

@@ -1,5 +1,5 @@
-//! What every recovery mode and every congestion control declares about itself. Other code reads these facts and never
-//! asks for a part by name.
+//! Declarations of every recovery mode and every congestion control. Other code reads these facts and never asks for a
+//! part by name.
 
 use crate::ends::{Receiving, Sending};
 use crate::limits::Invalid;
@@ -12,16 +12,16 @@ use model::{Congestion, Rate};
 
 /// The table `[nic.transport.NAME]`: every file of `transport` implements it for its `Config`.
 pub(crate) trait Recovery {
-    /// What the rest of the workspace must know of the mode.
+    /// Facts that the rest of the workspace must know of the mode.
     fn facts(&self) -> TransportFacts;
 
-    /// Whether the values are possible.
+    /// Checks whether the values are possible.
     fn validate(&self) -> Result<(), Invalid>;
 
-    /// What the senders of a NIC have in common, with this retransmission timer.
+    /// Settings that the senders of a NIC share, with this retransmission timer.
     fn sending(&self, timing: Timing) -> Sending;
 
-    /// What the receivers of a NIC have in common.
+    /// Settings that the receivers of a NIC share.
     fn receiving(&self, answers: Answers) -> Receiving;
 }
 
@@ -30,7 +30,7 @@ pub(crate) trait Recovery {
 pub struct TransportFacts {
     /// Whether receivers keep packets that arrive out of order. If not, reordering costs retransmissions.
     pub keeps_out_of_order: bool,
-    /// What `nic.on-nack` may be.
+    /// Allowed values of `nic.on-nack`.
     pub on_nack: OnNack,
     /// Whether replies name single packets besides ePSN, which takes an annex ([`model::annex`]).
     pub names_packets: bool,
@@ -38,30 +38,30 @@ pub struct TransportFacts {
     pub heeds_notices: bool,
 }
 
-/// What the setting `nic.on-nack` may be under a recovery mode.
+/// Allowed values of the setting `nic.on-nack` under a recovery mode.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum OnNack {
-    /// Any reaction; this one if the scenario sets none.
+    /// Any reaction; this one is the default.
     Default(Reaction),
-    /// `none` alone: receivers send no NACK.
+    /// Only `none`: receivers send no NACK.
     Unused,
 }
 
 /// The table `[nic.congestion.NAME]`: every file of `congestion` implements it for its `Config`.
 pub trait Control {
-    /// The state of one queue pair.
+    /// State of one queue pair.
     type State: Congestion;
 
-    /// What the rest of the workspace must know of the control.
+    /// Facts that the rest of the workspace must know of the control.
     fn facts(&self) -> ControlFacts;
 
-    /// Whether the values are possible.
+    /// Checks whether the values are possible.
     ///
     /// # Errors
-    /// The first value that is not.
+    /// The first impossible value.
     fn validate(&self) -> Result<(), Invalid>;
 
-    /// The state of one queue pair of a NIC of `line_rate`. Without `path` the control works by a guess.
+    /// State of one queue pair of a NIC of `line_rate`. Without `path` the control assumes a path.
     fn control(&self, line_rate: Rate, path: Option<&Path>) -> Self::State;
 
     /// Fills in the values that other values of the table decide.
@@ -76,10 +76,10 @@ pub trait Control {
 /// Facts about a congestion control.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ControlFacts {
-    /// What tells it that there is congestion.
+    /// Evidence of congestion that the control uses.
     pub evidence: Evidence,
-    /// Whether it needs everything that a reply tells ([`model::Feedback`]) and not only how many packets it
-    /// acknowledges and whether it carries a mark. Packets then carry an annex of 88 bytes.
+    /// Whether the control needs all of a reply's [`model::Feedback`], not only the number of acknowledged packets and the
+    /// mark. Packets then carry an annex of 88 bytes.
     pub needs_feedback: bool,
     /// Whether it has a rate that [`Reaction::To`] and [`Reaction::ToMinRate`] can lower.
     pub has_rate: bool,
@@ -87,33 +87,33 @@ pub struct ControlFacts {
     pub needs_path: bool,
 }
 
-/// What tells a control that there is congestion.
+/// Evidence of congestion that a control uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evidence {
-    /// Nothing: it ignores congestion.
+    /// None: it ignores congestion.
     None,
     /// CNPs, as frames or as flags on replies.
     Cnps,
-    /// The share of replies that carry a mark, so that every reply has to say whether its packet was marked.
+    /// The share of replies with a mark: every reply must tell whether its packet was marked.
     Marks,
     /// Round-trip times, by the sender's own clock.
     RoundTrips,
-    /// Telemetry that switches write on data packets. It compares what two packets in a row tell of the same links.
+    /// Telemetry that switches write on data packets. The control compares the records of two successive packets.
     Telemetry {
         /// Hops for which frames have room.
         hops: u8,
-        /// The control's setting of that number.
+        /// The control's setting for that number.
         setting: &'static str,
     },
 }
 
 impl Evidence {
-    /// Whether it is found in replies alone: CNPs then explain no change of the rate.
+    /// True if the evidence is in replies alone: CNPs then explain no change of the rate.
     pub const fn is_in_replies(self) -> bool {
         matches!(self, Evidence::Marks | Evidence::RoundTrips | Evidence::Telemetry { .. })
     }
 
-    /// How receivers should report marks, if that is not a matter of taste.
+    /// Report of marks that the evidence requires; `None` if the user may choose.
     pub const fn cnp(self) -> Option<Cnp> {
         match self {
             Evidence::None | Evidence::Cnps => None,

@@ -1,6 +1,6 @@
-//! The two lists of the crate root become enums here: a choice at run time without a box and without `dyn`.
+//! Macros that turn the two lists of the crate root into enums: a choice at run time without a box and without `dyn`.
 
-/// From the list of recovery modes: `TransportConfig`.
+/// Defines `TransportConfig` from the list of recovery modes.
 macro_rules! transports {
     ($($(#[$doc:meta])* $file:ident: $variant:ident = $name:tt,)+) => {
         /// Loss recovery: one file per mode.
@@ -8,22 +8,22 @@ macro_rules! transports {
             $(pub mod $file;)+
         }
 
-        /// How lost packets are found and sent again: `[nic.transport.NAME]`.
+        /// Loss recovery, the way in which lost packets are found and retransmitted: `[nic.transport.NAME]`.
         #[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
         pub enum TransportConfig {
             $($(#[$doc])* #[serde(rename = $name)] $variant(transport::$file::Config),)+
         }
 
         impl TransportConfig {
-            /// All names, in the order of the list.
+            /// Names of all modes, in the order of the list.
             pub const NAMES: &'static [&'static str] = &[$($name),+];
 
-            /// Its name, as in a scenario.
+            /// Name of the mode, as in a scenario.
             pub const fn name(&self) -> &'static str {
                 match self { $(Self::$variant(_) => $name,)+ }
             }
 
-            /// Whether its values are possible.
+            /// Checks whether the values are possible.
             pub fn validate(&self) -> Result<(), Invalid> {
                 match self {
                     $(Self::$variant(config) => {
@@ -37,17 +37,17 @@ macro_rules! transports {
                 [$(Self::$variant(Default::default())),+].into_iter()
             }
 
-            /// What others must know of it.
+            /// Facts that other code must know of the mode.
             pub fn facts(&self) -> TransportFacts {
                 match self { $(Self::$variant(config) => config.facts(),)+ }
             }
 
-            /// What its senders have in common.
+            /// Settings that its senders share.
             pub(crate) fn sending(&self, timing: timeout::Timing) -> ends::Sending {
                 match self { $(Self::$variant(config) => config.sending(timing),)+ }
             }
 
-            /// What its receivers have in common.
+            /// Settings that its receivers share.
             pub(crate) fn receiving(&self, answers: receiver::Answers) -> ends::Receiving {
                 match self { $(Self::$variant(config) => config.receiving(answers),)+ }
             }
@@ -55,7 +55,7 @@ macro_rules! transports {
     };
 }
 
-/// From the list of congestion controls: `CongestionConfig`, `AnyCongestion`.
+/// Defines `CongestionConfig` and `AnyCongestion` from the list of congestion controls.
 macro_rules! congestions {
     ($($(#[$doc:meta])* $file:ident: $variant:ident = $name:tt,)+) => {
         /// Rate and window: one file per control.
@@ -63,22 +63,22 @@ macro_rules! congestions {
             $(pub mod $file;)+
         }
 
-        /// How fast a queue pair may send: `[nic.congestion.NAME]`.
+        /// Congestion control of a queue pair: `[nic.congestion.NAME]`.
         #[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
         pub enum CongestionConfig {
             $($(#[$doc])* #[serde(rename = $name)] $variant(congestion::$file::Config),)+
         }
 
         impl CongestionConfig {
-            /// All names, in the order of the list.
+            /// Names of all controls, in the order of the list.
             pub const NAMES: &'static [&'static str] = &[$($name),+];
 
-            /// Its name, as in a scenario.
+            /// Name of the control, as in a scenario.
             pub const fn name(&self) -> &'static str {
                 match self { $(Self::$variant(_) => $name,)+ }
             }
 
-            /// Whether its values are possible.
+            /// Checks whether the values are possible.
             pub fn validate(&self) -> Result<(), Invalid> {
                 match self {
                     $(Self::$variant(config) => {
@@ -92,7 +92,7 @@ macro_rules! congestions {
                 [$(Self::$variant(Default::default())),+].into_iter()
             }
 
-            /// What others must know of it.
+            /// Facts that other code must know of the control.
             pub fn facts(&self) -> ControlFacts {
                 match self { $(Self::$variant(config) => config.facts(),)+ }
             }
@@ -107,7 +107,7 @@ macro_rules! congestions {
                 match self { $(Self::$variant(config) => config.warnings(rates),)+ }
             }
 
-            /// The control of one queue pair of a NIC of `line_rate`, over this path if it is known.
+            /// Control of one queue pair of a NIC of `line_rate`, for this path if it is known.
             pub fn control(&self, line_rate: model::Rate, path: Option<&Path>) -> AnyCongestion {
                 match self {
                     $(Self::$variant(config) => AnyCongestion::$variant(config.control(line_rate, path)),)+
@@ -118,24 +118,24 @@ macro_rules! congestions {
         /// Any congestion control.
         pub enum AnyCongestion {
             $($(#[$doc])* $variant(congestion::$file::$variant),)+
-            /// One from elsewhere.
+            /// A control from outside this crate.
             Custom(Box<dyn model::Congestion + Send>),
         }
 
         impl AnyCongestion {
-            /// Its name.
+            /// Name of the control.
             pub const fn name(&self) -> &'static str {
                 match self { $(Self::$variant(_) => $name,)+ Self::Custom(_) => "custom" }
             }
 
-            /// Lowers the rate to `share` of line rate if it is above. A control without a rate and a custom
-            /// one ignore it.
+            /// Lowers the rate to `share` of line rate if it is higher. Controls without a rate and custom controls ignore
+            /// this.
             pub fn lower_to(&mut self, now: model::Time, share: f64) {
                 match self { $(Self::$variant(c) => c.lower_to(now, share),)+ Self::Custom(_) => {} }
             }
 
-            /// Until when it allows the same window (any) and pace if it hears of nothing but ACKs without a
-            /// mark, which it ignores. Zero if nothing is known.
+            /// Time until which the control allows any window and the same pace if it receives nothing but ACKs without a
+            /// mark, which it ignores. Zero if this is unknown.
             pub(crate) fn steady_until(&self) -> model::Time {
                 match self {
                     $(Self::$variant(c) => c.steady_until(),)+
@@ -144,7 +144,7 @@ macro_rules! congestions {
             }
         }
 
-        /// Calls a method of whichever control it is.
+        /// Calls a method of any control.
         macro_rules! of_control {
             ($any:expr, $control:ident => $call:expr) => {
                 match $any {

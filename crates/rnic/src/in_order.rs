@@ -1,4 +1,4 @@
-//! The receiver of the recovery modes that drop what comes out of order.
+//! Receiver of the recovery modes that drop packets which arrive out of order.
 
 use crate::ack::Acks;
 use crate::notification::Marks;
@@ -7,22 +7,22 @@ use model::transport::{Fate, Reception};
 use model::{Psn, Time};
 use std::sync::Arc;
 
-/// What all receivers of a NIC have in common.
+/// Settings that all receivers of a NIC share.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(test, derive(Hash))]
 pub(crate) struct Rules {
     pub(crate) answers: Answers,
-    /// Time between two NACKs of one gap.
+    /// Time between two NACKs of the same gap.
     pub(crate) renack: Time,
 }
 
-/// The receiving end. The first packet after a gap is NACKed in place of its ACK; later ones are dropped in
-/// silence until the gap is closed.
+/// Receiver of one queue pair. The first packet after a gap causes a NACK in place of its ACK; later packets are silently
+/// dropped until the gap is closed.
 #[derive(Clone, Debug)]
 #[cfg_attr(test, derive(Hash))]
 pub struct Receiver {
     expected: u64,
-    /// The gap at `expected` may be NACKed from this time on.
+    /// Earliest time of the next NACK for the gap at `expected`.
     nack_after: Time,
     marks: Marks,
     rules: Arc<Rules>,

@@ -1,31 +1,31 @@
-//! What an RDMA NIC does with a reliable connection (queue pair): which packet to send next, what to answer
-//! to one that arrives, when to give up waiting, and how fast to go.
+//! An RDMA NIC with reliable connections (queue pairs). It decides which packet to send next, how to answer an arriving
+//! packet, when to retransmit, and how fast to send.
 //!
-//! Everything here is a pure state machine behind a trait of [`model`]: time is an argument, and an answer is
-//! a return value. This crate sends no packet, reads no clock, and knows neither ports nor how a host shares
-//! its link among queue pairs. Only [`Nics`] draws, by key: which timer a queue pair has.
+//! Everything here is a pure state machine behind a trait of [`model`]: time is an argument, and an answer is a return
+//! value. This crate sends no packet, reads no clock, and knows neither ports nor the way in which a host shares its link
+//! among queue pairs. Only [`Nics`] draws, by key: the timer of a queue pair.
 //!
-//! | file | what it does |
+//! | file | content |
 //! |---|---|
-//! | [`transport`] | loss recovery, one file per mode: how its sender and its receiver differ from others |
+//! | [`transport`] | loss recovery, one file per mode: the differences between senders and receivers |
 //! | `ends` | the kinds of sender and receiver that the modes choose from |
-//! | [`sender`], [`receiver`] | what most have in common |
+//! | [`sender`], [`receiver`] | the sender and the receiver of most modes |
 //! | [`in_order`], [`under_way`] | the receiver of go-back-N, and the sender of MP-RDMA |
-//! | [`scoreboard`], [`selective`] | what those have in common whose ends speak of single packets |
+//! | [`scoreboard`], [`selective`] | the sender and the receiver of modes that name single packets |
 //! | [`congestion`] | rate and window, one file per control |
-//! | [`reaction`] | what a NACK or a timeout does to the rate, for every control |
+//! | [`reaction`] | the effect of a NACK or a timeout on the rate, for every control |
 //! | [`timeout`] | the retransmission timer and its presets |
-//! | [`window`] | a limit on what is outstanding, for every control |
-//! | [`notification`] | when a receiver reports marks (CNP) |
+//! | [`window`] | a limit on outstanding packets, for every control |
+//! | [`notification`] | reports of marks by receivers (CNP) |
 //! | `limits` | values that a setting may not have |
 //! | `path` | the path of a queue pair |
-//! | `facts` | what every mode and every control declares about itself |
+//! | `facts` | declarations of every mode and every control for other code |
 //! | [`config`] | the `[nic]` table of a scenario |
-//! | [`Nic`] | makes the parts of queue pairs; what all have in common exists once |
-//! | [`Nics`] | which NIC and which path each queue pair of a run has |
+//! | [`Nic`] | builds the parts of queue pairs; shared settings exist once |
+//! | [`Nics`] | the NIC and the path of each queue pair of a run |
 //!
-//! To add a recovery mode or a control: one file in its folder, and its line in the list below. What others must know of
-//! it is in its `facts`.
+//! To add a recovery mode or a control, write one file in its folder and one line in the list below. Its `facts` declare
+//! what other code must know.
 
 mod ack;
 mod bitmap;
@@ -64,36 +64,36 @@ pub use reaction::{Reacting, Reaction};
 use facts::Recovery as _;
 
 family::transports! {
-    /// Go-back-N: the receiver drops what comes out of order, the sender starts again from the gap
+    /// Go-back-N: the receiver drops packets that arrive out of order, and the sender restarts from the gap
     /// (ConnectX-4 and -5).
     go_back_n: GoBackN = "go-back-n",
-    /// Selective repeat as NICs do it: out-of-order packets are kept, one NACK per ePSN brings one packet back
-    /// (ConnectX-6 and -7, BlueField-3).
+    /// Selective repeat of commodity NICs: the receiver keeps out-of-order packets, and one NACK per ePSN brings one
+    /// packet back (ConnectX-6 and -7, BlueField-3).
     nic_sr: NicSr = "nic-sr",
-    /// Selective repeat whose NACKs say which packets are missing (DLBF's NIC).
+    /// Selective repeat with NACKs that name the missing packets (DLBF's NIC).
     sr_sack: SrSack = "sr-sack",
-    /// IRN: every packet that comes out of order is NACKed, and the sender keeps a scoreboard.
+    /// IRN: the receiver NACKs every packet that arrives out of order, and the sender keeps a scoreboard.
     irn: Irn = "irn",
-    /// MP-RDMA: every packet is acknowledged by itself, and what the receiver's small bitmap cannot note is NACKed; the
-    /// sender then goes once more through what is not acknowledged.
+    /// MP-RDMA: the receiver acknowledges every packet by itself and NACKs packets beyond its small bitmap; the sender
+    /// then goes once through all unacknowledged packets.
     mp_rdma: MpRdma = "mp-rdma",
-    /// Reordering costs nothing, however far: out-of-order packets are kept and never NACKed; losses wait for the
-    /// timer, one packet each.
+    /// Free reordering of any extent: the receiver keeps out-of-order packets and never NACKs; lost packets wait for the
+    /// timer, one packet per timeout.
     ideal: Ideal = "ideal",
-    /// Adaptive-routing mode: out-of-order packets are placed within a bounded window and never NACKed; the timer
-    /// alone finds what is lost (NICs that accept packets in any order).
+    /// Adaptive-routing mode: the receiver places out-of-order packets within a bounded window and never NACKs; the timer
+    /// alone finds lost packets (NICs that accept packets in any order).
     adaptive_routing: AdaptiveRouting = "adaptive-routing",
 }
 
 family::congestions! {
     /// DCQCN, the rate control of RoCEv2, in the variant of Mellanox NICs.
     dcqcn: Dcqcn = "dcqcn",
-    /// HPCC: switches tell how busy their links are, and the window follows the busiest one.
+    /// HPCC: switches report the load of their links, and the window follows the busiest link.
     hpcc: Hpcc = "hpcc",
     /// Swift: a window that keeps round trips near a target.
     swift: Swift = "swift",
-    /// MP-RDMA: a window that every ACK opens or, if it carries a mark, closes a little.
+    /// MP-RDMA: every ACK opens the window a little or, if it carries a mark, closes it a little.
     mp_rdma: MpRdma = "mp-rdma",
-    /// No control: line rate always.
+    /// No control: line rate at all times.
     none: Unlimited = "none",
 }

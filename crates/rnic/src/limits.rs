@@ -2,17 +2,17 @@
 
 use std::borrow::Cow;
 
-/// Most packets that may be outstanding with 24-bit PSNs: serial numbers compare rightly only while they are
-/// less than 2^23 apart.
+/// Most packets that may be outstanding with 24-bit PSNs: serial numbers compare correctly only while they are less than
+/// 2^23 apart.
 pub(crate) const PSN_LIMIT: u32 = (1 << 23) - 1;
 
-/// A value that is not possible.
+/// An impossible value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {reason}")]
 pub struct Invalid {
-    /// The setting, a dotted path within `[nic]`.
+    /// Setting, as a dotted path within `[nic]`.
     pub field: String,
-    /// What it must be.
+    /// Requirement that the value violates.
     pub reason: Cow<'static, str>,
 }
 
@@ -26,7 +26,7 @@ impl Invalid {
     }
 }
 
-/// Whether a number of packets can be outstanding.
+/// Checks whether this number of packets can be outstanding.
 pub(crate) fn outstanding(field: &str, packets: u32) -> Result<(), Invalid> {
     if packets == 0 || packets > PSN_LIMIT {
         return Err(Invalid::new(field, "must be between 1 and 8388607 (24-bit PSNs)"));

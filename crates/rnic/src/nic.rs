@@ -1,5 +1,5 @@
-//! The parts of queue pairs: what all those of a NIC have in common exists once, so that tens of thousands of
-//! queue pairs fit the caches of the machine that simulates them.
+//! Parts of queue pairs. Settings that all queue pairs of a NIC share exist once, so that tens of thousands of queue pairs
+//! fit the caches of the machine that simulates them.
 
 use crate::ack::AckRules;
 use crate::ends::{AnyReceiver, AnySender, Receiving, Sending};
@@ -11,11 +11,11 @@ use model::Rate;
 use model::annex::NoticeRules;
 use model::draw::below;
 
-/// Makes the ends of queue pairs and their controls, as one `[nic]` table says.
+/// Builds the ends of queue pairs and their congestion controls from one `[nic]` table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Nic {
     config: NicConfig,
-    /// One, or as many as the timer has ways to run.
+    /// One entry, or one for each timing of the timer.
     sending: Box<[Sending]>,
     receiving: Receiving,
 }
@@ -36,53 +36,53 @@ impl Nic {
         }
     }
 
-    /// The sending end of one queue pair, with the first of the timers if a preset draws one.
+    /// Sender of one queue pair, with the first of the timings if a preset has several.
     pub fn sender(&self) -> AnySender {
         self.sender_by(0)
     }
 
-    /// The sending end of one queue pair, with the timer that a uniform `draw` decides on.
+    /// Sender of one queue pair, with the timing that the uniform `draw` selects.
     pub fn sender_by(&self, draw: u64) -> AnySender {
         self.sending[below(draw, self.sending.len())].sender()
     }
 
-    /// The receiving end of one queue pair.
+    /// Receiver of one queue pair.
     pub fn receiver(&self) -> AnyReceiver {
         self.receiver_with(None)
     }
 
-    /// The same for a sender that sends notices. Recovery modes whose receivers know none ignore them, see
+    /// Receiver of one queue pair whose sender sends notices. Recovery modes without notices ignore them, see
     /// [`Nic::hears_notices`].
     pub fn receiver_with(&self, notices: Option<NoticeRules>) -> AnyReceiver {
         self.receiving.receiver(notices)
     }
 
-    /// Whether its ends speak of single packets, which takes an annex ([`model::annex`]).
+    /// True if replies name single packets, which takes an annex ([`model::annex`]).
     pub fn is_selective(&self) -> bool {
         self.config.transport.facts().names_packets
     }
 
-    /// Whether its receivers know what to do with notices ([`model::annex::Notice`]).
+    /// True if receivers act on notices ([`model::annex::Notice`]).
     pub fn hears_notices(&self) -> bool {
         self.config.transport.facts().heeds_notices
     }
 
-    /// What tells its congestion control that there is congestion.
+    /// Evidence of congestion that the congestion control uses.
     pub fn evidence(&self) -> Evidence {
         self.config.congestion.facts().evidence
     }
 
-    /// See [`NicConfig::telemetry`].
+    /// Hops of the telemetry area, see [`NicConfig::telemetry`].
     pub fn telemetry(&self) -> Option<u8> {
         self.config.telemetry()
     }
 
-    /// Whether its congestion control wants to know the path of its queue pair, see [`Nic::congestion_over`].
+    /// True if the parts of a queue pair depend on its path, see [`Nic::congestion_over`].
     pub fn wants_path(&self) -> bool {
         self.config.congestion.facts().needs_path || self.config.window.is_some()
     }
 
-    /// The same as [`Nic::congestion`], for controls that want to know the path of their queue pair.
+    /// [`Nic::congestion`] for a queue pair with a known path, within the limit of `window`.
     pub fn congestion_over(&self, line_rate: Rate, path: &Path) -> Reacting {
         let NicConfig { congestion, on_nack, on_timeout, window, window_scales_with_rate, .. } = &self.config;
         let reacting = Reacting::new(congestion.control(line_rate, Some(path)), *on_nack, *on_timeout);
@@ -92,7 +92,7 @@ impl Nic {
         }
     }
 
-    /// The congestion control of one queue pair of a NIC of `line_rate`, with its reactions.
+    /// Congestion control of one queue pair of a NIC of `line_rate`, with its reactions.
     pub fn congestion(&self, line_rate: Rate) -> Reacting {
         let NicConfig { congestion, on_nack, on_timeout, .. } = &self.config;
         Reacting::new(congestion.control(line_rate, None), *on_nack, *on_timeout)

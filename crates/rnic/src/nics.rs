@@ -1,4 +1,4 @@
-//! Which NIC a queue pair has, and which path.
+//! Assignment of NICs and paths to queue pairs.
 
 use crate::{AnyReceiver, AnySender, Nic, Path, Reacting};
 use model::annex::NoticeRules;
@@ -6,21 +6,21 @@ use model::draw::{Key, Purpose};
 use model::{Plan, QpId};
 use std::sync::Arc;
 
-/// The NICs of a run: makes the ends of every queue pair.
+/// NICs of a run; builds the ends of every queue pair.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Nics {
-    /// The kinds of NICs. Two queue pairs of one host may have different ones: a scheme may bring a NIC along.
+    /// Kinds of NICs. Two queue pairs of one host may have different kinds, since a scheme may bring a NIC along.
     kinds: Vec<Nic>,
-    /// Position in `kinds` of every queue pair's NIC; empty if there is one kind.
+    /// Position in `kinds` of every queue pair's NIC; empty if there is only one kind.
     kind_of: Arc<[u8]>,
-    /// The kinds of paths; empty if no congestion control asks for its path.
+    /// Kinds of paths; empty if no congestion control depends on its path.
     paths: Vec<Path>,
     /// Position in `paths` of every queue pair's path.
     path_of: Vec<u32>,
 }
 
 impl Nics {
-    /// `kind_of` holds for every queue pair the position of its NIC in `kinds`; queue pairs that it leaves out have the
+    /// NICs of a run; `kind_of` holds the position in `kinds` of every queue pair's NIC. Queue pairs beyond its end have the
     /// first NIC.
     ///
     /// # Panics
@@ -30,45 +30,45 @@ impl Nics {
         Nics { kinds, kind_of, paths: Vec::new(), path_of: Vec::new() }
     }
 
-    /// The same with paths for congestion controls that ask ([`Nics::wants_paths`]): `path_of` holds for every queue
-    /// pair the position of its path in `paths`.
+    /// Adds paths for congestion controls that depend on them ([`Nics::wants_paths`]). `path_of` holds the position in
+    /// `paths` of every queue pair's path.
     #[must_use]
     pub fn over(self, paths: Vec<Path>, path_of: Vec<u32>) -> Self {
         Nics { paths, path_of, ..self }
     }
 
-    /// Whether a congestion control asks for the path of its queue pair, see [`Nic::wants_path`].
+    /// True if a congestion control or a window depends on the path of its queue pair, see [`Nic::wants_path`].
     pub fn wants_paths(&self) -> bool {
         self.kinds.iter().any(Nic::wants_path)
     }
 
-    /// Whether the ends of some queue pairs speak of single packets, see [`Nic::is_selective`].
+    /// True if replies of some queue pairs name single packets, see [`Nic::is_selective`].
     pub fn are_selective(&self) -> bool {
         self.kinds.iter().any(Nic::is_selective)
     }
 
-    /// Whether a congestion control reads the telemetry that switches write on packets, see [`Nic::telemetry`].
+    /// True if a congestion control reads the telemetry that switches write on packets, see [`Nic::telemetry`].
     pub fn read_telemetry(&self) -> bool {
         self.kinds.iter().any(|nic| nic.telemetry().is_some())
     }
 
-    /// The NIC of a queue pair.
+    /// NIC of a queue pair.
     pub fn of(&self, qp: QpId) -> &Nic {
         let kind = self.kind_of.get(qp.index()).copied().unwrap_or_default();
         &self.kinds[usize::from(kind)]
     }
 
-    /// The sending end of a queue pair. A keyed draw picks one of the timers if a preset has several.
+    /// Sender of a queue pair. A keyed draw selects one of the timings if a preset has several.
     pub fn sender(&self, plan: &Plan, qp: QpId) -> AnySender {
         self.of(qp).sender_by(Key::new(plan.seed, Purpose::Nic, qp.0.into()).draw(0))
     }
 
-    /// The receiving end of a queue pair, whose sender may send notices.
+    /// Receiver of a queue pair; `notices` are the rules for its sender's notices, if it sends any.
     pub fn receiver(&self, qp: QpId, notices: Option<NoticeRules>) -> AnyReceiver {
         self.of(qp).receiver_with(notices)
     }
 
-    /// The congestion control of a queue pair, with its reactions.
+    /// Congestion control of a queue pair, with its reactions.
     pub fn congestion(&self, plan: &Plan, qp: QpId) -> Reacting {
         let host = plan.qps[qp.index()].from;
         let rate = plan.fabric.ports(host.node())[0].rate;

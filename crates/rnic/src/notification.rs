@@ -1,40 +1,40 @@
-//! When a receiver reports marked packets to the sender.
+//! Reports of marked packets from the receiver to the sender.
 
 use model::Time;
 use model::transport::{Fate, Reception, Reply};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a receiver reports that a packet came marked.
+/// Report of a mark to the sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[cfg_attr(test, derive(Hash))]
 #[serde(rename_all = "kebab-case")]
 pub enum Cnp {
-    /// A congestion notification packet of its own (RoCEv2, InfiniBand Architecture Annex A17), at most one
-    /// per queue pair in `cnp-interval`. Blocking a NACK on its way does not block it.
+    /// A congestion notification packet (RoCEv2, InfiniBand Architecture Annex A17), at most one per queue pair in
+    /// `cnp-interval`. A switch that blocks a NACK does not block it.
     #[default]
     Frame,
-    /// A flag on the ACK or NACK that answers the marked packet, and no frame (the HPCC family of ns-3
-    /// simulators). A marked packet that is not answered reports nothing.
+    /// A flag on the ACK or NACK that answers the marked packet, without a frame (the HPCC family of ns-3 simulators). A
+    /// marked packet without an answer reports nothing.
     Flag,
-    /// Not at all (controls that do not read marks).
+    /// No report (for controls that do not read marks).
     None,
 }
 
-/// How marks become reports, the same for all queue pairs of a NIC.
+/// Rules for reports of marks, shared by all queue pairs of a NIC.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(test, derive(Hash))]
 pub(crate) struct MarkRules {
     pub(crate) cnp: Cnp,
-    /// Least time between two CNP frames.
+    /// Shortest time between two CNP frames.
     pub(crate) interval: Time,
 }
 
-/// Turns marks into reports.
+/// Reports of one queue pair's marks.
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(test, derive(Hash))]
 pub(crate) struct Marks {
-    /// No CNP before this time.
+    /// Time before which no CNP is sent.
     quiet_until: Time,
 }
 

@@ -4,32 +4,32 @@ use model::{Rate, Time};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// What a congestion control may want to know of the way between its hosts, on an idle fabric.
+/// Path between a queue pair's hosts on an idle fabric, as congestion controls need it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Path {
-    /// From the start of a full packet to the arrival of its ACK.
+    /// Time from the start of a full packet to the arrival of its ACK.
     pub base_rtt: Time,
-    /// The longest such time of any two hosts.
+    /// Longest such time of any two hosts.
     pub longest_rtt: Time,
-    /// Full packets that line rate sends in that time, rounded up.
+    /// Number of full packets that line rate sends in `base_rtt`, rounded up.
     pub bdp: u32,
-    /// Switches on the way.
+    /// Number of switches on the path.
     pub hops: u8,
     /// Payload of a full packet, bytes.
     pub payload: u32,
-    /// A full packet on the wire, preamble and gap included, bytes.
+    /// Size of a full packet on the wire, including preamble and gap, bytes.
     pub frame: u32,
-    /// The rates of all links, as telemetry numbers them ([`model::Plan::rates`]).
+    /// Rates of all links, as telemetry numbers them ([`model::Plan::rates`]).
     pub rates: Arc<[Rate]>,
 }
 
 impl Path {
-    /// The path, or a guess for a NIC of `line_rate` if it is not known.
+    /// The path, or an assumed one for a NIC of `line_rate` if the path is unknown.
     pub(crate) fn or_guess(path: Option<&Path>, line_rate: Rate) -> Cow<'_, Path> {
         path.map_or_else(|| Cow::Owned(Path::unknown(line_rate)), Cow::Borrowed)
     }
 
-    /// For a NIC of `line_rate` on a fabric that nobody knows: our choice, about that of three tiers with links of 1 us.
+    /// Path of a NIC of `line_rate` on an unknown fabric. Our choice: about that of three tiers with links of 1 us.
     pub(crate) fn unknown(line_rate: Rate) -> Self {
         let rtt = Time::from_us(10);
         let bdp = (line_rate.bps() / 1_000_000 * 10 / 8 / 1500) as u32 + 1;

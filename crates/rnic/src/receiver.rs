@@ -1,4 +1,4 @@
-//! The receiver of the recovery modes that keep what comes out of order.
+//! Receiver of the recovery modes that keep packets which arrive out of order.
 
 use crate::ack::{AckRules, Acks};
 use crate::bitmap::{Bitmap, Insert};
@@ -7,7 +7,7 @@ use model::transport::{Fate, Reception, Reply};
 use model::{Psn, Time};
 use std::sync::Arc;
 
-/// What the receivers of all modes answer by.
+/// Rules for answers that the receivers of all modes share.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(test, derive(Hash))]
 pub struct Answers {
@@ -15,18 +15,18 @@ pub struct Answers {
     pub(crate) marks: MarkRules,
 }
 
-/// What all receivers of a NIC have in common.
+/// Settings that all receivers of a NIC share.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(test, derive(Hash))]
 pub(crate) struct Rules {
     pub(crate) answers: Answers,
-    /// Packets from ePSN on that can be noted; those beyond are discarded.
+    /// Number of packets from ePSN on that can be noted; packets beyond are discarded.
     pub(crate) window: u32,
-    /// The first packet that comes ahead of an ePSN is answered with a NACK.
+    /// True if the first packet ahead of an ePSN is answered with a NACK.
     pub(crate) nack: bool,
 }
 
-/// Keeps what comes out of order and notes it in a bitmap. NACKs each ePSN once, or never.
+/// Keeps packets that arrive out of order and notes them in a bitmap. NACKs each ePSN once, or never.
 #[derive(Clone, Debug)]
 #[cfg_attr(test, derive(Hash))]
 pub struct Receiver {
@@ -35,7 +35,7 @@ pub struct Receiver {
     marks: Marks,
     rules: Arc<Rules>,
     acks: Acks,
-    /// `expected` was NACKed.
+    /// True if `expected` was NACKed.
     nacked: bool,
 }
 
@@ -51,7 +51,7 @@ impl Receiver {
         }
     }
 
-    /// What becomes of a packet `ahead` of ePSN, and the answer to it.
+    /// Takes a packet `ahead` of ePSN; returns its fate and the reply.
     fn on_ahead(&mut self, ahead: u32, last: bool) -> (Fate, Option<Reply>) {
         let fate = if ahead >= self.rules.window {
             Fate::Discarded

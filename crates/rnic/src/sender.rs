@@ -1,4 +1,4 @@
-//! The sender of every recovery mode in the list: what is posted, sent and acknowledged, and what is sent again.
+//! Sender of most recovery modes: counters of posted, sent and acknowledged packets, and its retransmissions.
 
 use crate::timeout::Timing;
 use model::transport::{Progress, Reply};
@@ -7,33 +7,33 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Which packets go out again.
+/// Packets to retransmit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[cfg_attr(test, derive(Hash))]
 #[serde(rename_all = "kebab-case")]
 pub enum Resend {
-    /// The oldest unacknowledged packet only.
+    /// Only the oldest unacknowledged packet.
     #[default]
     Oldest,
-    /// Everything from the oldest unacknowledged packet on.
+    /// All packets from the oldest unacknowledged one on.
     All,
 }
 
-/// What all senders of a NIC have in common.
+/// Settings that all senders of a NIC share.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(test, derive(Hash))]
 pub struct Rules {
     pub(crate) timing: Timing,
     /// Most packets outstanding.
     pub(crate) limit: u32,
-    /// What a NACK brings back; with `None` it only acknowledges.
+    /// Packets that a NACK brings back; with `None` a NACK only acknowledges.
     pub(crate) on_nack: Option<Resend>,
-    /// What a timeout brings back.
+    /// Packets that a timeout brings back.
     pub(crate) on_timeout: Resend,
 }
 
-/// Packet counters of a queue pair, `una <= next <= high <= posted`, and its timer. Recovery modes differ in
-/// their [`Rules`] alone.
+/// Packet counters of a queue pair, `una <= next <= high <= posted`, and its timer. Recovery modes that use this sender
+/// differ in their [`Rules`] alone.
 #[derive(Clone, Debug)]
 #[cfg_attr(test, derive(Hash))]
 pub struct Sender {
@@ -41,15 +41,15 @@ pub struct Sender {
     una: u64,
     /// First packet that the application has not posted.
     posted: u64,
-    /// Packet to send next, counted from `una` like the next.
+    /// Next packet to send, relative to `una`.
     next: u32,
-    /// First packet that was never sent.
+    /// First packet that was never sent, relative to `una`.
     high: u32,
-    /// When the timer fires, [`Time::NEVER`] if it does not run.
+    /// Deadline of the timer; [`Time::NEVER`] if it does not run.
     deadline: Time,
-    /// How often it has fired since the last progress. 255 stands for more: doubling has met any cap by then.
+    /// Number of timeouts since the last progress. It stays at 255: doubling has reached any cap by then.
     fired: u8,
-    /// Packet `una` is to be sent once more, ahead of all others.
+    /// True if packet `una` must be retransmitted before all others.
     resend: bool,
     rules: Arc<Rules>,
 }
@@ -62,7 +62,7 @@ impl Sender {
     #[cold]
     fn take_oldest(&mut self) -> (u64, bool) {
         self.resend = false;
-        // After a rewind the oldest packet is also the next one; it goes out once.
+        // After a rewind the oldest packet is also the next one, and must be sent only once.
         self.next = self.next.max(1);
         (self.una, true)
     }
@@ -111,8 +111,8 @@ impl model::Sender for Sender {
         open || self.resend && window > 0
     }
 
-    /// Learns from a reply. ACK(n) says that all before n + 1 have arrived, NACK(e) that all before e have.
-    /// What reaches back before `una` is stale, what reaches beyond `high` was never sent: both are ignored.
+    /// Handles a reply. ACK(n) acknowledges all packets before n + 1, and NACK(e) all before e. A reply that ends before
+    /// `una` is stale, and one that reaches beyond `high` names packets that were never sent: both are ignored.
     #[inline]
     fn on_reply(&mut self, now: Time, reply: Reply) -> Progress {
         let (psn, nack) = match reply {
@@ -200,7 +200,7 @@ mod tests {
         send(&mut sender, 3);
         assert_eq!(sender.on_reply(Time::ZERO, Reply::Ack(Psn::new(3))), Progress::default());
         assert_eq!(sender.on_reply(Time::ZERO, Reply::Nack(Psn::new(4))), Progress::default());
-        // Nothing is outstanding at 3: an acknowledgement, and no loss.
+        // No packet is outstanding at 3, so this NACK only acknowledges.
         assert_eq!(sender.on_reply(Time::ZERO, Reply::Nack(Psn::new(3))), Progress { acked: 3, nack: false });
     }
 
@@ -213,7 +213,7 @@ mod tests {
         assert!(!sender.ready(2) && sender.next(Time::ZERO, 2).is_none());
         sender.on_reply(Time::ZERO, Reply::Ack(Psn::new(0)));
         assert_eq!(sender.next(Time::ZERO, 2), Some((2, false)));
-        // A shrunken window still lets a retransmission out.
+        // A smaller window still allows a retransmission.
         sender.again(Resend::Oldest);
         assert_eq!(sender.next(Time::ZERO, 1), Some((1, true)));
         assert_eq!(sender.next(Time::ZERO, 1), None);

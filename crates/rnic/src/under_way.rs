@@ -1,4 +1,4 @@
-//! The sender whose window bounds the packets that are under way, and not those that are not acknowledged.
+//! Sender of MP-RDMA: its window bounds the packets in flight instead of the unacknowledged packets.
 
 use crate::limits::PSN_LIMIT;
 use crate::timeout::Timing;
@@ -7,12 +7,12 @@ use model::transport::{Progress, Reply};
 use model::{Psn, Time};
 use std::sync::Arc;
 
-/// What all senders of a NIC have in common.
+/// Settings that all senders of a NIC share.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(test, derive(Hash))]
 pub struct Rules {
     pub(crate) timing: Timing,
-    /// Packets from the first that is not acknowledged on that the receiver can note.
+    /// Number of packets that the receiver can note, from the first unacknowledged one on.
     pub(crate) bitmap: u64,
 }
 
@@ -26,15 +26,15 @@ pub struct Sender {
     next: u64,
     /// First packet that the application has not posted.
     posted: u64,
-    /// It recovers until all packets before this one are acknowledged.
+    /// The sender recovers until all packets before this one are acknowledged.
     recovery: u64,
-    /// Packet to send again next, while it recovers.
+    /// Next packet to retransmit during a recovery.
     again: u64,
-    /// Packets that were sent and not answered, as far as it can know: at most what is not acknowledged.
+    /// Estimate of the packets in flight: sent and not answered, at most the unacknowledged packets.
     under_way: u64,
-    /// When the timer fires, [`Time::NEVER`] if it does not run.
+    /// Deadline of the timer; [`Time::NEVER`] if it does not run.
     deadline: Time,
-    /// How often it has fired since the last progress.
+    /// Number of timeouts since the last progress.
     fired: u8,
     rules: Arc<Rules>,
 }
@@ -50,12 +50,12 @@ impl Sender {
         self.again = self.una;
     }
 
-    /// First packet that it must not send yet: while it recovers, one that the receiver would have to drop.
+    /// First packet that must not be sent yet: during a recovery, the first that the receiver would drop.
     fn end(&self) -> u64 {
         if self.una < self.recovery { self.una + self.rules.bitmap } else { u64::MAX }
     }
 
-    /// Packets to be sent again now.
+    /// Number of packets to retransmit now.
     fn to_repeat(&self) -> u64 {
         self.recovery.min(self.end()).saturating_sub(self.again.max(self.una))
     }
@@ -110,7 +110,7 @@ impl model::Sender for Sender {
             self.fired = 0;
             let open = self.una < self.next;
             self.deadline = if open { self.rules.timing.deadline(now, 0) } else { Time::NEVER };
-            // Replies get lost, and packets that were lost are never answered.
+            // Replies may be lost, and lost packets are never answered, so the count may be too high.
             self.under_way = self.under_way.min(self.next - self.una);
         }
         let lost = is_nack && distance >= 0 && self.una < self.next && self.una >= self.recovery;
@@ -120,7 +120,7 @@ impl model::Sender for Sender {
         Progress { acked, nack: lost }
     }
 
-    /// Which packet has arrived matters to the steering alone.
+    /// Handles the cumulative part alone: only the steering needs the packet that has arrived.
     fn on_selective(&mut self, now: Time, reply: Reply, _selective: Selective) -> Progress {
         self.on_reply(now, reply)
     }

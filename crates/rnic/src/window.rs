@@ -1,4 +1,4 @@
-//! A limit on what a queue pair may have outstanding, beside its congestion control's own.
+//! Limit on a queue pair's outstanding packets, in addition to its congestion control's own.
 
 use crate::limits::Invalid;
 use crate::path::Path;
@@ -6,7 +6,7 @@ use model::{Allowance, Bytes, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How much it is.
+/// Size of the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Window {
@@ -14,7 +14,7 @@ pub enum Window {
     Bdp,
     /// The largest bandwidth-delay product of any two hosts, at the line rate of the sender.
     LongestBdp,
-    /// This much.
+    /// Fixed size.
     Bytes(Bytes),
 }
 
@@ -26,7 +26,7 @@ impl Window {
         }
     }
 
-    /// The limit of a queue pair of a NIC of `line_rate`.
+    /// Limit of a queue pair of a NIC of `line_rate`.
     pub(crate) fn cap(&self, line_rate: Rate, path: &Path, scales: bool) -> Cap {
         let line = (line_rate.bps() as f64).max(1.0);
         let bdp = |rtt: Time| line * rtt.ps() as f64 / 8e12;
@@ -39,7 +39,7 @@ impl Window {
     }
 }
 
-/// The limit of one queue pair.
+/// Limit of one queue pair.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Cap {
     packets: f64,
@@ -48,14 +48,14 @@ pub(crate) struct Cap {
 }
 
 impl Cap {
-    /// What the control allows, within the limit.
+    /// Reduces the control's allowance to the limit.
     pub(crate) fn limit(&self, allowance: &mut Allowance) {
         let share = self.line.map_or(1.0, |line| (allowance.pace.bps() / line).min(1.0));
         allowance.window = allowance.window.min(whole_packets(self.packets * share));
     }
 }
 
-/// Packets of a window: rounded up, and at least one, as a packet may start while less than the window is outstanding.
+/// Whole packets of a window, rounded up and at least one: a packet may start while less than the window is outstanding.
 pub(crate) fn whole_packets(window: f64) -> u64 {
     let whole = window as u64;
     whole.saturating_add(u64::from((whole as f64) < window)).max(1)
@@ -71,7 +71,7 @@ mod tests {
         toml::from_str(toml).unwrap()
     }
 
-    /// Its control at 100 Gb/s, 10 us from the other host and 1 ms from the furthest.
+    /// A control at 100 Gb/s with a round trip of 10 us to its host and 1 ms to the furthest host.
     fn control(toml: &str) -> crate::Reacting {
         let (line, longest_rtt) = (Rate::from_gbps(100), Time::from_ms(1));
         config(toml)
@@ -90,7 +90,7 @@ mod tests {
         ] {
             let mut control = control(toml);
             assert_eq!(control.allowance(Time::ZERO).window, packets, "{toml}");
-            // Asked once more, and after a mark, it is the same: the rate is not its business.
+            // A second call and a mark change nothing, since the window does not depend on the rate.
             control.on_cnp(Time::ZERO);
             assert_eq!(control.allowance(Time::from_us(9)).window, packets, "{toml}");
         }
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(control.allowance(Time::ZERO).window, 125);
         control.on_nack(Time::ZERO);
         let allowance = control.allowance(Time::ZERO);
-        // The NACK has started DCQCN's timers, too, but 10 Gb/s it is.
+        // The NACK has also started DCQCN's timers, but the rate is still 10 Gb/s.
         assert_eq!((allowance.pace, allowance.window), (Pace::from_bps(10e9), 13));
     }
 }

@@ -1,4 +1,4 @@
-//! Parts from elsewhere.
+//! Parts from outside this crate.
 
 use crate::{AnyCongestion, AnyReceiver, AnySender, NicConfig, Reacting, Reaction};
 use model::{Allowance, Congestion, Pace, Receiver as _, Sender as _, Time};

@@ -1,4 +1,4 @@
-//! DCQCN by hand, and that asking changes nothing.
+//! DCQCN against hand-computed rates, and its independence of the number of calls.
 
 use crate::Control as _;
 use crate::congestion::dcqcn::{Config, Dcqcn};
@@ -17,7 +17,7 @@ fn rate_at(control: &mut Dcqcn, us: u64) -> f64 {
     control.rate()
 }
 
-/// 0.99609375 to the n-th, multiplied out as the timer does.
+/// 0.99609375 to the n-th power, multiplied out as the timer does.
 fn decay(n: u32) -> f64 {
     (0..n).fold(1.0, |alpha, _| alpha * (255.0 / 256.0))
 }
@@ -34,7 +34,7 @@ fn the_first_cnp_cuts_after_one_decrease_interval_and_one_step_up_halves_the_los
     let mut control = at_100g(Config::default());
     control.on_cnp(Time::from_us(10));
     assert_eq!(rate_at(&mut control, 13), LINE);
-    // At 14 us alpha has ticked four times, at 11, 12, 13 and at 14 before the cut.
+    // At 14 us alpha has ticked four times: at 11, 12 and 13 us, and at 14 us before the cut.
     let cut = LINE * (1.0 - decay(4) / 2.0);
     assert_eq!(rate_at(&mut control, 14), cut);
     assert!((cut - 50.776e9).abs() < 1e6, "{cut}");
@@ -51,7 +51,7 @@ fn a_second_cut_without_a_step_up_between_keeps_the_target() {
         let mut control = at_100g(Config { clamp_target_rate, ..Config::default() });
         control.on_cnp(Time::from_us(10));
         control.on_cnp(Time::from_us(15));
-        // The CNP at 15 us, after the tick of that instant, counts at 16 us: ticks 5 to 8, one with a CNP.
+        // The CNP at 15 us comes after that instant's tick, so it counts at 16 us: ticks 5 to 8, one of them with a CNP.
         let alpha = ((decay(5) * (255.0 / 256.0) + 1.0 / 256.0) * (255.0 / 256.0)) * (255.0 / 256.0);
         let cut = LINE * (1.0 - decay(4) / 2.0) * (1.0 - alpha / 2.0);
         assert_eq!(rate_at(&mut control, 18), cut);
@@ -151,7 +151,7 @@ fn after_a_long_rest_alpha_has_gone() {
     let mut control = at_100g(Config::default());
     control.on_cnp(Time::ZERO);
     control.on_cnp(Time::from_ms(1000 * 3600)); // an hour: caught up at once
-    // The hour is a multiple of all three timers, so the check is 4 us later, and one of the four ticks saw it.
+    // The hour is a multiple of all three timers, so the check comes 4 us later, and one of the four ticks counts the CNP.
     let mut alpha = 1.0 / 256.0;
     for _ in 0..3 {
         alpha *= 255.0 / 256.0;
@@ -264,7 +264,7 @@ proptest! {
             }
             for _ in cnps.iter().filter(|&&at| at == now) {
                 control.on_cnp(Time::from_us(now));
-                // The very first CNP starts the timers and is not counted by alpha.
+                // The very first CNP starts the timers, and alpha does not count it.
                 (alpha_cnp, check_cnp) = (check_cnp || age > 0, true);
             }
             if now % 97 == 0 || now == 3999 {

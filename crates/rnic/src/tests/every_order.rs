@@ -1,4 +1,4 @@
-//! Every loss and every order, for a message small enough to try them all.
+//! Every loss and every order of arrival, for a message small enough to try them all.
 
 use crate::{AnyReceiver, AnySender, NicConfig, TransportConfig};
 use model::annex::Selective;
@@ -10,8 +10,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 const PACKETS: u64 = 8;
 const PATHS: usize = 3;
 
-/// A message of eight packets over three paths, packet k on path k mod 3. The first eight transmissions,
-/// retransmissions included, are lost as `losses` says, bit by bit; later ones are not. Each path keeps its order.
+/// A message of eight packets over three paths, packet k on path k mod 3. Each path keeps its order. Bit n of `losses` loses
+/// transmission n, where the first eight transmissions include retransmissions; later transmissions arrive.
 struct Story {
     sender: AnySender,
     receiver: AnyReceiver,
@@ -59,7 +59,7 @@ impl Story {
         }
     }
 
-    /// A number for the state that it is in.
+    /// Hash of the state.
     fn state(&self) -> u64 {
         let mut h = DefaultHasher::new();
         match &self.sender {
@@ -75,7 +75,7 @@ impl Story {
             AnyReceiver::Custom(_) => {}
         }
         (&self.paths, &self.replies, self.sent.min(8), self.taken, self.now).hash(&mut h);
-        // Of the losses those count that are still to come.
+        // Only losses that are still to come belong to the state.
         (self.losses >> self.sent.min(8)).hash(&mut h);
         h.finish()
     }
@@ -101,8 +101,8 @@ impl Story {
         self.replies.extend(answer.reply.map(|reply| (reply, self.receiver.selective())));
     }
 
-    /// Does what happens of itself: up to a choice among paths that have something to deliver, or to the end.
-    /// Replies reach the sender at once, or (`late`) when no data is under way any more.
+    /// Runs until a choice among paths with packets to deliver, or to the end; returns those paths. Replies reach the sender
+    /// at once or, if `late`, when no data is in flight.
     fn advance(&mut self, late: bool) -> Vec<usize> {
         for _ in 0..1_000 {
             self.send_all();
@@ -126,8 +126,8 @@ impl Story {
     }
 }
 
-/// Plays every order of arrival under each of these losses; how many states it went through. What two losses lead to alike
-/// is played once: a state says all that its future depends on.
+/// Plays every order of arrival under each of these losses; returns the number of states. Each state is played once, since
+/// its future depends on nothing else.
 fn play_all(config: &NicConfig, losses: std::ops::Range<u32>, late: bool) -> usize {
     #[expect(clippy::disallowed_types, reason = "nobody asks for its order")]
     let mut seen = std::collections::HashSet::new();
@@ -148,7 +148,7 @@ fn play_all(config: &NicConfig, losses: std::ops::Range<u32>, late: bool) -> usi
 fn every_loss_and_every_order_of_arrival_ends_with_delivery() {
     for name in TransportConfig::NAMES {
         let config: NicConfig = toml::from_str(&format!("[transport.{name}]")).unwrap();
-        // Go-back-N has many packets under way twice, and most of the states.
+        // Go-back-N often has two copies of a packet in flight, and most of the states.
         let all = |late: bool| play_all(&config, 0..1 << 8, late);
         let states = std::thread::scope(|scope| {
             let at_once = scope.spawn(|| all(false));
@@ -158,7 +158,7 @@ fn every_loss_and_every_order_of_arrival_ends_with_delivery() {
     }
 }
 
-/// With the bitmap of its default nothing is dropped in so short a message.
+/// With its default bitmap MP-RDMA drops nothing in so short a message, so this test has a smaller one.
 #[test]
 fn every_order_ends_with_delivery_where_mp_rdma_has_to_drop() {
     let config: NicConfig = toml::from_str("[transport.mp-rdma]\nbitmap = 3").unwrap();

@@ -1,4 +1,4 @@
-//! Two ends and a line between them, for the tests of every recovery mode.
+//! A sender, a receiver and the line between them, for the tests of every recovery mode.
 
 mod custom;
 mod dcqcn;
@@ -11,21 +11,21 @@ use model::transport::{Fate, Reply};
 use model::{Psn, Receiver as _, Sender as _, Time};
 use std::collections::BTreeMap;
 
-/// Default settings with another recovery mode.
+/// Default settings with this recovery mode.
 pub(crate) fn nic(transport: TransportConfig) -> NicConfig {
     NicConfig { transport, ..NicConfig::default() }
 }
 
-/// One way, without faults.
+/// One-way delay without faults.
 const DELAY: Time = Time::from_ns(500);
-/// Between the starts of two packets.
+/// Time between the starts of two packets.
 const SPACING: Time = Time::from_ns(100);
 
 #[derive(Clone, Copy, Debug)]
 enum Fault {
     Lose,
     Delay(Time),
-    /// A copy arrives that much later.
+    /// The packet arrives, and a copy of it so much later.
     Copy(Time),
 }
 
@@ -35,7 +35,7 @@ enum Event {
     Reply(Reply, Selective),
 }
 
-/// A sender and a receiver with a virtual clock. Faults are programmed by the ordinal of a transmission.
+/// A sender and a receiver with a virtual clock. A fault is set for a transmission or a reply by its ordinal.
 pub(crate) struct Pair {
     sender: AnySender,
     receiver: AnyReceiver,
@@ -48,7 +48,7 @@ pub(crate) struct Pair {
     replies: u64,
     packets: u64,
     taken: Vec<u32>,
-    /// Packets of a message; the last of each asks for an ACK.
+    /// Number of packets in a message; the last of each asks for an ACK.
     pub(crate) message: u64,
     pub(crate) window: u64,
     /// Every transmission, in order.
@@ -62,7 +62,7 @@ pub(crate) struct Pair {
     pub(crate) out_of_order: u64,
     pub(crate) nacks: u64,
     pub(crate) timeouts: u64,
-    /// When the last packet was acknowledged.
+    /// Arrival of the last acknowledgement.
     pub(crate) finished: Time,
 }
 
@@ -134,7 +134,7 @@ impl Pair {
         );
     }
 
-    /// The earliest of: an arrival, the timer, a packet to send. In this order at the same time.
+    /// Does the earliest of an arrival, a timeout and a transmission, in this order at the same time; false if none is left.
     fn step(&mut self) -> bool {
         let arrival = self.events.first_key_value().map_or(Time::NEVER, |(key, _)| key.0);
         let timer = self.sender.deadline();

@@ -1,4 +1,4 @@
-//! Whatever the line does, every packet arrives exactly once and the sender ends.
+//! Under all faults of the line, every packet arrives exactly once and the sender finishes.
 
 use super::{Fault, Pair, nic};
 use crate::sender::Resend;
@@ -102,7 +102,7 @@ proptest! {
     }
 }
 
-/// 2^24 packets and a few more: the PSN wraps, with a loss and a swap right there.
+/// Sends 2^24 packets and a few more: the PSN wraps, with a loss at that point.
 #[test]
 fn psns_wrap_without_anyone_noticing() {
     const WRAP: u64 = 1 << 24;
@@ -115,7 +115,7 @@ fn psns_wrap_without_anyone_noticing() {
             let answer = receiver.on_data(Time::ZERO, Psn::from_seq(seq), false, false);
             assert_eq!(sender.on_reply(Time::ZERO, answer.reply.unwrap()).acked, 1);
         }
-        // The last PSN before the wrap is lost, and those after it arrive.
+        // The last PSN before the wrap is lost, and the following packets arrive.
         let mut replies = Vec::new();
         for seq in WRAP - 2..WRAP + 6 {
             assert_eq!(sender.next(Time::ZERO, u64::MAX), Some((seq, false)));
@@ -147,7 +147,7 @@ fn without_faults_no_mode_retransmits() {
         let mut pair = Pair::new(&config);
         pair.run(1003);
         assert_eq!((pair.retransmitted, pair.nacks, pair.timeouts, pair.replies), (0, 0, 0, 251));
-        // The last ACK comes one spacing per packet and a round trip later.
+        // The last ACK comes after one spacing per packet and a round trip.
         assert_eq!(pair.finished, Time::from_ns(1002 * 100 + 1000));
     }
 }
@@ -187,7 +187,7 @@ fn every_mode_reports_marks_as_it_is_told() {
                 let answer = receiver.on_data(Time::from_us(us), Psn::new(psn), true, false);
                 (answer.cnp, answer.echo)
             };
-            // In order, ahead of a gap, a duplicate.
+            // The three packets arrive in order, ahead of a gap, and as a duplicate.
             assert_eq!(marked(0, 0), (frame, !frame));
             assert_eq!(marked(9, 2), (false, !frame));
             assert_eq!(marked(10, 0), (frame, !frame));

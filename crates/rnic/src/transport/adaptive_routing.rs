@@ -1,13 +1,13 @@
-//! NICs in their adaptive-routing mode: packets may come in any order, and only the timer finds what is lost.
+//! NICs in adaptive-routing mode: packets may arrive in any order, and only the timer finds lost packets.
 //!
-//! The receiver places data wherever it belongs and never NACKs; its cumulative ACK stalls at a gap. The sender
-//! heeds no NACK. Its timer alone brings a lost packet back: it starts again from the gap, the receiver drops what
-//! it has, and the ACK jumps to the next gap, or past everything. How much may be out of order is bounded: the
-//! sender keeps within a window from its oldest unacknowledged packet, so that at a loss it soon stands still.
-//! Then every loss costs about one timeout (the slides to IEEE 802.1 on loss recovery under per-packet load
-//! balancing; `adaptive_routing_forced_en` in NVIDIA's register ROCE_ACCL).
+//! The receiver places all data on arrival and never NACKs; its cumulative ACK stalls at a gap. The sender ignores NACKs.
+//! Its timer alone brings a lost packet back: the sender restarts from the gap, the receiver drops the packets that it has,
+//! and the ACK jumps to the next gap or past all packets. The extent of reordering is bounded: the sender stays within a
+//! window from its oldest unacknowledged packet, so it soon stands still after a loss. So every loss costs about one
+//! timeout (the slides to IEEE 802.1 on loss recovery under per-packet load balancing; `adaptive_routing_forced_en` in
+//! NVIDIA's register ROCE_ACCL).
 //!
-//! [`ideal`](super::ideal) is the same without that bound, and sends one packet per timeout.
+//! [`ideal`](super::ideal) has no such bound, and retransmits one packet per timeout.
 
 use crate::ends::{Receiving, Sending};
 use crate::facts::{OnNack, Recovery, TransportFacts};
@@ -23,8 +23,8 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Config {
-    /// Packets from ePSN on that the receiver can place, W; it discards those beyond. Default 64 (our fit to
-    /// the 802.1 slides at 4096 B of payload, docs/loss-recovery.md; no NIC's figure is public).
+    /// Number W of packets from ePSN on that the receiver can place; it discards packets beyond. Default 64 (our fit to the
+    /// 802.1 slides at 4096 B of payload, docs/loss-recovery.md; no NIC's figure is public).
     pub reorder_window: u32,
     /// Most packets outstanding, up to `reorder-window`. Default: `reorder-window`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,7 +64,7 @@ impl Recovery for Config {
         Ok(())
     }
 
-    /// No NACK brings anything back; a timeout everything from the gap on.
+    /// A NACK brings nothing back; a timeout brings back all packets from the gap on.
     fn sending(&self, timing: Timing) -> Sending {
         let (limit, on_timeout) = (self.limit(), Resend::All);
         Sending::Counting(Arc::new(sender::Rules { timing, limit, on_nack: None, on_timeout }))
@@ -103,30 +103,29 @@ mod tests {
         let mut pair = Pair::new(&adaptive(Config { reorder_window: 8, ..Config::default() }));
         pair.lose_data(2);
         pair.run(40);
-        // 2 is lost; 3 to 9 fill the window, and nothing moves for a timeout.
+        // Packet 2 is lost; packets 3 to 9 fill the window, and nothing is sent until the timeout.
         assert_eq!(pair.sent[..10], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
         assert_eq!((pair.nacks, pair.timeouts), (0, 1));
         assert!(pair.finished > Time::from_ms(1));
-        // It begins again at 2. The round trip is ten packets long, so all eight go out before the ACK jumps to 10:
-        // seven of them in vain.
+        // The sender restarts at 2. The round trip is ten packets long, so all eight packets go out before the ACK jumps
+        // to 10, seven of them in vain.
         assert_eq!(pair.sent[10..20], [2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
         assert_eq!((pair.retransmitted, pair.duplicate, pair.discarded), (8, 7, 0));
     }
 
     #[test]
     fn the_ack_jumps_from_gap_to_gap_and_each_costs_a_timeout() {
-        // Long enough apart that both are in the window at once, and the first is back before the rewind
-        // reaches the second.
+        // Both losses are within one window, and the first packet is back before the rewind reaches the second.
         let mut pair = Pair::new(&adaptive(Config { reorder_window: 40, ..Config::default() }));
         pair.lose_data(2);
         pair.lose_data(30);
         pair.run(80);
-        // The ACK for 2 jumps to 30 while the sender is at 12: it goes on from there, which is the second gap.
+        // The ACK for 2 jumps to 30 while the sender is at 12: the sender continues with 30, which is the second gap.
         assert_eq!(pair.timeouts, 1);
         let again = &pair.sent[42..];
         assert_eq!(again[..3], [2, 3, 4]);
         assert!(again.contains(&30) && !again.contains(&29), "{again:?}");
-        // Two windows apart they cost two.
+        // Losses two windows apart cost two timeouts.
         let mut pair = Pair::new(&adaptive(Config { reorder_window: 8, ..Config::default() }));
         pair.lose_data(2);
         pair.lose_data(30);

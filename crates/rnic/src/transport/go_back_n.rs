@@ -1,4 +1,4 @@
-//! Go-back-N: what comes out of order is dropped, and the sender starts again from the gap.
+//! Go-back-N: the receiver drops packets that arrive out of order, and the sender restarts from the gap.
 
 use crate::ends::{Receiving, Sending};
 use crate::facts::{OnNack, Recovery, TransportFacts};
@@ -18,11 +18,11 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Config {
-    /// Most packets outstanding, up to 8388607. Default 8388607: what 24-bit PSNs can tell apart (InfiniBand
+    /// Most packets outstanding, up to 8388607. Default 8388607: the most that 24-bit PSNs can tell apart (InfiniBand
     /// Architecture).
     pub max_outstanding: u32,
-    /// While a gap stays open, NACK it again after this time. Default: never, one NACK per gap (InfiniBand
-    /// Architecture); ConWeave's simulator takes "4us".
+    /// Time after which the receiver NACKs a gap again that is still open. Default: never, one NACK per gap (InfiniBand
+    /// Architecture); ConWeave's simulator has "4us".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub renack_interval: Option<Time>,
 }
@@ -50,7 +50,7 @@ impl Recovery for Config {
         outstanding("max-outstanding", self.max_outstanding)
     }
 
-    /// A NACK and a timeout both send everything again from the oldest unacknowledged packet on.
+    /// A NACK and a timeout both bring back all packets from the oldest unacknowledged one on.
     fn sending(&self, timing: Timing) -> Sending {
         Sending::Counting(Arc::new(sender::Rules {
             timing,
@@ -83,7 +83,7 @@ mod tests {
         let mut pair = Pair::new(&go_back_n(Config::default()));
         pair.lose_data(2);
         pair.run(10);
-        // 3 to 9 were on the wire when the NACK came: 2 to 9 go out again.
+        // Packets 3 to 9 were on the wire when the NACK arrived, so 2 to 9 go out again.
         assert_eq!(pair.sent, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 2, 3, 4, 5, 6, 7, 8, 9]);
         assert_eq!((pair.retransmitted, pair.discarded, pair.duplicate), (8, 7, 0));
         assert_eq!((pair.nacks, pair.timeouts), (1, 0));

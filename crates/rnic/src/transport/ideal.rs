@@ -1,10 +1,9 @@
-//! The NIC that reordering does not hurt: the upper bound for every other one.
+//! An ideal NIC: reordering costs nothing. It is the upper bound for all other modes.
 //!
-//! The receiver keeps what comes out of order and never NACKs; its ACKs are cumulative, so they stall at a gap.
-//! The sender heeds no NACK either (one from elsewhere acknowledges what is before it). What is really lost
-//! comes back by the timer, one packet per timeout, or with `resend = "all"` everything from the gap on. Its
-//! windows are so large that it never waits for them; real NICs have smaller ones, see
-//! [`adaptive_routing`](super::adaptive_routing).
+//! The receiver keeps out-of-order packets and never NACKs; its ACKs are cumulative, so they stall at a gap. The sender also
+//! ignores NACKs (a NACK from elsewhere only acknowledges the packets before it). The timer brings lost packets back: one
+//! packet per timeout, or with `resend = "all"` all packets from the gap on. The windows are so large that the sender never
+//! waits for them; for the smaller windows of real NICs see [`adaptive_routing`](super::adaptive_routing).
 
 use crate::ends::{Receiving, Sending};
 use crate::facts::{OnNack, Recovery, TransportFacts};
@@ -21,14 +20,13 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Config {
-    /// Most packets outstanding, up to 8388607. Default 1048576 (our choice: 1.5 GB of 1438-byte payloads, so
-    /// that no fabric fills it).
+    /// Most packets outstanding, up to 8388607. Default 1048576 (our choice: 1.5 GB of 1438-byte payloads, more than any
+    /// fabric holds).
     pub max_outstanding: u32,
-    /// Packets from ePSN on that the receiver can note; it discards those beyond. Default 1048576 (our
-    /// choice, as above).
+    /// Number of packets from ePSN on that the receiver can note; it discards packets beyond. Default 1048576 (our choice,
+    /// as for `max-outstanding`).
     pub reorder_window: u32,
-    /// What a timeout sends again: `oldest` or `all`. Default `oldest` (our choice: retransmit what was lost
-    /// and nothing else).
+    /// Packets that a timeout retransmits: `oldest` or `all`. Default `oldest` (our choice: retransmit only lost packets).
     pub resend: Resend,
 }
 
@@ -44,7 +42,7 @@ impl Recovery for Config {
     fn facts(&self) -> TransportFacts {
         TransportFacts {
             keeps_out_of_order: true,
-            // No reaction ever happens: senders heed no NACK, wherever it comes from.
+            // Without effect: senders ignore NACKs of any origin.
             on_nack: OnNack::Default(Reaction::AsCnp),
             names_packets: false,
             heeds_notices: false,

@@ -1,10 +1,10 @@
 //! IRN: selective repeat for RDMA without PFC (Mittal et al., "Revisiting Network Support for RDMA", SIGCOMM'18).
 //!
-//! Every packet that comes out of order is answered with a NACK that carries ePSN and the PSN of that packet
-//! (section 3.1). The sender keeps a scoreboard: a packet is lost if a later one has arrived, and is sent again
-//! once until a timeout. Outstanding packets are bounded by the bandwidth-delay product (BDP-FC, section 3.2).
-//! While few packets are outstanding the timeout is short. NACKs leave the rate alone unless `nic.on-nack` says
-//! otherwise: every disorder makes many.
+//! The receiver answers every packet that arrives out of order with a NACK, which carries ePSN and the PSN of that packet
+//! (section 3.1). The sender keeps a scoreboard: a packet counts as lost if a later one has arrived, and is retransmitted
+//! once until a timeout. The bandwidth-delay product bounds the outstanding packets (BDP-FC, section 3.2). The timeout is
+//! short while few packets are outstanding. NACKs do not change the rate unless `nic.on-nack` is set, since reordering
+//! causes many of them.
 
 use crate::ends::{Receiving, Sending};
 use crate::facts::{OnNack, Recovery, TransportFacts};
@@ -25,17 +25,17 @@ use std::sync::Arc;
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 #[schemars(rename = "TransportIrn")]
 pub struct Config {
-    /// Most packets outstanding: BDP-FC. Default 110 (the paper, section 4.1: 120 kB at 40 Gb/s and 24 us, in
-    /// packets of 1 kB); set it to the bandwidth-delay product of your fabric.
+    /// Most packets outstanding (BDP-FC). Set it to the bandwidth-delay product of your fabric. Default 110 (the paper,
+    /// section 4.1: 120 kB at 40 Gb/s and 24 us, in packets of 1 kB).
     pub bdp_cap: u32,
-    /// Timeout while `few` packets or less are outstanding. Default "100us" (the paper, section 4.1, RTO low).
-    /// `nic.timeout` holds otherwise; the paper has "320us" there (RTO high).
+    /// Timeout while at most `few` packets are outstanding; otherwise `nic.timeout` holds, for which the paper has "320us"
+    /// (RTO high). Default "100us" (the paper, section 4.1, RTO low).
     pub low_timeout: Time,
-    /// See `low-timeout`. Default 3 (the paper, section 4.1).
+    /// Number of outstanding packets up to which `low-timeout` holds. Default 3 (the paper, section 4.1).
     pub few: u32,
 }
 
-/// What the receiver notes: twice what may be outstanding, so that nothing is ever discarded.
+/// Packets that the receiver can note, relative to `bdp-cap`: twice as many, so that it never discards any.
 const ROOM: u32 = 2;
 
 impl Default for Config {
@@ -48,7 +48,7 @@ impl Recovery for Config {
     fn facts(&self) -> TransportFacts {
         TransportFacts {
             keeps_out_of_order: true,
-            // Every disorder makes many NACKs.
+            // Reordering causes many NACKs.
             on_nack: OnNack::Default(Reaction::None),
             names_packets: true,
             heeds_notices: false,
@@ -91,7 +91,7 @@ mod tests {
         pair.lose_data(5);
         pair.run(50);
         assert_eq!((pair.retransmitted, pair.timeouts, pair.duplicate), (2, 0, 0));
-        // Every arrival ahead of a gap is NACKed, the retransmission's way there and back long.
+        // Every arrival ahead of a gap is NACKed, for a round trip, until the retransmission arrives.
         assert!(pair.nacks > 10, "{}", pair.nacks);
     }
 
@@ -99,7 +99,7 @@ mod tests {
     fn no_more_than_the_bandwidth_delay_product_is_outstanding() {
         let mut pair = pair(Config { bdp_cap: 4, ..Config::default() });
         pair.run(40);
-        // A round trip of 1 us for every four packets.
+        // Every four packets take a round trip of 1 us.
         assert!(pair.finished >= Time::from_us(10), "{}", pair.finished);
     }
 

@@ -1,18 +1,18 @@
-//! MP-RDMA's recovery: a bitmap of a few packets at the receiver and a handful of counters at the sender (Lu et al.,
-//! "Multi-Path Transport for RDMA in Datacenters", NSDI'18).
+//! MP-RDMA's recovery: a small bitmap at the receiver and a few counters at the sender (Lu et al., "Multi-Path Transport
+//! for RDMA in Datacenters", NSDI'18).
 //!
-//! The receiver notes what comes within `bitmap` packets of the first one that is missing (the paper's AACK) and
-//! acknowledges every packet by itself, so that the sender learns which one has left the network. A packet beyond the
-//! bitmap is dropped and NACKed. On a NACK or a timeout the sender enters *recovery*, which lasts until all that had
-//! been sent by then is acknowledged: it goes once through what is not acknowledged (the paper's `snd_retx`), clocked by
-//! replies, and only then on to new packets; what would lie beyond the bitmap waits until there is room for it there. It keeps
-//! no scoreboard, so packets that have arrived are sent again, too; what is lost once more waits for the timer.
+//! The receiver notes packets within `bitmap` packets of the first missing one (the paper's AACK). It acknowledges every
+//! packet by itself, so that the sender learns which packet has left the network. A packet beyond the bitmap is dropped and
+//! NACKed. On a NACK or a timeout the sender begins a *recovery*, which lasts until all packets sent so far are
+//! acknowledged. In a recovery the sender goes once through the unacknowledged packets (the paper's `snd_retx`), clocked by
+//! replies, and then on to new packets. Packets beyond the bitmap wait until the receiver has room for them. The sender
+//! keeps no scoreboard, so it also retransmits packets that have arrived; a packet that is lost again waits for the timer.
 //!
-//! The congestion window bounds what is under way: `snd_nxt - snd_una - inflate` in the paper, where `inflate` counts
+//! The congestion window bounds the packets in flight: `snd_nxt - snd_una - inflate` in the paper, where `inflate` counts
 //! the packets acknowledged ahead of `snd_una`.
 //!
-//! Our choices: every reply stands for a packet that has left the network, a NACK and the ACK of a retransmission as
-//! well; a NACK during recovery changes nothing, as the gap that it tells of is being filled.
+//! Our choices: every reply stands for a packet that has left the network, including a NACK and the ACK of a
+//! retransmission. A NACK during a recovery changes nothing, since its gap is being filled.
 
 use crate::ends::{Receiving, Sending};
 use crate::facts::{OnNack, Recovery, TransportFacts};
@@ -31,8 +31,8 @@ use std::sync::Arc;
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 #[schemars(rename = "TransportMpRdma")]
 pub struct Config {
-    /// L: packets from ePSN on that the receiver can note; it drops those beyond. Default 64 (the paper: 64 packets
-    /// hold what its path selection leaves of reordering).
+    /// Number L of packets from ePSN on that the receiver can note; it drops packets beyond. Default 64 (the paper: 64
+    /// packets hold the reordering that remains under its path selection).
     pub bitmap: u32,
 }
 
@@ -139,9 +139,9 @@ mod tests {
         let nack = Reply::Nack(Psn::new(2));
         assert_eq!(s.on_reply(Time::ZERO, nack), Progress { acked: 2, nack: true });
         assert_eq!(s.on_reply(Time::ZERO, nack), Progress { acked: 0, nack: false });
-        // Two replies, and a window that the two acknowledged packets left: 8 are under way, 7 after the second reply.
+        // The first NACK leaves 8 packets in flight and the second one 7, so a window of 10 has room for three.
         assert_eq!(send(&mut s, 10), [(2, true), (3, true), (4, true)]);
-        // The gap was packet 2 alone; all before 7 had arrived.
+        // Packet 2 alone was missing; all packets before 7 have arrived.
         assert_eq!(ack(&mut s, 6).acked, 5);
         assert_eq!(send(&mut s, 5), [(7, true), (8, true)]);
         assert_eq!(ack(&mut s, 9).acked, 3);
@@ -155,7 +155,7 @@ mod tests {
         let nack = Reply::Nack(Psn::new(0)); // 0 is lost, 4 to 9 were dropped
         assert!(s.on_reply(Time::ZERO, nack).nack);
         assert_eq!(send(&mut s, 99), [(0, true), (1, true), (2, true), (3, true)]);
-        // 0 is lost again: however many replies come, nothing is sent that would be dropped.
+        // Packet 0 is lost again: however many replies come, nothing is sent that the receiver would drop.
         (0..20).for_each(|_| assert!(!s.on_reply(Time::ZERO, nack).nack));
         assert_eq!((send(&mut s, 99), s.room(99)), (vec![], 0));
         assert_eq!(ack(&mut s, 6).acked, 7);
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(ack(&mut s, NOTHING), Progress::default()); // packet 3 has come, packet 0 has not
         assert_eq!((s.room(4), s.room(6), s.room(99)), (1, 3, 16));
         assert_eq!(send(&mut s, 4), [(4, false)]);
-        // The late one: four are acknowledged, one is under way.
+        // Packet 0 arrives late: four packets are acknowledged, and one is in flight.
         assert_eq!(ack(&mut s, 3).acked, 4);
         assert_eq!(s.room(4), 3);
     }

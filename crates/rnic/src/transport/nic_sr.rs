@@ -1,9 +1,9 @@
-//! Selective repeat as commodity NICs do it ("NIC-SR" in the Themis paper, section 2.2).
+//! Selective repeat of commodity NICs ("NIC-SR" in the Themis paper, section 2.2).
 //!
-//! The receiver keeps what comes out of order and notes it in a bitmap. It NACKs each ePSN at most once, when a
-//! packet arrives ahead of it; that ePSN moves on to another gap sends no NACK by itself. A NACK carries ePSN
-//! and nothing else, so the sender takes that one packet for lost, sends it ahead of new data, and goes on
-//! where it was. If this retransmission is lost as well, only the timer helps.
+//! The receiver keeps out-of-order packets and notes them in a bitmap. It NACKs each ePSN at most once, when a packet
+//! arrives ahead of it; a move of ePSN to another gap sends no NACK by itself. A NACK carries only ePSN, so the sender
+//! counts that one packet as lost, retransmits it ahead of new data, and continues. If this retransmission is lost as well,
+//! only the timer helps.
 //!
 //! All traffic counts as RDMA Write: for Send, such NICs fall back to go-back-N (US patent 11,870,590).
 
@@ -22,12 +22,12 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Config {
-    /// Most packets outstanding, up to 8388607. Default 32768: what the receiver's bitmap holds (our choice:
-    /// the size is not public).
+    /// Most packets outstanding, up to 8388607. Default 32768: the size of the receiver's bitmap (our choice, since the
+    /// real size is not public).
     pub max_outstanding: u32,
-    /// Packets from ePSN on that the receiver can note; it discards those beyond. Default 32768 (our choice).
+    /// Number of packets from ePSN on that the receiver can note; it discards packets beyond. Default 32768 (our choice).
     pub reorder_window: u32,
-    /// What a timeout sends again: `oldest` or `all`. Default `oldest` (our choice: the least that recovers).
+    /// Packets that a timeout retransmits: `oldest` or `all`. Default `oldest` (our choice: the least that recovers).
     pub resend: Resend,
 }
 
@@ -88,7 +88,7 @@ mod tests {
         pair.lose_data(2);
         pair.run(20);
         assert_eq!((pair.retransmitted, pair.nacks, pair.timeouts), (1, 1, 0));
-        // The NACK finds 8 and 9 sent; 2 goes before 10, and then it goes on where it was.
+        // Packets 8 and 9 are sent when the NACK arrives; 2 goes before 10, and then the sender continues.
         assert_eq!(pair.sent[8..13], [8, 9, 2, 10, 11]);
         assert_eq!((pair.duplicate, pair.discarded), (0, 0));
     }

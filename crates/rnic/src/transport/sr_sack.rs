@@ -1,11 +1,11 @@
-//! Selective repeat whose receiver names what is missing: the NIC that DLBF takes for granted.
+//! Selective repeat whose receiver names missing packets: the NIC that DLBF assumes.
 //!
-//! The receiver keeps what comes out of order. When a packet comes ahead of a gap that it has not reported, it
-//! NACKs with the range that is missing, each gap once; so the sender repeats just those packets, ahead of new
-//! data, and goes on where it was. What is lost again waits for the timer. The range travels in an extension of
-//! the NACK whose size no paper gives; we count none.
+//! The receiver keeps out-of-order packets. When a packet arrives ahead of an unreported gap, the receiver NACKs with the
+//! range that is missing, each gap once. So the sender retransmits just those packets, ahead of new data, and continues. A
+//! packet that is lost again waits for the timer. The range travels in an extension of the NACK; its size is not published
+//! and counts as 0 here.
 //!
-//! It understands notices ([`model::annex::Notice`]) if a scheme sends them.
+//! The receiver acts on notices ([`model::annex::Notice`]) if a scheme sends them.
 
 use crate::ends::{Receiving, Sending};
 use crate::facts::{OnNack, Recovery, TransportFacts};
@@ -27,13 +27,13 @@ use std::sync::Arc;
 pub struct Config {
     /// Most packets outstanding, up to 8388607. Default 32768 (our choice, as for `nic-sr`).
     pub max_outstanding: u32,
-    /// Packets from ePSN on that the receiver can note; it discards those beyond. Default 32768 (our choice).
+    /// Number of packets from ePSN on that the receiver can note; it discards packets beyond. Default 32768 (our choice).
     pub reorder_window: u32,
-    /// What a timeout sends again: `oldest` or `all`. Default `oldest` (our choice: the least that recovers).
+    /// Packets that a timeout retransmits: `oldest` or `all`. Default `oldest` (our choice: the least that recovers).
     pub resend: Resend,
 }
 
-/// As for `nic-sr`.
+/// Size of both windows, as for `nic-sr`.
 const WINDOW: u32 = 1 << 15;
 
 impl Default for Config {
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(said(1, 3), Selective::Nothing);
         assert_eq!(said(2, 5), Selective::Nothing); // 4 stands behind the noticed ones
         assert_eq!(said(63, 1), Selective::Nothing);
-        // Its patience is at an end: each arrival reports one of the gaps.
+        // The patience is over: each arrival reports one of the gaps.
         assert_eq!(said(64, 6), missing(0, 1));
         assert_eq!(said(65, 7), missing(2, 1));
         assert_eq!(said(66, 8), missing(4, 1));
@@ -143,10 +143,10 @@ mod tests {
         receiver.on_data(Time::ZERO, Psn::new(0), false, false);
         let answer = receiver.on_notice(Time::ZERO, Notice { first: Psn::new(0), count: 4 }, false);
         assert_eq!((answer.reply, receiver.selective()), (Some(Reply::Ack(Psn::new(0))), missing(1, 3)));
-        // What comes on the new path is ahead of a gap that has been reported.
+        // Packets on the new path are ahead of a gap that has been reported.
         let next = receiver.on_data(Time::ZERO, Psn::new(4), false, false);
         assert_eq!((next.reply, receiver.selective()), (Some(Reply::Ack(Psn::new(0))), Selective::Nothing));
-        // A notice of what has come meanwhile asks for nothing.
+        // A notice of packets that have arrived meanwhile requests nothing.
         for psn in 1..4 {
             receiver.on_data(Time::ZERO, Psn::new(psn), false, false);
         }
