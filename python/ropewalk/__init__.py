@@ -7,9 +7,10 @@
     rw.compare("quickstart", ["ecmp", "rps", "themis"], seeds="1..3").plot.bars()
     rw.reproduce("themis-fig1").report("themis-fig1.html")
 
-A scenario is a path, the name of a built-in one (`rw.scenarios()`), or a dict with the same keys. Settings are keywords: `__` stands
-for a dot, and `_` for a hyphen where the key has one, so `switch__ecn__kmin="100kB"` sets `switch.ecn.kmin`; or they come by
-their own names, `**{"workload.0.bytes": "1MB"}`. What is wrong raises `rw.ScenarioError`, with line and column.
+A scenario is a path, the name of a built-in scenario (`rw.scenarios()`), or a dict with the same keys. A setting is a
+keyword argument, in which `__` stands for a dot, and `_` for a hyphen where the key has one: `switch__ecn__kmin="100kB"`
+sets `switch.ecn.kmin`. A dict of keys works, too: `**{"workload.0.bytes": "1MB"}`. A wrong scenario or setting raises
+`rw.ScenarioError`, with line and column.
 """
 
 from __future__ import annotations
@@ -84,9 +85,10 @@ def run(
 ) -> Result:
     """Runs a scenario.
 
-    `threads` split the run; its results stay the same. `record` records everything over time and all events of eight flows.
-    `progress` is True, False, or a function of (fraction, text); by default a line appears where somebody looks, after a second.
-    Raises ScenarioError before the run, SimulationError if the simulation itself fails; Ctrl-C stops it.
+    `threads` is the number of threads for the run; results do not depend on it. `record` records everything over time, and
+    all events of eight queue pairs. `progress` is True, False, or a function of (fraction, text). By default, a run of more
+    than a second shows a progress line in a notebook or on a terminal. Raises ScenarioError before the run, and
+    SimulationError if the simulation fails. Ctrl-C stops the run.
     """
     text, is_dict = asked(scenario)
     threads, record = count("threads", threads), flag("record", record)
@@ -101,7 +103,7 @@ def run(
 
 
 def check(scenario: Scenario, **sets: Any) -> dict[str, Any]:
-    """Checks a scenario without running it, and gives it with every default filled in. Warns as a run would."""
+    """Checks a scenario without running it, and returns it with all defaults filled in. Gives the same warnings as a run."""
     text, is_dict = asked(scenario)
     toml, warnings = _native.check(text, is_dict, as_json(sets))
     for warning in warnings:
@@ -121,8 +123,9 @@ def compare(
 ) -> Comparison:
     """Runs a scenario with several schemes and seeds, side by side on all cores.
 
-    `schemes` are a list of names, or `"ecmp,themis"`. `seeds` is a number, `"1..5"`, a list or a range; by default the scenario's. `traffic_class` says whose scheme is swapped.
-    Raises SimulationError if one of them fails.
+    `schemes` is a list of names, or a text such as `"ecmp,themis"`. `seeds` is a number, `"1..5"`, a list or a range; the
+    default is the scenario's seed. `traffic_class` names the traffic class whose scheme changes. Raises SimulationError if
+    one of the runs fails.
     """
     text, is_dict = asked(scenario)
     threads = count("threads", threads)
@@ -146,20 +149,21 @@ def reproduce(
     jobs: int | None = None,
     progress: Progress = None,
 ) -> Report:
-    """Runs a paper's experiment: its numbers beside ours. `quick` scales it down; `rw.experiments()` says which there are."""
+    """Runs a paper's experiment and compares its numbers with ours. `quick` scales it down; `rw.experiments()` lists all
+    experiments."""
     quick, threads, jobs = flag("quick", quick), count("threads", threads), count("jobs", jobs)
     with Line(progress, name) as line:
         return Report(_native.reproduce(name, quick, threads, jobs, line.ear))
 
 
 def read(directory: StrPath) -> Result | Sweep:
-    """Reads a result directory that `ropewalk run` or `Result.save` wrote, or that of a finished sweep."""
+    """Reads a result directory of `ropewalk run` or `Result.save`, or the directory of a finished sweep."""
     sweep = _read_sweep(Path(directory))
     return Result(_native.read(Path(directory))) if sweep is None else sweep
 
 
 def report(results: Result | StrPath | Iterable[Result | StrPath], path: StrPath) -> Path:
-    """Writes a page that compares results: one HTML file that works offline. A path is that of a result directory."""
+    """Writes a report that compares results: one HTML file that works offline. A path names a result directory."""
     several = [results] if isinstance(results, (Result, str, os.PathLike)) else list(results)
     if not several:
         raise ValueError("a report needs at least one Result, or the path of a result directory")
@@ -176,19 +180,19 @@ def report(results: Result | StrPath | Iterable[Result | StrPath], path: StrPath
 
 
 def schema(of: str = "scenario") -> dict[str, Any]:
-    """The JSON Schema of a `scenario`, or of a `sweep`: every key with meaning, unit, default and source."""
+    """JSON Schema of a `scenario` or a `sweep`: every key with meaning, unit, default and source."""
     if of not in ("scenario", "sweep"):
         raise ValueError(f"there is a schema of a `scenario` and of a `sweep`, not of {of!r}")
     return json.loads(_native.schema(of == "sweep"))  # type: ignore[no-any-return]
 
 
 def scenarios() -> dict[str, str]:
-    """The built-in scenarios, and what each is."""
+    """Names and descriptions of the built-in scenarios."""
     return {name: about for name, about, _ in _native.scenarios()}
 
 
 def experiments() -> dict[str, str]:
-    """The papers' experiments, and what each shows."""
+    """Names and descriptions of the papers' experiments."""
     return {name: f"{about} ({source})" for name, source, about in _native.experiments()}
 
 

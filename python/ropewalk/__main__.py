@@ -1,4 +1,4 @@
-"""The command `ropewalk`, the same as without Python: `python -m ropewalk`."""
+"""`python -m ropewalk`: the command `ropewalk`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""What callers write, as Rust reads it: names stay names, dicts become JSON. No rule of a scenario is known here."""
+"""Converts arguments for Rust: names stay names, dicts become JSON. The rules of a scenario are in Rust alone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ Scenario = str | os.PathLike[str] | Mapping[str, Any]
 
 
 def asked(what: Scenario) -> tuple[str, bool]:
-    """A path, the name of a built-in one, or a dict; and whether it is a dict."""
+    """The scenario as a text for Rust, and True if it is a dict. A scenario is a path, the name of a built-in one, or a
+    dict."""
     if isinstance(what, Mapping):
         return as_json(what), True
     if isinstance(what, (str, os.PathLike)):
@@ -31,7 +32,7 @@ def as_json(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Paths, ranges and other mappings, and numpy's numbers and arrays."""
+    """Converts paths, ranges, other mappings, and numpy's numbers and arrays."""
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, Mapping):
@@ -44,7 +45,7 @@ def _plain(value: Any) -> Any:
 
 
 def seeds(which: Any) -> str | None:
-    """`7`, `"1..5"`, `[1, 2, 7]` or `range(1, 6)`."""
+    """Seeds as a text, from `7`, `"1..5"`, `[1, 2, 7]` or `range(1, 6)`."""
     if which is None or isinstance(which, str):
         return which
     if isinstance(which, int):
@@ -53,7 +54,7 @@ def seeds(which: Any) -> str | None:
 
 
 def schemes(which: Any) -> list[str]:
-    """`["ecmp", "themis"]` or `"ecmp,themis"`."""
+    """Names of schemes, from `["ecmp", "themis"]` or `"ecmp,themis"`."""
     names = which.split(",") if isinstance(which, str) else list(which) if isinstance(which, Iterable) else None
     if names is None or not all(isinstance(name, str) for name in names):
         raise TypeError(f'schemes are a list of names such as ["ecmp", "themis"], or "ecmp,themis", not {which!r}')
@@ -64,7 +65,7 @@ def schemes(which: Any) -> list[str]:
 
 
 def count(name: str, value: Any) -> Any:
-    """A number of threads or jobs, or None: looked at here, as Rust's words for a wrong one do not say which it is."""
+    """A number of threads or jobs, or None. It is checked here, because Rust's message would not name the argument."""
     if value is None:
         return None
     wanted = f"{name} is a whole number from 1, not {value!r}"
@@ -80,7 +81,7 @@ def count(name: str, value: Any) -> Any:
 
 
 def flag(name: str, value: Any) -> bool:
-    """True or False, numpy's too."""
+    """True or False, also as numpy's type."""
     plain = value.tolist() if hasattr(value, "tolist") else value
     if not isinstance(plain, bool):
         raise TypeError(f"{name} is True or False, not {value!r}")
@@ -88,5 +89,5 @@ def flag(name: str, value: Any) -> bool:
 
 
 def warn(text: str, level: int = 3) -> None:
-    """Says what is possible but probably not meant, at the caller's line."""
+    """Warns at the caller's line about a valid but suspicious setting."""
     warnings.warn(text, ScenarioWarning, stacklevel=level)

@@ -1,4 +1,4 @@
-"""What can go wrong. Rust finds it and says it; these are the classes by which Python tells one from another."""
+"""Classes of errors and warnings. Rust finds the errors and writes their texts."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ if TYPE_CHECKING:
 
 
 class Error(Exception):
-    """Anything that ropewalk refuses or fails at. `str()` is what the command line prints."""
+    """Base class of all errors of ropewalk. `str()` is the text that the command line prints."""
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
 
 
 class ScenarioError(Error, ValueError):
-    """Something in a scenario, a sweep or a setting cannot be.
+    """A scenario, a sweep or a setting is wrong.
 
-    `message` says what, `help` what would be right (or None); `file`, `line` and `column` where, from 1 (or None: a file that
-    is not there, say). A scenario that is a dict is `<dict>`, and its lines are those of its TOML; a keyword is `--set`.
+    `message` describes the fault, and `help` a remedy (or None). `file`, `line` and `column` give the place, counted from
+    1, or None, for example if the file does not exist. For a dict, `file` is `<dict>` and the lines are those of its TOML.
+    For a keyword argument, `file` is `--set`.
     """
 
     def __init__(
@@ -41,7 +42,7 @@ class ScenarioError(Error, ValueError):
 
 
 class RequestError(Error, ValueError):
-    """The question is wrong, such as an experiment that does not exist, or the place for a report is taken."""
+    """The request is wrong: for example, the experiment does not exist, or the path of a report is taken."""
 
 
 class ResultsError(Error):
@@ -49,13 +50,13 @@ class ResultsError(Error):
 
 
 class NotRecorded(Error, LookupError):
-    """This run has no such table, as nothing asked for it: `record=True` does."""
+    """The run did not record this table; `record=True` records it."""
 
 
 class SimulationError(Error, RuntimeError):
-    """The simulation itself failed: a deadlock, a lossless fabric that dropped packets, books that do not balance.
+    """The simulation failed: a deadlock, a drop on a lossless fabric, or packets that are not accounted for.
 
-    `result` is what there is of the run, and `faults` says why, one text each.
+    `result` has the results up to the failure, and `faults` a text for each reason.
     """
 
     def __init__(self, text: str, faults: list[str] | None = None, result: Result | None = None) -> None:
@@ -65,9 +66,10 @@ class SimulationError(Error, RuntimeError):
 
 
 class SweepError(Error, RuntimeError):
-    """Points of a sweep could not be run. What was done is kept: the same call with `resume=True` goes on.
+    """Points of a sweep could not be run. Finished points are kept; the same call with `resume=True` continues the sweep.
 
-    `failed` has (number, label, reason) of each point that is missing, those that were not tried among them; `done` of `runs` are kept; `directory` is where the results go.
+    `failed` has (number, label, reason) of each missing point, including the points that were not tried. `done` of `runs`
+    runs are kept, and `directory` is the directory of the results.
     """
 
     def __init__(
@@ -86,7 +88,7 @@ class SweepError(Error, RuntimeError):
 
 
 class ScenarioWarning(UserWarning):
-    """Something that is possible but probably not meant."""
+    """A valid but suspicious setting."""
 
 
 for _class in (Error, ScenarioError, RequestError, ResultsError, NotRecorded, SimulationError, SweepError, ScenarioWarning):

@@ -1,4 +1,4 @@
-"""What the Rust side offers; `ropewalk` makes the classes that people use of it."""
+"""The native module, written in Rust. The package `ropewalk` builds its classes on it."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How far it is: one line that is written anew, in a notebook or on a terminal, once something takes longer than a second."""
+"""Progress of a call: one line in a notebook or on a terminal, updated in place, if the call takes longer than a second."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any, Self
 
 Progress = bool | Callable[[float, str], object] | None
 
-# Our choice: what ends sooner needs no line.
+# Seconds before the line appears. Our choice: a shorter call needs no line.
 PATIENCE_S = 1.0
 EVERY_S = 0.2
 
 
 class Line:
-    """Takes `(fraction, text)` as often as it is told, and shows it as `progress` asks: None where somebody looks (a notebook, a
-    terminal), True anywhere, False nowhere; or a function, which is called with both."""
+    """Receives `(fraction, text)` and shows it as `progress` says. None: in a notebook or on a terminal. True: always.
+    False: never. A function is called with both values."""
 
     def __init__(self, progress: Progress, what: str) -> None:
         self.what = what
@@ -30,7 +30,7 @@ class Line:
 
     @property
     def ear(self) -> Callable[[float, str], object] | None:
-        """What Rust calls; None if nobody listens."""
+        """Function for Rust to call, or None if progress is not shown."""
         return self.tell or (self.show if self.shown else None)
 
     def show(self, fraction: float, text: str) -> None:
@@ -59,7 +59,7 @@ class Line:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Takes the line away."""
+        """Removes the line."""
         if self.handle is not None:
             self.handle.update({"text/plain": ""}, raw=True)
         elif self.width:
@@ -68,7 +68,7 @@ class Line:
 
 
 def _in_notebook() -> bool:
-    """True in a Jupyter kernel; IPython in a terminal is a terminal."""
+    """True in a Jupyter kernel, and False for IPython in a terminal."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return shell is not None and type(shell).__name__ == "ZMQInteractiveShell"

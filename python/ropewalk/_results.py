@@ -1,4 +1,4 @@
-"""What comes back: the results of a run, a comparison, a paper's experiment."""
+"""Results of a run, of a comparison, and of a paper's experiment."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 StrPath = str | os.PathLike[str]
 
-# How each table that is not always there is asked for.
+# Settings that record each optional table.
 HOW = {
     "counters": "record__counters=True (or record=True), with a scheme that counts something",
     "events": "record__events=8 (or record=True)",
@@ -33,14 +33,14 @@ HOW = {
 
 
 class Result:
-    """The results of a run: tables, a summary, and what is needed to run it again."""
+    """Results of a run: tables, a summary, and everything needed to run it again."""
 
     def __init__(self, native: _native.Results) -> None:
         self._native = native
 
     @property
     def tables(self) -> list[str]:
-        """Names of the tables that there are."""
+        """Names of the tables of this run."""
         return self._native.tables
 
     def table(self, name: str) -> Table:
@@ -53,7 +53,7 @@ class Result:
 
     @cached_property
     def flows(self) -> Table:
-        """One row per flow: its ends, size, completion time, slowdown, retransmissions."""
+        """One row per flow: hosts, size, completion time, slowdown, retransmissions."""
         return self.table("flows")
 
     @cached_property
@@ -63,37 +63,38 @@ class Result:
 
     @cached_property
     def series(self) -> Table:
-        """Queue pairs, links and switches over time; all of them with `record=True`, else eight of each kind."""
+        """Queue pairs, links and switches over time. With `record=True` the table has all of them; by default it has eight
+        queue pairs and eight links."""
         return self.table("series")
 
     @cached_property
     def counters(self) -> Table:
-        """What the scheme counts, over time. Raises NotRecorded unless it was asked for."""
+        """The scheme's counters over time. Raises NotRecorded if the run did not record them."""
         return self.table("counters")
 
     @cached_property
     def events(self) -> Table:
-        """Single events of queue pairs that are followed. Raises NotRecorded unless it was asked for."""
+        """Single events of the followed queue pairs. Raises NotRecorded if the run did not record them."""
         return self.table("events")
 
     @cached_property
     def paths(self) -> Table:
-        """Which links the data of these took. Raises NotRecorded unless it was asked for."""
+        """Links that packets of the followed queue pairs took. Raises NotRecorded if the run did not record them."""
         return self.table("paths")
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """`summary.json`: what the run comes to."""
+        """`summary.json`: all totals of the run."""
         return json.loads(self._native.summary)  # type: ignore[no-any-return]
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        """`manifest.json`: what was run, with which version, and how large it was."""
+        """`manifest.json`: version, configuration and size of the run."""
         return json.loads(self._native.manifest)  # type: ignore[no-any-return]
 
     @cached_property
     def config(self) -> dict[str, Any]:
-        """The scenario with every default filled in: enough to run it again."""
+        """The scenario with all defaults filled in: enough to run it again."""
         return tomllib.loads(self.manifest["config"])
 
     @property
@@ -110,37 +111,37 @@ class Result:
 
     @property
     def digest(self) -> str:
-        """Names the results: the same digest, the same run, bit for bit."""
+        """One number for everything that happened: equal digests mean equal runs, bit for bit."""
         return str(self.summary["digest"])
 
     @property
     def complete(self) -> bool:
-        """Every flow finished, and nothing went wrong."""
+        """True if every foreground flow finished and the simulation did not fail."""
         return bool(self.summary["complete"])
 
     @property
     def plot(self) -> ResultPlots:
-        """Pictures, by matplotlib: `.fct_cdf()`, `.rates()`, `.links()`, `.queues()`, `.arrivals()`, `.counters()`."""
+        """Pictures with matplotlib: `.fct_cdf()`, `.rates()`, `.links()`, `.queues()`, `.arrivals()`, `.counters()`."""
         from ropewalk.plot import ResultPlots
 
         return ResultPlots(self)
 
     def explain(self, flow: int | str = "slowest", *, progress: Progress = None) -> str:
-        """What `ropewalk explain` prints of a flow: where its time went, and what happened to it when.
+        """Explains a flow as `ropewalk explain` does: where its time went, and which events it had.
 
-        `flow` is its number, `"slowest"` or `"FROM->TO"`. If its events were not recorded, the run is made again.
+        `flow` is its number, `"slowest"` or `"FROM->TO"`. If its events were not recorded, the scenario is run again.
         """
         with Line(progress, "explain") as line:
             return self._native.explain(str(flow), line.ear)
 
     def save(self, directory: StrPath, csv: bool = False) -> Path:
-        """Writes what `ropewalk run -o DIR` writes, as a whole or not at all; older results there are replaced."""
+        """Writes the files of `ropewalk run -o DIR`, all or none. Older results in the directory are replaced."""
         path = Path(directory)
         self._native.save(path, csv)
         return path
 
     def report(self, path: StrPath) -> Path:
-        """Writes a page to look at: one HTML file that works offline."""
+        """Writes a report: one HTML file that works offline."""
         _native.page([self._native], Path(path))
         return Path(path)
 
@@ -156,7 +157,7 @@ class Result:
 
 
 def measures(summary: dict[str, Any]) -> list[tuple[str, float | None, str]]:
-    """What one asks of a run first: name, value (None if it did not finish), unit."""
+    """The main results of a run: name, value (None if it did not finish), unit."""
 
     def at(*path: str) -> Any:
         value: Any = summary
@@ -180,7 +181,7 @@ def measures(summary: dict[str, Any]) -> list[tuple[str, float | None, str]]:
 
 
 class Comparison:
-    """The same scenario under several schemes and seeds. Runs go by scheme, then by seed."""
+    """One scenario under several schemes and seeds. Runs are ordered by scheme, then by seed."""
 
     def __init__(self, runs: list[Result]) -> None:
         self.runs = runs
@@ -194,7 +195,7 @@ class Comparison:
         return list(dict.fromkeys(run.seed for run in self.runs))
 
     def __getitem__(self, scheme: str) -> list[Result]:
-        """The runs of a scheme, by seed."""
+        """The runs of a scheme, ordered by seed."""
         found = [run for run in self.runs if run.scheme == scheme]
         if not found:
             raise KeyError(f"no run is of `{scheme}`; there are {', '.join(self.schemes)}")
@@ -208,7 +209,7 @@ class Comparison:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """A dict per scheme: means over its seeds; None where a run has no such value."""
+        """A dict per scheme with means over its seeds. A value is None if a run does not have it."""
         rows = []
         for scheme in self.schemes:
             by_run = [measures(run.summary) for run in self[scheme]]
@@ -221,13 +222,13 @@ class Comparison:
 
     @property
     def plot(self) -> ComparisonPlots:
-        """Pictures, by matplotlib: `.fct_cdf()`, `.bars()`."""
+        """Pictures with matplotlib: `.fct_cdf()`, `.bars()`."""
         from ropewalk.plot import ComparisonPlots
 
         return ComparisonPlots(self)
 
     def report(self, path: StrPath) -> Path:
-        """Writes a page that compares them: one HTML file that works offline."""
+        """Writes a report that compares the runs: one HTML file that works offline."""
         _native.page([run._native for run in self.runs], Path(path))
         return Path(path)
 
@@ -244,7 +245,7 @@ class Comparison:
 
 
 class Report:
-    """A paper's experiment: its numbers beside ours."""
+    """A paper's experiment: the paper's numbers beside ours."""
 
     def __init__(self, native: _native.Experiment) -> None:
         self._native = native
@@ -261,47 +262,47 @@ class Report:
 
     @property
     def quick(self) -> bool:
-        """It was scaled down: then the paper's numbers need not appear."""
+        """True if the experiment was scaled down. The paper's numbers then need not appear."""
         return bool(self._json["quick"])
 
     @property
     def complete(self) -> bool:
-        """Every run of it is complete."""
+        """True if every run of the experiment is complete."""
         return bool(self._json["complete"])
 
     @property
     def answer(self) -> str:
-        """The answer in a sentence, where the experiment has one."""
+        """The answer in a sentence; empty if the experiment has none."""
         return str(self._json["answer"])
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """Dicts of case, metric, unit, paper (None if it gives no number), measured, deviation, note."""
+        """Dicts of case, metric, unit, paper (None if the paper gives no number), measured, deviation, note."""
         return list(self._json["rows"])
 
     @property
     def curves(self) -> list[dict[str, Any]]:
-        """Distributions, where the experiment has any."""
+        """Distributions; empty if the experiment has none."""
         return list(self._json.get("curves", []))
 
     @property
     def figures(self) -> list[dict[str, Any]]:
-        """The paper's figures from our data: what `plot()` draws."""
+        """The paper's figures from our data, as `plot()` draws them."""
         return list(self._json["figures"])
 
     @cached_property
     def runs(self) -> dict[str, Result]:
-        """Results of some of its runs by their labels: those that its page shows."""
+        """Results of the runs that the report shows, by their labels."""
         return {label: Result(results) for label, results in self._native.runs}
 
     def plot(self, figure: int = 0, *, ax: Axes | None = None) -> Axes:
-        """Draws one of the paper's figures from our data, with the paper's numbers marked in it."""
+        """Draws one of the paper's figures from our data, with the paper's numbers marked."""
         from ropewalk.plot import paper_figure
 
         return paper_figure(self, figure, ax=ax)
 
     def report(self, path: StrPath) -> Path:
-        """Writes its page: one HTML file that works offline."""
+        """Writes the report: one HTML file that works offline."""
         self._native.page(Path(path))
         return Path(path)
 

@@ -1,4 +1,4 @@
-"""Sweeps: on this machine by Rust, elsewhere by whatever takes work. Each point is kept as soon as it is back."""
+"""Sweeps: on this machine by Rust, or elsewhere by an executor. Each point's result is kept as soon as it arrives."""
 
 from __future__ import annotations
 
@@ -19,28 +19,29 @@ from ropewalk._progress import Line, Progress
 from ropewalk._results import StrPath
 from ropewalk._table import HEAD, Table, as_html
 
-# Points that are under way at one time. Our choice: enough for a large cluster, few enough that nobody has to hold a
-# hundred thousand of them.
+# Most points that are submitted at one time. Our choice: enough for a large cluster, and few enough that the executor need
+# not hold a hundred thousand of them.
 MOST_UNDER_WAY = 256
-# How often a point is given to an executor whose worker was lost with it. Our choice: a point that needs more memory than a
-# worker has takes one down each time.
+# Most times that a point is submitted if its worker is lost. Our choice: a point that needs more memory than a worker has
+# kills a worker each time.
 ATTEMPTS = 3
-# Where nothing at all has worked, so many points that failed are enough. Our choice.
+# Failed points after which a sweep stops if no point has succeeded. Our choice.
 HOPELESS = 3
-# Why a point is missing that nobody ran.
+# Reason for a missing point that was never submitted.
 NOT_TRIED = "not tried"
-# How often futures are looked at that do not call back, or whose executor may have gone.
+# Seconds between two checks of futures that do not call back, or whose executor may have stopped.
 LOOK_EVERY_S = 0.5
 
 
 class Future(Protocol):
-    """What will come of work: `done()` and `add_done_callback()` are used where there are any."""
+    """Result of submitted work. `done()` and `add_done_callback()` are used if the future has them."""
 
     def result(self) -> Any: ...
 
 
 class Executor(Protocol):
-    """Whatever takes work: `concurrent.futures`, a Dask client, submitit, `mpi4py.futures`, or a class of your own."""
+    """An object that runs functions: `concurrent.futures`, a Dask client, submitit, `mpi4py.futures`, or a class of your
+    own."""
 
     def submit(self, fn: Callable[..., str], /, *args: Any) -> Future: ...
 
@@ -54,31 +55,31 @@ class Sweep:
 
     @cached_property
     def points(self) -> Table:
-        """Axes, seed and all numbers of the summary, by point."""
+        """One row per point: axes, seed and all numbers of the summary."""
         return self._table("points")
 
     @cached_property
     def timing(self) -> Table:
-        """What each run cost: the only table that differs when the same sweep is run again."""
+        """Cost of each run: the only table that differs when the same sweep runs again."""
         return self._table("timing")
 
     @cached_property
     def configs(self) -> Table:
-        """Each point's resolved configuration, TOML: enough to run it alone."""
+        """Each point's full configuration as TOML: enough to run it alone."""
         return self._table("configs")
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        """`sweep.json`: what was run."""
+        """`sweep.json`: axes, seeds and version of the sweep."""
         return json.loads((self.directory / "sweep.json").read_text())  # type: ignore[no-any-return]
 
     @property
     def digest(self) -> str:
-        """Names the results: the same digest, the same sweep, bit for bit."""
+        """One number for all results: equal digests mean equal sweeps, bit for bit."""
         return str(self.manifest["digest"])
 
     def report(self, path: StrPath) -> Path:
-        """Writes its page: one HTML file that works offline."""
+        """Writes the report: one HTML file that works offline."""
         _native.sweep_page(self.directory, Path(path))
         return Path(path)
 
@@ -115,15 +116,14 @@ def sweep(
 ) -> Sweep:
     """Runs a scenario at many points: schemes, seeds and any keys.
 
-    `sweep` is a path, the name of a built-in sweep, or a dict with the keys of a sweep's file, in which `scenario`
-    may be a dict, too. Results go to `output`
-    (default `results/NAME`). Points run on all cores of this machine (`threads`, `jobs` side by side), or on `executor`: anything
-    with `submit(fn, *args)` that gives futures with `result()`, or a `joblib.Parallel`. What is done is kept, whatever happens;
-    `resume=True` goes on with it.
+    `sweep` is a path, the name of a built-in sweep, or a dict with the keys of a sweep's file, in which `scenario` may be a
+    dict, too. Results go to `output` (default `results/NAME`). Points run on all cores of this machine (`threads` in all,
+    `jobs` runs side by side), or on `executor`: an object whose `submit(fn, *args)` returns futures with `result()`, or a
+    `joblib.Parallel`. Finished points are always kept, and `resume=True` continues with the others.
 
     Raises SweepError if points could not be run. A point whose simulation fails is a result: see `Sweep.failed`.
     """
-    # Everything is looked at before the directory is taken: a call that is refused leaves nothing in the way of the next.
+    # All arguments are checked before the directory is created, so a refused call leaves nothing behind.
     text, is_dict = asked(sweep)
     resume, threads, jobs = flag("resume", resume), count("threads", threads), count("jobs", jobs)
     if executor is not None and not _is_joblib(executor) and not callable(getattr(executor, "submit", None)):
@@ -158,7 +158,7 @@ def sweep(
 
 
 def _read(directory: Path) -> Sweep | None:
-    """The finished sweep, if that is what stands there."""
+    """The finished sweep in a directory, or None."""
     if not (directory / "sweep.json").is_file():
         return None
     _native.check_sweep(directory)
@@ -174,7 +174,7 @@ def _read(directory: Path) -> Sweep | None:
 
 
 def _in_toml(value: Any) -> str:
-    """As the sweep's file has it, but for quotes."""
+    """The value as in the sweep's file, without quotes."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
@@ -183,13 +183,13 @@ def _points(count: int) -> str:
 
 
 def _in_python(text: str) -> str:
-    """What the command line is told, in the words of this call."""
+    """Rewords a message of the command line for this call."""
     text = text.replace("add --resume", "add resume=True").replace("another directory with -o", "another output")
     return text.replace("`ropewalk sweep` without --resume", "a call without resume=True").replace("--resume", "resume=True")
 
 
 def _unfinished(work: _native.Work, failed: list[tuple[int, str, str]]) -> SweepError:
-    """What was not done, why, and how to go on."""
+    """Error that lists the missing points with their reasons, and explains how to continue."""
     runs, _ = work.runs
     wanted = work.wanted()
     known = {number for number, _, _ in failed}
@@ -209,13 +209,13 @@ def _is_joblib(executor: Any) -> bool:
 
 
 def run_point(point: str, attempt: int = 0) -> str:
-    """Runs a point that came as a text, and gives its result as a text. This is what executors send to other processes and
-    machines; `attempt` makes a second call another one to those that remember what they have done."""
+    """Runs a point given as a text, and returns its result as a text. Executors send this call to other processes and machines.
+    `attempt` distinguishes a second call for executors that cache results."""
     return _native.run_point(point)
 
 
 def _elsewhere(work: _native.Work, executor: Any, ear: Callable[[float, str], object] | None) -> list[tuple[int, str, str]]:
-    """Has all points run that are wanted, and keeps each that comes back. Gives those that did not, with the reasons."""
+    """Runs all missing points on the executor and keeps each result. Returns the failed points with their reasons."""
     wanted = work.wanted()
     outcomes = (_by_joblib if _is_joblib(executor) else _by_futures)(work, executor, wanted)
     failed: list[tuple[int, str, str]] = []
@@ -234,7 +234,7 @@ def _elsewhere(work: _native.Work, executor: Any, ear: Callable[[float, str], ob
 
 
 Point = tuple[int, str]
-# A point, and why it failed; None: its result is kept.
+# A point and the reason why it failed, or None if its result is kept.
 Outcomes = Iterator[tuple[Point, str | None]]
 
 
@@ -262,7 +262,7 @@ def _by_futures(work: _native.Work, executor: Executor, wanted: list[Point]) -> 
                 try:
                     result = future.result()
                 except Exception as error:
-                    # What ropewalk itself says would be the same anywhere else; a lost worker may be bad luck.
+                    # An error of ropewalk would occur on any worker; a lost worker may be an accident.
                     failures += 1
                     hopeless = not worked and failures > HOPELESS * ATTEMPTS
                     if isinstance(error, Error) or attempt + 1 >= ATTEMPTS or hopeless:
@@ -277,7 +277,7 @@ def _by_futures(work: _native.Work, executor: Executor, wanted: list[Point]) -> 
 
 
 def _by_joblib(work: _native.Work, parallel: Any, wanted: list[Point]) -> Any:
-    """joblib gives results as they come if its backend can; else (Ray's) a round of as many as there are workers at a time."""
+    """joblib returns each result at once if its backend can. Other backends (Ray's) run rounds of one point per worker."""
     import joblib
 
     call = joblib.delayed(_numbered)
@@ -286,7 +286,7 @@ def _by_joblib(work: _native.Work, parallel: Any, wanted: list[Point]) -> Any:
         at_once = max(len(wanted), 1)
     waiting = deque((point, 0) for point in wanted)
     with contextlib.ExitStack() as stack:
-        # Outside a `with` each round would start workers of its own.
+        # Outside a `with` block, each round would start new workers.
         if not getattr(parallel, "_managed_backend", False):
             stack.enter_context(parallel)
         while waiting:
@@ -297,7 +297,7 @@ def _by_joblib(work: _native.Work, parallel: Any, wanted: list[Point]) -> Any:
                     point, _ = under_way.pop(number)
                     yield point, why or _kept(work, result)
             except Exception as error:
-                # A worker was lost; which point it had, joblib does not say.
+                # A worker was lost; joblib does not report its point.
                 for point, attempt in under_way.values():
                     if attempt + 1 < ATTEMPTS:
                         waiting.append((point, attempt + 1))
@@ -306,7 +306,7 @@ def _by_joblib(work: _native.Work, parallel: Any, wanted: list[Point]) -> Any:
 
 
 def _numbered(number: int, point: str, attempt: int) -> tuple[int, str, str]:
-    """A point's number, its result, and why there is none: one that fails must not take the others with it."""
+    """A point's number, its result, and the reason for a missing result. A failing point must not stop the others."""
     try:
         return number, run_point(point, attempt), ""
     except Exception as error:
@@ -314,7 +314,7 @@ def _numbered(number: int, point: str, attempt: int) -> tuple[int, str, str]:
 
 
 def _kept(work: _native.Work, result: Any) -> str | None:
-    """Keeps a result; says why that is impossible."""
+    """Keeps a result, or returns the reason why it cannot."""
     if not isinstance(result, str):
         return f"the executor gave {type(result).__name__} in place of the point's result"
     try:
@@ -330,10 +330,10 @@ def _said(error: BaseException) -> str:
 
 
 class _Flying:
-    """Futures under way. They call back if they can; others are asked, and those that cannot be asked are waited for in turn."""
+    """Submitted futures. They call back if they can. Others are polled, and futures without `done()` are awaited in turn."""
 
     def __init__(self) -> None:
-        # By identity: not every future can be a key.
+        # By identity, because some futures are not hashable.
         self.all: dict[int, tuple[Any, tuple[Point, int]]] = {}
         self.bell: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.looked = time.monotonic()
@@ -344,7 +344,7 @@ class _Flying:
             future.add_done_callback(self.bell.put)
 
     def landed(self) -> list[tuple[Any, tuple[Point, int]]]:
-        """Waits a moment for some; none is possible."""
+        """Waits a short time for finished futures; may return none."""
         found: list[Any] = []
         with contextlib.suppress(queue.Empty):
             found.append(self.bell.get(timeout=LOOK_EVERY_S / 10))
@@ -354,11 +354,11 @@ class _Flying:
             self.looked = time.monotonic()
             found += [future for future, _ in self.all.values() if hasattr(future, "done") and future.done()]
         if not found and self.all and not any(hasattr(future, "done") for future, _ in self.all.values()):
-            found.append(next(iter(self.all.values()))[0])  # `result()` waits.
+            found.append(next(iter(self.all.values()))[0])  # `result()` blocks.
         return [self.all.pop(id(future)) for future in found if id(future) in self.all]
 
     def cancel(self) -> None:
-        """What has not begun need not begin."""
+        """Cancels all futures that have not started."""
         for future, _ in self.all.values():
             with contextlib.suppress(Exception):
                 future.cancel()

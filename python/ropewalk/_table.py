@@ -1,4 +1,4 @@
-"""A table of results, which Arrow's readers take as it is."""
+"""A table of results, which libraries with Arrow support read directly."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Table:
     """Columns of equal length, each with a unit and a description.
 
     pandas, polars, DuckDB and pyarrow read it without a copy, by the Arrow PyCapsule interface: `polars.DataFrame(table)`,
-    `pyarrow.table(table)`, `duckdb.sql("FROM table")`. Without any of them, `table["fct_us"]` is a list, in which a missing
-    value is None.
+    `pyarrow.table(table)`, `duckdb.sql("FROM table")`. Without these libraries, `table["fct_us"]` is a list; a missing value is
+    None.
     """
 
     def __init__(self, native: _native.Table) -> None:
@@ -33,17 +33,17 @@ class Table:
 
     @property
     def units(self) -> dict[str, str]:
-        """The unit of each column; `-` where there is none."""
+        """Unit of each column; `-` for a column without a unit."""
         return {name: unit for name, unit, _ in self._native.columns}
 
     @property
     def descriptions(self) -> dict[str, str]:
-        """What each column means."""
+        """Meaning of each column."""
         return {name: about for name, _, about in self._native.columns}
 
     @property
     def every(self) -> int:
-        """Every how many-th row of all that there are was kept; 1 is all."""
+        """1 if all rows were kept, and n if every n-th row was kept."""
         return self._native.every
 
     def __len__(self) -> int:
@@ -59,7 +59,7 @@ class Table:
         return iter(self.column_names)
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Lists by column."""
+        """A dict of lists, by column."""
         return {name: self[name] for name in self.column_names}
 
     def to_arrow(self) -> pyarrow.Table:
@@ -99,7 +99,7 @@ class Table:
 
 
 def number(value: Any) -> str:
-    """Five digits, and nothing where there is no value."""
+    """A number with five digits; empty for a missing value."""
     if value is None:
         return ""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -108,7 +108,7 @@ def number(value: Any) -> str:
 
 
 def as_html(head: Iterable[str], rows: Iterable[Iterable[Any]], caption: str = "") -> str:
-    """A small table that takes the notebook's colours, light or dark; `head` is HTML, the cells are not."""
+    """A small table in the notebook's colours, light or dark. `head` is HTML; cells are escaped."""
     line = "border-bottom:1px solid rgba(128,128,128,.4);padding:.25em .7em"
 
     def cell(value: Any) -> str:

@@ -1,6 +1,7 @@
-"""Pictures by matplotlib, fit for a paper: vector-friendly, units on the axes, colours that the colour-blind can tell apart.
+"""Pictures with matplotlib, ready for a paper: vector graphics, units on the axes, and colours that colour-blind readers
+can distinguish.
 
-Each function draws on `ax`, or on a new figure of a column's width, and gives the axes back: `ax.figure.savefig("cdf.pdf")`.
+Each function draws on `ax`, or on a new figure of a column's width, and returns the axes: `ax.figure.savefig("cdf.pdf")`.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ if TYPE_CHECKING:
 # Okabe and Ito, Color Universal Design (2008), without yellow, which is too light for a line.
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000"]
 DASHES: list[Any] = ["-", "--", "-.", ":"]
-# A column of a two-column paper, in inches, and the golden ratio's height.
+# Width of a column in a two-column paper and a height by the golden ratio, inches.
 SIZE = (3.5, 2.16)
-# One and a half columns: a picture with its legend beside it.
+# One and a half columns, inches: a picture with its legend beside it.
 WIDE = (5.2, 2.4)
-# Legible beside text of 9 or 10 points, and kept as text in PDF (type 42), which publishers ask for.
+# Legible beside text of 9 or 10 points. Text stays text in PDF (type 42), as publishers require.
 STYLE: Any = {
     "font.size": 8,
     "axes.labelsize": 8,
@@ -44,7 +45,7 @@ STYLE: Any = {
     "svg.fonttype": "none",
     "figure.dpi": 150,
 }
-# Most lines that one picture can hold. Our choice: as many as there are colours.
+# Most lines in one picture. Our choice: the number of colours.
 MOST_LINES = len(COLOURS)
 
 METRICS = {"slowdown": "FCT slowdown", "fct_us": "FCT [µs]", "goodput_gbps": "goodput [Gb/s]"}
@@ -54,7 +55,7 @@ Draw = ParamSpec("Draw")
 
 
 def styled(draw: Callable[Draw, Axes]) -> Callable[Draw, Axes]:
-    """A figure of its own has our style; axes that are given keep theirs."""
+    """Applies our style to new figures; axes given by the caller keep their style."""
 
     @functools.wraps(draw)
     def drawn(*args: Draw.args, **how: Draw.kwargs) -> Axes:
@@ -62,7 +63,8 @@ def styled(draw: Callable[Draw, Axes]) -> Callable[Draw, Axes]:
             return draw(*args, **how)
         from matplotlib import rcParams
 
-        # Not `rc_context`: it would undo what a notebook's backend sets when it is first used, and nothing were shown any more.
+        # `rc_context` would undo the settings that a notebook's backend makes at first use, and no picture would be shown
+        # any more.
         before = {key: rcParams[key] for key in STYLE}
         rcParams.update(STYLE)
         try:
@@ -74,7 +76,7 @@ def styled(draw: Callable[Draw, Axes]) -> Callable[Draw, Axes]:
 
 
 def axes(ax: Axes | None = None, size: tuple[float, float] = SIZE) -> Axes:
-    """The axes to draw on: `ax`, or those of a new figure."""
+    """The axes to draw on: `ax`, or the axes of a new figure."""
     if ax is not None:
         return ax
     import matplotlib.pyplot as plt
@@ -84,7 +86,7 @@ def axes(ax: Axes | None = None, size: tuple[float, float] = SIZE) -> Axes:
 
 
 def _line(number: int) -> dict[str, Any]:
-    """How the n-th line looks: colour first, then dashes."""
+    """Style of the n-th line: colours first, then dashes."""
     return {"color": COLOURS[number % len(COLOURS)], "linestyle": DASHES[number // len(COLOURS) % len(DASHES)]}
 
 
@@ -97,7 +99,7 @@ def _label(ax: Axes, x: str, y: str, legend: int = 0) -> Axes:
 
 
 def cdf(values: Iterable[float | None], ax: Axes, **how: Any) -> int:
-    """Draws the share of values that do not exceed x; missing ones count as never. Gives how many values there are."""
+    """Draws the share of values up to x. A missing value counts as infinite. Returns the number of values that are present."""
     every = list(values)
     known = sorted(value for value in every if value is not None)
     shares = [(i + 1) / len(every) for i in range(len(known))]
@@ -113,7 +115,7 @@ class ResultPlots:
 
     @styled
     def fct_cdf(self, metric: str = "slowdown", *, ax: Axes | None = None, **how: Any) -> Axes:
-        """The distribution of flow completion: `slowdown`, or `fct_us`. Flows that did not finish never do."""
+        """Distribution of `slowdown` or `fct_us`. A flow that did not finish counts as infinite."""
         ax = axes(ax)
         cdf(self._result.flows[metric], ax, **(_line(0) | how))
         ax.set_ylim(0, 1.01)
@@ -121,12 +123,12 @@ class ResultPlots:
 
     @styled
     def rates(self, qps: Sequence[int] | None = None, *, ax: Axes | None = None) -> Axes:
-        """The rate of queue pairs over time: those given, or the first that were recorded."""
+        """Rate of queue pairs over time, for the given queue pairs or the first recorded ones."""
         return self._over_time("qp", "rate_gbps", "rate [Gb/s]", qps, ax)
 
     @styled
     def queues(self, links: Sequence[int] | None = None, *, ax: Axes | None = None) -> Axes:
-        """The longest queue before links over time: of those given, or of those with the longest."""
+        """Longest queue before links over time, for the given links or for the links with the longest queues."""
         return self._over_time("link", "max_queue_bytes", "queue [kB]", links, ax, scale=1e-3)
 
     def _over_time(
@@ -157,13 +159,13 @@ class ResultPlots:
             label, times, values = tracks[number]
             ax.step(times, values, where="post", label=label, **_line(i))
         ax.set_ylim(bottom=0)
-        # The bins go on, but nothing happens in them any more.
+        # Bins after the end of the run are empty.
         ax.set_xlim(0, self._result.summary["sim_time_us"])
         return _label(ax, "time [µs]", y, len(which))
 
     @styled
     def links(self, *, ax: Axes | None = None) -> Axes:
-        """How evenly load is spread: the share of time that each link was busy, by the tier that it goes out of, in order of size."""
+        """Load balance: the share of time that each link was busy, in decreasing order, by the tier of the sending node."""
         links = self._result.links
         by_role: dict[str, list[float]] = {}
         for role, share in zip(links["role"], links["busy_share"], strict=True):
@@ -178,7 +180,8 @@ class ResultPlots:
 
     @styled
     def arrivals(self, qp: int | None = None, *, ax: Axes | None = None) -> Axes:
-        """The PSNs of a queue pair's packets as they arrive: on the line in order, above it ahead of what is expected."""
+        """PSNs of a queue pair's packets in order of arrival. Packets on the line arrived in order; packets above it
+        arrived ahead of the ePSN."""
         events = self._result.events
         names = {"arrived": "as expected", "ahead": "ahead of ePSN", "duplicate": "duplicate", "discarded": "discarded"}
         followed = sorted(set(events["qp"]))
@@ -194,7 +197,7 @@ class ResultPlots:
             points = [(time, psn) for of, what, time, psn in rows if of == qp and what == event]
             if points:
                 times, psns = zip(*points, strict=True)
-                # Thousands of dots make a vector picture slow: dots are pixels in it, all else is not.
+                # Thousands of dots make a vector picture slow, so dots are drawn as pixels.
                 style: dict[str, Any] = {
                     "color": COLOURS[i],
                     "marker": ".",
@@ -209,7 +212,7 @@ class ResultPlots:
 
     @styled
     def counters(self, names: Sequence[str] | None = None, *, ax: Axes | None = None) -> Axes:
-        """What the scheme has counted up to each time."""
+        """The scheme's counters, as totals up to each time."""
         counters = self._result.counters
         every = list(dict.fromkeys(counters["counter"]))
         if unknown := [name for name in names or [] if name not in every]:
@@ -238,7 +241,7 @@ class ComparisonPlots:
 
     @styled
     def fct_cdf(self, metric: str = "slowdown", *, ax: Axes | None = None) -> Axes:
-        """The distribution of flow completion by scheme, over all seeds."""
+        """Distribution of `slowdown` or `fct_us` by scheme, over all seeds."""
         ax = axes(ax)
         for i, scheme in enumerate(self._comparison.schemes):
             values = [value for run in self._comparison[scheme] for value in run.flows[metric]]
@@ -248,7 +251,7 @@ class ComparisonPlots:
 
     @styled
     def bars(self, measure: str = "slowdown, P99", *, ax: Axes | None = None) -> Axes:
-        """One measure by scheme: the mean over seeds, with the least and the most; see `Comparison.rows` for the names."""
+        """One measure by scheme: mean, minimum and maximum over seeds. `Comparison.rows` has the names of the measures."""
         from ropewalk._results import measures
 
         ax = axes(ax)
@@ -273,7 +276,7 @@ class ComparisonPlots:
 
 @styled
 def paper_figure(report: Report, number: int, *, ax: Axes | None) -> Axes:
-    """A paper's figure from our data, with its numbers as marks."""
+    """A paper's figure from our data, with the paper's numbers as marks."""
     figures = report.figures
     if not 0 <= number < len(figures):
         raise IndexError(f"{report.name} has {len(figures)} figures, from 0")
@@ -284,7 +287,7 @@ def paper_figure(report: Report, number: int, *, ax: Axes | None) -> Axes:
     else:
         _lines(figure, ax)
     ax.set_title(figure["title"], wrap=True)
-    # Beside the picture: bars leave no room in it. A name that several marks share is there once.
+    # The legend is beside the picture, because bars leave no room in it. Marks with the same name have one entry.
     lines, labels = ax.get_legend_handles_labels()
     once = dict(zip(reversed(labels), reversed(lines), strict=True))
     ax.legend(
@@ -320,7 +323,7 @@ def _lines(figure: dict[str, Any], ax: Axes) -> None:
 
 
 def _mark(mark: dict[str, Any], ax: Axes, over: tuple[float, float] | None) -> None:
-    """A number of the paper's, or a range, over a category or all of the axis."""
+    """Marks a number or a range of the paper, over one category or over the whole axis."""
     how: dict[str, Any] = {"color": "black", "linewidth": 1.0, "linestyle": "--"}
     ends = [mark["y"]] if mark["to"] is None else [mark["y"], mark["to"]]
     for i, y in enumerate(ends):
