@@ -1,5 +1,5 @@
-//! Claim: flows start when the workload says, whether it is an open loop (they arrive at random) or a closed one (the
-//! next waits for the one before), and what a fabric does with a load is what queueing theory says of it.
+//! Claim: flows start when the workload says. In an open loop they arrive at random; in a closed loop each waits
+//! for the one before. A loaded fabric behaves as queueing theory predicts.
 
 use crate::lab::{agreed_on, lay, leaf_spine};
 use engine::outcome::Outcome;
@@ -47,7 +47,8 @@ fn at_a_low_load_flows_are_alone_and_above_the_capacity_they_pile_up() {
     };
     let (short, long) = (mean_of("0.01", 300), mean_of("0.01", 3000));
     assert!(short < 1.02 && long < 1.02, "hardly a flow meets another: {short}, {long}");
-    // Ten times as many wait on average at the end; a flow's ideal time is mostly delay of cables.
+    // With ten times as many flows, ten times as many wait on average at the end. Most of a flow's ideal time is
+    // propagation delay.
     let (short, long) = (mean_of("2", 300), mean_of("2", 3000));
     assert!(long > 3.0 * short, "queues grow for as long as flows arrive: {short}, then {long}");
 }
@@ -83,7 +84,7 @@ fn a_windowed_all_to_all_keeps_so_many_peers_busy_and_no_more() {
             let of = |i: &usize| plan.qps[plan.messages[*i].qp.index()].from == HostId(host);
             let mine: Vec<_> = (0..plan.messages.len()).filter(of).map(|i| &run.messages[i]).collect();
             assert_eq!(mine.len(), 8);
-            // Messages only become more when one starts: look there.
+            // The number of active messages grows only when one starts, so it is counted at starts.
             let most = mine
                 .iter()
                 .map(|new| mine.iter().filter(|m| m.start <= new.start && new.start < m.acked).count())

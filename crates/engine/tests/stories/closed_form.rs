@@ -1,10 +1,10 @@
-//! Claim: one flow on an idle fabric takes exactly as long as a pencil says, to the picosecond: every packet
-//! is sent when the NIC has finished the one before, stored and forwarded at every hop, and acknowledged.
+//! Claim: one flow on an idle fabric takes its closed-form time, to the picosecond. Every packet is sent when the
+//! NIC has finished the one before, is stored and forwarded at every hop, and is acknowledged.
 
 use crate::lab::{agreed_on, lay};
 use model::{HostId, Time, Wire};
 
-/// Hosts `a` and `b` with `switches` between them in a row, all links alike.
+/// Hosts `a` and `b` with `switches` between them in a row; all links are equal.
 fn row(switches: usize, rate: &str, delay: &str, bytes: u64, more: &str) -> String {
     let names: Vec<String> = (0..switches).map(|s| format!("s{s}")).collect();
     let nodes: Vec<&str> = ["a"].into_iter().chain(names.iter().map(String::as_str)).chain(["b"]).collect();
@@ -15,11 +15,12 @@ fn row(switches: usize, rate: &str, delay: &str, bytes: u64, more: &str) -> Stri
     )
 }
 
-/// When the last byte has arrived, and when its ACK is back: the recursion, written down once more.
+/// Arrival of the last byte, and arrival of its ACK, by an independent recursion.
 ///
-/// `at[i]` is when packet i is whole at a node. It leaves when it is there and the one before it has left.
+/// `at[i]` is the time at which packet i has fully arrived at a node. The packet leaves when it has arrived and the
+/// packet before it has left.
 fn pencil(wire: &Wire, hops: usize, bps: u64, delay: u64, bytes: u64) -> (u64, u64) {
-    // Picoseconds on the wire, preamble and gap (20 B) included, rounded to the nearest.
+    // Transmission time in ps, including preamble and gap (20 B), rounded to the nearest.
     let time = |frame: u64| {
         let bits = u128::from(frame + u64::from(wire.gap)) * 8;
         ((bits * 1_000_000_000_000 * 2 + u128::from(bps)) / (2 * u128::from(bps))) as u64
@@ -46,7 +47,7 @@ fn pencil(wire: &Wire, hops: usize, bps: u64, delay: u64, bytes: u64) -> (u64, u
     (received, at[packets as usize - 1])
 }
 
-/// Runs one flow on both engines and returns when it was received and when its ACK was back.
+/// Runs one flow on both engines; returns the arrival of its last byte and of its ACK.
 fn alone(text: &str) -> (u64, u64) {
     let checked = lay(text);
     let run = agreed_on(&checked, text);
@@ -62,7 +63,7 @@ const SIZES: [u64; 9] = [1, 2, 3, 1_437, 1_438, 1_439, 4_097, 100_000, 3_000_001
 
 #[test]
 fn one_flow_takes_what_the_pencil_says() {
-    // 73 Gb/s: no frame takes a whole number of picoseconds.
+    // At 73 Gb/s no frame takes a whole number of picoseconds.
     for (rate, bps) in
         [("100Gbps", 100), ("200Gbps", 200), ("400Gbps", 400), ("800Gbps", 800), ("73Gbps", 73)]
     {
@@ -95,7 +96,7 @@ fn so_it_does_over_short_links_long_links_and_none_but_a_cable() {
 
 #[test]
 fn what_the_fabric_could_do_beside_changes_nothing() {
-    // Loss-free settings that an idle fabric never feels, one class included: replies meet no data.
+    // Settings that do not affect a single flow on an idle fabric. In one class, replies meet no data.
     let text = row(3, "400Gbps", "1us", 200_000, "");
     let expected = alone(&text);
     for more in [
@@ -112,9 +113,9 @@ fn what_the_fabric_could_do_beside_changes_nothing() {
 
 #[test]
 fn the_ns3_family_has_its_own_numbers() {
-    // From runs of that family: 1000 B payload, 48 B of headers, four links of 100 Gb/s and 1 us.
+    // Figures from runs of that family: 1000 B payload, 48 B of headers, four links of 100 Gb/s and 1 us.
     for (bytes, ns) in [(10_000_000, 838_265), (1_000, 8_348)] {
-        // A rate-paced sender at line rate keeps the truncating clock too: 1048 B take 83 ns, not 83.84.
+        // A rate-paced sender at line rate also uses the truncating clock: 1048 B take 83 ns, not 83.84.
         for congestion in ["none", "dcqcn"] {
             let more = format!("compat = \"ns3\"\nswitch.ecn = \"off\"\nnic.congestion.{congestion} = {{}}");
             let (_, acked) = alone(&row(3, "100Gbps", "1us", bytes, &more));
@@ -125,7 +126,7 @@ fn the_ns3_family_has_its_own_numbers() {
 
 #[test]
 fn a_sender_is_done_when_its_last_frame_has_left() {
-    // 1438 B take 30.4 ns, the last byte 1.68 ns.
+    // A frame with 1438 B of payload takes 30.4 ns, one with the last byte 1.68 ns.
     let checked = lay(&row(1, "400Gbps", "1us", 1_439, ""));
     let run = agreed_on(&checked, "two packets");
     assert_eq!(run.messages[0].last_sent, Time(30_400 + 1_680));

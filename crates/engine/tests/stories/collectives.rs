@@ -1,11 +1,11 @@
-//! Claim: collectives send what the textbook says, in its steps, and take its time on an idle fabric; and a run
-//! with the same seed is the same run.
+//! Claim: collectives send the bytes and steps of the textbook and take its time on an idle fabric. A run with the
+//! same seed is the same run.
 
 use crate::lab::{agreed_on, lay, leaf_spine, run};
 use engine::outcome::Outcome;
 use model::{Plan, Time};
 
-/// Bytes that each host sends, and receives.
+/// Bytes sent and received by each host.
 fn bytes(plan: &Plan) -> (Vec<u64>, Vec<u64>) {
     let mut sent = vec![0; plan.fabric.hosts()];
     let mut received = sent.clone();
@@ -17,12 +17,12 @@ fn bytes(plan: &Plan) -> (Vec<u64>, Vec<u64>) {
     (sent, received)
 }
 
-/// From the job's start until the last rank has its last byte.
+/// Time from the job's start until the last rank has received its last byte.
 fn completion(run: &Outcome) -> Time {
     run.messages.iter().map(|m| m.received).max().unwrap()
 }
 
-/// One host on each of `ranks` leaves under one spine: every rank has a path of its own to the next.
+/// An all-reduce with one host on each of `ranks` leaves under one spine: every rank has its own path to the next.
 fn all_reduce(ranks: usize, bytes: u64, more: &str) -> String {
     let fabric = leaf_spine(ranks, 1, 1, "");
     format!("{fabric}{more}\n[[workload]]\nall-reduce = {{ bytes = \"{bytes}B\" }}\n")
@@ -41,7 +41,7 @@ fn a_ring_all_reduce_takes_its_steps_and_sends_its_share() {
         let share = steps as u64 * (8 * 3 * 1_438 * 40) / n as u64;
         assert_eq!(bytes(plan), (vec![share; n], vec![share; n]));
         for qp in &plan.qps {
-            // A step starts when the step before it has arrived at its sender, not sooner and not later.
+            // A step starts exactly when the step before it has arrived at its sender.
             let before = plan.qps.iter().position(|other| other.to == qp.from).unwrap();
             for k in 1..steps {
                 let start = outcome.messages[qp.messages.start as usize + k].start;
@@ -54,8 +54,8 @@ fn a_ring_all_reduce_takes_its_steps_and_sends_its_share() {
 
 #[test]
 fn a_ring_all_reduce_takes_the_textbooks_time() {
-    // A step: the packets of a chunk one after the other, 30.4 ns each, the last one stored at three switches,
-    // and 4 us of cable. One ACK per step goes ahead of the next step's data: 1.72 ns.
+    // A step takes the packets of a chunk one after the other, 30.4 ns each, three store-and-forward switches for
+    // the last one, and 4 us of propagation. One ACK per step precedes the next step's data: 1.72 ns.
     for n in [3, 4, 8] {
         let packets = 50;
         let step = packets * 30_400 + 3 * 30_400 + 4 * 1_000_000;
@@ -83,7 +83,7 @@ fn all_to_all_sends_every_part_to_every_peer() {
             let outcome = agreed_on(&checked, &text);
             assert_eq!(bytes(&checked.plan), (vec![5 * per_pair; 6], vec![5 * per_pair; 6]));
             assert_eq!(checked.plan.messages.len(), 30);
-            // A receiver's link carries 5 x 7 packets; nobody can be done sooner.
+            // A receiver's link carries 5 x 7 packets, which bounds the completion time from below.
             assert!(completion(&outcome) > Time(5 * 7 * 28_000));
         }
     }

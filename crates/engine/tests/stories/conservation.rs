@@ -1,15 +1,15 @@
-//! Claim: every packet and every byte is accounted for, also in a run that is cut short.
+//! Claim: every packet and every byte is accounted for, even in a run that is cut short.
 //!
-//! [`crate::lab::mistakes`] does the books again, by its own reading, after every run of every story: packets
-//! by fate, control packets by kind, hops against frames on links, bytes that left the NICs against those of
-//! messages and replies. Here it is about runs in which every kind of end occurs, and about stops.
+//! After every run of every story, [`crate::lab::mistakes`] checks the books independently: packets by fate,
+//! control packets by kind, hops against frames on links, and bytes that left the NICs against bytes of messages
+//! and replies. This file covers runs with every fate of a packet, and stopped runs.
 
 use crate::lab::{agreed_on, lay, leaf_spine, mistakes, total};
 use engine::outcome::{Ending, Outcome};
 use engine::{Kind, Observer, Progress};
 use model::Time;
 
-/// Everything that can go wrong at once: losses of data and replies, drops, go-back-N, spraying.
+/// A scenario with every kind of fault at once: losses of data and replies, drops, go-back-N, spraying.
 const ROUGH: &str = "[switch]\npfc = \"off\"\nbuffer = \"12kB\"\nclasses = \"one\"\n\
                      [switch.ecn]\nkmin = \"1kB\"\nkmax = \"10kB\"\n\
                      [links]\nloss = 0.02\nlose-replies = true\n[scheme.rps]\n\
@@ -42,7 +42,7 @@ fn every_way_in_which_a_packet_ends_is_counted() {
     ] {
         assert!(count > 0, "{what} never happened");
     }
-    // 30 messages of 28 packets, each accepted once; the rest was sent in vain.
+    // There are 30 messages of 28 packets, each accepted once; all other packets were sent in vain.
     assert_eq!(d.accepted, 30 * 28);
     assert_eq!(d.sent, d.accepted + d.retransmitted);
     assert_eq!(d.sent - d.accepted, d.duplicate + d.discarded + d.dropped_buffer + d.dropped_link);
@@ -53,7 +53,7 @@ fn every_way_in_which_a_packet_ends_is_counted() {
 fn wherever_a_run_is_cut_its_sums_hold() {
     let mut in_flight = 0;
     for k in 1..60u64 {
-        // At odd times, so that the cut falls anywhere inside a window.
+        // Irregular times put the cut anywhere inside a window.
         let text = rough(&format!("[stop]\nafter = \"{}ps\"\n", k * k * 12_347));
         let checked = lay(&text);
         let run = agreed_on(&checked, &text);
@@ -81,7 +81,7 @@ fn a_longer_run_has_done_all_that_a_shorter_one_has() {
     }
 }
 
-/// Ctrl-C after a while.
+/// An observer that interrupts the run after some calls, as Ctrl-C would.
 struct Impatient(u64);
 
 impl Observer for Impatient {
@@ -123,14 +123,14 @@ fn background_traffic_is_cut_when_the_foreground_is_done() {
         .map(|i| run.messages[i].acked)
         .max()
         .unwrap();
-    // It ends with the window in which the last foreground ACK came.
+    // The run ends with the window in which the last foreground ACK arrives.
     let window = Time(engine::window(&checked.plan));
     assert!(last < run.end && run.end <= last + window, "{last} {}", run.end);
 }
 
 #[test]
 fn short_background_jobs_do_not_hold_the_end_up() {
-    // With timers and without, the noise is long over when the foreground ends.
+    // With and without timers, the noise ends long before the foreground.
     for nic in ["", "[nic]\ntimeout = \"none\""] {
         let text = format!(
             "{}{nic}\n[[workload]]\nname = \"noise\"\nbackground = true\nneighbour-ring = {{ bytes = \"2kB\" }}\n\

@@ -1,5 +1,5 @@
-//! Claim: a run in which nothing moves any more ends, on every engine, and says what waits for what: the ring
-//! of pauses of a PFC deadlock, the messages that wait for others, the flow whose packets never arrive.
+//! Claim: a run in which nothing moves any more ends on every engine and names the causes: the ring of pauses of a
+//! PFC deadlock, messages that wait for others, or a flow whose packets never arrive.
 
 use crate::lab::{agreed_on, lay, leaf_spine};
 use engine::link_name;
@@ -14,7 +14,7 @@ fn stall(run: &Outcome) -> &Stall {
     }
 }
 
-/// `n` switches in a ring, a host on each; every host sends to the one `hops` switches on, clockwise.
+/// `n` switches in a ring with a host on each. Every host sends clockwise to the host `hops` switches away.
 fn ring(n: usize, hops: usize, bytes: &str, more: &str) -> String {
     let names: Vec<String> = (0..n).map(|s| format!("s{s}")).collect();
     let uplinks = (0..n).map(|i| format!("[\"host{i}\", \"s{i}\", \"400Gbps\"], "));
@@ -32,8 +32,8 @@ fn ring(n: usize, hops: usize, bytes: &str, more: &str) -> String {
 
 #[test]
 fn a_ring_of_switches_that_pause_each_other_is_named() {
-    // Every link of the ring carries what its switch's host sends and what the host before sent: twice its
-    // rate. A switch pauses the one before it until its own packets go on, and so does every other.
+    // Every link of the ring must carry the traffic of its own host and of the host before: twice its rate. Each
+    // switch pauses the one before it until its own packets move, so none ever moves.
     for n in [5, 6] {
         let text = ring(n, 2, "2MB", "");
         let checked = lay(&text);
@@ -72,7 +72,7 @@ fn a_deadlock_without_timers_ends_too() {
 
 #[test]
 fn one_switch_on_there_is_no_deadlock() {
-    // No packet crosses two links of the ring, so no link of it waits for another.
+    // No packet crosses two links of the ring, so no link of the ring waits for another.
     let text = ring(5, 1, "2MB", "");
     let checked = lay(&text);
     let run = agreed_on(&checked, &text);
@@ -87,7 +87,7 @@ fn a_message_whose_trigger_never_fires_is_named() {
         "{fabric}[[workload]]\nall-to-all = {{ per-pair = \"9kB\", groups = \"all\", schedule = \"staggered\" }}\n"
     );
     let mut checked = lay(&text);
-    // The last message of a host waits for one trigger more than there are.
+    // The last message of a host needs one trigger more than there are.
     let plan = &mut checked.plan;
     let last = (0..plan.messages.len()).rfind(|&i| plan.messages[i].on_acked.is_empty()).unwrap();
     plan.messages[last].needs += 1;
@@ -125,14 +125,14 @@ fn a_flow_whose_packets_all_get_lost_ends_by_lack_of_progress() {
     assert_eq!(stall.since, Time::ZERO, "nothing was ever accepted");
     assert_eq!(stall.count, 4);
     assert!(stall.waiting.iter().all(|(_, w)| *w == Waiting::Packets { acked: 0, total: 7 }));
-    // A timeout every millisecond, until 20 ms have passed in vain.
+    // A timeout occurs every millisecond, until 20 ms have passed without progress.
     assert!((4 * 19..=4 * 21).contains(&run.control.timeout), "{}", run.control.timeout);
     assert_eq!(run.data.sent, run.data.dropped_link);
 }
 
 #[test]
 fn a_flow_whose_replies_all_get_lost_ends_with_every_byte_delivered() {
-    // Two hosts on one switch; only the switch's link to the receiver is clean in both directions.
+    // Two hosts on one switch; only the link from the switch to the receiver loses nothing in either direction.
     let text = "[topology.links]\nhosts = [\"a\", \"b\"]\nswitches = [\"s\"]\n\
                 links = [[\"a\", \"s\"], [\"b\", \"s\"]]\n[links]\nloss = 0.03\nlose-replies = true\n\
                 [stop]\nno-progress = \"20ms\"\n[nic]\nack-duplicates = false\n[[workload]]\n[workload.flows]\n\
@@ -143,7 +143,8 @@ fn a_flow_whose_replies_all_get_lost_ends_with_every_byte_delivered() {
             agreed_on(&checked, text)
         })
         .collect();
-    // The last ACK is lost now and then, and without ACKs of duplicates nobody ever hears of the end.
+    // The last ACK is lost in some runs. Duplicates are not acknowledged here, so the sender then never learns of
+    // the end.
     let stalled: Vec<_> = ended.iter().filter(|run| matches!(run.ending, Ending::Stalled(_))).collect();
     assert!(!stalled.is_empty() && stalled.len() < ended.len(), "{} of {}", stalled.len(), ended.len());
     for run in stalled {

@@ -1,12 +1,13 @@
-//! Claim: on a Dragonfly minimal routing, Valiant and UGAL bring every packet to its host, alike on both engines; with
-//! virtual channels PFC never deadlocks, whatever the load; with one channel it does, and the run names the ring.
+//! Claim: on a Dragonfly, minimal routing, Valiant and UGAL deliver every packet, equally on both engines. With
+//! virtual channels PFC never deadlocks, whatever the load. With one channel it does, and the run names the ring.
 
 use crate::lab::{agreed_on, lay, run, total};
 use engine::link_name;
 use engine::outcome::{Ending, Outcome};
 use std::collections::BTreeSet;
 
-/// `groups` of `routers` with 2 hosts each; further keys of the topology, then of the scenario, in `more`.
+/// A Dragonfly with `groups` of `routers` and 2 hosts per router; `more` adds keys of the topology, then of the
+/// scenario.
 fn dragonfly(groups: usize, routers: usize, links: usize, more: &str) -> String {
     format!(
         "[topology.dragonfly]\ngroups = {groups}\nrouters-per-group = {routers}\nhosts-per-router = 2\n\
@@ -27,7 +28,8 @@ fn counter(run: &Outcome, name: &str) -> u64 {
     run.counters.iter().find(|(n, _)| *n == name).map_or(0, |(_, value)| *value)
 }
 
-/// What a switch shares beside its headroom is so little that everybody pauses everybody, and nobody slows down.
+/// A scenario whose switches share so little buffer beside their headroom that all of them send pauses; no sender
+/// slows down.
 fn full_load(scheme: &str, channels: u8, minimal: &str) -> String {
     let keys = format!(
         "channels = {channels}\nminimal = \"{minimal}\"\n[switch]\nbuffer = \"140kB\"\n[switch.pfc]\nalpha = \"1/16\"\n\
@@ -119,7 +121,7 @@ fn minimal_routing_and_flows_with_a_group_of_their_own_stay_in_order() {
     assert!(run.data.out_of_order > 0, "packets that draw for themselves do not");
 }
 
-/// The host of group 0's first router sends to group 1's first, over the only link that joins the groups.
+/// The first host of group 0 sends to the first host of group 1, over the only link between the groups.
 fn alone(scheme: &str) -> Outcome {
     let keys = format!(
         "[nic.transport.ideal]\n[nic.congestion.none]\n[scheme.{scheme}\n[[workload]]\n[workload.flows]\n\
@@ -134,13 +136,13 @@ fn a_detour_crosses_two_links_between_groups_and_a_minimal_way_one() {
     for (scheme, least, most) in [("minimal]", 300, 500), ("valiant]", 400, 700), ("ugal-l]", 300, 500)] {
         let run = alone(scheme);
         assert_eq!(run.ending, Ending::Finished);
-        // 100 packets; two links of hosts, and one to three, or two to five, between routers.
+        // 100 packets cross two links of hosts, and one to three (or two to five) links between routers.
         assert!((least..=most).contains(&run.data_hops), "{scheme}: {} hops", run.data_hops);
     }
 }
 
-/// All hosts of a group send to the next group: minimal ways share a few links, detours use the others. What Dragonflies
-/// need detours for (Kim et al., ISCA 2008, section 4.2, worst-case traffic).
+/// All hosts of a group send to the next group. Minimal paths share a few links, and detours use the others. This
+/// traffic is why Dragonflies need detours (Kim et al., ISCA 2008, section 4.2, worst-case traffic).
 fn to_the_next_group(scheme: &str) -> Outcome {
     let flows: String = (0..16)
         .map(|h| format!("{{ from = \"host{h}\", to = \"host{}\", bytes = \"500kB\" }}, ", h + 16))
@@ -157,7 +159,7 @@ fn to_the_next_group(scheme: &str) -> Outcome {
 fn against_the_worst_traffic_detours_pay() {
     let [minimal, valiant, local, global] =
         ["minimal]", "valiant]", "ugal-l]", "ugal-g]"].map(|scheme| to_the_next_group(scheme).end.as_us());
-    // 16 flows over one link, or over three detours.
+    // 16 flows share one link, or three detours.
     assert!(minimal > 640.0, "{minimal} us: 8 MB over 100 Gb/s");
     assert!(valiant < 0.5 * minimal, "valiant {valiant} us, minimal {minimal} us");
     assert!(local < 0.7 * minimal, "ugal-l {local} us, minimal {minimal} us");
@@ -175,7 +177,7 @@ fn without_load_ugal_takes_minimal_ways() {
 
 #[test]
 fn a_channel_that_is_paused_lets_others_pass() {
-    // Pauses of one channel are counted per link, and the links paused are between routers and from hosts.
+    // Pauses of a channel are counted per link. The paused links are those between routers and those from hosts.
     let checked = lay(&full_load("valiant]", 3, "fewest-hops"));
     let (_, run) = run(&full_load("valiant]", 3, "fewest-hops"));
     let fabric = &checked.plan.fabric;
@@ -196,8 +198,8 @@ fn a_channel_that_is_paused_lets_others_pass() {
     );
 }
 
-/// What dies 12 us after the start, in groups of three routers with two links between every two groups: one link of a pair of
-/// groups, all links of a pair, a link inside a group, and all of that with a router.
+/// Failures 12 us after the start, in groups of three routers with two links between every two groups: one link
+/// between two groups, all links between two groups, a link inside a group, and all of these with a router.
 const DEATHS: [&str; 4] = [
     "links = [[\"group0-router0\", \"group1-router*\"]]",
     "links = [[\"group0-router*\", \"group1-router*\"]]",
@@ -206,7 +208,7 @@ const DEATHS: [&str; 4] = [
      [\"group0-router1\", \"group0-router2\"]]",
 ];
 
-/// An all-to-all on the tight fabric of [`full_load`] in which something dies; what was lost comes back by a timer.
+/// An all-to-all with a failure on the tight fabric of [`full_load`]; a timer recovers losses.
 fn dies(death: &str, until: &str, scheme: &str, minimal: &str) -> String {
     full_load(scheme, 3, minimal)
         .replace("timeout = \"none\"", "timeout = { fixed = \"150us\" }")
@@ -274,7 +276,7 @@ fn a_router_without_links_is_cut_off_and_two_channels_do_not_lead_over_a_third_g
     let two = told(2, DEATHS[1]);
     assert!(two.contains("cut off") && two.contains("`channels = 3`"), "{two}");
     let dead = told(3, "switch = \"group1-router2\"");
-    // Two hosts to and from 22 others, and with each other.
+    // Two hosts are cut off from 22 others and from each other.
     assert!(dead.contains("host10") && dead.contains("and 89 more queue pairs"), "{dead}");
     assert!(!dead.contains("channels"));
 }

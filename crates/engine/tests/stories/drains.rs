@@ -1,5 +1,5 @@
-//! Claim: Flowcut drains flows for what they meet, and not for what others once met: a flow by itself is never drained,
-//! whatever went before it; and what is lost, or too much to count, holds up no flow for ever and puts none out of order.
+//! Claim: Flowcut drains flows only for the delays that they meet themselves. A lone flow is never drained,
+//! whatever preceded it. Lost packets and overflowing counters neither block a flow forever nor reorder it.
 
 use crate::lab::{agreed_on, run};
 use engine::Outcome;
@@ -32,7 +32,7 @@ fn two_racks(rate: &str, delay: &str, scheme: &str, nic: &str, flows: &[(&str, &
     )
 }
 
-/// The last message's time, us.
+/// Completion time of the last message, us.
 fn last(run: &Outcome) -> u64 {
     let last = run.messages.iter().max_by_key(|message| message.start).unwrap();
     (last.received.ps() - last.start.ps()) / 1_000_000
@@ -99,7 +99,7 @@ fn more_under_way_than_three_bytes_count_stays_in_order() {
 
 #[test]
 fn a_lost_packet_costs_a_drain_once() {
-    // Four flows share two uplinks and are drained again and again; one of them loses a packet.
+    // Four flows share two uplinks and are drained again and again; one of the flows loses a packet.
     let nic = "[nic.transport.adaptive-routing]\nmax-outstanding = 80\nreorder-window = 128";
     for (deployment, sender) in [
         ("full", ""),
@@ -126,7 +126,8 @@ fn a_lost_packet_costs_a_drain_once() {
 
 #[test]
 fn a_signal_that_goes_back_the_way_of_a_detour_needs_no_route() {
-    // The link inside group 1 that minimal ways take is slow, so flows go over group 2, where a router has no link to group 0.
+    // The minimal path's link inside group 1 is slow, so flows go over group 2, where a router has no link to group
+    // 0.
     let text = "[topology.dragonfly]\ngroups = 3\nrouters-per-group = 3\nhosts-per-router = 2\nlinks-per-pair = 1\n\
          rate = \"100Gbps\"\nglobal-rate = \"40Gbps\"\ndelay = \"1us\"\nminimal = \"any-link\"\n[wire]\npayload = \"4096B\"\n\
          [switch]\nbuffer = \"1GB\"\necn = \"off\"\n[nic.transport.ideal]\nmax-outstanding = 200\n[nic.congestion.none]\n\
@@ -139,8 +140,8 @@ fn a_signal_that_goes_back_the_way_of_a_detour_needs_no_route() {
     assert_eq!((run.data.out_of_order, counter(&run, "entries_left")), (0, 0));
 }
 
-/// A fat tree on which a core switch is dead at first and comes back at 100 us: ways to it open again under flows that are
-/// under way.
+/// A fat tree on which a core switch is dead at first and comes back at 100 us, so that active flows get more
+/// paths.
 fn comes_back(deployment: &str, seed: u32) -> Outcome {
     let (_, run) = run(&format!(
         "seed = {seed}\n[topology.fat-tree]\nk = 4\nrate = \"200Gbps\"\ndelay = \"1us\"\n[wire]\npayload = \"4096B\"\n[switch]\n\
@@ -157,6 +158,7 @@ fn routes_that_change_put_flows_out_of_order_where_switches_hash_and_not_where_a
     let disorder =
         |deployment| (1..4).map(|seed| comes_back(deployment, seed).data.out_of_order).sum::<u64>();
     assert_eq!(disorder("full"), 0);
-    // A hash over one more port moves flows, whatever is under way; a NIC and a ToR know nothing of that.
+    // A hash over one more port moves flows regardless of packets in flight, and schemes in NICs and ToRs cannot
+    // see it.
     assert!(disorder("nic") > 0 && disorder("ingress") > 0);
 }

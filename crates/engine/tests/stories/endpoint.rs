@@ -1,4 +1,4 @@
-//! Claim: schemes that sit in the sending NIC do what they are for, over a whole fabric.
+//! Claim: schemes in the sending NIC have their intended effect on a whole fabric.
 
 use crate::lab::{agreed_on, lay};
 use engine::Outcome;
@@ -7,8 +7,9 @@ fn counter(run: &Outcome, name: &str) -> u64 {
     run.counters.iter().find(|(n, _)| *n == name).map_or(0, |c| c.1)
 }
 
-/// One flow from a to b at half of the fabric's rate, over m0 or m1, whose paths take 10 us and `other`. Now and then
-/// ten packets from elsewhere cross the link behind m0, then the link behind m1: whoever waits for them is marked.
+/// One flow from a to b at half of the fabric's rate, over m0 or m1, whose paths take 10 us and `other`. From time
+/// to time ten other packets cross the link behind m0, then the link behind m1; a flow that waits for them is
+/// marked.
 fn two_paths(bursts: u32, other: &str, scheme: &str, clock: &str) -> String {
     let mut list = String::new();
     for burst in 0..bursts {
@@ -38,7 +39,7 @@ fn dlbf_moves_a_flow_and_its_receiver_sees_every_packet_in_order() {
             let text = format!("seed = {seed}\n{}", two_paths(bursts, other, DLBF, clock));
             agreed_on(&lay(&text), &text)
         };
-        // The paper's Fig. 3: the flow goes to the faster path and back to the slower one, some times.
+        // The paper's Fig. 3: the flow moves several times to the faster path and back to the slower one.
         let run = story(6, "3us", "1ms");
         assert!(counter(&run, "path_moves") >= 4, "{:?}", run.counters);
         assert!(
@@ -46,8 +47,9 @@ fn dlbf_moves_a_flow_and_its_receiver_sees_every_packet_in_order() {
             "{:?}",
             run.counters
         );
-        // The first move was to a path that nobody knew. If that was the faster one, its notification had what it
-        // overtook sent again; nothing else ever came out of order, and nothing was taken for lost.
+        // The first move goes to a path of unknown delay. If the path is faster, its notification causes
+        // retransmission of the packets that it overtook. Nothing else ever arrives out of order, and no packet is
+        // considered lost.
         let first = story(2, "3us", "1ms");
         assert_eq!(
             (run.data.out_of_order, run.data.retransmitted),
@@ -56,7 +58,7 @@ fn dlbf_moves_a_flow_and_its_receiver_sees_every_packet_in_order() {
         assert_eq!(run.control.nack, 0);
         assert_eq!(run.data.duplicate, run.data.duplicated + run.data.retransmitted);
         in_order += u32::from(run.data.out_of_order == 0);
-        // However far the clocks are apart.
+        // The result does not depend on the clock offset.
         for clock in ["0us", "50ms"] {
             let other = story(6, "3us", clock);
             assert_eq!(
@@ -64,7 +66,8 @@ fn dlbf_moves_a_flow_and_its_receiver_sees_every_packet_in_order() {
                 (run.data, run.messages.clone(), run.counters.clone())
             );
         }
-        // After three bursts it is on the faster path; the fourth drives it to the slower one, which overtakes nothing.
+        // After three bursts the flow is on the faster path. The fourth burst drives it to the slower path, where
+        // it overtakes no packet.
         let (three, four) = (story(3, "3us", "1ms"), story(4, "3us", "1ms"));
         assert_eq!(counter(&four, "path_moves"), counter(&three, "path_moves") + 1);
         assert!(three.data.duplicated > 0 && four.data.duplicated == three.data.duplicated);
@@ -96,7 +99,7 @@ fn a_sender_that_sprays_reorders_and_one_that_keeps_to_ecmp_does_not() {
 
 #[test]
 fn classes_have_schemes_of_their_own() {
-    // Two racks. The background keeps to one path and stays in order; the foreground is sprayed.
+    // Two racks. Background traffic keeps to one path and stays in order; foreground traffic is sprayed.
     let text = |scheme: &str| {
         format!(
             "[topology.leaf-spine]\nleaves = 2\nspines = 4\nhosts-per-leaf = 4\nrate = \"100Gbps\"\n\

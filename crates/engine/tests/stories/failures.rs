@@ -1,5 +1,5 @@
-//! Claim: links go down, come back and slow down at the picosecond that the scenario says; routing finds the paths that
-//! are left after its detection; no flow gets stuck, and order holds where it is promised.
+//! Claim: links go down, come back and slow down at exactly the picosecond that the scenario gives. After
+//! detection, routing finds the remaining paths. No flow gets stuck, and schemes that promise order keep it.
 
 use crate::lab::{agreed_on, lay, leaf_spine, run};
 use engine::Outcome;
@@ -7,7 +7,7 @@ use engine::outcome::Ending;
 use model::{LinkId, Plan, Time};
 use std::collections::BTreeMap;
 
-/// One cable of 100 Gb/s and 1 us. A full frame takes 121.6 ns.
+/// One link of 100 Gb/s and 1 us. A full frame takes 121.6 ns.
 const CABLE: &str = "[topology.links]\nhosts = [\"a\", \"b\"]\nlinks = [[\"a\", \"b\"]]\n\
                      [nic.transport.ideal]\n[nic.congestion.none]\n";
 
@@ -15,7 +15,7 @@ fn failure(keys: &str) -> String {
     format!("[[failure]]\n{keys}\n")
 }
 
-/// One flow of so many full packets from the first host to the last.
+/// One flow of `packets` full packets from one host to another.
 fn one_flow(from: &str, to: &str, packets: u64) -> String {
     let bytes = packets * 1438;
     format!(
@@ -34,7 +34,7 @@ fn counter(run: &Outcome, name: &str) -> u64 {
     run.counters.iter().copied().collect::<BTreeMap<_, _>>().get(name).copied().unwrap_or(0)
 }
 
-/// Packets lost on links from a switch or host of that name.
+/// Packets lost on the links from the switch or host `name`.
 fn lost_behind(plan: &Plan, run: &Outcome, name: &str) -> u64 {
     let node = plan.fabric.find(name).unwrap();
     let ports = plan.fabric.ports(node).iter();
@@ -69,7 +69,7 @@ fn a_link_at_a_tenth_of_its_rate_is_a_link_of_a_tenth() {
     };
     let slow = failure("links = [[\"s\", \"b\"]]\nrate = 0.1");
     let (_, failed) = agreed(&format!("{}{slow}{}", fabric("100Gbps"), one_flow("a", "b", 200)));
-    // What a switch marks depends on the rate that its port is sold with, so both have the same marks.
+    // Marking thresholds depend on a port's nominal rate, so ECN is off to make both runs comparable.
     let ecn = "[switch]\necn = \"off\"\n";
     let (_, failed_unmarked) =
         agreed(&format!("{}{ecn}{slow}{}", fabric("100Gbps"), one_flow("a", "b", 200)));
@@ -80,8 +80,8 @@ fn a_link_at_a_tenth_of_its_rate_is_a_link_of_a_tenth() {
 
 #[test]
 fn a_rate_holds_from_the_next_start_on() {
-    // Ten packets at 121.6 ns each; then 25 Gb/s, at which one takes 486.4 ns; after four of those the old rate.
-    // The changes come while a packet is on the wire.
+    // Ten packets of 121.6 ns each, then four at 25 Gb/s of 486.4 ns each, then the old rate. Each change comes
+    // while a packet is on the wire.
     let (at, until) = (9 * 121_600 + 1, 10 * 121_600 + 3 * 486_400 + 1);
     let text = format!(
         "{CABLE}{}{}",
@@ -135,7 +135,7 @@ fn a_flow_that_waits_for_a_repair_is_no_deadlock_and_one_that_waits_for_none_is(
     assert!(!plan.failures.reach_in_the_end(&plan.fabric, plan.qps[0].from, plan.qps[0].to));
 }
 
-/// Pods of a fat tree, or a leaf-spine fabric, with a link and a switch that are dead from the start.
+/// A fat tree and a leaf-spine fabric, each with a link and a switch that are dead from the start.
 fn broken_from_the_start() -> [(&'static str, String); 2] {
     [
         (
@@ -180,7 +180,7 @@ fn themis_with_remapped_slots_sprays_on_and_lets_no_false_nack_pass() {
         assert_eq!(run.ending, Ending::Finished);
         assert!(counter(&run, "packets_remapped") > 0, "{name}");
         assert!(run.data.out_of_order > 0 && counter(&run, "nacks_blocked") > 0, "{name}");
-        // Every slot still has one path: nothing is lost, and nothing is held to be.
+        // Every slot still has one path, so nothing is lost and nothing is considered lost.
         assert_eq!((run.data.dropped_link, run.data.retransmitted), (0, 0), "{name}");
         assert_eq!(counter(&run, "compensations_spurious"), 0, "{name}");
     }
@@ -202,7 +202,8 @@ fn remapped_slots_of_a_dead_spine_spread_over_the_others() {
         .map(|(id, _)| outcome.links[id.index()].bytes)
         .collect();
     let (most, all) = (up.iter().max().unwrap(), up.iter().sum::<u64>());
-    // Fourteen uplinks are left. A slot in eight is spare; on one uplink together they would double what it has.
+    // Fourteen uplinks remain, and an eighth of the slots must move. All of them on one uplink would double its
+    // load.
     assert!(*most * 14 * 100 < all * 125, "{up:?}");
     assert_eq!(lost_behind(&checked.plan, &outcome, "leaf0"), 0);
 }
@@ -235,7 +236,7 @@ fn no_flow_gets_stuck_when_a_spine_dies_and_comes_back() {
 
 #[test]
 fn a_link_that_flaps_under_pfc_forgets_its_pauses_and_nobody_waits_for_ever() {
-    // An incast pauses everything on its way; links flap at every time in it.
+    // An incast pauses all switches on its path, and links flap at many times in it.
     for at in (2..40).step_by(3) {
         let text = format!(
             "{}[switch]\nbuffer = \"150kB\"\n[nic]\ntimeout = {{ fixed = \"100us\" }}\n[routing]\ndetection = \"30us\"\n\

@@ -1,8 +1,8 @@
-//! Claim: the engines agree and the books add up on fabrics, settings and workloads that nobody thought of.
+//! Claim: the engines agree and the books add up on random fabrics, settings and workloads.
 //!
-//! Random trees of switches with a few more links, hosts anywhere, links from 1 ns to 3 ms and from 1 to
-//! 400 Gb/s, losses, failures, small buffers, every NIC and scheme, and runs that are cut short. Deadlocks are welcome.
-//! `PROPTEST_CASES=10000` looks further; what was found stands as a story of its own in the other files.
+//! Random trees of switches with a few more links, hosts anywhere, links from 1 ns to 3 ms and from 1 to 400 Gb/s,
+//! losses, failures, small buffers, every NIC and scheme, and runs that are cut short. Deadlocks may occur.
+//! `PROPTEST_CASES=10000` tries more; each fault that was found has a story of its own in the other files.
 
 use crate::lab::{compared_on, lay};
 use model::{Bytes, Time};
@@ -18,7 +18,7 @@ const SCHEMES: &[&str] = &[
     "rps]",
     "ar]",
     "drill]",
-    // On graphs like these a PathMap hardly ever exists; `three_tiers` has it.
+    // A PathMap hardly ever exists on such graphs; `three_tiers` tests it.
     "themis]\npath-map = false",
     "themis]\npath-map = false\nmode = \"literal\"",
     "themis]\npath-map = false\npsn-bits = 24\nring = 8\nage-limit = 4\non-block = \"ack\"",
@@ -60,7 +60,7 @@ const NICS: [&str; 17] = [
     "[nic]\nack-every = 3\ntimeout = { fixed = \"90us\" }\n[nic.transport.irn]\n\
      [nic.congestion.hpcc]\nint-hops = 7\nmax-stage = 0\nunknown-rate = \"25Gbps\"\nbase-rtt = \"longest\"",
 ];
-/// DLBF needs it.
+/// DLBF needs this NIC.
 const SACK: &str = "[nic]\ntimeout = { fixed = \"100us\" }\n[nic.transport.sr-sack]\nreorder-window = 40";
 const ECN: [&str; 4] = [
     "ecn = \"off\"",
@@ -73,12 +73,12 @@ const WIRES: [&str; 4] = ["", "[wire]\nframe = \"4158B\"", "[wire]\nframe = \"30
 
 const FAILURES: [&str; 5] = ["down = true", "", "rate = 1", "rate = 0.7", "rate = \"400Gbps\""];
 
-/// Rate and delay, as places in the lists above; small ones are more usual.
+/// Rate and delay of a link, as indices into the lists above; small indices are more frequent.
 fn cable() -> impl Strategy<Value = (usize, usize)> {
     (0..RATES.len() * 2, 0..DELAYS.len() * 2).prop_map(|(r, d)| (r % 8 % RATES.len(), d % 11 % DELAYS.len()))
 }
 
-/// A scenario, and what its switches share beside their headroom.
+/// A scenario, and the buffer that its switches share beside their headroom.
 #[derive(Clone)]
 struct Story {
     text: String,
@@ -118,7 +118,7 @@ fn story() -> impl Strategy<Value = Story> {
             let mut text = format!("seed = {seed}\n");
             let wire = if wire == "ns3" { text += "compat = \"ns3\"\n"; "" } else { wire };
             let switches = tree.len() + 1;
-            // It needs a neighbour of its kind.
+            // The scheme needs a second switch.
             let alone = switches == 1 && scheme.starts_with("long-haul");
             let scheme = if alone { "ecmp]" } else { scheme };
             let names: Vec<String> = (0..switches).map(|s| format!("s{s}")).collect();
@@ -148,7 +148,7 @@ fn story() -> impl Strategy<Value = Story> {
             }
             writeln!(text, "[routing]\ndetection = \"{detection}\"").unwrap();
             for (which, what, at, span, one_way) in failures {
-                // A host's link, or some links of a switch.
+                // Either a host's link, or some links of a switch.
                 let ends = match which {
                     0 | 1 => format!("[\"host{}\", \"*\"]", which % hosts.len()),
                     which => format!("[\"s{}\", \"*\"]", which % switches),
@@ -184,7 +184,7 @@ fn story() -> impl Strategy<Value = Story> {
     )
 }
 
-/// A scenario on a small Dragonfly, likewise.
+/// A random scenario on a small Dragonfly.
 fn groups() -> impl Strategy<Value = Story> {
     const WAYS: [&str; 10] = [
         "minimal]",
@@ -236,14 +236,14 @@ fn groups() -> impl Strategy<Value = Story> {
                 .unwrap();
             }
             text += "]\n";
-            // One host has nobody to send to.
+            // A single host has no peer.
             let text = if all < 2 { text.replace("hosts-per-router = 1", "hosts-per-router = 2") } else { text };
             Story { text, shared }
         },
     )
 }
 
-/// Runs a story on all engines, and says where they differ.
+/// Runs a story on all engines, and fails with their differences.
 fn told(story: &Story) -> Result<(), TestCaseError> {
     let mut checked = lay(&story.text);
     let plan = &mut checked.plan;
@@ -277,7 +277,8 @@ proptest! {
     }
 }
 
-/// The engines disagreed here: when a queue pair's last packet set out, IRN's shorter timeout had run out already.
+/// The engines once disagreed here: at the start of a queue pair's last packet, IRN's shorter timeout had already
+/// expired.
 #[test]
 fn a_timeout_that_has_run_out_when_it_begins_to_hold_fires_next() {
     let text = r#"

@@ -1,8 +1,8 @@
-//! Claim: a scheme may hold packets and make control packets of its own. The engines agree on what follows,
-//! every packet is in the books, and what is still held when a run stops is counted as held.
+//! Claim: a scheme may hold packets and make control packets of its own. The engines agree on the outcome, every
+//! packet is in the books, and packets still held at the end count as held.
 //!
-//! The scheme is a test's own, in a box ([`schemes::AnyScheme::Custom`]): it holds every k-th packet, and lets
-//! it go when its time has come or when a later packet passes.
+//! The scheme is a test's own, in a box ([`schemes::AnyScheme::Custom`]). It holds every k-th packet and releases
+//! it after some time or when a later packet passes.
 
 use crate::lab::{agreed, lay, leaf_spine};
 use engine::outcome::Outcome;
@@ -14,24 +14,24 @@ use rnic::Nic;
 use schemes::AnyScheme;
 use std::collections::VecDeque;
 
-/// When a held packet goes on.
+/// The moment at which a held packet is released.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Until {
-    /// This long after it came.
+    /// This long after its arrival.
     Wake(Time),
-    /// When so many are held and another packet passes: then all of them.
+    /// When another packet passes while so many are held; all of them are then released.
     Passing(usize),
 }
 
-/// What the scheme does.
+/// Settings of the test's scheme.
 #[derive(Clone, Copy, Debug)]
 struct Habits {
-    /// Holds every `hold`-th data packet that meets it. 0: none.
+    /// Holds every `hold`-th data packet that arrives; 0 holds none.
     hold: u64,
     until: Until,
     /// Holds control packets as well.
     control: bool,
-    /// Sends the source of every so many packets a CNP, on their arrival and on their departure to the host.
+    /// Sends a CNP to the source of every `emit`-th packet, on its arrival and on its departure to the host.
     emit: u64,
 }
 
@@ -108,7 +108,7 @@ impl Scheme for Holder {
     }
 }
 
-/// The NIC of a scenario, and the holder in every switch.
+/// The NIC of a scenario, with the test's scheme in every switch.
 struct Holding {
     nic: Nic,
     habits: Habits,
@@ -148,7 +148,7 @@ impl Parts for Holding {
     fn steering(&self, _: model::QpSite<'_>) {}
 }
 
-/// Both engines run a small fabric with these switch settings under a holder.
+/// Runs a small fabric with these switch settings and the test's scheme on both engines.
 fn hold(switch: &str, workload: &str, habits: Habits) -> Outcome {
     let fabric = leaf_spine(2, 2, 3, "rate = \"100Gbps\"\ndelay = \"200ns\"");
     let text = format!(
@@ -215,7 +215,7 @@ fn packets_that_a_switch_makes_are_in_the_books() {
 
 #[test]
 fn what_a_packet_sets_off_comes_after_what_its_departure_sets_off() {
-    // At the last switch both the arrival and the departure of one packet make a CNP of their own size.
+    // At the last switch, the arrival and the departure of one packet each make a CNP of its own size.
     for classes in ["one", "strict"] {
         let switch = format!("[switch]\nclasses = \"{classes}\"");
         let run =
@@ -236,7 +236,7 @@ fn a_run_that_stops_counts_what_is_held_then() {
 
 #[test]
 fn held_packets_fill_the_buffer_and_pause_the_neighbours() {
-    // 700 packets are offered at each leaf and nothing is let go for 100 us: the leaf must pause its hosts.
+    // 700 packets arrive at each leaf and none is released for 100 us, so the leaf must pause its hosts.
     let until = Until::Wake(Time::from_us(100));
     let run = hold(LOSSLESS, INCAST, Habits { hold: 1, until, control: false, emit: 0 });
     assert!(run.control.pause > 0);
@@ -256,8 +256,8 @@ fn a_packet_that_finds_no_room_to_be_held_is_dropped_and_counted() {
 
 #[test]
 fn a_crowd_of_released_packets_fills_a_lossy_queue_at_once() {
-    // About 44 packets of 1500 B are let go together into a queue that may hold half of 120 kB; what comes right
-    // behind them is dropped.
+    // About 44 packets of 1500 B are released together into a queue that may hold half of 120 kB. Packets that
+    // arrive right behind them are dropped.
     let switch = "[switch]\npfc = \"off\"\nbuffer = \"120kB\"";
     for many in 38..50 {
         let until = Until::Passing(many);
@@ -268,8 +268,8 @@ fn a_crowd_of_released_packets_fills_a_lossy_queue_at_once() {
 
 #[test]
 fn packets_that_a_switch_makes_take_room_in_the_queue_that_they_share_with_data() {
-    // One class: a CNP for every packet stands in the same lossy queue as data that goes the same way, and what
-    // comes behind it finds the queue longer.
+    // In one class, a CNP for every packet joins the same lossy queue as data in its direction, and later packets
+    // find a longer queue.
     let mut dropped = 0;
     for buffer in (8..60).step_by(2) {
         let switch = format!("[switch]\npfc = \"off\"\nbuffer = \"{buffer}kB\"\nclasses = \"one\"");

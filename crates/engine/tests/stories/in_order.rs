@@ -1,5 +1,5 @@
-//! Claim: under Flowcut no packet overtakes another one of its flow, on any fabric, Dragonflies among them, in any
-//! deployment, whatever moves flows about; and if it is told to let so many packets be under way when a flow moves, no more are ever late.
+//! Claim: under Flowcut no packet overtakes another of its flow: on any fabric, Dragonflies included, in any
+//! deployment, whatever moves flows. With an overlap of n packets, at most n packets are ever late.
 
 use crate::lab::{honest, lay};
 use engine::{Kind, Outcome};
@@ -13,15 +13,15 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A scenario's parts, with receivers that note how many packets are late at a time: not there, though one of a higher
-/// number is.
+/// A scenario's parts, with receivers that count late packets. A packet is late while one with a higher number has
+/// arrived.
 struct Watched<'a> {
     parts: RealParts<'a, Stamp>,
     late: Arc<AtomicU64>,
     overtaken: Arc<AtomicU64>,
 }
 
-/// Until when nothing is sent again in a story in which packets are lost.
+/// Time before which nothing is retransmitted in stories with losses.
 const BEFORE_TIMERS: Time = Time::from_ms(2);
 
 struct Watching<R> {
@@ -29,7 +29,7 @@ struct Watching<R> {
     next: u64,
     missing: BTreeSet<u64>,
     late: Arc<AtomicU64>,
-    /// Packets that came after one of a higher number before any was sent again.
+    /// Packets that arrived after one with a higher number, before any retransmission.
     overtaken: Arc<AtomicU64>,
 }
 
@@ -92,12 +92,12 @@ impl Parts for Watched<'_> {
     }
 }
 
-/// What a run showed.
+/// Observations of a run.
 struct Seen {
     run: Outcome,
-    /// Most packets late at a time.
+    /// Most packets late at any time.
     late: u64,
-    /// See [`Watching::overtaken`].
+    /// Packets overtaken; [`Watching::overtaken`] defines them.
     overtaken: u64,
     drains: u64,
 }
@@ -114,7 +114,7 @@ fn watch(text: &str) -> Seen {
     honest(&checked.plan, &run);
     assert!(run.messages.iter().all(|m| m.acked != Time::NEVER), "a flow did not finish in:\n{text}");
     let count = |name| run.counters.iter().find(|(n, _)| *n == name).map_or(0, |c| c.1);
-    // What is lost is never answered.
+    // Lost packets are never acknowledged.
     let lossless = run.data.dropped_link == 0;
     assert!(!lossless || count("entries_left") == 0, "nothing is under way any more, in:\n{text}");
     let drains = count("drains");
@@ -130,7 +130,7 @@ const DEPLOYMENTS: [&str; 5] = [
     "deployment = \"full\"\nbackpressure = \"class\"",
     "deployment = \"ingress\"\nack-every = 3\ncredit = \"4000B\"",
 ];
-/// How soon a flow is drained.
+/// Settings for how soon a flow is drained.
 const RULES: [&str; 4] =
     ["ratio = 1.0\nalpha = 1.0", "ratio = 1.5\nalpha = 0.5", "gradient = 0.2", "ratio = 4.0"];
 const NICS: [&str; 4] = [
@@ -140,8 +140,8 @@ const NICS: [&str; 4] = [
     "[nic.transport.sr-sack]\n[nic.congestion.none]",
 ];
 
-/// A Dragonfly or a fabric of tiers, links of which change their rates in the middle of it; and flows of up to 60 packets.
-/// `{}` is where the scheme stands.
+/// A Dragonfly or a tiered fabric whose links change their rates during the run, and flows of up to 60 packets.
+/// `{}` stands for the scheme.
 fn world() -> impl Strategy<Value = String> {
     let change = (1..4usize, 0..40_000u32, 1..60_000u32, select(&["0.1", "0.3", "0.7"][..]));
     let changes = prop::collection::vec(change, 0..3);
@@ -159,12 +159,12 @@ fn world() -> impl Strategy<Value = String> {
     })
 }
 
-/// The flows of a story, by numbers that stand for any hosts.
+/// Flows of a story; numbers stand for any hosts.
 fn flows() -> impl Strategy<Value = Vec<(usize, usize, u32, u32)>> {
     prop::collection::vec((0..100usize, 0..100usize, 1..90_000u32, 0..30_000u32), 2..14)
 }
 
-/// What follows a fabric of `count` hosts.
+/// The part of a scenario after a fabric of `count` hosts.
 fn traffic(count: usize, flows: Vec<(usize, usize, u32, u32)>) -> String {
     let mut text =
         String::from("[switch]\nbuffer = \"64MB\"\n{}\n[[workload]]\n[workload.flows]\nlist = [\n");
@@ -180,7 +180,7 @@ fn traffic(count: usize, flows: Vec<(usize, usize, u32, u32)>) -> String {
     text + "]\n"
 }
 
-/// Groups of routers with links of different length.
+/// Groups of routers with links of different lengths.
 fn groups() -> impl Strategy<Value = String> {
     let shape = (2..6usize, 2..5usize, 1..3usize, 1..5usize, any::<bool>());
     let cable = || (select(&RATES[..]), select(&DELAYS[..]));
@@ -204,7 +204,8 @@ fn groups() -> impl Strategy<Value = String> {
     )
 }
 
-/// Two or three tiers, or a web of switches, each link with a rate and a delay of its own, so that paths differ much.
+/// Two or three tiers, or a mesh of switches. Each link has a rate and a delay of its own, so that paths differ
+/// much.
 fn tiers() -> impl Strategy<Value = String> {
     let tiers = (2..5usize, 2..5usize, 1..4usize, any::<bool>());
     let cables = prop::collection::vec((select(&RATES[..]), select(&DELAYS[..])), 80);
@@ -244,7 +245,7 @@ fn tiers() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    // A thousand fabrics, as a rule; PROPTEST_CASES=20000 looks at more.
+    // A thousand fabrics by default; PROPTEST_CASES=20000 tries more.
     #![proptest_config(ProptestConfig {
         cases: std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(1000),
         failure_persistence: None,
@@ -279,7 +280,7 @@ proptest! {
     }
 }
 
-/// Four hosts in a rack send to four in another one over spines that are of different length and rate.
+/// Four hosts of a rack send to four of another over spines of different lengths and rates.
 fn crowd(scheme: &str) -> Seen {
     let mut links = String::new();
     for h in 0..8 {
@@ -310,7 +311,7 @@ fn flows_are_drained_off_crowded_paths_and_nothing_comes_out_of_order() {
         assert!(seen.drains > 0, "{deployment}: {:?}", seen.run.counters);
         assert_eq!((seen.run.data.out_of_order, seen.late), (0, 0), "{deployment}");
     }
-    // The same paths, and no Flowcut.
+    // The same paths without Flowcut.
     let sprayed = crowd("[scheme.rps-nic]");
     assert!(sprayed.late > 100, "{}", sprayed.late);
 }
@@ -321,7 +322,7 @@ fn an_overlap_is_used() {
     assert!((1..=8).contains(&seen.late), "{} late, {:?}", seen.late, seen.run.counters);
 }
 
-/// An all-to-all on a Dragonfly whose links fail; nothing is sent again before [`BEFORE_TIMERS`].
+/// An all-to-all on a Dragonfly whose links fail; nothing is retransmitted before [`BEFORE_TIMERS`].
 fn failing_groups(scheme: &str, minimal: &str, failures: &str) -> Seen {
     watch(&format!(
         "[topology.dragonfly]\ngroups = 4\nrouters-per-group = 3\nhosts-per-router = 2\nlinks-per-pair = 2\n\
@@ -345,11 +346,11 @@ fn a_link_that_dies_loses_packets_and_puts_none_out_of_order() {
             let seen = failing_groups(full, minimal, &failure);
             assert!(seen.run.data.dropped_link > 0, "{death} hit nothing");
             assert_eq!(seen.overtaken, 0, "{death}, {minimal}");
-            // Who decides anew for every packet puts packets out of order all the time.
+            // A scheme that decides for every packet reorders all the time.
             let seen = failing_groups("[scheme.ugal-l]", minimal, &failure);
             assert!(seen.overtaken > 100, "{}", seen.overtaken);
         }
-        // Dead before the run begins: nothing is lost, and nothing late.
+        // The link is dead before the run begins, so no packet is lost or late.
         for deployment in DEPLOYMENTS {
             let failures: String = deaths.map(|death| format!("[[failure]]\n{death}\n")).concat();
             let seen = failing_groups(&format!("[scheme.flowcut]\n{deployment}"), minimal, &failures);

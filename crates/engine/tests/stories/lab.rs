@@ -1,4 +1,5 @@
-//! Tools of the stories: lay out a scenario, run it on every engine, compare, and do the books again.
+//! Tools of the stories: check a scenario, run it on every engine, compare the outcomes, and check the books
+//! independently.
 
 use engine::outcome::{Ending, Outcome};
 use engine::{Kind, link_name};
@@ -8,7 +9,7 @@ use scenario::{Checked, Source, check};
 use std::fmt::{Debug, Write};
 use std::num::NonZeroUsize;
 
-/// A scenario from its text; the test fails with the user's own message if it is wrong.
+/// A checked scenario from its text; the test fails with the user's error message.
 pub(crate) fn lay(text: &str) -> Checked {
     match check(&Source::new("story.toml", text), &[]) {
         Ok(checked) => checked,
@@ -16,27 +17,27 @@ pub(crate) fn lay(text: &str) -> Checked {
     }
 }
 
-/// A scenario's run on the window engine; its books are checked.
+/// Runs a scenario on the window engine and checks its books.
 pub(crate) fn run(text: &str) -> (Checked, Outcome) {
     let checked = lay(text);
     let outcome = run_on(&checked);
     (checked, outcome)
 }
 
-/// The same for a scenario that is laid out.
+/// Runs a checked scenario on the window engine and checks its books.
 pub(crate) fn run_on(checked: &Checked) -> Outcome {
     let outcome = simulate(&checked.plan, checked, Kind::Window);
     honest(&checked.plan, &outcome);
     outcome
 }
 
-/// The run of a plan with the schemes and NICs of a scenario.
+/// Runs a plan with the schemes and NICs of a scenario.
 fn simulate(plan: &Plan, checked: &Checked, kind: Kind) -> Outcome {
     sim::run(plan, &checked.schemes, &checked.nics, kind, &mut ())
 }
 
-/// The outcome that the reference engine and the window engine agree on, with whole and half windows and, if the run
-/// is short, on several threads; its books are checked. Panics with the first difference.
+/// The outcome on which the reference engine and the window engine agree: with whole and half windows and, if the
+/// run is short, on several threads. Checks its books, and panics with the first difference.
 pub(crate) fn agreed(plan: &Plan, parts: &impl Parts, story: &str) -> Outcome {
     unanimous(compare(plan, &|plan, kind| engine::run(plan, parts, kind, &mut ())), story)
 }
@@ -48,12 +49,12 @@ fn unanimous(compared: Result<Outcome, String>, story: &str) -> Outcome {
     }
 }
 
-/// The same for a scenario as it stands.
+/// The agreed outcome of a scenario with its own parts.
 pub(crate) fn agreed_on(checked: &Checked, story: &str) -> Outcome {
     unanimous(compared_on(checked), story)
 }
 
-/// The plan with everything recorded, and single events of some queue pairs.
+/// The plan with all series recorded, and single events of some queue pairs.
 fn recorded(plan: &Plan) -> Plan {
     let some = |n: usize| (0..n.min(3)).map(move |i| i * n / n.min(3));
     let (qps, links) = (plan.qps.len(), plan.fabric.links().len());
@@ -74,12 +75,12 @@ fn recorded(plan: &Plan) -> Plan {
     Plan { record, ..plan.clone() }
 }
 
-/// [`agreed_on`], as a result.
+/// [`agreed_on`], with a `Result` in place of a panic.
 pub(crate) fn compared_on(checked: &Checked) -> Result<Outcome, String> {
     compare(&checked.plan, &|plan, kind| simulate(plan, checked, kind))
 }
 
-/// What all engines make of a plan. They also agree on everything that may be recorded, and that changes nothing else.
+/// Runs a plan on all engines. Checks that they also agree on all records, and that recording changes nothing else.
 fn compare(plan: &Plan, run: &dyn Fn(&Plan, Kind) -> Outcome) -> Result<Outcome, String> {
     let plain = run(plan, Kind::Window);
     let plan = &recorded(plan);
@@ -95,7 +96,7 @@ fn compare(plan: &Plan, run: &dyn Fn(&Plan, Kind) -> Outcome) -> Result<Outcome,
         return Err(format!("the books of Reference: {wrong}"));
     }
     let mut kinds = vec![Kind::Window, Kind::HalfWindow];
-    // Threads meet in every window, which takes its time on a busy machine: long runs are not held up.
+    // Threads meet in every window, which takes time on a busy machine, so long runs are left out.
     if reference.end.ps() / engine::window(plan).max(1) < 500 {
         kinds.extend([2, 3].into_iter().filter_map(NonZeroUsize::new).map(Kind::Threads));
     }
@@ -108,7 +109,7 @@ fn compare(plan: &Plan, run: &dyn Fn(&Plan, Kind) -> Outcome) -> Result<Outcome,
     Ok(reference)
 }
 
-/// Series of which the sums are not what the run comes to.
+/// Series whose sums differ from the totals of the run.
 fn unlike_totals(run: &Outcome) -> Vec<String> {
     let mut wrong = Vec::new();
     let qps = || run.recording.qps.iter().flat_map(|(_, bins)| bins);
@@ -141,7 +142,7 @@ fn unlike_totals(run: &Outcome) -> Vec<String> {
     wrong
 }
 
-/// Where two outcomes differ, `effort` left aside: every part that does, with its first difference.
+/// The differences between two outcomes except in `effort`: every part that differs, with its first difference.
 fn difference(plan: &Plan, a: &Outcome, b: &Outcome) -> Option<String> {
     let fabric = &plan.fabric;
     let message = |i: usize| {
@@ -206,12 +207,12 @@ fn first<T: PartialEq + Debug>(
     }
 }
 
-/// Does the books of a run again; the test fails with what does not add up.
+/// Checks the books of a run independently; the test fails with all mistakes.
 pub(crate) fn honest(plan: &Plan, run: &Outcome) {
     assert_eq!(mistakes(plan, run), [""; 0]);
 }
 
-/// What does not add up in the books of a run, in the test's own reading of them.
+/// Mistakes in the books of a run, found independently of the engine's own check.
 pub(crate) fn mistakes(plan: &Plan, run: &Outcome) -> Vec<String> {
     let mut wrong = run.violations.clone();
     let mut equal = |what: &str, a: u64, b: u64| {
@@ -243,14 +244,14 @@ pub(crate) fn mistakes(plan: &Plan, run: &Outcome) -> Vec<String> {
     equal("hops and frames on links", run.data_hops + run.control_hops, over_links(|l| l.frames));
     let retransmitted = run.messages.iter().map(|m| m.retransmitted).sum();
     equal("retransmissions in all and by message", d.retransmitted, retransmitted);
-    // Copies of a packet that nobody made on purpose are retransmissions.
+    // Without deliberate copies, every duplicate is a spurious retransmission.
     if d.duplicated == 0 {
         equal("spurious retransmissions and duplicates", d.spurious, d.duplicate);
     }
     let notices = run.counters.iter().find(|(name, _)| *name == "notifications_sent").map_or(0, |c| c.1);
     let finished = run.messages.iter().all(|m| m.acked != Time::NEVER);
     if finished {
-        // Every packet of every message once, what was sent again, and what a scheme sent besides.
+        // Every packet of every message once, then retransmissions, copies and notices.
         let packets: u64 = plan.messages.iter().map(|m| plan.wire.packets(m.bytes)).sum();
         equal("packets accepted and packets of all messages", d.accepted, packets);
         equal("packets sent", d.sent, packets + d.retransmitted + d.duplicated + notices);
@@ -259,19 +260,19 @@ pub(crate) fn mistakes(plan: &Plan, run: &Outcome) -> Vec<String> {
     if drained {
         let lost = d.dropped_buffer + d.dropped_link + c.dropped;
         let of_links = over_links(|l| l.drops + l.lost);
-        // A packet that finds no room to be held is dropped before it has a link.
+        // A packet without room to be held is dropped before it has a link.
         let held = run.counters.iter().any(|(name, _)| *name == "holds");
         equal(
             "what links dropped or lost, and in all",
             of_links,
             if held { of_links.min(lost) } else { lost },
         );
-        // A link that comes back forgets its pauses, and a switch then asks anew; and a scheme may have paused a port for
-        // a background job that waits for its timers when the run ends.
+        // A link that comes back forgets its pauses, and a switch then sends new ones. A scheme may also have
+        // paused a port for a background job that waits for its timers when the run ends.
         let all_resumed = plan.failures.is_empty() && finished;
         let forgotten = if all_resumed { 0 } else { c.pause.saturating_sub(c.resume) };
         equal("pauses, and resumes and forgotten ones", c.pause, c.resume + forgotten);
-        // What hosts put on their wires: messages and replies.
+        // Bytes that hosts put on their wires are those of messages, replies and notices.
         let gap = u64::from(plan.wire.gap);
         let nics =
             (0..plan.fabric.hosts()).map(|h| &run.links[plan.fabric.base(model::NodeId(h as u32)) as usize]);
@@ -298,7 +299,7 @@ pub(crate) fn mistakes(plan: &Plan, run: &Outcome) -> Vec<String> {
     wrong
 }
 
-/// Adds the faults of single messages, links and switches to `wrong`.
+/// Adds mistakes of single messages, links and switches to `wrong`.
 fn check_each(plan: &Plan, run: &Outcome, wrong: &mut Vec<String>) {
     for (i, m) in run.messages.iter().enumerate() {
         let in_order = m.start <= m.received && m.received <= m.acked;
@@ -311,7 +312,7 @@ fn check_each(plan: &Plan, run: &Outcome, wrong: &mut Vec<String>) {
         }
     }
     for (i, l) in run.links.iter().enumerate() {
-        // A frame that is on the wire when a run is cut is counted whole.
+        // A frame on the wire counts in full when a run is cut.
         let changes = plan.failures.of(LinkId(i as u32)).iter().filter_map(|change| change.rate);
         let rate = changes.fold(plan.fabric.links()[i].rate, model::Rate::min);
         let frame = plan.wire.transmission(rate, plan.wire.max_frame().max(plan.wire.cnp));
@@ -327,7 +328,7 @@ fn check_each(plan: &Plan, run: &Outcome, wrong: &mut Vec<String>) {
     }
 }
 
-/// Two tiers of switches, `hosts` on each of `leaves`; further keys of the topology in `keys`.
+/// A topology of two tiers with `hosts` on each of `leaves`; `keys` adds keys of the topology.
 pub(crate) fn leaf_spine(leaves: usize, spines: usize, hosts: usize, keys: &str) -> String {
     format!("[topology.leaf-spine]\nleaves = {leaves}\nspines = {spines}\nhosts-per-leaf = {hosts}\n{keys}\n")
 }

@@ -1,11 +1,11 @@
-//! Claim: a packet on the list is lost on its link as often as listed, in every engine alike, and what is lost comes
-//! back as the recovery mode has it.
+//! Claim: a listed packet is lost on its link as often as listed, equally in every engine, and the recovery mode
+//! retransmits it.
 
 use crate::lab::{agreed_on, lay, leaf_spine, total};
 use engine::outcome::{Ending, Outcome};
 use model::Time;
 
-/// One message of 8 packets from host0 to host1, in another rack, and no congestion control.
+/// One message of 8 packets from host0 to host1 in another rack, without congestion control.
 fn message(lose: &str, nic: &str) -> Outcome {
     let text = format!(
         "{}[nic]\ntimeout = {{ fixed = \"100us\" }}\n[nic.congestion.none]\n[nic.transport.{nic}]\n{lose}\n\
@@ -42,10 +42,10 @@ fn a_retransmission_that_is_lost_too_waits_for_the_timer() {
 fn in_adaptive_routing_mode_nobody_nacks_and_a_loss_costs_a_timeout() {
     let run = message(&lose("psns = [2]"), "adaptive-routing");
     assert_eq!((run.data.dropped_link, run.control.nack, run.control.timeout), (1, 0, 1));
-    // The sender starts again at the gap; what the receiver has already it drops.
+    // The sender goes back to the gap, and the receiver drops the packets that it already has.
     assert_eq!(run.data.retransmitted, 1 + run.data.duplicate);
-    // Both gaps are known to the receiver when the timer fires: one timeout brings back both, as the round trip is
-    // longer than the message.
+    // Both gaps are known to the receiver when the timer fires. The round trip is longer than the message, so one
+    // timeout repairs both.
     let run = message(&lose("psns = [2, 5]"), "adaptive-routing");
     assert_eq!((run.data.dropped_link, run.control.timeout), (2, 1));
 }
@@ -58,7 +58,8 @@ fn a_window_of_two_packets_waits_at_every_gap() {
 
 #[test]
 fn replies_are_lost_by_their_own_psn() {
-    // The NACK of ePSN 2: only the timer helps. The last ACK: the timer's duplicate brings it again.
+    // If the NACK of ePSN 2 is lost, only the timer helps. If the last ACK is lost, the duplicate that the timer
+    // sends brings another ACK.
     let run = message(&(lose("psns = [2]\n") + &lose("psns = [2]\nkind = \"nack\"")), "nic-sr");
     assert_eq!((run.data.dropped_link, run.control.dropped, run.control.timeout), (1, 1, 1));
     let run = message(&lose("psns = [7]\nkind = \"ack\""), "nic-sr");
@@ -67,7 +68,8 @@ fn replies_are_lost_by_their_own_psn() {
 
 #[test]
 fn a_link_in_the_middle_loses_what_comes_that_way() {
-    // ECMP: all packets take one of two spines, so one of the two lists meets all, and the other one nothing.
+    // Under ECMP all packets take one of two spines, so one of the two lists applies to all packets and the other
+    // to none.
     let through = |spine: &str| {
         let run = message(&lose(&format!("psns = [1, 3]\nlink = [\"leaf0\", \"{spine}\"]")), "nic-sr");
         assert_eq!(total(&run, |l| l.lost), run.data.dropped_link);
@@ -101,6 +103,6 @@ fn messages_back_to_back_start_when_the_one_before_is_acknowledged() {
     let checked = lay(&text);
     let run = agreed_on(&checked, &text);
     assert!(run.messages.windows(2).all(|pair| pair[1].start == pair[0].acked));
-    // Every queue pair counts from 0, so every one loses its PSN 4.
+    // PSNs of every queue pair start at 0, so every queue pair loses its PSN 4.
     assert_eq!((run.data.dropped_link, run.data.retransmitted), (5, 5));
 }

@@ -1,7 +1,8 @@
-//! Claim: at the edge of a datacentre, a switch that answers for the far end spares local flows what remote ones do too late.
+//! Claim: at the edge of a datacentre, a switch that answers for the far end spares local flows the late reactions
+//! of remote ones.
 //!
-//! Two small scenarios that come with ropewalk: congestion near the source of two flows that go 100 km, and near their
-//! destination. Times and thresholds are those of 100 Gb/s, 1 us per link and 500 us between the datacentres.
+//! Two small built-in scenarios: congestion near the source of two flows over 100 km, and near their destination.
+//! Times and thresholds are those of 100 Gb/s, 1 us per link and 500 us between the datacentres.
 
 use crate::lab::{honest, run_on, total};
 use engine::outcome::{Ending, Outcome};
@@ -35,14 +36,14 @@ fn counter(run: &Outcome, name: &str) -> u64 {
     run.counters.iter().find(|(n, _)| *n == name).map_or(0, |c| c.1)
 }
 
-/// Bytes on the wire that the remote flows have sent.
+/// Bytes that the remote flows have put on the wire.
 fn sent(plan: &Plan, run: &Outcome) -> u64 {
     let remote =
         (0..plan.messages.len()).filter(|&m| plan.jobs[usize::from(plan.messages[m].job)].name == "remote");
     remote.map(|m| run.messages[m].wire_bytes).sum()
 }
 
-/// Highest queue of a port, bytes.
+/// Longest queue of a port, bytes.
 fn queue(plan: &Plan, run: &Outcome, from: &str, to: &str) -> u64 {
     let node = |name: &str| plan.fabric.find(name).unwrap();
     let (from, to) = (node(from), node(to));
@@ -50,7 +51,7 @@ fn queue(plan: &Plan, run: &Outcome, from: &str, to: &str) -> u64 {
     run.links[link].max_queue
 }
 
-/// A run cut short, or with other settings.
+/// Settings of a run that stops after `us` microseconds.
 fn until(us: u64) -> String {
     format!("stop.after={us}us")
 }
@@ -59,7 +60,8 @@ fn until(us: u64) -> String {
 fn congestion_near_the_source_is_told_within_microseconds_and_local_flows_are_spared() {
     let on = format!("{EDGE}={{interval=\"4us\"}}");
     let (name, with, without) = ("long-haul-near-source", &[on.as_str()][..], &[][..]);
-    // (a) Half a millisecond in, the two senders have long been told; without, nobody has heard anything.
+    // (a) After half a millisecond, the two senders have long been notified with the scheme, and have received
+    // nothing without it.
     let cut = until(500);
     let early = |sets: &[&str]| {
         let mut sets = sets.to_vec();
@@ -68,7 +70,7 @@ fn congestion_near_the_source_is_told_within_microseconds_and_local_flows_are_sp
         sent(&checked.plan, &outcome)
     };
     let (told, untold) = (early(with), early(without));
-    // 2 x 100 Gb/s for 500 us less what is not yet paused by PFC.
+    // 2 x 100 Gb/s for 500 us, less the bytes that PFC has delayed.
     assert!(untold > 11_500_000, "{untold} B sent without");
     assert!(told < 7_500_000, "{told} B sent with: more than the bottleneck carries");
     // (b) to (f), over the whole runs.
@@ -98,7 +100,7 @@ fn an_interval_longer_than_the_receivers_makes_local_flows_give_way() {
     let ((checked, plain), (_, notified)) =
         (run("long-haul-near-source", &[]), run("long-haul-near-source", &[&slow]));
     let small = |outcome: &Outcome| mean_fct(&checked.plan, outcome, "local-100kB");
-    // Local senders hear of every mark, remote ones every 50 us: worse than without.
+    // Local senders receive a CNP for every mark, remote ones one in 50 us: worse than without the scheme.
     assert!(small(&notified) > 1.5 * small(&plain), "{} and {} us", small(&notified), small(&plain));
 }
 
@@ -115,13 +117,13 @@ fn congestion_near_the_destination_is_held_back_there_and_every_flow_finishes() 
     assert_eq!((plain.data.dropped_buffer, plain.data.out_of_order), (0, 0), "the fabric is lossless");
     assert_eq!((&held.ending, held.data.out_of_order, held.control.nack), (&Ending::Finished, 0, 0));
     assert_eq!((held.control.pause, counter(&held, "stash_left")), (0, 0));
-    // What the line rate brings in a round trip.
+    // At most the bytes of a round trip at line rate are held.
     let most = counter(&held, "stash_flow_peak");
     assert!(most > 1_000_000 && most <= 12_700_000, "{most} B");
-    // The switch at the senders hears that it has been reacted to, and has nothing to tell them itself.
+    // The switch near the senders sees that the far switch has reacted, and notifies no sender itself.
     assert!(counter(&held, "reacted_before") > 0);
     assert_eq!((counter(&held, "marks_seen"), counter(&held, "cnps_made")), (0, 0));
-    // (a) Packets are held within 20 us of the first mark, which is made when 400 kB wait.
+    // (a) Packets are held within 20 us of the first mark, which is made when 400 kB are queued.
     let first =
         (500..600).find(|us| total(&run(name, &[&on, &until(*us)]).1, |link| link.marks) > 0).unwrap();
     let holds = |us: u64| counter(&run(name, &[&on, &until(us)]).1, "holds");
@@ -131,7 +133,7 @@ fn congestion_near_the_destination_is_held_back_there_and_every_flow_finishes() 
 
 #[test]
 fn two_bottlenecks_in_a_row_are_told_once_by_the_edge_and_twice_by_direct_cnps() {
-    // The uplink of the flows' rack, and the link from the spine to the edge, at half its rate.
+    // Two bottlenecks: the uplink of the flows' rack, and the link from the spine to the edge at half its rate.
     let narrow = "topology.datacentres.external-rate=60Gbps";
     let cnps = |sets: &[&str]| {
         let mut sets = sets.to_vec();
@@ -144,9 +146,9 @@ fn two_bottlenecks_in_a_row_are_told_once_by_the_edge_and_twice_by_direct_cnps()
     let tor = format!("switch-role.tor.scheme.direct-cnp={direct}");
     let spine = format!("switch-role.spine.scheme.direct-cnp={direct}");
     let (tors, both) = (cnps(&[&tor]), cnps(&[&tor, &spine]));
-    // Two flows, at most one CNP in 50 us each: 40 in a millisecond.
+    // Two flows with at most one CNP in 50 us each: 40 in a millisecond.
     assert!(edge > 5 && edge <= 40, "{edge}");
-    // Two switches that know nothing of each other tell the same senders.
+    // Two switches that act independently notify the same senders.
     assert!(both > tors && tors > 0, "{both} of both, {tors} of the ToR alone");
 }
 

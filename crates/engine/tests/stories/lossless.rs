@@ -1,11 +1,12 @@
-//! Claim: with PFC and the headroom that `check` asks for, no packet is lost to congestion, however small the
-//! buffer; with less, packets are lost and the run names the switches. ECMP without loss delivers in order.
+//! Claim: with PFC and the headroom that `check` recommends, no packet is lost to congestion, however small the
+//! buffer. With less headroom packets are lost, and the run names the switches. ECMP without loss delivers in
+//! order.
 
 use crate::lab::{agreed_on, lay, leaf_spine, total};
 use model::Bytes;
 use model::plan::Flow;
 
-/// 11 hosts send to one through switches that share 15 kB beside their headroom.
+/// 11 hosts send to one host through switches that share 15 kB beside their headroom.
 fn heavy_incast(scheme: &str, congestion: &str) -> String {
     let fabric = leaf_spine(4, 2, 3, "rate = \"100Gbps\"\ndelay = \"500ns\"");
     format!(
@@ -23,7 +24,7 @@ fn with_enough_headroom_a_heavy_incast_loses_nothing() {
             assert_eq!((run.data.dropped_buffer, run.control.dropped), (0, 0));
             assert_eq!(run.broke_lossless, []);
             assert!(run.control.pause > 0);
-            // Every pause is resumed, and what was charged is given back: `violations` would say so.
+            // Every pause is resumed, and all buffer is released, or `violations` would list it.
             assert_eq!(run.control.pause, run.control.resume);
             assert_eq!(total(&run, |l| l.pauses), run.control.pause);
             assert!(run.links.iter().all(|l| (l.paused.ps() > 0) == (l.pauses > 0)));
@@ -34,7 +35,7 @@ fn with_enough_headroom_a_heavy_incast_loses_nothing() {
 
 #[test]
 fn a_pause_that_takes_its_time_on_the_wire_comes_in_time() {
-    // Frames of the HPCC family: a pause of 43 B waits for the frame before it, and data goes on meanwhile.
+    // Frames of the HPCC family: a pause of 43 B waits for the frame before it, and data flows meanwhile.
     let text = heavy_incast("ecmp", "none").replace("94kB", "95kB");
     for hosts in ["cnp-first", "one"] {
         let text = format!("compat = \"ns3\"\n{text}")
@@ -116,8 +117,8 @@ fn ecmp_without_loss_delivers_in_order() {
     assert!(sprayed > 0, "spraying does not");
 }
 
-/// A port that is let go and paused again at the same instant sends one packet in between, whether its switch
-/// keeps detailed accounts at the time or not.
+/// A port that is resumed and paused again at the same instant sends one packet in between, whether its switch
+/// keeps detailed accounts or not.
 #[test]
 fn a_resume_and_a_pause_at_one_instant_let_one_packet_through() {
     for (seed, delay, shared) in
@@ -137,7 +138,7 @@ fn a_resume_and_a_pause_at_one_instant_let_one_packet_through() {
                 if let Flow::Lossless(pfc) = &mut plan.switches[i].flow {
                     pfc.resume_offset = Bytes(offset);
                 }
-                // Leaves are small and pause; spines are large, and nothing there is ever in doubt.
+                // Leaves have small buffers and pause. Spines have large ones, so their visits stay light.
                 if plan.fabric.role(node) == "leaf" {
                     let base = plan.fabric.base(node) as usize;
                     let ports = &plan.ports[base..base + plan.fabric.ports(node).len()];

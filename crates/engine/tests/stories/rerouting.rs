@@ -1,4 +1,4 @@
-//! Claim: CONGA and ConWeave do what they are for, over a whole fabric, in both engines alike.
+//! Claim: CONGA and ConWeave have their intended effect on a whole fabric, equally in both engines.
 
 use crate::lab::{agreed_on, lay, leaf_spine, run};
 use engine::Outcome;
@@ -17,8 +17,8 @@ fn carried(plan: &Plan, run: &Outcome, from: &str, to: &str) -> u64 {
     run.links[fabric.link(from, link.port).index()].bytes
 }
 
-/// Four hosts send to another rack by four spines, one way, 100 kB every 180 us, so that there are pauses of more
-/// than 100 us. `slow` is a link at a twentieth of its rate.
+/// Four hosts send one way to another rack over four spines, 100 kB every 180 us, which leaves pauses of more than
+/// 100 us. `slow` is a link at a twentieth of its rate.
 fn bursts(seed: u64, scheme: &str, slow: &str) -> String {
     let mut list = String::new();
     for burst in 0..40 {
@@ -43,7 +43,8 @@ fn completion(run: &Outcome) -> u64 {
 
 #[test]
 fn conga_keeps_flowlets_off_a_slow_link_at_either_end() {
-    // A link of the sender's own leaf, and one that only the far leaf can tell of, by signals: no data goes back.
+    // The slow link leaves the sender's own leaf, or only the far leaf can report it, by signals: no data flows
+    // back.
     for (slow, from, to) in
         [("[\"leaf0\", \"spine2\"]", "leaf0", "spine2"), ("[\"spine2\", \"leaf1\"]", "spine2", "leaf1")]
     {
@@ -61,7 +62,7 @@ fn conga_keeps_flowlets_off_a_slow_link_at_either_end() {
             assert!(completion(&conga) < completion(&blind));
             moved += counter(&conga, "flowlets_moved");
         }
-        // A quarter of 24 flows begin there, and leave.
+        // A quarter of 24 flows start on the slow path, and leave it.
         assert!(moved > 0);
     }
 }
@@ -77,8 +78,8 @@ fn feedback_rides_along_where_data_goes_both_ways() {
     assert!(carried > 10 * signals, "{carried} and {signals}");
 }
 
-/// One flow from a to b at half of the fabric's rate, over m0 or m1. Other traffic crosses both in turn, 250 kB at a
-/// time: 10 us of queue for whoever is there.
+/// One flow from a to b at half of the fabric's rate, over m0 or m1. Other traffic crosses both paths in turn, 250
+/// kB at a time, which makes 10 us of queue.
 fn two_paths(seed: u64, scheme: &str) -> String {
     let mut list = String::new();
     for burst in 0..6 {
@@ -108,7 +109,7 @@ fn a_flow_leaves_a_congested_path_and_its_receiver_sees_every_packet_in_order() 
         moved += counter(&run, "reroutes");
         held += counter(&run, "holds");
         assert!((counter(&run, "held_peak") > 0) == (counter(&run, "holds") > 0));
-        // Where nobody waits for the TAIL, the same flow is in disorder.
+        // Without waiting for the TAIL, the same flow arrives out of order.
         let text = two_paths(seed, "[scheme.conweave]\nresume-default = \"1ns\"\nresume-extra = \"0us\"");
         let impatient = agreed_on(&lay(&text), &text);
         let expired = counter(&impatient, "resume_timers");
@@ -120,7 +121,7 @@ fn a_flow_leaves_a_congested_path_and_its_receiver_sees_every_packet_in_order() 
 
 #[test]
 fn on_a_busy_fabric_order_is_lost_only_where_a_counter_says_so() {
-    // Ports of 25 Gb/s between 12 hosts of 100 Gb/s, and 60 messages that begin together.
+    // Ports of 25 Gb/s between 12 hosts of 100 Gb/s, and 60 messages that start together.
     let fabric = leaf_spine(4, 4, 3, "rate = \"100Gbps\"\ndelay = \"500ns\"\nuplink-rate = \"25Gbps\"");
     let (mut reroutes, mut held, mut full) = (0, 0, 0);
     for seed in 1..4 {

@@ -1,5 +1,6 @@
-//! Claim: every data packet tells, to the nanosecond and the byte of its layout, when each switch sent it, what that port
-//! had sent before and what waited behind it; HPCC and Swift make of it what their papers promise.
+//! Claim: every data packet reports, as exactly as its layout allows, when each switch sent it, how much its port
+//! had sent before, and how much was queued behind it. HPCC and Swift make of these reports what their papers
+//! promise.
 
 use crate::lab::{lay, leaf_spine, run, run_on};
 use engine::Kind;
@@ -11,10 +12,10 @@ use scenario::Checked;
 use sim::RealParts;
 use std::sync::{Arc, Mutex};
 
-/// The records of all replies, in the order in which each queue pair got them.
+/// The records of all replies, by queue pair and in order of arrival.
 type Notes = Arc<Mutex<Vec<Vec<Vec<Record>>>>>;
 
-/// A scenario's parts, with congestion controls that note all records.
+/// A scenario's parts, with congestion controls that log all records.
 struct Spied<'a> {
     parts: RealParts<'a, Traced>,
     notes: Notes,
@@ -74,7 +75,7 @@ impl Parts for Spied<'_> {
     }
 }
 
-/// What senders were told in a run.
+/// Runs a scenario; returns its outcome and the records that reached each sender.
 fn told(checked: &Checked, kind: Kind) -> (Outcome, Vec<Vec<Vec<Record>>>) {
     let notes: Notes = Arc::new(Mutex::new(vec![Vec::new(); checked.plan.qps.len()]));
     let parts = Spied { parts: RealParts::new(&checked.schemes, &checked.nics), notes: Arc::clone(&notes) };
@@ -108,7 +109,8 @@ fn an_idle_switch_reports_start_and_bytes_and_no_queue() {
         let (_, told) = told(&lay(&star(HPCC, &[20 * 1438])), kind);
         assert_eq!(told[0].len(), 20);
         for (i, records) in (0..).zip(&told[0]) {
-            // It comes whole after its own and all frames before it and 1 us, and leaves at once.
+            // The packet has fully arrived after the time of its own frame, all frames before it, and 1 us; it
+            // leaves at once.
             let start = Time((i + 1) * FRAME + 1_000_000);
             assert_eq!(records[..], [Record::new(0, start, i * 1542, 0)], "packet {i}");
         }
@@ -124,7 +126,8 @@ fn of_two_senders_in_step_every_packet_leaves_one_more_behind() {
         let first = Record::new(0, Time(FRAME + 1_000_000), 0, 0);
         records.sort_by_key(|record| record.since(&first));
         for (i, record) in (0..).zip(records) {
-            // With the start of the i-th packet 2 i have come (at most 40), as what comes at that instant comes after it.
+            // When the i-th packet starts, 2 i packets (at most 40) have arrived; arrivals of that instant come
+            // later.
             let behind = (2 * i).min(40_u64).saturating_sub(i + 1);
             let start = Time((i + 1) * FRAME + 1_000_000);
             assert_eq!(record, Record::new(0, start, i * 1542, behind * 1542), "packet {i}");
@@ -163,7 +166,7 @@ fn all_engines_write_the_same_records() {
     }
 }
 
-/// The longest queue at the switch's port to `c` from `after` on, bytes.
+/// The longest queue from `after` on at the switch's port to `c`, bytes.
 fn queue_after(checked: &Checked, run: &Outcome, after: Time) -> u64 {
     let fabric = &checked.plan.fabric;
     let to_c = fabric.reverse(fabric.link(HostId(2).node(), model::PortIndex(0)));
@@ -172,7 +175,7 @@ fn queue_after(checked: &Checked, run: &Outcome, after: Time) -> u64 {
     bins.iter().skip(skipped).map(|bin| bin.max_queue).max().unwrap()
 }
 
-/// The share of line rate at which a message was sent, headers included.
+/// The share of the line rate at which a message was sent, headers included.
 fn share(plan: &Plan, run: &Outcome, message: usize) -> f64 {
     let m = &run.messages[message];
     m.wire_bytes as f64 * 8e12
@@ -184,7 +187,8 @@ fn share(plan: &Plan, run: &Outcome, message: usize) -> f64 {
 fn hpcc_alone_takes_95_percent_and_a_mebibyte_takes_as_much_longer() {
     let (checked, run) = run(&star(HPCC, &[100_000_000]));
     let share = share(&checked.plan, &run, 0);
-    // Of frames without preamble and gap: 0.95 x 1562 / 1542, and its steps.
+    // The expected share, of frames without preamble and gap, is 0.95 x 1562 / 1542, and HPCC moves around it in
+    // steps.
     assert!((0.94..0.975).contains(&share), "{share}");
 }
 
@@ -195,7 +199,7 @@ fn hpcc_empties_the_queue_of_two_senders_where_dcqcn_keeps_one() {
     let (hpcc, seen) = run(&star(&format!("{series}{HPCC}"), &flows));
     let queue = queue_after(&hpcc, &seen, Time::from_us(200));
     assert!(queue < 4 * 1542, "{queue} B after fifty round trips");
-    // The start, at twice the link's rate for a round trip, is what no control can help.
+    // No control can prevent the initial queue, from a round trip at twice the link's rate.
     assert!(queue_after(&hpcc, &seen, Time::ZERO) > 20_000);
     let (dcqcn, seen) =
         run(&star(&format!("{series}[switch.ecn]\nkmin = \"20kB\"\nkmax = \"80kB\""), &flows));
@@ -207,7 +211,7 @@ fn hpcc_empties_the_queue_of_two_senders_where_dcqcn_keeps_one() {
 fn swift_keeps_the_delay_near_its_target() {
     let series = "[record]\nwidth = \"1us\"\nbins = 4096\n";
     for (scale, keys) in [(1, ""), (4, "hop-scale = \"4us\"")] {
-        // Flow scaling aside, the target is what the idle path takes and `hop-scale` for the one switch.
+        // Without flow scaling, the target is the delay of the idle path plus `hop-scale` for the one switch.
         let text = star(
             &format!("{series}[nic.congestion.swift]\nflow-scale-range = \"0us\"\n{keys}"),
             &[20_000_000, 20_000_000],
@@ -220,7 +224,7 @@ fn swift_keeps_the_delay_near_its_target() {
         let last = run.messages.iter().map(|m| m.received).max().unwrap();
         let both = run.messages.iter().map(|m| m.wire_bytes).sum::<u64>() as f64 * 8e12 / last.ps() as f64;
         assert!(both > 0.95 * 100e9, "{both}");
-        // No room on the wire: the NIC knows when it sent what.
+        // Swift needs no telemetry in the packets: the NIC knows when it sent each of them.
         assert_eq!((checked.plan.wire.hops, checked.plan.wire.max_frame()), (0, 1500));
     }
 }

@@ -1,5 +1,5 @@
-//! Claim: on a fat tree of three tiers Themis deals every flow over all paths, slot by slot; the ToR of the receiver
-//! so tells packets that are late from packets that are lost, as it does on two tiers.
+//! Claim: on a fat tree of three tiers, Themis spreads every flow over all paths, slot by slot. So the ToR of the
+//! receiver tells late packets from lost ones, as on two tiers.
 
 use crate::lab::{agreed_on, lay, run};
 use engine::Outcome;
@@ -10,7 +10,7 @@ fn counters(run: &Outcome) -> BTreeMap<&'static str, u64> {
     run.counters.iter().copied().collect()
 }
 
-/// One flow of 40 packets per path from the first host to the last, and nothing else.
+/// A single flow of 40 packets per path from the first host to the last.
 fn one_flow(k: usize, settings: &str) -> (Plan, Outcome) {
     let (paths, last) = (k * k / 4, k * k * k / 4 - 1);
     let bytes = paths * 40 * 1438;
@@ -21,7 +21,7 @@ fn one_flow(k: usize, settings: &str) -> (Plan, Outcome) {
     (checked.plan, outcome)
 }
 
-/// Frames that came down from each core switch into the pod of the last host.
+/// Frames from each core switch down into the pod of the last host.
 fn down_from_cores(plan: &Plan, run: &Outcome) -> Vec<u64> {
     let fabric = &plan.fabric;
     let pod = |node| fabric.name(node).split('-').next().unwrap().to_owned();
@@ -35,7 +35,7 @@ fn the_slots_of_a_flow_take_every_path_between_two_pods_once() {
     for k in [4, 8] {
         let (plan, outcome) = one_flow(k, "");
         assert_eq!(down_from_cores(&plan, &outcome), vec![40; k * k / 4], "k = {k}");
-        // Over every uplink of the source ToR, too, and of every aggregation switch of its pod.
+        // The packets also use every uplink of the source ToR and of every aggregation switch of its pod.
         let fabric = &plan.fabric;
         for (role, frames) in [("edge", 40 * k as u64 / 2), ("aggregation", 40)] {
             let up = fabric.links().iter().zip(&outcome.links).filter(|(l, record)| {
@@ -70,7 +70,7 @@ fn inside_a_pod_the_slots_take_every_aggregation_switch() {
     assert_eq!(into.map(|(_, record)| record.frames).collect::<Vec<_>>(), [40; 4]);
 }
 
-/// All hosts of a tree of 16 to a host of another rack each, loss on the links as given.
+/// Every host of a fat tree with k = 16 sends to a host of another rack; `loss` is the links' loss rate.
 fn permutation(loss: f64) -> Outcome {
     let text = format!(
         "[topology.fat-tree]\nk = 4\nrate = \"100Gbps\"\n[links]\nloss = {loss:?}\n[scheme.themis]\n\

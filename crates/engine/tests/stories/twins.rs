@@ -1,8 +1,8 @@
-//! Claim: the window engine gives what the reference engine gives, bit for bit, with whole and with half
-//! windows: the end, every message, every link, every counter, every recorded track.
+//! Claim: the window engine gives the reference engine's outcome, bit for bit, with whole and with half windows:
+//! the end, every message, every link, every counter, every recorded track.
 //!
 //! Every scheme runs every workload on every world; NICs take turns. A world is a fabric on which something
-//! in particular goes wrong, and a last check makes sure that it really did.
+//! particular goes wrong, and a final check makes sure that it did.
 
 use crate::lab::{agreed_on, lay, leaf_spine, total};
 use engine::outcome::{Ending, Outcome};
@@ -31,7 +31,7 @@ const SCHEMES: &[(&str, &str)] = &[
     ("conweave", "theta-path-busy = \"2us\"\nresume-extra = \"1us\"\nreorder-queues = 2"),
 ];
 
-/// Pauses are for lossless fabrics only; the others let sources be stopped flow by flow.
+/// Pauses need a lossless fabric; on the others, sources are stopped flow by flow.
 const CLASS: &str = "deployment = \"full\"\nbackpressure = \"class\"\nratio = 1.1\ndrain-timeout = \"20us\"";
 
 /// Keys of `[[workload]]` entries, at about 20 packets a message.
@@ -43,7 +43,7 @@ const WORKLOADS: [&str; 8] = [
     "all-reduce = { bytes = \"100kB\", groups = \"all\" }",
     "qp = \"per-message\"\nall-reduce = { bytes = \"60kB\", groups = \"all\" }",
     "poisson = { sizes = { uniform = { min = \"1B\", max = \"40kB\" } }, load = 0.8, count = 40 }",
-    // A background job that outlives the foreground, which starts late, and one that does not.
+    // Two background jobs: one that outlives the late foreground, and one that does not.
     "name = \"long\"\nbackground = true\nneighbour-ring = { bytes = \"400kB\", groups = \"all\" }\n\
      [[workload]]\nname = \"short\"\nbackground = true\nincast = { senders = 3, bytes = \"2kB\" }\n\
      [[workload]]\nstart = \"3us\"\npermutation = { bytes = \"30kB\", kind = \"shift\" }",
@@ -69,7 +69,7 @@ const NICS: [&str; 17] = [
     "[nic]\nack-per-message = true\nwindow = \"bdp\"\nwindow-scales-with-rate = true",
 ];
 
-/// What has to happen at least once on a world.
+/// An event that must happen at least once on a world.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Event {
     Pause,
@@ -83,7 +83,7 @@ enum Event {
 
 use Event::{Drop, Loss, Mark, Pause, ReplyLost, Stop, Timeout};
 
-/// A fabric of 12 hosts, and what goes wrong there. Keys of the top level come first.
+/// Fabrics of 12 hosts, with the events that must happen on each. Keys of the top level come first.
 fn worlds() -> Vec<(String, &'static [Event])> {
     let fabric = |keys| leaf_spine(4, 4, 3, keys);
     let slow = fabric("rate = \"100Gbps\"\ndelay = \"200ns\"");
@@ -132,7 +132,7 @@ fn worlds() -> Vec<(String, &'static [Event])> {
             ),
             &[Drop, Loss, Stop],
         ),
-        // Two uplinks to each spine, slower than the hosts, 50 us long.
+        // Two uplinks to each spine, 50 us long and slower than the hosts.
         (
             fabric(
                 "rate = \"100Gbps\"\ndelay = \"100ns\"\nuplink-rate = \"40Gbps\"\nuplink-delay = \"50us\"\nuplinks-per-spine = 2",
@@ -145,7 +145,7 @@ fn worlds() -> Vec<(String, &'static [Event])> {
             &[Pause],
         ),
         (format!("{UNEVEN}[switch]\nbuffer = \"8MB\""), &[]),
-        // A spine goes and comes back twice, a link to a host flaps, others are slow for a while.
+        // A spine fails and comes back twice, a link to a host flaps, and others are slow for some time.
         (
             format!(
                 "{slow}[switch]\nbuffer = \"150kB\"\n[routing]\ndetection = \"4us\"\n{}",
@@ -158,7 +158,7 @@ fn worlds() -> Vec<(String, &'static [Event])> {
             ),
             &[Pause, Loss],
         ),
-        // Links that are dead from the start, one way or both, and one that comes back faster than it was.
+        // Links that are dead from the start, in one direction or both, and one that comes back at a higher rate.
         (
             format!(
                 "{slow}[switch]\npfc = \"off\"\nbuffer = \"60kB\"\nclasses = \"one\"\n[routing]\ndetection = \"0us\"\n{}",
@@ -214,7 +214,7 @@ fn happened(event: Event, run: &Outcome) -> bool {
     }
 }
 
-/// Runs one scheme through the matrix, and returns how many NACKs it blocked.
+/// Runs one scheme through the matrix; returns the number of NACKs that it blocked.
 fn matrix(index: usize) -> u64 {
     let (scheme, keys) = SCHEMES[index];
     let mut blocked = 0;
@@ -272,7 +272,7 @@ matrices! {
     under_conweave_both_engines_agree: 19, false;
 }
 
-/// Two datacentres of six hosts, 10 us apart, whose links hold a quarter of what hosts send.
+/// Two datacentres of six hosts, 10 us apart; the links between them carry a quarter of the hosts' rates.
 const FAR: &str = "[topology.datacentres]\ntors = 2\nhosts-per-tor = 3\nspines = 2\ndelay = \"200ns\"\n\
                    spine-rate = \"40Gbps\"\nexternal-rate = \"100Gbps\"\nlong-rate = \"150Gbps\"\nlong-delay = \"10us\"\n\
                    [switch]\nbuffer = \"150kB\"\nclasses = \"cnp-first\"\n[switch.ecn]\nkmin = \"3kB\"\nkmax = \"12kB\"\n\
@@ -312,7 +312,7 @@ fn across_two_datacentres_both_engines_agree() {
     }
 }
 
-/// Runs the scenario with many seeds on all engines.
+/// Runs a scenario with many seeds on all engines.
 fn agreed_for_seeds(text: &str) -> Vec<Outcome> {
     let run = |seed: u64| {
         let text = format!("seed = {seed}\n{text}");
@@ -326,7 +326,7 @@ const CABLE: &str = "[topology.links]\nhosts = [\"a\", \"b\"]\nlinks = [[\"a\", 
 
 #[test]
 fn a_packet_that_waits_for_an_ack_to_leave_has_a_timer() {
-    // What arrives at a host sets off an ACK and then the next message, whose only packet may get lost.
+    // An arrival causes an ACK and then the next message, whose only packet may get lost.
     let runs = agreed_for_seeds(&format!(
         "{CABLE}[links]\nloss = 0.5\n[[workload]]\nqp = \"per-message\"\n\
          all-reduce = {{ bytes = \"2kB\", groups = \"all\" }}\n"
@@ -346,7 +346,7 @@ fn progress_after_a_long_timeout_makes_the_next_one_short_again() {
 
 #[test]
 fn a_buffer_that_fills_in_the_first_half_of_a_window_has_the_same_peak() {
-    // A frame every 5 us into a link of 1 Gb/s: most windows are empty, and so are most halves.
+    // A frame every 5 us on a link of 1 Gb/s: most windows and half windows are empty.
     let list: String = (0..20)
         .map(|i| format!("{{ from = \"a\", to = \"b\", bytes = \"1438B\", start = \"{}ns\" }},", i * 5_013))
         .collect();
@@ -387,8 +387,8 @@ fn a_stop_just_after_the_foreground_has_ended_gives_the_same_end() {
 
 #[test]
 fn timers_that_nobody_needs_any_more_widen_no_bin() {
-    // 8 packets of 1500 B at 100 Gb/s are there within 5 us; the timer of the last would run out 10 ms later. 16 bins of
-    // 2 us are enough for that message, and bins as wide as the timer asks would show nothing of it.
+    // 8 packets of 1500 B at 100 Gb/s arrive within 5 us; the timer of the last one would expire 10 ms later. 16
+    // bins of 2 us are enough for the message; bins as wide as the timer would need show nothing of it.
     let text = format!(
         "{}[nic]\ntimeout = {{ fixed = \"10ms\" }}\n[nic.congestion.none]\n\
          [[workload]]\nflows = {{ list = [{{ from = \"host0\", to = \"host1\", bytes = \"11504B\" }}] }}\n",
