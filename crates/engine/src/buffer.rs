@@ -260,17 +260,17 @@ mod tests {
     #[test]
     fn a_port_goes_on_when_neither_buffer_nor_scheme_wants_it_paused() {
         let mut b = lossless(100_000, 10_000);
-        assert!(b.set_scheme_pause(IN, true) && !b.set_scheme_pause(IN, true), "told once");
+        assert!(b.set_scheme_pause(IN, true) && !b.set_scheme_pause(IN, true), "the far end gets one frame");
         let mut held = 0;
         while b.ingress[0] + 1000 <= 9_250 {
             assert_eq!(b.admit(IN, 1000, 0), Admission::Admitted);
             held += 1;
         }
         while b.headroom[0] == 0 {
-            assert_eq!(b.admit(IN, 1000, 0), Admission::Admitted, "it is paused already");
+            assert_eq!(b.admit(IN, 1000, 0), Admission::Admitted, "the ingress is already paused");
             held += 1;
         }
-        assert!(!b.set_scheme_pause(IN, false), "now the buffer holds it");
+        assert!(!b.set_scheme_pause(IN, false), "the buffer still pauses it");
         assert!(b.set_scheme_pause(Account(1), true) && b.set_scheme_pause(Account(1), false));
         while !b.release(IN, 1000) {
             held -= 1;
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn carefree_means_that_admission_cannot_fail() {
+    fn below_all_thresholds_admission_cannot_fail() {
         let mut b = lossless(100_000, 10_000);
         assert!(b.stays_below_thresholds(5_000, || 0));
         b.settle(5_000);

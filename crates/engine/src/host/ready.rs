@@ -19,7 +19,7 @@ pub(super) struct Turn {
 }
 
 /// No queue pair: the host has nothing to send.
-const NOBODY: Turn = Turn { at: u64::MAX, slot: u32::MAX };
+const NONE: Turn = Turn { at: u64::MAX, slot: u32::MAX };
 
 /// Position in the FIFO whose state is prefetched. The departures before it take longer than a fetch from the last
 /// cache level. Our choice.
@@ -41,7 +41,7 @@ impl Ready {
     pub(super) const fn new(frame: u64) -> Self {
         // Two packets start at least one frame apart. So with gaps of up to two frames, each packet is allowed
         // later than the one before it.
-        Ready { first: NOBODY, fifo: VecDeque::new(), heap: BinaryHeap::new(), near: 2 * frame }
+        Ready { first: NONE, fifo: VecDeque::new(), heap: BinaryHeap::new(), near: 2 * frame }
     }
 
     /// The first turn; its time is [`u64::MAX`] if no queue pair has anything to send.
@@ -60,7 +60,7 @@ impl Ready {
     #[inline]
     pub(super) fn insert(&mut self, at: u64, slot: u32, now: u64) {
         let turn = Turn { at, slot };
-        if self.first == NOBODY {
+        if self.first == NONE {
             self.first = turn;
         } else if turn < self.first {
             self.fifo.push_front(self.first);
@@ -98,13 +98,13 @@ impl Ready {
             (_, Some(_)) => self.heap.pop().map(|Reverse(turn)| turn),
             (_, None) => self.fifo.pop_front(),
         }
-        .unwrap_or(NOBODY);
+        .unwrap_or(NONE);
     }
 
     /// The second turn.
     fn next(&self) -> Turn {
-        let fifo = self.fifo.front().copied().unwrap_or(NOBODY);
-        let heap = self.heap.peek().map_or(NOBODY, |Reverse(turn)| *turn);
+        let fifo = self.fifo.front().copied().unwrap_or(NONE);
+        let heap = self.heap.peek().map_or(NONE, |Reverse(turn)| *turn);
         fifo.min(heap)
     }
 
@@ -127,7 +127,7 @@ mod tests {
     const FRAME: u64 = 30_400;
 
     #[test]
-    fn at_line_rate_nobody_stands_apart() {
+    fn at_line_rate_no_queue_pair_goes_to_the_heap() {
         let mut ready = Ready::new(FRAME);
         for slot in 0..300 {
             ready.insert(0, slot, 0);
@@ -161,7 +161,7 @@ mod tests {
     proptest! {
         /// After any sequence of steps, the order equals that of a sorted list.
         #[test]
-        fn it_is_a_sorted_list(
+        fn turns_come_in_the_order_of_a_sorted_list(
             steps in prop::collection::vec((0..4u8, 0..3 * FRAME, prop_oneof![Just(FRAME), 0..9 * FRAME]), 1..400),
         ) {
             let mut ready = Ready::new(FRAME);
@@ -187,7 +187,7 @@ mod tests {
                         ready.replace_first(now + gap, now);
                     }
                 }
-                prop_assert_eq!(ready.first(), list.first().copied().unwrap_or(NOBODY));
+                prop_assert_eq!(ready.first(), list.first().copied().unwrap_or(NONE));
             }
         }
     }

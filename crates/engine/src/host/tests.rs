@@ -209,7 +209,7 @@ fn ack_after_ack_moves_no_timer() {
 }
 
 #[test]
-fn a_record_counts_what_is_on_the_wire_whenever_it_is_read() {
+fn a_record_counts_all_frames_sent_whenever_it_is_read() {
     let checked = lay(1, 5);
     let setup = Setup::new(&checked.plan);
     let mut host = Host::new(&setup, &real(&checked), HostId(0));

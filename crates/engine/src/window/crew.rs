@@ -259,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_has_much_more_to_do_than_the_others() {
+    fn loads_of_threads_differ_little() {
         let loads = [90, 10, 50, 50, 30, 20, 0, 0, 0];
         let shares = share(&loads, 2);
         let sums: Vec<u64> = shares.iter().map(|s| s.iter().map(|g| loads[*g]).sum()).collect();

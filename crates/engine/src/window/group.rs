@@ -610,7 +610,7 @@ fn open_mail<A: Annex>(
         for p in bits(mail.take_ports(window.number, node.mail_word + word as u32), word * 64) {
             let Feed { group, port } = feeds[p];
             let lane = &board[group as usize][port as usize];
-            debug_assert_eq!(lane.window + 1, window.number, "mail that nobody wrote");
+            debug_assert_eq!(lane.window + 1, window.number, "mail without a lane");
             let packets = lane.take();
             count += packets.len();
             lanes.push(packets);

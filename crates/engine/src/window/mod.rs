@@ -104,7 +104,7 @@ fn stalled<P: Parts>(setup: &Setup<'_>, layout: &Layout, groups: &[Box<Group<P>>
 }
 
 /// Sums up the groups' counts and records.
-#[expect(clippy::vec_box, reason = "the clock takes whatever leads to a group")]
+#[expect(clippy::vec_box, reason = "the clock takes any pointer to a group")]
 fn finish<P: Parts>(
     setup: &Setup<'_>,
     mut groups: Vec<Box<Group<P>>>,

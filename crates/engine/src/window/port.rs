@@ -281,7 +281,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_every_packet_touches_is_one_cache_line() {
+    fn fields_that_every_packet_needs_fit_one_cache_line() {
         assert_eq!(std::mem::offset_of!(Port<()>, replies), 64);
         assert_eq!(size_of::<Port<()>>(), 192);
     }

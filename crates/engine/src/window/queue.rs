@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn who_overtakes_leaves_the_others_in_order() {
+    fn an_overtaking_packet_leaves_the_others_in_order() {
         let mut queue = Queue::<()>::default();
         let packet = |n| Parcel::<()>::bare(Packet::new(Kind::Data, QpId(0), HostId(0), Psn::new(n), 64));
         (0..20).for_each(|n| queue.push(packet(n)));
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_queue_through_which_much_passes_takes_little_room() {
+    fn a_short_queue_keeps_a_small_buffer_however_many_packets_pass() {
         let mut queue = Queue::<()>::default();
         for _ in 0..1000 {
             for _ in 0..4 {

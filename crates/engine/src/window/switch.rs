@@ -533,7 +533,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
 
     #[inline(never)]
     fn serve_in_order(&mut self, p: usize, limit: u64) {
-        debug_assert!(self.scratch.joining[p].is_empty(), "what comes must be played first");
+        debug_assert!(self.scratch.joining[p].is_empty(), "arrivals must be played first");
         while self.ports[p].due < limit {
             self.depart(p, self.ports[p].due);
         }

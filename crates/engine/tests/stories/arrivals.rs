@@ -35,18 +35,18 @@ fn flows_of_an_open_loop_start_when_they_arrive() {
     let first = plan.messages.iter().map(|m| m.start).min().unwrap();
     assert!(first > Time::ZERO);
     for (m, r) in plan.messages.iter().zip(&run.messages) {
-        assert_eq!(r.start, m.start, "nobody waits for another flow");
+        assert_eq!(r.start, m.start, "no flow waits for another");
     }
 }
 
 #[test]
-fn at_a_low_load_flows_are_alone_and_above_the_capacity_they_pile_up() {
+fn flows_rarely_meet_at_low_load_and_queue_up_beyond_capacity() {
     let mean_of = |load: &str, count: u32| {
         let (plan, run) = poisson(&format!("sizes = {{ fixed = \"20kB\" }}, load = {load}, count = {count}"));
         mean(&slowdowns(&plan, &run))
     };
     let (short, long) = (mean_of("0.01", 300), mean_of("0.01", 3000));
-    assert!(short < 1.02 && long < 1.02, "hardly a flow meets another: {short}, {long}");
+    assert!(short < 1.02 && long < 1.02, "flows rarely meet: {short}, {long}");
     // With ten times as many flows, ten times as many wait on average at the end. Most of a flow's ideal time is
     // propagation delay.
     let (short, long) = (mean_of("2", 300), mean_of("2", 3000));
@@ -72,7 +72,7 @@ fn a_random_partner_is_drawn_when_the_last_message_is_acknowledged() {
 }
 
 #[test]
-fn a_windowed_all_to_all_keeps_so_many_peers_busy_and_no_more() {
+fn a_windowed_all_to_all_keeps_its_number_of_peers_busy() {
     let fabric = leaf_spine(3, 3, 3, "");
     for window in [1, 3, 8] {
         let text = format!(

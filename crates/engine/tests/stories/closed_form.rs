@@ -19,7 +19,7 @@ fn row(switches: usize, rate: &str, delay: &str, bytes: u64, more: &str) -> Stri
 ///
 /// `at[i]` is the time at which packet i has fully arrived at a node. The packet leaves when it has arrived and the
 /// packet before it has left.
-fn pencil(wire: &Wire, hops: usize, bps: u64, delay: u64, bytes: u64) -> (u64, u64) {
+fn expected_times(wire: &Wire, hops: usize, bps: u64, delay: u64, bytes: u64) -> (u64, u64) {
     // Transmission time in ps, including preamble and gap (20 B), rounded to the nearest.
     let time = |frame: u64| {
         let bits = u128::from(frame + u64::from(wire.gap)) * 8;
@@ -55,14 +55,14 @@ fn alone(text: &str) -> (u64, u64) {
     assert_eq!((m.start, m.retransmitted, run.end), (Time::ZERO, 0, m.acked));
     let ideal =
         scenario::ideal::ideal_fct(&checked.plan, HostId(0), HostId(1), checked.plan.messages[0].bytes);
-    assert_eq!(m.acked, ideal, "the ideal of a slowdown; in: {text}");
+    assert_eq!(m.acked, ideal, "the ideal FCT of the slowdown; in: {text}");
     (m.received.ps(), m.acked.ps())
 }
 
 const SIZES: [u64; 9] = [1, 2, 3, 1_437, 1_438, 1_439, 4_097, 100_000, 3_000_001];
 
 #[test]
-fn one_flow_takes_what_the_pencil_says() {
+fn one_flow_takes_its_closed_form_time() {
     // At 73 Gb/s no frame takes a whole number of picoseconds.
     for (rate, bps) in
         [("100Gbps", 100), ("200Gbps", 200), ("400Gbps", 400), ("800Gbps", 800), ("73Gbps", 73)]
@@ -71,8 +71,13 @@ fn one_flow_takes_what_the_pencil_says() {
             for frame in [1500, 4158] {
                 for bytes in SIZES {
                     let text = row(switches, rate, "1us", bytes, &format!("wire.frame = \"{frame}B\""));
-                    let expected =
-                        pencil(&Wire::roce(frame), switches + 1, bps * 1_000_000_000, 1_000_000, bytes);
+                    let expected = expected_times(
+                        &Wire::roce(frame),
+                        switches + 1,
+                        bps * 1_000_000_000,
+                        1_000_000,
+                        bytes,
+                    );
                     assert_eq!(alone(&text), expected, "{text}");
                 }
             }
@@ -81,13 +86,13 @@ fn one_flow_takes_what_the_pencil_says() {
 }
 
 #[test]
-fn so_it_does_over_short_links_long_links_and_none_but_a_cable() {
+fn the_closed_form_holds_for_short_links_long_links_and_a_single_cable() {
     for (delay, ps) in [("1ps", 1), ("17ns", 17_000), ("50us", 50_000_000), ("5ms", 5_000_000_000)] {
         for switches in [0, 1, 2] {
             for bytes in [1, 50_000] {
                 let text =
                     row(switches, "400Gbps", delay, bytes, "nic.timeout = \"none\"\nswitch.pfc = \"off\"");
-                let expected = pencil(&Wire::roce(1500), switches + 1, 400_000_000_000, ps, bytes);
+                let expected = expected_times(&Wire::roce(1500), switches + 1, 400_000_000_000, ps, bytes);
                 assert_eq!(alone(&text), expected, "{text}");
             }
         }
@@ -95,7 +100,7 @@ fn so_it_does_over_short_links_long_links_and_none_but_a_cable() {
 }
 
 #[test]
-fn what_the_fabric_could_do_beside_changes_nothing() {
+fn settings_that_an_idle_fabric_never_uses_change_nothing() {
     // Settings that do not affect a single flow on an idle fabric. In one class, replies meet no data.
     let text = row(3, "400Gbps", "1us", 200_000, "");
     let expected = alone(&text);

@@ -62,7 +62,7 @@ fn wherever_a_run_is_cut_its_sums_hold() {
         in_flight += u64::from(run.data.in_flight > 0 && run.control.in_flight > 0);
         assert!(run.data.sent <= 30 * 28 + run.data.retransmitted);
     }
-    assert!(in_flight > 40, "something was under way in {in_flight} of 59 cuts");
+    assert!(in_flight > 40, "packets were in flight in {in_flight} of 59 cuts");
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn background_traffic_is_cut_when_the_foreground_is_done() {
 }
 
 #[test]
-fn short_background_jobs_do_not_hold_the_end_up() {
+fn short_background_jobs_do_not_delay_the_end() {
     // With and without timers, the noise ends long before the foreground.
     for nic in ["", "[nic]\ntimeout = \"none\""] {
         let text = format!(

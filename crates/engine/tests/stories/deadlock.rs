@@ -71,7 +71,7 @@ fn a_deadlock_without_timers_ends_too() {
 }
 
 #[test]
-fn one_switch_on_there_is_no_deadlock() {
+fn to_the_next_switch_there_is_no_deadlock() {
     // No packet crosses two links of the ring, so no link of the ring waits for another.
     let text = ring(5, 1, "2MB", "");
     let checked = lay(&text);

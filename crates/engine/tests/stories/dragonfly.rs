@@ -118,7 +118,7 @@ fn minimal_routing_and_flows_with_a_group_of_their_own_stay_in_order() {
         assert!(run.control.pause > 0);
     }
     let (_, run) = run(&long_flows("valiant]"));
-    assert!(run.data.out_of_order > 0, "packets that draw for themselves do not");
+    assert!(run.data.out_of_order > 0, "Valiant per packet reorders");
 }
 
 /// The first host of group 0 sends to the first host of group 1, over the only link between the groups.
@@ -156,7 +156,7 @@ fn to_the_next_group(scheme: &str) -> Outcome {
 }
 
 #[test]
-fn against_the_worst_traffic_detours_pay() {
+fn detours_pay_under_worst_case_traffic() {
     let [minimal, valiant, local, global] =
         ["minimal]", "valiant]", "ugal-l]", "ugal-g]"].map(|scheme| to_the_next_group(scheme).end.as_us());
     // 16 flows share one link, or three detours.
@@ -248,7 +248,7 @@ fn dead_links_that_come_back_are_used_again() {
 }
 
 #[test]
-fn what_is_dead_from_the_start_loses_nothing_and_at_full_load_nobody_waits_for_ever() {
+fn links_dead_from_the_start_lose_nothing_and_at_full_load_no_flow_waits_forever() {
     for death in DEATHS {
         for scheme in SCHEMES {
             for minimal in ["fewest-hops", "any-link"] {

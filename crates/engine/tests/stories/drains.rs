@@ -39,7 +39,7 @@ fn last(run: &Outcome) -> u64 {
 }
 
 #[test]
-fn a_flow_by_itself_is_never_drained_whatever_small_packets_went_before_it() {
+fn a_lone_flow_is_never_drained_whatever_small_packets_went_before_it() {
     let nic = "[nic.transport.ideal]\nmax-outstanding = 20";
     let lone = ("host0", "host4", "4MB", "20us");
     let histories: [&[_]; 4] = [
@@ -59,7 +59,7 @@ fn a_flow_by_itself_is_never_drained_whatever_small_packets_went_before_it() {
 }
 
 #[test]
-fn nor_is_it_after_an_incast_that_took_longer_than_two_bytes_of_nanoseconds() {
+fn a_lone_flow_is_not_drained_after_an_incast_beyond_16_bits_of_nanoseconds() {
     let nic = "[nic.transport.ideal]\nmax-outstanding = 100";
     let flows = [
         ("host1", "host4", "4MB", "0us"),
@@ -77,7 +77,7 @@ fn nor_is_it_after_an_incast_that_took_longer_than_two_bytes_of_nanoseconds() {
 }
 
 #[test]
-fn more_under_way_than_three_bytes_count_stays_in_order() {
+fn more_bytes_in_flight_than_24_bits_count_stay_in_order() {
     for deployment in ["full", "ingress"] {
         for more in
             ["", "credit = \"2MB\"", "drain-timeout = \"1s\"", "drain-timeout = \"30us\"", "overlap = 0"]
@@ -125,7 +125,7 @@ fn a_lost_packet_costs_a_drain_once() {
 }
 
 #[test]
-fn a_signal_that_goes_back_the_way_of_a_detour_needs_no_route() {
+fn a_signal_back_along_a_detour_needs_no_route() {
     // The minimal path's link inside group 1 is slow, so flows go over group 2, where a router has no link to group
     // 0.
     let text = "[topology.dragonfly]\ngroups = 3\nrouters-per-group = 3\nhosts-per-router = 2\nlinks-per-pair = 1\n\
@@ -154,7 +154,7 @@ fn comes_back(deployment: &str, seed: u32) -> Outcome {
 }
 
 #[test]
-fn routes_that_change_put_flows_out_of_order_where_switches_hash_and_not_where_all_keep_entries() {
+fn route_changes_reorder_flows_where_switches_hash_but_not_where_all_keep_entries() {
     let disorder =
         |deployment| (1..4).map(|seed| comes_back(deployment, seed).data.out_of_order).sum::<u64>();
     assert_eq!(disorder("full"), 0);

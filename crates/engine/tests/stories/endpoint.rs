@@ -76,7 +76,7 @@ fn dlbf_moves_a_flow_and_its_receiver_sees_every_packet_in_order() {
 }
 
 #[test]
-fn each_mechanism_of_dlbf_brings_something() {
+fn each_mechanism_of_dlbf_has_an_effect() {
     let run = |keys: &str| {
         let text = two_paths(6, "3us", &format!("{DLBF}\n{keys}"), "1ms");
         agreed_on(&lay(&text), &text)

@@ -42,7 +42,7 @@ fn lost_behind(plan: &Plan, run: &Outcome, name: &str) -> u64 {
 }
 
 #[test]
-fn what_is_on_the_wire_or_starts_while_the_link_is_down_is_lost_and_nothing_else() {
+fn exactly_the_packets_in_flight_or_started_while_the_link_is_down_are_lost() {
     for (from, until) in [(5_000u64, 6_000), (5_000, 5_001), (0, 300), (1_216, 1_217), (11_000, 13_000)] {
         let text = format!(
             "{CABLE}{}{}",
@@ -61,7 +61,7 @@ fn what_is_on_the_wire_or_starts_while_the_link_is_down_is_lost_and_nothing_else
 }
 
 #[test]
-fn a_link_at_a_tenth_of_its_rate_is_a_link_of_a_tenth() {
+fn a_link_slowed_to_a_tenth_equals_a_link_of_a_tenth_of_the_rate() {
     let fabric = |rate: &str| {
         format!(
             "[topology.links]\nhosts = [\"a\", \"b\"]\nswitches = [\"s\"]\nlinks = [[\"a\", \"s\"], [\"s\", \"b\", \"{rate}\"]]\n"
@@ -79,7 +79,7 @@ fn a_link_at_a_tenth_of_its_rate_is_a_link_of_a_tenth() {
 }
 
 #[test]
-fn a_rate_holds_from_the_next_start_on() {
+fn a_new_rate_applies_from_the_next_start_on() {
     // Ten packets of 121.6 ns each, then four at 25 Gb/s of 486.4 ns each, then the old rate. Each change comes
     // while a packet is on the wire.
     let (at, until) = (9 * 121_600 + 1, 10 * 121_600 + 3 * 486_400 + 1);
@@ -235,7 +235,7 @@ fn no_flow_gets_stuck_when_a_spine_dies_and_comes_back() {
 }
 
 #[test]
-fn a_link_that_flaps_under_pfc_forgets_its_pauses_and_nobody_waits_for_ever() {
+fn a_link_that_flaps_under_pfc_forgets_its_pauses_and_no_port_waits_forever() {
     // An incast pauses all switches on its path, and links flap at many times in it.
     for at in (2..40).step_by(3) {
         let text = format!(

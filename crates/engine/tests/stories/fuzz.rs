@@ -280,7 +280,7 @@ proptest! {
 /// The engines once disagreed here: at the start of a queue pair's last packet, IRN's shorter timeout had already
 /// expired.
 #[test]
-fn a_timeout_that_has_run_out_when_it_begins_to_hold_fires_next() {
+fn a_timeout_that_has_already_expired_when_it_applies_fires_next() {
     let text = r#"
 seed = 814
 compat = "ns3"

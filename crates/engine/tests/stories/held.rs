@@ -214,7 +214,7 @@ fn packets_that_a_switch_makes_are_in_the_books() {
 }
 
 #[test]
-fn what_a_packet_sets_off_comes_after_what_its_departure_sets_off() {
+fn effects_of_a_packet_come_after_effects_of_its_departure() {
     // At the last switch, the arrival and the departure of one packet each make a CNP of its own size.
     for classes in ["one", "strict"] {
         let switch = format!("[switch]\nclasses = \"{classes}\"");
@@ -225,7 +225,7 @@ fn what_a_packet_sets_off_comes_after_what_its_departure_sets_off() {
 }
 
 #[test]
-fn a_run_that_stops_counts_what_is_held_then() {
+fn a_stopped_run_counts_the_packets_still_held() {
     let workload = format!("{PERMUTATION}\n[stop]\nafter = \"5us\"");
     let until = Until::Wake(Time::from_us(50));
     let run = hold(LOSSLESS, &workload, Habits { hold: 5, until, control: false, emit: 0 });

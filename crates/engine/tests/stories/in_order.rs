@@ -116,7 +116,7 @@ fn watch(text: &str) -> Seen {
     let count = |name| run.counters.iter().find(|(n, _)| *n == name).map_or(0, |c| c.1);
     // Lost packets are never acknowledged.
     let lossless = run.data.dropped_link == 0;
-    assert!(!lossless || count("entries_left") == 0, "nothing is under way any more, in:\n{text}");
+    assert!(!lossless || count("entries_left") == 0, "nothing is in flight any more, in:\n{text}");
     let drains = count("drains");
     Seen { late: late.load(Ordering::Relaxed), overtaken: overtaken.load(Ordering::Relaxed), drains, run }
 }
@@ -266,7 +266,7 @@ proptest! {
     }
 
     #[test]
-    fn no_more_packets_are_late_than_may_be_under_way(
+    fn at_most_an_overlap_of_packets_is_late(
         world in world(),
         nic in any::<bool>(),
         rules in select(&RULES[..]),
@@ -305,7 +305,7 @@ fn crowd(scheme: &str) -> Seen {
 #[test]
 fn flows_are_drained_off_crowded_paths_and_nothing_comes_out_of_order() {
     let ecmp = crowd("[scheme.flowcut]\nratio = 1000000.0");
-    assert_eq!(ecmp.drains, 0, "nobody ever waits so long: this is ECMP");
+    assert_eq!(ecmp.drains, 0, "no flow ever meets such a delay: this is ECMP");
     for deployment in DEPLOYMENTS {
         let seen = crowd(&format!("[scheme.flowcut]\n{deployment}\nratio = 3.0"));
         assert!(seen.drains > 0, "{deployment}: {:?}", seen.run.counters);
@@ -360,7 +360,7 @@ fn a_link_that_dies_loses_packets_and_puts_none_out_of_order() {
 }
 
 #[test]
-fn an_overlap_is_so_many_packets_however_small_they_are() {
+fn an_overlap_counts_packets_whatever_their_size() {
     let mut flows = "{ from = \"a\", to = \"b\", bytes = \"100B\" },\n".repeat(3000);
     for host in ["a2", "a3"] {
         writeln!(flows, "{{ from = \"{host}\", to = \"b2\", bytes = \"3MB\", start = \"2us\" }},").unwrap();

@@ -180,7 +180,7 @@ fn difference(plan: &Plan, a: &Outcome, b: &Outcome) -> Option<String> {
     one(&mut found, "violations", &a.violations, &b.violations);
     one(&mut found, "broke_lossless", &a.broke_lossless, &b.broke_lossless);
     let same = Outcome { effort: a.effort, ..b.clone() } == *a;
-    assert_eq!(same, found.is_empty(), "this comparison has forgotten a part of the outcome");
+    assert_eq!(same, found.is_empty(), "this comparison misses a part of the outcome");
     if same { None } else { Some(found.join("\n")) }
 }
 
@@ -232,7 +232,7 @@ pub(crate) fn mistakes(plan: &Plan, run: &Outcome) -> Vec<String> {
         d.held,
         d.in_flight,
     ];
-    equal("data packets that left and that ended", d.sent, ends.iter().sum());
+    equal("data packets sent and ended", d.sent, ends.iter().sum());
     equal("control packets made, by kind", c.created, c.ack + c.nack + c.cnp + c.forged + c.signals);
     equal(
         "control packets made and ended",
@@ -263,7 +263,7 @@ pub(crate) fn mistakes(plan: &Plan, run: &Outcome) -> Vec<String> {
         // A packet without room to be held is dropped before it has a link.
         let held = run.counters.iter().any(|(name, _)| *name == "holds");
         equal(
-            "what links dropped or lost, and in all",
+            "packets dropped or lost on links and in all",
             of_links,
             if held { of_links.min(lost) } else { lost },
         );
@@ -271,7 +271,7 @@ pub(crate) fn mistakes(plan: &Plan, run: &Outcome) -> Vec<String> {
         // paused a port for a background job that waits for its timers when the run ends.
         let all_resumed = plan.failures.is_empty() && finished;
         let forgotten = if all_resumed { 0 } else { c.pause.saturating_sub(c.resume) };
-        equal("pauses, and resumes and forgotten ones", c.pause, c.resume + forgotten);
+        equal("pauses, and resumes plus forgotten pauses", c.pause, c.resume + forgotten);
         // Bytes that hosts put on their wires are those of messages, replies and notices.
         let gap = u64::from(plan.wire.gap);
         let nics =
@@ -282,7 +282,7 @@ pub(crate) fn mistakes(plan: &Plan, run: &Outcome) -> Vec<String> {
             (c.ack + c.nack) * (u64::from(plan.wire.ack) + gap) + c.cnp * (u64::from(plan.wire.cnp) + gap);
         let notices = notices * (u64::from(plan.wire.ack) + gap);
         equal(
-            "bytes that left the NICs, and of messages, replies and notices",
+            "bytes sent by NICs, and bytes of messages, replies and notices",
             sent,
             data + replies + notices,
         );

@@ -39,7 +39,7 @@ fn a_retransmission_that_is_lost_too_waits_for_the_timer() {
 }
 
 #[test]
-fn in_adaptive_routing_mode_nobody_nacks_and_a_loss_costs_a_timeout() {
+fn in_adaptive_routing_mode_a_loss_costs_a_timeout_and_no_nack() {
     let run = message(&lose("psns = [2]"), "adaptive-routing");
     assert_eq!((run.data.dropped_link, run.control.nack, run.control.timeout), (1, 0, 1));
     // The sender goes back to the gap, and the receiver drops the packets that it already has.
@@ -67,7 +67,7 @@ fn replies_are_lost_by_their_own_psn() {
 }
 
 #[test]
-fn a_link_in_the_middle_loses_what_comes_that_way() {
+fn a_list_on_an_inner_link_applies_to_packets_that_cross_it() {
     // Under ECMP all packets take one of two spines, so one of the two lists applies to all packets and the other
     // to none.
     let through = |spine: &str| {

@@ -57,7 +57,7 @@ fn until(us: u64) -> String {
 }
 
 #[test]
-fn congestion_near_the_source_is_told_within_microseconds_and_local_flows_are_spared() {
+fn senders_learn_of_congestion_near_the_source_within_microseconds_and_local_flows_are_spared() {
     let on = format!("{EDGE}={{interval=\"4us\"}}");
     let (name, with, without) = ("long-haul-near-source", &[on.as_str()][..], &[][..]);
     // (a) After half a millisecond, the two senders have long been notified with the scheme, and have received
@@ -87,7 +87,11 @@ fn congestion_near_the_source_is_told_within_microseconds_and_local_flows_are_sp
     let small = |outcome: &Outcome| mean_fct(plan, outcome, "local-100kB");
     assert!(small(&notified) * 4.0 < small(&plain), "{} of {} us", small(&notified), small(&plain));
     assert!(counter(&notified, "marks_seen") > 0 && counter(&notified, "reactions") == 0);
-    assert_eq!((counter(&notified, "holds"), counter(&notified, "cnps_passed")), (0, 0), "no mark went over");
+    assert_eq!(
+        (counter(&notified, "holds"), counter(&notified, "cnps_passed")),
+        (0, 0),
+        "no mark crossed the long link"
+    );
     for outcome in [&plain, &notified] {
         assert_eq!((&outcome.ending, outcome.data.out_of_order), (&Ending::Finished, 0));
         honest(plan, outcome);
@@ -132,7 +136,7 @@ fn congestion_near_the_destination_is_held_back_there_and_every_flow_finishes() 
 }
 
 #[test]
-fn two_bottlenecks_in_a_row_are_told_once_by_the_edge_and_twice_by_direct_cnps() {
+fn two_bottlenecks_in_a_row_are_notified_once_by_the_edge_and_twice_by_direct_cnps() {
     // Two bottlenecks: the uplink of the flows' rack, and the link from the spine to the edge at half its rate.
     let narrow = "topology.datacentres.external-rate=60Gbps";
     let cnps = |sets: &[&str]| {

@@ -34,7 +34,7 @@ fn with_enough_headroom_a_heavy_incast_loses_nothing() {
 }
 
 #[test]
-fn a_pause_that_takes_its_time_on_the_wire_comes_in_time() {
+fn pause_frames_with_a_transmission_time_arrive_in_time() {
     // Frames of the HPCC family: a pause of 43 B waits for the frame before it, and data flows meanwhile.
     let text = heavy_incast("ecmp", "none").replace("94kB", "95kB");
     for hosts in ["cnp-first", "one"] {
@@ -114,7 +114,7 @@ fn ecmp_without_loss_delivers_in_order() {
             }
         }
     }
-    assert!(sprayed > 0, "spraying does not");
+    assert!(sprayed > 0, "spraying does not deliver in order");
 }
 
 /// A port that is resumed and paused again at the same instant sends one packet in between, whether its switch
@@ -147,7 +147,7 @@ fn a_resume_and_a_pause_at_one_instant_let_one_packet_through() {
                 }
             }
             let run = agreed_on(&checked, &text);
-            assert!(run.control.pause > 0, "nobody paused in: {text}");
+            assert!(run.control.pause > 0, "no switch paused in: {text}");
         }
     }
 }

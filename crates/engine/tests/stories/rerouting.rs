@@ -120,7 +120,7 @@ fn a_flow_leaves_a_congested_path_and_its_receiver_sees_every_packet_in_order() 
 }
 
 #[test]
-fn on_a_busy_fabric_order_is_lost_only_where_a_counter_says_so() {
+fn on_a_busy_fabric_a_counter_reports_every_loss_of_order() {
     // Ports of 25 Gb/s between 12 hosts of 100 Gb/s, and 60 messages that start together.
     let fabric = leaf_spine(4, 4, 3, "rate = \"100Gbps\"\ndelay = \"500ns\"\nuplink-rate = \"25Gbps\"");
     let (mut reroutes, mut held, mut full) = (0, 0, 0);
@@ -144,7 +144,7 @@ fn on_a_busy_fabric_order_is_lost_only_where_a_counter_says_so() {
 }
 
 #[test]
-fn a_lost_tail_is_not_waited_for_longer_than_the_timer_says() {
+fn a_receiver_waits_for_a_lost_tail_no_longer_than_its_timer() {
     let mut timers = 0;
     for seed in 1..6 {
         let text = format!("{}[links]\nloss = 0.05\n", two_paths(seed, "[scheme.conweave]"));

@@ -118,7 +118,7 @@ fn an_idle_switch_reports_start_and_bytes_and_no_queue() {
 }
 
 #[test]
-fn of_two_senders_in_step_every_packet_leaves_one_more_behind() {
+fn with_two_senders_in_step_every_packet_reports_a_queue_longer_by_one() {
     for kind in [Kind::Reference, Kind::Window, Kind::HalfWindow] {
         let (_, told) = told(&lay(&star(HPCC, &[20 * 1438, 20 * 1438])), kind);
         let mut records: Vec<Record> = told.iter().flatten().map(|records| records[0]).collect();
@@ -184,7 +184,7 @@ fn share(plan: &Plan, run: &Outcome, message: usize) -> f64 {
 }
 
 #[test]
-fn hpcc_alone_takes_95_percent_and_a_mebibyte_takes_as_much_longer() {
+fn a_lone_hpcc_flow_takes_95_percent_of_the_rate_and_a_mebibyte_takes_accordingly_longer() {
     let (checked, run) = run(&star(HPCC, &[100_000_000]));
     let share = share(&checked.plan, &run, 0);
     // The expected share, of frames without preamble and gap, is 0.95 x 1562 / 1542, and HPCC moves around it in

@@ -81,7 +81,7 @@ fn permutation(loss: f64) -> Outcome {
 }
 
 #[test]
-fn where_nothing_is_lost_nothing_is_sent_again_and_no_nack_is_made_up() {
+fn without_losses_there_are_no_retransmissions_and_no_compensated_nacks() {
     let run = permutation(0.0);
     let counters = counters(&run);
     assert!(
@@ -93,7 +93,7 @@ fn where_nothing_is_lost_nothing_is_sent_again_and_no_nack_is_made_up() {
 }
 
 #[test]
-fn what_is_lost_is_sent_again_and_little_else() {
+fn lost_packets_are_retransmitted_and_few_others() {
     let run = permutation(0.001);
     let counters = counters(&run);
     assert!(run.data.dropped_link > 50 && run.data.retransmitted >= run.data.dropped_link);

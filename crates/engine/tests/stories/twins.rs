@@ -306,7 +306,10 @@ fn across_two_datacentres_both_engines_agree() {
                 let stands = edge.contains("reaction = \"prototype\"");
                 assert!(run.ending == Ending::Finished || stands, "{:?} in: {text}", run.ending);
                 let left = run.counters.iter().find(|(name, _)| *name == "stash_left");
-                assert!(stands || left.is_none_or(|(_, n)| *n == 0), "something is held at the end: {text}");
+                assert!(
+                    stands || left.is_none_or(|(_, n)| *n == 0),
+                    "packets are still held at the end: {text}"
+                );
             }
         }
     }
@@ -386,7 +389,7 @@ fn a_stop_just_after_the_foreground_has_ended_gives_the_same_end() {
 }
 
 #[test]
-fn timers_that_nobody_needs_any_more_widen_no_bin() {
+fn unused_timers_widen_no_bin() {
     // 8 packets of 1500 B at 100 Gb/s arrive within 5 us; the timer of the last one would expire 10 ms later. 16
     // bins of 2 us are enough for the message; bins as wide as the timer would need show nothing of it.
     let text = format!(
