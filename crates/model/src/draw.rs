@@ -1,13 +1,12 @@
 //! Random numbers by key: (seed, purpose, entity, ordinal).
 //!
-//! A draw is a function of what it is for, never of how many draws came before it elsewhere. That is why a
-//! result does not depend on the order in which an engine visits nodes. The mixing function is SplitMix64
-//! from `rand_xoshiro`, whose values are stable.
+//! A draw is a function of its key, and independent of all other draws. Results therefore do not depend on the order in
+//! which an engine visits nodes. The mixing function is SplitMix64 from `rand_xoshiro`, whose values are stable.
 
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-/// What a draw decides. Two purposes never share a draw.
+/// Purpose of a draw. Two purposes never share a draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Purpose {
@@ -17,23 +16,23 @@ pub enum Purpose {
     Loss = 2,
     /// Whether a queue marks a packet.
     Mark = 3,
-    /// What a scheme draws in a switch.
+    /// Draws of a scheme in a switch.
     Scheme = 4,
     /// The hash salt of a switch.
     Salt = 5,
-    /// What a workload draws when it is laid out.
+    /// Draws of a workload when the plan is made.
     Workload = 6,
-    /// What a NIC draws.
+    /// Draws of a NIC.
     Nic = 7,
-    /// Which paths a sender draws.
+    /// A sender's choice of paths.
     Steering = 8,
-    /// How far a host's clock is ahead.
+    /// Lead of a host's clock.
     Clock = 9,
-    /// Which links fail.
+    /// The choice of links that fail.
     Failure = 10,
 }
 
-/// A seed, a purpose and an entity: what is left to give is the ordinal.
+/// A seed, a purpose and an entity, mixed into one number; a draw adds the ordinal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Key(u64);
 
@@ -48,13 +47,13 @@ impl Key {
         Key(mix(mix(mix(seed) ^ purpose as u64) ^ entity))
     }
 
-    /// A key from a stored salt (see [`Key::salt`]).
+    /// The key of a stored salt, see [`Key::salt`].
     #[inline]
     pub const fn from_salt(salt: u64) -> Self {
         Key(salt)
     }
 
-    /// The key as a number, to be stored.
+    /// This key as a number that can be stored.
     pub const fn salt(self) -> u64 {
         self.0
     }
@@ -83,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn draws_are_the_same_on_every_machine_and_for_ever() {
+    fn a_draw_depends_on_its_key_only() {
         let key = Key::new(1, Purpose::Tie, 7);
         assert_eq!(key.draw(0), Key::new(1, Purpose::Tie, 7).draw(0));
         assert_ne!(key.draw(0), key.draw(1));

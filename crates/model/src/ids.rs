@@ -1,4 +1,4 @@
-//! Numbers that name things. Nodes are numbered with the hosts first: host `h` is node `h`.
+//! Identifiers. Nodes are numbered with the hosts first: host `h` is node `h`.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ macro_rules! id {
         pub struct $name(pub $inner);
 
         impl $name {
-            /// The number as an index into a table.
+            /// This number as an index into a table.
             #[inline]
             pub const fn index(self) -> usize {
                 self.0 as usize
@@ -29,7 +29,7 @@ id!(
     NodeId(u32)
 );
 id!(
-    /// A host: the node of the same number. A packet names at most 65,536 of them.
+    /// A host: the node of the same number. A packet can name 65,536 hosts.
     HostId(u16)
 );
 id!(
@@ -37,20 +37,20 @@ id!(
     PortIndex(u16)
 );
 id!(
-    /// One direction of a link, which is also the global number of the port that sends into it.
+    /// One direction of a link, and the global number of the port that sends into it.
     LinkId(u32)
 );
 id!(
-    /// A reliable connection (queue pair) between two hosts. A packet names at most 2^24 of them.
+    /// A reliable connection (queue pair) between two hosts. A packet can name 2^24 queue pairs.
     QpId(u32)
 );
 id!(
-    /// A message: what a workload posts on a queue pair and what a result calls a flow.
+    /// A message that a workload posts on a queue pair; results call it a flow.
     MessageId(u32)
 );
 
 impl HostId {
-    /// The node that this host is.
+    /// This host as a node.
     #[inline]
     pub const fn node(self) -> NodeId {
         NodeId(self.0 as u32)
@@ -58,6 +58,6 @@ impl HostId {
 }
 
 impl PortIndex {
-    /// The virtual port at which a packet enters that the node made itself.
+    /// The virtual ingress port of packets that the node makes itself.
     pub const VIRTUAL: PortIndex = PortIndex(1023);
 }

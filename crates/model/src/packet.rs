@@ -1,23 +1,23 @@
-//! A packet in flight: 16 bytes, copied by value, no pool and no pointer.
+//! A packet in flight: 16 bytes, copied by value.
 
 use crate::{HostId, PortIndex, QpId};
 use std::fmt;
 use themis::Psn;
 
-/// What a packet is.
+/// Kind of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
-    /// RDMA Write payload; PSN is its own.
+    /// RDMA Write payload, with its own PSN.
     Data = 0,
-    /// Positive acknowledgement; PSN is the last one received in order (ePSN - 1).
+    /// Positive acknowledgement. Its PSN is that of the last packet received in order (ePSN - 1).
     Ack = 1,
-    /// Negative acknowledgement, PSN sequence error; PSN is the ePSN, and all before it is acknowledged.
+    /// Negative acknowledgement, PSN sequence error. Its PSN is the ePSN; it acknowledges all packets before.
     Nack = 2,
     /// Congestion notification packet.
     Cnp = 3,
-    /// What the parts of a scheme say to each other, from a switch to another one or to a sender; what it means, they
-    /// know: its tag says it ([`crate::Annex::tag`]).
+    /// Message between the parts of a scheme, from a switch to another switch or to a sender. Its tag is the content
+    /// ([`crate::Annex::tag`]), which only the scheme interprets.
     Signal = 4,
 }
 
@@ -34,7 +34,7 @@ impl Kind {
 pub struct Kinds(u8);
 
 impl Kinds {
-    /// These.
+    /// The set of these kinds.
     pub const fn of(kinds: &[Kind]) -> Self {
         let (mut set, mut i) = (0, 0);
         while i < kinds.len() {
@@ -44,12 +44,12 @@ impl Kinds {
         Kinds(set)
     }
 
-    /// True if the kind is one of them.
+    /// True if the set contains this kind.
     pub const fn has(self, kind: Kind) -> bool {
         self.0 >> kind as u8 & 1 != 0
     }
 
-    /// True if the packet is of one of them.
+    /// True if the set contains the packet's kind.
     #[inline(always)]
     pub const fn take(self, pkt: &Packet) -> bool {
         self.0 >> (pkt.when & KIND) & 1 != 0
@@ -58,9 +58,9 @@ impl Kinds {
 
 /// One packet.
 ///
-/// `when` holds, from the highest bit: time offset in the window (32 bits, picoseconds), ingress port (10),
-/// frame size in bytes (14), flags (8). `what` holds destination host (16), queue pair (24), PSN (24).
-/// Comparing `when` therefore orders packets of one node by arrival, then by port.
+/// From the highest bit on, `when` holds the time offset in the engine's window (32 bits, picoseconds), the ingress port
+/// (10 bits), the frame size in bytes (14 bits), and flags (8 bits). `what` holds the destination host (16 bits), the queue
+/// pair (24 bits), and the PSN (24 bits). The order of `when` is therefore the order of arrival, then of ports.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Packet {
     when: u64,
@@ -82,7 +82,7 @@ const PSN_MASK: u64 = (1 << 24) - 1;
 impl Packet {
     /// Largest frame that the layout can name, bytes.
     pub const MAX_FRAME: u32 = SIZE_MASK as u32;
-    /// Most ports that a node can have; the last number is the virtual port.
+    /// Most ports that a node can have; the number behind the last port is the virtual port.
     pub const MAX_PORTS: usize = PORT_MASK as usize;
 
     /// A packet of `frame` bytes (Ethernet header to FCS) on queue pair `qp` to host `to`.
@@ -94,7 +94,7 @@ impl Packet {
         }
     }
 
-    /// What it is.
+    /// Kind of the packet.
     #[inline]
     pub const fn kind(&self) -> Kind {
         match self.when & KIND {
@@ -136,55 +136,55 @@ impl Packet {
         (self.when >> SIZE_SHIFT & SIZE_MASK) as u32
     }
 
-    /// Congestion experienced: a switch has marked it.
+    /// Congestion experienced: true if a switch has marked the packet.
     #[inline]
     pub const fn marked(&self) -> bool {
         self.when & CE != 0
     }
 
-    /// Marks it (ECN codepoint CE).
+    /// Marks the packet (ECN codepoint CE).
     #[inline]
     pub const fn mark(&mut self) {
         self.when |= CE;
     }
 
-    /// Takes the mark away: a switch has told the sender in the receiver's place.
+    /// Removes the mark, after a switch has notified the sender instead of the receiver.
     #[inline]
     pub const fn unmark(&mut self) {
         self.when &= !CE;
     }
 
-    /// A CNP, or a reply that echoes a mark: a switch on its way has reacted to it, and no other one is to.
+    /// For a CNP or a reply that echoes a mark: true if a switch has reacted to it, so that no other switch should.
     #[inline]
     pub const fn reacted(&self) -> bool {
         self.when & REACTED != 0
     }
 
-    /// Notes that a switch has reacted to it.
+    /// Notes that a switch has reacted to the packet.
     #[inline]
     pub const fn react(&mut self) {
         self.when |= REACTED;
     }
 
-    /// A reply that echoes a mark, in place of a CNP (the ns-3 family's way).
+    /// True for a reply that echoes a mark instead of a CNP, as in the ns-3 family of simulators.
     #[inline]
     pub const fn echo(&self) -> bool {
         self.when & ECHO != 0
     }
 
-    /// The last packet of its message: its sender asks for an ACK (BTH AckReq).
+    /// True for the last packet of a message, whose sender requests an ACK (BTH AckReq).
     #[inline]
     pub const fn last(&self) -> bool {
         self.when & LAST != 0
     }
 
-    /// A copy of a PSN that was sent before. Only the books read it: real packets do not say so.
+    /// True for a retransmission. Only statistics read this flag: real packets do not carry it.
     #[inline]
     pub const fn retransmission(&self) -> bool {
         self.when & RETRANSMISSION != 0
     }
 
-    /// The same packet with the echo flag set to `on`.
+    /// This packet with the echo flag set to `on`.
     #[inline]
     #[must_use]
     pub const fn with_echo(mut self, on: bool) -> Self {
@@ -192,7 +192,7 @@ impl Packet {
         self
     }
 
-    /// The same packet with the last-of-message flag set to `on`.
+    /// This packet with the last-of-message flag set to `on`.
     #[inline]
     #[must_use]
     pub const fn with_last(mut self, on: bool) -> Self {
@@ -200,7 +200,7 @@ impl Packet {
         self
     }
 
-    /// The same packet with the retransmission flag set to `on`.
+    /// This packet with the retransmission flag set to `on`.
     #[inline]
     #[must_use]
     pub const fn with_retransmission(mut self, on: bool) -> Self {
@@ -208,7 +208,7 @@ impl Packet {
         self
     }
 
-    /// The same packet as another kind (a blocked NACK that becomes an ACK) with another PSN.
+    /// This packet as another kind with another PSN, such as a blocked NACK that becomes an ACK.
     #[inline]
     #[must_use]
     pub const fn with_kind(mut self, kind: Kind, psn: Psn) -> Self {
@@ -217,7 +217,7 @@ impl Packet {
         self
     }
 
-    /// The same packet, about to arrive at `port` of a node, `offset` picoseconds into a window.
+    /// This packet, about to arrive at `port` of a node, `offset` picoseconds into a window.
     #[inline]
     #[must_use]
     pub const fn arriving(mut self, offset: u32, port: PortIndex) -> Self {
@@ -226,20 +226,19 @@ impl Packet {
         self
     }
 
-    /// Picoseconds from the window's start to its arrival.
+    /// Picoseconds from the window's start to the packet's arrival.
     #[inline]
     pub const fn offset(&self) -> u32 {
         (self.when >> 32) as u32
     }
 
-    /// A number that orders packets of one node by arrival, and those of one instant by port, after the bits of
-    /// `turn` have been turned over in the ports' numbers (ten bits).
+    /// Sort key of the packets that arrive at one node: by time, then by port number XOR `turn` (ten bits).
     #[inline]
     pub const fn order(&self, turn: u16) -> u64 {
         self.when ^ (turn as u64 & PORT_MASK) << PORT_SHIFT
     }
 
-    /// The port at which it arrived.
+    /// The port at which the packet arrived.
     #[inline]
     pub const fn ingress(&self) -> PortIndex {
         PortIndex((self.when >> PORT_SHIFT & PORT_MASK) as u16)
@@ -282,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_survives_the_packing() {
+    fn packing_keeps_every_field() {
         let p =
             Packet::new(Kind::Nack, QpId(0xABCDEF), HostId(0xFFFE), Psn::new(0xFFFFFF), Packet::MAX_FRAME)
                 .with_last(true)

@@ -1,4 +1,4 @@
-//! Everything one run needs, checked: what `scenario` makes and the engine obeys.
+//! The checked input of a run, which `scenario` makes and the engine runs.
 
 use crate::draw::{Key, Purpose};
 use crate::packet::Kinds;
@@ -12,41 +12,41 @@ use std::ops::Range;
 /// A run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Root of every draw.
+    /// Root of all random draws.
     pub seed: u64,
     /// Nodes, links, routes.
     pub fabric: Fabric,
-    /// Frame sizes and clock.
+    /// Frame sizes and rounding of transmission times.
     pub wire: Wire,
     /// Traffic classes of every port.
     pub classes: Classes,
     /// Settings of every port, by [`LinkId`] of its outgoing direction.
     pub ports: Vec<PortSettings>,
-    /// Settings of every switch, by node number less the number of hosts.
+    /// Settings of every switch, by node number minus the number of hosts.
     pub switches: Vec<SwitchSettings>,
-    /// Whether links lose ACKs and NACKs as well as data. CNPs, signals and PFC frames are never lost.
+    /// True if links lose ACKs and NACKs as well as data. CNPs, signals and PFC frames are never lost.
     pub lose_replies: bool,
-    /// Packets that are lost on purpose.
+    /// Packets that links lose on purpose.
     pub lost: Vec<ListedLoss>,
-    /// Links that go down, come back or slow down, and what routing makes of it.
+    /// Links that go down, come back or slow down, and the changes of routes that follow.
     pub failures: Failures,
     /// Queue pairs, sorted by destination host.
     pub qps: Vec<Qp>,
-    /// Messages, sorted by queue pair; within one they are posted strictly in this order.
+    /// Messages, sorted by queue pair. Each queue pair posts its messages strictly in this order.
     pub messages: Vec<Message>,
-    /// Messages that others set free, see [`Message::on_received`] and [`Message::on_acked`].
+    /// Messages that wait for other messages, see [`Message::on_received`] and [`Message::on_acked`].
     pub triggers: Vec<MessageId>,
     /// Jobs, for the results.
     pub jobs: Vec<Job>,
     /// Names of the traffic classes to which jobs belong.
     pub traffic_classes: Vec<String>,
-    /// Hosts' clocks are ahead of true time by up to this much, each by its own, see [`Plan::clock_ahead`].
+    /// Largest lead of a host's clock over true time, see [`Plan::clock_ahead`].
     pub clock_spread: Time,
-    /// End the run at this time whatever is left.
+    /// Time at which the run ends even if messages are left.
     pub stop_after: Option<Time>,
-    /// Give up when no data packet has been accepted for this long while messages wait.
+    /// The run gives up if no data packet is accepted for this long while messages wait.
     pub no_progress: Time,
-    /// What to record besides the results.
+    /// Recordings beside the results.
     pub record: RecordPlan,
 }
 
@@ -59,26 +59,26 @@ pub struct ListedLoss {
     pub qp: QpId,
     /// Data, ACK or NACK.
     pub kind: Kind,
-    /// The PSN that it carries.
+    /// The packet's PSN.
     pub psn: Psn,
-    /// How many times it is lost before it passes.
+    /// Number of losses before the packet passes.
     pub times: u32,
 }
 
-/// How a port treats kinds of packets.
+/// Traffic classes of a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Classes {
-    /// CNP before ACK and NACK before data, strictly; only data is charged to buffers and paused.
+    /// Strict priority: CNP before ACK and NACK before data. Only data is charged to buffers and paused.
     #[default]
     Strict,
-    /// One queue for all; everything is charged and paused.
+    /// One queue for all packets, which are all charged and paused.
     One,
-    /// CNP first, and one queue for all else, which is charged and paused.
+    /// CNP first, and one queue for all other packets, which are charged and paused.
     CnpFirst,
 }
 
 impl Classes {
-    /// The kinds that wait with data, and are charged and paused like it.
+    /// The kinds of packets that share data's queue, and are charged and paused like data.
     pub const fn with_data(self) -> Kinds {
         match self {
             Classes::Strict => Kinds::of(&[Kind::Data]),
@@ -88,31 +88,31 @@ impl Classes {
     }
 }
 
-/// When a queue decides on a mark.
+/// The moment at which a queue decides on a mark.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MarkAt {
-    /// When a packet leaves the queue, by what is left behind it (HPCC family of ns-3 simulators).
+    /// When a packet leaves the queue, by the bytes behind it (HPCC family of ns-3 simulators).
     #[default]
     Dequeue,
-    /// When a packet joins the queue, by what stands before it.
+    /// When a packet joins the queue, by the bytes ahead of it.
     Enqueue,
 }
 
 /// Random early marking of one queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Marking {
-    /// No marks up to this queue.
+    /// Longest queue without marks.
     pub kmin: Bytes,
-    /// Every packet is marked above this queue.
+    /// Queue length above which every packet is marked.
     pub kmax: Bytes,
     /// Probability just below `kmax`.
     pub pmax: Probability,
-    /// When it is decided.
+    /// Moment of the decision.
     pub at: MarkAt,
 }
 
 impl Marking {
-    /// Whether it marks at a queue of so many bytes; `draw` gives a uniform 64-bit number if one is needed.
+    /// True if a queue of so many bytes marks a packet; `draw` yields a uniform 64-bit number if the decision is random.
     #[inline]
     pub fn marks(&self, queue: u64, draw: impl FnOnce() -> u64) -> bool {
         let (kmin, kmax) = (self.kmin.get(), self.kmax.get());
@@ -123,30 +123,30 @@ impl Marking {
 /// Settings of one port of a switch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortSettings {
-    /// Marks on the way out; `None` marks nothing.
+    /// Marking of the egress queue; `None` for no marks.
     pub marking: Option<Marking>,
-    /// Buffer kept for what still arrives at this port after a pause was sent.
+    /// Buffer that is reserved for packets that arrive at this port after it has sent a pause frame.
     pub headroom: Bytes,
 }
 
 /// Priority flow control of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pfc {
-    /// Pause when an ingress holds this share of the free shared buffer: (numerator, denominator).
+    /// Threshold of an ingress port: this share of the free shared buffer, (numerator, denominator). Above it the port
+    /// pauses its neighbour.
     pub alpha: (u32, u32),
-    /// Resume this much below the threshold.
+    /// The port resumes its neighbour this far below the threshold.
     pub resume_offset: Bytes,
 }
 
-/// What a switch does when its buffer fills.
+/// Behaviour of a switch whose buffer fills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// It pauses its neighbours.
+    /// The switch pauses its neighbours.
     Lossless(Pfc),
-    /// It drops what would give one egress queue more than this share of the free buffer:
-    /// (numerator, denominator).
+    /// The switch drops packets.
     Lossy {
-        /// Share of the free buffer for one egress queue.
+        /// Largest share of the free buffer for one egress queue: (numerator, denominator).
         alpha: (u32, u32),
     },
 }
@@ -154,9 +154,9 @@ pub enum Flow {
 /// Settings of one switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwitchSettings {
-    /// Packet buffer, shared by all ports.
+    /// Packet buffer that all ports share.
     pub buffer: Bytes,
-    /// Pause or drop.
+    /// Pauses or drops.
     pub flow: Flow,
 }
 
@@ -167,53 +167,54 @@ pub struct Qp {
     pub from: HostId,
     /// Receiver.
     pub to: HostId,
-    /// Its messages, as indices into [`Plan::messages`].
+    /// Messages of the queue pair, as indices into [`Plan::messages`].
     pub messages: Range<u32>,
 }
 
 /// A message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// The queue pair that carries it.
+    /// The queue pair that carries the message.
     pub qp: QpId,
-    /// Payload.
+    /// Payload in bytes.
     pub bytes: u64,
-    /// Earliest start; together with `needs` it says when the message is posted.
+    /// Earliest time at which the message is posted; see also `needs`.
     pub start: Time,
-    /// How many triggers must fire before it is posted. All fire at its own sender.
+    /// Number of triggers that must fire before the message is posted. All of them fire at its own sender.
     pub needs: u32,
-    /// Triggers that fire at the receiver when it has arrived whole, as a range of [`Plan::triggers`].
+    /// Triggers that fire at the receiver when the whole message has arrived, as a range of [`Plan::triggers`].
     pub on_received: Range<u32>,
-    /// Triggers that fire at the sender when its last byte is acknowledged, likewise.
+    /// Triggers that fire at the sender when the message's last byte is acknowledged, as a range of [`Plan::triggers`].
     pub on_acked: Range<u32>,
-    /// Its job.
+    /// Index of the message's job in [`Plan::jobs`].
     pub job: u16,
-    /// Its group (communicator) within the job.
+    /// Number of the message's group (communicator) within the job.
     pub group: u16,
 }
 
 /// A job: one entry of the scenario's workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// Name.
+    /// Name of the job.
     pub name: String,
-    /// Start.
+    /// Time at which the job starts.
     pub start: Time,
     /// Number of groups (communicators).
     pub groups: u16,
-    /// It ends with the others and does not count for completeness.
+    /// True for a background job: the run ends when all other jobs have finished, and is complete without it.
     pub background: bool,
-    /// Its traffic class, as an index into [`Plan::traffic_classes`].
+    /// Index of the job's traffic class in [`Plan::traffic_classes`].
     pub class: u8,
 }
 
 impl Plan {
-    /// The message's job.
+    /// The job of a message.
     pub fn job(&self, message: MessageId) -> &Job {
         &self.jobs[self.messages[message.index()].job as usize]
     }
 
-    /// The rates that links have at any time, each once, in order: a telemetry record names one by its place.
+    /// All rates that links have at any time of the run, each once, in ascending order. A telemetry record holds the index
+    /// of a rate.
     pub fn rates(&self) -> Vec<Rate> {
         let changed = self.failures.changes().iter().filter_map(|change| change.rate);
         let all: BTreeSet<Rate> = self.fabric.links().iter().map(|link| link.rate).chain(changed).collect();
@@ -226,7 +227,7 @@ impl Plan {
         self.messages.get(first).map_or(0, |m| self.jobs[m.job as usize].class)
     }
 
-    /// How far a host's clock is ahead of true time: drawn once, evenly up to [`Plan::clock_spread`].
+    /// Lead of a host's clock over true time: drawn once per host, uniform up to [`Plan::clock_spread`].
     pub fn clock_ahead(&self, host: HostId) -> Time {
         let draw = Key::new(self.seed, Purpose::Clock, host.0.into()).draw(0);
         Time(((u128::from(draw) * u128::from(self.clock_spread.ps())) >> 64) as u64)

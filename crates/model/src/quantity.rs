@@ -2,8 +2,8 @@
 //!
 //! A quantity is a decimal number and a unit, with or without a space between them: `1us`, `0.4 Tbps`,
 //! `2.5e3kB`. It becomes an integer without passing through a float, so `30.4ns` is 30,400 ps and `0.5ps` is an
-//! error. A bare number is refused: what it would mean differs from tool to tool. What [`std::fmt::Display`]
-//! writes, [`FromStr`] reads back.
+//! error. A number without a unit is an error, since tools disagree about its unit. [`FromStr`] reads every text that
+//! [`std::fmt::Display`] writes.
 
 use crate::{Bytes, Rate, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -14,7 +14,7 @@ use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// Why a text is no quantity.
+/// Why a text is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum QuantityError {
     /// A number without a unit.
@@ -22,19 +22,19 @@ pub enum QuantityError {
     Bare {
         /// `time`, `rate` or `size`.
         kind: &'static str,
-        /// A correct one.
+        /// A correct quantity.
         example: &'static str,
-        /// What was there.
+        /// The text.
         found: String,
     },
-    /// Something that does not begin with a number.
+    /// A text that does not begin with a number.
     #[error("expected a {kind} with a unit such as \"{example}\", found {found:?}")]
     NoNumber {
         /// `time`, `rate` or `size`.
         kind: &'static str,
-        /// A correct one.
+        /// A correct quantity.
         example: &'static str,
-        /// What was there.
+        /// The text.
         found: String,
     },
     /// A unit that does not exist.
@@ -42,33 +42,33 @@ pub enum QuantityError {
     UnknownUnit {
         /// `time`, `rate` or `size`.
         kind: &'static str,
-        /// What was there.
+        /// The unit in the text.
         unit: String,
-        /// The nearest unit, or all of them.
+        /// The nearest unit, or all units.
         hint: String,
     },
-    /// Less than nothing.
+    /// A negative number.
     #[error("a {kind} cannot be negative, found {found:?}")]
     Negative {
         /// `time`, `rate` or `size`.
         kind: &'static str,
-        /// What was there.
+        /// The text.
         found: String,
     },
-    /// Finer than the integer can hold.
+    /// A fraction of the base unit.
     #[error("{found:?} is not a whole number of {base}")]
     NotWhole {
         /// The base unit in words.
         base: &'static str,
-        /// What was there.
+        /// The text.
         found: String,
     },
-    /// Beyond 2^64 base units.
+    /// More than 2^64 - 1 base units.
     #[error("{found:?} is too large: at most {most} are possible", most = Most(base))]
     TooLarge {
         /// The base unit in words.
         base: &'static str,
-        /// What was there.
+        /// The text.
         found: String,
     },
 }
@@ -81,15 +81,15 @@ impl fmt::Display for Most<'_> {
     }
 }
 
-/// What distinguishes one kind of quantity from another.
+/// Units and texts of one kind of quantity.
 struct Grammar {
     kind: &'static str,
     example: &'static str,
     /// The base unit in words.
     base: &'static str,
-    /// Canonical units first: a suggestion is taken from the front.
+    /// Units and their factors, common units first: suggestions prefer units at the front.
     units: &'static [(&'static str, u64)],
-    /// Rewrites a unit to the spelling of the table (case, synonyms).
+    /// Converts a unit to the spelling in `units` (case, synonyms).
     canonical: fn(&str) -> String,
     pattern: &'static str,
     description: &'static str,
@@ -100,7 +100,7 @@ const TIME: Grammar = Grammar {
     example: "1us",
     base: "picoseconds",
     units: &[("us", 1_000_000), ("ns", 1_000), ("ms", 1_000_000_000), ("ps", 1), ("s", 1_000_000_000_000)],
-    // U+00B5 micro sign and U+03BC Greek mu look the same.
+    // U+00B5 micro sign and U+03BC Greek mu look alike.
     canonical: |unit| unit.replace(['\u{b5}', '\u{3bc}'], "u"),
     pattern: r"^\d+(\.\d*)?([eE][+-]?\d+)? *(ps|ns|us|µs|μs|ms|s)$",
     description: "A time with its unit: ps, ns, us (or µs), ms or s, such as \"1us\". A whole number of \
@@ -119,7 +119,7 @@ const RATE: Grammar = Grammar {
         ("bps", 1),
     ],
     canonical: |unit| {
-        // The prefix may have either case (nobody means millibits); a capital B would mean bytes and stays.
+        // Either case of the prefix is accepted, since millibits do not exist. A capital B would mean bytes and stays.
         let unit = unit.replace("b/s", "bps").replace("bit/s", "bps");
         let mut chars = unit.chars();
         match chars.next() {
@@ -226,12 +226,12 @@ impl Decimal {
         }
         let kept = digits.trim_end_matches('0');
         let exponent = self.exponent.saturating_add((digits.len() - kept.len()) as i64);
-        // 24 significant digits are more than any factor times 2^64 can use up without a fraction.
+        // A result below 2^64 without a fraction has fewer significant digits.
         if kept.len() > 32 {
             return Err(if exponent < 0 { Inexact::Fraction } else { Inexact::Overflow });
         }
         let mantissa: u128 = kept.parse().map_err(|_| Inexact::Overflow)?;
-        // Cancel powers of ten first, so that nothing overflows that fits.
+        // Cancel powers of ten first, so that no intermediate value overflows.
         let (mut value, mut factor, mut exponent) = (mantissa, factor as u128, exponent);
         while exponent < 0 {
             if factor.is_multiple_of(10) {
@@ -256,7 +256,7 @@ impl Decimal {
     }
 }
 
-/// Splits `12.5e3 us` into its number and the rest.
+/// Splits a text such as `12.5e3 us` into its number and the rest.
 fn split(text: &str) -> (Option<Decimal>, &str) {
     let digits = |s: &str| s.bytes().take_while(u8::is_ascii_digit).count();
     let whole = digits(text);
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_explained() {
+    fn errors_name_the_mistake() {
         for (got, want) in [
             (time("1"), r#"expected a time with a unit such as "1us", found the bare number 1"#),
             (time("fast"), r#"expected a time with a unit such as "1us", found "fast""#),
@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_number_is_refused_by_serde_too() {
+    fn serde_refuses_a_bare_number() {
         let error = |json: &str| serde_json::from_str::<Time>(json).unwrap_err().to_string();
         let text = r#"expected a time with a unit such as "1us", found the bare number 1"#;
         assert!(error("1").starts_with(text), "{}", error("1"));
@@ -453,7 +453,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_display_writes_is_read_back(n: u64, shift in 0u32..64) {
+        fn from_str_reads_what_display_writes(n: u64, shift in 0u32..64) {
             let n = n >> shift;
             prop_assert_eq!(Time(n).to_string().parse(), Ok(Time(n)));
             prop_assert_eq!(Rate(n).to_string().parse(), Ok(Rate(n)));

@@ -1,45 +1,45 @@
-//! What a run records besides its results: series, the events of chosen queue pairs, frames at taps.
+//! Recordings of a run beside its results: time series, events of chosen queue pairs, and frames at taps.
 
 use crate::ids::{LinkId, QpId};
 use crate::units::Time;
 
-/// What to record. Nothing of it changes what happens in the run.
+/// Settings of all recordings. Recording never changes a result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordPlan {
-    /// Queue pairs to record over time, in order.
+    /// Queue pairs with a time series, in ascending order.
     pub qps: Vec<QpId>,
-    /// Links to record over time, in order.
+    /// Links with a time series, in ascending order.
     pub links: Vec<LinkId>,
-    /// The buffers of all switches, over time.
+    /// True for time series of the buffers of all switches.
     pub switches: bool,
-    /// What the schemes count, over time.
+    /// True for time series of the schemes' counters.
     pub counters: bool,
-    /// Width of the first bins, rounded up to whole windows of the engine; it doubles whenever `bins` are full.
+    /// Initial width of a bin, rounded up to whole windows of the engine. The width doubles whenever all bins are full.
     pub width: Time,
-    /// Most bins of a track: even, and 2 at least.
+    /// Most bins of a series: an even number, at least 2.
     pub bins: usize,
-    /// Queue pairs of which every event is kept, in order.
+    /// Queue pairs whose events are recorded, in ascending order.
     pub follow: Vec<QpId>,
-    /// Most events of a queue pair, the first ones: so many packets, and so many of all else.
+    /// Number of events that are kept of a queue pair, from the first on: so many packets, and so many other events.
     pub events: usize,
-    /// Links whose frames are kept, in order.
+    /// Links whose frames are recorded, in ascending order.
     pub taps: Vec<LinkId>,
-    /// Most frames of a tap, the first ones.
+    /// Number of frames that are kept of a tap, from the first on.
     pub frames: usize,
 }
 
 impl RecordPlan {
-    /// Nothing is recorded over time.
+    /// True if no time series is recorded.
     pub fn is_blind(&self) -> bool {
         self.qps.is_empty() && self.links.is_empty() && !self.switches && !self.counters
     }
 
-    /// The place of a queue pair among those recorded over time.
+    /// Index of a queue pair in [`RecordPlan::qps`].
     pub fn track(&self, qp: QpId) -> Option<u32> {
         self.qps.binary_search(&qp).ok().map(|at| at as u32)
     }
 
-    /// Whether it is followed.
+    /// True if the events of the queue pair are recorded.
     pub fn follows(&self, qp: QpId) -> bool {
         self.follow.binary_search(&qp).is_ok()
     }

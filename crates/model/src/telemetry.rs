@@ -1,50 +1,49 @@
-//! In-band network telemetry (INT): what switches write on a data packet about the links that it takes, for congestion
-//! controls that want to know more than a mark says.
+//! In-band network telemetry (INT): switches write a record of each link on data packets, for congestion controls that need
+//! more information than a mark.
 //!
-//! The layout is that of HPCC (Li et al., SIGCOMM 2019, section 4.1; widths and units as in its public simulator): an
-//! *area* of 2 bytes, with the number of hops (4 bits) and an identifier of the path (12 bits), and 8 bytes for every hop
-//! that it has room for:
+//! The layout is that of HPCC (Li et al., SIGCOMM 2019, section 4.1; widths and units as in its public simulator). A packet
+//! has an *area*: 2 bytes with the number of hops (4 bits) and an identifier of the path (12 bits), and 8 bytes for every
+//! hop that the area has room for:
 //!
 //! | field | bits | unit |
 //! |---|---|---|
 //! | rate of the link | 3 | a code |
 //! | time at which the frame starts | 24 | 1 ns; wraps after 16.8 ms |
 //! | bytes that the port has sent before | 20 | 128 B; wraps after 134 MB |
-//! | bytes that the queue keeps | 17 | 80 B, up to 10.5 MB |
+//! | bytes left in the queue | 17 | 80 B, up to 10.5 MB |
 //!
-//! A record is made when a data packet's frame starts on the wire of a switch's port, which is when it leaves its queue.
-//! Hosts write none: the first hop is the first switch's.
+//! A switch makes a record when a data packet's frame starts on the wire of its egress port, which is when the packet leaves
+//! the queue. Hosts make no records, so the first hop is the first switch's.
 //!
-//! Three bits tell five rates apart. Here a record names its rate by its place among all rates of the run, so that it is
-//! always known, and what a code would lose a control may lose by itself ([`crate::Plan::rates`]).
+//! Three bits can name eight rates, of which the paper's simulator uses five. Here a record holds the index of its rate
+//! among all rates of the run ([`crate::Plan::rates`]), so every rate has a code. A control may coarsen the rate itself.
 
 use crate::Time;
 
-/// Records that a packet has room for in this simulator, whatever its area on the wire has: our choice, two more than
-/// the layout's usual five, so that a packet is not much longer than its records. Two datacentres of three tiers take
-/// six.
+/// Most records of a packet in this simulator, whatever its area on the wire has room for. Our choice: two more than the
+/// layout's usual five, which keeps packets short. A path through two data centres of three tiers takes six.
 pub const MOST_HOPS: usize = 7;
-/// Different rates of links that a run with telemetry can have.
+/// Most different link rates in a run with telemetry.
 pub const MOST_RATES: usize = 1 << RATE_BITS;
 
 const TIME_BITS: u32 = 24;
 const BYTES_BITS: u32 = 20;
 const QUEUE_BITS: u32 = 17;
-/// Bytes that one step of the counter of sent bytes stands for.
+/// Unit of the counter of sent bytes, in bytes.
 pub const BYTES_UNIT: u64 = 128;
-/// Bytes that one step of the queue's length stands for.
+/// Unit of the queue length, in bytes.
 pub const QUEUE_UNIT: u64 = 80;
 
 const HOPS_BITS: u32 = 4;
 const PATH_BITS: u32 = 12;
 const RATE_BITS: u32 = 6;
 
-/// Bytes of an area with room for so many hops on the wire.
+/// Length on the wire, in bytes, of an area with room for so many hops.
 pub const fn area(hops: u8) -> u32 {
     2 + 8 * hops as u32
 }
 
-/// What one switch says of one link.
+/// A switch's record of one link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Record {
     rate: u8,
@@ -52,9 +51,9 @@ pub struct Record {
 }
 
 impl Record {
-    /// A frame starts at `at` on a link whose rate has the number `rate` among those of the run, after the port has sent
-    /// `sent` bytes; `queue` bytes still wait. A queue that is too long for the layout is given as the longest one (our
-    /// choice; the simulator of HPCC lets it wrap).
+    /// The record of a frame that starts at `at` on a link, after the port has sent `sent` bytes and while `queue` bytes
+    /// wait. `rate` is the index of the link's rate in [`crate::Plan::rates`]. A queue that is too long for the layout
+    /// saturates (our choice; the simulator of HPCC lets it wrap).
     #[inline]
     pub const fn new(rate: u8, at: Time, sent: u64, queue: u64) -> Self {
         let time = at.ps() / 1000 % (1 << TIME_BITS);
@@ -65,20 +64,19 @@ impl Record {
         Record { rate, word: (time << BYTES_BITS | bytes) << QUEUE_BITS | queue }
     }
 
-    /// The number of the link's rate among those of the run.
+    /// Index of the link's rate in [`crate::Plan::rates`].
     #[inline]
     pub const fn rate(&self) -> usize {
         self.rate as usize
     }
 
-    /// Bytes that waited, rounded down to [`QUEUE_UNIT`].
+    /// Queue length in bytes, rounded down to [`QUEUE_UNIT`].
     #[inline]
     pub const fn queue(&self) -> u64 {
         (self.word & ((1 << QUEUE_BITS) - 1)) * QUEUE_UNIT
     }
 
-    /// Time that has passed since an earlier record of the same link, and bytes that it has sent since; both without
-    /// whole turns of their counters.
+    /// Time since an earlier record of the same link, and bytes sent since; both modulo the range of their counters.
     #[inline]
     pub const fn since(&self, earlier: &Record) -> (Time, u64) {
         let bytes = (self.bytes().wrapping_sub(earlier.bytes())) & ((1 << BYTES_BITS) - 1);
@@ -95,24 +93,24 @@ impl Record {
     }
 }
 
-/// The records that a packet has gathered.
+/// The records that a packet has collected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trail {
-    /// From the lowest bit: number of hops (4), path (12), numbers of the rates (6 each).
+    /// From the lowest bit: number of hops (4 bits), path (12 bits), indices of the rates (6 bits each).
     head: u64,
     words: [u64; MOST_HOPS],
 }
 
 impl Trail {
-    /// Adds the record of `link`, unless there are `room` records already.
+    /// Adds the record of `link`, unless the trail already has `room` records.
     #[inline]
     pub const fn push(&mut self, link: u32, record: Record, room: u8) {
         let hops = self.hops();
         if hops >= room as usize || hops >= MOST_HOPS {
             return;
         }
-        // Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4) into 12 bits: paths whose links have numbers
-        // in a pattern must not look alike.
+        // Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4) into 12 bits, so that paths over links with
+        // regular numbers get different identifiers.
         let id = (link.wrapping_add(1).wrapping_mul(0x9E37_79B9) >> (32 - PATH_BITS)) as u64;
         self.words[hops] = record.word;
         self.head ^= id << HOPS_BITS;
@@ -126,8 +124,8 @@ impl Trail {
         (self.head & ((1 << HOPS_BITS) - 1)) as usize
     }
 
-    /// Whether both were gathered on the same links, as far as 12 bits can tell: the exclusive or of the links' numbers
-    /// (HPCC, section 4.1, takes the switches'; links tell parallel ones apart, our choice).
+    /// True if both trails come from the same links, as far as a 12-bit XOR of hashed link numbers can tell. HPCC, section
+    /// 4.1, uses switch numbers; link numbers distinguish parallel links, too (our choice).
     #[inline]
     pub const fn same_path(&self, other: &Trail) -> bool {
         let path = (1 << (HOPS_BITS + PATH_BITS)) - 1;
@@ -157,7 +155,7 @@ mod tests {
 
     #[test]
     fn counters_wrap_and_a_long_queue_does_not() {
-        // 16.8 ms and 134 MB later both counters stand where they stood; a little more and they have passed zero.
+        // After 16.8 ms and 134 MB both counters have their old values; a little later they have passed zero.
         let turn = (Time::from_ns(1 << 24), 128 << 20);
         let before = Record::new(0, Time::from_ns((1 << 24) - 10), (128 << 20) - 256, 0);
         let after = Record::new(0, Time::from_ns((1 << 24) + 20), (128 << 20) + 128, 99_000_000);
@@ -169,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trail_keeps_its_records_in_order_until_its_room_is_full() {
+    fn a_trail_keeps_its_records_in_order_until_it_is_full() {
         let record = |hop: u8| Record::new(63 - hop, Time::from_ns(hop.into()), 128, 80 * u64::from(hop));
         let mut trail = Trail::default();
         for hop in 0..9 {
@@ -180,11 +178,11 @@ mod tests {
         for hop in 5..9 {
             trail.push(hop.into(), record(hop), 15);
         }
-        assert!(trail.records().eq((0..7).map(record)), "and no more than a packet holds");
+        assert!(trail.records().eq((0..7).map(record)), "at most as many as a packet holds");
     }
 
     #[test]
-    fn paths_are_told_apart_by_their_links() {
+    fn different_links_give_different_paths() {
         let of = |links: &[u32]| {
             let mut trail = Trail::default();
             links.iter().for_each(|&link| trail.push(link, Record::new(0, Time(link.into()), 0, 0), 7));

@@ -1,9 +1,9 @@
-//! Quantities as types: integers inside, units outside.
+//! Quantities as types: integers with a fixed unit.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
-/// A point in simulated time or a span of it: picoseconds, 213 days at most.
+/// A point in simulated time, or a span of it, in picoseconds; at most 213 days.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub u64);
 
@@ -15,8 +15,7 @@ pub struct Rate(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(pub u64);
 
-/// The inverse of a rate, for pacing: picoseconds per byte in steps of 2^-20. Zero means "as fast as the
-/// port goes".
+/// The inverse of a rate, for pacing: picoseconds per byte in steps of 2^-20. Zero means no pacing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pace(u64);
 
@@ -25,9 +24,9 @@ pub struct Pace(u64);
 pub struct Probability(u64);
 
 impl Time {
-    /// The beginning.
+    /// Start of the simulation, or an empty span.
     pub const ZERO: Time = Time(0);
-    /// Later than anything: "not set".
+    /// Later than any other time; stands for "not set".
     pub const NEVER: Time = Time(u64::MAX);
 
     /// From picoseconds.
@@ -66,7 +65,7 @@ impl Time {
         self.0 as f64 / 1e12
     }
 
-    /// The span since `earlier`, zero if that is later.
+    /// The span since `earlier`; zero if `earlier` is later than this time.
     #[inline]
     pub const fn since(self, earlier: Time) -> Time {
         Time(self.0.saturating_sub(earlier.0))
@@ -113,12 +112,12 @@ impl Rate {
         self.0 as f64 / 1e9
     }
 
-    /// Bytes that pass in `span`, rounded down.
+    /// Bytes transmitted in `span`, rounded down.
     pub const fn bytes_in(self, span: Time) -> Bytes {
         Bytes((self.0 as u128 * span.0 as u128 / 8_000_000_000_000) as u64)
     }
 
-    /// Time that `bytes` take, rounded to the nearest picosecond.
+    /// Transmission time of `bytes`, rounded to the nearest picosecond.
     pub const fn time_for(self, bytes: u64) -> Time {
         let bits = bytes as u128 * 8_000_000_000_000;
         Time(((bits + self.0 as u128 / 2) / self.0 as u128) as u64)
@@ -134,23 +133,23 @@ impl Bytes {
 }
 
 impl Pace {
-    /// No pacing: as fast as the port goes.
+    /// No pacing: the port's rate is the only limit.
     pub const UNPACED: Pace = Pace(0);
 
-    /// The pace of a flow that sends `bps` bits per second; rounded down, so that a flow at line rate never
-    /// waits for its pacing. At least one bit per second.
+    /// The pace of a flow that sends `bps` bits per second, at least 1. It is rounded down, so that pacing never delays a
+    /// flow at line rate.
     #[inline]
     pub fn from_bps(bps: f64) -> Self {
-        // 8e12 ps·bit/byte/s × 2^20; a float division and a conversion, both exact in every IEEE-754 machine.
+        // 8e12 ps·bit/byte/s × 2^20. A float division and a conversion give equal results on every IEEE-754 machine.
         Pace((8e12 * 1_048_576.0 / bps.max(1.0)) as u64)
     }
 
-    /// The rate that it stands for, bits per second; without pacing that of the finest pace.
+    /// The rate in bits per second; without pacing the rate of the smallest pace.
     pub fn bps(self) -> f64 {
         8e12 * 1_048_576.0 / (self.0.max(1)) as f64
     }
 
-    /// Time between the starts of a packet of `bytes` on the wire and of the next one.
+    /// Time from the start of a packet of `bytes` on the wire to the start of the next packet.
     #[inline]
     pub const fn gap(self, bytes: u64) -> Time {
         Time(((self.0 as u128 * bytes as u128) >> 20) as u64)
@@ -158,27 +157,27 @@ impl Pace {
 }
 
 impl Probability {
-    /// Never.
+    /// The probability of an impossible event.
     pub const ZERO: Probability = Probability(0);
 
-    /// From a share between 0 and 1; values outside are clamped.
+    /// The probability `p`, clamped to 0 to 1.
     pub fn new(p: f64) -> Self {
         // `as` saturates: 1.0 becomes u64::MAX, which a draw misses once in 2^64.
         Probability((p.clamp(0.0, 1.0) * 18_446_744_073_709_551_616.0) as u64)
     }
 
-    /// The share it stands for.
+    /// This probability as a number from 0 to 1.
     pub fn share(self) -> f64 {
         self.0 as f64 / 18_446_744_073_709_551_616.0
     }
 
-    /// True if a uniform 64-bit `draw` falls to it.
+    /// True if the event happens for a uniform 64-bit `draw`.
     #[inline]
     pub const fn hits(self, draw: u64) -> bool {
         draw < self.0
     }
 
-    /// True if it can never happen.
+    /// True if the event can never happen.
     #[inline]
     pub const fn is_zero(self) -> bool {
         self.0 == 0
@@ -191,7 +190,7 @@ impl Probability {
     }
 }
 
-/// Writes `value` in the largest of `units` (largest first, down to 1) that it is a whole number of.
+/// Writes `value` in the largest of `units` that divides it; `units` come in descending order, and the last is 1.
 fn write_whole(f: &mut fmt::Formatter<'_>, value: u64, units: &[(u64, &str)]) -> fmt::Result {
     let whole = |(size, _): &&(u64, &str)| value.is_multiple_of(*size);
     match units.iter().find(whole) {

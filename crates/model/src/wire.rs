@@ -3,36 +3,37 @@
 use crate::telemetry::area;
 use crate::{Rate, Time};
 
-/// How a transmission time is rounded.
+/// Rounding of transmission times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Clock {
     /// To the nearest picosecond: exact at 100, 200, 400 and 800 Gb/s.
     #[default]
     Picosecond,
-    /// Down to a whole nanosecond, as the HPCC family of ns-3 simulators does; at least one.
+    /// Down to a whole nanosecond, at least one, as in the HPCC family of ns-3 simulators.
     TruncatedNanosecond,
 }
 
-/// What a run puts on its links, in bytes.
+/// Sizes of all frames of a run, in bytes, and the rounding of their transmission times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wire {
     /// Headers and trailers of a data frame.
     pub header: u32,
     /// Most payload in a data frame.
     pub payload: u32,
-    /// Least frame; shorter ones are padded.
+    /// Shortest data frame; shorter frames are padded.
     pub min_frame: u32,
-    /// Preamble, start-of-frame and inter-packet gap: link time that no buffer sees.
+    /// Preamble, start-of-frame delimiter and inter-packet gap: they take link time, but no buffer.
     pub gap: u32,
     /// Frame of an ACK or NACK.
     pub ack: u32,
     /// Frame of a CNP.
     pub cnp: u32,
-    /// Smallest signal that a scheme sends; 0 if none sends any.
+    /// Smallest signal of any scheme; 0 if no scheme sends signals.
     pub signal: u32,
-    /// Frame of a PFC pause or resume where it takes link time; 0 where it takes none.
+    /// PFC pause or resume frame; 0 if it takes no link time.
     pub pfc: u32,
-    /// Hops that the telemetry of a data packet has room for; 0 in runs without. Headers and replies count its area.
+    /// Hops that the telemetry area of a packet has room for; 0 in runs without telemetry. `header` and `ack` include the
+    /// area.
     pub hops: u8,
     /// Rounding of transmission times.
     pub clock: Clock,
@@ -58,8 +59,8 @@ impl Wire {
         }
     }
 
-    /// What the HPCC family of ns-3 simulators charges: data = payload + 48 (14 + 20 + 8 + 6), ACK = 60,
-    /// PFC = 43, no preamble, gap or FCS; nanoseconds truncated.
+    /// The sizes of the HPCC family of ns-3 simulators: data = payload + 48 (14 + 20 + 8 + 6), ACK = 60, PFC = 43; no
+    /// preamble, gap or FCS; transmission times truncated to nanoseconds.
     pub const fn ns3(payload: u32) -> Self {
         Wire {
             header: 48,
@@ -75,27 +76,27 @@ impl Wire {
         }
     }
 
-    /// The same with an area for the telemetry of so many hops on data, ACKs and NACKs ([`crate::telemetry`]); payloads
-    /// stay, frames grow.
+    /// These sizes with a telemetry area for so many hops on data, ACKs and NACKs ([`crate::telemetry`]). The payload stays,
+    /// and frames grow.
     #[must_use]
     pub const fn with_telemetry(self, hops: u8) -> Self {
         let area = if hops > 0 { area(hops) } else { 0 };
         Wire { header: self.header + area, ack: self.ack + area, hops, ..self }
     }
 
-    /// Frame of a data packet with `payload` bytes.
+    /// Size of the frame of a data packet with `payload` bytes.
     #[inline]
     pub const fn data_frame(&self, payload: u32) -> u32 {
         let frame = self.header + payload;
         if frame < self.min_frame { self.min_frame } else { frame }
     }
 
-    /// Largest data frame.
+    /// Size of the largest data frame.
     pub const fn max_frame(&self) -> u32 {
         self.data_frame(self.payload)
     }
 
-    /// Smallest frame that crosses a link in this run.
+    /// Size of the smallest frame that crosses a link in this run.
     pub const fn smallest_frame(&self) -> u32 {
         let mut least = self.data_frame(1);
         if self.ack < least {
@@ -110,20 +111,20 @@ impl Wire {
         least
     }
 
-    /// Data packets of a message of `bytes` payload; an empty message still takes one.
+    /// Number of data packets of a message of `bytes` payload; an empty message takes one.
     pub const fn packets(&self, bytes: u64) -> u64 {
         let n = bytes.div_ceil(self.payload as u64);
         if n == 0 { 1 } else { n }
     }
 
-    /// Payload of packet `index` of a message of `bytes`.
+    /// Payload in bytes of packet number `index` of a message of `bytes`.
     #[inline]
     pub const fn payload_of(&self, bytes: u64, index: u64) -> u32 {
         let left = bytes.saturating_sub(index * self.payload as u64);
         if left < self.payload as u64 { left as u32 } else { self.payload }
     }
 
-    /// Time on a link of `rate` for a frame of `frame` bytes.
+    /// Transmission time of a frame of `frame` bytes on a link of `rate`.
     pub const fn transmission(&self, rate: Rate, frame: u32) -> Time {
         let bytes = (frame + self.gap) as u64;
         match self.clock {

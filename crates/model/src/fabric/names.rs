@@ -1,10 +1,10 @@
-//! Many short names in one string: a fabric has one per node.
+//! Names of all nodes in one string, which saves an allocation per node.
 
 /// Names by number.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
     text: String,
-    /// Where each name ends.
+    /// End of each name in `text`.
     ends: Vec<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! What routes must be.
+//! Routes compared with their definition.
 
 use super::*;
 use crate::{Probability, Rate, Time};
@@ -39,7 +39,7 @@ fn a_leaf_sends_up_over_every_spine_and_down_over_one_port() {
 }
 
 #[test]
-fn two_hosts_on_one_cable_need_no_switch() {
+fn two_hosts_on_one_link_need_no_switch() {
     let mut b = FabricBuilder::new();
     let (x, y) = (b.host("x"), b.host("y"));
     b.connect(x, y, Rate::from_gbps(100), Time::from_ns(5), Probability::ZERO);
@@ -49,13 +49,13 @@ fn two_hosts_on_one_cable_need_no_switch() {
 }
 
 #[test]
-fn a_host_without_a_link_is_named() {
+fn the_error_names_a_host_without_a_link() {
     let mut b = FabricBuilder::new();
     b.host("lonely");
     assert_eq!(b.build().unwrap_err(), FabricError::HostLinks("lonely".into(), 0));
 }
 
-/// Links to the nearest switch of a rack, by relaxation until nothing changes: slow, and plain to see.
+/// Links from every node to `root`, by simple relaxation.
 fn hops(f: &Fabric, root: NodeId) -> Vec<Option<usize>> {
     let mut hops = vec![None; f.nodes()];
     hops[root.index()] = Some(0);
@@ -69,7 +69,7 @@ fn hops(f: &Fabric, root: NodeId) -> Vec<Option<usize>> {
     hops
 }
 
-/// Every route against its definition.
+/// Compares every route with its definition.
 fn routes_are_shortest(f: &Fabric) {
     for (rack, &root) in f.racks().iter().enumerate().filter(|&(_, &root)| !f.is_host(root)) {
         let hops = hops(f, root);
@@ -93,7 +93,7 @@ fn routes_are_shortest(f: &Fabric) {
 }
 
 #[test]
-fn switches_with_the_same_routes_share_them() {
+fn switches_with_the_same_routes_share_a_row() {
     let f = leaf_spine(16, 16, 4);
     routes_are_shortest(&f);
     assert_eq!(f.routes.rows().len(), 2 * 16, "one row for leaves, one for spines");

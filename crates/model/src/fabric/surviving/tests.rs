@@ -1,14 +1,14 @@
-//! What is left of a Dragonfly when links are dead.
+//! Routes of a Dragonfly with dead links.
 
 use super::*;
 use crate::{Detour, Fabric, FabricBuilder, HostId, NodeId, Probability, Rate, Routing, Time};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-/// What may wait: the receiving end of a link between switches, and a channel.
+/// A buffer that a packet may wait in: the receiving end of a link between switches, and a channel.
 type Buffer = (LinkId, u8);
 
-/// Groups of routers of one host each, `links` links between every two groups, dealt out in turn.
+/// Groups of routers with one host each, and `links` links between every two groups, whose ends go to routers in turn.
 fn dragonfly(groups: usize, routers: usize, links: usize, minimal: MinimalPaths, channels: u8) -> Fabric {
     let mut b = FabricBuilder::new();
     let all = groups * routers;
@@ -50,8 +50,9 @@ fn first_switch(f: &Fabric, host: HostId) -> NodeId {
     f.attachment(host)
 }
 
-/// All ways of a packet, as links between switches and the leg on each; `None` if one ends on a dead link.
-fn ways(
+/// All paths of a packet as lists of links between switches, each with the packet's leg; `None` if a path ends on a dead
+/// link.
+fn paths(
     f: &Fabric,
     routing: Option<&Routing>,
     (from, to): (HostId, HostId),
@@ -61,14 +62,14 @@ fn ways(
     let start = &f.ports(from.node())[0];
     let mut open = vec![(start.to, start.peer_port, RouteState::default(), vec![])];
     let mut first = detour;
-    while let Some((at, ingress, way, path)) = open.pop() {
-        assert!(path.len() <= f.nodes(), "it goes round: {path:?}");
+    while let Some((at, ingress, state, path)) = open.pop() {
+        assert!(path.len() <= f.nodes(), "the path is a circle: {path:?}");
         let router = f.router_by(routing, at);
-        let mut way = router.arrived(way, ingress);
+        let mut state = router.arrived(state, ingress);
         if let Some(detour) = first.take() {
-            way = way.by(detour);
+            state = state.by(detour);
         }
-        let (ports, home) = router.onward(way, ingress, to);
+        let (ports, home) = router.onward(state, ingress, to);
         assert!(!ports.is_empty());
         for &port in ports {
             let link = f.ports(at)[port.index()];
@@ -78,21 +79,21 @@ fn ways(
             }
             let mut path: Vec<Buffer> = path.clone();
             let twice = path.iter().any(|(id, _)| f.links()[id.index()].from == at);
-            assert!(!twice, "it comes to a switch for the second time: {path:?}");
+            assert!(!twice, "the path visits a switch twice: {path:?}");
             if home {
                 done.insert(path);
                 continue;
             }
-            path.push((id, way.leg()));
-            open.push((link.to, link.peer_port, way, path));
+            path.push((id, state.leg()));
+            open.push((link.to, link.peer_port, state, path));
         }
     }
     Some(done)
 }
 
-/// Every way that a routing allows, over detours and none; panics if one ends on a dead link though its ends are said to
-/// reach each other.
-fn all_ways(f: &Fabric, routing: Option<&Routing>) -> BTreeSet<Vec<Buffer>> {
+/// Every path that a routing allows, with and without detours. Panics if a path between two hosts that reach each other ends
+/// on a dead link.
+fn all_paths(f: &Fabric, routing: Option<&Routing>) -> BTreeSet<Vec<Buffer>> {
     let mut all = BTreeSet::new();
     let hosts = || (0..f.hosts() as u16).map(HostId);
     for (from, to) in hosts().flat_map(|a| hosts().map(move |b| (a, b))).filter(|(a, b)| a != b) {
@@ -101,7 +102,7 @@ fn all_ways(f: &Fabric, routing: Option<&Routing>) -> BTreeSet<Vec<Buffer>> {
         }
         let detours = f.router_by(routing, first_switch(f, from)).detours(to);
         let chosen: Vec<Detour> =
-            (0..detours.len()).map(|i| detours.get(i).expect("as many as it says").0).collect();
+            (0..detours.len()).map(|i| detours.get(i).expect("a detour below `len`").0).collect();
         assert!(detours.get(chosen.len()).is_none());
         for &detour in &chosen {
             assert_eq!(
@@ -110,17 +111,17 @@ fn all_ways(f: &Fabric, routing: Option<&Routing>) -> BTreeSet<Vec<Buffer>> {
             );
         }
         for detour in chosen.into_iter().map(Some).chain([None]) {
-            let ways = ways(f, routing, (from, to), detour);
-            all.extend(ways.unwrap_or_else(|| panic!("from {from} to {to} over {detour:?}: a dead link")));
+            let paths = paths(&f, routing, (from, to), detour);
+            all.extend(paths.unwrap_or_else(|| panic!("from {from} to {to} over {detour:?}: a dead link")));
         }
     }
     all
 }
 
-/// Whether some buffer waits for itself.
-fn circular(ways: &BTreeSet<Vec<Buffer>>, channels: u8) -> bool {
+/// True if a buffer waits for itself.
+fn circular(paths: &BTreeSet<Vec<Buffer>>, channels: u8) -> bool {
     let channel = |&(link, leg): &Buffer| (link, leg.min(channels - 1));
-    let pairs = ways.iter().flat_map(|way| way.windows(2)).map(|w| (channel(&w[0]), channel(&w[1])));
+    let pairs = paths.iter().flat_map(|path| path.windows(2)).map(|w| (channel(&w[0]), channel(&w[1])));
     let mut left: BTreeSet<(Buffer, Buffer)> = pairs.collect();
     loop {
         let waiting: BTreeSet<_> = left.iter().map(|(a, _)| *a).collect();
@@ -132,7 +133,7 @@ fn circular(ways: &BTreeSet<Vec<Buffer>>, channels: u8) -> bool {
     }
 }
 
-/// Whether a way over live links with at most two crossings joins two hosts' switches.
+/// True if a path over live links with at most two global links joins two hosts' switches.
 fn joined(f: &Fabric, dead: &[LinkId], from: HostId, to: HostId) -> bool {
     let mut seen = BTreeSet::from([(first_switch(f, from), 0)]);
     let mut open: Vec<(NodeId, u8)> = seen.iter().copied().collect();
@@ -148,23 +149,23 @@ fn joined(f: &Fabric, dead: &[LinkId], from: HostId, to: HostId) -> bool {
 }
 
 #[test]
-fn with_nothing_dead_all_ways_are_left() {
+fn without_dead_links_all_paths_survive() {
     for (groups, routers, links) in [(4, 3, 2), (5, 4, 1), (3, 2, 3), (1, 4, 1), (4, 1, 1)] {
         for minimal in [MinimalPaths::FewestHops, MinimalPaths::AnyLink] {
             let f = dragonfly(groups, routers, links, minimal, 3);
-            assert_eq!(all_ways(&f, Some(&around(&f, &[]))), all_ways(&f, None));
+            assert_eq!(all_paths(&f, Some(&around(&f, &[]))), all_paths(&f, None));
         }
     }
 }
 
 #[test]
-fn of_two_links_between_groups_the_other_one_is_taken() {
+fn paths_take_the_second_link_between_two_groups_when_the_first_is_dead() {
     for minimal in [MinimalPaths::FewestHops, MinimalPaths::AnyLink] {
         let f = dragonfly(3, 4, 2, minimal, 3);
         let across = |f: &Fabric, routing: Option<&Routing>| {
-            let ways = ways(f, routing, (HostId(0), HostId(4)), None).unwrap();
-            assert!(ways.iter().all(|way| way.iter().all(|&(_, leg)| leg <= 1)));
-            let links = ways.into_iter().flatten().map(|(link, _)| link);
+            let paths = paths(&f, routing, (HostId(0), HostId(4)), None).unwrap();
+            assert!(paths.iter().all(|path| path.iter().all(|&(_, leg)| leg <= 1)));
+            let links = paths.into_iter().flatten().map(|(link, _)| link);
             let between =
                 links.filter(|l| f.group(f.links()[l.index()].from) != f.group(f.links()[l.index()].to));
             between.collect::<BTreeSet<_>>()
@@ -179,7 +180,7 @@ fn of_two_links_between_groups_the_other_one_is_taken() {
 }
 
 #[test]
-fn groups_without_a_link_between_them_reach_each_other_over_a_third_one_on_three_legs() {
+fn groups_without_a_common_link_reach_each_other_over_a_third_group_on_three_legs() {
     let f = dragonfly(4, 3, 1, MinimalPaths::FewestHops, 3);
     let between: Vec<LinkId> = (0..f.links().len() as u32)
         .map(LinkId)
@@ -189,14 +190,14 @@ fn groups_without_a_link_between_them_reach_each_other_over_a_third_one_on_three
         })
         .collect();
     let routing = around(&f, &between);
-    let all = ways(&f, Some(&routing), (HostId(0), HostId(3)), None).unwrap();
-    let groups = |way: &Vec<Buffer>| {
-        way.iter().map(|(l, _)| f.group(f.links()[l.index()].to).unwrap()).collect::<BTreeSet<_>>()
+    let all = paths(&f, Some(&routing), (HostId(0), HostId(3)), None).unwrap();
+    let groups = |path: &Vec<Buffer>| {
+        path.iter().map(|(l, _)| f.group(f.links()[l.index()].to).unwrap()).collect::<BTreeSet<_>>()
     };
-    assert!(all.iter().all(|way| way.last().unwrap().1 <= 2));
+    assert!(all.iter().all(|path| path.last().unwrap().1 <= 2));
     let over: BTreeSet<usize> = all.iter().flat_map(groups).collect();
     assert!(over.contains(&2) || over.contains(&3), "{over:?}");
-    // No detour between others leads from group 0 over 1, nor back.
+    // No detour leads from group 0 over group 1 or from group 1 over group 0.
     let detours = |from: u16, to: u16| {
         let detours = f.router_by(Some(&routing), f.attachment(HostId(from))).detours(HostId(to));
         (0..detours.len()).map(|i| detours.get(i).unwrap().0).collect::<Vec<_>>()
@@ -204,7 +205,7 @@ fn groups_without_a_link_between_them_reach_each_other_over_a_third_one_on_three
     assert_eq!(detours(0, 6), [Detour::Group(3)], "to group 2");
     assert_eq!(detours(6, 0), [Detour::Group(3)]);
     assert_eq!(detours(6, 9), [Detour::Group(0), Detour::Group(1)]);
-    // Inside a group detours are for ways of two links, none of which is dead.
+    // Detours inside a group have two links, and both are alive.
     let f = dragonfly(2, 4, 2, MinimalPaths::FewestHops, 3);
     let routing = around(&f, &cables(&f, &[("g0r0", "g0r1")]));
     let over = |from: u16, to: u16| {
@@ -214,28 +215,28 @@ fn groups_without_a_link_between_them_reach_each_other_over_a_third_one_on_three
     assert_eq!(over(0, 1), [Detour::Member(2), Detour::Member(3)]);
     assert_eq!(over(0, 2), [Detour::Member(3)]);
     assert_eq!(over(2, 3), [Detour::Member(0), Detour::Member(1)]);
-    // Two channels are for ways of two legs.
+    // With two channels a path has at most two legs.
     let f = dragonfly(4, 3, 1, MinimalPaths::FewestHops, 2);
     assert!(!f.reaches_by(Some(&around(&f, &between)), HostId(0), HostId(3)));
 }
 
 #[test]
-fn inside_a_group_ways_lead_over_another_router_on_one_leg() {
+fn inside_a_group_paths_lead_over_other_routers_on_one_leg() {
     let f = dragonfly(2, 4, 2, MinimalPaths::FewestHops, 3);
-    // Every router of the group loses a link, the first one two.
+    // Every router of the group loses a link, and the first router loses two.
     let dead = cables(&f, &[("g0r0", "g0r1"), ("g0r0", "g0r2"), ("g0r1", "g0r3")]);
     let routing = around(&f, &dead);
     for (from, to, links) in [(0, 1, 3), (0, 2, 2), (1, 3, 2), (0, 3, 1), (2, 3, 1)] {
         for (from, to) in [(from, to), (to, from)] {
-            let ways = ways(&f, Some(&routing), (HostId(from), HostId(to)), None).unwrap();
-            assert!(ways.iter().all(|way| way.len() == links && way.iter().all(|&(_, leg)| leg == 0)));
+            let paths = paths(&f, Some(&routing), (HostId(from), HostId(to)), None).unwrap();
+            assert!(paths.iter().all(|path| path.len() == links && path.iter().all(|&(_, leg)| leg == 0)));
         }
     }
 }
 
 #[test]
-fn a_packet_that_is_caught_is_lost_and_goes_nowhere_else() {
-    // It is in group 2 on its way over it, on leg 1, when the only link from there to its host's group dies.
+fn a_packet_without_any_route_left_goes_to_the_dead_link() {
+    // The packet is on a detour in group 2, on leg 1, when the only link from there to its host's group dies.
     let f = dragonfly(4, 3, 1, MinimalPaths::FewestHops, 3);
     let link = (0..f.links().len() as u32).map(LinkId).find(|l| {
         let link = &f.links()[l.index()];
@@ -248,26 +249,26 @@ fn a_packet_that_is_caught_is_lost_and_goes_nowhere_else() {
     if f.group(at) != Some(2) {
         at = f.links()[dead[0].index()].to;
     }
-    let mut way = RouteState::default().next(true, false);
+    let mut path = RouteState::default().next(true, false);
     for _ in 0..3 {
         let router = f.router_by(Some(&routing), at);
-        let (ports, home) = router.onward(way, ingress, HostId(3));
+        let (ports, home) = router.onward(path, ingress, HostId(3));
         assert!(!home && ports.len() == 1);
         let link = f.ports(at)[ports[0].index()];
         if routing.is_dead(f.link(at, link.port)) {
             return;
         }
         (at, ingress) = (link.to, link.peer_port);
-        way = f.router_by(Some(&routing), at).arrived(way, ingress);
+        path = f.router_by(Some(&routing), at).arrived(path, ingress);
     }
-    panic!("it should have come to the dead link");
+    panic!("the packet has not come to the dead link");
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_is_dead_ways_keep_to_what_is_left_and_no_buffer_waits_for_itself(
+    fn paths_use_live_links_and_no_buffer_waits_for_itself(
         (groups, routers, links) in (1..5usize, 1..5usize, 1..4usize),
         any in any::<bool>(),
         broken in prop::collection::vec(prop::collection::vec(any::<prop::sample::Index>(), 0..9), 1..3),
@@ -286,19 +287,19 @@ proptest! {
         let sets: Vec<BTreeSet<LinkId>> = broken.iter().map(|set| set.iter().flat_map(both).collect()).collect();
         let ever: Vec<LinkId> = sets.iter().flatten().copied().collect::<BTreeSet<_>>().into_iter().collect();
         let rerouter = f.rerouter(&ever);
-        let mut together = all_ways(&f, None);
+        let mut together = all_paths(&f, None);
         for dead in &sets {
             let dead: Vec<LinkId> = dead.iter().copied().collect();
             let routing = rerouter.around(dead.clone()).unwrap();
             for (from, to) in (0..f.hosts() as u16).flat_map(|a| (0..f.hosts() as u16).map(move |b| (HostId(a), HostId(b)))) {
                 prop_assert_eq!(f.reaches_by(Some(&routing), from, to), joined(&f, &dead, from, to));
             }
-            let ways = all_ways(&f, Some(&routing));
-            prop_assert!(ways.iter().flatten().all(|(_, leg)| *leg <= 2));
-            prop_assert!(!circular(&ways, 3));
-            together.extend(ways);
+            let paths = all_paths(&f, Some(&routing));
+            prop_assert!(paths.iter().flatten().all(|(_, leg)| *leg <= 2));
+            prop_assert!(!circular(&paths, 3));
+            together.extend(paths);
         }
-        // While routes change, packets of all of them are under way.
+        // While routes change, packets of the old and the new routes are in flight.
         let fails = fails(&f, f.groups.as_ref().unwrap(), &ever);
         let steady = |group: usize| (0..routers).any(|r| fails[group * routers + r] == 0);
         if sets.len() == 1 || (0..groups).all(steady) {
