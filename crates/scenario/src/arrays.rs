@@ -1,16 +1,16 @@
-//! Arrays where only a table can be: serde would read them as the table's values by their position.
+//! Refuses arrays in place of tables. serde would read them as the values of the table, by position.
 
 use crate::error::Fault;
 use serde_json::Value as Json;
 use toml::{Table, Value};
 
-/// The first array that stands where `schema` knows tables and no arrays.
+/// The first array where `schema` allows tables and no arrays.
 pub(crate) fn array_for_table(schema: &Json, value: &Value) -> Option<Fault> {
-    Shape { root: schema, path: Vec::new() }.look(&[schema], value)
+    Search { root: schema, path: Vec::new() }.look(&[schema], value)
 }
 
-/// Whether there is an array to look at, beside the list of workloads that every scenario has. (The schema takes longer to
-/// make than all else does for a small scenario: only who needs it makes it.)
+/// Whether a table has an array besides the list of workloads, which every scenario has. The search needs the schema, and
+/// making the schema takes longer than all other steps for a small scenario.
 pub(crate) fn has_arrays(table: &Table) -> bool {
     fn any(value: &Value) -> bool {
         match value {
@@ -25,24 +25,25 @@ pub(crate) fn has_arrays(table: &Table) -> bool {
     })
 }
 
-struct Shape<'a> {
+struct Search<'a> {
     root: &'a Json,
     path: Vec<String>,
 }
 
-impl<'a> Shape<'a> {
-    /// `schemas` are all that may hold for `value`.
+impl<'a> Search<'a> {
+    /// Searches `value`; `schemas` has every schema that `value` may have.
     fn look(&mut self, schemas: &[&'a Json], value: &Value) -> Option<Fault> {
         let mut kinds = Vec::new();
         schemas.iter().for_each(|schema| self.kinds(schema, &mut kinds));
         match value {
             Value::Array(items) => {
-                // Where a text or a number would do as well, a reader of its own says all that it takes.
-                let says = |kind: &&Json| ["type", "enum", "const"].iter().any(|key| kind.get(key).is_some());
-                let said: Vec<&Json> =
-                    kinds.iter().copied().filter(says).filter(|kind| !is(kind, "null")).collect();
-                if !said.is_empty() && said.iter().all(|kind| is(kind, "object")) {
-                    return Some(self.fault(&said));
+                // If a string or a number is allowed, too, the type has a visitor whose own message lists all forms.
+                let typed =
+                    |kind: &&Json| ["type", "enum", "const"].iter().any(|key| kind.get(key).is_some());
+                let types: Vec<&Json> =
+                    kinds.iter().copied().filter(typed).filter(|kind| !is(kind, "null")).collect();
+                if !types.is_empty() && types.iter().all(|kind| is(kind, "object")) {
+                    return Some(self.fault(&types));
                 }
                 let at = |i: usize| kinds.iter().filter_map(move |kind| item(kind, i)).collect::<Vec<_>>();
                 items.iter().enumerate().find_map(|(i, item)| self.step(&i.to_string(), &at(i), item))
@@ -62,7 +63,7 @@ impl<'a> Shape<'a> {
         fault
     }
 
-    /// What `schema` comes to: references followed, and all that it is one of or made of.
+    /// Adds `schema` and the schemas that it refers to, combines or chooses from.
     fn kinds(&self, schema: &'a Json, kinds: &mut Vec<&'a Json>) {
         let target = schema["$ref"].as_str().and_then(|to| self.root.pointer(to.trim_start_matches('#')));
         if let Some(target) = target {
@@ -102,7 +103,7 @@ fn item(schema: &Json, index: usize) -> Option<&Json> {
     }
 }
 
-/// The schema of what a table has under `key`.
+/// The schema of the value of `key` in a table.
 fn property<'a>(schema: &'a Json, key: &str) -> Option<&'a Json> {
     let other = || Some(&schema["additionalProperties"]).filter(|other| other.is_object());
     schema["properties"].get(key).or_else(other)

@@ -1,16 +1,16 @@
-//! The scenarios that come with ropewalk.
+//! Built-in scenarios.
 
-/// A scenario that comes with ropewalk.
+/// A built-in scenario or sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Builtin {
-    /// What it is called.
+    /// Name of the scenario.
     pub name: &'static str,
-    /// TOML, with comments that say what it is and where it comes from.
+    /// TOML; comments at the top describe the scenario and its source.
     pub text: &'static str,
 }
 
 impl Builtin {
-    /// Its first line of comment.
+    /// Description: the first line of comment.
     pub fn about(&self) -> &'static str {
         self.text.lines().next().unwrap_or_default().trim_start_matches('#').trim()
     }
@@ -18,7 +18,7 @@ impl Builtin {
 
 macro_rules! builtins {
     ($($name:literal),+ $(,)?) => {
-        /// All of them.
+        /// All built-in scenarios.
         pub const ALL: &[Builtin] = &[$(Builtin {
             name: $name,
             text: include_str!(concat!("../../../scenarios/", $name, ".toml")),
@@ -51,7 +51,7 @@ builtins! {
     "which-scheme",
 }
 
-/// The built-in scenario of that name, with or without `.toml`.
+/// Finds a built-in scenario by its name, with or without `.toml`.
 pub fn find(name: &str) -> Option<&'static Builtin> {
     let name = name.strip_suffix(".toml").unwrap_or(name);
     ALL.iter().find(|b| b.name == name)

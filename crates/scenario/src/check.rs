@@ -1,4 +1,4 @@
-//! A checked scenario.
+//! Checked scenarios: from a source to a plan, with warnings.
 
 use crate::build;
 use crate::document::Document;
@@ -15,29 +15,29 @@ use schemes::{Assignment, ConfigError, SchemeConfig};
 /// A scenario that can run.
 #[derive(Clone, Debug)]
 pub struct Checked {
-    /// Its name: that of its file, without the ending.
+    /// Name of the scenario: the name of its file without the extension.
     pub name: String,
-    /// What it says, with every default filled in.
+    /// The scenario with every default filled in.
     pub scenario: Scenario,
-    /// What the engine obeys.
+    /// The plan that the engine simulates.
     pub plan: Plan,
     /// The schemes that it chooses, and where each stands.
     pub schemes: Assignment,
     /// The NICs of its queue pairs.
     pub nics: Nics,
-    /// What is possible but probably not meant, one sentence each.
+    /// Warnings of settings that are possible but probably not intended, one sentence each.
     pub warnings: Vec<String>,
-    /// Memory that its run will need at most at one time, bytes: an estimate.
+    /// Estimated peak memory of a run, bytes.
     pub memory: u64,
     document: Document,
 }
 
-/// A scenario with every default filled in, before it is laid out.
+/// A scenario with every default filled in, before its plan is made.
 #[derive(Clone, Debug)]
 pub struct Resolved {
-    /// Its name.
+    /// Name of the scenario.
     pub name: String,
-    /// What it says.
+    /// The scenario.
     pub scenario: Scenario,
     document: Document,
 }
@@ -54,7 +54,7 @@ impl Resolved {
         Ok(Resolved { name: source.name.clone(), scenario, document })
     }
 
-    /// Takes another scheme for a traffic class, as [`Checked::with_scheme`] does; `origin` says who wants it.
+    /// Replaces the scheme of a traffic class, as [`Checked::with_scheme`] does; errors point at `origin`.
     pub(crate) fn swap(&mut self, class: Option<&str>, name: &str, origin: &Origin) -> Result<(), Error> {
         let classes = build::traffic_classes(&self.scenario).map_err(|fault| self.document.locate(fault))?;
         let path = swapped(&self.scenario, &classes, class, name);
@@ -65,21 +65,21 @@ impl Resolved {
         Ok(())
     }
 
-    /// Lays out its plan.
+    /// Makes the plan and checks it.
     ///
     /// # Errors
-    /// What is wrong first.
+    /// The first mistake.
     pub fn lay(self) -> Result<Checked, Error> {
         Checked::lay(self.name, self.scenario, self.document, footprint::available())
     }
 
-    /// The scenario as TOML, every default filled in: enough to run it.
+    /// The scenario as TOML with every default filled in; a run needs nothing else.
     pub fn to_toml(&self) -> String {
         show::plain(&self.scenario)
     }
 }
 
-/// The scenario with another scheme for a class, and where that stands in it.
+/// The scenario with another scheme for a traffic class, and the path of that scheme.
 fn swapped(
     scenario: &Scenario,
     classes: &[&str],
@@ -109,9 +109,9 @@ fn swapped(
 }
 
 impl Checked {
-    /// The ports whose frames it captures.
+    /// The ports whose frames are captured.
     pub fn taps(&self) -> Vec<Tap> {
-        // They were found once before, or there were no plan.
+        // Making the plan has found the same ports, so there is no error here.
         self.scenario.record.ports(&self.plan.fabric).unwrap_or_default()
     }
 
@@ -119,7 +119,7 @@ impl Checked {
         Self::on(source, sets, footprint::available())
     }
 
-    /// For a machine that has so many bytes of memory left.
+    /// Checks a scenario for a machine with `available` bytes of memory.
     pub(crate) fn on(source: &Source, sets: &[String], available: Option<u64>) -> Result<Self, Error> {
         let changes = sets.iter().map(|set| Change::parse(set)).collect::<Result<Vec<_>, _>>()?;
         let Resolved { name, scenario, document } = Resolved::new(source, &changes)?;
@@ -150,10 +150,10 @@ impl Checked {
         for (role, config) in &scenario.switch_role {
             if let Some(scheme) = config.scheme.as_ref().filter(|scheme| scheme.writes()) {
                 let text = format!(
-                    "`{}` sits in the sending NIC or writes on packets; it cannot be the scheme of some switches",
+                    "`{}` works in the sending NIC or writes on packets, so it cannot be the scheme of some switches only",
                     scheme.name()
                 );
-                let help = "set it as `scheme`, or for a traffic class";
+                let help = "set it as `scheme` or for a traffic class";
                 return Err(locate(Fault::new(&format!("switch-role.{role}.scheme"), text).with_help(help)));
             }
         }
@@ -178,38 +178,38 @@ impl Checked {
         })
     }
 
-    /// The name of its scheme.
+    /// The name of the scheme of the class `foreground`.
     pub fn scheme_name(&self) -> &'static str {
         self.scenario.scheme_of("foreground").name()
     }
 
-    /// The same scenario with another scheme for a traffic class (`None`: `foreground`, or all if none has a scheme of
-    /// its own). If the scenario has this scheme already, its settings stay; else it gets its defaults.
+    /// The scenario with another scheme for a traffic class. `None` means `foreground`, or all classes if none has a
+    /// scheme of its own. A scheme that the class already has keeps its settings; another scheme gets its defaults.
     ///
     /// # Errors
-    /// If there is no such scheme or class, or the scheme cannot work here.
+    /// If there is no such scheme or class, or the scheme cannot run in this scenario.
     pub fn with_scheme(&self, class: Option<&str>, name: &str) -> Result<Checked, Error> {
         let classes: Vec<&str> = self.plan.traffic_classes.iter().map(String::as_str).collect();
         let (scenario, _) = swapped(&self.scenario, &classes, class, name).map_err(Error::new)?;
         Self::lay(self.name.clone(), scenario, self.document.clone(), footprint::available())
     }
 
-    /// The same scenario with another seed.
+    /// The scenario with another seed.
     ///
     /// # Errors
-    /// If the workload that the seed draws cannot work.
+    /// If the random draws of the seed give an impossible plan.
     pub fn with_seed(&self, seed: u64) -> Result<Checked, Error> {
         let scenario = Scenario { seed, ..self.scenario.clone() };
         Self::lay(self.name.clone(), scenario, self.document.clone(), footprint::available())
     }
 
-    /// The scenario as TOML, every default filled in: enough to run it again.
+    /// The scenario as TOML with every default filled in; repeating the run needs nothing else.
     pub fn to_toml(&self) -> String {
         show::plain(&self.scenario)
     }
 
-    /// The same for reading: every key with its meaning, unit, default and source, and a mark on defaults.
-    /// At the end, in a comment, the NICs that schemes bring along.
+    /// The scenario as TOML for readers: every key has a comment with its meaning, unit, default and source, and
+    /// defaults are marked. A comment at the end lists the NICs that schemes bring.
     pub fn annotated(&self) -> String {
         let mut text = show::annotated(&self.scenario, &|path| self.document.says(path));
         let classes = self.scenario.class.values().filter_map(|class| class.scheme.as_ref());
@@ -225,7 +225,7 @@ impl Checked {
     }
 }
 
-/// Refuses schemes that look at all queues at different times: a run has one view.
+/// Refuses schemes with different views of the queues, as a run has only one view.
 fn one_view(schemes: &[(String, &SchemeConfig)]) -> Result<(), Fault> {
     let mut views = schemes.iter().filter_map(|(path, scheme)| {
         scheme.facts().view.map(|view| (format!("{path}.{}", scheme.name()), view))
@@ -235,16 +235,16 @@ fn one_view(schemes: &[(String, &SchemeConfig)]) -> Result<(), Fault> {
         let pairs = [("period", other.period, view.period), ("delay", other.delay, view.delay)];
         if let Some((key, own, common)) = pairs.into_iter().find(|(_, own, common)| own != common) {
             let text = format!(
-                "`{path}` has a {key} of {own}, and `{first}` of {common}; all classes look at one view of the queues"
+                "`{path}` has a {key} of {own} and `{first}` has one of {common}; all classes share one view of the queues"
             );
-            let help = "give both the same `period` and `delay`; a value that is left out is 1us";
+            let help = "give both the same `period` and `delay`; their default is 1us";
             return Err(Fault::new(&format!("{path}.{key}"), text).with_help(help));
         }
     }
     Ok(())
 }
 
-/// Every scheme must be able to stand in the switches that it is set for.
+/// Checks that every scheme can run in the switches that it is set for.
 fn in_their_places(
     scenario: &Scenario,
     plan: &Plan,
@@ -286,7 +286,7 @@ fn scheme_warnings(
     if let Some(notices) = scheme.notices(plan) {
         if !nic.build().hears_notices() {
             let text = format!(
-                "`{}` sends notifications and asks for single packets; `{}` knows neither",
+                "`{}` sends notices and requests single packets; `{}` supports neither",
                 scheme.name(),
                 nic.transport.name()
             );
@@ -298,7 +298,7 @@ fn scheme_warnings(
         let timeout = nic.timeout.span();
         if notices.patience >= timeout {
             let text = format!(
-                "a receiver that waits {} for late packets outlasts the sender's timeout, {timeout}",
+                "the receiver's wait for late packets ({}) must be shorter than the sender's timeout ({timeout})",
                 notices.patience
             );
             return Err(Fault::new(&at("theta"), text));

@@ -1,20 +1,20 @@
-//! How long a flow takes alone on the fabric, to the picosecond: the yardstick of a slowdown.
+//! Ideal FCT: the completion time of a flow alone on the fabric, to the picosecond. A slowdown is relative to it.
 //!
-//! Every packet is stored and forwarded at every hop. The equal-cost links of a hop are lanes, and a packet
-//! takes the lane that is free first; so the bottleneck is the source's NIC, the destination's NIC or the sum
-//! of the minimal paths, whichever is least, and the value is the same for every scheme. Every packet is
-//! acknowledged; the flow ends when the ACK of its last byte is back, over one lane of every hop.
+//! Every packet is stored and forwarded at every hop. A hop has one or more equal-cost links, and a packet takes the link
+//! that is free first. The bottleneck is therefore the source's NIC, the destination's NIC or the sum of the minimal
+//! paths, whichever is slowest, and the value is the same for every scheme. Every packet is acknowledged. The flow ends
+//! when the ACK of its last byte has come back, over one link of every hop.
 
 use model::{Fabric, HostId, NodeId, Plan, Rate, Time, Wire};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Packets that are simulated where only the last ones matter.
+/// Number of packets simulated if only the last packets of a flow matter.
 const TAIL: u64 = 64;
-/// Most packets that are simulated one by one; beyond, the pace between them goes on.
+/// Most packets simulated one by one; the time of further packets is extrapolated.
 const MOST: u64 = 1 << 20;
 
-/// From the flow's start to the arrival of the ACK of its last byte. For many flows use [`Ideals`].
-/// [`Time::NEVER`] if no path leads there.
+/// Time from the start of a flow to the arrival of the ACK of its last byte; [`Time::NEVER`] if there is no path. For
+/// many flows use [`Ideals`].
 pub fn ideal_fct(plan: &Plan, from: HostId, to: HostId, bytes: u64) -> Time {
     match hops(&plan.fabric, from, to) {
         Some(hops) => alone(&plan.wire, &hops, bytes),
@@ -22,8 +22,8 @@ pub fn ideal_fct(plan: &Plan, from: HostId, to: HostId, bytes: u64) -> Time {
     }
 }
 
-/// Least time from the start of a frame of so many bytes at one host to its arrival at another, over the shortest way.
-/// [`Time::NEVER`] if no path leads there.
+/// Least time from the start of a frame of `frame` bytes at one host to its arrival at another, over a shortest path;
+/// [`Time::NEVER`] if there is no path.
 pub fn crossing(plan: &Plan, from: HostId, to: HostId, frame: u32) -> Time {
     let Some(hops) = hops(&plan.fabric, from, to) else { return Time::NEVER };
     let least = |lanes: &Vec<(Rate, Time)>| {
@@ -32,8 +32,8 @@ pub fn crossing(plan: &Plan, from: HostId, to: HostId, frame: u32) -> Time {
     hops.iter().filter_map(least).fold(Time::ZERO, |sum, hop| sum + hop)
 }
 
-/// Full packets that a queue pair at line rate sends until the first of them is acknowledged, on an idle fabric: its
-/// bandwidth-delay product, rounded up.
+/// Bandwidth-delay product in full packets, rounded up: the packets that a queue pair sends at line rate on an idle
+/// fabric until the first of them is acknowledged.
 pub fn bdp(ideals: &mut Ideals<'_>, from: HostId, to: HostId) -> u32 {
     let wire = &ideals.plan.wire;
     let rate = ideals.plan.fabric.ports(from.node())[0].rate;
@@ -42,41 +42,42 @@ pub fn bdp(ideals: &mut Ideals<'_>, from: HostId, to: HostId) -> u32 {
     packets.clamp(1, 1 << 22) as u32
 }
 
-/// Ideal times of many flows: equal ones are computed once, and all flows over like paths are alike.
+/// Ideal FCTs of many flows; flows of equal size over equal paths share one computation.
 #[derive(Debug)]
 pub struct Ideals<'p> {
     plan: &'p Plan,
-    /// Kinds of paths, each the lanes of every hop.
+    /// Kinds of paths.
     shapes: Vec<Hops>,
-    /// By the two switches and the hosts' own links: which kind; none if no path leads there.
+    /// Index of the kind of path, by the two switches and the links of the two hosts; `None` if there is no path.
     shape_of: BTreeMap<(NodeId, NodeId, [u64; 4]), Option<usize>>,
+    /// Computed times, by kind of path and size of the flow in bytes.
     known: BTreeMap<(usize, u64), Time>,
 }
 
 impl<'p> Ideals<'p> {
-    /// For the flows of a plan.
+    /// Ideal FCTs for the flows of a plan.
     pub fn new(plan: &'p Plan) -> Self {
         Ideals { plan, shapes: Vec::new(), shape_of: BTreeMap::new(), known: BTreeMap::new() }
     }
 
-    /// See [`ideal_fct`].
+    /// Time from the start of a flow to the arrival of the ACK of its last byte; [`Time::NEVER`] if there is no path.
     pub fn fct(&mut self, from: HostId, to: HostId, bytes: u64) -> Time {
         let Some(shape) = self.shape(from, to) else { return Time::NEVER };
         let (wire, hops) = (&self.plan.wire, &self.shapes[shape]);
-        // Most large flows differ from a smaller one by full packets alone.
+        // A large flow usually equals a smaller one plus a number of full packets at line rate.
         let (tail, more) = tail(wire, hops, bytes);
         let time = *self.known.entry((shape, tail)).or_insert_with(|| alone(wire, hops, tail));
         Time(time.ps().saturating_add(more))
     }
 
-    /// From the start of a full packet to the arrival of its ACK, on an idle fabric.
+    /// Base round-trip time: from the start of a full packet to the arrival of its ACK on an idle fabric.
     pub fn base_rtt(&mut self, from: HostId, to: HostId) -> Time {
         self.fct(from, to, u64::from(self.plan.wire.payload))
     }
 
-    /// The longest such time of any two hosts; zero if no two reach each other.
+    /// Longest base round-trip time of any two hosts; zero if no two hosts reach each other.
     pub fn longest_rtt(&mut self) -> Time {
-        // Hosts at the same switch with links alike are alike; of two such ones either stands for both.
+        // Hosts with equal links to the same switch have equal times. Two of them are enough, as a pair may be in one rack.
         let fabric = &self.plan.fabric;
         let mut alike: BTreeMap<(NodeId, u64, u64), Vec<HostId>> = BTreeMap::new();
         for host in (0..fabric.hosts()).map(|h| HostId(h as u16)) {
@@ -92,7 +93,7 @@ impl<'p> Ideals<'p> {
         reachable.into_iter().map(|(a, b)| self.base_rtt(a, b)).max().unwrap_or(Time::ZERO)
     }
 
-    /// Switches on the shortest way; none if no path leads there.
+    /// Number of switches on a shortest path; `None` if there is no path.
     pub fn switches(&mut self, from: HostId, to: HostId) -> Option<usize> {
         let shape = self.shape(from, to)?;
         Some(self.shapes[shape].len() - 1)
@@ -102,7 +103,7 @@ impl<'p> Ideals<'p> {
         let fabric = &self.plan.fabric;
         let link = |h: HostId| &fabric.ports(h.node())[0];
         let (a, b) = (link(from), link(to));
-        // Flows between the same two switches see the same paths but for their own links.
+        // Paths between the same two switches differ only in the links of the hosts.
         let own = [a.rate.bps(), a.delay.ps(), b.rate.bps(), b.delay.ps()];
         let key = (fabric.attachment(from), fabric.attachment(to), own);
         *self.shape_of.entry(key).or_insert_with(|| {
@@ -116,7 +117,7 @@ impl<'p> Ideals<'p> {
     }
 }
 
-/// The lanes of every hop: rate and delay.
+/// Rate and delay of the equal-cost links of every hop.
 type Hops = Vec<Vec<(Rate, Time)>>;
 
 fn hops(fabric: &Fabric, from: HostId, to: HostId) -> Option<Hops> {
@@ -139,12 +140,13 @@ fn hops(fabric: &Fabric, from: HostId, to: HostId) -> Option<Hops> {
     Some(hops)
 }
 
-/// A smaller flow that ends in the same way, and by how much sooner, ps; the flow itself if there is none.
+/// The size in bytes of a smaller flow that ends in the same way, and the difference of the two times, ps. The flow itself
+/// and 0 if there is no such flow.
 fn tail(wire: &Wire, hops: &Hops, bytes: u64) -> (u64, u64) {
     let full = wire.max_frame();
     let first = wire.transmission(hops[0][0].0, full);
-    // Where every lane after the NIC is at least as fast as the NIC, full packets never queue, and the last
-    // ones fare alike however many came before them.
+    // If every link after the NIC is at least as fast as the NIC, full packets never queue, and the last packets take the
+    // same time however many packets came before them.
     let even = hops.iter().all(|lanes| lanes.iter().all(|lane| *lane == lanes[0]));
     let open = hops.iter().all(|lanes| {
         let slowest = wire.transmission(lanes[0].0, full).max(wire.transmission(lanes[0].0, wire.ack));
@@ -168,7 +170,8 @@ fn alone(wire: &Wire, hops: &Hops, bytes: u64) -> Time {
     Time(whole.saturating_add(u64::try_from(rest).unwrap_or(u64::MAX)))
 }
 
-/// The last `packets` packets of a flow of `bytes`, sent from time 0 on; returns when the last ACK is back.
+/// Sends the last `packets` packets of a flow of `bytes` from time 0 on; returns the time, ps, at which the last ACK is
+/// back.
 fn simulate(wire: &Wire, hops: &Hops, bytes: u64, packets: u64) -> u64 {
     let all = wire.packets(bytes);
     let last = wire.data_frame(wire.payload_of(bytes, all - 1));
@@ -187,9 +190,10 @@ fn simulate(wire: &Wire, hops: &Hops, bytes: u64, packets: u64) -> u64 {
     flow.last().map_or(0, |(at, _)| *at)
 }
 
-/// One hop: frames come in order of their time and leave by the lane that is free first.
+/// One hop: frames arrive in order of time and leave over the link that is free first. `flow` has the time, ps, and size
+/// in bytes of each frame.
 fn pass(wire: &Wire, lanes: &[(Rate, Time)], flow: &mut [(u64, u32)]) {
-    // A packet takes a lane that was never used where there is one, so no more lanes than packets are ever used.
+    // A packet prefers a link that was never used, so there are never more used links than packets.
     let mut free = vec![0u64; lanes.len().min(flow.len())];
     for (at, frame) in flow.iter_mut() {
         let lane = (0..free.len()).min_by_key(|&l| free[l]).unwrap_or(0);
@@ -212,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ns3_family_gives_the_same_numbers() {
+    fn ideal_fcts_equal_those_of_the_ns3_family() {
         let two_tiers =
             "compat = \"ns3\"\n[topology.leaf-spine]\nleaves = 2\nspines = 2\nhosts-per-leaf = 2\n";
         let p = plan(&format!("{two_tiers}rate = \"100Gbps\""));
@@ -223,17 +227,17 @@ mod tests {
     }
 
     #[test]
-    fn a_short_last_packet_waits_for_the_one_before_it_only_where_there_is_one_lane() {
+    fn the_ack_of_a_short_last_packet_waits_for_the_ack_before_it() {
         // 1438 + 1 bytes inside a rack at 400 Gb/s: 30.4 ns and (64 + 20) B = 1.68 ns, then 1.72 ns per ACK.
         let p = plan("[topology.leaf-spine]\nleaves = 2\nspines = 2\nhosts-per-leaf = 2");
         let data = 2 * 30_400 + 1_680 + 2 * 1_000_000;
         let acks = 1_720 + 1_720 + 2 * 1_000_000;
-        // The second ACK finds the first one, which left 1.68 ns before, still on the wire for 0.04 ns.
+        // The second ACK waits 0.04 ns for the first ACK, which started 1.68 ns earlier and takes 1.72 ns.
         assert_eq!(ideal_fct(&p, HostId(0), HostId(1), 1_439), Time(data + 40 + acks));
     }
 
     #[test]
-    fn the_tail_alone_gives_what_all_packets_give() {
+    fn simulating_the_tail_gives_the_time_of_the_whole_flow() {
         let p = plan("[topology.leaf-spine]\nleaves = 2\nspines = 4\nhosts-per-leaf = 2");
         for bytes in [1, 1_438, 100_000, 1_000_001, 3_000_000] {
             for to in [HostId(1), HostId(2)] {
@@ -245,15 +249,15 @@ mod tests {
     }
 
     #[test]
-    fn a_bandwidth_delay_product_is_what_fits_between_a_packet_and_its_ack() {
+    fn a_bandwidth_delay_product_is_the_number_of_packets_sent_in_one_base_rtt() {
         let p = plan("[topology.leaf-spine]\nleaves = 2\nspines = 2\nhosts-per-leaf = 2");
-        // Four links there and back at 400 Gb/s: 8 us, four times 30.4 ns and four times 1.68 ns; a packet is 30.4 ns.
+        // Four links each way at 400 Gb/s: 8 us of delay, 4 x 30.4 ns for the packet and 4 x 1.68 ns for the ACK.
         assert_eq!(bdp(&mut Ideals::new(&p), HostId(0), HostId(2)), (8_128_320u32).div_ceil(30_400));
         assert_eq!(bdp(&mut Ideals::new(&p), HostId(0), HostId(1)), (4_064_160u32).div_ceil(30_400));
     }
 
     #[test]
-    fn the_sum_of_slow_paths_is_the_bottleneck() {
+    fn the_sum_of_all_slow_paths_is_the_bottleneck() {
         let text = "[topology.leaf-spine]\nleaves = 2\nspines = 2\nhosts-per-leaf = 2\nrate = \"400Gbps\"\n";
         let p = plan(&format!("{text}uplink-rate = \"100Gbps\""));
         let fct = ideal_fct(&p, HostId(0), HostId(2), 143_800_000).ps();

@@ -4,19 +4,18 @@
 //! Source (text) + --set  ->  Scenario (1:1 with the TOML)  ->  Checked { plan, schemes, nics, ... }
 //! ```
 //!
-//! Every key has a default, a unit and a source, in the doc comment of its field: the JSON Schema and
-//! [`Checked::annotated`] print them. What is wrong is an [`Error`] with file, line, column and the nearest
-//! right word.
+//! The doc comment of every key states its meaning, unit, default and the source of the default; the JSON Schema and
+//! [`Checked::annotated`] print it. A mistake is an [`Error`] with file, line, column and the nearest right word.
 //!
-//! | file | what it does |
+//! | file | content |
 //! |---|---|
 //! | [`config`] | [`Scenario`]: the keys of a scenario |
-//! | [`values`] | small kinds of value: `on`/`off` or settings, shares, probabilities |
+//! | [`values`] | types of single values: `on`/`off` or settings, shares, probabilities |
 //! | [`switch`] | `[switch]`: buffers, PFC, marking |
-//! | [`topology`] | `[topology.NAME]`: one file each |
+//! | [`topology`] | `[topology.NAME]`: one file per topology |
 //! | [`failure`] | `[[failure]]` and `[routing]`: links and switches that fail |
-//! | [`loss`] | `[[links.lose]]`: losses by list |
-//! | [`workload`] | `[[workload]]`: one file each |
+//! | [`loss`] | `[[links.lose]]`: packets lost on purpose |
+//! | [`workload`] | `[[workload]]`: one file per kind |
 //! | `parts` | which scheme stands where, and which NIC and path a queue pair has |
 //! | `footprint` | how much memory a run needs, before it is laid out |
 //! | [`ideal`] | how long a flow takes alone |
@@ -66,18 +65,18 @@ pub use show::{explained, template};
 pub use source::{Source, find};
 pub use sweep::schema as sweep_schema;
 
-/// [`find`], then [`check()`].
+/// Finds a scenario, as [`find`] does, and checks it, as [`check()`] does.
 ///
 /// # Errors
-/// What is wrong first.
+/// The first mistake.
 pub fn load(scenario: &str, set: &[String]) -> Result<Checked, Error> {
     check(&find(scenario)?, set)
 }
 
-/// Reads a scenario with `--set` overlays (`KEY=VALUE`) on top, checks it, and lays out its plan.
+/// Reads a scenario with `--set` changes (`KEY=VALUE`) on top, checks it, and makes its plan.
 ///
 /// # Errors
-/// What is wrong first, with its place in the text or in the `--set`.
+/// The first mistake, with its position in the text or in the `--set`.
 pub fn check(source: &Source, set: &[String]) -> Result<Checked, Error> {
     Checked::new(source, set)
 }

@@ -1,24 +1,32 @@
-//! What the engine takes for granted about a plan.
+//! The invariants of a plan on which the engine relies.
 
 use model::plan::Plan;
 use std::ops::Range;
 
-/// Checks a plan: tables of matching sizes, queue pairs sorted by destination, messages in one run per queue
-/// pair, triggers that fire where the message that they free is sent, and no circle of messages that wait for
-/// each other.
+/// Checks the invariants of a plan:
+///
+/// * tables have matching sizes;
+/// * queue pairs are sorted by destination, and the messages of a queue pair are consecutive;
+/// * a trigger fires at the host that sends the message which it starts;
+/// * no messages wait for each other in a cycle.
 ///
 /// # Errors
-/// The first broken rule, in words. A plan from [`crate::check()`] has none.
+/// The first broken invariant. A plan from [`crate::check()`] breaks none.
 pub fn plan_check(plan: &Plan) -> Result<(), String> {
     let fabric = &plan.fabric;
     if plan.ports.len() != fabric.links().len() {
-        return Err(format!("{} port settings for {} ports", plan.ports.len(), fabric.links().len()));
+        return Err(format!(
+            "there are {} port settings for {} ports",
+            plan.ports.len(),
+            fabric.links().len()
+        ));
     }
     if plan.switches.len() != fabric.nodes() - fabric.hosts() {
-        return Err(format!("{} switch settings", plan.switches.len()));
+        let switches = fabric.nodes() - fabric.hosts();
+        return Err(format!("there are {} switch settings for {switches} switches", plan.switches.len()));
     }
     if plan.qps.len() > 1 << 24 {
-        return Err(format!("{} queue pairs; at most 2^24 are possible", plan.qps.len()));
+        return Err(format!("there are {} queue pairs, more than 2^24", plan.qps.len()));
     }
     let mut next = 0;
     for (i, qp) in plan.qps.iter().enumerate() {
@@ -26,7 +34,7 @@ pub fn plan_check(plan: &Plan) -> Result<(), String> {
             return Err(format!("queue pair {i} goes from host {} to host {}", qp.from, qp.to));
         }
         if i > 0 && plan.qps[i - 1].to > qp.to {
-            return Err(format!("queue pair {i} is not sorted by destination"));
+            return Err(format!("queue pair {i} breaks the order by destination"));
         }
         if qp.messages.start != next || qp.messages.end <= next {
             return Err(format!(
@@ -72,26 +80,24 @@ fn triggers(plan: &Plan) -> Result<(), String> {
             let list = plan.triggers.get(range(fired)?);
             for t in list.ok_or_else(|| format!("message {i} has triggers beyond the table"))? {
                 let Some(freed) = plan.messages.get(t.index()) else {
-                    return Err(format!("message {i} frees message {t}, which does not exist"));
+                    return Err(format!("message {i} starts message {t}, which does not exist"));
                 };
                 if plan.qps[freed.qp.index()].from != at {
-                    return Err(format!("message {i} frees message {t}, whose sender is not its {word}"));
+                    return Err(format!("message {i} starts message {t}, whose sender is not its {word}"));
                 }
                 needs[t.index()] += 1;
             }
         }
     }
     if let Some(i) = (0..needs.len()).find(|&i| needs[i] != plan.messages[i].needs) {
-        return Err(format!(
-            "message {i} needs {} triggers; {} point at it",
-            plan.messages[i].needs, needs[i]
-        ));
+        return Err(format!("message {i} needs {} triggers and has {}", plan.messages[i].needs, needs[i]));
     }
-    circle(plan, needs)
+    cycle(plan, needs)
 }
 
-/// Finishes messages one by one as far as triggers and the order on queue pairs let it.
-fn circle(plan: &Plan, mut needs: Vec<u32>) -> Result<(), String> {
+/// Refuses messages that wait for each other in a cycle: finishes messages one by one as far as triggers and the order on
+/// queue pairs allow.
+fn cycle(plan: &Plan, mut needs: Vec<u32>) -> Result<(), String> {
     let follows = |i: usize| i > 0 && plan.messages[i].qp == plan.messages[i - 1].qp;
     for (i, n) in needs.iter_mut().enumerate() {
         *n += u32::from(follows(i));

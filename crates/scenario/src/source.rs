@@ -1,43 +1,43 @@
-//! Where a scenario comes from: a file, a built-in one, or a text.
+//! Sources of scenarios: files, built-in scenarios and other texts.
 
 use crate::builtin;
 use crate::error::{Error, suggestion};
 use std::path::Path;
 
-/// A scenario's text and what to call it.
+/// The text of a scenario with its names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// Where it came from: a path, or the name of a built-in scenario.
+    /// Path of the file, or name of the built-in scenario.
     pub file: String,
-    /// The scenario's name: the file's name without its ending.
+    /// Name of the scenario: the name of the file without its extension.
     pub name: String,
-    /// TOML.
+    /// Text of the scenario, TOML.
     pub text: String,
 }
 
 impl Source {
-    /// A text from anywhere; `file` is what messages call it.
+    /// A text from any source; messages call it `file`.
     pub fn new(file: impl Into<String>, text: impl Into<String>) -> Self {
         let file = file.into();
         let stem = Path::new(&file).file_stem().and_then(|s| s.to_str());
         Source { name: stem.unwrap_or("scenario").to_owned(), text: text.into(), file }
     }
 
-    /// Where files are that the scenario names: beside it.
+    /// The folder of the scenario; paths in the scenario are relative to it.
     pub(crate) fn folder(&self) -> &Path {
         Path::new(&self.file).parent().unwrap_or(Path::new(""))
     }
 }
 
-/// Finds a scenario: a path to a TOML file, or the name of a built-in one.
+/// Finds a scenario by the path of a TOML file or the name of a built-in scenario.
 ///
 /// # Errors
-/// If there is neither; the message names the nearest built-in scenario.
+/// If there is neither a file nor a built-in scenario; the help names the nearest built-in one.
 pub fn find(scenario: &str) -> Result<Source, Error> {
     find_among(scenario, builtin::ALL, "scenario")
 }
 
-/// Finds a `kind` of file, or the built-in one of that name.
+/// Finds a file, or a built-in file in `all`; messages call it a `kind`.
 pub(crate) fn find_among(name: &str, all: &[builtin::Builtin], kind: &str) -> Result<Source, Error> {
     let path = Path::new(name);
     let stem = name.strip_suffix(".toml").unwrap_or(name);

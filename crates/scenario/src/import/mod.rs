@@ -1,3 +1,3 @@
-//! Other tools' files, turned into scenarios.
+//! Scenarios from files of other tools.
 
 pub mod hpcc;

@@ -280,11 +280,11 @@ pub(crate) const NICS: &[Case] = &[
 pub(crate) const SCHEMES: &[Case] = &[
     (
         "[topology.dragonfly]\ngroups = 3\n[scheme.ugal-g]\n[class.a.scheme.ugal-g]\ndelay = \"1us\"\nperiod = \"5us\"\nJ",
-        "s.toml:6:10: `class.a.scheme.ugal-g` has a period of 5us, and `scheme.ugal-g` of 1us; all classes look at one view of the queues",
+        "s.toml:6:10: `class.a.scheme.ugal-g` has a period of 5us and `scheme.ugal-g` has one of 1us; all classes share one view of the queues",
     ),
     (
         "[topology.dragonfly]\ngroups = 3\n[class.a.scheme.ugal-g]\ndelay = \"3us\"\n[class.b.scheme.ugal-g]\nweight = 3\nJ",
-        "s.toml:5:1: `class.b.scheme.ugal-g` has a delay of 1us, and `class.a.scheme.ugal-g` of 3us; all classes look at one view of the queues",
+        "s.toml:5:1: `class.b.scheme.ugal-g` has a delay of 1us and `class.a.scheme.ugal-g` has one of 3us; all classes share one view of the queues",
     ),
     (
         "H[scheme.valiant]\nJ",
@@ -308,7 +308,7 @@ pub(crate) const SCHEMES: &[Case] = &[
     ),
     (
         "H[scheme.dlbf]\nJ",
-        "s.toml:5:1: `dlbf` sends notifications and asks for single packets; `nic-sr` knows neither",
+        "s.toml:5:1: `dlbf` sends notices and requests single packets; `nic-sr` supports neither",
     ),
     (
         "H[nic.transport.sr-sack]\n[scheme.dlbf]\nresume = 65\nJ",
@@ -316,7 +316,7 @@ pub(crate) const SCHEMES: &[Case] = &[
     ),
     (
         "H[nic]\ntimeout = { fixed = \"50us\" }\n[nic.transport.sr-sack]\n[scheme.dlbf]\ntheta = \"50us\"\nJ",
-        "s.toml:9:9: a receiver that waits 50us for late packets outlasts the sender's timeout, 50us",
+        "s.toml:9:9: the receiver's wait for late packets (50us) must be shorter than the sender's timeout (50us)",
     ),
     ("H[scheme.conga]\nflowlet-gap = \"0us\"\nJ", "s.toml:6:15: it must be longer than 0"),
     ("H[scheme.conga]\nquantisation-bits = 7\nJ", "s.toml:6:21: 7 bits; 1 to 6 are possible"),

@@ -1,4 +1,4 @@
-//! `config.txt`: `KEY value...` per line. Only what changes how packets fare; the rest is named in a warning.
+//! Configuration files: `KEY value...` per line. Only keys that affect packets are read; a warning names the others.
 
 use super::File;
 use super::tokens::{Token, lines};
@@ -7,13 +7,13 @@ use model::{Bytes, Rate, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// The lines of the scenario that a configuration stands for, by table.
+/// The lines of the scenario that reproduce a configuration, by table.
 #[derive(Debug, Default)]
 pub(super) struct Config {
     tables: BTreeMap<&'static str, Vec<String>>,
 }
 
-/// Keys that say where files go and what is traced, or that change nothing in how these simulators behave.
+/// Keys without effect on packets: paths of files, tracing, and keys that these simulators ignore.
 const QUIET: &[&str] = &[
     "TOPOLOGY_FILE",
     "FLOW_FILE",
@@ -39,7 +39,7 @@ const QUIET: &[&str] = &[
     "FAST_REACT",
 ];
 
-/// Keys that mean nothing to HPCC, whose window always follows its rate.
+/// Keys without effect under HPCC, whose window always follows its rate.
 const DCQCN_ALONE: [&str; 9] = [
     "ALPHA_RESUME_INTERVAL",
     "RATE_DECREASE_INTERVAL",
@@ -70,7 +70,7 @@ pub(super) fn read(file: File<'_>, warnings: &mut Vec<String>) -> Result<Config,
     let ignored: Vec<&str> =
         keys.keys().copied().filter(|key| !used.contains(key) && !QUIET.contains(key)).collect();
     if !ignored.is_empty() {
-        warnings.push(format!("{}: not used: {}", file.name, ignored.join(", ")));
+        warnings.push(format!("{}: keys that are not used: {}", file.name, ignored.join(", ")));
     }
     Ok(config)
 }
@@ -105,7 +105,7 @@ impl<'a> Reader<'a, '_> {
         self.warnings.push(word.error(text).located());
     }
 
-    /// A ConWeave file: it has keys that the HPCC simulator does not know.
+    /// Whether the file belongs to the ConWeave simulator: the HPCC simulator has no key `LB_MODE`.
     fn is_conweave(&self) -> bool {
         self.keys.contains_key("LB_MODE")
     }
@@ -129,7 +129,7 @@ impl<'a> Reader<'a, '_> {
         }
         let high = self.flag("ACK_HIGH_PRIO")?;
         if !self.is_conweave() {
-            // There the key changes the queue of hosts alone; switches keep ACKs among the data.
+            // In the HPCC simulator the key only changes the queue of hosts; switches keep ACKs in the queue of data.
             let _ = high;
             self.put("switch", "classes = \"one\"".into());
         }
@@ -148,7 +148,7 @@ impl<'a> Reader<'a, '_> {
         let mut rows = Vec::new();
         for (rate, (_, word)) in &kmin {
             let Some((high, _)) = kmax.get(rate) else {
-                return Err(word.error(format!("KMIN_MAP has {rate}, KMAX_MAP has not")));
+                return Err(word.error(format!("KMIN_MAP has the rate {rate}, KMAX_MAP has not")));
             };
             let share = match pmax.get(rate) {
                 Some((_, word)) => word.share("a probability")?,
@@ -166,13 +166,14 @@ impl<'a> Reader<'a, '_> {
         Ok(())
     }
 
-    /// `KEY n (rate value)*`.
+    /// Reads a line of the form `KEY n (rate value)*`.
     fn map(&mut self, key: &'a str) -> Result<BTreeMap<Rate, (String, Token<'a>)>, Error> {
         let mut map = BTreeMap::new();
         let Some(words) = self.all(key) else { return Ok(map) };
         let n: usize = words[0].number("a number of pairs")?;
         if words.len() - 1 != n.saturating_mul(2) {
-            let text = format!("{key} says {n} pairs of rate and value; {} words follow", words.len() - 1);
+            let text =
+                format!("expected {n} pairs of rate and value after {key}, found {} words", words.len() - 1);
             return Err(words[0].error(text));
         }
         for pair in words[1..].chunks(2) {
@@ -195,11 +196,11 @@ impl<'a> Reader<'a, '_> {
                 };
                 self.warn(
                     &word,
-                    &format!("congestion control {mode}{name} is not available; DCQCN takes its place"),
+                    &format!("congestion control {mode}{name} is not available; DCQCN replaces it"),
                 );
             }
         }
-        // The simulators take one round trip for all pairs unless told otherwise.
+        // The simulators use one round-trip time for all pairs unless GLOBAL_T is 0.
         let global = self.flag("GLOBAL_T")? != Some(false);
         if hpcc {
             self.hpcc(global)?;
@@ -216,13 +217,13 @@ impl<'a> Reader<'a, '_> {
     fn hpcc(&mut self, global: bool) -> Result<(), Error> {
         const TABLE: &str = "nic.congestion.hpcc";
         self.put(TABLE, format!("base-rtt = \"{}\"", if global { "longest" } else { "pair" }));
-        // Rates without a code keep code 0.
+        // In the simulators a rate without a code is sent as code 0, which stands for 25 Gb/s.
         self.put(TABLE, "unknown-rate = \"25Gbps\"".into());
         if let Some(word) = self.get("U_TARGET") {
             let share = toml::Value::Float(word.share("a utilisation")?);
             self.put(TABLE, format!("target-utilization = {share}"));
         }
-        // The simulator's own default.
+        // 5 is the default of the simulator.
         let stages: u32 =
             self.get("MI_THRESH").map(|word| word.number("a number of steps")).transpose()?.unwrap_or(5);
         self.put(TABLE, format!("max-stage = {stages}"));
@@ -287,11 +288,11 @@ impl<'a> Reader<'a, '_> {
         Ok(())
     }
 
-    /// What the simulators do without a key of their own for it.
+    /// Loss recovery, for most of which the simulators have no key.
     fn recovery(&mut self) -> Result<(), Error> {
         if self.flag("ENABLE_IRN")? == Some(true) {
             let word = self.keys["ENABLE_IRN"][0];
-            self.warn(&word, "IRN is not available; selective repeat as NICs do it takes its place");
+            self.warn(&word, "the IRN of the simulator is not imported; `nic-sr` replaces it");
             self.put("nic.transport.nic-sr", String::new());
             return Ok(());
         }
@@ -312,13 +313,13 @@ impl<'a> Reader<'a, '_> {
             match word.number("a load balancer")? {
                 0u32 => self.put("scheme.ecmp", String::new()),
                 2 => self.put("scheme.drill", String::new()),
-                n => self.warn(&word, &format!("load balancer {n} is not available; ECMP takes its place")),
+                n => self.warn(&word, &format!("load balancer {n} is not available; ECMP replaces it")),
             }
         }
         if let Some(words) = self.all("LINK_DOWN")
             && words.iter().any(|word| word.text != "0")
         {
-            self.warn(&words[0], "links that go down are not available; all stay up");
+            self.warn(&words[0], "failures of links are not imported; all links stay up");
         }
         if let Some(word) = self.get("SIMULATOR_STOP_TIME") {
             let time = word.time()?;
@@ -328,7 +329,7 @@ impl<'a> Reader<'a, '_> {
     }
 }
 
-/// Thresholds are in kB of 1000 bytes.
+/// A threshold in kB of 1000 bytes.
 fn kilobytes((text, word): &(String, Token<'_>)) -> Result<Bytes, Error> {
     format!("{text}kB")
         .parse()

@@ -1,5 +1,5 @@
-//! Flow files: a count, then one flow per line, `from to class port bytes start` or without the port. Starts
-//! are in seconds and ascend.
+//! Flow files: the number of flows, then one flow per line, `from to class port bytes start`; the port may be missing.
+//! Starts are in seconds and ascend.
 
 use super::File;
 use super::tokens::{end, lines};
@@ -18,7 +18,7 @@ pub(super) fn read(file: File<'_>, graph: &Graph, warnings: &mut Vec<String>) ->
     };
     let count: u64 = first[0].number("the number of flows")?;
     if let Some(word) = first.get(1) {
-        return Err(word.error("the first line holds the number of flows and nothing else"));
+        return Err(word.error("expected only the number of flows in the first line"));
     }
     let mut flows: Vec<Flow> = Vec::new();
     let mut fields = 0;
@@ -27,7 +27,7 @@ pub(super) fn read(file: File<'_>, graph: &Graph, warnings: &mut Vec<String>) ->
             fields = line.len();
             if !(5..=6).contains(&fields) {
                 let text = format!(
-                    "a flow has 6 words, \"from to class port bytes start\", or 5, without the port; found {fields}"
+                    "expected 6 words, \"from to class port bytes start\", or 5 without the port; found {fields}"
                 );
                 return Err(line[0].error(text));
             }
@@ -46,23 +46,25 @@ pub(super) fn read(file: File<'_>, graph: &Graph, warnings: &mut Vec<String>) ->
         let (size, begin) = (line[fields - 2], line[fields - 1]);
         let bytes: u64 = size.number("a size in bytes")?;
         if bytes == 0 {
-            return Err(size.error("there is nothing to send: 0 bytes"));
+            return Err(size.error("expected at least 1 byte, found 0"));
         }
         let start = begin.time()?;
         if let Some(&(_, _, _, before)) = flows.last().filter(|last| last.3 > start) {
             let text =
-                format!("flows must be in order of their starts; this one starts at {start}, after {before}");
+                format!("flows must be in order of their starts; found a start at {start} after {before}");
             return Err(begin.error(text));
         }
         flows.push((from, to, bytes, start));
     }
     if (flows.len() as u64) < count {
-        let text = format!("the file ends after {} flows; its first line says {count}", flows.len());
+        let text = format!("the file ends after {} flows; its first line states {count}", flows.len());
         return Err(end(file, text));
     }
     if flows.len() as u64 > count {
         warnings.push(
-            first[0].error(format!("the first line says {count} flows; there are {}", flows.len())).located(),
+            first[0]
+                .error(format!("the first line states {count} flows; there are {}", flows.len()))
+                .located(),
         );
     }
     Ok(flows)

@@ -1,8 +1,8 @@
-//! The HPCC family of ns-3 simulators: topology, flow and configuration files.
+//! Topology, flow and configuration files of the HPCC family of ns-3 simulators.
 //!
-//! Nodes keep their numbers as names (`n0`, `n1`, ...), flows keep their starts (by custom the first one is at
-//! 2 s), and every flow has a queue pair of its own, as there. The scenario has `compat = "ns3"`; everything
-//! else comes from the configuration file, if there is one.
+//! Nodes keep their numbers as names (`n0`, `n1`, ...), and flows keep their starts; the first one is usually at 2 s.
+//! As in the simulators, every flow has a queue pair of its own. The scenario has `compat = "ns3"`; all other settings
+//! come from the configuration file, if there is one.
 
 mod config;
 mod flows;
@@ -12,28 +12,28 @@ mod topology;
 use crate::{Error, Source};
 use std::fmt::Write;
 
-/// A file: what to call it, and its text.
+/// A file with its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct File<'a> {
-    /// Name, for messages.
+    /// Name of the file in messages.
     pub name: &'a str,
-    /// Content.
+    /// Content of the file.
     pub text: &'a str,
 }
 
-/// What came of an import.
+/// Result of an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Imported {
-    /// A scenario.
+    /// The scenario as TOML.
     pub toml: String,
-    /// What the scenario cannot say or does not do, one sentence each.
+    /// Warnings of settings that the scenario does not reproduce, one sentence each.
     pub warnings: Vec<String>,
 }
 
-/// Reads a topology, its flows and, if given, a configuration file into a scenario that runs.
+/// Makes a scenario of a topology, its flows and, if given, a configuration file.
 ///
 /// # Errors
-/// The first thing that is wrong, with file, line and column.
+/// The first mistake, with file, line and column.
 pub fn import(topology: File<'_>, flows: File<'_>, config: Option<File<'_>>) -> Result<Imported, Error> {
     let mut warnings = Vec::new();
     let config = config.map(|file| config::read(file, &mut warnings)).transpose()?.unwrap_or_default();
@@ -45,7 +45,7 @@ pub fn import(topology: File<'_>, flows: File<'_>, config: Option<File<'_>>) -> 
     graph.write(&mut toml);
     config.write(&mut toml);
     flows::write(&list, &mut toml);
-    // What a reader of files cannot see: hosts with several links, paths that do not exist.
+    // Only the check of the scenario finds hosts with several links and missing paths.
     match crate::check(&Source::new("the imported scenario", &*toml), &[]) {
         Ok(checked) => warnings.extend(checked.warnings),
         Err(e) => {
@@ -59,7 +59,7 @@ pub fn import(topology: File<'_>, flows: File<'_>, config: Option<File<'_>>) -> 
     Ok(Imported { toml, warnings })
 }
 
-/// A name that stays on the line of its comment.
+/// The name of a file without control characters, so that a comment with it stays on one line.
 fn line(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).collect()
 }

@@ -57,8 +57,8 @@ fn a_configuration_sets_the_rest() {
     assert_eq!(
         got.warnings,
         [
-            "c.txt:2:9: congestion control 7 (TIMELY) is not available; DCQCN takes its place",
-            "c.txt: not used: ODD"
+            "c.txt:2:9: congestion control 7 (TIMELY) is not available; DCQCN replaces it",
+            "c.txt: keys that are not used: ODD"
         ]
     );
     let c = plan(&got);
@@ -94,17 +94,17 @@ fn a_configuration_of_hpcc_keeps_its_round_trip_and_its_codes() {
 #[test]
 fn more_flows_than_announced_are_a_warning_and_fewer_an_error() {
     let got = run(PLAIN, "1\n0 2 3 100 1000 2\n0 3 3 100 1000 2\n", None).unwrap();
-    assert_eq!(got.warnings, ["f.txt:1:1: the first line says 1 flows; there are 2"]);
+    assert_eq!(got.warnings, ["f.txt:1:1: the first line states 1 flows; there are 2"]);
     let cut = run(PLAIN, "3\n0 2 3 100 1000 2\n", None).unwrap_err();
     assert!(
-        cut.located().ends_with("the file ends after 1 flows; its first line says 3"),
+        cut.located().ends_with("the file ends after 1 flows; its first line states 3"),
         "{}",
         cut.located()
     );
 }
 
 #[test]
-fn mistakes_have_a_place() {
+fn mistakes_have_a_position() {
     let cut = &PLAIN[..PLAIN.len() - 14];
     let mut wrong = String::new();
     let half = "4 6 100Gbps 1us 0\n4 7";
@@ -117,8 +117,13 @@ fn mistakes_have_a_place() {
             "t.txt:1:1: the first line has 2 words; expected \"nodes switches links\", \"nodes switches tors links\" or \"nodes gpus-per-server nvswitches switches links gpu-type\"",
         ),
         ("8 4 x\n", SIX, None, "t.txt:1:5: expected the number of links, a number, found \"x\""),
-        ("8 4 8\n4 5", SIX, None, "t.txt:2:4: the file ends after 2 ids of switches; its first line says 4"),
-        ("8 4 8\n4 5 6 9", SIX, None, "t.txt:2:7: there is no node 9; the first line says 8 nodes, from 0"),
+        (
+            "8 4 8\n4 5",
+            SIX,
+            None,
+            "t.txt:2:4: the file ends after 2 ids of switches; its first line states 4",
+        ),
+        ("8 4 8\n4 5 6 9", SIX, None, "t.txt:2:7: there is no node 9; the first line states 8 nodes, from 0"),
         ("8 4 8\n4 5 5 6", SIX, None, "t.txt:2:5: the switch 5 is listed twice"),
         (
             cut,
@@ -136,7 +141,7 @@ fn mistakes_have_a_place() {
             "2 0 2\n0 1 100Gbps 1us 0\n",
             SIX,
             None,
-            "t.txt:2:18: the file ends after 1 links; its first line says 2",
+            "t.txt:2:18: the file ends after 1 links; its first line states 2",
         ),
         (
             "2 0 1\n0 1 100Gbs 1us 0\n",
@@ -151,7 +156,7 @@ fn mistakes_have_a_place() {
             "t.txt:2:17: expected an error rate between 0 and 1, found 7",
         ),
         (PLAIN, "", None, "f.txt:1:1: the flow file is empty; expected the number of flows"),
-        (PLAIN, "2\n", None, "f.txt:1:2: the file ends after 0 flows; its first line says 2"),
+        (PLAIN, "2\n", None, "f.txt:1:2: the file ends after 0 flows; its first line states 2"),
         (
             PLAIN,
             "2\n0 2 3 100 1000 2\n1 3 3",
@@ -162,7 +167,7 @@ fn mistakes_have_a_place() {
             PLAIN,
             "1\n0 2\n",
             None,
-            "f.txt:2:1: a flow has 6 words, \"from to class port bytes start\", or 5, without the port; found 2",
+            "f.txt:2:1: expected 6 words, \"from to class port bytes start\", or 5 without the port; found 2",
         ),
         (
             PLAIN,
@@ -176,14 +181,14 @@ fn mistakes_have_a_place() {
             PLAIN,
             "2\n0 2 3 100 1000 2\n1 3 3 100 1000 1.5\n",
             None,
-            "f.txt:3:16: flows must be in order of their starts; this one starts at 1500ms, after 2s",
+            "f.txt:3:16: flows must be in order of their starts; found a start at 1500ms after 2s",
         ),
         (PLAIN, SIX, Some("RP_TIMER"), "c.txt:1:1: the key RP_TIMER has no value"),
         (
             PLAIN,
             SIX,
             Some("KMIN_MAP 2 1Gbps 4"),
-            "c.txt:1:10: KMIN_MAP says 2 pairs of rate and value; 2 words follow",
+            "c.txt:1:10: expected 2 pairs of rate and value after KMIN_MAP, found 2 words",
         ),
         (
             "4 1 2\n3\n0 3 1Gbps 1us 0\n1 3 1Gbps 1us 0\n",

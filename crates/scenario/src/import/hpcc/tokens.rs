@@ -1,4 +1,4 @@
-//! Words of a file, each with its place.
+//! Words of a file with their positions.
 
 use super::File;
 use crate::Error;
@@ -6,7 +6,7 @@ use model::{Rate, Time};
 use std::ops::Range;
 use std::str::FromStr;
 
-/// A word.
+/// A word of a file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Token<'a> {
     file: File<'a>,
@@ -20,14 +20,14 @@ impl<'a> Token<'a> {
         Error::at(self.file.name, self.file.text, span, message)
     }
 
-    /// Reads it as a number; `what` says what it is.
+    /// Reads the word as a number; messages call it `what`.
     pub(super) fn number<T: FromStr>(&self, what: &str) -> Result<T, Error> {
         self.text
             .parse()
             .map_err(|_| self.error(format!("expected {what}, a number, found \"{}\"", self.text)))
     }
 
-    /// A rate as ns-3 reads it: a bare number is bits per second, with or without a fraction.
+    /// Reads the word as a rate, as ns-3 does: a bare number, with or without a fraction, is in bits per second.
     pub(super) fn rate(&self) -> Result<Rate, Error> {
         let unit = if self.is_bare() { "bps" } else { "" };
         format!("{}{unit}", self.text)
@@ -35,20 +35,20 @@ impl<'a> Token<'a> {
             .map_err(|e: model::quantity::QuantityError| self.error(e.to_string()))
     }
 
-    /// A time as ns-3 reads it: a bare number is seconds.
+    /// Reads the word as a time, as ns-3 does: a bare number is in seconds.
     pub(super) fn time(&self) -> Result<Time, Error> {
         let text = if self.is_bare() { format!("{}s", cut(self.text, 12)) } else { self.text.to_owned() };
         text.parse().map_err(|e: model::quantity::QuantityError| self.error(e.to_string()))
     }
 
-    /// A bare number of microseconds.
+    /// Reads the word as a bare number of microseconds.
     pub(super) fn micros(&self) -> Result<Time, Error> {
         let text = format!("{}us", cut(self.text, 6));
         text.parse()
             .map_err(|_| self.error(format!("expected a number of microseconds, found \"{}\"", self.text)))
     }
 
-    /// A share between 0 and 1.
+    /// Reads the word as a share between 0 and 1.
     pub(super) fn share(&self, what: &str) -> Result<f64, Error> {
         let share: f64 = self.number(what)?;
         if (0.0..=1.0).contains(&share) {
@@ -63,8 +63,8 @@ impl<'a> Token<'a> {
     }
 }
 
-/// A decimal number with at most `digits` digits after the point: floats printed in full have more than any
-/// clock.
+/// A decimal number with at most `digits` digits after the point; floats printed in full have more digits than a clock
+/// resolves.
 fn cut(number: &str, digits: usize) -> &str {
     match number.split_once('.') {
         Some((whole, fraction)) if fraction.bytes().all(|b| b.is_ascii_digit()) => {
@@ -74,7 +74,7 @@ fn cut(number: &str, digits: usize) -> &str {
     }
 }
 
-/// The lines of a file that have words, as words.
+/// The words of each line of a file; empty lines are skipped.
 pub(super) fn lines<'a>(file: File<'a>) -> impl Iterator<Item = Vec<Token<'a>>> {
     let mut start = 0;
     file.text.split_inclusive('\n').filter_map(move |line| {
@@ -82,7 +82,7 @@ pub(super) fn lines<'a>(file: File<'a>) -> impl Iterator<Item = Vec<Token<'a>>> 
         start += line.len();
         let words: Vec<Token<'a>> = line
             .split_whitespace()
-            // Every word is a slice of the text, so its place is its address less the text's.
+            // Every word is a slice of the text, so its position is the difference of the two addresses.
             .map(|text| Token { file, text, at: text.as_ptr() as usize - file.text.as_ptr() as usize })
             .collect();
         debug_assert!(words.iter().all(|w| w.at >= base));
@@ -90,7 +90,7 @@ pub(super) fn lines<'a>(file: File<'a>) -> impl Iterator<Item = Vec<Token<'a>>> 
     })
 }
 
-/// The place behind the last word.
+/// An error after the last word of a file.
 pub(super) fn end(file: File<'_>, message: impl Into<String>) -> Error {
     let at = file.text.trim_end().len();
     Error::at(file.name, file.text, at..at, message)

@@ -1,6 +1,6 @@
-//! Topology files. Four dialects, told apart by how many words the first line has: `nodes switches links`,
-//! `nodes switches tors links`, `nodes gpus-per-server nvswitches switches links gpu-type`, and the first one
-//! with no switches. The rest is a stream of words: ids of switches, then `from to rate delay error` per link.
+//! Topology files. The number of words in the first line distinguishes three dialects: `nodes switches links`, also
+//! with 0 switches; `nodes switches tors links`; `nodes gpus-per-server nvswitches switches links gpu-type`. The other
+//! lines are a stream of words: ids of switches, then `from to rate delay error` per link.
 
 use super::File;
 use super::tokens::{Token, end, lines};
@@ -18,7 +18,7 @@ pub(super) struct Graph {
     links: Vec<(u32, u32, Rate, Time, f64)>,
 }
 
-/// A node number costs memory: files of real fabrics stay far below.
+/// Most nodes (our choice): every node takes memory, and real fabrics have far fewer.
 const MOST_NODES: u32 = 1 << 20;
 
 pub(super) fn read(file: File<'_>, warnings: &mut Vec<String>) -> Result<Graph, Error> {
@@ -41,7 +41,7 @@ pub(super) fn read(file: File<'_>, warnings: &mut Vec<String>) -> Result<Graph, 
     };
     let nodes: u32 = first[0].number("the number of nodes")?;
     if nodes > MOST_NODES {
-        return Err(first[0].error(format!("{nodes} nodes; at most {MOST_NODES} are possible")));
+        return Err(first[0].error(format!("expected at most {MOST_NODES} nodes, found {nodes}")));
     }
     let count: u32 = switches.number("the number of switches")?;
     let expected: u32 = links.number("the number of links")?;
@@ -53,7 +53,7 @@ pub(super) fn read(file: File<'_>, warnings: &mut Vec<String>) -> Result<Graph, 
             let total = u64::from(nv) + u64::from(count);
             return Err(end(
                 file,
-                format!("the file ends after {i} ids of switches; its first line says {total}"),
+                format!("the file ends after {i} ids of switches; its first line states {total}"),
             ));
         };
         let id = graph.node(&word)?;
@@ -68,7 +68,7 @@ pub(super) fn read(file: File<'_>, warnings: &mut Vec<String>) -> Result<Graph, 
         let link: Vec<Token<'_>> = words.by_ref().take(5).collect();
         let [from, to, rate, delay, error] = *link else {
             let text = match link.len() {
-                0 => format!("the file ends after {i} links; its first line says {expected}"),
+                0 => format!("the file ends after {i} links; its first line states {expected}"),
                 n => format!("the file ends inside a link: {n} of the 5 words \"from to rate delay error\""),
             };
             return Err(end(file, text));
@@ -78,7 +78,7 @@ pub(super) fn read(file: File<'_>, warnings: &mut Vec<String>) -> Result<Graph, 
         graph.links.push((from, to, rate.rate()?, delay.time()?, loss));
     }
     if let Some(word) = words.next() {
-        let text = format!("{} goes on after the {expected} links that its first line says", file.name);
+        let text = format!("{} continues after the {expected} links that its first line states", file.name);
         let place = word.error(text).located();
         warnings.push(place);
     }
@@ -89,13 +89,13 @@ impl Graph {
     fn node(&self, word: &Token<'_>) -> Result<u32, Error> {
         let id: u32 = word.number("the id of a node")?;
         if id >= self.nodes {
-            let text = format!("there is no node {id}; the first line says {} nodes, from 0", self.nodes);
+            let text = format!("there is no node {id}; the first line states {} nodes, from 0", self.nodes);
             return Err(word.error(text));
         }
         Ok(id)
     }
 
-    /// The host that a word of a flow file means.
+    /// The host that a word of a flow file names.
     pub(super) fn host(&self, word: &Token<'_>) -> Result<u32, Error> {
         let id: u32 = word.number("the id of a host")?;
         if id >= self.nodes {
