@@ -50,7 +50,7 @@ pub trait Congestion {
         self.on_ack(now, feedback.acked, feedback.echo);
     }
 
-    /// A CNP has come.
+    /// A CNP has come, or the queue pair's steering takes a reply for one ([`crate::Steering::on_reply`]).
     fn on_cnp(&mut self, _now: Time) {}
 
     /// A NACK that the sender heeds has come.
@@ -58,7 +58,4 @@ pub trait Congestion {
 
     /// The retransmission timer has fired.
     fn on_timeout(&mut self, _now: Time) {}
-
-    /// The queue pair's steering has given up the path of a packet that has just been answered.
-    fn on_path_given_up(&mut self, _now: Time) {}
 }

@@ -33,8 +33,14 @@ pub trait Steering {
     /// A switch has sent a signal that says `tag`.
     fn on_signal(&mut self, _now: Time, _tag: u64) {}
 
-    /// A reply has come. All packets before `una` are acknowledged now.
-    fn on_reply(&mut self, _now: Time, _una: u64, _annex: &Self::Annex) {}
+    /// A reply has come, and the sender and the congestion control have processed it. All packets before `una` are
+    /// acknowledged now; `room` computes how many of the sender's packets the window releases.
+    ///
+    /// Returns the number of CNPs that the congestion control shall take the reply for besides the mark that it carries:
+    /// more than 0 if the steering finds the reply's path congested.
+    fn on_reply(&mut self, _now: Time, _una: u64, _annex: &Self::Annex, _room: Room<'_>) -> u32 {
+        0
+    }
 
     /// The retransmission timer has fired.
     fn on_timeout(&mut self, _now: Time) {}
@@ -49,23 +55,12 @@ pub trait Steering {
         None
     }
 
-    /// True if replies clock its packets: it hears of [`Steering::on_room`].
-    fn clocked(&self) -> bool {
-        false
-    }
-
-    /// The last reply came over a path that it gives up: the congestion control shall take a packet out of its window.
-    /// Asked only if [`Steering::clocked`].
-    fn gives_up(&self) -> bool {
-        false
-    }
-
-    /// After a reply, when everybody has heard of it: the sender has so many packets that the window lets go.
-    fn on_room(&mut self, _packets: u64) {}
-
     /// Its counters, by name; the results sum them over all queue pairs.
     fn counters(&self, _sink: &mut dyn FnMut(&'static str, u64)) {}
 }
+
+/// Computes how many packets a queue pair may send now. Most steerings never ask.
+pub type Room<'a> = &'a mut dyn FnMut() -> u64;
 
 /// A packet that starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,8 +131,8 @@ impl<S: Steering<Annex = Stamp>> Steering for Traces<S> {
         self.0.on_signal(now, tag);
     }
 
-    fn on_reply(&mut self, now: Time, una: u64, annex: &Traced) {
-        self.0.on_reply(now, una, &annex.stamp);
+    fn on_reply(&mut self, now: Time, una: u64, annex: &Traced, room: Room<'_>) -> u32 {
+        self.0.on_reply(now, una, &annex.stamp, room)
     }
 
     fn on_timeout(&mut self, now: Time) {
@@ -151,18 +146,6 @@ impl<S: Steering<Annex = Stamp>> Steering for Traces<S> {
     fn aside(&mut self, now: Time) -> Option<Aside<Traced>> {
         let Aside { what, annex } = self.0.aside(now)?;
         Some(Aside { what, annex: Traced::new(annex, now) })
-    }
-
-    fn clocked(&self) -> bool {
-        self.0.clocked()
-    }
-
-    fn gives_up(&self) -> bool {
-        self.0.gives_up()
-    }
-
-    fn on_room(&mut self, packets: u64) {
-        self.0.on_room(packets);
     }
 
     fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {

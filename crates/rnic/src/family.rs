@@ -188,10 +188,6 @@ macro_rules! congestions {
             fn on_timeout(&mut self, now: model::Time) {
                 of_control!(self, control => control.on_timeout(now))
             }
-
-            fn on_path_given_up(&mut self, now: model::Time) {
-                of_control!(self, control => control.on_path_given_up(now))
-            }
         }
     };
 }

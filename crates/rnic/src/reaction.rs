@@ -166,10 +166,6 @@ impl Congestion for Reacting {
             inner.react(now, inner.on_timeout);
         });
     }
-
-    fn on_path_given_up(&mut self, now: Time) {
-        self.tell(now, |inner| inner.control.on_path_given_up(now));
-    }
 }
 
 #[cfg(test)]

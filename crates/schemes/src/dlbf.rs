@@ -19,7 +19,7 @@ use crate::entropies::{Entropies, Mapping};
 use crate::{ConfigError, Facts, Feedback, Recipe, Steers};
 use model::annex::{Notice, NoticeRules};
 use model::draw::{Key, below};
-use model::steering::{Aside, Sent, What};
+use model::steering::{Aside, Room, Sent, What};
 use model::{Annex as _, Plan, Psn, QpSite, Site, Stamp, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -340,13 +340,13 @@ impl model::Steering for Dlbf {
         Stamp::new(path, now)
     }
 
-    fn on_reply(&mut self, now: Time, una: u64, annex: &Stamp) {
+    fn on_reply(&mut self, now: Time, una: u64, annex: &Stamp, _room: Room<'_>) -> u32 {
         let acked = ((una - self.una) as usize).min(self.sent.len());
         self.sent.drain(..acked);
         self.una = una;
         self.crowded = annex.crowded();
         let entropy = annex.entropy();
-        let Some(path) = self.paths.get_mut(usize::from(entropy)) else { return };
+        let Some(path) = self.paths.get_mut(usize::from(entropy)) else { return 0 };
         let (weight, new) = (self.config.delay_weight, annex.delay());
         path.delay = Some(match path.delay {
             Some(old) if weight < 1.0 => old + ((new - old) as f64 * weight) as i64,
@@ -357,7 +357,7 @@ impl model::Steering for Dlbf {
             if self.config.recovers || path.state(now) != State::Unavailable {
                 (path.state, path.until) = (State::Available, later(now, self.available));
             }
-            return;
+            return 0;
         }
         path.marks = path.marks.saturating_add(1);
         if path.marks >= self.config.marks {
@@ -366,6 +366,7 @@ impl model::Steering for Dlbf {
                 self.leave(now, entropy);
             }
         }
+        0
     }
 
     fn has_aside(&self) -> bool {
@@ -429,7 +430,7 @@ mod tests {
     fn ack(d: &mut Dlbf, at: Time, una: u64, path: u16, delay: Time, marked: bool, ahead: Time) {
         let sent = Stamp::new(path, us(1));
         let answer = Answer { marked, ..Answer::default() };
-        d.on_reply(at, una, &sent.answer(us(1) + delay + ahead, answer));
+        d.on_reply(at, una, &sent.answer(us(1) + delay + ahead, answer), &mut || 0);
     }
 
     fn asides(d: &mut Dlbf, at: Time) -> Vec<What> {
@@ -505,7 +506,7 @@ mod tests {
         ack(&mut d, us(103), 2, old, us(8), false, us(0));
         let sent = Stamp::new(old, us(1));
         let answer = Answer { marked: true, crowded: true, ..Answer::default() };
-        d.on_reply(us(110), 3, &sent.answer(us(1) + us(10), answer));
+        d.on_reply(us(110), 3, &sent.answer(us(1) + us(10), answer), &mut || 0);
         // The shortest known delay was 8 us and is now 10 us, so no path is known to be faster.
         assert_eq!((d.counters.suspended, asides(&mut d, us(110))), (1, vec![]));
     }

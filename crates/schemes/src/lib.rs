@@ -46,7 +46,7 @@
 //! A scheme outside this crate needs none of that: [`AnyScheme::Custom`] holds it in a box.
 
 use model::annex::NoticeRules;
-use model::steering::{Aside, Sent};
+use model::steering::{Aside, Room, Sent};
 use model::{
     Cx, Interest, NodeId, Packet, Plan, PortIndex, QpSite, Reroute, Scheme, Site, Stamp, Steering, Time,
     Verdict,
@@ -480,8 +480,8 @@ impl Steering for AnySteering {
     }
 
     #[inline]
-    fn on_reply(&mut self, now: Time, una: u64, annex: &Stamp) {
-        of_steering!(self, steering => steering.on_reply(now, una, annex))
+    fn on_reply(&mut self, now: Time, una: u64, annex: &Stamp, room: Room<'_>) -> u32 {
+        of_steering!(self, steering => steering.on_reply(now, una, annex, room))
     }
 
     fn on_timeout(&mut self, now: Time) {
@@ -495,19 +495,6 @@ impl Steering for AnySteering {
 
     fn aside(&mut self, now: Time) -> Option<Aside<Stamp>> {
         of_steering!(self, steering => steering.aside(now))
-    }
-
-    #[inline]
-    fn clocked(&self) -> bool {
-        of_steering!(self, steering => steering.clocked())
-    }
-
-    fn gives_up(&self) -> bool {
-        of_steering!(self, steering => steering.gives_up())
-    }
-
-    fn on_room(&mut self, packets: u64) {
-        of_steering!(self, steering => steering.on_room(packets))
     }
 
     fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {

@@ -6,8 +6,8 @@
 //! 1. *Multi-path ACK-clocking.* When an ACK opens the window, up to two of the released packets take the path of that
 //!    ACK. On a congested path ACKs carry marks, which close the window, and then the ACKs of other paths open it.
 //! 2. *Out-of-order-aware path selection.* If an ACK is for a packet more than Delta behind the furthest acknowledged
-//!    packet, the sender gives up its path: this ACK releases nothing, and the window closes by one packet. ACKs of
-//!    retransmissions do not count.
+//!    packet, the sender gives up its path: this ACK releases nothing, and the window closes by one packet: the
+//!    packet that the ACK would have released, as in public simulators of MP-RDMA. ACKs of retransmissions do not count.
 //! 3. *Probing.* Once per round trip, a packet takes a new source port with a small probability.
 //!
 //! The rest is a recovery mode and a congestion control of the same name. The scheme needs both, and a scenario puts them
@@ -17,8 +17,9 @@ use crate::entropies::{Entropies, Mapping};
 use crate::{ConfigError, Facts, Feedback, Recipe, Steers};
 use model::annex::Selective;
 use model::draw::{Key, below};
-use model::steering::Sent;
+use model::steering::{Room, Sent};
 use model::{Annex as _, Plan, Probability, Psn, QpSite, Site, Stamp, Time};
+use rnic::congestion::mp_rdma::MARKS_PER_PACKET;
 use rnic::{CongestionConfig, NicConfig, OwnNic, TransportConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -61,9 +62,6 @@ pub struct MpRdma {
     furthest: u64,
     /// Paths of ACKs that have released packets which have not started yet.
     clocked: VecDeque<u16>,
-    /// Path of the last reply, and whether it is given up.
-    path: u16,
-    late: bool,
     /// The round trip ends when all packets before this one are acknowledged.
     round_end: u64,
     /// True if the next packet takes a new path.
@@ -142,8 +140,6 @@ impl Steers for Config {
             next: 0,
             furthest: 0,
             clocked: VecDeque::new(),
-            path: 0,
-            late: false,
             round_end: 0,
             probing: false,
             counters: Counters::default(),
@@ -159,6 +155,14 @@ impl MpRdma {
 
     fn any_path(&mut self) -> u16 {
         below(self.draw(), self.entropies.into()) as u16
+    }
+
+    /// Notes which packet a reply is for, and whether that is more than Delta behind the furthest acknowledged one.
+    fn falls_behind(&mut self, una: u64, annex: &Stamp) -> bool {
+        let (Selective::Arrived(psn), false) = (annex.selective(), annex.resent()) else { return false };
+        let seq = una.saturating_add_signed(psn.distance_from(Psn::from_seq(una)).into());
+        self.furthest = self.furthest.max(seq);
+        self.furthest - seq > self.delta
     }
 }
 
@@ -182,39 +186,23 @@ impl model::Steering for MpRdma {
         Stamp::new(path, now).again(again)
     }
 
-    fn on_reply(&mut self, _now: Time, una: u64, annex: &Stamp) {
-        (self.path, self.late) = (annex.entropy(), false);
-        if let (Selective::Arrived(psn), false) = (annex.selective(), annex.resent()) {
-            let seq = una.saturating_add_signed(psn.distance_from(Psn::from_seq(una)).into());
-            self.furthest = self.furthest.max(seq);
-            self.late = self.furthest - seq > self.delta;
-        }
+    fn on_reply(&mut self, _now: Time, una: u64, annex: &Stamp, room: Room<'_>) -> u32 {
         if una >= self.round_end {
             self.round_end = self.next.max(una + 1);
             self.probing = self.probe.hits(self.draw());
         }
+        if self.falls_behind(una, annex) {
+            self.counters.given_up += 1;
+            return MARKS_PER_PACKET;
+        }
+        let free = room().saturating_sub(self.clocked.len() as u64).min(BURST);
+        self.clocked.extend((0..free).map(|_| annex.entropy()));
+        0
     }
 
     /// Forgets clocked paths, since the packets behind those ACKs may have been lost there.
     fn on_timeout(&mut self, _now: Time) {
         self.clocked.clear();
-    }
-
-    fn clocked(&self) -> bool {
-        true
-    }
-
-    fn gives_up(&self) -> bool {
-        self.late
-    }
-
-    fn on_room(&mut self, packets: u64) {
-        if self.late {
-            self.counters.given_up += 1;
-            return;
-        }
-        let free = packets.saturating_sub(self.clocked.len() as u64).min(BURST);
-        self.clocked.extend((0..free).map(|_| self.path));
     }
 
     fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
@@ -248,9 +236,10 @@ mod tests {
     fn ack(s: &mut MpRdma, path: u16, seq: u64, una: u64, room: u64, again: bool) -> bool {
         let selective = Selective::Arrived(Psn::from_seq(seq));
         let sent = Stamp::new(path, Time::ZERO).again(again);
-        s.on_reply(Time::ZERO, una, &sent.answer(Time::ZERO, Answer { selective, ..Answer::default() }));
-        s.on_room(room);
-        s.gives_up()
+        let annex = sent.answer(Time::ZERO, Answer { selective, ..Answer::default() });
+        let cnps = s.on_reply(Time::ZERO, una, &annex, &mut || room);
+        assert!([0, MARKS_PER_PACKET].contains(&cnps));
+        cnps > 0
     }
 
     #[test]

@@ -8,7 +8,7 @@
 use crate::entropies::{Entropies, Mapping};
 use crate::{ConfigError, Facts, Feedback, Recipe, Steers};
 use model::draw::{Key, below};
-use model::steering::Sent;
+use model::steering::{Room, Sent};
 use model::{Plan, QpSite, Site, Stamp, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -160,10 +160,10 @@ impl model::Steering for Reps {
         Stamp::new(entropy, now)
     }
 
-    fn on_reply(&mut self, now: Time, _una: u64, annex: &Stamp) {
+    fn on_reply(&mut self, now: Time, _una: u64, annex: &Stamp, _room: Room<'_>) -> u32 {
         self.thaw(now);
         if annex.marked() || self.frozen_until.is_some() {
-            return;
+            return 0;
         }
         let entry = model::Annex::entropy(annex);
         if self.buffer.len() < self.size {
@@ -174,6 +174,7 @@ impl model::Steering for Reps {
             self.head = (self.head + 1) % self.size;
         }
         self.fresh = (self.fresh + 1).min(self.buffer.len());
+        0
     }
 
     fn on_timeout(&mut self, now: Time) {
@@ -202,7 +203,7 @@ mod tests {
     fn answer(steering: &mut Reps, entropy: u16, marked: bool) {
         let sent = Stamp::new(entropy, Time::ZERO);
         let answer = Answer { marked, ..Answer::default() };
-        steering.on_reply(Time::from_us(5), 1, &sent.answer(Time::from_us(2), answer));
+        steering.on_reply(Time::from_us(5), 1, &sent.answer(Time::from_us(2), answer), &mut || 0);
     }
 
     fn send(steering: &mut Reps, us: u64) -> u16 {

@@ -194,7 +194,6 @@ impl<P: Parts> Host<P> {
             true => out.sender.on_selective(Time(now), reply, pkt.annex.selective()),
             false => out.sender.on_reply(Time(now), reply),
         };
-        out.steering.on_reply(Time(now + self.clock), out.sender.una(), &pkt.annex);
         if P::Annex::TELEMETRY {
             let sent = pkt.annex.sent().map_or(now + self.clock, Time::ps);
             let feedback = Feedback {
@@ -218,11 +217,11 @@ impl<P: Parts> Host<P> {
             self.note_heard(setup, now, slot, pkt);
             out = &mut self.outgoing[slot as usize];
         }
-        if P::Annex::CARRIES && out.steering.clocked() {
-            if out.steering.gives_up() {
-                out.congestion.on_path_given_up(Time(now));
-            }
-            out.steering.on_room(out.sender.room(out.congestion.allowance(Time(now)).window));
+        if P::Annex::CARRIES {
+            let una = out.sender.una();
+            let mut room = || out.sender.room(out.congestion.allowance(Time(now)).window);
+            let cnps = out.steering.on_reply(Time(now + self.clock), una, &pkt.annex, &mut room);
+            (0..cnps).for_each(|_| out.congestion.on_cnp(Time(now)));
         }
         let whole = progress.acked > 0 && out.sender.una() >= out.acked_end;
         // Progress after a long (backed-off) timeout brings the next timeout forward.

@@ -31,11 +31,10 @@ pub struct Config {
 const UNKNOWN: u32 = 64;
 /// Smallest window, packets (the paper).
 const LEAST: f64 = 1.0;
-/// Packets by which a mark closes the window (the paper).
-const MARK: f64 = 0.5;
-/// Packets by which a path that is given up closes the window: the packet that its ACK would have released (as in public
-/// simulators of MP-RDMA).
-const PATH: f64 = 1.0;
+/// Marks that close the window by one packet (the paper).
+pub const MARKS_PER_PACKET: u32 = 2;
+/// Packets by which a mark closes the window.
+const MARK: f64 = 1.0 / MARKS_PER_PACKET as f64;
 
 impl Control for Config {
     type State = MpRdma;
@@ -76,8 +75,8 @@ impl MpRdma {
         Time::ZERO
     }
 
-    fn close(&mut self, packets: f64) {
-        self.window = (self.window - packets).max(LEAST);
+    fn on_mark(&mut self) {
+        self.window = (self.window - MARK).max(LEAST);
     }
 }
 
@@ -88,7 +87,7 @@ impl Congestion for MpRdma {
 
     fn on_ack(&mut self, _now: Time, _packets: u64, echo: bool) {
         if echo {
-            self.close(MARK);
+            self.on_mark();
         } else {
             self.window += 1.0 / self.window;
         }
@@ -96,16 +95,12 @@ impl Congestion for MpRdma {
 
     fn on_nacked(&mut self, _now: Time, _packets: u64, echo: bool) {
         if echo {
-            self.close(MARK);
+            self.on_mark();
         }
     }
 
     fn on_cnp(&mut self, _now: Time) {
-        self.close(MARK);
-    }
-
-    fn on_path_given_up(&mut self, _now: Time) {
-        self.close(PATH);
+        self.on_mark();
     }
 }
 
@@ -127,7 +122,7 @@ mod tests {
         c.on_ack(Time::ZERO, 0, true); // an ACK ahead of a gap counts as any other
         c.on_cnp(Time::ZERO);
         assert_eq!(c.allowance(Time::ZERO).window, 10);
-        c.on_path_given_up(Time::ZERO);
+        (0..MARKS_PER_PACKET).for_each(|_| c.on_cnp(Time::ZERO));
         assert_eq!(c.allowance(Time::ZERO).window, 9);
     }
 
@@ -145,7 +140,7 @@ mod tests {
         let mut c = control(1);
         for _ in 0..9 {
             c.on_ack(Time::ZERO, 1, true);
-            c.on_path_given_up(Time::ZERO);
+            (0..MARKS_PER_PACKET).for_each(|_| c.on_cnp(Time::ZERO));
             assert_eq!(c.allowance(Time::ZERO).window, 1);
         }
         c.on_ack(Time::ZERO, 1, false);

@@ -5,7 +5,7 @@ use super::rtt::{Pulse, Rules};
 use super::signal::Signal;
 use super::{Config, Deployment};
 use model::draw::{Key, below};
-use model::steering::Sent;
+use model::steering::{Room, Sent};
 use model::{QpSite, Stamp, Time};
 use std::collections::VecDeque;
 
@@ -163,8 +163,8 @@ impl model::Steering for Gate {
         }
     }
 
-    fn on_reply(&mut self, now: Time, una: u64, _: &Stamp) {
-        let Some(judge) = &mut self.judge else { return };
+    fn on_reply(&mut self, now: Time, una: u64, _: &Stamp, _: Room<'_>) -> u32 {
+        let Some(judge) = &mut self.judge else { return 0 };
         let slow = judge.acknowledged(now, una);
         let (few, enough) = (judge.under_way() <= judge.overlap, judge.left >= judge.enough);
         if self.held.is_some() && few {
@@ -175,6 +175,7 @@ impl model::Steering for Gate {
             self.counts.drains += 1;
             self.hold(now, 0);
         }
+        0
     }
 
     fn deadline(&self) -> Time {

@@ -373,9 +373,9 @@ fn a_nic_takes_the_serialisation_of_each_packet_off_its_own_round_trip() {
     start_of(&mut gate, 0, 0, 64);
     start_of(&mut gate, 0, 1, 1500);
     start_of(&mut gate, 0, 2, 1500);
-    gate.on_reply(short, 1, &Stamp::default());
+    gate.on_reply(short, 1, &Stamp::default(), &mut || 0);
     assert!(!gate.holds());
-    gate.on_reply(full, 2, &Stamp::default());
+    gate.on_reply(full, 2, &Stamp::default(), &mut || 0);
     assert!(!gate.holds(), "an idle path to the picosecond");
 }
 
@@ -386,11 +386,11 @@ fn a_nic_draws_a_new_port_only_when_everything_is_acknowledged() {
     let old = start(&mut gate, 0, 0);
     assert_eq!((start(&mut gate, 1, 1), start(&mut gate, 2, 2)), (old, old));
     let quiet = Stamp::default();
-    gate.on_reply(Time::from_us(9), 1, &quiet);
+    gate.on_reply(Time::from_us(9), 1, &quiet, &mut || 0);
     assert!(!gate.holds(), "8 us of propagation and 1 us of serialisation: an idle path");
-    gate.on_reply(Time::from_us(40), 2, &quiet);
+    gate.on_reply(Time::from_us(40), 2, &quiet, &mut || 0);
     assert!(gate.holds(), "more than twice 8 us");
-    gate.on_reply(Time::from_us(41), 3, &quiet);
+    gate.on_reply(Time::from_us(41), 3, &quiet, &mut || 0);
     assert!(!gate.holds());
     assert_ne!(start(&mut gate, 42, 3), old);
 }
@@ -403,7 +403,7 @@ fn a_nic_that_waits_for_something_lost_goes_on_with_the_timer_and_on_the_old_pat
     for seq in 1..4 {
         start(&mut gate, 0, seq);
     }
-    gate.on_reply(Time::from_us(40), 1, &Stamp::default());
+    gate.on_reply(Time::from_us(40), 1, &Stamp::default(), &mut || 0);
     assert!(gate.holds());
     gate.on_timeout(Time::from_us(1040));
     assert!(!gate.holds());
@@ -418,7 +418,7 @@ fn a_flow_that_is_almost_done_is_left_alone() {
     for seq in 0..3 {
         start(&mut gate, 0, seq);
     }
-    gate.on_reply(Time::from_us(40), 1, &Stamp::default());
+    gate.on_reply(Time::from_us(40), 1, &Stamp::default(), &mut || 0);
     assert!(!gate.holds(), "100 packets are left");
 }
 
