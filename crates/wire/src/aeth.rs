@@ -5,40 +5,40 @@ use crate::view::{get24, put24};
 /// Length of the header, bytes.
 pub const LEN: usize = 4;
 
-/// Why a request is refused (table 45).
+/// Reason for refusing a request (table 45).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Nak {
-    /// A packet is missing: the BTH names the PSN that is expected.
+    /// A packet is missing. The BTH carries the expected PSN.
     PsnSequence,
-    /// The request is against the rules.
+    /// The request violates the protocol.
     InvalidRequest,
-    /// It asks for memory that it may not touch.
+    /// The request may not access the memory.
     RemoteAccess,
-    /// The responder cannot do it.
+    /// The responder cannot complete the request.
     RemoteOperation,
-    /// The request is against the rules of reliable datagrams.
+    /// The request violates the protocol of reliable datagrams.
     InvalidRdRequest,
-    /// A code that has no meaning yet, 5 bits.
+    /// A reserved code, 5 bits.
     Reserved(u8),
 }
 
-/// What an acknowledgement says.
+/// Meaning of an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Syndrome {
-    /// All up to the packet's PSN has arrived. The responder grants credits by this code, 5 bits.
+    /// All packets up to the PSN have arrived. The 5-bit code grants credits.
     Ack(u8),
-    /// The receiver is not ready: try again after the time of this code, 5 bits.
+    /// The receiver is not ready. The 5-bit code is the time after which the sender retries.
     ReceiverNotReady(u8),
-    /// All before the packet's PSN has arrived, and the request is refused.
+    /// All packets before the PSN have arrived, and the request is refused.
     Nak(Nak),
-    /// A syndrome that has no meaning yet.
+    /// A reserved syndrome.
     Reserved(u8),
 }
 
 impl Syndrome {
-    /// ACK of a responder that grants no credits: code 31 (9.7.7.2).
+    /// ACK of a responder without credits: code 31 (9.7.7.2).
     pub const ACK: Syndrome = Syndrome::Ack(31);
-    /// NAK of a responder that misses a packet.
+    /// NAK for a missing packet.
     pub const PSN_SEQUENCE: Syndrome = Syndrome::Nak(Nak::PsnSequence);
 }
 
@@ -85,29 +85,29 @@ impl From<Syndrome> for u8 {
 }
 
 view! {
-    /// An AETH over bytes.
+    /// A view of an AETH.
     Aeth
 }
 
 impl<T: AsRef<[u8]>> View<T> {
-    /// What it says.
+    /// Meaning of the acknowledgement.
     pub fn syndrome(&self) -> Syndrome {
         self.bytes()[0].into()
     }
 
-    /// Message sequence number: how many messages the responder has completed, modulo 2^24.
+    /// Message sequence number: number of messages that the responder has completed, modulo 2^24.
     pub fn msn(&self) -> u32 {
         get24(self.bytes(), 1)
     }
 }
 
 impl<T: AsRef<[u8]> + AsMut<[u8]>> View<T> {
-    /// Sets what it says.
+    /// Sets the meaning of the acknowledgement.
     pub fn set_syndrome(&mut self, syndrome: Syndrome) {
         self.bytes_mut()[0] = syndrome.into();
     }
 
-    /// Sets the message sequence number; bits above the 24 are dropped.
+    /// Sets the message sequence number to the lowest 24 bits of `msn`.
     pub fn set_msn(&mut self, msn: u32) {
         put24(self.bytes_mut(), 1, msn);
     }
@@ -116,19 +116,19 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> View<T> {
 /// An AETH.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr {
-    /// What it says.
+    /// Meaning of the acknowledgement.
     pub syndrome: Syndrome,
-    /// How many messages the responder has completed, modulo 2^24.
+    /// Number of messages that the responder has completed, modulo 2^24.
     pub msn: u32,
 }
 
 impl Repr {
-    /// Reads a header.
+    /// Reads the header.
     pub fn parse<T: AsRef<[u8]>>(view: &View<T>) -> Self {
         Repr { syndrome: view.syndrome(), msn: view.msn() }
     }
 
-    /// Writes it.
+    /// Writes the header.
     pub fn emit<T: AsRef<[u8]> + AsMut<[u8]>>(&self, view: &mut View<T>) {
         view.set_syndrome(self.syndrome);
         view.set_msn(self.msn);
@@ -144,14 +144,14 @@ mod tests {
         for byte in 0..=255u8 {
             assert_eq!(u8::from(Syndrome::from(byte)), byte);
         }
-        // As Linux's rdma_rxe sends them.
+        // Linux's rdma_rxe sends these values.
         assert_eq!((u8::from(Syndrome::ACK), u8::from(Syndrome::PSN_SEQUENCE)), (0x1F, 0x60));
         assert_eq!(Syndrome::from(0x61), Syndrome::Nak(Nak::InvalidRequest));
         assert_eq!(Syndrome::from(0x2C), Syndrome::ReceiverNotReady(12));
     }
 
     #[test]
-    fn a_header_survives_being_written_and_read() {
+    fn a_header_is_read_as_it_was_written() {
         let repr = Repr { syndrome: Syndrome::PSN_SEQUENCE, msn: 0xFF_FFFF };
         let mut bytes = [0; LEN];
         repr.emit(&mut View::new(&mut bytes[..]).unwrap());

@@ -6,16 +6,16 @@ use core::fmt;
 
 /// Length of the header, bytes.
 pub const LEN: usize = 12;
-/// Partition key of everybody: full member of the default partition (10.9.1.2).
+/// Partition key of a full member of the default partition (10.9.1.2).
 pub const DEFAULT_PARTITION: u16 = 0xFFFF;
 
 macro_rules! opcodes {
     ($($code:literal $name:ident $doc:literal,)*) => {
-        /// What a packet is. Those of reliable connections have numbers below 0x20 (table 38); CNP is RoCEv2's own (A17.9.3).
+        /// Type of a packet. Opcodes of reliable connections are below 0x20 (table 38); the CNP belongs to RoCEv2 (A17.9.3).
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Opcode {
             $(#[doc = $doc] $name,)*
-            /// Another one.
+            /// An opcode without a name here.
             Other(u8),
         }
 
@@ -53,12 +53,12 @@ opcodes! {
     0x0E ReadResponseMiddle "Packet of an RDMA Read response that is neither first nor last.",
     0x0F ReadResponseLast "Last packet of an RDMA Read response.",
     0x10 ReadResponseOnly "Only packet of an RDMA Read response.",
-    0x11 Acknowledge "ACK or NAK: the AETH says which.",
+    0x11 Acknowledge "ACK or NAK; the AETH tells which.",
     0x81 Cnp "Congestion notification packet.",
 }
 
 impl Opcode {
-    /// The Write opcode of a packet by its place in its message.
+    /// The Write opcode of a packet by its position in its message.
     pub const fn write(first: bool, last: bool) -> Self {
         match (first, last) {
             (true, true) => Opcode::WriteOnly,
@@ -68,12 +68,12 @@ impl Opcode {
         }
     }
 
-    /// A RETH follows the BTH.
+    /// True if a RETH follows the BTH.
     pub const fn has_reth(self) -> bool {
         matches!(self, Opcode::WriteFirst | Opcode::WriteOnly | Opcode::ReadRequest)
     }
 
-    /// An AETH follows the BTH.
+    /// True if an AETH follows the BTH.
     pub const fn has_aeth(self) -> bool {
         matches!(
             self,
@@ -85,17 +85,17 @@ impl Opcode {
     }
 }
 
-/// Number of a queue pair in its NIC: 24 bits.
+/// Number of a queue pair in its NIC, 24 bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Qpn(u32);
 
 impl Qpn {
-    /// The number; bits above the 24 are dropped.
+    /// The queue pair number that the lowest 24 bits of `number` form.
     pub const fn new(number: u32) -> Self {
         Qpn(number & 0xFF_FFFF)
     }
 
-    /// The number.
+    /// The number as an integer.
     pub const fn value(self) -> u32 {
         self.0
     }
@@ -108,7 +108,7 @@ impl fmt::Display for Qpn {
 }
 
 view! {
-    /// A BTH over bytes.
+    /// A view of a BTH.
     Bth
 }
 
@@ -121,27 +121,27 @@ const BECN: u8 = 1 << 6;
 const ACK_REQUEST: u8 = 1 << 7;
 
 impl<T: AsRef<[u8]>> View<T> {
-    /// What the packet is.
+    /// Type of the packet.
     pub fn opcode(&self) -> Opcode {
         self.bytes()[0].into()
     }
 
-    /// SE: the receiver is to raise an event.
+    /// SE: the sender requests an event at the receiver.
     pub fn solicited(&self) -> bool {
         self.bytes()[1] & SOLICITED != 0
     }
 
-    /// M: the connection has migrated to its other path.
+    /// M: the connection has migrated to its alternate path.
     pub fn migrated(&self) -> bool {
         self.bytes()[1] & MIGRATED != 0
     }
 
-    /// Bytes that fill the payload up to a multiple of four.
+    /// Number of bytes that pad the payload to a multiple of four.
     pub fn pad(&self) -> u8 {
         (self.bytes()[1] & PAD) >> 4
     }
 
-    /// Version of the transport header: 0.
+    /// Version of the transport header, which is 0.
     pub fn version(&self) -> u8 {
         self.bytes()[1] & VERSION
     }
@@ -156,7 +156,7 @@ impl<T: AsRef<[u8]>> View<T> {
         self.bytes()[4] & FECN != 0
     }
 
-    /// Backward explicit congestion notification: a CNP has it set.
+    /// Backward explicit congestion notification, which is set in a CNP.
     pub fn becn(&self) -> bool {
         self.bytes()[4] & BECN != 0
     }
@@ -166,7 +166,7 @@ impl<T: AsRef<[u8]>> View<T> {
         Qpn::new(get24(self.bytes(), 5))
     }
 
-    /// A: the sender wants an acknowledgement.
+    /// A: the sender requests an acknowledgement.
     pub fn ack_request(&self) -> bool {
         self.bytes()[8] & ACK_REQUEST != 0
     }
@@ -178,12 +178,12 @@ impl<T: AsRef<[u8]>> View<T> {
 }
 
 impl<T: AsRef<[u8]> + AsMut<[u8]>> View<T> {
-    /// Sets what the packet is.
+    /// Sets the type of the packet.
     pub fn set_opcode(&mut self, opcode: Opcode) {
         self.bytes_mut()[0] = opcode.into();
     }
 
-    /// Sets the padding; only its lower two bits count.
+    /// Sets the number of padding bytes to the lowest two bits of `pad`.
     pub fn set_pad(&mut self, pad: u8) {
         put_bits(self.bytes_mut(), 1, PAD, pad << 4);
     }
@@ -203,7 +203,7 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> View<T> {
         put24(self.bytes_mut(), 5, qp.value());
     }
 
-    /// Sets whether the sender wants an acknowledgement.
+    /// Sets whether the sender requests an acknowledgement.
     pub fn set_ack_request(&mut self, on: bool) {
         put_bits(self.bytes_mut(), 8, ACK_REQUEST, if on { ACK_REQUEST } else { 0 });
     }
@@ -214,16 +214,16 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> View<T> {
     }
 }
 
-/// A BTH. Reserved bits are 0 and the version is.
+/// A BTH. Reserved bits and the version are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr {
-    /// What the packet is.
+    /// Type of the packet.
     pub opcode: Opcode,
-    /// The receiver is to raise an event.
+    /// True if the sender requests an event at the receiver.
     pub solicited: bool,
-    /// The connection has migrated to its other path.
+    /// True if the connection has migrated to its alternate path.
     pub migrated: bool,
-    /// Bytes that fill the payload up to a multiple of four, 0 to 3.
+    /// Number of bytes that pad the payload to a multiple of four, 0 to 3.
     pub pad: u8,
     /// Partition key.
     pub partition: u16,
@@ -233,14 +233,14 @@ pub struct Repr {
     pub becn: bool,
     /// Queue pair at the destination.
     pub destination_qp: Qpn,
-    /// The sender wants an acknowledgement.
+    /// True if the sender requests an acknowledgement.
     pub ack_request: bool,
     /// Packet sequence number.
     pub psn: Psn,
 }
 
 impl Repr {
-    /// A header with nothing set but these.
+    /// A header with these fields in the default partition, and no flag set.
     pub const fn new(opcode: Opcode, destination_qp: Qpn, psn: Psn) -> Self {
         Repr {
             opcode,
@@ -256,10 +256,10 @@ impl Repr {
         }
     }
 
-    /// Reads a header.
+    /// Reads the header.
     ///
     /// # Errors
-    /// If its version is not 0.
+    /// The version is not 0.
     pub fn parse<T: AsRef<[u8]>>(view: &View<T>) -> Result<Self, Error> {
         if view.version() != 0 {
             return Err(Error::Field { layer: Layer::Bth, field: "TVer", value: view.version().into() });
@@ -278,7 +278,7 @@ impl Repr {
         })
     }
 
-    /// Writes it.
+    /// Writes the header.
     pub fn emit<T: AsRef<[u8]> + AsMut<[u8]>>(&self, view: &mut View<T>) {
         view.bytes_mut()[..LEN].fill(0);
         view.set_opcode(self.opcode);
@@ -299,7 +299,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_survives_being_written_and_read() {
+    fn a_header_is_read_as_it_was_written() {
         let plain = Repr::new(Opcode::WriteFirst, Qpn::new(0x12_3456), Psn::new(0xFF_FFFF));
         let full = Repr {
             solicited: true,
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setter_touches_its_own_bits_only() {
+    fn a_setter_changes_only_its_own_bits() {
         for fill in [0x00, 0xFF] {
             let mut bytes = [fill; LEN];
             let mut view = View::new(&mut bytes[..]).unwrap();

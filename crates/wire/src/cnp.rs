@@ -4,22 +4,22 @@
 use crate::Psn;
 use crate::bth::{self, Opcode, Qpn};
 
-/// Length of the reserved bytes after the BTH.
+/// Number of reserved bytes after the BTH.
 pub const LEN: usize = 16;
 
 view! {
-    /// The reserved bytes of a CNP.
+    /// A view of the reserved bytes of a CNP.
     Cnp
 }
 
 impl<T: AsRef<[u8]>> View<T> {
-    /// True if all are 0, as senders leave them.
+    /// True if all reserved bytes are 0, as senders set them.
     pub fn is_zero(&self) -> bool {
         self.bytes()[..LEN].iter().all(|&byte| byte == 0)
     }
 }
 
-/// The reserved bytes of a CNP: nothing to tell.
+/// The reserved bytes of a CNP, which carry no information.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Repr;
 
@@ -29,12 +29,12 @@ impl Repr {
         bth::Repr { becn: true, ..bth::Repr::new(Opcode::Cnp, to, Psn::new(0)) }
     }
 
-    /// Reads them. Receivers ignore reserved bytes.
+    /// Reads the reserved bytes, which receivers ignore.
     pub fn parse<T: AsRef<[u8]>>(_: &View<T>) -> Self {
         Repr
     }
 
-    /// Writes them.
+    /// Writes the reserved bytes.
     pub fn emit<T: AsRef<[u8]> + AsMut<[u8]>>(&self, view: &mut View<T>) {
         view.bytes_mut()[..LEN].fill(0);
     }
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cnp_is_sixteen_zeros_behind_a_bth_with_becn() {
+    fn a_cnp_is_a_bth_with_becn_and_sixteen_zeros() {
         let mut bytes = [1; LEN];
         assert!(!View::new(&bytes[..]).unwrap().is_zero());
         Repr.emit(&mut View::new(&mut bytes[..]).unwrap());

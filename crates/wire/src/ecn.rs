@@ -1,17 +1,17 @@
-//! The byte that IPv4 calls type of service and IPv6 traffic class: DSCP (RFC 2474) and ECN (RFC 3168).
+//! The byte for DSCP (RFC 2474) and ECN (RFC 3168), called type of service in IPv4 and traffic class in IPv6.
 
 /// Explicit congestion notification.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Ecn {
-    /// The ends do not understand marks.
+    /// The ends do not support ECN.
     #[default]
     NotEct = 0b00,
-    /// They do: ECT(1).
+    /// The ends support ECN: ECT(1).
     Ect1 = 0b01,
-    /// They do: ECT(0), what RoCEv2 NICs send.
+    /// The ends support ECN: ECT(0), which RoCEv2 NICs send.
     Ect0 = 0b10,
-    /// A switch has marked it: congestion experienced.
+    /// Congestion experienced: a switch has marked the packet.
     Ce = 0b11,
 }
 
@@ -20,7 +20,7 @@ pub enum Ecn {
 pub struct TrafficClass(pub u8);
 
 impl TrafficClass {
-    /// Of a code point (6 bits; higher ones are dropped) and a mark.
+    /// The byte of a code point, of which the lowest 6 bits count, and an ECN field.
     pub const fn new(dscp: u8, ecn: Ecn) -> Self {
         TrafficClass(dscp << 2 | ecn as u8)
     }
@@ -30,7 +30,7 @@ impl TrafficClass {
         self.0 >> 2
     }
 
-    /// The mark.
+    /// The ECN field.
     pub const fn ecn(self) -> Ecn {
         match self.0 & 0b11 {
             0b00 => Ecn::NotEct,
@@ -40,7 +40,7 @@ impl TrafficClass {
         }
     }
 
-    /// The same with another mark.
+    /// This byte with another ECN field.
     #[must_use]
     pub const fn with_ecn(self, ecn: Ecn) -> Self {
         TrafficClass::new(self.dscp(), ecn)
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn six_bits_and_two() {
+    fn dscp_has_six_bits_and_ecn_two() {
         let class = TrafficClass::new(26, Ecn::Ect0);
         assert_eq!((class.0, class.dscp(), class.ecn()), (0x6A, 26, Ecn::Ect0));
         assert_eq!(class.with_ecn(Ecn::Ce).0, 0x6B);

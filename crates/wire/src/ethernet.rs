@@ -8,7 +8,7 @@ use core::fmt;
 pub const LEN: usize = 14;
 /// Length of the frame check sequence, bytes.
 pub const FCS_LEN: usize = 4;
-/// Shortest frame, header and FCS included, bytes; shorter ones are padded.
+/// Length of the shortest frame with header and FCS, bytes; shorter frames are padded.
 pub const MIN_FRAME: usize = 64;
 
 /// A MAC address.
@@ -16,13 +16,13 @@ pub const MIN_FRAME: usize = 64;
 pub struct Address(pub [u8; 6]);
 
 impl Address {
-    /// The locally administered unicast address 02:00 with this number behind it.
+    /// The locally administered unicast address that consists of 02:00 and this number.
     pub const fn local(number: u32) -> Self {
         let [a, b, c, d] = number.to_be_bytes();
         Address([2, 0, a, b, c, d])
     }
 
-    /// True for a group of stations.
+    /// True for the address of a group of stations.
     pub const fn is_multicast(&self) -> bool {
         self.0[0] & 1 != 0
     }
@@ -35,7 +35,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// EtherType: what follows the header (IEEE registry).
+/// EtherType: protocol of the payload (IEEE registry).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EtherType(pub u16);
 
@@ -46,27 +46,27 @@ impl EtherType {
     pub const IPV6: EtherType = EtherType(0x86DD);
     /// MAC control, to which PFC belongs.
     pub const MAC_CONTROL: EtherType = EtherType(0x8808);
-    /// For experiments within one site (IEEE 802, 9.2.4).
+    /// Experiments within one site (IEEE 802, 9.2.4).
     pub const LOCAL_EXPERIMENT: EtherType = EtherType(0x88B5);
 }
 
 view! {
-    /// An Ethernet header over bytes.
+    /// A view of an Ethernet header.
     Ethernet
 }
 
 impl<T: AsRef<[u8]>> View<T> {
-    /// To whom.
+    /// Destination address.
     pub fn destination(&self) -> Address {
         Address(self.address(0))
     }
 
-    /// From whom.
+    /// Source address.
     pub fn source(&self) -> Address {
         Address(self.address(6))
     }
 
-    /// What follows.
+    /// Protocol of the payload.
     pub fn ether_type(&self) -> EtherType {
         EtherType(get16(self.bytes(), 12))
     }
@@ -79,17 +79,17 @@ impl<T: AsRef<[u8]>> View<T> {
 }
 
 impl<T: AsRef<[u8]> + AsMut<[u8]>> View<T> {
-    /// Sets to whom.
+    /// Sets the destination address.
     pub fn set_destination(&mut self, to: Address) {
         put(self.bytes_mut(), 0, to.0);
     }
 
-    /// Sets from whom.
+    /// Sets the source address.
     pub fn set_source(&mut self, from: Address) {
         put(self.bytes_mut(), 6, from.0);
     }
 
-    /// Sets what follows.
+    /// Sets the protocol of the payload.
     pub fn set_ether_type(&mut self, kind: EtherType) {
         put(self.bytes_mut(), 12, kind.0.to_be_bytes());
     }
@@ -98,21 +98,21 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> View<T> {
 /// An Ethernet header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr {
-    /// To whom.
+    /// Destination address.
     pub destination: Address,
-    /// From whom.
+    /// Source address.
     pub source: Address,
-    /// What follows.
+    /// Protocol of the payload.
     pub ether_type: EtherType,
 }
 
 impl Repr {
-    /// Reads a header.
+    /// Reads the header.
     pub fn parse<T: AsRef<[u8]>>(view: &View<T>) -> Self {
         Repr { destination: view.destination(), source: view.source(), ether_type: view.ether_type() }
     }
 
-    /// Writes it.
+    /// Writes the header.
     pub fn emit<T: AsRef<[u8]> + AsMut<[u8]>>(&self, view: &mut View<T>) {
         view.set_destination(self.destination);
         view.set_source(self.source);
@@ -120,17 +120,17 @@ impl Repr {
     }
 }
 
-/// The frame check sequence of a frame, from its destination address to the end of its padding, in the order in which its
-/// bytes are sent.
+/// The frame check sequence of a frame, which covers it from destination address to padding. Its bytes are in the order of
+/// transmission.
 pub fn fcs(frame: &[u8]) -> [u8; FCS_LEN] {
     crc32fast::hash(frame).to_le_bytes()
 }
 
-/// Makes the first `len` bytes of `frame` a frame that can be sent: fills it up with zeros to its least length, puts its FCS
-/// behind it, and gives the length of all.
+/// Completes a frame whose first `len` bytes are written: pads it with zeros to the shortest length and appends the FCS.
+/// Returns the length of the whole frame.
 ///
 /// # Errors
-/// If there is no room.
+/// The frame does not fit into `frame`.
 pub fn seal(frame: &mut [u8], len: usize) -> Result<usize, Error> {
     let padded = len.max(MIN_FRAME - FCS_LEN);
     enough(Layer::Ethernet, padded.saturating_add(FCS_LEN), frame.len())?;
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_survives_being_written_and_read() {
+    fn a_header_is_read_as_it_was_written() {
         let repr = Repr {
             destination: Address::local(7),
             source: Address([0xFF; 6]),
@@ -160,9 +160,9 @@ mod tests {
         assert_eq!(View::new(&bytes[..13]), Err(Error::Short { layer: Layer::Ethernet, needs: 14, has: 13 }));
     }
 
-    /// CRC-32 over a frame and its own FCS leaves the residue 0x2144DF1C: how a receiver checks (IEEE 802.3, 3.2.9).
+    /// CRC-32 over a frame and its own FCS is 0x2144DF1C, which is how a receiver checks the FCS (IEEE 802.3, 3.2.9).
     #[test]
-    fn a_frame_and_its_fcs_leave_the_residue() {
+    fn a_frame_and_its_fcs_have_a_constant_crc() {
         for (len, sealed) in [(20, 64), (60, 64), (61, 65), (1496, 1500)] {
             let mut frame = [0x5A; 1500];
             assert_eq!(seal(&mut frame, len), Ok(sealed));

@@ -1,21 +1,21 @@
-//! The invariant CRC (InfiniBand Architecture Specification, 7.8.1 and A17.3.3): four bytes at the end of a packet that
-//! cover all that no switch changes on its way.
+//! The invariant CRC (InfiniBand Architecture Specification, 7.8.1 and A17.3.3): four bytes at the end of a packet, which
+//! cover all fields that switches do not change.
 //!
-//! It is a CRC-32 (the polynomial, initial value and order of bits of Ethernet's) over eight bytes of ones, where InfiniBand
-//! has its local header, and the packet from its IP header to the end of its payload. What switches may change counts as
-//! ones:
+//! It is a CRC-32 with Ethernet's polynomial, initial value and order of bits. It covers eight bytes of ones, which stand for
+//! InfiniBand's local route header, and the packet from its IP header to the end of its payload. Fields that switches may
+//! change count as ones:
 //!
 //! | header | fields that count as ones |
 //! |---|---|
 //! | IPv4 | type of service, time to live, header checksum |
 //! | IPv6 | traffic class, flow label, hop limit |
 //! | UDP | checksum |
-//! | BTH | its fifth byte: FECN, BECN, six reserved bits |
+//! | BTH | the fifth byte: FECN, BECN, six reserved bits |
 //!
-//! The UDP source port is no such field: a switch that changes it, to send a packet another way, must change the ICRC
-//! with it ([`crate::patch`]), or every receiver drops the packet.
+//! The ICRC covers the UDP source port. A switch that changes the port, to move a packet to another path, must update the
+//! ICRC as well ([`crate::patch`]), or the receiver drops the packet.
 //!
-//! A *packet* here begins with its IP header and may be followed by padding.
+//! In this file a *packet* begins with its IP header, and padding may follow it.
 
 use crate::view::put;
 use crate::{Error, Layer, bth, enough, ipv4, ipv6, udp};
@@ -23,17 +23,17 @@ use crate::{Error, Layer, bth, enough, ipv4, ipv6, udp};
 /// Length of the ICRC, bytes.
 pub const LEN: usize = 4;
 
-/// Longest headers that contain masked fields: IPv6, UDP, BTH.
+/// Length of the longest headers with masked fields: IPv6, UDP, BTH.
 const MOST_MASKED: usize = ipv6::LEN + udp::LEN + bth::LEN;
-/// Ones in place of InfiniBand's local route header.
+/// Number of bytes of ones that stand for InfiniBand's local route header.
 const ONES: usize = 8;
 
-/// Where the parts of a packet are.
+/// Positions of the parts of a packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
     /// Length of the IP header.
     pub(crate) ip: usize,
-    /// Where the ICRC begins.
+    /// Start of the ICRC.
     pub(crate) icrc: usize,
 }
 
@@ -65,7 +65,7 @@ impl Layout {
         Ok(Layout { ip, icrc: ip + carried - LEN })
     }
 
-    /// Where the BTH begins.
+    /// Start of the BTH.
     pub(crate) const fn bth(&self) -> usize {
         self.ip + udp::LEN
     }
@@ -76,7 +76,7 @@ impl Layout {
         match self.ip {
             // Type of service; time to live; checksum.
             ipv4::LEN => [1, 8, 10, 11, udp + 6, udp + 7, bth + 4],
-            // Of the first byte the lower half only: see `compute`.
+            // The lower half of byte 0 counts as ones, too, see `compute`.
             _ => [1, 2, 3, 7, udp + 6, udp + 7, bth + 4],
         }
     }
@@ -98,36 +98,36 @@ impl Layout {
     }
 }
 
-/// What the ICRC of a packet should be. The packet has room for one at its end; what stands there does not count.
+/// Computes the ICRC of a packet. The packet ends with four bytes for the ICRC, whose value has no influence.
 ///
 /// # Errors
-/// If it is no RoCEv2 packet: IP without options, UDP, and room for a BTH and an ICRC.
+/// The packet is not RoCEv2: IP without options, UDP, and room for a BTH and an ICRC.
 pub fn compute(packet: &[u8]) -> Result<u32, Error> {
     Ok(Layout::of(packet)?.compute(packet))
 }
 
-/// The ICRC that stands in a packet.
+/// Reads the ICRC that a packet carries.
 ///
 /// # Errors
-/// If it is no RoCEv2 packet.
+/// The packet is not RoCEv2.
 pub fn read(packet: &[u8]) -> Result<u32, Error> {
     Ok(read_at(packet, Layout::of(packet)?.icrc))
 }
 
-/// Looks whether the ICRC of a packet is right, as its receiver does.
+/// Checks the ICRC of a packet, as its receiver does.
 ///
 /// # Errors
-/// If it is not, or it is no RoCEv2 packet.
+/// The ICRC is wrong, or the packet is not RoCEv2.
 pub fn check(packet: &[u8]) -> Result<(), Error> {
     let layout = Layout::of(packet)?;
     let (found, right) = (read_at(packet, layout.icrc), layout.compute(packet));
     if found == right { Ok(()) } else { Err(Error::Checksum { layer: Layer::Icrc, found, right }) }
 }
 
-/// Puts the right ICRC at the end of a packet.
+/// Writes the correct ICRC at the end of a packet.
 ///
 /// # Errors
-/// If it is no RoCEv2 packet.
+/// The packet is not RoCEv2.
 pub fn fill(packet: &mut [u8]) -> Result<(), Error> {
     let layout = Layout::of(packet)?;
     let right = layout.compute(packet);
@@ -135,7 +135,7 @@ pub fn fill(packet: &mut [u8]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Reads an ICRC: its lowest byte comes first.
+/// Reads an ICRC; its lowest byte comes first.
 pub(crate) fn read_at(packet: &[u8], at: usize) -> u32 {
     u32::from_le_bytes([packet[at], packet[at + 1], packet[at + 2], packet[at + 3]])
 }

@@ -5,22 +5,22 @@ use crate::view::{get16, put};
 use crate::{Error, Layer, enough};
 use core::net::Ipv4Addr;
 
-/// Length of a header without options, bytes. RoCEv2 packets have none.
+/// Length of a header without options, bytes. RoCEv2 packets have no options.
 pub const LEN: usize = 20;
 /// Protocol number of UDP (IANA).
 pub const UDP: u8 = 17;
 
 const DONT_FRAGMENT: u16 = 1 << 14;
 
-/// An IPv4 packet over bytes.
+/// A view of an IPv4 packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct View<T>(T);
 
 impl<T: AsRef<[u8]>> View<T> {
-    /// Lays the view over bytes that begin with a packet.
+    /// A view of bytes that begin with a packet.
     ///
     /// # Errors
-    /// If they are no IPv4, end within the packet, or its lengths contradict each other. Its checksum is not looked at.
+    /// The bytes are not IPv4, they end within the packet, or its lengths contradict each other. The checksum is not checked.
     pub fn new(bytes: T) -> Result<Self, Error> {
         let has = bytes.as_ref().len();
         enough(Layer::Ipv4, LEN, has)?;
@@ -51,32 +51,32 @@ impl<T: AsRef<[u8]>> View<T> {
         TrafficClass(self.bytes()[1])
     }
 
-    /// Bytes of header and payload.
+    /// Length of header and payload, bytes.
     pub fn total_len(&self) -> u16 {
         get16(self.bytes(), 2)
     }
 
-    /// Number that tells fragments of packets apart.
+    /// Number that all fragments of one packet share.
     pub fn identification(&self) -> u16 {
         get16(self.bytes(), 4)
     }
 
-    /// Routers may not fragment it.
+    /// True if routers may not fragment the packet.
     pub fn dont_fragment(&self) -> bool {
         get16(self.bytes(), 6) & DONT_FRAGMENT != 0
     }
 
-    /// It is a fragment of a packet.
+    /// True for a fragment of a packet.
     pub fn is_fragment(&self) -> bool {
         get16(self.bytes(), 6) & !(DONT_FRAGMENT | 1 << 15) != 0
     }
 
-    /// Hops that it may still go.
+    /// Number of hops that are left.
     pub fn time_to_live(&self) -> u8 {
         self.bytes()[8]
     }
 
-    /// What it carries.
+    /// Protocol of the payload.
     pub fn protocol(&self) -> u8 {
         self.bytes()[9]
     }
@@ -86,30 +86,30 @@ impl<T: AsRef<[u8]>> View<T> {
         get16(self.bytes(), 10)
     }
 
-    /// Source.
+    /// Source address.
     pub fn source(&self) -> Ipv4Addr {
         self.address(12)
     }
 
-    /// Destination.
+    /// Destination address.
     pub fn destination(&self) -> Ipv4Addr {
         self.address(16)
     }
 
-    /// What the checksum should be.
+    /// The correct checksum of the header.
     pub fn right_checksum(&self) -> u16 {
         let bytes = self.bytes();
         checksum(&bytes[..self.header_len().min(bytes.len())])
     }
 
-    /// What it carries: as much as its total length says.
+    /// Payload, as long as the total length demands.
     pub fn payload(&self) -> &[u8] {
         let (start, end) = self.span();
         &self.bytes()[start..end]
     }
 
     fn span(&self) -> (usize, usize) {
-        // Both are checked when the view is made, and cut here in case its bytes have changed since.
+        // `new` has checked both. The bytes may have changed since, so the span is limited again.
         let end = usize::from(self.total_len()).min(self.bytes().len());
         (self.header_len().min(end), end)
     }
@@ -131,60 +131,60 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> View<T> {
         self.fill_checksum();
     }
 
-    /// Sets how many hops it may still go, and the checksum with it.
+    /// Sets the number of hops that are left, and the checksum with it.
     pub fn set_time_to_live(&mut self, hops: u8) {
         self.0.as_mut()[8] = hops;
         self.fill_checksum();
     }
 
-    /// Puts the right checksum.
+    /// Sets the correct checksum.
     pub fn fill_checksum(&mut self) {
         let right = self.right_checksum();
         put(self.0.as_mut(), 10, right.to_be_bytes());
     }
 
-    /// What it carries.
+    /// Payload, as long as the total length demands.
     pub fn payload_mut(&mut self) -> &mut [u8] {
         let (start, end) = self.span();
         &mut self.0.as_mut()[start..end]
     }
 }
 
-/// The checksum of a header: the complement of the ones' complement sum of its words but the checksum (RFC 1071).
+/// Checksum of a header: the complement of the ones' complement sum of all its words except the checksum (RFC 1071).
 fn checksum(header: &[u8]) -> u16 {
     let words = (0..header.len() / 2).filter(|&i| i != 5).map(|i| u32::from(get16(header, 2 * i)));
     let sum: u32 = words.sum();
-    // At most 29 words: two folds leave no carry.
+    // A header has at most 29 such words, so two folds leave no carry.
     let sum = (sum & 0xFFFF) + (sum >> 16);
     !((sum & 0xFFFF) + (sum >> 16)) as u16
 }
 
-/// An IPv4 header without options, of a packet that is no fragment.
+/// An IPv4 header without options, of a packet that is not a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr {
     /// DSCP and ECN.
     pub traffic_class: TrafficClass,
-    /// Number that tells fragments of packets apart.
+    /// Number that all fragments of one packet share.
     pub identification: u16,
-    /// Routers may not fragment it.
+    /// True if routers may not fragment the packet.
     pub dont_fragment: bool,
-    /// Hops that it may still go.
+    /// Number of hops that are left.
     pub time_to_live: u8,
-    /// What it carries.
+    /// Protocol of the payload.
     pub protocol: u8,
-    /// Source.
+    /// Source address.
     pub source: Ipv4Addr,
-    /// Destination.
+    /// Destination address.
     pub destination: Ipv4Addr,
-    /// Bytes that it carries, the header not counted.
+    /// Length of the payload, bytes.
     pub payload_len: u16,
 }
 
 impl Repr {
-    /// Reads a header.
+    /// Reads the header.
     ///
     /// # Errors
-    /// If its checksum is wrong, it has options, or it heads a fragment.
+    /// The checksum is wrong, the header has options, or the packet is a fragment.
     pub fn parse<T: AsRef<[u8]>>(view: &View<T>) -> Result<Self, Error> {
         let (found, right) = (view.checksum(), view.right_checksum());
         if found != right {
@@ -206,7 +206,7 @@ impl Repr {
     /// Writes the header at the start of `bytes`, with its checksum.
     ///
     /// # Errors
-    /// If there is no room for it and what it carries, or that is more than a packet holds.
+    /// Header and payload do not fit into `bytes`, or the payload is longer than a packet can be.
     pub fn emit(&self, bytes: &mut [u8]) -> Result<(), Error> {
         let Some(total) = self.payload_len.checked_add(LEN as u16) else {
             let value = self.payload_len.into();
@@ -226,7 +226,7 @@ impl Repr {
     }
 }
 
-/// Succeeds for a packet without options that is no fragment: what RoCEv2 sends.
+/// Fails for a packet with options and for a fragment, which RoCEv2 never sends.
 pub(crate) fn plain<T: AsRef<[u8]>>(view: &View<T>) -> Result<(), Error> {
     let wrong = |field, value| Err(Error::Field { layer: Layer::Ipv4, field, value });
     if view.header_len() != LEN {
@@ -255,23 +255,23 @@ mod tests {
     };
 
     #[test]
-    fn a_header_survives_being_written_and_read() {
+    fn a_header_is_read_as_it_was_written() {
         let mut bytes = [0xAA; 40];
         REPR.emit(&mut bytes).unwrap();
         let view = View::new(&bytes[..]).unwrap();
         assert_eq!((Repr::parse(&view), view.payload()), (Ok(REPR), &[0xAA; 6][..]));
     }
 
-    /// A header that is often worked through: its sum is 0xB861.
+    /// The header of a widely used worked example; its checksum is 0xB861.
     #[test]
-    fn the_checksum_is_that_of_a_worked_example() {
+    fn the_checksum_equals_that_of_a_worked_example() {
         let bytes =
             [0x45, 0, 0, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0, 0, 0xC0, 0xA8, 0, 1, 0xC0, 0xA8, 0, 0xC7];
         assert_eq!(checksum(&bytes), 0xB861);
     }
 
     #[test]
-    fn a_switch_that_marks_keeps_the_checksum_right() {
+    fn marking_updates_the_checksum() {
         let mut bytes = [0; 26];
         REPR.emit(&mut bytes).unwrap();
         let mut view = View::new(&mut bytes[..]).unwrap();
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_plain_ipv4_is_refused_with_the_field_that_says_so() {
+    fn the_error_names_the_field_that_is_not_plain_ipv4() {
         let mut good = [0; 26];
         REPR.emit(&mut good).unwrap();
         let field = |at: usize, value: u8| {

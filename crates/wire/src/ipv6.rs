@@ -10,15 +10,15 @@ pub const LEN: usize = 40;
 
 const FLOW_LABEL: u32 = (1 << 20) - 1;
 
-/// An IPv6 packet over bytes.
+/// A view of an IPv6 packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct View<T>(T);
 
 impl<T: AsRef<[u8]>> View<T> {
-    /// Lays the view over bytes that begin with a packet.
+    /// A view of bytes that begin with a packet.
     ///
     /// # Errors
-    /// If they are no IPv6 or end within the packet.
+    /// The bytes are not IPv6, or they end within the packet.
     pub fn new(bytes: T) -> Result<Self, Error> {
         let has = bytes.as_ref().len();
         enough(Layer::Ipv6, LEN, has)?;
@@ -36,44 +36,44 @@ impl<T: AsRef<[u8]>> View<T> {
         TrafficClass((get32(self.bytes(), 0) >> 20) as u8)
     }
 
-    /// Number of the flow, 20 bits. The ICRC does not cover it.
+    /// Flow label, 20 bits. The ICRC does not cover it.
     pub fn flow_label(&self) -> u32 {
         get32(self.bytes(), 0) & FLOW_LABEL
     }
 
-    /// Bytes that it carries.
+    /// Length of the payload, bytes.
     pub fn payload_len(&self) -> u16 {
         get16(self.bytes(), 4)
     }
 
-    /// What it carries.
+    /// Protocol of the payload.
     pub fn next_header(&self) -> u8 {
         self.bytes()[6]
     }
 
-    /// Hops that it may still go.
+    /// Number of hops that are left.
     pub fn hop_limit(&self) -> u8 {
         self.bytes()[7]
     }
 
-    /// Source.
+    /// Source address.
     pub fn source(&self) -> Ipv6Addr {
         self.address(8)
     }
 
-    /// Destination.
+    /// Destination address.
     pub fn destination(&self) -> Ipv6Addr {
         self.address(24)
     }
 
-    /// What it carries: as much as its payload length says.
+    /// Payload, as long as the payload length demands.
     pub fn payload(&self) -> &[u8] {
         let end = self.end();
         &self.bytes()[LEN..end]
     }
 
     fn end(&self) -> usize {
-        // Checked when the view is made, and cut here in case its bytes have changed since.
+        // `new` has checked the length. The bytes may have changed since, so it is limited again.
         (LEN + usize::from(self.payload_len())).min(self.bytes().len())
     }
 
@@ -95,13 +95,13 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> View<T> {
         put(self.0.as_mut(), 0, word.to_be_bytes());
     }
 
-    /// Sets the flow label; bits above the 20 are dropped.
+    /// Sets the flow label to the lowest 20 bits of `label`.
     pub fn set_flow_label(&mut self, label: u32) {
         let word = get32(self.bytes(), 0) & !FLOW_LABEL | label & FLOW_LABEL;
         put(self.0.as_mut(), 0, word.to_be_bytes());
     }
 
-    /// What it carries.
+    /// Payload, as long as the payload length demands.
     pub fn payload_mut(&mut self) -> &mut [u8] {
         let end = self.end();
         &mut self.0.as_mut()[LEN..end]
@@ -113,22 +113,22 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> View<T> {
 pub struct Repr {
     /// DSCP and ECN.
     pub traffic_class: TrafficClass,
-    /// Number of the flow, 20 bits.
+    /// Flow label, 20 bits.
     pub flow_label: u32,
-    /// What it carries.
+    /// Protocol of the payload.
     pub next_header: u8,
-    /// Hops that it may still go.
+    /// Number of hops that are left.
     pub hop_limit: u8,
-    /// Source.
+    /// Source address.
     pub source: Ipv6Addr,
-    /// Destination.
+    /// Destination address.
     pub destination: Ipv6Addr,
-    /// Bytes that it carries.
+    /// Length of the payload, bytes.
     pub payload_len: u16,
 }
 
 impl Repr {
-    /// Reads a header.
+    /// Reads the header.
     pub fn parse<T: AsRef<[u8]>>(view: &View<T>) -> Self {
         Repr {
             traffic_class: view.traffic_class(),
@@ -144,7 +144,7 @@ impl Repr {
     /// Writes the header at the start of `bytes`.
     ///
     /// # Errors
-    /// If there is no room for it and what it carries.
+    /// Header and payload do not fit into `bytes`.
     pub fn emit(&self, bytes: &mut [u8]) -> Result<(), Error> {
         enough(Layer::Ipv6, LEN + usize::from(self.payload_len), bytes.len())?;
         let word = 6 << 28 | u32::from(self.traffic_class.0) << 20 | self.flow_label & FLOW_LABEL;
@@ -163,7 +163,7 @@ mod tests {
     use crate::ecn::Ecn;
 
     #[test]
-    fn a_header_survives_being_written_and_read_and_its_fields_do_not_touch() {
+    fn a_header_is_read_as_it_was_written_and_setters_change_one_field() {
         let repr = Repr {
             traffic_class: TrafficClass::new(26, Ecn::Ect0),
             flow_label: 0xA_BCDE,

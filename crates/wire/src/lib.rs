@@ -1,25 +1,24 @@
 //! RoCEv2 packets as bytes.
 //!
-//! RDMA over converged Ethernet, version 2 (InfiniBand Architecture Specification, Annex A17), is the transport of
-//! InfiniBand in UDP datagrams to port 4791. One file per header:
+//! RDMA over converged Ethernet, version 2 (InfiniBand Architecture Specification, Annex A17), carries InfiniBand's transport
+//! in UDP datagrams to port 4791. Each header has one file:
 //!
 //! | file | header |
 //! |---|---|
 //! | [`ethernet`] | Ethernet, and its frame check sequence |
-//! | [`ipv4`], [`ipv6`] | IP; [`ecn`] has the byte that both share |
+//! | [`ipv4`], [`ipv6`] | IP; [`ecn`] is the byte that both versions share |
 //! | [`udp`] | UDP |
 //! | [`bth`] | base transport header: opcode, queue pair, PSN |
-//! | [`reth`] | RDMA extended transport header: where a Write goes, what a Read wants |
+//! | [`reth`] | RDMA extended transport header: memory of a Write or a Read |
 //! | [`aeth`] | ACK extended transport header: ACK, NAK, receiver not ready |
 //! | [`cnp`] | congestion notification packet |
-//! | [`icrc`] | the invariant CRC at a packet's end; [`patch`] keeps it right when a header changes |
+//! | [`icrc`] | the invariant CRC at the end of a packet; [`patch`] updates it when a header changes |
 //! | [`pfc`] | pause frames of priority flow control (IEEE 802.1Qbb) |
-//! | [`roce`] | all of a RoCEv2 frame at once |
+//! | [`roce`] | a whole RoCEv2 frame |
 //!
-//! Every header comes in two forms. A *view* lies over bytes, has checked on creation that they are enough, and
-//! reads and writes single fields in place: what a switch needs. A *repr* is a plain struct of what a header means, with
-//! `parse` and `emit`: what an end needs. Nothing here panics, whatever the bytes; nothing allocates, and there is no
-//! standard library.
+//! Every header has two forms. A *view* wraps bytes and reads and writes single fields in place, as a switch does; its
+//! constructor checks that there are enough bytes. A *repr* is a plain struct of all fields with `parse` and `emit`, as an
+//! end host needs it. No input makes this crate panic. The crate allocates nothing and does without the standard library.
 //!
 //! # Example: a NIC sends a NAK, and a switch reads it
 //!
@@ -53,7 +52,7 @@
 //! let bth = bth::View::new(datagram.payload())?;
 //! let aeth = aeth::View::new(bth.payload())?;
 //! assert_eq!(aeth.syndrome(), aeth::Syndrome::Nak(aeth::Nak::PsnSequence));
-//! assert_eq!(bth.psn(), Psn::new(77)); // the packet that is missing
+//! assert_eq!(bth.psn(), Psn::new(77)); // the missing packet
 //! # Ok::<(), wire::Error>(())
 //! ```
 #![no_std]
@@ -105,7 +104,7 @@ pub enum Layer {
     Icrc,
     /// Priority flow control.
     Pfc,
-    /// What the headers carry.
+    /// Bytes behind all headers.
     Payload,
 }
 
@@ -127,34 +126,34 @@ impl fmt::Display for Layer {
     }
 }
 
-/// Why bytes are not what they should be, or do not fit.
+/// Why bytes cannot be read or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// There are fewer bytes than a header takes, or than it says that there are.
+    /// There are fewer bytes than a header has, or fewer than its length field demands.
     Short {
-        /// Where.
+        /// The header.
         layer: Layer,
-        /// Bytes that it takes.
+        /// Required number of bytes.
         needs: usize,
-        /// Bytes that there are.
+        /// Actual number of bytes.
         has: usize,
     },
-    /// A field has a value that it cannot have here.
+    /// A field has a value that is not allowed here.
     Field {
-        /// Where.
+        /// The header.
         layer: Layer,
         /// The field, by its name in the standard.
         field: &'static str,
-        /// What it says.
+        /// Value of the field.
         value: u32,
     },
     /// A checksum is wrong.
     Checksum {
-        /// Where.
+        /// The header.
         layer: Layer,
-        /// What stands there.
+        /// Checksum in the packet.
         found: u32,
-        /// What should.
+        /// Correct checksum.
         right: u32,
     },
 }
@@ -175,7 +174,7 @@ impl fmt::Display for Error {
 
 impl core::error::Error for Error {}
 
-/// Succeeds if there are at least so many bytes.
+/// Fails if there are fewer than `needs` bytes.
 pub(crate) const fn enough(layer: Layer, needs: usize, has: usize) -> Result<(), Error> {
     if has < needs { Err(Error::Short { layer, needs, has }) } else { Ok(()) }
 }

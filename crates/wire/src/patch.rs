@@ -1,26 +1,27 @@
-//! What becomes of an ICRC when some bytes of its packet change, without reading the others.
+//! Update of an ICRC after a change of some bytes, without reading the other bytes of the packet.
 //!
-//! A CRC is linear: the CRCs of two messages of one length differ by what the difference of the messages alone leaves in a
-//! register that began with 0. If the bytes `delta` (old xor new) are followed by `tail` bytes that stay, that is
+//! A CRC is linear: the XOR of the CRCs of two messages of equal length is the remainder of the messages' XOR. If the bytes
+//! change by `delta` (old xor new), and `tail` unchanged bytes follow them,
 //!
 //! ```text
 //! crc' = crc ^ L(delta) * x^(8 * tail) mod P
 //! ```
 //!
-//! where L(delta) is the remainder of `delta` and P is the polynomial of CRC-32. The product takes some thirty steps,
-//! however long the packet is.
+//! where L(delta) is the remainder of `delta` and P is the polynomial of CRC-32. The product takes about thirty steps, for
+//! packets of any length.
 //!
-//! A switch that sprays by exclusive or on the UDP source port needs less: its `delta` depends on the path alone, so that
-//! one number for each path and length of packets, made beforehand by [`port_deltas`], is all that it takes to repair an ICRC.
+//! A switch that sprays by XOR on the UDP source port needs even less. Its `delta` depends only on the path, so one number
+//! per path and packet length, computed beforehand by [`port_deltas`], is enough to repair an ICRC.
 
 use crate::icrc::{Layout, read_at, write_at};
 use crate::view::{get16, put};
 use crate::{Error, udp};
 
-/// The polynomial of CRC-32 (IEEE 802.3, 3.2.9), x^31 in the lowest bit.
+/// Polynomial of CRC-32 (IEEE 802.3, 3.2.9); the lowest bit stands for x^31.
 const P: u32 = 0xEDB8_8320;
-/// 1 and x^8: x^0 is the highest bit.
+/// The polynomial 1; the highest bit stands for x^0.
 const ONE: u32 = 1 << 31;
+/// The polynomial x^8.
 const X8: u32 = 1 << 23;
 
 /// a * b mod P.
@@ -50,7 +51,7 @@ const fn power(mut bytes: usize) -> u32 {
     result
 }
 
-/// What `bytes` leave in a register that began with 0.
+/// Remainder of `bytes`: the CRC register after these bytes, from an initial value of 0.
 const fn remainder(bytes: &[u8]) -> u32 {
     let (mut register, mut i) = (0, 0);
     while i < bytes.len() {
@@ -60,14 +61,13 @@ const fn remainder(bytes: &[u8]) -> u32 {
     register
 }
 
-/// By what (exclusive or) an ICRC changes when covered bytes change by `delta` (old xor new), and `tail` covered bytes
-/// follow them.
+/// The bits of an ICRC that flip when covered bytes change by `delta` (old xor new), and `tail` covered bytes follow them.
 pub const fn delta(delta: &[u8], tail: usize) -> u32 {
     product(remainder(delta), power(tail))
 }
 
-/// The same for an exclusive or on the UDP source port, for each of `N` paths: the table that a switch keeps for packets whose
-/// UDP length is `length`.
+/// By path: the bits of an ICRC that flip when the UDP source port changes by XOR with `xors`. A switch stores this table for
+/// packets with UDP length `length`.
 pub const fn port_deltas<const N: usize>(xors: [u16; N], length: u16) -> [u32; N] {
     let shift = power(port_tail(length));
     let (mut deltas, mut path) = ([0; N], 0);
@@ -78,16 +78,16 @@ pub const fn port_deltas<const N: usize>(xors: [u16; N], length: u16) -> [u32; N
     deltas
 }
 
-/// Covered bytes behind the source port in a datagram of this length.
+/// Number of covered bytes behind the source port in a datagram of this length.
 const fn port_tail(length: u16) -> usize {
     (length as usize).saturating_sub(size_of::<u16>() + crate::icrc::LEN)
 }
 
-/// Changes the UDP source port of a RoCEv2 packet, which begins with its IP header, and its ICRC with it. An ICRC that was
-/// wrong stays wrong. A UDP checksum, which RoCEv2 does without, is taken away.
+/// Changes the UDP source port of a RoCEv2 packet, which begins with its IP header, and updates the ICRC. A wrong ICRC stays
+/// wrong. The UDP checksum, which RoCEv2 does not use, becomes 0.
 ///
 /// # Errors
-/// If it is no RoCEv2 packet.
+/// The packet is not RoCEv2.
 pub fn set_source_port(packet: &mut [u8], port: u16) -> Result<(), Error> {
     let layout = Layout::of(packet)?;
     let old = get16(packet, layout.ip);
@@ -107,8 +107,8 @@ mod tests {
     use std::vec::Vec;
 
     #[test]
-    fn powers_are_what_zeros_do_to_a_register() {
-        // A CRC of bytes and of the same with a zero behind differ by one step of the register.
+    fn a_power_equals_steps_over_zero_bytes() {
+        // A zero byte multiplies the register by x^8.
         for n in 0..20 {
             let stepped = (0..n).fold(0x1234_5678, |register, _| product(register, X8));
             assert_eq!(product(0x1234_5678, power(n)), stepped, "{n}");
@@ -118,7 +118,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_change_anywhere_is_what_a_full_crc_says(
+        fn an_update_equals_a_full_crc(
             message in prop::collection::vec(any::<u8>(), 1..300),
             change in prop::collection::vec(any::<u8>(), 1..40),
             at in any::<prop::sample::Index>(),
@@ -137,7 +137,7 @@ mod tests {
         }
 
         #[test]
-        fn two_changes_come_to_their_sum(a: u16, b: u16, length in 8..9000u16) {
+        fn two_updates_add_up(a: u16, b: u16, length in 8..9000u16) {
             let [of_a, of_b, of_both] = port_deltas([a, b, a ^ b], length);
             prop_assert_eq!(of_a ^ of_b, of_both);
         }

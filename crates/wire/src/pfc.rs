@@ -1,65 +1,65 @@
-//! Pause frames of priority flow control (IEEE 802.1Qbb; IEEE 802.3, annex 31D): what follows an Ethernet header of the type
-//! MAC control.
+//! Pause frames of priority flow control (IEEE 802.1Qbb; IEEE 802.3, annex 31D): the payload of an Ethernet frame of type MAC
+//! control.
 
 use crate::ethernet::Address;
 use crate::view::{get16, put};
 use crate::{Error, Layer};
 
-/// Length of opcode, vector and times, bytes. Zeros fill the frame up to its least length.
+/// Length of opcode, vector and times, bytes. Zeros pad the frame to the shortest length.
 pub const LEN: usize = 20;
 /// Opcode of priority flow control.
 pub const OPCODE: u16 = 0x0101;
-/// The address that MAC control frames go to; bridges do not pass them on.
+/// Destination address of MAC control frames, which bridges do not forward.
 pub const DESTINATION: Address = Address([0x01, 0x80, 0xC2, 0x00, 0x00, 0x01]);
-/// Longest time of a pause, in quanta. One quantum is the time of 512 bits on the link.
+/// Longest pause in quanta. A quantum is the transmission time of 512 bits.
 pub const LONGEST: u16 = u16::MAX;
 
 view! {
-    /// A pause frame's content over bytes.
+    /// A view of a pause frame's payload.
     Pfc
 }
 
 impl<T: AsRef<[u8]>> View<T> {
-    /// MAC control opcode: [`OPCODE`].
+    /// MAC control opcode, [`OPCODE`] in a pause frame.
     pub fn opcode(&self) -> u16 {
         get16(self.bytes(), 0)
     }
 
-    /// Whether the frame says something of a class, 0 to 7.
+    /// True if the frame pauses or resumes a class, 0 to 7.
     pub fn enabled(&self, class: u8) -> bool {
         class < 8 && self.vector() >> class & 1 != 0
     }
 
-    /// The class-enable vector: bit n stands for class n.
+    /// Class-enable vector: bit n stands for class n.
     pub fn vector(&self) -> u16 {
         get16(self.bytes(), 2)
     }
 
-    /// How long a class is to pause, in quanta; 0 lets it go on. `None` for a class that the frame says nothing of.
+    /// Pause of a class in quanta; 0 resumes the class. `None` if the frame does not affect the class.
     pub fn quanta(&self, class: u8) -> Option<u16> {
         self.enabled(class).then(|| get16(self.bytes(), 4 + 2 * usize::from(class)))
     }
 }
 
-/// What a pause frame says of each class: for how many quanta it is to pause (0 lets it go on), or nothing.
+/// A pause frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Repr {
-    /// By class.
+    /// By class: pause in quanta. 0 resumes the class, and `None` does not affect it.
     pub quanta: [Option<u16>; 8],
 }
 
 impl Repr {
-    /// Of one class, 0 to 7; higher bits of its number are dropped.
+    /// A pause of one class, the lowest three bits of `class`.
     pub const fn of(class: u8, quanta: u16) -> Self {
         let mut all = [None; 8];
         all[(class & 7) as usize] = Some(quanta);
         Repr { quanta: all }
     }
 
-    /// Reads it.
+    /// Reads the payload of a pause frame.
     ///
     /// # Errors
-    /// If the opcode is another one, or the vector names a class above 7.
+    /// The opcode differs from [`OPCODE`], or the vector names a class above 7.
     pub fn parse<T: AsRef<[u8]>>(view: &View<T>) -> Result<Self, Error> {
         let wrong = |field, value: u16| Err(Error::Field { layer: Layer::Pfc, field, value: value.into() });
         if view.opcode() != OPCODE {
@@ -71,7 +71,7 @@ impl Repr {
         Ok(Repr { quanta: core::array::from_fn(|class| view.quanta(class as u8)) })
     }
 
-    /// Writes it.
+    /// Writes the payload of a pause frame.
     pub fn emit<T: AsRef<[u8]> + AsMut<[u8]>>(&self, view: &mut View<T>) {
         let bytes = view.bytes_mut();
         put(bytes, 0, OPCODE.to_be_bytes());
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pause_of_class_three_as_the_standard_has_it() {
+    fn a_pause_of_class_three_has_the_standards_bytes() {
         let mut bytes = [0xEE; LEN];
         Repr::of(3, LONGEST).emit(&mut View::new(&mut bytes[..]).unwrap());
         let mut right = [0; LEN];

@@ -1,5 +1,5 @@
-//! RDMA extended transport header (InfiniBand Architecture Specification, 9.3.3): in the first packet of a Write and in a
-//! Read request.
+//! RDMA extended transport header (InfiniBand Architecture Specification, 9.3.3), which the first packet of a Write and a
+//! Read request carry.
 
 use crate::view::{get32, get64, put};
 
@@ -7,39 +7,39 @@ use crate::view::{get32, get64, put};
 pub const LEN: usize = 16;
 
 view! {
-    /// A RETH over bytes.
+    /// A view of a RETH.
     Reth
 }
 
 impl<T: AsRef<[u8]>> View<T> {
-    /// Virtual address at the responder.
+    /// Virtual address of the responder's memory.
     pub fn address(&self) -> u64 {
         get64(self.bytes(), 0)
     }
 
-    /// Key of the memory there.
+    /// Remote key of the memory.
     pub fn key(&self) -> u32 {
         get32(self.bytes(), 8)
     }
 
-    /// Bytes of the whole message.
+    /// Length of the whole message, bytes.
     pub fn length(&self) -> u32 {
         get32(self.bytes(), 12)
     }
 }
 
 impl<T: AsRef<[u8]> + AsMut<[u8]>> View<T> {
-    /// Sets the virtual address at the responder.
+    /// Sets the virtual address of the responder's memory.
     pub fn set_address(&mut self, address: u64) {
         put(self.bytes_mut(), 0, address.to_be_bytes());
     }
 
-    /// Sets the key of the memory there.
+    /// Sets the remote key of the memory.
     pub fn set_key(&mut self, key: u32) {
         put(self.bytes_mut(), 8, key.to_be_bytes());
     }
 
-    /// Sets the bytes of the whole message.
+    /// Sets the length of the whole message, bytes.
     pub fn set_length(&mut self, length: u32) {
         put(self.bytes_mut(), 12, length.to_be_bytes());
     }
@@ -48,21 +48,21 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> View<T> {
 /// A RETH.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr {
-    /// Virtual address at the responder.
+    /// Virtual address of the responder's memory.
     pub address: u64,
-    /// Key of the memory there.
+    /// Remote key of the memory.
     pub key: u32,
-    /// Bytes of the whole message.
+    /// Length of the whole message, bytes.
     pub length: u32,
 }
 
 impl Repr {
-    /// Reads a header.
+    /// Reads the header.
     pub fn parse<T: AsRef<[u8]>>(view: &View<T>) -> Self {
         Repr { address: view.address(), key: view.key(), length: view.length() }
     }
 
-    /// Writes it.
+    /// Writes the header.
     pub fn emit<T: AsRef<[u8]> + AsMut<[u8]>>(&self, view: &mut View<T>) {
         view.set_address(self.address);
         view.set_key(self.key);
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_survives_being_written_and_read() {
+    fn a_header_is_read_as_it_was_written() {
         let repr = Repr { address: 0x7F00_0102_0304_0506, key: 0xDEAD_BEEF, length: 1 << 31 };
         let mut bytes = [0; LEN + 1];
         repr.emit(&mut View::new(&mut bytes[..]).unwrap());

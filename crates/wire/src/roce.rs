@@ -1,4 +1,4 @@
-//! A RoCEv2 frame, all of it: Ethernet, IP, UDP, BTH, what its opcode says that follows, payload, ICRC.
+//! A whole RoCEv2 frame: Ethernet, IP, UDP, BTH, extension header by opcode, payload, ICRC.
 
 use crate::bth::Opcode;
 use crate::ethernet::{Address, EtherType};
@@ -13,12 +13,12 @@ pub enum Ip {
     V6(ipv6::Repr),
 }
 
-/// What follows the BTH, before the payload.
+/// Extension header between BTH and payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extension {
-    /// Nothing.
+    /// No extension header.
     None,
-    /// Where a Write goes, or what a Read wants.
+    /// Memory of a Write or a Read.
     Reth(reth::Repr),
     /// ACK or NAK.
     Aeth(aeth::Repr),
@@ -37,12 +37,12 @@ impl Extension {
         }
     }
 
-    /// True if nothing follows the BTH.
+    /// True if there is no extension header.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// It is what this opcode asks for.
+    /// True if this opcode demands this extension header.
     const fn fits(&self, opcode: Opcode) -> bool {
         match self {
             Extension::None => !opcode.has_reth() && !opcode.has_aeth() && !matches!(opcode, Opcode::Cnp),
@@ -56,23 +56,22 @@ impl Extension {
 /// The headers of a RoCEv2 frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr {
-    /// To which station.
+    /// Destination address.
     pub destination: Address,
-    /// From which station.
+    /// Source address.
     pub source: Address,
-    /// IP header. What it carries, and how much, `emit` knows better.
+    /// IP header. `emit` sets its protocol and payload length.
     pub ip: Ip,
     /// UDP source port. The destination port is [`udp::ROCE`].
     pub source_port: u16,
-    /// Base transport header. Its padding follows the payload.
+    /// Base transport header. `emit` writes its padding after the payload.
     pub bth: bth::Repr,
-    /// What its opcode says that follows.
+    /// Extension header that the opcode demands.
     pub extension: Extension,
 }
 
 impl Repr {
-    /// Length of a frame with so many bytes of payload, from its destination address to its ICRC: without what fills up a
-    /// short one, and without FCS.
+    /// Length of a frame with so many bytes of payload, from destination address to ICRC, without Ethernet padding and FCS.
     pub const fn frame_len(&self, payload: usize) -> usize {
         let ip = match self.ip {
             Ip::V4(_) => ipv4::LEN,
@@ -86,10 +85,10 @@ impl Repr {
         udp::LEN + bth::LEN + self.extension.len() + payload + pad + icrc::LEN
     }
 
-    /// Reads a frame, which may have padding behind it, and gives its payload without the padding that its BTH tells of.
+    /// Reads a frame, which Ethernet padding may follow. Returns the headers, and the payload without the BTH's padding.
     ///
     /// # Errors
-    /// If it is no RoCEv2 frame, or a checksum in it is wrong.
+    /// The frame is not RoCEv2, or a checksum is wrong.
     pub fn parse(frame: &[u8]) -> Result<(Self, &[u8]), Error> {
         let link = ethernet::View::new(frame)?;
         let packet = &frame[ethernet::LEN..];
@@ -134,11 +133,11 @@ impl Repr {
         Ok((repr, &rest[..rest.len() - pad]))
     }
 
-    /// Writes the frame at the start of `frame`, with all checksums and the ICRC, and gives its length, see
-    /// [`Repr::frame_len`]. [`ethernet::seal`] adds what it takes to be sent.
+    /// Writes the frame at the start of `frame` with all checksums and the ICRC, and returns its length, see
+    /// [`Repr::frame_len`]. [`ethernet::seal`] adds Ethernet padding and FCS.
     ///
     /// # Errors
-    /// If there is no room, the payload is more than a datagram holds, or opcode and extension contradict each other.
+    /// The frame does not fit, the payload is longer than a datagram can be, or opcode and extension contradict each other.
     pub fn emit(&self, payload: &[u8], frame: &mut [u8]) -> Result<usize, Error> {
         if !self.extension.fits(self.bth.opcode) {
             let value = u8::from(self.bth.opcode).into();

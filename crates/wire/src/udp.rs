@@ -1,4 +1,4 @@
-//! UDP (RFC 768). RoCEv2 goes to port 4791, and its source port is there for switches to hash.
+//! UDP (RFC 768). RoCEv2 uses destination port 4791. Its source port serves as entropy for the hashes of switches.
 
 use crate::view::{get16, put};
 use crate::{Error, Layer, enough};
@@ -7,18 +7,18 @@ use crate::{Error, Layer, enough};
 pub const LEN: usize = 8;
 /// Destination port of RoCEv2 (IANA; InfiniBand Architecture, A17.3.1.2).
 pub const ROCE: u16 = 4791;
-/// First of the ports from which NICs choose a source port: those that IANA leaves to everybody (RFC 6335).
+/// First port of the dynamic range, from which NICs choose source ports (RFC 6335).
 pub const FIRST_DYNAMIC: u16 = 0xC000;
 
-/// A UDP datagram over bytes.
+/// A view of a UDP datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct View<T>(T);
 
 impl<T: AsRef<[u8]>> View<T> {
-    /// Lays the view over bytes that begin with a datagram.
+    /// A view of bytes that begin with a datagram.
     ///
     /// # Errors
-    /// If they end within it, or its length is less than its header's.
+    /// The bytes end within the datagram, or its length is less than that of its header.
     pub fn new(bytes: T) -> Result<Self, Error> {
         let has = bytes.as_ref().len();
         enough(Layer::Udp, LEN, has)?;
@@ -41,31 +41,31 @@ impl<T: AsRef<[u8]>> View<T> {
         get16(self.0.as_ref(), 2)
     }
 
-    /// Bytes of header and payload.
+    /// Length of header and payload, bytes.
     pub fn length(&self) -> u16 {
         get16(self.0.as_ref(), 4)
     }
 
-    /// Checksum; 0 stands for none.
+    /// Checksum; 0 means no checksum.
     pub fn checksum(&self) -> u16 {
         get16(self.0.as_ref(), 6)
     }
 
-    /// What it carries: as much as its length says.
+    /// Payload, as long as the length demands.
     pub fn payload(&self) -> &[u8] {
-        // The length is checked when the view is made, and cut here in case its bytes have changed since.
+        // `new` has checked the length. The bytes may have changed since, so it is limited again.
         let bytes = self.0.as_ref();
         &bytes[LEN..usize::from(self.length()).clamp(LEN, bytes.len())]
     }
 }
 
 impl<T: AsRef<[u8]> + AsMut<[u8]>> View<T> {
-    /// Sets the source port. The ICRC of a RoCEv2 packet covers it: see [`crate::patch`].
+    /// Sets the source port. The ICRC of a RoCEv2 packet covers it, see [`crate::patch`].
     pub fn set_source_port(&mut self, port: u16) {
         put(self.0.as_mut(), 0, port.to_be_bytes());
     }
 
-    /// What it carries.
+    /// Payload, as long as the length demands.
     pub fn payload_mut(&mut self) -> &mut [u8] {
         let end = usize::from(self.length());
         let bytes = self.0.as_mut();
@@ -81,12 +81,12 @@ pub struct Repr {
     pub source_port: u16,
     /// Destination port.
     pub destination_port: u16,
-    /// Bytes that it carries, the header not counted.
+    /// Length of the payload, bytes.
     pub payload_len: u16,
 }
 
 impl Repr {
-    /// Reads a header. The checksum is not looked at: RoCEv2 senders put 0 there, and have the ICRC.
+    /// Reads the header without its checksum: RoCEv2 senders set it to 0 and rely on the ICRC.
     pub fn parse<T: AsRef<[u8]>>(view: &View<T>) -> Self {
         Repr {
             source_port: view.source_port(),
@@ -98,7 +98,7 @@ impl Repr {
     /// Writes the header at the start of `bytes`, without a checksum.
     ///
     /// # Errors
-    /// If there is no room for it and what it carries, or that is more than a datagram holds.
+    /// Header and payload do not fit into `bytes`, or the payload is longer than a datagram can be.
     pub fn emit(&self, bytes: &mut [u8]) -> Result<(), Error> {
         let Some(length) = self.payload_len.checked_add(LEN as u16) else {
             return Err(Error::Field { layer: Layer::Udp, field: "length", value: self.payload_len.into() });
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_datagram_ends_where_its_length_says() {
+    fn the_length_field_ends_a_datagram() {
         let repr = Repr { source_port: 49_200, destination_port: ROCE, payload_len: 3 };
         let mut bytes = [9; 20];
         repr.emit(&mut bytes).unwrap();

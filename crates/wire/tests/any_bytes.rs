@@ -1,11 +1,11 @@
-//! Whatever comes from a wire: nothing panics, and what is read is written again as it was.
+//! Arbitrary bytes: no input panics, and frames are read as they were written.
 
 use proptest::prelude::*;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use wire::roce::{Extension, Ip, Repr};
 use wire::{Psn, aeth, bth, cnp, ecn, ethernet, icrc, ipv4, ipv6, patch, pfc, reth, udp};
 
-/// Bytes that are noise, or a good frame that was cut, or of which some bytes were changed.
+/// Random bytes, or a valid frame that was truncated or in which some bytes were changed.
 fn frames() -> impl Strategy<Value = Vec<u8>> {
     let noise = prop::collection::vec(any::<u8>(), 0..200);
     let changes = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6);
@@ -79,7 +79,7 @@ fn reprs() -> impl Strategy<Value = Repr> {
 
 fn written(repr: &Repr, payload: &[u8]) -> Vec<u8> {
     let mut frame = vec![0xA5; 400];
-    let len = repr.emit(payload, &mut frame).expect("it fits");
+    let len = repr.emit(payload, &mut frame).expect("the frame fits");
     frame.truncate(len);
     frame
 }
@@ -88,7 +88,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn no_bytes_make_anything_panic(mut bytes in frames(), port: u16) {
+    fn no_input_panics(mut bytes in frames(), port: u16) {
         let _ = Repr::parse(&bytes);
         let _ = ethernet::View::new(&bytes).map(|view| ethernet::Repr::parse(&view));
         for at in [0, ethernet::LEN.min(bytes.len())] {
@@ -119,7 +119,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_written_is_read_again(repr in reprs(), payload in payloads(), behind in payloads()) {
+    fn a_frame_is_read_as_it_was_written(repr in reprs(), payload in payloads(), behind in payloads()) {
         let frame = written(&repr, &payload);
         let padded = [frame.as_slice(), &behind].concat();
         let (read, body) = Repr::parse(&padded).expect("a frame");
@@ -129,14 +129,14 @@ proptest! {
     }
 
     #[test]
-    fn a_frame_in_too_little_room_is_refused(repr in reprs(), payload in payloads(), room in any::<prop::sample::Index>()) {
+    fn emit_refuses_a_buffer_that_is_too_short(repr in reprs(), payload in payloads(), room in any::<prop::sample::Index>()) {
         let len = repr.frame_len(payload.len());
         let mut frame = vec![0; room.index(len)];
         prop_assert!(repr.emit(&payload, &mut frame).is_err());
     }
 
     #[test]
-    fn a_new_source_port_keeps_a_good_icrc_good_and_a_bad_one_bad(
+    fn a_new_source_port_keeps_an_icrc_valid_or_invalid(
         repr in reprs(), payload in payloads(), port: u16, wrong: u32,
     ) {
         let mut frame = written(&repr, &payload);

@@ -1,4 +1,4 @@
-//! Frames that scapy built, whose code and ours have nothing in common.
+//! Frames built by scapy, which shares no code with this crate.
 
 use std::collections::BTreeMap;
 use wire::aeth::{Nak, Syndrome};
@@ -18,7 +18,7 @@ fn vectors() -> BTreeMap<&'static str, Vec<u8>> {
 }
 
 #[test]
-fn every_icrc_is_ours() {
+fn our_icrcs_equal_scapys() {
     let vectors = vectors();
     assert_eq!(vectors.len(), 13);
     for (name, frame) in vectors {
@@ -26,24 +26,24 @@ fn every_icrc_is_ours() {
         let theirs = frame[frame.len() - icrc::LEN..].try_into().expect("four bytes");
         assert_eq!(icrc::compute(packet), Ok(u32::from_le_bytes(theirs)), "{name}");
         assert_eq!(icrc::check(packet), Ok(()), "{name}");
-        // Ethernet's padding behind it is none of its business.
+        // The ICRC does not cover Ethernet padding.
         assert_eq!(icrc::check(&[packet, &[0xEE; 9]].concat()), Ok(()), "{name}");
     }
 }
 
 #[test]
-fn every_frame_is_read_and_written_again_to_the_byte() {
+fn reading_and_writing_a_frame_yields_the_same_bytes() {
     for (name, frame) in vectors() {
         let (repr, payload) = Repr::parse(&frame).unwrap_or_else(|e| panic!("{name}: {e}"));
         let mut again = [0xA5; 2048];
-        let len = repr.emit(payload, &mut again).expect("it fits");
+        let len = repr.emit(payload, &mut again).expect("the frame fits");
         assert_eq!(again[..len], frame, "{name}");
         assert_eq!(len, repr.frame_len(payload.len()), "{name}");
     }
 }
 
 #[test]
-fn they_mean_what_scapy_was_told() {
+fn fields_have_the_values_that_scapy_was_given() {
     let vectors = vectors();
     let read = |name: &str| Repr::parse(&vectors[name]).expect("a frame");
     let (nak, payload) = read("nak");
@@ -62,7 +62,7 @@ fn they_mean_what_scapy_was_told() {
     assert_eq!((ip.flow_label, ip.traffic_class.dscp(), ip.traffic_class.ecn()), (0xA_BCDE, 26, Ecn::Ect0));
 }
 
-/// One bit turned over: which fields a switch may change without making the ICRC wrong, as measured on Linux's rdma_rxe.
+/// Flips single bits: the ICRC ignores exactly the fields that Linux's rdma_rxe ignores.
 #[test]
 fn the_icrc_covers_what_switches_must_not_change() {
     let vectors = vectors();
@@ -73,24 +73,24 @@ fn the_icrc_covers_what_switches_must_not_change() {
     for (name, free) in [("write-only", &free_v4[..]), ("v6-write-middle", &free_v6)] {
         let packet = &vectors[name][ethernet::LEN..];
         for at in 0..packet.len() - icrc::LEN {
-            let mut turned = packet.to_vec();
-            turned[at] ^= 1;
-            match icrc::check(&turned) {
-                Ok(()) => assert!(free.contains(&at), "{name}: byte {at} counts"),
-                // A length or a protocol that makes it no RoCEv2 packet at all.
+            let mut flipped = packet.to_vec();
+            flipped[at] ^= 1;
+            match icrc::check(&flipped) {
+                Ok(()) => assert!(free.contains(&at), "{name}: the ICRC covers byte {at}"),
+                // A wrong length or protocol: the packet is no longer RoCEv2.
                 Err(Error::Short { .. } | Error::Field { .. }) => assert!(!free.contains(&at)),
                 Err(error) => {
                     assert!(matches!(error, Error::Checksum { layer: Layer::Icrc, .. }));
-                    assert!(!free.contains(&at), "{name}: byte {at} does not count");
+                    assert!(!free.contains(&at), "{name}: the ICRC does not cover byte {at}");
                 }
             }
         }
     }
 }
 
-/// A ToR that sprays by source port: 16 paths, one number for each and for each length of packets.
+/// A ToR that sprays over 16 paths by source port needs one number per path and packet length.
 #[test]
-fn a_table_of_sixteen_numbers_keeps_sprayed_packets_right() {
+fn a_table_of_sixteen_numbers_keeps_icrcs_of_sprayed_packets_valid() {
     for (name, frame) in vectors() {
         let packet = &frame[ethernet::LEN..];
         let udp = if packet[0] >> 4 == 6 { 40 } else { 20 };
@@ -102,7 +102,7 @@ fn a_table_of_sixteen_numbers_keeps_sprayed_packets_right() {
             let port = u16::from_be_bytes([packet[udp], packet[udp + 1]]) ^ xor;
             let mut sprayed = packet.to_vec();
             sprayed[udp..udp + 2].copy_from_slice(&port.to_be_bytes());
-            assert_eq!(icrc::check(&sprayed).is_ok(), xor == 0, "{name}: the port counts");
+            assert_eq!(icrc::check(&sprayed).is_ok(), xor == 0, "{name}: the ICRC covers the port");
             assert_eq!(icrc::compute(&sprayed), Ok(old ^ delta), "{name}");
             let mut patched = packet.to_vec();
             patch::set_source_port(&mut patched, port).expect("a packet");

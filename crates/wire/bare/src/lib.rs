@@ -1,5 +1,5 @@
-//! Links RoCEv2's bytes into a program that has no standard library and no allocator. If `wire` or anything below it
-//! pulled in `std`, there would be two panic handlers and this would not build.
+//! Links `wire` into a program without standard library and allocator. If `wire` or a dependency of it used `std`, there would
+//! be two panic handlers, and this crate would not build.
 
 #![no_std]
 
@@ -10,7 +10,7 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     loop {}
 }
 
-/// A frame read, sent another way and checked, so that the linker keeps the parts.
+/// Reads a frame, changes its source port and checks its ICRC, so that the linker keeps these parts.
 #[unsafe(no_mangle)]
 pub extern "C" fn another_way(port: u16) -> bool {
     let mut frame = [0; 64];
