@@ -1,13 +1,13 @@
-"""Every command in the documentation works, and prints what the page says.
+"""Every command in the documentation works, and prints the output that the page shows.
 
-Commands stand in fenced blocks, in lines that begin with `$ `; what is shown below one is its output. A line that is `...` stands for
-any number of lines. The commands of a page run one after the other in an empty directory. A block may say on its first line
+Commands are lines in fenced blocks that begin with `$ `. The lines below a command are its output. A line `...` stands for
+any number of lines. The commands of a page run one after the other in an empty directory. The first line of a block may be
 
     ```console no-run reason="12 minutes"
 
-and is not run then, but its words must be ones that ropewalk knows, and its scenario one that it accepts; the same holds for
-commands in indented blocks. A comment `# exit 2` after a command is the exit code that it
-should have; without one it is 0, or 2 where an error is shown.
+Such a block is not run, but ropewalk must know its options and accept its scenario. The same holds for commands in
+indented blocks. A comment `# exit 2` after a command gives its expected exit code. Without a comment, the expected code
+is 0, or 2 if the page shows an error.
 
     pytest python/tests/test_docs.py          with ROPEWALK=..., or target/release/ropewalk, or target/debug/ropewalk
 """
@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted(p for p in (ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^( *)```(\w*)([^\n]*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 
-# Files that pages speak of, as a reader would have them.
+# Files that the pages use.
 FILES = {
     "timers.toml": 'scenario = "quickstart"\n[set]\n"workload.0.all-reduce.bytes" = "256kB"\n'
     '[[axis]]\nschemes = ["ecmp", "ar", "themis"]\n'
@@ -36,7 +36,7 @@ FILES = {
 
 @dataclass
 class Command:
-    """A command of a page, and what is shown of its output."""
+    """A command of a page, and the output that the page shows."""
 
     line: int
     text: str
@@ -77,18 +77,18 @@ def commands(page: Path) -> list[Command]:
 
 
 def indented(page: Path) -> list[tuple[int, str]]:
-    """Commands in indented blocks: how an experiment's figures were made."""
+    """Commands in indented blocks, which made the figures of an experiment."""
     lines = enumerate(re.sub(r"\\\n +", "", page.read_text()).split("\n"), 1)
     return [(i, line.strip()) for i, line in lines if line.startswith("    ropewalk ")]
 
 
 def differs_by_itself(line: str) -> bool:
-    """Lines with times, speeds and memory."""
+    """True for lines with times, speeds or memory, which differ from run to run."""
     return line.startswith("speed ") or "CPU" in line
 
 
 def is_shown(shown: list[str], output: str) -> str | None:
-    """The first shown line that the output does not have where it should, or nothing."""
+    """The first line of the page that is missing from the output or out of place, or None."""
     lines = [line.rstrip() for line in output.split("\n")]
     at, anywhere = 0, True
     for line in (line.rstrip() for line in shown):
@@ -109,14 +109,14 @@ def test_the_site_has_commands():
     assert sum(len(commands(page)) for page in PAGES) > 30
 
 
-def test_a_shown_line_that_is_not_printed_is_found():
+def test_a_shown_line_that_is_missing_from_the_output_is_found():
     assert is_shown(["a", "...", "d"], "a\nb\nc\nd") is None
     assert is_shown(["a", "d"], "a\nb\nc\nd") == "d"
     assert is_shown(["...", "nothing"], "a\nb") == "nothing"
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if commands(p)], ids=lambda p: p.relative_to(ROOT).as_posix())
-def test_commands_work_and_print_what_the_page_shows(page, tmp_path):
+def test_commands_work_and_print_the_output_on_the_page(page, tmp_path):
     tools = tmp_path / "bin"
     tools.mkdir()
     (tools / "ropewalk").symlink_to(program())
@@ -136,21 +136,21 @@ def test_commands_work_and_print_what_the_page_shows(page, tmp_path):
         output = done.stdout + done.stderr
         assert done.returncode == command.code, f"{where}\nexit code {done.returncode}\n{output}"
         missing = is_shown(command.shown, output)
-        assert missing is None, f"{where}\nthe page shows, and the program does not print there:\n{missing}\n{output}"
+        assert missing is None, f"{where}\nthe page shows, and the program does not print it there:\n{missing}\n{output}"
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if indented(p)], ids=lambda p: p.relative_to(ROOT).as_posix())
-def test_commands_of_long_experiments_are_ones_that_ropewalk_knows(page):
+def test_commands_of_long_experiments_are_valid(page):
     for line, text in indented(page):
         rehearse(text, f"{page.relative_to(ROOT)}:{line}: {text}")
 
 
 def rehearse(text: str, where: str) -> None:
-    """Everything about a command but the run: its words are known, and its scenario is right."""
+    """Checks a command without running it: its options exist, and its scenario is valid."""
     words = shlex.split(text, comments=True)
     if words[:1] != ["ropewalk"]:
         return
-    # `--help` ends the parse: what stands before it must be options that exist.
+    # With `--help` at the end, the parser checks all options before it.
     dry = [[*words[1:], "--help"]]
     if words[1] in ("run", "compare"):
         sets = [word for i, word in enumerate(words) if "--set" in (word, words[i - 1])]

@@ -1,4 +1,4 @@
-"""What the documentation shows of Python works, and prints what it shows: the blocks of docs/python.md, and the notebooks.
+"""The Python blocks of docs/python.md and the notebooks work, and print the output that they show.
 
 A block that begins with ```python no-run reason="..." is read but not run; one with needs="..." is run where these packages are.
 Notebooks need nbclient and ipykernel, and are skipped without.
@@ -47,7 +47,7 @@ def test_the_page_on_python_works(tmp_path, monkeypatch):
         pytest.skip(f"parts of docs/python.md were not run: {'; '.join(left_out)}")
 
 
-def test_what_the_page_names_exists():
+def test_every_name_on_the_page_exists():
     page = (ROOT / "docs" / "python.md").read_text()
     nodes = [node for _, _, code in blocks(ROOT / "docs" / "python.md") for node in ast.walk(ast.parse(code))]
     attributes = [node for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)]
@@ -57,7 +57,7 @@ def test_what_the_page_names_exists():
 
 
 def outputs(cell):
-    """What a cell printed, and the text of its value; pictures and tables are not compared byte by byte."""
+    """The printed output of a cell and the text of its value. Pictures and tables are left out of the comparison."""
     texts = []
     for output in cell.get("outputs", []):
         if output["output_type"] == "stream":
@@ -72,7 +72,7 @@ def outputs(cell):
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_runs_and_prints_what_it_shows(path, tmp_path, monkeypatch):
+def test_a_notebook_runs_and_prints_its_stored_output(path, tmp_path, monkeypatch):
     nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed: pip install nbclient ipykernel")
     nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed: pip install nbclient ipykernel")
     for name in ("ipykernel", "matplotlib", "pandas", "pyarrow"):

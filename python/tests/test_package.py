@@ -1,4 +1,4 @@
-"""The Python package: the same results, tables and words as the command line's, without Python's lock and with Ctrl-C.
+"""The Python package: the same results, tables and messages as the command line, without Python's lock and with Ctrl-C.
 
 pip install .        or make python-tests, which builds it by the fast profile
 pytest python/tests/test_package.py
@@ -42,7 +42,7 @@ def ropewalk(*words, cwd, code=0):
 
 
 def files(folder):
-    """Every file below a folder, but for what a run cost."""
+    """All files below a folder, without the cost of a run."""
     found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
     summary = json.loads(found["summary.json"])
     del summary["timing"]
@@ -51,7 +51,7 @@ def files(folder):
 
 @pytest.fixture(scope="module")
 def result():
-    """A small all-reduce under Themis, with all that can be recorded."""
+    """A small all-reduce under Themis with full recording."""
     return rw.run("quickstart", record=True, **SMALL)
 
 
@@ -59,11 +59,11 @@ def result():
 
 
 @command_line
-def test_what_python_saves_is_what_the_command_writes(result, tmp_path):
+def test_python_saves_the_same_files_as_the_command(result, tmp_path):
     ropewalk("run", "quickstart", "--record", "--quiet", *SETS, "-o", "cli", cwd=tmp_path)
     assert result.save(tmp_path / "python") == tmp_path / "python"
     cli, python = files(tmp_path / "cli"), files(tmp_path / "python")
-    # What made it is part of the manifest, and here it is the same.
+    # The manifest names the command that made it, which is the same here.
     assert cli == python
     assert "events.parquet" in python
 
@@ -95,7 +95,7 @@ def test_settings_have_their_own_names_or_python_names():
     assert config["topology"]["leaf-spine"]["hosts-per-leaf"] == 2
     assert rw.check("quickstart", scheme={"themis": {"mode": "literal"}})["scheme"]["themis"]["mode"] == "literal"
     assert list(rw.check("quickstart", scheme="ecmp")["scheme"]) == ["ecmp"]
-    # An underscore that is no hyphen stays one: who names a class `bulk_data` finds it under that name.
+    # An underscore stays an underscore if the key has one: a class `bulk_data` keeps its name.
     with pytest.raises(rw.ScenarioError, match="bulk_data"):
         rw.check("quickstart", **{"workload.0.class": "bulk_data"})
 
@@ -132,7 +132,7 @@ def test_threads_and_seeds():
         (lambda **how: rw.reproduce("themis-fig1", **how), {"quick": 1}),
     ],
 )
-def test_a_wrong_argument_is_named_with_what_it_may_be(call, wrong):
+def test_an_error_names_the_wrong_argument_and_its_valid_values(call, wrong):
     ((name, value),) = wrong.items()
     may_be = "a whole number from 1" if name in ("threads", "jobs") else "True or False"
     with pytest.raises((TypeError, ValueError), match=f"^{name} is {may_be}, not {value!r}$"):
@@ -151,7 +151,7 @@ WRONG = {
 
 @command_line
 @pytest.mark.parametrize("name", WRONG)
-def test_an_error_has_the_words_line_and_column_of_the_command_line(name, tmp_path, monkeypatch):
+def test_an_error_has_the_text_line_and_column_of_the_command_line(name, tmp_path, monkeypatch):
     (tmp_path / name).write_text(WRONG[name])
     monkeypatch.chdir(tmp_path)
     said = ropewalk("check", name, cwd=tmp_path, code=2).stderr
@@ -192,7 +192,7 @@ def test_a_wrong_dict_is_shown_as_toml():
     assert "did you mean `spines`" in str(error)
 
 
-def test_what_is_not_there_is_named(tmp_path):
+def test_an_error_names_what_is_missing(tmp_path):
     with pytest.raises(rw.ScenarioError, match="quickstart"):
         rw.run("quikstart")
     with pytest.raises(rw.RequestError, match="did you mean `themis-fig1`"):
@@ -214,8 +214,8 @@ def test_what_is_not_there_is_named(tmp_path):
     assert (tmp_path / "thesis.tex").read_text() == "years of work"
 
 
-def test_a_simulation_that_fails_says_why_and_keeps_what_there_is():
-    # No headroom to speak of for what is under way when a pause is sent: a lossless fabric that drops.
+def test_a_failed_simulation_gives_the_reason_and_keeps_its_results():
+    # There is hardly any headroom for packets in flight when a pause is sent, so the lossless fabric drops packets.
     sets = {"switch.pfc.headroom": "2KB", "switch.buffer": "200KB", "scheme": "rps", "nic.congestion": "none"}
     with pytest.raises(rw.SimulationError, match="lossless") as caught:
         rw.run("quickstart", **{"workload.0.bytes": "2MB"}, **sets)
@@ -274,7 +274,7 @@ def test_readers_get_the_same_memory_and_not_a_copy(result):
     pyarrow = pytest.importorskip("pyarrow")
     first, second = (pyarrow.table(result.flows)["fct_us"].chunk(0).buffers()[1] for _ in range(2))
     assert first.address == second.address
-    # It lives as long as somebody looks at it, even if the result has gone.
+    # The memory lives as long as a reader holds it, even after the result has been deleted.
     flows = rw.run("quickstart", **SMALL).flows
     table, bytes_ = pyarrow.table(flows), flows["bytes"]
     del flows
@@ -294,7 +294,7 @@ def test_notebooks_show_small_tables(result):
 
 
 @command_line
-def test_a_comparison_is_the_commands(tmp_path):
+def test_a_comparison_equals_the_commands_output(tmp_path):
     comparison = rw.compare("quickstart", schemes=["ecmp", "rps"], seeds="1..2", **SMALL)
     said = ropewalk("compare", "quickstart", "--schemes", "ecmp,rps", "--seeds", "1..2", "--json", *SETS, cwd=tmp_path).stdout
     assert [run.digest for run in comparison] == [row["digest"] for row in json.loads(said)["rows"]]
@@ -319,7 +319,7 @@ def test_a_comparison_is_the_commands(tmp_path):
     assert [run.digest for run in by_list] == [run.digest for run in comparison["ecmp"]]
 
 
-def test_a_report_is_of_results_and_of_their_directories(result, tmp_path):
+def test_a_report_takes_results_and_directories(result, tmp_path):
     saved = result.save(tmp_path / "r")
     pages = [rw.report(what, tmp_path / "page.html").read_bytes() for what in (result, [result], (saved,), str(saved))]
     assert len(set(pages)) == 1
@@ -331,7 +331,7 @@ def test_a_report_is_of_results_and_of_their_directories(result, tmp_path):
 
 
 @command_line
-def test_a_flow_is_explained_as_by_the_command(result, tmp_path):
+def test_a_flow_is_explained_as_the_command_explains_it(result, tmp_path):
     bare = rw.run("quickstart", **SMALL)
     saved = bare.save(tmp_path / "r")
     assert bare.explain(0) == ropewalk("explain", "0", saved, cwd=tmp_path).stdout
@@ -342,7 +342,7 @@ def test_a_flow_is_explained_as_by_the_command(result, tmp_path):
 
 
 @command_line
-def test_an_experiment_is_the_commands(tmp_path):
+def test_an_experiment_equals_the_commands_output(tmp_path):
     report = rw.reproduce("themis-fig1", quick=True)
     said = json.loads(ropewalk("reproduce", "themis-fig1", "--quick", "--json", cwd=tmp_path).stdout)["experiments"][0]
     assert report.rows == said["rows"] and report.quick and report.complete
@@ -356,7 +356,7 @@ def test_an_experiment_is_the_commands(tmp_path):
         assert [t.get_text() for t in axes.get_legend().get_texts()]
 
 
-def test_the_package_says_what_there_is():
+def test_the_package_lists_scenarios_and_experiments():
     assert "quickstart" in rw.scenarios() and "themis-fig1" in rw.experiments()
     assert "topology" in rw.schema()["properties"] and "axis" in rw.schema("sweep")["properties"]
     assert rw.__version__ == tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
@@ -405,7 +405,7 @@ def test_pictures_have_units_and_draw_on_the_axes_they_are_given(result, tmp_pat
         pyplot.close("all")
 
 
-def test_a_cdf_is_one_of_the_flows(result):
+def test_a_cdf_shows_every_flow(result):
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
     line = result.plot.fct_cdf("fct_us").lines[0]
@@ -425,8 +425,8 @@ def test_a_cdf_is_one_of_the_flows(result):
 # --- time ------------------------------------------------------------------------------------------------------------
 
 
-def test_other_threads_of_python_go_on_meanwhile():
-    """With the lock held, the counting thread would stand still from the first moment of the run to its last."""
+def test_other_python_threads_run_during_a_simulation():
+    """If the run held the lock, the counting thread would stand still during the whole run."""
     count, stop = 0, threading.Event()
     during = []
 
@@ -449,7 +449,7 @@ def test_other_threads_of_python_go_on_meanwhile():
     assert fractions == sorted(fractions) and 0 <= fractions[0] and fractions[-1] <= 1
 
 
-def test_what_a_progress_function_raises_ends_the_run():
+def test_an_exception_of_a_progress_function_ends_the_run():
     def no(fraction, text):
         raise LookupError("enough")
 
@@ -459,7 +459,7 @@ def test_what_a_progress_function_raises_ends_the_run():
     assert time.monotonic() - begun < 20
 
 
-def test_progress_is_silent_where_nobody_looks(capfd):
+def test_progress_is_silent_without_a_terminal(capfd):
     rw.run("quickstart", **SMALL)
     assert capfd.readouterr() == ("", "")
 
@@ -502,7 +502,7 @@ except KeyboardInterrupt:
 
 
 def test_the_wheel_will_have_a_version_a_command_and_extras(tmp_path):
-    """What `pip install .` reads first; the build itself is `make wheel`."""
+    """Checks the metadata that `pip install .` reads; `make wheel` tests the build itself."""
     maturin = shutil.which("maturin", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     if maturin is None:
         pytest.skip("maturin is not installed: pip install maturin")
@@ -520,7 +520,7 @@ def test_the_wheel_will_have_a_version_a_command_and_extras(tmp_path):
 # --- types -----------------------------------------------------------------------------------------------------------
 
 
-def test_types_hold_and_the_stub_is_the_modules():
+def test_types_are_correct_and_the_stub_matches_the_module():
     mypy = [sys.executable, "-m", "mypy"]
     if subprocess.run([*mypy, "--version"], capture_output=True, check=False).returncode:
         pytest.skip("mypy is not installed")

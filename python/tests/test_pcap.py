@@ -1,4 +1,4 @@
-"""`ropewalk run --pcap`: what Wireshark's decoder and scapy make of the files, and whether it is what was simulated.
+"""`ropewalk run --pcap`: Wireshark's decoder and scapy read the files and find the simulated packets.
 
 Needs the binary (ROPEWALK, else target/debug/ropewalk); tshark (Debian package `tshark`) and scapy (`pip install scapy`)
 for the tests that use them, which are skipped where they are missing.
@@ -18,8 +18,8 @@ ROPEWALK = pathlib.Path(os.environ.get("ROPEWALK", ROOT / "target/debug/ropewalk
 pytestmark = pytest.mark.skipif(not ROPEWALK.is_file(), reason=f"{ROPEWALK} is not there: cargo build, or set ROPEWALK")
 tshark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed (Debian package tshark)")
 
-# Seven senders to one receiver, over links that lose packets and a buffer that is soon full: retransmissions, NACKs,
-# CNPs and pauses, all in less than a millisecond.
+# Seven senders and one receiver, with lossy links and a small buffer: retransmissions, NACKs, CNPs and pauses, all within a
+# millisecond.
 SCENARIO = """
 [topology.leaf-spine]
 leaves = 2
@@ -51,7 +51,7 @@ def ropewalk(*args, cwd, ok=True):
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """The result directory of a run captured at the receiver, at its switch, and further up; and its summary."""
+    """The result directory of a run captured at the receiver, at its switch and on links to spines; and the summary."""
     folder = tmp_path_factory.mktemp("pcap")
     (folder / "incast.toml").write_text(SCENARIO)
     taps = ["host0", "leaf0:host0", "leaf0:1", "leaf1:spine0"]
@@ -61,7 +61,7 @@ def run(tmp_path_factory):
 
 
 def decoded(path, *fields, only=None, options=()):
-    """The fields of every frame that the display filter lets pass, as tshark decodes them."""
+    """The fields of every frame that matches the display filter, as tshark decodes them."""
     command = ["tshark", "-r", path, "-T", "fields", "-E", "separator=|", *options]
     for field in fields:
         command += ["-e", field]
@@ -73,7 +73,7 @@ def decoded(path, *fields, only=None, options=()):
 
 @tshark
 @pytest.mark.parametrize("name", ["host0", "leaf0-host0", "leaf0-1", "leaf1-spine0"])
-def test_every_frame_is_decoded_without_complaint(run, name):
+def test_every_frame_is_decoded_without_a_warning(run, name):
     path = run[0] / f"capture-{name}.pcapng"
     frames = decoded(path, "frame.protocols", options=["-o", "eth.check_fcs:TRUE", "-o", "ip.check_checksum:TRUE"])
     assert len(frames) > 100
@@ -92,7 +92,7 @@ def test_every_frame_is_decoded_without_complaint(run, name):
 @tshark
 def test_nacks_are_psn_sequence_errors(run):
     path, summary = run
-    # At the receiver's own port everything that it says is seen.
+    # The receiver's own port shows every packet that it sends.
     path = path / "capture-host0.pcapng"
     naks = decoded(path, "_ws.col.Info", "infiniband.aeth.syndrome.error_code", only="infiniband.aeth.syndrome.opcode == 3")
     assert len(naks) == summary["control"]["nack"] > 10
@@ -102,7 +102,7 @@ def test_nacks_are_psn_sequence_errors(run):
     assert len(acks) == summary["control"]["ack"]
     cnps = decoded(path, "frame.comment", only="infiniband.bth.opcode == 0x81")
     assert len(cnps) == summary["control"]["cnp"] > 10
-    # tshark 4.0 calls the opcode unknown, so that the comment says it.
+    # tshark 4.0 does not know the opcode, so the frame's comment names it.
     assert {comment for [comment] in cnps} == {"CNP"}
 
 
@@ -147,7 +147,7 @@ def test_pauses_come_and_go(run):
 
 
 @tshark
-def test_the_file_says_where_and_of_which_run(run):
+def test_the_file_names_its_port_and_its_run(run):
     path, summary = run
     names = {row[0] for row in decoded(path / "capture-leaf0-host0.pcapng", "frame.interface_name")}
     assert names == {"leaf0:0 -> host0", "host0 -> leaf0:0"}
@@ -169,7 +169,7 @@ def test_scapy_computes_the_same_icrc(run):
     for frame in rdpcap(str(run[0] / "capture-leaf0-host0.pcapng")):
         if UDP not in frame:
             continue
-        # Without padding and FCS, which are not the packet's.
+        # Padding and FCS are not part of the packet.
         bth = IP(bytes(frame[IP])[: frame[IP].len])[BTH]
         opcodes[bth.opcode] += 1
         assert bth.becn == (bth.opcode == 0x81)

@@ -1,4 +1,4 @@
-"""Reports in a real browser: nothing is fetched, nothing goes wrong, and what is shown is what the tables hold.
+"""Reports in a real browser: they load nothing, cause no error, and show the values of the tables.
 
 Needs a Chromium or Chrome on the PATH, and playwright and pyarrow from PyPI; without them these tests are skipped and say so.
 The program is taken from the environment variable ROPEWALK, else from target/release.
@@ -45,11 +45,11 @@ def nearest_rank(values, percent):
 
 
 def close(shown, true):
-    """Six digits are shown of every number."""
+    """A number as the report shows it, with six digits."""
     return math.isclose(float(shown), true, rel_tol=1e-5, abs_tol=1e-9)
 
 
-# Two schemes at two sizes, and two keys that go side by side; two seeds each.
+# Two schemes at two sizes, with two keys in one axis, and two seeds each.
 SWEEP = """
 scenario = "quickstart"
 seeds = "1..2"
@@ -73,7 +73,7 @@ def browser():
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """Three reports, and the results behind them."""
+    """Three reports, and the results that they show."""
     place = tmp_path_factory.mktemp("reports")
     ropewalk("run", "quickstart", "--quiet", "-o", place / "run", "--record", "--report")
     small = ["--set", "workload.0.bytes=1MB"]
@@ -88,7 +88,7 @@ def results(tmp_path_factory):
 
 
 class Opened:
-    """A report in a browser, and all that the browser complained of or asked for."""
+    """A report in a browser, with all errors and requests of the browser."""
 
     def __init__(self, browser, file, width=1280, scheme="light"):
         self.complaints, self.requests = [], []
@@ -111,7 +111,7 @@ class Opened:
     def __exit__(self, *_):
         self.context.close()
         assert self.complaints == []
-        # Where the browser has `data:` and `blob:` from is the page itself.
+        # `data:` and `blob:` addresses come from the page itself.
         assert [u for u in self.requests if not u.startswith(("file:", "data:", "blob:"))] == []
         assert len([u for u in self.requests if u.startswith("file:")]) == 1
 
@@ -128,7 +128,7 @@ KINDS = [("run/report.html", "run"), ("compare.html", "compare"), ("reproduce.ht
 
 @pytest.mark.parametrize(("file", "kind"), KINDS)
 @pytest.mark.parametrize("width", [390, 800, 1280])
-def test_it_opens_without_a_complaint_or_a_request_and_fits(browser, results, file, kind, width):
+def test_it_opens_without_error_or_request_and_fits(browser, results, file, kind, width):
     with Opened(browser, results / file, width, "dark" if width == 800 else "light") as report:
         assert report.page.evaluate("document.documentElement.scrollWidth") <= width
         assert report.page.locator(".answer p").first.inner_text()
@@ -222,7 +222,7 @@ def test_the_fabric_shows_the_links_and_its_slider_moves_time(browser, results):
         assert "→" in page.inner_text("#link")
 
 
-def test_a_comparison_shows_what_its_runs_come_to(browser, results):
+def test_a_comparison_shows_the_totals_of_its_runs(browser, results):
     with Opened(browser, results / "compare.html") as report:
         names = report.page.eval_on_selector_all("#table tbody th", "all => all.map(e => e.textContent)")
         heads = report.page.eval_on_selector_all("#table thead th", "all => all.map(e => e.firstChild?.textContent)")
@@ -237,7 +237,7 @@ def test_a_comparison_shows_what_its_runs_come_to(browser, results):
             assert close(cell["sent again"], 100 * sum(flows["retransmitted"]) / summary["packets"]["sent"])
             assert curve["name"] == name
             assert close(max(curve["x"]), max(flows["slowdown"]))
-        # Each run's own tracks are a choice away.
+        # A menu shows the tracks of each run.
         report.page.locator("#time select").first.select_option("1")
         assert report.page.locator("#track option").count() > 1
 
@@ -276,7 +276,7 @@ def test_a_sweep_shows_its_points(browser, results):
         for row, at in zip(shown, true, strict=True):
             assert close(row[heads.index("FCT, P99")], mean(true[at], "flows.fct_us.p99"))
             assert close(row[heads.index("goodput, mean")], mean(true[at], "goodput_gbps.mean"))
-        # The chart: one line for every choice of the other axes, along the one that is asked for.
+        # The chart has one line for every combination of the other axes, along the chosen axis.
         number, along, colour = (page.locator("#points select").nth(i) for i in range(3))
         number.select_option(label="FCT, P99, µs")
         along.select_option(label="bytes")
@@ -303,7 +303,7 @@ def test_directories_make_the_same_page_as_the_option(browser, results):
         assert report.page.locator("#table tbody th").all_inner_texts() == ["ecmp", "themis"]
 
 
-def test_what_is_no_result_is_refused_and_nothing_is_overwritten(results):
+def test_other_directories_are_refused_and_nothing_is_overwritten(results):
     def refused(*words):
         done = subprocess.run([ROPEWALK, *map(str, words)], capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == 2

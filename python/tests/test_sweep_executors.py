@@ -1,4 +1,4 @@
-"""Sweeps from Python on every executor: the same dataset byte for byte, and nothing lost that was done.
+"""Sweeps from Python on every executor: the same dataset byte for byte, and no finished point is lost.
 
 Dask, Ray and joblib are used if they are installed; else their tests are skipped and say so.
 """
@@ -29,7 +29,7 @@ POINTS = 12
 
 
 def files(folder):
-    """Every file of a dataset, but for what the runs cost."""
+    """All files of a dataset, without the cost of the runs."""
     found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
     assert found.pop("timing.parquet")
     return found
@@ -44,12 +44,12 @@ def local(tmp_path_factory):
 
 
 def kept(directory):
-    """How many points of an unfinished sweep are kept."""
+    """Number of kept points of an unfinished sweep."""
     return len(list(directory.with_name(directory.name + ".part").glob("points/*.json")))
 
 
 def finish(directory, local):
-    """Goes on with a sweep on this machine; it must come to what the undisturbed one came to."""
+    """Continues a sweep on this machine. Its dataset must equal the dataset of an undisturbed sweep."""
     before = kept(directory)
     calls = []
     done = rw.sweep(SWEEP, directory, resume=True, progress=lambda *said: calls.append(said))
@@ -74,13 +74,13 @@ def test_a_finished_sweep_has_points_configs_and_timing(local):
 
 
 @pytest.mark.parametrize("wrong", [{"executor": 3}, {"jobs": 0}, {"jobs": -1}, {"threads": 1.5}, {"resume": "yes"}])
-def test_a_call_that_is_refused_leaves_nothing_in_the_way_of_the_next(wrong, tmp_path):
+def test_a_refused_call_leaves_nothing_behind(wrong, tmp_path):
     with pytest.raises((TypeError, ValueError), match=next(iter(wrong))):
         rw.sweep(SWEEP, tmp_path / "small", **wrong)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_directory_made_of_two_sweeps_is_told_to_be_broken(local, tmp_path):
+def test_a_directory_made_of_two_sweeps_is_reported_as_broken(local, tmp_path):
     mixed = tmp_path / "mixed"
     shutil.copytree(local.directory, mixed)
     other = rw.sweep(SWEEP | {"seeds": "1..2"}, tmp_path / "other")
@@ -113,7 +113,7 @@ def test_pools_of_threads_and_of_processes(kind, local, tmp_path):
 
 
 class Lazy:
-    """The least that an executor can be: its futures know `result()` and nothing else."""
+    """The simplest executor: its futures have only `result()`."""
 
     def submit(self, fn, *args):
         class Later:
@@ -124,7 +124,7 @@ class Lazy:
 
 
 class Polled:
-    """Futures that can be asked whether they are done, as those of submitit, but that do not call back."""
+    """Futures with `done()`, as submitit's, that do not call back."""
 
     def __init__(self, pool):
         self.pool = pool
@@ -139,7 +139,7 @@ class Polled:
         return Job()
 
 
-def test_anything_with_submit_will_do(local, tmp_path):
+def test_any_object_with_submit_is_an_executor(local, tmp_path):
     assert files(rw.sweep(SWEEP, tmp_path / "lazy", executor=Lazy()).directory) == files(local.directory)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         assert files(rw.sweep(SWEEP, tmp_path / "polled", executor=Polled(pool)).directory) == files(local.directory)
@@ -192,7 +192,7 @@ def test_ray_by_an_adapter_of_five_lines(ray_instance, local, tmp_path):
 
 
 def test_submitit(tmp_path):
-    """Its executor for this machine, which has the interface of that for Slurm: jobs are processes, results are files."""
+    """submitit's executor for this machine, with the interface of its Slurm executor: jobs are processes, results are files."""
     submitit = pytest.importorskip("submitit", reason="submitit is not installed: pip install submitit")
     executor = submitit.AutoExecutor(tmp_path / "jobs", cluster="local")
     executor.update_parameters(timeout_min=5)
@@ -207,11 +207,11 @@ def test_joblib_by_its_own_backend(local, tmp_path):
     assert files(done.directory) == files(local.directory)
 
 
-# --- what can go wrong -----------------------------------------------------------------------------------------------
+# --- failures -------------------------------------------------------------------------------------------------------
 
 
 class Counted:
-    """Passes work on, and does something when so many points were given."""
+    """An executor that passes work on, and calls a function after a given number of points."""
 
     def __init__(self, inner, number, do):
         self.inner, self.number, self.do, self.given = inner, number, do, 0
@@ -224,7 +224,7 @@ class Counted:
 
 
 def after(directory, points, do):
-    """Does something, on a thread of its own, once so many points are kept."""
+    """Calls a function on a new thread when a given number of points is kept."""
 
     def wait():
         until = time.monotonic() + 60
@@ -237,7 +237,7 @@ def after(directory, points, do):
     return thread
 
 
-# Points that take long enough to be killed.
+# Points that run long enough to be killed.
 SLOW = SWEEP | {"set": {"workload.0.bytes": "2MB"}}
 
 
@@ -246,7 +246,7 @@ def slow(tmp_path_factory):
     return rw.sweep(SLOW, tmp_path_factory.mktemp("slow") / "small")
 
 
-def test_a_pool_that_loses_a_worker_is_said_and_nothing_done_is_lost(slow, tmp_path):
+def test_a_lost_worker_of_a_pool_is_reported_and_no_finished_point_is_lost(slow, tmp_path):
     directory = tmp_path / "small"
     with concurrent.futures.ProcessPoolExecutor(2) as pool:
         pool.submit(int).result()
@@ -270,7 +270,7 @@ def test_a_pool_that_loses_a_worker_is_said_and_nothing_done_is_lost(slow, tmp_p
     assert files(done.directory) == files(slow.directory)
 
 
-def test_a_worker_of_dask_that_is_killed_costs_nothing(dask_cluster, slow, tmp_path):
+def test_a_killed_worker_of_dask_costs_no_point(dask_cluster, slow, tmp_path):
     workers = dask_cluster.run(os.getpid)
     killer = after(tmp_path / "small", 3, lambda: os.kill(next(iter(workers.values())), signal.SIGKILL))
     done = rw.sweep(SLOW, tmp_path / "small", executor=dask_cluster)
@@ -278,7 +278,7 @@ def test_a_worker_of_dask_that_is_killed_costs_nothing(dask_cluster, slow, tmp_p
     assert files(done.directory) == files(slow.directory)
 
 
-def test_a_worker_of_ray_that_is_killed_costs_nothing(ray_instance, slow, tmp_path):
+def test_a_killed_worker_of_ray_costs_no_point(ray_instance, slow, tmp_path):
     pid = ray_instance.get(ray_instance.remote(lambda: os.getpid()).remote())
 
     class Ray:
@@ -295,7 +295,7 @@ def test_a_worker_of_ray_that_is_killed_costs_nothing(ray_instance, slow, tmp_pa
     assert files(done.directory) == files(slow.directory)
 
 
-def test_an_executor_that_stops_taking_work_is_said_and_the_rest_can_be_resumed(local, tmp_path):
+def test_a_stopped_executor_is_reported_and_the_sweep_can_be_resumed(local, tmp_path):
     def shut():
         raise RuntimeError("the cluster is closed for the weekend")
 
@@ -327,7 +327,7 @@ def test_points_that_fail_once_are_tried_again(local, tmp_path):
     assert files(rw.sweep(SWEEP, tmp_path / "small", executor=Flaky()).directory) == files(local.directory)
 
 
-def test_a_point_that_always_takes_its_worker_down_does_not_stop_the_others(local, tmp_path):
+def test_a_point_that_always_kills_its_worker_does_not_stop_the_others(local, tmp_path):
     class Picky:
         tried = 0
 
@@ -359,7 +359,7 @@ def test_a_single_point_is_one_point(tmp_path):
     assert caught.value.done == 0 and len(caught.value.failed) == 1
 
 
-def test_where_nothing_works_not_all_points_are_tried(tmp_path):
+def test_if_every_point_fails_the_sweep_stops_early(tmp_path):
     class Broken:
         given = 0
 
@@ -377,7 +377,7 @@ def test_where_nothing_works_not_all_points_are_tried(tmp_path):
     assert kept(tmp_path / "small") == 0
 
 
-def test_results_of_something_else_are_not_kept(local, tmp_path):
+def test_foreign_results_are_not_kept(local, tmp_path):
     class Liar:
         def submit(self, fn, *args):
             future = concurrent.futures.Future()
@@ -390,7 +390,7 @@ def test_results_of_something_else_are_not_kept(local, tmp_path):
     finish(tmp_path / "small", local)
 
 
-def test_ctrl_c_between_points_keeps_what_is_done(local, tmp_path):
+def test_ctrl_c_between_points_keeps_finished_points(local, tmp_path):
     directory = tmp_path / "small"
 
     def interrupt(fraction, text):
@@ -402,7 +402,7 @@ def test_ctrl_c_between_points_keeps_what_is_done(local, tmp_path):
     assert finish(directory, local) >= 4
 
 
-def test_a_wrong_sweep_is_an_error_at_its_place(tmp_path, monkeypatch):
+def test_an_error_names_the_place_in_the_sweep(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("bad.toml").write_text('scenario = "quickstart"\n[[axis]]\n"switch.bufer" = ["1MB", "2MB"]\n')
     with pytest.raises(rw.ScenarioError) as caught:
@@ -424,7 +424,7 @@ def test_the_scenario_of_a_sweep_may_be_a_dict(local, tmp_path):
     assert caught.value.file == "<sweep>"
 
 
-def test_a_sweep_takes_settings_and_says_what_fails_in_simulation(tmp_path):
+def test_a_sweep_takes_settings_and_reports_failed_simulations(tmp_path):
     drops = {"switch.pfc.headroom": "2KB", "switch.buffer": "200KB", "workload.0.bytes": "2MB", "nic.congestion": "none"}
     with pytest.warns(rw.ScenarioWarning, match="failed in simulation"):
         done = rw.sweep({"scenario": "quickstart", "seeds": "1..2"}, tmp_path / "out", scheme="rps", **drops)
