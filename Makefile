@@ -1,4 +1,4 @@
-# The commands of this project. `make demo` and `make test` are all that a fresh machine needs.
+# The commands of this project. A fresh machine needs only `make demo` and `make test`.
 
 CARGO ?= cargo
 ROPEWALK = target/release/ropewalk
@@ -11,18 +11,18 @@ all: build
 build:
 	$(CARGO) build --release --locked -p ropewalk
 
-# The main job: the Themis paper's first figure, its numbers beside ours, on a page to look at: its path comes last.
+# Reproduces the Themis paper's first figure and writes a report; the last line prints the report's path.
 demo: build
 	$(ROPEWALK) reproduce themis-fig1 --report
 
-# Everything that must hold. Lints run where clippy and rustfmt are installed.
-# Compiled at one go: incremental artefacts would be written for nothing, and small functions not inlined across crates.
+# Runs all tests and, if clippy and rustfmt are installed, the lints.
+# Incremental compilation is off: its artefacts would not be used, and it prevents inlining across crates.
 test: export CARGO_INCREMENTAL = 0
 test: lint bare
 	$(CARGO) test --workspace --locked
 	@$(MAKE) --no-print-directory python-tests
 
-# What `make test` does with smaller numbers, in full.
+# Runs the long tests in full, of which `make test` runs smaller versions.
 exhaustive: wheel
 	$(CARGO) test --workspace --locked -- --ignored
 
@@ -34,32 +34,32 @@ lint:
 		$(CARGO) clippy --workspace --all-targets --locked -- -D warnings; \
 	else echo "clippy is not installed: lints not checked"; fi
 
-# Proof that the mechanism and the bytes on the wire need no standard library: programs without one link them.
+# Links `themis` and `wire` into programs without a standard library, which proves that they need none.
 bare:
 	$(CARGO) build --quiet --manifest-path crates/themis/bare/Cargo.toml --target-dir target/bare
 	$(CARGO) build --quiet --manifest-path crates/wire/bare/Cargo.toml --target-dir target/bare
 
-# Writes the golden tables anew; review the diff as you would review a measurement.
+# Rewrites the golden tables; review the diff as you would review a measurement.
 golden:
 	GOLDEN=write $(CARGO) test --release --locked -p ropewalk --test golden
 
-# Speed, memory and set-up time on named workloads, beside the last release's. The machine should be idle.
-# One of them: make bench WORKLOAD=incast, or BENCH=incast make bench. Figures: target/bench.json.
+# Measures speed, memory and set-up time on named workloads, beside the last release's. The machine should be idle.
+# For one workload: make bench WORKLOAD=incast, or BENCH=incast make bench. Figures go to target/bench.json.
 bench:
 	$(CARGO) bench --locked -p ropewalk --bench hops -- $(WORKLOAD) $(BENCH)
 
-# Writes crates/ropewalk/benches/release.json, which later benches are held against, and shows README's table.
+# Writes crates/ropewalk/benches/release.json, with which later runs are compared, and prints README's table.
 bench-release:
 	$(CARGO) bench --locked -p ropewalk --bench hops -- --release --full
 	$(CARGO) bench --locked -p ropewalk --bench hops -- --release --markdown
 
-# The documentation site, in target/site. Its tables come from the program.
+# Builds the documentation site in target/site. The program generates its tables.
 docs: build target/docs-env/made
 	NO_MKDOCS_2_WARNING=1 ROPEWALK=$(ROPEWALK) target/docs-env/bin/mkdocs build --strict --quiet
 	@echo "the site: target/site/index.html"
 
-# The Python package as the tests see it, in target/python: built together with the Rust tests, so hardly anything is compiled
-# twice. (A wheel would have other features of some dependencies, and then everything above them is another build.)
+# Builds the Python package for the tests in target/python, together with the Rust tests, so that hardly anything is compiled
+# twice. (A wheel needs other features of some dependencies, so all crates above them would be compiled again.)
 python-package: export CARGO_INCREMENTAL = 0
 python-package:
 	$(CARGO) build --workspace --locked --lib --bins --tests
@@ -67,8 +67,8 @@ python-package:
 	@cp $(CARGO_TARGET)/debug/lib_native.so target/python/ropewalk/_native.abi3.so 2>/dev/null || \
 		cp $(CARGO_TARGET)/debug/lib_native.dylib target/python/ropewalk/_native.abi3.so
 
-# All of python/tests: the package and its executors, reports in a browser, captures, the documentation and its commands. What
-# is not installed is skipped, and said at the end.
+# Runs all of python/tests: the package and its executors, reports in a browser, captures, the documentation and its commands.
+# Tests of missing packages are skipped, and listed at the end.
 python-tests: python-package
 	@if $(MAKE) --silent target/python-env/made >target/python-env.log 2>&1; then \
 		export NO_MKDOCS_2_WARNING=1 ROPEWALK=$(CARGO_TARGET)/debug/ropewalk PYTHONPATH=$(CURDIR)/target/python && \
@@ -76,14 +76,14 @@ python-tests: python-package
 		target/python-env/bin/pytest -q -rs --durations=5 python/tests; \
 	else echo "LEFT OUT: all of python/tests and the documentation: no Python packages (target/python-env.log says why)"; fi
 
-# Where PyPI does not have all of them, what the documentation needs is enough, and the tests say what is missing.
+# If PyPI does not have all packages, those of the documentation are enough; the tests list the missing ones.
 target/python-env/made: docs/requirements.txt python/requirements-test.txt
 	python3 -m venv target/python-env
 	target/python-env/bin/pip install --quiet --disable-pip-version-check -r docs/requirements.txt
 	target/python-env/bin/pip install --quiet --disable-pip-version-check -r python/requirements-test.txt && touch $@ || \
 		echo "not all of python/requirements-test.txt could be installed"
 
-# `pip install .` into an environment of its own, and a run: what users do, with the optimiser's last word.
+# Installs the package with `pip install .` into an environment of its own, and makes a run, as users do.
 wheel:
 	python3 -m venv --clear target/wheel-env
 	target/wheel-env/bin/pip install --quiet --disable-pip-version-check .
