@@ -329,22 +329,22 @@ impl Annex for Stamp {
 /// The annex of runs with telemetry, 88 bytes: a [`Stamp`], the time of sending, and the records of switches. A reply carries
 /// all three back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Traced {
+pub struct TelemetryStamp {
     /// The annex of runs without telemetry.
     pub stamp: Stamp,
     sent: Time,
     trail: Trail,
 }
 
-impl Traced {
+impl TelemetryStamp {
     /// The annex of a data packet that starts at `sent` by its sender's clock.
     #[inline]
     pub fn new(stamp: Stamp, sent: Time) -> Self {
-        Traced { stamp, sent, trail: Trail::default() }
+        TelemetryStamp { stamp, sent, trail: Trail::default() }
     }
 }
 
-impl Annex for Traced {
+impl Annex for TelemetryStamp {
     const CARRIES: bool = true;
     const TELEMETRY: bool = true;
 
@@ -354,8 +354,8 @@ impl Annex for Traced {
     }
 
     #[inline]
-    fn answer(&self, at: Time, answer: Answer) -> Traced {
-        Traced { stamp: self.stamp.answer(at, answer), ..*self }
+    fn answer(&self, at: Time, answer: Answer) -> TelemetryStamp {
+        TelemetryStamp { stamp: self.stamp.answer(at, answer), ..*self }
     }
 
     #[inline]
@@ -383,8 +383,8 @@ impl Annex for Traced {
         self.stamp.set_tag(tag);
     }
 
-    fn overruled(&self) -> Traced {
-        Traced { stamp: self.stamp.overruled(), ..*self }
+    fn overruled(&self) -> TelemetryStamp {
+        TelemetryStamp { stamp: self.stamp.overruled(), ..*self }
     }
 
     #[inline]
@@ -469,12 +469,12 @@ mod tests {
     fn an_empty_annex_takes_no_space_and_a_stamp_takes_sixteen_bytes() {
         assert_eq!(size_of::<Parcel<()>>(), 16);
         assert_eq!(size_of::<Parcel<Stamp>>(), 32);
-        assert_eq!(size_of::<Parcel<Traced>>(), 104);
+        assert_eq!(size_of::<Parcel<TelemetryStamp>>(), 104);
     }
 
     #[test]
     fn a_reply_carries_the_records_and_the_time_of_sending() {
-        let mut data = Traced::new(Stamp::new(7, Time::from_us(100)), Time::from_us(100));
+        let mut data = TelemetryStamp::new(Stamp::new(7, Time::from_us(100)), Time::from_us(100));
         let record = Record::new(2, Time::from_us(101), 5_000, 800);
         data.trace(4, record, 5);
         data.set_tag(77);

@@ -1,7 +1,7 @@
 //! Load balancing at the sender: which path a queue pair's packets take.
 
 use crate::Time;
-use crate::annex::{Annex, Notice, Stamp, Traced};
+use crate::annex::{Annex, Notice, Stamp, TelemetryStamp};
 
 /// Steers the packets of one queue pair: the part of a scheme that sits in the sending NIC. A pure state machine.
 ///
@@ -103,14 +103,14 @@ impl Steering for () {
 
 /// A steering that writes a [`Stamp`], in a run with telemetry.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Traces<S>(pub S);
+pub struct WithTelemetry<S>(pub S);
 
-impl<S: Steering<Annex = Stamp>> Steering for Traces<S> {
-    type Annex = Traced;
+impl<S: Steering<Annex = Stamp>> Steering for WithTelemetry<S> {
+    type Annex = TelemetryStamp;
 
     #[inline]
-    fn on_send(&mut self, now: Time, sent: Sent) -> Traced {
-        Traced::new(self.0.on_send(now, sent), now)
+    fn on_send(&mut self, now: Time, sent: Sent) -> TelemetryStamp {
+        TelemetryStamp::new(self.0.on_send(now, sent), now)
     }
 
     #[inline]
@@ -131,7 +131,7 @@ impl<S: Steering<Annex = Stamp>> Steering for Traces<S> {
         self.0.on_signal(now, tag);
     }
 
-    fn on_reply(&mut self, now: Time, una: u64, annex: &Traced, room: Room<'_>) -> u32 {
+    fn on_reply(&mut self, now: Time, una: u64, annex: &TelemetryStamp, room: Room<'_>) -> u32 {
         self.0.on_reply(now, una, &annex.stamp, room)
     }
 
@@ -143,9 +143,9 @@ impl<S: Steering<Annex = Stamp>> Steering for Traces<S> {
         self.0.has_aside()
     }
 
-    fn aside(&mut self, now: Time) -> Option<Aside<Traced>> {
+    fn aside(&mut self, now: Time) -> Option<Aside<TelemetryStamp>> {
         let Aside { what, annex } = self.0.aside(now)?;
-        Some(Aside { what, annex: Traced::new(annex, now) })
+        Some(Aside { what, annex: TelemetryStamp::new(annex, now) })
     }
 
     fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {

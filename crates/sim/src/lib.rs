@@ -5,8 +5,8 @@
 //! take a third of the room of those with telemetry.
 
 use engine::{Kind, Observer, Outcome};
-use model::annex::{Stamp, Traced};
-use model::steering::Traces;
+use model::annex::{Stamp, TelemetryStamp};
+use model::steering::WithTelemetry;
 use model::{Annex, Parts, Plan, QpId, QpSite, Site, Steering};
 use rnic::{AnyReceiver, AnySender, Nics, Reacting};
 use schemes::{AnyScheme, AnySteering, Assignment};
@@ -23,7 +23,9 @@ pub fn run(
     match carried(plan, schemes, nics) {
         Carried::Nothing => engine::run(plan, &RealParts::<()>::new(schemes, nics), kind, observer),
         Carried::Stamp => engine::run(plan, &RealParts::<Stamp>::new(schemes, nics), kind, observer),
-        Carried::Telemetry => engine::run(plan, &RealParts::<Traced>::new(schemes, nics), kind, observer),
+        Carried::Telemetry => {
+            engine::run(plan, &RealParts::<TelemetryStamp>::new(schemes, nics), kind, observer)
+        }
     }
 }
 
@@ -34,7 +36,7 @@ enum Carried {
     Nothing,
     /// A [`Stamp`].
     Stamp,
-    /// A stamp and what switches write about their links: [`Traced`].
+    /// A stamp and what switches write about their links: [`TelemetryStamp`].
     Telemetry,
 }
 
@@ -116,10 +118,10 @@ impl Steered for Stamp {
     }
 }
 
-impl Steered for Traced {
-    type Steering = Traces<AnySteering>;
+impl Steered for TelemetryStamp {
+    type Steering = WithTelemetry<AnySteering>;
 
     fn steering(schemes: &Assignment, site: QpSite<'_>) -> Self::Steering {
-        Traces(schemes.steer(site))
+        WithTelemetry(schemes.steer(site))
     }
 }

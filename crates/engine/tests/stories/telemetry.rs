@@ -7,7 +7,7 @@ use engine::Kind;
 use engine::outcome::Outcome;
 use model::congestion::Feedback;
 use model::telemetry::Record;
-use model::{Allowance, Congestion, HostId, Parts, Plan, QpId, QpSite, Site, Time, Traced};
+use model::{Allowance, Congestion, HostId, Parts, Plan, QpId, QpSite, Site, TelemetryStamp, Time};
 use scenario::Checked;
 use sim::RealParts;
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,7 @@ type Notes = Arc<Mutex<Vec<Vec<Vec<Record>>>>>;
 
 /// A scenario's parts, with congestion controls that log all records.
 struct Spied<'a> {
-    parts: RealParts<'a, Traced>,
+    parts: RealParts<'a, TelemetryStamp>,
     notes: Notes,
 }
 
@@ -47,12 +47,12 @@ impl Congestion for Spy {
 }
 
 impl Parts for Spied<'_> {
-    type Scheme = <RealParts<'static, Traced> as Parts>::Scheme;
-    type Sender = <RealParts<'static, Traced> as Parts>::Sender;
-    type Receiver = <RealParts<'static, Traced> as Parts>::Receiver;
+    type Scheme = <RealParts<'static, TelemetryStamp> as Parts>::Scheme;
+    type Sender = <RealParts<'static, TelemetryStamp> as Parts>::Sender;
+    type Receiver = <RealParts<'static, TelemetryStamp> as Parts>::Receiver;
     type Congestion = Spy;
-    type Annex = <RealParts<'static, Traced> as Parts>::Annex;
-    type Steering = <RealParts<'static, Traced> as Parts>::Steering;
+    type Annex = <RealParts<'static, TelemetryStamp> as Parts>::Annex;
+    type Steering = <RealParts<'static, TelemetryStamp> as Parts>::Steering;
 
     fn scheme(&self, site: Site<'_>) -> Self::Scheme {
         self.parts.scheme(site)
