@@ -1,61 +1,61 @@
-//! Rate and window of one queue pair.
+//! Congestion control: rate and window of one queue pair.
 
 use crate::telemetry::Trail;
 use crate::{Pace, Time};
 
-/// What a queue pair may do now.
+/// Limits on what a queue pair may send now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowance {
-    /// Packets that may be outstanding.
+    /// Most packets that may be unacknowledged.
     pub window: u64,
     /// Spacing of packets.
     pub pace: Pace,
-    /// No packet before this time (a NIC that stalls after a NACK).
+    /// Earliest time of the next packet, for NICs that stall after a NACK.
     pub not_before: Time,
 }
 
-/// What a reply tells a congestion control in runs with telemetry.
+/// A reply's information for a congestion control, in runs with telemetry.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Feedback {
-    /// Packets that it acknowledged for the first time.
+    /// Packets that the reply acknowledges for the first time.
     pub acked: u64,
-    /// It carried a mark.
+    /// True if the reply carries a mark.
     pub echo: bool,
-    /// All packets of the queue pair before this one are acknowledged.
+    /// Number of the oldest unacknowledged packet.
     pub una: u64,
-    /// All before this one have been sent at least once.
+    /// Number of the first packet that has never been sent.
     pub high: u64,
-    /// Time since the data packet that it answers was sent.
+    /// Time since the data packet was sent that the reply answers.
     pub round_trip: Time,
-    /// What switches wrote on that packet.
+    /// Records of switches on this data packet.
     pub trail: Trail,
 }
 
-/// A congestion control: a pure state machine, one per sending queue pair. Its timers live inside it: every
-/// call says what time it is, and the control catches up before it answers, so idle queue pairs cost nothing.
+/// A congestion control: a pure state machine, one per sending queue pair. It keeps its own timers. Every call passes the
+/// time, and the control catches up first, so idle queue pairs cost nothing.
 pub trait Congestion {
-    /// What the queue pair may do now.
+    /// Limits on what the queue pair may send now.
     fn allowance(&mut self, now: Time) -> Allowance;
 
-    /// `packets` were acknowledged for the first time; `echo` says that the reply carried a mark.
+    /// Handles an ACK that acknowledges `packets` packets for the first time; `echo` is true if it carries a mark.
     fn on_ack(&mut self, _now: Time, _packets: u64, _echo: bool) {}
 
-    /// A NACK has come; otherwise as [`Congestion::on_ack`], which is what it does if nothing else is said.
+    /// Handles the acknowledgements of a NACK, by default like those of an ACK.
     fn on_nacked(&mut self, now: Time, packets: u64, echo: bool) {
         self.on_ack(now, packets, echo);
     }
 
-    /// In runs with telemetry, in place of [`Congestion::on_ack`]: a reply has come, and this is what it tells.
+    /// Handles a reply in runs with telemetry, instead of [`Congestion::on_ack`].
     fn on_feedback(&mut self, now: Time, feedback: &Feedback) {
         self.on_ack(now, feedback.acked, feedback.echo);
     }
 
-    /// A CNP has come, or the queue pair's steering takes a reply for one ([`crate::Steering::on_reply`]).
+    /// Handles a CNP, or a reply that the queue pair's steering counts as a CNP ([`crate::Steering::on_reply`]).
     fn on_cnp(&mut self, _now: Time) {}
 
-    /// A NACK that the sender heeds has come.
+    /// Handles a NACK that the sender acts on.
     fn on_nack(&mut self, _now: Time) {}
 
-    /// The retransmission timer has fired.
+    /// Handles the expiry of the retransmission timer.
     fn on_timeout(&mut self, _now: Time) {}
 }

@@ -1,9 +1,8 @@
-//! The bundle of pluggable parts.
+//! The pluggable parts of a run.
 
 use crate::{Annex, Congestion, Plan, QpId, QpSite, Receiver, Scheme, Sender, Site, Steering};
 
-/// What a run is made of besides its plan: the types of its parts and how to build one of each. The engine
-/// is generic over this trait and names no part.
+/// The parts of a run: their types, and a constructor for each. The engine is generic over this trait and names no part.
 pub trait Parts {
     /// Load balancing of a switch.
     type Scheme: Scheme + Send;
@@ -13,9 +12,9 @@ pub trait Parts {
     type Receiver: Receiver + Send;
     /// Congestion control of a queue pair.
     type Congestion: Congestion + Send;
-    /// What packets carry from end to end besides their labels.
+    /// Further fields of packets.
     type Annex: Annex;
-    /// What steers a queue pair's packets.
+    /// Load balancing at the sender of a queue pair.
     type Steering: Steering<Annex = Self::Annex> + Send;
 
     /// The scheme of a switch.

@@ -1,99 +1,99 @@
-//! Load balancing at the sender: which path a queue pair's packets take.
+//! Load balancing at the sender: the choice of paths for the packets of a queue pair.
 
 use crate::Time;
 use crate::annex::{Annex, Notice, Stamp, TelemetryStamp};
 
-/// Steers the packets of one queue pair: the part of a scheme that sits in the sending NIC. A pure state machine.
+/// The part of a scheme in the sending NIC: it chooses the path of each packet of one queue pair. A pure state machine.
 ///
-/// A path is an *entropy*, a UDP source port; what switches make of it, their scheme says. Packets are counted as
-/// [`crate::Sender`] does. All times are by the host's own clock, which others do not share.
+/// A path is an *entropy*, a UDP source port, which the scheme in the switches maps to links. Packets have the numbers of
+/// [`crate::Sender`]. All times are by the host's own clock, which differs from other hosts' clocks.
 pub trait Steering {
-    /// What it writes on packets and reads on replies.
+    /// Fields that the steering writes on packets and reads on replies.
     type Annex: Annex;
 
-    /// A packet starts now.
+    /// Chooses the path of a packet that starts now.
     fn on_send(&mut self, now: Time, sent: Sent) -> Self::Annex;
 
-    /// True if it holds its queue pair back: no packet may start until that changes, which it does in a handler.
+    /// True if the steering holds its queue pair back: no packet may start until a handler has changed this.
     #[inline]
     fn holds(&self) -> bool {
         false
     }
 
-    /// When it wants to be called at [`Steering::on_deadline`]; [`Time::NEVER`] if it does not. It may put that off at
-    /// any time, and bring it forward in a handler.
+    /// Time of the next [`Steering::on_deadline`]; [`Time::NEVER`] if none is due. It may become later at any time, but
+    /// earlier only in a handler.
     #[inline]
     fn deadline(&self) -> Time {
         Time::NEVER
     }
 
-    /// Its deadline has come.
+    /// Handles the time of [`Steering::deadline`].
     fn on_deadline(&mut self, _now: Time) {}
 
-    /// A switch has sent a signal that says `tag`.
+    /// Handles a signal with this tag from a switch.
     fn on_signal(&mut self, _now: Time, _tag: u64) {}
 
-    /// A reply has come, and the sender and the congestion control have processed it. All packets before `una` are
-    /// acknowledged now; `room` computes how many of the sender's packets the window releases.
+    /// Handles a reply, after the sender and the congestion control have processed it. All packets before `una` are
+    /// acknowledged now; `room` computes the number of packets that the window releases.
     ///
-    /// Returns the number of CNPs that the congestion control shall take the reply for besides the mark that it carries:
-    /// more than 0 if the steering finds the reply's path congested.
+    /// Returns the number of CNPs that the reply counts for at the congestion control, in addition to its mark. It is above
+    /// 0 if the steering finds the reply's path congested.
     fn on_reply(&mut self, _now: Time, _una: u64, _annex: &Self::Annex, _room: Room<'_>) -> u32 {
         0
     }
 
-    /// The retransmission timer has fired.
+    /// Handles the expiry of the retransmission timer.
     fn on_timeout(&mut self, _now: Time) {}
 
-    /// True if it has something to send ahead of all packets that the sender would send.
+    /// True if the steering has a packet of its own, which goes ahead of the sender's packets.
     fn has_aside(&self) -> bool {
         false
     }
 
-    /// What it sends now, if [`Steering::has_aside`].
+    /// The steering's own packet to send now, if [`Steering::has_aside`].
     fn aside(&mut self, _now: Time) -> Option<Aside<Self::Annex>> {
         None
     }
 
-    /// Its counters, by name; the results sum them over all queue pairs.
+    /// Reports the steering's counters by name; the results sum them over all queue pairs.
     fn counters(&self, _sink: &mut dyn FnMut(&'static str, u64)) {}
 }
 
-/// Computes how many packets a queue pair may send now. Most steerings never ask.
+/// Computes the number of packets that a queue pair may send now. Most steerings do not call it.
 pub type Room<'a> = &'a mut dyn FnMut() -> u64;
 
 /// A packet that starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// Its number.
+    /// Number of the packet.
     pub seq: u64,
-    /// It was sent before.
+    /// True for a retransmission.
     pub again: bool,
-    /// Packets of its message that come after it.
+    /// Number of later packets in the same message.
     pub left: u64,
-    /// Bytes of its frame.
+    /// Length of the frame, bytes.
     pub frame: u32,
 }
 
-/// What a steering sends of its own accord.
+/// A packet that a steering sends in addition to the sender's packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Aside<A> {
-    /// What it is.
+    /// Content of the packet.
     pub what: What,
-    /// What it carries.
+    /// Annex of the packet.
     pub annex: A,
 }
 
-/// See [`Aside`].
+/// Content of an [`Aside`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// A copy of this packet, which has been sent already and is not acknowledged.
+    /// A copy of the packet of this number, which was sent before and is not acknowledged.
     Copy(u64),
-    /// A packet without payload; the annex carries the notice, too.
+    /// A notice instead of payload; the annex carries it, too.
     Notice(Notice),
 }
 
-/// Nobody steers: switches choose paths by what all packets of a queue pair have in common.
+/// No steering: all packets of a queue pair have the same entropy.
 impl Steering for () {
     type Annex = ();
 

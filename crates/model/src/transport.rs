@@ -62,8 +62,8 @@ pub trait Sender {
     /// True if [`Sender::next`] would return a packet.
     fn ready(&self, window: u64) -> bool;
 
-    /// Number of packets that [`Sender::next`] would return in a row. The default is 0 or 1; override it for senders under
-    /// `clocked` steerings.
+    /// Number of packets that [`Sender::next`] would return in a row. The default is 0 or 1; override it for senders whose
+    /// steering calls [`crate::steering::Room`].
     fn room(&self, window: u64) -> u64 {
         u64::from(self.ready(window))
     }
