@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_64_packets_allocate_nothing_and_leave_at_once() {
+    fn the_next_64_packets_allocate_nothing() {
         let mut map = Bitmap::default();
         for ahead in 1..=64 {
             assert_eq!(map.insert(1000, ahead), Insert::New);
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ring_takes_over_what_the_word_holds_and_doubles() {
+    fn the_ring_takes_over_the_word_and_doubles() {
         let mut map = Bitmap::default();
         assert_eq!(map.insert(1000, 1), Insert::New);
         assert_eq!(map.insert(1000, 65), Insert::New);
@@ -196,7 +196,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_a_set_of_numbers(
+        fn it_behaves_like_a_set_of_numbers(
             start in prop_oneof![Just(0u64), Just(u64::MAX / 2 - 100), 0..1u64 << 40],
             steps in prop::collection::vec((prop_oneof![Just(0u32), 0..6u32, 0..67u32, 0..700u32], 1u32..4), 1..400),
         ) {

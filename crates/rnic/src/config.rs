@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_table_is_the_default_and_it_is_possible() {
+    fn an_empty_table_is_the_default_and_valid() {
         assert_eq!(read("").unwrap(), NicConfig::default());
         assert_eq!(NicConfig::default().validate(), Ok(()));
     }

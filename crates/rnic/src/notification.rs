@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn the_flag_rides_on_every_reply_to_a_marked_packet() {
+    fn every_reply_to_a_marked_packet_carries_the_flag() {
         let rules = MarkRules { cnp: Cnp::Flag, interval: Time::from_us(4) };
         let mut marks = Marks::default();
         let mut echo = |marked, reply| {

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn as_a_cnp_it_cuts_the_rate() {
+    fn as_cnp_cuts_the_rate() {
         let (before, after) = after_nack(Reaction::AsCnp);
         assert!(after.pace > before.pace && after.not_before == Time::ZERO);
     }
@@ -209,14 +209,14 @@ mod tests {
     }
 
     #[test]
-    fn to_the_least_rate_is_the_controls_own() {
+    fn to_min_rate_is_the_controls_minimum() {
         let (_, after) = after_nack(Reaction::ToMinRate);
         assert_eq!(after.pace, Pace::from_bps(100e6));
         assert!(Reaction::ToMinRate.validate("on-nack", false).is_err());
     }
 
     #[test]
-    fn a_control_without_a_rate_cannot_go_to_a_share() {
+    fn a_control_without_a_rate_refuses_a_share() {
         assert!(Reaction::To(0.5).validate("on-nack", true).is_ok());
         let error = Reaction::To(0.5).validate("on-nack", false).unwrap_err();
         assert_eq!(error.to_string(), "on-nack.to: this congestion control has no rate to lower");

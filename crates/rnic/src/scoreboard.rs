@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn just_what_is_missing_goes_out_again_and_before_new_packets() {
+    fn only_missing_packets_are_retransmitted_before_new_ones() {
         let mut s = sender(20);
         send(&mut s, 10);
         let missing = |first, count| Selective::Missing { first: Psn::new(first), count };
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wish_is_no_loss() {
+    fn a_request_in_an_ack_is_no_loss() {
         let mut s = sender(20);
         send(&mut s, 10);
         let wish = Selective::Missing { first: Psn::new(4), count: 3 };
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn every_gap_before_an_arrival_is_sent_again_once() {
+    fn every_gap_before_an_arrival_is_retransmitted_once() {
         let mut s = sender(20);
         send(&mut s, 10);
         let arrived = |psn| Selective::Arrived(Psn::new(psn));
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_timeout_all_gaps_are_sent_again_and_nothing_that_arrived() {
+    fn a_timeout_retransmits_all_gaps_and_no_arrived_packet() {
         let mut s = sender(20);
         send(&mut s, 8);
         nack(&mut s, 1, Selective::Arrived(Psn::new(3)));
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn what_arrives_meanwhile_is_not_sent_again() {
+    fn packets_that_arrive_meanwhile_are_not_retransmitted() {
         let mut s = sender(20);
         send(&mut s, 8);
         nack(&mut s, 1, Selective::Arrived(Psn::new(6)));
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn few_outstanding_packets_wait_less() {
+    fn few_outstanding_packets_have_a_shorter_timeout() {
         let mut s = sender(5);
         send(&mut s, 5);
         s.on_reply(Time::ZERO, Reply::Ack(Psn::new(0)));
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_nack_without_more_means_the_packet_that_it_names() {
+    fn a_plain_nack_means_the_packet_that_it_names() {
         let mut s = sender(9);
         send(&mut s, 6);
         assert_eq!(nack(&mut s, 2, Selective::Nothing), Progress { acked: 2, nack: true });

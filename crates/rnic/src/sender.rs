@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_rewind_the_oldest_goes_out_once() {
+    fn after_a_rewind_the_oldest_packet_is_sent_once() {
         let mut sender = sender(5);
         send(&mut sender, 4);
         sender.again(Resend::All);
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn timeouts_in_a_row_are_further_and_further_apart_until_progress() {
+    fn consecutive_timeouts_back_off_until_progress() {
         let ms = Time::from_ms;
         let timing = Timing::new(Timeout::Fixed(ms(1)), Some(Backoff { factor: 2, cap: ms(3) }));
         let (on_nack, on_timeout) = (None, Resend::Oldest);

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn it_doubles_up_to_its_cap() {
+    fn the_timeout_doubles_up_to_its_cap() {
         let ms = Time::from_ms;
         let backoff = Some(Backoff { factor: 2, cap: ms(3) });
         let timing = Timing::new(Timeout::Fixed(ms(1)), backoff);
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_timeout_it_never_fires() {
+    fn without_a_timeout_the_timer_never_fires() {
         let timing = Timing::new(Timeout::None, None);
         assert_eq!(timing.deadline(Time::from_ms(1), 0), Time::NEVER);
     }
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn adaptive_retransmission_keeps_its_absolute_schedule_and_then_doubles_the_nominal() {
+    fn adaptive_retransmission_follows_its_schedule() {
         let timings = Timeout::Adp(14).timings(None);
         let firsts: Vec<u64> = timings.iter().map(|t| fires(t, 1)[0]).collect();
         assert_eq!(firsts, [124, 209, 376, 714]);

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_is_bytes_or_what_fits_on_the_way() {
+    fn a_window_is_bytes_or_a_bandwidth_delay_product() {
         for (toml, packets) in [
             ("window = \"bdp\"", 125),
             ("window = \"longest-bdp\"", 12_500),
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn it_may_shrink_with_the_rate() {
+    fn the_window_may_shrink_with_the_rate() {
         let mut control = control("window = \"bdp\"\nwindow-scales-with-rate = true\non-nack = { to = 0.1 }");
         assert_eq!(control.allowance(Time::ZERO).window, 125);
         control.on_nack(Time::ZERO);

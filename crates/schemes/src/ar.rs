@@ -59,7 +59,7 @@ mod tests {
     use model::{PortIndex, Psn, Verdict};
 
     #[test]
-    fn the_shortest_queue_wins_and_equals_are_drawn_for() {
+    fn the_shortest_queue_wins_and_ties_are_drawn() {
         let plan = leaf_spine(2, 4, 1);
         let qp = qp(&plan, 0, 1);
         let mut desk = Desk::new(&plan, "leaf0", &SchemeConfig::named("ar").unwrap());

@@ -153,7 +153,7 @@ mod tests {
     use model::{Bytes, Probability};
 
     #[test]
-    fn a_long_queue_tells_the_sender_once_in_an_interval_and_leaves_the_packet_alone() {
+    fn a_long_queue_sends_one_cnp_per_interval_and_marks_no_packet() {
         let mut plan = leaf_spine(2, 2, 2);
         let marking = Marking {
             kmin: Bytes(10_000),

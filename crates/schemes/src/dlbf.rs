@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_stays_on_its_path_until_that_is_marked() {
+    fn a_flow_keeps_its_path_until_a_mark_comes_back() {
         let mut d = dlbf(Config::default());
         let path = send(&mut d, us(100), 0);
         for seq in 1..20 {
@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_faster_path_would_overtake_goes_there_too() {
+    fn packets_that_the_faster_path_would_overtake_are_duplicated() {
         // 10 us against 7 us: packets sent less than 3 us ago are overtaken, which are those of 111, 112 and 113 us.
         for ahead in [us(0), us(5_000)] {
             let (mut d, old) = under_way(Config::default(), us(7), ahead);
@@ -477,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn to_a_slower_path_there_are_no_duplicates() {
+    fn a_slower_path_needs_no_duplicates() {
         for other in [us(10), us(12)] {
             let (mut d, _) = under_way(Config::default(), other, us(0));
             assert_eq!((d.counters.moves, asides(&mut d, us(113))), (1, vec![]));
@@ -512,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_better_path_it_stays() {
+    fn a_flow_without_a_better_path_stays() {
         let mut d = dlbf(Config { ports: 2, ..Config::default() });
         let path = send(&mut d, us(100), 0);
         for p in [1 - path, path] {
@@ -537,7 +537,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_acknowledged_meanwhile_is_not_duplicated() {
+    fn packets_acknowledged_meanwhile_are_not_duplicated() {
         let (mut d, old) = under_way(Config::default(), us(7), us(0));
         ack(&mut d, us(114), 13, old, us(10), false, us(0));
         assert_eq!(asides(&mut d, us(114)), [What::Copy(13)]);

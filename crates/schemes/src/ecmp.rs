@@ -50,7 +50,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn a_flow_stays_where_it_is_and_many_flows_use_every_path() {
+    fn a_flow_keeps_its_path_and_many_flows_use_every_path() {
         let plan = leaf_spine(2, 4, 8);
         let mut desk = Desk::new(&plan, "leaf0", &SchemeConfig::default());
         let mut used = BTreeSet::new();

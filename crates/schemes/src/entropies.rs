@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn tiers_share_out_the_digits_of_an_entropy() {
+    fn tiers_divide_the_digits_of_an_entropy() {
         let plan = pods(2, 1, &[3, 3]);
         let edge = ports_of(&plan, "edge0.0", Mapping::Map, 6);
         let up = ports_of(&plan, "up0.0", Mapping::Map, 6);

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn sixty_four_kilobytes_take_one_path_and_the_next_ones_the_next() {
+    fn every_64_kilobytes_take_the_next_path() {
         // 64 KiB hold 45 whole packets of 1438 bytes of payload.
         let paths = paths_of(&leaf_spine(2, 3, 1), Config::default(), 200);
         let cells: Vec<(u16, usize)> =
@@ -125,19 +125,19 @@ mod tests {
     }
 
     #[test]
-    fn less_than_a_packet_is_a_packet() {
+    fn a_flowcell_holds_at_least_one_packet() {
         let config = Config { bytes: Bytes(1), paths: Some(2) };
         assert_eq!(paths_of(&leaf_spine(2, 3, 1), config, 5), [0, 1, 0, 1, 0]);
     }
 
     #[test]
-    fn on_three_tiers_there_are_as_many_paths_as_choices() {
+    fn on_three_tiers_paths_are_products_of_choices() {
         let paths = paths_of(&pods(2, 2, &[3, 3]), Config { bytes: Bytes(1), ..Config::default() }, 9);
         assert_eq!(paths, [0, 1, 2, 3, 4, 5, 0, 1, 2]);
     }
 
     #[test]
-    fn impossible_settings_are_named() {
+    fn impossible_settings_are_refused() {
         let field = |config: Config| config.validate(&leaf_spine(2, 2, 1)).unwrap_err().field;
         assert_eq!(field(Config { bytes: Bytes(0), paths: None }), "bytes");
         assert_eq!(field(Config { paths: Some(0), ..Config::default() }), "paths");

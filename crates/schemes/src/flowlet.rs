@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_pause_it_draws_one_and_draws_all_of_them_in_time() {
+    fn pauses_draw_every_path_in_time() {
         let (mut desk, [a, b, _]) = desk(Time::from_ns(150));
         // Packets of a and b alternate: each flow pauses for 200 ns.
         let drawn: BTreeSet<usize> = (0..200).map(|_| (port(&mut desk, b), port(&mut desk, a)).1).collect();
@@ -148,14 +148,14 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_of_just_the_gap_is_not_longer_than_it() {
+    fn a_pause_equal_to_the_gap_draws_no_path() {
         let (mut desk, [a, b, _]) = desk(Time::from_ns(200));
         let first = [port(&mut desk, a), port(&mut desk, b)];
         assert!((0..50).all(|_| [port(&mut desk, a), port(&mut desk, b)] == first));
     }
 
     #[test]
-    fn without_a_gap_it_is_another_scheme() {
+    fn a_gap_of_zero_is_refused() {
         let error = Config { gap: Time::ZERO }.validate(&leaf_spine(2, 2, 1)).unwrap_err();
         assert!(error.field == "gap" && error.message.contains("`rps`"), "{error}");
     }

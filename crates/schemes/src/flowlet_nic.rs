@@ -99,7 +99,7 @@ mod tests {
     use model::{Annex as _, QpId, Steering as _};
 
     #[test]
-    fn a_pause_longer_than_the_gap_and_no_other_draws_a_port() {
+    fn only_a_pause_longer_than_the_gap_draws_a_port() {
         let config = Config { gap: Time::from_us(2), ..Config::default() };
         let mut nic = config.steer(QpSite { plan: &leaf_spine(2, 4, 1), qp: QpId(0) });
         let mut send = |ns: u64| {
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_settings_are_named() {
+    fn impossible_settings_are_refused() {
         let field = |config: Config| config.validate(&leaf_spine(2, 2, 1)).unwrap_err().field;
         assert_eq!(field(Config { gap: Time::ZERO, ..Config::default() }), "gap");
         assert_eq!(field(Config { entropies: 0, ..Config::default() }), "entropies");

@@ -78,7 +78,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
-    fn every_flow_finds_its_own_entry_again_however_many_there_are() {
+    fn every_flow_finds_its_entry_in_a_large_table() {
         let mut flows = Flows::<u64>::new();
         let mut list = BTreeMap::new();
         assert!(flows.is_empty());

@@ -531,7 +531,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
-    fn names_tables_and_variants_are_the_same_words() {
+    fn names_tables_and_variants_agree() {
         for &name in SchemeConfig::NAMES {
             let config = SchemeConfig::named(name).unwrap();
             assert_eq!(config.name(), name);
@@ -677,7 +677,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scheme_from_elsewhere_goes_into_a_box() {
+    fn a_custom_scheme_runs_from_a_box() {
         struct First;
         impl Scheme for First {
             fn interest(&self) -> Interest {

@@ -50,7 +50,7 @@ mod tests {
     use model::{Psn, QpId};
 
     #[test]
-    fn a_flow_keeps_its_way_and_takes_no_detour() {
+    fn a_flow_keeps_its_path_and_takes_no_detour() {
         for (plan, switch) in [(dragonfly(4, 3, 2), "g0r1"), (leaf_spine(3, 4, 2), "leaf0")] {
             let [mut minimal, mut ecmp] =
                 ["minimal", "ecmp"].map(|name| Desk::new(&plan, switch, &SchemeConfig::named(name).unwrap()));

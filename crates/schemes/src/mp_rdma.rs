@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ack_lets_up_to_two_packets_go_on_its_path() {
+    fn an_ack_clocks_up_to_two_packets_onto_its_path() {
         let mut s = quiet();
         for seq in 0..8 {
             send(&mut s, seq);
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ack_that_opens_nothing_says_nothing() {
+    fn an_ack_that_does_not_open_the_window_clocks_no_packet() {
         let mut s = quiet();
         ack(&mut s, 7, 0, 1, 0, false); // marked: the window has closed
         ack(&mut s, 8, 1, 2, 1, false);
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_timeout_old_acks_say_nothing() {
+    fn a_timeout_forgets_clocked_paths() {
         let mut s = quiet();
         ack(&mut s, 7, 0, 1, 2, false);
         s.on_timeout(Time::ZERO);
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_settings_are_named() {
+    fn impossible_settings_are_refused() {
         let field = |config: Config| config.validate(&leaf_spine(2, 2, 1)).unwrap_err().field;
         assert_eq!(field(Config { delta: 0, ..Config::default() }), "delta");
         assert_eq!(field(Config { probe: f64::NAN, ..Config::default() }), "probe");

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_timeout_it_goes_round_what_worked_and_then_explores() {
+    fn after_a_timeout_good_paths_are_cycled_and_then_it_explores() {
         let mut r = reps(Config { buffer: 2, explore: 3, ..Config::default() });
         answer(&mut r, 20, false);
         answer(&mut r, 21, false);

@@ -53,7 +53,7 @@ mod tests {
     use model::{Psn, Verdict};
 
     #[test]
-    fn one_flow_loads_every_path_alike() {
+    fn one_flow_loads_all_paths_equally() {
         let plan = leaf_spine(2, 4, 1);
         let mut desk = Desk::new(&plan, "leaf0", &SchemeConfig::named("rps").unwrap());
         let mut loads = [0; 5];

@@ -191,7 +191,7 @@ mod tests {
     use model::Psn;
 
     #[test]
-    fn a_queue_at_the_router_behind_the_own_port_turns_a_packet_away() {
+    fn a_queue_at_the_next_router_causes_a_detour() {
         // Five groups of three routers; router 0 of group 0 has no link to group 4 of its own.
         let plan = dragonfly(5, 3, 1);
         let fabric = &plan.fabric;
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_waits_behind_a_dead_link_and_that_draws_nobody() {
+    fn a_dead_link_with_an_empty_queue_attracts_no_packets() {
         // Four groups of two routers, with two links between any two groups, one from each router. Router 0's
         // own link to group 1 is dead, so all packets go by router 1, where a queue stands before the live
         // link.

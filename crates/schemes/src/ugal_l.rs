@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_detour_is_taken_when_twice_its_queue_and_a_bias_are_less() {
+    fn a_detour_wins_if_twice_its_queue_plus_the_bias_is_shorter() {
         let plan = dragonfly(5, 3, 1);
         let mut desk = desk(&plan);
         let minimal = desk.see(desk.data(qp(&plan, 0, 3), Psn::new(0))).ports;

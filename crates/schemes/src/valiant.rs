@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_draw_every_group_but_the_two_ends_and_inside_one_every_router_but_the_two_ends() {
+    fn packets_draw_intermediate_groups_and_inside_a_group_intermediate_routers() {
         let over = |groups: &[u16]| {
             groups.iter().map(|&g| format!("{:?}", Some(Detour::Group(g)))).collect::<Vec<_>>()
         };
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_keeps_the_group_that_it_has_drawn() {
+    fn a_flow_keeps_its_drawn_group() {
         assert_eq!(vias("flow", 2 * 4).len(), 1);
     }
 

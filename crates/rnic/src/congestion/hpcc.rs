@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cnp_takes_its_share_once_in_the_interval_if_it_means_anything() {
+    fn a_cnp_cuts_the_rate_once_per_interval_if_cnp_cut_is_set() {
         let mut deaf = control(&Config::default());
         deaf.on_cnp(Time::ZERO);
         assert_eq!(deaf.rate(), LINE);
@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn alone_it_settles_at_the_target_and_its_own_step() {
+    fn a_single_flow_settles_at_the_target() {
         for max_stage in [0, 5] {
             let mut control = control(&Config { max_stage: Some(max_stage), ..Config::default() });
             let mut link = Link::NEW;
@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn two_flows_come_to_share_and_keep_the_queue_empty() {
+    fn two_flows_converge_with_an_empty_queue() {
         // A large step, since the step alone equalises rates: with 50 Mb/s that takes thousands of round trips.
         let config = Config { additive_increase: Rate::from_gbps(1), ..Config::default() };
         let (mut one, mut other) = (control(&config), control(&config));
@@ -489,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn a_standing_queue_counts_against_bandwidth_times_t_and_the_lesser_one_does() {
+    fn the_smaller_queue_counts_relative_to_bandwidth_times_t() {
         let mut control = control(&Config { max_stage: Some(0), ..Config::default() });
         let say = |us: u64, queue| {
             let mut trail = Trail::default();
@@ -506,7 +506,7 @@ mod tests {
     }
 
     #[test]
-    fn within_a_round_trip_every_ack_counts_from_the_same_reference() {
+    fn within_a_round_trip_the_reference_is_constant() {
         let mut control = control(&Config { max_stage: Some(0), ..Config::default() });
         let mut link = Link::NEW;
         for _ in 0..90 {
@@ -524,7 +524,7 @@ mod tests {
     }
 
     #[test]
-    fn another_path_starts_afresh() {
+    fn another_path_restarts_the_comparison() {
         let mut control = control(&Config::default());
         for step in 1..9_u64 {
             let mut trail = Trail::default();
@@ -537,7 +537,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_without_a_code_is_taken_for_25g_in_compatibility_alone() {
+    fn only_compat_assumes_25g_for_unknown_rates() {
         let compat = Config { compat: Some(Compat::LongHaulPrototype), ..Config::default() };
         let wan = Rate::from_gbps(1600);
         assert_eq!((Config::default().takes_for(wan), compat.takes_for(wan)), (wan, Rate::from_gbps(25)));

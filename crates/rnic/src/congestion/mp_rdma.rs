@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn no_number_of_nacks_opens_it() {
+    fn nacks_never_open_the_window() {
         let mut c = control(10);
         (0..100).for_each(|_| c.on_nacked(Time::ZERO, 0, false));
         assert_eq!(c.allowance(Time::ZERO).window, 10);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_go_at_line_rate_and_asking_twice_changes_nothing() {
+    fn packets_start_at_line_rate_however_often_one_asks() {
         let mut c = control(5);
         let first = c.allowance(Time::ZERO);
         assert_eq!(first, c.allowance(Time::from_us(7)));

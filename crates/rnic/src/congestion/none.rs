@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_slows_it_down() {
+    fn no_signal_lowers_the_rate() {
         let mut control = Config {}.control(Rate::from_gbps(400), None);
         let before = control.allowance(Time::ZERO);
         control.on_cnp(Time::from_us(1));

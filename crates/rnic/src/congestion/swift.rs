@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn above_the_target_it_closes_with_the_excess_and_once_per_round_trip() {
+    fn above_the_target_the_window_shrinks_once_per_round_trip() {
         let mut control = control(&Config::default());
         control.set(100.0);
         let late = Time::from_us(26); // twice the target
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn below_one_packet_it_paces() {
+    fn a_window_below_one_packet_paces() {
         let mut control = control(&Config::default());
         ack(&mut control, Time::from_us(100), Time::from_us(20));
         control.set(0.25);
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_nack_halves_it_and_timeouts_in_a_row_reset_it() {
+    fn a_nack_halves_the_window_and_consecutive_timeouts_reset_it() {
         let mut control = control(&Config { timeouts_to_reset: 3, ..Config::default() });
         control.on_nack(Time::from_us(100));
         control.on_nack(Time::from_us(105));
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn it_settles_where_a_link_s_queue_takes_the_target() {
+    fn a_single_flow_settles_at_the_target_delay() {
         // The flow has a link of 100 Gb/s to itself: packets beyond the bandwidth-delay product wait.
         let mut control = control(&Config::default());
         let packet = 1563.0 * 8.0 / 100e9;

@@ -16,7 +16,7 @@ impl Congestion for Window {
 }
 
 #[test]
-fn a_control_from_elsewhere_hears_what_the_others_hear() {
+fn a_custom_control_receives_all_events() {
     let control = AnyCongestion::Custom(Box::new(Window(8)));
     assert_eq!(control.name(), "custom");
     let mut control = Reacting::new(control, Reaction::Stall(Time::from_us(3)), Reaction::To(0.5));
@@ -28,7 +28,7 @@ fn a_control_from_elsewhere_hears_what_the_others_hear() {
 }
 
 #[test]
-fn so_do_the_two_ends() {
+fn custom_ends_receive_all_events() {
     let nic = NicConfig::default().build();
     let mut sender = AnySender::Custom(Box::new(nic.sender()));
     let mut receiver = AnyReceiver::Custom(Box::new(nic.receiver()));

@@ -23,14 +23,14 @@ fn decay(n: u32) -> f64 {
 }
 
 #[test]
-fn it_starts_at_line_rate_and_stays_there_without_a_cnp() {
+fn without_a_cnp_the_rate_is_line_rate() {
     let mut control = at_100g(Config::default());
     assert_eq!(control.allowance(Time::ZERO).pace.gap(1520), Time(121_600));
     assert_eq!(rate_at(&mut control, 1_000_000), LINE);
 }
 
 #[test]
-fn the_first_cnp_cuts_after_one_decrease_interval_and_one_step_up_halves_the_loss() {
+fn the_first_cnp_cuts_after_an_interval_and_one_increase_halves_the_loss() {
     let mut control = at_100g(Config::default());
     control.on_cnp(Time::from_us(10));
     assert_eq!(rate_at(&mut control, 13), LINE);
@@ -46,7 +46,7 @@ fn the_first_cnp_cuts_after_one_decrease_interval_and_one_step_up_halves_the_los
 }
 
 #[test]
-fn a_second_cut_without_a_step_up_between_keeps_the_target() {
+fn a_second_cut_without_an_increase_keeps_the_target() {
     for (clamp_target_rate, target) in [(false, LINE), (true, LINE * (1.0 - decay(4) / 2.0))] {
         let mut control = at_100g(Config { clamp_target_rate, ..Config::default() });
         control.on_cnp(Time::from_us(10));
@@ -82,7 +82,7 @@ fn after_fast_recovery_the_target_rises_by_50_and_then_by_100_mbps() {
 }
 
 #[test]
-fn the_increases_grow_with_line_rate_unless_told_not_to() {
+fn the_increases_grow_with_line_rate_unless_set_otherwise() {
     for (scale_increases, step) in [(true, 200e6), (false, 50e6)] {
         let config = Config { scale_increases, fast_recovery: 0, ..Config::default() };
         let mut control = config.control(Rate::from_gbps(400), None);
@@ -114,7 +114,7 @@ fn many_cnps_cut_once_per_decrease_interval() {
 }
 
 #[test]
-fn a_cut_precedes_a_step_up_at_the_same_time_and_restarts_its_timer() {
+fn a_cut_precedes_a_simultaneous_increase_and_restarts_its_timer() {
     let config = Config {
         rate_increase_timer: Time::from_us(10),
         rate_decrease_interval: Time::from_us(10),
@@ -147,7 +147,7 @@ fn an_echo_on_an_ack_is_a_cnp() {
 }
 
 #[test]
-fn after_a_long_rest_alpha_has_gone() {
+fn alpha_decays_to_zero_after_a_long_rest() {
     let mut control = at_100g(Config::default());
     control.on_cnp(Time::ZERO);
     control.on_cnp(Time::from_ms(1000 * 3600)); // an hour: caught up at once
@@ -184,7 +184,7 @@ fn configs() -> impl Strategy<Value = Config> {
 
 proptest! {
     #[test]
-    fn asking_changes_no_bit(
+    fn the_number_of_calls_changes_no_bit(
         config in configs(),
         steps in prop::collection::vec(
             (
@@ -227,7 +227,7 @@ proptest! {
 
     /// A plain loop over every tick of every timer gives the same rate.
     #[test]
-    fn catching_up_is_the_same_as_ticking(
+    fn catching_up_equals_ticking(
         config in configs(),
         cnps in prop::collection::vec(0..1500u64, 1..40),
     ) {

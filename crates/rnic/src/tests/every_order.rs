@@ -160,7 +160,7 @@ fn every_loss_and_every_order_of_arrival_ends_with_delivery() {
 
 /// With its default bitmap MP-RDMA drops nothing in so short a message, so this test has a smaller one.
 #[test]
-fn every_order_ends_with_delivery_where_mp_rdma_has_to_drop() {
+fn every_order_ends_with_delivery_even_if_mp_rdma_drops() {
     let config: NicConfig = toml::from_str("[transport.mp-rdma]\nbitmap = 3").unwrap();
     let states = play_all(&config, 0..1 << 8, false) + play_all(&config, 0..1 << 8, true);
     assert!(states > 10_000, "{states}");

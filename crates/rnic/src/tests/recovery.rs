@@ -76,7 +76,7 @@ proptest! {
     }
 
     #[test]
-    fn no_reply_and_no_packet_makes_either_end_panic(
+    fn no_reply_and_no_packet_causes_a_panic(
         transport in transports(),
         steps in prop::collection::vec((0..9u8, any::<u32>(), any::<u64>()), 0..300),
     ) {
@@ -104,7 +104,7 @@ proptest! {
 
 /// Sends 2^24 packets and a few more: the PSN wraps, with a loss at that point.
 #[test]
-fn psns_wrap_without_anyone_noticing() {
+fn psns_wrap_without_effect() {
     const WRAP: u64 = 1 << 24;
     for name in TransportConfig::NAMES {
         let config: NicConfig = toml::from_str(&format!("[transport.{name}]")).unwrap();
@@ -153,7 +153,7 @@ fn without_faults_no_mode_retransmits() {
 }
 
 #[test]
-fn a_lost_last_ack_comes_again_for_a_duplicate() {
+fn a_duplicate_repeats_a_lost_last_ack() {
     for name in TransportConfig::NAMES {
         let config: NicConfig = toml::from_str(&format!("[transport.{name}]")).unwrap();
         let mut pair = Pair::new(&config);
@@ -177,7 +177,7 @@ fn a_filled_gap_is_acknowledged_at_once_however_rare_acks_are() {
 }
 
 #[test]
-fn every_mode_reports_marks_as_it_is_told() {
+fn every_mode_reports_marks_by_its_settings() {
     for name in TransportConfig::NAMES {
         for (cnp, frame) in [("frame", true), ("flag", false)] {
             let toml = format!("cnp = \"{cnp}\"\ncnp-interval = \"10us\"\n[transport.{name}]");

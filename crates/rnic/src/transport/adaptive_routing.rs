@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn any_order_within_the_window_is_welcome() {
+    fn any_order_within_the_window_is_accepted() {
         let mut pair = Pair::new(&adaptive(Config::default()));
         for packet in [3, 9, 10, 40] {
             pair.delay_data(packet, Time::from_us(3));
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn at_a_loss_the_sender_stands_still_until_its_timer_takes_it_back_to_the_gap() {
+    fn a_loss_stops_the_sender_until_its_timer_restarts_from_the_gap() {
         let mut pair = Pair::new(&adaptive(Config { reorder_window: 8, ..Config::default() }));
         pair.lose_data(2);
         pair.run(40);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_the_receiver_cannot_hold_is_refused() {
+    fn a_window_beyond_the_receivers_is_refused() {
         let config = Config { reorder_window: 64, max_outstanding: Some(65) };
         assert_eq!(config.validate().unwrap_err().field, "max-outstanding");
         assert_eq!(Config { max_outstanding: Some(64), ..config }.validate(), Ok(()));

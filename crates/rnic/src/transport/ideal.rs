@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_nack_from_elsewhere_only_acknowledges() {
+    fn a_forged_nack_only_acknowledges() {
         let mut sender = nic(TransportConfig::Ideal(Config::default())).build().sender();
         sender.post(4);
         for _ in 0..4 {

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_is_sent_again_as_soon_as_a_later_packet_has_arrived() {
+    fn a_loss_is_repaired_after_the_next_arrival() {
         let mut pair = pair(Config::default());
         pair.lose_data(2);
         pair.lose_data(5);

@@ -103,7 +103,7 @@ mod tests {
     const NOTHING: u32 = 0xFF_FFFF;
 
     #[test]
-    fn reordering_within_the_bitmap_costs_nothing() {
+    fn reordering_within_the_bitmap_is_free() {
         let mut pair = pair(64);
         for packet in [3, 9, 10, 40] {
             pair.delay_data(packet, Time::from_us(5)); // 50 packets
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_beyond_the_bitmap_is_dropped_and_begins_the_recovery() {
+    fn a_packet_beyond_the_bitmap_begins_a_recovery() {
         let mut receiver = nic(TransportConfig::MpRdma(Config { bitmap: 4 })).build().receiver();
         let mut on = |psn| {
             let got = receiver.on_data(Time::ZERO, Psn::new(psn), false, false);
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn recovery_goes_once_through_what_is_not_acknowledged_and_skips_what_is() {
+    fn recovery_retransmits_unacknowledged_packets_once() {
         let mut s = sender(20);
         assert_eq!(send(&mut s, 10).len(), 10);
         let nack = Reply::Nack(Psn::new(2));
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn while_it_recovers_nothing_goes_beyond_the_bitmap() {
+    fn a_recovery_sends_nothing_beyond_the_bitmap() {
         let mut s = sender_to(100, 4);
         assert_eq!(send(&mut s, 10).len(), 10);
         let nack = Reply::Nack(Psn::new(0)); // 0 is lost, 4 to 9 were dropped
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ack_ahead_of_a_gap_lets_another_packet_go() {
+    fn an_ack_ahead_of_a_gap_releases_another_packet() {
         let mut s = sender(20);
         assert_eq!(send(&mut s, 4).len(), 4);
         assert_eq!(s.room(4), 0);
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_timeout_nothing_is_under_way() {
+    fn after_a_timeout_nothing_is_in_flight() {
         let mut s = sender(6);
         assert_eq!(send(&mut s, 4).len(), 4);
         s.on_timeout(Time::from_ms(1));

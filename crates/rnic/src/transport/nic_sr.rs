@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn an_out_of_order_arrival_on_a_new_gap_is_nacked_but_the_gap_itself_is_not() {
+    fn an_arrival_ahead_of_a_new_gap_is_nacked() {
         let mut receiver = nic_sr(Config::default()).build().receiver();
         let mut reply = |psn| receiver.on_data(Time::ZERO, Psn::new(psn), false, false).reply;
         assert_eq!(reply(1), Some(Reply::Nack(Psn::new(0))));
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_bitmap_cannot_note_is_discarded() {
+    fn packets_beyond_the_bitmap_are_discarded() {
         let mut receiver = nic_sr(Config { reorder_window: 4, ..Config::default() }).build().receiver();
         let mut fate = |psn| receiver.on_data(Time::ZERO, Psn::new(psn), false, false).fate;
         assert_eq!((fate(3), fate(4)), (Fate::Accepted, Fate::Discarded));
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stale_nack_is_ignored_and_a_fresh_one_acknowledges_what_is_before_it() {
+    fn a_stale_nack_is_ignored_and_a_fresh_one_acknowledges() {
         let mut sender = nic_sr(Config::default()).build().sender();
         sender.post(9);
         for _ in 0..9 {

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_of_losses_costs_one_nack_and_as_many_packets() {
+    fn a_burst_of_losses_costs_one_nack() {
         let mut pair = Pair::new(&nic(TransportConfig::SrSack(Config::default())));
         for packet in 5..12 {
             pair.lose_data(packet);
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_marked_notice_keeps_the_receiver_quiet_for_a_while() {
+    fn a_marked_notice_delays_reports_of_gaps() {
         let mut receiver = noticing();
         let notice = Notice { first: Psn::new(0), count: 3 };
         let answer = receiver.on_notice(Time::ZERO, notice, true);
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unmarked_notice_is_answered_at_once_and_is_no_nack() {
+    fn an_unmarked_notice_requests_missing_packets_in_an_ack() {
         let mut receiver = noticing();
         receiver.on_data(Time::ZERO, Psn::new(0), false, false);
         let answer = receiver.on_notice(Time::ZERO, Notice { first: Psn::new(0), count: 4 }, false);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_is_crowded_from_high_to_low() {
+    fn a_receiver_is_crowded_between_its_two_thresholds() {
         let mut receiver = noticing();
         let mut crowded = |psn| {
             receiver.on_data(Time::ZERO, Psn::new(psn), false, false);
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_bitmap_cannot_note_is_discarded() {
+    fn packets_beyond_the_bitmap_are_discarded() {
         let config = Config { reorder_window: 4, ..Config::default() };
         let mut receiver = nic(TransportConfig::SrSack(config)).build().receiver();
         let mut fate = |psn| receiver.on_data(Time::ZERO, Psn::new(psn), false, false).fate;

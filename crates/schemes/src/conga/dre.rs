@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_at_line_rate_shows_the_highest_level_and_half_load_shows_half() {
+    fn the_level_of_a_link_is_proportional_to_its_load() {
         let pulse = Pulse::new(Time::from_us(50), 0.2, 3);
         for (percent, levels) in [(100, 6..=7), (50, 3..=4), (25, 1..=2), (5, 0..=0)] {
             let (mut dre, now) = loaded(&pulse, percent);
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_link_forgets_the_share_alpha_each_period_whenever_it_is_asked() {
+    fn an_idle_register_decays_by_alpha_per_period_however_often_it_is_read() {
         let pulse = Pulse::new(Time::from_us(50), 0.2, 6);
         let (busy, now) = loaded(&pulse, 100);
         let (mut often, mut once) = (busy.clone(), busy.clone());
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_runs_at_a_fraction_of_its_rate_is_full_sooner() {
+    fn a_slowed_link_is_full_at_a_lower_rate() {
         let pulse = Pulse::new(Time::from_us(50), 0.2, 3);
         let slow = |at, gbps| LinkChange { link: LinkId(0), at, rate: Some(Rate::from_gbps(gbps)) };
         let dead = LinkChange { link: LinkId(0), at: Time::from_ms(8), rate: None };
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_validation_refuses_still_makes_an_estimator() {
+    fn refused_settings_still_make_an_estimator() {
         for (alpha, bits) in [(f64::NAN, 0), (0.0, 9), (7.0, 1), (1e-9, 6)] {
             let pulse = Pulse::new(Time::ZERO, alpha, bits);
             let mut dre = pulse.estimator(Rate(0), &[]);

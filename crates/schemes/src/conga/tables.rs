@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_survives_the_packing() {
+    fn every_field_survives_packing() {
         let said = Said { port: PortIndex(1023), level: 63 };
         let header = Header { lb_tag: PortIndex(1022), ce: 62, said: Some(said) };
         assert!(header.tag() >> TAG_BITS == 0);
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn links_raise_the_congestion_and_never_lower_it() {
+    fn links_only_raise_the_congestion_on_a_packet() {
         let header =
             Header { lb_tag: PortIndex(7), ce: 3, said: Some(Said { port: PortIndex(1), level: 5 }) };
         assert_eq!(Header::read(Header::raised(header.tag(), 2)), header);
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_metric_that_is_not_heard_again_halves_until_the_path_looks_free() {
+    fn a_metric_without_updates_halves_until_the_path_looks_idle() {
         let mut table = ToLeaf::new(3, 4, AGEING);
         table.hear(2, Said { port: PortIndex(1), level: 7 }, us(10));
         let read = |at| table.metric(2, PortIndex(1), us(at));
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_table_has_is_not_heard() {
+    fn feedback_outside_the_table_is_ignored() {
         let mut table = ToLeaf::new(2, 4, AGEING);
         table.hear(1, Said { port: PortIndex(4), level: 7 }, us(1));
         table.hear(9, Said { port: PortIndex(0), level: 7 }, us(1));
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn changed_metrics_are_told_first_and_then_all_in_turn() {
+    fn changed_metrics_go_first_and_then_all_in_turn() {
         let mut table = FromLeaf::new(2, AGEING);
         assert_eq!(table.news(1, us(0)), None);
         for (port, ce) in [(3, 1), (5, 2), (6, 3)] {

@@ -33,7 +33,7 @@ fn hear(desk: &mut Desk, flow: QpId, said: Said) {
 }
 
 #[test]
-fn a_flow_moves_off_a_congested_path_when_it_has_paused_and_not_before() {
+fn a_flow_leaves_a_congested_path_only_after_a_pause() {
     let plan = leaf_spine(2, 4, 1);
     let flow = qp(&plan, 0, 1);
     let mut near = desk(&plan, "leaf0");
@@ -50,7 +50,7 @@ fn a_flow_moves_off_a_congested_path_when_it_has_paused_and_not_before() {
 }
 
 #[test]
-fn among_equals_a_flow_stays_where_it_is_and_new_flows_are_spread() {
+fn among_equal_paths_a_flow_stays_and_new_flows_spread() {
     let plan = leaf_spine(9, 4, 1);
     let mut near = desk(&plan, "leaf0");
     let flow = qp(&plan, 0, 1);
@@ -65,7 +65,7 @@ fn among_equals_a_flow_stays_where_it_is_and_new_flows_are_spread() {
 }
 
 #[test]
-fn a_new_flow_avoids_the_uplink_that_another_one_fills() {
+fn a_new_flow_avoids_a_full_uplink() {
     let plan = leaf_spine(2, 4, 2);
     let (elephant, mouse) = (qp(&plan, 0, 2), qp(&plan, 1, 3));
     let mut near = desk(&plan, "leaf0");
@@ -81,7 +81,7 @@ fn a_new_flow_avoids_the_uplink_that_another_one_fills() {
 }
 
 #[test]
-fn a_slow_link_behind_a_spine_is_found_told_and_left() {
+fn a_slow_link_behind_a_spine_is_measured_reported_and_avoided() {
     // Spine 1 has links of 10 Gb/s.
     let plan = leaf_spine_at(2, 2, 1, |spine| Rate::from_gbps(if spine == 1 { 10 } else { 100 }));
     let flow = qp(&plan, 0, 1);
@@ -107,7 +107,7 @@ fn a_slow_link_behind_a_spine_is_found_told_and_left() {
 }
 
 #[test]
-fn feedback_rides_on_data_the_other_way_and_signals_are_rare() {
+fn data_in_the_reverse_direction_carries_feedback_and_signals_are_rare() {
     let plan = leaf_spine(2, 4, 1);
     let (there, back) = (qp(&plan, 0, 1), qp(&plan, 1, 0));
     let mut far = desk(&plan, "leaf1");
@@ -136,7 +136,7 @@ fn feedback_rides_on_data_the_other_way_and_signals_are_rare() {
 }
 
 #[test]
-fn what_cannot_work_is_refused() {
+fn impossible_settings_are_refused() {
     let plan = leaf_spine(2, 2, 1);
     let field = |config: Config| config.validate(&plan).unwrap_err().field;
     let default = Config::default;

@@ -116,7 +116,7 @@ mod tests {
     use model::annex::TAG_BITS;
 
     #[test]
-    fn every_field_survives_the_packing() {
+    fn every_field_survives_packing() {
         let full = Mark {
             epoch: 3,
             request: true,
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn switches_on_the_way_choose_by_what_is_left_of_the_paths_number() {
+    fn switches_share_out_the_digits_of_the_path_number() {
         // 8 uplinks at the ToR, 4 at the switch above it, 1 at the core.
         let mut taken = std::collections::BTreeSet::new();
         for path in 0..32u16 {
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_span_between_two_times_survives_their_wrap() {
+    fn spans_survive_the_wrap_of_stamps() {
         let (a, b) = (Time::from_us(4_190), Time::from_us(4_230));
         assert!(stamp(b) < stamp(a), "it has wrapped");
         let span = between(stamp(a), stamp(b));

@@ -41,7 +41,7 @@ fn late(near: &mut Desk, flow: QpId) -> Mark {
 }
 
 #[test]
-fn replies_in_time_keep_a_flow_on_its_path_and_each_begins_an_epoch() {
+fn replies_in_time_keep_the_path_and_begin_epochs() {
     let plan = leaf_spine(2, 4, 1);
     let flow = qp(&plan, 0, 1);
     let mut near = desk(&plan, "leaf0", &Config::default());
@@ -59,7 +59,7 @@ fn replies_in_time_keep_a_flow_on_its_path_and_each_begins_an_epoch() {
 }
 
 #[test]
-fn a_late_reply_moves_the_flow_behind_a_tail_and_once_only_until_clear() {
+fn a_late_reply_reroutes_the_flow_once_until_clear() {
     let plan = leaf_spine(2, 4, 1);
     let flow = qp(&plan, 0, 1);
     let mut near = desk(&plan, "leaf0", &Config::default());
@@ -80,7 +80,7 @@ fn a_late_reply_moves_the_flow_behind_a_tail_and_once_only_until_clear() {
 }
 
 #[test]
-fn a_flow_stays_where_it_is_if_all_else_is_busy() {
+fn a_flow_keeps_its_path_if_all_others_are_busy() {
     let plan = leaf_spine(2, 4, 1);
     let flow = qp(&plan, 0, 1);
     let mut near = desk(&plan, "leaf0", &Config::default());
@@ -101,7 +101,7 @@ fn a_flow_stays_where_it_is_if_all_else_is_busy() {
 }
 
 #[test]
-fn a_flow_that_stays_for_want_of_a_path_begins_anew_if_its_reply_never_comes() {
+fn a_flow_without_a_free_path_begins_a_new_epoch_if_its_reply_is_lost() {
     let plan = leaf_spine(2, 2, 1);
     let flow = qp(&plan, 0, 1);
     let mut near = desk(&plan, "leaf0", &Config::default());
@@ -121,7 +121,7 @@ fn a_flow_that_stays_for_want_of_a_path_begins_anew_if_its_reply_never_comes() {
 }
 
 #[test]
-fn a_busy_path_to_one_rack_may_be_free_to_another() {
+fn paths_are_busy_per_destination_rack() {
     let plan = leaf_spine(3, 2, 1);
     let (one, two) = (qp(&plan, 0, 1), qp(&plan, 0, 2));
     let mut near = desk(&plan, "leaf0", &Config::default());
@@ -134,7 +134,7 @@ fn a_busy_path_to_one_rack_may_be_free_to_another() {
 }
 
 #[test]
-fn a_flow_that_was_silent_begins_anew_and_so_does_one_whose_clear_is_lost() {
+fn a_new_epoch_begins_after_silence_and_after_a_lost_clear() {
     let plan = leaf_spine(2, 8, 1);
     let flow = qp(&plan, 0, 1);
     let mut near = desk(&plan, "leaf0", &Config::default());
@@ -158,7 +158,7 @@ fn a_flow_that_was_silent_begins_anew_and_so_does_one_whose_clear_is_lost() {
 }
 
 #[test]
-fn a_flow_whose_uplink_fails_takes_another_and_others_stay() {
+fn only_flows_on_a_failed_uplink_move() {
     let plan = leaf_spine(9, 4, 1);
     let flows: Vec<QpId> = (1..9).map(|to| qp(&plan, 0, to)).collect();
     let mut near = desk(&plan, "leaf0", &Config::default());
@@ -187,7 +187,7 @@ fn a_flow_whose_uplink_fails_takes_another_and_others_stay() {
 }
 
 #[test]
-fn where_there_is_one_path_nothing_is_asked() {
+fn a_single_path_needs_no_requests() {
     let plan = leaf_spine(2, 1, 1);
     let flow = qp(&plan, 0, 1);
     let mut near = desk(&plan, "leaf0", &Config::default());
@@ -244,7 +244,7 @@ fn new(us: u64) -> Mark {
 }
 
 #[test]
-fn what_overtakes_is_held_until_the_tail_has_passed_and_leaves_in_order() {
+fn overtaking_packets_are_held_until_the_tail_and_leave_in_order() {
     let plan = leaf_spine(2, 4, 1);
     let flow = qp(&plan, 0, 1);
     let mut far = desk(&plan, "leaf1", &Config::default());
@@ -264,7 +264,7 @@ fn what_overtakes_is_held_until_the_tail_has_passed_and_leaves_in_order() {
 }
 
 #[test]
-fn without_the_tail_a_timer_lets_the_held_ones_go_when_it_should_have_come() {
+fn without_a_tail_a_timer_releases_held_packets_at_the_expected_time() {
     let plan = leaf_spine(2, 4, 1);
     let flow = qp(&plan, 0, 1);
     let mut far = desk(&plan, "leaf1", &Config::default());
@@ -289,7 +289,7 @@ fn without_the_tail_a_timer_lets_the_held_ones_go_when_it_should_have_come() {
 }
 
 #[test]
-fn a_new_path_that_is_faster_than_all_of_the_old_one_waits_for_the_default() {
+fn without_packets_of_the_old_path_the_timer_has_its_default() {
     let plan = leaf_spine(2, 4, 1);
     let flow = qp(&plan, 0, 1);
     let mut far = desk(&plan, "leaf1", &Config::default());
@@ -298,7 +298,7 @@ fn a_new_path_that_is_faster_than_all_of_the_old_one_waits_for_the_default() {
 }
 
 #[test]
-fn with_every_reorder_queue_taken_packets_pass_and_are_counted() {
+fn packets_pass_and_are_counted_if_every_reorder_queue_is_taken() {
     let plan = leaf_spine(4, 2, 1);
     let config = Config { reorder_queues: 2, ..Config::default() };
     let mut far = desk(&plan, "leaf1", &config);
@@ -311,7 +311,7 @@ fn with_every_reorder_queue_taken_packets_pass_and_are_counted() {
 }
 
 #[test]
-fn packets_of_the_epoch_before_pass_and_those_of_the_next_end_all_waiting() {
+fn packets_of_an_older_epoch_pass_and_of_a_newer_one_release_the_held() {
     let plan = leaf_spine(2, 4, 1);
     let flow = qp(&plan, 0, 1);
     let mut far = desk(&plan, "leaf1", &Config::default());
@@ -329,7 +329,7 @@ fn packets_of_the_epoch_before_pass_and_those_of_the_next_end_all_waiting() {
 }
 
 #[test]
-fn marked_packets_make_notices_but_not_one_each() {
+fn marked_packets_cause_rate_limited_notices() {
     let plan = leaf_spine(3, 4, 1);
     let flow = qp(&plan, 0, 1);
     let mut far = desk(&plan, "leaf1", &Config::default());
@@ -367,7 +367,7 @@ fn defaults_follow_the_tiers_and_long_links() {
 }
 
 #[test]
-fn what_cannot_work_is_refused() {
+fn impossible_settings_are_refused() {
     let plan = leaf_spine(2, 2, 1);
     let error = |config: Config| config.validate(&plan).unwrap_err();
     let default = Config::default;

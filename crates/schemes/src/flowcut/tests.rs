@@ -62,7 +62,7 @@ fn orders(made: &[Emitted]) -> Vec<Signal> {
 }
 
 #[test]
-fn a_flow_moves_to_the_shortest_queue_when_nothing_of_it_is_under_way_and_not_before() {
+fn a_flow_moves_to_the_shortest_queue_only_when_nothing_is_in_flight() {
     let plan = leaf_spine(2, 4, 1);
     let flow = qp(&plan, 0, 1);
     for deployment in [Deployment::Full, Deployment::Ingress] {
@@ -84,7 +84,7 @@ fn a_flow_moves_to_the_shortest_queue_when_nothing_of_it_is_under_way_and_not_be
 }
 
 #[test]
-fn a_slow_path_is_drained_and_the_next_packet_chooses_anew() {
+fn a_slow_path_is_drained_and_the_next_packet_chooses_again() {
     let plan = leaf_spine(2, 4, 1);
     let flow = qp(&plan, 0, 1);
     let mut desk = desk(&plan, "leaf0", &config(Deployment::Ingress));
@@ -105,7 +105,7 @@ fn a_slow_path_is_drained_and_the_next_packet_chooses_anew() {
 }
 
 #[test]
-fn a_round_trip_longer_than_two_bytes_of_nanoseconds_looks_short_and_spoils_nothing() {
+fn a_wrapped_timestamp_does_not_spoil_the_minimum() {
     let plan = leaf_spine(2, 4, 1);
     let flow = qp(&plan, 0, 1);
     let mut desk = desk(&plan, "leaf0", &config(Deployment::Ingress));
@@ -119,7 +119,7 @@ fn a_round_trip_longer_than_two_bytes_of_nanoseconds_looks_short_and_spoils_noth
 }
 
 #[test]
-fn a_short_packet_that_was_quick_does_not_make_full_ones_look_slow() {
+fn short_packets_do_not_make_full_ones_look_slow() {
     // The path is idle: round-trip times differ by the serialisation of a full or a short packet alone.
     let mut plan = leaf_spine(2, 4, 1);
     let full = plan.wire.max_frame();
@@ -145,7 +145,7 @@ fn a_short_packet_that_was_quick_does_not_make_full_ones_look_slow() {
 }
 
 #[test]
-fn what_is_lost_counts_no_more_when_a_drain_has_ended_by_the_timer() {
+fn lost_packets_no_longer_count_after_a_drain_ends_by_the_timer() {
     let plan = leaf_spine(2, 4, 1);
     let flow = qp(&plan, 0, 1);
     for deployment in [Deployment::Full, Deployment::Ingress] {
@@ -173,7 +173,7 @@ fn what_is_lost_counts_no_more_when_a_drain_has_ended_by_the_timer() {
 }
 
 #[test]
-fn a_switch_further_up_begins_a_new_count_when_the_first_one_does() {
+fn switches_further_up_follow_the_count_of_the_first() {
     let plan = pods(2, 1, &[2, 2]);
     let flow = qp(&plan, 0, 1);
     let mut up = desk(&plan, "up0.0", &config(Deployment::Full));
@@ -198,7 +198,7 @@ fn a_switch_further_up_begins_a_new_count_when_the_first_one_does() {
 }
 
 #[test]
-fn three_bytes_that_are_full_stay_so_and_the_source_is_told_again() {
+fn a_full_count_stays_full_and_the_source_is_stopped_again() {
     let plan = leaf_spine(2, 4, 1);
     let flow = qp(&plan, 0, 1);
     let mut desk = desk(&plan, "leaf0", &Config { ratio: 1e9, ..config(Deployment::Ingress) });
@@ -235,7 +235,7 @@ fn three_bytes_that_are_full_stay_so_and_the_source_is_told_again() {
 }
 
 #[test]
-fn a_timer_that_never_comes_is_no_time_in_the_past() {
+fn an_infinite_timeout_does_not_overflow() {
     let plan = leaf_spine(2, 4, 1);
     let flow = qp(&plan, 0, 1);
     let never = Time(u64::MAX - 1);
@@ -252,7 +252,7 @@ fn a_timer_that_never_comes_is_no_time_in_the_past() {
 }
 
 #[test]
-fn with_an_overlap_a_flow_goes_on_while_so_many_are_under_way() {
+fn with_an_overlap_a_flow_resumes_while_so_many_are_in_flight() {
     let plan = leaf_spine(2, 4, 1);
     let flow = qp(&plan, 0, 1);
     let mut desk = desk(&plan, "leaf0", &Config { overlap: 2, ..config(Deployment::Ingress) });
@@ -286,7 +286,7 @@ fn a_class_is_paused_while_any_flow_of_its_host_drains() {
 }
 
 #[test]
-fn a_timer_of_the_switch_lets_a_class_go_on_when_something_is_lost() {
+fn the_switchs_timer_resumes_a_class_after_a_loss() {
     let plan = leaf_spine(2, 4, 1);
     let flow = qp(&plan, 0, 1);
     let mut desk =
@@ -310,7 +310,7 @@ fn a_timer_of_the_switch_lets_a_class_go_on_when_something_is_lost() {
 }
 
 #[test]
-fn in_a_full_deployment_the_ack_goes_back_as_the_data_came() {
+fn in_a_full_deployment_the_ack_retraces_the_path_of_the_data() {
     let plan = pods(2, 1, &[2, 2]);
     let flow = qp(&plan, 0, 1);
     let full = config(Deployment::Full);
@@ -336,7 +336,7 @@ fn in_a_full_deployment_the_ack_goes_back_as_the_data_came() {
 }
 
 #[test]
-fn acks_of_several_packets_go_out_by_count_by_time_and_with_the_last_of_a_message() {
+fn coalesced_acks_go_out_by_count_by_time_and_at_the_end_of_a_message() {
     let plan = leaf_spine(2, 4, 1);
     let flow = qp(&plan, 0, 1);
     let mut far = desk(&plan, "leaf1", &Config { ack_every: 3, ..config(Deployment::Ingress) });
@@ -365,7 +365,7 @@ fn start_of(gate: &mut Gate, us: u64, seq: u64, frame: u32) -> u16 {
 }
 
 #[test]
-fn a_nic_takes_the_serialisation_of_each_packet_off_its_own_round_trip() {
+fn a_nic_subtracts_each_packets_own_serialisation() {
     let plan = leaf_spine(2, 4, 1);
     let mut gate = gate(&plan, &Config { ratio: 1.0, ..config(Deployment::Nic) });
     // Four links of 1 us at 100 Gb/s: 4 x (1520 + 84) B for a full packet, or 4 x (84 + 84) B for a short one.
@@ -396,7 +396,7 @@ fn a_nic_draws_a_new_port_only_when_everything_is_acknowledged() {
 }
 
 #[test]
-fn a_nic_that_waits_for_something_lost_goes_on_with_the_timer_and_on_the_old_path() {
+fn a_nic_resumes_on_the_old_path_by_the_timer_after_a_loss() {
     let plan = leaf_spine(2, 4, 1);
     let mut gate = gate(&plan, &config(Deployment::Nic));
     let old = start(&mut gate, 0, 0);
@@ -411,7 +411,7 @@ fn a_nic_that_waits_for_something_lost_goes_on_with_the_timer_and_on_the_old_pat
 }
 
 #[test]
-fn a_flow_that_is_almost_done_is_left_alone() {
+fn an_almost_finished_flow_is_not_drained() {
     let plan = leaf_spine(2, 4, 1);
     let enough = Bytes(101 * u64::from(plan.wire.payload));
     let mut gate = gate(&plan, &Config { drain_if_left: enough, ..config(Deployment::Nic) });
@@ -423,7 +423,7 @@ fn a_flow_that_is_almost_done_is_left_alone() {
 }
 
 #[test]
-fn credit_lets_some_packets_go_after_xoff() {
+fn credit_allows_some_packets_after_xoff() {
     let plan = leaf_spine(2, 4, 1);
     let mut gate = gate(&plan, &config(Deployment::Ingress));
     gate.on_signal(Time::from_us(1), Signal::Off(Bytes(2000)).tag());
@@ -437,7 +437,7 @@ fn credit_lets_some_packets_go_after_xoff() {
 }
 
 #[test]
-fn what_cannot_work_is_refused() {
+fn impossible_settings_are_refused() {
     let plan = leaf_spine(2, 2, 1);
     let field = |config: Config| config.validate(&plan).unwrap_err().field;
     let default = Config::default;
@@ -482,7 +482,7 @@ fn led_around(config: &Config) -> (Desk, QpId, [usize; 2], Vec<u64>) {
 }
 
 #[test]
-fn when_a_way_is_left_for_a_shorter_one_the_flow_waits_until_the_longer_is_empty() {
+fn a_flow_drains_a_longer_path_before_it_takes_a_shorter_one() {
     for deployment in [Deployment::Full, Deployment::Ingress] {
         let (mut desk, flow, [own, beside], mut tags) = led_around(&config(deployment));
         desk.tag = 0;
@@ -505,7 +505,7 @@ fn when_a_way_is_left_for_a_shorter_one_the_flow_waits_until_the_longer_is_empty
 }
 
 #[test]
-fn it_does_not_wait_for_what_is_lost_longer_than_the_timer_says() {
+fn the_timer_bounds_the_wait_for_lost_packets() {
     let (mut desk, flow, [own, beside], _) = led_around(&config(Deployment::Full));
     assert_eq!(send(&mut desk, flow).0, beside);
     desk.now += Time::from_ms(1);
@@ -513,7 +513,7 @@ fn it_does_not_wait_for_what_is_lost_longer_than_the_timer_says() {
 }
 
 #[test]
-fn what_was_sent_by_a_port_that_is_dead_is_not_waited_for() {
+fn packets_sent_by_a_dead_port_are_not_waited_for() {
     let plan = dragonfly(4, 2, 2);
     let fabric = &plan.fabric;
     let own =

@@ -26,7 +26,7 @@ fn desk(plan: &Plan, node: &str, config: Config) -> Desk {
 const PSN: Psn = Psn::new(0);
 
 #[test]
-fn marked_data_that_leaves_is_unmarked_and_its_sender_hears_at_most_once_in_an_interval() {
+fn marked_data_that_leaves_is_unmarked_and_causes_one_cnp_per_interval() {
     let plan = plan();
     let out = qp(&plan, 0, 2);
     for (notification, made) in
@@ -49,7 +49,7 @@ fn marked_data_that_leaves_is_unmarked_and_its_sender_hears_at_most_once_in_an_i
 }
 
 #[test]
-fn cnps_from_far_count_against_the_same_interval_and_a_flag_is_cleared_where_a_frame_ends() {
+fn remote_cnps_share_the_interval_and_flags_are_cleared_like_frames() {
     let plan = plan();
     let out = qp(&plan, 0, 2);
     let mut desk = desk(&plan, "external0", Config::default());
@@ -70,7 +70,7 @@ fn cnps_from_far_count_against_the_same_interval_and_a_flag_is_cleared_where_a_f
 }
 
 #[test]
-fn a_cnp_that_leaves_is_noted_and_holds_its_flow_back_in_order() {
+fn a_local_cnp_carries_a_note_and_delays_its_flow_in_order() {
     let plan = plan();
     let into = qp(&plan, 2, 0);
     for reaction in [ReactionMode::Rate, ReactionMode::Delay] {
@@ -104,7 +104,7 @@ fn a_cnp_that_leaves_is_noted_and_holds_its_flow_back_in_order() {
 }
 
 #[test]
-fn frequent_cnps_double_the_delay_up_to_its_bound_and_silence_halves_it() {
+fn frequent_cnps_double_the_delay_and_silence_halves_it() {
     let plan = plan();
     let into = qp(&plan, 2, 0);
     let config = Config { reaction: ReactionMode::Delay, ..Config::default() };
@@ -132,7 +132,7 @@ fn frequent_cnps_double_the_delay_up_to_its_bound_and_silence_halves_it() {
 }
 
 #[test]
-fn a_full_stash_lets_the_oldest_go() {
+fn a_full_stash_releases_the_oldest_packets() {
     let plan = plan();
     let into = qp(&plan, 2, 0);
     let config = Config { flow_stash: Some(Bytes(4500)), ..Config::default() };
@@ -161,7 +161,7 @@ fn the_scheme_needs_a_long_link() {
 }
 
 #[test]
-fn the_prototype_stands_still_when_nothing_else_comes() {
+fn a_port_of_the_prototype_stands_still_without_further_packets() {
     let plan = plan();
     let into = qp(&plan, 2, 0);
     let config = Config { reaction: ReactionMode::Prototype, ..Config::default() };

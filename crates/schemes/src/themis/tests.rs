@@ -39,7 +39,7 @@ fn themis(desk: &Desk) -> &Themis {
 }
 
 #[test]
-fn the_source_tor_deals_packets_out_in_psn_order() {
+fn the_source_tor_sprays_in_psn_order() {
     let plan = leaf_spine(2, 4, 1);
     let qp = qp(&plan, 0, 1);
     let round = |config: Config, n: u32| -> Vec<u16> {
@@ -78,7 +78,7 @@ fn ports(plan: &Plan, switch: &str, config: Config, qp: QpId, n: u32) -> Vec<Por
 }
 
 #[test]
-fn beyond_the_tor_a_slot_steers_by_its_bits() {
+fn bits_of_the_slot_steer_switches_above_the_tor() {
     // 2 aggregation switches with 4 core switches each: 8 slots, bit 0 for the ToR and bits 1 and 2 above.
     let plan = pods(2, 2, &[4, 4]);
     let far = qp(&plan, 0, 3);
@@ -115,7 +115,7 @@ fn replies_are_not_steered() {
 }
 
 #[test]
-fn parallel_links_of_two_tiers_are_uplinks_and_nothing_more() {
+fn parallel_links_of_two_tiers_count_as_uplinks() {
     // 3 spines with 2 links to every leaf make 6 uplinks. On the way down a spine keeps a flow on one of 2 links.
     let plan = leaf_spine_parallel(2, 3, 2);
     let far = qp(&plan, 0, 1);
@@ -125,7 +125,7 @@ fn parallel_links_of_two_tiers_are_uplinks_and_nothing_more() {
 }
 
 #[test]
-fn paths_that_no_path_map_reaches_are_refused_with_the_way_out() {
+fn a_fabric_without_a_path_map_is_refused_with_advice() {
     let hash = |algorithm, offset| Hash { algorithm, offset };
     let refused = |plan: &Plan, hashes: Vec<Hash>| {
         let error = Config { hashes, ..config() }.check(plan).unwrap_err();
@@ -156,7 +156,7 @@ fn paths_that_no_path_map_reaches_are_refused_with_the_way_out() {
 }
 
 #[test]
-fn a_tor_asks_only_for_what_it_needs() {
+fn a_tor_declares_only_the_interest_it_needs() {
     let several = leaf_spine(2, 2, 1);
     let interest = desk(&several, "leaf0", config()).scheme().interest();
     assert!(interest.host_departures && !interest.every_packet && !interest.queues);
@@ -199,7 +199,7 @@ fn a_lost_packet_is_compensated_once_and_not_spuriously() {
 }
 
 #[test]
-fn literal_compensates_for_a_packet_on_the_wire_and_the_books_say_so() {
+fn literal_mode_compensates_for_a_packet_on_the_wire() {
     let plan = leaf_spine(2, 2, 1);
     let qp = qp(&plan, 0, 1);
     for (mode, compensated) in [(Judging::Sound, 0), (Judging::Literal, 1)] {
@@ -215,7 +215,7 @@ fn literal_compensates_for_a_packet_on_the_wire_and_the_books_say_so() {
 }
 
 #[test]
-fn a_loss_on_the_last_hop_is_watched() {
+fn a_loss_on_the_last_hop_is_found_by_watching() {
     let plan = leaf_spine(2, 2, 1);
     let qp = qp(&plan, 0, 1);
     let later: Vec<_> = (4..40).collect();
@@ -231,7 +231,7 @@ fn a_loss_on_the_last_hop_is_watched() {
 }
 
 #[test]
-fn a_blocked_nack_may_go_on_as_an_ack() {
+fn a_blocked_nack_may_become_an_ack() {
     let plan = leaf_spine(2, 2, 1);
     let qp = qp(&plan, 0, 1);
     for (on_block, echo, acked) in [
@@ -316,7 +316,7 @@ fn short_messages_need_a_longer_ring() {
 }
 
 #[test]
-fn a_short_ring_is_warned_of_with_the_number() {
+fn a_short_ring_causes_a_warning_with_the_required_length() {
     let plan = leaf_spine(2, 2, 1);
     assert_eq!(config().check(&plan), Ok(vec![]));
     let warnings = |config: Config| config.check(&plan).unwrap();
@@ -332,7 +332,7 @@ fn a_short_ring_is_warned_of_with_the_number() {
 }
 
 #[test]
-fn what_cannot_work_is_refused_by_field() {
+fn impossible_settings_are_refused_by_field() {
     let three = leaf_spine(2, 3, 1);
     let field = |config: Config| config.check(&three).unwrap_err().field;
     assert_eq!(field(Config { ring: Entries::Count(0), ..config() }), "ring");
@@ -350,7 +350,7 @@ fn what_cannot_work_is_refused_by_field() {
 }
 
 #[test]
-fn the_table_in_a_scenario() {
+fn the_scenario_table_round_trips() {
     let text = r#"
         [themis]
         mode = "literal"
@@ -400,7 +400,7 @@ fn ports_of(desk: &mut Desk, qp: QpId) -> Vec<u16> {
 }
 
 #[test]
-fn a_slot_whose_path_dies_takes_another_one_and_the_others_stay() {
+fn only_the_slot_of_a_dead_path_moves() {
     // The choosing switch is leaf0 of a leaf-spine fabric, or an aggregation switch of a fat tree; each case has one
     // dead link.
     for (plan, switch, dead, slots) in [
@@ -446,7 +446,7 @@ fn without_spraying_a_flow_keeps_one_path_and_every_nack_passes() {
 }
 
 #[test]
-fn a_dead_link_to_a_host_changes_nothing_about_spraying() {
+fn a_dead_host_link_does_not_change_spraying() {
     let plan = leaf_spine(2, 4, 2);
     let qp = qp(&plan, 0, 2);
     let mut desk = desk(&plan, "leaf0", config());
