@@ -185,7 +185,7 @@ impl Recipe for Config {
         }
         if self.feedback_interval >= self.ageing {
             let text = format!(
-                "{}; it must be shorter than `ageing` ({}), or metrics would be forgotten before they are told again",
+                "{}; it must be shorter than `ageing` ({}), or metrics would age before they are sent again",
                 self.feedback_interval, self.ageing
             );
             return fail("feedback-interval", text);

@@ -235,7 +235,7 @@ impl Recipe for Config {
         let thetas = self.thetas(longest, lossless(plan));
         if let Some(reply) = self.theta_reply.filter(|reply| *reply <= longest.round_trip) {
             let text = format!(
-                "{reply}; replies take up to {} on this fabric when it is idle, so paths would be left for no reason",
+                "{reply}; replies take up to {} on this fabric when it is idle, so flows would leave idle paths",
                 longest.round_trip
             );
             return fail("theta-reply", text);
@@ -244,8 +244,8 @@ impl Recipe for Config {
         if thetas.inactive <= thetas.resume_default {
             let field = if self.theta_inactive.is_some() { "theta-inactive" } else { "resume-default" };
             let text = format!(
-                "`theta-inactive` ({}) must be longer than `resume-default` ({}): a flow may only begin anew when \
-                 nothing of it is held any more",
+                "`theta-inactive` ({}) must be longer than `resume-default` ({}): a flow may begin a new epoch \
+                 only when none of its packets is held",
                 thetas.inactive, thetas.resume_default
             );
             return fail(field, text);
@@ -253,7 +253,7 @@ impl Recipe for Config {
         if thetas.inactive <= reply {
             let field = if self.theta_inactive.is_some() { "theta-inactive" } else { "theta-reply" };
             let text = format!(
-                "`theta-inactive` ({}) must be longer than `theta-reply` ({reply}), or no reply is ever late",
+                "`theta-inactive` ({}) must be longer than `theta-reply` ({reply}), or no reply would ever be late",
                 thetas.inactive
             );
             return fail(field, text);
@@ -265,7 +265,7 @@ impl Recipe for Config {
         }
         if thetas.inactive > tags::WRAP {
             warnings.push(format!(
-                "`theta-inactive` is {}, but times on packets wrap after {}: held packets may go on too early",
+                "`theta-inactive` is {}, but times on packets wrap after {}: held packets may be released too early",
                 thetas.inactive,
                 tags::WRAP
             ));

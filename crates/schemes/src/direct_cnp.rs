@@ -107,7 +107,7 @@ impl Recipe for Config {
 
     fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
         let marks = plan.ports.iter().any(|port| port.marking.is_some());
-        let text = "no switch marks packets (`ecn = \"off\"`), so no sender is ever told";
+        let text = "no switch marks packets (`ecn = \"off\"`), so no sender gets a CNP";
         Ok(if marks { Vec::new() } else { vec![text.to_owned()] })
     }
 }

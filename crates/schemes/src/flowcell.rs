@@ -61,7 +61,7 @@ impl Recipe for Config {
 
     fn validate(&self, _plan: &Plan) -> Result<Vec<String>, ConfigError> {
         if self.bytes.get() == 0 {
-            let text = "a flowcell of 0 bytes; it must be larger: to draw a path for every packet there is `rps-nic`";
+            let text = "a flowcell of 0 bytes; it must be larger; `rps-nic` draws a path for every packet";
             return Err(ConfigError::new("bytes", text));
         }
         match self.paths {

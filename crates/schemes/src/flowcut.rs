@@ -203,10 +203,8 @@ impl Recipe for Config {
         }
         let most = Bytes(switch::MOST_CREDIT.into());
         if self.credit > most {
-            let text = format!(
-                "{}; with more than {most} three bytes could not count what is under way",
-                self.credit
-            );
+            let text =
+                format!("{}; above {most}, three bytes could not count the bytes in flight", self.credit);
             return fail("credit", text);
         }
         let nic = self.deployment == Deployment::Nic;
@@ -218,12 +216,15 @@ impl Recipe for Config {
             );
         }
         if self.deployment == Deployment::Full && self.overlap > 0 {
-            let text = "with `deployment = \"full\"` an ACK goes back the way of the newest packet, so flows whose \
-                        packets are under way on two ways would never be accounted for";
+            let text = "with `deployment = \"full\"` an ACK retraces the path of the newest packet, so packets in flight on \
+                        two paths could not be counted";
             return fail("overlap", text.to_owned());
         }
         if !nic && self.drain_if_left > Bytes(0) {
-            return fail("drain-if-left", "a switch does not know what is left; only a NIC does".to_owned());
+            return fail(
+                "drain-if-left",
+                "a switch does not know the rest of a message; only a NIC does".to_owned(),
+            );
         }
         let mut warnings = Vec::new();
         if let (false, Some(&node)) = (nic, plan.fabric.racks().iter().find(|n| !plan.fabric.is_host(**n))) {
@@ -233,8 +234,8 @@ impl Recipe for Config {
                 (idle.into_iter().filter(|ns| *ns > 0).min().unwrap_or(0), 1u64 << self.timestamp_bits);
             if self.gradient.is_none() && least as f64 * self.ratio >= wraps as f64 {
                 warnings.push(format!(
-                    "timestamps of {} bits wrap every {wraps} ns, and a round trip takes {least} ns at the least: none ever looks \
-                     {} times as long, so no flow is drained",
+                    "timestamps of {} bits wrap every {wraps} ns, and a round trip takes at least {least} ns: no measured \
+                     round trip is {} times as long, so no flow is drained",
                     self.timestamp_bits, self.ratio
                 ));
             }
@@ -250,7 +251,7 @@ impl Recipe for Config {
         ] {
             if nic && set {
                 warnings.push(format!(
-                    "`{field}` is about switches: with `deployment = \"nic\"` nobody reads it"
+                    "`{field}` concerns switches: it has no effect with `deployment = \"nic\"`"
                 ));
             }
         }

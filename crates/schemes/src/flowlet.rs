@@ -36,7 +36,7 @@ pub(crate) fn check_gap(gap: Time, spraying: &str) -> Result<(), ConfigError> {
     match gap {
         Time::ZERO => Err(ConfigError::new(
             "gap",
-            format!("a gap of 0; it must be longer: to draw a path for every packet there is `{spraying}`"),
+            format!("a gap of 0; it must be longer; `{spraying}` draws a path for every packet"),
         )),
         _ => Ok(()),
     }

@@ -245,7 +245,8 @@ impl Recipe for Config {
     fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
         let fail = |field, text: String| Err(ConfigError::new(field, text));
         if self.notification == Notification::Prototype && self.interval == Time::ZERO {
-            let text = "the prototype sends a second CNP when this has passed: with 0 it always would; its own is 10 us";
+            let text = "the prototype sends a second CNP after this interval, so 0 would double every CNP; \
+                        the prototype has 10 us";
             return fail("interval", text.to_owned());
         }
         for (field, time) in [("first-delay", Some(self.first_delay)), ("most-delay", self.most_delay)] {
@@ -258,10 +259,13 @@ impl Recipe for Config {
             }
         }
         if self.memory == Time::ZERO {
-            return fail("memory", "it must be longer than 0, or no CNP would ever be remembered".to_owned());
+            return fail(
+                "memory",
+                "it must be longer than 0, or every CNP would be forgotten at once".to_owned(),
+            );
         }
         if self.step == Some(Time::ZERO) {
-            let text = "T_block may double as often as this: an interval above 0 is needed";
+            let text = "T_block may double once per step, so it must be longer than 0";
             return fail("step", text.to_owned());
         }
         if self.most_delay.is_some_and(|most| most < self.first_delay) {
@@ -280,8 +284,8 @@ impl Recipe for Config {
         }
         if self.reaction == ReactionMode::Prototype {
             warnings.push(
-                "long-haul with `reaction = \"prototype\"`: a port stands still when it has put a packet back, until another \
-                 one comes; flows may never finish"
+                "long-haul with `reaction = \"prototype\"`: after a packet returns to the tail, its port stands still until \
+                 another packet comes; flows may never finish"
                     .to_owned(),
             );
         }
@@ -294,7 +298,7 @@ impl Recipe for Config {
                 let (name, role) = (plan.fabric.name(node), plan.fabric.role(node));
                 let text = format!(
                     "the switch `{name}` has no long link: none of its links leads to another switch of the role `{role}`. \
-                     The scheme belongs into the switches at the two ends of a long link, such as \
+                     The scheme belongs in the switches at the two ends of a long link, such as \
                      `[switch-role.external.scheme.long-haul]` in `topology.datacentres`"
                 );
                 return Err(ConfigError::new("", text));

@@ -96,7 +96,10 @@ impl Recipe for Config {
 
     fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
         if self.delta == 0 {
-            return Err(ConfigError::new("delta", "must be at least 1: paths are never equally far"));
+            return Err(ConfigError::new(
+                "delta",
+                "must be at least 1: the delays of two paths always differ a little",
+            ));
         }
         if !(0.0..=1.0).contains(&self.probe) {
             let text = format!("a probability of {}; it must be between 0 and 1", self.probe);
@@ -107,7 +110,7 @@ impl Recipe for Config {
         }
         let mut warnings = Vec::new();
         if plan.ports.iter().all(|port| port.marking.is_none()) {
-            warnings.push("no switch marks packets, so the window of `mp-rdma` only ever opens".into());
+            warnings.push("no switch marks packets, so the window of `mp-rdma` never closes".into());
         }
         Ok(warnings)
     }
@@ -117,7 +120,8 @@ impl Recipe for Config {
             && self.delta >= transport.bitmap
         {
             let text = format!(
-                "paths may be {} packets behind each other, and the receiver's bitmap holds {}: it would drop what is in time",
+                "a path may be {} packets behind another, but the receiver's bitmap holds {}: it would \
+                 drop packets that are in time",
                 self.delta, transport.bitmap
             );
             let help = "`delta` must be less than `bitmap` of `nic.transport.mp-rdma`";

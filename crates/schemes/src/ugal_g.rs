@@ -123,7 +123,7 @@ impl Recipe for Config {
         }
         if self.delay.ps() / self.period.ps() > MOST_UNDER_WAY {
             let text = format!(
-                "{MOST_UNDER_WAY} periods at most, and this is {}",
+                "at most {MOST_UNDER_WAY} periods are possible, and this is {}",
                 self.delay.ps() / self.period.ps()
             );
             return Err(ConfigError::new("delay", text));

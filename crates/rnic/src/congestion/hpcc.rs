@@ -191,7 +191,7 @@ impl Control for Config {
             return Err(Invalid::new("cnp-cut", "must be above 0 and below 1"));
         }
         if self.unknown_rate == Some(Rate(0)) {
-            return Err(Invalid::new("unknown-rate", "must be above 0: it divides"));
+            return Err(Invalid::new("unknown-rate", "must be above 0, since it is a divisor"));
         }
         Ok(())
     }

@@ -4,8 +4,8 @@
 //! Algorithm 1 of the paper, with its names. Below the target an ACK opens the window by ai / cwnd for each packet that it
 //! acknowledges, or by ai if the window is below one packet. At or above the target, at most once per round trip, the
 //! window is multiplied by 1 - beta (delay - target) / delay, and by no less than 1 - max_mdf. A NACK that causes a
-//! retransmission takes max_mdf, also at most once per round trip. So does a timeout, until a number of consecutive timeouts resets the
-//! window to its minimum. Below a window of one packet, packets are rtt / cwnd apart.
+//! retransmission takes max_mdf, also at most once per round trip. So does a timeout, until a number of consecutive
+//! timeouts resets the window to its minimum. Below a window of one packet, packets are rtt / cwnd apart.
 //!
 //! The target (the paper's topology and flow scaling) has three parts: a base, a span for every switch, and an extra for
 //! small windows: alpha / sqrt(cwnd) + beta, between 0 and its range.

@@ -58,7 +58,7 @@ impl Recovery for Config {
         outstanding("max-outstanding", self.limit())?;
         if self.limit() > self.reorder_window {
             let reason =
-                "must not exceed `reorder-window`: what the receiver then discards waits for the timer";
+                "must not exceed `reorder-window`: packets that the receiver discards wait for the timer";
             return Err(Invalid::new("max-outstanding", reason));
         }
         Ok(())

@@ -253,7 +253,7 @@ pub(crate) const NICS: &[Case] = &[
     ),
     (
         "H[nic.transport.adaptive-routing]\nreorder-window = 32\nmax-outstanding = 33\nJ",
-        "s.toml:7:19: `max-outstanding` must not exceed `reorder-window`: what the receiver then discards waits for the timer",
+        "s.toml:7:19: `max-outstanding` must not exceed `reorder-window`: packets that the receiver discards wait for the timer",
     ),
     (
         "H[nic.transport.mp-rdma]\nbitmap = 0\nJ",
@@ -292,11 +292,11 @@ pub(crate) const SCHEMES: &[Case] = &[
     ),
     (
         "[topology.fat-tree]\nk = 4\n[scheme.themis]\nhashes = [{ algorithm = \"crc\" }]\nJ",
-        "s.toml:4:10: from pod1-edge0 to pod0-edge0 the hashes reach 2 of 4 paths: of crc at tier 2, bit 0 cannot be steered, as it always changes together with bits of crc at tier 1 (polarisation); give each tier an algorithm or offset of its own; or else path-map = false sprays over the uplinks of the ToR alone",
+        "s.toml:4:10: from pod1-edge0 to pod0-edge0 the hashes reach 2 of 4 paths: of crc at tier 2, bit 0 cannot be steered, as it always changes together with bits of crc at tier 1 (polarisation); give each tier an algorithm or offset of its own; alternatively, path-map = false sprays over the uplinks of the ToR alone",
     ),
     (
         "[topology.fat-tree]\nk = 6\n[scheme.themis]\nJ",
-        "s.toml:3:1: from pod1-edge0 to pod0-edge0 a switch of tier 1 chooses among 3 ports; a change of the source port steers a hash only where that number is a power of two; or else path-map = false sprays over the uplinks of the ToR alone",
+        "s.toml:3:1: from pod1-edge0 to pod0-edge0 a switch of tier 1 chooses among 3 ports; a change of the source port steers a hash only where that number is a power of two; alternatively, path-map = false sprays over the uplinks of the ToR alone",
     ),
     (
         "[topology.fat-tree]\n[scheme.themis]\nhashes = []\nJ",
@@ -326,15 +326,15 @@ pub(crate) const SCHEMES: &[Case] = &[
     ),
     (
         "H[scheme.conweave]\ntheta-inactive = \"100us\"\nJ",
-        "s.toml:6:18: `theta-inactive` (100us) must be longer than `resume-default` (200us): a flow may only begin anew when nothing of it is held any more",
+        "s.toml:6:18: `theta-inactive` (100us) must be longer than `resume-default` (200us): a flow may begin a new epoch only when none of its packets is held",
     ),
     (
         "H[scheme.flowlet]\ngap = \"0us\"\nJ",
-        "s.toml:6:7: a gap of 0; it must be longer: to draw a path for every packet there is `rps`",
+        "s.toml:6:7: a gap of 0; it must be longer; `rps` draws a path for every packet",
     ),
     (
         "H[scheme.flowlet-nic]\ngap = \"0us\"\nJ",
-        "s.toml:6:7: a gap of 0; it must be longer: to draw a path for every packet there is `rps-nic`",
+        "s.toml:6:7: a gap of 0; it must be longer; `rps-nic` draws a path for every packet",
     ),
     (
         "H[scheme.flowlet]\ngap = 5\nJ",
@@ -342,15 +342,15 @@ pub(crate) const SCHEMES: &[Case] = &[
     ),
     (
         "H[scheme.flowcell]\nbytes = \"0B\"\nJ",
-        "s.toml:6:9: a flowcell of 0 bytes; it must be larger: to draw a path for every packet there is `rps-nic`",
+        "s.toml:6:9: a flowcell of 0 bytes; it must be larger; `rps-nic` draws a path for every packet",
     ),
     (
         "H[scheme.mp-rdma]\ndelta = 64\nJ",
-        "s.toml:6:9: paths may be 64 packets behind each other, and the receiver's bitmap holds 64: it would drop what is in time",
+        "s.toml:6:9: a path may be 64 packets behind another, but the receiver's bitmap holds 64: it would drop packets that are in time",
     ),
     (
         "H[nic.transport.mp-rdma]\nbitmap = 32\n[scheme.mp-rdma]\nJ",
-        "s.toml:7:1: paths may be 32 packets behind each other, and the receiver's bitmap holds 32: it would drop what is in time",
+        "s.toml:7:1: a path may be 32 packets behind another, but the receiver's bitmap holds 32: it would drop packets that are in time",
     ),
     ("H[scheme.mp-rdma]\nprobe = 1.5\nJ", "s.toml:6:9: a probability of 1.5; it must be between 0 and 1"),
     ("H[scheme.mprdma]\nJ", "s.toml:5:9: unknown name `mprdma`; did you mean `mp-rdma`?"),

@@ -24,7 +24,7 @@ impl Config {
             return error("age-limit", "the age limit must be at least 1 packet");
         }
         if !(self.ring_factor > 0.0 && self.ring_factor <= 1000.0) {
-            return error("ring-factor", "the factor must lie above 0 and not above 1000");
+            return error("ring-factor", "the factor must be above 0 and at most 1000");
         }
         if self.slots == Some(0) {
             return error("slots", "the number of slots must be at least 1");

@@ -90,7 +90,7 @@ impl Config {
         }
         let error = |field, text: String| {
             let help = "path-map = false sprays over the uplinks of the ToR alone";
-            Err(ConfigError::new(field, format!("{text}; or else {help}")))
+            Err(ConfigError::new(field, format!("{text}; alternatively, {help}")))
         };
         let (steps, ends) = match shape(fabric) {
             Ok(None) => return Ok(()),
@@ -218,7 +218,8 @@ fn shape(fabric: &Fabric) -> Result<Option<(Vec<Step>, NodeId, usize)>, String> 
                     let ways =
                         |n| survey.sequences.steps(n).iter().map(|s| s.ports).fold(1, usize::saturating_mul);
                     return Err(format!(
-                        "{} there are {} paths and {} {}, with other choices on the way, so no PathMap can serve both",
+                        "{} there are {} paths and {} {}, with different choices along the paths, \
+                         so no PathMap can serve both",
                         ends(fabric, a, b),
                         ways(other),
                         ends(fabric, tor, rack),
@@ -279,7 +280,7 @@ impl Survey<'_> {
             let rest = ports.first().map_or(NO_WAY, |_| of(0));
             if let Some(i) = (0..ports.len()).find(|&i| of(i) != rest) {
                 return Err(format!(
-                    "{} other choices follow over {} than over {}, so no PathMap can serve both",
+                    "{} the choices over {} and over {} differ, so no PathMap can serve both",
                     ends(fabric, at, rack),
                     fabric.name(next(0)),
                     fabric.name(next(i))

@@ -146,7 +146,7 @@ fn a_fabric_without_a_path_map_is_refused_with_advice() {
     assert!(field == "path-map" && text.contains("tier 2 chooses among 3 ports"), "{text}");
     let (field, text) = refused(&pods(2, 1, &[4, 2]), config().hashes);
     assert!(
-        field == "path-map" && text.contains("other choices follow over up1.0 than over up1.1"),
+        field == "path-map" && text.contains("the choices over up1.0 and over up1.1 differ"),
         "{text}"
     );
     // Where only the ToR chooses, the hashes do not matter; without a PathMap they do not matter either.
