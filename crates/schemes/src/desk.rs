@@ -371,7 +371,7 @@ impl Desk {
             assert!(ports.is_some_and(|ports| ports.contains(port)), "{handle:?} released by {port}");
         }
         if let Some(at) = effects.wake {
-            assert!(at > self.now, "a wish to be woken in the past");
+            assert!(at > self.now, "an alarm in the past");
             self.alarm = Some(self.alarm.map_or(at, |alarm| alarm.min(at)));
         }
     }

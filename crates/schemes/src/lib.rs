@@ -638,7 +638,10 @@ mod tests {
                 story(&config, fabric(), switch, 7, 6_000, &mut |sent, seen| {
                     for signal in &seen.emitted {
                         let own = signal.kind() == Kind::Signal || tells && signal.kind() == Kind::Cnp;
-                        assert!(own && signal.qp() == sent.qp(), "{name} makes a packet out of nothing");
+                        assert!(
+                            own && signal.qp() == sent.qp(),
+                            "{name} emits a packet of another queue pair"
+                        );
                     }
                     let same = (seen.pkt.qp(), seen.pkt.to(), seen.pkt.frame());
                     assert_eq!(same, (sent.qp(), sent.to(), sent.frame()), "{name} changes a packet");
@@ -658,11 +661,11 @@ mod tests {
                             let heard = sent.kind() == Kind::Signal && seen.home;
                             let told = tells && sent.kind() == Kind::Cnp;
                             let judged = feedback == Feedback::NacksJudged && sent.kind() == Kind::Nack;
-                            assert!(judged || heard || told, "{name} drops");
+                            assert!(judged || heard || told, "{name} drops a packet");
                         }
                         Verdict::Hold => {
                             let (here, data) = (seen.ports.len() == 1, sent.is_data());
-                            assert!(here && data, "{name} holds what it could send by several ports");
+                            assert!(here && data, "{name} holds a packet with a choice of ports");
                             assert_eq!(unmarked(seen.pkt), unmarked(*sent), "{name} changes data");
                         }
                     }
@@ -670,7 +673,7 @@ mod tests {
                 });
                 let mut again = log.iter();
                 story(&config, fabric(), switch, 7, 6_000, &mut |_, seen| {
-                    assert_eq!(again.next(), Some(&(seen.verdict, seen.pkt)), "{name} is not repeatable");
+                    assert_eq!(again.next(), Some(&(seen.verdict, seen.pkt)), "{name} is not reproducible");
                 });
             }
         }

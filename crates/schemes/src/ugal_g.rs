@@ -202,16 +202,16 @@ mod tests {
             fabric.group(fabric.attachment(HostId(h))) > Some(0)
                 && fabric.group(fabric.ports(here)[port.index()].to) == Some(0)
         });
-        let qp = qp(&plan, 0, to.expect("some way begins inside the group"));
+        let qp = qp(&plan, 0, to.expect("some path begins inside the group"));
         let detours = |desk: &mut Desk| {
             (0..200).filter(|&psn| desk.see(desk.data(qp, Psn::new(psn))).via.is_some()).count()
         };
-        assert_eq!(detours(&mut desk), 0, "nothing waits anywhere");
+        assert_eq!(detours(&mut desk), 0, "all queues are empty");
         let gateway = fabric.ports(here)[fabric.route(here, plan.qps[qp.index()].to)[0].index()].to;
         for link in fabric.ports(gateway).iter().filter(|l| fabric.group(l.to).is_some_and(|g| g > 0)) {
             desk.view[fabric.link(gateway, link.port).index()] = 10_000;
         }
-        assert!(detours(&mut desk) > 100, "it knows of the queues at {}", fabric.name(gateway));
+        assert!(detours(&mut desk) > 100, "the view shows the queues at {}", fabric.name(gateway));
         // UGAL-L ignores the queues of other routers.
         let mut local = Desk::new(&plan, "g0r0", &SchemeConfig::named("ugal-l").unwrap());
         local.view.clone_from(&desk.view);
@@ -235,7 +235,7 @@ mod tests {
             desk.view[fabric.link(next.from, next.port).index()] = 50_000;
             (0..200).filter(|&psn| desk.see(desk.data(qp, Psn::new(psn))).via.is_some()).count()
         };
-        assert_eq!(detours(&[]), 0, "its own link is free");
+        assert_eq!(detours(&[]), 0, "the router's own link is idle");
         assert!(detours(&[("g0r0", fabric.name(own.to))]) > 100);
         // If both links were dead, packets would reach group 1 over other groups anyway.
         let both = [("g0r0", fabric.name(own.to)), ("g0r1", fabric.name(next.to))];

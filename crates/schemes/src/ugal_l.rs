@@ -116,7 +116,7 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         }
-        assert_eq!(over[1], 0, "not over the group to which it goes");
+        assert_eq!(over[1], 0, "no detour over the destination's own group");
         assert!(over.iter().filter(|&&n| n > 60).count() >= 3, "{over:?}");
         assert_eq!(desk.counter("ways_minimal") + desk.counter("ways_detour"), 351);
     }

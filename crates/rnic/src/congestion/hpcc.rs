@@ -498,7 +498,7 @@ mod tests {
             Feedback { acked: 1, una: us, high: us + 1, trail, ..Feedback::default() }
         };
         control.on_feedback(Time::ZERO, &say(100, 125_000));
-        assert_eq!(control.rate(), LINE, "the first records only tell where counters stand");
+        assert_eq!(control.rate(), LINE, "the first records only initialise the counters");
         // T is 10 us and B T is 125 kB; tau equals T, so U is the link's own utilisation: 1 + 62,480 / 125,000.
         control.on_feedback(Time::ZERO, &say(110, 62_480));
         let utilization = 1.0 + 62_480.0 / 125_000.0;

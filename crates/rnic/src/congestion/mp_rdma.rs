@@ -132,7 +132,7 @@ mod tests {
         (0..100).for_each(|_| c.on_nacked(Time::ZERO, 0, false));
         assert_eq!(c.allowance(Time::ZERO).window, 10);
         c.on_nacked(Time::ZERO, 0, true);
-        assert_eq!(c.allowance(Time::ZERO).window, 9, "a mark is a mark");
+        assert_eq!(c.allowance(Time::ZERO).window, 9, "a mark on a NACK closes the window");
     }
 
     #[test]

@@ -313,7 +313,7 @@ mod tests {
         (0..81).for_each(|_| ack(&mut control, Time::ZERO, RTT));
         assert_eq!(control.allowance(Time::ZERO).window, 81);
         (0..999_999).for_each(|_| ack(&mut control, Time::ZERO, RTT));
-        assert_eq!(control.window(), 320.0, "four times what fits on the way");
+        assert_eq!(control.window(), 320.0, "four times the bandwidth-delay product");
     }
 
     #[test]
@@ -322,13 +322,13 @@ mod tests {
         control.set(100.0);
         let late = Time::from_us(26); // twice the target
         ack(&mut control, Time::from_us(100), late);
-        assert!((control.window() - 60.0).abs() < 1e-9, "0.8 x half of it: {}", control.window());
+        assert!((control.window() - 60.0).abs() < 1e-9, "a cut of 0.8 x half: {}", control.window());
         ack(&mut control, Time::from_us(125), late);
         assert!((control.window() - 60.0).abs() < 1e-9);
         ack(&mut control, Time::from_us(126), Time::from_ms(1));
         assert!((control.window() - 60.0).abs() < 1e-9, "the last round trip was a millisecond");
         ack(&mut control, Time::from_us(1100), Time::from_ms(1));
-        assert!((control.window() - 30.0).abs() < 1e-9, "never more than half");
+        assert!((control.window() - 30.0).abs() < 1e-9, "one decrease takes at most half");
     }
 
     #[test]
@@ -341,7 +341,7 @@ mod tests {
         let gap = allowance.pace.gap(1563);
         assert!(gap.ps().abs_diff(Time::from_us(80).ps()) < 100, "four round trips: {gap}");
         ack(&mut control, Time::from_us(200), RTT);
-        assert_eq!(control.window(), 1.25, "and grows by whole packets");
+        assert_eq!(control.window(), 1.25, "the window grows by whole packets");
     }
 
     #[test]
@@ -370,6 +370,6 @@ mod tests {
             ack(&mut control, Time((now * 1e12) as u64), Time((delay * 1e12) as u64));
         }
         let (held, fits) = (control.window() * packet * 1e6, control.target().as_us());
-        assert!((held / fits - 1.0).abs() < 0.05, "{held} us on the way and waiting, {fits} us aimed at");
+        assert!((held / fits - 1.0).abs() < 0.05, "a delay of {held} us against a target of {fits} us");
     }
 }

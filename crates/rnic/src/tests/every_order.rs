@@ -29,13 +29,13 @@ impl Clone for Story {
             AnySender::Counting(s) => AnySender::Counting(s.clone()),
             AnySender::Scoreboard(s) => AnySender::Scoreboard(s.clone()),
             AnySender::UnderWay(s) => AnySender::UnderWay(s.clone()),
-            AnySender::Custom(_) => unreachable!("the list has none"),
+            AnySender::Custom(_) => unreachable!("the list has no custom part"),
         };
         let receiver = match &self.receiver {
             AnyReceiver::Keeping(r) => AnyReceiver::Keeping(r.clone()),
             AnyReceiver::InOrder(r) => AnyReceiver::InOrder(r.clone()),
             AnyReceiver::Selective(r) => AnyReceiver::Selective(r.clone()),
-            AnyReceiver::Custom(_) => unreachable!("the list has none"),
+            AnyReceiver::Custom(_) => unreachable!("the list has no custom part"),
         };
         let (paths, replies) = (self.paths.clone(), self.replies.clone());
         Story { sender, receiver, paths, replies, ..*self }
@@ -84,7 +84,7 @@ impl Story {
         while let Some((seq, _)) = self.sender.next(self.now, u64::MAX) {
             let lost = self.sent < 8 && self.losses >> self.sent & 1 != 0;
             self.sent += 1;
-            assert!(self.sent < 500, "it sends for ever");
+            assert!(self.sent < 500, "the sender never stops");
             if !lost {
                 self.paths[seq as usize % PATHS].push_back(seq);
             }
@@ -116,20 +116,20 @@ impl Story {
                 self.sender.on_selective(self.now, reply, selective);
             } else if open.is_empty() {
                 self.now = self.sender.deadline();
-                assert_ne!(self.now, Time::NEVER, "stuck without a timer");
+                assert_ne!(self.now, Time::NEVER, "the sender is stuck without a timer");
                 self.sender.on_timeout(self.now);
             } else {
                 return open;
             }
         }
-        panic!("no end in sight");
+        panic!("the exchange does not end");
     }
 }
 
 /// Plays every order of arrival under each of these losses; returns the number of states. Each state is played once, since
 /// its future depends on nothing else.
 fn play_all(config: &NicConfig, losses: std::ops::Range<u32>, late: bool) -> usize {
-    #[expect(clippy::disallowed_types, reason = "nobody asks for its order")]
+    #[expect(clippy::disallowed_types, reason = "its order is never used")]
     let mut seen = std::collections::HashSet::new();
     let mut open: Vec<Story> = losses.map(|losses| Story::new(config, losses)).collect();
     while let Some(mut story) = open.pop() {

@@ -116,7 +116,12 @@ impl Pair {
         self.sender.post(packets);
         self.finished = Time::NEVER;
         for step in 0.. {
-            assert!(step < 1_000_000, "no end in sight: una {} of {}", self.sender.una(), self.packets);
+            assert!(
+                step < 1_000_000,
+                "the exchange does not end: una {} of {}",
+                self.sender.una(),
+                self.packets
+            );
             if !self.step() {
                 break;
             }
@@ -124,7 +129,7 @@ impl Pair {
                 self.finished = self.now;
             }
         }
-        assert_eq!(self.sender.una(), self.packets, "stuck");
+        assert_eq!(self.sender.una(), self.packets, "the sender is stuck");
         assert_eq!(self.receiver.expected(), self.packets);
         assert_eq!(self.sender.deadline(), Time::NEVER);
         assert!(self.taken.iter().all(|&n| n == 1));
@@ -166,7 +171,7 @@ impl Pair {
     }
 
     fn send(&mut self) {
-        let (seq, again) = self.sender.next(self.now, self.window).expect("it was ready");
+        let (seq, again) = self.sender.next(self.now, self.window).expect("the sender was ready");
         assert_eq!(again, self.sent.contains(&seq));
         assert!(seq >= self.sender.una() && seq < self.packets);
         let fault = self.data_faults.get(&(self.sent.len() as u64)).copied();

@@ -160,9 +160,9 @@ mod tests {
         assert_eq!((send(&mut s, 99), s.room(99)), (vec![], 0));
         assert_eq!(ack(&mut s, 6).acked, 7);
         assert_eq!(send(&mut s, 99)[..4], [(7, true), (8, true), (9, true), (10, false)]);
-        assert_eq!(send(&mut s, 99), [], "up to 7 + 4");
+        assert_eq!(send(&mut s, 99), [], "packets 7 to 10 fill the bitmap");
         assert_eq!(ack(&mut s, 10).acked, 4);
-        assert_eq!(send(&mut s, 20).len(), 20, "it has recovered");
+        assert_eq!(send(&mut s, 20).len(), 20, "the recovery is over");
     }
 
     #[test]

@@ -248,8 +248,8 @@ mod tests {
         assert_eq!([2, 3, 4].map(|at| tell(&mut table, at)), [Some((3, 1)), Some((5, 2)), Some((6, 3))]);
         assert_eq!([5, 6].map(|at| tell(&mut table, at)), [Some((3, 1)), Some((5, 2))]);
         table.see(1, PortIndex(3), 7, us(7));
-        assert_eq!(tell(&mut table, 8), Some((3, 7)), "out of turn");
-        assert_eq!(table.news(0, us(8)), None, "the other rack");
+        assert_eq!(tell(&mut table, 8), Some((3, 7)), "a changed metric goes first");
+        assert_eq!(table.news(0, us(8)), None, "no feedback for the other rack");
         // 600 us later the metrics have halved and are sent once more. After that they are too old to repeat.
         let later: Vec<_> = (610..614).map(|at| tell(&mut table, at)).collect();
         assert_eq!(later, [Some((5, 1)), Some((6, 1)), Some((3, 3)), None]);

@@ -29,7 +29,7 @@ fn hear(desk: &mut Desk, flow: QpId, said: Said) {
     desk.tag = said.tag_from(rack);
     let sender = desk.site().qp(flow).from;
     let seen = desk.see(Packet::new(Kind::Signal, flow, sender, Psn::new(0), 64));
-    assert_eq!(seen.verdict, Verdict::Drop, "heard");
+    assert_eq!(seen.verdict, Verdict::Drop, "the signal ends here");
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn a_flow_leaves_a_congested_path_only_after_a_pause() {
     hear(&mut near, flow, Said { port: first, level: 5 });
     for _ in 0..4 {
         near.now += Time::from_us(99);
-        assert_eq!(port(&data(&mut near, flow, 0)), first, "it has not paused for 100 us");
+        assert_eq!(port(&data(&mut near, flow, 0)), first, "the flow has not paused for 100 us");
     }
     near.now += Time::from_us(100);
     let second = port(&data(&mut near, flow, 0));
@@ -76,7 +76,7 @@ fn a_new_flow_avoids_a_full_uplink() {
     }
     let seen = data(&mut near, elephant, 0);
     let header = Header::read(seen.tag);
-    assert_eq!((header.lb_tag, header.ce), (filled, 7), "its own link counts, too");
+    assert_eq!((header.lb_tag, header.ce), (filled, 7), "the leaf's own link counts, too");
     assert_ne!(port(&data(&mut near, mouse, 0)), filled);
 }
 
@@ -97,7 +97,7 @@ fn a_slow_link_behind_a_spine_is_measured_reported_and_avoided() {
     assert_eq!(Header::read(tag), Header { ce: 7, ..sent });
     let mut far = desk(&plan, "leaf1");
     let made = data(&mut far, flow, tag).made;
-    assert_eq!(made.len(), 1, "nothing goes the other way that could take it along");
+    assert_eq!(made.len(), 1, "no data in the reverse direction could carry the feedback");
     assert_eq!(made[0].packet.to(), HostId(0));
     let (rack, said) = Said::read_from(made[0].tag);
     assert_eq!((rack, said), (1, Said { port: uplink, level: 7 }));
@@ -113,11 +113,11 @@ fn data_in_the_reverse_direction_carries_feedback_and_signals_are_rare() {
     let mut far = desk(&plan, "leaf1");
     let sent = |ce| Header { lb_tag: PortIndex(3), ce, said: None }.tag();
     assert_eq!(data(&mut far, there, sent(4)).made.len(), 1);
-    assert!(data(&mut far, there, sent(5)).made.is_empty(), "not within 10 us");
+    assert!(data(&mut far, there, sent(5)).made.is_empty(), "no second signal within 10 us");
     let said = Header::read(data(&mut far, back, 0).tag).said;
     assert_eq!(said, Some(Said { port: PortIndex(3), level: 5 }));
     far.now += Time::from_ns(9_000);
-    assert!(data(&mut far, there, sent(6)).made.is_empty(), "10 us since it rode along");
+    assert!(data(&mut far, there, sent(6)).made.is_empty(), "no signal within 10 us of carried feedback");
     far.now += Time::from_ns(1_000);
     assert_eq!(data(&mut far, there, sent(6)).made.len(), 1);
     assert_eq!((far.counter("feedback_signals"), far.counter("feedback_carried")), (2, 1));

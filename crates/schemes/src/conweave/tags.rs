@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn spans_survive_the_wrap_of_stamps() {
         let (a, b) = (Time::from_us(4_190), Time::from_us(4_230));
-        assert!(stamp(b) < stamp(a), "it has wrapped");
+        assert!(stamp(b) < stamp(a), "the stamp has wrapped");
         let span = between(stamp(a), stamp(b));
         assert!(span.ps().abs_diff(40_000_000) <= TICK, "{span}");
     }

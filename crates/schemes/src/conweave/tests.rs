@@ -26,7 +26,7 @@ fn hear(near: &mut Desk, flow: QpId, word: Word) {
     near.tag = word.tag();
     let sender = near.site().qp(flow).from;
     let seen = near.see(Packet::new(Kind::Signal, flow, sender, Psn::new(0), 64));
-    assert_eq!(seen.verdict, Verdict::Drop, "heard");
+    assert_eq!(seen.verdict, Verdict::Drop, "the signal ends here");
 }
 
 /// Latest reply: 4.26 us around an idle fabric, plus 4 us.
@@ -72,7 +72,7 @@ fn a_late_reply_reroutes_the_flow_once_until_clear() {
     near.now += Time::from_us(50);
     hear(&mut near, flow, Word::Reply(0)); // too late to matter
     hear(&mut near, flow, Word::Clear(3)); // of another epoch
-    assert_eq!(send(&mut near, flow), new, "however slow the new path is");
+    assert_eq!(send(&mut near, flow), new, "no second move before CLEAR");
     hear(&mut near, flow, Word::Clear(0));
     let next = send(&mut near, flow);
     assert_eq!((next.epoch, next.request, next.rerouted, next.path), (1, true, false, new.path));
@@ -279,10 +279,10 @@ fn without_a_tail_a_timer_releases_held_packets_at_the_expected_time() {
     arrive(&mut far, flow, old(11));
     let resume = far.now + between(stamp(Time::from_us(11)), stamp(Time::from_us(14))) + Time::from_us(16);
     far.pass(resume - Time(1));
-    assert_eq!(far.held.len(), 1, "another packet of the old path has put it off");
+    assert_eq!(far.held.len(), 1, "another packet of the old path has put the timer off");
     far.pass(resume);
     assert!(far.held.is_empty());
-    assert_eq!(arrive(&mut far, flow, new(14)).verdict, PASSES, "nobody waits any more");
+    assert_eq!(arrive(&mut far, flow, new(14)).verdict, PASSES, "packets are no longer held");
     let seen = arrive(&mut far, flow, tail(14));
     assert_eq!((seen.verdict, words(&seen)), (PASSES, vec![Word::Clear(0)]));
     assert_eq!(far.counter("resume_timers"), 1);
@@ -306,7 +306,7 @@ fn packets_pass_and_are_counted_if_every_reorder_queue_is_taken() {
     let verdicts = flows.map(|flow| arrive(&mut far, flow, new(5)).verdict);
     assert_eq!(verdicts, [Verdict::Hold, Verdict::Hold, PASSES]);
     arrive(&mut far, flows[0], tail(5));
-    assert_eq!(arrive(&mut far, flows[2], new(5)).verdict, Verdict::Hold, "one is free again");
+    assert_eq!(arrive(&mut far, flows[2], new(5)).verdict, Verdict::Hold, "a reorder queue is free again");
     assert_eq!((far.counter("reorder_queues_full"), far.counter("reorder_queues_peak")), (1, 2));
 }
 
@@ -325,7 +325,7 @@ fn packets_of_an_older_epoch_pass_and_of_a_newer_one_release_the_held() {
     assert_eq!((seen.verdict, seen.released.len()), (PASSES, 1));
     assert_eq!(far.counter("held_over"), 1);
     far.pass(Time::NEVER);
-    assert_eq!(far.counter("resume_timers"), 0, "the timer is off");
+    assert_eq!(far.counter("resume_timers"), 0, "the timer is cancelled");
 }
 
 #[test]
@@ -345,7 +345,7 @@ fn marked_packets_cause_rate_limited_notices() {
     assert_eq!(marked(flow, tail(1), 0), [Word::Clear(0)]);
     assert_eq!(marked(flow, new(1), 0), [Word::Notify(2)], "another path");
     assert_eq!(marked(qp(&plan, 2, 1), old(1), 0), [Word::Notify(1)], "another rack");
-    assert_eq!(marked(flow, old(1), 1), [Word::Notify(1)], "8 us since the first");
+    assert_eq!(marked(flow, old(1), 1), [Word::Notify(1)], "8 us after the first notice");
 }
 
 #[test]

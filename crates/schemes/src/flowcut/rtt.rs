@@ -55,7 +55,7 @@ mod tests {
     fn at_ratio_one_any_sample_above_the_least_drains() {
         let rules = Rules { ratio: 1.0, ..RULES };
         let mut pulse = Pulse::default();
-        assert!(!pulse.beat(&rules, 10, 10), "not above it");
+        assert!(!pulse.beat(&rules, 10, 10), "the average equals the ratio");
         assert!(pulse.beat(&rules, 11, 10));
     }
 

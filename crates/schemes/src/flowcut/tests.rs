@@ -71,10 +71,10 @@ fn a_flow_moves_to_the_shortest_queue_only_when_nothing_is_in_flight() {
         let (first, tag) = send(&mut desk, flow);
         assert_eq!(first, 3);
         desk.queued.copy_from_slice(&[0, 0, 9, 9, 9]);
-        assert_eq!(send(&mut desk, flow).0, 3, "one is under way");
+        assert_eq!(send(&mut desk, flow).0, 3, "a packet is in flight");
         desk.ingress = Some(PortIndex(3));
-        assert_eq!(answer(&mut desk, flow, tag, 6_000).verdict, Verdict::Drop, "heard");
-        assert_eq!(send(&mut desk, flow).0, 3, "the second still is");
+        assert_eq!(answer(&mut desk, flow, tag, 6_000).verdict, Verdict::Drop, "the ACK ends here");
+        assert_eq!(send(&mut desk, flow).0, 3, "the second packet still is in flight");
         desk.ingress = Some(PortIndex(3));
         (0..2).for_each(|_| drop(answer(&mut desk, flow, tag, 6_000)));
         assert_eq!(desk.counter("entries_left"), 0);
@@ -94,7 +94,7 @@ fn a_slow_path_is_drained_and_the_next_packet_chooses_again() {
     // Two links at 100 Gb/s take 2 x 121.6 ns for 1520 bytes, and 2 x 3.2 ns for the ACK's 40.
     assert!(answer(&mut desk, flow, tag, 4_249).made.is_empty(), "the least round-trip time: 4006 ns");
     let seen = answer(&mut desk, flow, late, 8_256);
-    assert_eq!(orders(&seen.made), [Signal::Off(Bytes(0))], "8013 is more than twice that");
+    assert_eq!(orders(&seen.made), [Signal::Off(Bytes(0))], "8013 ns is more than twice the least");
     let order = seen.made[0];
     assert_eq!((order.port, order.packet.to(), order.packet.qp()), (Some(PortIndex(0)), HostId(0), flow));
     let seen = answer(&mut desk, flow, later, 9_000);
@@ -111,9 +111,9 @@ fn a_wrapped_timestamp_does_not_spoil_the_minimum() {
     let mut desk = desk(&plan, "leaf0", &config(Deployment::Ingress));
     let tags: Vec<u64> = (0..4).map(|_| send(&mut desk, flow).1).collect();
     let seen = answer(&mut desk, flow, tags[0], 65_536 + 300);
-    assert!(seen.made.is_empty(), "as the paper's timestamps wrap at 65.5 us");
+    assert!(seen.made.is_empty(), "the paper's timestamps wrap at 65.5 us");
     let seen = answer(&mut desk, flow, tags[1], 8_255);
-    assert!(seen.made.is_empty(), "twice what light needs, not a hundred times what a wrapped stamp says");
+    assert!(seen.made.is_empty(), "twice the idle round trip, whatever the wrapped timestamp");
     let seen = answer(&mut desk, flow, tags[2], 8_256);
     assert_eq!(orders(&seen.made).len(), 1);
 }
@@ -160,10 +160,10 @@ fn lost_packets_no_longer_count_after_a_drain_ends_by_the_timer() {
         desk.queued.copy_from_slice(&[0, 9, 0, 9, 9]);
         desk.now += Time::from_ms(1);
         let (way, again) = send(&mut desk, flow);
-        assert_eq!(way, 1, "the source goes on, on the old path");
+        assert_eq!(way, 1, "the source resumes on the old path");
         desk.ingress = Some(PortIndex(1));
         assert!(answer(&mut desk, flow, tags[2], 2_000_000).made.is_empty());
-        assert_eq!(send(&mut desk, flow).0, 1, "that was not the answer to what is under way");
+        assert_eq!(send(&mut desk, flow).0, 1, "the ACK belongs to the old count");
         desk.ingress = Some(PortIndex(1));
         answer(&mut desk, flow, again, 4_250);
         answer(&mut desk, flow, again, 4_250);
@@ -187,14 +187,14 @@ fn switches_further_up_follow_the_count_of_the_first() {
         up.tag = Signal::Ack { journey: journey(odd), bytes: full }.tag();
         up.ingress = Some(PortIndex(came as u16));
         let seen = up.see(Packet::new(Kind::Signal, flow, HostId(0), Psn::new(0), 20));
-        assert_eq!(seen.verdict, Verdict::Forward(PortIndex(0)), "it goes back in any case");
+        assert_eq!(seen.verdict, Verdict::Forward(PortIndex(0)), "the ACK is forwarded in any case");
     };
     let way = pass(&mut up, false);
     assert_eq!([pass(&mut up, false), pass(&mut up, true)], [way; 2]);
     hear(&mut up, false, way);
-    assert_eq!(up.counter("entries_left"), 1, "of the new count one is under way");
+    assert_eq!(up.counter("entries_left"), 1, "one packet of the new count is in flight");
     hear(&mut up, true, way);
-    assert_eq!(up.counter("entries_left"), 0, "and two of the old one are lost");
+    assert_eq!(up.counter("entries_left"), 0, "two packets of the old count are lost");
 }
 
 #[test]
@@ -223,14 +223,14 @@ fn a_full_count_stays_full_and_the_source_is_stopped_again() {
     all_but_one(&mut desk, first);
     // The count is at its maximum, so its true value is unknown; 16 MiB would be 11,185 packets.
     all_but_one(&mut desk, second);
-    assert_eq!(desk.counter("entries_left"), 1, "some are still under way");
+    assert_eq!(desk.counter("entries_left"), 1, "packets of the second count may be in flight");
     desk.queued.copy_from_slice(&[0, 9, 9, 9, 0]);
     let (way, third) = send(&mut desk, flow);
     assert_eq!(way, 1);
     answer(&mut desk, flow, second, 4_250);
-    assert_eq!(desk.counter("entries_left"), 1, "it was one of the second count");
+    assert_eq!(desk.counter("entries_left"), 1, "that ACK belonged to the second count");
     answer(&mut desk, flow, third, 4_250);
-    assert_eq!(desk.counter("entries_left"), 0, "all that came before is there, too");
+    assert_eq!(desk.counter("entries_left"), 0, "the third count is settled and empty");
     assert_eq!(send(&mut desk, flow).0, 4);
 }
 
@@ -261,9 +261,13 @@ fn with_an_overlap_a_flow_resumes_while_so_many_are_in_flight() {
     answer(&mut desk, flow, tags[0], 4_242);
     assert_eq!(orders(&answer(&mut desk, flow, tags[1], 20_000).made), [Signal::Off(Bytes(0))]);
     desk.queued.copy_from_slice(&[0, 9, 9, 9, 0]);
-    assert_eq!(send(&mut desk, flow).0, 1, "what was on its way from the host takes the old path");
-    assert!(answer(&mut desk, flow, tags[2], 20_000).made.is_empty(), "three are");
-    assert_eq!(orders(&answer(&mut desk, flow, tags[3], 20_000).made), [Signal::On], "two are");
+    assert_eq!(send(&mut desk, flow).0, 1, "a packet sent before the XOFF arrived takes the old path");
+    assert!(answer(&mut desk, flow, tags[2], 20_000).made.is_empty(), "three packets are in flight");
+    assert_eq!(
+        orders(&answer(&mut desk, flow, tags[3], 20_000).made),
+        [Signal::On],
+        "two packets are in flight"
+    );
     assert_eq!(send(&mut desk, flow).0, 4);
 }
 
@@ -278,8 +282,8 @@ fn a_class_is_paused_while_any_flow_of_its_host_drains() {
     answer(&mut desk, one, tags[0], 4_242);
     let seen = answer(&mut desk, one, tags[1], 20_000);
     assert_eq!((seen.made, seen.pauses), (vec![], vec![(PortIndex(0), true)]));
-    assert!(answer(&mut desk, two, others[0], 20_000).pauses.is_empty(), "it is paused already");
-    assert!(answer(&mut desk, one, tags[2], 20_000).pauses.is_empty(), "the other one still drains");
+    assert!(answer(&mut desk, two, others[0], 20_000).pauses.is_empty(), "the port is paused already");
+    assert!(answer(&mut desk, one, tags[2], 20_000).pauses.is_empty(), "the other flow still drains");
     answer(&mut desk, two, others[1], 20_000);
     let seen = answer(&mut desk, two, others[2], 20_000);
     assert_eq!(seen.pauses, [(PortIndex(0), false)]);
@@ -376,7 +380,7 @@ fn a_nic_subtracts_each_packets_own_serialisation() {
     gate.on_reply(short, 1, &Stamp::default(), &mut || 0);
     assert!(!gate.holds());
     gate.on_reply(full, 2, &Stamp::default(), &mut || 0);
-    assert!(!gate.holds(), "an idle path to the picosecond");
+    assert!(!gate.holds(), "the path is idle to the picosecond");
 }
 
 #[test]
@@ -387,7 +391,7 @@ fn a_nic_draws_a_new_port_only_when_everything_is_acknowledged() {
     assert_eq!((start(&mut gate, 1, 1), start(&mut gate, 2, 2)), (old, old));
     let quiet = Stamp::default();
     gate.on_reply(Time::from_us(9), 1, &quiet, &mut || 0);
-    assert!(!gate.holds(), "8 us of propagation and 1 us of serialisation: an idle path");
+    assert!(!gate.holds(), "an idle path takes 8 us of propagation and about 1 us of serialisation");
     gate.on_reply(Time::from_us(40), 2, &quiet, &mut || 0);
     assert!(gate.holds(), "more than twice 8 us");
     gate.on_reply(Time::from_us(41), 3, &quiet, &mut || 0);
@@ -419,7 +423,7 @@ fn an_almost_finished_flow_is_not_drained() {
         start(&mut gate, 0, seq);
     }
     gate.on_reply(Time::from_us(40), 1, &Stamp::default(), &mut || 0);
-    assert!(!gate.holds(), "100 packets are left");
+    assert!(!gate.holds(), "100 packets are unsent");
 }
 
 #[test]
@@ -429,7 +433,7 @@ fn credit_allows_some_packets_after_xoff() {
     gate.on_signal(Time::from_us(1), Signal::Off(Bytes(2000)).tag());
     assert!(!gate.holds());
     start(&mut gate, 1, 0);
-    assert!(!gate.holds(), "500 B are left");
+    assert!(!gate.holds(), "500 B of credit are left");
     start(&mut gate, 1, 1);
     assert!(gate.holds());
     gate.on_signal(Time::from_us(9), Signal::On.tag());
@@ -490,7 +494,7 @@ fn a_flow_drains_a_longer_path_before_it_takes_a_shorter_one() {
         assert_eq!((port(seen.verdict), orders(&seen.made)), (beside, vec![Signal::Off(Bytes(0))]));
         tags.push(seen.tag);
         let (by, tag) = send(&mut desk, flow);
-        assert_eq!(by, beside, "it was on its way when the source was told to stop");
+        assert_eq!(by, beside, "the packet was sent before the XOFF arrived");
         tags.push(tag);
         // ACKs retrace the path of the data that they answer.
         desk.ingress = Some(PortIndex(beside as u16));
@@ -509,7 +513,7 @@ fn the_timer_bounds_the_wait_for_lost_packets() {
     let (mut desk, flow, [own, beside], _) = led_around(&config(Deployment::Full));
     assert_eq!(send(&mut desk, flow).0, beside);
     desk.now += Time::from_ms(1);
-    assert_eq!(send(&mut desk, flow).0, own, "its source goes on");
+    assert_eq!(send(&mut desk, flow).0, own, "the source resumes");
 }
 
 #[test]

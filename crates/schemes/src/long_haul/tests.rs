@@ -62,11 +62,11 @@ fn remote_cnps_share_the_interval_and_flags_are_cleared_like_frames() {
     let seen = desk.see(flagged);
     assert!(
         matches!(seen.verdict, Verdict::Forward(_)) && !seen.pkt.echo(),
-        "the ACK goes on without its flag"
+        "the ACK continues without its flag"
     );
     desk.now = Time::from_us(60);
     assert!(matches!(desk.see(reply(&plan, Kind::Cnp, out, PSN)).verdict, Verdict::Forward(_)));
-    assert!(!desk.see(flagged).pkt.echo(), "that CNP counts");
+    assert!(!desk.see(flagged).pkt.echo(), "the forwarded CNP counts");
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn a_port_of_the_prototype_stands_still_without_further_packets() {
     assert_eq!(
         (seen.verdict, seen.released.len(), desk.alarm),
         (Verdict::Hold, 0, None),
-        "and nothing wakes it"
+        "the port stands still without an alarm"
     );
     // The next packet wakes the port: the first one has gone round and leaves.
     desk.now = Time::from_us(1);

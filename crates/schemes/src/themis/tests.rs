@@ -34,7 +34,7 @@ fn passes(desk: &mut Desk, plan: &Plan, qp: QpId, n: u32) -> bool {
 fn themis(desk: &Desk) -> &Themis {
     match desk.scheme() {
         AnyScheme::Themis(themis) => themis,
-        _ => panic!("another scheme"),
+        _ => panic!("the scheme is not Themis"),
     }
 }
 
@@ -99,7 +99,7 @@ fn bits_of_the_slot_steer_switches_above_the_tor() {
         let desk = desk(&plan, "edge1.1", config);
         themis(&desk).table.rules.iter().map(|rule| rule.settings().slots).collect::<Vec<_>>()
     };
-    assert_eq!(rules(config()), [8, 2], "from the other pod, from the same one");
+    assert_eq!(rules(config()), [8, 2], "rules for the other pod and for the same pod");
     assert_eq!(rules(Config { path_map: false, ..config() }), [2]);
 }
 
@@ -145,10 +145,7 @@ fn a_fabric_without_a_path_map_is_refused_with_advice() {
     let (field, text) = refused(&pods(2, 1, &[3, 3]), config().hashes);
     assert!(field == "path-map" && text.contains("tier 2 chooses among 3 ports"), "{text}");
     let (field, text) = refused(&pods(2, 1, &[4, 2]), config().hashes);
-    assert!(
-        field == "path-map" && text.contains("the choices over up1.0 and over up1.1 differ"),
-        "{text}"
-    );
+    assert!(field == "path-map" && text.contains("the choices over up1.0 and over up1.1 differ"), "{text}");
     // Where only the ToR chooses, the hashes do not matter; without a PathMap they do not matter either.
     let one = vec![hash(Algorithm::Xor, 0)];
     assert!(Config { hashes: one.clone(), ..config() }.check(&leaf_spine(2, 3, 1)).is_ok());
@@ -342,7 +339,7 @@ fn impossible_settings_are_refused_by_field() {
     assert_eq!(field(Config { psn_bits: 8, slots: Some(12), ..config() }), "slots");
     assert_eq!(field(Config { slots: Some(0), ..config() }), "slots");
     assert_eq!(field(Config { ring_factor: f64::NAN, ..config() }), "ring-factor");
-    assert!(config().check(&three).is_ok(), "whole PSNs need no power of two");
+    assert!(config().check(&three).is_ok(), "24-bit PSNs need no power of two");
     // A refused configuration still builds a scheme that forwards.
     let mut desk = desk(&three, "leaf1", Config { psn_bits: 8, ring: Entries::Count(0), ..config() });
     depart(&mut desk, qp(&three, 0, 1), &[0, 2]);
@@ -418,10 +415,10 @@ fn only_the_slot_of_a_dead_path_moves() {
         let moved = (0..slots).filter(|&slot| left[slot] != whole[slot]).count();
         assert_eq!(moved, 1, "{switch}: {whole:?} became {left:?}");
         assert!((0..64).all(|n| left[n] == left[n % slots]), "a slot has one path: {left:?}");
-        assert_eq!(left.iter().collect::<BTreeSet<_>>().len(), slots - 1, "the dead one is left out");
+        assert_eq!(left.iter().collect::<BTreeSet<_>>().len(), slots - 1, "no packet takes the dead path");
         assert_eq!(desk.counter("packets_remapped"), 64 / slots as u64);
         desk.reroute(&[]);
-        assert_eq!(ports_of(&mut desk, qp), whole, "the slot goes home");
+        assert_eq!(ports_of(&mut desk, qp), whole, "the slot returns to its path");
     }
 }
 
