@@ -2,6 +2,7 @@
 
 mod custom;
 mod dcqcn;
+mod every_control;
 mod every_order;
 mod recovery;
 

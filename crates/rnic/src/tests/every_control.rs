@@ -1,0 +1,80 @@
+//! What holds for every congestion control, whatever it is told.
+
+use crate::{AnyCongestion, CongestionConfig};
+use model::{Congestion as _, Feedback, Rate, Time};
+use proptest::prelude::*;
+
+/// Something that a control is told.
+#[derive(Clone, Copy, Debug)]
+enum Told {
+    Reply { acked: u64, echo: bool, sent: u64, round_trip: Time },
+    Ack { acked: u64, echo: bool },
+    Cnp,
+    Nack,
+    Timeout,
+    LowerTo(f64),
+}
+
+fn told() -> impl Strategy<Value = Told> {
+    prop_oneof![
+        4 => (0..9u64, any::<bool>(), 0..9u64, 1..100u64).prop_map(|(acked, echo, sent, us)| {
+            Told::Reply { acked, echo, sent, round_trip: Time::from_us(us) }
+        }),
+        2 => (0..9u64, any::<bool>()).prop_map(|(acked, echo)| Told::Ack { acked, echo }),
+        1 => Just(Told::Cnp),
+        1 => Just(Told::Nack),
+        1 => Just(Told::Timeout),
+        1 => (0.0..1.0).prop_map(Told::LowerTo),
+    ]
+}
+
+/// A control and the counters of its sender.
+struct Story {
+    control: AnyCongestion,
+    una: u64,
+    high: u64,
+}
+
+impl Story {
+    fn tell(&mut self, now: Time, told: Told) {
+        match told {
+            Told::Reply { acked, echo, sent, round_trip } => {
+                self.high += acked + sent;
+                self.una += acked;
+                let (una, high) = (self.una, self.high);
+                let feedback = Feedback { acked, echo, una, high, round_trip, ..Feedback::default() };
+                self.control.on_feedback(now, &feedback);
+            }
+            Told::Ack { acked, echo } => self.control.on_ack(now, acked, echo),
+            Told::Cnp => self.control.on_cnp(now),
+            Told::Nack => self.control.on_nack(now),
+            Told::Timeout => self.control.on_timeout(now),
+            Told::LowerTo(share) => self.control.lower_to(now, share),
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_control_lets_packets_go_keeps_to_line_rate_and_is_changed_by_no_question(
+        events in prop::collection::vec((0..50u64, told()), 0..200),
+    ) {
+        for config in CongestionConfig::all() {
+            let line = Rate::from_gbps(100);
+            let new = || Story { control: config.control(line, None), una: 0, high: 100 };
+            let (mut asked, mut left_alone) = (new(), new());
+            let mut now = Time::ZERO;
+            for &(us, told) in &events {
+                now = Time(now.ps() + Time::from_us(us).ps());
+                asked.tell(now, told);
+                left_alone.tell(now, told);
+                let allowance = asked.control.allowance(now);
+                prop_assert!(allowance.window >= 1, "{}: {allowance:?}", config.name());
+                prop_assert!(allowance.pace.bps() > 0.0, "{}: {allowance:?}", config.name());
+                prop_assert!(allowance.pace.bps() <= 1.000_1 * line.bps() as f64, "{}: {allowance:?}", config.name());
+                prop_assert_eq!(allowance, asked.control.allowance(now), "{}", config.name());
+            }
+            prop_assert_eq!(asked.control.allowance(now), left_alone.control.allowance(now), "{}", config.name());
+        }
+    }
+}
