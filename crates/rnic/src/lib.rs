@@ -88,6 +88,8 @@ family::transports! {
 family::congestions! {
     /// DCQCN, the rate control of RoCEv2, in the variant of Mellanox NICs.
     dcqcn: Dcqcn = "dcqcn",
+    /// DCTCP as a rate control: the share of marked packets decides how deep a cut is.
+    dctcp: Dctcp = "dctcp",
     /// HPCC: switches report the load of their links, and the window follows the busiest link.
     hpcc: Hpcc = "hpcc",
     /// Swift: a window that keeps round trips near a target.

@@ -1,0 +1,315 @@
+//! DCTCP for RoCE, as the HPCC simulator has it (its CC_MODE 8): a rate that falls with the share of marked packets.
+//!
+//! Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010, has a window; the simulator keeps a rate, and so does this file.
+//! A *round* ends when an ACK covers a packet that was sent after the round began, about one round trip later.
+//!
+//! * Every round: alpha = (1 - g) alpha + g F, where F is the share of replies with a mark among the packets that were
+//!   under way when the round began, at most 1. The first round leaves alpha at 1, as nothing has been counted yet.
+//! * A reply with a mark cuts the rate to (1 - alpha / 2) of itself. No other cut follows until a packet that was sent
+//!   after the cut is acknowledged.
+//! * A round that begins while no cut is being waited out adds `additive-increase` to the rate, up to line rate.
+//!
+//! A flow starts at line rate: there is no slow start. Every packet is paced; `nic.window` may limit what is outstanding
+//! besides, and the simulator does so with HAS_WIN. Marks have to arrive with every reply, so it needs `nic.cnp = "flag"`.
+//!
+//! Our choices, where the simulator has nothing: a CNP frame, which only a switch sends here, and a NACK or a timeout
+//! whose reaction is `as-cnp` cut the rate as a mark does. A NACK's own mark counts as an ACK's.
+
+use crate::facts::{Control, ControlFacts, Evidence};
+use crate::limits::Invalid;
+use crate::path::Path;
+use model::{Allowance, Congestion, Feedback, Pace, Rate, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `[nic.congestion.dctcp]`.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[schemars(rename = "CongestionDctcp")]
+pub struct Config {
+    /// Gain g of alpha's average, above 0 and at most 1. Default 0.0625 = 1/16 (DCTCP paper, section 3.4; what the HPCC
+    /// simulator has where EWMA_GAIN is not set).
+    pub gain: f64,
+    /// Rate that every round without a cut adds, at any line rate. Default "1Gbps" (HPCC simulator, DCTCP_RATE_AI).
+    pub additive_increase: Rate,
+    /// The rate never falls below this. Default "100Mbps" (HPCC simulator, its sample configuration).
+    pub min_rate: Rate,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config { gain: 1.0 / 16.0, additive_increase: Rate::from_gbps(1), min_rate: Rate(100_000_000) }
+    }
+}
+
+impl Control for Config {
+    type State = Dctcp;
+
+    fn facts(&self) -> ControlFacts {
+        ControlFacts { evidence: Evidence::Marks, needs_feedback: true, has_rate: true, needs_path: false }
+    }
+
+    fn validate(&self) -> Result<(), Invalid> {
+        if !(self.gain > 0.0 && self.gain <= 1.0) {
+            return Err(Invalid::new("gain", "must be above 0 and at most 1"));
+        }
+        if self.min_rate == Rate(0) {
+            return Err(Invalid::new(
+                "min-rate",
+                "must be above 0: a queue pair at rate 0 never sends again",
+            ));
+        }
+        Ok(())
+    }
+
+    /// It starts at `line_rate`.
+    fn control(&self, line_rate: Rate, _path: Option<&Path>) -> Dctcp {
+        let line = (line_rate.bps() as f64).max(1.0);
+        Dctcp {
+            rate: line,
+            pace: Pace::from_bps(line),
+            alpha: 1.0,
+            marked: 0,
+            round: None,
+            cut_until: None,
+            high: 0,
+            line,
+            min: (self.min_rate.bps() as f64).min(line),
+            step: self.additive_increase.bps() as f64,
+            gain: self.gain,
+        }
+    }
+}
+
+/// The packets that a round waits for.
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    /// The round ends with the first reply that acknowledges this packet.
+    end: u64,
+    /// Packets under way when the round began, and one.
+    packets: u64,
+}
+
+/// The rate of one queue pair.
+#[derive(Clone, Debug)]
+pub struct Dctcp {
+    /// Bits per second, like all rates here.
+    rate: f64,
+    pace: Pace,
+    alpha: f64,
+    /// Replies with a mark in this round.
+    marked: u64,
+    /// `None` before the first ACK.
+    round: Option<Round>,
+    /// No cut before a reply acknowledges this packet.
+    cut_until: Option<u64>,
+    /// First packet that was never sent, as of the last reply.
+    high: u64,
+    line: f64,
+    min: f64,
+    step: f64,
+    gain: f64,
+}
+
+impl Dctcp {
+    /// The rate, bits per second.
+    pub const fn rate(&self) -> f64 {
+        self.rate
+    }
+
+    /// Every reply may change the rate.
+    pub(crate) const fn steady_until(&self) -> Time {
+        Time::ZERO
+    }
+
+    /// Lowers the rate to `share` of line rate if it is above.
+    pub(crate) fn lower_to(&mut self, _now: Time, share: f64) {
+        self.set(self.rate.min(share * self.line));
+    }
+
+    fn set(&mut self, rate: f64) {
+        self.rate = rate.clamp(self.min, self.line);
+        self.pace = Pace::from_bps(self.rate);
+    }
+
+    /// Begins a round if this reply ends the last one.
+    fn begins_round(&mut self, feedback: &Feedback) -> bool {
+        let Feedback { una, high, .. } = *feedback;
+        let under_way = match self.round {
+            None if una > 0 => high, // the simulator counts what the reply acknowledges as well
+            Some(round) if una > round.end => {
+                let share = (self.marked as f64 / round.packets as f64).min(1.0);
+                self.alpha = (1.0 - self.gain) * self.alpha + self.gain * share;
+                self.marked = 0;
+                high - una
+            }
+            _ => return false,
+        };
+        self.round = Some(Round { end: high, packets: under_way + 1 });
+        true
+    }
+
+    fn cut(&mut self) {
+        if self.cut_until.is_none() {
+            self.set(self.rate * (1.0 - self.alpha / 2.0));
+            self.cut_until = Some(self.high);
+        }
+    }
+}
+
+impl Congestion for Dctcp {
+    fn allowance(&mut self, _now: Time) -> Allowance {
+        Allowance { window: u64::MAX, pace: self.pace, not_before: Time::ZERO }
+    }
+
+    fn on_feedback(&mut self, _now: Time, feedback: &Feedback) {
+        self.high = feedback.high;
+        self.marked += u64::from(feedback.echo);
+        let round = self.begins_round(feedback);
+        self.cut_until = self.cut_until.filter(|&end| feedback.una <= end);
+        if feedback.echo {
+            self.cut();
+        }
+        if round && self.cut_until.is_none() {
+            self.set(self.rate + self.step);
+        }
+    }
+
+    fn on_cnp(&mut self, _now: Time) {
+        self.cut();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: f64 = 100e9;
+    /// Packets of a round.
+    const WINDOW: u64 = 100;
+
+    /// A control and a pipe in which a hundred packets are always under way.
+    struct Pipe {
+        control: Dctcp,
+        una: u64,
+    }
+
+    impl Pipe {
+        fn new() -> Self {
+            Pipe { control: Config::default().control(Rate::from_gbps(100), None), una: 0 }
+        }
+
+        /// The reply to the next packet.
+        fn reply(&mut self, echo: bool) {
+            self.una += 1;
+            let feedback =
+                Feedback { acked: 1, echo, una: self.una, high: self.una + WINDOW, ..Feedback::default() };
+            self.control.on_feedback(Time::ZERO, &feedback);
+        }
+
+        /// So many rounds; of each round's packets the first ones are marked. A round has one packet more than are under
+        /// way, as it ends with an ACK beyond them.
+        fn rounds(&mut self, rounds: u64, marked: u64) {
+            for _ in 0..rounds {
+                (0..=WINDOW).for_each(|i| self.reply(i < marked));
+            }
+        }
+    }
+
+    fn near(got: f64, wanted: f64) {
+        assert!((got / wanted - 1.0).abs() < 1e-9, "{got} is not {wanted}");
+    }
+
+    #[test]
+    fn it_starts_at_line_rate_without_a_window_and_stays_there() {
+        let mut pipe = Pipe::new();
+        let first = pipe.control.allowance(Time::ZERO);
+        assert_eq!((first.window, first.pace), (u64::MAX, Pace::from_bps(LINE)));
+        pipe.rounds(50, 0);
+        assert_eq!(pipe.control.allowance(Time::from_ms(1)), first);
+    }
+
+    #[test]
+    fn the_first_mark_halves_the_rate_and_others_of_its_round_do_nothing() {
+        let mut pipe = Pipe::new();
+        pipe.rounds(1, WINDOW + 1);
+        near(pipe.control.rate(), LINE / 2.0);
+        // This reply acknowledges a packet that was sent after the cut. All were marked, so alpha is still 1.
+        pipe.reply(true);
+        near(pipe.control.rate(), LINE / 4.0);
+    }
+
+    #[test]
+    fn alpha_decays_by_one_minus_g_in_every_round_without_a_mark() {
+        let mut pipe = Pipe::new();
+        pipe.reply(false); // begins the first round
+        for k in 1..=40 {
+            pipe.rounds(1, 0);
+            near(pipe.control.alpha, (15.0f64 / 16.0).powi(k));
+        }
+    }
+
+    #[test]
+    fn a_cut_is_half_the_share_of_marked_packets() {
+        for marked in [10, 25, 101] {
+            let mut pipe = Pipe::new();
+            pipe.reply(false);
+            // After many rounds with the same share of marks alpha is that share.
+            pipe.rounds(400, marked);
+            let share = marked as f64 / (WINDOW + 1) as f64;
+            near(pipe.control.alpha, share);
+            // Raise the rate again, and look at a single cut.
+            pipe.control.set(LINE);
+            pipe.control.cut_until = None;
+            pipe.control.cut();
+            near(pipe.control.rate(), LINE * (1.0 - share / 2.0));
+        }
+    }
+
+    #[test]
+    fn every_round_without_a_cut_adds_one_gigabit() {
+        let mut pipe = Pipe::new();
+        pipe.reply(false);
+        pipe.control.lower_to(Time::ZERO, 0.2);
+        for round in 1..=30 {
+            pipe.rounds(1, 0);
+            near(pipe.control.rate(), 20e9 + f64::from(round) * 1e9);
+        }
+        pipe.rounds(60, 0);
+        assert_eq!(pipe.control.rate(), LINE, "and no more than line rate");
+    }
+
+    #[test]
+    fn a_mark_in_every_round_cuts_once_per_round_down_to_the_least_rate() {
+        let mut pipe = Pipe::new();
+        pipe.rounds(200, WINDOW + 1);
+        assert_eq!(pipe.control.rate(), 100e6);
+        pipe.control.on_cnp(Time::ZERO);
+        assert_eq!(pipe.control.rate(), 100e6);
+    }
+
+    #[test]
+    fn a_cnp_counts_as_a_mark_and_once_until_what_was_sent_is_acknowledged() {
+        let mut pipe = Pipe::new();
+        pipe.reply(false);
+        (0..3).for_each(|_| pipe.control.on_cnp(Time::ZERO));
+        near(pipe.control.rate(), LINE / 2.0);
+        (0..WINDOW).for_each(|_| pipe.reply(false));
+        pipe.control.on_cnp(Time::ZERO);
+        near(pipe.control.rate(), LINE / 2.0);
+        pipe.reply(false);
+        pipe.control.on_cnp(Time::ZERO);
+        assert!(pipe.control.rate() < 0.3 * LINE, "{}", pipe.control.rate());
+    }
+
+    #[test]
+    fn impossible_values_are_named() {
+        for (config, field) in [
+            (Config { gain: 0.0, ..Config::default() }, "gain"),
+            (Config { gain: f64::NAN, ..Config::default() }, "gain"),
+            (Config { min_rate: Rate(0), ..Config::default() }, "min-rate"),
+        ] {
+            assert_eq!(config.validate().unwrap_err().field, field);
+        }
+    }
+}
