@@ -429,7 +429,7 @@ impl<A: Annex> Parcel<A> {
         Parcel { label, annex: A::default() }
     }
 
-    /// The same packet, about to arrive: see [`Packet::arriving`].
+    /// This packet, about to arrive, see [`Packet::arriving`].
     #[inline]
     #[must_use]
     pub fn arriving(self, offset: u32, port: PortIndex) -> Self {

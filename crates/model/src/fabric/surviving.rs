@@ -65,7 +65,7 @@ pub(super) struct SurvivingRoutes {
     groups: usize,
     /// By switch, [`CameBy`] and target: the entry of the ports by which a packet goes on; 0 if no route is left.
     entries: Vec<u32>,
-    /// By the same: global links that the packet has to cross.
+    /// By switch, [`CameBy`] and target: number of global links that the packet has to cross.
     crossings: Vec<u8>,
     /// By port of a switch: whether packets that come in there have come down.
     down: Vec<bool>,

@@ -111,7 +111,7 @@ fn all_paths(f: &Fabric, routing: Option<&Routing>) -> BTreeSet<Vec<Buffer>> {
             );
         }
         for detour in chosen.into_iter().map(Some).chain([None]) {
-            let paths = paths(&f, routing, (from, to), detour);
+            let paths = paths(f, routing, (from, to), detour);
             all.extend(paths.unwrap_or_else(|| panic!("from {from} to {to} over {detour:?}: a dead link")));
         }
     }
@@ -163,7 +163,7 @@ fn paths_take_the_second_link_between_two_groups_when_the_first_is_dead() {
     for minimal in [MinimalPaths::FewestHops, MinimalPaths::AnyLink] {
         let f = dragonfly(3, 4, 2, minimal, 3);
         let across = |f: &Fabric, routing: Option<&Routing>| {
-            let paths = paths(&f, routing, (HostId(0), HostId(4)), None).unwrap();
+            let paths = paths(f, routing, (HostId(0), HostId(4)), None).unwrap();
             assert!(paths.iter().all(|path| path.iter().all(|&(_, leg)| leg <= 1)));
             let links = paths.into_iter().flatten().map(|(link, _)| link);
             let between =
