@@ -79,14 +79,14 @@ pub struct Sent {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Aside<A> {
     /// Content of the packet.
-    pub what: What,
+    pub kind: AsideKind,
     /// Annex of the packet.
     pub annex: A,
 }
 
 /// Content of an [`Aside`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum AsideKind {
     /// A copy of the packet of this number, which was sent before and is not acknowledged.
     Copy(u64),
     /// A notice instead of payload; the annex carries it, too.
@@ -144,8 +144,8 @@ impl<S: Steering<Annex = Stamp>> Steering for WithTelemetry<S> {
     }
 
     fn aside(&mut self, now: Time) -> Option<Aside<TelemetryStamp>> {
-        let Aside { what, annex } = self.0.aside(now)?;
-        Some(Aside { what, annex: TelemetryStamp::new(annex, now) })
+        let Aside { kind, annex } = self.0.aside(now)?;
+        Some(Aside { kind, annex: TelemetryStamp::new(annex, now) })
     }
 
     fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {

@@ -19,7 +19,7 @@ use crate::entropies::{Entropies, Mapping};
 use crate::{ConfigError, Facts, Feedback, Recipe, Steers};
 use model::annex::{Notice, NoticeRules};
 use model::draw::{Key, below};
-use model::steering::{Aside, Room, Sent, What};
+use model::steering::{Aside, AsideKind, Room, Sent};
 use model::{Annex as _, Plan, Psn, QpSite, Site, Stamp, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -236,7 +236,7 @@ pub struct Dlbf {
     una: u64,
     /// Time and path of the latest transmission of every packet from `una` on.
     sent: VecDeque<(Time, u16)>,
-    asides: VecDeque<What>,
+    asides: VecDeque<AsideKind>,
     /// True while the receiver holds too many packets for notifications.
     crowded: bool,
     key: Key,
@@ -310,7 +310,7 @@ impl Dlbf {
             path != new && lead.is_some_and(|lead| ((now.ps() - at.ps()) as i64) < lead)
         };
         let of = (self.una..).zip(&self.sent).filter(|(_, sent)| overtaken(sent)).map(|(seq, _)| seq);
-        self.asides.extend(of.take(usize::from(self.config.most_duplicates)).map(What::Copy));
+        self.asides.extend(of.take(usize::from(self.config.most_duplicates)).map(AsideKind::Copy));
     }
 
     /// Queues a notification that names the packets in flight on other paths than `new`.
@@ -320,7 +320,7 @@ impl Dlbf {
         let Some(first) = under_way.next() else { return };
         let last = under_way.last().unwrap_or(first);
         let count = (last - first + 1).min(u64::from(u16::MAX)) as u16;
-        self.asides.push_back(What::Notice(Notice { first: Psn::from_seq(first), count }));
+        self.asides.push_back(AsideKind::Notice(Notice { first: Psn::from_seq(first), count }));
     }
 }
 
@@ -376,22 +376,22 @@ impl model::Steering for Dlbf {
     fn aside(&mut self, now: Time) -> Option<Aside<Stamp>> {
         let path = self.current?;
         let stamp = Stamp::new(path, now);
-        while let Some(what) = self.asides.pop_front() {
-            match what {
-                What::Copy(seq) if seq < self.una => {} // acknowledged meanwhile
-                What::Copy(seq) => {
+        while let Some(kind) = self.asides.pop_front() {
+            match kind {
+                AsideKind::Copy(seq) if seq < self.una => {} // acknowledged meanwhile
+                AsideKind::Copy(seq) => {
                     if let Some(sent) = self.sent.get_mut((seq - self.una) as usize) {
                         *sent = (now, path);
                     }
                     self.counters.copies += 1;
-                    return Some(Aside { what, annex: stamp.copy() });
+                    return Some(Aside { kind, annex: stamp.copy() });
                 }
-                What::Notice(notice)
+                AsideKind::Notice(notice)
                     if notice.first.distance_from(Psn::from_seq(self.una)) + i32::from(notice.count) <= 0 => {
                 }
-                What::Notice(notice) => {
+                AsideKind::Notice(notice) => {
                     self.counters.notices += 1;
-                    return Some(Aside { what, annex: stamp.with_notice(notice) });
+                    return Some(Aside { kind, annex: stamp.with_notice(notice) });
                 }
             }
         }
@@ -433,8 +433,8 @@ mod tests {
         d.on_reply(at, una, &sent.answer(us(1) + delay + ahead, answer), &mut || 0);
     }
 
-    fn asides(d: &mut Dlbf, at: Time) -> Vec<What> {
-        std::iter::from_fn(|| d.aside(at)).map(|a| a.what).collect()
+    fn asides(d: &mut Dlbf, at: Time) -> Vec<AsideKind> {
+        std::iter::from_fn(|| d.aside(at)).map(|a| a.kind).collect()
     }
 
     /// A flow on a path with a delay of 10 us at 113 us, when `una` is 4. Packets 4 to 13 were sent 1 us apart, the last
@@ -471,7 +471,10 @@ mod tests {
         // 10 us against 7 us: packets sent less than 3 us ago are overtaken, which are those of 111, 112 and 113 us.
         for ahead in [us(0), us(5_000)] {
             let (mut d, old) = under_way(Config::default(), us(7), ahead);
-            assert_eq!(asides(&mut d, us(113)), [What::Copy(11), What::Copy(12), What::Copy(13)]);
+            assert_eq!(
+                asides(&mut d, us(113)),
+                [AsideKind::Copy(11), AsideKind::Copy(12), AsideKind::Copy(13)]
+            );
             assert_ne!(send(&mut d, us(114), 14), old);
         }
     }
@@ -493,7 +496,7 @@ mod tests {
         }
         ack(&mut d, us(110), 3, old, us(10), true, us(0));
         let notice = Notice { first: Psn::new(3), count: 7 };
-        assert_eq!(asides(&mut d, us(110)), [What::Notice(notice)]);
+        assert_eq!(asides(&mut d, us(110)), [AsideKind::Notice(notice)]);
     }
 
     #[test]
@@ -528,7 +531,10 @@ mod tests {
         let off = |config| asides(&mut under_way(config, us(7), us(0)).0, us(113));
         assert_eq!(off(Config { duplicates: false, ..Config::default() }), []);
         assert_eq!(off(Config { switching: false, ..Config::default() }), []);
-        assert_eq!(off(Config { most_duplicates: 2, ..Config::default() }), [What::Copy(11), What::Copy(12)]);
+        assert_eq!(
+            off(Config { most_duplicates: 2, ..Config::default() }),
+            [AsideKind::Copy(11), AsideKind::Copy(12)]
+        );
         let mut d = dlbf(Config { notifications: false, ..Config::default() });
         let old = send(&mut d, us(100), 0);
         send(&mut d, us(100), 1);
@@ -540,6 +546,6 @@ mod tests {
     fn packets_acknowledged_meanwhile_are_not_duplicated() {
         let (mut d, old) = under_way(Config::default(), us(7), us(0));
         ack(&mut d, us(114), 13, old, us(10), false, us(0));
-        assert_eq!(asides(&mut d, us(114)), [What::Copy(13)]);
+        assert_eq!(asides(&mut d, us(114)), [AsideKind::Copy(13)]);
     }
 }

@@ -10,7 +10,7 @@ use crate::outcome::MessageRecord;
 use crate::record::counts::Sends;
 use crate::setup::{NO_TRACK, Setup};
 use model::congestion::{Congestion, Feedback};
-use model::steering::{Sent, What};
+use model::steering::{AsideKind, Sent};
 use model::transport::{Reply, Sender};
 use model::{Annex, Kind, Packet, Parcel, Parts, Psn, QpId, QpSite, Steering, Time};
 
@@ -136,14 +136,14 @@ impl<P: Parts> Host<P> {
     fn send_aside(&mut self, setup: &Setup<'_>, now: u64, ready: u64, slot: u32) -> Option<Parcel<P::Annex>> {
         let out = &mut self.outgoing[slot as usize];
         let aside = out.steering.aside(Time(now + self.clock))?;
-        let (psn, last, frame) = match aside.what {
-            What::Copy(seq) => {
+        let (psn, last, frame) = match aside.kind {
+            AsideKind::Copy(seq) => {
                 let Framed { frame, last } = self.copy_of(setup, now, slot, seq);
                 self.data.duplicated += 1;
                 (Psn::from_seq(seq), last, frame)
             }
             // A notice has the size of an ACK: a BTH, a source port and a range.
-            What::Notice(notice) => (notice.first, false, setup.plan.wire.ack),
+            AsideKind::Notice(notice) => (notice.first, false, setup.plan.wire.ack),
         };
         let out = &mut self.outgoing[slot as usize];
         let on_wire = u64::from(frame + self.gap);
