@@ -57,7 +57,7 @@ impl Tally {
         }
     }
 
-    pub(crate) fn under_way(&mut self, pkt: &Packet) {
+    pub(crate) fn count_in_flight(&mut self, pkt: &Packet) {
         self.data.in_flight += pkt.is_data() as u64;
         self.control.in_flight += !pkt.is_data() as u64;
     }

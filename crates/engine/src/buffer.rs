@@ -47,7 +47,7 @@ pub(crate) struct Buffer {
     pauses: u32,
     /// Most bytes in use at a sampling instant of the run.
     pub(crate) peak: u64,
-    /// Most bytes in use at a sampling instant since the last call of [`Buffer::look`].
+    /// Most bytes in use at a sampling instant since the last call of [`Buffer::take_recent`].
     recent: u64,
 }
 
@@ -213,7 +213,7 @@ impl Buffer {
     }
 
     /// Bytes in use now, and the most at a sampling instant since the last call.
-    pub(crate) fn look(&mut self) -> (u64, u64) {
+    pub(crate) fn take_recent(&mut self) -> (u64, u64) {
         (self.in_use(), std::mem::take(&mut self.recent))
     }
 

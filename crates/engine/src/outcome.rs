@@ -266,7 +266,7 @@ pub struct Recording {
 
 /// An event of a packet or of its queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Happening {
+pub enum EventKind {
     /// A data packet, or a deliberate copy of one, starts on its sender's wire for the first time. The value is the
     /// rate that paces the next packets, bits per second.
     Sent,
@@ -281,9 +281,9 @@ pub enum Happening {
     /// A data packet starts on its sender's wire again. The value is the rate, as for `Sent`.
     Resent,
     /// A receiver sends a NACK or a CNP.
-    Answered,
+    FeedbackSent,
     /// A NACK or a CNP reaches its sender. The value is the rate that is now allowed, bits per second.
-    Heard,
+    FeedbackReceived,
     /// A retransmission timeout occurs. The value is the rate that is now allowed, bits per second.
     TimedOut,
     /// The sender's port is paused.
@@ -300,10 +300,10 @@ pub enum Happening {
     Lost,
 }
 
-impl Happening {
+impl EventKind {
     /// True for the normal passage of a data packet; most events are of these kinds.
     pub fn is_passage(self) -> bool {
-        matches!(self, Happening::Sent | Happening::Arrived | Happening::Ahead | Happening::Duplicate)
+        matches!(self, EventKind::Sent | EventKind::Arrived | EventKind::Ahead | EventKind::Duplicate)
     }
 }
 
@@ -317,12 +317,12 @@ pub struct Event {
     /// Host or switch at which the event happens.
     pub node: NodeId,
     /// Kind of the event.
-    pub what: Happening,
+    pub what: EventKind,
     /// Kind of the packet.
     pub kind: Kind,
     /// PSN of the packet.
     pub psn: Psn,
-    /// Value of the event; [`Happening`] gives its meaning.
+    /// Value of the event; [`EventKind`] gives its meaning.
     pub value: u64,
     /// For the start of a packet, the time from which rate and window allowed it; it waited for its port from then
     /// on. For all other events, the time of the event.

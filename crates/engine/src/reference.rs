@@ -9,7 +9,7 @@ use crate::books::{Closing, Tally, close};
 use crate::buffer::Admission;
 use crate::failing::FailureEvent;
 use crate::host::Host;
-use crate::outcome::{Effort, Ending, Happening, LinkRecord, Outcome, Passed};
+use crate::outcome::{Effort, Ending, EventKind, LinkRecord, Outcome, Passed};
 use crate::record::sampler::{self, Sampler};
 use crate::record::{Note, Recorder};
 use crate::setup::{CLASSES, DATA, LinkState, NO_TRACK, Setup};
@@ -119,14 +119,14 @@ pub(crate) fn run<P: Parts>(plan: &Plan, parts: &P, observer: &mut dyn Observer)
     };
     let (ending, stopped_at) = run.go(observer);
     if !run.sampler.is_blind() {
-        run.look();
+        run.sample();
     }
     run.switches.iter_mut().for_each(|s| s.buffer.sample());
     for pkt in run.flying.iter().flatten() {
-        run.tally.under_way(pkt);
+        run.tally.count_in_flight(pkt);
     }
     for pkt in run.ports.iter().flat_map(|p| p.queues.iter().flatten()) {
-        run.tally.under_way(pkt);
+        run.tally.count_in_flight(pkt);
     }
     let Reference { hosts, switches, links, paused_since, recorder, tally, sampler, ports, .. } = run;
     let effort = Effort::default();
@@ -156,7 +156,7 @@ impl<P: Parts> Reference<'_, P> {
         let background = plan.jobs.iter().any(|j| j.background);
         let total: u64 = self.hosts.iter().map(|h| h.unfinished).sum();
         for h in 0..self.hosts.len() {
-            self.plan_host(h as u32, 0);
+            self.schedule_host(h as u32, 0);
         }
         for node in (0..self.setup.fabric().nodes() as u32).map(NodeId) {
             let events = self.setup.failing.events(node, 0, u64::MAX);
@@ -187,7 +187,7 @@ impl<P: Parts> Reference<'_, P> {
                     return (self.stalled(), None);
                 }
                 if self.sampler.is_due(crossed) {
-                    self.look();
+                    self.sample();
                     self.sampler.close(crossed, unfinished == 0);
                 }
                 self.switches.iter_mut().for_each(|s| s.buffer.sample());
@@ -216,7 +216,7 @@ impl<P: Parts> Reference<'_, P> {
     }
 
     /// Samples all series.
-    fn look(&mut self) {
+    fn sample(&mut self) {
         let hosts = self.hosts.len();
         self.hosts.iter_mut().for_each(|host| host.sample(&mut self.sampler));
         for (gp, facts) in self.setup.ports.iter().enumerate().filter(|(_, facts)| facts.track != NO_TRACK) {
@@ -234,7 +234,7 @@ impl<P: Parts> Reference<'_, P> {
             self.sampler.link(facts.track, port, if is_host { 0 } else { most });
         }
         for (i, switch) in self.switches.iter_mut().enumerate() {
-            let (now, most) = switch.buffer.look();
+            let (now, most) = switch.buffer.take_recent();
             self.sampler.buffer(i, now, most);
         }
         if self.setup.plan.record.counters {
@@ -245,7 +245,7 @@ impl<P: Parts> Reference<'_, P> {
     }
 
     /// Records an event of a packet, if its queue pair is followed.
-    fn note(&mut self, now: u64, node: u32, what: Happening, pkt: &Parcel<P::Annex>) {
+    fn note(&mut self, now: u64, node: u32, what: EventKind, pkt: &Parcel<P::Annex>) {
         if self.setup.follows(pkt.qp()) {
             self.recorder.note(self.setup, Note::new(now, NodeId(node), what), pkt);
         }
@@ -285,7 +285,7 @@ impl<P: Parts> Reference<'_, P> {
             NodeEvent::Pause { port, channel, on, .. } => {
                 self.on_pause(now, node, base + port as usize, channel, on);
                 if is_host {
-                    self.plan_host(node, now);
+                    self.schedule_host(node, now);
                 }
             }
             NodeEvent::Depart { port } => {
@@ -293,7 +293,7 @@ impl<P: Parts> Reference<'_, P> {
                 self.ports[gp].planned = 0;
                 self.serve(now, node, gp);
                 if is_host {
-                    self.plan_host(node, now);
+                    self.schedule_host(node, now);
                 }
             }
             NodeEvent::Arrive { slot, .. } => {
@@ -308,7 +308,7 @@ impl<P: Parts> Reference<'_, P> {
                         self.queued[base] += reply.frame();
                     }
                     self.serve(now, node, base);
-                    self.plan_host(node, now);
+                    self.schedule_host(node, now);
                 } else {
                     self.forward(now, node, pkt);
                 }
@@ -317,7 +317,7 @@ impl<P: Parts> Reference<'_, P> {
                 self.timers[node as usize] = u64::MAX;
                 self.hosts[node as usize].on_timer(self.setup, now);
                 self.serve(now, node, base);
-                self.plan_host(node, now);
+                self.schedule_host(node, now);
             }
             NodeEvent::Wake => {
                 let switch = &mut self.switches[node as usize - self.hosts.len()];
@@ -353,7 +353,7 @@ impl<P: Parts> Reference<'_, P> {
                     self.on_pause(now, node, base + port.0 as usize, channel, false);
                 }
                 if is_host {
-                    self.plan_host(node, now);
+                    self.schedule_host(node, now);
                 }
             }
             FailureEvent::RouteChange(route_change) => {
@@ -415,14 +415,14 @@ impl<P: Parts> Reference<'_, P> {
                 Verdict::Forward(p) => port = p,
                 Verdict::Drop => {
                     self.tally.dropped_by_scheme(&pkt);
-                    self.note(now, node, Happening::Blocked, &pkt);
+                    self.note(now, node, EventKind::Blocked, &pkt);
                     return self.carry_out(now, node, effects);
                 }
                 Verdict::Hold => {
                     let room = self.admit(now, node, &pkt, 0);
                     if !room {
                         self.tally.lost(&pkt, true);
-                        self.note(now, node, Happening::Dropped, &pkt);
+                        self.note(now, node, EventKind::Dropped, &pkt);
                     }
                     self.switches[node as usize - self.hosts.len()].hold(room.then_some(pkt));
                     return self.carry_out(now, node, effects);
@@ -441,7 +441,7 @@ impl<P: Parts> Reference<'_, P> {
         for emitted in effects.emitted {
             let (port, pkt) = self.switches[index].made(self.setup, NodeId(node), emitted);
             self.tally.made(&pkt);
-            self.note(now, node, Happening::Made, &pkt);
+            self.note(now, node, EventKind::Made, &pkt);
             self.enqueue(now, node, base + port.0 as usize, pkt, false);
         }
         for (handle, port) in effects.released {
@@ -496,7 +496,7 @@ impl<P: Parts> Reference<'_, P> {
         if !charged && !self.admit(now, node, &pkt, self.ports[gp].bytes[DATA]) {
             self.links[gp].drops += 1;
             self.tally.lost(&pkt, true);
-            self.note(now, node, Happening::Dropped, &pkt);
+            self.note(now, node, EventKind::Dropped, &pkt);
             return;
         }
         if let Some(marking) = &self.setup.marking[gp]
@@ -598,7 +598,7 @@ impl<P: Parts> Reference<'_, P> {
         if lost {
             self.links[gp].lost += 1;
             self.tally.lost(&pkt, false);
-            self.note(now, node, Happening::Lost, &pkt);
+            self.note(now, node, EventKind::Lost, &pkt);
         } else {
             let tie = self.setup.tie(facts.peer, at).port_mask(0) ^ facts.peer_port.0;
             let slot = self.landed.pop().unwrap_or_else(|| {
@@ -640,7 +640,7 @@ impl<P: Parts> Reference<'_, P> {
     }
 
     /// Schedules the host's next timer.
-    fn plan_host(&mut self, node: u32, now: u64) {
+    fn schedule_host(&mut self, node: u32, now: u64) {
         let at = self.hosts[node as usize].timer_at();
         if at < self.timers[node as usize] {
             self.timers[node as usize] = at.max(now);

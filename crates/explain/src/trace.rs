@@ -4,7 +4,7 @@ use arrow_array::Array;
 use model::{Kind, Psn, Time};
 use results::table::Table;
 
-/// What happened; see [`engine::outcome::Happening`].
+/// What happened; see [`engine::outcome::EventKind`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
     /// Sent for the first time.

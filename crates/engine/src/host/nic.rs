@@ -130,9 +130,9 @@ impl<P: Parts> Host<P> {
 
     /// Prefetches the state of a queue pair whose packet will arrive soon. This only saves time.
     #[inline]
-    pub(crate) fn expect(&self, setup: &Setup<'_>, pkt: &Packet) {
+    pub(crate) fn prefetch(&self, setup: &Setup<'_>, pkt: &Packet) {
         if !pkt.is_data() {
-            self.touch_outgoing(setup.sender_slot[pkt.qp().index()]);
+            self.prefetch_outgoing(setup.sender_slot[pkt.qp().index()]);
         } else if let Some(incoming) = self.incoming.get((pkt.qp().0 - self.first_incoming) as usize) {
             std::hint::black_box(incoming.receiver.expected());
         }

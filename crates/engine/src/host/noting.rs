@@ -1,7 +1,7 @@
 //! Records of the queue pairs that a run records over time or follows. All other queue pairs skip this code.
 
 use super::nic::Host;
-use crate::outcome::Happening;
+use crate::outcome::EventKind;
 use crate::record::Note;
 use crate::record::counts::Arrivals;
 use crate::setup::{NO_TRACK, Setup};
@@ -50,7 +50,7 @@ impl<P: Parts> Host<P> {
             sends.sent(bytes, again);
         }
         if setup.follows(packet.qp()) {
-            let what = if again { Happening::Resent } else { Happening::Sent };
+            let what = if again { EventKind::Resent } else { EventKind::Sent };
             let node = setup.plan.qps[packet.qp().index()].from.node();
             let rate = self.at_most_line_rate(setup, slot, pace);
             let note = Note::new(now, node, what).with_value(rate).ready_since(ready);
@@ -61,7 +61,7 @@ impl<P: Parts> Host<P> {
     /// Records that the port has been paused or resumed.
     #[cold]
     pub(crate) fn note_pause(&mut self, setup: &Setup<'_>, now: u64, on: bool) {
-        let what = if on { Happening::Paused } else { Happening::Resumed };
+        let what = if on { EventKind::Paused } else { EventKind::Resumed };
         for slot in 0..self.outgoing.len() {
             if self.outgoing[slot].watched {
                 let oldest = self.oldest(setup, slot as u32);
@@ -73,7 +73,7 @@ impl<P: Parts> Host<P> {
 
     /// Records a NACK or CNP after its sender has processed it.
     #[inline(never)]
-    pub(super) fn note_heard(&mut self, setup: &Setup<'_>, now: u64, slot: u32, packet: &Packet) {
+    pub(super) fn note_feedback(&mut self, setup: &Setup<'_>, now: u64, slot: u32, packet: &Packet) {
         let track = self.send_queues[slot as usize].track;
         if let Some(Recorded { counts: sends, .. }) = self.sends.get_mut(track as usize) {
             match packet.kind() {
@@ -85,7 +85,7 @@ impl<P: Parts> Host<P> {
         if setup.follows(packet.qp()) && matches!(packet.kind(), Kind::Nack | Kind::Cnp) {
             let rate = self.rate(setup, now, slot);
             let node = setup.plan.qps[packet.qp().index()].from.node();
-            let note = Note::new(now, node, Happening::Heard).with_value(rate);
+            let note = Note::new(now, node, EventKind::FeedbackReceived).with_value(rate);
             self.recorder.note(setup, note, packet);
         }
     }
@@ -101,7 +101,7 @@ impl<P: Parts> Host<P> {
             let oldest = self.oldest(setup, slot);
             let rate = self.rate(setup, now, slot);
             let node = setup.plan.qps[oldest.qp().index()].from.node();
-            let note = Note::new(now, node, Happening::TimedOut).with_value(rate);
+            let note = Note::new(now, node, EventKind::TimedOut).with_value(rate);
             self.recorder.note(setup, note, &oldest);
         }
     }
@@ -153,10 +153,10 @@ impl<P: Parts> Host<P> {
         }
         if setup.follows(packet.qp()) {
             let what = match got.fate {
-                Fate::Accepted if got.out_of_order => Happening::Ahead,
-                Fate::Accepted => Happening::Arrived,
-                Fate::Duplicate => Happening::Duplicate,
-                Fate::Discarded => Happening::Discarded,
+                Fate::Accepted if got.out_of_order => EventKind::Ahead,
+                Fate::Accepted => EventKind::Arrived,
+                Fate::Duplicate => EventKind::Duplicate,
+                Fate::Discarded => EventKind::Discarded,
             };
             let node = setup.plan.qps[packet.qp().index()].to.node();
             self.recorder.note(setup, Note::new(now, node, what).with_value(ahead), packet);
@@ -165,7 +165,13 @@ impl<P: Parts> Host<P> {
 
     /// Records the NACK and the CNP with which a receiver answers `packet`.
     #[inline(never)]
-    pub(super) fn note_answers(&mut self, setup: &Setup<'_>, now: u64, packet: &Packet, got: &Reception) {
+    pub(super) fn note_feedback_sent(
+        &mut self,
+        setup: &Setup<'_>,
+        now: u64,
+        packet: &Packet,
+        got: &Reception,
+    ) {
         if !setup.follows(packet.qp()) {
             return;
         }
@@ -176,7 +182,7 @@ impl<P: Parts> Host<P> {
         };
         for (kind, psn) in nack.into_iter().chain(got.cnp.then(|| (Kind::Cnp, packet.psn()))) {
             let answer = Packet::new(kind, packet.qp(), qp.from, psn, 0);
-            self.recorder.note(setup, Note::new(now, qp.to.node(), Happening::Answered), &answer);
+            self.recorder.note(setup, Note::new(now, qp.to.node(), EventKind::FeedbackSent), &answer);
         }
     }
 }

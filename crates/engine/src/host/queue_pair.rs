@@ -37,7 +37,7 @@ pub(super) struct Outgoing<P: Parts> {
 impl<P: Parts> Outgoing<P> {
     /// True if a window of this size would let the queue pair send now.
     #[inline]
-    pub(super) fn wants(&self, window: u64) -> bool {
+    pub(super) fn can_send(&self, window: u64) -> bool {
         if !P::Annex::CARRIES {
             return self.sender.ready(window);
         }

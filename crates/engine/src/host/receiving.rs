@@ -75,7 +75,7 @@ impl<P: Parts> Host<P> {
             if notice.is_none() {
                 self.note_arrival(setup, now, expected, pkt, &got);
             }
-            self.note_answers(setup, now, pkt, &got);
+            self.note_feedback_sent(setup, now, pkt, &got);
             incoming = &mut self.incoming[(qp.0 - self.first_incoming) as usize];
         }
         let mut annex = P::Annex::default();

@@ -116,14 +116,14 @@ impl<P: Parts> Host<P> {
             let annex = out.steering.on_send(Time(now + self.clock), sent);
             out.next_at = next_at;
             out.arm(now, slot, self.clock, &mut self.timers);
-            if out.wants(allowed.window) {
+            if out.can_send(allowed.window) {
                 self.ready.replace_first(next_at, now);
             } else {
                 out.queued = false;
                 self.ready.remove_first();
             }
             if let Some(slot) = self.ready.upcoming() {
-                self.touch_outgoing(slot);
+                self.prefetch_outgoing(slot);
             }
             return Some(Parcel { label: packet, annex });
         }
@@ -162,7 +162,7 @@ impl<P: Parts> Host<P> {
     /// Prefetches state that a queue pair will need soon. A host with hundreds of queue pairs finds none of them in
     /// its first caches, and would wait at every packet and every ACK.
     #[inline]
-    pub(super) fn touch_outgoing(&self, slot: u32) {
+    pub(super) fn prefetch_outgoing(&self, slot: u32) {
         if let Some(out) = self.outgoing.get(slot as usize) {
             // These fields lie in different cache lines.
             std::hint::black_box((out.sender.una(), out.armed));
@@ -179,7 +179,7 @@ impl<P: Parts> Host<P> {
             Kind::Cnp => {
                 out.congestion.on_cnp(Time(now));
                 if out.watched {
-                    self.note_heard(setup, now, slot, pkt);
+                    self.note_feedback(setup, now, slot, pkt);
                 }
                 return;
             }
@@ -214,7 +214,7 @@ impl<P: Parts> Host<P> {
             out.congestion.on_nack(Time(now));
         }
         if out.watched && pkt.kind() == Kind::Nack {
-            self.note_heard(setup, now, slot, pkt);
+            self.note_feedback(setup, now, slot, pkt);
             out = &mut self.outgoing[slot as usize];
         }
         if P::Annex::CARRIES {
@@ -243,11 +243,11 @@ impl<P: Parts> Host<P> {
     pub(super) fn enqueue(&mut self, slot: u32, now: u64) {
         let out = &mut self.outgoing[slot as usize];
         // Most queue pairs without a turn have sent everything; no window makes them ready.
-        if out.queued || !out.wants(u64::MAX) {
+        if out.queued || !out.can_send(u64::MAX) {
             return;
         }
         let allowed = out.congestion.allowance(Time(now));
-        if out.wants(allowed.window) {
+        if out.can_send(allowed.window) {
             out.queued = true;
             self.ready.insert(out.next_at.max(now), slot, now);
         }

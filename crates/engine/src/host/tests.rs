@@ -72,9 +72,9 @@ impl<F: Fn(u32) -> (f64, Time)> Parts for Given<'_, F> {
 /// Start of a packet in ps, its queue pair and its PSN.
 type Start = (u64, u32, u32);
 
-/// Packets that the first host sends before `until`; each occupies the port for its transmission time. Every `nosy`
+/// Packets that the first host sends before `until`; each occupies the port for its transmission time. Every `ask_every`
 /// ps between two packets, the test also asks the host too early.
-fn sent<P: Parts>(checked: &Checked, parts: &P, until: u64, nosy: Option<u64>) -> Vec<Start> {
+fn sent<P: Parts>(checked: &Checked, parts: &P, until: u64, ask_every: Option<u64>) -> Vec<Start> {
     let setup = Setup::new(&checked.plan);
     let mut host = Host::new(&setup, parts, HostId(0));
     for (i, qp) in checked.plan.qps.iter().enumerate() {
@@ -85,9 +85,9 @@ fn sent<P: Parts>(checked: &Checked, parts: &P, until: u64, nosy: Option<u64>) -
     let (mut starts, mut free) = (Vec::new(), 0);
     loop {
         let mut now = free.max(host.eligible_at());
-        if let Some(step) = nosy {
-            let vain = if now == u64::MAX { 0 } else { now };
-            for early in (free..vain).step_by(step as usize) {
+        if let Some(step) = ask_every {
+            let idle_until = if now == u64::MAX { 0 } else { now };
+            for early in (free..idle_until).step_by(step as usize) {
                 if let Some(packet) = host.pull(&setup, early) {
                     panic!("{packet:?} at {early} ps, before {now}");
                 }

@@ -8,7 +8,7 @@
 pub(crate) mod counts;
 pub(crate) mod sampler;
 
-use crate::outcome::{Event, Frame, Happening, Hop, Passed};
+use crate::outcome::{Event, EventKind, Frame, Hop, Passed};
 use crate::setup::Setup;
 use model::{LinkId, NodeId, Packet, PortIndex, QpId, Time};
 use std::collections::BTreeMap;
@@ -31,14 +31,14 @@ pub(crate) struct Recorder {
 pub(crate) struct Note {
     at: u64,
     node: NodeId,
-    what: Happening,
+    what: EventKind,
     value: u64,
     ready: u64,
 }
 
 impl Note {
     /// An event with value 0.
-    pub(crate) fn new(at: u64, node: NodeId, what: Happening) -> Self {
+    pub(crate) fn new(at: u64, node: NodeId, what: EventKind) -> Self {
         Note { at, node, what, value: 0, ready: at }
     }
 

@@ -62,7 +62,7 @@ pub(super) struct Clock<'s> {
 }
 
 /// Windows between two calls of the observer: some tens of milliseconds in a large fabric. Our choice.
-const LOOK: u64 = 64;
+const OBSERVE: u64 = 64;
 
 impl<'s> Clock<'s> {
     pub(super) fn new(setup: &'s Setup<'s>, length: u64, views: Views) -> Self {
@@ -76,7 +76,7 @@ impl<'s> Clock<'s> {
             last: u64::MAX,
             windows: 0,
             total: None,
-            patience: LOOK,
+            patience: OBSERVE,
             views,
             sampler: Sampler::new(setup),
         }
@@ -96,7 +96,7 @@ impl<'s> Clock<'s> {
             }
         }
         if self.patience == 0 {
-            self.patience = LOOK;
+            self.patience = OBSERVE;
             if !observer.on_progress(self.progress(groups)) {
                 return Step::End(End {
                     cause: Cause::Interrupted,
@@ -131,10 +131,10 @@ impl<'s> Clock<'s> {
             return end;
         }
         if self.sampler.is_due(opened) {
-            self.look(groups);
+            self.sample(groups);
             self.sampler.close(opened, unfinished(groups) == 0);
         }
-        self.views.advance(opened, |all| groups.iter().for_each(|group| group.look(all)));
+        self.views.advance(opened, |all| groups.iter().for_each(|group| group.write_queues(all)));
         let close = (opened + self.length).min(self.horizon);
         let window = Window { number: self.number, opened, close, length: self.length };
         self.last = self.number;
@@ -145,7 +145,7 @@ impl<'s> Clock<'s> {
     }
 
     /// Samples all series.
-    pub(super) fn look<P: Parts, G: DerefMut<Target = Group<P>>>(&mut self, groups: &mut [G]) {
+    pub(super) fn sample<P: Parts, G: DerefMut<Target = Group<P>>>(&mut self, groups: &mut [G]) {
         groups.iter_mut().for_each(|group| group.sample(self.setup, &mut self.sampler));
     }
 

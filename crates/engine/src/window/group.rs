@@ -266,7 +266,7 @@ impl<P: Parts> Group<P> {
                 self.liveness.pending_starts += host.liveness.pending_starts;
                 self.nodes[n].next = self.nodes[n].next.min(host.timer_at());
             }
-            self.plan(n, length);
+            self.schedule(n, length);
         }
         std::mem::swap(&mut self.soon, &mut self.later);
     }
@@ -302,7 +302,7 @@ impl<P: Parts> Group<P> {
                     true => self.visit_host(context, workspace, n),
                     false => self.visit_switch(context, workspace, n),
                 }
-                self.plan(n, window.opened + 2 * window.length);
+                self.schedule(n, window.opened + 2 * window.length);
             }
         }
         std::mem::swap(&mut self.soon, &mut self.later);
@@ -310,7 +310,7 @@ impl<P: Parts> Group<P> {
 
     /// Schedules the next visit of node `n`. An event before `soon` belongs to the next window.
     #[inline]
-    fn plan(&mut self, n: usize, soon: u64) {
+    fn schedule(&mut self, n: usize, soon: u64) {
         let node = &self.nodes[n];
         if node.next < soon {
             self.later[n / 64] |= 1 << (n % 64);
@@ -371,7 +371,7 @@ impl<P: Parts> Group<P> {
         }
         scratch.events.collect(&mut node.pauses, window.close);
         if !setup.failing.is_empty() {
-            scratch.events.foresee(setup.failing.events(node.id, window.opened, window.close));
+            scratch.events.add_failures(setup.failing.events(node.id, window.opened, window.close));
         }
         let (backlog, ports_of) = (&mut self.backlog[words.clone()], &mut self.ports[ports.clone()]);
         let longest = || {
@@ -406,7 +406,7 @@ impl<P: Parts> Group<P> {
             false => switch::Visit::<P, false, false>::new(state, out).run(arrivals),
         };
         self.nodes[n].next = next;
-        self.add_wires(n, context);
+        self.add_outside_events(n, context);
     }
 
     fn visit_host(&mut self, context: Context<'_, P::Annex>, workspace: &mut Workspace<P::Annex>, n: usize) {
@@ -422,7 +422,7 @@ impl<P: Parts> Group<P> {
         let arrivals = before_the_end(&lane, window, &mut self.outputs.tally);
         scratch.events.collect(&mut node.pauses, window.close);
         if !context.setup.failing.is_empty() {
-            scratch.events.foresee(context.setup.failing.events(node.id, window.opened, window.close));
+            scratch.events.add_failures(context.setup.failing.events(node.id, window.opened, window.close));
         }
         let mut out = self.outputs.of(node, context, pool);
         out.bring_near(&mut self.ports[port..=port]);
@@ -436,12 +436,12 @@ impl<P: Parts> Group<P> {
         live.pending_starts = live.pending_starts - pending_starts + host.liveness.pending_starts;
         live.last_progress = live.last_progress.max(host.liveness.last_progress);
         (node.due, node.next) = (next.departure, next.any);
-        self.add_wires(n, context);
+        self.add_outside_events(n, context);
     }
 
     /// Adds the events outside the visit to the node's next event: packets to hand on to lanes, pause frames,
     /// failures and repairs.
-    fn add_wires(&mut self, n: usize, context: Context<'_, P::Annex>) {
+    fn add_outside_events(&mut self, n: usize, context: Context<'_, P::Annex>) {
         let Context { setup, window, .. } = context;
         let node = &mut self.nodes[n];
         node.next = node.next.min(setup.failing.next(node.id, window.close));
@@ -469,7 +469,7 @@ impl<P: Parts> Group<P> {
     }
 
     /// Writes the queue lengths of all switch ports to a table of all ports of the fabric.
-    pub(super) fn look(&self, all: &mut [u32]) {
+    pub(super) fn write_queues(&self, all: &mut [u32]) {
         for node in self.nodes.iter().filter(|node| !node.is_host) {
             let gp = node.gp as usize;
             all[gp..gp + node.ports as usize].copy_from_slice(&self.queued[node.range()]);
@@ -494,7 +494,7 @@ impl<P: Parts> Group<P> {
             }
             if !node.is_host {
                 let switch = &mut self.switches[node.index as usize];
-                let (now, most) = switch.buffer.look();
+                let (now, most) = switch.buffer.take_recent();
                 sampler.buffer(node.id.index() - setup.fabric().hosts(), now, most);
             }
         }
@@ -518,13 +518,13 @@ impl<P: Parts> Group<P> {
 
     /// Counts the packets on wires and in queues after the last window, `number`; `written` are the group's lanes
     /// on the board.
-    pub(super) fn under_way(&mut self, number: u64, written: &Lanes<P::Annex>) {
+    pub(super) fn count_in_flight(&mut self, number: u64, written: &Lanes<P::Annex>) {
         for lane in written.iter().filter(|lane| lane.window == number) {
-            lane.take().iter().for_each(|p| self.outputs.tally.under_way(p));
+            lane.take().iter().for_each(|p| self.outputs.tally.count_in_flight(p));
         }
         for port in &self.ports {
-            port.far.iter().for_each(|(_, p)| self.outputs.tally.under_way(p));
-            port.queued().for_each(|p| self.outputs.tally.under_way(p));
+            port.far.iter().for_each(|(_, p)| self.outputs.tally.count_in_flight(p));
+            port.queued().for_each(|p| self.outputs.tally.count_in_flight(p));
         }
     }
 
@@ -592,7 +592,7 @@ fn before_the_end<'p, A>(arrivals: &'p [Parcel<A>], window: Window, tally: &mut 
         return arrivals;
     }
     let count = arrivals.partition_point(|p| window.opened + (p.offset() as u64) < window.close);
-    arrivals[count..].iter().for_each(|p| tally.under_way(p));
+    arrivals[count..].iter().for_each(|p| tally.count_in_flight(p));
     &arrivals[..count]
 }
 

@@ -47,7 +47,7 @@ impl<'v, P: Parts> Visit<'v, P> {
     pub(super) fn run(mut self, arrivals: &[Parcel<P::Annex>], due: u64) -> Next {
         let Window { opened, close, .. } = self.out.window;
         if self.host.crowded() {
-            arrivals.iter().for_each(|pkt| self.host.expect(self.out.setup, pkt));
+            arrivals.iter().for_each(|pkt| self.host.prefetch(self.out.setup, pkt));
         }
         let mut uplink = self.take(due);
         for pkt in arrivals {
@@ -64,7 +64,7 @@ impl<'v, P: Parts> Visit<'v, P> {
                     (false, false) => uplink.replies = put_first(std::mem::take(&mut uplink.replies), cnp),
                 }
             }
-            self.plan(&mut uplink, now);
+            self.schedule(&mut uplink, now);
         }
         self.catch_up(&mut uplink, close - 1, close);
         self.put_back(&mut uplink);
@@ -107,12 +107,12 @@ impl<'v, P: Parts> Visit<'v, P> {
                 self.out.send_far(0, self.port, after, sent);
             }
         }
-        self.plan(uplink, now);
+        self.schedule(uplink, now);
     }
 
     /// Computes the start of the next packet, which is not before `now`.
     #[inline(always)]
-    fn plan(&mut self, uplink: &mut Uplink<'v, P::Annex>, now: u64) {
+    fn schedule(&mut self, uplink: &mut Uplink<'v, P::Annex>, now: u64) {
         let paused = self.port.paused();
         let replies = !(uplink.replies.is_empty() || paused && self.with_data.has(Kind::Ack));
         let first = if replies || !self.port.cnps.is_empty() {
@@ -155,7 +155,7 @@ impl<'v, P: Parts> Visit<'v, P> {
         }
         let now = frame.min(timer);
         let mut uplink = self.take(now);
-        self.plan(&mut uplink, now);
+        self.schedule(&mut uplink, now);
         // A waiting packet starts at once, even if another frame of this instant pauses the port again.
         while uplink.due <= now {
             self.depart(&mut uplink);

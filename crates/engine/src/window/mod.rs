@@ -115,14 +115,14 @@ fn finish<P: Parts>(
 ) -> Outcome {
     let fabric = setup.fabric();
     if !clock.sampler.is_blind() {
-        clock.look(&mut groups);
+        clock.sample(&mut groups);
     }
     let mut links = vec![LinkRecord::default(); fabric.links().len()];
     let mut paused_since = vec![u64::MAX; fabric.links().len()];
     let mut effort = Effort { windows: clock.windows, ..Effort::default() };
     let mut last_sent = 0;
     for (group, written) in groups.iter_mut().zip(board) {
-        group.under_way(clock.last, written);
+        group.count_in_flight(clock.last, written);
         last_sent = last_sent.max(group.report(&mut links, &mut paused_since));
         effort.merge(&group.effort);
     }

@@ -4,7 +4,7 @@ use super::lanes::{Address, Lane, Mail, Pause, Pool, add, bits};
 use super::port::{LOSSY, Port, TAPPED};
 use crate::books::Tally;
 use crate::failing::FailureEvent;
-use crate::outcome::{Happening, LinkRecord, Passed};
+use crate::outcome::{EventKind, LinkRecord, Passed};
 use crate::record::{Note, Recorder};
 use crate::setup::Setup;
 use model::plan::MarkAt;
@@ -68,7 +68,7 @@ impl<A: Annex> Out<'_, A> {
         if lost {
             self.links[p].lost += 1;
             self.tally.lost(&pkt, false);
-            self.note(at, Happening::Lost, &pkt);
+            self.note(at, EventKind::Lost, &pkt);
         } else {
             self.send(p, port, arrival - self.next, pkt);
         }
@@ -76,7 +76,7 @@ impl<A: Annex> Out<'_, A> {
 
     /// Records an event of a packet, if its queue pair is followed.
     #[inline(always)]
-    pub(super) fn note(&mut self, at: u64, what: Happening, pkt: &Parcel<A>) {
+    pub(super) fn note(&mut self, at: u64, what: EventKind, pkt: &Parcel<A>) {
         if self.setup.follows(pkt.qp()) {
             let node = self.setup.fabric().links()[self.gp].from;
             self.recorder.note(self.setup, Note::new(at, node, what), pkt);
@@ -110,7 +110,7 @@ impl<A: Annex> Out<'_, A> {
         let time = self.setup.time_on_wire(port.row, pkt.frame());
         port.busy = at + time;
         port.last = port.busy;
-        port.plan();
+        port.schedule();
         port.busy_for += time;
         port.frames += 1;
         port.bytes += pkt.frame() as u64;
@@ -275,18 +275,18 @@ impl LinkEvents {
         if !pending.is_empty() {
             self.list.extend(pending.extract_if(.., |frame| frame.at < close));
             self.list.sort_by_key(|frame| (frame.at, frame.port));
-            self.look();
+            self.update_time();
         }
     }
 
     /// Adds failures and repairs, which come in this order.
     #[cold]
-    pub(super) fn foresee(&mut self, events: impl Iterator<Item = (u64, FailureEvent)>) {
+    pub(super) fn add_failures(&mut self, events: impl Iterator<Item = (u64, FailureEvent)>) {
         self.events.extend(events);
-        self.look();
+        self.update_time();
     }
 
-    fn look(&mut self) {
+    fn update_time(&mut self) {
         let frame = self.list.get(self.next).map_or(u64::MAX, |frame| frame.at);
         self.at = self.events.front().map_or(frame, |(at, _)| frame.min(*at));
     }
@@ -310,7 +310,7 @@ impl LinkEvents {
                 LinkEvent::Pause(*frame)
             }
         };
-        self.look();
+        self.update_time();
         Some(taken)
     }
 }

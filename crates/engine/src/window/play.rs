@@ -129,14 +129,14 @@ const NEVER: u64 = u64::MAX;
 impl<'c, A: Annex> Cursor<'c, A> {
     #[inline(always)]
     fn new(waits: &'c mut Queue<A>, comes: &'c [Cell<Parcel<A>>]) -> Self {
-        let mut line = Cursor { part: cells(waits.packets_mut()).iter(), comes, coming: 0, first: 0 };
-        line.look();
-        line
+        let mut cursor = Cursor { part: cells(waits.packets_mut()).iter(), comes, coming: 0, first: 0 };
+        cursor.update_first();
+        cursor
     }
 
     /// Updates `first`.
     #[inline(always)]
-    fn look(&mut self) {
+    fn update_first(&mut self) {
         self.first = match self.part.as_slice().first() {
             Some(pkt) => (pkt.get().offset() as u64 + 1) & self.coming,
             None => self.take_arrivals(),
@@ -155,13 +155,13 @@ impl<'c, A: Annex> Cursor<'c, A> {
     fn take(&mut self) -> Parcel<A> {
         let pkt = self.part.as_slice()[0].get();
         self.part.next();
-        self.look();
+        self.update_first();
         pkt
     }
 
     /// True if its first packet and that of `other` arrive at the same instant, and its own comes first.
     fn is_before(&self, other: &Cursor<'_, A>, tie: Tie) -> bool {
-        let rank = |line: &Cursor<'_, A>| line.part.as_slice().first().map(|pkt| tie.rank(&pkt.get()));
+        let rank = |cursor: &Cursor<'_, A>| cursor.part.as_slice().first().map(|pkt| tie.rank(&pkt.get()));
         self.first == other.first && self.first != NEVER && rank(self) < rank(other)
     }
 

@@ -142,18 +142,18 @@ impl<A: Annex> Port<A> {
         self.paused_channels = self.paused_channels & !bit | if on { bit } else { 0 };
         let all = (1 << self.channels) - 1;
         self.set(PARTLY_PAUSED, self.paused_channels != 0 && self.paused_channels != all);
-        self.look();
+        self.recheck_data();
     }
 
     /// Updates whether queued data may start.
-    fn look(&mut self) {
+    fn recheck_data(&mut self) {
         let may = match self.is(PARTLY_PAUSED) {
             false => self.paused_channels == 0,
             true => self.data.packets().iter().any(|pkt| self.may_start(pkt)),
         };
         let bit = (1 << DATA) << MAY;
         self.classes = self.classes & !bit | if may { bit } else { 0 };
-        self.plan();
+        self.schedule();
     }
 
     /// Takes the first data packet whose channel is not paused.
@@ -177,7 +177,7 @@ impl<A: Annex> Port<A> {
 
     /// Updates the start of the next packet.
     #[inline(always)]
-    pub(super) fn plan(&mut self) {
+    pub(super) fn schedule(&mut self) {
         self.due = if self.open() != 0 { self.busy } else { u64::MAX };
     }
 
@@ -188,7 +188,7 @@ impl<A: Annex> Port<A> {
             | (!self.replies.is_empty() as u8) << 1
             | (!self.data.is_empty() as u8) << DATA;
         self.classes = self.classes & !((1 << MAY) - 1) | waits;
-        self.plan();
+        self.schedule();
     }
 
     /// Takes the next packet by class and order that may start.
@@ -209,7 +209,7 @@ impl<A: Annex> Port<A> {
         }
         self.classes &= !((last as u8) << class);
         if picky {
-            self.look();
+            self.recheck_data();
         }
         Some(pkt)
     }
@@ -222,9 +222,9 @@ impl<A: Annex> Port<A> {
         self.most_waiting = self.most_waiting.max(self.waiting);
         self.data.push(pkt);
         if A::CARRIES && self.is(PARTLY_PAUSED) {
-            self.look();
+            self.recheck_data();
         }
-        self.plan();
+        self.schedule();
     }
 
     /// Queues a packet of a class before data.

@@ -16,7 +16,7 @@ use super::play::{self, Joining};
 use super::port::{LOSSY, ORDERED, PARTLY_PAUSED, Port, QUEUE_READ, TAPPED, TO_HOST, UNCHARGED, WATCHED};
 use crate::buffer::Admission;
 use crate::failing::FailureEvent;
-use crate::outcome::Happening;
+use crate::outcome::EventKind;
 use crate::setup::{DATA, LinkState, Tie};
 use crate::switch::{Arrival, Switch};
 use model::fabric::{Detours, Router};
@@ -104,7 +104,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         }
         if HEAVY || self.interest.host_departures {
             self.scratch.order.clear(self.ports.len());
-            self.each_backlogged(|visit, p| visit.note(p));
+            self.each_backlogged(|visit, p| visit.note_start(p));
         }
         self.look_ahead();
         for &pkt in arrivals {
@@ -238,7 +238,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
                 return self.depart(p, at);
             }
         }
-        self.note(p);
+        self.note_start(p);
     }
 
     /// Changes the routes.
@@ -327,7 +327,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             Verdict::Drop => {
                 self.out.tally.dropped_by_scheme(&pkt);
                 if FOLLOWS {
-                    self.out.note(now, Happening::Blocked, &pkt);
+                    self.out.note(now, EventKind::Blocked, &pkt);
                 }
             }
             Verdict::Hold => self.hold(now, pkt),
@@ -354,7 +354,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     fn change_watch(&mut self, p: usize, ordered: bool) {
         self.ports[p].set(ORDERED, ordered);
         if ordered {
-            self.note(p);
+            self.note_start(p);
         } else if !HEAVY {
             self.scratch.order.set(p, u64::MAX, self.out.window.length);
         }
@@ -366,7 +366,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         let room = !HEAVY || !counts || self.admit(&pkt, now, 0);
         if !room {
             self.out.tally.lost(&pkt, true);
-            self.out.note(now, Happening::Dropped, &pkt);
+            self.out.note(now, EventKind::Dropped, &pkt);
         }
         self.switch.hold(room.then_some(pkt));
     }
@@ -453,7 +453,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         if counts && !charged && !self.admit(&pkt, now, self.ports[p].waiting as u64) {
             self.out.links[p].drops += 1;
             self.out.tally.lost(&pkt, true);
-            self.out.note(now, Happening::Dropped, &pkt);
+            self.out.note(now, EventKind::Dropped, &pkt);
             return;
         }
         let port = &mut self.ports[p];
@@ -476,7 +476,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         } else {
             port.push_reply(self.out.setup.class(&pkt), pkt);
         }
-        self.note(p);
+        self.note_start(p);
     }
 
     /// Lets data start at once although data of paused channels waits at port `p`; it may be marked for that queue.
@@ -507,7 +507,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
 
     /// Notes the start of a port's next packet, if departures must be computed in order of time.
     #[inline(always)]
-    fn note(&mut self, p: usize) {
+    fn note_start(&mut self, p: usize) {
         let port = &self.ports[p];
         if HEAVY || port.is(ORDERED) {
             let Window { opened, length, .. } = self.out.window;
@@ -558,7 +558,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             }
         }
         self.start(p, at, pkt);
-        self.note(p);
+        self.note_start(p);
     }
 
     /// Puts a packet on the wire of port `p` at `at`.
@@ -596,7 +596,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         for emitted in effects.emitted.drain(..) {
             let (port, pkt) = self.switch.made(self.out.setup, self.node, emitted);
             self.out.tally.made(&pkt);
-            self.out.note(now, Happening::Made, &pkt);
+            self.out.note(now, EventKind::Made, &pkt);
             self.enqueue_now(port.0 as usize, now, pkt, false);
         }
         for (handle, port) in effects.released.drain(..) {

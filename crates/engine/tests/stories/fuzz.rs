@@ -244,7 +244,7 @@ fn groups() -> impl Strategy<Value = Story> {
 }
 
 /// Runs a story on all engines, and fails with their differences.
-fn told(story: &Story) -> Result<(), TestCaseError> {
+fn check_engines(story: &Story) -> Result<(), TestCaseError> {
     let mut checked = lay(&story.text);
     let plan = &mut checked.plan;
     for (i, node) in plan.fabric.switches().enumerate() {
@@ -268,12 +268,12 @@ proptest! {
 
     #[test]
     fn on_any_fabric_the_engines_agree(story in story()) {
-        told(&story)?;
+        check_engines(&story)?;
     }
 
     #[test]
     fn on_any_dragonfly_the_engines_agree(story in groups()) {
-        told(&story)?;
+        check_engines(&story)?;
     }
 }
 
@@ -337,5 +337,5 @@ list = [
   { from = "host0", to = "host1", bytes = "3504B", start = "16573ns" },
 ]
 "#;
-    told(&Story { text: text.to_owned(), shared: 68_572 }).unwrap();
+    check_engines(&Story { text: text.to_owned(), shared: 68_572 }).unwrap();
 }

@@ -1,7 +1,7 @@
 //! Claim: under Flowcut no packet overtakes another of its flow: on any fabric, Dragonflies included, in any
 //! deployment, whatever moves flows. With an overlap of n packets, at most n packets are ever late.
 
-use crate::lab::{honest, lay};
+use crate::lab::{check_books, lay};
 use engine::{Kind, Outcome};
 use model::transport::Reception;
 use model::{Parts, Plan, Psn, QpId, QpSite, Receiver, Site, Stamp, Time};
@@ -111,7 +111,7 @@ fn watch(text: &str) -> Seen {
         overtaken: overtaken.clone(),
     };
     let run = engine::run(&checked.plan, &parts, Kind::Window, &mut ());
-    honest(&checked.plan, &run);
+    check_books(&checked.plan, &run);
     assert!(run.messages.iter().all(|m| m.acked != Time::NEVER), "a flow did not finish in:\n{text}");
     let count = |name| run.counters.iter().find(|(n, _)| *n == name).map_or(0, |c| c.1);
     // Lost packets are never acknowledged.

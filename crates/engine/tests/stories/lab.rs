@@ -27,7 +27,7 @@ pub(crate) fn run(text: &str) -> (Checked, Outcome) {
 /// Runs a checked scenario on the window engine and checks its books.
 pub(crate) fn run_on(checked: &Checked) -> Outcome {
     let outcome = simulate(&checked.plan, checked, Kind::Window);
-    honest(&checked.plan, &outcome);
+    check_books(&checked.plan, &outcome);
     outcome
 }
 
@@ -208,7 +208,7 @@ fn first<T: PartialEq + Debug>(
 }
 
 /// Checks the books of a run independently; the test fails with all mistakes.
-pub(crate) fn honest(plan: &Plan, run: &Outcome) {
+pub(crate) fn check_books(plan: &Plan, run: &Outcome) {
     assert_eq!(mistakes(plan, run), [""; 0]);
 }
 

@@ -4,7 +4,7 @@
 //! Two small built-in scenarios: congestion near the source of two flows over 100 km, and near their destination.
 //! Times and thresholds are those of 100 Gb/s, 1 us per link and 500 us between the datacentres.
 
-use crate::lab::{honest, run_on, total};
+use crate::lab::{check_books, run_on, total};
 use engine::outcome::{Ending, Outcome};
 use model::Plan;
 use scenario::{Checked, load};
@@ -94,7 +94,7 @@ fn senders_learn_of_congestion_near_the_source_within_microseconds_and_local_flo
     );
     for outcome in [&plain, &notified] {
         assert_eq!((&outcome.ending, outcome.data.out_of_order), (&Ending::Finished, 0));
-        honest(plan, outcome);
+        check_books(plan, outcome);
     }
 }
 
@@ -132,7 +132,7 @@ fn congestion_near_the_destination_is_held_back_there_and_every_flow_finishes() 
         (500..600).find(|us| total(&run(name, &[&on, &until(*us)]).1, |link| link.marks) > 0).unwrap();
     let holds = |us: u64| counter(&run(name, &[&on, &until(us)]).1, "holds");
     assert!(holds(first - 1) == 0 && holds(first + 20) > 0, "the first mark is made before {first} us");
-    honest(plan, &held);
+    check_books(plan, &held);
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn spraying_inside_the_datacentres_and_fairness_between_them_go_together() {
     for outcome in [&plain, &fair] {
         assert_eq!(outcome.ending, Ending::Finished);
         assert!(counter(outcome, "nacks_blocked") > 0 && outcome.data.out_of_order > 0, "it sprays");
-        honest(&checked.plan, outcome);
+        check_books(&checked.plan, outcome);
     }
     assert!(counter(&fair, "cnps_made") + counter(&fair, "reactions") > 0);
     let local = |outcome: &Outcome| {

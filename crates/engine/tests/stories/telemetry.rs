@@ -76,7 +76,7 @@ impl Parts for Spied<'_> {
 }
 
 /// Runs a scenario; returns its outcome and the records that reached each sender.
-fn told(checked: &Checked, kind: Kind) -> (Outcome, Vec<Vec<Vec<Record>>>) {
+fn records_of(checked: &Checked, kind: Kind) -> (Outcome, Vec<Vec<Vec<Record>>>) {
     let notes: Notes = Arc::new(Mutex::new(vec![Vec::new(); checked.plan.qps.len()]));
     let parts = Spied { parts: RealParts::new(&checked.schemes, &checked.nics), notes: Arc::clone(&notes) };
     let outcome = engine::run(&checked.plan, &parts, kind, &mut ());
@@ -106,7 +106,7 @@ const FRAME: u64 = 1562 * 80;
 #[test]
 fn an_idle_switch_reports_start_and_bytes_and_no_queue() {
     for kind in [Kind::Reference, Kind::Window] {
-        let (_, told) = told(&lay(&star(HPCC, &[20 * 1438])), kind);
+        let (_, told) = records_of(&lay(&star(HPCC, &[20 * 1438])), kind);
         assert_eq!(told[0].len(), 20);
         for (i, records) in (0..).zip(&told[0]) {
             // The packet has fully arrived after the time of its own frame, all frames before it, and 1 us; it
@@ -120,7 +120,7 @@ fn an_idle_switch_reports_start_and_bytes_and_no_queue() {
 #[test]
 fn with_two_senders_in_step_every_packet_reports_a_queue_longer_by_one() {
     for kind in [Kind::Reference, Kind::Window, Kind::HalfWindow] {
-        let (_, told) = told(&lay(&star(HPCC, &[20 * 1438, 20 * 1438])), kind);
+        let (_, told) = records_of(&lay(&star(HPCC, &[20 * 1438, 20 * 1438])), kind);
         let mut records: Vec<Record> = told.iter().flatten().map(|records| records[0]).collect();
         assert_eq!(records.len(), 40);
         let first = Record::new(0, Time(FRAME + 1_000_000), 0, 0);
@@ -154,10 +154,10 @@ fn all_engines_write_the_same_records() {
                      [[workload]]\n{workload}\n"
                 );
                 let checked = lay(&text);
-                let (reference, wanted) = told(&checked, Kind::Reference);
+                let (reference, wanted) = records_of(&checked, Kind::Reference);
                 assert!(wanted.iter().flatten().any(|trail| trail.iter().any(|record| record.queue() > 0)));
                 for kind in [Kind::Window, Kind::HalfWindow, Kind::Threads(2.try_into().unwrap())] {
-                    let (outcome, told) = told(&checked, kind);
+                    let (outcome, told) = records_of(&checked, kind);
                     assert!(told == wanted, "{kind:?} wrote other records than the reference in: {text}");
                     assert_eq!(outcome.end, reference.end);
                 }

@@ -2,7 +2,7 @@
 
 use crate::data::RunData;
 use crate::table::{Column, Table};
-use engine::outcome::{Event, Happening};
+use engine::outcome::{Event, EventKind};
 use model::{Kind, Time};
 
 /// The table of events, if any queue pair was followed.
@@ -11,10 +11,10 @@ pub fn table(run: RunData<'_>) -> Option<Table> {
     if plan.record.follow.is_empty() {
         return None;
     }
-    let away = |e: &Event| matches!(e.what, Happening::Ahead | Happening::Discarded).then_some(e.value);
-    let starts = |e: &Event| matches!(e.what, Happening::Sent | Happening::Resent);
+    let away = |e: &Event| matches!(e.what, EventKind::Ahead | EventKind::Discarded).then_some(e.value);
+    let starts = |e: &Event| matches!(e.what, EventKind::Sent | EventKind::Resent);
     let rate = |e: &Event| {
-        (starts(e) || matches!(e.what, Happening::Heard | Happening::TimedOut))
+        (starts(e) || matches!(e.what, EventKind::FeedbackReceived | EventKind::TimedOut))
             .then_some(e.value as f64 / 1e9)
     };
     let columns = vec![
@@ -63,20 +63,20 @@ fn name(event: &Event) -> String {
     };
     let of_kind = |what: &str| format!("{kind}-{what}");
     match event.what {
-        Happening::Sent => "sent".into(),
-        Happening::Resent => "resent".into(),
-        Happening::Arrived => "arrived".into(),
-        Happening::Ahead => "ahead".into(),
-        Happening::Duplicate => "duplicate".into(),
-        Happening::Discarded => "discarded".into(),
-        Happening::TimedOut => "timeout".into(),
-        Happening::Paused => "paused".into(),
-        Happening::Resumed => "resumed".into(),
-        Happening::Answered => of_kind("sent"),
-        Happening::Heard => of_kind("received"),
-        Happening::Blocked => of_kind("blocked"),
-        Happening::Made => of_kind("made"),
-        Happening::Dropped => of_kind("dropped"),
-        Happening::Lost => of_kind("lost"),
+        EventKind::Sent => "sent".into(),
+        EventKind::Resent => "resent".into(),
+        EventKind::Arrived => "arrived".into(),
+        EventKind::Ahead => "ahead".into(),
+        EventKind::Duplicate => "duplicate".into(),
+        EventKind::Discarded => "discarded".into(),
+        EventKind::TimedOut => "timeout".into(),
+        EventKind::Paused => "paused".into(),
+        EventKind::Resumed => "resumed".into(),
+        EventKind::FeedbackSent => of_kind("sent"),
+        EventKind::FeedbackReceived => of_kind("received"),
+        EventKind::Blocked => of_kind("blocked"),
+        EventKind::Made => of_kind("made"),
+        EventKind::Dropped => of_kind("dropped"),
+        EventKind::Lost => of_kind("lost"),
     }
 }
