@@ -26,6 +26,14 @@ pub(crate) enum Admission {
     Dropped,
 }
 
+/// Bytes of a buffer in use.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BufferUse {
+    pub(crate) now: u64,
+    /// Most bytes at a sampling instant of a stretch of time.
+    pub(crate) most: u64,
+}
+
 /// The charges of one switch.
 #[derive(Clone, Debug)]
 pub(crate) struct Buffer {
@@ -213,8 +221,8 @@ impl Buffer {
     }
 
     /// Bytes in use now, and the most at a sampling instant since the last call.
-    pub(crate) fn take_recent(&mut self) -> (u64, u64) {
-        (self.in_use(), std::mem::take(&mut self.recent))
+    pub(crate) fn take_recent(&mut self) -> BufferUse {
+        BufferUse { now: self.in_use(), most: std::mem::take(&mut self.recent) }
     }
 
     /// True if nothing is charged and no account is paused. Pauses by the scheme are ignored if `held`.

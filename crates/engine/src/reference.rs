@@ -34,6 +34,20 @@ enum NodeEvent {
     Wake,
 }
 
+/// An event in the heap. Events are ordered by time, then by node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Scheduled {
+    at: u64,
+    node: u32,
+    what: NodeEvent,
+}
+
+/// The position of a packet at a port: its class, and its place in that queue.
+struct Position {
+    class: usize,
+    place: usize,
+}
+
 #[derive(Default)]
 struct Port<A> {
     queues: [VecDeque<Parcel<A>>; CLASSES],
@@ -49,15 +63,15 @@ struct Port<A> {
 }
 
 impl<A: Annex> Port<A> {
-    /// Class and position of the packet that starts next. Data leaves in order; packets of paused channels are
+    /// Position of the packet that starts next. Data leaves in order; packets of paused channels are
     /// skipped.
-    fn next(&self) -> Option<(usize, usize)> {
+    fn next(&self) -> Option<Position> {
         let may = |class, pkt: &Parcel<A>| {
             class != DATA
                 || self.paused_channels >> channel(pkt.annex.route_state().leg(), self.channels) & 1 == 0
         };
         (0..CLASSES).find_map(|class| {
-            self.queues[class].iter().position(|pkt| may(class, pkt)).map(|place| (class, place))
+            self.queues[class].iter().position(|pkt| may(class, pkt)).map(|place| Position { class, place })
         })
     }
 }
@@ -70,7 +84,7 @@ struct Reference<'a, P: Parts> {
     queued: Vec<u32>,
     links: Vec<LinkRecord>,
     paused_since: Vec<u64>,
-    events: BinaryHeap<Reverse<(u64, u32, NodeEvent)>>,
+    events: BinaryHeap<Reverse<Scheduled>>,
     flying: Vec<Option<Parcel<P::Annex>>>,
     landed: Vec<usize>,
     sequence: u64,
@@ -160,12 +174,14 @@ impl<P: Parts> Reference<'_, P> {
         }
         for node in (0..self.setup.fabric().nodes() as u32).map(NodeId) {
             let events = self.setup.failing.events(node, 0, u64::MAX);
-            self.events.extend(events.map(|(at, event)| Reverse((at, node.0, NodeEvent::Fail(event)))));
+            for (at, event) in events {
+                self.schedule(at, node.0, NodeEvent::Fail(event));
+            }
         }
         let mut boundary = 0;
         let horizon = plan.stop_after.map_or(u64::MAX, Time::ps);
         let mut count = 0u64;
-        while let Some(&Reverse((now, node, what))) = self.events.peek() {
+        while let Some(&Reverse(Scheduled { at: now, node, what })) = self.events.peek() {
             if self.is_stale(now, node, what) {
                 self.events.pop();
                 continue;
@@ -215,6 +231,10 @@ impl<P: Parts> Reference<'_, P> {
         }
     }
 
+    fn schedule(&mut self, at: u64, node: u32, what: NodeEvent) {
+        self.events.push(Reverse(Scheduled { at, node, what }));
+    }
+
     /// Samples all series.
     fn sample(&mut self) {
         let hosts = self.hosts.len();
@@ -234,8 +254,7 @@ impl<P: Parts> Reference<'_, P> {
             self.sampler.link(facts.track, port, if is_host { 0 } else { most });
         }
         for (i, switch) in self.switches.iter_mut().enumerate() {
-            let (now, most) = switch.buffer.take_recent();
-            self.sampler.buffer(i, now, most);
+            self.sampler.buffer(i, switch.buffer.take_recent());
         }
         if self.setup.plan.record.counters {
             let mut sink = |name, value| self.sampler.counter(name, value);
@@ -460,7 +479,8 @@ impl<P: Parts> Reference<'_, P> {
             let switch = &mut self.switches[index];
             if at.ps() < switch.wake {
                 switch.wake = at.ps().max(now + 1);
-                self.events.push(Reverse((switch.wake, node, NodeEvent::Wake)));
+                let wake = switch.wake;
+                self.schedule(wake, node, NodeEvent::Wake);
             }
         }
     }
@@ -525,7 +545,7 @@ impl<P: Parts> Reference<'_, P> {
         let host = (node as usize) < self.hosts.len();
         while self.ports[gp].busy <= now {
             let port = &mut self.ports[gp];
-            if let Some((class, place)) = port.next() {
+            if let Some(Position { class, place }) = port.next() {
                 let Some(pkt) = port.queues[class].remove(place) else { break };
                 port.bytes[class] -= pkt.frame() as u64;
                 self.queued[gp] -= pkt.frame();
@@ -547,7 +567,7 @@ impl<P: Parts> Reference<'_, P> {
         if due != u64::MAX && due != port.planned {
             self.ports[gp].planned = due;
             let base = self.setup.fabric().base(NodeId(node)) as usize;
-            self.events.push(Reverse((due, node, NodeEvent::Depart { port: (gp - base) as u16 })));
+            self.schedule(due, node, NodeEvent::Depart { port: (gp - base) as u16 });
         }
     }
 
@@ -606,7 +626,7 @@ impl<P: Parts> Reference<'_, P> {
                 self.flying.len() - 1
             });
             self.flying[slot] = Some(pkt.arriving(0, facts.peer_port));
-            self.events.push(Reverse((at, facts.peer, NodeEvent::Arrive { tie, slot })));
+            self.schedule(at, facts.peer, NodeEvent::Arrive { tie, slot });
         }
         if (node as usize) >= self.hosts.len() {
             self.carry_out(now, node, effects);
@@ -636,7 +656,7 @@ impl<P: Parts> Reference<'_, P> {
         }
         self.sequence += 1;
         let what = NodeEvent::Pause { port: facts.peer_port.0, sequence: self.sequence, channel, on };
-        self.events.push(Reverse((at, facts.peer, what)));
+        self.schedule(at, facts.peer, what);
     }
 
     /// Schedules the host's next timer.
@@ -644,7 +664,7 @@ impl<P: Parts> Reference<'_, P> {
         let at = self.hosts[node as usize].timer_at();
         if at < self.timers[node as usize] {
             self.timers[node as usize] = at.max(now);
-            self.events.push(Reverse((at.max(now), node, NodeEvent::Wake)));
+            self.schedule(at.max(now), node, NodeEvent::Wake);
         }
     }
 }

@@ -69,8 +69,13 @@ impl<F: Fn(u32) -> (f64, Time)> Parts for Given<'_, F> {
     fn steering(&self, _: model::QpSite<'_>) {}
 }
 
-/// Start of a packet in ps, its queue pair and its PSN.
-type Start = (u64, u32, u32);
+/// The start of a packet, ps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Start {
+    at: u64,
+    qp: u32,
+    psn: u32,
+}
 
 /// Packets that the first host sends before `until`; each occupies the port for its transmission time. Every `ask_every`
 /// ps between two packets, the test also asks the host too early.
@@ -98,7 +103,7 @@ fn sent<P: Parts>(checked: &Checked, parts: &P, until: u64, ask_every: Option<u6
             return starts;
         }
         if let Some(packet) = host.pull(&setup, now) {
-            starts.push((now, packet.qp().0, packet.psn().value()));
+            starts.push(Start { at: now, qp: packet.qp().0, psn: packet.psn().value() });
             free = now + setup.time_on_wire(host.row, packet.frame());
         }
     }
@@ -113,14 +118,14 @@ fn at_rates<F: Fn(u32) -> (f64, Time)>(checked: &Checked, rate_and_start: F) -> 
 }
 
 fn packets_of(starts: &[Start], qp: u32) -> Vec<u64> {
-    starts.iter().filter(|(_, q, _)| *q == qp).map(|(at, ..)| *at).collect()
+    starts.iter().filter(|start| start.qp == qp).map(|start| start.at).collect()
 }
 
 #[test]
 fn three_hundred_queue_pairs_of_equal_rate_take_turns() {
     let checked = lay(300, 10);
     let starts = sent(&checked, &real(&checked), u64::MAX, None);
-    let turns = (0..3000).map(|i| (u64::from(i) * FRAME, i % 300, i / 300));
+    let turns = (0..3000).map(|i| Start { at: u64::from(i) * FRAME, qp: i % 300, psn: i / 300 });
     assert!(starts.iter().copied().eq(turns), "{starts:?}");
 }
 
@@ -130,7 +135,11 @@ fn a_paced_queue_pair_keeps_its_gap_to_the_picosecond() {
     // 1520 bytes at 70 Gb/s: 173,714.28 ps, rounded down at every packet.
     let parts = at_rates(&checked, |_| (70.0, Time::ZERO));
     let starts = sent(&checked, &parts, u64::MAX, None);
-    assert!(starts.iter().copied().eq((0..1000).map(|i| (u64::from(i) * 173_714, 0, i))));
+    assert!(starts.iter().copied().eq((0..1000).map(|i| Start {
+        at: u64::from(i) * 173_714,
+        qp: 0,
+        psn: i
+    })));
 }
 
 #[test]
@@ -166,8 +175,8 @@ fn a_stalled_queue_pair_does_not_hold_up_the_others() {
     let stall = Time::from_us(20);
     let parts = at_rates(&checked, |qp| (400.0, if qp == 0 { stall } else { Time::ZERO }));
     let starts = sent(&checked, &parts, u64::MAX, None);
-    assert!(starts.iter().enumerate().all(|(i, (at, ..))| *at == i as u64 * FRAME));
-    // After the stall it goes first, within ten frames: the nine others have been allowed for longer.
+    assert!(starts.iter().enumerate().all(|(i, start)| start.at == i as u64 * FRAME));
+    // After the stall its turn comes within ten frames, because the nine others have been allowed for longer.
     let first = packets_of(&starts, 0)[0];
     assert!((stall.ps()..stall.ps() + 10 * FRAME).contains(&first), "{first}");
 }

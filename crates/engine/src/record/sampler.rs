@@ -5,6 +5,7 @@
 //! are merged, and bins are twice as wide from then on.
 
 use super::counts::{Arrivals, Sends};
+use crate::buffer::BufferUse;
 use crate::outcome::{LinkBin, QpBin, Recording};
 use crate::setup::Setup;
 use model::plan::Plan;
@@ -128,10 +129,10 @@ impl Sampler {
         *before = now;
     }
 
-    /// Samples a switch's buffer: bytes in use now, and most bytes in use since the last sample.
-    pub(crate) fn buffer(&mut self, switch: usize, now: u64, most: u64) {
+    /// Samples a switch's buffer.
+    pub(crate) fn buffer(&mut self, switch: usize, used: BufferUse) {
         if let Some(track) = self.switches.get_mut(switch) {
-            (track.before, track.open) = (now, most.max(now));
+            (track.before, track.open) = (used.now, used.most.max(used.now));
         }
     }
 

@@ -494,8 +494,7 @@ impl<P: Parts> Group<P> {
             }
             if !node.is_host {
                 let switch = &mut self.switches[node.index as usize];
-                let (now, most) = switch.buffer.take_recent();
-                sampler.buffer(node.id.index() - setup.fabric().hosts(), now, most);
+                sampler.buffer(node.id.index() - setup.fabric().hosts(), switch.buffer.take_recent());
             }
         }
         if setup.plan.record.counters {

@@ -15,11 +15,18 @@ fn row(switches: usize, rate: &str, delay: &str, bytes: u64, more: &str) -> Stri
     )
 }
 
-/// Arrival of the last byte, and arrival of its ACK, by an independent recursion.
+/// Arrival of a message's last byte at the receiver, and of its ACK at the sender, ps.
+#[derive(Debug, PartialEq)]
+struct Arrivals {
+    last_byte: u64,
+    ack: u64,
+}
+
+/// The expected arrivals, by an independent recursion.
 ///
 /// `at[i]` is the time at which packet i has fully arrived at a node. The packet leaves when it has arrived and the
 /// packet before it has left.
-fn expected_times(wire: &Wire, hops: usize, bps: u64, delay: u64, bytes: u64) -> (u64, u64) {
+fn expected_times(wire: &Wire, hops: usize, bps: u64, delay: u64, bytes: u64) -> Arrivals {
     // Transmission time in ps, including preamble and gap (20 B), rounded to the nearest.
     let time = |frame: u64| {
         let bits = u128::from(frame + u64::from(wire.gap)) * 8;
@@ -36,7 +43,7 @@ fn expected_times(wire: &Wire, hops: usize, bps: u64, delay: u64, bytes: u64) ->
             *at = free + delay;
         }
     }
-    let received = at[packets as usize - 1];
+    let last_byte = at[packets as usize - 1];
     for _ in 0..hops {
         let mut free = 0;
         for at in &mut at {
@@ -44,11 +51,11 @@ fn expected_times(wire: &Wire, hops: usize, bps: u64, delay: u64, bytes: u64) ->
             *at = free + delay;
         }
     }
-    (received, at[packets as usize - 1])
+    Arrivals { last_byte, ack: at[packets as usize - 1] }
 }
 
 /// Runs one flow on both engines; returns the arrival of its last byte and of its ACK.
-fn alone(text: &str) -> (u64, u64) {
+fn alone(text: &str) -> Arrivals {
     let checked = lay(text);
     let run = agreed_on(&checked, text);
     let m = run.messages[0];
@@ -56,7 +63,7 @@ fn alone(text: &str) -> (u64, u64) {
     let ideal =
         scenario::ideal::ideal_fct(&checked.plan, HostId(0), HostId(1), checked.plan.messages[0].bytes);
     assert_eq!(m.acked, ideal, "the ideal FCT of the slowdown; in: {text}");
-    (m.received.ps(), m.acked.ps())
+    Arrivals { last_byte: m.received.ps(), ack: m.acked.ps() }
 }
 
 const SIZES: [u64; 9] = [1, 2, 3, 1_437, 1_438, 1_439, 4_097, 100_000, 3_000_001];
@@ -123,7 +130,7 @@ fn the_ns3_family_has_its_own_numbers() {
         // A rate-paced sender at line rate also uses the truncating clock: 1048 B take 83 ns, not 83.84.
         for congestion in ["none", "dcqcn"] {
             let more = format!("compat = \"ns3\"\nswitch.ecn = \"off\"\nnic.congestion.{congestion} = {{}}");
-            let (_, acked) = alone(&row(3, "100Gbps", "1us", bytes, &more));
+            let Arrivals { ack: acked, .. } = alone(&row(3, "100Gbps", "1us", bytes, &more));
             assert_eq!(Time(acked), Time::from_ns(ns), "{congestion}");
         }
     }
