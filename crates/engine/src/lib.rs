@@ -15,6 +15,7 @@ mod failing;
 mod host;
 mod listed;
 mod merge;
+mod observer;
 pub mod outcome;
 mod record;
 mod reference;
@@ -24,6 +25,7 @@ mod switch;
 mod view;
 mod window;
 
+pub use observer::{Observer, Progress};
 pub use outcome::Outcome;
 pub use setup::window;
 pub use stall::link_name;
@@ -63,39 +65,4 @@ pub enum Kind {
     Reference,
     /// The window engine with windows of half the length; a check of exactness, never faster.
     HalfWindow,
-}
-
-/// Progress of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Simulated time.
-    pub now: model::Time,
-    /// Foreground messages delivered and acknowledged.
-    pub finished: u64,
-    /// Foreground messages in all.
-    pub messages: u64,
-    /// Data packets accepted.
-    pub accepted: u64,
-    /// Link crossings so far.
-    pub hops: u64,
-}
-
-/// Watches a run. It is called with the run's progress every few dozen windows, and by the reference engine every
-/// 65,536 events.
-pub trait Observer {
-    /// Returns false to interrupt the run.
-    fn on_progress(&mut self, progress: Progress) -> bool;
-
-    /// An action that each thread of a run takes at its end, such as reading its own CPU clock: the engine itself
-    /// reads no clock. The default does nothing.
-    fn at_thread_end(&self) -> Box<dyn Fn() + Send + Sync> {
-        Box::new(|| ())
-    }
-}
-
-/// An observer that ignores everything.
-impl Observer for () {
-    fn on_progress(&mut self, _: Progress) -> bool {
-        true
-    }
 }

@@ -57,11 +57,11 @@ impl Blocked {
     ) -> Self {
         let channel = |leg| channel(leg, channels);
         let of = |pkt: &Parcel<A>| {
-            let way = pkt.annex.route_state();
+            let route = pkt.annex.route_state();
             WaitingData {
-                channel: channel(way.leg()),
+                channel: channel(route.leg()),
                 ingress: pkt.ingress(),
-                ingress_channel: channel(way.came_on()),
+                ingress_channel: channel(route.came_on()),
             }
         };
         Blocked { paused_channels, waits: waits.map(of).collect() }

@@ -4,11 +4,11 @@
 use super::group::Group;
 use super::lanes::{Board, Mail};
 use super::out::Window;
+use crate::observer::{Observer, Progress};
 use crate::record::sampler::Sampler;
 use crate::setup::Setup;
 use crate::stall::is_stalled;
 use crate::view::Views;
-use crate::{Observer, Progress};
 use model::{Parts, Time};
 use std::ops::DerefMut;
 
@@ -55,7 +55,7 @@ pub(super) struct Clock<'s> {
     /// Number of foreground messages, once it is known.
     total: Option<u64>,
     /// Windows until the next call of the observer.
-    patience: u64,
+    until_observer: u64,
     /// Views of all queues.
     pub(super) views: Views,
     pub(super) sampler: Sampler,
@@ -76,7 +76,7 @@ impl<'s> Clock<'s> {
             last: u64::MAX,
             windows: 0,
             total: None,
-            patience: OBSERVE,
+            until_observer: OBSERVE,
             views,
             sampler: Sampler::new(setup),
         }
@@ -95,8 +95,8 @@ impl<'s> Clock<'s> {
                 std::mem::swap(&mut group.outputs.lanes, written);
             }
         }
-        if self.patience == 0 {
-            self.patience = OBSERVE;
+        if self.until_observer == 0 {
+            self.until_observer = OBSERVE;
             if !observer.on_progress(self.progress(groups)) {
                 return Step::End(End {
                     cause: Cause::Interrupted,
@@ -140,7 +140,7 @@ impl<'s> Clock<'s> {
         self.last = self.number;
         self.number += 1;
         self.windows += 1;
-        self.patience -= 1;
+        self.until_observer -= 1;
         Step::Visit(window)
     }
 

@@ -8,7 +8,7 @@ use super::clock::{Cause, Clock, End, Step};
 use super::group::{Context, Group, Workspace};
 use super::lanes::{Board, Mail};
 use super::out::Window;
-use crate::Observer;
+use crate::observer::Observer;
 use crate::setup::Setup;
 use model::Parts;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};

@@ -33,8 +33,8 @@ mod wire;
 
 pub(crate) use layout::count as groups;
 
-use crate::Observer;
 use crate::books::{Closing, Tally, close};
+use crate::observer::Observer;
 use crate::outcome::{Effort, Ending, LinkRecord, Outcome};
 use crate::setup::Setup;
 use crate::view::Views;

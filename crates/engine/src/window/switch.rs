@@ -180,7 +180,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             let (frame, wake) = (self.scratch.events.next(), self.switch.wake);
             self.next_own = due.min(frame).min(wake.saturating_add(1));
             if frame < limit && frame <= due && frame <= wake {
-                self.on_frame(frame);
+                self.on_link_event(frame);
             } else if due < limit && due <= wake {
                 self.depart(p, due);
             } else if wake < wake_limit {
@@ -196,7 +196,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     }
 
     #[cold]
-    fn on_frame(&mut self, at: u64) {
+    fn on_link_event(&mut self, at: u64) {
         match self.scratch.events.take() {
             Some(LinkEvent::Pause(Pause { port, channel, on, .. })) => {
                 self.on_pause(at, port.0 as usize, channel, on);
@@ -214,7 +214,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             }
             Some(LinkEvent::Failure(FailureEvent::Rate { port, row })) => {
                 let p = port.0 as usize;
-                self.serve(p, at); // starts at the old rate
+                self.serve(p, at); // earlier starts have the old rate
                 self.ports[p].row = row;
             }
             Some(LinkEvent::Failure(FailureEvent::RouteChange(route_change))) => {
@@ -226,7 +226,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
 
     /// Pauses or resumes a channel of port `p`.
     fn on_pause(&mut self, at: u64, p: usize, channel: u8, on: bool) {
-        self.serve(p, at); // starts before the frame
+        self.serve(p, at); // earlier starts come first
         let news = self.out.paused(p, &mut self.ports[p], at, channel, on);
         let port = &mut self.ports[p];
         if news && !on && port.busy <= at {
@@ -271,9 +271,9 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     #[inline(never)]
     fn forward_by_group(&mut self, now: u64, mut pkt: Parcel<P::Annex>) {
         let ingress = pkt.ingress();
-        let way = self.router.arrived(pkt.annex.route_state(), ingress);
-        pkt.annex.set_route_state(way);
-        let (ports, to_host) = self.router.onward(way, ingress, pkt.to());
+        let route = self.router.arrived(pkt.annex.route_state(), ingress);
+        pkt.annex.set_route_state(route);
+        let (ports, to_host) = self.router.onward(route, ingress, pkt.to());
         let starts = self.interest.detours && pkt.is_data() && self.ports[ingress.0 as usize].is(TO_HOST);
         let detours = if starts { self.router.detours(pkt.to()) } else { Detours::default() };
         match ports {
