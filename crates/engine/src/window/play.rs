@@ -56,11 +56,11 @@ pub(super) fn forward<A: Annex>(
     }
     let (mut data_queue, mut reply_queue) =
         (std::mem::take(&mut port.data), std::mem::take(&mut port.replies));
-    let data_comes = cells(&mut joining.data);
-    let mut data = Cursor::new(&mut data_queue, data_comes);
+    let data_arrivals = cells(&mut joining.data);
+    let mut data = Cursor::new(&mut data_queue, data_arrivals);
     let mut replies = Cursor::new(&mut reply_queue, cells(&mut joining.replies));
     let mut length = QueueLength {
-        joining: data_comes.iter(),
+        joining: data_arrivals.iter(),
         unmarked: port.unmarked,
         bytes: port.waiting,
         most: port.most_waiting,
@@ -111,9 +111,9 @@ pub(super) fn forward<A: Annex>(
 struct Cursor<'c, A> {
     part: Iter<'c, Cell<Parcel<A>>>,
     /// The arrivals, while `part` is the queue; empty afterwards.
-    comes: &'c [Cell<Parcel<A>>],
+    arrivals: &'c [Cell<Parcel<A>>],
     /// All bits set while `part` is the arrivals, none while it is the queue.
-    coming: u64,
+    arrived: u64,
     /// The first instant after the arrival of the first packet, from which it may start behind others. It is 0 for
     /// a queued packet, and [`NEVER`] if there is none.
     first: u64,
@@ -128,8 +128,8 @@ const NEVER: u64 = u64::MAX;
 
 impl<'c, A: Annex> Cursor<'c, A> {
     #[inline(always)]
-    fn new(waits: &'c mut Queue<A>, comes: &'c [Cell<Parcel<A>>]) -> Self {
-        let mut cursor = Cursor { part: cells(waits.packets_mut()).iter(), comes, coming: 0, first: 0 };
+    fn new(waits: &'c mut Queue<A>, arrivals: &'c [Cell<Parcel<A>>]) -> Self {
+        let mut cursor = Cursor { part: cells(waits.packets_mut()).iter(), arrivals, arrived: 0, first: 0 };
         cursor.update_first();
         cursor
     }
@@ -138,15 +138,15 @@ impl<'c, A: Annex> Cursor<'c, A> {
     #[inline(always)]
     fn update_first(&mut self) {
         self.first = match self.part.as_slice().first() {
-            Some(pkt) => (pkt.get().offset() as u64 + 1) & self.coming,
+            Some(pkt) => (pkt.get().offset() as u64 + 1) & self.arrived,
             None => self.take_arrivals(),
         }
     }
 
     /// Goes on from the empty queue to the arrivals.
     fn take_arrivals(&mut self) -> u64 {
-        self.part = std::mem::take(&mut self.comes).iter();
-        self.coming = u64::MAX;
+        self.part = std::mem::take(&mut self.arrivals).iter();
+        self.arrived = u64::MAX;
         self.part.as_slice().first().map_or(NEVER, |pkt| pkt.get().offset() as u64 + 1)
     }
 
@@ -166,9 +166,9 @@ impl<'c, A: Annex> Cursor<'c, A> {
     }
 
     fn remaining(&self) -> Remaining {
-        match self.coming {
-            0 => Remaining { waiting: self.part.len(), coming: self.comes.len() },
-            _ => Remaining { waiting: 0, coming: self.part.len() },
+        match self.arrived {
+            0 => Remaining { waiting: self.part.len(), arrivals: self.arrivals.len() },
+            _ => Remaining { waiting: 0, arrivals: self.part.len() },
         }
     }
 }
@@ -176,16 +176,16 @@ impl<'c, A: Annex> Cursor<'c, A> {
 /// Numbers of queued packets and of arrivals that have not left.
 struct Remaining {
     waiting: usize,
-    coming: usize,
+    arrivals: usize,
 }
 
 impl Remaining {
     /// Puts the remaining packets into their queue.
     #[inline(always)]
-    fn keep<A: Annex>(self, mut queue: Queue<A>, comes: &mut Vec<Parcel<A>>) -> Queue<A> {
+    fn keep<A: Annex>(self, mut queue: Queue<A>, arrivals: &mut Vec<Parcel<A>>) -> Queue<A> {
         queue.keep_last(self.waiting);
-        comes[comes.len() - self.coming..].iter().for_each(|pkt| queue.push(*pkt));
-        comes.clear();
+        arrivals[arrivals.len() - self.arrivals..].iter().for_each(|pkt| queue.push(*pkt));
+        arrivals.clear();
         queue
     }
 }
