@@ -150,7 +150,7 @@ impl<P: Parts> Switch<P> {
         if P::Annex::CARRIES
             && let Some(detour) = cx.via
         {
-            pkt.annex.set_route_state(pkt.annex.route_state().by(detour));
+            pkt.annex.set_route_state(pkt.annex.route_state().with_detour(detour));
         }
         verdict
     }

@@ -528,7 +528,7 @@ mod tests {
         // Two hours into the run the clock has wrapped many times; delays are still right.
         let late = 7_200_000_000;
         let mut data = Stamp::new(7, Time::from_us(late));
-        data.set_route_state(RouteState::default().by(Detour::Member(4094)).next(true, false));
+        data.set_route_state(RouteState::default().with_detour(Detour::Member(4094)).next(true, false));
         assert_eq!(data.route_state().detour(), Some(Detour::Member(4094)));
         let reply = data.answer(Time::from_us(late + 3), Answer::default());
         assert_eq!((reply.delay(), reply.route_state()), (3_000_000, RouteState::default()));

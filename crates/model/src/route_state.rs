@@ -48,7 +48,7 @@ impl RouteState {
     /// This state with a detour from here on; the detour's number must be below [`RouteState::MOST`].
     #[inline]
     #[must_use]
-    pub const fn by(self, detour: Detour) -> RouteState {
+    pub const fn with_detour(self, detour: Detour) -> RouteState {
         let (number, member) = match detour {
             Detour::Group(number) => (number, 0),
             Detour::Member(number) => (number, MEMBER),
@@ -88,7 +88,7 @@ mod tests {
     fn a_detour_over_a_group_takes_three_legs() {
         let at_source = RouteState::default().next(false, false);
         assert_eq!((at_source.leg(), at_source.detour()), (0, None));
-        let sent = at_source.by(Detour::Group(4094));
+        let sent = at_source.with_detour(Detour::Group(4094));
         let gateway = sent.next(false, false);
         assert_eq!((gateway.leg(), gateway.detour()), (0, Some(Detour::Group(4094))));
         let between = gateway.next(true, true);
@@ -103,7 +103,7 @@ mod tests {
     fn packing_keeps_every_detour_number() {
         for number in 0..RouteState::MOST as u16 {
             for detour in [Detour::Group(number), Detour::Member(number)] {
-                let state = RouteState::default().next(true, false).by(detour);
+                let state = RouteState::default().next(true, false).with_detour(detour);
                 assert_eq!((state.detour(), state.leg(), state.came_on()), (Some(detour), 1, 0));
             }
         }

@@ -288,7 +288,7 @@ mod tests {
             let router = f.router(at);
             let mut way = router.arrived(way, ingress);
             if let Some(detour) = first.take() {
-                way = way.by(detour);
+                way = way.with_detour(detour);
             }
             let (ports, home) = router.onward(way, ingress, to);
             assert!(!ports.is_empty());

@@ -67,7 +67,7 @@ fn paths(
         let router = f.router_by(routing, at);
         let mut state = router.arrived(state, ingress);
         if let Some(detour) = first.take() {
-            state = state.by(detour);
+            state = state.with_detour(detour);
         }
         let (ports, home) = router.onward(state, ingress, to);
         assert!(!ports.is_empty());
