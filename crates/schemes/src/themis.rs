@@ -314,11 +314,11 @@ impl Scheme for Themis {
     #[inline]
     fn expect(&self, pkt: &Packet) {
         if let Some(Some(pair)) = self.table.pairs.get(pkt.qp().0.wrapping_sub(self.table.first) as usize) {
-            let place = pair.ring as usize * self.table.ring + pair.flow.place();
+            let index = pair.ring as usize * self.table.ring + pair.flow.next_index();
             if pkt.is_data() {
-                std::hint::black_box(self.table.rings.get(place).copied());
+                std::hint::black_box(self.table.rings.get(index).copied());
             } else {
-                std::hint::black_box(place);
+                std::hint::black_box(index);
             }
         }
     }

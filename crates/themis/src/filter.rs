@@ -152,7 +152,7 @@ impl Flow {
     }
 
     /// Ring index of the next write.
-    pub const fn place(&self) -> usize {
+    pub const fn next_index(&self) -> usize {
         self.next as usize
     }
 
