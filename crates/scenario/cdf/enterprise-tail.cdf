@@ -1,6 +1,6 @@
-# DERIVED, and the tail alone: flow sizes of an enterprise cluster (Alizadeh et al., CONGA, SIGCOMM 2014). No table of them is public.
-# These are the sizes that 6144 flows of a stored run have in the Flowcut authors' artefact, tommasobo/sc24-flowcut (ECMP on
-# Dragonfly). That run cuts sizes off at 16 KiB and 4 MiB: whatever is smaller or larger stands at these two. The sample leaves
+# DERIVED, tail only: flow sizes of an enterprise cluster (Alizadeh et al., CONGA, SIGCOMM 2014). No table of them is public.
+# These are the sizes of 6144 flows of a stored run in the Flowcut authors' artefact, tommasobo/sc24-flowcut (ECMP on
+# Dragonfly). That run limits sizes to the range from 16 KiB to 4 MiB; other sizes become the nearest limit. The sample has
 # an error of about 0.4 points.
 # bytes, cumulative percent
 16383 0

@@ -25,9 +25,9 @@ fn the_rings_of_fig_1_go_from_node_i_to_node_i_plus_2() {
 }
 
 #[test]
-fn an_all_reduce_moves_every_byte_twice_but_for_one_share() {
+fn an_all_reduce_moves_every_byte_twice_except_for_one_share() {
     let c = checked("all-reduce = { bytes = \"10MB\" }");
-    // Four groups of four: 6 steps; chunks of 10 MB go round so that each rank sends 2 x 10 MB - 2 chunks.
+    // Four groups of four: 6 steps; each rank sends all chunks of its 10 MB twice, except for two of them.
     assert_eq!((c.plan.messages.len(), c.plan.qps.len()), (4 * 4 * 6, 16));
     let total: u64 = c.plan.messages.iter().map(|m| m.bytes).sum();
     assert_eq!(total, 4 * 2 * 3 * 10_000_000);
@@ -42,7 +42,7 @@ fn an_all_reduce_moves_every_byte_twice_but_for_one_share() {
 }
 
 #[test]
-fn an_all_to_all_cuts_the_buffer_of_a_rank_into_shares() {
+fn an_all_to_all_divides_the_buffer_of_a_rank_among_all_ranks() {
     let c = crate::load("themis-fig5-alltoall", &[]).unwrap();
     assert_eq!((c.plan.messages.len(), c.plan.qps.len(), c.plan.jobs[0].groups), (3840, 3840, 16));
     assert!(c.plan.messages.iter().all(|m| m.bytes == 18_750_000 && m.needs == 0));
@@ -79,7 +79,7 @@ fn pod(host: HostId) -> u16 {
 }
 
 #[test]
-fn traffic_can_be_made_to_cross_the_aggregation_switches() {
+fn cross_pod_traffic_crosses_the_aggregation_switches() {
     for job in [
         "permutation = { bytes = \"8MiB\", kind = \"cross-pod\" }",
         "random-partner = { peers = \"cross-pod\" }",
@@ -96,11 +96,11 @@ fn traffic_can_be_made_to_cross_the_aggregation_switches() {
         pairs(&in_pods("permutation = { kind = \"cross-pod\" }")).into_iter().unzip();
     from.sort();
     to.sort();
-    assert_eq!((from, to), ((0..16).collect(), (0..16).collect()), "it is a permutation");
+    assert_eq!((from, to), ((0..16).collect(), (0..16).collect()), "every host sends once and receives once");
 }
 
 #[test]
-fn on_a_dragonfly_a_group_is_a_pod() {
+fn on_a_dragonfly_a_group_counts_as_a_pod() {
     let laid = |groups: usize, job: &str| {
         let text = format!(
             "[topology.dragonfly]\ngroups = {groups}\nrouters-per-group = 4\nhosts-per-router = 2\n[[workload]]\n{job}"
@@ -121,16 +121,16 @@ fn on_a_dragonfly_a_group_is_a_pod() {
 }
 
 #[test]
-fn flows_arrive_at_the_load_that_was_asked_for() {
+fn flows_arrive_at_the_set_load() {
     // 16 hosts at 400 Gb/s with flows of 40,869.8 B: at 30 % 5.87 million flows a second, 11,745 in 2 ms.
     let job = "poisson = { sizes = \"alibaba-storage\", load = 0.3, duration = \"2ms\" }";
     let plan = checked(job).plan;
     let expected = 0.3 * 16.0 * 400e9 / (8.0 * 40_869.8) * 2e-3;
     let n = plan.messages.len() as f64;
     assert!((n - expected).abs() < 4.0 * expected.sqrt(), "{n} flows, {expected} expected");
-    assert_eq!(plan.qps.len(), plan.messages.len(), "each has a queue pair of its own");
+    assert_eq!(plan.qps.len(), plan.messages.len(), "each flow has its own queue pair");
     assert!(plan.messages.iter().all(|m| m.start < model::Time::from_ms(2) && m.needs == 0));
-    // Every host sends, and receives, a sixteenth; to every other host alike.
+    // Every host sends and receives a sixteenth of the flows, evenly from and to all other hosts.
     for host in 0..16 {
         let sent = plan.qps.iter().filter(|qp| qp.from.0 == host).count() as f64;
         let received = plan.qps.iter().filter(|qp| qp.to.0 == host).count() as f64;
@@ -144,7 +144,7 @@ fn flows_arrive_at_the_load_that_was_asked_for() {
     let mean = plan.messages.iter().map(|m| m.bytes as f64).sum::<f64>() / n;
     let spread = plan.messages.iter().map(|m| (m.bytes as f64 - mean).powi(2)).sum::<f64>().sqrt() / n;
     assert!((mean - 40_869.8).abs() < 4.0 * spread, "{mean} +- {spread}");
-    // The gaps of a Poisson process vary as much as they are long: their standard deviation is their mean.
+    // In a Poisson process the standard deviation of the gaps equals their mean.
     let mut starts: Vec<u64> = plan.messages.iter().map(|m| m.start.ps()).collect();
     starts.sort();
     let gaps: Vec<f64> = starts.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
@@ -153,7 +153,7 @@ fn flows_arrive_at_the_load_that_was_asked_for() {
     assert!((deviation / mean - 1.0).abs() < 0.05, "{deviation} ps, mean {mean} ps");
 }
 
-/// Flows of web search between two datacentres of 16 hosts, as the long-haul prototype draws them: 10 ms at full load.
+/// Web search flows between two datacentres of 16 hosts, as the long-haul prototype draws them: 10 ms at full load.
 fn across(mix: &str) -> Vec<(bool, model::Time)> {
     let fabric = "[topology.datacentres]\n[switch]\nbuffer = \"4GB\"\n[[workload]]\n";
     let job = format!("poisson = {{ load = 1.0, duration = \"10ms\", mix = {{ {mix} }} }}");
@@ -166,14 +166,14 @@ fn across(mix: &str) -> Vec<(bool, model::Time)> {
 }
 
 #[test]
-fn one_flow_in_six_leaves_its_datacentre_all_the_time_or_until_its_quota_is_used_up() {
+fn one_flow_in_six_leaves_its_datacentre_at_any_time_or_until_its_quota_is_used_up() {
     let count = |flows: &[(bool, model::Time)]| flows.iter().filter(|(remote, _)| *remote).count();
     let last = |flows: &[(bool, model::Time)]| flows.iter().filter(|f| f.0).map(|f| f.1).max().unwrap();
     let mixed = across("local = 5, remote = 1");
     let share = count(&mixed) as f64 / mixed.len() as f64;
     assert!((share - 1.0 / 6.0).abs() < 4.0 * (5.0f64 / 36.0 / mixed.len() as f64).sqrt(), "{share}");
     assert!(last(&mixed) > model::Time::from_us(9_500));
-    // 16 of 31 other hosts are remote until the quota, a sixth of what the load lets expect, is used up: in 3.2 ms.
+    // Until the quota of a sixth of the expected flows is used up, after 3.2 ms, 16 of 31 possible receivers are remote.
     let quota = across("by = \"quota\"");
     assert_eq!((quota.len(), count(&quota)), (mixed.len(), 389));
     let end = last(&quota).ps() as f64 / 1e9;
@@ -183,7 +183,7 @@ fn one_flow_in_six_leaves_its_datacentre_all_the_time_or_until_its_quota_is_used
 }
 
 #[test]
-fn a_mix_needs_pods_with_company_and_somebody_who_sends() {
+fn a_mix_needs_pods_of_at_least_two_hosts_and_a_ratio_above_0() {
     let fail = |text: &str| check(&Source::new("t.toml", text), &[]).unwrap_err().to_string();
     let far =
         "[switch]\nbuffer = \"4GB\"\n[topology.datacentres]\ntors = 1\nhosts-per-tor = 1\n[[workload]]\n";
@@ -197,7 +197,7 @@ fn a_mix_needs_pods_with_company_and_somebody_who_sends() {
 }
 
 #[test]
-fn another_load_brings_the_same_flows_at_other_times() {
+fn another_load_gives_the_same_flows_at_other_times() {
     let flows = |load: &str| {
         let plan = checked(&format!("poisson = {{ load = {load}, count = 200 }}")).plan;
         let mut flows: Vec<_> = plan
@@ -228,7 +228,7 @@ fn faster_hosts_start_more_flows() {
 }
 
 #[test]
-fn sizes_keep_to_their_limits() {
+fn sizes_stay_within_their_limits() {
     let clamped = "sizes = \"enterprise-tail\", clamp = { min = \"20kB\", max = \"1MB\" }";
     for job in [format!("poisson = {{ {clamped} }}"), format!("random-partner = {{ {clamped} }}")] {
         let sizes: Vec<u64> = checked(&job).plan.messages.iter().map(|m| m.bytes).collect();
@@ -252,7 +252,7 @@ fn sizes_come_from_a_file_beside_the_scenario() {
     };
     let c = of("mine.cdf", &[]).unwrap();
     assert!(c.plan.messages.iter().all(|m| m.bytes == 1000));
-    // What `check` prints says all that the file said, and needs it no more.
+    // The printed scenario has the rows of the file and does not need the file.
     let shown = c.annotated();
     assert!(shown.contains("points = [[\"1kB\", 50.0], [\"1kB\", 100.0]]\n"), "{shown}");
     let again = check(&Source::new("elsewhere.toml", c.to_toml()), &[]).unwrap();
@@ -278,7 +278,7 @@ fn a_host_draws_a_new_partner_when_its_message_is_acknowledged() {
         let mine: Vec<_> = plan.qps.iter().filter(|qp| qp.from == HostId(host)).collect();
         assert_eq!(mine.len(), 50);
         let partners: std::collections::BTreeSet<_> = mine.iter().map(|qp| qp.to).collect();
-        assert!(partners.len() >= 12, "50 draws among 15 hosts leave out one at most now and then");
+        assert!(partners.len() >= 12, "50 draws among 15 hosts rarely miss more than one host");
     }
 }
 
@@ -309,7 +309,7 @@ fn an_incast_takes_senders_from_all_racks() {
 }
 
 #[test]
-fn flows_share_a_queue_pair_in_order_of_their_starts_or_have_their_own() {
+fn flows_share_a_queue_pair_in_order_of_their_starts_or_have_one_each() {
     let list = r#"flows = { list = [
         { from = "host0", to = "host5", bytes = "2B", start = "9us" },
         { from = "host0", to = "host5", bytes = "1B", start = "1us" },
@@ -323,7 +323,7 @@ fn flows_share_a_queue_pair_in_order_of_their_starts_or_have_their_own() {
 }
 
 #[test]
-fn jobs_run_side_by_side_under_their_names() {
+fn jobs_run_at_the_same_time_under_their_names() {
     let c = checked(
         "incast = {}\n[[workload]]\nincast = {}\n[[workload]]\nname = \"bg\"\nbackground = true\npermutation = {}",
     );
@@ -333,7 +333,7 @@ fn jobs_run_side_by_side_under_their_names() {
 
 proptest! {
     #[test]
-    fn every_collective_makes_a_sound_plan(
+    fn every_collective_makes_a_valid_plan(
         leaves in 1usize..6, hosts in 1usize..6, bytes in 1u64..100_000, size in 2usize..12,
         kind in 0usize..6, per_message: bool,
     ) {
