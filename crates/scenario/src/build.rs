@@ -3,12 +3,12 @@
 use crate::config::{Compat, Scenario, WireConfig};
 use crate::error::{Fault, suggestion};
 use crate::failure::{self, FailurePlanner};
-use crate::footprint::Room;
+use crate::footprint::MemoryBudget;
 use crate::loss::LossPlanner;
-use crate::switch::Resolved;
+use crate::switch::EffectiveSwitch;
 use crate::telemetry;
 use crate::values::LATEST;
-use crate::workload::draft::{Draft, Messages, On, Rough};
+use crate::workload::draft::{Draft, DraftMessage, Messages, StartOn};
 use model::draw::{Key, Purpose};
 use model::plan::{Job, Message, PortSettings, Qp};
 use model::{Bytes, Fabric, HostId, MessageId, Packet, Plan, QpId, Time, Wire};
@@ -21,23 +21,23 @@ use std::path::Path;
 const MOST_SPREAD: Time = Time::from_ms(60_000);
 
 /// What the user wrote, of the keys whose default depends on others.
-pub(crate) struct Says {
+pub(crate) struct ExplicitKeys {
     pub(crate) cnp: bool,
     pub(crate) on_nack: bool,
 }
 
 /// Fills in what depends on other keys, so that the scenario says everything about itself.
-pub(crate) fn resolve(scenario: &mut Scenario, says: Says) -> Result<(), Fault> {
+pub(crate) fn resolve(scenario: &mut Scenario, explicit: ExplicitKeys) -> Result<(), Fault> {
     let wire = wire(&scenario.wire, scenario.compat)?;
     scenario.wire = WireConfig { frame: Some(Bytes(u64::from(wire.header + wire.payload))), payload: None };
     let nic = &mut scenario.nic;
     nic.congestion.resolve();
-    if !says.cnp {
+    if !explicit.cnp {
         let compat = (scenario.compat == Some(Compat::Ns3)).then_some(Cnp::Flag);
         nic.cnp = nic.congestion.facts().evidence.cnp().or(compat).unwrap_or(nic.cnp);
     }
     match nic.transport.facts().on_nack {
-        OnNack::Unused if says.on_nack && nic.on_nack != Reaction::None => {
+        OnNack::Unused if explicit.on_nack && nic.on_nack != Reaction::None => {
             let name = nic.transport.name();
             let text = format!("with `transport.{name}` nobody NACKs: a reaction to NACKs has no meaning");
             return Err(Fault::new("nic.on-nack", text).with_help(
@@ -45,7 +45,7 @@ pub(crate) fn resolve(scenario: &mut Scenario, says: Says) -> Result<(), Fault> 
             ));
         }
         OnNack::Unused => nic.on_nack = Reaction::None,
-        OnNack::Default(reaction) if !says.on_nack => nic.on_nack = reaction,
+        OnNack::Default(reaction) if !explicit.on_nack => nic.on_nack = reaction,
         OnNack::Default(_) => {}
     }
     let mut taken: BTreeSet<String> = scenario.workload.iter().filter_map(|e| e.name.clone()).collect();
@@ -76,19 +76,19 @@ pub(crate) fn read_files(scenario: &mut Scenario, folder: &Path) -> Result<(), F
 }
 
 /// Lays out the plan where there is room for it; the second part is warnings.
-pub(crate) fn plan(scenario: &Scenario, room: &mut Room) -> Result<(Plan, Vec<String>), Fault> {
+pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Plan, Vec<String>), Fault> {
     if scenario.seed > i64::MAX as u64 {
         // TOML could not write it down, and a result must be able to say how to repeat it.
         return Err(Fault::new("seed", format!("a seed is at most {}, found {}", i64::MAX, scenario.seed)));
     }
     let mut warnings = Vec::new();
     let wire = telemetry::on_wire(scenario, wire(&scenario.wire, scenario.compat)?)?;
-    let fabric = scenario.topology.lay(scenario.links.loss.probability(), room)?;
+    let fabric = scenario.topology.lay(scenario.links.loss.probability(), memory)?;
     if telemetry::wanted(scenario).is_some() {
-        room.for_telemetry(fabric.hosts())?;
+        memory.add_telemetry(fabric.hosts())?;
     }
     let (ports, switches) = switches(scenario, &fabric, &wire, &mut warnings)?;
-    let (messages, jobs) = workload(scenario, &fabric, &wire, room, &mut warnings)?;
+    let (messages, jobs) = workload(scenario, &fabric, &wire, memory, &mut warnings)?;
     let traffic_classes = traffic_classes(scenario)?.into_iter().map(str::to_owned).collect();
     let (qps, messages, triggers) = sort(messages);
     for qp in &qps {
@@ -102,7 +102,7 @@ pub(crate) fn plan(scenario: &Scenario, room: &mut Room) -> Result<(Plan, Vec<St
     let losses = LossPlanner { fabric: &fabric, wire: &wire, qps: &qps, messages: &messages, jobs: &jobs };
     let lost = losses.plan(&scenario.links.lose, &mut warnings).map_err(|f| f.within("links.lose"))?;
     let failures = FailurePlanner { fabric: &fabric, seed: scenario.seed, latest: LATEST };
-    let failures = failures.plan(&scenario.failure, &scenario.routing, room)?;
+    let failures = failures.plan(&scenario.failure, &scenario.routing, memory)?;
     failure::warn_of_cuts(&failures, &fabric, (&qps, &messages, &jobs), &mut warnings);
     let stop = &scenario.stop;
     let patience = ten_timeouts(&scenario.nic);
@@ -210,7 +210,8 @@ fn switches(
         let base = fabric.base(node) as usize;
         let mine = &mut ports[base..base + fabric.ports(node).len()];
         let mut about = Vec::new();
-        switches.push(Resolved::new(&scenario.switch, own).settle(fabric, wire, node, mine, &mut about)?);
+        switches
+            .push(EffectiveSwitch::new(&scenario.switch, own).settle(fabric, wire, node, mine, &mut about)?);
         if warnings.is_empty() {
             // One switch speaks for all: a fabric may have hundreds alike.
             warnings.extend(about.into_iter().take(1));
@@ -245,7 +246,7 @@ fn workload(
     scenario: &Scenario,
     fabric: &Fabric,
     wire: &Wire,
-    room: &mut Room,
+    memory: &mut MemoryBudget,
     warnings: &mut Vec<String>,
 ) -> Result<(Messages, Vec<Job>), Fault> {
     if scenario.workload.is_empty() {
@@ -274,7 +275,7 @@ fn workload(
             qp: entry.qp.unwrap_or_else(|| entry.usual_qp()),
             messages: &mut messages,
             kind: entry.one_kind()?,
-            room: &mut *room,
+            memory: &mut *memory,
             wire,
             warnings: &mut *warnings,
         };
@@ -306,7 +307,7 @@ type Sorted = (Vec<Qp>, Vec<Message>, Vec<MessageId>);
 fn sort(messages: Messages) -> Sorted {
     let Messages { all, mut causes } = messages;
     let qp_key = |i: u32| {
-        let Rough { from, to, job, fresh_qp, .. } = all[i as usize];
+        let DraftMessage { from, to, job, fresh_qp, .. } = all[i as usize];
         (to, from, job, if fresh_qp { i + 1 } else { 0 })
     };
     let mut order: Vec<u32> = (0..all.len() as u32).collect();
@@ -347,7 +348,7 @@ fn sort(messages: Messages) -> Sorted {
         let at = triggers.len() as u32;
         triggers.push(MessageId(effect));
         let m = &mut sorted[cause as usize];
-        let range = if on == On::Received { &mut m.on_received } else { &mut m.on_acked };
+        let range = if on == StartOn::Received { &mut m.on_received } else { &mut m.on_acked };
         if range.start == range.end {
             range.start = at;
         }

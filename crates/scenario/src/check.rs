@@ -3,7 +3,7 @@
 use crate::build;
 use crate::document::Document;
 use crate::error::{Error, Fault, suggestion};
-use crate::footprint::{self, Room};
+use crate::footprint::{self, MemoryBudget};
 use crate::overlay::{AppliedChange, Change, Origin};
 use crate::schema::schema;
 use crate::source::Source;
@@ -47,8 +47,8 @@ impl Resolved {
         let document = Document::new(source, changes)?;
         let mut scenario: Scenario = document.read(schema)?;
         let says = |key: &str| document.says(&["nic".into(), key.into()]);
-        let says = build::Says { cnp: says("cnp"), on_nack: says("on-nack") };
-        build::resolve(&mut scenario, says)
+        let explicit = build::ExplicitKeys { cnp: says("cnp"), on_nack: says("on-nack") };
+        build::resolve(&mut scenario, explicit)
             .and_then(|()| build::read_files(&mut scenario, source.folder()))
             .map_err(|fault| document.locate(fault))?;
         Ok(Resolved { name: source.name.clone(), scenario, document })
@@ -134,8 +134,8 @@ impl Checked {
     ) -> Result<Self, Error> {
         let locate = |fault| document.locate(fault);
         scenario.nic.validate().map_err(|e| locate(nic_fault(&e)))?;
-        let mut room = Room::new(available);
-        let (mut plan, mut warnings) = build::plan(&scenario, &mut room).map_err(locate)?;
+        let mut memory = MemoryBudget::new(available);
+        let (mut plan, mut warnings) = build::plan(&scenario, &mut memory).map_err(locate)?;
         let assignment = parts::schemes(&scenario, &plan);
         let nics = parts::nics(&scenario, &plan, &assignment);
         plan.wire.signal = assignment.signal();
@@ -173,7 +173,7 @@ impl Checked {
             schemes: assignment,
             nics,
             warnings,
-            memory: room.need(),
+            memory: memory.need(),
             document,
         })
     }

@@ -1,7 +1,7 @@
 //! `[[failure]]`: links and switches that fail and recover; `[routing]`: the delay until routing reacts.
 
 use crate::error::{Fault, nearest};
-use crate::footprint::Room;
+use crate::footprint::MemoryBudget;
 use crate::topology::links::possible_rate;
 use crate::values::ReducedRate;
 use model::draw::{Key, Purpose};
@@ -156,7 +156,7 @@ impl FailurePlanner<'_> {
         &self,
         list: &[Failure],
         routing: &RoutingConfig,
-        room: &mut Room,
+        memory: &mut MemoryBudget,
     ) -> Result<Failures, Fault> {
         if routing.detection > self.latest {
             let text = format!("expected at most {}, found {}", self.latest, routing.detection);
@@ -189,7 +189,7 @@ impl FailurePlanner<'_> {
         }
         let fabric = self.fabric;
         let targets = (fabric.racks().len(), fabric.groups());
-        room.for_routes(times.len(), fabric.nodes() - fabric.hosts(), targets)?;
+        memory.add_routes(times.len(), fabric.nodes() - fabric.hosts(), targets)?;
         Failures::new(fabric, &faults, routing.detection).map_err(|e| Fault::new("failure", e.to_string()))
     }
 

@@ -58,7 +58,7 @@ impl Size {
 
 /// Memory that a run needs, counted while its plan is made.
 #[derive(Clone, Debug)]
-pub(crate) struct Room {
+pub(crate) struct MemoryBudget {
     /// Available memory of the machine, bytes; `None` if unknown.
     available: Option<u64>,
     need: u64,
@@ -68,9 +68,15 @@ pub(crate) struct Room {
     largest: (u64, String, String),
 }
 
-impl Room {
+impl MemoryBudget {
     pub(crate) fn new(available: Option<u64>) -> Self {
-        Room { available, need: PROGRAM, messages: 0, qps: 0, largest: (0, String::new(), String::new()) }
+        MemoryBudget {
+            available,
+            need: PROGRAM,
+            messages: 0,
+            qps: 0,
+            largest: (0, String::new(), String::new()),
+        }
     }
 
     /// Memory needed so far, bytes.
@@ -79,14 +85,14 @@ impl Room {
     }
 
     /// Counts a fabric; `path` is the path of its settings.
-    pub(crate) fn for_fabric(&mut self, size: &Size, path: &str) -> Result<(), Fault> {
+    pub(crate) fn add_fabric(&mut self, size: &Size, path: &str) -> Result<(), Fault> {
         let Size { hosts, switches, links, .. } = size;
         let what = format!("a fabric of {hosts} hosts, {switches} switches and {links} links");
         self.add(size.bytes(), format!("{path}.{}", size.key), what)
     }
 
     /// Counts `messages` on `qps` new queue pairs; `path` is the path of the key that determines their number.
-    pub(crate) fn for_messages(&mut self, messages: u64, qps: u64, path: String) -> Result<(), Fault> {
+    pub(crate) fn add_messages(&mut self, messages: u64, qps: u64, path: String) -> Result<(), Fault> {
         self.messages = self.messages.saturating_add(messages);
         self.qps = self.qps.saturating_add(qps);
         for (new, all, most, what) in
@@ -104,13 +110,13 @@ impl Room {
     }
 
     /// Counts the telemetry of packets in flight.
-    pub(crate) fn for_telemetry(&mut self, hosts: usize) -> Result<(), Fault> {
+    pub(crate) fn add_telemetry(&mut self, hosts: usize) -> Result<(), Fault> {
         let bytes = (hosts as u64).saturating_mul(TRACED_HOST);
         self.add(bytes, "nic.congestion".to_owned(), "packets with telemetry".to_owned())
     }
 
     /// Counts the routes around `sets` sets of dead links.
-    pub(crate) fn for_routes(
+    pub(crate) fn add_routes(
         &mut self,
         sets: usize,
         switches: usize,

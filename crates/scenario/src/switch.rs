@@ -163,14 +163,14 @@ pub struct RoleConfig {
 }
 
 /// The settings of one switch: those of its role where set, else those of `[switch]`.
-pub(crate) struct Resolved<'a> {
+pub(crate) struct EffectiveSwitch<'a> {
     base: &'a SwitchConfig,
     role: Option<(&'a str, &'a RoleConfig)>,
 }
 
-impl<'a> Resolved<'a> {
+impl<'a> EffectiveSwitch<'a> {
     pub(crate) fn new(base: &'a SwitchConfig, role: Option<(&'a str, &'a RoleConfig)>) -> Self {
-        Resolved { base, role }
+        EffectiveSwitch { base, role }
     }
 
     /// Path of the key that set a value: `switch-role.NAME.KEY` or `switch.KEY`.

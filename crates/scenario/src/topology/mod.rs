@@ -3,7 +3,7 @@
 //! To add a topology, write a file with its settings and `impl Layout`, and add its line to the list below.
 
 use crate::error::Fault;
-use crate::footprint::{Room, Size};
+use crate::footprint::{MemoryBudget, Size};
 use model::{Fabric, Probability};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,10 +36,10 @@ macro_rules! topologies {
                 match self { $(Self::$variant(_) => $name,)+ }
             }
 
-            pub(crate) fn lay(&self, loss: Probability, room: &mut Room) -> Result<Fabric, Fault> {
+            pub(crate) fn lay(&self, loss: Probability, memory: &mut MemoryBudget) -> Result<Fabric, Fault> {
                 let size = match self { $(Self::$variant(t) => t.size(),)+ };
                 let within = |fault: Fault| fault.within(self.name()).within("topology");
-                room.for_fabric(&size.map_err(within)?, &format!("topology.{}", self.name()))?;
+                memory.add_fabric(&size.map_err(within)?, &format!("topology.{}", self.name()))?;
                 let fabric = match self { $(Self::$variant(t) => t.lay(loss),)+ };
                 fabric.map_err(within)
             }

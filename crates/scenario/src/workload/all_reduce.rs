@@ -1,7 +1,7 @@
 //! All-reduce: the ranks of a group reduce their buffers.
 
 use super::Generate;
-use super::draft::{Draft, On, part, some_bytes};
+use super::draft::{Draft, StartOn, part, some_bytes};
 use super::groups::{Groups, Members};
 use crate::error::Fault;
 use model::{Bytes, HostId};
@@ -64,7 +64,7 @@ impl Generate for AllReduce {
             return Err(Fault::new("splits", format!("expected 1 to 1024 parts, found {}", self.splits)));
         }
         let messages = ranks.clone().map(|n| n * 2 * (n - 1)).sum::<u64>() * self.splits as u64;
-        draft.room_for(messages, ranks.sum(), members.key())?;
+        draft.reserve(messages, ranks.sum(), members.key())?;
         for (g, ranks) in groups.iter().enumerate() {
             match self.algorithm {
                 Algorithm::Ring => ring(draft, g, ranks, bytes, self.splits),
@@ -88,7 +88,7 @@ fn ring(draft: &mut Draft<'_>, group: usize, ranks: &[HostId], bytes: u64, split
             })
             .collect();
         for r in 0..before.len() {
-            draft.after(before[r], On::Received, now[(r + 1) % n]);
+            draft.after(before[r], StartOn::Received, now[(r + 1) % n]);
         }
         before = now;
     }

@@ -1,7 +1,7 @@
 //! All-to-all: every rank of a group sends to every other rank.
 
 use super::Generate;
-use super::draft::{Draft, On, part, some_bytes};
+use super::draft::{Draft, StartOn, part, some_bytes};
 use super::groups::{Groups, Members};
 use crate::error::Fault;
 use model::Bytes;
@@ -78,7 +78,7 @@ impl Generate for AllToAll {
         let members = Members { groups: &self.groups, size: self.group_size, limit: self.group_limit };
         let groups = members.resolve(draft)?;
         let pairs = groups.iter().map(|ranks| ranks.len() as u64 * (ranks.len() as u64 - 1)).sum();
-        draft.room_for(pairs, pairs, members.key())?;
+        draft.reserve(pairs, pairs, members.key())?;
         for (g, ranks) in groups.iter().enumerate() {
             let n = ranks.len();
             for r in 0..n {
@@ -88,7 +88,7 @@ impl Generate for AllToAll {
                     let message = draft.send(g, ranks[r], ranks[peer], bytes);
                     if k > window {
                         // The messages of a rank have consecutive numbers.
-                        draft.after(message - window as u32, On::Acked, message);
+                        draft.after(message - window as u32, StartOn::Acked, message);
                     }
                 }
             }

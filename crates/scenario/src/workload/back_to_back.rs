@@ -1,7 +1,7 @@
 //! Messages from one host to another, one at a time.
 
 use super::Generate;
-use super::draft::{Draft, On, some_bytes};
+use super::draft::{Draft, StartOn, some_bytes};
 use crate::error::Fault;
 use model::{Bytes, HostId};
 use schemars::JsonSchema;
@@ -50,12 +50,12 @@ impl Generate for BackToBack {
             let name = draft.fabric.name(to.node());
             return Err(Fault::new("to", format!("`{name}` cannot send to itself")));
         }
-        draft.room_for(self.messages.into(), 1, "messages")?;
+        draft.reserve(self.messages.into(), 1, "messages")?;
         let mut before = None;
         for _ in 0..self.messages {
             let message = draft.send(0, from, to, bytes);
             if let Some(before) = before {
-                draft.after(before, On::Acked, message);
+                draft.after(before, StartOn::Acked, message);
             }
             before = Some(message);
         }

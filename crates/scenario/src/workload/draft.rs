@@ -2,14 +2,14 @@
 
 use super::QpUse;
 use crate::error::{Fault, nearest};
-use crate::footprint::Room;
+use crate::footprint::MemoryBudget;
 use model::draw::Key;
 use model::{Fabric, HostId, Time, Wire};
 use std::collections::BTreeMap;
 
 /// A message before it has a queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Rough {
+pub(crate) struct DraftMessage {
     pub(crate) from: HostId,
     pub(crate) to: HostId,
     pub(crate) bytes: u64,
@@ -21,7 +21,7 @@ pub(crate) struct Rough {
 
 /// Event of one message that starts another message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum On {
+pub(crate) enum StartOn {
     /// The receiver, which sends the other message, has the whole message.
     Received,
     /// The sender, which sends the other message, too, has the ACK of the last byte.
@@ -31,9 +31,9 @@ pub(crate) enum On {
 /// Messages generated so far.
 #[derive(Debug, Default)]
 pub(crate) struct Messages {
-    pub(crate) all: Vec<Rough>,
+    pub(crate) all: Vec<DraftMessage>,
     /// Pairs of messages (cause, effect), each with the event of the cause that starts the effect.
-    pub(crate) causes: Vec<(u32, u32, On)>,
+    pub(crate) causes: Vec<(u32, u32, StartOn)>,
 }
 
 /// Context in which a workload generates its messages.
@@ -50,7 +50,7 @@ pub(crate) struct Draft<'a> {
     pub(crate) messages: &'a mut Messages,
     /// Name of the job's kind of workload.
     pub(crate) kind: &'static str,
-    pub(crate) room: &'a mut Room,
+    pub(crate) memory: &'a mut MemoryBudget,
     pub(crate) wire: &'a Wire,
     /// Warnings so far.
     pub(crate) warnings: &'a mut Vec<String>,
@@ -73,10 +73,10 @@ impl Draft<'_> {
     /// Refuses a job with too many messages, or with more than fit into the machine's memory. Every job calls this
     /// before it adds a message. `pairs` is its number of pairs of hosts; `path` is the key, within the settings of the
     /// job, that determines the number of messages.
-    pub(crate) fn room_for(&mut self, messages: u64, pairs: u64, path: &str) -> Result<(), Fault> {
+    pub(crate) fn reserve(&mut self, messages: u64, pairs: u64, path: &str) -> Result<(), Fault> {
         let qps = if self.qp == QpUse::PerMessage { messages } else { pairs };
         let path = format!("workload.{}.{}.{path}", self.job, self.kind);
-        self.room.for_messages(messages, qps, path)
+        self.memory.add_messages(messages, qps, path)
     }
 
     /// Adds a message that starts with the job and returns its number, for [`Draft::after`].
@@ -86,7 +86,7 @@ impl Draft<'_> {
 
     /// Adds a message that starts `after` the start of the job.
     pub(crate) fn send_at(&mut self, group: usize, from: HostId, to: HostId, bytes: u64, after: Time) -> u32 {
-        self.messages.all.push(Rough {
+        self.messages.all.push(DraftMessage {
             from,
             to,
             bytes,
@@ -99,7 +99,7 @@ impl Draft<'_> {
     }
 
     /// Lets `effect` start at an event of `cause`.
-    pub(crate) fn after(&mut self, cause: u32, on: On, effect: u32) {
+    pub(crate) fn after(&mut self, cause: u32, on: StartOn, effect: u32) {
         self.messages.causes.push((cause, effect, on));
     }
 }

@@ -39,7 +39,7 @@ impl Generate for FanIn {
         }
         let flows = self.receivers.saturating_mul(self.senders);
         let hosts = self.hosts.hosts(draft, flows.saturating_add(self.receivers))?;
-        draft.room_for(flows as u64, flows as u64, "senders")?;
+        draft.reserve(flows as u64, flows as u64, "senders")?;
         let (receivers, senders) = hosts.split_at(self.receivers);
         for (r, (receiver, senders)) in receivers.iter().zip(senders.chunks(self.senders)).enumerate() {
             for sender in senders {

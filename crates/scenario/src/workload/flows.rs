@@ -71,7 +71,7 @@ impl Generate for Flows {
         }
         pairs.sort_unstable();
         pairs.dedup();
-        draft.room_for(number, pairs.len() as u64, "list")?;
+        draft.reserve(number, pairs.len() as u64, "list")?;
         let mut flows = Vec::with_capacity(number as usize);
         for (start, every, times, from, to, bytes) in kinds {
             let start = |n: u64| Time(start.ps().saturating_add(every.ps().saturating_mul(n)));

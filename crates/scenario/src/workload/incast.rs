@@ -63,7 +63,7 @@ impl Generate for Incast {
         if senders.is_empty() {
             return Err(Fault::new("senders", "expected at least 1 sender, found none"));
         }
-        draft.room_for(senders.len() as u64, senders.len() as u64, "senders")?;
+        draft.reserve(senders.len() as u64, senders.len() as u64, "senders")?;
         for host in senders {
             draft.send(0, host, receiver, bytes);
         }

@@ -38,7 +38,7 @@ impl Generate for NeighbourRing {
         let members = Members { groups: &self.groups, size: self.group_size, limit: self.group_limit };
         let groups = members.resolve(draft)?;
         let ranks = groups.iter().map(|ranks| ranks.len() as u64).sum();
-        draft.room_for(ranks, ranks, members.key())?;
+        draft.reserve(ranks, ranks, members.key())?;
         for (g, ranks) in groups.iter().enumerate() {
             for (i, &rank) in ranks.iter().enumerate() {
                 draft.send(g, rank, ranks[(i + 1) % ranks.len()], bytes);

@@ -33,7 +33,7 @@ impl Generate for Pairs {
             return Err(Fault::new("count", "expected at least 1 pair, found 0"));
         }
         let hosts = self.hosts.hosts(draft, self.count.saturating_mul(2))?;
-        draft.room_for(self.count as u64, self.count as u64, "count")?;
+        draft.reserve(self.count as u64, self.count as u64, "count")?;
         for pair in hosts.chunks_exact(2).take(self.count) {
             draft.send(0, pair[0], pair[1], bytes);
         }

@@ -70,7 +70,7 @@ impl Generate for Permutation {
             Kind::CrossRack => apart(draft, Peers::CrossRack)?,
             Kind::CrossPod => apart(draft, Peers::CrossPod)?,
         };
-        draft.room_for(hosts as u64, hosts as u64, "")?;
+        draft.reserve(hosts as u64, hosts as u64, "")?;
         for (h, to) in to.into_iter().enumerate() {
             draft.send(0, HostId(h as u16), HostId(to as u16), bytes);
         }

@@ -282,7 +282,7 @@ impl Generate for Poisson {
             }
         };
         let hosts = peer_set.hosts().len() as u64;
-        draft.room_for(number, number.min(hosts * (hosts - 1)), path)?;
+        draft.reserve(number, number.min(hosts * (hosts - 1)), path)?;
         let wire = draft.wire;
         let on_wire = self.load * f64::from(wire.max_frame() + wire.gap) / f64::from(wire.payload);
         if on_wire > 1.0 {

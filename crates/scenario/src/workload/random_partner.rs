@@ -2,7 +2,7 @@
 
 use super::Generate;
 use super::cdf::Cdf;
-use super::draft::{Draft, On, some_bytes};
+use super::draft::{Draft, StartOn, some_bytes};
 use super::host_sample::HostSample;
 use super::peers::{PeerSet, Peers};
 use super::sizes::{Clamp, Sizes};
@@ -76,7 +76,7 @@ impl Generate for RandomPartner {
         let peer_set = PeerSet::new(draft, self.hosts.hosts(draft, 0)?, self.peers)?;
         let hosts = peer_set.hosts().len() as u64;
         let messages = hosts * u64::from(self.iterations);
-        draft.room_for(messages, messages.min(hosts * (hosts - 1)), "iterations")?;
+        draft.reserve(messages, messages.min(hosts * (hosts - 1)), "iterations")?;
         for (position, &from) in peer_set.hosts().iter().enumerate() {
             let mut before = None;
             for i in 0..u64::from(self.iterations) {
@@ -84,7 +84,7 @@ impl Generate for RandomPartner {
                 let (to, bytes): (HostId, u64) = (peer_set.peer(position, draw(0)), cdf.size(draw(1)));
                 let message = draft.send(0, from, to, bytes);
                 if let Some(before) = before {
-                    draft.after(before, On::Acked, message);
+                    draft.after(before, StartOn::Acked, message);
                 }
                 before = Some(message);
             }
