@@ -1,10 +1,10 @@
-//! NICs that schemes bring along for their queue pairs: what a scenario shows of them and warns of.
+//! NICs that schemes bring for their queue pairs: their comment in a printed scenario, and a warning.
 
 use rnic::NicConfig;
 use schemes::SchemeConfig;
 use toml::{Table, Value};
 
-/// A comment for a scenario's end: the NIC that `scheme` brings along. Nothing if it does not.
+/// A comment for the end of a printed scenario with the NIC that `scheme` brings; empty if it brings none.
 pub(crate) fn about(scheme: &SchemeConfig, nic: &NicConfig) -> String {
     let Some(own) = scheme.own_nic(nic) else { return String::new() };
     let tables = Value::try_from(own).map(|own| Table::from_iter([("nic".to_owned(), own)]));
@@ -14,18 +14,22 @@ pub(crate) fn about(scheme: &SchemeConfig, nic: &NicConfig) -> String {
         + &lines.collect::<String>()
 }
 
-/// Warns of parts of `nic` that queue pairs under `scheme` do not use; `said` tells which parts the user wrote.
-pub(crate) fn unused(scheme: &SchemeConfig, nic: &NicConfig, said: &dyn Fn(&str) -> bool) -> Option<String> {
+/// Warns of parts of `nic` that queue pairs under `scheme` do not use; `is_explicit` tells which parts the user wrote.
+pub(crate) fn unused(
+    scheme: &SchemeConfig,
+    nic: &NicConfig,
+    is_explicit: &dyn Fn(&str) -> bool,
+) -> Option<String> {
     let own = scheme.own_nic(nic)?;
     let replaced = [
         ("transport", nic.transport.name(), own.transport.name()),
         ("congestion", nic.congestion.name(), own.congestion.name()),
     ];
-    let unused = replaced.into_iter().filter(|(part, was, is)| was != is && said(part));
+    let unused = replaced.into_iter().filter(|(part, was, is)| was != is && is_explicit(part));
     let unused: Vec<String> = unused.map(|(part, was, _)| format!("`nic.{part}.{was}`")).collect();
     (!unused.is_empty()).then(|| {
         format!(
-            "`{}` brings its own recovery mode and congestion control: its queue pairs do not use {}",
+            "`{}` brings its own recovery mode and congestion control, so its queue pairs do not use {}",
             scheme.name(),
             unused.join(" and ")
         )
@@ -43,7 +47,7 @@ mod tests {
         crate::check(&Source::new("s.toml", text), &[]).unwrap_or_else(|e| panic!("{e}"))
     }
 
-    /// What a user sees of the NIC that the scheme brings along.
+    /// The lines of a printed scenario about the NIC that the scheme brings.
     fn own(checked: &Checked) -> Vec<String> {
         let shown = checked.annotated();
         let lines = shown.lines().skip_while(|line| !line.contains("a NIC of their own")).skip(1);
@@ -53,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scheme_that_brings_its_nic_needs_nothing_else() {
+    fn a_scheme_with_its_own_nic_needs_no_other_settings() {
         let checked = lay("[scheme.mp-rdma]");
         assert_eq!(checked.warnings, [""; 0]);
         assert!(checked.schemes.writes() && checked.nics.are_selective());
@@ -71,10 +75,10 @@ mod tests {
     }
 
     #[test]
-    fn what_it_does_not_use_is_said_if_the_user_wrote_it() {
+    fn nic_settings_that_are_not_used_are_warned_of_if_the_user_wrote_them() {
         let warning = |keys| lay(keys).warnings.join(";");
         let brings =
-            "`mp-rdma` brings its own recovery mode and congestion control: its queue pairs do not use";
+            "`mp-rdma` brings its own recovery mode and congestion control, so its queue pairs do not use";
         assert_eq!(
             warning("[scheme.mp-rdma]\n[nic.transport.sr-sack]\n[nic.congestion.dcqcn]"),
             format!("{brings} `nic.transport.sr-sack` and `nic.congestion.dcqcn`")

@@ -1,4 +1,4 @@
-//! The parts that a scenario chooses: which scheme stands where, and which NIC and which path a queue pair has.
+//! The parts of a scenario: the schemes of classes and switches, and the NICs and paths of queue pairs.
 
 use crate::Scenario;
 use crate::ideal::{Ideals, bdp};
@@ -8,7 +8,7 @@ use schemes::{Assignment, SchemeConfig};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The schemes of all traffic classes, and those of switches with a role.
+/// The schemes of all traffic classes, and the schemes of switches with a role.
 pub(crate) fn schemes(scenario: &Scenario, plan: &Plan) -> Assignment {
     let by_class = plan.traffic_classes.iter().map(|class| scenario.scheme_of(class).clone()).collect();
     let roles = scenario.switch_role.iter();
@@ -16,7 +16,7 @@ pub(crate) fn schemes(scenario: &Scenario, plan: &Plan) -> Assignment {
     Assignment::new(plan, by_class, by_role)
 }
 
-/// The scenario's NIC for all queue pairs but those whose scheme brings one along.
+/// The NICs of all queue pairs: the NIC that their scheme brings, else the scenario's NIC.
 pub(crate) fn nics(scenario: &Scenario, plan: &Plan, schemes: &Assignment) -> Nics {
     let under = |scheme: &SchemeConfig| scheme.own_nic(&scenario.nic).unwrap_or_else(|| scenario.nic.clone());
     let kinds = schemes.by_class().iter().map(|scheme| under(scheme).build()).collect();
@@ -28,7 +28,7 @@ pub(crate) fn nics(scenario: &Scenario, plan: &Plan, schemes: &Assignment) -> Ni
     nics.over(paths, path_of)
 }
 
-/// The kinds of paths of a plan's queue pairs, and that of each.
+/// The kinds of paths of a plan, and the index of the kind for each queue pair.
 fn paths_of(plan: &Plan) -> (Vec<Path>, Vec<u32>) {
     let mut ideals = Ideals::new(plan);
     let (longest_rtt, rates) = (ideals.longest_rtt(), Arc::from(plan.rates()));

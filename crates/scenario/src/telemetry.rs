@@ -1,4 +1,4 @@
-//! Room for in-band network telemetry on the wire and in packets.
+//! Space for in-band network telemetry on the wire and in packets.
 
 use crate::error::Fault;
 use crate::ideal::Ideals;
@@ -8,7 +8,7 @@ use model::{Packet, Wire};
 use rnic::{Evidence, NicConfig};
 use schemes::SchemeConfig;
 
-/// The NIC of any job whose congestion control needs most telemetry; `None` if none needs any.
+/// The NIC whose congestion control reads telemetry of most hops, among all jobs; `None` if none reads telemetry.
 fn most_traced(scenario: &Scenario) -> Option<NicConfig> {
     let nic = |class: &str| {
         scenario.scheme_of(class).own_nic(&scenario.nic).unwrap_or_else(|| scenario.nic.clone())
@@ -17,25 +17,25 @@ fn most_traced(scenario: &Scenario) -> Option<NicConfig> {
     nics.filter(|nic| nic.telemetry().is_some()).max_by_key(NicConfig::telemetry)
 }
 
-/// Hops for which the congestion control of any job wants room on the wire; `None` if none reads telemetry.
+/// Most hops of telemetry that the congestion control of a job reads; `None` if none reads telemetry.
 pub(crate) fn wanted(scenario: &Scenario) -> Option<u8> {
     most_traced(scenario)?.telemetry()
 }
 
-/// The same wire with room for the telemetry that the congestion control of any job reads. All frames of a run have it, as
-/// switches know no queue pairs.
+/// The wire with space for the telemetry that the congestion control of a job reads. All data frames and ACKs of a run
+/// have the space, as switches do not distinguish queue pairs.
 pub(crate) fn on_wire(scenario: &Scenario, wire: Wire) -> Result<Wire, Fault> {
     let hops = wanted(scenario).unwrap_or(0);
     let most = Packet::MAX_FRAME - area(hops);
     if hops > 0 && wire.max_frame() > most {
         let text =
-            format!("telemetry takes {} B of every frame: a frame is at most {most} B without", area(hops));
+            format!("telemetry takes {} B of every frame, so `frame` must be at most {most} B", area(hops));
         return Err(Fault::new("wire.frame", text));
     }
     Ok(wire.with_telemetry(hops))
 }
 
-/// Whether a plan's routes and rates fit into its packets' telemetry.
+/// Checks that the routes and rates of a plan fit into the telemetry of its packets.
 pub(crate) fn check(scenario: &Scenario, plan: &Plan) -> Result<(), Fault> {
     let area = usize::from(plan.wire.hops);
     let Some(nic) = most_traced(scenario) else { return Ok(()) };
@@ -43,7 +43,7 @@ pub(crate) fn check(scenario: &Scenario, plan: &Plan) -> Result<(), Fault> {
     let key = format!("nic.congestion.{}.{setting}", nic.congestion.name());
     let rates = plan.rates().len();
     if rates > MOST_RATES {
-        let text = format!("links have {rates} different rates, and telemetry can tell {MOST_RATES} apart");
+        let text = format!("telemetry distinguishes {MOST_RATES} rates of links, and the fabric has {rates}");
         return Err(Fault::new("nic.congestion", text));
     }
     let mut ideals = Ideals::new(plan);
@@ -52,11 +52,13 @@ pub(crate) fn check(scenario: &Scenario, plan: &Plan) -> Result<(), Fault> {
         if hops > area.min(MOST_HOPS) {
             let name = |host: model::HostId| plan.fabric.name(host.node());
             let (room, help) = match hops > MOST_HOPS {
-                true => ("a packet keeps".to_owned(), format!("no run can have more than {MOST_HOPS}")),
-                false => (format!("`{setting}` leaves room for"), format!("set `{key} = {hops}`")),
+                true => {
+                    ("a packet carries".to_owned(), format!("no run can have more than {MOST_HOPS} hops"))
+                }
+                false => (format!("`{setting}` leaves space for"), format!("set `{key} = {hops}`")),
             };
             let text = format!(
-                "packets from {} to {} cross {hops} switches, and {room} the telemetry of {}",
+                "packets from {} to {} cross {hops} switches, but {room} the telemetry of {}",
                 name(qp.from),
                 name(qp.to),
                 area.min(MOST_HOPS)
@@ -67,19 +69,19 @@ pub(crate) fn check(scenario: &Scenario, plan: &Plan) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What is possible but probably not meant.
+/// Warnings of settings of feedback that are possible but probably not intended.
 pub(crate) fn warnings(scheme: &SchemeConfig, nic: &NicConfig, plan: &Plan) -> Vec<String> {
     let mut warnings = Vec::new();
     if nic.ack_per_message && nic.telemetry().is_some() {
         warnings.push(format!(
-            "with `ack-per-message` queue pairs hear of congestion once per message, and `congestion.{}` lives on ACKs",
+            "with `ack-per-message` the sender gets one ACK per message, but `congestion.{}` needs frequent ACKs",
             nic.congestion.name()
         ));
     }
     if nic.ack_per_message && nic.window.is_some() {
         warnings.push(
-            "with `ack-per-message` a message larger than `window` gets no ACK before its sender has to stop: only the \
-             retransmission timer helps it on"
+            "with `ack-per-message` the sender of a message larger than `window` stops before it gets an ACK, and only the \
+             retransmission timer lets it continue"
                 .to_owned(),
         );
     }
@@ -87,8 +89,8 @@ pub(crate) fn warnings(scheme: &SchemeConfig, nic: &NicConfig, plan: &Plan) -> V
     let telemetry = matches!(nic.congestion.facts().evidence, Evidence::Telemetry { .. });
     if telemetry && scheme.facts().sprays {
         warnings.push(format!(
-            "`congestion.{}` compares what two packets in a row say of the same links, and under `{}` they seldom take \
-             the same: queue pairs seldom learn of congestion, or of its end",
+            "`congestion.{}` compares the telemetry of two consecutive packets over the same links, but under `{}` they \
+             seldom take the same links: senders seldom learn of congestion or of its end",
             nic.congestion.name(),
             scheme.name()
         ));
@@ -108,7 +110,7 @@ mod tests {
     const LEAVES: &str =
         "[topology.leaf-spine]\nleaves = 2\nspines = 2\nhosts-per-leaf = 2\nrate = \"100Gbps\"\n";
 
-    /// Eight switches in a row.
+    /// Two hosts with a chain of eight switches between them.
     fn chain(keys: &str) -> String {
         let links: String = (1..8).map(|i| format!("[\"s{}\", \"s{i}\"], ", i - 1)).collect();
         let names: String = (0..8).map(|i| format!("\"s{i}\", ")).collect();
@@ -119,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn data_and_acks_grow_by_the_area_and_nothing_else_does() {
+    fn only_data_packets_and_acks_grow_by_the_space_of_telemetry() {
         let plain = lay(LEAVES).unwrap().plan.wire;
         let traced = lay(&format!("{LEAVES}[nic.congestion.hpcc]")).unwrap();
         let wire = traced.plan.wire;
@@ -127,7 +129,7 @@ mod tests {
         assert_eq!((wire.payload, wire.cnp), (plain.payload, plain.cnp));
         assert!(traced.nics.read_telemetry() && traced.warnings.is_empty());
         assert!(traced.memory > lay(LEAVES).unwrap().memory);
-        // A resolved scenario says the same once more.
+        // The printed scenario gives the same plan again.
         let again = check(&Source::new("again.toml", traced.to_toml()), &[]).unwrap();
         assert_eq!((again.plan.wire, again.to_toml()), (wire, traced.to_toml()));
         let compat = lay(&format!("compat = \"ns3\"\n{LEAVES}[nic.congestion.hpcc]\nint-hops = 10")).unwrap();
@@ -136,15 +138,15 @@ mod tests {
     }
 
     #[test]
-    fn a_route_with_more_hops_than_there_is_room_for_is_refused() {
+    fn a_route_with_more_hops_than_telemetry_has_space_for_is_refused() {
         let error = lay(&format!("{LEAVES}[nic.congestion.hpcc]\nint-hops = 2")).unwrap_err();
         assert_eq!(
             error.located(),
-            "s.toml:7:12: packets from host2 to host0 cross 3 switches, and `int-hops` leaves room for the telemetry of 2"
+            "s.toml:7:12: packets from host2 to host0 cross 3 switches, but `int-hops` leaves space for the telemetry of 2"
         );
         let error = lay(&chain("int-hops = 10")).unwrap_err();
         assert!(
-            error.to_string().contains("cross 8 switches, and a packet keeps the telemetry of 7"),
+            error.to_string().contains("cross 8 switches, but a packet carries the telemetry of 7"),
             "{error}"
         );
         let error = lay(&format!("{LEAVES}[nic.congestion.hpcc]\nint-hops = 16")).unwrap_err();
@@ -152,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_without_a_code_is_said_where_it_matters() {
+    fn a_rate_without_a_code_is_warned_of_only_where_codes_are_used() {
         let odd = LEAVES.replace("100Gbps", "800Gbps");
         assert_eq!(lay(&format!("{odd}[nic.congestion.hpcc]")).unwrap().warnings, [""; 0]);
         let compat = lay(&format!("{odd}[nic.congestion.hpcc]\ncompat = \"long-haul-prototype\"")).unwrap();
@@ -164,7 +166,7 @@ mod tests {
     #[test]
     fn spraying_under_hpcc_is_warned_of_and_a_scheme_with_its_own_control_is_not() {
         let sprayed = lay(&format!("{LEAVES}[scheme.rps]\n[nic.congestion.hpcc]")).unwrap();
-        assert!(sprayed.warnings[0].contains("under `rps` they seldom"), "{:?}", sprayed.warnings);
+        assert!(sprayed.warnings[0].contains("under `rps` they seldom take"), "{:?}", sprayed.warnings);
         let own = lay(&format!("{LEAVES}[scheme.mp-rdma]\n[nic.congestion.hpcc]")).unwrap();
         assert!(!own.nics.read_telemetry() && own.plan.wire.hops == 0);
     }
