@@ -1,14 +1,14 @@
 //! Checked scenarios: from a source to a plan, with warnings.
 
-use crate::build;
 use crate::document::Document;
 use crate::error::{Error, Fault, suggestion};
 use crate::footprint::{self, MemoryBudget};
 use crate::overlay::{AppliedChange, Change, Origin};
+use crate::resolve::{self, ExplicitKeys};
 use crate::schema::schema;
 use crate::source::Source;
 use crate::tap::Tap;
-use crate::{Plan, Scenario, own_nic, parts, show, telemetry};
+use crate::{Plan, Scenario, own_nic, parts, plan, show, telemetry};
 use rnic::{Nics, TransportConfig};
 use schemes::{Assignment, ConfigError, SchemeConfig};
 
@@ -46,17 +46,17 @@ impl Resolved {
     pub(crate) fn new(source: &Source, changes: &[Change]) -> Result<Self, Error> {
         let document = Document::new(source, changes)?;
         let mut scenario: Scenario = document.read(schema)?;
-        let says = |key: &str| document.says(&["nic".into(), key.into()]);
-        let explicit = build::ExplicitKeys { cnp: says("cnp"), on_nack: says("on-nack") };
-        build::resolve(&mut scenario, explicit)
-            .and_then(|()| build::read_files(&mut scenario, source.folder()))
+        let explicit = |key: &str| document.is_explicit(&["nic".into(), key.into()]);
+        let explicit = ExplicitKeys { cnp: explicit("cnp"), on_nack: explicit("on-nack") };
+        resolve::resolve(&mut scenario, explicit)
+            .and_then(|()| resolve::read_files(&mut scenario, source.folder()))
             .map_err(|fault| document.locate(fault))?;
         Ok(Resolved { name: source.name.clone(), scenario, document })
     }
 
     /// Replaces the scheme of a traffic class, as [`Checked::with_scheme`] does; errors point at `origin`.
     pub(crate) fn swap(&mut self, class: Option<&str>, name: &str, origin: &Origin) -> Result<(), Error> {
-        let classes = build::traffic_classes(&self.scenario).map_err(|fault| self.document.locate(fault))?;
+        let classes = self.scenario.traffic_classes().map_err(|fault| self.document.locate(fault))?;
         let path = swapped(&self.scenario, &classes, class, name);
         let (scenario, path) = path.map_err(|message| origin.error(false, &message))?;
         self.scenario = scenario;
@@ -135,7 +135,7 @@ impl Checked {
         let locate = |fault| document.locate(fault);
         scenario.nic.validate().map_err(|e| locate(nic_fault(&e)))?;
         let mut memory = MemoryBudget::new(available);
-        let (mut plan, mut warnings) = build::plan(&scenario, &mut memory).map_err(locate)?;
+        let (mut plan, mut warnings) = plan::plan(&scenario, &mut memory).map_err(locate)?;
         let assignment = parts::schemes(&scenario, &plan);
         let nics = parts::nics(&scenario, &plan, &assignment);
         plan.wire.signal = assignment.signal();
@@ -159,9 +159,9 @@ impl Checked {
         }
         in_their_places(&scenario, &plan, &schemes).map_err(locate)?;
         one_view(&schemes).map_err(locate)?;
-        let said = |part: &str| document.says(&["nic".into(), part.into()]);
+        let is_explicit = |part: &str| document.is_explicit(&["nic".into(), part.into()]);
         for (path, scheme) in schemes {
-            warnings.extend(own_nic::unused(scheme, &scenario.nic, &said));
+            warnings.extend(own_nic::unused(scheme, &scenario.nic, &is_explicit));
             let own = scheme.own_nic(&scenario.nic);
             let nic = own.as_ref().unwrap_or(&scenario.nic);
             warnings.extend(scheme_warnings(&path, scheme, nic, &plan).map_err(locate)?);
@@ -211,7 +211,7 @@ impl Checked {
     /// The scenario as TOML for readers: every key has a comment with its meaning, unit, default and source, and
     /// defaults are marked. A comment at the end lists the NICs that schemes bring.
     pub fn annotated(&self) -> String {
-        let mut text = show::annotated(&self.scenario, &|path| self.document.says(path));
+        let mut text = show::annotated(&self.scenario, &|path| self.document.is_explicit(path));
         let classes = self.scenario.class.values().filter_map(|class| class.scheme.as_ref());
         for scheme in std::iter::once(&self.scenario.scheme).chain(classes) {
             text += &own_nic::about(scheme, &self.scenario.nic);

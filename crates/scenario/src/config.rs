@@ -1,5 +1,6 @@
 //! The keys of a scenario: one struct per table, one field per key.
 
+use crate::error::{Fault, suggestion};
 use crate::failure::{Failure, RoutingConfig};
 use crate::loss::LossConfig;
 use crate::record::RecordConfig;
@@ -7,7 +8,7 @@ use crate::switch::{RoleConfig, SwitchConfig};
 use crate::topology::Topology;
 use crate::values::Chance;
 use crate::workload::Workload;
-use model::{Bytes, Time};
+use model::{Bytes, Packet, Time, Wire};
 use rnic::NicConfig;
 use schemars::JsonSchema;
 use schemes::SchemeConfig;
@@ -81,6 +82,28 @@ impl Scenario {
     pub fn scheme_of(&self, class: &str) -> &SchemeConfig {
         self.class.get(class).and_then(|class| class.scheme.as_ref()).unwrap_or(&self.scheme)
     }
+
+    /// The names of the traffic classes: `foreground`, `background`, then the other classes with a table.
+    pub(crate) fn traffic_classes(&self) -> Result<Vec<&str>, Fault> {
+        let mut names = vec!["foreground", "background"];
+        names.extend(
+            self.class.keys().map(String::as_str).filter(|name| !["foreground", "background"].contains(name)),
+        );
+        if names.len() > usize::from(u8::MAX) {
+            return Err(Fault::new("class", "expected at most 255 traffic classes, found more"));
+        }
+        for (i, entry) in self.workload.iter().enumerate() {
+            if !names.contains(&entry.class()) {
+                let text = format!(
+                    "there is no traffic class `{}`; {}",
+                    entry.class(),
+                    suggestion(entry.class(), &names)
+                );
+                return Err(Fault::new(&format!("workload.{i}.class"), text));
+            }
+        }
+        Ok(names)
+    }
 }
 
 fn one() -> u64 {
@@ -134,4 +157,32 @@ pub struct StopConfig {
     /// for. Default: ten times the NIC's longest retransmission timeout, and at least 100 ms (our choice).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_progress: Option<Time>,
+}
+
+impl WireConfig {
+    /// Sizes of all kinds of frames.
+    pub(crate) fn wire(&self, compat: Option<Compat>) -> Result<Wire, Fault> {
+        let (header, default) = match compat {
+            Some(Compat::Ns3) => (Wire::ns3(1).header, Wire::ns3(1000).max_frame()),
+            None => (Wire::roce(1500).header, 1500),
+        };
+        let (frame, path) = match (self.frame, self.payload) {
+            (Some(_), Some(_)) => {
+                return Err(Fault::new("wire.payload", "set either `frame` or `payload`, not both"));
+            }
+            (None, Some(payload)) => (payload.get().saturating_add(u64::from(header)), "wire.payload"),
+            (frame, None) => (frame.map_or(u64::from(default), Bytes::get), "wire.frame"),
+        };
+        // The smallest frame of Ethernet has 64 B.
+        let least = u64::from(header + 2);
+        if frame < least || frame > u64::from(Packet::MAX_FRAME) {
+            let text = format!("expected a frame of {least} B to {} B, found {frame} B", Packet::MAX_FRAME);
+            return Err(Fault::new(path, text).with_help(format!("headers take {header} B of a frame")));
+        }
+        let frame = frame as u32;
+        Ok(match compat {
+            Some(Compat::Ns3) => Wire::ns3(frame - header),
+            None => Wire::roce(frame),
+        })
+    }
 }

@@ -63,7 +63,7 @@ impl Document {
     }
 
     /// True if the user wrote the value at this path, or something inside it.
-    pub(crate) fn says(&self, path: &[String]) -> bool {
+    pub(crate) fn is_explicit(&self, path: &[String]) -> bool {
         let mut at: Option<&Value> = None;
         for (i, part) in path.iter().enumerate() {
             at = match (i, at) {
@@ -153,7 +153,7 @@ impl Document {
             if path.last() != Some(&first) {
                 path.push(first.clone());
             }
-            key = self.says(&path);
+            key = self.is_explicit(&path);
             if !key {
                 path.pop();
             }

@@ -9,6 +9,8 @@
 //!
 //! | file | content |
 //! |---|---|
+//! | `source`, [`builtin`] | scenarios from files and built-in ones |
+//! | `document`, `overlay`, `arrays` | TOML with `--set` changes on top, and the position of every key |
 //! | [`config`] | [`Scenario`]: the keys of a scenario |
 //! | [`values`] | types of single values: `on`/`off` or settings, shares, probabilities |
 //! | [`switch`] | `[switch]`: buffers, PFC, marking |
@@ -16,17 +18,19 @@
 //! | [`failure`] | `[[failure]]` and `[routing]`: links and switches that fail |
 //! | [`loss`] | `[[links.lose]]`: packets lost on purpose |
 //! | [`workload`] | `[[workload]]`: one file per kind |
-//! | `parts` | which scheme stands where, and which NIC and path a queue pair has |
-//! | `footprint` | how much memory a run needs, before it is laid out |
-//! | [`ideal`] | how long a flow takes alone |
-//! | `arrays` | arrays where only a table can be |
-//! | `own_nic` | the NICs that come with a scheme |
-//! | [`builtin`] | the scenarios that come with ropewalk |
-//! | [`mod@sweep`] | one scenario many times: axes and seeds |
-//! | [`import`] | other tools' files |
+//! | [`record`], [`tap`] | `[record]`: time series, packet events, captures |
+//! | `resolve` | defaults that depend on other keys |
+//! | `plan`, [`plan_check`](fn@plan_check) | the plan of a scenario, and its invariants |
+//! | `telemetry` | space for telemetry on the wire |
+//! | `parts`, `own_nic` | the schemes and NICs of a plan |
+//! | `footprint` | estimate of the memory that a run needs |
+//! | [`ideal`] | completion time of a flow alone on the fabric |
+//! | `check` | all steps from a source to a [`Checked`] scenario |
+//! | `show`, `schema` | a scenario as TOML with comments; JSON Schemas |
+//! | [`mod@sweep`] | one scenario at many points: axes and seeds |
+//! | [`import`] | scenarios from files of other tools |
 
 mod arrays;
-mod build;
 pub mod builtin;
 mod check;
 pub mod config;
@@ -40,8 +44,10 @@ pub mod loss;
 mod overlay;
 mod own_nic;
 mod parts;
+mod plan;
 mod plan_check;
 pub mod record;
+mod resolve;
 mod schema;
 mod show;
 mod source;

@@ -36,17 +36,17 @@ pub fn explained(config: &str) -> Option<String> {
     Some(annotated(&scenario, &|_| true))
 }
 
-/// The scenario as TOML with the meaning of every key; `said` tells whether the user wrote the value at a path.
-pub(crate) fn annotated(scenario: &Scenario, said: &dyn Fn(&[String]) -> bool) -> String {
+/// The scenario as TOML with the meaning of every key; `is_explicit` tells whether the user wrote the value at a path.
+pub(crate) fn annotated(scenario: &Scenario, is_explicit: &dyn Fn(&[String]) -> bool) -> String {
     let root = schema();
-    let mut annotator = Annotator { root, said, text: String::new(), path: Vec::new() };
+    let mut annotator = Annotator { root, is_explicit, text: String::new(), path: Vec::new() };
     annotator.table(&table(scenario), root);
     annotator.text
 }
 
 struct Annotator<'a> {
     root: &'a Json,
-    said: &'a dyn Fn(&[String]) -> bool,
+    is_explicit: &'a dyn Fn(&[String]) -> bool,
     text: String,
     path: Vec<String>,
 }
@@ -123,7 +123,7 @@ impl<'a> Annotator<'a> {
         for (key, value) in table.iter().filter(|(_, v)| !is_header(v)) {
             self.comment(self.about(schema, key));
             self.path.push(key.clone());
-            let mark = if (self.said)(&self.path) { "" } else { "  # default" };
+            let mark = if (self.is_explicit)(&self.path) { "" } else { "  # default" };
             self.path.pop();
             let _ = writeln!(self.text, "{} = {}{mark}", toml_text::key(key), inline(value));
         }

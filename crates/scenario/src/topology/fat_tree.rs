@@ -158,7 +158,7 @@ impl FatTree {
                 ("aggregation-loss", self.aggregation_loss.is_some()),
             ] {
                 if set {
-                    let text = "a fat tree of 2 tiers has no aggregation switches; the keys of its uplinks begin with `core-`";
+                    let text = "a fat tree of 2 tiers has no aggregation switches; use the `core-` keys";
                     return Err(Fault::new(key, text));
                 }
             }

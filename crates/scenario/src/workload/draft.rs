@@ -1,10 +1,11 @@
-//! Messages in the order in which workloads generate them; [`crate::build`] sorts them into a plan.
+//! Messages in the order in which workloads generate them; [`Messages::sorted`] brings them into the order of a plan.
 
 use super::QpUse;
 use crate::error::{Fault, nearest};
 use crate::footprint::MemoryBudget;
 use model::draw::Key;
-use model::{Fabric, HostId, Time, Wire};
+use model::plan::{Message, Qp};
+use model::{Fabric, HostId, MessageId, QpId, Time, Wire};
 use std::collections::BTreeMap;
 
 /// A message before it has a queue pair.
@@ -34,6 +35,65 @@ pub(crate) struct Messages {
     pub(crate) all: Vec<DraftMessage>,
     /// Pairs of messages (cause, effect), each with the event of the cause that starts the effect.
     pub(crate) causes: Vec<(u32, u32, StartOn)>,
+}
+
+/// The queue pairs, messages and triggers of a plan.
+type Sorted = (Vec<Qp>, Vec<Message>, Vec<MessageId>);
+
+impl Messages {
+    /// Gives messages their queue pairs and final numbers, in the order of a plan.
+    pub(crate) fn sorted(self) -> Sorted {
+        let Messages { all, mut causes } = self;
+        let qp_key = |i: u32| {
+            let DraftMessage { from, to, job, fresh_qp, .. } = all[i as usize];
+            (to, from, job, if fresh_qp { i + 1 } else { 0 })
+        };
+        let mut order: Vec<u32> = (0..all.len() as u32).collect();
+        order.sort_by_key(|&i| (qp_key(i), i));
+        let mut place = vec![0u32; all.len()];
+        for (position, &i) in order.iter().enumerate() {
+            place[i as usize] = position as u32;
+        }
+        let mut qps: Vec<Qp> = Vec::new();
+        let mut sorted: Vec<Message> = Vec::with_capacity(all.len());
+        for (position, &i) in order.iter().enumerate() {
+            let m = &all[i as usize];
+            let at = position as u32;
+            if position == 0 || qp_key(order[position - 1]) != qp_key(i) {
+                qps.push(Qp { from: m.from, to: m.to, messages: at..at });
+            }
+            if let Some(qp) = qps.last_mut() {
+                qp.messages.end = at + 1;
+            }
+            sorted.push(Message {
+                qp: QpId(qps.len() as u32 - 1),
+                bytes: m.bytes,
+                start: m.start,
+                needs: 0,
+                on_received: 0..0,
+                on_acked: 0..0,
+                job: m.job,
+                group: m.group,
+            });
+        }
+        for (cause, effect, _) in &mut causes {
+            (*cause, *effect) = (place[*cause as usize], place[*effect as usize]);
+            sorted[*effect as usize].needs += 1;
+        }
+        causes.sort_by_key(|&(cause, effect, on)| (cause, on, effect));
+        let mut triggers = Vec::with_capacity(causes.len());
+        for (cause, effect, on) in causes {
+            let at = triggers.len() as u32;
+            triggers.push(MessageId(effect));
+            let m = &mut sorted[cause as usize];
+            let range = if on == StartOn::Received { &mut m.on_received } else { &mut m.on_acked };
+            if range.start == range.end {
+                range.start = at;
+            }
+            range.end = at + 1;
+        }
+        (qps, sorted, triggers)
+    }
 }
 
 /// Context in which a workload generates its messages.

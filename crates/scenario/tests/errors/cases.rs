@@ -98,7 +98,7 @@ pub(crate) const FAT_TREES: &[Case] = &[
     ),
     (
         "[topology.fat-tree]\ntiers = 2\naggregation-rate = \"100Gbps\"\nJ",
-        "s.toml:3:20: a fat tree of 2 tiers has no aggregation switches; the keys of its uplinks begin with `core-`",
+        "s.toml:3:20: a fat tree of 2 tiers has no aggregation switches; use the `core-` keys",
     ),
     (
         "[topology.fat-tree]\ncore-dleay = \"1us\"\nJ",
@@ -249,7 +249,7 @@ pub(crate) const SWITCHES: &[Case] = &[
 pub(crate) const NICS: &[Case] = &[
     (
         "H[nic]\non-nack = \"as-cnp\"\n[nic.transport.adaptive-routing]\nJ",
-        "s.toml:6:11: with `transport.adaptive-routing` nobody NACKs: a reaction to NACKs has no meaning",
+        "s.toml:6:11: with `transport.adaptive-routing` receivers send no NACKs, so `on-nack` must be \"none\"",
     ),
     (
         "H[nic.transport.adaptive-routing]\nreorder-window = 32\nmax-outstanding = 33\nJ",
@@ -366,7 +366,7 @@ pub(crate) const JOBS: &[Case] = &[
         "H[[workload]]\nclass = \"backgroud\"\nneighbour-ring = {}\n",
         "s.toml:6:9: there is no traffic class `backgroud`; did you mean `background`?",
     ),
-    ("H", "s.toml:1:1: the scenario has no [[workload]]: there is nothing to send"),
+    ("H", "s.toml:1:1: the scenario has no [[workload]], so there is nothing to send"),
     ("H[workload]\nincast = {}\n", "s.toml:5:1: expected an array, found a table"),
     ("H[[workload]]\nname = \"x\"\n", "s.toml:5:1: expected a kind of workload, found none"),
     (
@@ -375,11 +375,11 @@ pub(crate) const JOBS: &[Case] = &[
     ),
     (
         "H[[workload]]\nname = \"a\"\nincast = {}\n[[workload]]\nname = \"a\"\nincast = {}\n",
-        "s.toml:9:8: two workloads are named `a`; a name must be unique and not empty",
+        "s.toml:9:8: two workloads are named `a`; every workload needs a name of its own",
     ),
     (
         "H[[workload]]\nbackground = true\npermutation = {}\n",
-        "s.toml:6:14: all workloads are background: the run would end at once",
+        "s.toml:6:14: all workloads are background, so the run would end at once",
     ),
 ];
 
@@ -546,7 +546,7 @@ pub(crate) const POISSON: &[Case] = &[
 
 /// `[wire]`, `[stop]` and `[record]`.
 pub(crate) const RUNS: &[Case] = &[
-    ("H[wire]\nframe = \"20kB\"\nJ", "s.toml:6:9: a frame of 20000 B; between 64 B and 16383 B are possible"),
-    ("H[stop]\nafter = \"0s\"\nJ", "s.toml:6:9: `after` must be above 0 and at most 1000000s"),
+    ("H[wire]\nframe = \"20kB\"\nJ", "s.toml:6:9: expected a frame of 64 B to 16383 B, found 20000 B"),
+    ("H[stop]\nafter = \"0s\"\nJ", "s.toml:6:9: expected a time above 0 and at most 1000000s, found 0s"),
     ("H[record]\nbins = 3\nJ", "s.toml:6:8: expected an even number of bins between 2 and 65536, found 3"),
 ];

@@ -138,7 +138,10 @@ fn adaptive_routing_mode_does_not_react_to_nacks_and_refuses_a_reaction() {
     assert!(checked.to_toml().contains("on-nack = \"none\""));
     assert!(error_of(&text, &["nic.on-nack=none"]).starts_with("accepted"));
     let conflict = error_of(&text, &["nic.on-nack={stall=\"1us\"}"]);
-    assert!(conflict.starts_with("--set:1:13: with `transport.adaptive-routing` nobody NACKs"), "{conflict}");
+    assert!(
+        conflict.starts_with("--set:1:13: with `transport.adaptive-routing` receivers send no NACKs"),
+        "{conflict}"
+    );
 }
 
 #[test]

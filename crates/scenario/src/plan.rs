@@ -1,0 +1,205 @@
+//! Making the plan of a resolved scenario.
+
+use crate::config::Scenario;
+use crate::error::{Fault, suggestion};
+use crate::failure::{self, FailurePlanner};
+use crate::footprint::MemoryBudget;
+use crate::loss::LossPlanner;
+use crate::switch::EffectiveSwitch;
+use crate::telemetry;
+use crate::values::LATEST;
+use crate::workload::draft::{Draft, Messages};
+use model::draw::{Key, Purpose};
+use model::plan::{Job, PortSettings};
+use model::{Fabric, HostId, Plan, Time, Wire};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Largest difference of two clocks. A packet carries its one-way delay, measured by two clocks, in 48 bits of picoseconds
+/// (140 s in each direction).
+const MOST_SPREAD: Time = Time::from_ms(60_000);
+
+/// Makes the plan and its warnings; refuses a plan that does not fit into `memory`.
+pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Plan, Vec<String>), Fault> {
+    if scenario.seed > i64::MAX as u64 {
+        // TOML cannot write a larger number, and the results of a run must contain its seed.
+        return Err(Fault::new(
+            "seed",
+            format!("expected a seed of at most {}, found {}", i64::MAX, scenario.seed),
+        ));
+    }
+    let mut warnings = Vec::new();
+    let wire = telemetry::on_wire(scenario, scenario.wire.wire(scenario.compat)?)?;
+    let fabric = scenario.topology.lay(scenario.links.loss.probability(), memory)?;
+    if telemetry::wanted(scenario).is_some() {
+        memory.add_telemetry(fabric.hosts())?;
+    }
+    let (ports, switches) = switches(scenario, &fabric, &wire, &mut warnings)?;
+    let (messages, jobs) = workload(scenario, &fabric, &wire, memory, &mut warnings)?;
+    let traffic_classes = scenario.traffic_classes()?.into_iter().map(str::to_owned).collect();
+    let (qps, messages, triggers) = messages.sorted();
+    for qp in &qps {
+        if !fabric.reaches(qp.from, qp.to) {
+            let job = messages[qp.messages.start as usize].job;
+            let name = |h: HostId| fabric.name(h.node());
+            let text = format!("no path leads from {} to {}", name(qp.from), name(qp.to));
+            return Err(Fault::new(&format!("workload.{job}"), text));
+        }
+    }
+    let losses = LossPlanner { fabric: &fabric, wire: &wire, qps: &qps, messages: &messages, jobs: &jobs };
+    let lost = losses.plan(&scenario.links.lose, &mut warnings).map_err(|f| f.within("links.lose"))?;
+    let failures = FailurePlanner { fabric: &fabric, seed: scenario.seed, latest: LATEST };
+    let failures = failures.plan(&scenario.failure, &scenario.routing, memory)?;
+    failure::warn_of_cuts(&failures, &fabric, (&qps, &messages, &jobs), &mut warnings);
+    let stop = &scenario.stop;
+    let patience = ten_timeouts(&scenario.nic);
+    let no_progress = stop.no_progress.unwrap_or(patience.max(Time::from_ms(100)).min(LATEST));
+    if stop.no_progress.is_some() && no_progress < patience {
+        warnings.push(format!(
+            "with `stop.no-progress = \"{no_progress}\"` the run gives up before ten retransmission timeouts \
+             ({patience}) have passed"
+        ));
+    }
+    if no_progress == Time::ZERO || no_progress > LATEST {
+        let text = format!("expected a time above 0 and at most {LATEST}, found {no_progress}");
+        return Err(Fault::new("stop.no-progress", text));
+    }
+    if let Some(after) = stop.after.filter(|after| *after == Time::ZERO || *after > LATEST) {
+        let text = format!("expected a time above 0 and at most {LATEST}, found {after}");
+        return Err(Fault::new("stop.after", text));
+    }
+    if scenario.nic.clock_spread > MOST_SPREAD {
+        return Err(Fault::new(
+            "nic.clock-spread",
+            format!("expected at most {MOST_SPREAD}, found {}", scenario.nic.clock_spread),
+        ));
+    }
+    let record = scenario.record.plan(&fabric, &qps, &messages)?;
+    let plan = Plan {
+        seed: scenario.seed,
+        fabric,
+        wire,
+        classes: scenario.switch.classes.into(),
+        ports,
+        switches,
+        lose_replies: scenario.links.lose_replies,
+        lost,
+        failures,
+        qps,
+        messages,
+        triggers,
+        jobs,
+        traffic_classes,
+        clock_spread: scenario.nic.clock_spread,
+        stop_after: stop.after,
+        no_progress,
+        record,
+    };
+    telemetry::check(scenario, &plan)?;
+    crate::plan_check(&plan)
+        .map_err(|broken| Fault::new("", format!("this is a bug of ropewalk: {broken}")))?;
+    Ok((plan, warnings))
+}
+
+/// Ten times the NIC's longest retransmission timeout; zero without a timer.
+fn ten_timeouts(nic: &rnic::NicConfig) -> Time {
+    let span = nic.timeout.span();
+    if span == Time::NEVER {
+        return Time::ZERO;
+    }
+    let longest = nic.backoff.map_or(span, |b| b.cap.max(span));
+    Time(longest.ps().saturating_mul(10))
+}
+
+fn switches(
+    scenario: &Scenario,
+    fabric: &Fabric,
+    wire: &Wire,
+    warnings: &mut Vec<String>,
+) -> Result<(Vec<PortSettings>, Vec<model::plan::SwitchSettings>), Fault> {
+    let roles: BTreeSet<&str> = fabric.switches().map(|node| fabric.role(node)).collect();
+    let known: Vec<&str> = roles.into_iter().collect();
+    for name in scenario.switch_role.keys() {
+        if !known.contains(&name.as_str()) {
+            let text = format!("no switch has the role `{name}`; {}", suggestion(name, &known));
+            let mut fault = Fault::new("switch-role", text);
+            fault.path.push(name.clone());
+            fault.key = true;
+            return Err(fault);
+        }
+    }
+    let mut ports = vec![PortSettings::default(); fabric.links().len()];
+    let mut switches = Vec::new();
+    for node in fabric.switches() {
+        let role = fabric.role(node);
+        let own = scenario.switch_role.get_key_value(role).map(|(name, config)| (name.as_str(), config));
+        let base = fabric.base(node) as usize;
+        let mine = &mut ports[base..base + fabric.ports(node).len()];
+        let mut about = Vec::new();
+        switches
+            .push(EffectiveSwitch::new(&scenario.switch, own).settle(fabric, wire, node, mine, &mut about)?);
+        if warnings.is_empty() {
+            // One warning is enough: a fabric may have hundreds of equal switches.
+            warnings.extend(about.into_iter().take(1));
+        }
+    }
+    Ok((ports, switches))
+}
+
+fn workload(
+    scenario: &Scenario,
+    fabric: &Fabric,
+    wire: &Wire,
+    memory: &mut MemoryBudget,
+    warnings: &mut Vec<String>,
+) -> Result<(Messages, Vec<Job>), Fault> {
+    if scenario.workload.is_empty() {
+        return Err(Fault::new("workload", "the scenario has no [[workload]], so there is nothing to send"));
+    }
+    if scenario.workload.len() > usize::from(u16::MAX) {
+        return Err(Fault::new("workload", "expected at most 65535 workloads, found more"));
+    }
+    let hosts: BTreeMap<&str, HostId> =
+        (0..fabric.hosts()).map(|h| HostId(h as u16)).map(|h| (fabric.name(h.node()), h)).collect();
+    let classes = scenario.traffic_classes()?;
+    let mut messages = Messages::default();
+    let mut jobs = Vec::new();
+    for (i, entry) in scenario.workload.iter().enumerate() {
+        let path = format!("workload.{i}");
+        if entry.start > LATEST {
+            return Err(Fault::new(
+                &format!("{path}.start"),
+                format!("expected a start before {LATEST}, found {}", entry.start),
+            ));
+        }
+        let mut draft = Draft {
+            fabric,
+            hosts: &hosts,
+            key: Key::new(scenario.seed, Purpose::Workload, i as u64),
+            common: Key::new(scenario.seed, Purpose::Workload, u64::MAX),
+            job: i as u16,
+            start: entry.start,
+            qp: entry.qp.unwrap_or_else(|| entry.usual_qp()),
+            messages: &mut messages,
+            kind: entry.one_kind()?,
+            memory: &mut *memory,
+            wire,
+            warnings: &mut *warnings,
+        };
+        let groups = entry.generate(&mut draft).map_err(|fault| fault.within(&path))?;
+        if let Some(late) = messages.all.iter().find(|m| m.start > LATEST) {
+            return Err(Fault::new(&path, format!("expected a start before {LATEST}, found {}", late.start)));
+        }
+        jobs.push(Job {
+            name: entry.name.clone().unwrap_or_default(),
+            start: entry.start,
+            groups: groups as u16,
+            background: entry.background,
+            class: classes.iter().position(|class| *class == entry.class()).unwrap_or_default() as u8,
+        });
+    }
+    if jobs.iter().all(|job| job.background) {
+        let text = "all workloads are background, so the run would end at once";
+        return Err(Fault::new("workload.0.background", text));
+    }
+    Ok((messages, jobs))
+}

@@ -1,0 +1,67 @@
+//! Filling in: defaults that depend on other keys, and files that the scenario names.
+
+use crate::config::{Compat, Scenario, WireConfig};
+use crate::error::Fault;
+use model::Bytes;
+use rnic::notification::Cnp;
+use rnic::{OnNack, Reaction};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// Keys whose default depends on other keys: whether the user wrote them.
+pub(crate) struct ExplicitKeys {
+    pub(crate) cnp: bool,
+    pub(crate) on_nack: bool,
+}
+
+/// Fills in defaults that depend on other keys, so that the resolved scenario is complete.
+pub(crate) fn resolve(scenario: &mut Scenario, explicit: ExplicitKeys) -> Result<(), Fault> {
+    let wire = scenario.wire.wire(scenario.compat)?;
+    scenario.wire = WireConfig { frame: Some(Bytes(u64::from(wire.header + wire.payload))), payload: None };
+    let nic = &mut scenario.nic;
+    nic.congestion.resolve();
+    if !explicit.cnp {
+        let compat = (scenario.compat == Some(Compat::Ns3)).then_some(Cnp::Flag);
+        nic.cnp = nic.congestion.facts().evidence.cnp().or(compat).unwrap_or(nic.cnp);
+    }
+    match nic.transport.facts().on_nack {
+        OnNack::Unused if explicit.on_nack && nic.on_nack != Reaction::None => {
+            let name = nic.transport.name();
+            let text =
+                format!("with `transport.{name}` receivers send no NACKs, so `on-nack` must be \"none\"");
+            return Err(Fault::new("nic.on-nack", text)
+                .with_help("remove `on-nack`; `on-timeout` sets the reaction of the rate to a loss"));
+        }
+        OnNack::Unused => nic.on_nack = Reaction::None,
+        OnNack::Default(reaction) if !explicit.on_nack => nic.on_nack = reaction,
+        OnNack::Default(_) => {}
+    }
+    let mut taken: BTreeSet<String> = scenario.workload.iter().filter_map(|e| e.name.clone()).collect();
+    let mut seen = BTreeSet::new();
+    for (i, entry) in scenario.workload.iter_mut().enumerate() {
+        let kind = entry.one_kind().map_err(|f| f.within(&format!("workload.{i}")))?;
+        let name = entry.name.get_or_insert_with(|| {
+            let numbered = (1..).map(|n| if n == 1 { kind.to_owned() } else { format!("{kind}-{n}") });
+            let free = numbered.into_iter().find(|name| !taken.contains(name)).unwrap_or_default();
+            taken.insert(free.clone());
+            free
+        });
+        if name.is_empty() || !seen.insert(name.clone()) {
+            let text = match &**name {
+                "" => "expected a name, found an empty string".to_owned(),
+                name => format!("two workloads are named `{name}`; every workload needs a name of its own"),
+            };
+            return Err(Fault::new(&format!("workload.{i}.name"), text));
+        }
+        entry.qp.get_or_insert(entry.usual_qp());
+    }
+    Ok(())
+}
+
+/// Reads the files that workloads name; `folder` is the folder of the scenario.
+pub(crate) fn read_files(scenario: &mut Scenario, folder: &Path) -> Result<(), Fault> {
+    for (i, entry) in scenario.workload.iter_mut().enumerate() {
+        entry.read_files(folder).map_err(|fault| fault.within(&format!("workload.{i}")))?;
+    }
+    Ok(())
+}
