@@ -54,15 +54,16 @@
 //! | `held_bytes_peak` | most bytes held at one time, summed over switches |
 //! | `reorder_queues_peak` | most reorder queues in use at one time, summed over switches |
 
+mod distance;
 mod far;
 mod near;
 mod tags;
 #[cfg(test)]
 mod tests;
-mod ways;
 
 use crate::racks::Racks;
 use crate::{ConfigError, Facts, Feedback, Recipe};
+use distance::Distance;
 use far::Far;
 use model::plan::Flow;
 use model::{Bytes, Cx, Interest, Kind, Packet, Plan, PortIndex, Scheme, Site, Time, Verdict};
@@ -139,13 +140,13 @@ struct Thetas {
 
 impl Config {
     /// Longest time for a reply over this distance.
-    fn reply(&self, way: ways::Way) -> Time {
-        let idle = way.round_trip.ps().saturating_add(REPLY_MARGIN.ps());
+    fn reply(&self, distance: Distance) -> Time {
+        let idle = distance.round_trip.ps().saturating_add(REPLY_MARGIN.ps());
         self.theta_reply.unwrap_or(Time(idle))
     }
 
     /// Times on a fabric whose longest distance between two ToRs is `longest`.
-    fn thetas(&self, longest: ways::Way, lossless: bool) -> Thetas {
+    fn thetas(&self, longest: Distance, lossless: bool) -> Thetas {
         // Two links between two ToRs are two tiers: up to a spine and down.
         let (inactive, default, extra) = match (longest.links > 2, lossless) {
             (false, _) => (300, 200, 16),
@@ -190,19 +191,20 @@ impl Recipe for Config {
 
     fn build(&self, site: Site<'_>) -> Conweave {
         let signal = self.signal_size.get() as u32;
-        let ways = if site.is_tor() { ways::from(site.plan, site.node, signal) } else { Vec::new() };
-        let longest = ways::longest(&ways);
+        let distances =
+            if site.is_tor() { distance::from_tor(site.plan, site.node, signal) } else { Vec::new() };
+        let longest = distance::longest(&distances);
         let thetas = self.thetas(longest, lossless(site.plan));
-        let reply = |way: &ways::Way| self.reply(*way).min(MOST);
-        let limit = |(rack, way): (usize, &ways::Way)| near::Limit {
-            reply: reply(way),
-            paths: way.paths,
-            uplinks: match way.paths {
+        let reply = |distance: &Distance| self.reply(*distance).min(MOST);
+        let limit = |(rack, distance): (usize, &Distance)| near::Limit {
+            reply: reply(distance),
+            paths: distance.paths,
+            uplinks: match distance.paths {
                 0 => Vec::new(),
                 _ => site.fabric().route_to_rack(site.node, rack).to_vec(),
             },
         };
-        let limits = ways.iter().enumerate().map(limit).collect();
+        let limits = distances.iter().enumerate().map(limit).collect();
         let queues = u32::from(self.reorder_queues.clamp(1, MOST_QUEUES));
         Conweave {
             racks: Racks::of(site),
@@ -231,7 +233,7 @@ impl Recipe for Config {
             let text = format!("{}; it must be above 0 and no larger than a frame of data", self.signal_size);
             return fail("signal-size", text);
         }
-        let longest = ways::longest_of(plan, self.signal_size.get() as u32);
+        let longest = distance::longest_in(plan, self.signal_size.get() as u32);
         let thetas = self.thetas(longest, lossless(plan));
         if let Some(reply) = self.theta_reply.filter(|reply| *reply <= longest.round_trip) {
             let text = format!(

@@ -350,18 +350,18 @@ fn marked_packets_cause_rate_limited_notices() {
 
 #[test]
 fn defaults_follow_the_tiers_and_long_links() {
-    let two = ways::longest_of(&leaf_spine(2, 2, 1), 64);
-    let three = ways::longest_of(&pods(2, 1, &[2, 2]), 64);
+    let two = distance::longest_in(&leaf_spine(2, 2, 1), 64);
+    let three = distance::longest_in(&pods(2, 1, &[2, 2]), 64);
     let us = Time::from_us;
-    let of = |way, lossless| {
-        let t = Config::default().thetas(way, lossless);
+    let of = |distance, lossless| {
+        let t = Config::default().thetas(distance, lossless);
         (t.inactive, t.resume_default, t.resume_extra)
     };
     assert_eq!(of(two, true), (us(300), us(200), us(16)));
     assert_eq!(of(two, false), (us(300), us(200), us(16)));
     assert_eq!(of(three, true), (us(1000), us(600), us(64)));
     assert_eq!(of(three, false), (us(1000), us(300), us(16)));
-    let long = ways::Way { round_trip: us(200), ..two };
+    let long = Distance { round_trip: us(200), ..two };
     assert_eq!(of(long, true), (us(1600), us(800), us(16)));
     assert_eq!(Config::default().reply(long), us(204));
 }
