@@ -70,7 +70,7 @@ use model::{Bytes, Cx, Interest, Kind, Packet, Plan, PortIndex, Scheme, Site, Ti
 use near::Near;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tags::{Mark, Word};
+use tags::{Header, TorSignal};
 
 /// `[scheme.conweave]`.
 ///
@@ -290,13 +290,13 @@ impl Scheme for Conweave {
             },
             Kind::Data if cx.to_host => return self.far.arrive(cx, pkt, ports[0], &self.racks),
             Kind::Data => {
-                let (choice, tag) = Mark::onward(cx.tag, ports.len());
+                let (choice, tag) = Header::onward(cx.tag, ports.len());
                 cx.tag = tag;
                 ports[choice]
             }
             Kind::Signal if cx.to_host => {
-                if let Some(word) = Word::read(cx.tag) {
-                    self.near.hear(cx.now, pkt.qp(), word);
+                if let Some(signal) = TorSignal::read(cx.tag) {
+                    self.near.hear(cx.now, pkt.qp(), signal);
                 }
                 return Verdict::Drop;
             }

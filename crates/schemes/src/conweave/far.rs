@@ -1,7 +1,7 @@
 //! The receiver's ToR: packets that have overtaken the old path wait for its TAIL.
 
 use super::Thetas;
-use super::tags::{EPOCHS, Mark, Word, between};
+use super::tags::{EPOCHS, Header, TorSignal, between};
 use crate::racks::Racks;
 use model::scheme::Handle;
 use model::{Cx, Packet, PortIndex, QpId, Time, Verdict};
@@ -71,7 +71,7 @@ pub(super) struct Far {
     flows: BTreeMap<QpId, Incoming>,
     timers: BTreeSet<(Time, QpId)>,
     /// Earliest time of the next NOTIFY, by the sender's rack and path.
-    told: BTreeMap<(u16, u16), Time>,
+    next_notice: BTreeMap<(u16, u16), Time>,
     counts: Counts,
 }
 
@@ -84,7 +84,7 @@ impl Far {
             queues: vec![0; ports],
             flows: BTreeMap::new(),
             timers: BTreeSet::new(),
-            told: BTreeMap::new(),
+            next_notice: BTreeMap::new(),
             counts: Counts::default(),
         }
     }
@@ -97,17 +97,17 @@ impl Far {
         port: PortIndex,
         racks: &Racks,
     ) -> Verdict {
-        let (qp, mark) = (pkt.qp(), Mark::read(cx.tag));
+        let (qp, header) = (pkt.qp(), Header::read(cx.tag));
         if pkt.marked() {
-            self.notify(cx, qp, mark.path, racks);
+            self.notify(cx, qp, header.path, racks);
         }
-        if mark.request {
-            self.say(cx, qp, Word::Reply(mark.epoch), racks);
+        if header.request {
+            self.send_signal(cx, qp, TorSignal::Reply(header.epoch), racks);
         }
-        let fresh = || Incoming { epoch: mark.epoch, old: None, closed: false, queue: None };
+        let fresh = || Incoming { epoch: header.epoch, old: None, closed: false, queue: None };
         let flow = self.flows.entry(qp).or_insert_with(fresh);
         // At most one older epoch is in flight: a reply in time proves that all earlier packets have arrived.
-        match mark.epoch.wrapping_sub(flow.epoch) % EPOCHS {
+        match header.epoch.wrapping_sub(flow.epoch) % EPOCHS {
             0 => {}
             behind if behind == EPOCHS - 1 => return Verdict::Forward(port),
             _ => {
@@ -120,24 +120,24 @@ impl Far {
                 }
             }
         }
-        match mark.rerouted {
-            true => self.overtaking(cx, pkt, port, mark),
+        match header.rerouted {
+            true => self.overtaking(cx, pkt, port, header),
             false => {
-                self.in_order(cx, qp, mark, racks);
+                self.in_order(cx, qp, header, racks);
                 Verdict::Forward(port)
             }
         }
     }
 
     /// A packet of the old path.
-    fn in_order(&mut self, cx: &mut Cx<'_>, qp: QpId, mark: Mark, racks: &Racks) {
-        if mark.tail {
-            self.say(cx, qp, Word::Clear(mark.epoch), racks);
+    fn in_order(&mut self, cx: &mut Cx<'_>, qp: QpId, header: Header, racks: &Racks) {
+        if header.tail {
+            self.send_signal(cx, qp, TorSignal::Clear(header.epoch), racks);
         }
         let Some(flow) = self.flows.get_mut(&qp) else { return };
-        flow.old = Some((mark.stamp, cx.now));
-        flow.closed |= mark.tail;
-        if mark.tail {
+        flow.old = Some((header.stamp, cx.now));
+        flow.closed |= header.tail;
+        if header.tail {
             // Released packets join the port's queue behind this packet.
             if let Some(queue) = flow.queue.take() {
                 self.timers.remove(&(queue.resume, qp));
@@ -145,7 +145,7 @@ impl Far {
             }
         } else if let Some(queue) = &mut flow.queue {
             self.timers.remove(&(queue.resume, qp));
-            queue.resume = cx.now + between(mark.stamp, queue.tail) + self.thetas.resume_extra;
+            queue.resume = cx.now + between(header.stamp, queue.tail) + self.thetas.resume_extra;
             queue.resume = queue.resume.max(Time(cx.now.ps() + 1));
             self.timers.insert((queue.resume, qp));
             cx.wake_at(queue.resume);
@@ -153,7 +153,7 @@ impl Far {
     }
 
     /// A packet of the new path.
-    fn overtaking(&mut self, cx: &mut Cx<'_>, pkt: &Packet, port: PortIndex, mark: Mark) -> Verdict {
+    fn overtaking(&mut self, cx: &mut Cx<'_>, pkt: &Packet, port: PortIndex, header: Header) -> Verdict {
         let (qp, now) = (pkt.qp(), cx.now);
         let forward = Verdict::Forward(port);
         let Some(flow) = self.flows.get_mut(&qp).filter(|flow| !flow.closed) else { return forward };
@@ -166,11 +166,12 @@ impl Far {
             *used += 1;
             self.counts.queues.add(1);
             let resume = match flow.old {
-                Some((sent, came)) => came + between(sent, mark.stamp) + self.thetas.resume_extra,
+                Some((sent, came)) => came + between(sent, header.stamp) + self.thetas.resume_extra,
                 None => now + self.thetas.resume_default,
             };
             let resume = resume.max(Time(now.ps() + 1));
-            flow.queue = Some(Box::new(Queue { port, held: Vec::new(), bytes: 0, tail: mark.stamp, resume }));
+            flow.queue =
+                Some(Box::new(Queue { port, held: Vec::new(), bytes: 0, tail: header.stamp, resume }));
             self.timers.insert((resume, qp));
             cx.wake_at(resume);
         }
@@ -217,17 +218,17 @@ impl Far {
     /// Sends NOTIFY for a path that marks packets, unless one was sent recently.
     fn notify(&mut self, cx: &mut Cx<'_>, qp: QpId, path: u16, racks: &Racks) {
         let Some(rack) = racks.sender(qp).and_then(|host| racks.rack(host)) else { return };
-        let quiet = self.told.entry((rack, path)).or_insert(Time::ZERO);
+        let quiet = self.next_notice.entry((rack, path)).or_insert(Time::ZERO);
         if *quiet <= cx.now {
             *quiet = cx.now + Time(self.thetas.busy.ps() / 2);
             self.counts.notices += 1;
-            self.say(cx, qp, Word::Notify(path), racks);
+            self.send_signal(cx, qp, TorSignal::Notify(path), racks);
         }
     }
 
-    fn say(&self, cx: &mut Cx<'_>, qp: QpId, word: Word, racks: &Racks) {
+    fn send_signal(&self, cx: &mut Cx<'_>, qp: QpId, signal: TorSignal, racks: &Racks) {
         if let Some(packet) = racks.signal(qp, self.signal) {
-            cx.signal(packet, word.tag(), None);
+            cx.signal(packet, signal.tag(), None);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The sender's ToR: epochs of flows, and which path they are on.
 
 use super::Thetas;
-use super::tags::{EPOCHS, Mark, Word, stamp};
+use super::tags::{EPOCHS, Header, TorSignal, stamp};
 use model::{Cx, Packet, PortIndex, QpId, Time};
 use std::collections::BTreeMap;
 
@@ -84,13 +84,13 @@ impl Near {
         rack: u16,
         ports: &[PortIndex],
     ) -> PortIndex {
-        cx.tag = Mark::default().tag();
+        cx.tag = Header::default().tag();
         let by_hash = cx.base_path(pkt, ports);
         let limit = self.limits.get(usize::from(rack)).filter(|limit| limit.paths > 1);
         let Some(reply) = limit.map(|limit| limit.reply) else { return by_hash };
         let (now, qp) = (cx.now, pkt.qp());
         let flow = self.flows.get(&qp).copied();
-        let mark = match flow {
+        let header = match flow {
             Some(flow)
                 if now.since(flow.last) <= self.thetas.inactive && self.leads(rack, flow.path, ports) =>
             {
@@ -114,28 +114,35 @@ impl Near {
         };
         // This switch chooses by the remainder and leaves the quotient to the switches above it.
         let limit = &self.limits[usize::from(rack)];
-        let rest = usize::from(mark.path) / limit.uplinks.len();
-        cx.tag = Mark { rest: rest as u16, ..mark }.tag();
-        limit.uplink(mark.path)
+        let rest = usize::from(header.path) / limit.uplinks.len();
+        cx.tag = Header { rest: rest as u16, ..header }.tag();
+        limit.uplink(header.path)
     }
 
     /// The next packet of a flow that is neither silent for `theta-inactive` nor on a failed path.
-    fn go_on(&mut self, cx: &mut Cx<'_>, qp: QpId, flow: Outgoing, reply: Time, ports: &[PortIndex]) -> Mark {
+    fn go_on(
+        &mut self,
+        cx: &mut Cx<'_>,
+        qp: QpId,
+        flow: Outgoing,
+        reply: Time,
+        ports: &[PortIndex],
+    ) -> Header {
         let now = cx.now;
         // The TAIL still carries the old path: `flow` is as it was before the move.
-        let plain = Mark { epoch: flow.epoch, stamp: stamp(now), path: flow.path, ..Mark::default() };
-        let (mark, next) = match flow.phase {
+        let plain = Header { epoch: flow.epoch, stamp: stamp(now), path: flow.path, ..Header::default() };
+        let (header, next) = match flow.phase {
             Phase::Nothing => return self.begin(qp, flow, now, reply),
             // The reply or CLEAR must be lost.
             Phase::Clear(since) | Phase::LateReply(since) if now.since(since) > self.thetas.inactive => {
                 return self.begin(qp, flow, now, reply);
             }
-            Phase::Clear(tail) => (Mark { rerouted: true, stamp: stamp(tail), ..plain }, flow),
+            Phase::Clear(tail) => (Header { rerouted: true, stamp: stamp(tail), ..plain }, flow),
             Phase::Reply(deadline) if now > deadline => {
                 match self.draw(cx, flow.rack, Some(flow.path), ports) {
                     Ok(path) => {
                         self.counts.reroutes += 1;
-                        (Mark { tail: true, ..plain }, Outgoing { path, phase: Phase::Clear(now), ..flow })
+                        (Header { tail: true, ..plain }, Outgoing { path, phase: Phase::Clear(now), ..flow })
                     }
                     Err(Busy) => {
                         self.counts.aborted += 1;
@@ -146,16 +153,16 @@ impl Near {
             Phase::Reply(_) | Phase::LateReply(_) => (plain, flow),
         };
         self.flows.insert(qp, Outgoing { last: now, ..next });
-        mark
+        header
     }
 
     /// The first packet of an epoch.
-    fn begin(&mut self, qp: QpId, flow: Outgoing, now: Time, reply: Time) -> Mark {
+    fn begin(&mut self, qp: QpId, flow: Outgoing, now: Time, reply: Time) -> Header {
         self.counts.epochs += 1;
         let epoch = (flow.epoch + 1) % EPOCHS;
         let phase = Phase::Reply(now + reply);
         self.flows.insert(qp, Outgoing { epoch, phase, last: now, ..flow });
-        Mark { epoch, request: true, stamp: stamp(now), path: flow.path, ..Mark::default() }
+        Header { epoch, request: true, stamp: stamp(now), path: flow.path, ..Header::default() }
     }
 
     /// True if a path begins with one of these ports.
@@ -197,18 +204,18 @@ impl Near {
     }
 
     /// A signal of the receiver's ToR about a flow.
-    pub(super) fn hear(&mut self, now: Time, qp: QpId, word: Word) {
+    pub(super) fn hear(&mut self, now: Time, qp: QpId, signal: TorSignal) {
         let Some(flow) = self.flows.get_mut(&qp) else { return };
-        match (word, flow.phase) {
-            (Word::Reply(epoch), Phase::Reply(deadline)) if epoch == flow.epoch && now <= deadline => {
+        match (signal, flow.phase) {
+            (TorSignal::Reply(epoch), Phase::Reply(deadline)) if epoch == flow.epoch && now <= deadline => {
                 flow.phase = Phase::Nothing;
             }
-            (Word::Reply(epoch), Phase::LateReply(_)) | (Word::Clear(epoch), Phase::Clear(_))
+            (TorSignal::Reply(epoch), Phase::LateReply(_)) | (TorSignal::Clear(epoch), Phase::Clear(_))
                 if epoch == flow.epoch =>
             {
                 flow.phase = Phase::Nothing;
             }
-            (Word::Notify(path), _) => {
+            (TorSignal::Notify(path), _) => {
                 self.busy.insert((flow.rack, path), now + self.thetas.busy);
             }
             _ => {}

@@ -32,7 +32,7 @@ pub(super) fn between(earlier: u16, later: u16) -> Time {
 
 /// Header that the sender's ToR writes on data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Mark {
+pub(super) struct Header {
     /// Modulo [`EPOCHS`].
     pub(super) epoch: u8,
     /// RTT_REQUEST.
@@ -47,7 +47,7 @@ pub(super) struct Mark {
     pub(super) rest: u16,
 }
 
-impl Mark {
+impl Header {
     pub(super) fn tag(self) -> u64 {
         u64::from(self.epoch % EPOCHS)
             | u64::from(self.request) << REQUEST
@@ -58,9 +58,9 @@ impl Mark {
             | (u64::from(self.rest) & REST_MASK) << REST
     }
 
-    pub(super) fn read(tag: u64) -> Mark {
+    pub(super) fn read(tag: u64) -> Header {
         let flag = |bit: u32| tag >> bit & 1 == 1;
-        Mark {
+        Header {
             epoch: (tag % u64::from(EPOCHS)) as u8,
             request: flag(REQUEST),
             tail: flag(TAIL),
@@ -81,7 +81,7 @@ impl Mark {
 
 /// Signal of the receiver's ToR to the sender's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Word {
+pub(super) enum TorSignal {
     /// RTT_REPLY to the request of this epoch.
     Reply(u8),
     /// CLEAR: the TAIL of this epoch has come.
@@ -90,21 +90,21 @@ pub(super) enum Word {
     Notify(u16),
 }
 
-impl Word {
+impl TorSignal {
     pub(super) fn tag(self) -> u64 {
         match self {
-            Word::Reply(epoch) => 1 | u64::from(epoch) << 2,
-            Word::Clear(epoch) => 2 | u64::from(epoch) << 2,
-            Word::Notify(path) => 3 | u64::from(path) << 2,
+            TorSignal::Reply(epoch) => 1 | u64::from(epoch) << 2,
+            TorSignal::Clear(epoch) => 2 | u64::from(epoch) << 2,
+            TorSignal::Notify(path) => 3 | u64::from(path) << 2,
         }
     }
 
-    pub(super) fn read(tag: u64) -> Option<Word> {
+    pub(super) fn read(tag: u64) -> Option<TorSignal> {
         let epoch = (tag >> 2 & u64::from(EPOCHS - 1)) as u8;
         match tag & 3 {
-            1 => Some(Word::Reply(epoch)),
-            2 => Some(Word::Clear(epoch)),
-            3 => Some(Word::Notify((tag >> 2 & (MOST_PATHS as u64 - 1)) as u16)),
+            1 => Some(TorSignal::Reply(epoch)),
+            2 => Some(TorSignal::Clear(epoch)),
+            3 => Some(TorSignal::Notify((tag >> 2 & (MOST_PATHS as u64 - 1)) as u16)),
             _ => None,
         }
     }
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn every_field_survives_packing() {
-        let full = Mark {
+        let full = Header {
             epoch: 3,
             request: true,
             tail: true,
@@ -126,21 +126,21 @@ mod tests {
             path: 1023,
             rest: 511,
         };
-        for mark in [
+        for header in [
             full,
-            Mark::default(),
-            Mark { request: false, rest: 0, ..full },
-            Mark { tail: false, path: 0, ..full },
-            Mark { rerouted: false, stamp: 0, ..full },
+            Header::default(),
+            Header { request: false, rest: 0, ..full },
+            Header { tail: false, path: 0, ..full },
+            Header { rerouted: false, stamp: 0, ..full },
         ] {
-            assert!(mark.tag() >> TAG_BITS == 0);
-            assert_eq!(Mark::read(mark.tag()), mark);
+            assert!(header.tag() >> TAG_BITS == 0);
+            assert_eq!(Header::read(header.tag()), header);
         }
-        for word in [Word::Reply(3), Word::Clear(0), Word::Notify(1023)] {
-            assert!(word.tag() >> TAG_BITS == 0);
-            assert_eq!(Word::read(word.tag()), Some(word));
+        for signal in [TorSignal::Reply(3), TorSignal::Clear(0), TorSignal::Notify(1023)] {
+            assert!(signal.tag() >> TAG_BITS == 0);
+            assert_eq!(TorSignal::read(signal.tag()), Some(signal));
         }
-        assert_eq!(Word::read(0), None);
+        assert_eq!(TorSignal::read(0), None);
     }
 
     #[test]
@@ -148,10 +148,10 @@ mod tests {
         // 8 uplinks at the ToR, 4 at the switch above it, 1 at the core.
         let mut taken = std::collections::BTreeSet::new();
         for path in 0..32u16 {
-            let tag = Mark { path, rest: path / 8, ..Mark::default() }.tag();
-            let (up, tag) = Mark::onward(tag, 4);
-            let (down, tag) = Mark::onward(tag, 1);
-            assert_eq!((down, Mark::read(tag).path, Mark::read(tag).rest), (0, path, 0));
+            let tag = Header { path, rest: path / 8, ..Header::default() }.tag();
+            let (up, tag) = Header::onward(tag, 4);
+            let (down, tag) = Header::onward(tag, 1);
+            assert_eq!((down, Header::read(tag).path, Header::read(tag).rest), (0, path, 0));
             taken.insert((path % 8, up));
         }
         assert_eq!(taken.len(), 32);

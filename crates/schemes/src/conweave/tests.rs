@@ -12,18 +12,18 @@ fn desk(plan: &Plan, switch: &str, config: &Config) -> Desk {
 }
 
 /// Header on a packet that comes from a host of the near ToR.
-fn send(near: &mut Desk, flow: QpId) -> Mark {
+fn send(near: &mut Desk, flow: QpId) -> Header {
     near.tag = 0;
     let seen = near.see(near.data(flow, Psn::new(0)));
-    let mark = Mark::read(seen.tag);
+    let header = Header::read(seen.tag);
     // Ports of a leaf: its one host, then the spines.
-    assert_eq!(seen.verdict, Verdict::Forward(PortIndex(mark.path + 1)));
-    mark
+    assert_eq!(seen.verdict, Verdict::Forward(PortIndex(header.path + 1)));
+    header
 }
 
 /// A signal from the far ToR arrives.
-fn hear(near: &mut Desk, flow: QpId, word: Word) {
-    near.tag = word.tag();
+fn hear(near: &mut Desk, flow: QpId, signal: TorSignal) {
+    near.tag = signal.tag();
     let sender = near.site().qp(flow).from;
     let seen = near.see(Packet::new(Kind::Signal, flow, sender, Psn::new(0), 64));
     assert_eq!(seen.verdict, Verdict::Drop, "the signal ends here");
@@ -33,7 +33,7 @@ fn hear(near: &mut Desk, flow: QpId, word: Word) {
 const LATE: Time = Time::from_ns(8_257);
 
 /// Sends the first packet of a flow and lets its reply be late; returns the header on the old path.
-fn late(near: &mut Desk, flow: QpId) -> Mark {
+fn late(near: &mut Desk, flow: QpId) -> Header {
     let first = send(near, flow);
     assert!(first.request && !first.tail && !first.rerouted);
     near.now += LATE;
@@ -51,7 +51,7 @@ fn replies_in_time_keep_the_path_and_begin_epochs() {
         let next = send(&mut near, flow);
         assert!(!next.request && !next.tail && !next.rerouted);
         near.now += Time::from_us(7);
-        hear(&mut near, flow, Word::Reply((epoch - 1) % 4));
+        hear(&mut near, flow, TorSignal::Reply((epoch - 1) % 4));
         let next = send(&mut near, flow);
         assert_eq!((next.epoch, next.request, next.path), (epoch % 4, true, first.path));
     }
@@ -70,10 +70,10 @@ fn a_late_reply_reroutes_the_flow_once_until_clear() {
     assert_ne!(new.path, old.path);
     assert_eq!((new.tail, new.rerouted, new.request, new.stamp), (false, true, false, tail.stamp));
     near.now += Time::from_us(50);
-    hear(&mut near, flow, Word::Reply(0)); // too late to matter
-    hear(&mut near, flow, Word::Clear(3)); // of another epoch
+    hear(&mut near, flow, TorSignal::Reply(0)); // too late to matter
+    hear(&mut near, flow, TorSignal::Clear(3)); // of another epoch
     assert_eq!(send(&mut near, flow), new, "no second move before CLEAR");
-    hear(&mut near, flow, Word::Clear(0));
+    hear(&mut near, flow, TorSignal::Clear(0));
     let next = send(&mut near, flow);
     assert_eq!((next.epoch, next.request, next.rerouted, next.path), (1, true, false, new.path));
     assert_eq!((near.counter("epochs"), near.counter("reroutes")), (2, 1));
@@ -86,13 +86,13 @@ fn a_flow_keeps_its_path_if_all_others_are_busy() {
     let mut near = desk(&plan, "leaf0", &Config::default());
     let old = late(&mut near, flow);
     let others: Vec<u16> = (0..4).filter(|path| *path != old.path).collect();
-    others.iter().for_each(|&path| hear(&mut near, flow, Word::Notify(path)));
+    others.iter().for_each(|&path| hear(&mut near, flow, TorSignal::Notify(path)));
     for _ in 0..5 {
         let next = send(&mut near, flow);
         assert_eq!((next.path, next.tail, next.rerouted), (old.path, false, false));
     }
     assert_eq!((near.counter("reroutes"), near.counter("reroutes_aborted")), (0, 1));
-    hear(&mut near, flow, Word::Reply(0));
+    hear(&mut near, flow, TorSignal::Reply(0));
     assert!(send(&mut near, flow).request, "the late reply begins an epoch");
     // The other paths are busy for 16 us.
     near.now += Time::from_us(17);
@@ -106,7 +106,7 @@ fn a_flow_without_a_free_path_begins_a_new_epoch_if_its_reply_is_lost() {
     let flow = qp(&plan, 0, 1);
     let mut near = desk(&plan, "leaf0", &Config::default());
     let old = late(&mut near, flow);
-    hear(&mut near, flow, Word::Notify(1 - old.path));
+    hear(&mut near, flow, TorSignal::Notify(1 - old.path));
     assert!(!send(&mut near, flow).tail, "the other path is busy");
     let late = near.now;
     // The flow never pauses, and the reply is lost.
@@ -127,8 +127,8 @@ fn paths_are_busy_per_destination_rack() {
     let mut near = desk(&plan, "leaf0", &Config::default());
     let (first, second) = (send(&mut near, one), send(&mut near, two));
     near.now += LATE;
-    hear(&mut near, one, Word::Notify(1 - first.path));
-    hear(&mut near, one, Word::Notify(1 - second.path));
+    hear(&mut near, one, TorSignal::Notify(1 - first.path));
+    hear(&mut near, one, TorSignal::Notify(1 - second.path));
     assert!(!send(&mut near, one).tail);
     assert!(send(&mut near, two).tail);
 }
@@ -140,9 +140,9 @@ fn a_new_epoch_begins_after_silence_and_after_a_lost_clear() {
     let mut near = desk(&plan, "leaf0", &Config::default());
     let mut paths = std::collections::BTreeSet::new();
     for _ in 0..20 {
-        let mark = send(&mut near, flow);
-        assert!(mark.request && !mark.rerouted);
-        paths.insert(mark.path);
+        let header = send(&mut near, flow);
+        assert!(header.request && !header.rerouted);
+        paths.insert(header.path);
         near.now += Time::from_us(301);
     }
     assert!(paths.len() > 2 && near.counter("reroutes") == 0, "{paths:?}");
@@ -165,9 +165,9 @@ fn only_flows_on_a_failed_uplink_move() {
     let before: Vec<u16> = flows.iter().map(|&flow| send(&mut near, flow).path).collect();
     near.reroute(&[("leaf0", "spine2")]);
     for (&flow, &path) in flows.iter().zip(&before) {
-        let mark = send(&mut near, flow);
-        assert_ne!(mark.path, 2);
-        assert_eq!((mark.path != path, mark.request), (path == 2, path == 2));
+        let header = send(&mut near, flow);
+        assert_ne!(header.path, 2);
+        assert_eq!((header.path != path, header.request), (path == 2, path == 2));
     }
     let moved = before.iter().filter(|path| **path == 2).count() as u64;
     assert_eq!(near.counter("failed_paths"), moved);
@@ -193,7 +193,7 @@ fn a_single_path_needs_no_requests() {
     let mut near = desk(&plan, "leaf0", &Config::default());
     for _ in 0..5 {
         near.now += LATE;
-        assert_eq!(send(&mut near, flow), Mark::default());
+        assert_eq!(send(&mut near, flow), Header::default());
     }
     assert_eq!(near.counter("epochs"), 0);
 }
@@ -211,7 +211,7 @@ fn on_three_tiers_a_path_is_an_uplink_and_a_core() {
         let mut above = desk(&plan, &format!("up0.{}", up.0 - 1), &Config::default());
         above.tag = seen.tag;
         let Verdict::Forward(core) = above.see(above.data(flow, Psn::new(0))).verdict else { panic!() };
-        cores.insert((Mark::read(seen.tag).path, up, core));
+        cores.insert((Header::read(seen.tag).path, up, core));
         edge.now += Time::from_ms(2); // silent for longer than a millisecond
     }
     let ports: std::collections::BTreeSet<_> = cores.iter().map(|(_, up, core)| (*up, *core)).collect();
@@ -219,28 +219,28 @@ fn on_three_tiers_a_path_is_an_uplink_and_a_core() {
 }
 
 /// A packet arrives at the receiver's ToR.
-fn arrive(far: &mut Desk, flow: QpId, mark: Mark) -> Seen {
-    far.tag = mark.tag();
+fn arrive(far: &mut Desk, flow: QpId, header: Header) -> Seen {
+    far.tag = header.tag();
     far.see(far.data(flow, Psn::new(0)))
 }
 
-fn words(seen: &Seen) -> Vec<Word> {
-    seen.made.iter().filter_map(|e| Word::read(e.tag)).collect()
+fn signals(seen: &Seen) -> Vec<TorSignal> {
+    seen.made.iter().filter_map(|e| TorSignal::read(e.tag)).collect()
 }
 
 const PASSES: Verdict = Verdict::Forward(PortIndex(0));
 
 /// Headers of epoch 0: on the old path, the TAIL, and on the new path. `us` is when the packet, or its TAIL, was sent.
-fn old(us: u64) -> Mark {
-    Mark { stamp: stamp(Time::from_us(us)), path: 1, ..Mark::default() }
+fn old(us: u64) -> Header {
+    Header { stamp: stamp(Time::from_us(us)), path: 1, ..Header::default() }
 }
 
-fn tail(us: u64) -> Mark {
-    Mark { tail: true, ..old(us) }
+fn tail(us: u64) -> Header {
+    Header { tail: true, ..old(us) }
 }
 
-fn new(us: u64) -> Mark {
-    Mark { rerouted: true, path: 2, ..old(us) }
+fn new(us: u64) -> Header {
+    Header { rerouted: true, path: 2, ..old(us) }
 }
 
 #[test]
@@ -248,15 +248,15 @@ fn overtaking_packets_are_held_until_the_tail_and_leave_in_order() {
     let plan = leaf_spine(2, 4, 1);
     let flow = qp(&plan, 0, 1);
     let mut far = desk(&plan, "leaf1", &Config::default());
-    let asked = arrive(&mut far, flow, Mark { request: true, ..old(1) });
-    assert_eq!((asked.verdict, words(&asked)), (PASSES, vec![Word::Reply(0)]));
+    let asked = arrive(&mut far, flow, Header { request: true, ..old(1) });
+    assert_eq!((asked.verdict, signals(&asked)), (PASSES, vec![TorSignal::Reply(0)]));
     assert_eq!((asked.made[0].packet.to(), asked.made[0].packet.frame()), (HostId(0), 64));
     for _ in 0..3 {
         assert_eq!(arrive(&mut far, flow, new(3)).verdict, Verdict::Hold);
     }
     assert_eq!(arrive(&mut far, flow, old(2)).verdict, PASSES);
     let seen = arrive(&mut far, flow, tail(3));
-    assert_eq!((seen.verdict, words(&seen)), (PASSES, vec![Word::Clear(0)]));
+    assert_eq!((seen.verdict, signals(&seen)), (PASSES, vec![TorSignal::Clear(0)]));
     assert_eq!(seen.released, [0, 1, 2].map(|n| (Handle(n), PortIndex(0))));
     assert_eq!(arrive(&mut far, flow, new(3)).verdict, PASSES);
     let names = ["holds", "held_peak", "held_bytes_peak", "reorder_queues_peak", "resume_timers"];
@@ -284,7 +284,7 @@ fn without_a_tail_a_timer_releases_held_packets_at_the_expected_time() {
     assert!(far.held.is_empty());
     assert_eq!(arrive(&mut far, flow, new(14)).verdict, PASSES, "packets are no longer held");
     let seen = arrive(&mut far, flow, tail(14));
-    assert_eq!((seen.verdict, words(&seen)), (PASSES, vec![Word::Clear(0)]));
+    assert_eq!((seen.verdict, signals(&seen)), (PASSES, vec![TorSignal::Clear(0)]));
     assert_eq!(far.counter("resume_timers"), 1);
 }
 
@@ -315,7 +315,7 @@ fn packets_of_an_older_epoch_pass_and_of_a_newer_one_release_the_held() {
     let plan = leaf_spine(2, 4, 1);
     let flow = qp(&plan, 0, 1);
     let mut far = desk(&plan, "leaf1", &Config::default());
-    let of = |epoch, mark: Mark| Mark { epoch, ..mark };
+    let of = |epoch, header: Header| Header { epoch, ..header };
     arrive(&mut far, flow, of(3, old(1)));
     // The first packet of epoch 0 to arrive has overtaken the rest of epoch 0 and a packet of the previous epoch.
     assert_eq!(arrive(&mut far, flow, of(0, new(9))).verdict, Verdict::Hold);
@@ -333,19 +333,19 @@ fn marked_packets_cause_rate_limited_notices() {
     let plan = leaf_spine(3, 4, 1);
     let flow = qp(&plan, 0, 1);
     let mut far = desk(&plan, "leaf1", &Config::default());
-    let mut marked = |flow, mark: Mark, us| {
+    let mut marked = |flow, header: Header, us| {
         far.now += Time::from_us(us);
-        far.tag = mark.tag();
+        far.tag = header.tag();
         let mut pkt = far.data(flow, Psn::new(0));
         pkt.mark();
-        words(&far.see(pkt))
+        signals(&far.see(pkt))
     };
-    assert_eq!(marked(flow, old(1), 0), [Word::Notify(1)]);
+    assert_eq!(marked(flow, old(1), 0), [TorSignal::Notify(1)]);
     assert_eq!(marked(flow, old(1), 7), []);
-    assert_eq!(marked(flow, tail(1), 0), [Word::Clear(0)]);
-    assert_eq!(marked(flow, new(1), 0), [Word::Notify(2)], "another path");
-    assert_eq!(marked(qp(&plan, 2, 1), old(1), 0), [Word::Notify(1)], "another rack");
-    assert_eq!(marked(flow, old(1), 1), [Word::Notify(1)], "8 us after the first notice");
+    assert_eq!(marked(flow, tail(1), 0), [TorSignal::Clear(0)]);
+    assert_eq!(marked(flow, new(1), 0), [TorSignal::Notify(2)], "another path");
+    assert_eq!(marked(qp(&plan, 2, 1), old(1), 0), [TorSignal::Notify(1)], "another rack");
+    assert_eq!(marked(flow, old(1), 1), [TorSignal::Notify(1)], "8 us after the first notice");
 }
 
 #[test]
