@@ -53,7 +53,7 @@ use model::{Bytes, Cx, Interest, Kind, Packet, Plan, PortIndex, QpId, Scheme, Si
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use tables::{FromLeaf, Header, Said, ToLeaf};
+use tables::{FromLeaf, Header, PathFeedback, ToLeaf};
 
 /// `[scheme.conga]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -255,12 +255,12 @@ impl Conga {
             }
         };
         self.flowlets.insert(pkt.qp(), Flowlet { port, last: cx.now });
-        let said = self.from_leaf.news(rack, cx.now);
-        if said.is_some() {
+        let feedback = self.from_leaf.next_feedback(rack, cx.now);
+        if feedback.is_some() {
             self.counts.carried += 1;
-            self.from_leaf.told(rack, Time(cx.now.ps().saturating_add(self.interval.ps())));
+            self.from_leaf.note_sent(rack, Time(cx.now.ps().saturating_add(self.interval.ps())));
         }
-        cx.tag = Header { lb_tag: port, ce: 0, said }.tag();
+        cx.tag = Header { lb_tag: port, ce: 0, feedback }.tag();
         port
     }
 
@@ -268,18 +268,18 @@ impl Conga {
     fn arrive(&mut self, cx: &mut Cx<'_>, pkt: &Packet) {
         let header = Header::read(cx.tag);
         let Some(rack) = self.racks.sender(pkt.qp()).and_then(|host| self.racks.rack(host)) else { return };
-        if let Some(said) = header.said {
-            self.to_leaf.hear(rack, said, cx.now);
+        if let Some(feedback) = header.feedback {
+            self.to_leaf.update(rack, feedback, cx.now);
         }
-        self.from_leaf.see(rack, header.lb_tag, header.ce, cx.now);
-        if self.from_leaf.may_tell(rack, cx.now)
-            && let Some(said) = self.from_leaf.news(rack, cx.now)
+        self.from_leaf.record(rack, header.lb_tag, header.ce, cx.now);
+        if self.from_leaf.may_signal(rack, cx.now)
+            && let Some(feedback) = self.from_leaf.next_feedback(rack, cx.now)
             && let Some(packet) = self.racks.signal(pkt.qp(), self.signal_size)
             && let Some(here) = self.racks.rack(pkt.to())
         {
             self.counts.signals += 1;
-            self.from_leaf.told(rack, Time(cx.now.ps().saturating_add(self.interval.ps())));
-            cx.signal(packet, said.tag_from(here), None);
+            self.from_leaf.note_sent(rack, Time(cx.now.ps().saturating_add(self.interval.ps())));
+            cx.signal(packet, feedback.tag_from(here), None);
         }
     }
 }
@@ -301,8 +301,8 @@ impl Scheme for Conga {
                 cx.base_path(pkt, ports)
             }
             Kind::Signal if cx.to_host => {
-                let (rack, said) = Said::read_from(cx.tag);
-                self.to_leaf.hear(rack, said, cx.now);
+                let (rack, feedback) = PathFeedback::read_from(cx.tag);
+                self.to_leaf.update(rack, feedback, cx.now);
                 return Verdict::Drop;
             }
             _ => cx.base_path(pkt, ports),

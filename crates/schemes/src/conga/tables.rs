@@ -9,33 +9,33 @@ const LEVEL: u64 = (1 << MOST_BITS) - 1;
 const PORT_BITS: u32 = 10;
 const PORT: u64 = (1 << PORT_BITS) - 1;
 const CE: u32 = PORT_BITS;
-const SAID: u32 = CE + MOST_BITS as u32;
-const SAID_BITS: u32 = PORT_BITS + MOST_BITS as u32;
-const SAYS: u32 = SAID + SAID_BITS;
+const FEEDBACK: u32 = CE + MOST_BITS as u32;
+const FEEDBACK_BITS: u32 = PORT_BITS + MOST_BITS as u32;
+const HAS_FEEDBACK: u32 = FEEDBACK + FEEDBACK_BITS;
 
 /// Feedback: one metric on its way back to the leaf whose uplink it describes (FB_LBTag, FB_Metric).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct PathFeedback {
     pub(super) port: PortIndex,
     pub(super) level: u8,
 }
 
-impl Said {
+impl PathFeedback {
     fn bits(self) -> u64 {
         u64::from(self.port.0) & PORT | (u64::from(self.level) & LEVEL) << PORT_BITS
     }
 
-    fn of(bits: u64) -> Said {
-        Said { port: PortIndex((bits & PORT) as u16), level: (bits >> PORT_BITS & LEVEL) as u8 }
+    fn of(bits: u64) -> PathFeedback {
+        PathFeedback { port: PortIndex((bits & PORT) as u16), level: (bits >> PORT_BITS & LEVEL) as u8 }
     }
 
     /// Tag of a signal with this feedback; `rack` is the rack of the leaf that sends it.
     pub(super) fn tag_from(self, rack: u16) -> u64 {
-        self.bits() | u64::from(rack) << SAID_BITS
+        self.bits() | u64::from(rack) << FEEDBACK_BITS
     }
 
-    pub(super) fn read_from(tag: u64) -> (u16, Said) {
-        ((tag >> SAID_BITS) as u16, Said::of(tag))
+    pub(super) fn read_from(tag: u64) -> (u16, PathFeedback) {
+        ((tag >> FEEDBACK_BITS) as u16, PathFeedback::of(tag))
     }
 }
 
@@ -46,20 +46,20 @@ pub(super) struct Header {
     pub(super) lb_tag: PortIndex,
     /// Highest congestion on the path so far (CE).
     pub(super) ce: u8,
-    pub(super) said: Option<Said>,
+    pub(super) feedback: Option<PathFeedback>,
 }
 
 impl Header {
     pub(super) fn tag(self) -> u64 {
-        let said = self.said.map_or(0, |said| said.bits() << SAID | 1 << SAYS);
-        u64::from(self.lb_tag.0) & PORT | (u64::from(self.ce) & LEVEL) << CE | said
+        let feedback = self.feedback.map_or(0, |feedback| feedback.bits() << FEEDBACK | 1 << HAS_FEEDBACK);
+        u64::from(self.lb_tag.0) & PORT | (u64::from(self.ce) & LEVEL) << CE | feedback
     }
 
     pub(super) fn read(tag: u64) -> Header {
         Header {
             lb_tag: PortIndex((tag & PORT) as u16),
             ce: (tag >> CE & LEVEL) as u8,
-            said: (tag >> SAYS & 1 == 1).then(|| Said::of(tag >> SAID)),
+            feedback: (tag >> HAS_FEEDBACK & 1 == 1).then(|| PathFeedback::of(tag >> FEEDBACK)),
         }
     }
 
@@ -105,9 +105,9 @@ impl ToLeaf {
         (port.index() < self.ports).then(|| usize::from(rack) * self.ports + port.index())
     }
 
-    pub(super) fn hear(&mut self, rack: u16, said: Said, now: Time) {
-        if let Some(metric) = self.place(rack, said.port).and_then(|place| self.metrics.get_mut(place)) {
-            *metric = Metric { level: said.level, at: now };
+    pub(super) fn update(&mut self, rack: u16, feedback: PathFeedback, now: Time) {
+        if let Some(metric) = self.place(rack, feedback.port).and_then(|place| self.metrics.get_mut(place)) {
+            *metric = Metric { level: feedback.level, at: now };
         }
     }
 
@@ -121,17 +121,17 @@ impl ToLeaf {
 
 /// Entry of Congestion-From-Leaf.
 #[derive(Clone, Copy, Debug)]
-struct Heard {
+struct Entry {
     metric: Metric,
     /// Metric in the last feedback about this path.
-    told: Option<u8>,
+    sent: Option<u8>,
 }
 
 /// Congestion of the paths from one rack.
 #[derive(Clone, Debug, Default)]
-struct Row {
+struct RackPaths {
     /// By LBTag; `None` for an LBTag that no packet carried yet.
-    heard: Vec<Option<Heard>>,
+    entries: Vec<Option<Entry>>,
     /// LBTag at which the next search for feedback begins.
     next: usize,
     /// Time before which no signal is sent.
@@ -142,51 +142,51 @@ struct Row {
 #[derive(Clone, Debug)]
 pub(super) struct FromLeaf {
     ageing: Time,
-    rows: Vec<Row>,
+    rows: Vec<RackPaths>,
 }
 
 impl FromLeaf {
     pub(super) fn new(racks: usize, ageing: Time) -> Self {
-        FromLeaf { ageing, rows: vec![Row::default(); racks] }
+        FromLeaf { ageing, rows: vec![RackPaths::default(); racks] }
     }
 
-    pub(super) fn see(&mut self, rack: u16, lb_tag: PortIndex, ce: u8, now: Time) {
+    pub(super) fn record(&mut self, rack: u16, lb_tag: PortIndex, ce: u8, now: Time) {
         let Some(row) = self.rows.get_mut(usize::from(rack)) else { return };
-        if row.heard.len() <= lb_tag.index() {
-            row.heard.resize(lb_tag.index() + 1, None);
+        if row.entries.len() <= lb_tag.index() {
+            row.entries.resize(lb_tag.index() + 1, None);
         }
         let metric = Metric { level: ce, at: now };
-        let entry = &mut row.heard[lb_tag.index()];
-        *entry = Some(Heard { metric, told: entry.and_then(|heard| heard.told) });
+        let entry = &mut row.entries[lb_tag.index()];
+        *entry = Some(Entry { metric, sent: entry.and_then(|entry| entry.sent) });
     }
 
     /// True if a signal may be sent to that rack now.
-    pub(super) fn may_tell(&self, rack: u16, now: Time) -> bool {
+    pub(super) fn may_signal(&self, rack: u16, now: Time) -> bool {
         self.rows.get(usize::from(rack)).is_some_and(|row| row.quiet_until <= now)
     }
 
     /// Notes that feedback went to that rack; no signal before `until`.
-    pub(super) fn told(&mut self, rack: u16, until: Time) {
+    pub(super) fn note_sent(&mut self, rack: u16, until: Time) {
         if let Some(row) = self.rows.get_mut(usize::from(rack)) {
             row.quiet_until = until;
         }
     }
 
     /// Next feedback for that rack: in turn, a metric that changed since it was last sent, else one that is not old.
-    pub(super) fn news(&mut self, rack: u16, now: Time) -> Option<Said> {
+    pub(super) fn next_feedback(&mut self, rack: u16, now: Time) -> Option<PathFeedback> {
         let ageing = self.ageing;
         let row = self.rows.get_mut(usize::from(rack))?;
-        let places = || (row.next..row.heard.len()).chain(0..row.next.min(row.heard.len()));
-        let changed = |heard: &Heard| heard.told != Some(heard.metric.aged(now, ageing));
-        let fresh = |heard: &Heard| now.since(heard.metric.at) < ageing;
+        let places = || (row.next..row.entries.len()).chain(0..row.next.min(row.entries.len()));
+        let changed = |entry: &Entry| entry.sent != Some(entry.metric.aged(now, ageing));
+        let fresh = |entry: &Entry| now.since(entry.metric.at) < ageing;
         let place = places()
-            .find(|&i| row.heard[i].as_ref().is_some_and(changed))
-            .or_else(|| places().find(|&i| row.heard[i].as_ref().is_some_and(fresh)))?;
+            .find(|&i| row.entries[i].as_ref().is_some_and(changed))
+            .or_else(|| places().find(|&i| row.entries[i].as_ref().is_some_and(fresh)))?;
         row.next = place + 1;
-        let heard = row.heard[place].as_mut()?;
-        let level = heard.metric.aged(now, ageing);
-        heard.told = Some(level);
-        Some(Said { port: PortIndex(place as u16), level })
+        let entry = row.entries[place].as_mut()?;
+        let level = entry.metric.aged(now, ageing);
+        entry.sent = Some(level);
+        Some(PathFeedback { port: PortIndex(place as u16), level })
     }
 }
 
@@ -203,19 +203,22 @@ mod tests {
 
     #[test]
     fn every_field_survives_packing() {
-        let said = Said { port: PortIndex(1023), level: 63 };
-        let header = Header { lb_tag: PortIndex(1022), ce: 62, said: Some(said) };
+        let feedback = PathFeedback { port: PortIndex(1023), level: 63 };
+        let header = Header { lb_tag: PortIndex(1022), ce: 62, feedback: Some(feedback) };
         assert!(header.tag() >> TAG_BITS == 0);
         assert_eq!(Header::read(header.tag()), header);
-        assert_eq!(Header::read(0), Header { lb_tag: PortIndex(0), ce: 0, said: None });
-        assert!(said.tag_from(u16::MAX) >> TAG_BITS == 0);
-        assert_eq!(Said::read_from(said.tag_from(u16::MAX)), (u16::MAX, said));
+        assert_eq!(Header::read(0), Header { lb_tag: PortIndex(0), ce: 0, feedback: None });
+        assert!(feedback.tag_from(u16::MAX) >> TAG_BITS == 0);
+        assert_eq!(PathFeedback::read_from(feedback.tag_from(u16::MAX)), (u16::MAX, feedback));
     }
 
     #[test]
     fn links_only_raise_the_congestion_on_a_packet() {
-        let header =
-            Header { lb_tag: PortIndex(7), ce: 3, said: Some(Said { port: PortIndex(1), level: 5 }) };
+        let header = Header {
+            lb_tag: PortIndex(7),
+            ce: 3,
+            feedback: Some(PathFeedback { port: PortIndex(1), level: 5 }),
+        };
         assert_eq!(Header::read(Header::raised(header.tag(), 2)), header);
         assert_eq!(Header::read(Header::raised(header.tag(), 6)), Header { ce: 6, ..header });
     }
@@ -223,7 +226,7 @@ mod tests {
     #[test]
     fn a_metric_without_updates_halves_until_the_path_looks_idle() {
         let mut table = ToLeaf::new(3, 4, AGEING);
-        table.hear(2, Said { port: PortIndex(1), level: 7 }, us(10));
+        table.update(2, PathFeedback { port: PortIndex(1), level: 7 }, us(10));
         let read = |at| table.metric(2, PortIndex(1), us(at));
         assert_eq!([10, 509, 510, 1009, 1010, 1510, 900_000].map(read), [7, 7, 3, 3, 1, 0, 0]);
         assert_eq!(table.metric(1, PortIndex(1), us(10)), 0);
@@ -232,24 +235,24 @@ mod tests {
     #[test]
     fn feedback_outside_the_table_is_ignored() {
         let mut table = ToLeaf::new(2, 4, AGEING);
-        table.hear(1, Said { port: PortIndex(4), level: 7 }, us(1));
-        table.hear(9, Said { port: PortIndex(0), level: 7 }, us(1));
+        table.update(1, PathFeedback { port: PortIndex(4), level: 7 }, us(1));
+        table.update(9, PathFeedback { port: PortIndex(0), level: 7 }, us(1));
         assert!((0..10).all(|rack| (0..5).all(|port| table.metric(rack, PortIndex(port), us(1)) == 0)));
     }
 
     #[test]
     fn changed_metrics_go_first_and_then_all_in_turn() {
         let mut table = FromLeaf::new(2, AGEING);
-        assert_eq!(table.news(1, us(0)), None);
+        assert_eq!(table.next_feedback(1, us(0)), None);
         for (port, ce) in [(3, 1), (5, 2), (6, 3)] {
-            table.see(1, PortIndex(port), ce, us(1));
+            table.record(1, PortIndex(port), ce, us(1));
         }
-        let tell = |table: &mut FromLeaf, at| table.news(1, us(at)).map(|s| (s.port.0, s.level));
+        let tell = |table: &mut FromLeaf, at| table.next_feedback(1, us(at)).map(|s| (s.port.0, s.level));
         assert_eq!([2, 3, 4].map(|at| tell(&mut table, at)), [Some((3, 1)), Some((5, 2)), Some((6, 3))]);
         assert_eq!([5, 6].map(|at| tell(&mut table, at)), [Some((3, 1)), Some((5, 2))]);
-        table.see(1, PortIndex(3), 7, us(7));
+        table.record(1, PortIndex(3), 7, us(7));
         assert_eq!(tell(&mut table, 8), Some((3, 7)), "a changed metric goes first");
-        assert_eq!(table.news(0, us(8)), None, "no feedback for the other rack");
+        assert_eq!(table.next_feedback(0, us(8)), None, "no feedback for the other rack");
         // 600 us later the metrics have halved and are sent once more. After that they are too old to repeat.
         let later: Vec<_> = (610..614).map(|at| tell(&mut table, at)).collect();
         assert_eq!(later, [Some((5, 1)), Some((6, 1)), Some((3, 3)), None]);

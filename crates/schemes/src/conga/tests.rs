@@ -23,10 +23,10 @@ fn data(desk: &mut Desk, flow: QpId, tag: u64) -> Seen {
 }
 
 /// The far leaf sends this feedback in a signal.
-fn hear(desk: &mut Desk, flow: QpId, said: Said) {
+fn hear(desk: &mut Desk, flow: QpId, feedback: PathFeedback) {
     let to = desk.site().qp(flow).to;
     let rack = desk.site().fabric().rack(to) as u16;
-    desk.tag = said.tag_from(rack);
+    desk.tag = feedback.tag_from(rack);
     let sender = desk.site().qp(flow).from;
     let seen = desk.see(Packet::new(Kind::Signal, flow, sender, Psn::new(0), 64));
     assert_eq!(seen.verdict, Verdict::Drop, "the signal ends here");
@@ -38,7 +38,7 @@ fn a_flow_leaves_a_congested_path_only_after_a_pause() {
     let flow = qp(&plan, 0, 1);
     let mut near = desk(&plan, "leaf0");
     let first = port(&data(&mut near, flow, 0));
-    hear(&mut near, flow, Said { port: first, level: 5 });
+    hear(&mut near, flow, PathFeedback { port: first, level: 5 });
     for _ in 0..4 {
         near.now += Time::from_us(99);
         assert_eq!(port(&data(&mut near, flow, 0)), first, "the flow has not paused for 100 us");
@@ -87,7 +87,7 @@ fn a_slow_link_behind_a_spine_is_measured_reported_and_avoided() {
     let flow = qp(&plan, 0, 1);
     let mut spine = desk(&plan, "spine1");
     let uplink = PortIndex(2);
-    let sent = Header { lb_tag: uplink, ce: 0, said: None };
+    let sent = Header { lb_tag: uplink, ce: 0, feedback: None };
     // 12 Gb/s for longer than the estimator's time constant.
     let mut tag = 0;
     for _ in 0..600 {
@@ -99,10 +99,10 @@ fn a_slow_link_behind_a_spine_is_measured_reported_and_avoided() {
     let made = data(&mut far, flow, tag).made;
     assert_eq!(made.len(), 1, "no data in the reverse direction could carry the feedback");
     assert_eq!(made[0].packet.to(), HostId(0));
-    let (rack, said) = Said::read_from(made[0].tag);
-    assert_eq!((rack, said), (1, Said { port: uplink, level: 7 }));
+    let (rack, feedback) = PathFeedback::read_from(made[0].tag);
+    assert_eq!((rack, feedback), (1, PathFeedback { port: uplink, level: 7 }));
     let mut near = desk(&plan, "leaf0");
-    hear(&mut near, flow, said);
+    hear(&mut near, flow, feedback);
     assert_eq!(port(&data(&mut near, flow, 0)), PortIndex(1));
 }
 
@@ -111,11 +111,11 @@ fn data_in_the_reverse_direction_carries_feedback_and_signals_are_rare() {
     let plan = leaf_spine(2, 4, 1);
     let (there, back) = (qp(&plan, 0, 1), qp(&plan, 1, 0));
     let mut far = desk(&plan, "leaf1");
-    let sent = |ce| Header { lb_tag: PortIndex(3), ce, said: None }.tag();
+    let sent = |ce| Header { lb_tag: PortIndex(3), ce, feedback: None }.tag();
     assert_eq!(data(&mut far, there, sent(4)).made.len(), 1);
     assert!(data(&mut far, there, sent(5)).made.is_empty(), "no second signal within 10 us");
-    let said = Header::read(data(&mut far, back, 0).tag).said;
-    assert_eq!(said, Some(Said { port: PortIndex(3), level: 5 }));
+    let feedback = Header::read(data(&mut far, back, 0).tag).feedback;
+    assert_eq!(feedback, Some(PathFeedback { port: PortIndex(3), level: 5 }));
     far.now += Time::from_ns(9_000);
     assert!(data(&mut far, there, sent(6)).made.is_empty(), "no signal within 10 us of carried feedback");
     far.now += Time::from_ns(1_000);
@@ -123,7 +123,7 @@ fn data_in_the_reverse_direction_carries_feedback_and_signals_are_rare() {
     assert_eq!((far.counter("feedback_signals"), far.counter("feedback_carried")), (2, 1));
     // The other leaf takes feedback from data as it takes feedback from a signal.
     let mut near = desk(&plan, "leaf0");
-    let riding = Header { lb_tag: PortIndex(1), ce: 0, said };
+    let riding = Header { lb_tag: PortIndex(1), ce: 0, feedback };
     data(&mut near, back, riding.tag());
     let taken: Vec<_> = (0..40)
         .map(|_| {
