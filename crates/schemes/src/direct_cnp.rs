@@ -48,7 +48,7 @@ impl Default for Config {
 
 /// Time of the last CNP to a flow's sender, if any.
 #[derive(Clone, Copy, Debug, Default)]
-struct Told(Option<Time>);
+struct LastCnp(Option<Time>);
 
 /// The scheme of one switch.
 #[derive(Clone, Debug)]
@@ -60,7 +60,7 @@ pub struct DirectCnp {
     /// Sending host of every queue pair, and whether its path is longer than `beyond`.
     senders: Vec<(HostId, bool)>,
     frame: u32,
-    told: Flows<Told>,
+    last_cnp: Flows<LastCnp>,
     due: u64,
     made: u64,
 }
@@ -99,7 +99,7 @@ impl Recipe for Config {
             marking: plan.ports[base..base + ports].iter().map(|port| port.marking).collect(),
             senders: plan.qps.iter().map(|qp| (qp.from, far(qp.from, qp.to))).collect(),
             frame: plan.wire.cnp,
-            told: Flows::new(),
+            last_cnp: Flows::new(),
             due: 0,
             made: 0,
         }
@@ -127,9 +127,9 @@ impl Scheme for DirectCnp {
             let queue = u64::from(cx.queued[usize::from(port.0)]);
             if marking.marks(queue, || cx.draw()) {
                 self.due += 1;
-                let told = self.told.entry(pkt.qp());
-                if told.0.is_none_or(|at| cx.now.ps() - at.ps() >= self.interval.ps()) {
-                    told.0 = Some(cx.now);
+                let last_cnp = self.last_cnp.entry(pkt.qp());
+                if last_cnp.0.is_none_or(|at| cx.now.ps() - at.ps() >= self.interval.ps()) {
+                    last_cnp.0 = Some(cx.now);
                     self.made += 1;
                     cx.emit(Packet::new(Kind::Cnp, pkt.qp(), sender, Psn::new(0), self.frame));
                 }

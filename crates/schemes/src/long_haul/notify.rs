@@ -7,7 +7,7 @@ use model::{Cx, HostId, Kind, Packet, Psn, QpId, Time};
 /// Time of the last CNP to a flow's sender, if any. An entry older than the interval has no effect, so a switch may forget
 /// it.
 #[derive(Clone, Copy, Debug, Default)]
-struct Told(Option<Time>);
+struct LastCnp(Option<Time>);
 
 /// The notification point of one switch.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub(super) struct Notifier {
     senders: Vec<HostId>,
     /// Frame of a CNP, bytes.
     frame: u32,
-    told: Flows<Told>,
+    last_cnp: Flows<LastCnp>,
     counts: Counts,
 }
 
@@ -39,7 +39,7 @@ impl Notifier {
             interval: config.interval,
             senders,
             frame,
-            told: Flows::new(),
+            last_cnp: Flows::new(),
             counts: Counts::default(),
         }
     }
@@ -52,14 +52,14 @@ impl Notifier {
             Notification::Off => return,
             Notification::Paper => {
                 if self.due(cx.now, qp) {
-                    self.tell(cx, qp);
+                    self.send_cnp(cx, qp);
                 }
             }
             Notification::Prototype => {
                 if self.due(cx.now, qp) {
-                    self.tell(cx, qp);
+                    self.send_cnp(cx, qp);
                 }
-                self.tell(cx, qp);
+                self.send_cnp(cx, qp);
             }
         }
         // With the mark, the receiver or a later switch would report the same congestion again.
@@ -78,15 +78,15 @@ impl Notifier {
 
     /// True if a flow's sender may get a CNP now; then this starts a new interval.
     fn due(&mut self, now: Time, qp: QpId) -> bool {
-        let told = self.told.entry(qp);
-        let due = told.0.is_none_or(|at| now.ps() - at.ps() > self.interval.ps());
+        let last_cnp = self.last_cnp.entry(qp);
+        let due = last_cnp.0.is_none_or(|at| now.ps() - at.ps() > self.interval.ps());
         if due {
-            told.0 = Some(now);
+            last_cnp.0 = Some(now);
         }
         due
     }
 
-    fn tell(&mut self, cx: &mut Cx<'_>, qp: QpId) {
+    fn send_cnp(&mut self, cx: &mut Cx<'_>, qp: QpId) {
         if let Some(&sender) = self.senders.get(qp.index()) {
             self.counts.made += 1;
             cx.emit(Packet::new(Kind::Cnp, qp, sender, Psn::new(0), self.frame));

@@ -87,13 +87,13 @@ pub(super) struct Stash {
 }
 
 /// Bytes sent at `rate` in `time`.
-fn brought(rate: Rate, time: Time) -> u64 {
+fn bytes_sent(rate: Rate, time: Time) -> u64 {
     let bits = u128::from(rate.bps()) * u128::from(time.ps());
     u64::try_from(bits / 8_000_000_000_000).unwrap_or(u64::MAX)
 }
 
 /// Time to send `bytes` at `rate`, ps.
-fn taken(bytes: u64, rate: Rate) -> u64 {
+fn time_to_send(bytes: u64, rate: Rate) -> u64 {
     let time = u128::from(bytes) * 8_000_000_000_000 / u128::from(rate.bps().max(1));
     u64::try_from(time).unwrap_or(u64::MAX)
 }
@@ -104,7 +104,8 @@ impl Stash {
         let round_trip = long_round_trip(plan, site.node);
         let line = |from: HostId| site.fabric().ports(from.node())[0].rate;
         let lines: Vec<Rate> = plan.qps.iter().map(|qp| line(qp.from)).collect();
-        let limit = |rate: &Rate| config.flow_stash.map_or(brought(*rate, round_trip), |bytes| bytes.get());
+        let limit =
+            |rate: &Rate| config.flow_stash.map_or(bytes_sent(*rate, round_trip), |bytes| bytes.get());
         let rates = long_ports(plan, site.node).into_iter().map(|port| ports[usize::from(port.0)].rate);
         Stash {
             dcqcn: (config.reaction == ReactionMode::Rate).then(|| config.rate.dcqcn()),
@@ -179,7 +180,7 @@ impl Stash {
             flow.passes = 0;
         }
         if flow.control.is_none() && flow.delay > Time::ZERO {
-            let pass = taken((self.bytes + u64::from(bytes)).max(1), self.drain).max(1);
+            let pass = time_to_send((self.bytes + u64::from(bytes)).max(1), self.drain).max(1);
             flow.passes = flow.passes.max(flow.delay.ps().div_ceil(pass));
             self.counts.passes += flow.passes;
             ready = Time(now.ps().saturating_add(flow.passes.saturating_mul(pass)));
