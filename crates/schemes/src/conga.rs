@@ -48,7 +48,7 @@ mod tests;
 
 use crate::racks::Racks;
 use crate::{ConfigError, Facts, Feedback, Recipe};
-use dre::{Dre, Pulse};
+use dre::{Dre, DreRules};
 use model::{Bytes, Cx, Interest, Kind, Packet, Plan, PortIndex, QpId, Scheme, Site, Time, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -119,7 +119,7 @@ pub struct Conga {
     signal_size: u32,
     /// Preamble and gap of a frame, bytes.
     overhead: u32,
-    pulse: Pulse,
+    rules: DreRules,
     /// Rate estimators by port; `None` for ports to hosts.
     links: Vec<Option<Dre>>,
     racks: Racks,
@@ -145,11 +145,11 @@ impl Recipe for Config {
 
     fn build(&self, site: Site<'_>) -> Conga {
         let fabric = site.fabric();
-        let pulse = Pulse::new(self.dre_period, self.dre_alpha, self.quantisation_bits);
+        let rules = DreRules::new(self.dre_period, self.dre_alpha, self.quantisation_bits);
         let ports = fabric.ports(site.node);
         let link = |link: &model::fabric::Link| {
             let changes = site.plan.failures.of(fabric.link(site.node, link.port));
-            (!fabric.is_host(link.to)).then(|| pulse.estimator(link.rate, changes))
+            (!fabric.is_host(link.to)).then(|| rules.estimator(link.rate, changes))
         };
         let racks = Racks::of(site);
         Conga {
@@ -157,7 +157,7 @@ impl Recipe for Config {
             interval: self.feedback_interval,
             signal_size: self.signal_size.get() as u32,
             overhead: site.plan.wire.gap,
-            pulse,
+            rules,
             links: ports.iter().map(link).collect(),
             to_leaf: ToLeaf::new(racks.count(), ports.len(), self.ageing),
             from_leaf: FromLeaf::new(racks.count(), self.ageing),
@@ -203,7 +203,7 @@ impl Conga {
     #[inline]
     fn local(&mut self, now: Time, port: PortIndex) -> u8 {
         let link = self.links.get_mut(port.index()).and_then(Option::as_mut);
-        link.map_or(0, |dre| self.pulse.level(dre, now))
+        link.map_or(0, |dre| self.rules.level(dre, now))
     }
 
     /// The least congested uplink for a flowlet. Among equals the flow keeps its uplink, else a draw decides.
@@ -308,9 +308,9 @@ impl Scheme for Conga {
             _ => cx.base_path(pkt, ports),
         };
         if let Some(Some(dre)) = self.links.get_mut(port.index()) {
-            self.pulse.count(dre, cx.now, pkt.frame() + self.overhead);
+            self.rules.count(dre, cx.now, pkt.frame() + self.overhead);
             if pkt.is_data() && !inside {
-                let level = self.pulse.level(dre, cx.now);
+                let level = self.rules.level(dre, cx.now);
                 cx.tag = Header::raised(cx.tag, level);
             }
         }

@@ -12,7 +12,7 @@ const FACTOR: u32 = 16;
 
 /// Parameters that all estimators of a switch share.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pulse {
+pub(super) struct DreRules {
     period: u64,
     /// Share that remains after a decay, in units of 2^-16.
     keep: u64,
@@ -31,10 +31,10 @@ pub(super) struct Dre {
     full: Vec<(Time, u64)>,
 }
 
-impl Pulse {
+impl DreRules {
     pub(super) fn new(period: Time, alpha: f64, bits: u8) -> Self {
         let alpha = if alpha > 0.0 { alpha.clamp(0.01, 1.0) } else { 1.0 };
-        Pulse {
+        DreRules {
             period: period.ps().max(1),
             keep: ((1.0 - alpha) * f64::from(1u32 << FACTOR)) as u64,
             constant: Time((period.ps() as f64 / alpha) as u64),
@@ -85,12 +85,12 @@ mod tests {
     use model::LinkId;
 
     /// A link of 100 Gb/s that carries `percent` of that in frames of 1250 bytes, for 5 ms.
-    fn loaded(pulse: &Pulse, percent: u64) -> (Dre, Time) {
-        let mut dre = pulse.estimator(Rate::from_gbps(100), &[]);
+    fn loaded(rules: &DreRules, percent: u64) -> (Dre, Time) {
+        let mut dre = rules.estimator(Rate::from_gbps(100), &[]);
         let mut now = Time::ZERO;
         // A frame takes 100 ns at line rate.
         while now < Time::from_ms(5) {
-            pulse.count(&mut dre, now, 1250);
+            rules.count(&mut dre, now, 1250);
             now += Time(100_000 * 100 / percent);
         }
         (dre, now)
@@ -98,46 +98,46 @@ mod tests {
 
     #[test]
     fn the_level_of_a_link_is_proportional_to_its_load() {
-        let pulse = Pulse::new(Time::from_us(50), 0.2, 3);
+        let rules = DreRules::new(Time::from_us(50), 0.2, 3);
         for (percent, levels) in [(100, 6..=7), (50, 3..=4), (25, 1..=2), (5, 0..=0)] {
-            let (mut dre, now) = loaded(&pulse, percent);
-            let level = pulse.level(&mut dre, now);
+            let (mut dre, now) = loaded(&rules, percent);
+            let level = rules.level(&mut dre, now);
             assert!(levels.contains(&level), "{percent} %: {level}");
         }
-        let fine = Pulse::new(Time::from_us(50), 0.2, 6);
+        let fine = DreRules::new(Time::from_us(50), 0.2, 6);
         let (mut dre, now) = loaded(&fine, 50);
         assert!((25..=33).contains(&fine.level(&mut dre, now)));
     }
 
     #[test]
     fn an_idle_register_decays_by_alpha_per_period_however_often_it_is_read() {
-        let pulse = Pulse::new(Time::from_us(50), 0.2, 6);
-        let (busy, now) = loaded(&pulse, 100);
+        let rules = DreRules::new(Time::from_us(50), 0.2, 6);
+        let (busy, now) = loaded(&rules, 100);
         let (mut often, mut once) = (busy.clone(), busy.clone());
         for us in 1..=100 {
-            pulse.level(&mut often, now + Time::from_us(us));
+            rules.level(&mut often, now + Time::from_us(us));
         }
-        pulse.level(&mut once, now + Time::from_us(100));
+        rules.level(&mut once, now + Time::from_us(100));
         assert_eq!(often.register, once.register);
         let left = once.register as f64 / busy.register as f64;
         // Two or three decays, since a switch decays all registers at multiples of the period.
         assert!((0.50..0.65).contains(&left), "{left}");
-        assert_eq!(pulse.level(&mut once, Time::from_ms(20)), 0);
+        assert_eq!(rules.level(&mut once, Time::from_ms(20)), 0);
     }
 
     #[test]
     fn a_slowed_link_is_full_at_a_lower_rate() {
-        let pulse = Pulse::new(Time::from_us(50), 0.2, 3);
+        let rules = DreRules::new(Time::from_us(50), 0.2, 3);
         let slow = |at, gbps| LinkChange { link: LinkId(0), at, rate: Some(Rate::from_gbps(gbps)) };
         let dead = LinkChange { link: LinkId(0), at: Time::from_ms(8), rate: None };
         let changes = [slow(Time::from_ms(2), 10), slow(Time::from_ms(6), 100), dead];
-        let mut dre = pulse.estimator(Rate::from_gbps(100), &changes);
+        let mut dre = rules.estimator(Rate::from_gbps(100), &changes);
         let mut level = |at: u64| {
             // 9.6 Gb/s for the millisecond before.
             for i in 0..1000 {
-                pulse.count(&mut dre, Time::from_us(1000 * (at - 1) + i), 1200);
+                rules.count(&mut dre, Time::from_us(1000 * (at - 1) + i), 1200);
             }
-            pulse.level(&mut dre, Time::from_ms(at))
+            rules.level(&mut dre, Time::from_ms(at))
         };
         assert_eq!([1, 4, 7, 9].map(&mut level), [0, 6, 0, 0]);
     }
@@ -145,10 +145,10 @@ mod tests {
     #[test]
     fn refused_settings_still_make_an_estimator() {
         for (alpha, bits) in [(f64::NAN, 0), (0.0, 9), (7.0, 1), (1e-9, 6)] {
-            let pulse = Pulse::new(Time::ZERO, alpha, bits);
-            let mut dre = pulse.estimator(Rate(0), &[]);
-            pulse.count(&mut dre, Time::from_ms(1), u32::MAX);
-            assert!(pulse.level(&mut dre, Time::from_ms(1)) < 64);
+            let rules = DreRules::new(Time::ZERO, alpha, bits);
+            let mut dre = rules.estimator(Rate(0), &[]);
+            rules.count(&mut dre, Time::from_ms(1), u32::MAX);
+            assert!(rules.level(&mut dre, Time::from_ms(1)) < 64);
         }
     }
 }

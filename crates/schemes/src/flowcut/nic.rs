@@ -1,7 +1,7 @@
 //! Flowcut in the sending NIC: the NIC obeys its switch, or measures and decides by itself.
 
 use super::idle::IdlePath;
-use super::rtt::{Pulse, Rules};
+use super::rtt::{PathDelay, Rules};
 use super::signal::Signal;
 use super::{Config, Deployment};
 use model::draw::{Key, below};
@@ -38,7 +38,7 @@ struct Judge {
     entropies: u16,
     entropy: u16,
     rules: Rules,
-    pulse: Pulse,
+    delay: PathDelay,
     overlap: u64,
     /// Least number of unsent packets of a message for which a drain is worth it.
     enough: u64,
@@ -63,7 +63,7 @@ impl Gate {
                 entropies: config.entropies.max(1),
                 entropy: 0,
                 rules: config.rules(),
-                pulse: Pulse::default(),
+                delay: PathDelay::default(),
                 overlap: config.overlap.into(),
                 enough: config.drain_if_left.get().div_ceil(payload.max(1).into()),
                 left: 0,
@@ -122,7 +122,7 @@ impl Judge {
         last.is_some_and(|begun| {
             let rtt = now.ps().saturating_sub(begun.ps()).max(1);
             self.least = self.least.min(rtt);
-            self.pulse.beat(&self.rules, rtt, self.least)
+            self.delay.sample(&self.rules, rtt, self.least)
         })
     }
 
@@ -130,7 +130,7 @@ impl Judge {
     fn turn(&mut self) {
         self.drawn += 1;
         self.entropy = below(self.key.draw(self.drawn), self.entropies.into()) as u16;
-        self.pulse = Pulse::default();
+        self.delay = PathDelay::default();
     }
 }
 

@@ -13,7 +13,7 @@
 //! until the next count.
 
 use super::idle::least_round_trips;
-use super::rtt::{Pulse, Rules};
+use super::rtt::{PathDelay, Rules};
 use super::signal::{Journey, MOST_HOPS, Signal};
 use super::{Backpressure, Config, Deployment};
 use crate::choice::{Choice, Ugal};
@@ -48,7 +48,7 @@ struct Entry {
     in_flight: u32,
     /// Packets sent and not answered.
     packets: u32,
-    pulse: Pulse,
+    delay: PathDelay,
     /// Time at which the source was told to stop, if it is.
     drained: Option<Time>,
     /// Routes have changed and no longer lead over `out`; the flow waits until nothing is in flight there.
@@ -66,7 +66,7 @@ impl Entry {
             settled: true,
             in_flight: 0,
             packets: 0,
-            pulse: Pulse::default(),
+            delay: PathDelay::default(),
             drained: None,
             leaves: false,
             overdue: false,
@@ -94,12 +94,12 @@ impl Entry {
     /// Begins a new count.
     fn count_anew(&mut self, odd: bool) {
         (self.odd, self.settled, self.in_flight, self.packets) = (odd, false, 0, 0);
-        (self.pulse, self.overdue) = (Pulse::default(), false);
+        (self.delay, self.overdue) = (PathDelay::default(), false);
     }
 
     /// Ends the drain by the timer.
     fn give_up(&mut self) {
-        (self.drained, self.overdue, self.pulse) = (None, true, Pulse::default());
+        (self.drained, self.overdue, self.delay) = (None, true, PathDelay::default());
     }
 }
 
@@ -278,7 +278,7 @@ impl Flowcut {
         cx.tag = Journey { odd: entry.odd, ..journey }.tag();
         let out = entry.out.unwrap_or_else(|| {
             self.counts.flowcuts += u64::from(cx.from_host);
-            entry.pulse = Pulse::default();
+            entry.delay = PathDelay::default();
             Ugal::default().choose_locally(cx, ports)
         });
         entry.out = Some(out);
@@ -345,7 +345,7 @@ impl Flowcut {
             let passed = u64::from(now.wrapping_sub(journey.stamp) & self.stamp_mask);
             let rtt = passed.saturating_sub(serialisation).max(self.idle[hops]).max(1);
             self.least[hops] = self.least[hops].min(rtt);
-            entry.pulse.beat(&self.rules, rtt, self.least[hops])
+            entry.delay.sample(&self.rules, rtt, self.least[hops])
         };
         let few = self.overlap > 0 && entry.packets <= self.overlap;
         if entry.in_flight == 0 || few {
