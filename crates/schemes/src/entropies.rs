@@ -34,12 +34,12 @@ impl Entropies {
 /// Product of the uplink counts of the tiers between the hosts and this switch.
 fn choices_below(site: Site<'_>) -> u16 {
     let fabric = site.fabric();
-    let ways_up = |tier: usize| {
+    let uplinks = |tier: usize| {
         let here = fabric.switches().filter(|&node| fabric.tier(node) == tier);
         let up = |node| fabric.ports(node).iter().filter(|l| fabric.tier(l.to) > tier).count();
         here.map(up).max().unwrap_or(1).max(1)
     };
-    let product: usize = (1..fabric.tier(site.node)).map(ways_up).product();
+    let product: usize = (1..fabric.tier(site.node)).map(uplinks).product();
     product.min(usize::from(u16::MAX)) as u16
 }
 

@@ -186,7 +186,7 @@ impl Sequences {
 /// Sequence of a switch that has not been surveyed.
 const UNKNOWN: u32 = u32::MAX;
 /// Sequence of a switch from which no path leads to the rack.
-const NO_WAY: u32 = u32::MAX - 1;
+const UNREACHABLE: u32 = u32::MAX - 1;
 
 /// The common choices on the paths between two racks, with one pair of racks for which they hold. `None` if no switch
 /// other than source ToRs chooses.
@@ -250,7 +250,7 @@ impl Survey<'_> {
         let ports = self.fabric.route_to_rack(tor, rack);
         let Some(first) = ports.first() else { return Ok(None) };
         let rest = self.known[self.switch(self.fabric.ports(tor)[first.index()].to)];
-        if rest == 0 || rest == NO_WAY {
+        if rest == 0 || rest == UNREACHABLE {
             return Ok(None);
         }
         let step = Step { tier: self.fabric.tier(tor), ports: ports.len() };
@@ -277,7 +277,7 @@ impl Survey<'_> {
                 continue;
             }
             let of = |i: usize| self.known[self.switch(next(i))];
-            let rest = ports.first().map_or(NO_WAY, |_| of(0));
+            let rest = ports.first().map_or(UNREACHABLE, |_| of(0));
             if let Some(i) = (0..ports.len()).find(|&i| of(i) != rest) {
                 return Err(format!(
                     "{} the choices over {} and over {} differ, so no PathMap can serve both",
@@ -287,7 +287,7 @@ impl Survey<'_> {
                 ));
             }
             let step = Step { tier: fabric.tier(at), ports: ports.len() };
-            let counts = rest != NO_WAY && chooses_up(fabric, at, rack);
+            let counts = rest != UNREACHABLE && chooses_up(fabric, at, rack);
             let switch = self.switch(at);
             self.known[switch] = if counts { self.sequences.number(step, rest) } else { rest };
         }

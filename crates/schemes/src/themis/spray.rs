@@ -63,7 +63,7 @@ impl Spray {
     #[inline]
     pub(super) fn port(&mut self, cx: &Cx<'_>, pkt: &Packet, ports: &[PortIndex]) -> PortIndex {
         if self.failure.is_some() {
-            return self.port_left(cx, pkt, ports);
+            return self.port_during_failure(cx, pkt, ports);
         }
         match ports {
             [port] => *port,
@@ -74,7 +74,7 @@ impl Spray {
     /// [`Spray::port`] while routing knows of dead links.
     #[cold]
     #[inline(never)]
-    fn port_left(&mut self, cx: &Cx<'_>, pkt: &Packet, ports: &[PortIndex]) -> PortIndex {
+    fn port_during_failure(&mut self, cx: &Cx<'_>, pkt: &Packet, ports: &[PortIndex]) -> PortIndex {
         match self.failure.as_deref() {
             Some(Failure::Around(detours)) => {
                 let Some(whole) = detours.of(pkt.to()) else {
