@@ -55,18 +55,18 @@ impl Scheme for Ar {
 #[cfg(test)]
 mod tests {
     use crate::SchemeConfig;
-    use crate::desk::{Desk, leaf_spine, qp};
+    use crate::bench::{Bench, leaf_spine, qp};
     use model::{PortIndex, Psn, Verdict};
 
     #[test]
     fn the_shortest_queue_wins_and_ties_are_drawn() {
         let plan = leaf_spine(2, 4, 1);
         let qp = qp(&plan, 0, 1);
-        let mut desk = Desk::new(&plan, "leaf0", &SchemeConfig::named("ar").unwrap());
+        let mut bench = Bench::new(&plan, "leaf0", &SchemeConfig::named("ar").unwrap());
         let mut next = |queues: [u32; 5], psn| {
-            desk.queued.copy_from_slice(&queues);
-            let pkt = desk.data(qp, Psn::new(psn));
-            match desk.see(pkt).verdict {
+            bench.queued.copy_from_slice(&queues);
+            let pkt = bench.data(qp, Psn::new(psn));
+            match bench.see(pkt).verdict {
                 Verdict::Forward(PortIndex(port)) => port as usize,
                 other => panic!("{other:?}"),
             }

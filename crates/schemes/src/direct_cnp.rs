@@ -148,7 +148,7 @@ impl Scheme for DirectCnp {
 mod tests {
     use super::*;
     use crate::SchemeConfig;
-    use crate::desk::{Desk, leaf_spine, qp};
+    use crate::bench::{Bench, leaf_spine, qp};
     use model::plan::MarkAt;
     use model::{Bytes, Probability};
 
@@ -172,13 +172,13 @@ mod tests {
         ];
         for (switch, beyond, from_hosts, cnps) in cases {
             let config = Config { beyond, from_hosts, ..Config::default() };
-            let mut desk = Desk::new(&plan, switch, &SchemeConfig::DirectCnp(config));
+            let mut bench = Bench::new(&plan, switch, &SchemeConfig::DirectCnp(config));
             let mut made = 0;
             for (us, queue) in [(0, 10_000), (1, 20_001), (2, 20_001), (50, 30_000), (51, 30_000)] {
-                desk.now = Time::from_us(us);
-                desk.queued.iter_mut().for_each(|bytes| *bytes = queue);
-                let pkt = desk.data(far, Psn::new(0));
-                let seen = desk.see(pkt);
+                bench.now = Time::from_us(us);
+                bench.queued.iter_mut().for_each(|bytes| *bytes = queue);
+                let pkt = bench.data(far, Psn::new(0));
+                let seen = bench.see(pkt);
                 made += seen.emitted.len();
                 assert!(matches!(seen.verdict, Verdict::Forward(_)) && !seen.pkt.marked());
                 assert!(seen.emitted.iter().all(|cnp| cnp.kind() == Kind::Cnp && cnp.to() == HostId(0)));

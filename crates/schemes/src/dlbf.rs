@@ -409,7 +409,7 @@ impl model::Steering for Dlbf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::desk::leaf_spine;
+    use crate::bench::leaf_spine;
     use model::annex::Answer;
     use model::{QpId, Steering as _};
 

@@ -139,14 +139,14 @@ impl Scheme for Drill {
 mod tests {
     use super::*;
     use crate::SchemeConfig;
-    use crate::desk::{Desk, leaf_spine, qp};
+    use crate::bench::{Bench, leaf_spine, qp};
     use model::Psn;
     use std::collections::BTreeSet;
 
-    fn next(desk: &mut Desk, qp: model::QpId, queues: &[u32]) -> usize {
-        desk.queued[1..].copy_from_slice(queues);
-        let pkt = desk.data(qp, Psn::new(0));
-        match desk.see(pkt).verdict {
+    fn next(bench: &mut Bench, qp: model::QpId, queues: &[u32]) -> usize {
+        bench.queued[1..].copy_from_slice(queues);
+        let pkt = bench.data(qp, Psn::new(0));
+        match bench.see(pkt).verdict {
             Verdict::Forward(port) => port.index(),
             other => panic!("{other:?}"),
         }
@@ -157,13 +157,13 @@ mod tests {
         let plan = leaf_spine(3, 8, 1);
         let (to1, to2) = (qp(&plan, 0, 1), qp(&plan, 0, 2));
         let config = SchemeConfig::Drill(Config { d: 8, m: 1 });
-        let mut desk = Desk::new(&plan, "leaf0", &config);
-        assert_eq!(next(&mut desk, to1, &[9, 9, 9, 9, 1, 9, 9, 9]), 5);
-        assert_eq!(next(&mut desk, to2, &[9, 1, 9, 9, 9, 9, 9, 9]), 2);
+        let mut bench = Bench::new(&plan, "leaf0", &config);
+        assert_eq!(next(&mut bench, to1, &[9, 9, 9, 9, 1, 9, 9, 9]), 5);
+        assert_eq!(next(&mut bench, to2, &[9, 1, 9, 9, 9, 9, 9, 9]), 2);
         // With equal queues each rack keeps its remembered port.
         for _ in 0..50 {
-            assert_eq!(next(&mut desk, to1, &[4; 8]), 5);
-            assert_eq!(next(&mut desk, to2, &[4; 8]), 2);
+            assert_eq!(next(&mut bench, to1, &[4; 8]), 5);
+            assert_eq!(next(&mut bench, to2, &[4; 8]), 2);
         }
     }
 
@@ -171,14 +171,14 @@ mod tests {
     fn two_samples_are_two_different_ports_and_all_ports_are_sampled() {
         let plan = leaf_spine(2, 2, 1);
         let config = SchemeConfig::Drill(Config { d: 2, m: 0 });
-        let mut desk = Desk::new(&plan, "leaf0", &config);
+        let mut bench = Bench::new(&plan, "leaf0", &config);
         for _ in 0..100 {
-            assert_eq!(next(&mut desk, qp(&plan, 0, 1), &[7, 3]), 2);
+            assert_eq!(next(&mut bench, qp(&plan, 0, 1), &[7, 3]), 2);
         }
         let plan = leaf_spine(2, 6, 1);
         let config = SchemeConfig::Drill(Config { d: 1, m: 0 });
-        let mut desk = Desk::new(&plan, "leaf0", &config);
-        let used: BTreeSet<_> = (0..200).map(|_| next(&mut desk, qp(&plan, 0, 1), &[0; 6])).collect();
+        let mut bench = Bench::new(&plan, "leaf0", &config);
+        let used: BTreeSet<_> = (0..200).map(|_| next(&mut bench, qp(&plan, 0, 1), &[0; 6])).collect();
         assert_eq!(used.len(), 6);
     }
 

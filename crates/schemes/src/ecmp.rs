@@ -45,14 +45,14 @@ impl Scheme for Ecmp {
 #[cfg(test)]
 mod tests {
     use crate::SchemeConfig;
-    use crate::desk::{Desk, leaf_spine};
+    use crate::bench::{Bench, leaf_spine};
     use model::{Psn, QpId};
     use std::collections::BTreeSet;
 
     #[test]
     fn a_flow_keeps_its_path_and_many_flows_use_every_path() {
         let plan = leaf_spine(2, 4, 8);
-        let mut desk = Desk::new(&plan, "leaf0", &SchemeConfig::default());
+        let mut bench = Bench::new(&plan, "leaf0", &SchemeConfig::default());
         let mut used = BTreeSet::new();
         for (i, qp) in (0..).map(QpId).zip(&plan.qps) {
             if qp.from.0 >= 8 || qp.to.0 < 8 {
@@ -60,8 +60,8 @@ mod tests {
             }
             let mut ports = BTreeSet::new();
             for psn in 0..20 {
-                let pkt = desk.data(i, Psn::new(psn));
-                ports.insert(format!("{:?}", desk.see(pkt).verdict));
+                let pkt = bench.data(i, Psn::new(psn));
+                ports.insert(format!("{:?}", bench.see(pkt).verdict));
             }
             assert_eq!(ports.len(), 1, "qp {i} moved");
             used.append(&mut ports);

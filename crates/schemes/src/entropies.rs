@@ -81,18 +81,18 @@ impl Scheme for Entropies {
 mod tests {
     use super::*;
     use crate::AnyScheme;
-    use crate::desk::{Desk, leaf_spine, pods, qp};
+    use crate::bench::{Bench, leaf_spine, pods, qp};
     use model::Psn;
     use std::collections::BTreeSet;
 
     fn ports_of(plan: &model::Plan, switch: &str, mapping: Mapping, entropies: u16) -> Vec<usize> {
         let site = Site { plan, node: plan.fabric.find(switch).unwrap() };
-        let mut desk = Desk::with(plan, switch, AnyScheme::Entropies(Entropies::new(mapping, site)));
+        let mut bench = Bench::with(plan, switch, AnyScheme::Entropies(Entropies::new(mapping, site)));
         let last = plan.fabric.hosts() as u16 - 1;
         let send = |entropy| {
-            desk.entropy = entropy;
-            let pkt = desk.data(qp(plan, 0, last), Psn::new(3));
-            match desk.see(pkt).verdict {
+            bench.entropy = entropy;
+            let pkt = bench.data(qp(plan, 0, last), Psn::new(3));
+            match bench.see(pkt).verdict {
                 Verdict::Forward(port) => port.index(),
                 other => panic!("{other:?}"),
             }

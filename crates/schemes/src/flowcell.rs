@@ -103,7 +103,7 @@ impl model::Steering for Flowcell {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::desk::{leaf_spine, pods, qp};
+    use crate::bench::{leaf_spine, pods, qp};
     use model::{Annex as _, Steering as _};
 
     /// Paths of some packets between the first host and the last.

@@ -111,47 +111,47 @@ impl Scheme for Flowlet {
 mod tests {
     use super::*;
     use crate::SchemeConfig;
-    use crate::desk::{Desk, leaf_spine, qp};
+    use crate::bench::{Bench, leaf_spine, qp};
     use model::{Psn, QpId};
     use std::collections::BTreeSet;
 
-    fn port(desk: &mut Desk, qp: QpId) -> usize {
-        let pkt = desk.data(qp, Psn::new(0));
-        match desk.see(pkt).verdict {
+    fn port(bench: &mut Bench, qp: QpId) -> usize {
+        let pkt = bench.data(qp, Psn::new(0));
+        match bench.see(pkt).verdict {
             Verdict::Forward(port) => port.index(),
             other => panic!("{other:?}"),
         }
     }
 
     /// Four racks of one host each, and eight spines; a packet reaches the test switch every 100 ns.
-    fn desk(gap: Time) -> (Desk, [QpId; 3]) {
+    fn bench(gap: Time) -> (Bench, [QpId; 3]) {
         let plan = leaf_spine(4, 8, 1);
-        let desk = Desk::new(&plan, "leaf0", &SchemeConfig::Flowlet(Config { gap }));
-        (desk, [1, 2, 3].map(|to| qp(&plan, 0, to)))
+        let bench = Bench::new(&plan, "leaf0", &SchemeConfig::Flowlet(Config { gap }));
+        (bench, [1, 2, 3].map(|to| qp(&plan, 0, to)))
     }
 
     #[test]
     fn a_flow_without_pauses_keeps_its_path() {
-        let (mut desk, [a, ..]) = desk(Time::from_ns(100));
-        let first = port(&mut desk, a);
-        assert!((0..100).all(|_| port(&mut desk, a) == first));
-        assert_eq!((desk.counter("flowlets"), desk.counter("flow_entries")), (1, 1));
+        let (mut bench, [a, ..]) = bench(Time::from_ns(100));
+        let first = port(&mut bench, a);
+        assert!((0..100).all(|_| port(&mut bench, a) == first));
+        assert_eq!((bench.counter("flowlets"), bench.counter("flow_entries")), (1, 1));
     }
 
     #[test]
     fn pauses_draw_every_path_in_time() {
-        let (mut desk, [a, b, _]) = desk(Time::from_ns(150));
+        let (mut bench, [a, b, _]) = bench(Time::from_ns(150));
         // Packets of a and b alternate: each flow pauses for 200 ns.
-        let drawn: BTreeSet<usize> = (0..200).map(|_| (port(&mut desk, b), port(&mut desk, a)).1).collect();
+        let drawn: BTreeSet<usize> = (0..200).map(|_| (port(&mut bench, b), port(&mut bench, a)).1).collect();
         assert_eq!(drawn.len(), 8);
-        assert_eq!((desk.counter("flowlets"), desk.counter("flow_entries")), (400, 2));
+        assert_eq!((bench.counter("flowlets"), bench.counter("flow_entries")), (400, 2));
     }
 
     #[test]
     fn a_pause_equal_to_the_gap_draws_no_path() {
-        let (mut desk, [a, b, _]) = desk(Time::from_ns(200));
-        let first = [port(&mut desk, a), port(&mut desk, b)];
-        assert!((0..50).all(|_| [port(&mut desk, a), port(&mut desk, b)] == first));
+        let (mut bench, [a, b, _]) = bench(Time::from_ns(200));
+        let first = [port(&mut bench, a), port(&mut bench, b)];
+        assert!((0..50).all(|_| [port(&mut bench, a), port(&mut bench, b)] == first));
     }
 
     #[test]

@@ -95,7 +95,7 @@ impl model::Steering for FlowletNic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::desk::leaf_spine;
+    use crate::bench::leaf_spine;
     use model::{Annex as _, QpId, Steering as _};
 
     #[test]

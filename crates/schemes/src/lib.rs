@@ -56,9 +56,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 mod assignment;
-pub mod choice;
 #[cfg(test)]
-mod desk;
+mod bench;
+pub mod choice;
 pub mod entropies;
 mod facts;
 pub mod flows;
@@ -524,7 +524,7 @@ impl Default for SchemeConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::desk::{Desk, Seen, dragonfly, leaf_spine, pods, reply};
+    use crate::bench::{Bench, Seen, dragonfly, leaf_spine, pods, reply};
     use model::annex::TAG_BITS;
     use model::draw::{Key, Purpose};
     use model::{Kind, Psn, QpId};
@@ -557,30 +557,30 @@ mod tests {
         look: &mut dyn FnMut(&Packet, Seen),
     ) {
         plan.seed = seed;
-        let mut desk = Desk::new(&plan, switch, config);
+        let mut bench = Bench::new(&plan, switch, config);
         let key = Key::new(seed, Purpose::Workload, 0);
         for i in 0..count {
             let pick = |what, n| model::draw::below(key.draw2(i, what), n);
             let qp = QpId(pick(0, plan.qps.len()) as u32);
             let psn = Psn::new((i as u32 / 8).wrapping_sub(4).wrapping_add(pick(1, 8) as u32));
-            desk.queued.iter_mut().for_each(|q| *q = pick(2, 3) as u32 * 1500);
+            bench.queued.iter_mut().for_each(|q| *q = pick(2, 3) as u32 * 1500);
             // A tag that any other switch may have written.
-            desk.tag = key.draw2(i, 4) >> (64 - TAG_BITS);
+            bench.tag = key.draw2(i, 4) >> (64 - TAG_BITS);
             let mut pkt = match pick(3, 7) {
                 0 => reply(&plan, Kind::Ack, qp, psn),
                 1 => reply(&plan, Kind::Nack, qp, psn),
                 2 => reply(&plan, Kind::Cnp, qp, psn),
                 3 => reply(&plan, Kind::Signal, qp, psn),
-                _ => desk.data(qp, psn),
+                _ => bench.data(qp, psn),
             };
             if pkt.is_data() && pick(5, 4) == 0 {
                 pkt.mark();
             }
-            desk.pass(desk.now);
-            let seen = desk.see(pkt);
+            bench.pass(bench.now);
+            let seen = bench.see(pkt);
             look(&pkt, seen);
-            if desk.site().fabric().attachment(plan.qps[qp.index()].to) == desk.node {
-                let emitted = desk.depart(qp, psn);
+            if bench.site().fabric().attachment(plan.qps[qp.index()].to) == bench.node {
+                let emitted = bench.depart(qp, psn);
                 assert!(emitted.len() <= 1);
                 for nack in emitted {
                     assert_eq!((nack.kind(), nack.qp()), (Kind::Nack, qp));
@@ -590,8 +590,8 @@ mod tests {
             }
         }
         // The test switch checks that only held packets are released, and by ports that lead to their hosts.
-        desk.pass(Time::NEVER);
-        assert!(desk.held.is_empty(), "{} holds packets for ever", config.name());
+        bench.pass(Time::NEVER);
+        assert!(bench.held.is_empty(), "{} holds packets for ever", config.name());
     }
 
     /// True if the packet may take the detour `via`, and `port` leads there.
@@ -691,8 +691,8 @@ mod tests {
             }
         }
         let plan = leaf_spine(2, 4, 1);
-        let mut desk = Desk::with(&plan, "leaf0", AnyScheme::Custom(Box::new(First)));
-        let pkt = desk.data(QpId(1), Psn::new(9));
-        assert_eq!(desk.see(pkt).verdict, Verdict::Forward(PortIndex(1)));
+        let mut bench = Bench::with(&plan, "leaf0", AnyScheme::Custom(Box::new(First)));
+        let pkt = bench.data(QpId(1), Psn::new(9));
+        assert_eq!(bench.see(pkt).verdict, Verdict::Forward(PortIndex(1)));
     }
 }

@@ -46,14 +46,14 @@ impl Scheme for Minimal {
 #[cfg(test)]
 mod tests {
     use crate::SchemeConfig;
-    use crate::desk::{Desk, dragonfly, leaf_spine};
+    use crate::bench::{Bench, dragonfly, leaf_spine};
     use model::{Psn, QpId};
 
     #[test]
     fn a_flow_keeps_its_path_and_takes_no_detour() {
         for (plan, switch) in [(dragonfly(4, 3, 2), "g0r1"), (leaf_spine(3, 4, 2), "leaf0")] {
-            let [mut minimal, mut ecmp] =
-                ["minimal", "ecmp"].map(|name| Desk::new(&plan, switch, &SchemeConfig::named(name).unwrap()));
+            let [mut minimal, mut ecmp] = ["minimal", "ecmp"]
+                .map(|name| Bench::new(&plan, switch, &SchemeConfig::named(name).unwrap()));
             for qp in (0..plan.qps.len() as u32).map(QpId) {
                 for psn in 0..3 {
                     let seen = minimal.see(minimal.data(qp, Psn::new(psn)));

@@ -192,7 +192,7 @@ impl model::Steering for Reps {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::desk::leaf_spine;
+    use crate::bench::leaf_spine;
     use model::annex::Answer;
     use model::{Annex as _, QpId, Steering as _};
 

@@ -49,17 +49,17 @@ impl Scheme for Rps {
 #[cfg(test)]
 mod tests {
     use crate::SchemeConfig;
-    use crate::desk::{Desk, leaf_spine, qp};
+    use crate::bench::{Bench, leaf_spine, qp};
     use model::{Psn, Verdict};
 
     #[test]
     fn one_flow_loads_all_paths_equally() {
         let plan = leaf_spine(2, 4, 1);
-        let mut desk = Desk::new(&plan, "leaf0", &SchemeConfig::named("rps").unwrap());
+        let mut bench = Bench::new(&plan, "leaf0", &SchemeConfig::named("rps").unwrap());
         let mut loads = [0; 5];
         for psn in 0..8_000 {
-            let pkt = desk.data(qp(&plan, 0, 1), Psn::new(psn));
-            let Verdict::Forward(port) = desk.see(pkt).verdict else { panic!() };
+            let pkt = bench.data(qp(&plan, 0, 1), Psn::new(psn));
+            let Verdict::Forward(port) = bench.see(pkt).verdict else { panic!() };
             loads[port.index()] += 1;
         }
         assert_eq!(loads[0], 0);

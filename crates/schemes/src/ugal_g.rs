@@ -187,7 +187,7 @@ impl Scheme for UgalG {
 mod tests {
     use super::*;
     use crate::SchemeConfig;
-    use crate::desk::{Desk, dragonfly, leaf_spine, qp};
+    use crate::bench::{Bench, dragonfly, leaf_spine, qp};
     use model::Psn;
 
     #[test]
@@ -196,25 +196,25 @@ mod tests {
         let plan = dragonfly(5, 3, 1);
         let fabric = &plan.fabric;
         let here = fabric.find("g0r0").unwrap();
-        let mut desk = Desk::new(&plan, "g0r0", &SchemeConfig::named("ugal-g").unwrap());
+        let mut bench = Bench::new(&plan, "g0r0", &SchemeConfig::named("ugal-g").unwrap());
         let to = (0..15).find(|&h| {
             let port = fabric.route(here, HostId(h))[0];
             fabric.group(fabric.attachment(HostId(h))) > Some(0)
                 && fabric.group(fabric.ports(here)[port.index()].to) == Some(0)
         });
         let qp = qp(&plan, 0, to.expect("some path begins inside the group"));
-        let detours = |desk: &mut Desk| {
-            (0..200).filter(|&psn| desk.see(desk.data(qp, Psn::new(psn))).via.is_some()).count()
+        let detours = |bench: &mut Bench| {
+            (0..200).filter(|&psn| bench.see(bench.data(qp, Psn::new(psn))).via.is_some()).count()
         };
-        assert_eq!(detours(&mut desk), 0, "all queues are empty");
+        assert_eq!(detours(&mut bench), 0, "all queues are empty");
         let gateway = fabric.ports(here)[fabric.route(here, plan.qps[qp.index()].to)[0].index()].to;
         for link in fabric.ports(gateway).iter().filter(|l| fabric.group(l.to).is_some_and(|g| g > 0)) {
-            desk.view[fabric.link(gateway, link.port).index()] = 10_000;
+            bench.view[fabric.link(gateway, link.port).index()] = 10_000;
         }
-        assert!(detours(&mut desk) > 100, "the view shows the queues at {}", fabric.name(gateway));
+        assert!(detours(&mut bench) > 100, "the view shows the queues at {}", fabric.name(gateway));
         // UGAL-L ignores the queues of other routers.
-        let mut local = Desk::new(&plan, "g0r0", &SchemeConfig::named("ugal-l").unwrap());
-        local.view.clone_from(&desk.view);
+        let mut local = Bench::new(&plan, "g0r0", &SchemeConfig::named("ugal-l").unwrap());
+        local.view.clone_from(&bench.view);
         assert_eq!(detours(&mut local), 0);
     }
 
@@ -230,10 +230,10 @@ mod tests {
         let (own, next) = (over(here), over(beside));
         let qp = qp(&plan, 0, 2);
         let detours = |dead: &[(&str, &str)]| {
-            let mut desk = Desk::new(&plan, "g0r0", &SchemeConfig::named("ugal-g").unwrap());
-            desk.reroute(dead);
-            desk.view[fabric.link(next.from, next.port).index()] = 50_000;
-            (0..200).filter(|&psn| desk.see(desk.data(qp, Psn::new(psn))).via.is_some()).count()
+            let mut bench = Bench::new(&plan, "g0r0", &SchemeConfig::named("ugal-g").unwrap());
+            bench.reroute(dead);
+            bench.view[fabric.link(next.from, next.port).index()] = 50_000;
+            (0..200).filter(|&psn| bench.see(bench.data(qp, Psn::new(psn))).via.is_some()).count()
         };
         assert_eq!(detours(&[]), 0, "the router's own link is idle");
         assert!(detours(&[("g0r0", fabric.name(own.to))]) > 100);

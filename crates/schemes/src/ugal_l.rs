@@ -76,25 +76,25 @@ impl Scheme for UgalL {
 #[cfg(test)]
 mod tests {
     use crate::SchemeConfig;
-    use crate::desk::{Desk, Seen, dragonfly, qp};
+    use crate::bench::{Bench, Seen, dragonfly, qp};
     use model::{Detour, PortIndex, Psn, Verdict};
 
     /// A switch in a fabric of five groups of three routers with one link between any two groups. Its ports: the
     /// host, two routers, and the links to other groups that end here.
-    fn desk(plan: &model::Plan) -> Desk {
-        Desk::new(plan, "g0r0", &SchemeConfig::named("ugal-l").unwrap())
+    fn bench(plan: &model::Plan) -> Bench {
+        Bench::new(plan, "g0r0", &SchemeConfig::named("ugal-l").unwrap())
     }
 
-    fn next(desk: &mut Desk, plan: &model::Plan, queues: &[u32], psn: u32) -> Seen {
-        desk.queued[..queues.len()].copy_from_slice(queues);
-        desk.see(desk.data(qp(plan, 0, 3), Psn::new(psn))) // to the first router of group 1
+    fn next(bench: &mut Bench, plan: &model::Plan, queues: &[u32], psn: u32) -> Seen {
+        bench.queued[..queues.len()].copy_from_slice(queues);
+        bench.see(bench.data(qp(plan, 0, 3), Psn::new(psn))) // to the first router of group 1
     }
 
     #[test]
     fn a_detour_wins_if_twice_its_queue_plus_the_bias_is_shorter() {
         let plan = dragonfly(5, 3, 1);
-        let mut desk = desk(&plan);
-        let minimal = desk.see(desk.data(qp(&plan, 0, 3), Psn::new(0))).ports;
+        let mut bench = bench(&plan);
+        let minimal = bench.see(bench.data(qp(&plan, 0, 3), Psn::new(0))).ports;
         let [PortIndex(short)] = minimal[..] else { panic!("{minimal:?}") };
         let busy = |bytes: u32| {
             let mut queues = [1_000; 5];
@@ -103,12 +103,12 @@ mod tests {
         };
         // The threshold is 2 x 1000 B + 3200 B.
         for psn in 0..50 {
-            let seen = next(&mut desk, &plan, &busy(5_200), psn);
+            let seen = next(&mut bench, &plan, &busy(5_200), psn);
             assert_eq!((seen.via, seen.verdict), (None, Verdict::Forward(PortIndex(short))));
         }
         let mut over = [0; 5];
         for psn in 0..300 {
-            let seen = next(&mut desk, &plan, &busy(5_201), psn);
+            let seen = next(&mut bench, &plan, &busy(5_201), psn);
             match seen.via {
                 Some(Detour::Group(g)) => over[usize::from(g)] += 1,
                 // One group lies behind the busy port, too.
@@ -118,6 +118,6 @@ mod tests {
         }
         assert_eq!(over[1], 0, "no detour over the destination's own group");
         assert!(over.iter().filter(|&&n| n > 60).count() >= 3, "{over:?}");
-        assert_eq!(desk.counter("ways_minimal") + desk.counter("ways_detour"), 351);
+        assert_eq!(bench.counter("ways_minimal") + bench.counter("ways_detour"), 351);
     }
 }

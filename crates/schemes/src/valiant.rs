@@ -94,17 +94,17 @@ impl Scheme for Valiant {
 #[cfg(test)]
 mod tests {
     use crate::SchemeConfig;
-    use crate::desk::{Desk, dragonfly, leaf_spine, qp};
+    use crate::bench::{Bench, dragonfly, leaf_spine, qp};
     use model::{Detour, Psn};
     use std::collections::BTreeMap;
 
     fn vias(per: &str, to: u16) -> BTreeMap<String, usize> {
         let plan = dragonfly(5, 4, 2);
         let config: SchemeConfig = toml::from_str(&format!("[valiant]\nper = \"{per}\"")).unwrap();
-        let mut desk = Desk::new(&plan, "g0r0", &config);
+        let mut bench = Bench::new(&plan, "g0r0", &config);
         let mut seen = BTreeMap::new();
         for psn in 0..3_000 {
-            let via = desk.see(desk.data(qp(&plan, 0, to), Psn::new(psn))).via;
+            let via = bench.see(bench.data(qp(&plan, 0, to), Psn::new(psn))).via;
             *seen.entry(format!("{via:?}")).or_insert(0) += 1;
         }
         seen

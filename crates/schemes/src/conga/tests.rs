@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::SchemeConfig;
-use crate::desk::{Desk, Seen, leaf_spine, leaf_spine_at, qp};
+use crate::bench::{Bench, Seen, leaf_spine, leaf_spine_at, qp};
 use model::{HostId, Psn, Rate};
 
-fn desk(plan: &Plan, switch: &str) -> Desk {
-    Desk::new(plan, switch, &SchemeConfig::Conga(Config::default()))
+fn bench(plan: &Plan, switch: &str) -> Bench {
+    Bench::new(plan, switch, &SchemeConfig::Conga(Config::default()))
 }
 
 fn port(seen: &Seen) -> PortIndex {
@@ -17,18 +17,18 @@ fn port(seen: &Seen) -> PortIndex {
 }
 
 /// A packet of the flow arrives with this tag.
-fn data(desk: &mut Desk, flow: QpId, tag: u64) -> Seen {
-    desk.tag = tag;
-    desk.see(desk.data(flow, Psn::new(0)))
+fn data(bench: &mut Bench, flow: QpId, tag: u64) -> Seen {
+    bench.tag = tag;
+    bench.see(bench.data(flow, Psn::new(0)))
 }
 
 /// The far leaf sends this feedback in a signal.
-fn hear(desk: &mut Desk, flow: QpId, feedback: PathFeedback) {
-    let to = desk.site().qp(flow).to;
-    let rack = desk.site().fabric().rack(to) as u16;
-    desk.tag = feedback.tag_from(rack);
-    let sender = desk.site().qp(flow).from;
-    let seen = desk.see(Packet::new(Kind::Signal, flow, sender, Psn::new(0), 64));
+fn hear(bench: &mut Bench, flow: QpId, feedback: PathFeedback) {
+    let to = bench.site().qp(flow).to;
+    let rack = bench.site().fabric().rack(to) as u16;
+    bench.tag = feedback.tag_from(rack);
+    let sender = bench.site().qp(flow).from;
+    let seen = bench.see(Packet::new(Kind::Signal, flow, sender, Psn::new(0), 64));
     assert_eq!(seen.verdict, Verdict::Drop, "the signal ends here");
 }
 
@@ -36,7 +36,7 @@ fn hear(desk: &mut Desk, flow: QpId, feedback: PathFeedback) {
 fn a_flow_leaves_a_congested_path_only_after_a_pause() {
     let plan = leaf_spine(2, 4, 1);
     let flow = qp(&plan, 0, 1);
-    let mut near = desk(&plan, "leaf0");
+    let mut near = bench(&plan, "leaf0");
     let first = port(&data(&mut near, flow, 0));
     hear(&mut near, flow, PathFeedback { port: first, level: 5 });
     for _ in 0..4 {
@@ -52,7 +52,7 @@ fn a_flow_leaves_a_congested_path_only_after_a_pause() {
 #[test]
 fn among_equal_paths_a_flow_stays_and_new_flows_spread() {
     let plan = leaf_spine(9, 4, 1);
-    let mut near = desk(&plan, "leaf0");
+    let mut near = bench(&plan, "leaf0");
     let flow = qp(&plan, 0, 1);
     let first = port(&data(&mut near, flow, 0));
     for _ in 0..20 {
@@ -68,7 +68,7 @@ fn among_equal_paths_a_flow_stays_and_new_flows_spread() {
 fn a_new_flow_avoids_a_full_uplink() {
     let plan = leaf_spine(2, 4, 2);
     let (elephant, mouse) = (qp(&plan, 0, 2), qp(&plan, 1, 3));
-    let mut near = desk(&plan, "leaf0");
+    let mut near = bench(&plan, "leaf0");
     let filled = port(&data(&mut near, elephant, 0));
     // A frame every 100 ns is more than 100 Gb/s, and 1.5 ms are six time constants.
     for _ in 0..15_000 {
@@ -85,7 +85,7 @@ fn a_slow_link_behind_a_spine_is_measured_reported_and_avoided() {
     // Spine 1 has links of 10 Gb/s.
     let plan = leaf_spine_at(2, 2, 1, |spine| Rate::from_gbps(if spine == 1 { 10 } else { 100 }));
     let flow = qp(&plan, 0, 1);
-    let mut spine = desk(&plan, "spine1");
+    let mut spine = bench(&plan, "spine1");
     let uplink = PortIndex(2);
     let sent = Header { lb_tag: uplink, ce: 0, feedback: None };
     // 12 Gb/s for longer than the estimator's time constant.
@@ -95,13 +95,13 @@ fn a_slow_link_behind_a_spine_is_measured_reported_and_avoided() {
         tag = data(&mut spine, flow, sent.tag()).tag;
     }
     assert_eq!(Header::read(tag), Header { ce: 7, ..sent });
-    let mut far = desk(&plan, "leaf1");
+    let mut far = bench(&plan, "leaf1");
     let made = data(&mut far, flow, tag).made;
     assert_eq!(made.len(), 1, "no data in the reverse direction could carry the feedback");
     assert_eq!(made[0].packet.to(), HostId(0));
     let (rack, feedback) = PathFeedback::read_from(made[0].tag);
     assert_eq!((rack, feedback), (1, PathFeedback { port: uplink, level: 7 }));
-    let mut near = desk(&plan, "leaf0");
+    let mut near = bench(&plan, "leaf0");
     hear(&mut near, flow, feedback);
     assert_eq!(port(&data(&mut near, flow, 0)), PortIndex(1));
 }
@@ -110,7 +110,7 @@ fn a_slow_link_behind_a_spine_is_measured_reported_and_avoided() {
 fn data_in_the_reverse_direction_carries_feedback_and_signals_are_rare() {
     let plan = leaf_spine(2, 4, 1);
     let (there, back) = (qp(&plan, 0, 1), qp(&plan, 1, 0));
-    let mut far = desk(&plan, "leaf1");
+    let mut far = bench(&plan, "leaf1");
     let sent = |ce| Header { lb_tag: PortIndex(3), ce, feedback: None }.tag();
     assert_eq!(data(&mut far, there, sent(4)).made.len(), 1);
     assert!(data(&mut far, there, sent(5)).made.is_empty(), "no second signal within 10 us");
@@ -122,7 +122,7 @@ fn data_in_the_reverse_direction_carries_feedback_and_signals_are_rare() {
     assert_eq!(data(&mut far, there, sent(6)).made.len(), 1);
     assert_eq!((far.counter("feedback_signals"), far.counter("feedback_carried")), (2, 1));
     // The other leaf takes feedback from data as it takes feedback from a signal.
-    let mut near = desk(&plan, "leaf0");
+    let mut near = bench(&plan, "leaf0");
     let riding = Header { lb_tag: PortIndex(1), ce: 0, feedback };
     data(&mut near, back, riding.tag());
     let taken: Vec<_> = (0..40)

@@ -73,7 +73,7 @@ fn to_rack(plan: &Plan, node: NodeId, rack: usize, signal: u32) -> Distance {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::desk::{leaf_spine, pods};
+    use crate::bench::{leaf_spine, pods};
 
     #[test]
     fn the_round_trip_and_the_paths_of_two_and_three_tiers() {

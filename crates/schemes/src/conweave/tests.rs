@@ -2,17 +2,17 @@
 
 use super::*;
 use crate::SchemeConfig;
-use crate::desk::{Desk, Seen, leaf_spine, pods, qp};
+use crate::bench::{Bench, Seen, leaf_spine, pods, qp};
 use model::scheme::Handle;
 use model::{HostId, Psn, QpId};
 use tags::{between, stamp};
 
-fn desk(plan: &Plan, switch: &str, config: &Config) -> Desk {
-    Desk::new(plan, switch, &SchemeConfig::Conweave(config.clone()))
+fn bench(plan: &Plan, switch: &str, config: &Config) -> Bench {
+    Bench::new(plan, switch, &SchemeConfig::Conweave(config.clone()))
 }
 
 /// Header on a packet that comes from a host of the near ToR.
-fn send(near: &mut Desk, flow: QpId) -> Header {
+fn send(near: &mut Bench, flow: QpId) -> Header {
     near.tag = 0;
     let seen = near.see(near.data(flow, Psn::new(0)));
     let header = Header::read(seen.tag);
@@ -22,7 +22,7 @@ fn send(near: &mut Desk, flow: QpId) -> Header {
 }
 
 /// A signal from the far ToR arrives.
-fn hear(near: &mut Desk, flow: QpId, signal: TorSignal) {
+fn hear(near: &mut Bench, flow: QpId, signal: TorSignal) {
     near.tag = signal.tag();
     let sender = near.site().qp(flow).from;
     let seen = near.see(Packet::new(Kind::Signal, flow, sender, Psn::new(0), 64));
@@ -33,7 +33,7 @@ fn hear(near: &mut Desk, flow: QpId, signal: TorSignal) {
 const LATE: Time = Time::from_ns(8_257);
 
 /// Sends the first packet of a flow and lets its reply be late; returns the header on the old path.
-fn late(near: &mut Desk, flow: QpId) -> Header {
+fn late(near: &mut Bench, flow: QpId) -> Header {
     let first = send(near, flow);
     assert!(first.request && !first.tail && !first.rerouted);
     near.now += LATE;
@@ -44,7 +44,7 @@ fn late(near: &mut Desk, flow: QpId) -> Header {
 fn replies_in_time_keep_the_path_and_begin_epochs() {
     let plan = leaf_spine(2, 4, 1);
     let flow = qp(&plan, 0, 1);
-    let mut near = desk(&plan, "leaf0", &Config::default());
+    let mut near = bench(&plan, "leaf0", &Config::default());
     let first = send(&mut near, flow);
     assert!(first.request);
     for epoch in 1..10 {
@@ -62,7 +62,7 @@ fn replies_in_time_keep_the_path_and_begin_epochs() {
 fn a_late_reply_reroutes_the_flow_once_until_clear() {
     let plan = leaf_spine(2, 4, 1);
     let flow = qp(&plan, 0, 1);
-    let mut near = desk(&plan, "leaf0", &Config::default());
+    let mut near = bench(&plan, "leaf0", &Config::default());
     let old = late(&mut near, flow);
     let tail = send(&mut near, flow);
     assert_eq!((tail.path, tail.epoch, tail.tail, tail.rerouted), (old.path, 0, true, false));
@@ -83,7 +83,7 @@ fn a_late_reply_reroutes_the_flow_once_until_clear() {
 fn a_flow_keeps_its_path_if_all_others_are_busy() {
     let plan = leaf_spine(2, 4, 1);
     let flow = qp(&plan, 0, 1);
-    let mut near = desk(&plan, "leaf0", &Config::default());
+    let mut near = bench(&plan, "leaf0", &Config::default());
     let old = late(&mut near, flow);
     let others: Vec<u16> = (0..4).filter(|path| *path != old.path).collect();
     others.iter().for_each(|&path| hear(&mut near, flow, TorSignal::Notify(path)));
@@ -104,7 +104,7 @@ fn a_flow_keeps_its_path_if_all_others_are_busy() {
 fn a_flow_without_a_free_path_begins_a_new_epoch_if_its_reply_is_lost() {
     let plan = leaf_spine(2, 2, 1);
     let flow = qp(&plan, 0, 1);
-    let mut near = desk(&plan, "leaf0", &Config::default());
+    let mut near = bench(&plan, "leaf0", &Config::default());
     let old = late(&mut near, flow);
     hear(&mut near, flow, TorSignal::Notify(1 - old.path));
     assert!(!send(&mut near, flow).tail, "the other path is busy");
@@ -124,7 +124,7 @@ fn a_flow_without_a_free_path_begins_a_new_epoch_if_its_reply_is_lost() {
 fn paths_are_busy_per_destination_rack() {
     let plan = leaf_spine(3, 2, 1);
     let (one, two) = (qp(&plan, 0, 1), qp(&plan, 0, 2));
-    let mut near = desk(&plan, "leaf0", &Config::default());
+    let mut near = bench(&plan, "leaf0", &Config::default());
     let (first, second) = (send(&mut near, one), send(&mut near, two));
     near.now += LATE;
     hear(&mut near, one, TorSignal::Notify(1 - first.path));
@@ -137,7 +137,7 @@ fn paths_are_busy_per_destination_rack() {
 fn a_new_epoch_begins_after_silence_and_after_a_lost_clear() {
     let plan = leaf_spine(2, 8, 1);
     let flow = qp(&plan, 0, 1);
-    let mut near = desk(&plan, "leaf0", &Config::default());
+    let mut near = bench(&plan, "leaf0", &Config::default());
     let mut paths = std::collections::BTreeSet::new();
     for _ in 0..20 {
         let header = send(&mut near, flow);
@@ -161,7 +161,7 @@ fn a_new_epoch_begins_after_silence_and_after_a_lost_clear() {
 fn only_flows_on_a_failed_uplink_move() {
     let plan = leaf_spine(9, 4, 1);
     let flows: Vec<QpId> = (1..9).map(|to| qp(&plan, 0, to)).collect();
-    let mut near = desk(&plan, "leaf0", &Config::default());
+    let mut near = bench(&plan, "leaf0", &Config::default());
     let before: Vec<u16> = flows.iter().map(|&flow| send(&mut near, flow).path).collect();
     near.reroute(&[("leaf0", "spine2")]);
     for (&flow, &path) in flows.iter().zip(&before) {
@@ -190,7 +190,7 @@ fn only_flows_on_a_failed_uplink_move() {
 fn a_single_path_needs_no_requests() {
     let plan = leaf_spine(2, 1, 1);
     let flow = qp(&plan, 0, 1);
-    let mut near = desk(&plan, "leaf0", &Config::default());
+    let mut near = bench(&plan, "leaf0", &Config::default());
     for _ in 0..5 {
         near.now += LATE;
         assert_eq!(send(&mut near, flow), Header::default());
@@ -202,13 +202,13 @@ fn a_single_path_needs_no_requests() {
 fn on_three_tiers_a_path_is_an_uplink_and_a_core() {
     let plan = pods(2, 1, &[2, 2]);
     let flow = qp(&plan, 0, 1);
-    let mut edge = desk(&plan, "edge0.0", &Config::default());
+    let mut edge = bench(&plan, "edge0.0", &Config::default());
     let mut cores = std::collections::BTreeSet::new();
     for _ in 0..60 {
         edge.tag = 0;
         let seen = edge.see(edge.data(flow, Psn::new(0)));
         let Verdict::Forward(up) = seen.verdict else { panic!("{seen:?}") };
-        let mut above = desk(&plan, &format!("up0.{}", up.0 - 1), &Config::default());
+        let mut above = bench(&plan, &format!("up0.{}", up.0 - 1), &Config::default());
         above.tag = seen.tag;
         let Verdict::Forward(core) = above.see(above.data(flow, Psn::new(0))).verdict else { panic!() };
         cores.insert((Header::read(seen.tag).path, up, core));
@@ -219,7 +219,7 @@ fn on_three_tiers_a_path_is_an_uplink_and_a_core() {
 }
 
 /// A packet arrives at the receiver's ToR.
-fn arrive(far: &mut Desk, flow: QpId, header: Header) -> Seen {
+fn arrive(far: &mut Bench, flow: QpId, header: Header) -> Seen {
     far.tag = header.tag();
     far.see(far.data(flow, Psn::new(0)))
 }
@@ -247,7 +247,7 @@ fn new(us: u64) -> Header {
 fn overtaking_packets_are_held_until_the_tail_and_leave_in_order() {
     let plan = leaf_spine(2, 4, 1);
     let flow = qp(&plan, 0, 1);
-    let mut far = desk(&plan, "leaf1", &Config::default());
+    let mut far = bench(&plan, "leaf1", &Config::default());
     let asked = arrive(&mut far, flow, Header { request: true, ..old(1) });
     assert_eq!((asked.verdict, signals(&asked)), (PASSES, vec![TorSignal::Reply(0)]));
     assert_eq!((asked.made[0].packet.to(), asked.made[0].packet.frame()), (HostId(0), 64));
@@ -267,7 +267,7 @@ fn overtaking_packets_are_held_until_the_tail_and_leave_in_order() {
 fn without_a_tail_a_timer_releases_held_packets_at_the_expected_time() {
     let plan = leaf_spine(2, 4, 1);
     let flow = qp(&plan, 0, 1);
-    let mut far = desk(&plan, "leaf1", &Config::default());
+    let mut far = bench(&plan, "leaf1", &Config::default());
     arrive(&mut far, flow, old(10));
     let came = far.now;
     // The TAIL was sent 4 us after the newest packet of the old path, so it is expected 4 us after that packet's
@@ -292,7 +292,7 @@ fn without_a_tail_a_timer_releases_held_packets_at_the_expected_time() {
 fn without_packets_of_the_old_path_the_timer_has_its_default() {
     let plan = leaf_spine(2, 4, 1);
     let flow = qp(&plan, 0, 1);
-    let mut far = desk(&plan, "leaf1", &Config::default());
+    let mut far = bench(&plan, "leaf1", &Config::default());
     assert_eq!(arrive(&mut far, flow, new(14)).verdict, Verdict::Hold);
     assert_eq!(far.alarm, Some(far.now + Time::from_us(200)));
 }
@@ -301,7 +301,7 @@ fn without_packets_of_the_old_path_the_timer_has_its_default() {
 fn packets_pass_and_are_counted_if_every_reorder_queue_is_taken() {
     let plan = leaf_spine(4, 2, 1);
     let config = Config { reorder_queues: 2, ..Config::default() };
-    let mut far = desk(&plan, "leaf1", &config);
+    let mut far = bench(&plan, "leaf1", &config);
     let flows = [0, 2, 3].map(|from| qp(&plan, from, 1));
     let verdicts = flows.map(|flow| arrive(&mut far, flow, new(5)).verdict);
     assert_eq!(verdicts, [Verdict::Hold, Verdict::Hold, PASSES]);
@@ -314,7 +314,7 @@ fn packets_pass_and_are_counted_if_every_reorder_queue_is_taken() {
 fn packets_of_an_older_epoch_pass_and_of_a_newer_one_release_the_held() {
     let plan = leaf_spine(2, 4, 1);
     let flow = qp(&plan, 0, 1);
-    let mut far = desk(&plan, "leaf1", &Config::default());
+    let mut far = bench(&plan, "leaf1", &Config::default());
     let of = |epoch, header: Header| Header { epoch, ..header };
     arrive(&mut far, flow, of(3, old(1)));
     // The first packet of epoch 0 to arrive has overtaken the rest of epoch 0 and a packet of the previous epoch.
@@ -332,7 +332,7 @@ fn packets_of_an_older_epoch_pass_and_of_a_newer_one_release_the_held() {
 fn marked_packets_cause_rate_limited_notices() {
     let plan = leaf_spine(3, 4, 1);
     let flow = qp(&plan, 0, 1);
-    let mut far = desk(&plan, "leaf1", &Config::default());
+    let mut far = bench(&plan, "leaf1", &Config::default());
     let mut marked = |flow, header: Header, us| {
         far.now += Time::from_us(us);
         far.tag = header.tag();

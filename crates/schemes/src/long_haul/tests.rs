@@ -2,7 +2,7 @@
 
 use super::{Config, Notification, ReactionMode};
 use crate::SchemeConfig;
-use crate::desk::{Desk, datacentres, qp, reply};
+use crate::bench::{Bench, datacentres, qp, reply};
 use model::plan::{MarkAt, Marking};
 use model::{Bytes, Kind, Plan, Probability, Psn, Time, Verdict};
 
@@ -19,8 +19,8 @@ fn plan() -> Plan {
     plan
 }
 
-fn desk(plan: &Plan, node: &str, config: Config) -> Desk {
-    Desk::new(plan, node, &SchemeConfig::LongHaul(config))
+fn bench(plan: &Plan, node: &str, config: Config) -> Bench {
+    Bench::new(plan, node, &SchemeConfig::LongHaul(config))
 }
 
 const PSN: Psn = Psn::new(0);
@@ -32,13 +32,13 @@ fn marked_data_that_leaves_is_unmarked_and_causes_one_cnp_per_interval() {
     for (notification, made) in
         [(Notification::Paper, 2), (Notification::Prototype, 7), (Notification::Off, 0)]
     {
-        let mut desk = desk(&plan, "external0", Config { notification, ..Config::default() });
+        let mut bench = bench(&plan, "external0", Config { notification, ..Config::default() });
         let mut cnps = 0;
         for us in [0, 20, 40, 50, 51] {
-            desk.now = Time::from_us(us);
-            let mut pkt = desk.data(out, PSN);
+            bench.now = Time::from_us(us);
+            let mut pkt = bench.data(out, PSN);
             pkt.mark();
-            let seen = desk.see(pkt);
+            let seen = bench.see(pkt);
             assert_eq!(seen.pkt.marked(), notification == Notification::Off);
             assert!(seen.emitted.iter().all(|cnp| cnp.kind() == Kind::Cnp && cnp.to().0 == 0));
             cnps += seen.emitted.len();
@@ -52,21 +52,21 @@ fn marked_data_that_leaves_is_unmarked_and_causes_one_cnp_per_interval() {
 fn remote_cnps_share_the_interval_and_flags_are_cleared_like_frames() {
     let plan = plan();
     let out = qp(&plan, 0, 2);
-    let mut desk = desk(&plan, "external0", Config::default());
-    let mut marked = desk.data(out, PSN);
+    let mut bench = bench(&plan, "external0", Config::default());
+    let mut marked = bench.data(out, PSN);
     marked.mark();
-    assert_eq!(desk.see(marked).emitted.len(), 1);
-    desk.now = Time::from_us(30);
-    assert_eq!(desk.see(reply(&plan, Kind::Cnp, out, PSN)).verdict, Verdict::Drop);
+    assert_eq!(bench.see(marked).emitted.len(), 1);
+    bench.now = Time::from_us(30);
+    assert_eq!(bench.see(reply(&plan, Kind::Cnp, out, PSN)).verdict, Verdict::Drop);
     let flagged = reply(&plan, Kind::Ack, out, PSN).with_echo(true);
-    let seen = desk.see(flagged);
+    let seen = bench.see(flagged);
     assert!(
         matches!(seen.verdict, Verdict::Forward(_)) && !seen.pkt.echo(),
         "the ACK continues without its flag"
     );
-    desk.now = Time::from_us(60);
-    assert!(matches!(desk.see(reply(&plan, Kind::Cnp, out, PSN)).verdict, Verdict::Forward(_)));
-    assert!(!desk.see(flagged).pkt.echo(), "the forwarded CNP counts");
+    bench.now = Time::from_us(60);
+    assert!(matches!(bench.see(reply(&plan, Kind::Cnp, out, PSN)).verdict, Verdict::Forward(_)));
+    assert!(!bench.see(flagged).pkt.echo(), "the forwarded CNP counts");
 }
 
 #[test]
@@ -74,32 +74,32 @@ fn a_local_cnp_carries_a_note_and_delays_its_flow_in_order() {
     let plan = plan();
     let into = qp(&plan, 2, 0);
     for reaction in [ReactionMode::Rate, ReactionMode::Delay] {
-        let mut desk = desk(&plan, "external0", Config { reaction, ..Config::default() });
-        let pass = desk.data(into, PSN);
-        assert!(matches!(desk.see(pass).verdict, Verdict::Forward(_)), "nothing is held without a CNP");
-        desk.now = Time::from_us(100);
-        let cnp = desk.see(reply(&plan, Kind::Cnp, into, PSN));
+        let mut bench = bench(&plan, "external0", Config { reaction, ..Config::default() });
+        let pass = bench.data(into, PSN);
+        assert!(matches!(bench.see(pass).verdict, Verdict::Forward(_)), "nothing is held without a CNP");
+        bench.now = Time::from_us(100);
+        let cnp = bench.see(reply(&plan, Kind::Cnp, into, PSN));
         assert!(cnp.pkt.reacted() && matches!(cnp.verdict, Verdict::Forward(_)));
         let mut held = Vec::new();
         for n in 1..6 {
-            desk.now = Time::from_ns(100_000 + 120 * n);
-            let pkt = desk.data(into, Psn::new(n as u32));
-            let seen = desk.see(pkt);
+            bench.now = Time::from_ns(100_000 + 120 * n);
+            let pkt = bench.data(into, Psn::new(n as u32));
+            let seen = bench.see(pkt);
             assert_eq!(seen.verdict, Verdict::Hold, "{reaction:?}");
-            held.extend(desk.held.keys().last().copied());
+            held.extend(bench.held.keys().last().copied());
         }
         let mut left = Vec::new();
-        let first = desk.alarm.unwrap();
+        let first = bench.alarm.unwrap();
         assert!(first >= Time::from_ns(108_120), "T_block is 8 us: {first}");
-        while let Some(at) = desk.alarm {
-            desk.now = at;
-            left.extend(desk.woken().released.iter().map(|(handle, _)| *handle));
+        while let Some(at) = bench.alarm {
+            bench.now = at;
+            left.extend(bench.woken().released.iter().map(|(handle, _)| *handle));
         }
         assert_eq!(left, held, "{reaction:?}");
         // After ten spans of 55 us T_block is 0, and DCQCN's rate leaves room for one packet.
-        desk.now += Time::from_us(10_000);
-        let pkt = desk.data(into, Psn::new(6));
-        assert!(matches!(desk.see(pkt).verdict, Verdict::Forward(_)), "{reaction:?}");
+        bench.now += Time::from_us(10_000);
+        let pkt = bench.data(into, Psn::new(6));
+        assert!(matches!(bench.see(pkt).verdict, Verdict::Forward(_)), "{reaction:?}");
     }
 }
 
@@ -110,15 +110,15 @@ fn frequent_cnps_double_the_delay_and_silence_halves_it() {
     let config = Config { reaction: ReactionMode::Delay, ..Config::default() };
     // Time for which a packet is held that comes `after` the last of `cnps` CNPs, which are 50 us apart.
     let held = |cnps: u64, after: Time| {
-        let mut desk = desk(&plan, "external0", config.clone());
+        let mut bench = bench(&plan, "external0", config.clone());
         for n in 0..cnps {
-            desk.now = Time::from_us(100 + 50 * n);
-            desk.see(reply(&plan, Kind::Cnp, into, PSN));
+            bench.now = Time::from_us(100 + 50 * n);
+            bench.see(reply(&plan, Kind::Cnp, into, PSN));
         }
-        desk.now += after;
-        let pkt = desk.data(into, PSN);
-        match desk.see(pkt).verdict {
-            Verdict::Hold => desk.alarm.unwrap() - desk.now,
+        bench.now += after;
+        let pkt = bench.data(into, PSN);
+        match bench.see(pkt).verdict {
+            Verdict::Hold => bench.alarm.unwrap() - bench.now,
             _ => Time::ZERO,
         }
     };
@@ -136,15 +136,15 @@ fn a_full_stash_releases_the_oldest_packets() {
     let plan = plan();
     let into = qp(&plan, 2, 0);
     let config = Config { flow_stash: Some(Bytes(4500)), ..Config::default() };
-    let mut desk = desk(&plan, "external0", config);
-    desk.see(reply(&plan, Kind::Cnp, into, PSN));
+    let mut bench = bench(&plan, "external0", config);
+    bench.see(reply(&plan, Kind::Cnp, into, PSN));
     let (mut held, mut released) = (Vec::new(), Vec::new());
     for n in 0..5 {
-        let pkt = desk.data(into, Psn::new(n));
-        let seen = desk.see(pkt);
+        let pkt = bench.data(into, Psn::new(n));
+        let seen = bench.see(pkt);
         assert_eq!(seen.verdict, Verdict::Hold);
         released.extend(seen.released.iter().map(|(handle, _)| *handle));
-        held.extend(desk.held.keys().last().copied());
+        held.extend(bench.held.keys().last().copied());
     }
     assert_eq!(released, held[..2], "three frames of 1500 B fit");
 }
@@ -165,18 +165,18 @@ fn a_port_of_the_prototype_stands_still_without_further_packets() {
     let plan = plan();
     let into = qp(&plan, 2, 0);
     let config = Config { reaction: ReactionMode::Prototype, ..Config::default() };
-    let mut desk = desk(&plan, "external0", config);
-    desk.see(reply(&plan, Kind::Cnp, into, PSN));
-    let pkt = desk.data(into, Psn::new(1));
-    let seen = desk.see(pkt);
+    let mut bench = bench(&plan, "external0", config);
+    bench.see(reply(&plan, Kind::Cnp, into, PSN));
+    let pkt = bench.data(into, Psn::new(1));
+    let seen = bench.see(pkt);
     assert_eq!(
-        (seen.verdict, seen.released.len(), desk.alarm),
+        (seen.verdict, seen.released.len(), bench.alarm),
         (Verdict::Hold, 0, None),
         "the port stands still without an alarm"
     );
     // The next packet wakes the port: the first one has gone round and leaves.
-    desk.now = Time::from_us(1);
-    let pkt = desk.data(into, Psn::new(2));
-    let seen = desk.see(pkt);
+    bench.now = Time::from_us(1);
+    let pkt = bench.data(into, Psn::new(2));
+    let seen = bench.see(pkt);
     assert_eq!((seen.verdict, seen.released.len()), (Verdict::Hold, 1));
 }

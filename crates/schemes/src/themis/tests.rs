@@ -3,7 +3,7 @@
 use super::config::{Entries, Judging};
 use super::hashes::{Algorithm, Hash};
 use super::*;
-use crate::desk::{Desk, leaf_spine, leaf_spine_at, leaf_spine_parallel, pods, qp, reply};
+use crate::bench::{Bench, leaf_spine, leaf_spine_at, leaf_spine_parallel, pods, qp, reply};
 use crate::{AnyScheme, SchemeConfig};
 use model::plan::Message;
 use model::{Rate, Time};
@@ -13,8 +13,8 @@ fn config() -> Config {
     Config::default()
 }
 
-fn desk(plan: &Plan, switch: &str, config: Config) -> Desk {
-    Desk::new(plan, switch, &SchemeConfig::Themis(config))
+fn bench(plan: &Plan, switch: &str, config: Config) -> Bench {
+    Bench::new(plan, switch, &SchemeConfig::Themis(config))
 }
 
 fn psn(n: u32) -> Psn {
@@ -22,17 +22,17 @@ fn psn(n: u32) -> Psn {
 }
 
 /// PSNs of the NACKs that the destination ToR emits while these packets depart.
-fn depart(desk: &mut Desk, qp: QpId, psns: &[u32]) -> Vec<u32> {
-    let one = |&n: &u32| desk.depart(qp, psn(n));
+fn depart(bench: &mut Bench, qp: QpId, psns: &[u32]) -> Vec<u32> {
+    let one = |&n: &u32| bench.depart(qp, psn(n));
     psns.iter().flat_map(one).map(|nack| nack.psn().value()).collect()
 }
 
-fn passes(desk: &mut Desk, plan: &Plan, qp: QpId, n: u32) -> bool {
-    matches!(desk.see(reply(plan, Kind::Nack, qp, psn(n))).verdict, Verdict::Forward(_))
+fn passes(bench: &mut Bench, plan: &Plan, qp: QpId, n: u32) -> bool {
+    matches!(bench.see(reply(plan, Kind::Nack, qp, psn(n))).verdict, Verdict::Forward(_))
 }
 
-fn themis(desk: &Desk) -> &Themis {
-    match desk.scheme() {
+fn themis(bench: &Bench) -> &Themis {
+    match bench.scheme() {
         AnyScheme::Themis(themis) => themis,
         _ => panic!("the scheme is not Themis"),
     }
@@ -43,8 +43,8 @@ fn the_source_tor_sprays_in_psn_order() {
     let plan = leaf_spine(2, 4, 1);
     let qp = qp(&plan, 0, 1);
     let round = |config: Config, n: u32| -> Vec<u16> {
-        let mut desk = desk(&plan, "leaf0", config);
-        let ports = (0..n).map(|n| desk.see(desk.data(qp, psn(n))).verdict);
+        let mut bench = bench(&plan, "leaf0", config);
+        let ports = (0..n).map(|n| bench.see(bench.data(qp, psn(n))).verdict);
         ports.map(|v| if let Verdict::Forward(port) = v { port.0 - 1 } else { panic!("{v:?}") }).collect()
     };
     let dealt = round(config(), 8);
@@ -60,20 +60,20 @@ fn the_source_tor_sprays_in_psn_order() {
 fn only_the_source_tor_sprays() {
     let plan = leaf_spine(2, 2, 2);
     for (switch, from, to) in [("leaf1", 0, 2), ("leaf0", 0, 1), ("spine0", 0, 2)] {
-        let mut desk = desk(&plan, switch, config());
+        let mut bench = bench(&plan, switch, config());
         for n in 0..4 {
-            let seen = desk.see(desk.data(qp(&plan, from, to), psn(n)));
+            let seen = bench.see(bench.data(qp(&plan, from, to), psn(n)));
             assert_eq!(seen.verdict, Verdict::Forward(seen.ports[0]));
         }
     }
-    let spine = desk(&plan, "spine0", config());
+    let spine = bench(&plan, "spine0", config());
     assert_eq!(spine.scheme().interest(), Interest::default());
 }
 
 /// Ports that the first `n` packets of a queue pair take at a switch.
 fn ports(plan: &Plan, switch: &str, config: Config, qp: QpId, n: u32) -> Vec<PortIndex> {
-    let mut desk = desk(plan, switch, config);
-    let seen = (0..n).map(|n| desk.see(desk.data(qp, psn(n))).verdict);
+    let mut bench = bench(plan, switch, config);
+    let seen = (0..n).map(|n| bench.see(bench.data(qp, psn(n))).verdict);
     seen.map(|v| if let Verdict::Forward(port) = v { port } else { panic!("{v:?}") }).collect()
 }
 
@@ -96,8 +96,8 @@ fn bits_of_the_slot_steer_switches_above_the_tor() {
     let near = ports(&plan, "edge0.0", config(), qp(&plan, 0, 1), 4);
     assert!(near[0] != near[1] && near[..2] == near[2..]);
     let rules = |config| {
-        let desk = desk(&plan, "edge1.1", config);
-        themis(&desk).table.rules.iter().map(|rule| rule.settings().slots).collect::<Vec<_>>()
+        let bench = bench(&plan, "edge1.1", config);
+        themis(&bench).table.rules.iter().map(|rule| rule.settings().slots).collect::<Vec<_>>()
     };
     assert_eq!(rules(config()), [8, 2], "rules for the other pod and for the same pod");
     assert_eq!(rules(Config { path_map: false, ..config() }), [2]);
@@ -108,8 +108,8 @@ fn replies_are_not_steered() {
     let plan = pods(2, 1, &[4, 4]);
     let (forth, back) = (qp(&plan, 0, 1), qp(&plan, 1, 0));
     for (switch, qp) in [("edge1.0", forth), ("up1.0", forth), ("edge0.0", back), ("up0.1", back)] {
-        let mut desk = desk(&plan, switch, config());
-        let ports: Vec<_> = (0..16).map(|n| desk.see(reply(&plan, Kind::Ack, qp, psn(n))).verdict).collect();
+        let mut bench = bench(&plan, switch, config());
+        let ports: Vec<_> = (0..16).map(|n| bench.see(reply(&plan, Kind::Ack, qp, psn(n))).verdict).collect();
         assert!(ports.iter().all(|port| *port == ports[0]), "{switch}");
     }
 }
@@ -155,15 +155,15 @@ fn a_fabric_without_a_path_map_is_refused_with_advice() {
 #[test]
 fn a_tor_declares_only_the_interest_it_needs() {
     let several = leaf_spine(2, 2, 1);
-    let interest = desk(&several, "leaf0", config()).scheme().interest();
+    let interest = bench(&several, "leaf0", config()).scheme().interest();
     assert!(interest.host_departures && !interest.every_packet && !interest.queues);
     // With one uplink there is no choice of ports, but the switch must still see the replies.
     let one = leaf_spine(2, 1, 1);
-    assert!(desk(&one, "leaf0", config()).scheme().interest().every_packet);
-    let mut desk = desk(&one, "leaf1", config());
-    depart(&mut desk, qp(&one, 0, 1), &[0, 2]);
-    assert!(passes(&mut desk, &one, qp(&one, 0, 1), 1));
-    assert_eq!(desk.counter("nacks_forwarded"), 1);
+    assert!(bench(&one, "leaf0", config()).scheme().interest().every_packet);
+    let mut bench = bench(&one, "leaf1", config());
+    depart(&mut bench, qp(&one, 0, 1), &[0, 2]);
+    assert!(passes(&mut bench, &one, qp(&one, 0, 1), 1));
+    assert_eq!(bench.counter("nacks_forwarded"), 1);
 }
 
 #[test]
@@ -171,13 +171,13 @@ fn the_papers_figure_4() {
     let plan = leaf_spine(2, 2, 1);
     let qp = qp(&plan, 0, 1);
     for mode in [Judging::Sound, Judging::Literal] {
-        let mut desk = desk(&plan, "leaf1", Config { mode, ..config() });
-        assert!(depart(&mut desk, qp, &[0, 1, 3]).is_empty());
-        assert!(!passes(&mut desk, &plan, qp, 2), "3 proves nothing about 2");
-        assert!(depart(&mut desk, qp, &[2, 6]).is_empty());
-        assert!(passes(&mut desk, &plan, qp, 4), "6 overtook 4 on its own path");
+        let mut bench = bench(&plan, "leaf1", Config { mode, ..config() });
+        assert!(depart(&mut bench, qp, &[0, 1, 3]).is_empty());
+        assert!(!passes(&mut bench, &plan, qp, 2), "3 proves nothing about 2");
+        assert!(depart(&mut bench, qp, &[2, 6]).is_empty());
+        assert!(passes(&mut bench, &plan, qp, 4), "6 overtook 4 on its own path");
         let counts = ["nacks_seen", "nacks_forwarded", "nacks_blocked", "nacks_compensated"];
-        assert_eq!(counts.map(|name| desk.counter(name)), [2, 1, 1, 0]);
+        assert_eq!(counts.map(|name| bench.counter(name)), [2, 1, 1, 0]);
     }
 }
 
@@ -185,14 +185,14 @@ fn the_papers_figure_4() {
 fn a_lost_packet_is_compensated_once_and_not_spuriously() {
     let plan = leaf_spine(2, 2, 1);
     let qp = qp(&plan, 0, 1);
-    let mut desk = desk(&plan, "leaf1", config());
-    depart(&mut desk, qp, &[0, 1, 3]);
-    assert!(!passes(&mut desk, &plan, qp, 2));
-    assert_eq!(depart(&mut desk, qp, &[4, 6]), [2]);
-    desk.see(reply(&plan, Kind::Ack, qp, psn(1)));
-    desk.depart_as(desk.data(qp, psn(2)).with_retransmission(true));
-    desk.see(reply(&plan, Kind::Ack, qp, psn(4)));
-    assert_eq!((desk.counter("nacks_compensated"), desk.counter("compensations_spurious")), (1, 0));
+    let mut bench = bench(&plan, "leaf1", config());
+    depart(&mut bench, qp, &[0, 1, 3]);
+    assert!(!passes(&mut bench, &plan, qp, 2));
+    assert_eq!(depart(&mut bench, qp, &[4, 6]), [2]);
+    bench.see(reply(&plan, Kind::Ack, qp, psn(1)));
+    bench.depart_as(bench.data(qp, psn(2)).with_retransmission(true));
+    bench.see(reply(&plan, Kind::Ack, qp, psn(4)));
+    assert_eq!((bench.counter("nacks_compensated"), bench.counter("compensations_spurious")), (1, 0));
 }
 
 #[test]
@@ -200,14 +200,14 @@ fn literal_mode_compensates_for_a_packet_on_the_wire() {
     let plan = leaf_spine(2, 2, 1);
     let qp = qp(&plan, 0, 1);
     for (mode, compensated) in [(Judging::Sound, 0), (Judging::Literal, 1)] {
-        let mut desk = desk(&plan, "leaf1", Config { mode, ..config() });
-        depart(&mut desk, qp, &[0, 1, 3, 2]); // 2 has left while the NACK that 3 caused was under way
-        assert!(!passes(&mut desk, &plan, qp, 2));
-        depart(&mut desk, qp, &[4]);
-        desk.see(reply(&plan, Kind::Ack, qp, psn(3)));
-        assert_eq!(desk.counter("nacks_compensated"), compensated, "{mode:?}");
-        assert_eq!(desk.counter("compensations_spurious"), compensated, "{mode:?}");
-        assert_eq!(desk.counter("blocked_on_the_wire"), 1 - compensated, "{mode:?}");
+        let mut bench = bench(&plan, "leaf1", Config { mode, ..config() });
+        depart(&mut bench, qp, &[0, 1, 3, 2]); // 2 has left while the NACK that 3 caused was under way
+        assert!(!passes(&mut bench, &plan, qp, 2));
+        depart(&mut bench, qp, &[4]);
+        bench.see(reply(&plan, Kind::Ack, qp, psn(3)));
+        assert_eq!(bench.counter("nacks_compensated"), compensated, "{mode:?}");
+        assert_eq!(bench.counter("compensations_spurious"), compensated, "{mode:?}");
+        assert_eq!(bench.counter("blocked_on_the_wire"), 1 - compensated, "{mode:?}");
     }
 }
 
@@ -217,13 +217,13 @@ fn a_loss_on_the_last_hop_is_found_by_watching() {
     let qp = qp(&plan, 0, 1);
     let later: Vec<_> = (4..40).collect();
     for (watch, acked, owed) in [(true, None, vec![2]), (false, None, vec![]), (true, Some(3), vec![])] {
-        let mut desk = desk(&plan, "leaf1", Config { watch, ..config() });
-        depart(&mut desk, qp, &[0, 1, 3, 2]);
-        assert!(!passes(&mut desk, &plan, qp, 2));
+        let mut bench = bench(&plan, "leaf1", Config { watch, ..config() });
+        depart(&mut bench, qp, &[0, 1, 3, 2]);
+        assert!(!passes(&mut bench, &plan, qp, 2));
         if let Some(n) = acked {
-            desk.see(reply(&plan, Kind::Ack, qp, psn(n)));
+            bench.see(reply(&plan, Kind::Ack, qp, psn(n)));
         }
-        assert_eq!(depart(&mut desk, qp, &later), owed);
+        assert_eq!(depart(&mut bench, qp, &later), owed);
     }
 }
 
@@ -237,10 +237,10 @@ fn a_blocked_nack_may_become_an_ack() {
         (OnBlock::Ack, false, Some(2)),
         (OnBlock::Ack, true, Some(2)),
     ] {
-        let mut desk = desk(&plan, "leaf1", Config { on_block, ..config() });
-        depart(&mut desk, qp, &[0, 1, 2, 4]);
+        let mut bench = bench(&plan, "leaf1", Config { on_block, ..config() });
+        depart(&mut bench, qp, &[0, 1, 2, 4]);
         let nack = reply(&plan, Kind::Nack, qp, psn(3)).with_echo(echo);
-        let seen = desk.see(nack);
+        let seen = bench.see(nack);
         match acked {
             None => assert_eq!(seen.verdict, Verdict::Drop),
             Some(n) => {
@@ -248,7 +248,7 @@ fn a_blocked_nack_may_become_an_ack() {
                 assert_eq!((seen.pkt.kind(), seen.pkt.psn(), seen.pkt.echo()), (Kind::Ack, psn(n), echo));
             }
         }
-        assert_eq!((desk.counter("nacks_seen"), desk.counter("nacks_blocked")), (1, 1));
+        assert_eq!((bench.counter("nacks_seen"), bench.counter("nacks_blocked")), (1, 1));
     }
 }
 
@@ -256,28 +256,28 @@ fn a_blocked_nack_may_become_an_ack() {
 fn queue_pairs_inside_a_rack_bypass_it() {
     let plan = leaf_spine(2, 2, 2);
     let inside = qp(&plan, 2, 3);
-    let mut desk = desk(&plan, "leaf1", config());
-    assert!(depart(&mut desk, inside, &[0, 2]).is_empty());
-    assert!(passes(&mut desk, &plan, inside, 1));
-    assert_eq!(desk.counter("nacks_seen"), 0);
-    let with_state = themis(&desk).table.pairs.iter().flatten().count();
+    let mut bench = bench(&plan, "leaf1", config());
+    assert!(depart(&mut bench, inside, &[0, 2]).is_empty());
+    assert!(passes(&mut bench, &plan, inside, 1));
+    assert_eq!(bench.counter("nacks_seen"), 0);
+    let with_state = themis(&bench).table.pairs.iter().flatten().count();
     assert_eq!(with_state, 4, "two hosts here, two senders elsewhere");
 }
 
 #[test]
 fn replies_to_hosts_of_this_tor_are_not_judged() {
     let plan = leaf_spine(2, 2, 1);
-    let mut desk = desk(&plan, "leaf0", config());
-    assert!(passes(&mut desk, &plan, qp(&plan, 0, 1), 1));
-    assert_eq!(desk.counter("nacks_seen"), 0);
+    let mut bench = bench(&plan, "leaf0", config());
+    assert!(passes(&mut bench, &plan, qp(&plan, 0, 1), 1));
+    assert_eq!(bench.counter("nacks_seen"), 0);
 }
 
 #[test]
 fn the_formula_gives_the_papers_ring() {
     let plan = leaf_spine_at(2, 2, 1, |_| Rate::from_gbps(400));
     let ring = |config| {
-        let desk = desk(&plan, "leaf1", config);
-        (themis(&desk).table.ring, themis(&desk).table.rules[0].settings().age_limit)
+        let bench = bench(&plan, "leaf1", config);
+        (themis(&bench).table.ring, themis(&bench).table.rules[0].settings().age_limit)
     };
     // 400 Gb/s x 2 us x 1.5 / 1500 B; a round trip holds 2 us / 30.4 ns plus the time for which replies wait.
     assert_eq!(ring(config()), (100, 69));
@@ -290,7 +290,7 @@ fn the_formula_gives_the_papers_ring() {
 #[test]
 fn short_messages_need_a_longer_ring() {
     let mut plan = leaf_spine(2, 2, 1);
-    let need = |plan: &Plan| themis(&desk(plan, "leaf1", config())).table.rules[0].settings().age_limit;
+    let need = |plan: &Plan| themis(&bench(plan, "leaf1", config())).table.rules[0].settings().age_limit;
     let full = need(&plan);
     let message = |bytes| Message {
         qp: QpId(0),
@@ -341,9 +341,9 @@ fn impossible_settings_are_refused_by_field() {
     assert_eq!(field(Config { ring_factor: f64::NAN, ..config() }), "ring-factor");
     assert!(config().check(&three).is_ok(), "24-bit PSNs need no power of two");
     // A refused configuration still builds a scheme that forwards.
-    let mut desk = desk(&three, "leaf1", Config { psn_bits: 8, ring: Entries::Count(0), ..config() });
-    depart(&mut desk, qp(&three, 0, 1), &[0, 2]);
-    assert!(passes(&mut desk, &three, qp(&three, 0, 1), 1));
+    let mut bench = bench(&three, "leaf1", Config { psn_bits: 8, ring: Entries::Count(0), ..config() });
+    depart(&mut bench, qp(&three, 0, 1), &[0, 2]);
+    assert!(passes(&mut bench, &three, qp(&three, 0, 1), 1));
 }
 
 #[test]
@@ -388,8 +388,8 @@ fn the_scenario_table_round_trips() {
 }
 
 /// Ports of the first 64 packets of a flow.
-fn ports_of(desk: &mut Desk, qp: QpId) -> Vec<u16> {
-    let port = |n| match desk.see(desk.data(qp, psn(n))).verdict {
+fn ports_of(bench: &mut Bench, qp: QpId) -> Vec<u16> {
+    let port = |n| match bench.see(bench.data(qp, psn(n))).verdict {
         Verdict::Forward(port) => port.0,
         verdict => panic!("{verdict:?}"),
     };
@@ -408,17 +408,17 @@ fn only_the_slot_of_a_dead_path_moves() {
         let last = plan.fabric.hosts() as u16 - 1;
         let to = if plan.fabric.find("leaf2").is_some() { 1 } else { last };
         let qp = qp(&plan, 0, to);
-        let mut desk = desk(&plan, switch, Config { on_failure: config::OnFailure::Remap, ..config() });
-        let whole = ports_of(&mut desk, qp);
-        desk.reroute(&[dead]);
-        let left = ports_of(&mut desk, qp);
+        let mut bench = bench(&plan, switch, Config { on_failure: config::OnFailure::Remap, ..config() });
+        let whole = ports_of(&mut bench, qp);
+        bench.reroute(&[dead]);
+        let left = ports_of(&mut bench, qp);
         let moved = (0..slots).filter(|&slot| left[slot] != whole[slot]).count();
         assert_eq!(moved, 1, "{switch}: {whole:?} became {left:?}");
         assert!((0..64).all(|n| left[n] == left[n % slots]), "a slot has one path: {left:?}");
         assert_eq!(left.iter().collect::<BTreeSet<_>>().len(), slots - 1, "no packet takes the dead path");
-        assert_eq!(desk.counter("packets_remapped"), 64 / slots as u64);
-        desk.reroute(&[]);
-        assert_eq!(ports_of(&mut desk, qp), whole, "the slot returns to its path");
+        assert_eq!(bench.counter("packets_remapped"), 64 / slots as u64);
+        bench.reroute(&[]);
+        assert_eq!(ports_of(&mut bench, qp), whole, "the slot returns to its path");
     }
 }
 
@@ -426,28 +426,28 @@ fn only_the_slot_of_a_dead_path_moves() {
 fn without_spraying_a_flow_keeps_one_path_and_every_nack_passes() {
     let plan = leaf_spine(2, 4, 1);
     let (up, down) = (qp(&plan, 0, 1), qp(&plan, 1, 0));
-    let mut desk = desk(&plan, "leaf0", config());
+    let mut bench = bench(&plan, "leaf0", config());
     // PSN 1 is late, so its NACK is blocked, and the ToR waits for it.
-    depart(&mut desk, down, &[0, 2]);
-    assert!(!passes(&mut desk, &plan, down, 1));
-    desk.reroute(&[("leaf1", "spine0")]);
-    assert_eq!(ports_of(&mut desk, up).iter().collect::<BTreeSet<_>>().len(), 1);
+    depart(&mut bench, down, &[0, 2]);
+    assert!(!passes(&mut bench, &plan, down, 1));
+    bench.reroute(&[("leaf1", "spine0")]);
+    assert_eq!(ports_of(&mut bench, up).iter().collect::<BTreeSet<_>>().len(), 1);
     // The route change has ended the wait: PSN 5 would have proved that PSN 1 is lost.
-    assert_eq!(depart(&mut desk, down, &[5]), [0; 0]);
-    assert!(passes(&mut desk, &plan, down, 1));
-    assert_eq!((desk.counter("nacks_unjudged"), desk.counter("packets_unsprayed")), (1, 64));
-    desk.reroute(&[]);
-    assert!(ports_of(&mut desk, up).iter().collect::<BTreeSet<_>>().len() == 4);
-    depart(&mut desk, down, &[6, 8]);
-    assert!(!passes(&mut desk, &plan, down, 7));
+    assert_eq!(depart(&mut bench, down, &[5]), [0; 0]);
+    assert!(passes(&mut bench, &plan, down, 1));
+    assert_eq!((bench.counter("nacks_unjudged"), bench.counter("packets_unsprayed")), (1, 64));
+    bench.reroute(&[]);
+    assert!(ports_of(&mut bench, up).iter().collect::<BTreeSet<_>>().len() == 4);
+    depart(&mut bench, down, &[6, 8]);
+    assert!(!passes(&mut bench, &plan, down, 7));
 }
 
 #[test]
 fn a_dead_host_link_does_not_change_spraying() {
     let plan = leaf_spine(2, 4, 2);
     let qp = qp(&plan, 0, 2);
-    let mut desk = desk(&plan, "leaf0", config());
-    let whole = ports_of(&mut desk, qp);
-    desk.reroute(&[("leaf1", "h3")]);
-    assert_eq!(ports_of(&mut desk, qp), whole);
+    let mut bench = bench(&plan, "leaf0", config());
+    let whole = ports_of(&mut bench, qp);
+    bench.reroute(&[("leaf1", "h3")]);
+    assert_eq!(ports_of(&mut bench, qp), whole);
 }

@@ -191,7 +191,7 @@ pub(crate) struct Seen {
 }
 
 /// One switch and its scheme.
-pub(crate) struct Desk {
+pub(crate) struct Bench {
     plan: Arc<Plan>,
     /// The switch.
     pub(crate) node: NodeId,
@@ -221,18 +221,18 @@ fn nowhere() -> (Detours<'static>, &'static [u32]) {
     (Detours::default(), &[])
 }
 
-impl Desk {
+impl Bench {
     /// The switch named `switch` with the scheme that `config` builds.
     pub(crate) fn new(plan: &Plan, switch: &str, config: &SchemeConfig) -> Self {
         let node = plan.fabric.find(switch).unwrap();
-        Desk::with(plan, switch, config.build(Site { plan, node }))
+        Bench::with(plan, switch, config.build(Site { plan, node }))
     }
 
     /// The switch named `switch` with this scheme.
     pub(crate) fn with(plan: &Plan, switch: &str, scheme: AnyScheme) -> Self {
         let node = plan.fabric.find(switch).unwrap();
         let queued = vec![0; plan.fabric.ports(node).len()];
-        Desk {
+        Bench {
             view: vec![0; plan.fabric.links().len()],
             plan: Arc::new(plan.clone()),
             node,
