@@ -1,7 +1,7 @@
 //! The two ends of a queue pair: the kinds of sender and receiver that recovery modes choose from.
 
 use crate::sender::{self, Sender};
-use crate::{in_order, receiver, scoreboard, selective, under_way};
+use crate::{in_flight, in_order, receiver, scoreboard, selective};
 use model::annex::{Notice, NoticeRules, Selective};
 use model::transport::{Progress, Reception, Reply};
 use model::{Psn, Time};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub(crate) enum Sending {
     Counting(Arc<sender::Rules>),
     Scoreboard(Arc<scoreboard::Rules>),
-    UnderWay(Arc<under_way::Rules>),
+    InFlight(Arc<in_flight::Rules>),
 }
 
 /// Kind of receiver, with the settings that all receivers of a NIC share.
@@ -31,7 +31,7 @@ impl Sending {
             Self::Scoreboard(rules) => {
                 AnySender::Scoreboard(Box::new(scoreboard::Sender::new(rules.clone())))
             }
-            Self::UnderWay(rules) => AnySender::UnderWay(Box::new(under_way::Sender::new(rules.clone()))),
+            Self::InFlight(rules) => AnySender::InFlight(Box::new(in_flight::Sender::new(rules.clone()))),
         }
     }
 }
@@ -60,7 +60,7 @@ pub enum AnySender {
     /// Tracks single packets.
     Scoreboard(Box<scoreboard::Sender>),
     /// Bounds the packets in flight; the sender of `mp-rdma`.
-    UnderWay(Box<under_way::Sender>),
+    InFlight(Box<in_flight::Sender>),
     /// A sender from outside this crate.
     Custom(Box<dyn model::Sender + Send>),
 }
@@ -71,7 +71,7 @@ macro_rules! of_sender {
         match $any {
             AnySender::Counting($sender) => $call,
             AnySender::Scoreboard($sender) => $call,
-            AnySender::UnderWay($sender) => $call,
+            AnySender::InFlight($sender) => $call,
             AnySender::Custom($sender) => $call,
         }
     };

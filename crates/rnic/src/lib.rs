@@ -10,7 +10,7 @@
 //! | [`transport`] | loss recovery, one file per mode: the differences between senders and receivers |
 //! | `ends` | the kinds of sender and receiver that the modes choose from |
 //! | [`sender`], [`receiver`] | the sender and the receiver of most modes |
-//! | [`in_order`], [`under_way`] | the receiver of go-back-N, and the sender of MP-RDMA |
+//! | [`in_order`], [`in_flight`] | the receiver of go-back-N, and the sender of MP-RDMA |
 //! | [`scoreboard`], [`selective`] | the sender and the receiver of modes that name single packets |
 //! | [`congestion`] | rate and window, one file per control |
 //! | [`reaction`] | the effect of a NACK or a timeout on the rate, for every control |
@@ -38,6 +38,7 @@ mod nics;
 mod path;
 
 pub mod config;
+pub mod in_flight;
 pub mod in_order;
 pub mod notification;
 pub mod reaction;
@@ -46,7 +47,6 @@ pub mod scoreboard;
 pub mod selective;
 pub mod sender;
 pub mod timeout;
-pub mod under_way;
 pub mod window;
 
 #[cfg(test)]

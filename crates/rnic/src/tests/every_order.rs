@@ -28,7 +28,7 @@ impl Clone for Story {
         let sender = match &self.sender {
             AnySender::Counting(s) => AnySender::Counting(s.clone()),
             AnySender::Scoreboard(s) => AnySender::Scoreboard(s.clone()),
-            AnySender::UnderWay(s) => AnySender::UnderWay(s.clone()),
+            AnySender::InFlight(s) => AnySender::InFlight(s.clone()),
             AnySender::Custom(_) => unreachable!("the list has no custom part"),
         };
         let receiver = match &self.receiver {
@@ -65,7 +65,7 @@ impl Story {
         match &self.sender {
             AnySender::Counting(s) => s.hash(&mut h),
             AnySender::Scoreboard(s) => s.hash(&mut h),
-            AnySender::UnderWay(s) => s.hash(&mut h),
+            AnySender::InFlight(s) => s.hash(&mut h),
             AnySender::Custom(_) => {}
         }
         match &self.receiver {

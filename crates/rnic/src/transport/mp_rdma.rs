@@ -16,12 +16,12 @@
 
 use crate::ends::{Receiving, Sending};
 use crate::facts::{OnNack, Recovery, TransportFacts};
+use crate::in_flight;
 use crate::limits::{Invalid, outstanding};
 use crate::reaction::Reaction;
 use crate::receiver::Answers;
 use crate::selective::{self, Report};
 use crate::timeout::Timing;
-use crate::under_way;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -57,7 +57,7 @@ impl Recovery for Config {
     }
 
     fn sending(&self, timing: Timing) -> Sending {
-        Sending::UnderWay(Arc::new(under_way::Rules { timing, bitmap: self.bitmap.into() }))
+        Sending::InFlight(Arc::new(in_flight::Rules { timing, bitmap: self.bitmap.into() }))
     }
 
     fn receiving(&self, answers: Answers) -> Receiving {
@@ -70,9 +70,9 @@ impl Recovery for Config {
 mod tests {
     use super::*;
     use crate::TransportConfig;
+    use crate::in_flight::{Rules, Sender};
     use crate::tests::{Pair, nic};
     use crate::timeout::Timeout;
-    use crate::under_way::{Rules, Sender};
     use model::annex::Selective;
     use model::transport::{Fate, Progress, Reply};
     use model::{Psn, Receiver as _, Sender as _, Time};

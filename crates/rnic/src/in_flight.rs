@@ -31,7 +31,7 @@ pub struct Sender {
     /// Next packet to retransmit during a recovery.
     again: u64,
     /// Estimate of the packets in flight: sent and not answered, at most the unacknowledged packets.
-    under_way: u64,
+    in_flight: u64,
     /// Deadline of the timer; [`Time::NEVER`] if it does not run.
     deadline: Time,
     /// Number of timeouts since the last progress.
@@ -41,8 +41,8 @@ pub struct Sender {
 
 impl Sender {
     pub(crate) const fn new(rules: Arc<Rules>) -> Self {
-        let (una, next, posted, recovery, again, under_way) = (0, 0, 0, 0, 0, 0);
-        Sender { una, next, posted, recovery, again, under_way, deadline: Time::NEVER, fired: 0, rules }
+        let (una, next, posted, recovery, again, in_flight) = (0, 0, 0, 0, 0, 0);
+        Sender { una, next, posted, recovery, again, in_flight, deadline: Time::NEVER, fired: 0, rules }
     }
 
     fn recover(&mut self) {
@@ -70,7 +70,7 @@ impl model::Sender for Sender {
         if !self.ready(window) {
             return None;
         }
-        self.under_way += 1;
+        self.in_flight += 1;
         if self.deadline == Time::NEVER {
             self.deadline = self.rules.timing.deadline(now, self.fired);
         }
@@ -91,7 +91,7 @@ impl model::Sender for Sender {
         let limit = u64::from(PSN_LIMIT) - (self.next - self.una);
         let new = self.posted.min(self.end()).saturating_sub(self.next);
         let wanted = self.to_repeat() + new.min(limit);
-        wanted.min(window.saturating_sub(self.under_way))
+        wanted.min(window.saturating_sub(self.in_flight))
     }
 
     fn on_reply(&mut self, now: Time, reply: Reply) -> Progress {
@@ -103,7 +103,7 @@ impl model::Sender for Sender {
         if distance > 0 && distance as u64 > self.next - self.una {
             return Progress::default(); // never sent
         }
-        self.under_way = self.under_way.saturating_sub(1);
+        self.in_flight = self.in_flight.saturating_sub(1);
         let acked = u64::try_from(distance).unwrap_or(0);
         if acked > 0 {
             self.una += acked;
@@ -111,7 +111,7 @@ impl model::Sender for Sender {
             let open = self.una < self.next;
             self.deadline = if open { self.rules.timing.deadline(now, 0) } else { Time::NEVER };
             // Replies may be lost, and lost packets are never answered, so the count may be too high.
-            self.under_way = self.under_way.min(self.next - self.una);
+            self.in_flight = self.in_flight.min(self.next - self.una);
         }
         let lost = is_nack && distance >= 0 && self.una < self.next && self.una >= self.recovery;
         if lost {
@@ -141,7 +141,7 @@ impl model::Sender for Sender {
         if self.deadline != Time::NEVER && now >= self.deadline {
             self.fired = self.fired.saturating_add(1);
             self.deadline = self.rules.timing.deadline(now, self.fired);
-            self.under_way = 0;
+            self.in_flight = 0;
             self.recover();
         }
     }
