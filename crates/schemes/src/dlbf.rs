@@ -315,10 +315,10 @@ impl Dlbf {
 
     /// Queues a notification that names the packets in flight on other paths than `new`.
     fn notify(&mut self, new: u16) {
-        let mut under_way =
+        let mut in_flight =
             (self.una..).zip(&self.sent).filter(|(_, (_, path))| *path != new).map(|(seq, _)| seq);
-        let Some(first) = under_way.next() else { return };
-        let last = under_way.last().unwrap_or(first);
+        let Some(first) = in_flight.next() else { return };
+        let last = in_flight.last().unwrap_or(first);
         let count = (last - first + 1).min(u64::from(u16::MAX)) as u16;
         self.asides.push_back(AsideKind::Notice(Notice { first: Psn::from_seq(first), count }));
     }
@@ -439,7 +439,7 @@ mod tests {
 
     /// A flow on a path with a delay of 10 us at 113 us, when `una` is 4. Packets 4 to 13 were sent 1 us apart, the last
     /// one just now. Another path has the known delay `other`.
-    fn under_way(config: Config, other: Time, ahead: Time) -> (Dlbf, u16) {
+    fn in_flight(config: Config, other: Time, ahead: Time) -> (Dlbf, u16) {
         let mut d = dlbf(config);
         let old = send(&mut d, us(100), 0);
         let new = (old + 1) % 4;
@@ -470,7 +470,7 @@ mod tests {
     fn packets_that_the_faster_path_would_overtake_are_duplicated() {
         // 10 us against 7 us: packets sent less than 3 us ago are overtaken, which are those of 111, 112 and 113 us.
         for ahead in [us(0), us(5_000)] {
-            let (mut d, old) = under_way(Config::default(), us(7), ahead);
+            let (mut d, old) = in_flight(Config::default(), us(7), ahead);
             assert_eq!(
                 asides(&mut d, us(113)),
                 [AsideKind::Copy(11), AsideKind::Copy(12), AsideKind::Copy(13)]
@@ -482,7 +482,7 @@ mod tests {
     #[test]
     fn a_slower_path_needs_no_duplicates() {
         for other in [us(10), us(12)] {
-            let (mut d, _) = under_way(Config::default(), other, us(0));
+            let (mut d, _) = in_flight(Config::default(), other, us(0));
             assert_eq!((d.counters.moves, asides(&mut d, us(113))), (1, vec![]));
         }
     }
@@ -528,7 +528,7 @@ mod tests {
 
     #[test]
     fn each_mechanism_can_be_switched_off() {
-        let off = |config| asides(&mut under_way(config, us(7), us(0)).0, us(113));
+        let off = |config| asides(&mut in_flight(config, us(7), us(0)).0, us(113));
         assert_eq!(off(Config { duplicates: false, ..Config::default() }), []);
         assert_eq!(off(Config { switching: false, ..Config::default() }), []);
         assert_eq!(
@@ -544,7 +544,7 @@ mod tests {
 
     #[test]
     fn packets_acknowledged_meanwhile_are_not_duplicated() {
-        let (mut d, old) = under_way(Config::default(), us(7), us(0));
+        let (mut d, old) = in_flight(Config::default(), us(7), us(0));
         ack(&mut d, us(114), 13, old, us(10), false, us(0));
         assert_eq!(asides(&mut d, us(114)), [AsideKind::Copy(13)]);
     }

@@ -96,7 +96,7 @@ impl Gate {
 }
 
 impl Judge {
-    fn under_way(&self) -> u64 {
+    fn in_flight(&self) -> u64 {
         self.sent.len() as u64
     }
 
@@ -166,7 +166,7 @@ impl model::Steering for Gate {
     fn on_reply(&mut self, now: Time, una: u64, _: &Stamp, _: Room<'_>) -> u32 {
         let Some(judge) = &mut self.judge else { return 0 };
         let slow = judge.acknowledged(now, una);
-        let (few, enough) = (judge.under_way() <= judge.overlap, judge.left >= judge.enough);
+        let (few, enough) = (judge.in_flight() <= judge.overlap, judge.left >= judge.enough);
         if self.held.is_some() && few {
             judge.turn();
             self.counts.flowcuts += 1;
