@@ -1,11 +1,11 @@
 //! Refuses arrays in place of tables. serde would read them as the values of the table, by position.
 
-use crate::error::Fault;
+use crate::error::KeyError;
 use serde_json::Value as Json;
 use toml::{Table, Value};
 
 /// The first array where `schema` allows tables and no arrays.
-pub(crate) fn array_for_table(schema: &Json, value: &Value) -> Option<Fault> {
+pub(crate) fn array_for_table(schema: &Json, value: &Value) -> Option<KeyError> {
     Search { root: schema, path: Vec::new() }.look(&[schema], value)
 }
 
@@ -32,7 +32,7 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     /// Searches `value`; `schemas` has every schema that `value` may have.
-    fn look(&mut self, schemas: &[&'a Json], value: &Value) -> Option<Fault> {
+    fn look(&mut self, schemas: &[&'a Json], value: &Value) -> Option<KeyError> {
         let mut kinds = Vec::new();
         schemas.iter().for_each(|schema| self.kinds(schema, &mut kinds));
         match value {
@@ -43,7 +43,7 @@ impl<'a> Search<'a> {
                 let types: Vec<&Json> =
                     kinds.iter().copied().filter(typed).filter(|kind| !is(kind, "null")).collect();
                 if !types.is_empty() && types.iter().all(|kind| is(kind, "object")) {
-                    return Some(self.fault(&types));
+                    return Some(self.error(&types));
                 }
                 let at = |i: usize| kinds.iter().filter_map(move |kind| item(kind, i)).collect::<Vec<_>>();
                 items.iter().enumerate().find_map(|(i, item)| self.step(&i.to_string(), &at(i), item))
@@ -56,11 +56,11 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn step(&mut self, part: &str, schemas: &[&'a Json], value: &Value) -> Option<Fault> {
+    fn step(&mut self, part: &str, schemas: &[&'a Json], value: &Value) -> Option<KeyError> {
         self.path.push(part.to_owned());
-        let fault = self.look(schemas, value);
+        let error = self.look(schemas, value);
         self.path.pop();
-        fault
+        error
     }
 
     /// Adds `schema` and the schemas that it refers to, combines or chooses from.
@@ -74,7 +74,7 @@ impl<'a> Search<'a> {
         kinds.push(schema);
     }
 
-    fn fault(&self, tables: &[&Json]) -> Fault {
+    fn error(&self, tables: &[&Json]) -> KeyError {
         let needed = match tables {
             [one] => one["required"].as_array(),
             _ => None,
@@ -82,9 +82,9 @@ impl<'a> Search<'a> {
         let needed = needed.into_iter().flatten().filter_map(Json::as_str);
         let needed: Vec<String> = needed.map(|key| format!("`{key}`")).collect();
         let with = if needed.is_empty() { String::new() } else { format!(" with {}", needed.join(", ")) };
-        let mut fault = Fault::new("", format!("expected a table{with}, found an array"));
-        fault.path.clone_from(&self.path);
-        fault
+        let mut error = KeyError::new("", format!("expected a table{with}, found an array"));
+        error.path.clone_from(&self.path);
+        error
     }
 }
 

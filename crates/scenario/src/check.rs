@@ -1,7 +1,7 @@
 //! Checked scenarios: from a source to a plan, with warnings.
 
 use crate::document::Document;
-use crate::error::{Error, Fault, suggestion};
+use crate::error::{Error, KeyError, suggestion};
 use crate::footprint::{self, MemoryBudget};
 use crate::overlay::{AppliedChange, Change, Origin};
 use crate::resolve::{self, ExplicitKeys};
@@ -50,13 +50,13 @@ impl Resolved {
         let explicit = ExplicitKeys { cnp: explicit("cnp"), on_nack: explicit("on-nack") };
         resolve::resolve(&mut scenario, explicit)
             .and_then(|()| resolve::read_files(&mut scenario, source.folder()))
-            .map_err(|fault| document.locate(fault))?;
+            .map_err(|error| document.locate(error))?;
         Ok(Resolved { name: source.name.clone(), scenario, document })
     }
 
     /// Replaces the scheme of a traffic class, as [`Checked::with_scheme`] does; errors point at `origin`.
     pub(crate) fn swap(&mut self, class: Option<&str>, name: &str, origin: &Origin) -> Result<(), Error> {
-        let classes = self.scenario.traffic_classes().map_err(|fault| self.document.locate(fault))?;
+        let classes = self.scenario.traffic_classes().map_err(|error| self.document.locate(error))?;
         let path = swapped(&self.scenario, &classes, class, name);
         let (scenario, path) = path.map_err(|message| origin.error(false, &message))?;
         self.scenario = scenario;
@@ -132,8 +132,8 @@ impl Checked {
         document: Document,
         available: Option<u64>,
     ) -> Result<Self, Error> {
-        let locate = |fault| document.locate(fault);
-        scenario.nic.validate().map_err(|e| locate(nic_fault(&e)))?;
+        let locate = |error| document.locate(error);
+        scenario.nic.validate().map_err(|e| locate(nic_error(&e)))?;
         let mut memory = MemoryBudget::new(available);
         let (mut plan, mut warnings) = plan::plan(&scenario, &mut memory).map_err(locate)?;
         let assignment = parts::schemes(&scenario, &plan);
@@ -154,7 +154,9 @@ impl Checked {
                     scheme.name()
                 );
                 let help = "set it as `scheme` or for a traffic class";
-                return Err(locate(Fault::new(&format!("switch-role.{role}.scheme"), text).with_help(help)));
+                return Err(locate(
+                    KeyError::new(&format!("switch-role.{role}.scheme"), text).with_help(help),
+                ));
             }
         }
         in_their_places(&scenario, &plan, &schemes).map_err(locate)?;
@@ -226,7 +228,7 @@ impl Checked {
 }
 
 /// Refuses schemes with different views of the queues, as a run has only one view.
-fn one_view(schemes: &[(String, &SchemeConfig)]) -> Result<(), Fault> {
+fn one_view(schemes: &[(String, &SchemeConfig)]) -> Result<(), KeyError> {
     let mut views = schemes.iter().filter_map(|(path, scheme)| {
         scheme.facts().view.map(|view| (format!("{path}.{}", scheme.name()), view))
     });
@@ -238,7 +240,7 @@ fn one_view(schemes: &[(String, &SchemeConfig)]) -> Result<(), Fault> {
                 "`{path}` has a {key} of {own} and `{first}` has one of {common}; all classes share one view of the queues"
             );
             let help = "give both the same `period` and `delay`; their default is 1us";
-            return Err(Fault::new(&format!("{path}.{key}"), text).with_help(help));
+            return Err(KeyError::new(&format!("{path}.{key}"), text).with_help(help));
         }
     }
     Ok(())
@@ -249,7 +251,7 @@ fn in_their_places(
     scenario: &Scenario,
     plan: &Plan,
     schemes: &[(String, &SchemeConfig)],
-) -> Result<(), Fault> {
+) -> Result<(), KeyError> {
     let own = |role: &str| scenario.switch_role.get(role).is_some_and(|config| config.scheme.is_some());
     for (path, scheme) in schemes {
         let role = path.strip_prefix("switch-role.").and_then(|path| path.strip_suffix(".scheme"));
@@ -259,14 +261,14 @@ fn in_their_places(
         };
         let switches: Vec<_> = plan.fabric.switches().filter(mine).collect();
         let at = format!("{path}.{}", scheme.name());
-        scheme.place(plan, &switches).map_err(|e| Fault::new(&at, e.message))?;
+        scheme.place(plan, &switches).map_err(|e| KeyError::new(&at, e.message))?;
     }
     Ok(())
 }
 
-fn nic_fault(e: &rnic::Invalid) -> Fault {
+fn nic_error(e: &rnic::Invalid) -> KeyError {
     let key = e.field.rsplit('.').next().unwrap_or_default();
-    Fault::new(&format!("nic.{}", e.field), format!("`{key}` {}", e.reason))
+    KeyError::new(&format!("nic.{}", e.field), format!("`{key}` {}", e.reason))
 }
 
 fn scheme_warnings(
@@ -274,15 +276,15 @@ fn scheme_warnings(
     scheme: &SchemeConfig,
     nic: &rnic::NicConfig,
     plan: &Plan,
-) -> Result<Vec<String>, Fault> {
+) -> Result<Vec<String>, KeyError> {
     let at = |field: &str| format!("{path}.{}.{field}", scheme.name());
-    let fault = |e: ConfigError| {
-        let fault = Fault::new(&at(e.field), e.message);
-        e.help.into_iter().fold(fault, Fault::with_help)
+    let error = |e: ConfigError| {
+        let error = KeyError::new(&at(e.field), e.message);
+        e.help.into_iter().fold(error, KeyError::with_help)
     };
-    let mut warnings = scheme.validate(plan).map_err(fault)?;
+    let mut warnings = scheme.validate(plan).map_err(error)?;
     warnings.extend(telemetry::warnings(scheme, nic, plan));
-    warnings.extend(scheme.validate_nic(nic).map_err(fault)?);
+    warnings.extend(scheme.validate_nic(nic).map_err(error)?);
     if let Some(notices) = scheme.notices(plan) {
         if !nic.build().hears_notices() {
             let text = format!(
@@ -292,7 +294,7 @@ fn scheme_warnings(
             );
             let able = TransportConfig::all().filter(|transport| transport.facts().heeds_notices);
             let able: Vec<String> = able.map(|t| format!("`nic.transport.{} = {{}}`", t.name())).collect();
-            return Err(Fault::new(&format!("{path}.{}", scheme.name()), text)
+            return Err(KeyError::new(&format!("{path}.{}", scheme.name()), text)
                 .with_help(format!("set {}", able.join(" or "))));
         }
         let timeout = nic.timeout.span();
@@ -301,7 +303,7 @@ fn scheme_warnings(
                 "the receiver's wait for late packets ({}) must be shorter than the sender's timeout ({timeout})",
                 notices.patience
             );
-            return Err(Fault::new(&at("theta"), text));
+            return Err(KeyError::new(&at("theta"), text));
         }
     }
     Ok(warnings)

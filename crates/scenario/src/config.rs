@@ -1,6 +1,6 @@
 //! The keys of a scenario: one struct per table, one field per key.
 
-use crate::error::{Fault, suggestion};
+use crate::error::{KeyError, suggestion};
 use crate::failure::{Failure, RoutingConfig};
 use crate::loss::LossConfig;
 use crate::record::RecordConfig;
@@ -84,13 +84,13 @@ impl Scenario {
     }
 
     /// The names of the traffic classes: `foreground`, `background`, then the other classes with a table.
-    pub(crate) fn traffic_classes(&self) -> Result<Vec<&str>, Fault> {
+    pub(crate) fn traffic_classes(&self) -> Result<Vec<&str>, KeyError> {
         let mut names = vec!["foreground", "background"];
         names.extend(
             self.class.keys().map(String::as_str).filter(|name| !["foreground", "background"].contains(name)),
         );
         if names.len() > usize::from(u8::MAX) {
-            return Err(Fault::new("class", "expected at most 255 traffic classes, found more"));
+            return Err(KeyError::new("class", "expected at most 255 traffic classes, found more"));
         }
         for (i, entry) in self.workload.iter().enumerate() {
             if !names.contains(&entry.class()) {
@@ -99,7 +99,7 @@ impl Scenario {
                     entry.class(),
                     suggestion(entry.class(), &names)
                 );
-                return Err(Fault::new(&format!("workload.{i}.class"), text));
+                return Err(KeyError::new(&format!("workload.{i}.class"), text));
             }
         }
         Ok(names)
@@ -161,14 +161,14 @@ pub struct StopConfig {
 
 impl WireConfig {
     /// Sizes of all kinds of frames.
-    pub(crate) fn wire(&self, compat: Option<Compat>) -> Result<Wire, Fault> {
+    pub(crate) fn wire(&self, compat: Option<Compat>) -> Result<Wire, KeyError> {
         let (header, default) = match compat {
             Some(Compat::Ns3) => (Wire::ns3(1).header, Wire::ns3(1000).max_frame()),
             None => (Wire::roce(1500).header, 1500),
         };
         let (frame, path) = match (self.frame, self.payload) {
             (Some(_), Some(_)) => {
-                return Err(Fault::new("wire.payload", "set either `frame` or `payload`, not both"));
+                return Err(KeyError::new("wire.payload", "set either `frame` or `payload`, not both"));
             }
             (None, Some(payload)) => (payload.get().saturating_add(u64::from(header)), "wire.payload"),
             (frame, None) => (frame.map_or(u64::from(default), Bytes::get), "wire.frame"),
@@ -177,7 +177,7 @@ impl WireConfig {
         let least = u64::from(header + 2);
         if frame < least || frame > u64::from(Packet::MAX_FRAME) {
             let text = format!("expected a frame of {least} B to {} B, found {frame} B", Packet::MAX_FRAME);
-            return Err(Fault::new(path, text).with_help(format!("headers take {header} B of a frame")));
+            return Err(KeyError::new(path, text).with_help(format!("headers take {header} B of a frame")));
         }
         let frame = frame as u32;
         Ok(match compat {

@@ -1,7 +1,7 @@
 //! A scenario's text with `--set` changes on top: a table of values, and the position in the text of every path.
 
 use crate::arrays;
-use crate::error::{Error, Fault, suggestion};
+use crate::error::{Error, KeyError, suggestion};
 use crate::overlay::{AppliedChange, Change};
 use crate::source::Source;
 use serde::de::DeserializeOwned;
@@ -44,9 +44,9 @@ impl Document {
     /// Reads the table into `T`; `schema` gives the schema of `T`.
     pub(crate) fn read<T: DeserializeOwned>(&self, schema: fn() -> &'static Json) -> Result<T, Error> {
         let value = Value::Table(self.table.clone());
-        let fault = arrays::has_arrays(&self.table).then(|| arrays::array_for_table(schema(), &value));
-        if let Some(fault) = fault.flatten() {
-            return Err(self.locate(fault));
+        let error = arrays::has_arrays(&self.table).then(|| arrays::array_for_table(schema(), &value));
+        if let Some(error) = error.flatten() {
+            return Err(self.locate(error));
         }
         serde_path_to_error::deserialize(value).map_err(|e| {
             let mut path = Vec::new();
@@ -80,9 +80,9 @@ impl Document {
         true
     }
 
-    /// Finds the position of a fault.
-    pub(crate) fn locate(&self, fault: Fault) -> Error {
-        let Fault { path, message, help, key, elsewhere, .. } = fault;
+    /// Finds the position of an error.
+    pub(crate) fn locate(&self, error: KeyError) -> Error {
+        let KeyError { path, message, help, key, elsewhere, .. } = error;
         let set = self.sets.iter().rev().find(|set| set.concerns(&path));
         let error = match (elsewhere.map(|place| *place), set) {
             (Some((file, text, span)), _) => Error::at(&file, &text, span, message),
@@ -137,7 +137,7 @@ impl Document {
     }
 
     /// Turns serde's message into ours: with the nearest right word and the expected kind of value.
-    fn explain(&self, mut path: Vec<String>, message: &str) -> Fault {
+    fn explain(&self, mut path: Vec<String>, message: &str) -> KeyError {
         let mut quoted = message.split('`').skip(1).step_by(2);
         let first = quoted.next().unwrap_or_default().to_owned();
         let rest: Vec<&str> = quoted.collect();
@@ -174,9 +174,9 @@ impl Document {
                 None => message.to_owned(),
             }
         };
-        let mut fault = Fault::new("", text);
-        (fault.path, fault.key) = (path, key);
-        fault
+        let mut error = KeyError::new("", text);
+        (error.path, error.key) = (path, key);
+        error
     }
 }
 

@@ -144,7 +144,7 @@ impl fmt::Debug for Error {
 
 /// A mistake by the path of its key, before [`Document::locate`](crate::document::Document::locate) finds its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct KeyError {
     pub(crate) path: Vec<String>,
     pub(crate) message: String,
     pub(crate) help: Option<String>,
@@ -156,24 +156,24 @@ pub(crate) struct Fault {
     pub(crate) elsewhere: Option<Box<(String, String, Range<usize>)>>,
 }
 
-impl Fault {
-    /// A fault at a dotted path such as `workload.0.incast.senders`.
+impl KeyError {
+    /// An error at a dotted path such as `workload.0.incast.senders`.
     pub(crate) fn new(path: &str, message: impl Into<String>) -> Self {
         let path = path.split('.').filter(|p| !p.is_empty()).map(str::to_owned).collect();
-        Fault { path, message: message.into(), help: None, key: false, rooted: false, elsewhere: None }
+        KeyError { path, message: message.into(), help: None, key: false, rooted: false, elsewhere: None }
     }
 
-    /// A fault at a byte range of `text`, the content of a file that the scenario names.
+    /// An error at a byte range of `text`, the content of a file that the scenario names.
     pub(crate) fn elsewhere(file: &str, text: &str, place: Range<usize>, message: impl Into<String>) -> Self {
-        Fault {
+        KeyError {
             elsewhere: Some(Box::new((file.to_owned(), text.to_owned(), place))),
-            ..Fault::new("", message)
+            ..KeyError::new("", message)
         }
     }
 
-    /// A fault whose path starts at the top of the scenario: [`Fault::within`] leaves it alone.
+    /// An error whose path starts at the top of the scenario: [`KeyError::within`] leaves it alone.
     pub(crate) fn rooted(path: &str, message: impl Into<String>) -> Self {
-        Fault { rooted: true, ..Fault::new(path, message) }
+        KeyError { rooted: true, ..KeyError::new(path, message) }
     }
 
     pub(crate) fn with_help(mut self, help: impl Into<String>) -> Self {
@@ -181,7 +181,7 @@ impl Fault {
         self
     }
 
-    /// The fault with `prefix` before its path, unless it is [rooted](Fault::rooted).
+    /// The error with `prefix` before its path, unless it is [rooted](KeyError::rooted).
     pub(crate) fn within(mut self, prefix: &str) -> Self {
         if !self.rooted {
             self.path.splice(0..0, prefix.split('.').map(str::to_owned));

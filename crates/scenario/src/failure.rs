@@ -1,6 +1,6 @@
 //! `[[failure]]`: links and switches that fail and recover; `[routing]`: the delay until routing reacts.
 
-use crate::error::{Fault, nearest};
+use crate::error::{KeyError, nearest};
 use crate::footprint::MemoryBudget;
 use crate::topology::links::possible_rate;
 use crate::values::ReducedRate;
@@ -157,25 +157,25 @@ impl FailurePlanner<'_> {
         list: &[Failure],
         routing: &RoutingConfig,
         memory: &mut MemoryBudget,
-    ) -> Result<Failures, Fault> {
+    ) -> Result<Failures, KeyError> {
         if routing.detection > self.latest {
             let text = format!("expected at most {}, found {}", self.latest, routing.detection);
-            return Err(Fault::new("routing.detection", text));
+            return Err(KeyError::new("routing.detection", text));
         }
         let (mut faults, mut times) = (Vec::new(), BTreeSet::new());
         for (i, entry) in list.iter().enumerate() {
-            let within = |fault: Fault| fault.within(&format!("failure.{i}"));
+            let within = |error: KeyError| error.within(&format!("failure.{i}"));
             let links = self.entry(i as u64, entry).map_err(within)?;
             if faults.len() + links.len() > MOST_FAULTS {
                 let text = format!("expected at most {MOST_FAULTS} failures of single links, found more");
-                return Err(within(Fault::new("", text)));
+                return Err(within(KeyError::new("", text)));
             }
             if entry.rate.is_none() {
                 times.extend([Some(entry.at), entry.until].into_iter().flatten());
                 if times.len() > MOST_TURNS {
                     let text =
                         format!("expected at most {MOST_TURNS} times of failure or recovery, found more");
-                    return Err(within(Fault::new("at", text)));
+                    return Err(within(KeyError::new("at", text)));
                 }
             }
             for link in links {
@@ -190,45 +190,45 @@ impl FailurePlanner<'_> {
         let fabric = self.fabric;
         let targets = (fabric.racks().len(), fabric.groups());
         memory.add_routes(times.len(), fabric.nodes() - fabric.hosts(), targets)?;
-        Failures::new(fabric, &faults, routing.detection).map_err(|e| Fault::new("failure", e.to_string()))
+        Failures::new(fabric, &faults, routing.detection).map_err(|e| KeyError::new("failure", e.to_string()))
     }
 
     /// The directed links that fail in an entry.
-    fn entry(&self, number: u64, entry: &Failure) -> Result<Vec<LinkId>, Fault> {
+    fn entry(&self, number: u64, entry: &Failure) -> Result<Vec<LinkId>, KeyError> {
         match (entry.down, entry.rate) {
             (Some(true), Some(_)) => {
-                return Err(Fault::new(
+                return Err(KeyError::new(
                     "down",
                     "set either `down` or `rate`; a link that is down has no rate",
                 ));
             }
             (Some(false), None) => {
-                return Err(Fault::new("down", "no link fails; set `rate` to slow links down"));
+                return Err(KeyError::new("down", "no link fails; set `rate` to slow links down"));
             }
             _ => {}
         }
         if entry.at > self.latest {
             let text = format!("expected a failure before {}, found {}", self.latest, entry.at);
-            return Err(Fault::new("at", text));
+            return Err(KeyError::new("at", text));
         }
         if entry.until.is_some_and(|until| until <= entry.at) {
             let text = format!("the failure ends before it begins at {}", entry.at);
-            return Err(Fault::new("until", text));
+            return Err(KeyError::new("until", text));
         }
         if let Some(until) = entry.until.filter(|until| *until > self.latest) {
             let text = format!("expected a recovery before {}, found {until}", self.latest);
-            return Err(Fault::new("until", text));
+            return Err(KeyError::new("until", text));
         }
         let fabric = self.fabric;
         let mut cables = BTreeSet::new();
         for (i, ends) in entry.links.iter().enumerate() {
-            self.between(ends, &mut cables).map_err(|fault| fault.within(&format!("links.{i}")))?;
+            self.between(ends, &mut cables).map_err(|error| error.within(&format!("links.{i}")))?;
         }
         if let Some(switch) = &entry.switch {
             let found = self.nodes(switch, "switch")?;
             if let Some(&host) = found.iter().find(|&&node| fabric.is_host(node)) {
                 let text = format!("`{}` is a host; name its link in `links`", fabric.name(host));
-                return Err(Fault::new("switch", text));
+                return Err(KeyError::new("switch", text));
             }
             for node in found {
                 cables.extend(fabric.ports(node).iter().map(|l| fabric.link(l.from, l.port)));
@@ -236,9 +236,9 @@ impl FailurePlanner<'_> {
         }
         if entry.links.is_empty() && entry.switch.is_none() {
             if entry.random.is_none() {
-                let mut fault = Fault::new("", "no link fails; set `links`, `switch` or `random`");
-                fault.key = true;
-                return Err(fault);
+                let mut error = KeyError::new("", "no link fails; set `links`, `switch` or `random`");
+                error.key = true;
+                return Err(error);
             }
             let between = fabric.links().iter().filter(|l| !fabric.is_host(l.from) && !fabric.is_host(l.to));
             cables.extend(between.map(|l| fabric.link(l.from, l.port)));
@@ -251,7 +251,7 @@ impl FailurePlanner<'_> {
                 Portion::Share(share) => ((chosen.len() as f64 * share).round() as u64).max(1),
                 Portion::Count(count) if count > chosen.len() as u64 => {
                     let text = format!("expected at most {} links, found {count}", chosen.len());
-                    return Err(Fault::new("random", text));
+                    return Err(KeyError::new("random", text));
                 }
                 Portion::Count(count) => count,
             };
@@ -266,7 +266,7 @@ impl FailurePlanner<'_> {
     }
 
     /// Adds the links from the nodes that match `from` to the nodes that match `to`.
-    fn between(&self, [from, to]: &[String; 2], cables: &mut BTreeSet<LinkId>) -> Result<(), Fault> {
+    fn between(&self, [from, to]: &[String; 2], cables: &mut BTreeSet<LinkId>) -> Result<(), KeyError> {
         let fabric = self.fabric;
         let (froms, tos) = (self.nodes(from, "0")?, self.nodes(to, "1")?);
         let before = cables.len();
@@ -289,11 +289,11 @@ impl FailurePlanner<'_> {
                 hint = format!("; did you mean `{near}`?");
             }
         }
-        Err(Fault::new("1", format!("no link joins `{from}` and `{to}`{hint}")))
+        Err(KeyError::new("1", format!("no link joins `{from}` and `{to}`{hint}")))
     }
 
     /// The nodes that match a name, in ascending order.
-    fn nodes(&self, name: &str, path: &str) -> Result<Vec<NodeId>, Fault> {
+    fn nodes(&self, name: &str, path: &str) -> Result<Vec<NodeId>, KeyError> {
         let fabric = self.fabric;
         let all = (0..fabric.nodes() as u32).map(NodeId);
         let found: Vec<NodeId> = match name.contains('*') {
@@ -303,7 +303,7 @@ impl FailurePlanner<'_> {
         if found.is_empty() {
             let near = nearest(name, (0..fabric.nodes()).map(|n| fabric.name(NodeId(n as u32))));
             let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-            return Err(Fault::new(path, format!("there is no node `{name}`{hint}")));
+            return Err(KeyError::new(path, format!("there is no node `{name}`{hint}")));
         }
         Ok(found)
     }

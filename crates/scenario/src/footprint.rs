@@ -4,7 +4,7 @@
 //! The estimate counts a fabric by its topology's settings and a job by its groups. All-to-all is the critical case: its
 //! queue pairs grow with the square of the number of hosts. Packets on links much longer than 1 us are not counted.
 
-use crate::error::Fault;
+use crate::error::KeyError;
 use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 
 // Bytes of peak memory in a whole run, results included, on x86-64. Measured as the growth of the peak over runs of 256
@@ -85,14 +85,14 @@ impl MemoryBudget {
     }
 
     /// Counts a fabric; `path` is the path of its settings.
-    pub(crate) fn add_fabric(&mut self, size: &Size, path: &str) -> Result<(), Fault> {
+    pub(crate) fn add_fabric(&mut self, size: &Size, path: &str) -> Result<(), KeyError> {
         let Size { hosts, switches, links, .. } = size;
         let what = format!("a fabric of {hosts} hosts, {switches} switches and {links} links");
         self.add(size.bytes(), format!("{path}.{}", size.key), what)
     }
 
     /// Counts `messages` on `qps` new queue pairs; `path` is the path of the key that determines their number.
-    pub(crate) fn add_messages(&mut self, messages: u64, qps: u64, path: String) -> Result<(), Fault> {
+    pub(crate) fn add_messages(&mut self, messages: u64, qps: u64, path: String) -> Result<(), KeyError> {
         self.messages = self.messages.saturating_add(messages);
         self.qps = self.qps.saturating_add(qps);
         for (new, all, most, what) in
@@ -102,7 +102,7 @@ impl MemoryBudget {
                 let others =
                     if all > new { format!(" and {} of other jobs", all - new) } else { String::new() };
                 let text = format!("expected at most {most} {what}, found {new}{others}");
-                return Err(Fault::rooted(&path, text));
+                return Err(KeyError::rooted(&path, text));
             }
         }
         let bytes = messages.saturating_mul(MESSAGE).saturating_add(qps.saturating_mul(QP));
@@ -110,7 +110,7 @@ impl MemoryBudget {
     }
 
     /// Counts the telemetry of packets in flight.
-    pub(crate) fn add_telemetry(&mut self, hosts: usize) -> Result<(), Fault> {
+    pub(crate) fn add_telemetry(&mut self, hosts: usize) -> Result<(), KeyError> {
         let bytes = (hosts as u64).saturating_mul(TRACED_HOST);
         self.add(bytes, "nic.congestion".to_owned(), "packets with telemetry".to_owned())
     }
@@ -121,14 +121,14 @@ impl MemoryBudget {
         sets: usize,
         switches: usize,
         (racks, groups): (usize, usize),
-    ) -> Result<(), Fault> {
+    ) -> Result<(), KeyError> {
         let each = if groups > 0 { ROUTE + ROUTE_BY_GROUP } else { ROUTE };
         let bytes =
             [sets, switches, racks + groups].map(|n| n as u64).into_iter().fold(each, u64::saturating_mul);
         self.add(bytes, "failure".to_owned(), format!("{sets} sets of routes around dead links"))
     }
 
-    fn add(&mut self, bytes: u64, path: String, what: String) -> Result<(), Fault> {
+    fn add(&mut self, bytes: u64, path: String, what: String) -> Result<(), KeyError> {
         self.need = self.need.saturating_add(bytes);
         if bytes > self.largest.0 {
             self.largest = (bytes, path, what);
@@ -142,7 +142,7 @@ impl MemoryBudget {
                     amount(*most),
                     amount(available)
                 );
-                Err(Fault::rooted(path, text))
+                Err(KeyError::rooted(path, text))
             }
             _ => Ok(()),
         }

@@ -1,6 +1,6 @@
 //! `[[links.lose]]`: single packets that are lost on purpose.
 
-use crate::error::{Fault, nearest};
+use crate::error::{KeyError, nearest};
 use model::plan::{Job, ListedLoss, Message, Qp};
 use model::{Fabric, Kind, LinkId, NodeId, Psn, QpId, Wire};
 use schemars::JsonSchema;
@@ -70,10 +70,10 @@ impl LossPlanner<'_> {
         &self,
         list: &[LossConfig],
         warnings: &mut Vec<String>,
-    ) -> Result<Vec<ListedLoss>, Fault> {
+    ) -> Result<Vec<ListedLoss>, KeyError> {
         let mut losses = Vec::new();
         for (i, entry) in list.iter().enumerate() {
-            self.entry(entry, &mut losses, warnings).map_err(|fault| fault.within(&i.to_string()))?;
+            self.entry(entry, &mut losses, warnings).map_err(|error| error.within(&i.to_string()))?;
         }
         Ok(losses)
     }
@@ -83,17 +83,17 @@ impl LossPlanner<'_> {
         entry: &LossConfig,
         losses: &mut Vec<ListedLoss>,
         warnings: &mut Vec<String>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), KeyError> {
         let (from, to) = (self.host(&entry.from, "from")?, self.host(&entry.to, "to")?);
         if entry.psns.is_empty() {
-            return Err(Fault::new("psns", "expected at least 1 PSN, found none"));
+            return Err(KeyError::new("psns", "expected at least 1 PSN, found none"));
         }
         if let Some(at) = entry.psns.iter().position(|psn| *psn > Psn::new(u32::MAX).value()) {
             let text = format!("expected a PSN of 24 bits, at most 16777215; found {}", entry.psns[at]);
-            return Err(Fault::new(&format!("psns.{at}"), text));
+            return Err(KeyError::new(&format!("psns.{at}"), text));
         }
         if entry.times == 0 {
-            return Err(Fault::new("times", "expected at least 1, found 0"));
+            return Err(KeyError::new("times", "expected at least 1, found 0"));
         }
         let job = entry.job.as_deref().map(|name| self.job(name)).transpose()?;
         let of = |qp: &Qp| self.messages[qp.messages.start as usize].job;
@@ -101,11 +101,11 @@ impl LossPlanner<'_> {
         let qps: Vec<usize> = (0..self.qps.len()).filter(|&q| mine(&self.qps[q])).collect();
         if qps.is_empty() {
             let text = format!("no job sends from `{}` to `{}`", entry.from, entry.to);
-            return Err(Fault::new("to", text));
+            return Err(KeyError::new("to", text));
         }
         let links = self.links(entry, if entry.kind == LossKind::Data { from } else { to })?;
         if losses.len() + qps.len().saturating_mul(links.len()).saturating_mul(entry.psns.len()) > MOST {
-            return Err(Fault::new(
+            return Err(KeyError::new(
                 "psns",
                 format!("expected at most {MOST} losses in all lists, found more"),
             ));
@@ -137,34 +137,34 @@ impl LossPlanner<'_> {
         Ok(())
     }
 
-    fn job(&self, name: &str) -> Result<u16, Fault> {
+    fn job(&self, name: &str) -> Result<u16, KeyError> {
         let found = self.jobs.iter().position(|job| job.name == name).map(|i| i as u16);
         found.ok_or_else(|| {
             let hint =
                 crate::error::suggestion(name, &self.jobs.iter().map(|j| &*j.name).collect::<Vec<_>>());
-            Fault::new("job", format!("no workload is named `{name}`; {hint}"))
+            KeyError::new("job", format!("no workload is named `{name}`; {hint}"))
         })
     }
 
-    fn node(&self, name: &str, path: &str) -> Result<NodeId, Fault> {
+    fn node(&self, name: &str, path: &str) -> Result<NodeId, KeyError> {
         let fabric = self.fabric;
         fabric.find(name).ok_or_else(|| {
             let near = nearest(name, (0..fabric.nodes()).map(|n| fabric.name(NodeId(n as u32))));
             let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-            Fault::new(path, format!("there is no node `{name}`{hint}"))
+            KeyError::new(path, format!("there is no node `{name}`{hint}"))
         })
     }
 
-    fn host(&self, name: &str, path: &str) -> Result<NodeId, Fault> {
+    fn host(&self, name: &str, path: &str) -> Result<NodeId, KeyError> {
         let node = self.node(name, path)?;
         match self.fabric.is_host(node) {
             true => Ok(node),
-            false => Err(Fault::new(path, format!("expected a host; `{name}` is a switch"))),
+            false => Err(KeyError::new(path, format!("expected a host; `{name}` is a switch"))),
         }
     }
 
     /// The links of an entry; `sender` is the host that sends its packets.
-    fn links(&self, entry: &LossConfig, sender: NodeId) -> Result<Vec<LinkId>, Fault> {
+    fn links(&self, entry: &LossConfig, sender: NodeId) -> Result<Vec<LinkId>, KeyError> {
         let Some([a, b]) = &entry.link else {
             return Ok(vec![LinkId(self.fabric.base(sender))]);
         };
@@ -173,7 +173,7 @@ impl LossPlanner<'_> {
         let links: Vec<LinkId> = to_b.map(|l| self.fabric.link(l.from, l.port)).collect();
         if links.is_empty() {
             let name = |node| self.fabric.name(node);
-            return Err(Fault::new("link", format!("no link leads from `{}` to `{}`", name(a), name(b))));
+            return Err(KeyError::new("link", format!("no link leads from `{}` to `{}`", name(a), name(b))));
         }
         Ok(links)
     }

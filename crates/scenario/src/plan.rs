@@ -1,7 +1,7 @@
 //! Making the plan of a resolved scenario.
 
 use crate::config::Scenario;
-use crate::error::{Fault, suggestion};
+use crate::error::{KeyError, suggestion};
 use crate::failure::{self, FailurePlanner};
 use crate::footprint::MemoryBudget;
 use crate::loss::LossPlanner;
@@ -19,10 +19,10 @@ use std::collections::{BTreeMap, BTreeSet};
 const MOST_SPREAD: Time = Time::from_ms(60_000);
 
 /// Makes the plan and its warnings; refuses a plan that does not fit into `memory`.
-pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Plan, Vec<String>), Fault> {
+pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Plan, Vec<String>), KeyError> {
     if scenario.seed > i64::MAX as u64 {
         // TOML cannot write a larger number, and the results of a run must contain its seed.
-        return Err(Fault::new(
+        return Err(KeyError::new(
             "seed",
             format!("expected a seed of at most {}, found {}", i64::MAX, scenario.seed),
         ));
@@ -42,7 +42,7 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Pl
             let job = messages[qp.messages.start as usize].job;
             let name = |h: HostId| fabric.name(h.node());
             let text = format!("no path leads from {} to {}", name(qp.from), name(qp.to));
-            return Err(Fault::new(&format!("workload.{job}"), text));
+            return Err(KeyError::new(&format!("workload.{job}"), text));
         }
     }
     let losses = LossPlanner { fabric: &fabric, wire: &wire, qps: &qps, messages: &messages, jobs: &jobs };
@@ -61,14 +61,14 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Pl
     }
     if no_progress == Time::ZERO || no_progress > LATEST {
         let text = format!("expected a time above 0 and at most {LATEST}, found {no_progress}");
-        return Err(Fault::new("stop.no-progress", text));
+        return Err(KeyError::new("stop.no-progress", text));
     }
     if let Some(after) = stop.after.filter(|after| *after == Time::ZERO || *after > LATEST) {
         let text = format!("expected a time above 0 and at most {LATEST}, found {after}");
-        return Err(Fault::new("stop.after", text));
+        return Err(KeyError::new("stop.after", text));
     }
     if scenario.nic.clock_spread > MOST_SPREAD {
-        return Err(Fault::new(
+        return Err(KeyError::new(
             "nic.clock-spread",
             format!("expected at most {MOST_SPREAD}, found {}", scenario.nic.clock_spread),
         ));
@@ -96,7 +96,7 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Pl
     };
     telemetry::check(scenario, &plan)?;
     crate::plan_check(&plan)
-        .map_err(|broken| Fault::new("", format!("this is a bug of ropewalk: {broken}")))?;
+        .map_err(|broken| KeyError::new("", format!("this is a bug of ropewalk: {broken}")))?;
     Ok((plan, warnings))
 }
 
@@ -115,16 +115,16 @@ fn switches(
     fabric: &Fabric,
     wire: &Wire,
     warnings: &mut Vec<String>,
-) -> Result<(Vec<PortSettings>, Vec<model::plan::SwitchSettings>), Fault> {
+) -> Result<(Vec<PortSettings>, Vec<model::plan::SwitchSettings>), KeyError> {
     let roles: BTreeSet<&str> = fabric.switches().map(|node| fabric.role(node)).collect();
     let known: Vec<&str> = roles.into_iter().collect();
     for name in scenario.switch_role.keys() {
         if !known.contains(&name.as_str()) {
             let text = format!("no switch has the role `{name}`; {}", suggestion(name, &known));
-            let mut fault = Fault::new("switch-role", text);
-            fault.path.push(name.clone());
-            fault.key = true;
-            return Err(fault);
+            let mut error = KeyError::new("switch-role", text);
+            error.path.push(name.clone());
+            error.key = true;
+            return Err(error);
         }
     }
     let mut ports = vec![PortSettings::default(); fabric.links().len()];
@@ -151,12 +151,15 @@ fn workload(
     wire: &Wire,
     memory: &mut MemoryBudget,
     warnings: &mut Vec<String>,
-) -> Result<(Messages, Vec<Job>), Fault> {
+) -> Result<(Messages, Vec<Job>), KeyError> {
     if scenario.workload.is_empty() {
-        return Err(Fault::new("workload", "the scenario has no [[workload]], so there is nothing to send"));
+        return Err(KeyError::new(
+            "workload",
+            "the scenario has no [[workload]], so there is nothing to send",
+        ));
     }
     if scenario.workload.len() > usize::from(u16::MAX) {
-        return Err(Fault::new("workload", "expected at most 65535 workloads, found more"));
+        return Err(KeyError::new("workload", "expected at most 65535 workloads, found more"));
     }
     let hosts: BTreeMap<&str, HostId> =
         (0..fabric.hosts()).map(|h| HostId(h as u16)).map(|h| (fabric.name(h.node()), h)).collect();
@@ -166,7 +169,7 @@ fn workload(
     for (i, entry) in scenario.workload.iter().enumerate() {
         let path = format!("workload.{i}");
         if entry.start > LATEST {
-            return Err(Fault::new(
+            return Err(KeyError::new(
                 &format!("{path}.start"),
                 format!("expected a start before {LATEST}, found {}", entry.start),
             ));
@@ -185,9 +188,12 @@ fn workload(
             wire,
             warnings: &mut *warnings,
         };
-        let groups = entry.generate(&mut draft).map_err(|fault| fault.within(&path))?;
+        let groups = entry.generate(&mut draft).map_err(|error| error.within(&path))?;
         if let Some(late) = messages.all.iter().find(|m| m.start > LATEST) {
-            return Err(Fault::new(&path, format!("expected a start before {LATEST}, found {}", late.start)));
+            return Err(KeyError::new(
+                &path,
+                format!("expected a start before {LATEST}, found {}", late.start),
+            ));
         }
         jobs.push(Job {
             name: entry.name.clone().unwrap_or_default(),
@@ -199,7 +205,7 @@ fn workload(
     }
     if jobs.iter().all(|job| job.background) {
         let text = "all workloads are background, so the run would end at once";
-        return Err(Fault::new("workload.0.background", text));
+        return Err(KeyError::new("workload.0.background", text));
     }
     Ok((messages, jobs))
 }

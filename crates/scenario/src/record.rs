@@ -1,6 +1,6 @@
 //! `[record]`: time series, packet events and captures.
 
-use crate::error::Fault;
+use crate::error::KeyError;
 use crate::tap::{self, Tap};
 use crate::values::{Amount, LATEST};
 use model::plan::{Message, Qp};
@@ -75,19 +75,19 @@ impl RecordConfig {
         fabric: &Fabric,
         qps: &[Qp],
         messages: &[Message],
-    ) -> Result<RecordPlan, Fault> {
+    ) -> Result<RecordPlan, KeyError> {
         if !(2..=65_536).contains(&self.bins) || !self.bins.is_multiple_of(2) {
             let text = format!("expected an even number of bins between 2 and 65536, found {}", self.bins);
-            return Err(Fault::new("record.bins", text));
+            return Err(KeyError::new("record.bins", text));
         }
         if self.width == Time::ZERO || self.width > LATEST {
             let text = format!("expected a width above 0 and at most {LATEST}, found {}", self.width);
-            return Err(Fault::new("record.width", text));
+            return Err(KeyError::new("record.width", text));
         }
         for (key, n) in [("most-events", self.most_events), ("most-frames", self.most_frames)] {
             if n > 100_000_000 {
                 let text = format!("expected at most 100000000, found {n}");
-                return Err(Fault::new(&format!("record.{key}"), text));
+                return Err(KeyError::new(&format!("record.{key}"), text));
             }
         }
         let all = (0..fabric.links().len() as u32).map(LinkId);
@@ -107,7 +107,7 @@ impl RecordConfig {
             let message = messages.get(*flow as usize).ok_or_else(|| {
                 let text =
                     format!("there is no flow {flow}; the scenario has {} flows, from 0", messages.len());
-                Fault::new(&format!("record.follow.{i}"), text)
+                KeyError::new(&format!("record.follow.{i}"), text)
             })?;
             follow.insert(message.qp);
         }
@@ -118,7 +118,7 @@ impl RecordConfig {
         let tracks = qps.len() + links.len() + switches;
         if tracks > MOST_ROWS / 2 {
             let text = format!("expected at most {} time series, found {tracks}", MOST_ROWS / 2);
-            return Err(Fault::new("record", text));
+            return Err(KeyError::new("record", text));
         }
         Ok(RecordPlan {
             bins: self.bins.min((MOST_ROWS / tracks.max(1)).max(2) & !1),
@@ -135,12 +135,13 @@ impl RecordConfig {
     }
 
     /// The tapped ports.
-    pub(crate) fn ports(&self, fabric: &Fabric) -> Result<Vec<Tap>, Fault> {
-        tap::find_all(fabric, &self.taps).map_err(|(i, text)| Fault::new(&format!("record.taps.{i}"), text))
+    pub(crate) fn ports(&self, fabric: &Fabric) -> Result<Vec<Tap>, KeyError> {
+        tap::find_all(fabric, &self.taps)
+            .map_err(|(i, text)| KeyError::new(&format!("record.taps.{i}"), text))
     }
 
     /// The tapped links in both directions, in ascending order.
-    fn taps(&self, fabric: &Fabric) -> Result<Vec<LinkId>, Fault> {
+    fn taps(&self, fabric: &Fabric) -> Result<Vec<LinkId>, KeyError> {
         let both = self.ports(fabric)?.into_iter().flat_map(|tap| [tap.link, fabric.reverse(tap.link)]);
         Ok(both.collect::<BTreeSet<_>>().into_iter().collect())
     }

@@ -1,7 +1,7 @@
 //! Filling in: defaults that depend on other keys, and files that the scenario names.
 
 use crate::config::{Compat, Scenario, WireConfig};
-use crate::error::Fault;
+use crate::error::KeyError;
 use model::Bytes;
 use rnic::notification::Cnp;
 use rnic::{OnNack, Reaction};
@@ -15,7 +15,7 @@ pub(crate) struct ExplicitKeys {
 }
 
 /// Fills in defaults that depend on other keys, so that the resolved scenario is complete.
-pub(crate) fn resolve(scenario: &mut Scenario, explicit: ExplicitKeys) -> Result<(), Fault> {
+pub(crate) fn resolve(scenario: &mut Scenario, explicit: ExplicitKeys) -> Result<(), KeyError> {
     let wire = scenario.wire.wire(scenario.compat)?;
     scenario.wire = WireConfig { frame: Some(Bytes(u64::from(wire.header + wire.payload))), payload: None };
     let nic = &mut scenario.nic;
@@ -29,7 +29,7 @@ pub(crate) fn resolve(scenario: &mut Scenario, explicit: ExplicitKeys) -> Result
             let name = nic.transport.name();
             let text =
                 format!("with `transport.{name}` receivers send no NACKs, so `on-nack` must be \"none\"");
-            return Err(Fault::new("nic.on-nack", text)
+            return Err(KeyError::new("nic.on-nack", text)
                 .with_help("remove `on-nack`; `on-timeout` sets the reaction of the rate to a loss"));
         }
         OnNack::Unused => nic.on_nack = Reaction::None,
@@ -51,7 +51,7 @@ pub(crate) fn resolve(scenario: &mut Scenario, explicit: ExplicitKeys) -> Result
                 "" => "expected a name, found an empty string".to_owned(),
                 name => format!("two workloads are named `{name}`; every workload needs a name of its own"),
             };
-            return Err(Fault::new(&format!("workload.{i}.name"), text));
+            return Err(KeyError::new(&format!("workload.{i}.name"), text));
         }
         entry.qp.get_or_insert(entry.usual_qp());
     }
@@ -59,9 +59,9 @@ pub(crate) fn resolve(scenario: &mut Scenario, explicit: ExplicitKeys) -> Result
 }
 
 /// Reads the files that workloads name; `folder` is the folder of the scenario.
-pub(crate) fn read_files(scenario: &mut Scenario, folder: &Path) -> Result<(), Fault> {
+pub(crate) fn read_files(scenario: &mut Scenario, folder: &Path) -> Result<(), KeyError> {
     for (i, entry) in scenario.workload.iter_mut().enumerate() {
-        entry.read_files(folder).map_err(|fault| fault.within(&format!("workload.{i}")))?;
+        entry.read_files(folder).map_err(|error| error.within(&format!("workload.{i}")))?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! `[switch]` and `[switch-role.NAME]`: buffers, PFC, marking.
 
-use crate::error::Fault;
+use crate::error::KeyError;
 use crate::values::{Chance, Share, Switched};
 use model::fabric::Link;
 use model::plan::{Flow, MarkAt, Marking, Pfc, PortSettings, SwitchSettings};
@@ -197,7 +197,7 @@ impl<'a> EffectiveSwitch<'a> {
         node: NodeId,
         ports: &mut [PortSettings],
         warnings: &mut Vec<String>,
-    ) -> Result<SwitchSettings, Fault> {
+    ) -> Result<SwitchSettings, KeyError> {
         let (buffer, own_buffer) = self.pick(|r| r.buffer, self.base.buffer);
         let (pfc, own_pfc) = self.pick(|r| r.pfc.as_ref(), &self.base.pfc);
         let (ecn, own_ecn) = self.pick(|r| r.ecn.as_ref(), &self.base.ecn);
@@ -205,7 +205,7 @@ impl<'a> EffectiveSwitch<'a> {
         let (buffer_path, ecn_path) = (self.path("buffer", own_buffer), self.path("ecn", own_ecn));
         if buffer.get() < u64::from(wire.max_frame()) {
             let text = format!("a buffer of {buffer} cannot hold one frame of {} B", wire.max_frame());
-            return Err(Fault::new(&buffer_path, text));
+            return Err(KeyError::new(&buffer_path, text));
         }
         let mut kept = 0u64;
         for (link, port) in fabric.ports(node).iter().zip(&mut *ports) {
@@ -219,7 +219,7 @@ impl<'a> EffectiveSwitch<'a> {
                 if port.headroom.get() < u64::from(wire.max_frame()) {
                     let frame = Bytes(wire.max_frame().into());
                     let text = format!("a headroom of {} cannot hold one frame of {frame}", port.headroom);
-                    return Err(Fault::new(&self.path("pfc.headroom", own_pfc), text));
+                    return Err(KeyError::new(&self.path("pfc.headroom", own_pfc), text));
                 }
                 // A virtual channel that may be paused needs headroom of its own.
                 let came = &fabric.links()[fabric.reverse(fabric.link(link.from, link.port)).index()];
@@ -244,7 +244,7 @@ impl<'a> EffectiveSwitch<'a> {
                 ports.len(),
                 Bytes(kept),
             );
-            return Err(Fault::new(&buffer_path, text).with_help(
+            return Err(KeyError::new(&buffer_path, text).with_help(
                 "a lossless port reserves 2 x delay x rate + 2 frames; use a larger buffer or shorter links",
             ));
         }
@@ -275,7 +275,7 @@ fn headroom(link: &Link, wire: &Wire) -> Bytes {
 }
 
 impl EcnConfig {
-    fn marking(&self, rate: Rate, path: &str) -> Result<Marking, Fault> {
+    fn marking(&self, rate: Rate, path: &str) -> Result<Marking, KeyError> {
         let scaled =
             |k: Bytes| Bytes((u128::from(k.get()) * u128::from(rate.bps()) / 100_000_000_000) as u64);
         let at = match self.mark {
@@ -291,7 +291,7 @@ impl EcnConfig {
         };
         if kmin > kmax {
             let text = format!("kmin ({kmin}) is above kmax ({kmax})");
-            return Err(Fault::new(&format!("{path}.kmin"), text));
+            return Err(KeyError::new(&format!("{path}.kmin"), text));
         }
         Ok(Marking { kmin, kmax, pmax: pmax.probability(), at })
     }

@@ -1,6 +1,6 @@
 //! Space for in-band network telemetry on the wire and in packets.
 
-use crate::error::Fault;
+use crate::error::KeyError;
 use crate::ideal::Ideals;
 use crate::{Plan, Scenario};
 use model::telemetry::{MOST_HOPS, MOST_RATES, area};
@@ -24,19 +24,19 @@ pub(crate) fn wanted(scenario: &Scenario) -> Option<u8> {
 
 /// The wire with space for the telemetry that the congestion control of a job reads. All data frames and ACKs of a run
 /// have the space, as switches do not distinguish queue pairs.
-pub(crate) fn on_wire(scenario: &Scenario, wire: Wire) -> Result<Wire, Fault> {
+pub(crate) fn on_wire(scenario: &Scenario, wire: Wire) -> Result<Wire, KeyError> {
     let hops = wanted(scenario).unwrap_or(0);
     let most = Packet::MAX_FRAME - area(hops);
     if hops > 0 && wire.max_frame() > most {
         let text =
             format!("telemetry takes {} B of every frame, so `frame` must be at most {most} B", area(hops));
-        return Err(Fault::new("wire.frame", text));
+        return Err(KeyError::new("wire.frame", text));
     }
     Ok(wire.with_telemetry(hops))
 }
 
 /// Checks that the routes and rates of a plan fit into the telemetry of its packets.
-pub(crate) fn check(scenario: &Scenario, plan: &Plan) -> Result<(), Fault> {
+pub(crate) fn check(scenario: &Scenario, plan: &Plan) -> Result<(), KeyError> {
     let area = usize::from(plan.wire.hops);
     let Some(nic) = most_traced(scenario) else { return Ok(()) };
     let Evidence::Telemetry { setting, .. } = nic.congestion.facts().evidence else { return Ok(()) };
@@ -44,7 +44,7 @@ pub(crate) fn check(scenario: &Scenario, plan: &Plan) -> Result<(), Fault> {
     let rates = plan.rates().len();
     if rates > MOST_RATES {
         let text = format!("telemetry distinguishes {MOST_RATES} rates of links, and the fabric has {rates}");
-        return Err(Fault::new("nic.congestion", text));
+        return Err(KeyError::new("nic.congestion", text));
     }
     let mut ideals = Ideals::new(plan);
     for qp in &plan.qps {
@@ -63,7 +63,7 @@ pub(crate) fn check(scenario: &Scenario, plan: &Plan) -> Result<(), Fault> {
                 name(qp.to),
                 area.min(MOST_HOPS)
             );
-            return Err(Fault::new(&key, text).with_help(help));
+            return Err(KeyError::new(&key, text).with_help(help));
         }
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use super::Layout;
 use super::links::{possible_delay, possible_rate};
-use crate::error::Fault;
+use crate::error::KeyError;
 use crate::footprint::Size;
 use crate::values::Chance;
 use model::{Fabric, FabricBuilder, NodeId, Packet, Probability, Rate, Time};
@@ -89,7 +89,7 @@ impl Default for Datacentres {
 const SITES: usize = 2;
 
 impl Datacentres {
-    fn possible(&self) -> Result<(), Fault> {
+    fn possible(&self) -> Result<(), KeyError> {
         let counts = [
             ("tors", self.tors, "ToR switch"),
             ("hosts-per-tor", self.hosts_per_tor, "host on every ToR"),
@@ -98,7 +98,7 @@ impl Datacentres {
         ];
         for (key, count, what) in counts {
             if count == 0 {
-                return Err(Fault::new(key, format!("a datacentre needs at least 1 {what}")));
+                return Err(KeyError::new(key, format!("a datacentre needs at least 1 {what}")));
             }
         }
         let most = Packet::MAX_PORTS;
@@ -112,12 +112,12 @@ impl Datacentres {
             if ports > most {
                 let text =
                     format!("a switch of the role `{what}` needs {ports} ports; a switch has at most {most}");
-                return Err(Fault::new(key, text));
+                return Err(KeyError::new(key, text));
             }
         }
         let hosts = SITES.saturating_mul(self.tors).saturating_mul(self.hosts_per_tor);
         if hosts > 65_536 {
-            return Err(Fault::new("tors", format!("expected at most 65536 hosts, found {hosts}")));
+            return Err(KeyError::new("tors", format!("expected at most 65536 hosts, found {hosts}")));
         }
         for (key, rate) in [
             ("rate", Some(self.rate)),
@@ -140,7 +140,7 @@ impl Datacentres {
 }
 
 impl Layout for Datacentres {
-    fn size(&self) -> Result<Size, Fault> {
+    fn size(&self) -> Result<Size, KeyError> {
         self.possible()?;
         let counts = [("tors", self.tors), ("spines", self.spines), ("hosts-per-tor", self.hosts_per_tor)];
         let largest = counts.into_iter().max_by_key(|(_, count)| *count);
@@ -154,7 +154,7 @@ impl Layout for Datacentres {
         })
     }
 
-    fn lay(&self, loss: Probability) -> Result<Fabric, Fault> {
+    fn lay(&self, loss: Probability) -> Result<Fabric, KeyError> {
         let mut builder = FabricBuilder::new();
         let per_site = self.tors * self.hosts_per_tor;
         let hosts: Vec<NodeId> = (0..SITES * per_site).map(|h| builder.host(format!("host{h}"))).collect();
@@ -192,7 +192,7 @@ impl Layout for Datacentres {
                 builder.connect(near, far, self.long_rate, self.long_delay, chance(self.long_loss));
             }
         }
-        builder.build().map_err(|e| Fault::new("", e.to_string()))
+        builder.build().map_err(|e| KeyError::new("", e.to_string()))
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::Layout;
 use super::links::{possible_delay, possible_rate};
-use crate::error::Fault;
+use crate::error::KeyError;
 use crate::footprint::Size;
 use crate::values::Chance;
 use model::fabric::{MOST_CHANNELS, MinimalPaths};
@@ -117,7 +117,7 @@ impl Dragonfly {
         (nth * self.links_per_pair + link) % self.routers_per_group
     }
 
-    fn possible(&self) -> Result<(), Fault> {
+    fn possible(&self) -> Result<(), KeyError> {
         let links = if self.groups > 1 { self.links_per_pair } else { 1 };
         for (key, count, what) in [
             ("groups", self.groups, "group"),
@@ -126,7 +126,7 @@ impl Dragonfly {
             ("links-per-pair", links, "link between every two groups"),
         ] {
             if count == 0 {
-                return Err(Fault::new(key, format!("a Dragonfly needs at least 1 {what}")));
+                return Err(KeyError::new(key, format!("a Dragonfly needs at least 1 {what}")));
             }
         }
         for (key, count, what) in [
@@ -134,7 +134,7 @@ impl Dragonfly {
             ("routers-per-group", self.routers_per_group, "routers in a group"),
         ] {
             if count > RouteState::MOST {
-                return Err(Fault::new(
+                return Err(KeyError::new(
                     key,
                     format!("expected at most {} {what}, found {count}", RouteState::MOST),
                 ));
@@ -142,12 +142,12 @@ impl Dragonfly {
         }
         let hosts = self.routers().saturating_mul(self.hosts_per_router);
         if hosts > 65_536 {
-            return Err(Fault::new("groups", format!("expected at most 65536 hosts, found {hosts}")));
+            return Err(KeyError::new("groups", format!("expected at most 65536 hosts, found {hosts}")));
         }
         self.wired()?;
         if !(1..=MOST_CHANNELS).contains(&self.channels) {
             let text = format!("expected 1 to {MOST_CHANNELS} channels, found {}", self.channels);
-            return Err(Fault::new("channels", text).with_help("a path has at most three legs"));
+            return Err(KeyError::new("channels", text).with_help("a path has at most three legs"));
         }
         let (rate, delay) = (Some(self.rate), Some(self.delay));
         for (key, rate) in
@@ -164,7 +164,7 @@ impl Dragonfly {
     }
 
     /// Checks that a router has enough ports.
-    fn wired(&self) -> Result<(), Fault> {
+    fn wired(&self) -> Result<(), KeyError> {
         let (hosts, local) = (self.hosts_per_router, self.routers_per_group - 1);
         let global = self.leaving().div_ceil(self.routers_per_group);
         let needed = hosts.saturating_add(local).saturating_add(global);
@@ -174,7 +174,7 @@ impl Dragonfly {
         }
         if most > Packet::MAX_PORTS {
             let text = format!("expected at most {} ports, found {most}", Packet::MAX_PORTS);
-            return Err(Fault::new("ports", text));
+            return Err(KeyError::new("ports", text));
         }
         let parts = [("hosts-per-router", hosts), ("routers-per-group", local), ("links-per-pair", global)];
         let largest = parts.iter().max_by_key(|(_, ports)| *ports).map_or("groups", |(key, _)| key);
@@ -185,12 +185,12 @@ impl Dragonfly {
             self.routers_per_group,
             if own { "it has" } else { "a switch has at most" },
         );
-        Err(Fault::new(if own { "ports" } else { largest }, text))
+        Err(KeyError::new(if own { "ports" } else { largest }, text))
     }
 }
 
 impl Layout for Dragonfly {
-    fn size(&self) -> Result<Size, Fault> {
+    fn size(&self) -> Result<Size, KeyError> {
         self.possible()?;
         let routers = self.routers();
         let hosts = routers * self.hosts_per_router;
@@ -211,7 +211,7 @@ impl Layout for Dragonfly {
         })
     }
 
-    fn lay(&self, loss: Probability) -> Result<Fabric, Fault> {
+    fn lay(&self, loss: Probability) -> Result<Fabric, KeyError> {
         let mut builder = FabricBuilder::new();
         let (groups, routers) = (self.groups, self.routers_per_group);
         let hosts: Vec<NodeId> =
@@ -249,7 +249,7 @@ impl Layout for Dragonfly {
         };
         let of = (0..self.routers()).map(|router| (router / routers) as u16).collect();
         builder.groups(of, self.channels, minimal);
-        builder.build().map_err(|e| Fault::new("", e.to_string()))
+        builder.build().map_err(|e| KeyError::new("", e.to_string()))
     }
 }
 

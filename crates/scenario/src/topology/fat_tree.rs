@@ -2,7 +2,7 @@
 
 use super::Layout;
 use super::links::{possible_delay, possible_rate};
-use crate::error::Fault;
+use crate::error::KeyError;
 use crate::footprint::Size;
 use crate::values::{Chance, Oversubscription};
 use model::{Fabric, FabricBuilder, NodeId, Packet, Probability, Rate, Time};
@@ -130,7 +130,7 @@ impl FatTree {
     }
 
     /// Checks each setting by itself.
-    fn possible(&self) -> Result<(), Fault> {
+    fn possible(&self) -> Result<(), KeyError> {
         let k = self.k;
         if k < 2 || !k.is_multiple_of(2) {
             let help = match k {
@@ -139,13 +139,13 @@ impl FatTree {
                 k => format!("set k = {} or {}", k - 1, k.saturating_add(1)),
             };
             let text = format!("expected an even number of ports, half of them down and half up; found {k}");
-            return Err(Fault::new("k", text).with_help(help));
+            return Err(KeyError::new("k", text).with_help(help));
         }
         if !matches!(self.tiers, 2 | 3) {
-            return Err(Fault::new("tiers", format!("expected 2 or 3 tiers, found {}", self.tiers)));
+            return Err(KeyError::new("tiers", format!("expected 2 or 3 tiers, found {}", self.tiers)));
         }
         if self.hosts_per_edge == Some(0) {
-            return Err(Fault::new(
+            return Err(KeyError::new(
                 "hosts-per-edge",
                 "a fat tree needs at least 1 host on every edge switch",
             ));
@@ -159,7 +159,7 @@ impl FatTree {
             ] {
                 if set {
                     let text = "a fat tree of 2 tiers has no aggregation switches; use the `core-` keys";
-                    return Err(Fault::new(key, text));
+                    return Err(KeyError::new(key, text));
                 }
             }
         }
@@ -181,7 +181,7 @@ impl FatTree {
     }
 
     /// Checks all settings and returns the numbers of switches, hosts and links.
-    fn counts(&self) -> Result<Counts, Fault> {
+    fn counts(&self) -> Result<Counts, KeyError> {
         self.possible()?;
         let half = self.k / 2;
         let hosts = self.hosts_per_edge.unwrap_or(half);
@@ -218,7 +218,7 @@ impl FatTree {
                 };
                 let text =
                     format!("a switch of the role `{what}` needs {ports} ports; a switch has at most {most}");
-                return Err(Fault::new(key, text));
+                return Err(KeyError::new(key, text));
             }
         }
         let all = pods * edges * hosts;
@@ -228,7 +228,7 @@ impl FatTree {
             let text = format!(
                 "expected at most 65536 hosts, found {all} ({hosts} on each of {edges} edge switches)"
             );
-            return Err(Fault::new(key, text));
+            return Err(KeyError::new(key, text));
         }
         Ok(Counts { pods, edges, hosts, edge_up, aggregation_up })
     }
@@ -241,7 +241,7 @@ fn uplinks(
     up: Rate,
     what: &str,
     role: &str,
-) -> Result<usize, Fault> {
+) -> Result<usize, KeyError> {
     let (count, rate) = below;
     let down = count as u128 * u128::from(rate.bps()) * u128::from(ratio.up);
     let one = u128::from(up.bps()) * u128::from(ratio.down);
@@ -255,11 +255,11 @@ fn uplinks(
     let text = format!(
         "expected a whole number of uplinks of {up} for {count} {what} of {rate} at {ratio}, found {found}"
     );
-    Err(Fault::new(&format!("{role}-oversubscription"), text))
+    Err(KeyError::new(&format!("{role}-oversubscription"), text))
 }
 
 impl Layout for FatTree {
-    fn size(&self) -> Result<Size, Fault> {
+    fn size(&self) -> Result<Size, KeyError> {
         let Counts { pods, edges, hosts, edge_up, aggregation_up } = self.counts()?;
         let (edges, above) = (pods * edges, pods * edge_up);
         Ok(Size {
@@ -271,7 +271,7 @@ impl Layout for FatTree {
         })
     }
 
-    fn lay(&self, loss: Probability) -> Result<Fabric, Fault> {
+    fn lay(&self, loss: Probability) -> Result<Fabric, KeyError> {
         let Counts { pods, edges, hosts, edge_up, aggregation_up } = self.counts()?;
         let own =
             Tier { rate: self.rate, delay: self.delay, loss: self.loss.map_or(loss, Chance::probability) };
@@ -309,7 +309,7 @@ impl Layout for FatTree {
                 join(switch, up, core);
             }
         }
-        builder.build().map_err(|e| Fault::new("", e.to_string()))
+        builder.build().map_err(|e| KeyError::new("", e.to_string()))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Leaf-spine fabrics: hosts on leaves, and links from every leaf to every spine.
 
 use super::Layout;
-use crate::error::Fault;
+use crate::error::KeyError;
 use crate::footprint::Size;
 use crate::values::Chance;
 use model::{Fabric, FabricBuilder, NodeId, Packet, Probability, Rate, Time};
@@ -59,7 +59,7 @@ impl Default for LeafSpine {
 }
 
 impl LeafSpine {
-    fn possible(&self) -> Result<(), Fault> {
+    fn possible(&self) -> Result<(), KeyError> {
         let counts = [
             ("leaves", self.leaves, "leaf"),
             ("spines", self.spines, "spine"),
@@ -68,7 +68,7 @@ impl LeafSpine {
         ];
         for (key, count, what) in counts {
             if count == 0 {
-                return Err(Fault::new(key, format!("a leaf-spine fabric needs at least 1 {what}")));
+                return Err(KeyError::new(key, format!("a leaf-spine fabric needs at least 1 {what}")));
             }
         }
         let most = Packet::MAX_PORTS;
@@ -80,7 +80,7 @@ impl LeafSpine {
             ("leaves", down, "spine"),
         ] {
             if ports > most {
-                return Err(Fault::new(
+                return Err(KeyError::new(
                     key,
                     format!("a {what} needs {ports} ports; a switch has at most {most}"),
                 ));
@@ -88,7 +88,7 @@ impl LeafSpine {
         }
         let hosts = self.leaves.saturating_mul(self.hosts_per_leaf);
         if hosts > 65_536 {
-            return Err(Fault::new("leaves", format!("expected at most 65536 hosts, found {hosts}")));
+            return Err(KeyError::new("leaves", format!("expected at most 65536 hosts, found {hosts}")));
         }
         let (rate, delay) = (Some(self.rate), Some(self.delay));
         for (key, rate) in [("rate", rate), ("uplink-rate", self.uplink_rate)] {
@@ -106,7 +106,7 @@ impl LeafSpine {
 }
 
 impl Layout for LeafSpine {
-    fn size(&self) -> Result<Size, Fault> {
+    fn size(&self) -> Result<Size, KeyError> {
         self.possible()?;
         let counts =
             [("leaves", self.leaves), ("spines", self.spines), ("hosts-per-leaf", self.hosts_per_leaf)];
@@ -121,7 +121,7 @@ impl Layout for LeafSpine {
         })
     }
 
-    fn lay(&self, loss: Probability) -> Result<Fabric, Fault> {
+    fn lay(&self, loss: Probability) -> Result<Fabric, KeyError> {
         let mut builder = FabricBuilder::new();
         let hosts: Vec<NodeId> =
             (0..self.leaves * self.hosts_per_leaf).map(|h| builder.host(format!("host{h}"))).collect();
@@ -143,7 +143,7 @@ impl Layout for LeafSpine {
                 }
             }
         }
-        builder.build().map_err(|e| Fault::new("", e.to_string()))
+        builder.build().map_err(|e| KeyError::new("", e.to_string()))
     }
 }
 

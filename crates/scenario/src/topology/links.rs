@@ -1,7 +1,7 @@
 //! Any fabric: a list of hosts, switches and links.
 
 use super::Layout;
-use crate::error::{Fault, nearest};
+use crate::error::{KeyError, nearest};
 use crate::footprint::Size;
 use crate::values::Chance;
 use model::{Fabric, FabricBuilder, FabricError, NodeId, Probability, Rate, Time};
@@ -225,23 +225,23 @@ impl JsonSchema for Cable {
 }
 
 /// Checks the rate of a link. At the least rate the largest frame takes less than 2^32 ps.
-pub(crate) fn possible_rate(path: &str, rate: Rate) -> Result<(), Fault> {
+pub(crate) fn possible_rate(path: &str, rate: Rate) -> Result<(), KeyError> {
     if rate.bps() < 100_000_000 {
-        return Err(Fault::new(path, format!("expected a rate of at least 100Mbps, found {rate}")));
+        return Err(KeyError::new(path, format!("expected a rate of at least 100Mbps, found {rate}")));
     }
     if rate > Rate::from_gbps(100_000) {
-        return Err(Fault::new(path, format!("expected a rate of at most 100Tbps, found {rate}")));
+        return Err(KeyError::new(path, format!("expected a rate of at most 100Tbps, found {rate}")));
     }
     Ok(())
 }
 
 /// Checks the propagation delay of a link.
-pub(super) fn possible_delay(path: &str, delay: Time) -> Result<(), Fault> {
+pub(super) fn possible_delay(path: &str, delay: Time) -> Result<(), KeyError> {
     if delay == Time::ZERO {
-        return Err(Fault::new(path, "a link needs a delay above 0"));
+        return Err(KeyError::new(path, "a link needs a delay above 0"));
     }
     if delay > Time::from_ms(10_000) {
-        return Err(Fault::new(path, format!("expected a delay of at most 10s, found {delay}")));
+        return Err(KeyError::new(path, format!("expected a delay of at most 10s, found {delay}")));
     }
     Ok(())
 }
@@ -256,22 +256,22 @@ impl Links {
 }
 
 impl Layout for Links {
-    fn size(&self) -> Result<Size, Fault> {
+    fn size(&self) -> Result<Size, KeyError> {
         let hosts = self.host_count();
         if hosts == 0 || hosts > 65_536 {
-            return Err(Fault::new("hosts", format!("expected 1 to 65536 hosts, found {hosts}")));
+            return Err(KeyError::new("hosts", format!("expected 1 to 65536 hosts, found {hosts}")));
         }
         let switches = self.switches.len();
         Ok(Size { hosts, switches, links: self.links.len(), racks: hosts.min(switches), key: "links" })
     }
 
-    fn lay(&self, loss: Probability) -> Result<Fabric, Fault> {
+    fn lay(&self, loss: Probability) -> Result<Fabric, KeyError> {
         possible_rate("rate", self.rate)?;
         possible_delay("delay", self.delay)?;
         let mut builder = FabricBuilder::new();
         let mut nodes: BTreeMap<String, NodeId> = BTreeMap::new();
         let mut add = |name: &str, node: NodeId, path: String| match nodes.insert(name.to_owned(), node) {
-            Some(_) => Err(Fault::new(&path, format!("another node is named `{name}`, too"))),
+            Some(_) => Err(KeyError::new(&path, format!("another node is named `{name}`, too"))),
             None => Ok(()),
         };
         for i in 0..self.host_count() {
@@ -293,12 +293,15 @@ impl Layout for Links {
                 nodes.get(name).copied().ok_or_else(|| {
                     let near = nearest(name, nodes.keys().map(String::as_str));
                     let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-                    Fault::new(&at(key), format!("there is no node `{name}`{hint}"))
+                    KeyError::new(&at(key), format!("there is no node `{name}`{hint}"))
                 })
             };
             let (from, to) = (end(&cable.from, "from")?, end(&cable.to, "to")?);
             if from == to {
-                return Err(Fault::new(&at("to"), format!("the link connects `{}` with itself", cable.to)));
+                return Err(KeyError::new(
+                    &at("to"),
+                    format!("the link connects `{}` with itself", cable.to),
+                ));
             }
             if let Some(rate) = cable.rate {
                 possible_rate(&at("rate"), rate)?;
@@ -319,11 +322,11 @@ impl Layout for Links {
             FabricError::HostLinks(name, _) => match &self.hosts {
                 NamesOrCount::List(names) => {
                     let i = names.iter().position(|n| n == name).unwrap_or(0);
-                    Fault::new(&format!("hosts.{i}"), e.to_string())
+                    KeyError::new(&format!("hosts.{i}"), e.to_string())
                 }
-                NamesOrCount::Count(_) => Fault::new("hosts", e.to_string()),
+                NamesOrCount::Count(_) => KeyError::new("hosts", e.to_string()),
             },
-            _ => Fault::new("links", e.to_string()),
+            _ => KeyError::new("links", e.to_string()),
         })
     }
 }

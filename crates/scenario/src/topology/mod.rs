@@ -2,7 +2,7 @@
 //!
 //! To add a topology, write a file with its settings and `impl Layout`, and add its line to the list below.
 
-use crate::error::Fault;
+use crate::error::KeyError;
 use crate::footprint::{MemoryBudget, Size};
 use model::{Fabric, Probability};
 use schemars::JsonSchema;
@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 /// Settings of a topology, which lay out a fabric.
 pub(crate) trait Layout {
     /// Checks the settings and returns the size of the fabric, before any memory is allocated for it.
-    fn size(&self) -> Result<Size, Fault>;
+    fn size(&self) -> Result<Size, KeyError>;
 
     /// Builds the fabric; links without a loss of their own lose packets with probability `loss`.
-    fn lay(&self, loss: Probability) -> Result<Fabric, Fault>;
+    fn lay(&self, loss: Probability) -> Result<Fabric, KeyError>;
 }
 
 macro_rules! topologies {
@@ -36,9 +36,9 @@ macro_rules! topologies {
                 match self { $(Self::$variant(_) => $name,)+ }
             }
 
-            pub(crate) fn lay(&self, loss: Probability, memory: &mut MemoryBudget) -> Result<Fabric, Fault> {
+            pub(crate) fn lay(&self, loss: Probability, memory: &mut MemoryBudget) -> Result<Fabric, KeyError> {
                 let size = match self { $(Self::$variant(t) => t.size(),)+ };
-                let within = |fault: Fault| fault.within(self.name()).within("topology");
+                let within = |error: KeyError| error.within(self.name()).within("topology");
                 memory.add_fabric(&size.map_err(within)?, &format!("topology.{}", self.name()))?;
                 let fabric = match self { $(Self::$variant(t) => t.lay(loss),)+ };
                 fabric.map_err(within)

@@ -4,7 +4,7 @@
 //! linearly. If the first row is above 0 %, that percentage of flows has exactly its size. Two rows of the same size are a
 //! step: flows of exactly that size. This is the format of the flow generators of the HPCC family of ns-3 simulators.
 
-use crate::error::Fault;
+use crate::error::KeyError;
 use model::Bytes;
 use std::ops::Range;
 
@@ -117,8 +117,8 @@ impl Cdf {
 
 /// Reads a file of rows `bytes percent`. `#` starts a comment; a byte order mark at the start is skipped. Messages call
 /// the file `name`.
-pub(crate) fn read(name: &str, text: &str) -> Result<Vec<Point>, Fault> {
-    let wrong = |place: Range<usize>, what: String| Err(Fault::elsewhere(name, text, place, what));
+pub(crate) fn read(name: &str, text: &str) -> Result<Vec<Point>, KeyError> {
+    let wrong = |place: Range<usize>, what: String| Err(KeyError::elsewhere(name, text, place, what));
     let mut points = Vec::new();
     let mut places = Vec::new();
     let rows = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -238,20 +238,20 @@ mod tests {
     #[test]
     fn a_byte_order_mark_is_not_read_as_a_size() {
         assert_eq!(read("f", "\u{feff}0 0\n9 100\n").unwrap(), [(Bytes(0), 0.0), (Bytes(9), 100.0)]);
-        let fault = read("f", "\u{feff}zero 0\n9 100\n").unwrap_err();
-        assert_eq!(fault.message, "expected a whole number of bytes, found `zero`");
-        assert_eq!(fault.elsewhere.unwrap().2, 3..7);
+        let error = read("f", "\u{feff}zero 0\n9 100\n").unwrap_err();
+        assert_eq!(error.message, "expected a whole number of bytes, found `zero`");
+        assert_eq!(error.elsewhere.unwrap().2, 3..7);
     }
 
     #[test]
     fn mistakes_in_a_file_have_a_line_and_a_column() {
         let told = |text: &str| match read("my.cdf", text) {
             Ok(points) => format!("accepted: {points:?}"),
-            Err(Fault { elsewhere: Some(place), message, .. }) => {
+            Err(KeyError { elsewhere: Some(place), message, .. }) => {
                 let (file, text, place) = *place;
                 Error::at(&file, &text, place, message).located()
             }
-            Err(fault) => format!("no place: {}", fault.message),
+            Err(error) => format!("no place: {}", error.message),
         };
         for (text, want) in [
             ("", "my.cdf:1:1: expected rows of bytes and percent, up to 100 %; found none"),

@@ -1,7 +1,7 @@
 //! Messages in the order in which workloads generate them; [`Messages::sorted`] brings them into the order of a plan.
 
 use super::QpUse;
-use crate::error::{Fault, nearest};
+use crate::error::{KeyError, nearest};
 use crate::footprint::MemoryBudget;
 use model::draw::Key;
 use model::plan::{Message, Qp};
@@ -118,7 +118,7 @@ pub(crate) struct Draft<'a> {
 
 impl Draft<'_> {
     /// Finds a host by its name; errors point at `path`.
-    pub(crate) fn host(&self, name: &str, path: &str) -> Result<HostId, Fault> {
+    pub(crate) fn host(&self, name: &str, path: &str) -> Result<HostId, KeyError> {
         self.hosts.get(name).copied().ok_or_else(|| {
             let hint = match nearest(name, self.hosts.keys().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),
@@ -126,14 +126,14 @@ impl Draft<'_> {
             };
             let what =
                 if self.fabric.find(name).is_some() { "is a switch, not a host" } else { "does not exist" };
-            Fault::new(path, format!("the host `{name}` {what}; {hint}"))
+            KeyError::new(path, format!("the host `{name}` {what}; {hint}"))
         })
     }
 
     /// Refuses a job with too many messages, or with more than fit into the machine's memory. Every job calls this
     /// before it adds a message. `pairs` is its number of pairs of hosts; `path` is the key, within the settings of the
     /// job, that determines the number of messages.
-    pub(crate) fn reserve(&mut self, messages: u64, pairs: u64, path: &str) -> Result<(), Fault> {
+    pub(crate) fn reserve(&mut self, messages: u64, pairs: u64, path: &str) -> Result<(), KeyError> {
         let qps = if self.qp == QpUse::PerMessage { messages } else { pairs };
         let path = format!("workload.{}.{}.{path}", self.job, self.kind);
         self.memory.add_messages(messages, qps, path)
@@ -171,11 +171,11 @@ pub(crate) fn part(bytes: u64, n: usize, i: usize) -> u64 {
 }
 
 /// Refuses an empty message.
-pub(crate) fn some_bytes(bytes: model::Bytes, path: &str) -> Result<u64, Fault> {
+pub(crate) fn some_bytes(bytes: model::Bytes, path: &str) -> Result<u64, KeyError> {
     match bytes.get() {
-        0 => Err(Fault::new(path, "expected at least 1 byte, found 0")),
+        0 => Err(KeyError::new(path, "expected at least 1 byte, found 0")),
         // Our choice: a queue pair counts packets in 64 bits and would allow more.
-        n if n > 1 << 50 => Err(Fault::new(path, format!("expected at most 1 PiB, found {bytes}"))),
+        n if n > 1 << 50 => Err(KeyError::new(path, format!("expected at most 1 PiB, found {bytes}"))),
         n => Ok(n),
     }
 }

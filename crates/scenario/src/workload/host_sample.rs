@@ -1,7 +1,7 @@
 //! Random samples of hosts.
 
 use super::draft::Draft;
-use crate::error::Fault;
+use crate::error::KeyError;
 use model::HostId;
 use model::draw::below;
 use schemars::JsonSchema;
@@ -21,17 +21,17 @@ pub struct HostSample {
 
 impl HostSample {
     /// The hosts of this part; refuses fewer than `least`.
-    pub(crate) fn hosts(&self, draft: &Draft<'_>, least: usize) -> Result<Vec<HostId>, Fault> {
+    pub(crate) fn hosts(&self, draft: &Draft<'_>, least: usize) -> Result<Vec<HostId>, KeyError> {
         let all = order(draft);
         let left = all.len().saturating_sub(self.skip);
         let take = self.take.unwrap_or(left);
         if take > left {
             let (skip, all) = (self.skip, all.len());
             let text = format!("expected at most {left} hosts after the first {skip} of {all}, found {take}");
-            return Err(Fault::new("hosts", text));
+            return Err(KeyError::new("hosts", text));
         }
         if take < least {
-            return Err(Fault::new("hosts", format!("expected at least {least} hosts, found {take}")));
+            return Err(KeyError::new("hosts", format!("expected at least {least} hosts, found {take}")));
         }
         Ok(all[self.skip..self.skip + take].to_vec())
     }

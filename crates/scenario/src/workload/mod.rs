@@ -9,7 +9,7 @@ pub mod host_sample;
 pub mod peers;
 pub mod sizes;
 
-use crate::error::Fault;
+use crate::error::KeyError;
 use draft::Draft;
 use model::Time;
 use schemars::JsonSchema;
@@ -20,10 +20,10 @@ use std::path::Path;
 pub(crate) trait Generate {
     /// Adds the messages of one job and returns its number of groups (communicators). The paths of errors start at the
     /// settings.
-    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Fault>;
+    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, KeyError>;
 
     /// Replaces names of files by the contents of the files; `folder` is the folder of the scenario.
-    fn read_files(&mut self, _folder: &Path) -> Result<(), Fault> {
+    fn read_files(&mut self, _folder: &Path) -> Result<(), KeyError> {
         Ok(())
     }
 
@@ -89,16 +89,16 @@ macro_rules! workloads {
                 kinds
             }
 
-            pub(crate) fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Fault> {
+            pub(crate) fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, KeyError> {
                 $(if let Some(settings) = &self.$file {
-                    return settings.generate(draft).map_err(|fault| fault.within($name));
+                    return settings.generate(draft).map_err(|error| error.within($name));
                 })+
                 Ok(0)
             }
 
-            pub(crate) fn read_files(&mut self, folder: &Path) -> Result<(), Fault> {
+            pub(crate) fn read_files(&mut self, folder: &Path) -> Result<(), KeyError> {
                 $(if let Some(settings) = &mut self.$file {
-                    return settings.read_files(folder).map_err(|fault| fault.within($name));
+                    return settings.read_files(folder).map_err(|error| error.within($name));
                 })+
                 Ok(())
             }
@@ -154,17 +154,17 @@ impl Workload {
     }
 
     /// Checks that exactly one kind is chosen.
-    pub(crate) fn one_kind(&self) -> Result<&'static str, Fault> {
+    pub(crate) fn one_kind(&self) -> Result<&'static str, KeyError> {
         match *self.kinds() {
             [kind] => Ok(kind),
-            [] => Err(Fault::new("", "expected a kind of workload, found none")
+            [] => Err(KeyError::new("", "expected a kind of workload, found none")
                 .with_help(format!("add one of {}", Workload::KINDS.join(", ")))),
             [first, second, ..] => {
                 let text = format!("expected one kind of workload, found `{first}` and `{second}`");
-                let mut fault = Fault::new(second, text)
+                let mut error = KeyError::new(second, text)
                     .with_help("write one [[workload]] for each; they run at the same time");
-                fault.key = true;
-                Err(fault)
+                error.key = true;
+                Err(error)
             }
         }
     }

@@ -3,7 +3,7 @@
 use super::Generate;
 use super::draft::{Draft, some_bytes};
 use super::peers::Peers;
-use crate::error::Fault;
+use crate::error::KeyError;
 use model::draw::below;
 use model::{Bytes, HostId};
 use schemars::JsonSchema;
@@ -46,14 +46,14 @@ fn bytes() -> Bytes {
 }
 
 impl Generate for Permutation {
-    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Fault> {
+    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, KeyError> {
         let bytes = some_bytes(self.bytes, "bytes")?;
         let hosts = draft.fabric.hosts();
         if hosts < 2 {
-            return Err(Fault::new("", format!("a permutation needs at least 2 hosts, found {hosts}")));
+            return Err(KeyError::new("", format!("a permutation needs at least 2 hosts, found {hosts}")));
         }
         if self.shift.is_some() && self.kind != Kind::Shift {
-            return Err(Fault::new("shift", "`shift` needs kind = \"shift\""));
+            return Err(KeyError::new("shift", "`shift` needs kind = \"shift\""));
         }
         let to = match self.kind {
             Kind::Shift => {
@@ -62,7 +62,7 @@ impl Generate for Permutation {
                     let text = format!(
                         "a shift of {shift} among {hosts} hosts would send every message to its sender"
                     );
-                    return Err(Fault::new("shift", text));
+                    return Err(KeyError::new("shift", text));
                 }
                 (0..hosts).map(|h| (h + shift % hosts) % hosts).collect()
             }
@@ -79,7 +79,7 @@ impl Generate for Permutation {
 }
 
 /// A random permutation in which no host sends into its own part of the fabric.
-fn apart(draft: &Draft<'_>, peers: Peers) -> Result<Vec<usize>, Fault> {
+fn apart(draft: &Draft<'_>, peers: Peers) -> Result<Vec<usize>, KeyError> {
     let hosts = draft.fabric.hosts();
     let parts = peers.parts(draft.fabric, "kind")?;
     let mut sizes = vec![0; hosts];
@@ -89,7 +89,7 @@ fn apart(draft: &Draft<'_>, peers: Peers) -> Result<Vec<usize>, Fault> {
         let what = peers.part(draft.fabric);
         let text =
             format!("one {what} has {largest} of the {hosts} hosts, which cannot all send to other {what}s");
-        return Err(Fault::new("kind", text));
+        return Err(KeyError::new("kind", text));
     }
     Ok(draw(draft, |a, b| parts[a] != parts[b]))
 }

@@ -6,7 +6,7 @@ use super::host_sample::HostSample;
 use super::peers::{PeerSet, Peers};
 use super::sizes::{Clamp, Sizes};
 use super::{Generate, QpUse};
-use crate::error::Fault;
+use crate::error::KeyError;
 use crate::footprint::MOST_MESSAGES;
 use crate::values::LATEST;
 use model::draw::{Key, below};
@@ -206,15 +206,15 @@ impl Mix {
     }
 
     /// Checks that the pods of the hosts allow the mix.
-    fn check(&self, peer_set: &PeerSet) -> Result<(), Fault> {
+    fn check(&self, peer_set: &PeerSet) -> Result<(), KeyError> {
         if self.local == 0 && self.remote == 0 {
-            return Err(Fault::new("local", "expected `local` or `remote` above 0, found 0 for both"));
+            return Err(KeyError::new("local", "expected `local` or `remote` above 0, found 0 for both"));
         }
         let alone = (0..peer_set.hosts().len()).find(|&position| peer_set.near(position) == 0);
         match alone {
             Some(_) if self.local > 0 => {
                 let text = "a host has no other host in its pod to send to";
-                Err(Fault::new("local", text).with_help("use more hosts, or set `local = 0`"))
+                Err(KeyError::new("local", text).with_help("use more hosts, or set `local = 0`"))
             }
             _ => Ok(()),
         }
@@ -222,26 +222,26 @@ impl Mix {
 }
 
 impl Generate for Poisson {
-    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Fault> {
-        let cdf = self.sizes.cdf().map_err(|fault| fault.within("sizes"))?;
+    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, KeyError> {
+        let cdf = self.sizes.cdf().map_err(|error| error.within("sizes"))?;
         let cdf = match &self.clamp {
-            Some(clamp) => clamp.of(&cdf).map_err(|fault| fault.within("clamp"))?,
+            Some(clamp) => clamp.of(&cdf).map_err(|error| error.within("clamp"))?,
             None => cdf,
         };
         if !(self.load > 0.0 && self.load.is_finite()) {
             let text = format!("expected a share of the line rate above 0, such as 0.5; found {}", self.load);
-            return Err(Fault::new("load", text));
+            return Err(KeyError::new("load", text));
         }
         let peers = match &self.mix {
             Some(_) if self.peers != Peers::Any => {
-                return Err(Fault::new("peers", "set either `mix` or `peers`, not both"));
+                return Err(KeyError::new("peers", "set either `mix` or `peers`, not both"));
             }
             Some(_) => Peers::CrossPod,
             None => self.peers,
         };
         let peer_set = PeerSet::new(draft, self.hosts.hosts(draft, 0)?, peers)?;
         if let Some(mix) = &self.mix {
-            mix.check(&peer_set).map_err(|fault| fault.within("mix"))?;
+            mix.check(&peer_set).map_err(|error| error.within("mix"))?;
         }
         let mut sum = 0;
         let rate = |host: &HostId| draft.fabric.ports(host.node())[0].rate.bps();
@@ -258,10 +258,10 @@ impl Generate for Poisson {
         let arrivals = Arrivals { key: draft.key, peer_set: &peer_set, rates, cdf: &cdf, mix, gap };
         let (path, number) = match (self.duration, self.count) {
             (Some(_), Some(_)) => {
-                return Err(Fault::new("count", "set either `duration` or `count`, not both"));
+                return Err(KeyError::new("count", "set either `duration` or `count`, not both"));
             }
             (None, count) => match count.unwrap_or(FLOWS) {
-                0 => return Err(Fault::new("count", "expected at least 1 flow, found 0")),
+                0 => return Err(KeyError::new("count", "expected at least 1 flow, found 0")),
                 count => ("count", count),
             },
             (Some(duration), None) => {
@@ -275,7 +275,7 @@ impl Generate for Poisson {
                         let text = format!(
                             "no flow arrives within {duration}; the load gives {expected:.2} on average"
                         );
-                        return Err(Fault::new("duration", text));
+                        return Err(KeyError::new("duration", text));
                     }
                     ("duration", number)
                 }
@@ -305,15 +305,15 @@ impl Generate for Poisson {
                     "flow {} of {number} would start at {start}; the latest possible start is {LATEST}",
                     k + 1
                 );
-                return Err(Fault::new(if path == "duration" { path } else { "load" }, text));
+                return Err(KeyError::new(if path == "duration" { path } else { "load" }, text));
             }
             draft.send_at(0, from, to, bytes, at);
         }
         Ok(1)
     }
 
-    fn read_files(&mut self, folder: &Path) -> Result<(), Fault> {
-        self.sizes.read_file(folder).map_err(|fault| fault.within("sizes"))
+    fn read_files(&mut self, folder: &Path) -> Result<(), KeyError> {
+        self.sizes.read_file(folder).map_err(|error| error.within("sizes"))
     }
 
     fn usual_qp(&self) -> QpUse {

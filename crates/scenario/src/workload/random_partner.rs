@@ -6,7 +6,7 @@ use super::draft::{Draft, StartOn, some_bytes};
 use super::host_sample::HostSample;
 use super::peers::{PeerSet, Peers};
 use super::sizes::{Clamp, Sizes};
-use crate::error::Fault;
+use crate::error::KeyError;
 use model::{Bytes, HostId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -49,29 +49,31 @@ impl Default for RandomPartner {
 }
 
 impl RandomPartner {
-    fn cdf(&self) -> Result<Cdf, Fault> {
+    fn cdf(&self) -> Result<Cdf, KeyError> {
         let fixed = |bytes: Bytes| {
             some_bytes(bytes, "bytes")?;
             Sizes::Inline(super::sizes::Distribution::Fixed(bytes)).cdf()
         };
         let cdf = match (self.bytes, &self.sizes) {
-            (Some(_), Some(_)) => return Err(Fault::new("sizes", "set either `bytes` or `sizes`, not both")),
-            (_, Some(sizes)) => sizes.cdf().map_err(|fault| fault.within("sizes"))?,
+            (Some(_), Some(_)) => {
+                return Err(KeyError::new("sizes", "set either `bytes` or `sizes`, not both"));
+            }
+            (_, Some(sizes)) => sizes.cdf().map_err(|error| error.within("sizes"))?,
             (bytes, None) => fixed(bytes.unwrap_or(Bytes(1_000_000)))?,
         };
         match (&self.clamp, &self.sizes) {
-            (Some(_), None) => Err(Fault::new("clamp", "`clamp` limits `sizes`, which is not set")),
-            (Some(clamp), _) => clamp.of(&cdf).map_err(|fault| fault.within("clamp")),
+            (Some(_), None) => Err(KeyError::new("clamp", "`clamp` limits `sizes`, which is not set")),
+            (Some(clamp), _) => clamp.of(&cdf).map_err(|error| error.within("clamp")),
             (None, _) => Ok(cdf),
         }
     }
 }
 
 impl Generate for RandomPartner {
-    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Fault> {
+    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, KeyError> {
         let cdf = self.cdf()?;
         if self.iterations == 0 {
-            return Err(Fault::new("iterations", "expected at least 1 message, found 0"));
+            return Err(KeyError::new("iterations", "expected at least 1 message, found 0"));
         }
         let peer_set = PeerSet::new(draft, self.hosts.hosts(draft, 0)?, self.peers)?;
         let hosts = peer_set.hosts().len() as u64;
@@ -92,9 +94,9 @@ impl Generate for RandomPartner {
         Ok(1)
     }
 
-    fn read_files(&mut self, folder: &Path) -> Result<(), Fault> {
+    fn read_files(&mut self, folder: &Path) -> Result<(), KeyError> {
         match &mut self.sizes {
-            Some(sizes) => sizes.read_file(folder).map_err(|fault| fault.within("sizes")),
+            Some(sizes) => sizes.read_file(folder).map_err(|error| error.within("sizes")),
             None => Ok(()),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::cdf::{self, Cdf, LARGEST_FILE, Point};
 use super::draft::some_bytes;
-use crate::error::{Fault, suggestion};
+use crate::error::{KeyError, suggestion};
 use model::Bytes;
 use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
@@ -112,7 +112,7 @@ impl<'de> Deserialize<'de> for Sizes {
 impl Sizes {
     /// Replaces the name of a file by its rows, so that a resolved scenario is complete without the file; `folder` is the
     /// folder of the scenario.
-    pub(crate) fn read_file(&mut self, folder: &Path) -> Result<(), Fault> {
+    pub(crate) fn read_file(&mut self, folder: &Path) -> Result<(), KeyError> {
         let Sizes::Named(name) = self else { return Ok(()) };
         if !name.contains(['.', '/']) {
             return Ok(());
@@ -123,10 +123,10 @@ impl Sizes {
         let read =
             std::fs::File::open(&path).and_then(|file| file.take(LARGEST_FILE + 1).read_to_string(&mut text));
         match read {
-            Err(e) => return Err(Fault::new("", format!("the file {shown} cannot be read: {e}"))),
+            Err(e) => return Err(KeyError::new("", format!("the file {shown} cannot be read: {e}"))),
             Ok(length) if length as u64 > LARGEST_FILE => {
                 let text = format!("expected a file of at most {LARGEST_FILE} bytes; {shown} is larger");
-                return Err(Fault::new("", text));
+                return Err(KeyError::new("", text));
             }
             Ok(_) => {}
         }
@@ -135,10 +135,10 @@ impl Sizes {
     }
 
     /// The distribution.
-    pub(crate) fn cdf(&self) -> Result<Cdf, Fault> {
+    pub(crate) fn cdf(&self) -> Result<Cdf, KeyError> {
         let inside = |wrong: cdf::BadPoint| {
             let path = format!("points.{}.{}", wrong.row, wrong.column);
-            Fault::new(&path, wrong.text)
+            KeyError::new(&path, wrong.text)
         };
         match self {
             Sizes::Named(name) => {
@@ -147,7 +147,7 @@ impl Sizes {
                     let names: Vec<&str> = PUBLISHED.iter().map(|(name, _)| *name).collect();
                     let text = format!("there is no distribution `{name}`; {}", suggestion(name, &names));
                     return Err(
-                        Fault::new("", text).with_help("the path of a file must have a dot or a slash")
+                        KeyError::new("", text).with_help("the path of a file must have a dot or a slash")
                     );
                 };
                 Cdf::new(&cdf::read(name, text)?).map_err(inside)
@@ -158,7 +158,10 @@ impl Sizes {
             }
             Sizes::Inline(Distribution::Uniform(Range { min, max })) => {
                 if min > max {
-                    return Err(Fault::new("uniform.min", format!("`min` ({min}) is above `max` ({max})")));
+                    return Err(KeyError::new(
+                        "uniform.min",
+                        format!("`min` ({min}) is above `max` ({max})"),
+                    ));
                 }
                 some_bytes(*max, "uniform.max")?;
                 Cdf::new(&[(*min, 0.0), (*max, 100.0)]).map_err(inside)
@@ -170,7 +173,7 @@ impl Sizes {
 
 impl Clamp {
     /// The distribution within these limits.
-    pub(crate) fn of(&self, cdf: &Cdf) -> Result<Cdf, Fault> {
+    pub(crate) fn of(&self, cdf: &Cdf) -> Result<Cdf, KeyError> {
         let (least, most) = (self.min.map_or(0, Bytes::get), self.max.map_or(u64::MAX, Bytes::get));
         if let Some(max) = self.max {
             some_bytes(max, "max")?;
@@ -178,7 +181,7 @@ impl Clamp {
         if let Some(min) = self.min {
             some_bytes(min, "min")?;
             if least > most {
-                return Err(Fault::new("min", format!("`min` ({min}) is above `max` ({})", Bytes(most))));
+                return Err(KeyError::new("min", format!("`min` ({min}) is above `max` ({})", Bytes(most))));
             }
         }
         Ok(cdf.clamped(least, most))
