@@ -71,7 +71,7 @@ const SCHEMES: &[&str] = &[
 const DLBF: &str = "dlbf";
 
 /// Fabrics and NICs, each a setting or two away from the defaults.
-const SETTINGS: [(&str, &[&str]); 13] = [
+const SETTINGS: [(&str, &[&str]); 14] = [
     ("defaults", &[]),
     ("tight buffer", &["switch.buffer=1MB"]),
     ("lossy, tight buffer", &["switch.pfc=off", "switch.buffer=300kB"]),
@@ -90,6 +90,7 @@ const SETTINGS: [(&str, &[&str]); 13] = [
             "workload=[{poisson={sizes='web-search',clamp={max='300kB'},load=0.6,count=150,peers='cross-rack'}}]",
         ],
     ),
+    ("DCTCP", &["nic.congestion.dctcp={}"]),
     ("HPCC", &["nic.congestion.hpcc={}"]),
     ("Swift", &["nic.congestion.swift={}"]),
     (

@@ -28,6 +28,7 @@ macro_rules! builtins {
 
 builtins! {
     "quickstart",
+    "dctcp-incast",
     "dlbf",
     "dlbf-motivation",
     "dragonfly",
