@@ -27,8 +27,8 @@ pub struct NicConfig {
     /// never ends. Default true (InfiniBand Architecture, C9-110).
     pub ack_duplicates: bool,
     /// Report of marks to the sender: `frame` (a CNP), `flag` (on the reply) or `none`. Default `frame` (RoCEv2, and our
-    /// choice: blocking a NACK must not block congestion feedback); `flag` with `congestion.mp-rdma`, as in its paper;
-    /// `none` with `congestion.hpcc` and `congestion.swift`, which do not read marks.
+    /// choice: blocking a NACK must not block congestion feedback); `flag` with a control that counts marks, such as
+    /// `congestion.mp-rdma`; `none` with a control that reads no marks, such as `congestion.hpcc`.
     pub cnp: Cnp,
     /// Shortest time between two CNP frames of one queue pair. Default "4us" (our choice: DCQCN's default
     /// `rate-decrease-interval`, which faster reports would not change).
