@@ -53,9 +53,11 @@ impl Explanation {
     /// # Errors
     /// If the flow's events are not there, or it never began.
     pub fn of(checked: &Checked, results: &Results, flow: &Flow) -> Result<Self, Unexplained> {
-        let Some(start) = flow.start_us else { return Err(Unexplained::NeverPosted) };
+        if flow.start_us.is_none() {
+            return Err(Unexplained::NeverPosted);
+        }
         let steps = steps(results, flow.qp).ok_or(Unexplained::NotFollowed)?;
-        let end = results.summary["sim_time_us"].as_f64().unwrap_or(start);
+        let end = results.summary.sim_time_us;
         let plan = &checked.plan;
         let qp = QpId(u32::try_from(flow.qp).map_err(|_| Unexplained::NotFollowed)?);
         // CNPs and NACKs cut no rate that goes by what replies tell.

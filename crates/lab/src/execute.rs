@@ -58,7 +58,7 @@ impl Run {
         Results::new(&self.summary, self.data(), config, command)
     }
 
-    /// Why the simulation itself failed, as against: was stopped; nothing if it did not.
+    /// The reasons why the simulation failed; empty if it did not fail, or was stopped.
     pub fn faults(&self) -> Vec<String> {
         let (plan, outcome) = (&self.checked.plan, &self.outcome);
         let broken = |violation| format!("the books do not balance, this is a bug of ropewalk: {violation}");
@@ -115,7 +115,8 @@ pub fn execute(prepared: Prepared, kind: Kind, progress: &Progress<'_>) -> Run {
             Kind::Window | Kind::Threads(_) => "window",
             Kind::Reference => "reference",
             Kind::HalfWindow => "half-window",
-        },
+        }
+        .to_owned(),
         hops_per_cpu_s: if cpu_s > 0.0 { hops as f64 / cpu_s } else { 0.0 },
         peak_rss_mb: peak_rss_mb(),
     };

@@ -44,7 +44,7 @@ impl Results {
     /// `summary.json`.
     #[getter]
     fn summary(&self) -> String {
-        self.results.summary.to_string()
+        serde_json::to_string(&self.results.summary).unwrap_or_default()
     }
 
     /// `manifest.json`.

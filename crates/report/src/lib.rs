@@ -222,20 +222,20 @@ mod tests {
             let column = columns.iter().position(|c| c["name"] == name).unwrap();
             told["table"]["rows"][0]["cells"][column].as_f64().unwrap()
         };
-        let true_of = |path: &str| run.summary.pointer(path).and_then(Value::as_f64).unwrap();
+        let true_of = |key: &str| run.summary.number(key).unwrap();
         for (name, path) in [
-            ("slowest group", "/jobs/all-reduce/groups/completion_us/slowest"),
-            ("FCT, P99", "/flows/fct_us/p99"),
-            ("slowdown, mean", "/flows/slowdown/mean"),
-            ("NACKs", "/control/nack"),
+            ("slowest group", "jobs.all-reduce.groups.completion_us.slowest"),
+            ("FCT, P99", "flows.fct_us.p99"),
+            ("slowdown, mean", "flows.slowdown.mean"),
+            ("NACKs", "control.nack"),
         ] {
             assert!((cell(name) / true_of(path) - 1.0).abs() < 1e-5, "{name}");
         }
         let part = &told["parts"][0];
         let curve = part["curves"].as_array().unwrap().iter().find(|c| c["metric"] == "fct_us").unwrap();
-        assert_eq!(curve["flows"], true_of("/flows/finished") as u64);
+        assert_eq!(curve["flows"], true_of("flows.finished") as u64);
         let last = curve["values"].as_array().unwrap().last().unwrap().as_f64().unwrap();
-        assert!((last / true_of("/flows/fct_us/max") - 1.0).abs() < 1e-5);
+        assert!((last / true_of("flows.fct_us.max") - 1.0).abs() < 1e-5);
         assert_eq!(told["fabrics"][0]["name"].as_array().unwrap().len(), 24, "16 hosts, 4 leaves, 4 spines");
         let busy = part["fabric"]["busy"].as_array().unwrap();
         assert_eq!(busy.len(), run.table("links").unwrap().rows());
@@ -253,9 +253,7 @@ mod tests {
         let rows = told["table"]["rows"].as_array().unwrap();
         let names: Vec<&str> = rows.iter().filter_map(|row| row["name"].as_str()).collect();
         assert_eq!(names, ["ecmp", "themis"]);
-        let slowest = |run: &Results| {
-            run.summary["jobs"]["all-reduce"]["groups"]["completion_us"]["slowest"].as_f64().unwrap()
-        };
+        let slowest = |run: &Results| run.summary.jobs["all-reduce"].groups.completion_us.slowest.unwrap();
         let (a, b) = (slowest(&runs[0]), slowest(&runs[1]));
         let close = |x: &Value, y: f64| (x.as_f64().unwrap() / y - 1.0).abs() < 1e-5;
         assert!(close(&rows[0]["cells"][0], f64::midpoint(a, b)));
@@ -286,9 +284,9 @@ mod tests {
     fn the_answer_speaks_of_all_seeds_as_the_table_does() {
         let mut runs = [small("rps", 1), small("rps", 2), small("ecmp", 1), small("ecmp", 2)];
         for (run, (late, nacks)) in runs.iter_mut().zip([(100, 10), (300, 30), (0, 0), (0, 0)]) {
-            run.summary["packets"]["sent"] = 1000.into();
-            run.summary["packets"]["out_of_order"] = late.into();
-            run.summary["control"]["nack"] = nacks.into();
+            run.summary.packets.sent = 1000;
+            run.summary.packets.out_of_order = late;
+            run.summary.control.nack = nacks;
         }
         let said = |runs: &[Results]| told(&of_runs(runs))["answer"].to_string();
         let both = said(&runs[..2]);
@@ -467,7 +465,7 @@ mod tests {
     #[test]
     fn names_from_scenarios_do_not_end_the_script() {
         let mut run = small("ecmp", 1);
-        run.summary["scenario"] = "</script><script>alert(1)</script>".into();
+        run.summary.scenario = "</script><script>alert(1)</script>".into();
         let page = of_runs(&[run]);
         assert_eq!(told(&page)["title"], "</script><script>alert(1)</script>");
         assert!(!page.contains("alert(1)</script>"));

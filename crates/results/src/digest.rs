@@ -1,35 +1,77 @@
-//! One number for everything that a run did: equal digests, equal runs.
+//! One number for everything that a run did: equal digests mean equal runs.
 //!
-//! It covers the integers of the [`Outcome`] and nothing else: not how long the run took, not which engine ran
-//! it, not what was recorded over time, not the floats that results derive. XXH3 with 128 bits over little-endian 64-bit words.
+//! The digest covers the integers of the [`Outcome`](engine::Outcome). It leaves out the cost of the run, the engine that ran
+//! it, recordings over time and derived floats. It is XXH3 with 128 bits over little-endian 64-bit words. Each metric's entry
+//! gives its place in the digest.
 
-use engine::Outcome;
+use crate::data::RunData;
+use crate::metrics::control::Control;
+use crate::metrics::hops::Hops;
+use crate::metrics::packets::Packets;
+use crate::metrics::{Digest, Measured, Metric};
 use engine::outcome::Ending;
+use std::collections::BTreeMap;
 use xxhash_rust::xxh3::Xxh3;
 
-/// Changes when what the digest covers changes, so that digests of different versions never compare equal.
+/// Version of the digest. It changes with the contents of the digest, so that digests of different versions differ.
 const FORMAT: u64 = 2;
 
-struct Words(Xxh3);
+struct Words {
+    hash: Xxh3,
+    /// Metrics at the end of the digest: their keys and numbers.
+    named: Vec<(String, u64)>,
+}
 
 impl Words {
     fn put(&mut self, words: &[u64]) {
         for word in words {
-            self.0.update(&word.to_le_bytes());
+            self.hash.update(&word.to_le_bytes());
+        }
+    }
+
+    fn put_named(&mut self, name: &str, word: u64) {
+        self.hash.update(name.as_bytes());
+        self.put(&[word]);
+    }
+
+    /// The counts of a section, in the order that their entries give.
+    fn put_section<T: Measured>(&mut self, section: &T) {
+        let mut counts = BTreeMap::new();
+        T::tell(Some(section), Metric::default(), &mut |metric, value| {
+            counts.insert(metric.key, value.as_u64().unwrap_or(0));
+        });
+        let mut words = Vec::new();
+        T::tell(None, Metric::default(), &mut |metric, _| {
+            // A group that is missing has counted nothing.
+            let count = counts.get(&metric.key).copied().unwrap_or(0);
+            words.push((metric.digest, metric.key, count));
+        });
+        words.sort_by_key(|(place, ..)| *place);
+        let together =
+            words.iter().any(|(place, _, count)| matches!(place, Digest::Together(_)) && *count > 0);
+        for (place, key, count) in words {
+            match place {
+                Digest::Always(_) => self.put(&[count]),
+                Digest::Together(_) if together => self.put(&[count]),
+                Digest::Named if count > 0 => self.named.push((key, count)),
+                _ => {}
+            }
         }
     }
 }
 
 /// The digest of a run, 32 hexadecimal digits.
-pub fn of_outcome(outcome: &Outcome) -> String {
-    let mut to = Words(Xxh3::new());
+pub fn of(run: RunData<'_>) -> String {
+    let outcome = run.outcome;
+    let mut to = Words { hash: Xxh3::new(), named: Vec::new() };
     let ending = match &outcome.ending {
         Ending::Finished => 0,
         Ending::Stopped => 1,
         Ending::Interrupted => 2,
         Ending::Stalled(_) => 3,
     };
-    to.put(&[FORMAT, ending, outcome.end.ps(), outcome.data_hops, outcome.control_hops]);
+    to.put(&[FORMAT, ending, outcome.end.ps()]);
+    to.put_section(&Hops::read(run));
     to.put(&[outcome.messages.len() as u64]);
     for m in &outcome.messages {
         to.put(&[
@@ -49,23 +91,15 @@ pub fn of_outcome(outcome: &Outcome) -> String {
     for buffer in &outcome.max_buffer {
         to.put(&[buffer.get()]);
     }
-    let d = &outcome.data;
-    to.put(&[d.sent, d.accepted, d.retransmitted, d.spurious, d.duplicated, d.duplicate, d.discarded]);
-    to.put(&[d.out_of_order, d.dropped_buffer, d.dropped_link, d.dropped_scheme, d.held, d.in_flight]);
-    if d.noticed + d.reorder_sum > 0 {
-        to.put(&[d.noticed, d.reorder_sum, d.reorder_peak]);
-    }
-    let c = &outcome.control;
-    to.put(&[c.ack, c.nack, c.cnp, c.pause, c.resume, c.timeout, c.created, c.forged, c.arrived]);
-    to.put(&[c.blocked, c.dropped, c.in_flight]);
-    if c.signals > 0 {
-        to.put(&[c.signals, c.heard]);
-    }
+    to.put_section(&Packets::read(run));
+    to.put_section(&Control::read(run));
     for (name, count) in &outcome.counters {
-        to.0.update(name.as_bytes());
-        to.put(&[*count]);
+        to.put_named(name, *count);
     }
-    hex(to.0.digest128())
+    for (key, count) in std::mem::take(&mut to.named) {
+        to.put_named(&key, count);
+    }
+    hex(to.hash.digest128())
 }
 
 fn hex(number: u128) -> String {
@@ -75,10 +109,13 @@ fn hex(number: u128) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::outcome;
+    use crate::testing::{outcome, plan};
+    use engine::Outcome;
 
     #[test]
-    fn anything_that_happened_changes_the_digest_and_effort_and_recordings_do_not() {
+    fn every_count_changes_the_digest_and_effort_and_recordings_do_not() {
+        let plan = plan(3);
+        let of_outcome = |outcome: &Outcome| of(RunData { plan: &plan, ideal: &[], outcome });
         let base = of_outcome(&outcome(3));
         let mut o = outcome(3);
         o.effort.visits += 1;

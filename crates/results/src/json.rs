@@ -1,6 +1,7 @@
 //! JSON files of results.
 
 use crate::error::ResultsError;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -18,8 +19,8 @@ pub fn value(of: &impl serde::Serialize) -> Value {
 /// Reads a JSON file.
 ///
 /// # Errors
-/// [`ResultsError::Unreadable`] if it cannot be read or is no JSON.
-pub fn read(path: &Path) -> Result<Value, ResultsError> {
+/// [`ResultsError::Unreadable`] if it cannot be read, is no JSON, or holds other values than `T`.
+pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T, ResultsError> {
     let text =
         fs::read_to_string(path).map_err(|e| ResultsError::Unreadable(path.to_owned(), e.to_string()))?;
     serde_json::from_str(&text).map_err(|e| ResultsError::Unreadable(path.to_owned(), e.to_string()))

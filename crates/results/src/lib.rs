@@ -2,7 +2,9 @@
 //!
 //! | file | what it holds |
 //! |---|---|
+//! | [`metrics`] | the table of metrics: each number of a run, its meaning and how it is read |
 //! | [`summary`] | the summary of a run: the JSON contract |
+//! | [`flows`] | completion times and slowdown of flows, by size and by distance |
 //! | [`digest`] | one number for everything that a run did |
 //! | [`stats`] | means and percentiles |
 //! | [`tables`] | the tables of a run, one file each |
@@ -37,8 +39,11 @@ pub mod data;
 pub mod digest;
 pub mod directory;
 pub mod error;
+pub mod flows;
 pub mod json;
 pub mod manifest;
+#[macro_use]
+pub mod metrics;
 pub mod results;
 pub mod stall;
 pub mod stats;
@@ -50,5 +55,6 @@ pub mod text;
 
 pub use data::RunData;
 pub use error::ResultsError;
+pub use metrics::{METRICS, Metric};
 pub use results::Results;
 pub use summary::Summary;

@@ -16,7 +16,7 @@ use std::path::Path;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Results {
     /// `summary.json`.
-    pub summary: Value,
+    pub summary: Summary,
     /// `manifest.json`.
     pub manifest: Value,
     /// The tables by name; see [`TABLES`].
@@ -29,7 +29,7 @@ impl Results {
         let tables: BTreeMap<_, _> =
             TABLES.iter().filter_map(|&(name, make)| Some((name, make(run)?))).collect();
         let manifest = Manifest::new(summary, config, command, run, &tables);
-        Results { summary: json(summary), manifest: json(&manifest), tables }
+        Results { summary: summary.clone(), manifest: json(&manifest), tables }
     }
 
     /// Reads a result directory.
@@ -44,13 +44,13 @@ impl Results {
             None => return Err(ResultsError::NoResults(dir.to_owned())),
         }
         let (mark, told) = (dir.join(MARK), dir.join("summary.json"));
-        let (manifest, summary) = (read_json(&mark)?, read_json(&told)?);
+        let (manifest, summary): (Value, Summary) = (read_json(&mark)?, read_json(&told)?);
         for key in ["tables", "config", "digest", "command"] {
             if manifest[key].is_null() {
                 return Err(ResultsError::unfit(&mark, format!("it has no `{key}`")));
             }
         }
-        if summary["digest"] != manifest["digest"] {
+        if manifest["digest"] != summary.digest {
             return Err(ResultsError::unfit(&told, "it has another digest than manifest.json".to_owned()));
         }
         let mut tables = BTreeMap::new();
@@ -111,7 +111,7 @@ impl Results {
             }
         }
         more(&staging)?;
-        staging.write("summary.json", &pretty(&self.summary))?;
+        staging.write("summary.json", &self.summary.to_json())?;
         staging.write(MARK, &pretty(&self.manifest))?;
         staging.publish(target)
     }

@@ -1,10 +1,11 @@
 //! Means and percentiles.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Mean, two percentiles, the maximum and the mean of the tail of a set of numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Spread {
     /// Arithmetic mean.
     pub mean: f64,
@@ -19,8 +20,20 @@ pub struct Spread {
     pub tail_mean: Option<f64>,
 }
 
+/// A statistic: its key, its name for people, its meaning, and its number in a spread.
+type Statistic = (&'static str, &'static str, &'static str, fn(&Spread) -> Option<f64>);
+
 impl Spread {
-    /// Of these numbers; `None` if there are none.
+    /// The statistics of a spread.
+    pub(crate) const STATISTICS: [Statistic; 5] = [
+        ("mean", "mean", "mean", |spread| Some(spread.mean)),
+        ("p50", "median", "median, nearest rank", |spread| Some(spread.p50)),
+        ("p99", "P99", "99th percentile, nearest rank", |spread| Some(spread.p99)),
+        ("max", "max", "largest", |spread| Some(spread.max)),
+        ("tail_mean", "tail mean", "mean of all above the 99th percentile", |spread| spread.tail_mean),
+    ];
+
+    /// Spread of these numbers; `None` if there are none.
     pub fn of(mut numbers: Vec<f64>) -> Option<Self> {
         let mean = mean(&numbers)?;
         numbers.sort_unstable_by(f64::total_cmp);
@@ -36,12 +49,12 @@ impl Spread {
     }
 }
 
-/// The arithmetic mean; `None` of nothing.
+/// The arithmetic mean; `None` if there are no numbers.
 pub fn mean(numbers: &[f64]) -> Option<f64> {
     (!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / numbers.len() as f64)
 }
 
-/// The smallest and the largest; `None` of nothing.
+/// The smallest and the largest number; `None` if there are none.
 pub fn extremes(numbers: &[f64]) -> Option<(f64, f64)> {
     let least = numbers.iter().copied().min_by(f64::total_cmp)?;
     let most = numbers.iter().copied().max_by(f64::total_cmp)?;

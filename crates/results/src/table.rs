@@ -51,12 +51,6 @@ impl Column {
         Self::new(name, "-", about, Arc::new(BooleanArray::from(cells)), false)
     }
 
-    /// The same under another name.
-    #[must_use]
-    pub fn named(self, name: &str) -> Self {
-        Column { field: self.field.with_name(name), ..self }
-    }
-
     fn new(name: &str, unit: &str, about: &str, cells: ArrayRef, nullable: bool) -> Self {
         #[expect(
             clippy::disallowed_types,

@@ -1,23 +1,23 @@
 //! The table of a comparison: a row per scheme.
 
 use lab::execute::Run;
-use results::stats::{extremes, mean, share};
+use results::Metric;
+use results::metrics::Shown;
+use results::stats::{extremes, mean};
 use results::text::{maybe, table};
 
-type Measure = fn(&Run) -> Option<f64>;
+/// The columns of metrics: the slowest group first, then what fits into a comparison.
+fn columns() -> Vec<&'static Metric> {
+    std::iter::once(Metric::slowest_group()).chain(Metric::shown_in(Shown::Comparison)).collect()
+}
 
-/// Columns: two lines of header, and what they show.
-const COLUMNS: [(&str, Measure); 9] = [
-    ("slowest\ngroup us", |r| r.slowest_group_ms().map(|ms| ms * 1000.0)),
-    ("FCT us\np50", |r| r.summary.flows.fct_us.map(|s| s.p50)),
-    ("FCT us\np99", |r| r.summary.flows.fct_us.map(|s| s.p99)),
-    ("slowdown\np99", |r| r.summary.flows.slowdown.map(|s| s.p99)),
-    ("goodput\nGb/s", |r| r.summary.goodput_gbps.mean),
-    ("retx\n%", |r| Some(100.0 * share(r.summary.packets.retransmitted, r.summary.packets.sent))),
-    ("spurious\n%", |r| Some(100.0 * share(r.summary.packets.spurious, r.summary.packets.sent))),
-    ("ooo\n%", |r| Some(100.0 * share(r.summary.packets.out_of_order, r.summary.packets.sent))),
-    ("pauses\n", |r| Some(r.summary.control.pause as f64)),
-];
+/// What a column shows of a run.
+fn measure(metric: &Metric, run: &Run) -> Option<f64> {
+    if metric == Metric::slowest_group() {
+        return run.slowest_group_ms().map(|ms| ms * 1000.0);
+    }
+    metric.in_table(|key| run.summary.number(key))
+}
 
 /// The table. A row holds the runs of one scheme; with several seeds two more lines below it show the least and the
 /// most.
@@ -29,7 +29,7 @@ pub fn of(runs: &[Run]) -> String {
         }
     }
     let mut header = vec!["scheme\n".to_owned()];
-    header.extend(COLUMNS.iter().map(|(name, _)| (*name).to_owned()));
+    header.extend(columns().iter().map(|metric| metric.heading.clone()));
     let mut rows = table(&header, 1);
     for scheme in schemes {
         let of_scheme: Vec<&Run> = runs.iter().filter(|r| r.summary.scheme == scheme).collect();
@@ -38,7 +38,7 @@ pub fn of(runs: &[Run]) -> String {
         for (label, pick) in LINES {
             if of_scheme.len() > 1 || label.is_empty() {
                 let label = if label.is_empty() { name.clone() } else { format!("  {label}") };
-                let cells = COLUMNS.iter().map(|(_, measure)| cell(&of_scheme, *measure, pick));
+                let cells = columns().into_iter().map(|metric| cell(&of_scheme, metric, pick));
                 rows.add_row(std::iter::once(label).chain(cells));
             }
         }
@@ -55,7 +55,7 @@ const LINES: [(&str, Pick); 3] = [
     ("most", |values| extremes(values).map(|(_, most)| most)),
 ];
 
-fn cell(runs: &[&Run], measure: Measure, pick: Pick) -> String {
-    let values = runs.iter().map(|run| measure(run)).collect::<Option<Vec<f64>>>();
+fn cell(runs: &[&Run], metric: &Metric, pick: Pick) -> String {
+    let values = runs.iter().map(|run| measure(metric, run)).collect::<Option<Vec<f64>>>();
     maybe(values.and_then(|values| pick(&values)))
 }

@@ -2,26 +2,15 @@
 
 use arrow_array::Array;
 use lab::sweep::Sweep;
-use results::stats::{mean, share};
+use results::Metric;
+use results::metrics::Shown;
+use results::stats::mean;
 use results::table::Table;
 use results::text::{maybe, table};
 use std::collections::BTreeMap;
 
 /// Most rows that are shown; a longer table is one to be asked, not read (our choice).
 const MOST_ROWS: usize = 60;
-
-type Measure = fn(&Point<'_>) -> Option<f64>;
-
-/// Columns: two lines of header, and what they show of a point. Fewer than of a comparison: axes need room.
-const COLUMNS: [(&str, Measure); 7] = [
-    ("slowest\ngroup us", |p| p.slowest_group()),
-    ("FCT us\np99", |p| p.number("flows.fct_us.p99")),
-    ("goodput\nGb/s", |p| p.number("goodput_gbps.mean")),
-    ("retx\n%", |p| p.share("packets.retransmitted")),
-    ("spurious\n%", |p| p.share("packets.spurious")),
-    ("ooo\n%", |p| p.share("packets.out_of_order")),
-    ("pauses\n", |p| p.number("control.pause")),
-];
 
 /// A row of `points.parquet`.
 struct Point<'a> {
@@ -41,21 +30,23 @@ impl Point<'_> {
         self.count(name).map(|n| n as f64).or_else(real)
     }
 
-    fn share(&self, name: &str) -> Option<f64> {
-        Some(100.0 * share(self.count(name)?, self.count("packets.sent")?))
+    /// What a column shows of the point.
+    fn measure(&self, metric: &Metric) -> Option<f64> {
+        metric.in_table(|key| self.number(key))
     }
+}
 
-    /// If there is one job; a mean over several would mean nothing.
-    fn slowest_group(&self) -> Option<f64> {
-        let schema = self.table.schema();
-        let mut jobs = schema.fields().iter().filter(|field| {
-            field.name().starts_with("jobs.") && field.name().ends_with(".groups.completion_us.slowest")
-        });
-        match (jobs.next(), jobs.next()) {
-            (Some(job), None) => self.number(job.name()),
-            _ => None,
-        }
-    }
+/// The columns of metrics: those that fit beside axes, after the slowest group if there is one job. A mean over several
+/// jobs would mean nothing.
+fn columns(points: &Table) -> Vec<Metric> {
+    let schema = points.schema();
+    let slowest = Metric::slowest_group();
+    let named = schema.fields().iter().filter_map(|field| slowest.named_by(field.name()));
+    let first = match named.collect::<Vec<_>>().as_slice() {
+        [job] => job.clone(),
+        _ => slowest.clone(),
+    };
+    std::iter::once(first).chain(Metric::shown_in(Shown::Sweep).cloned()).collect()
 }
 
 /// The keys of the axes, without what comes before the last dot where that is clear.
@@ -80,7 +71,8 @@ pub fn of(sweep: &Sweep, points: &Table) -> String {
     let seeds = spec.seeds.as_ref().map_or(1, Vec::len).max(1);
     let mut header = short(spec);
     let axes = header.len();
-    header.extend(COLUMNS.iter().map(|(name, _)| (*name).to_owned()));
+    let columns = columns(points);
+    header.extend(columns.iter().map(|metric| metric.heading.clone()));
     let mut rows = table(&header, axes);
     let all = points.rows().div_ceil(seeds);
     for first in (0..points.rows()).step_by(seeds).take(MOST_ROWS) {
@@ -91,8 +83,8 @@ pub fn of(sweep: &Sweep, points: &Table) -> String {
         if let Some(last) = cells.last_mut().filter(|_| !whole) {
             last.push_str(" (incomplete)");
         }
-        cells.extend(COLUMNS.iter().map(|(_, measure)| {
-            let values = of_row.iter().map(measure).collect::<Option<Vec<f64>>>();
+        cells.extend(columns.iter().map(|metric| {
+            let values = of_row.iter().map(|point| point.measure(metric)).collect::<Option<Vec<f64>>>();
             maybe(values.and_then(|values| mean(&values)))
         }));
         rows.add_row(cells);

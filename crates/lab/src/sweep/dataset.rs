@@ -9,20 +9,16 @@
 //! | `flows/ID.parquet` | each run's flows, where the sweep asks for them |
 
 use super::checked::Sweep;
-use super::columns::{self, Meaning};
 use super::point::PointResult;
 use super::point::hash;
 use crate::failure::Failure;
 use arrow_array::Array;
-use results::ResultsError;
 use results::directory::SWEEP_MARK;
 use results::table::{Column, Table};
+use results::{Metric, ResultsError};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
-
-/// Keys of a summary that have columns of their own, or a file.
-const ELSEWHERE: [&str; 7] = ["scenario", "scheme", "seed", "digest", "complete", "ending", "timing"];
 
 /// Rows of `configs.parquet` that are held at one time (our choice: some megabytes).
 const ROWS_AT_ONCE: usize = 1000;
@@ -48,19 +44,20 @@ struct Row {
     failure: String,
 }
 
-/// Columns that grow, with gaps where a point has no such key.
+/// Columns of metrics that grow, with gaps where a point has no such metric.
 #[derive(Debug, Default)]
 struct Cells {
-    places: BTreeMap<Vec<String>, usize>,
-    columns: Vec<(Vec<String>, Vec<Value>)>,
+    /// Columns by key.
+    places: BTreeMap<String, usize>,
+    columns: Vec<(Metric, Vec<Value>)>,
 }
 
 impl Cells {
-    fn put(&mut self, row: usize, key: Vec<String>, value: Value) {
+    fn put(&mut self, row: usize, metric: Metric, value: Value) {
         let next = self.columns.len();
-        let place = *self.places.entry(key.clone()).or_insert(next);
+        let place = *self.places.entry(metric.key.clone()).or_insert(next);
         if place == next {
-            self.columns.push((key, Vec::new()));
+            self.columns.push((metric, Vec::new()));
         }
         let cells = &mut self.columns[place].1;
         cells.resize(row, Value::Null);
@@ -68,31 +65,30 @@ impl Cells {
     }
 
     fn columns(self, rows: usize) -> impl Iterator<Item = Column> {
-        self.columns.into_iter().map(move |(key, mut cells)| {
+        self.columns.into_iter().map(move |(metric, mut cells)| {
             cells.resize(rows, Value::Null);
-            column(&key, cells)
+            column(&metric, cells)
         })
     }
 }
 
-/// A column of what it holds: whole numbers, real ones or texts.
-fn column(key: &[String], cells: Vec<Value>) -> Column {
-    let name = key.join(".");
-    let Meaning { unit, about } = columns::meaning(key);
+/// The column of a metric: of whole numbers, real ones or texts, as its cells are.
+fn column(metric: &Metric, cells: Vec<Value>) -> Column {
+    let (name, unit, about) = (&metric.key, metric.unit.name(), &metric.meaning);
     let is_count = |cell: &Value| cell.is_null() || cell.is_u64();
     let is_number = |cell: &Value| cell.is_null() || cell.is_number();
     if cells.iter().all(is_count) && !cells.iter().all(Value::is_null) {
-        return Column::maybe(&name, unit, &about, cells.iter().map(Value::as_u64));
+        return Column::maybe(name, unit, about, cells.iter().map(Value::as_u64));
     }
     if cells.iter().all(is_number) {
-        return Column::real(&name, unit, &about, cells.iter().map(Value::as_f64));
+        return Column::real(name, unit, about, cells.iter().map(Value::as_f64));
     }
     let text = |cell: Value| match cell {
         Value::String(text) => text,
         Value::Null => String::new(),
         other => other.to_string(),
     };
-    Column::text(&name, &about, cells.into_iter().map(text))
+    Column::text(name, about, cells.into_iter().map(text))
 }
 
 /// A column of an axis: of numbers, or of yes and no, if all of its values are that in the sweep's file; else of texts.
@@ -128,23 +124,18 @@ impl<'a> Dataset<'a> {
     /// Adds a point; they come in their order.
     pub fn add(&mut self, number: usize, result: &PointResult) {
         let summary = &result.summary;
-        let text = |key: &str| summary[key].as_str().unwrap_or_default().to_owned();
         let row = self.rows.len();
-        for (key, value) in summary.as_object().into_iter().flatten() {
-            if !ELSEWHERE.contains(&key.as_str()) {
-                flatten(&mut vec![key.clone()], value, &mut |key, value| self.numbers.put(row, key, value));
-            }
-        }
-        for (key, value) in summary["timing"].as_object().into_iter().flatten() {
-            self.timing.put(row, vec!["timing".into(), key.clone()], value.clone());
+        for (metric, value) in summary.numbers() {
+            let cells = if metric.varies { &mut self.timing } else { &mut self.numbers };
+            cells.put(row, metric, value);
         }
         self.rows.push(Row {
             number,
-            seed: summary["seed"].as_u64().unwrap_or_default(),
-            scheme: text("scheme"),
-            digest: text("digest"),
-            complete: summary["complete"].as_bool().unwrap_or_default(),
-            ending: text("ending"),
+            seed: summary.seed,
+            scheme: summary.scheme.clone(),
+            digest: summary.digest.clone(),
+            complete: summary.complete,
+            ending: summary.ending.clone(),
             failure: result.failure.clone(),
         });
     }
@@ -155,7 +146,7 @@ impl<'a> Dataset<'a> {
     }
 
     /// `points.parquet`, `timing.parquet`.
-    pub fn tables(self) -> (Table, Table) {
+    pub fn tables(mut self) -> (Table, Table) {
         let rows = &self.rows;
         let ids = self.sweep.ids();
         let first = || {
@@ -198,37 +189,12 @@ impl<'a> Dataset<'a> {
         ]);
         let mut timing = Vec::from(first());
         points.extend(self.numbers.columns(rows.len()));
-        let rest = self.timing.columns.into_iter().map(|(key, cells)| (key[1..].to_vec(), key, cells));
-        timing.extend(rest.map(|(short, key, mut cells)| {
-            cells.resize(rows.len(), Value::Null);
-            column(&key, cells).named(&short.join("."))
-        }));
+        // The file names the section.
+        for (metric, _) in &mut self.timing.columns {
+            metric.key = metric.key.rsplit('.').next().unwrap_or_default().to_owned();
+        }
+        timing.extend(self.timing.columns(rows.len()));
         (Table::new(points, 1), Table::new(timing, 1))
-    }
-}
-
-/// Tells every number in `value`, by the keys that lead to it.
-pub(super) fn flatten(key: &mut Vec<String>, value: &Value, tell: &mut impl FnMut(Vec<String>, Value)) {
-    match value {
-        Value::Object(entries) => {
-            for (name, value) in entries {
-                key.push(name.clone());
-                flatten(key, value, tell);
-                key.pop();
-            }
-        }
-        // Flows by size: buckets are known by where they end.
-        Value::Array(entries) => {
-            for (i, entry) in entries.iter().enumerate() {
-                let end = entry["up_to_bytes"].as_u64().map(|bytes| format!("up_to_{bytes}"));
-                key.push(end.unwrap_or_else(|| i.to_string()));
-                flatten(key, entry, tell);
-                key.pop();
-            }
-        }
-        // Where there is no flow to speak of, `fct_us` and `slowdown` have no numbers inside.
-        Value::Null if key.last().is_some_and(|last| columns::SPREADS.contains(&last.as_str())) => {}
-        value => tell(key.clone(), value.clone()),
     }
 }
 
@@ -238,7 +204,7 @@ pub(super) fn flatten(key: &mut Vec<String>, value: &Value, tell: &mut impl FnMu
 /// If one of them is missing, cut short or of another kind, or if they are of two sweeps.
 pub fn read(dir: &Path) -> Result<(Value, Table), ResultsError> {
     let (mark, table) = (dir.join(SWEEP_MARK), dir.join("points.parquet"));
-    let manifest = results::json::read(&mark)?;
+    let manifest: Value = results::json::read(&mark)?;
     let wrong = |key: &&str| match *key {
         "axes" | "points" | "set" => !manifest[*key].is_array(),
         "files" => !manifest[*key].is_object(),

@@ -24,10 +24,8 @@
 //! | `run` | runs the wanted points of a sweep on this machine |
 //! | [`work`] | the directory of a sweep under way: what is done, what is wanted |
 //! | [`dataset`] | the tables of a finished sweep |
-//! | [`columns`] | what the keys of a summary mean, for the columns made of them |
 
 pub mod checked;
-pub mod columns;
 pub mod dataset;
 pub mod point;
 mod run;

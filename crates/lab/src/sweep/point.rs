@@ -6,11 +6,11 @@ use crate::progress::Progress;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use engine::outcome::Ending;
+use results::Summary;
 use results::table::Column;
 use results::tables::flows;
 use scenario::{Resolved, Source};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicBool;
 use xxhash_rust::xxh3::Xxh3;
@@ -103,7 +103,7 @@ pub struct PointResult {
     /// Why the simulation failed (exit code 3 of a run); empty if it did not.
     pub failure: String,
     /// `summary.json` of the run.
-    pub summary: Value,
+    pub summary: Summary,
     /// `flows.parquet` of the run with the column `id`, in base 64, if it was wanted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<String>,
@@ -185,7 +185,7 @@ pub fn run_point(
         id: point.id.clone(),
         ropewalk: VERSION.to_owned(),
         failure: run.faults().join("; "),
-        summary: serde_json::to_value(&run.summary).unwrap_or_default(),
+        summary: run.summary,
         flows,
     })
 }

@@ -1,4 +1,3 @@
-use super::columns::known;
 use super::*;
 use crate::{Crew, Failure, Progress};
 use scenario::Source;
@@ -123,8 +122,13 @@ fn an_axis_has_a_column_of_what_its_values_are() {
     let sweep = sweep(text);
     let mut dataset = dataset::Dataset::new(&sweep);
     let (id, version, none) = (String::new(), String::new(), String::new());
-    let result =
-        PointResult { id, ropewalk: version, failure: none, summary: serde_json::json!({}), flows: None };
+    let result = PointResult {
+        id,
+        ropewalk: version,
+        failure: none,
+        summary: results::Summary::default(),
+        flows: None,
+    };
     (0..2).for_each(|number| dataset.add(number, &result));
     let rows = dataset::rows(&dataset.tables().0);
     let column =
@@ -215,30 +219,43 @@ fn an_interruption_while_checking_is_one() {
 }
 
 #[test]
-fn every_number_of_a_summary_has_a_meaning_and_a_unit() {
-    let mut missing = Vec::new();
+fn every_column_has_a_meaning_and_a_unit() {
     let fct = |scheme: &str| vec!["workload.0.bytes=20kB".to_owned(), format!("scheme.{scheme}={{}}")];
     let runs = [
         ("quickstart", fct("themis")),
         ("web-search", vec!["workload.0.poisson.duration=100us".into()]),
         ("quickstart", vec!["workload.0.bytes=20kB".into(), "nic.transport={irn={}}".into()]),
     ];
-    for (name, set) in runs {
+    let (id, version, none) = (String::new(), String::new(), String::new());
+    let empty = PointResult {
+        id,
+        ropewalk: version,
+        failure: none,
+        summary: results::Summary::default(),
+        flows: None,
+    };
+    let sweep = sweep(TEXT);
+    let mut dataset = dataset::Dataset::new(&sweep);
+    for (number, (name, set)) in runs.into_iter().enumerate() {
         let summary = crate::run(crate::load(name, &set).unwrap()).summary;
-        let summary = serde_json::to_value(summary).unwrap();
-        for (key, value) in summary.as_object().unwrap() {
-            dataset::flatten(&mut vec![key.clone()], value, &mut |key, _| {
-                let own =
-                    ["scenario", "scheme", "seed", "digest", "complete", "ending"].contains(&key[0].as_str());
-                if !own && known(&key).is_none() {
-                    missing.push(key.join("."));
-                }
-            });
-        }
+        dataset.add(number, &PointResult { summary, ..empty.clone() });
     }
-    assert!(missing.is_empty(), "{missing:?}");
-    let of = |key: &str| known(&key.split(' ').map(str::to_owned).collect::<Vec<_>>()).unwrap();
-    assert_eq!(of("flows by_size up_to_1000 fct_us p99").unit, "us");
-    assert_eq!(of("jobs ring groups count").about, "groups (communicators) of the job; job ring");
-    assert_eq!(of("classes background by_distance far count").unit, "flows");
+    let (points, timing) = dataset.tables();
+    let about = |key: &str| {
+        let schema = points.schema();
+        let field = schema.field_with_name(key).unwrap().metadata().clone();
+        (field["unit"].clone(), field["description"].clone())
+    };
+    for field in points.schema().fields().iter().chain(timing.schema().fields()) {
+        assert!(!field.metadata()["description"].is_empty(), "{}", field.name());
+        assert!(!field.metadata()["unit"].is_empty(), "{}", field.name());
+    }
+    assert_eq!(about("flows.by_size.up_to_10000.fct_us.p99").0, "us");
+    let groups = "Groups (communicators) of the job; job all-reduce";
+    assert_eq!(about("jobs.all-reduce.groups.count").1, groups);
+    assert_eq!(about("packets.reorder_buffer.max").0, "packets");
+    assert_eq!(about("classes.foreground.count").0, "flows");
+    let columns = timing.schema();
+    let names: Vec<&str> = columns.fields().iter().map(|field| field.name().as_str()).collect();
+    assert_eq!(names[..4], ["point", "id", "wall_s", "cpu_s"]);
 }

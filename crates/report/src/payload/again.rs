@@ -1,6 +1,6 @@
 //! The commands that run it again.
 
-use super::{Group, text};
+use super::Group;
 use lab::shell::line;
 use results::Results;
 
@@ -28,7 +28,7 @@ fn comparison(groups: &[Group<'_>]) -> Option<String> {
         let ours =
             before.get(1) == Some(&"compare") && (*schemes_key, *seeds_key) == ("--schemes", "--seeds");
         let alike = start.get_or_insert_with(|| before.to_vec()).as_slice() == before;
-        if !ours || !alike || text(&run.summary, "/scheme") != *scheme {
+        if !ours || !alike || run.summary.scheme != *scheme {
             return None;
         }
         for (list, word) in [(&mut schemes, *scheme), (&mut seeds, *seed)] {

@@ -1,11 +1,11 @@
 //! The answer, in sentences made from the numbers.
 
-use super::headline::{Measure, of, slowest_group};
+use super::Group;
+use super::headline::{Measure, slowest_group};
 use super::question::same_work;
-use super::{Group, complete};
-use results::Results;
 use results::stats::{mean, share};
 use results::text::{count, number, percent};
+use results::{Results, Summary};
 
 /// The answer: the first sentence answers the question, the others say what lies behind.
 pub(super) fn answer(groups: &[Group<'_>]) -> Vec<String> {
@@ -22,11 +22,11 @@ fn one(group: &Group<'_>) -> Vec<String> {
     let average = |measure: &dyn Fn(&Results) -> Option<f64>| {
         runs.iter().map(|run| measure(run)).collect::<Option<Vec<f64>>>().and_then(|v| mean(&v))
     };
-    let (all, done) = (total(runs, "/flows/count"), total(runs, "/flows/finished"));
-    let time = average(&|run| of(run, "/sim_time_us")).map_or_else(String::new, number);
+    let (all, done) = (total(runs, |s| s.flows.count), total(runs, |s| s.flows.finished));
+    let time = average(&|run| Some(run.summary.sim_time_us)).map_or_else(String::new, number);
     let several = runs.len() > 1;
     let of_seeds = if several { format!(" of {} seeds", runs.len()) } else { String::new() };
-    let whole = runs.iter().all(|run| complete(run));
+    let whole = group.complete();
     let flows = match (done == all, whole) {
         (true, true) if all == 1 => "The flow finished".to_owned(),
         (true, true) => format!("All {} flows{of_seeds} finished", count(all)),
@@ -39,7 +39,7 @@ fn one(group: &Group<'_>) -> Vec<String> {
         }
         _ => {
             let (run, was) = if several { ("The runs", "were") } else { ("The run", "was") };
-            let how = match runs.iter().all(|run| complete(run) || stopped(run)) {
+            let how = match runs.iter().all(|run| run.summary.complete || run.summary.stopped()) {
                 true => format!("{run} {was} stopped by [stop] after {time} µs, as asked:"),
                 false if several => {
                     format!("Not every run is done, so this is NOT complete: after {time} µs,")
@@ -49,8 +49,8 @@ fn one(group: &Group<'_>) -> Vec<String> {
             format!("{how} {} of {} flows{of_seeds} had finished", count(done), count(all))
         }
     };
-    let most = average(&|run| of(run, "/flows/slowdown/max"));
-    let slow = match (most, average(&|run| of(run, "/flows/slowdown/p50"))) {
+    let most = average(&|run| Some(run.summary.flows.slowdown?.max));
+    let slow = match (most, average(&|run| Some(run.summary.flows.slowdown?.p50))) {
         (Some(most), _) if all == 1 => format!("; it took {} times its ideal", number(most)),
         (Some(most), Some(middle)) => {
             let means = if several { " (means over seeds)" } else { "" };
@@ -70,30 +70,23 @@ fn one(group: &Group<'_>) -> Vec<String> {
     text
 }
 
-/// Whether `[stop]` ended the run before its flows did.
-fn stopped(run: &Results) -> bool {
-    run.summary.pointer("/ending").is_some_and(|ending| ending == "stopped")
-}
-
 /// A count over all these runs.
-fn total(runs: &[&Results], path: &str) -> u64 {
-    let counts = runs.iter().filter_map(|run| run.summary.pointer(path)?.as_u64());
-    counts.fold(0, u64::saturating_add)
+fn total(runs: &[&Results], count: impl Fn(&Summary) -> u64) -> u64 {
+    runs.iter().map(|run| count(&run.summary)).fold(0, u64::saturating_add)
 }
 
 /// Reordering and what came of it, in a sentence: shares are those of all runs' packets, counts are means over runs.
 fn disorder(runs: &[&Results]) -> String {
-    let n = |path: &str| total(runs, path);
+    let n = |count: fn(&Summary) -> u64| total(runs, count);
     let count = |n: u64| match runs.len() {
         0 | 1 => count(n),
         several => number(n as f64 / several as f64),
     };
     let a_run = if runs.len() > 1 { " a run" } else { "" };
-    let sent = n("/packets/sent");
-    let (late, again, spurious) =
-        (n("/packets/out_of_order"), n("/packets/retransmitted"), n("/packets/spurious"));
-    let (nacks, blocked) = (n("/control/nack"), n("/control/blocked"));
-    let dropped = n("/packets/dropped_buffer") + n("/packets/dropped_link") + n("/packets/dropped_scheme");
+    let (sent, late) = (n(|s| s.packets.sent), n(|s| s.packets.out_of_order));
+    let (again, spurious) = (n(|s| s.packets.retransmitted), n(|s| s.packets.spurious));
+    let (nacks, blocked) = (n(|s| s.control.nack), n(|s| s.control.blocked));
+    let dropped = n(|s| s.packets.dropped_buffer + s.packets.dropped_link + s.packets.dropped_scheme);
     let lost = if dropped > 0 {
         format!(
             "{} of the packets {} lost; ",
@@ -107,7 +100,7 @@ fn disorder(runs: &[&Results]) -> String {
         format!("{lost}{} of the packets arrived out of order", percent(share(late, sent)))
     } else if dropped == 0 {
         "Every packet arrived in order".to_owned()
-    } else if n("/packets/accepted") == 0 {
+    } else if n(|s| s.packets.accepted) == 0 {
         "No packet arrived".to_owned()
     } else {
         format!("{lost}what arrived came in order")
@@ -143,13 +136,13 @@ fn disorder(runs: &[&Results]) -> String {
 /// Who is first, by how much, and what it does with NACKs and retransmissions.
 fn compared(groups: &[Group<'_>]) -> Vec<String> {
     let measures: [(&str, Measure); 2] =
-        [("slowest group", slowest_group), ("P99 of the FCT", |r| of(r, "/flows/fct_us/p99"))];
+        [("slowest group", slowest_group), ("P99 of the FCT", |r| Some(r.summary.flows.fct_us?.p99))];
     let shown = |us: f64| format!("{} µs", number(us));
     let value = |group: &Group<'_>, measure: Measure| {
-        let all = group.runs.iter().map(|run| complete(run).then(|| measure(run)).flatten());
+        let all = group.runs.iter().map(|run| run.summary.complete.then(|| measure(run)).flatten());
         all.collect::<Option<Vec<f64>>>().and_then(|v| mean(&v))
     };
-    let incomplete: Vec<&Group<'_>> = groups.iter().filter(|g| !g.runs.iter().all(|r| complete(r))).collect();
+    let incomplete: Vec<&Group<'_>> = groups.iter().filter(|g| !g.complete()).collect();
     let mut text = Vec::new();
     let alike = same_work(groups);
     if !alike {
@@ -195,7 +188,8 @@ fn compared(groups: &[Group<'_>]) -> Vec<String> {
         );
         break;
     }
-    let ended = |group: &&Group<'_>| group.runs.iter().all(|run| complete(run) || stopped(run));
+    let ended =
+        |group: &&Group<'_>| group.runs.iter().all(|run| run.summary.complete || run.summary.stopped());
     let (asked, failed): (Vec<&Group<'_>>, Vec<&Group<'_>>) = incomplete.into_iter().partition(ended);
     for (how, which) in [("Stopped by [stop], as asked", asked), ("NOT complete", failed)] {
         if !which.is_empty() {

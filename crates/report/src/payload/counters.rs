@@ -3,7 +3,6 @@
 use super::super::frame::{Frame, short};
 use results::Results;
 use serde::Serialize;
-use serde_json::Value;
 
 /// Most points of a counter over time. Our choice: as many as a chart has pixels to spare.
 const POINTS: usize = 200;
@@ -29,12 +28,13 @@ struct Track {
 
 /// The counters of a run.
 pub(super) fn of(run: &Results) -> Counters {
-    let counts = |path| {
-        let object = run.summary.pointer(path).and_then(Value::as_object).into_iter().flatten();
-        object.filter_map(|(name, n)| Some((name.clone(), n.as_u64()?))).collect()
+    let numbers = run.summary.numbers();
+    let counts = |section: &str| {
+        let below = numbers.iter().filter_map(|(metric, n)| Some((metric.key.strip_prefix(section)?, n)));
+        below.filter_map(|(name, n)| Some((name.to_owned(), n.as_u64()?))).collect()
     };
     let over_time = run.table("counters").map(Frame::new).map_or_else(Vec::new, tracks);
-    Counters { scheme: counts("/counters"), control: counts("/control"), over_time }
+    Counters { scheme: counts("counters."), control: counts("control."), over_time }
 }
 
 fn tracks(table: Frame<'_>) -> Vec<Track> {

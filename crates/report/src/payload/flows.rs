@@ -2,8 +2,9 @@
 
 use super::super::frame::{Frame, short};
 use results::Results;
+use results::stats::Spread;
+use results::summary::{Distance, Flows};
 use serde::Serialize;
-use serde_json::Value;
 
 /// Flows in the table of the slowest. Our choice: a page of paper has room for them.
 const SLOWEST: usize = 20;
@@ -23,23 +24,36 @@ pub(super) struct Curve {
     shares: Vec<Option<f64>>,
 }
 
-/// Flows by class, where there are several, and by distance, where some go much farther than others.
-pub(super) fn kinds(run: &Results) -> Vec<(&'static str, String, Value)> {
-    let of = |path: &str| run.summary.pointer(path).and_then(Value::as_object).into_iter().flatten();
-    let named = |kind, (name, flows): (&String, &Value)| (kind, name.clone(), flows.clone());
-    let mut classes: Vec<_> = of("/classes").map(|class| named("class", class)).collect();
-    if classes.len() < 2 {
-        classes.clear();
+/// A part of the flows.
+#[derive(Debug, Serialize)]
+pub(super) struct Part {
+    count: u64,
+    finished: u64,
+    fct_us: Option<Spread>,
+    slowdown: Option<Spread>,
+}
+
+impl From<&Flows> for Part {
+    fn from(flows: &Flows) -> Self {
+        let Flows { count, finished, fct_us, slowdown, .. } = *flows;
+        Part { count, finished, fct_us, slowdown }
     }
-    let distances = of("/flows/by_distance").filter(|(_, flows)| flows.is_object());
-    classes.extend(distances.map(|distance| named("distance", distance)));
-    // What is told elsewhere stays out.
-    for (_, _, flows) in &mut classes {
-        if let Some(flows) = flows.as_object_mut() {
-            flows.retain(|key, _| ["count", "finished", "fct_us", "slowdown"].contains(&key.as_str()));
-        }
+}
+
+impl From<&Distance> for Part {
+    fn from(flows: &Distance) -> Self {
+        let Distance { count, finished, fct_us, slowdown, .. } = *flows;
+        Part { count, finished, fct_us, slowdown }
     }
-    classes
+}
+
+/// Flows by class if there are several classes, and by distance if some go much farther than others.
+pub(super) fn kinds(run: &Results) -> Vec<(&'static str, String, Part)> {
+    let classes = Some(&run.summary.classes).filter(|classes| classes.len() > 1);
+    let classes = classes.into_iter().flatten().map(|(name, flows)| ("class", name.clone(), flows.into()));
+    let distances = run.summary.flows.by_distance.iter();
+    let distances = distances.flat_map(|by| [("near", &by.near), ("far", &by.far)]);
+    classes.chain(distances.map(|(name, flows)| ("distance", name.to_owned(), flows.into()))).collect()
 }
 
 /// The flows that took longest.

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Groups of runs by scheme, and by scenario where there are several; runs of a group differ by their seed at most.
 pub(crate) fn grouped(runs: &[Results]) -> Vec<Group<'_>> {
-    let scenarios: BTreeSet<&str> = runs.iter().map(|r| text(&r.summary, "/scenario")).collect();
+    let scenarios: BTreeSet<&str> = runs.iter().map(|r| &*r.summary.scenario).collect();
     let unseeded = |run: &Results| {
         let mut settings = settings(run);
         settings.remove("seed");
@@ -15,10 +15,10 @@ pub(crate) fn grouped(runs: &[Results]) -> Vec<Group<'_>> {
     };
     let mut groups: Vec<(String, Group<'_>)> = Vec::new();
     for run in runs {
-        let scheme = text(&run.summary, "/scheme");
+        let scheme = &run.summary.scheme;
         let name = match scenarios.len() {
-            0 | 1 => scheme.to_owned(),
-            _ => format!("{}: {scheme}", text(&run.summary, "/scenario")),
+            0 | 1 => scheme.clone(),
+            _ => format!("{}: {scheme}", run.summary.scenario),
         };
         let key = unseeded(run);
         match groups.iter_mut().find(|(known, _)| *known == key) {
@@ -42,7 +42,8 @@ pub(crate) fn grouped(runs: &[Results]) -> Vec<Group<'_>> {
 
 /// Whether two runs with the same settings, but perhaps for the seed, are one.
 fn same(a: &Results, b: &Results) -> bool {
-    ["/digest", "/seed", "/scheme"].iter().all(|path| a.summary.pointer(path) == b.summary.pointer(path))
+    let names = |run: &Results| (run.summary.digest.clone(), run.summary.seed, run.summary.scheme.clone());
+    names(a) == names(b)
 }
 
 /// Most keys in a name. Our choice: more make no name.

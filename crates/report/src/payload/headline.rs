@@ -1,10 +1,11 @@
 //! The table of the page: what each run comes to.
 
 use super::super::frame::short;
+use super::Group;
 use super::question::{same_work, workloads};
-use super::{Group, complete, real};
-use results::Results;
-use results::stats::{extremes, mean, share};
+use results::metrics::Shown;
+use results::stats::{extremes, mean};
+use results::{METRICS, Metric, Results};
 use serde::Serialize;
 use toml::{Table, Value as Toml};
 
@@ -15,13 +16,29 @@ pub(super) struct Numbers {
     rows: Vec<Row>,
 }
 
+/// A column of a table, as the page reads it.
 #[derive(Debug, Serialize)]
-struct Column {
-    name: &'static str,
-    unit: &'static str,
-    about: &'static str,
+pub(super) struct Column {
+    pub(super) name: String,
+    pub(super) unit: &'static str,
+    pub(super) about: String,
     /// 1 where more is better, -1 where less is, 0 where neither.
     better: i8,
+}
+
+impl Column {
+    /// Column of a metric; `marked` is 0 if no row is best.
+    pub(super) fn of(metric: &Metric, marked: i8) -> Self {
+        let whole = metric.share_of.filter(|_| metric.percent);
+        let whole = whole.and_then(|key| METRICS.iter().find(|metric| metric.key == key));
+        Column {
+            name: metric.label.clone(),
+            unit: metric.shown_unit(),
+            about: metric.meaning.clone()
+                + &whole.map_or_else(String::new, |whole| format!(" / {}", whole.label)),
+            better: metric.better.sign() * marked,
+        }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -58,115 +75,55 @@ impl OverSeeds {
     }
 }
 
-/// Whether a column says anything: it is not 0 everywhere. That there is no disorder says something.
-pub(super) fn tells(name: &str, mut all: impl Iterator<Item = f64>) -> bool {
-    matches!(name, "out of order" | "sent again" | "spurious") || all.any(|x| x > 0.0)
+/// True if a column deserves its place: a number in it is not 0, or it shows a share. A share of 0 says that all went well.
+pub(super) fn tells(metric: &Metric, mut all: impl Iterator<Item = f64>) -> bool {
+    metric.percent || all.any(|x| x > 0.0)
 }
 
 pub(super) type Measure = fn(&Results) -> Option<f64>;
 
-/// Columns: name, unit, meaning, which way is better, and where it comes from.
-const COLUMNS: [(&str, &str, &str, i8, Measure); 13] = [
-    (
-        "slowest group",
-        "µs",
-        "from the job's start until the last rank of its slowest group has all its data",
-        -1,
-        slowest_group,
-    ),
-    (
-        "FCT, median",
-        "µs",
-        "flow completion time: from a flow's start to the ACK of its last byte",
-        -1,
-        |r| of(r, "/flows/fct_us/p50"),
-    ),
-    ("FCT, P99", "µs", "99 of 100 flows take no longer", -1, |r| of(r, "/flows/fct_us/p99")),
-    ("slowdown, mean", "x", "FCT / FCT of the flow alone on the fabric", -1, |r| {
-        of(r, "/flows/slowdown/mean")
-    }),
-    ("slowdown, P99", "x", "99 of 100 flows are slowed down no more", -1, |r| of(r, "/flows/slowdown/p99")),
-    ("goodput, mean", "Gb/s", "payload bits / FCT, mean over flows", 1, |r| of(r, "/goodput_gbps/mean")),
-    ("out of order", "%", "packets that arrived with a PSN above the expected one / packets sent", -1, |r| {
-        part(r, "out_of_order")
-    }),
-    ("sent again", "%", "retransmissions / packets sent", -1, |r| part(r, "retransmitted")),
-    (
-        "spurious",
-        "%",
-        "retransmissions that nobody needed (the packet had not been lost) / packets sent",
-        -1,
-        |r| part(r, "spurious"),
-    ),
-    (
-        "dropped",
-        "packets",
-        "data packets dropped for lack of buffer, lost on links or dropped by the scheme",
-        -1,
-        dropped,
-    ),
-    ("NACKs", "", "NACKs that receivers sent", 0, |r| of(r, "/control/nack")),
-    ("CNPs", "", "congestion notifications that receivers or switches sent", 0, |r| of(r, "/control/cnp")),
-    ("pauses", "", "PFC pause frames", -1, |r| of(r, "/control/pause")),
-];
-
-/// A number of the summary.
-pub(super) fn of(run: &Results, path: &str) -> Option<f64> {
-    real(&run.summary, path)
-}
-
-fn packets(run: &Results, what: &str) -> Option<u64> {
-    run.summary.pointer(&format!("/packets/{what}"))?.as_u64()
-}
-
-/// Packets of a kind, in per cent of all that were sent.
-fn part(run: &Results, what: &str) -> Option<f64> {
-    Some(100.0 * share(packets(run, what)?, packets(run, "sent")?))
-}
-
-fn dropped(run: &Results) -> Option<f64> {
-    let kinds = ["dropped_buffer", "dropped_link", "dropped_scheme"];
-    Some(kinds.iter().filter_map(|kind| packets(run, kind)).map(|n| n as f64).sum())
-}
-
-/// End of the slowest group over all foreground jobs that have groups by design (collectives do), us; none if there are none,
-/// or one did not finish. Elsewhere a group is all of a job, and its end says no more than the FCT.
+/// End of the slowest group over all foreground jobs that have groups by design (collectives do), us; `None` if there are no
+/// such jobs, or a group did not finish. In any other job one group is the whole job, and its end says no more than the FCT.
 pub(super) fn slowest_group(run: &Results) -> Option<f64> {
     let grouped = |entry: &Table| entry.values().any(|kind| kind.get("groups").is_some());
     let background = |entry: &Table| entry.get("background").and_then(Toml::as_bool).unwrap_or(false);
     let jobs = workloads(run).filter(|entry| grouped(entry) && !background(entry));
     let end = |entry: Table| {
-        let job = run.summary.get("jobs")?.get(entry.get("name")?.as_str()?)?;
-        real(job, "/groups/completion_us/slowest")
+        let job = run.summary.jobs.get(entry.get("name")?.as_str()?)?;
+        job.groups.completion_us.slowest
     };
     jobs.map(end).collect::<Option<Vec<f64>>>()?.into_iter().max_by(f64::total_cmp)
 }
-/// The table: a row for each group; columns that are empty or 0 everywhere are left out, but for those of disorder.
+
+/// The table: a row for each group. A column whose numbers are all missing or 0 is left out, unless it shows a share.
 pub(super) fn table(groups: &[Group<'_>]) -> Numbers {
-    let values = |measure: Measure, group: &Group<'_>| -> Option<Vec<f64>> {
-        group.runs.iter().map(|run| measure(run)).collect()
+    let mut columns: Vec<(&Metric, Vec<Option<Vec<f64>>>)> = Vec::new();
+    let mut add = |metric: &'static Metric, number: &dyn Fn(&Results) -> Option<f64>| {
+        let of = |group: &Group<'_>| group.runs.iter().map(|run| number(run)).collect::<Option<Vec<f64>>>();
+        let cells: Vec<Option<Vec<f64>>> = groups.iter().map(of).collect();
+        let mut all = cells.iter().flatten().flatten().copied().peekable();
+        if all.peek().is_some() && tells(metric, all) {
+            columns.push((metric, cells));
+        }
     };
-    let says = |column: &(&str, &str, &str, i8, Measure)| {
-        let all: Vec<f64> = groups.iter().filter_map(|g| values(column.4, g)).flatten().collect();
-        !all.is_empty() && tells(column.0, all.into_iter())
-    };
-    let columns: Vec<_> = COLUMNS.iter().filter(|column| says(column)).collect();
-    let row = |group: &Group<'_>| {
-        let all: Vec<Option<Vec<f64>>> = columns.iter().map(|column| values(column.4, group)).collect();
+    add(Metric::slowest_group(), &slowest_group);
+    for metric in Metric::shown_in(Shown::Page) {
+        add(metric, &|run| metric.in_table(|key| run.summary.number(key)));
+    }
+    let row = |(i, group): (usize, &Group<'_>)| {
+        let all: Vec<Option<Vec<f64>>> = columns.iter().map(|(_, cells)| cells[i].clone()).collect();
         Row {
             name: group.name.clone(),
             scheme: group.scheme().to_owned(),
-            complete: group.runs.iter().all(|run| complete(run)),
+            complete: group.complete(),
             over: OverSeeds::of(group.runs.len(), &all),
         }
     };
-    // Of what had different work to do none is best.
+    // If the groups had different work to do, none of them is best.
     let marked = i8::from(same_work(groups));
-    let column = |&&(name, unit, about, better, _): &&(_, _, _, i8, _)| Column {
-        name,
-        unit,
-        about,
-        better: better * marked,
-    };
-    Numbers { rows: groups.iter().map(row).collect(), columns: columns.iter().map(column).collect() }
+    let column = |(metric, _): &(&Metric, _)| Column::of(metric, marked);
+    Numbers {
+        rows: groups.iter().enumerate().map(row).collect(),
+        columns: columns.iter().map(column).collect(),
+    }
 }

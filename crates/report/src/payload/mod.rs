@@ -33,6 +33,7 @@ pub(super) mod sweep;
 use headline::Numbers;
 use question::Asked;
 use results::Results;
+use results::summary::SizeBucket;
 use results::table::Table;
 use serde::Serialize;
 
@@ -80,7 +81,12 @@ pub(super) struct Group<'a> {
 impl Group<'_> {
     /// Name of the scheme.
     fn scheme(&self) -> &str {
-        self.runs.first().map_or("", |run| text(&run.summary, "/scheme"))
+        self.runs.first().map_or("", |run| &run.summary.scheme)
+    }
+
+    /// True if every run of the group is complete.
+    fn complete(&self) -> bool {
+        self.runs.iter().all(|run| run.summary.complete)
     }
 }
 
@@ -95,12 +101,12 @@ struct Part {
     version: String,
     config_hash: String,
     curves: Vec<flows::Curve>,
-    /// Flows by size, as in the summary, where they are of several sizes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sizes: Option<serde_json::Value>,
-    /// Flows by class and by distance: what of, its name, and its numbers in the summary.
+    /// Flows by size, as in the summary; empty if all are of similar size.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    kinds: Vec<(&'static str, String, serde_json::Value)>,
+    sizes: Vec<SizeBucket>,
+    /// Flows by class and by distance: the kind of division, the name of the part, and its numbers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    kinds: Vec<(&'static str, String, flows::Part)>,
     #[serde(skip_serializing_if = "Option::is_none")]
     slowest: Option<flows::Slowest>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -206,18 +212,16 @@ impl Payload {
 
 fn part(group: &Group<'_>, room: Room, detailed: bool, fabrics: &mut Vec<fabric::Shape>) -> Option<Part> {
     let first = *group.runs.first()?;
-    let texts = |path| group.runs.iter().map(|run| text(&run.summary, path).to_owned()).collect();
-    let seeds = group.runs.iter().filter_map(|run| run.summary.pointer("/seed")?.as_u64());
     Some(Part {
         name: group.name.clone(),
         scheme: group.scheme().to_owned(),
-        seeds: seeds.collect(),
-        digests: texts("/digest"),
-        complete: group.runs.iter().all(|run| complete(run)),
+        seeds: group.runs.iter().map(|run| run.summary.seed).collect(),
+        digests: group.runs.iter().map(|run| run.summary.digest.clone()).collect(),
+        complete: group.complete(),
         version: text(&first.manifest, "/ropewalk").to_owned(),
         config_hash: text(&first.manifest, "/config_hash").to_owned(),
         curves: flows::curves(&group.runs, room.points),
-        sizes: first.summary.pointer("/flows/by_size").cloned(),
+        sizes: first.summary.flows.by_size.clone(),
         kinds: flows::kinds(first),
         slowest: detailed.then(|| flows::slowest(first)).flatten(),
         series: detailed.then(|| series::of(first, room.cells)).flatten(),
@@ -227,16 +231,7 @@ fn part(group: &Group<'_>, room: Room, detailed: bool, fabrics: &mut Vec<fabric:
     })
 }
 
-/// A text in a summary or manifest.
+/// A text in a manifest.
 fn text<'a>(json: &'a serde_json::Value, path: &str) -> &'a str {
     json.pointer(path).and_then(serde_json::Value::as_str).unwrap_or_default()
-}
-
-/// A number in a summary or manifest.
-fn real(json: &serde_json::Value, path: &str) -> Option<f64> {
-    json.pointer(path)?.as_f64()
-}
-
-fn complete(run: &Results) -> bool {
-    run.summary.pointer("/complete").and_then(serde_json::Value::as_bool).unwrap_or(false)
 }

@@ -24,7 +24,7 @@ pub(super) struct Asked {
 pub(super) fn title(groups: &[Group<'_>]) -> String {
     let mut names: Vec<&str> = Vec::new();
     for run in groups.iter().flat_map(|group| &group.runs) {
-        let name = text(&run.summary, "/scenario");
+        let name = run.summary.scenario.as_str();
         if !names.contains(&name) {
             names.push(name);
         }
@@ -134,7 +134,7 @@ fn failure(entry: &Table) -> String {
 
 /// Seeds of the runs of a group.
 fn seeds(group: &Group<'_>) -> BTreeSet<u64> {
-    group.runs.iter().filter_map(|run| run.summary.pointer("/seed")?.as_u64()).collect()
+    group.runs.iter().map(|run| run.summary.seed).collect()
 }
 
 /// `1, 2, 3, 7`; of many, how many and between which.

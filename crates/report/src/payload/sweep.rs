@@ -1,12 +1,14 @@
 //! A sweep: its points by axes, and which axis matters.
 
-use super::headline::{OverSeeds, tells};
+use super::headline::{Column, OverSeeds, tells};
 use super::question::Asked;
 use arrow_array::Array;
 use lab::shell::line;
-use results::stats::{extremes, mean, share};
+use results::metrics::Shown;
+use results::stats::{extremes, mean};
 use results::table::Table;
 use results::text::{count, number};
+use results::{METRICS, Metric};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -25,15 +27,6 @@ struct Axis {
 }
 
 #[derive(Debug, Serialize)]
-struct Metric {
-    name: String,
-    unit: &'static str,
-    about: String,
-    /// 1 where more is better, -1 where less is, 0 where neither.
-    better: i8,
-}
-
-#[derive(Debug, Serialize)]
 struct Point {
     /// What each axis says here: values of its keys.
     values: Vec<Vec<String>>,
@@ -48,7 +41,7 @@ struct Point {
 #[derive(Debug, Serialize)]
 pub(super) struct Sweep {
     axes: Vec<Axis>,
-    metrics: Vec<Metric>,
+    metrics: Vec<Column>,
     /// The metric of the answer.
     chosen: usize,
     points: Vec<Point>,
@@ -75,22 +68,6 @@ fn said(points: &Table, key: &str, row: usize) -> String {
 /// A number of a row of `points.parquet`.
 type Read<'t> = Box<dyn Fn(usize) -> Option<f64> + 't>;
 
-/// Metrics: name, unit, which way is better, column, and whether it is a share of the packets sent.
-const METRICS: [(&str, &str, i8, &str, bool); 12] = [
-    ("FCT, P99", "µs", -1, "flows.fct_us.p99", false),
-    ("FCT, median", "µs", -1, "flows.fct_us.p50", false),
-    ("FCT, mean", "µs", -1, "flows.fct_us.mean", false),
-    ("slowdown, P99", "x", -1, "flows.slowdown.p99", false),
-    ("slowdown, mean", "x", -1, "flows.slowdown.mean", false),
-    ("goodput, mean", "Gb/s", 1, "goodput_gbps.mean", false),
-    ("out of order", "%", -1, "packets.out_of_order", true),
-    ("sent again", "%", -1, "packets.retransmitted", true),
-    ("spurious", "%", -1, "packets.spurious", true),
-    ("NACKs", "", 0, "control.nack", false),
-    ("CNPs", "", 0, "control.cnp", false),
-    ("pauses", "", -1, "control.pause", false),
-];
-
 impl Sweep {
     /// Of what a finished sweep wrote: `sweep.json` and `points.parquet`.
     pub(super) fn of(manifest: &Value, points: &Table) -> Self {
@@ -98,9 +75,14 @@ impl Sweep {
         let axes = axes(manifest, points);
         let mut metrics = Vec::new();
         let mut reads: Vec<Read<'_>> = Vec::new();
+        let mut chosen = None;
         for (metric, read) in candidates(points) {
-            if tells(&metric.name, (0..points.rows()).filter_map(&read)) {
-                metrics.push(metric);
+            if tells(&metric, (0..points.rows()).filter_map(&read)) {
+                // Of the most important metrics the first one answers the question.
+                if metric.shown == Shown::Sweep {
+                    chosen = chosen.or(Some(metrics.len()));
+                }
+                metrics.push(Column::of(&metric, 1));
                 reads.push(read);
             }
         }
@@ -126,7 +108,7 @@ impl Sweep {
         Sweep {
             axes,
             metrics,
-            chosen: 0,
+            chosen: chosen.unwrap_or(0),
             left_out: all - shown.len(),
             points: shown,
             digest: text("digest"),
@@ -305,37 +287,24 @@ fn axes(manifest: &Value, points: &Table) -> Vec<Axis> {
         .collect()
 }
 
-/// All metrics that the table may have, with how to read them.
+/// All metrics that the table may have, each with its numbers by row.
 fn candidates(points: &Table) -> Vec<(Metric, Read<'_>)> {
     let schema = points.schema();
-    let about = |column: &str| {
-        let field = schema.field_with_name(column).ok();
-        field.and_then(|field| field.metadata().get("description").cloned()).unwrap_or_default()
-    };
+    let names = || schema.fields().iter().map(|field| field.name());
     let mut found: Vec<(Metric, Read<'_>)> = Vec::new();
-    let names: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
-    let groups =
-        |name: &&String| name.starts_with("jobs.") && name.ends_with(".groups.completion_us.slowest");
     // A mean over several jobs would mean nothing.
-    if let [job] = names.iter().filter(groups).collect::<Vec<_>>().as_slice() {
-        let metric = Metric { name: "slowest group".into(), unit: "µs", about: about(job), better: -1 };
-        found.push((metric, cells(points, job)));
+    let slowest = Metric::slowest_group();
+    if let [job] = names().filter_map(|name| slowest.named_by(name)).collect::<Vec<_>>().as_slice() {
+        found.push((job.clone(), cells(points, &job.key)));
     }
-    for (name, unit, better, column, share_of) in METRICS {
-        let metric = Metric { name: name.into(), unit, about: about(column), better };
-        let read = cells(points, column);
-        if share_of {
-            let sent = cells(points, "packets.sent");
-            let percent = move |row: usize| Some(100.0 * share(read(row)? as u64, sent(row)? as u64));
-            found.push((metric, Box::new(percent)));
-        } else {
-            found.push((metric, read));
-        }
+    for metric in Metric::shown_in(Shown::Page) {
+        let read = |row: usize| metric.in_table(|key| cells(points, key)(row));
+        found.push((metric.clone(), Box::new(read)));
     }
-    for column in names.iter().filter(|name| name.starts_with("counters.")) {
-        let name = column.trim_start_matches("counters.").replace('_', " ");
-        let metric = Metric { name, unit: "", about: about(column), better: 0 };
-        found.push((metric, cells(points, column)));
+    let counters = METRICS.iter().filter(|metric| metric.shown == Shown::Page && metric.key.contains('*'));
+    for counter in counters.flat_map(|metric| names().filter_map(|name| metric.named_by(name))) {
+        let read = cells(points, &counter.key);
+        found.push((counter, read));
     }
     found
 }

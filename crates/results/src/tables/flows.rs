@@ -1,7 +1,7 @@
 //! `flows.parquet`: one row per flow.
 
 use crate::data::RunData;
-use crate::summary::{fct, gbps, set};
+use crate::flows::{fct, gbps, set};
 use crate::table::{Column, Table};
 use engine::outcome::MessageRecord;
 use model::plan::{Message, Qp};

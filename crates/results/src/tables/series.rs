@@ -2,7 +2,7 @@
 //! value in it.
 
 use crate::data::RunData;
-use crate::summary::gbps;
+use crate::flows::gbps;
 use crate::table::{Column, Table};
 use engine::outcome::{LinkBin, QpBin};
 use model::{LinkId, NodeId, QpId, Time};
