@@ -8,7 +8,7 @@
 //!
 //! Lossy: one egress queue may hold `alpha` times the free buffer.
 
-use model::plan::{Flow, SwitchSettings};
+use model::plan::{FlowControl, SwitchSettings};
 
 /// The unit of charging and pausing: a virtual channel of an ingress port, or the whole port if links have one
 /// channel.
@@ -37,7 +37,7 @@ pub(crate) struct BufferUse {
 /// The charges of one switch.
 #[derive(Clone, Debug)]
 pub(crate) struct Buffer {
-    flow: Flow,
+    flow_control: FlowControl,
     /// Bytes that all ports share: the buffer less all headroom.
     shared: u64,
     /// Bytes charged to the shared part.
@@ -62,12 +62,12 @@ pub(crate) struct Buffer {
 impl Buffer {
     /// An empty buffer; `limit` is the headroom of every account.
     pub(crate) fn new(settings: &SwitchSettings, mut limit: Vec<u64>) -> Self {
-        if let Flow::Lossy { .. } = settings.flow {
+        if let FlowControl::Lossy { .. } = settings.flow_control {
             limit.fill(0);
         }
         let accounts = limit.len();
         Buffer {
-            flow: settings.flow,
+            flow_control: settings.flow_control,
             shared: settings.buffer.get().saturating_sub(limit.iter().sum()),
             used: 0,
             ingress: vec![0; accounts],
@@ -83,7 +83,7 @@ impl Buffer {
     }
 
     pub(crate) fn lossless(&self) -> bool {
-        matches!(self.flow, Flow::Lossless(_))
+        matches!(self.flow_control, FlowControl::Lossless(_))
     }
 
     fn share(&self, used: u64, (num, den): (u32, u32)) -> u64 {
@@ -93,8 +93,8 @@ impl Buffer {
     /// Asks for room for a packet of `bytes` on `account` that goes to an egress queue of `queue` bytes.
     pub(crate) fn admit(&mut self, account: Account, bytes: u64, queue: u64) -> Admission {
         let i = account.0 as usize;
-        match self.flow {
-            Flow::Lossless(pfc) => {
+        match self.flow_control {
+            FlowControl::Lossless(pfc) => {
                 if self.ingress[i] + bytes <= self.share(self.used, pfc.alpha) {
                     self.charge(account, bytes);
                     return Admission::Admitted;
@@ -110,7 +110,7 @@ impl Buffer {
                 self.pauses += 1;
                 if self.paused_by_scheme[i] { Admission::Admitted } else { Admission::AdmittedPause }
             }
-            Flow::Lossy { alpha } => {
+            FlowControl::Lossy { alpha } => {
                 if queue + bytes > self.share(self.used, alpha) || self.used + bytes > self.shared {
                     return Admission::Dropped;
                 }
@@ -159,7 +159,7 @@ impl Buffer {
         self.headroom[i] -= from_headroom;
         self.ingress[i] -= bytes - from_headroom;
         self.used -= bytes - from_headroom;
-        let Flow::Lossless(pfc) = self.flow else { return false };
+        let FlowControl::Lossless(pfc) = self.flow_control else { return false };
         if !self.paused[i] || self.headroom[i] > 0 {
             return false;
         }
@@ -192,15 +192,15 @@ impl Buffer {
             return false;
         }
         let used = self.used + incoming;
-        match self.flow {
-            Flow::Lossless(pfc) => {
+        match self.flow_control {
+            FlowControl::Lossless(pfc) => {
                 let most = match self.detailed {
                     true => self.ingress.iter().copied().max().unwrap_or(0),
                     false => self.used,
                 };
                 most + incoming <= self.share(used, pfc.alpha)
             }
-            Flow::Lossy { alpha } => {
+            FlowControl::Lossy { alpha } => {
                 used <= self.shared && longest_queue() + incoming <= self.share(used, alpha)
             }
         }
@@ -242,7 +242,7 @@ mod tests {
 
     fn lossless(buffer: u64, headroom: u64) -> Buffer {
         let pfc = Pfc { alpha: (1, 8), resume_offset: Bytes(3072) };
-        let settings = SwitchSettings { buffer: Bytes(buffer), flow: Flow::Lossless(pfc) };
+        let settings = SwitchSettings { buffer: Bytes(buffer), flow_control: FlowControl::Lossless(pfc) };
         Buffer::new(&settings, vec![headroom; 2])
     }
 
@@ -295,7 +295,8 @@ mod tests {
 
     #[test]
     fn a_lossy_queue_gets_its_share_of_what_is_free() {
-        let settings = SwitchSettings { buffer: Bytes(10_000), flow: Flow::Lossy { alpha: (1, 1) } };
+        let settings =
+            SwitchSettings { buffer: Bytes(10_000), flow_control: FlowControl::Lossy { alpha: (1, 1) } };
         let mut b = Buffer::new(&settings, vec![0]);
         let mut queue = 0;
         while b.admit(IN, 1000, queue) == Admission::Admitted {

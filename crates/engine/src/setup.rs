@@ -315,7 +315,8 @@ pub(crate) const CLASSES: usize = 3;
 /// no transmission time, so on lossless fabrics the propagation delay alone counts.
 pub fn window(plan: &Plan) -> u64 {
     let smallest = plan.wire.smallest_frame();
-    let lossless = plan.switches.iter().any(|s| matches!(s.flow, model::plan::Flow::Lossless(_)));
+    let lossless =
+        plan.switches.iter().any(|s| matches!(s.flow_control, model::plan::FlowControl::Lossless(_)));
     let reach = |l: &model::fabric::Link| {
         let rate = fastest(&plan.failures, plan.fabric.link(l.from, l.port), l.rate);
         let frame = if lossless { Time::ZERO } else { plan.wire.transmission(rate, smallest) };

@@ -141,7 +141,7 @@ pub struct Pfc {
 
 /// Behaviour of a switch whose buffer fills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flow {
+pub enum FlowControl {
     /// The switch pauses its neighbours.
     Lossless(Pfc),
     /// The switch drops packets.
@@ -157,7 +157,7 @@ pub struct SwitchSettings {
     /// Packet buffer that all ports share.
     pub buffer: Bytes,
     /// Pauses or drops.
-    pub flow: Flow,
+    pub flow_control: FlowControl,
 }
 
 /// A queue pair: a reliable connection between two hosts.

@@ -2,7 +2,7 @@
 
 use engine::outcome::{Data, Effort, Ending, LinkRecord, MessageRecord, Notes, Recording};
 use engine::{Outcome, outcome};
-use model::plan::{Classes, Flow, Job, Message, Pfc, PortSettings, Qp, SwitchSettings};
+use model::plan::{Classes, FlowControl, Job, Message, Pfc, PortSettings, Qp, SwitchSettings};
 use model::record::RecordPlan;
 use model::{Bytes, FabricBuilder, HostId, Plan, Probability, QpId, Rate, Time, Wire};
 
@@ -32,7 +32,7 @@ pub fn plan(flows: u32) -> Plan {
         ports: vec![PortSettings::default(); 4],
         switches: vec![SwitchSettings {
             buffer: Bytes(1_000_000),
-            flow: Flow::Lossless(Pfc { alpha: (1, 8), resume_offset: Bytes(3072) }),
+            flow_control: FlowControl::Lossless(Pfc { alpha: (1, 8), resume_offset: Bytes(3072) }),
         }],
         lose_replies: false,
         lost: Vec::new(),

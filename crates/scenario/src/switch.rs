@@ -3,7 +3,7 @@
 use crate::error::KeyError;
 use crate::values::{Chance, Share, Switched};
 use model::fabric::Link;
-use model::plan::{Flow, MarkAt, Marking, Pfc, PortSettings, SwitchSettings};
+use model::plan::{FlowControl, MarkAt, Marking, Pfc, PortSettings, SwitchSettings};
 use model::{Bytes, Fabric, NodeId, Rate, Wire};
 use schemars::JsonSchema;
 use schemes::SchemeConfig;
@@ -248,11 +248,13 @@ impl<'a> EffectiveSwitch<'a> {
                 "a lossless port reserves 2 x delay x rate + 2 frames; use a larger buffer or shorter links",
             ));
         }
-        let flow = match pfc.get() {
-            Some(pfc) => Flow::Lossless(Pfc { alpha: pfc.alpha.pair(), resume_offset: pfc.resume_offset }),
-            None => Flow::Lossy { alpha: drop_alpha.pair() },
+        let flow_control = match pfc.get() {
+            Some(pfc) => {
+                FlowControl::Lossless(Pfc { alpha: pfc.alpha.pair(), resume_offset: pfc.resume_offset })
+            }
+            None => FlowControl::Lossy { alpha: drop_alpha.pair() },
         };
-        Ok(SwitchSettings { buffer, flow })
+        Ok(SwitchSettings { buffer, flow_control })
     }
 }
 

@@ -46,7 +46,7 @@ pub use nic::Gate;
 pub use switch::Flowcut;
 
 use crate::{ConfigError, Facts, Feedback, Recipe, Steers};
-use model::plan::Flow;
+use model::plan::FlowControl;
 use model::{Bytes, Plan, QpSite, Site, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -208,7 +208,8 @@ impl Recipe for Config {
             return fail("credit", text);
         }
         let nic = self.deployment == Deployment::Nic;
-        let lossless = plan.switches.iter().all(|switch| matches!(switch.flow, Flow::Lossless(_)));
+        let lossless =
+            plan.switches.iter().all(|switch| matches!(switch.flow_control, FlowControl::Lossless(_)));
         if self.backpressure == Backpressure::Class && !lossless {
             return fail(
                 "backpressure",

@@ -4,7 +4,7 @@
 
 use crate::lab::{agreed_on, lay, leaf_spine, total};
 use model::Bytes;
-use model::plan::Flow;
+use model::plan::FlowControl;
 
 /// 11 hosts send to one host through switches that share 15 kB beside their headroom.
 fn heavy_incast(scheme: &str, congestion: &str) -> String {
@@ -67,7 +67,7 @@ fn with_too_little_headroom_it_drops_and_the_run_names_the_switches() {
         port.headroom = Bytes(1_500);
     }
     for switch in &mut checked.plan.switches {
-        assert!(matches!(switch.flow, Flow::Lossless(_)));
+        assert!(matches!(switch.flow_control, FlowControl::Lossless(_)));
         switch.buffer = Bytes(25_000);
     }
     let plan = &checked.plan;
@@ -135,7 +135,7 @@ fn a_resume_and_a_pause_at_one_instant_let_one_packet_through() {
             checked.plan.wire.pfc = pfc;
             let plan = &mut checked.plan;
             for (i, node) in plan.fabric.switches().enumerate() {
-                if let Flow::Lossless(pfc) = &mut plan.switches[i].flow {
+                if let FlowControl::Lossless(pfc) = &mut plan.switches[i].flow_control {
                     pfc.resume_offset = Bytes(offset);
                 }
                 // Leaves have small buffers and pause. Spines have large ones, so their visits stay light.
