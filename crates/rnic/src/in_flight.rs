@@ -101,7 +101,7 @@ impl model::Sender for Sender {
         };
         let distance = expected.distance_from(Psn::from_seq(self.una));
         if distance > 0 && distance as u64 > self.next - self.una {
-            return Progress::default(); // never sent
+            return Progress::default(); // the packet was never sent
         }
         self.in_flight = self.in_flight.saturating_sub(1);
         let acked = u64::try_from(distance).unwrap_or(0);

@@ -88,7 +88,7 @@ family::transports! {
 family::congestions! {
     /// DCQCN, the rate control of RoCEv2, in the variant of Mellanox NICs.
     dcqcn: Dcqcn = "dcqcn",
-    /// DCTCP as a rate control: the share of marked packets decides how deep a cut is.
+    /// DCTCP as a rate control: the share of marked packets decides the depth of a cut.
     dctcp: Dctcp = "dctcp",
     /// HPCC: switches report the load of their links, and the window follows the busiest link.
     hpcc: Hpcc = "hpcc",

@@ -185,7 +185,7 @@ impl model::Sender for Sender {
         };
         let distance = expected.distance_from(Psn::from_seq(self.una));
         if distance > 0 && distance as u64 > self.next - self.una {
-            return Progress::default(); // never sent
+            return Progress::default(); // the packet was never sent
         }
         let acked = u64::try_from(distance).unwrap_or(0);
         if acked > 0 {
@@ -198,7 +198,7 @@ impl model::Sender for Sender {
         }
         let mut lost = false;
         match selective {
-            Selective::Nothing if distance < 0 => {} // stale
+            Selective::Nothing if distance < 0 => {} // the reply is stale
             Selective::Nothing => {
                 lost = is_nack && self.una < self.next && self.send_again(self.una..self.una + 1);
             }
@@ -303,7 +303,7 @@ mod tests {
         assert!(nack(&mut s, 1, arrived(6)).nack);
         assert!(!nack(&mut s, 1, arrived(7)).nack);
         assert_eq!(send(&mut s, 5), [1, 2, 4, 5, 10]);
-        assert!(nack(&mut s, 1, arrived(9)).nack); // 8
+        assert!(nack(&mut s, 1, arrived(9)).nack); // packet 8 is missing
         assert_eq!(send(&mut s, 2), [8, 11]);
     }
 

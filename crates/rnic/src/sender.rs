@@ -253,7 +253,7 @@ mod tests {
         sender.post(3);
         let mut fired = Vec::new();
         sender.next(ms(0), u64::MAX);
-        sender.next(Time::from_us(500), u64::MAX); // it runs already
+        sender.next(Time::from_us(500), u64::MAX); // the timer runs already
         for _ in 0..4 {
             let now = sender.deadline();
             sender.on_timeout(Time(now.ps() - 1)); // too early

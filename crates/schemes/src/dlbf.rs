@@ -378,7 +378,7 @@ impl model::Steering for Dlbf {
         let stamp = Stamp::new(path, now);
         while let Some(kind) = self.asides.pop_front() {
             match kind {
-                AsideKind::Copy(seq) if seq < self.una => {} // acknowledged meanwhile
+                AsideKind::Copy(seq) if seq < self.una => {} // the packet is acknowledged meanwhile
                 AsideKind::Copy(seq) => {
                     if let Some(sent) = self.sent.get_mut((seq - self.una) as usize) {
                         *sent = (now, path);

@@ -116,7 +116,7 @@ impl Scheme for Drill {
         self.candidates.extend(self.remembered[mine.clone()].iter().filter(|port| ports.contains(port)));
         self.sample(cx, ports);
         let queued = cx.queued;
-        self.candidates.sort_by_key(|&port| load(queued, port)); // stable: the first of equals stays first
+        self.candidates.sort_by_key(|&port| load(queued, port)); // a stable sort keeps the first of equals first
         let best = self.candidates.first().copied().unwrap_or(ports[0]);
         let slots = &mut self.remembered[mine];
         let mut kept = 0;

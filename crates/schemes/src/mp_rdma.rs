@@ -6,8 +6,8 @@
 //! 1. *Multi-path ACK-clocking.* When an ACK opens the window, up to two of the released packets take the path of that
 //!    ACK. On a congested path ACKs carry marks, which close the window, and then the ACKs of other paths open it.
 //! 2. *Out-of-order-aware path selection.* If an ACK is for a packet more than Delta behind the furthest acknowledged
-//!    packet, the sender gives up its path: this ACK releases nothing, and the window closes by one packet: the
-//!    packet that the ACK would have released, as in public simulators of MP-RDMA. ACKs of retransmissions do not count.
+//!    packet, the sender gives up its path: this ACK releases nothing, and the window closes by the packet that it would
+//!    have released, as in public simulators of MP-RDMA. ACKs of retransmissions do not count.
 //! 3. *Probing.* Once per round trip, a packet takes a new source port with a small probability.
 //!
 //! The rest is a recovery mode and a congestion control of the same name. The scheme needs both, and a scenario puts them
@@ -81,7 +81,7 @@ impl Recipe for Config {
     type Scheme = Entropies;
 
     fn facts(&self) -> Facts {
-        // ACKs come for every packet, as its paper has it.
+        // As in the paper, every packet is acknowledged.
         let nic = OwnNic {
             transport: TransportConfig::MpRdma(Default::default()),
             congestion: CongestionConfig::MpRdma(Default::default()),
@@ -161,7 +161,7 @@ impl MpRdma {
         below(self.draw(), self.entropies.into()) as u16
     }
 
-    /// Notes which packet a reply is for, and whether that is more than Delta behind the furthest acknowledged one.
+    /// Notes the packet that a reply acknowledges; true if it is more than Delta behind the furthest acknowledged packet.
     fn falls_behind(&mut self, una: u64, annex: &Stamp) -> bool {
         let (Selective::Arrived(psn), false) = (annex.selective(), annex.resent()) else { return false };
         let seq = una.saturating_add_signed(psn.distance_from(Psn::from_seq(una)).into());
@@ -253,8 +253,8 @@ mod tests {
             send(&mut s, seq);
         }
         ack(&mut s, 7, 0, 1, 1, false);
-        ack(&mut s, 8, 1, 2, 5, false); // one of the five is clocked already
-        ack(&mut s, 9, 2, 3, 3, false); // all of the three are
+        ack(&mut s, 8, 1, 2, 5, false); // one of the five packets is clocked already
+        ack(&mut s, 9, 2, 3, 3, false); // all three packets are clocked already
         assert_eq!([send(&mut s, 8), send(&mut s, 9), send(&mut s, 10)], [7, 8, 8]);
         assert_eq!((s.counters.clocked, s.counters.unclocked), (3, 8));
     }
@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn an_ack_that_does_not_open_the_window_clocks_no_packet() {
         let mut s = quiet();
-        ack(&mut s, 7, 0, 1, 0, false); // marked: the window has closed
+        ack(&mut s, 7, 0, 1, 0, false); // a marked ACK, which closes the window
         ack(&mut s, 8, 1, 2, 1, false);
         assert_eq!(send(&mut s, 2), 8);
     }
@@ -280,9 +280,9 @@ mod tests {
     fn a_path_more_than_delta_behind_is_given_up() {
         let mut s = quiet();
         assert!(!ack(&mut s, 7, 50, 10, 1, false));
-        assert!(!ack(&mut s, 8, 18, 10, 1, false)); // 32 behind
-        assert!(ack(&mut s, 9, 17, 10, 1, false)); // 33
-        assert!(!ack(&mut s, 9, 10, 18, 1, true)); // a retransmission cannot help it
+        assert!(!ack(&mut s, 8, 18, 10, 1, false)); // 32 packets behind
+        assert!(ack(&mut s, 9, 17, 10, 1, false)); // 33 packets behind
+        assert!(!ack(&mut s, 9, 10, 18, 1, true)); // the ACK of a retransmission does not count
         assert_eq!([send(&mut s, 51), s.counters.given_up as u16], [7, 1]);
     }
 

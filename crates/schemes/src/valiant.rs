@@ -115,10 +115,10 @@ mod tests {
         let over = |groups: &[u16]| {
             groups.iter().map(|&g| format!("{:?}", Some(Detour::Group(g)))).collect::<Vec<_>>()
         };
-        let seen = vias("packet", 2 * 4); // a host of group 2
+        let seen = vias("packet", 2 * 4); // a host in group 2
         assert_eq!(seen.keys().cloned().collect::<Vec<_>>(), over(&[1, 3, 4]));
         assert!(seen.values().all(|&n| (900..1100).contains(&n)), "{seen:?}");
-        let seen = vias("packet", 3); // the fourth router of the own group
+        let seen = vias("packet", 3); // a host at the fourth router of the same group
         let members = [1, 2].map(|m| format!("{:?}", Some(Detour::Member(m))));
         assert_eq!(seen.keys().cloned().collect::<Vec<_>>(), members);
     }

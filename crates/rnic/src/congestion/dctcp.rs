@@ -1,19 +1,20 @@
-//! DCTCP for RoCE, as the HPCC simulator has it (its CC_MODE 8): a rate that falls with the share of marked packets.
+//! DCTCP for RoCE as in the HPCC simulator (its CC_MODE 8): a rate that falls with the share of marked packets.
 //!
-//! Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010, has a window; the simulator keeps a rate, and so does this file.
-//! A *round* ends when an ACK covers a packet that was sent after the round began, about one round trip later.
+//! Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010, controls a window; the simulator controls a rate, and so does
+//! this file. A *round* ends when an ACK covers a packet that was sent after the round began, about one round trip later.
 //!
-//! * Every round: alpha = (1 - g) alpha + g F, where F is the share of replies with a mark among the packets that were
-//!   under way when the round began, at most 1. The first round leaves alpha at 1, as nothing has been counted yet.
-//! * A reply with a mark cuts the rate to (1 - alpha / 2) of itself. No other cut follows until a packet that was sent
-//!   after the cut is acknowledged.
-//! * A round that begins while no cut is being waited out adds `additive-increase` to the rate, up to line rate.
+//! * Every round: alpha = (1 - g) alpha + g F, where F is the share of marked replies among the packets that were in flight
+//!   when the round began, at most 1. The first round leaves alpha at 1, since no replies have been counted yet.
+//! * A reply with a mark multiplies the rate by 1 - alpha / 2. No other cut follows until a packet that was sent after the
+//!   cut is acknowledged.
+//! * A round that begins with no such cut pending adds `additive-increase` to the rate, up to line rate.
 //!
-//! A flow starts at line rate: there is no slow start. Every packet is paced; `nic.window` may limit what is outstanding
-//! besides, and the simulator does so with HAS_WIN. Marks have to arrive with every reply, so it needs `nic.cnp = "flag"`.
+//! A flow starts at line rate, without a slow start. Every packet is paced. `nic.window` may also limit the outstanding
+//! packets, as HAS_WIN does in the simulator. Every reply must carry the mark of its packet, so DCTCP needs
+//! `nic.cnp = "flag"`.
 //!
-//! Our choices, where the simulator has nothing: a CNP frame, which only a switch sends here, and a NACK or a timeout
-//! whose reaction is `as-cnp` cut the rate as a mark does. A NACK's own mark counts as an ACK's.
+//! Our choices, where the simulator is silent: a CNP frame, which only a switch sends here, cuts the rate like a mark. So
+//! does a NACK or a timeout whose reaction is `as-cnp`. A mark on a NACK counts like a mark on an ACK.
 
 use crate::facts::{Control, ControlFacts, Evidence};
 use crate::limits::Invalid;
@@ -27,12 +28,12 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 #[schemars(rename = "CongestionDctcp")]
 pub struct Config {
-    /// Gain g of alpha's average, above 0 and at most 1. Default 0.0625 = 1/16 (DCTCP paper, section 3.4; what the HPCC
-    /// simulator has where EWMA_GAIN is not set).
+    /// Gain g of alpha's average, above 0 and at most 1. Default 0.0625 = 1/16 (DCTCP paper, section 3.4; the HPCC
+    /// simulator's value if EWMA_GAIN is not set).
     pub gain: f64,
-    /// Rate that every round without a cut adds, at any line rate. Default "1Gbps" (HPCC simulator, DCTCP_RATE_AI).
+    /// Rate added by every round without a cut, at any line rate. Default "1Gbps" (HPCC simulator, DCTCP_RATE_AI).
     pub additive_increase: Rate,
-    /// The rate never falls below this. Default "100Mbps" (HPCC simulator, its sample configuration).
+    /// Lower bound of the rate. Default "100Mbps" (HPCC simulator, its sample configuration).
     pub min_rate: Rate,
 }
 
@@ -62,7 +63,7 @@ impl Control for Config {
         Ok(())
     }
 
-    /// It starts at `line_rate`.
+    /// A new queue pair starts at `line_rate`.
     fn control(&self, line_rate: Rate, _path: Option<&Path>) -> Dctcp {
         let line = (line_rate.bps() as f64).max(1.0);
         Dctcp {
@@ -81,27 +82,27 @@ impl Control for Config {
     }
 }
 
-/// The packets that a round waits for.
+/// Packets that end a round, and those that it counts.
 #[derive(Clone, Copy, Debug)]
 struct Round {
     /// The round ends with the first reply that acknowledges this packet.
     end: u64,
-    /// Packets under way when the round began, and one.
+    /// Packets in flight when the round began, plus one.
     packets: u64,
 }
 
-/// The rate of one queue pair.
+/// State of one queue pair.
 #[derive(Clone, Debug)]
 pub struct Dctcp {
-    /// Bits per second, like all rates here.
+    /// Rate, bits per second, like all rates here.
     rate: f64,
     pace: Pace,
     alpha: f64,
     /// Replies with a mark in this round.
     marked: u64,
-    /// `None` before the first ACK.
+    /// Current round; `None` before the first ACK.
     round: Option<Round>,
-    /// No cut before a reply acknowledges this packet.
+    /// No further cut before a reply acknowledges this packet.
     cut_until: Option<u64>,
     /// First packet that was never sent, as of the last reply.
     high: u64,
@@ -112,17 +113,17 @@ pub struct Dctcp {
 }
 
 impl Dctcp {
-    /// The rate, bits per second.
+    /// Rate, bits per second.
     pub const fn rate(&self) -> f64 {
         self.rate
     }
 
-    /// Every reply may change the rate.
+    /// Zero, since every reply may change the rate.
     pub(crate) const fn steady_until(&self) -> Time {
         Time::ZERO
     }
 
-    /// Lowers the rate to `share` of line rate if it is above.
+    /// Lowers the rate to `share` of line rate if it is higher.
     pub(crate) fn lower_to(&mut self, _now: Time, share: f64) {
         self.set(self.rate.min(share * self.line));
     }
@@ -136,7 +137,7 @@ impl Dctcp {
     fn begins_round(&mut self, feedback: &Feedback) -> bool {
         let Feedback { una, high, .. } = *feedback;
         let under_way = match self.round {
-            None if una > 0 => high, // the simulator counts what the reply acknowledges as well
+            None if una > 0 => high, // the simulator also counts the packets that the reply acknowledges
             Some(round) if una > round.end => {
                 let share = (self.marked as f64 / round.packets as f64).min(1.0);
                 self.alpha = (1.0 - self.gain) * self.alpha + self.gain * share;
@@ -185,10 +186,10 @@ mod tests {
     use super::*;
 
     const LINE: f64 = 100e9;
-    /// Packets of a round.
+    /// Packets in flight in a round.
     const WINDOW: u64 = 100;
 
-    /// A control and a pipe in which a hundred packets are always under way.
+    /// A control and a pipe with a hundred packets in flight at all times.
     struct Pipe {
         control: Dctcp,
         una: u64,
@@ -207,8 +208,8 @@ mod tests {
             self.control.on_feedback(Time::ZERO, &feedback);
         }
 
-        /// So many rounds; of each round's packets the first ones are marked. A round has one packet more than are under
-        /// way, as it ends with an ACK beyond them.
+        /// Runs some rounds and marks the first packets of each. A round has one packet more than are in flight, since
+        /// it ends with an ACK beyond them.
         fn rounds(&mut self, rounds: u64, marked: u64) {
             for _ in 0..rounds {
                 (0..=WINDOW).for_each(|i| self.reply(i < marked));
@@ -234,7 +235,7 @@ mod tests {
         let mut pipe = Pipe::new();
         pipe.rounds(1, WINDOW + 1);
         near(pipe.control.rate(), LINE / 2.0);
-        // This reply acknowledges a packet that was sent after the cut. All were marked, so alpha is still 1.
+        // This reply acknowledges a packet that was sent after the cut. All packets were marked, so alpha is still 1.
         pipe.reply(true);
         near(pipe.control.rate(), LINE / 4.0);
     }
@@ -254,11 +255,11 @@ mod tests {
         for marked in [10, 25, 101] {
             let mut pipe = Pipe::new();
             pipe.reply(false);
-            // After many rounds with the same share of marks alpha is that share.
+            // After many rounds with the same share of marks, alpha equals that share.
             pipe.rounds(400, marked);
             let share = marked as f64 / (WINDOW + 1) as f64;
             near(pipe.control.alpha, share);
-            // Raise the rate again, and look at a single cut.
+            // Raise the rate again, and observe a single cut.
             pipe.control.set(LINE);
             pipe.control.cut_until = None;
             pipe.control.cut();

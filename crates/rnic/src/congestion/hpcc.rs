@@ -493,7 +493,7 @@ mod tests {
         let mut control = control(&Config { max_stage: Some(0), ..Config::default() });
         let say = |us: u64, queue| {
             let mut trail = Trail::default();
-            let sent = us * 12_500; // 100 Gb/s all the time
+            let sent = us * 12_500; // the link always sends at 100 Gb/s
             trail.push(0, Record::new(0, Time::from_us(us), sent, queue), 5);
             Feedback { acked: 1, una: us, high: us + 1, trail, ..Feedback::default() }
         };

@@ -119,7 +119,7 @@ mod tests {
             c.on_ack(Time::ZERO, 1, false);
         }
         assert_eq!(c.allowance(Time::ZERO).window, 11);
-        c.on_ack(Time::ZERO, 0, true); // an ACK ahead of a gap counts as any other
+        c.on_ack(Time::ZERO, 0, true); // an ACK ahead of a gap counts like any other
         c.on_cnp(Time::ZERO);
         assert_eq!(c.allowance(Time::ZERO).window, 10);
         (0..MARKS_PER_PACKET).for_each(|_| c.on_cnp(Time::ZERO));

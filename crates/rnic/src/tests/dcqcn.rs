@@ -87,7 +87,7 @@ fn the_increases_grow_with_line_rate_unless_set_otherwise() {
         let config = Config { scale_increases, fast_recovery: 0, ..Config::default() };
         let mut control = config.control(Rate::from_gbps(400), None);
         control.lower_to(Time::ZERO, 0.5);
-        control.lower_to(Time::from_us(900), 0.25); // the step at 900 us precedes it; the target is the rate
+        control.lower_to(Time::from_us(900), 0.25); // the increase at 900 us comes first; the target is the rate
         let target = (200e9 + 400e9) / 2.0;
         assert_eq!(rate_at(&mut control, 1800), (100e9 + target + step) / 2.0);
     }
@@ -123,7 +123,7 @@ fn a_cut_precedes_a_simultaneous_increase_and_restarts_its_timer() {
     let mut control = at_100g(config);
     control.on_cnp(Time::ZERO); // cut at 10 us
     let first = rate_at(&mut control, 10);
-    control.on_cnp(Time::from_us(12)); // cut and step up both due at 20 us
+    control.on_cnp(Time::from_us(12)); // a cut and an increase are both due at 20 us
     let second = rate_at(&mut control, 20);
     assert!(second < first);
     assert_eq!(rate_at(&mut control, 29), second);
@@ -150,7 +150,7 @@ fn an_echo_on_an_ack_is_a_cnp() {
 fn alpha_decays_to_zero_after_a_long_rest() {
     let mut control = at_100g(Config::default());
     control.on_cnp(Time::ZERO);
-    control.on_cnp(Time::from_ms(1000 * 3600)); // an hour: caught up at once
+    control.on_cnp(Time::from_ms(1000 * 3600)); // after an hour
     // The hour is a multiple of all three timers, so the check comes 4 us later, and one of the four ticks counts the CNP.
     let mut alpha = 1.0 / 256.0;
     for _ in 0..3 {

@@ -1,10 +1,10 @@
-//! What holds for every congestion control, whatever it is told.
+//! Properties of every congestion control under any sequence of events.
 
 use crate::{AnyCongestion, CongestionConfig};
 use model::{Congestion as _, Feedback, Rate, Time};
 use proptest::prelude::*;
 
-/// Something that a control is told.
+/// An event that a control receives.
 #[derive(Clone, Copy, Debug)]
 enum Told {
     Reply { acked: u64, echo: bool, sent: u64, round_trip: Time },

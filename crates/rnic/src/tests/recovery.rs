@@ -72,7 +72,7 @@ proptest! {
         pair.reply_faults.extend(replies);
         (pair.window, pair.message) = (window, message);
         pair.run(packets);
-        pair.run(packets); // the queue pair lives on
+        pair.run(packets); // the same queue pair sends again
     }
 
     #[test]

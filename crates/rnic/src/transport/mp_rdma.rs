@@ -106,7 +106,7 @@ mod tests {
     fn reordering_within_the_bitmap_is_free() {
         let mut pair = pair(64);
         for packet in [3, 9, 10, 40] {
-            pair.delay_data(packet, Time::from_us(5)); // 50 packets
+            pair.delay_data(packet, Time::from_us(5)); // the time of 50 packets
         }
         pair.run(200);
         assert_eq!((pair.nacks, pair.retransmitted, pair.timeouts, pair.discarded), (0, 0, 0, 0));
@@ -170,7 +170,7 @@ mod tests {
         let mut s = sender(20);
         assert_eq!(send(&mut s, 4).len(), 4);
         assert_eq!(s.room(4), 0);
-        assert_eq!(ack(&mut s, NOTHING), Progress::default()); // packet 3 has come, packet 0 has not
+        assert_eq!(ack(&mut s, NOTHING), Progress::default()); // packet 3 has arrived before packet 0
         assert_eq!((s.room(4), s.room(6), s.room(99)), (1, 3, 16));
         assert_eq!(send(&mut s, 4), [(4, false)]);
         // Packet 0 arrives late: four packets are acknowledged, and one is in flight.

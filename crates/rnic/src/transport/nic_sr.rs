@@ -108,7 +108,7 @@ mod tests {
         for (resend, again) in [(Resend::Oldest, 1), (Resend::All, 4)] {
             let mut pair = Pair::new(&nic_sr(Config { resend, ..Config::default() }));
             pair.lose_data(0);
-            pair.lose_reply(0); // its NACK
+            pair.lose_reply(0); // the NACK for packet 0
             pair.run(4);
             assert_eq!((pair.timeouts, pair.retransmitted), (1, again), "{resend:?}");
         }
@@ -119,7 +119,7 @@ mod tests {
         let mut receiver = nic_sr(Config::default()).build().receiver();
         let mut reply = |psn| receiver.on_data(Time::ZERO, Psn::new(psn), false, false).reply;
         assert_eq!(reply(1), Some(Reply::Nack(Psn::new(0))));
-        assert_eq!(reply(3), Some(Reply::Ack(Psn::new(0xFF_FFFF)))); // NACKed already
+        assert_eq!(reply(3), Some(Reply::Ack(Psn::new(0xFF_FFFF)))); // ePSN 0 was NACKed already
         assert_eq!(reply(0), Some(Reply::Ack(Psn::new(1)))); // ePSN jumps to the gap at 2
         assert_eq!(reply(4), Some(Reply::Nack(Psn::new(2))));
         assert_eq!(reply(2), Some(Reply::Ack(Psn::new(4))));

@@ -129,7 +129,7 @@ mod tests {
             receiver.selective()
         };
         assert_eq!(said(1, 3), Selective::Nothing);
-        assert_eq!(said(2, 5), Selective::Nothing); // 4 stands behind the noticed ones
+        assert_eq!(said(2, 5), Selective::Nothing); // the gap at 4 is behind the noticed packets
         assert_eq!(said(63, 1), Selective::Nothing);
         // The patience is over: each arrival reports one of the gaps.
         assert_eq!(said(64, 6), missing(0, 1));
@@ -164,7 +164,7 @@ mod tests {
         assert_eq!([1, 2, 3].map(&mut crowded), [(1, false), (2, false), (3, false)]);
         assert_eq!(crowded(5), (4, true));
         assert_eq!(crowded(6), (5, true));
-        assert_eq!(crowded(0), (2, true)); // 1 to 3 leave
+        assert_eq!(crowded(0), (2, true)); // packets 1 to 3 leave the bitmap
         assert_eq!(crowded(4), (0, false));
     }
 

@@ -70,8 +70,8 @@ fn a_late_reply_reroutes_the_flow_once_until_clear() {
     assert_ne!(new.path, old.path);
     assert_eq!((new.tail, new.rerouted, new.request, new.stamp), (false, true, false, tail.stamp));
     near.now += Time::from_us(50);
-    hear(&mut near, flow, TorSignal::Reply(0)); // too late to matter
-    hear(&mut near, flow, TorSignal::Clear(3)); // of another epoch
+    hear(&mut near, flow, TorSignal::Reply(0)); // a late reply has no effect
+    hear(&mut near, flow, TorSignal::Clear(3)); // CLEAR of another epoch
     assert_eq!(send(&mut near, flow), new, "no second move before CLEAR");
     hear(&mut near, flow, TorSignal::Clear(0));
     let next = send(&mut near, flow);
@@ -212,7 +212,7 @@ fn on_three_tiers_a_path_is_an_uplink_and_a_core() {
         above.tag = seen.tag;
         let Verdict::Forward(core) = above.see(above.data(flow, Psn::new(0))).verdict else { panic!() };
         cores.insert((Header::read(seen.tag).path, up, core));
-        edge.now += Time::from_ms(2); // silent for longer than a millisecond
+        edge.now += Time::from_ms(2); // silence longer than `theta-inactive`
     }
     let ports: std::collections::BTreeSet<_> = cores.iter().map(|(_, up, core)| (*up, *core)).collect();
     assert_eq!((cores.len(), ports.len()), (4, 4), "{cores:?}");

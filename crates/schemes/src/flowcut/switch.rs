@@ -233,7 +233,7 @@ impl Flowcut {
     /// Forwards a data packet and updates its flow's entry.
     fn on_data(&mut self, cx: &mut Cx<'_>, pkt: &Packet, ports: &[PortIndex]) -> PortIndex {
         if cx.from_host && cx.to_host {
-            return cx.base_path(pkt, ports); // it never leaves the rack
+            return cx.base_path(pkt, ports); // the packet stays inside the rack
         }
         let journey = match cx.from_host {
             true => Journey { stamp: self.stamp(cx.now), ..Journey::default() },

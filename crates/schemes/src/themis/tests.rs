@@ -201,7 +201,7 @@ fn literal_mode_compensates_for_a_packet_on_the_wire() {
     let qp = qp(&plan, 0, 1);
     for (mode, compensated) in [(Judging::Sound, 0), (Judging::Literal, 1)] {
         let mut bench = bench(&plan, "leaf1", Config { mode, ..config() });
-        depart(&mut bench, qp, &[0, 1, 3, 2]); // 2 has left while the NACK that 3 caused was under way
+        depart(&mut bench, qp, &[0, 1, 3, 2]); // packet 2 left before the NACK that packet 3 caused arrived
         assert!(!passes(&mut bench, &plan, qp, 2));
         depart(&mut bench, qp, &[4]);
         bench.see(reply(&plan, Kind::Ack, qp, psn(3)));
