@@ -1,182 +1,246 @@
-//! `series.parquet`: queue pairs, links and switches over time, one row per bin. What a column does not speak of has no
-//! value in it.
+//! `series.parquet`: queue pairs, links and switches over time, one row per bin. A column is empty in the rows of subjects
+//! that it does not apply to.
 
 use crate::data::RunData;
 use crate::flows::gbps;
 use crate::table::{Column, Table};
 use engine::outcome::{LinkBin, QpBin};
-use model::{LinkId, NodeId, QpId, Time};
+use model::{LinkId, NodeId, Plan, QpId, Time};
 
-/// What a row is about.
-enum Of<'r> {
+/// Subject of a row, with its counts in the row's bin.
+enum Subject<'r> {
     Qp(QpId, &'r QpBin),
     Link(LinkId, &'r LinkBin),
+    /// The number is the most bytes of the buffer in use.
     Switch(NodeId, u64),
+}
+
+/// The rows of the table. Each column is made from them.
+struct Rows<'r> {
+    plan: &'r Plan,
+    /// Width of a bin.
+    width: Time,
+    /// Number of the bin, and the subject.
+    rows: Vec<(usize, Subject<'r>)>,
 }
 
 /// The table of series.
 pub fn table(run: RunData<'_>) -> Table {
-    let (plan, recording) = (run.plan, &run.outcome.recording);
-    let rows: Vec<(usize, Of<'_>)> = {
-        let qps =
-            recording.qps.iter().flat_map(|(qp, bins)| bins.iter().map(|bin| Of::Qp(*qp, bin)).enumerate());
-        let links =
-            recording.links.iter().flat_map(|(l, bins)| bins.iter().map(|bin| Of::Link(*l, bin)).enumerate());
+    let rows = Rows::of(run);
+    let mut columns = rows.place();
+    columns.extend(rows.traffic());
+    columns.extend(rows.of_queue_pairs());
+    columns.extend(rows.of_links_and_switches());
+    Table::new(columns, 1)
+}
+
+impl<'r> Subject<'r> {
+    fn kind(&self) -> &'static str {
+        match self {
+            Subject::Qp(..) => "qp",
+            Subject::Link(..) => "link",
+            Subject::Switch(..) => "switch",
+        }
+    }
+
+    fn id(&self) -> u32 {
+        match self {
+            Subject::Qp(qp, _) => qp.0,
+            Subject::Link(link, _) => link.0,
+            Subject::Switch(node, _) => node.0,
+        }
+    }
+
+    fn qp(&self) -> Option<&'r QpBin> {
+        if let Subject::Qp(_, bin) = self { Some(bin) } else { None }
+    }
+
+    fn link(&self) -> Option<&'r LinkBin> {
+        if let Subject::Link(_, bin) = self { Some(bin) } else { None }
+    }
+
+    fn bytes(&self) -> Option<u64> {
+        self.qp().map(|bin| bin.bytes).or_else(|| self.link().map(|bin| bin.bytes))
+    }
+
+    fn packets(&self) -> Option<u64> {
+        self.qp().map(|bin| bin.packets).or_else(|| self.link().map(|bin| bin.frames))
+    }
+
+    fn buffer(&self) -> Option<u64> {
+        if let Subject::Switch(_, bytes) = self { Some(*bytes) } else { None }
+    }
+}
+
+impl<'r> Rows<'r> {
+    fn of(run: RunData<'r>) -> Self {
+        let recording = &run.outcome.recording;
+        let qps = recording
+            .qps
+            .iter()
+            .flat_map(|(qp, bins)| bins.iter().map(|bin| Subject::Qp(*qp, bin)).enumerate());
+        let links = recording
+            .links
+            .iter()
+            .flat_map(|(link, bins)| bins.iter().map(|bin| Subject::Link(*link, bin)).enumerate());
         let switches = recording
             .switches
             .iter()
-            .flat_map(|(n, bins)| bins.iter().map(|bin| Of::Switch(*n, *bin)).enumerate());
-        qps.chain(links).chain(switches).collect()
-    };
-    let width = recording.width;
-    let kind = |of: &Of<'_>| match of {
-        Of::Qp(..) => "qp",
-        Of::Link(..) => "link",
-        Of::Switch(..) => "switch",
-    };
-    let id = |of: &Of<'_>| match of {
-        Of::Qp(qp, _) => qp.0,
-        Of::Link(link, _) => link.0,
-        Of::Switch(node, _) => node.0,
-    };
-    let ends = |of: &Of<'_>| match of {
-        Of::Qp(qp, _) => {
-            let qp = &plan.qps[qp.index()];
-            (qp.from.node(), qp.to.node())
+            .flat_map(|(node, bins)| bins.iter().map(|bin| Subject::Switch(*node, *bin)).enumerate());
+        let rows = qps.chain(links).chain(switches).collect();
+        Rows { plan: run.plan, width: recording.width, rows }
+    }
+
+    fn subjects(&self) -> impl Iterator<Item = &Subject<'r>> {
+        self.rows.iter().map(|(_, subject)| subject)
+    }
+
+    /// A column of counts, empty where `value` is `None`.
+    fn counts(
+        &self,
+        name: &str,
+        unit: &str,
+        about: &str,
+        value: impl Fn(&Subject<'r>) -> Option<u64>,
+    ) -> Column {
+        Column::maybe(name, unit, about, self.subjects().map(value))
+    }
+
+    /// The nodes at which the subject begins and ends.
+    fn ends(&self, subject: &Subject<'_>) -> (NodeId, NodeId) {
+        match subject {
+            Subject::Qp(qp, _) => {
+                let qp = &self.plan.qps[qp.index()];
+                (qp.from.node(), qp.to.node())
+            }
+            Subject::Link(link, _) => {
+                let link = &self.plan.fabric.links()[link.index()];
+                (link.from, link.to)
+            }
+            Subject::Switch(node, _) => (*node, *node),
         }
-        Of::Link(link, _) => {
-            let link = &plan.fabric.links()[link.index()];
-            (link.from, link.to)
-        }
-        Of::Switch(node, _) => (*node, *node),
-    };
-    let name = |node| plan.fabric.name(node).to_owned();
-    let whole = |f: fn(&Of<'_>) -> Option<u64>| rows.iter().map(move |(_, of)| f(of));
-    let of_qp = |f: fn(&QpBin) -> u64| {
-        rows.iter().map(move |(_, of)| if let Of::Qp(_, bin) = of { Some(f(bin)) } else { None })
-    };
-    let of_link = |f: fn(&LinkBin) -> u64| {
-        rows.iter().map(move |(_, of)| if let Of::Link(_, bin) = of { Some(f(bin)) } else { None })
-    };
-    let bytes = |of: &Of<'_>| match of {
-        Of::Qp(_, bin) => Some(bin.bytes),
-        Of::Link(_, bin) => Some(bin.bytes),
-        Of::Switch(..) => None,
-    };
-    let packets = |of: &Of<'_>| match of {
-        Of::Qp(_, bin) => Some(bin.packets),
-        Of::Link(_, bin) => Some(bin.frames),
-        Of::Switch(..) => None,
-    };
-    let rate = |of: &Of<'_>| bytes(of).filter(|_| width > Time::ZERO).map(|bytes| gbps(bytes, width));
-    let share = |of: &Of<'_>| match of {
-        Of::Link(link, _) => rate(of).map(|gbps| gbps / plan.fabric.links()[link.index()].rate.as_gbps()),
-        Of::Qp(..) | Of::Switch(..) => None,
-    };
-    let columns = vec![
-        Column::text("kind", "qp, link or switch", rows.iter().map(|(_, of)| kind(of).to_owned())),
-        Column::count(
-            "id",
-            "-",
-            "number of the queue pair, of the link (its row in links.parquet) or of the node",
-            rows.iter().map(|(_, of)| id(of).into()),
-        ),
-        Column::text("from", "sending host or node; the switch", rows.iter().map(|(_, of)| name(ends(of).0))),
-        Column::text("to", "receiving host or node; the switch", rows.iter().map(|(_, of)| name(ends(of).1))),
-        Column::real(
-            "start_us",
-            "us",
-            "start of the bin",
-            rows.iter().map(|(bin, _)| Some(Time(width.ps() * *bin as u64).as_us())),
-        ),
-        Column::real(
-            "width_us",
-            "us",
-            "width of the bin; the run may end in the last one",
-            rows.iter().map(|_| Some(width.as_us())),
-        ),
-        Column::maybe("bytes", "B", "put on the wire, preambles and gaps included", whole(bytes)),
-        Column::real(
-            "rate_gbps",
-            "Gb/s",
-            "bytes over the width of the bin; a frame counts in the bin in which it starts, so a bin may show a little more than the link carries",
-            rows.iter().map(|(_, of)| rate(of)),
-        ),
-        Column::real(
-            "utilisation",
-            "-",
-            "rate_gbps over the link's rate; may be a little above 1, as rate_gbps says (links)",
-            rows.iter().map(|(_, of)| share(of)),
-        ),
-        Column::maybe(
-            "packets",
-            "packets",
-            "put on the wire: data (queue pairs), frames (links)",
-            whole(packets),
-        ),
-        Column::maybe(
-            "retransmitted",
-            "packets",
-            "of these sent again (queue pairs)",
-            of_qp(|bin| bin.retransmitted),
-        ),
-        Column::maybe(
-            "arrived",
-            "packets",
-            "data that reached the receiver (queue pairs)",
-            of_qp(|bin| bin.arrived),
-        ),
-        Column::maybe(
-            "out_of_order",
-            "packets",
-            "of these with a PSN above ePSN (queue pairs)",
-            of_qp(|bin| bin.out_of_order),
-        ),
-        Column::maybe(
-            "out_of_order_depth",
-            "packets",
-            "most packets between ePSN and one that arrived (queue pairs)",
-            of_qp(|bin| bin.ahead),
-        ),
-        Column::maybe(
-            "epsn",
-            "packets",
-            "ePSN at the end of the bin, counted from the start of the run and not wrapped (queue pairs)",
-            of_qp(|bin| bin.expected),
-        ),
-        Column::maybe(
-            "nacks",
-            "packets",
-            "NACKs that reached the sender (queue pairs)",
-            of_qp(|bin| bin.nacks),
-        ),
-        Column::maybe("cnps", "packets", "CNPs that reached the sender (queue pairs)", of_qp(|bin| bin.cnps)),
-        Column::maybe(
-            "timeouts",
-            "-",
-            "retransmission timers that fired (queue pairs)",
-            of_qp(|bin| bin.timeouts),
-        ),
-        Column::maybe(
-            "max_queue_bytes",
-            "B",
-            "longest queue of data before it (links)",
-            of_link(|bin| bin.max_queue),
-        ),
-        Column::maybe("marks", "packets", "packets marked before it (links)", of_link(|bin| bin.marks)),
-        Column::maybe(
-            "lost",
-            "packets",
-            "lost on it, or dropped before it for lack of buffer (links)",
-            of_link(|bin| bin.lost),
-        ),
-        Column::maybe("pauses", "-", "times that it was paused (links)", of_link(|bin| bin.pauses)),
-        Column::maybe(
-            "max_buffer_bytes",
-            "B",
-            "most bytes of the buffer in use, seen once per window of the engine (switches)",
-            rows.iter().map(|(_, of)| if let Of::Switch(_, bytes) = of { Some(*bytes) } else { None }),
-        ),
-    ];
-    Table::new(columns, 1)
+    }
+
+    /// Bytes over the width of the bin, Gb/s.
+    fn rate(&self, subject: &Subject<'_>) -> Option<f64> {
+        subject.bytes().filter(|_| self.width > Time::ZERO).map(|bytes| gbps(bytes, self.width))
+    }
+
+    /// Share of a link's rate.
+    fn utilisation(&self, subject: &Subject<'_>) -> Option<f64> {
+        let Subject::Link(link, _) = subject else { return None };
+        let capacity = self.plan.fabric.links()[link.index()].rate.as_gbps();
+        self.rate(subject).map(|gbps| gbps / capacity)
+    }
+
+    /// Columns that name the subject and the bin.
+    fn place(&self) -> Vec<Column> {
+        let name = |node| self.plan.fabric.name(node).to_owned();
+        vec![
+            Column::text("kind", "qp, link or switch", self.subjects().map(|s| s.kind().to_owned())),
+            Column::count(
+                "id",
+                "-",
+                "number of the queue pair, of the link (its row in links.parquet) or of the node",
+                self.subjects().map(|s| s.id().into()),
+            ),
+            Column::text(
+                "from",
+                "sending host or node; the switch",
+                self.subjects().map(|s| name(self.ends(s).0)),
+            ),
+            Column::text(
+                "to",
+                "receiving host or node; the switch",
+                self.subjects().map(|s| name(self.ends(s).1)),
+            ),
+            Column::real(
+                "start_us",
+                "us",
+                "start of the bin",
+                self.rows.iter().map(|(bin, _)| Some(Time(self.width.ps() * *bin as u64).as_us())),
+            ),
+            Column::real(
+                "width_us",
+                "us",
+                "width of the bin; the run may end in the last one",
+                self.rows.iter().map(|_| Some(self.width.as_us())),
+            ),
+        ]
+    }
+
+    /// Columns of traffic on queue pairs and links.
+    fn traffic(&self) -> Vec<Column> {
+        vec![
+            self.counts("bytes", "B", "put on the wire, preambles and gaps included", Subject::bytes),
+            Column::real(
+                "rate_gbps",
+                "Gb/s",
+                "bytes over the width of the bin; a frame counts in the bin in which it starts, so a bin may show a little more than the link carries",
+                self.subjects().map(|s| self.rate(s)),
+            ),
+            Column::real(
+                "utilisation",
+                "-",
+                "rate_gbps over the link's rate; may be a little above 1, as rate_gbps says (links)",
+                self.subjects().map(|s| self.utilisation(s)),
+            ),
+            self.counts(
+                "packets",
+                "packets",
+                "put on the wire: data (queue pairs), frames (links)",
+                Subject::packets,
+            ),
+        ]
+    }
+
+    /// Columns of queue pairs alone.
+    fn of_queue_pairs(&self) -> Vec<Column> {
+        let qp = |name: &str, unit: &str, about: &str, value: fn(&QpBin) -> u64| {
+            self.counts(name, unit, about, |s| s.qp().map(value))
+        };
+        vec![
+            qp("retransmitted", "packets", "of these sent again (queue pairs)", |bin| bin.retransmitted),
+            qp("arrived", "packets", "data that reached the receiver (queue pairs)", |bin| bin.arrived),
+            qp("out_of_order", "packets", "of these with a PSN above ePSN (queue pairs)", |bin| {
+                bin.out_of_order
+            }),
+            qp(
+                "out_of_order_depth",
+                "packets",
+                "most packets between ePSN and one that arrived (queue pairs)",
+                |bin| bin.ahead,
+            ),
+            qp(
+                "epsn",
+                "packets",
+                "ePSN at the end of the bin, counted from the start of the run and not wrapped (queue pairs)",
+                |bin| bin.expected,
+            ),
+            qp("nacks", "packets", "NACKs that reached the sender (queue pairs)", |bin| bin.nacks),
+            qp("cnps", "packets", "CNPs that reached the sender (queue pairs)", |bin| bin.cnps),
+            qp("timeouts", "-", "retransmission timers that fired (queue pairs)", |bin| bin.timeouts),
+        ]
+    }
+
+    /// Columns of links alone, and of switches alone.
+    fn of_links_and_switches(&self) -> Vec<Column> {
+        let link = |name: &str, unit: &str, about: &str, value: fn(&LinkBin) -> u64| {
+            self.counts(name, unit, about, |s| s.link().map(value))
+        };
+        vec![
+            link("max_queue_bytes", "B", "longest queue of data before it (links)", |bin| bin.max_queue),
+            link("marks", "packets", "packets marked before it (links)", |bin| bin.marks),
+            link("lost", "packets", "lost on it, or dropped before it for lack of buffer (links)", |bin| {
+                bin.lost
+            }),
+            link("pauses", "-", "times that it was paused (links)", |bin| bin.pauses),
+            self.counts(
+                "max_buffer_bytes",
+                "B",
+                "most bytes of the buffer in use, seen once per window of the engine (switches)",
+                Subject::buffer,
+            ),
+        ]
+    }
 }
