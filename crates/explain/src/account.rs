@@ -8,7 +8,8 @@
 use crate::flow::ps;
 use crate::kept::Kept;
 use crate::life::Life;
-use crate::trace::{Step, What};
+use crate::trace::Step;
+use engine::outcome::EventKind;
 use model::{Kind, Time};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -153,8 +154,8 @@ impl Book<'_> {
         let after = self.news.partition_point(|step| step.at <= b.ready);
         let news = after.checked_sub(1).map(|last| self.news[last]);
         match news {
-            Some(step) if step.at > self.now && step.what == What::TimedOut => Kept::UntilTimeout,
-            Some(step) if step.at > self.now && b.what == What::Resent => Kept::UntilNack,
+            Some(step) if step.at > self.now && step.what == EventKind::TimedOut => Kept::UntilTimeout,
+            Some(step) if step.at > self.now && b.what == EventKind::Resent => Kept::UntilNack,
             _ => Kept::Window,
         }
     }
@@ -181,7 +182,7 @@ impl Account {
             step.at + pace.max(line(step))
         };
         let begins = |s: &Sending<'_>| {
-            s.step.what == What::Sent && life.own.contains(&s.step.seq) && s.step.at >= life.start
+            s.step.starts_first() && life.own.contains(&s.step.seq) && s.step.at >= life.start
         };
         let first = sendings.iter().position(begins);
         let before = &sendings[..first.unwrap_or(sendings.len())];
@@ -204,16 +205,15 @@ impl Account {
             for pair in own[..=last].windows(2) {
                 let (a, b) = (&sendings[pair[0]], &sendings[pair[1]]);
                 let sent = (a.step.at + line(a.step)).min(b.step.at);
-                match a.step.what {
-                    What::Resent => book.spend(sent, Kept::Resent),
-                    What::Copy => book.spend(sent, Kept::Copies),
-                    _ => book.ideal(sent),
+                match repetition(a.step) {
+                    Some(why) => book.spend(sent, why),
+                    None => book.ideal(sent),
                 }
                 if pair[0] + 1 < pair[1] {
                     // Other messages of the queue pair went in between.
                     book.pace(next(a.step).min(b.step.at), &a.blame);
                     let why = match (book.why_idle(b.step), b.step.what) {
-                        (why, What::Resent) => why,
+                        (why, EventKind::Resent) => why,
                         _ => Kept::Behind,
                     };
                     book.spend(b.step.ready.min(b.step.at), why);
@@ -233,9 +233,11 @@ impl Account {
 fn last_decisive(life: &Life<'_>, sendings: &[Sending<'_>], own: &[usize]) -> Option<usize> {
     let step = |i: usize| sendings[own[i]].step;
     let Some(received) = life.received else { return own.len().checked_sub(1) };
-    let last = (0..own.len()).rev().find(|&i| step(i).what == What::Sent)?;
+    let last = (0..own.len()).rev().find(|&i| step(i).starts_first())?;
     let filled = life.steps.iter().find(|s| {
-        s.at == received && matches!(s.what, What::Arrived | What::Ahead) && life.own.contains(&s.seq)
+        s.at == received
+            && matches!(s.what, EventKind::Arrived | EventKind::Ahead)
+            && life.own.contains(&s.seq)
     });
     let filler = filled.and_then(|filled| {
         let crossing = life.crossing(life.frame(filled.seq));
@@ -247,7 +249,15 @@ fn last_decisive(life: &Life<'_>, sendings: &[Sending<'_>], own: &[usize]) -> Op
 
 /// A NACK has reached the sender, or its timer has fired.
 fn tells_of_loss(step: &Step) -> bool {
-    step.what == What::TimedOut || step.what == What::Heard && step.kind == Kind::Nack
+    step.what == EventKind::TimedOut || step.what == EventKind::FeedbackReceived && step.kind == Kind::Nack
+}
+
+/// The cause of delay that the frame of this packet is; `None` for the first sending, which is part of the ideal.
+fn repetition(step: &Step) -> Option<Kept> {
+    match step.what {
+        EventKind::Resent => Some(Kept::Resent),
+        _ => step.copy.then_some(Kept::Copies),
+    }
 }
 
 /// When the sender's port was paused.
@@ -256,8 +266,8 @@ fn pauses(life: &Life<'_>) -> Vec<(Time, Time)> {
     let mut since = None;
     for step in life.steps {
         match step.what {
-            What::Paused => since = Some(step.at),
-            What::Resumed => pauses.extend(since.take().map(|since| (since, step.at))),
+            EventKind::Paused => since = Some(step.at),
+            EventKind::Resumed => pauses.extend(since.take().map(|since| (since, step.at))),
             _ => {}
         }
     }
@@ -273,12 +283,7 @@ impl Book<'_> {
             let crossing = life.crossing(life.frame(step.seq));
             self.ideal((step.at + crossing).min(received));
             // The frame of a packet that had to be sent again is none of the ideal's.
-            let again = match step.what {
-                What::Resent => Some(Kept::Resent),
-                What::Copy => Some(Kept::Copies),
-                _ => None,
-            };
-            if let Some(again) = again {
+            if let Some(again) = repetition(step) {
                 let frame = i128::from(line(step).ps());
                 self.ideal -= frame;
                 *self.kept.entry(again).or_default() += frame;

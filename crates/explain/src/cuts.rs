@@ -1,7 +1,8 @@
 //! The cuts of a queue pair's rate, and the notifications that caused them.
 
 use crate::kept::Kept;
-use crate::trace::{Step, What};
+use crate::trace::Step;
+use engine::outcome::EventKind;
 use model::Kind;
 use std::collections::BTreeSet;
 
@@ -23,9 +24,9 @@ pub(crate) struct Cut {
 /// What tells a sender to slow down.
 fn news(step: &Step) -> Option<Kept> {
     match (step.what, step.kind) {
-        (What::Heard, Kind::Cnp) => Some(Kept::CnpCut),
-        (What::Heard, Kind::Nack) => Some(Kept::NackCut),
-        (What::TimedOut, _) => Some(Kept::TimeoutCut),
+        (EventKind::FeedbackReceived, Kind::Cnp) => Some(Kept::CnpCut),
+        (EventKind::FeedbackReceived, Kind::Nack) => Some(Kept::NackCut),
+        (EventKind::TimedOut, _) => Some(Kept::TimeoutCut),
         _ => None,
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::kept::Kept;
 use crate::life::Life;
-use crate::trace::What;
+use crate::trace::Step;
+use engine::outcome::EventKind;
 use model::{Kind, Time};
 use results::Results;
 use serde::Serialize;
@@ -139,41 +140,39 @@ pub(crate) enum Reason {
 
 impl Packets {
     pub(crate) fn of(life: &Life<'_>, results: &Results) -> Self {
-        let own = |kind: What| {
-            life.during().filter(move |s| s.what == kind && s.kind == Kind::Data && life.own.contains(&s.seq))
-        };
-        let count = |what: What| own(what).count() as u64;
+        let own = || life.during().filter(|s| s.kind == Kind::Data && life.own.contains(&s.seq));
+        let count = |what: EventKind| own().filter(|s| s.what == what).count() as u64;
         let told = |kind: Kind| {
-            let of = |what: What| life.during().filter(|s| s.what == what && s.kind == kind).count() as u64;
+            let of =
+                |what: EventKind| life.during().filter(|s| s.what == what && s.kind == kind).count() as u64;
             Told {
-                sent: of(What::Answered),
-                made: of(What::Made),
-                blocked: of(What::Blocked),
-                received: of(What::Heard),
+                sent: of(EventKind::FeedbackSent),
+                made: of(EventKind::Made),
+                blocked: of(EventKind::Blocked),
+                received: of(EventKind::FeedbackReceived),
             }
         };
         let reasons = reasons(life);
         let of = |reason: Reason| reasons.values().flatten().filter(|r| **r == reason).count() as u64;
         let resent = Resends {
-            total: count(What::Resent),
+            total: count(EventKind::Resent),
             lost: of(Reason::Lost),
             dropped: of(Reason::Dropped),
             discarded: of(Reason::Discarded),
             spurious: of(Reason::Spurious),
         };
-        let copies = count(What::Copy);
         Packets {
-            sent: count(What::Sent) + copies + resent.total,
-            copies,
+            sent: count(EventKind::Sent) + resent.total,
+            copies: own().filter(|s| s.copy).count() as u64,
             resent,
-            lost: count(What::Lost),
-            dropped: count(What::Dropped),
+            lost: count(EventKind::Lost),
+            dropped: count(EventKind::Dropped),
             ahead: life.during().filter(|s| is_ahead(life, s)).count() as u64,
             most_ahead: life.during().filter(|s| is_ahead(life, s)).map(|s| s.ahead).max().unwrap_or(0),
             nacks: told(Kind::Nack),
             cnps: told(Kind::Cnp),
-            timeouts: life.during().filter(|s| s.what == What::TimedOut).count() as u64,
-            pauses: life.during().filter(|s| s.what == What::Paused).count() as u64,
+            timeouts: life.during().filter(|s| s.what == EventKind::TimedOut).count() as u64,
+            pauses: life.during().filter(|s| s.what == EventKind::Paused).count() as u64,
             rate: rate(life),
             transit: transit(life),
             links: links(life, results),
@@ -182,8 +181,8 @@ impl Packets {
 }
 
 /// A packet of the flow has arrived out of order: kept, or thrown away.
-pub(crate) fn is_ahead(life: &Life<'_>, step: &crate::trace::Step) -> bool {
-    let early = step.what == What::Ahead || step.what == What::Discarded && step.ahead > 0;
+pub(crate) fn is_ahead(life: &Life<'_>, step: &Step) -> bool {
+    let early = step.what == EventKind::Ahead || step.what == EventKind::Discarded && step.ahead > 0;
     early && life.own.contains(&step.seq)
 }
 
@@ -203,12 +202,12 @@ pub(crate) fn reasons(life: &Life<'_>) -> BTreeMap<u64, Vec<Reason>> {
     for step in life.steps.iter().filter(|s| s.kind == Kind::Data && life.own.contains(&s.seq)) {
         let fate = fates.entry(step.seq).or_default();
         match step.what {
-            What::Resent if step.at <= life.end => fate.resent += 1,
-            What::Copy => fate.copies += 1,
-            What::Lost => fate.lost += 1,
-            What::Dropped => fate.dropped += 1,
-            What::Discarded => fate.discarded += 1,
-            What::Duplicate => fate.duplicate += 1,
+            EventKind::Resent if step.at <= life.end => fate.resent += 1,
+            _ if step.copy => fate.copies += 1,
+            EventKind::Lost => fate.lost += 1,
+            EventKind::Dropped => fate.dropped += 1,
+            EventKind::Discarded => fate.discarded += 1,
+            EventKind::Duplicate => fate.duplicate += 1,
             _ => {}
         }
     }
@@ -266,8 +265,8 @@ fn transit(life: &Life<'_>) -> Option<Transit> {
     let mut of: BTreeMap<u64, ([u32; 2], [Time; 2])> = BTreeMap::new();
     for step in life.during().filter(|s| s.kind == Kind::Data && life.own.contains(&s.seq)) {
         let end = match step.what {
-            What::Sent | What::Copy | What::Resent => 0,
-            What::Arrived | What::Ahead | What::Discarded | What::Duplicate => 1,
+            EventKind::Sent | EventKind::Resent => 0,
+            EventKind::Arrived | EventKind::Ahead | EventKind::Discarded | EventKind::Duplicate => 1,
             _ => continue,
         };
         let (times, at) = of.entry(step.seq).or_default();

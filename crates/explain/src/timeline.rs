@@ -4,7 +4,8 @@ use crate::account::Account;
 use crate::kept::Kept;
 use crate::life::Life;
 use crate::packets::{Reason, is_ahead, reasons};
-use crate::trace::{Step, What};
+use crate::trace::Step;
+use engine::outcome::EventKind;
 use model::failure::LinkChange;
 use model::{Fabric, Kind, LinkId, NodeId, Psn, Time};
 use results::text::{count, number};
@@ -104,24 +105,24 @@ fn topics<'a>(life: &Life<'a>) -> BTreeMap<Topic, Vec<(&'a Step, Note)>> {
         let mut note = Note { cut: cut_by.get(&i).copied(), ..Note::default() };
         let kind = step.kind as u8;
         let topic = match step.what {
-            What::Resent if mine => {
+            EventKind::Resent if mine => {
                 let left = reasons.get_mut(&step.seq).filter(|left| !left.is_empty());
                 note.reason = left.map(|left| left.remove(0));
                 Topic::Resent
             }
-            What::Lost if mine || step.kind != Kind::Data => Topic::Lost(step.node.clone()),
-            What::Dropped if mine || step.kind != Kind::Data => Topic::Dropped(step.node.clone()),
-            What::Discarded if mine => Topic::Discarded,
-            What::Ahead if is_ahead(life, step) => Topic::Ahead,
-            What::Duplicate if mine => Topic::Duplicate,
+            EventKind::Lost if mine || step.kind != Kind::Data => Topic::Lost(step.node.clone()),
+            EventKind::Dropped if mine || step.kind != Kind::Data => Topic::Dropped(step.node.clone()),
+            EventKind::Discarded if mine => Topic::Discarded,
+            EventKind::Ahead if is_ahead(life, step) => Topic::Ahead,
+            EventKind::Duplicate if mine => Topic::Duplicate,
             // CNPs reach their sender unless somebody says otherwise.
-            What::Answered if step.kind != Kind::Cnp => Topic::Sent(kind),
-            What::Made if step.kind != Kind::Signal => Topic::Made(kind, step.node.clone()),
-            What::Blocked if step.kind != Kind::Signal => Topic::Blocked(kind, step.node.clone()),
-            What::Heard => Topic::Heard(kind),
-            What::TimedOut => Topic::TimedOut,
-            What::Paused => {
-                let after = life.steps[i..].iter().find(|s| s.what == What::Resumed);
+            EventKind::FeedbackSent if step.kind != Kind::Cnp => Topic::Sent(kind),
+            EventKind::Made if step.kind != Kind::Signal => Topic::Made(kind, step.node.clone()),
+            EventKind::Blocked if step.kind != Kind::Signal => Topic::Blocked(kind, step.node.clone()),
+            EventKind::FeedbackReceived => Topic::Heard(kind),
+            EventKind::TimedOut => Topic::TimedOut,
+            EventKind::Paused => {
+                let after = life.steps[i..].iter().find(|s| s.what == EventKind::Resumed);
                 note.until = Some(after.map_or(life.end, |s| s.at).min(life.end));
                 Topic::Paused
             }
@@ -252,7 +253,7 @@ fn fixed(life: &Life<'_>, account: &Account) -> Vec<Line> {
     let at = |time: Time, what: String| Line { from_us: time.as_us(), to_us: time.as_us(), what };
     let mut lines = vec![at(life.start, "posted".to_owned())];
     let sent =
-        || life.during().filter(|s| s.what == What::Sent && life.own.contains(&s.seq)).map(|s| (s.at, s.seq));
+        || life.during().filter(|s| s.starts_first() && life.own.contains(&s.seq)).map(|s| (s.at, s.seq));
     let psn = |seq| Psn::from_seq(seq).value();
     if let Some((first, seq)) = sent().next() {
         match first == life.start {

@@ -1,17 +1,18 @@
-//! `events.parquet`: single events of the queue pairs that are followed, by queue pair and time.
+//! `events.parquet`: events of the followed queue pairs, by queue pair and time.
 
 use crate::data::RunData;
 use crate::table::{Column, Table};
+use crate::tables::event_names;
 use engine::outcome::{Event, EventKind};
-use model::{Kind, Time};
+use model::Time;
 
-/// The table of events, if any queue pair was followed.
+/// The table of events; `None` if no queue pair was followed.
 pub fn table(run: RunData<'_>) -> Option<Table> {
     let (plan, events) = (run.plan, &run.outcome.notes.events);
     if plan.record.follow.is_empty() {
         return None;
     }
-    let away = |e: &Event| matches!(e.what, EventKind::Ahead | EventKind::Discarded).then_some(e.value);
+    let distance = |e: &Event| matches!(e.what, EventKind::Ahead | EventKind::Discarded).then_some(e.value);
     let starts = |e: &Event| matches!(e.what, EventKind::Sent | EventKind::Resent);
     let rate = |e: &Event| {
         (starts(e) || matches!(e.what, EventKind::FeedbackReceived | EventKind::TimedOut))
@@ -26,7 +27,7 @@ pub fn table(run: RunData<'_>) -> Option<Table> {
             "sent, resent (by the sender); arrived (as expected), ahead (kept), duplicate, discarded (at the receiver); \
              nack-sent, cnp-sent (by the receiver); nack-received, cnp-received, timeout (at the sender); \
              paused, resumed (the sender's port); KIND-blocked, KIND-made (by the scheme); KIND-dropped (for lack of buffer), KIND-lost (on a link)",
-            events.iter().map(name),
+            events.iter().map(|e| event_names::name(e.what, e.kind)),
         ),
         Column::count("psn", "-", "PSN of the packet, 24 bits", events.iter().map(|e| e.psn.value().into())),
         Column::text("at", "host or switch", events.iter().map(|e| plan.fabric.name(e.node).to_owned())),
@@ -34,7 +35,7 @@ pub fn table(run: RunData<'_>) -> Option<Table> {
             "ahead_of_epsn",
             "packets",
             "distance from ePSN (ahead, discarded)",
-            events.iter().map(away),
+            events.iter().map(distance),
         ),
         Column::real(
             "allowed_gbps",
@@ -50,33 +51,4 @@ pub fn table(run: RunData<'_>) -> Option<Table> {
         ),
     ];
     Some(Table::new(columns, 1))
-}
-
-/// What happened, in a word.
-fn name(event: &Event) -> String {
-    let kind = match event.kind {
-        Kind::Data => "data",
-        Kind::Ack => "ack",
-        Kind::Nack => "nack",
-        Kind::Cnp => "cnp",
-        Kind::Signal => "signal",
-    };
-    let of_kind = |what: &str| format!("{kind}-{what}");
-    match event.what {
-        EventKind::Sent => "sent".into(),
-        EventKind::Resent => "resent".into(),
-        EventKind::Arrived => "arrived".into(),
-        EventKind::Ahead => "ahead".into(),
-        EventKind::Duplicate => "duplicate".into(),
-        EventKind::Discarded => "discarded".into(),
-        EventKind::TimedOut => "timeout".into(),
-        EventKind::Paused => "paused".into(),
-        EventKind::Resumed => "resumed".into(),
-        EventKind::FeedbackSent => of_kind("sent"),
-        EventKind::FeedbackReceived => of_kind("received"),
-        EventKind::Blocked => of_kind("blocked"),
-        EventKind::Made => of_kind("made"),
-        EventKind::Dropped => of_kind("dropped"),
-        EventKind::Lost => of_kind("lost"),
-    }
 }

@@ -1,6 +1,7 @@
-//! The tables of a run, one file each.
+//! The tables of a run, one file per table, and the [names of events](event_names).
 
 pub mod counters;
+pub mod event_names;
 pub mod events;
 pub mod flows;
 pub mod links;
@@ -10,10 +11,10 @@ pub mod series;
 use crate::data::RunData;
 use crate::table::Table;
 
-/// Makes a table of a run, if it has anything for it.
+/// Makes a table of a run; `None` if the run did not record it.
 type Make = fn(RunData<'_>) -> Option<Table>;
 
-/// The tables that a run may have, by name: a file each.
+/// The tables of a run: the name of each file, and the function that makes the table.
 pub const TABLES: [(&str, Make); 6] = [
     ("flows", |run| Some(flows::table(run))),
     ("links", |run| Some(links::table(run))),
