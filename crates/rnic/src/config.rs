@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_values_are_named() {
+    fn impossible_settings_are_refused() {
         for (toml, field) in [
             ("ack-every = 0", "ack-every"),
             ("cnp = \"frame\"\n[congestion.mp-rdma]", "cnp"),

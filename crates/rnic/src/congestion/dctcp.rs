@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn it_starts_at_line_rate_without_a_window_and_stays_there() {
+    fn without_marks_the_rate_is_line_rate() {
         let mut pipe = Pipe::new();
         let first = pipe.control.allowance(Time::ZERO);
         assert_eq!((first.window, first.pace), (u64::MAX, Pace::from_bps(LINE)));
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_mark_halves_the_rate_and_others_of_its_round_do_nothing() {
+    fn only_the_first_mark_of_a_round_halves_the_rate() {
         let mut pipe = Pipe::new();
         pipe.rounds(1, WINDOW + 1);
         near(pipe.control.rate(), LINE / 2.0);
@@ -277,11 +277,11 @@ mod tests {
             near(pipe.control.rate(), 20e9 + f64::from(round) * 1e9);
         }
         pipe.rounds(60, 0);
-        assert_eq!(pipe.control.rate(), LINE, "and no more than line rate");
+        assert_eq!(pipe.control.rate(), LINE, "the rate never exceeds line rate");
     }
 
     #[test]
-    fn a_mark_in_every_round_cuts_once_per_round_down_to_the_least_rate() {
+    fn marks_in_every_round_cut_once_per_round_down_to_the_minimum() {
         let mut pipe = Pipe::new();
         pipe.rounds(200, WINDOW + 1);
         assert_eq!(pipe.control.rate(), 100e6);
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cnp_counts_as_a_mark_and_once_until_what_was_sent_is_acknowledged() {
+    fn a_cnp_counts_as_a_mark_once_per_round_trip() {
         let mut pipe = Pipe::new();
         pipe.reply(false);
         (0..3).for_each(|_| pipe.control.on_cnp(Time::ZERO));
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_values_are_named() {
+    fn impossible_settings_are_refused() {
         for (config, field) in [
             (Config { gain: 0.0, ..Config::default() }, "gain"),
             (Config { gain: f64::NAN, ..Config::default() }, "gain"),

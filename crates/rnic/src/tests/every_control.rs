@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 /// An event that a control receives.
 #[derive(Clone, Copy, Debug)]
-enum Told {
+enum Event {
     Reply { acked: u64, echo: bool, sent: u64, round_trip: Time },
     Ack { acked: u64, echo: bool },
     Cnp,
@@ -15,16 +15,16 @@ enum Told {
     LowerTo(f64),
 }
 
-fn told() -> impl Strategy<Value = Told> {
+fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
         4 => (0..9u64, any::<bool>(), 0..9u64, 1..100u64).prop_map(|(acked, echo, sent, us)| {
-            Told::Reply { acked, echo, sent, round_trip: Time::from_us(us) }
+            Event::Reply { acked, echo, sent, round_trip: Time::from_us(us) }
         }),
-        2 => (0..9u64, any::<bool>()).prop_map(|(acked, echo)| Told::Ack { acked, echo }),
-        1 => Just(Told::Cnp),
-        1 => Just(Told::Nack),
-        1 => Just(Told::Timeout),
-        1 => (0.0..1.0).prop_map(Told::LowerTo),
+        2 => (0..9u64, any::<bool>()).prop_map(|(acked, echo)| Event::Ack { acked, echo }),
+        1 => Just(Event::Cnp),
+        1 => Just(Event::Nack),
+        1 => Just(Event::Timeout),
+        1 => (0.0..1.0).prop_map(Event::LowerTo),
     ]
 }
 
@@ -36,38 +36,38 @@ struct Story {
 }
 
 impl Story {
-    fn tell(&mut self, now: Time, told: Told) {
-        match told {
-            Told::Reply { acked, echo, sent, round_trip } => {
+    fn handle(&mut self, now: Time, event: Event) {
+        match event {
+            Event::Reply { acked, echo, sent, round_trip } => {
                 self.high += acked + sent;
                 self.una += acked;
                 let (una, high) = (self.una, self.high);
                 let feedback = Feedback { acked, echo, una, high, round_trip, ..Feedback::default() };
                 self.control.on_feedback(now, &feedback);
             }
-            Told::Ack { acked, echo } => self.control.on_ack(now, acked, echo),
-            Told::Cnp => self.control.on_cnp(now),
-            Told::Nack => self.control.on_nack(now),
-            Told::Timeout => self.control.on_timeout(now),
-            Told::LowerTo(share) => self.control.lower_to(now, share),
+            Event::Ack { acked, echo } => self.control.on_ack(now, acked, echo),
+            Event::Cnp => self.control.on_cnp(now),
+            Event::Nack => self.control.on_nack(now),
+            Event::Timeout => self.control.on_timeout(now),
+            Event::LowerTo(share) => self.control.lower_to(now, share),
         }
     }
 }
 
 proptest! {
     #[test]
-    fn every_control_lets_packets_go_keeps_to_line_rate_and_is_changed_by_no_question(
-        events in prop::collection::vec((0..50u64, told()), 0..200),
+    fn every_control_allows_packets_up_to_line_rate_however_often_one_asks(
+        events in prop::collection::vec((0..50u64, event()), 0..200),
     ) {
         for config in CongestionConfig::all() {
             let line = Rate::from_gbps(100);
             let new = || Story { control: config.control(line, None), una: 0, high: 100 };
             let (mut asked, mut left_alone) = (new(), new());
             let mut now = Time::ZERO;
-            for &(us, told) in &events {
+            for &(us, event) in &events {
                 now = Time(now.ps() + Time::from_us(us).ps());
-                asked.tell(now, told);
-                left_alone.tell(now, told);
+                asked.handle(now, event);
+                left_alone.handle(now, event);
                 let allowance = asked.control.allowance(now);
                 prop_assert!(allowance.window >= 1, "{}: {allowance:?}", config.name());
                 prop_assert!(allowance.pace.bps() > 0.0, "{}: {allowance:?}", config.name());
