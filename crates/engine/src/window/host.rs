@@ -103,8 +103,11 @@ impl<'v, P: Parts> Visit<'v, P> {
                 self.put_back(uplink);
                 self.out.launch_special(0, self.port, now, pkt);
                 *uplink = self.take(now);
-            } else if let Some((after, sent)) = uplink.wire.launch(now, pkt) {
-                self.out.send_far(0, self.port, after, sent);
+            } else {
+                uplink.wire.control += !pkt.is_data() as u64;
+                if let Some((after, sent)) = uplink.wire.launch(now, pkt) {
+                    self.out.send_far(0, self.port, after, sent);
+                }
             }
         }
         self.schedule(uplink, now);

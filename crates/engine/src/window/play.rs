@@ -50,6 +50,7 @@ pub(super) fn forward<A: Annex>(
     while wire.free < limit
         && let Some(cnp) = port.cnps.pop()
     {
+        wire.control += 1;
         if let Some((after, sent)) = wire.launch(wire.free, cnp) {
             out.send_far(p, port, after, sent);
         }
@@ -94,7 +95,9 @@ pub(super) fn forward<A: Annex>(
         if let Some((after, sent)) = wire.launch(start, pkt) {
             out.send_far(p, port, after, sent);
         }
-        if watched && pkt.is_data() {
+        if !pkt.is_data() {
+            wire.control += 1;
+        } else if watched {
             departed(opened + start, pkt);
         }
     }

@@ -20,39 +20,39 @@ pub(super) struct Wire<'v, A> {
     length: u64,
     peer_port: PortIndex,
     unit: u32,
-    carried: Carried,
-}
-
-/// Frames that the wire has carried since it was taken.
-#[derive(Default)]
-struct Carried {
+    /// Packets in the lane and in [`Port::far`] when the wire was taken. Their growth is the number of frames sent.
+    before: usize,
     bytes: u64,
     time: u64,
-    frames: u64,
-    control: u64,
+    /// Control packets sent since the wire was taken. Callers count them, as most callers test a packet's kind anyway.
+    pub(super) control: u64,
 }
 
 impl<'v, A: Annex> Wire<'v, A> {
     /// Takes the wire of port `p`, and its lane.
     #[inline(always)]
     pub(super) fn take(port: &Port<A>, out: &mut Out<'v, A>, p: usize, origin: u64) -> Self {
+        let lane = out.open_lane(p);
         Wire {
             origin,
             free: port.busy.saturating_sub(origin),
-            lane: out.open_lane(p),
+            before: lane.len() + port.far.len(),
+            lane,
             times: out.setup.times_on_wire(port.row),
             reach: port.delay.wrapping_sub(out.next - origin),
             length: out.window.length,
             peer_port: port.peer_port,
             unit: out.unit,
-            carried: Carried::default(),
+            bytes: 0,
+            time: 0,
+            control: 0,
         }
     }
 
     /// Bytes sent since the wire was taken.
     #[inline(always)]
     pub(super) fn bytes(&self) -> u64 {
-        self.carried.bytes
+        self.bytes
     }
 
     /// Puts a packet on the wire. Returns it with its time after the next window's start if it arrives in a later
@@ -62,10 +62,8 @@ impl<'v, A: Annex> Wire<'v, A> {
         let frame = pkt.frame();
         let time = self.times[frame as usize] as u64;
         self.free = start + time;
-        self.carried.frames += 1;
-        self.carried.bytes += frame as u64;
-        self.carried.time += time;
-        self.carried.control += !pkt.is_data() as u64;
+        self.bytes += frame as u64;
+        self.time += time;
         let after = self.free.wrapping_add(self.reach);
         let sent = pkt.arriving(after as u32, self.peer_port);
         if after < self.length {
@@ -78,15 +76,15 @@ impl<'v, A: Annex> Wire<'v, A> {
     /// Writes lane, times and counts back to port `p`.
     #[inline(always)]
     pub(super) fn put_back(&mut self, port: &mut Port<A>, out: &mut Out<'_, A>, p: usize) {
+        let frames = self.lane.len() + port.far.len() - self.before;
         out.close_lane(p, std::mem::take(&mut self.lane));
-        let carried = std::mem::take(&mut self.carried);
-        if carried.frames > 0 {
+        if frames > 0 {
             port.busy = self.origin + self.free;
             port.last = port.busy;
-            port.frames += carried.frames;
-            port.bytes += carried.bytes;
-            port.busy_for += carried.time;
-            out.tally.control_hops += carried.control;
+            port.frames += frames as u64;
+            port.bytes += self.bytes;
+            port.busy_for += self.time;
+            out.tally.control_hops += self.control;
         }
     }
 }
