@@ -229,7 +229,7 @@ fn flows_to_a_far_datacentre_are_told_apart_from_those_at_home() {
     let everywhere = ["check", "long-haul", "--set", "scheme.long-haul={}"];
     desk.ropewalk(&everywhere).assert().code(2).stderr(contains("has no long link"));
     let never = ["check", "long-haul", "--set", "switch-role.external.scheme.long-haul={step=\"0us\"}"];
-    desk.ropewalk(&never).assert().code(2).stderr(contains("an interval above 0 is needed"));
+    desk.ropewalk(&never).assert().code(2).stderr(contains("it must be longer than 0"));
 }
 
 #[test]
