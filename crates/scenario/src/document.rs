@@ -84,8 +84,8 @@ impl Document {
     pub(crate) fn locate(&self, error: KeyError) -> Error {
         let KeyError { path, message, help, key, elsewhere, .. } = error;
         let set = self.sets.iter().rev().find(|set| set.concerns(&path));
-        let error = match (elsewhere.map(|place| *place), set) {
-            (Some((file, text, span)), _) => Error::at(&file, &text, span, message),
+        let error = match (elsewhere, set) {
+            (Some(at), _) => Error::at(&at.file, &at.text, at.span, message),
             (None, Some(set)) => set.error(&path, key, &message),
             (None, None) => {
                 let span = self.span(&path, key);

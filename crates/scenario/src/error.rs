@@ -152,8 +152,19 @@ pub(crate) struct KeyError {
     pub(crate) key: bool,
     /// Whether the path starts at the top of the scenario.
     rooted: bool,
-    /// For a mistake in a file that the scenario names: the file, its text, and the byte range.
-    pub(crate) elsewhere: Option<Box<(String, String, Range<usize>)>>,
+    /// Position of a mistake in a file that the scenario names.
+    pub(crate) elsewhere: Option<Box<OtherFile>>,
+}
+
+/// A position in a file that the scenario names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OtherFile {
+    /// Name of the file.
+    pub(crate) file: String,
+    /// Content of the file.
+    pub(crate) text: String,
+    /// Byte range of the mistake.
+    pub(crate) span: Range<usize>,
 }
 
 impl KeyError {
@@ -164,9 +175,9 @@ impl KeyError {
     }
 
     /// An error at a byte range of `text`, the content of a file that the scenario names.
-    pub(crate) fn elsewhere(file: &str, text: &str, place: Range<usize>, message: impl Into<String>) -> Self {
+    pub(crate) fn elsewhere(file: &str, text: &str, span: Range<usize>, message: impl Into<String>) -> Self {
         KeyError {
-            elsewhere: Some(Box::new((file.to_owned(), text.to_owned(), place))),
+            elsewhere: Some(Box::new(OtherFile { file: file.to_owned(), text: text.to_owned(), span })),
             ..KeyError::new("", message)
         }
     }

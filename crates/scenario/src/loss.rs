@@ -39,7 +39,7 @@ fn once() -> u32 {
     1
 }
 
-/// A kind of packet that can be lost on purpose. CNPs and pause frames are never lost, as no NIC recovers from it.
+/// A kind of packet that can be lost on purpose. CNPs and pause frames are never lost, as no NIC recovers from their loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LossKind {

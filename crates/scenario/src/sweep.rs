@@ -171,7 +171,7 @@ impl Sweep {
     /// Reads a sweep from a text; `given` replaces the scenario that the text names.
     ///
     /// # Errors
-    /// See [`Sweep::parse`].
+    /// The same errors as those of [`Sweep::parse`].
     pub fn of(file: &Source, given: Option<Source>, set: &[String]) -> Result<Sweep, Error> {
         let config: SweepConfig = Document::new(file, &[])?.read(schema)?;
         let text = SweepText::new(file);

@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn minimal_ways_cross_one_link_between_groups_and_never_a_third_group() {
+    fn minimal_paths_cross_one_link_between_groups_and_no_third_group() {
         for (groups, routers, links) in
             [(3, 4, 1), (4, 4, 4), (5, 3, 2), (4, 2, 3), (9, 2, 1), (2, 1, 1), (1, 4, 1)]
         {
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn detours_lead_over_every_other_group_or_router_and_take_a_leg_more() {
+    fn detours_lead_over_every_other_group_or_router_and_have_one_more_leg() {
         for minimal in [MinimalPathsConfig::FewestHops, MinimalPathsConfig::AnyLink] {
             let f = lay(&Dragonfly { minimal, ..small(5, 4, 2) });
             let from = f.attachment(HostId(0));

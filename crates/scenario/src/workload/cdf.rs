@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn clamped_sizes_are_the_sizes_clamped() {
+    fn a_clamped_distribution_draws_the_clamped_sizes() {
         let all = cdf(&[(0, 0.0), (1_000, 50.0), (9_000, 100.0)]);
         let some = all.clamped(500, 5_000);
         let mut sum = 0;
@@ -240,18 +240,17 @@ mod tests {
         assert_eq!(read("f", "\u{feff}0 0\n9 100\n").unwrap(), [(Bytes(0), 0.0), (Bytes(9), 100.0)]);
         let error = read("f", "\u{feff}zero 0\n9 100\n").unwrap_err();
         assert_eq!(error.message, "expected a whole number of bytes, found `zero`");
-        assert_eq!(error.elsewhere.unwrap().2, 3..7);
+        assert_eq!(error.elsewhere.unwrap().span, 3..7);
     }
 
     #[test]
     fn mistakes_in_a_file_have_a_line_and_a_column() {
         let told = |text: &str| match read("my.cdf", text) {
             Ok(points) => format!("accepted: {points:?}"),
-            Err(KeyError { elsewhere: Some(place), message, .. }) => {
-                let (file, text, place) = *place;
-                Error::at(&file, &text, place, message).located()
+            Err(KeyError { elsewhere: Some(at), message, .. }) => {
+                Error::at(&at.file, &at.text, at.span, message).located()
             }
-            Err(error) => format!("no place: {}", error.message),
+            Err(error) => format!("no position: {}", error.message),
         };
         for (text, want) in [
             ("", "my.cdf:1:1: expected rows of bytes and percent, up to 100 %; found none"),
