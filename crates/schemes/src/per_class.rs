@@ -30,23 +30,25 @@ impl PerClass {
     }
 }
 
+/// What either of two schemes asks for. It names every field, so that a new one cannot be forgotten here.
+fn both(one: Interest, other: Interest) -> Interest {
+    Interest {
+        queues: one.queues || other.queues,
+        every_packet: one.every_packet || other.every_packet,
+        host_departures: one.host_departures || other.host_departures,
+        makes_replies: one.makes_replies || other.makes_replies,
+        makes_data: one.makes_data || other.makes_data,
+        detours: one.detours || other.detours,
+        // Schemes of one run ask for the same view: the scenario refuses others.
+        view: one.view.or(other.view),
+        announcements: one.announcements || other.announcements,
+    }
+}
+
 impl Scheme for PerClass {
     /// Union of the schemes' interests: a scheme may be shown more than it asked for.
     fn interest(&self) -> Interest {
-        let mut all = Interest::default();
-        for scheme in &self.schemes {
-            let one = scheme.interest();
-            all.queues |= one.queues;
-            all.every_packet |= one.every_packet;
-            all.host_departures |= one.host_departures;
-            all.makes_replies |= one.makes_replies;
-            all.makes_data |= one.makes_data;
-            all.detours |= one.detours;
-            // The scenario has checked that all schemes with a view have the same one.
-            all.view = all.view.or(one.view);
-            all.announcements |= one.announcements;
-        }
-        all
+        self.schemes.iter().map(Scheme::interest).fold(Interest::default(), both)
     }
 
     fn expect(&self, pkt: &Packet) {
