@@ -103,6 +103,18 @@ impl Entry {
     }
 }
 
+/// How a flow's path fits the routes when its next packet comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fit {
+    /// The path leads to the receiver, or the flow has none yet.
+    Leads,
+    /// The path no longer leads there. Its packets may be led around the dead link, so the flow drains before it moves, at
+    /// most until its timer fires.
+    Drains,
+    /// The path no longer leads there, and its packets are lost: the flow moves at once.
+    Fails,
+}
+
 /// Data that has left for its receiver and still needs an ACK.
 #[derive(Clone, Copy, Debug)]
 struct Owed {
@@ -248,19 +260,17 @@ impl Flowcut {
             None => ports.contains(&port),
             Some(detour) => cx.detours.toward(detour).contains(&port),
         };
-        let stale = entry.out.filter(|choice| !leads(*choice));
-        // Where packets may be led around a dead link, packets sent that way need not be lost. So the flow is drained,
-        // at most until its timer fires. Elsewhere, and behind a dead port, they are lost.
-        let waited = |since: Time| cx.now >= after(since, self.timeout);
-        let late =
-            cx.from_host && self.led_around && entry.in_flight > 0 && !entry.drained.is_some_and(waited);
-        let leaves = late && stale.is_some_and(|choice| !self.dead.contains(&choice.port));
-        let stops = leaves && entry.drained.is_none();
-        entry.leaves = leaves;
-        let failed = stale.is_some() && !leaves;
-        let released = failed && entry.drained.take().is_some();
-        if failed {
-            entry.out = None;
+        let waited = entry.drained.is_some_and(|since| cx.now >= after(since, self.timeout));
+        let drains = cx.from_host && self.led_around && entry.in_flight > 0 && !waited;
+        let fit = match entry.out.filter(|choice| !leads(*choice)) {
+            None => Fit::Leads,
+            Some(choice) if drains && !self.dead.contains(&choice.port) => Fit::Drains,
+            Some(_) => Fit::Fails,
+        };
+        let stopped = entry.drained.is_some();
+        entry.leaves = fit == Fit::Drains;
+        if fit == Fit::Fails {
+            (entry.out, entry.drained) = (None, None);
             entry.count_anew(entry.odd ^ cx.from_host);
         }
         if cx.from_host {
@@ -285,7 +295,7 @@ impl Flowcut {
         cx.via = out.via;
         entry.came = cx.ingress;
         entry.sent(pkt.frame());
-        if stops {
+        if fit == Fit::Drains && !stopped {
             self.counts.drains += 1;
             self.stop(cx, pkt.qp());
         } else if cx.from_host && entry.in_flight > FULL && entry.drained.is_none() {
@@ -293,7 +303,7 @@ impl Flowcut {
             self.stop(cx, pkt.qp());
         }
         self.counts.peak = self.counts.peak.max(self.entries.len() as u64);
-        if released && cx.from_host {
+        if fit == Fit::Fails && stopped && cx.from_host {
             self.go_on(cx, pkt.qp(), cx.ingress);
         }
         out.port
