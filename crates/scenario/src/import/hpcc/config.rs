@@ -39,7 +39,7 @@ const QUIET: &[&str] = &[
     "FAST_REACT",
 ];
 
-/// Keys without effect under HPCC, whose window always follows its rate.
+/// Keys of DCQCN alone, or of all controls but HPCC, whose window always follows its rate.
 const DCQCN_ALONE: [&str; 9] = [
     "ALPHA_RESUME_INTERVAL",
     "RATE_DECREASE_INTERVAL",
@@ -183,29 +183,27 @@ impl<'a> Reader<'a, '_> {
     }
 
     fn nic(&mut self) -> Result<(), Error> {
-        let mut hpcc = false;
-        if let Some(word) = self.get("CC_MODE") {
-            let mode: u32 = word.number("a congestion control")?;
-            hpcc = mode == 3;
-            if mode != 1 && !hpcc {
-                let name = match mode {
-                    7 => " (TIMELY)",
-                    8 => " (DCTCP)",
-                    10 => " (HPCC-PINT)",
-                    _ => "",
-                };
-                self.warn(
-                    &word,
-                    &format!("congestion control {mode}{name} is not available; DCQCN replaces it"),
-                );
-            }
+        let mode = self.get("CC_MODE");
+        let number = mode.map(|word| word.number("a congestion control")).transpose()?.unwrap_or(1u32);
+        if let Some(word) = mode
+            && ![1, 3, 8].contains(&number)
+        {
+            let name = match number {
+                7 => " (TIMELY)",
+                10 => " (HPCC-PINT)",
+                _ => "",
+            };
+            self.warn(
+                &word,
+                &format!("congestion control {number}{name} is not available; DCQCN replaces it"),
+            );
         }
         // The simulators use one round-trip time for all pairs unless GLOBAL_T is 0.
         let global = self.flag("GLOBAL_T")? != Some(false);
-        if hpcc {
-            self.hpcc(global)?;
-        } else {
-            self.dcqcn(global)?;
+        match number {
+            3 => self.hpcc(global)?,
+            8 => self.dctcp(global)?,
+            _ => self.dcqcn(global)?,
         }
         if self.flag("L2_BACK_TO_ZERO")? == Some(true) {
             let word = self.keys["L2_BACK_TO_ZERO"][0];
@@ -276,6 +274,31 @@ impl<'a> Reader<'a, '_> {
         if let Some(clamp) = self.flag("CLAMP_TARGET_RATE")? {
             self.put("nic.congestion.dcqcn", format!("clamp-target-rate = {clamp}"));
         }
+        self.window(global)
+    }
+
+    fn dctcp(&mut self, global: bool) -> Result<(), Error> {
+        const TABLE: &str = "nic.congestion.dctcp";
+        self.put(TABLE, String::new());
+        if let Some(word) = self.get("EWMA_GAIN") {
+            let gain = toml::Value::Float(word.share("a gain")?);
+            self.put(TABLE, format!("gain = {gain}"));
+        }
+        for (key, ours) in [("DCTCP_RATE_AI", "additive-increase"), ("MIN_RATE", "min-rate")] {
+            if let Some(word) = self.get(key) {
+                let rate = word.rate()?;
+                self.put(TABLE, format!("{ours} = \"{rate}\""));
+            }
+        }
+        for key in DCQCN_ALONE {
+            self.used.insert(key);
+        }
+        self.used.insert("RATE_AI");
+        self.window(global)
+    }
+
+    /// The limit on what is outstanding, which holds for every control but HPCC.
+    fn window(&mut self, global: bool) -> Result<(), Error> {
         if self.flag("HAS_WIN")? == Some(true) {
             let window = if global { "longest-bdp" } else { "bdp" };
             self.put("nic", format!("window = \"{window}\""));

@@ -92,6 +92,21 @@ fn a_configuration_of_hpcc_keeps_its_round_trip_and_its_codes() {
 }
 
 #[test]
+fn a_configuration_of_dctcp_keeps_its_gain_and_its_step() {
+    let config =
+        "CC_MODE 8\nEWMA_GAIN 0.0625\nDCTCP_RATE_AI 615Mb/s\nRATE_AI 50Mb/s\nMIN_RATE 100Mb/s\nHAS_WIN 1\n";
+    let got = run(PLAIN, SIX, Some(config)).unwrap();
+    assert_eq!(got.warnings, [""; 0]);
+    let nic = plan(&got).scenario.nic;
+    let rnic::CongestionConfig::Dctcp(dctcp) = &nic.congestion else { panic!("{nic:?}") };
+    assert_eq!((dctcp.gain, dctcp.additive_increase), (0.0625, Rate(615_000_000)));
+    assert_eq!(
+        (nic.cnp, nic.window),
+        (rnic::notification::Cnp::Flag, Some(rnic::window::Window::LongestBdp))
+    );
+}
+
+#[test]
 fn more_flows_than_announced_are_a_warning_and_fewer_an_error() {
     let got = run(PLAIN, "1\n0 2 3 100 1000 2\n0 3 3 100 1000 2\n", None).unwrap();
     assert_eq!(got.warnings, ["f.txt:1:1: the first line states 1 flows; there are 2"]);
