@@ -1,35 +1,10 @@
 //! Where results go: a directory that is replaced as a whole or not at all.
 
 use crate::error::ResultsError;
+use crate::kind::MARK;
 use crate::tables::TABLES;
 use std::fs;
 use std::path::{Path, PathBuf};
-
-/// The file by which the results of a run are known.
-pub(crate) const MARK: &str = "manifest.json";
-/// The file by which a finished sweep is known.
-pub const SWEEP_MARK: &str = "sweep.json";
-/// The file by which an unfinished sweep is known.
-pub const UNFINISHED_MARK: &str = "unfinished.json";
-
-/// The kinds of directories that ropewalk writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// The results of one run.
-    Run,
-    /// A finished sweep.
-    Sweep,
-    /// The points of a sweep under way.
-    UnfinishedSweep,
-}
-
-impl Kind {
-    /// The kind of the directory at `dir`; `None` if ropewalk did not write it.
-    pub fn of(dir: &Path) -> Option<Self> {
-        let kinds = [(Kind::Run, MARK), (Kind::Sweep, SWEEP_MARK), (Kind::UnfinishedSweep, UNFINISHED_MARK)];
-        kinds.into_iter().find(|(_, mark)| dir.join(mark).is_file()).map(|(kind, _)| kind)
-    }
-}
 
 const CAPTURE_PREFIX: &str = "capture-";
 const CAPTURE_SUFFIX: &str = ".pcapng";

@@ -1,6 +1,6 @@
 //! Why results could not be written or read.
 
-use crate::directory::Kind;
+use crate::kind::Kind;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;

@@ -12,6 +12,7 @@
 //! | [`json`] | JSON files |
 //! | [`manifest`] | the configuration of a run, and what is needed to run it again |
 //! | [`directory`] | the place of results on disk, replaced as a whole or not at all |
+//! | [`kind`] | the kinds of directories, and the files by which they are known |
 //! | [`data`] | the raw material of summary and tables |
 //! | [`mod@results`] | the results of a run, fresh from the engine or read from disk |
 //! | [`stall`] | why a run stopped moving, in words |
@@ -41,6 +42,7 @@ pub mod directory;
 pub mod error;
 pub mod flows;
 pub mod json;
+pub mod kind;
 pub mod manifest;
 #[macro_use]
 pub mod metrics;

@@ -1,9 +1,10 @@
 //! The results of a run: fresh from the engine, or read from a directory.
 
 use crate::data::RunData;
-use crate::directory::{Kind, MARK, Staging, Target};
+use crate::directory::{Staging, Target};
 use crate::error::ResultsError;
 use crate::json::{pretty, read as read_json, value as json};
+use crate::kind::{Kind, MARK};
 use crate::manifest::{Config, Manifest};
 use crate::summary::Summary;
 use crate::table::Table;

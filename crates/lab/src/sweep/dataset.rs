@@ -13,7 +13,7 @@ use super::point::PointResult;
 use super::point::hash;
 use crate::failure::Failure;
 use arrow_array::Array;
-use results::directory::SWEEP_MARK;
+use results::kind::SWEEP_MARK;
 use results::table::{Column, Table};
 use results::{Metric, ResultsError};
 use serde_json::{Map, Value, json};

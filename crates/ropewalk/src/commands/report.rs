@@ -5,7 +5,7 @@ use crate::print;
 use lab::failure::Failure;
 use report::Place;
 use results::Results;
-use results::directory::Kind;
+use results::kind::Kind;
 use std::path::{Path, PathBuf};
 
 /// Makes a page from result directories.
