@@ -1,12 +1,12 @@
-//! Where a flow's time went, in pieces that add up to all of it.
+//! Where a flow's time went, in pieces that add up to its FCT.
 //!
-//! From its start to the start of its last packet every instant belongs to what then kept the sender, in this order: a frame
-//! on the wire; the rate that paces what follows it; a closed window, or nothing to send; its own port, paused or
-//! taken by others. From there on it is the network: the least time to the receiver is part of the ideal, what is beyond is
-//! waiting; and the same for the ACK on its way back.
+//! From the flow's start to the start of its last packet, every instant belongs to the first of these that applies: a frame is
+//! on the wire; the rate forbids the next packet; the window is full, or there is nothing to send; the sender's port is paused
+//! or sends other packets. After that, the time belongs to the network. The shortest possible time to the receiver is part of
+//! the ideal, and any time beyond it is waiting. The same holds for the ACK on its way back.
 
+use crate::cause::Cause;
 use crate::flow::ps;
-use crate::kept::Kept;
 use crate::life::Life;
 use crate::trace::Step;
 use engine::outcome::EventKind;
@@ -16,35 +16,37 @@ use std::collections::BTreeMap;
 
 /// A piece of a flow's time beyond its ideal.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Cause {
-    /// What kept it.
-    pub kept: Kept,
-    /// For how long, us.
+pub struct Delay {
+    /// Cause of the delay.
+    #[serde(rename = "kept")]
+    pub cause: Cause,
+    /// Length, us.
     pub us: f64,
-    /// Measured from times of events; else shared out among those that had a part in it.
+    /// True if the delay is a difference of recorded times; false if several causes share a measured time.
     pub measured: bool,
 }
 
-/// Where a flow's time went: `ideal_us` and the causes add up to `elapsed_us`.
+/// Where a flow's time went: `ideal_us` and the delays add up to `elapsed_us`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Account {
-    /// From its start to its end, or to that of the run.
+    /// Time from the flow's start to its end, or to the end of the run.
     pub elapsed_us: f64,
-    /// What it takes alone on the fabric; null if it never ended.
+    /// Ideal FCT, alone on the fabric; null if the flow never ended.
     pub ideal_us: Option<f64>,
-    /// Of a flow that never ended, what its packets took on the wire.
+    /// Time of the flow's packets on the wire; null if the flow ended.
     pub sending_us: Option<f64>,
-    /// What kept it, the longest first.
-    pub causes: Vec<Cause>,
-    /// Waits one by one, for the timeline: from, to, why.
+    /// Delays by cause, the longest first.
+    #[serde(rename = "causes")]
+    pub delays: Vec<Delay>,
+    /// Each wait with its start, end and cause, for the timeline.
     #[serde(skip)]
-    pub(crate) waits: Vec<(Time, Time, Kept)>,
+    pub(crate) waits: Vec<(Time, Time, Cause)>,
 }
 
-/// By which cuts the rate is what it is: how much each kind took, as logarithms.
-type Blame = BTreeMap<Kept, f64>;
+/// Each cause's share of the rate reduction (logarithmic).
+type Blame = BTreeMap<Cause, f64>;
 
-/// A packet that was sent, and what its rate is due to.
+/// A packet that was sent, and the causes of its rate.
 struct Sending<'a> {
     step: &'a Step,
     blame: Blame,
@@ -63,7 +65,7 @@ fn sendings<'a>(life: &Life<'a>) -> Vec<Sending<'a>> {
         }
         rate = step.gbps.or(rate);
         if step.starts() {
-            // Back at line rate nothing of earlier cuts is left.
+            // At line rate, earlier cuts have no effect any more.
             if rate.is_some_and(|rate| rate >= line * 0.999) {
                 blame.clear();
             }
@@ -73,34 +75,35 @@ fn sendings<'a>(life: &Life<'a>) -> Vec<Sending<'a>> {
     sendings
 }
 
-/// The pieces, as they are found.
+/// The division of the time, under construction.
 struct Book<'a> {
     life: &'a Life<'a>,
-    /// Up to here time is accounted for.
+    /// End of the time that has been divided so far.
     now: Time,
-    /// Part of the ideal.
+    /// Time that is part of the ideal, ps.
     ideal: i128,
-    kept: BTreeMap<Kept, i128>,
-    waits: Vec<(Time, Time, Kept)>,
-    /// When the sender's port was paused, one after the other.
+    /// Delay by cause, ps.
+    delays: BTreeMap<Cause, i128>,
+    waits: Vec<(Time, Time, Cause)>,
+    /// Pauses of the sender's port, in order: start and end.
     pauses: Vec<(Time, Time)>,
     /// NACKs that reached the sender, and its timeouts.
-    news: Vec<&'a Step>,
+    loss_reports: Vec<&'a Step>,
 }
 
 impl Book<'_> {
-    /// Time up to `until` was part of the ideal.
+    /// Counts the time up to `until` as part of the ideal.
     fn ideal(&mut self, until: Time) {
         self.ideal += i128::from(until.since(self.now).ps());
         self.now = self.now.max(until);
     }
 
-    /// Time up to `until` was due to `why`.
-    fn spend(&mut self, until: Time, why: Kept) {
+    /// Counts the time up to `until` as a delay by `why`.
+    fn spend(&mut self, until: Time, why: Cause) {
         if until <= self.now {
             return;
         }
-        *self.kept.entry(why).or_default() += i128::from(until.since(self.now).ps());
+        *self.delays.entry(why).or_default() += i128::from(until.since(self.now).ps());
         match self.waits.last_mut() {
             Some((_, to, last)) if *last == why && *to == self.now => *to = until,
             _ => self.waits.push((self.now, until, why)),
@@ -108,23 +111,24 @@ impl Book<'_> {
         self.now = until;
     }
 
-    /// Time up to `until` was due to a rate below line rate, and that to the cuts in `blame`, each as far as it cut.
+    /// Counts the time up to `until` as due to a rate below line rate, and divides it among the causes in `blame` by their
+    /// shares.
     fn pace(&mut self, until: Time, blame: &Blame) {
         let lost = i128::from(until.since(self.now).ps());
         let whole: f64 = blame.values().sum();
         let mut left = lost;
         for (why, part) in blame.iter().skip(1) {
             let share = ((lost as f64 * part / whole) as i128).clamp(0, left);
-            *self.kept.entry(*why).or_default() += share;
+            *self.delays.entry(*why).or_default() += share;
             left -= share;
         }
         if left > 0 {
-            *self.kept.entry(blame.keys().next().copied().unwrap_or(Kept::Pace)).or_default() += left;
+            *self.delays.entry(blame.keys().next().copied().unwrap_or(Cause::Pace)).or_default() += left;
         }
         self.now = self.now.max(until);
     }
 
-    /// Time up to `until` the packet stood at its port: paused, or behind something else.
+    /// Counts the time up to `until`, in which the packet waited for its port: paused, or sending other packets.
     fn port(&mut self, until: Time) {
         let over = self.pauses.partition_point(|(_, to)| *to <= self.now);
         for i in over..self.pauses.len() {
@@ -132,16 +136,16 @@ impl Book<'_> {
             if from >= until {
                 break;
             }
-            self.spend(from.min(until), Kept::Port);
-            self.spend(to.min(until), Kept::Paused);
+            self.spend(from.min(until), Cause::Port);
+            self.spend(to.min(until), Cause::Paused);
         }
-        self.spend(until, Kept::Port);
+        self.spend(until, Cause::Port);
     }
 
-    /// From packet `a` (or the flow's start), after which the next one may start at `next`, to packet `b` with nothing sent
-    /// between them.
+    /// Divides the time between two consecutive packets, or between the flow's start and its first packet. The rate allows the
+    /// next packet at `next`; packet `b` follows.
     fn gap(&mut self, next: Time, blame: &Blame, b: &Step) {
-        // Rates are noted in whole bits per second: a nanosecond is more than that makes in any gap.
+        // Rates are recorded in whole bits per second; the rounding moves `next` by less than a nanosecond.
         let next = if b.ready.since(next) <= Time::from_ns(1) { b.ready } else { next };
         self.pace(next.min(b.at), blame);
         let why = self.why_idle(b);
@@ -149,14 +153,14 @@ impl Book<'_> {
         self.port(b.at);
     }
 
-    /// Why nothing was sent before `b` was ready.
-    fn why_idle(&self, b: &Step) -> Kept {
-        let after = self.news.partition_point(|step| step.at <= b.ready);
-        let news = after.checked_sub(1).map(|last| self.news[last]);
-        match news {
-            Some(step) if step.at > self.now && step.what == EventKind::TimedOut => Kept::UntilTimeout,
-            Some(step) if step.at > self.now && b.what == EventKind::Resent => Kept::UntilNack,
-            _ => Kept::Window,
+    /// The cause why nothing was sent before `b` was ready.
+    fn why_idle(&self, b: &Step) -> Cause {
+        let after = self.loss_reports.partition_point(|step| step.at <= b.ready);
+        let report = after.checked_sub(1).map(|last| self.loss_reports[last]);
+        match report {
+            Some(step) if step.at > self.now && step.what == EventKind::TimedOut => Cause::UntilTimeout,
+            Some(step) if step.at > self.now && b.what == EventKind::Resent => Cause::UntilNack,
+            _ => Cause::Window,
         }
     }
 }
@@ -168,10 +172,10 @@ impl Account {
             life,
             now: life.start,
             ideal: 0,
-            kept: BTreeMap::new(),
+            delays: BTreeMap::new(),
             waits: Vec::new(),
             pauses: pauses(life),
-            news: life.steps.iter().filter(|step| tells_of_loss(step)).collect(),
+            loss_reports: life.steps.iter().filter(|step| reports_loss(step)).collect(),
         };
         let rate = life.line_rate();
         let line = |step: &Step| life.wire().transmission(rate, life.frame(step.seq));
@@ -186,17 +190,17 @@ impl Account {
         };
         let first = sendings.iter().position(begins);
         let before = &sendings[..first.unwrap_or(sendings.len())];
-        // Up to its first packet.
+        // The time up to the flow's first packet.
         let none = Blame::new();
         let last = before.last();
         if let Some(last) = last.filter(|last| (life.start..=life.end).contains(&last.step.at)) {
-            book.spend((last.step.at + line(last.step)).min(life.end), Kept::Behind);
+            book.spend((last.step.at + line(last.step)).min(life.end), Cause::Behind);
         }
         if let Some(first) = first {
             let (after, blame) = last.map_or((book.now, &none), |last| (next(last.step), &last.blame));
             book.gap(after.max(book.now), blame, sendings[first].step);
         }
-        // Up to the last packet that decided.
+        // The time up to the decisive packet.
         let mut decisive = None;
         let own: Vec<usize> = (first.unwrap_or(sendings.len())..sendings.len())
             .filter(|&i| life.own.contains(&sendings[i].step.seq) && sendings[i].step.at <= life.end)
@@ -210,11 +214,11 @@ impl Account {
                     None => book.ideal(sent),
                 }
                 if pair[0] + 1 < pair[1] {
-                    // Other messages of the queue pair went in between.
+                    // The queue pair sent packets of other messages in between.
                     book.pace(next(a.step).min(b.step.at), &a.blame);
                     let why = match (book.why_idle(b.step), b.step.what) {
                         (why, EventKind::Resent) => why,
-                        _ => Kept::Behind,
+                        _ => Cause::Behind,
                     };
                     book.spend(b.step.ready.min(b.step.at), why);
                     book.port(b.step.at);
@@ -228,8 +232,8 @@ impl Account {
     }
 }
 
-/// The packet after which nothing that the sender did could delay the flow any more: its last one, or the copy by
-/// which the last gap at the receiver was filled, if that started later. An index of `own`.
+/// The decisive packet, after which the sender could not delay the flow any more, as an index of `own`. It is the flow's last
+/// packet, or the repeated packet that filled the receiver's last gap, if that was sent later.
 fn last_decisive(life: &Life<'_>, sendings: &[Sending<'_>], own: &[usize]) -> Option<usize> {
     let step = |i: usize| sendings[own[i]].step;
     let Some(received) = life.received else { return own.len().checked_sub(1) };
@@ -247,20 +251,20 @@ fn last_decisive(life: &Life<'_>, sendings: &[Sending<'_>], own: &[usize]) -> Op
     Some(filler.map_or(last, |filler| filler.max(last)))
 }
 
-/// A NACK has reached the sender, or its timer has fired.
-fn tells_of_loss(step: &Step) -> bool {
+/// True if a NACK reached the sender, or its retransmission timer fired.
+fn reports_loss(step: &Step) -> bool {
     step.what == EventKind::TimedOut || step.what == EventKind::FeedbackReceived && step.kind == Kind::Nack
 }
 
-/// The cause of delay that the frame of this packet is; `None` for the first sending, which is part of the ideal.
-fn repetition(step: &Step) -> Option<Kept> {
+/// The cause of delay if the packet had been sent before; a first sending is part of the ideal.
+fn repetition(step: &Step) -> Option<Cause> {
     match step.what {
-        EventKind::Resent => Some(Kept::Resent),
-        _ => step.copy.then_some(Kept::Copies),
+        EventKind::Resent => Some(Cause::Resent),
+        _ => step.copy.then_some(Cause::Copies),
     }
 }
 
-/// When the sender's port was paused.
+/// Pauses of the sender's port, in order: start and end. A pause without an end lasts until [`Time::NEVER`].
 fn pauses(life: &Life<'_>) -> Vec<(Time, Time)> {
     let mut pauses = Vec::new();
     let mut since = None;
@@ -276,57 +280,58 @@ fn pauses(life: &Life<'_>) -> Vec<(Time, Time)> {
 }
 
 impl Book<'_> {
-    /// From the start of the decisive packet on, and all of it.
+    /// Divides the time from the start of the decisive packet, and returns the account.
     fn rest(mut self, decisive: Option<&Step>, line: impl Fn(&Step) -> Time) -> Account {
         let life = self.life;
         if let (Some(step), Some(received)) = (decisive, life.received) {
             let crossing = life.crossing(life.frame(step.seq));
             self.ideal((step.at + crossing).min(received));
-            // The frame of a packet that had to be sent again is none of the ideal's.
+            // The frame of a repeated packet is a delay, not part of the ideal.
             if let Some(again) = repetition(step) {
                 let frame = i128::from(line(step).ps());
                 self.ideal -= frame;
-                *self.kept.entry(again).or_default() += frame;
+                *self.delays.entry(again).or_default() += frame;
             }
-            self.spend(received, Kept::Network);
+            self.spend(received, Cause::Network);
         }
         if let (Some(received), Some(acked)) = (life.received, life.acked) {
             let back = life.crossing_back(life.wire().ack);
             self.ideal((received + back).min(acked));
-            self.spend(acked, Kept::AckBack);
+            self.spend(acked, Cause::AckBack);
         }
-        self.spend(life.end, Kept::RunEnded);
+        self.spend(life.end, Cause::RunEnded);
         let ideal = life.acked.and(life.flow.ideal_fct_us);
         if let Some(ideal) = ideal {
-            // What the ideal waits, too, it waits in the network; or its sender does, if a later link is the slowest.
+            // Waits that the ideal includes are subtracted from waits in the network first. The rest is `InIdeal`: the sender
+            // waited it, because a later link is the slowest.
             let mut in_ideal = i128::from(ps(ideal).ps()) - self.ideal;
-            for waited in [Kept::Network, Kept::AckBack] {
-                let waited = self.kept.entry(waited).or_default();
-                let there = in_ideal.min(*waited);
-                *waited -= there;
-                in_ideal -= there;
+            for waited in [Cause::Network, Cause::AckBack] {
+                let waited = self.delays.entry(waited).or_default();
+                let shared = in_ideal.min(*waited);
+                *waited -= shared;
+                in_ideal -= shared;
             }
-            *self.kept.entry(Kept::InIdeal).or_default() -= in_ideal;
+            *self.delays.entry(Cause::InIdeal).or_default() -= in_ideal;
         }
-        // A share is measured if only one thing can have it.
-        let cuts = [Kept::CnpCut, Kept::NackCut, Kept::TimeoutCut];
-        let kinds = cuts.iter().filter(|cut| self.kept.contains_key(cut)).count();
+        // A time below line rate is measured if a single kind of cut caused it.
+        let cuts = [Cause::CnpCut, Cause::NackCut, Cause::TimeoutCut];
+        let kinds = cuts.iter().filter(|cut| self.delays.contains_key(cut)).count();
         let us = |ps: i128| ps as f64 / 1e6;
-        let mut causes: Vec<Cause> = self
-            .kept
+        let mut delays: Vec<Delay> = self
+            .delays
             .iter()
             .filter(|(_, ps)| **ps != 0)
-            .map(|(&kept, &ps)| {
-                let measured = !(cuts.contains(&kept) && kinds > 1);
-                Cause { kept, us: us(ps), measured }
+            .map(|(&cause, &ps)| {
+                let measured = !(cuts.contains(&cause) && kinds > 1);
+                Delay { cause, us: us(ps), measured }
             })
             .collect();
-        causes.sort_by(|a, b| b.us.total_cmp(&a.us).then(a.kept.cmp(&b.kept)));
+        delays.sort_by(|a, b| b.us.total_cmp(&a.us).then(a.cause.cmp(&b.cause)));
         Account {
             elapsed_us: life.end.since(life.start).as_us(),
             ideal_us: ideal,
             sending_us: ideal.is_none().then(|| us(self.ideal)),
-            causes,
+            delays,
             waits: self.waits,
         }
     }

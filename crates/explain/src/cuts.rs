@@ -1,6 +1,6 @@
-//! The cuts of a queue pair's rate, and the notifications that caused them.
+//! The cuts of a queue pair's rate, and the feedback that caused them.
 
-use crate::kept::Kept;
+use crate::cause::Cause;
 use crate::trace::Step;
 use engine::outcome::EventKind;
 use model::Kind;
@@ -9,49 +9,49 @@ use std::collections::BTreeSet;
 /// A cut of the rate that congestion control allows.
 #[derive(Clone, Debug)]
 pub(crate) struct Cut {
-    /// The event at which the rate is seen to be lower.
+    /// Index of the first event with the lower rate.
     pub(crate) seen: usize,
-    /// The last CNP, NACK or timeout before it, if it was one of these: the event.
-    pub(crate) news: Option<usize>,
-    /// What the sender heard since the cut before.
-    pub(crate) by: Vec<Kept>,
-    /// From which rate, Gb/s.
+    /// Index of the last CNP, NACK or timeout before the cut; `None` if there was none since the cut before.
+    pub(crate) trigger: Option<usize>,
+    /// Kinds of feedback that the sender received since the cut before.
+    pub(crate) by: Vec<Cause>,
+    /// Rate before the cut, Gb/s.
     pub(crate) from: f64,
-    /// To which.
+    /// Rate after the cut, Gb/s.
     pub(crate) to: f64,
 }
 
-/// What tells a sender to slow down.
-fn news(step: &Step) -> Option<Kept> {
+/// The cause of delay if this event asks a sender to slow down.
+fn feedback(step: &Step) -> Option<Cause> {
     match (step.what, step.kind) {
-        (EventKind::FeedbackReceived, Kind::Cnp) => Some(Kept::CnpCut),
-        (EventKind::FeedbackReceived, Kind::Nack) => Some(Kept::NackCut),
-        (EventKind::TimedOut, _) => Some(Kept::TimeoutCut),
+        (EventKind::FeedbackReceived, Kind::Cnp) => Some(Cause::CnpCut),
+        (EventKind::FeedbackReceived, Kind::Nack) => Some(Cause::NackCut),
+        (EventKind::TimedOut, _) => Some(Cause::TimeoutCut),
         _ => None,
     }
 }
 
-/// All cuts. A congestion control may cut at once or, as DCQCN does, at its next timer: so what it has heard since
-/// the last cut has done it, and only if that is nothing the event itself.
+/// All cuts. A congestion control may cut at once or, as DCQCN does, at its next timer. So a cut is due to all feedback since
+/// the cut before. If there was none, it is due to the event at which the rate is lower.
 pub(crate) fn cuts(steps: &[Step]) -> Vec<Cut> {
     let (mut cuts, mut rate) = (Vec::new(), None);
-    let (mut heard, mut last) = (BTreeSet::new(), None);
+    let (mut received, mut last) = (BTreeSet::new(), None);
     for (seen, step) in steps.iter().enumerate() {
-        let told = news(step);
+        let asked = feedback(step);
         if let (Some(from), Some(to)) = (rate, step.gbps)
-            // Rates are floats: less than a millionth is no cut.
+            // Rates are floats, so a decrease by less than a millionth is rounding.
             && to < from * (1.0 - 1e-6)
         {
-            if heard.is_empty() {
-                heard.extend(told);
-                last = told.map(|_| seen);
+            if received.is_empty() {
+                received.extend(asked);
+                last = asked.map(|_| seen);
             }
-            cuts.push(Cut { seen, news: last, by: heard.iter().copied().collect(), from, to });
-            heard.clear();
+            cuts.push(Cut { seen, trigger: last, by: received.iter().copied().collect(), from, to });
+            received.clear();
         }
         rate = step.gbps.or(rate);
-        if let Some(told) = told {
-            heard.insert(told);
+        if let Some(asked) = asked {
+            received.insert(asked);
             last = Some(seen);
         }
     }

@@ -20,38 +20,38 @@ pub struct Explanation {
     pub scenario: String,
     /// Scheme.
     pub scheme: String,
-    /// Names the run.
+    /// Digest of the run.
     pub digest: String,
-    /// The answer in one sentence.
+    /// Summary in one sentence.
     pub answer: String,
     /// The flow.
     pub flow: Flow,
-    /// Where its time went, the largest piece first.
+    /// Where the flow's time went, the largest piece first.
     pub account: Account,
-    /// What became of its packets.
+    /// What happened to the flow's packets.
     pub packets: Packets,
     /// What happened when.
     pub timeline: Vec<Line>,
 }
 
-/// Why there is no explanation.
+/// The reason why there is no explanation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unexplained {
-    /// The events of its queue pair are not all there: they have to be recorded.
-    #[error("its events were not recorded")]
+    /// Events of the flow's queue pair are missing, so the run must record them first.
+    #[error("the events of this flow were not recorded")]
     NotFollowed,
-    /// It was never posted.
+    /// The flow was never posted.
     #[error(
-        "it had not begun when the run ended: its time had not come, or flows that it waits for were not done"
+        "the flow had not begun when the run ended: its start was later, or it waited for flows that had not finished"
     )]
     NeverPosted,
 }
 
 impl Explanation {
-    /// Of the flow in this row of `flows.parquet`, whose run was that of `checked`.
+    /// Explains `flow` from the results of a run of `checked`.
     ///
     /// # Errors
-    /// If the flow's events are not there, or it never began.
+    /// If the flow's events were not recorded, or it never began.
     pub fn of(checked: &Checked, results: &Results, flow: &Flow) -> Result<Self, Unexplained> {
         if flow.start_us.is_none() {
             return Err(Unexplained::NeverPosted);
@@ -60,7 +60,7 @@ impl Explanation {
         let end = results.summary.sim_time_us;
         let plan = &checked.plan;
         let qp = QpId(u32::try_from(flow.qp).map_err(|_| Unexplained::NotFollowed)?);
-        // CNPs and NACKs cut no rate that goes by what replies tell.
+        // A congestion control that reads every ACK does not react to single CNPs or NACKs.
         let evidence = checked.nics.of(qp).evidence();
         let cuts = if evidence.is_in_replies() { Vec::new() } else { cuts::cuts(&steps) };
         let life = Life::new(plan, flow, &steps, cuts, end).ok_or(Unexplained::NotFollowed)?;
@@ -81,13 +81,13 @@ impl Explanation {
         })
     }
 
-    /// For people, several lines.
+    /// The explanation as text of several lines.
     pub fn text(&self) -> String {
         words::page(self)
     }
 }
 
-/// The events of a queue pair, if all of them were kept.
+/// The events of a queue pair; `None` if some were left out.
 fn steps(results: &Results, qp: u64) -> Option<Vec<Step>> {
     if results.manifest["recorded"]["events_left_out"].as_u64() != Some(0) {
         return None;

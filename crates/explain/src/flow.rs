@@ -1,4 +1,4 @@
-//! A flow, and how a user names it.
+//! A flow, and how to find it by the name that a user gives.
 
 use arrow_array::Array;
 use model::{Plan, Time};
@@ -6,10 +6,10 @@ use results::Results;
 use results::table::Table;
 use serde::Serialize;
 
-/// One flow, as the tables and the plan have it.
+/// A flow, with the values of the tables and the plan.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Flow {
-    /// Its number.
+    /// Number of the flow, as in `flows.parquet`.
     pub flow: u64,
     /// Queue pair.
     pub qp: u64,
@@ -17,35 +17,35 @@ pub struct Flow {
     pub from: String,
     /// Receiving host.
     pub to: String,
-    /// Job: the entry of the workload.
+    /// Name of the job, an entry of the workload.
     pub job: String,
     /// Payload, bytes.
     pub bytes: u64,
-    /// Packets.
+    /// Number of packets, without retransmissions.
     pub packets: u64,
-    /// When it was posted; null if it never was, and likewise below.
+    /// Time at which the flow was posted. This time and all below are null if they were never reached.
     pub start_us: Option<f64>,
-    /// When all of it had arrived.
+    /// Time at which the whole flow had arrived.
     pub received_us: Option<f64>,
-    /// When the ACK of its last byte came back.
+    /// Time at which the ACK of the last byte reached the sender.
     pub acked_us: Option<f64>,
     /// Flow completion time.
     pub fct_us: Option<f64>,
-    /// Its FCT alone on the fabric.
+    /// FCT of the flow alone on the idle fabric.
     pub ideal_fct_us: Option<f64>,
     /// FCT over ideal FCT.
     pub slowdown: Option<f64>,
 }
 
-/// Microseconds of a table as picoseconds: exact, as they were picoseconds before.
+/// Converts microseconds of a table to picoseconds. This is exact, because the table was written from picoseconds.
 pub(crate) fn ps(us: f64) -> Time {
     Time((us * 1e6).round() as u64)
 }
 
-/// Finds a flow by what a user calls it: its number, `slowest`, or `FROM->TO` (the slowest of these).
+/// Finds a flow by its number, by `slowest`, or by `FROM->TO` (the slowest flow between these hosts).
 ///
 /// # Errors
-/// In words, if there is none.
+/// A message for the user, if there is no such flow.
 pub fn find(results: &Results, plan: &Plan, name: &str) -> Result<Flow, String> {
     let table = results.table("flows").ok_or("the results have no flows")?;
     let row = row(table, plan, name.trim())?;
@@ -72,15 +72,15 @@ pub fn find(results: &Results, plan: &Plan, name: &str) -> Result<Flow, String> 
 fn row(table: &Table, plan: &Plan, name: &str) -> Result<usize, String> {
     let slowdowns = table.reals("slowdown").ok_or("flows.parquet has no column slowdown")?;
     let starts = table.reals("start_us").ok_or("flows.parquet has no column start_us")?;
-    // One that never finished is slower than all that did, the sooner it began the more; of one that never began there
-    // is nothing to tell.
+    // An unfinished flow counts as slower than every finished one, and the earliest unfinished flow as the slowest. A flow that
+    // never began comes last, because there is nothing to explain.
     let slowness = |row: usize| match (starts.is_null(row), slowdowns.is_null(row)) {
         (true, _) => (0, 0.0),
         (false, false) => (1, slowdowns.value(row)),
         (false, true) => (2, -starts.value(row)),
     };
     let slowest = |rows: &mut dyn Iterator<Item = usize>| {
-        // Of equal ones the first.
+        // The first of equally slow flows wins.
         rows.fold(None, |best: Option<usize>, row| match best {
             Some(best) if slowness(best) >= slowness(row) => Some(best),
             _ => Some(row),

@@ -1,25 +1,30 @@
 //! The life of one flow: where its completion time went, and what happened to it when.
 //!
-//! [`Explanation::of`] makes it from results alone, whether a run has just ended or was written long ago, and from the plan of
-//! the scenario, which says where a message begins on its queue pair and how long a frame takes. A flow's time is
-//! cut into pieces that add up to its FCT, to the picosecond ([`account`]); docs/explain.md says what each is and what of it is
-//! inferred.
+//! [`Explanation::of`] takes the results of a run and the plan of its scenario. The results may come from a run that has just
+//! ended or from a directory. The plan gives the first packet of each message on its queue pair, and the time that a frame
+//! takes. A flow's time is divided into pieces that add up to its FCT, to the picosecond ([`account`]). docs/explain.md defines
+//! the pieces, and tells which statements are measured and which are inferred.
 //!
-//! | file | what |
+//! | file | what it holds |
 //! |---|---|
+//! | [`subject`] | the run that a flow belongs to: read from a directory, or run for the explanation |
+//! | [`explanation`] | the parts of an explanation, put together |
+//! | [`flow`] | the flow, and how to find it by name |
 //! | [`trace`] | the events of its queue pair |
-//! | [`account`] | where the time went |
-//! | [`packets`] | what became of its packets: retransmissions, arrivals, NACKs, queues |
-//! | [`timeline`] | what happened when, with runs of like events in one line |
-//! | [`words`] | all of it for people |
+//! | [`cuts`] | the rate cuts of its queue pair, and the feedback that caused them |
+//! | [`life`] | the flow with its plan and its events, as the following files read them |
+//! | [`account`], [`cause`] | where the time went, and the causes of delay |
+//! | [`packets`] | what happened to its packets: retransmissions, reordering, NACKs, queues |
+//! | [`timeline`] | what happened when, with one line for similar events that follow each other closely |
+//! | [`words`] | the explanation as text |
 
 pub mod subject;
 
 mod account;
+mod cause;
 mod cuts;
 mod explanation;
 mod flow;
-mod kept;
 mod life;
 mod packets;
 #[cfg(test)]
@@ -28,9 +33,9 @@ mod timeline;
 mod trace;
 mod words;
 
-pub use account::{Account, Cause};
+pub use account::{Account, Delay};
+pub use cause::Cause;
 pub use explanation::{Explanation, Unexplained};
 pub use flow::{Flow, find};
-pub use kept::Kept;
-pub use packets::{Link, Packets, Rate, Resends, Transit};
+pub use packets::{Feedback, Link, Packets, Rate, Resends, Transit};
 pub use timeline::Line;

@@ -6,28 +6,28 @@ use crate::trace::Step;
 use model::{Plan, QpId, Time, Wire};
 use std::ops::Range;
 
-/// What the parts of an explanation look at.
+/// A flow with its plan and events: the input of all parts of an explanation.
 pub(crate) struct Life<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) flow: &'a Flow,
-    /// Everything that happened to its queue pair.
+    /// All events of the flow's queue pair.
     pub(crate) steps: &'a [Step],
     pub(crate) qp: QpId,
-    /// Its packets among those of the queue pair.
+    /// Unwrapped PSNs of the flow's packets.
     pub(crate) own: Range<u64>,
     /// Numbers of the messages of the queue pair.
     pub(crate) messages: Range<u32>,
     pub(crate) start: Time,
     pub(crate) received: Option<Time>,
     pub(crate) acked: Option<Time>,
-    /// When it ended: with its last ACK, or with the run.
+    /// Time of the last ACK, or the end of the run.
     pub(crate) end: Time,
-    /// What cut its rate; empty if its congestion control reads replies alone.
+    /// Cuts of the queue pair's rate; empty if its congestion control reads every ACK.
     pub(crate) cuts: Vec<Cut>,
 }
 
 impl<'a> Life<'a> {
-    /// `None` if the plan does not have the flow, or the events are not those of its queue pair.
+    /// The life of `flow`; `None` if the plan does not contain the flow, or the flow never began.
     pub(crate) fn new(
         plan: &'a Plan,
         flow: &'a Flow,
@@ -51,7 +51,7 @@ impl<'a> Life<'a> {
         &self.plan.wire
     }
 
-    /// The frame of a packet of the queue pair, without preamble and gap, bytes.
+    /// Frame size of a packet of the queue pair without preamble and gap, bytes.
     pub(crate) fn frame(&self, seq: u64) -> u32 {
         let wire = self.wire();
         let mut end = 0;
@@ -77,24 +77,24 @@ impl<'a> Life<'a> {
         })
     }
 
-    /// Least time from the start of a frame to its arrival at the far end.
+    /// Shortest time from the start of a frame to its arrival at the receiver.
     pub(crate) fn crossing(&self, frame: u32) -> Time {
         let qp = &self.plan.qps[self.qp.index()];
         scenario::ideal::crossing(self.plan, qp.from, qp.to, frame)
     }
 
-    /// The same from the receiver back.
+    /// Shortest time from the start of a frame at the receiver to its arrival at the sender.
     pub(crate) fn crossing_back(&self, frame: u32) -> Time {
         let qp = &self.plan.qps[self.qp.index()];
         scenario::ideal::crossing(self.plan, qp.to, qp.from, frame)
     }
 
-    /// Bits per second of the sender's port.
+    /// Rate of the sender's port.
     pub(crate) fn line_rate(&self) -> model::Rate {
         self.plan.fabric.ports(self.plan.qps[self.qp.index()].from.node())[0].rate
     }
 
-    /// Events from its start to its end.
+    /// Events from the flow's start to its end.
     pub(crate) fn during(&self) -> impl Iterator<Item = &'a Step> {
         let (start, end) = (self.start, self.end);
         self.steps.iter().filter(move |step| (start..=end).contains(&step.at))

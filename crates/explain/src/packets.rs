@@ -1,6 +1,6 @@
-//! What became of a flow's packets, and of the rate that its sender was allowed.
+//! What happened to a flow's packets, and which rate its sender was allowed.
 
-use crate::kept::Kept;
+use crate::cause::Cause;
 use crate::life::Life;
 use crate::trace::Step;
 use engine::outcome::EventKind;
@@ -9,132 +9,132 @@ use results::Results;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Links that are listed. Our choice.
+/// Most links in the list. Our choice.
 const LINKS: usize = 5;
-/// Links with less than this share of all that was waited are not. Our choice.
+/// Smallest share of the total wait that puts a link on the list. Our choice.
 const WORTH_LISTING: f64 = 0.01;
 
-/// Retransmissions of a flow by what made them necessary.
+/// Retransmissions of a flow by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Resends {
-    /// All of them.
+    /// Total number.
     pub total: u64,
-    /// The packet had been lost on a link.
+    /// Retransmissions of packets lost on a link.
     pub lost: u64,
-    /// It had been dropped for lack of buffer.
+    /// Retransmissions of packets dropped for lack of buffer.
     pub dropped: u64,
-    /// Its receiver had thrown it away, as it came ahead of ePSN.
+    /// Retransmissions of packets that the receiver discarded because they arrived ahead of the ePSN.
     pub discarded: u64,
-    /// It was only late: it arrived, and then once more.
+    /// Retransmissions of packets that were only late, so that they arrived twice.
     pub spurious: u64,
 }
 
-/// NACKs or CNPs of its queue pair while it lasted.
+/// Counts of the NACKs, or the CNPs, of the flow's queue pair from its start to its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Told {
-    /// By the receiver.
+pub struct Feedback {
+    /// Sent by the receiver.
     pub sent: u64,
-    /// By the scheme.
+    /// Made by the scheme.
     pub made: u64,
-    /// Ended by the scheme.
+    /// Blocked by the scheme.
     pub blocked: u64,
-    /// At the sender.
+    /// Received by the sender.
     pub received: u64,
 }
 
-/// What cut the rate, and how often.
+/// Number of rate cuts with one cause.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Cuts {
     /// CNPs, NACKs or timeouts.
-    pub by: Kept,
-    /// How often.
+    pub by: Cause,
+    /// Number of cuts.
     pub times: u64,
 }
 
 /// The rate that congestion control allowed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Rate {
-    /// Of the sender's port.
+    /// Rate of the sender's port.
     pub line_gbps: f64,
-    /// When its first packet had been sent; null if none was.
+    /// Rate after the first packet; null if none was sent.
     pub first_gbps: Option<f64>,
-    /// The lowest.
+    /// Lowest rate; null if no packet was sent.
     pub least_gbps: Option<f64>,
-    /// What cut it.
+    /// Cuts by cause.
     pub cuts: Vec<Cuts>,
 }
 
-/// How long packets were under way that were sent once and arrived once.
+/// Transit times of the packets that were sent once and arrived once.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Transit {
-    /// A full frame on an idle fabric.
+    /// Transit time of a full frame on an idle fabric.
     pub ideal_us: f64,
-    /// Mean.
+    /// Mean transit time.
     pub mean_us: f64,
-    /// The longest.
+    /// Longest transit time.
     pub most_us: f64,
-    /// PSN of that packet.
+    /// PSN of the packet with the longest transit time.
     pub most_psn: u64,
-    /// When it was sent.
+    /// Time at which that packet was sent.
     pub most_sent_us: f64,
 }
 
-/// A link from a switch that packets of the queue pair took.
+/// An egress link of a switch that packets of the queue pair took.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Link {
     /// Switch.
     pub from: String,
-    /// Its neighbour.
+    /// Neighbour at the other end.
     pub to: String,
-    /// Packets of the queue pair that went this way.
+    /// Packets of the queue pair that took the link.
     pub packets: u64,
-    /// What waited there when they came, as the time that the link takes to send it: mean.
+    /// Mean queue that these packets met, as the time that the link needs to send it.
     pub mean_wait_us: f64,
-    /// The same, at most.
+    /// Longest queue that one of these packets met, as the time that the link needs to send it.
     pub most_wait_us: f64,
 }
 
-/// What became of a flow's packets.
+/// What happened to a flow's packets.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Packets {
-    /// Put on the wire, retransmissions and copies included.
+    /// Packets put on the wire, retransmissions and copies included.
     pub sent: u64,
-    /// Copies that its scheme made on purpose.
+    /// Deliberate copies by the scheme.
     pub copies: u64,
-    /// Sent again.
+    /// Retransmissions by reason.
     pub resent: Resends,
-    /// Lost on links.
+    /// Packets lost on links.
     pub lost: u64,
-    /// Dropped for lack of buffer.
+    /// Packets dropped for lack of buffer.
     pub dropped: u64,
-    /// Arrived with a PSN above ePSN.
+    /// Packets that arrived with a PSN above the ePSN.
     pub ahead: u64,
-    /// Most packets between ePSN and one that arrived.
+    /// Longest distance of an arriving packet from the ePSN, in packets.
     pub most_ahead: u64,
-    /// NACKs of its queue pair.
-    pub nacks: Told,
-    /// CNPs of its queue pair.
-    pub cnps: Told,
-    /// Retransmission timers of its queue pair that fired.
+    /// NACKs of the flow's queue pair.
+    pub nacks: Feedback,
+    /// CNPs of the flow's queue pair.
+    pub cnps: Feedback,
+    /// Retransmission timeouts of the flow's queue pair.
     pub timeouts: u64,
-    /// Times that the port of its sender was paused.
+    /// Number of pauses of the sender's port.
     pub pauses: u64,
-    /// What it was allowed.
+    /// Rate that congestion control allowed.
     pub rate: Rate,
-    /// How long its packets were under way; null if none was sent once and arrived once.
+    /// Transit times; null if no packet was sent once and arrived once.
     pub transit: Option<Transit>,
-    /// Where packets of its queue pair found most before them, over the whole run.
+    /// Links with the longest queues that packets of the flow's queue pair met, over the whole run.
     pub links: Vec<Link>,
 }
 
-/// Why a packet was sent again.
+/// Reason of a retransmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Reason {
     Lost,
     Dropped,
     Discarded,
     Spurious,
-    /// It is not known by the end of the run.
+    /// The run ended before the reason was known.
     Open,
 }
 
@@ -142,10 +142,10 @@ impl Packets {
     pub(crate) fn of(life: &Life<'_>, results: &Results) -> Self {
         let own = || life.during().filter(|s| s.kind == Kind::Data && life.own.contains(&s.seq));
         let count = |what: EventKind| own().filter(|s| s.what == what).count() as u64;
-        let told = |kind: Kind| {
+        let feedback = |kind: Kind| {
             let of =
                 |what: EventKind| life.during().filter(|s| s.what == what && s.kind == kind).count() as u64;
-            Told {
+            Feedback {
                 sent: of(EventKind::FeedbackSent),
                 made: of(EventKind::Made),
                 blocked: of(EventKind::Blocked),
@@ -169,8 +169,8 @@ impl Packets {
             dropped: count(EventKind::Dropped),
             ahead: life.during().filter(|s| is_ahead(life, s)).count() as u64,
             most_ahead: life.during().filter(|s| is_ahead(life, s)).map(|s| s.ahead).max().unwrap_or(0),
-            nacks: told(Kind::Nack),
-            cnps: told(Kind::Cnp),
+            nacks: feedback(Kind::Nack),
+            cnps: feedback(Kind::Cnp),
             timeouts: life.during().filter(|s| s.what == EventKind::TimedOut).count() as u64,
             pauses: life.during().filter(|s| s.what == EventKind::Paused).count() as u64,
             rate: rate(life),
@@ -180,13 +180,13 @@ impl Packets {
     }
 }
 
-/// A packet of the flow has arrived out of order: kept, or thrown away.
+/// True if a packet of the flow arrived out of order, whether the receiver kept or discarded it.
 pub(crate) fn is_ahead(life: &Life<'_>, step: &Step) -> bool {
     let early = step.what == EventKind::Ahead || step.what == EventKind::Discarded && step.ahead > 0;
     early && life.own.contains(&step.seq)
 }
 
-/// Why each packet was sent again, each time: what was needed first, and what came twice last.
+/// Reasons of all retransmissions of each packet: first of those that were needed, then of the spurious ones.
 pub(crate) fn reasons(life: &Life<'_>) -> BTreeMap<u64, Vec<Reason>> {
     #[derive(Default)]
     struct Fate {
@@ -198,7 +198,7 @@ pub(crate) fn reasons(life: &Life<'_>) -> BTreeMap<u64, Vec<Reason>> {
         duplicate: usize,
     }
     let mut fates: BTreeMap<u64, Fate> = BTreeMap::new();
-    // What became of a copy may be known only after the flow's end.
+    // The last copy of a packet may arrive after the flow's end.
     for step in life.steps.iter().filter(|s| s.kind == Kind::Data && life.own.contains(&s.seq)) {
         let fate = fates.entry(step.seq).or_default();
         match step.what {
@@ -215,7 +215,7 @@ pub(crate) fn reasons(life: &Life<'_>) -> BTreeMap<u64, Vec<Reason>> {
     fates
         .into_iter()
         .map(|(seq, fate)| {
-            // A duplicate may be that of a copy made on purpose.
+            // A duplicate may be a deliberate copy.
             let spurious = fate.duplicate.saturating_sub(fate.copies).min(fate.resent);
             let mut reasons = Vec::new();
             let needed = fate.resent - spurious;
@@ -235,7 +235,7 @@ pub(crate) fn reasons(life: &Life<'_>) -> BTreeMap<u64, Vec<Reason>> {
 }
 
 fn rate(life: &Life<'_>) -> Rate {
-    let mut counted = BTreeMap::<Kept, u64>::new();
+    let mut counted = BTreeMap::<Cause, u64>::new();
     for cut in &life.cuts {
         if (life.start..=life.end).contains(&life.steps[cut.seen].at) {
             cut.by.iter().for_each(|by| *counted.entry(*by).or_default() += 1);
@@ -261,7 +261,7 @@ fn rate(life: &Life<'_>) -> Rate {
 }
 
 fn transit(life: &Life<'_>) -> Option<Transit> {
-    // By packet: sent, arrived, and how often each.
+    // By packet: how often it was sent and how often it arrived, and the last time of each.
     let mut of: BTreeMap<u64, ([u32; 2], [Time; 2])> = BTreeMap::new();
     for step in life.during().filter(|s| s.kind == Kind::Data && life.own.contains(&s.seq)) {
         let end = match step.what {
@@ -286,7 +286,7 @@ fn transit(life: &Life<'_>) -> Option<Transit> {
     })
 }
 
-/// Where its packets found most before them, all of them together.
+/// The links with the largest total wait of the queue pair's packets.
 fn links(life: &Life<'_>, results: &Results) -> Vec<Link> {
     let listed = || {
         let table = results.table("paths")?;

@@ -1,4 +1,4 @@
-//! Flows whose fate is known by how the scenario is built: the explanation names it, and its pieces add up.
+//! Scenarios in which one thing delays a flow. The explanation must name the cause, and its pieces must add up.
 
 use crate::*;
 use lab::Prepared;
@@ -15,10 +15,10 @@ fn explained(text: &str, flow: &str) -> Explanation {
     let results = lab::run(prepared).results(vec![]);
     let flow = find(&results, &checked.plan, flow).unwrap();
     let explanation = Explanation::of(&checked, &results, &flow).unwrap();
-    let parts: f64 = explanation.account.causes.iter().map(|cause| cause.us).sum();
+    let parts: f64 = explanation.account.delays.iter().map(|delay| delay.us).sum();
     let base = explanation.account.ideal_us.or(explanation.account.sending_us).unwrap();
     let wrong = base + parts - explanation.account.elapsed_us;
-    assert!(wrong.abs() < 2e-6, "{wrong} us are missing or too many in\n{}", explanation.text());
+    assert!(wrong.abs() < 2e-6, "the pieces add up to {wrong} us too much in\n{}", explanation.text());
     explanation
 }
 
@@ -36,8 +36,9 @@ fn star(keys: &str, flows: &[(&str, &str, &str)]) -> String {
     )
 }
 
-fn spent(e: &Explanation, kept: Kept) -> f64 {
-    e.account.causes.iter().find(|cause| cause.kept == kept).map_or(0.0, |cause| cause.us)
+/// Delay with this cause, us.
+fn spent(e: &Explanation, cause: Cause) -> f64 {
+    e.account.delays.iter().find(|delay| delay.cause == cause).map_or(0.0, |delay| delay.us)
 }
 
 /// A full frame at 100 Gb/s, us: 1520 B on the wire.
@@ -48,10 +49,10 @@ fn close(got: f64, wanted: f64) -> bool {
 }
 
 #[test]
-fn a_flow_alone_has_nothing_to_complain_of() {
+fn a_flow_alone_is_not_delayed() {
     for bytes in ["1B", "1439B", "1MB"] {
         let e = explained(&star("", &[("a", "b", bytes)]), "0");
-        assert_eq!(e.account.causes, [], "{}", e.text());
+        assert_eq!(e.account.delays, [], "{}", e.text());
         assert!(e.answer.ends_with("1.00 times its ideal: nothing slowed it."), "{}", e.answer);
         assert!(e.timeline.len() <= 4, "{}", e.text());
     }
@@ -60,54 +61,54 @@ fn a_flow_alone_has_nothing_to_complain_of() {
 #[test]
 fn a_message_waits_behind_the_one_before_it_on_its_queue_pair() {
     let e = explained(&star("", &[("a", "b", "143800B"), ("a", "b", "14380B")]), "1");
-    // A hundred frames go first, both were posted at 0.
-    assert!(close(spent(&e, Kept::Behind), 100.0 * FRAME), "{}", e.text());
-    assert_eq!(e.account.causes.len(), 1, "{}", e.text());
+    // Both flows were posted at 0, and a hundred frames of the first go first.
+    assert!(close(spent(&e, Cause::Behind), 100.0 * FRAME), "{}", e.text());
+    assert_eq!(e.account.delays.len(), 1, "{}", e.text());
     let line = e.timeline.iter().find(|line| line.what.contains("waiting behind flow 0")).unwrap();
     assert!(close(line.from_us, 0.0) && close(line.to_us, 100.0 * FRAME));
     assert!(e.answer.contains("behind other messages of its queue pair"), "{}", e.answer);
 }
 
 #[test]
-fn a_lost_packet_is_named_and_costs_one_frame_and_a_round_trip_if_it_was_the_last_but_one() {
+fn a_lost_packet_costs_one_frame_and_a_round_trip() {
     let lose = "[[links.lose]]\nfrom = \"a\"\nto = \"b\"\npsns = [8]\n[nic.congestion.none]\n";
     let e = explained(&star(lose, &[("a", "b", "14380B")]), "0");
     assert_eq!(e.packets.resent, Resends { total: 1, lost: 1, ..Resends::default() }, "{}", e.text());
     assert_eq!((e.packets.lost, e.packets.ahead, e.packets.most_ahead), (1, 1, 1));
     // PSN 9 arrives, the NACK goes back, PSN 8 is sent again.
     let nack_back = 2.0 * (1.0 + 86.0 * 8e-5);
-    let learned = spent(&e, Kept::UntilNack);
-    assert!(close(learned, 2.0 * (1.0 + FRAME) + nack_back - FRAME), "{learned}\n{}", e.text());
-    assert!(close(spent(&e, Kept::Resent), FRAME), "{}", e.text());
-    let told = |part: &str| e.timeline.iter().any(|line| line.what.contains(part));
+    let waited = spent(&e, Cause::UntilNack);
+    assert!(close(waited, 2.0 * (1.0 + FRAME) + nack_back - FRAME), "{waited}\n{}", e.text());
+    assert!(close(spent(&e, Cause::Resent), FRAME), "{}", e.text());
+    let has = |part: &str| e.timeline.iter().any(|line| line.what.contains(part));
     assert!(
-        told("1 packet lost after a, PSN 8") && told("1 packet sent again, PSN 8 (lost before)"),
+        has("1 packet lost after a, PSN 8") && has("1 packet sent again, PSN 8 (lost before)"),
         "{}",
         e.text()
     );
-    assert!(told("1 NACK reached the sender for PSN 8"), "{}", e.text());
+    assert!(has("1 NACK reached the sender for PSN 8"), "{}", e.text());
 }
 
 #[test]
-fn the_last_packet_lost_costs_a_timeout() {
+fn the_loss_of_the_last_packet_costs_a_timeout() {
     let lose = "[[links.lose]]\nfrom = \"a\"\nto = \"b\"\npsns = [9]\n[nic.congestion.none]\n";
     let e = explained(&star(lose, &[("a", "b", "14380B")]), "0");
     assert_eq!((e.packets.timeouts, e.packets.resent.lost), (1, 1));
-    // The timer, 1 ms, runs since the last ACK, which tells of PSN 8.
-    let waited = spent(&e, Kept::UntilTimeout);
+    // The timer of 1 ms starts at the last ACK, which acknowledges PSN 8.
+    let waited = spent(&e, Cause::UntilTimeout);
     assert!((1000.0..1005.0).contains(&waited), "{}", e.text());
     assert!(e.answer.contains("until the retransmission timer fired"), "{}", e.answer);
 }
 
 #[test]
-fn marks_cut_the_rate_and_the_time_is_that_of_cnps() {
+fn marks_cut_the_rate_and_cnps_are_the_cause() {
     let ecn = "[switch.ecn]\nkmin = \"5kB\"\nkmax = \"20kB\"\npmax = 1.0\n";
     let e = explained(&star(ecn, &[("a", "c", "2MB"), ("b", "c", "2MB")]), "slowest");
     assert!(e.packets.cnps.received > 0 && e.packets.nacks == Default::default());
-    assert_eq!(e.account.causes[0].kept, Kept::CnpCut, "{}", e.text());
-    assert!(e.account.causes[0].measured);
+    assert_eq!(e.account.delays[0].cause, Cause::CnpCut, "{}", e.text());
+    assert!(e.account.delays[0].measured);
     let cuts = &e.packets.rate.cuts;
-    assert_eq!(cuts.iter().map(|cuts| cuts.by).collect::<Vec<_>>(), [Kept::CnpCut]);
+    assert_eq!(cuts.iter().map(|cuts| cuts.by).collect::<Vec<_>>(), [Cause::CnpCut]);
     assert!(cuts[0].times <= e.packets.cnps.received);
     assert!(e.packets.rate.least_gbps.unwrap() < 100.0);
     assert!(
@@ -115,17 +116,17 @@ fn marks_cut_the_rate_and_the_time_is_that_of_cnps() {
         "{}",
         e.text()
     );
-    assert!(spent(&e, Kept::Paused) < 1e-9);
+    assert!(spent(&e, Cause::Paused) < 1e-9);
 }
 
 #[test]
 fn a_small_buffer_pauses_the_sender() {
-    // Three senders into one, and nobody slows down of its own accord.
+    // Three senders send to one receiver without congestion control.
     let keys = "[switch]\nbuffer = \"200kB\"\n[nic.congestion.none]\n";
     let e = explained(&star(keys, &[("a", "d", "1MB"), ("b", "d", "1MB"), ("c", "d", "1MB")]), "slowest");
-    assert_eq!(e.account.causes[0].kept, Kept::Paused, "{}", e.text());
-    // It takes three times as long, and all of that is waiting: for the port, or in the one queue.
-    let waited = spent(&e, Kept::Paused) + spent(&e, Kept::Network);
+    assert_eq!(e.account.delays[0].cause, Cause::Paused, "{}", e.text());
+    // The flow takes three times its ideal, and waits at the paused port or in the switch's queue.
+    let waited = spent(&e, Cause::Paused) + spent(&e, Cause::Network);
     assert!(waited > 0.99 * (e.account.elapsed_us - e.account.ideal_us.unwrap()), "{}", e.text());
     assert!(e.packets.pauses > 0);
     let paused: Vec<_> = e.timeline.iter().filter(|line| line.what.contains("port was paused")).collect();
@@ -134,16 +135,16 @@ fn a_small_buffer_pauses_the_sender() {
 }
 
 #[test]
-fn two_queue_pairs_share_their_senders_port() {
+fn two_queue_pairs_share_the_port_of_their_sender() {
     let e = explained(&star("[nic.congestion.none]", &[("a", "b", "1MB"), ("a", "c", "1MB")]), "1");
-    let port = spent(&e, Kept::Port);
+    let port = spent(&e, Cause::Port);
     assert!(port > 0.99 * (e.account.elapsed_us - e.account.ideal_us.unwrap()), "{}", e.text());
-    assert!(e.answer.contains("for its sender's port, which sent for others"), "{}", e.answer);
+    assert!(e.answer.contains("for its sender's port, which sent other packets"), "{}", e.answer);
 }
 
 #[test]
-fn sprayed_packets_overtake_each_other_and_nacks_cut_the_rate_for_nothing() {
-    // One of two uplinks is slow, so every second packet is late and the receiver throws away what comes before it.
+fn reordered_packets_cause_nacks_that_cut_the_rate() {
+    // One of two uplinks is slow, so every second packet is late, and the receiver discards the packets that overtake it.
     let text = "[topology.leaf-spine]\nleaves = 2\nspines = 2\nhosts-per-leaf = 1\nrate = \"100Gbps\"\n\
                 [[failure]]\nlinks = [[\"leaf0\", \"spine1\"]]\nrate = 0.3\nat = \"0us\"\n\
                 [scheme.rps]\n[nic.transport.go-back-n]\n\
@@ -154,14 +155,16 @@ fn sprayed_packets_overtake_each_other_and_nacks_cut_the_rate_for_nothing() {
     assert_eq!((resent.lost, resent.dropped), (0, 0), "nothing was lost");
     assert!(resent.discarded > 0, "{}", e.text());
     assert_eq!(resent.total, resent.discarded + resent.spurious, "{}", e.text());
-    assert!(spent(&e, Kept::NackCut) > 0.0 && spent(&e, Kept::Resent) > 0.0, "{}", e.text());
-    assert!(e.packets.rate.cuts.iter().all(|cuts| cuts.by == Kept::NackCut));
-    assert!(e.timeline.iter().any(|line| line.what.contains("arrived ahead of ePSN and thrown away")));
+    assert!(spent(&e, Cause::NackCut) > 0.0 && spent(&e, Cause::Resent) > 0.0, "{}", e.text());
+    assert!(e.packets.rate.cuts.iter().all(|cuts| cuts.by == Cause::NackCut));
+    assert!(
+        e.timeline.iter().any(|line| line.what.contains("arrived ahead of ePSN, discarded by the receiver"))
+    );
     assert!(e.timeline.len() <= 40 && e.timeline.windows(2).all(|two| two[0].from_us <= two[1].from_us));
 }
 
 #[test]
-fn what_a_scheme_blocks_is_told() {
+fn blocked_nacks_are_in_the_timeline() {
     let text = "[topology.leaf-spine]\nleaves = 2\nspines = 2\nhosts-per-leaf = 1\nrate = \"100Gbps\"\n\
                 [[failure]]\nlinks = [[\"leaf0\", \"spine1\"]]\nrate = 0.7\nat = \"0us\"\n[scheme.themis]\n\
                 [[workload]]\n[workload.flows]\nlist = [{ from = \"host0\", to = \"host1\", bytes = \"200kB\" }]\n";
@@ -172,20 +175,20 @@ fn what_a_scheme_blocks_is_told() {
 }
 
 #[test]
-fn a_control_that_goes_by_acks_blames_nobody() {
-    // Every second packet is late, and NACKs come; but HPCC heeds what switches say of their links.
+fn a_congestion_control_that_reads_acks_has_no_cuts() {
+    // Every second packet is late and causes NACKs, but HPCC reacts to INT alone.
     let text = "[topology.leaf-spine]\nleaves = 2\nspines = 2\nhosts-per-leaf = 1\nrate = \"100Gbps\"\n\
                 [[failure]]\nlinks = [[\"leaf0\", \"spine1\"]]\nrate = 0.3\nat = \"0us\"\n\
                 [scheme.rps]\n[nic.congestion.hpcc]\n\
                 [[workload]]\n[workload.flows]\nlist = [{ from = \"host0\", to = \"host1\", bytes = \"500kB\" }]\n";
     let e = explained(text, "0");
     assert!(e.packets.nacks.received > 0, "{}", e.text());
-    assert_eq!((spent(&e, Kept::NackCut), e.packets.rate.cuts.len()), (0.0, 0));
-    assert!(spent(&e, Kept::Pace) + spent(&e, Kept::Window) > 0.0, "{}", e.text());
+    assert_eq!((spent(&e, Cause::NackCut), e.packets.rate.cuts.len()), (0.0, 0));
+    assert!(spent(&e, Cause::Pace) + spent(&e, Cause::Window) > 0.0, "{}", e.text());
 }
 
 #[test]
-fn a_run_that_ends_first_is_no_excuse() {
+fn an_unfinished_flow_is_explained_up_to_the_end_of_the_run() {
     let text = star("[stop]\nafter = \"20us\"\n[nic.congestion.none]\n", &[("a", "b", "1MB")]);
     let e = explained(&text, "0");
     assert_eq!((e.flow.fct_us, e.account.ideal_us), (None, None));
@@ -197,7 +200,7 @@ fn a_run_that_ends_first_is_no_excuse() {
 }
 
 #[test]
-fn a_flow_is_found_by_number_ends_or_slowness() {
+fn a_flow_is_found_by_number_hosts_or_slowness() {
     let source =
         Source::new("story.toml", star("", &[("a", "c", "1MB"), ("b", "c", "1kB"), ("a", "c", "1kB")]));
     let prepared = Prepared::by(|| scenario::check(&source, &[])).unwrap();
@@ -205,7 +208,7 @@ fn a_flow_is_found_by_number_ends_or_slowness() {
     let results = lab::run(prepared).results(vec![]);
     let number = |name: &str| find(&results, &checked.plan, name).map(|flow| flow.flow);
     assert_eq!(number("1"), Ok(1));
-    // A kilobyte behind a megabyte; flows are numbered by queue pair.
+    // The slowest flow sends a kilobyte behind a megabyte; flows are numbered by queue pair.
     assert_eq!((number("slowest"), number(" a -> c ")), (Ok(1), Ok(1)));
     for (name, wrong) in [
         ("3", "there is no flow 3; there are 3 flows, from 0"),
@@ -216,7 +219,7 @@ fn a_flow_is_found_by_number_ends_or_slowness() {
     ] {
         assert!(number(name).unwrap_err().contains(wrong), "{:?}", number(name));
     }
-    // Nobody was followed: nothing to explain it by.
+    // No queue pair was followed, so there are no events.
     let flow = find(&results, &checked.plan, "1").unwrap();
     assert_eq!(Explanation::of(&checked, &results, &flow), Err(Unexplained::NotFollowed));
 }
@@ -226,13 +229,13 @@ fn a_link_that_fails_under_a_flow_is_in_its_timeline() {
     let failing = "[[failure]]\nlinks = [[\"c\", \"s\"]]\n[[failure]]\nlinks = [[\"d\", \"s\"]]\nat = \"30us\"\nuntil = \"50us\"\n\
                    [[failure]]\nlinks = [[\"b\", \"s\"]]\nat = \"20us\"\nuntil = \"40us\"\nrate = \"10Gbps\"";
     let e = explained(&star(failing, &[("a", "b", "1MB")]), "0");
-    let told: Vec<(f64, &str)> = e
+    let failures: Vec<(f64, &str)> = e
         .timeline
         .iter()
         .filter_map(|l| Some((l.from_us, l.what.strip_prefix("on the fabric, ")?)))
         .collect();
     assert_eq!(
-        told,
+        failures,
         [
             (0.0, "links between c and s go down"),
             (20.0, "links between b and s slow down to 10Gbps"),

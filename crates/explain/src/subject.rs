@@ -1,5 +1,5 @@
-//! A run to explain a flow of: from a directory, or run for this purpose. The run is made again if the events of the flow
-//! were not recorded.
+//! The run that a flow belongs to: read from a directory, or run for the explanation. If the events of the flow were not
+//! recorded, the scenario runs again.
 
 use crate::explanation::{Explanation, Unexplained};
 use crate::flow::{Flow, find};
@@ -17,35 +17,35 @@ pub struct Subject {
     name: String,
     results: Results,
     checked: Checked,
-    /// The results were read from a directory: a run made again must have the same digest.
+    /// True if the results were read from a directory. A second run must then have the same digest.
     recorded: bool,
 }
 
 /// Runs a scenario to its end.
 pub type Runner<'a> = &'a dyn Fn(Prepared) -> Result<Results, Failure>;
 
-/// An explanation, and how it came about.
+/// An explanation, and the run that it comes from.
 pub struct Answer {
     /// The explanation.
     pub explanation: Explanation,
-    /// The run was made again to record the events of the flow.
+    /// True if the scenario ran again to record the events of the flow.
     pub run_again: bool,
-    /// The results were read from a directory.
+    /// True if the results were read from a directory.
     pub recorded: bool,
 }
 
 impl Subject {
-    /// The run of these results.
+    /// The run that gave these results.
     ///
     /// # Errors
-    /// If their configuration is no longer a scenario.
+    /// If this version of ropewalk does not accept their configuration.
     pub fn of_results(name: &str, results: Results) -> Result<Self, Failure> {
         let checked = scenario::check(&source(&results), &[])?;
         Ok(Subject { name: name.to_owned(), results, checked, recorded: true })
     }
 
-    /// The run named `of`: a result directory, or a scenario with the changes `set`, which then runs with the events of `flow`
-    /// recorded.
+    /// The run named `of`: a result directory, or a scenario with the changes `set`. A scenario runs, and records the events of
+    /// `flow` if that is a number.
     ///
     /// # Errors
     /// If `of` is neither, the scenario is wrong, or the run fails.
@@ -53,7 +53,7 @@ impl Subject {
         let path = Path::new(of);
         if path.is_dir() {
             if !set.is_empty() {
-                let text = "--set changes a scenario; a result directory stays what it is";
+                let text = "--set changes a scenario; it cannot change a result directory";
                 return Err(Failure::Asked(text.into()));
             }
             return Self::of_results(of, Results::read(path)?);
@@ -65,7 +65,7 @@ impl Subject {
                 scenario::Error::new(text).with_help(error.help().unwrap_or_default())
             }
         })?;
-        // A number names the flow to record before anything has run.
+        // A flow that is given by number can be recorded in the first run.
         let mut sets = set.to_vec();
         let number = flow.trim().parse::<u32>().ok();
         let known = scenario::check(&source, &sets)?;
@@ -78,11 +78,11 @@ impl Subject {
         Ok(Subject { name: of.to_owned(), results, checked, recorded: false })
     }
 
-    /// Explains the flow named `flow`: its number, `slowest`, or `FROM->TO`. `run` makes the run again if the events of the
-    /// flow were not recorded.
+    /// Explains the flow named `flow`: its number, `slowest`, or `FROM->TO`. If its events were not recorded, `run` runs the
+    /// scenario again.
     ///
     /// # Errors
-    /// If there is no such flow, it never began, or the scenario no longer runs the same.
+    /// If there is no such flow, it never began, or the second run has another digest.
     pub fn explain(&mut self, flow: &str, run: Runner<'_>) -> Result<Answer, Failure> {
         let flow = find(&self.results, &self.checked.plan, flow)
             .map_err(|text| Failure::Asked(format!("{}: {text}", self.name)))?;
@@ -108,7 +108,7 @@ impl Answer {
         let source = match (self.run_again, self.recorded) {
             (true, true) => "run again with its events recorded: the digest is the same,",
             (false, true) => "from its recorded events; digest",
-            (_, false) => "run for this, nothing was written; digest",
+            (_, false) => "run for this explanation, no results written; digest",
         };
         let Explanation { scenario, scheme, digest, .. } = &self.explanation;
         format!("{}\n{scenario} under {scheme}, {source} {digest}\n", self.explanation.text())
@@ -124,16 +124,16 @@ pub fn of_results(results: &Results, flow: &str, progress: &Progress<'_>) -> Res
     Ok(Subject::of_results("this run", results.clone())?.explain(flow, &run)?.page())
 }
 
-/// The configuration of a result directory.
+/// The scenario in the manifest of a result directory.
 fn source(results: &Results) -> Source {
     let text = |key: &str| results.manifest[key].as_str().unwrap_or_default().to_owned();
     Source::new(format!("{}.toml", text("scenario")), text("config"))
 }
 
-/// Most events of one kind of a queue pair: so many take some gigabytes. Our choice.
+/// Most events of one kind of a queue pair; this number takes some gigabytes of memory. Our choice.
 const MOST_EVENTS: &str = "record.most-events=50000000";
 
-/// Records the events of this flow's queue pair and nothing else.
+/// Settings that record the events of this flow's queue pair and nothing else.
 fn recording(flow: &str) -> [String; 8] {
     let follow = format!("record.follow=[{}]", flow.trim());
     let rest = ["record.flows=0", "record.links=0", "record.events=0", "record.taps=[]", MOST_EVENTS];
@@ -141,7 +141,7 @@ fn recording(flow: &str) -> [String; 8] {
     [follow, flows, links, events, taps, most, "record.switches=false".into(), "record.counters=false".into()]
 }
 
-/// The same run once more, with the events of this flow; nothing is written.
+/// Runs the scenario again with the events of this flow recorded, and writes nothing.
 fn follow(subject: &Subject, flow: &Flow, run: Runner<'_>) -> Result<Results, Failure> {
     let sets = recording(&flow.flow.to_string());
     let prepared = Prepared::by(|| scenario::check(&source(&subject.results), &sets))?;
@@ -151,15 +151,15 @@ fn follow(subject: &Subject, flow: &Flow, run: Runner<'_>) -> Result<Results, Fa
     if was != is {
         let version = subject.results.manifest["ropewalk"].as_str().unwrap_or("another version");
         return Err(Failure::Asked(format!(
-            "{} has no events of flow {}, and its scenario runs differently now (digest {is}, and {was} then, by ropewalk \
-             {version}): run it again with --set record.follow=[{}]",
+            "{} has no events of flow {}, and its scenario runs differently now (digest {is}; ropewalk {version} gave \
+             {was}): run it again with --set record.follow=[{}]",
             subject.name, flow.flow, flow.flow
         )));
     }
     Ok(results)
 }
 
-/// Runs a scenario on so many threads.
+/// Runs a scenario on `threads` threads.
 ///
 /// # Errors
 /// [`Failure::Interrupted`].

@@ -1,7 +1,8 @@
-//! What happened to a flow and when: runs of like events make one line, so that a life has some dozens.
+//! What happened to a flow and when. Events of one kind that follow each other closely share a line, so that a timeline has
+//! some dozens of lines.
 
 use crate::account::Account;
-use crate::kept::Kept;
+use crate::cause::Cause;
 use crate::life::Life;
 use crate::packets::{Reason, is_ahead, reasons};
 use crate::trace::Step;
@@ -12,27 +13,28 @@ use results::text::{count, number};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Most lines: a screen or so. Our choice.
+/// Most lines: about one screen. Our choice.
 const LINES: usize = 40;
-/// Events of a kind that are closer than this share of the flow's time stand in one line, to begin with. Our choice.
+/// Events of a kind share a line if they are closer than the flow's time divided by this number. The distance is doubled while
+/// there are too many lines. Our choice.
 const CLOSE: u64 = 100;
-/// Waits shorter than this share of the flow's time are not in the timeline. Our choice.
+/// The shortest wait in the timeline is the flow's time divided by this number. Our choice.
 const LONG: u64 = 50;
-/// Most instants at which something fails or comes back. Our choice: half of the screen.
+/// Most lines about links that fail or recover. Our choice: half of the screen.
 const FAILURES: usize = 20;
 
-/// A line.
+/// A line of the timeline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Line {
-    /// When it began, in simulated time.
+    /// Start, in simulated time.
     pub from_us: f64,
-    /// When it ended; the same for a single event.
+    /// End; the same as the start for a single event.
     pub to_us: f64,
     /// What happened.
     pub what: String,
 }
 
-/// What an event is part of: one kind, one line. Of lines that begin at one instant causes come before effects.
+/// Kind of a line. Lines that begin at the same time stand in this order: causes before effects.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Topic {
     Heard(u8),
@@ -49,18 +51,21 @@ enum Topic {
     Made(u8, String),
 }
 
-/// Events of a kind one after the other.
+/// Events of a kind that share a line.
 struct Bunch<'a> {
     from: Time,
     to: Time,
     events: Vec<(&'a Step, Note)>,
 }
 
-/// What a line says of an event besides what the event says itself.
+/// Facts about an event that the event does not carry itself.
 #[derive(Clone, Copy, Default)]
 struct Note {
+    /// Rate before and after the cuts that the event caused, Gb/s.
     cut: Option<(f64, f64)>,
+    /// Reason of a retransmission.
     reason: Option<Reason>,
+    /// End of a pause.
     until: Option<Time>,
 }
 
@@ -81,20 +86,20 @@ pub(crate) fn of(life: &Life<'_>, account: &Account) -> Vec<Line> {
         }
         close = close.saturating_mul(2).max(1);
     }
-    // Those that begin at one instant in the order in which they end.
+    // Lines that begin at the same time stand in the order of their ends.
     lines.sort_by(|a, b| a.from_us.total_cmp(&b.from_us).then(a.to_us.total_cmp(&b.to_us)));
     lines
 }
 
-/// Events by kind, in order of time, each with what is known besides.
+/// Events by topic, in order of time, each with its note.
 fn topics<'a>(life: &Life<'a>) -> BTreeMap<Topic, Vec<(&'a Step, Note)>> {
     let mut topics: BTreeMap<Topic, Vec<(&Step, Note)>> = BTreeMap::new();
     let mut reasons = reasons(life);
-    // By the event that led to it.
+    // By index of the triggering event: rate before and after.
     let mut cut_by: BTreeMap<usize, (f64, f64)> = BTreeMap::new();
     for cut in &life.cuts {
-        if let Some(news) = cut.news {
-            cut_by.entry(news).or_insert((cut.from, cut.to)).1 = cut.to;
+        if let Some(trigger) = cut.trigger {
+            cut_by.entry(trigger).or_insert((cut.from, cut.to)).1 = cut.to;
         }
     }
     for (i, step) in life.steps.iter().enumerate() {
@@ -115,7 +120,7 @@ fn topics<'a>(life: &Life<'a>) -> BTreeMap<Topic, Vec<(&'a Step, Note)>> {
             EventKind::Discarded if mine => Topic::Discarded,
             EventKind::Ahead if is_ahead(life, step) => Topic::Ahead,
             EventKind::Duplicate if mine => Topic::Duplicate,
-            // CNPs reach their sender unless somebody says otherwise.
+            // A CNP reaches its sender unless another event reports the opposite, so its sending needs no line.
             EventKind::FeedbackSent if step.kind != Kind::Cnp => Topic::Sent(kind),
             EventKind::Made if step.kind != Kind::Signal => Topic::Made(kind, step.node.clone()),
             EventKind::Blocked if step.kind != Kind::Signal => Topic::Blocked(kind, step.node.clone()),
@@ -163,9 +168,12 @@ fn words(life: &Life<'_>, topic: &Topic, bunch: &Bunch<'_>) -> String {
         Topic::Dropped(node) => format!("{} dropped at {node} for lack of buffer, {psns}", many(bunch, n)),
         Topic::Ahead => format!("{packets} arrived ahead of ePSN, up to {} ahead", count(ahead)),
         Topic::Discarded => {
-            format!("{packets} arrived ahead of ePSN and thrown away, up to {} ahead", count(ahead))
+            format!(
+                "{packets} arrived ahead of ePSN, discarded by the receiver, up to {} ahead",
+                count(ahead)
+            )
         }
-        Topic::Duplicate => format!("{packets} arrived that had arrived before, {psns}"),
+        Topic::Duplicate => format!("{packets} arrived again, {psns}"),
         Topic::Sent(_) => format!("the receiver sent {}{}", many(bunch, n), nack_psns(bunch, &psns)),
         Topic::Made(_, node) => format!("{node} made {}{}", many(bunch, n), nack_psns(bunch, &psns)),
         Topic::Blocked(_, node) => format!("{node} blocked {}{}", many(bunch, n), nack_psns(bunch, &psns)),
@@ -188,7 +196,7 @@ fn words(life: &Life<'_>, topic: &Topic, bunch: &Bunch<'_>) -> String {
     }
 }
 
-/// So many of the kind of packet that the events are about.
+/// Count and kind of the packets, such as `3 NACKs`.
 fn many(bunch: &Bunch<'_>, n: usize) -> String {
     let kind = match bunch.events[0].0.kind {
         Kind::Data => "packet",
@@ -201,7 +209,7 @@ fn many(bunch: &Bunch<'_>, n: usize) -> String {
     format!("{} {kind}{plural}", count(n as u64))
 }
 
-/// PSNs from the least to the greatest.
+/// Range of the PSNs.
 fn psns(bunch: &Bunch<'_>) -> String {
     let seqs = || bunch.events.iter().map(|(step, _)| step.seq);
     let (least, most) = (seqs().min().unwrap_or(0), seqs().max().unwrap_or(0));
@@ -209,22 +217,23 @@ fn psns(bunch: &Bunch<'_>) -> String {
     if least == most { format!("PSN {}", psn(least)) } else { format!("PSN {}-{}", psn(least), psn(most)) }
 }
 
-/// A NACK says which packet is missing; the PSN of a CNP says nothing.
+/// PSNs of NACKs, which name missing packets; the PSN of a CNP has no meaning.
 fn nack_psns(bunch: &Bunch<'_>, psns: &str) -> String {
     if bunch.events[0].0.kind == Kind::Nack { format!(" for {psns}") } else { String::new() }
 }
 
-/// From which rate to which.
+/// Rates before the first and after the last cut.
 fn rates(bunch: &Bunch<'_>) -> String {
     let mut cuts = bunch.events.iter().filter_map(|(_, note)| note.cut);
     let Some(first) = cuts.next() else { return String::new() };
     let n = 1 + cuts.clone().count();
     let last = cuts.next_back().unwrap_or(first);
-    // Between cuts the rate may have risen again.
+    // The rate may have risen between cuts.
     let cuts = if n == 1 { String::new() } else { format!(" in {n} cuts") };
     format!(": {} to {} Gb/s{cuts}", number(first.0), number(last.1))
 }
 
+/// Reasons of the retransmissions.
 fn why(bunch: &Bunch<'_>) -> String {
     let mut counted: BTreeMap<Reason, usize> = BTreeMap::new();
     for reason in bunch.events.iter().filter_map(|(_, note)| note.reason) {
@@ -233,9 +242,9 @@ fn why(bunch: &Bunch<'_>) -> String {
     let text = |reason: &Reason| match reason {
         Reason::Lost => "lost before",
         Reason::Dropped => "dropped before",
-        Reason::Discarded => "thrown away before",
+        Reason::Discarded => "discarded before",
         Reason::Spurious => "only late: spurious",
-        Reason::Open => "not known why",
+        Reason::Open => "reason unknown",
     };
     match counted.len() {
         0 => String::new(),
@@ -265,17 +274,17 @@ fn fixed(life: &Life<'_>, account: &Account) -> Vec<Line> {
         lines.push(at(last, format!("its last packet, PSN {}, is sent for the first time", psn(seq))));
     }
     lines.extend(life.received.map(|time| at(time, "all of it has arrived".into())));
-    lines.extend(life.acked.map(|time| at(time, "the ACK of its last byte is back".into())));
+    lines.extend(life.acked.map(|time| at(time, "the ACK of its last byte has reached the sender".into())));
     if life.acked.is_none() {
-        lines.push(at(life.end, "the run ended before it did".into()));
+        lines.push(at(life.end, "the run ended before the flow".into()));
     }
     let long = life.end.since(life.start).ps() / LONG;
-    for &(from, to, kept) in account.waits.iter().filter(|(from, to, _)| to.since(*from).ps() >= long) {
-        let what = match kept {
-            Kept::Behind => behind(life, from, to),
-            Kept::Window => "nothing sent: waiting for ACKs".to_owned(),
-            Kept::UntilNack => "nothing to send until a NACK came".to_owned(),
-            Kept::UntilTimeout => "nothing to send until the retransmission timer fired".to_owned(),
+    for &(from, to, cause) in account.waits.iter().filter(|(from, to, _)| to.since(*from).ps() >= long) {
+        let what = match cause {
+            Cause::Behind => behind(life, from, to),
+            Cause::Window => "nothing sent: waiting for ACKs".to_owned(),
+            Cause::UntilNack => "nothing to send until a NACK came".to_owned(),
+            Cause::UntilTimeout => "nothing to send until the retransmission timer fired".to_owned(),
             _ => continue,
         };
         lines.push(Line { from_us: from.as_us(), to_us: to.as_us(), what });
@@ -284,14 +293,14 @@ fn fixed(life: &Life<'_>, account: &Account) -> Vec<Line> {
     lines
 }
 
-/// What fails, gets slow or comes back while the flow lasts, and what had failed before: a line for each instant.
+/// One line for each time at which links fail, slow down or recover during the flow, and for links that had failed before.
 fn failures(life: &Life<'_>) -> Vec<Line> {
     let fabric = &life.plan.fabric;
     let changes = life.plan.failures.changes();
     let whole = |change: &LinkChange| change.rate == Some(fabric.links()[change.link.index()].rate);
     let mut instants: BTreeMap<(Time, bool, String), Vec<LinkId>> = BTreeMap::new();
     for (i, change) in changes.iter().enumerate() {
-        // They are in order by link, then by time.
+        // Changes are sorted by link, then by time.
         let next = changes.get(i + 1).filter(|next| next.link == change.link);
         let before = change.at < life.start;
         let past = before && (whole(change) || next.is_some_and(|next| next.at <= life.start));
@@ -315,7 +324,7 @@ fn failures(life: &Life<'_>) -> Vec<Line> {
     instants.iter().take(FAILURES).map(line).collect()
 }
 
-/// Links by the node, or the two, that all of them have in common.
+/// Names links by the one or two nodes that all of them share; else their number.
 fn links_by_name(fabric: &Fabric, links: &[LinkId]) -> String {
     let ends = |link: &LinkId| [fabric.links()[link.index()].from, fabric.links()[link.index()].to];
     let shared = |node: &NodeId| links.iter().all(|link| ends(link).contains(node));
@@ -326,7 +335,7 @@ fn links_by_name(fabric: &Fabric, links: &[LinkId]) -> String {
     }
 }
 
-/// Which flows of its queue pair went first.
+/// Which flows of the queue pair were sent first.
 fn behind(life: &Life<'_>, from: Time, to: Time) -> String {
     let others = life.steps.iter().filter(|s| s.starts() && (from..to).contains(&s.at));
     let mut flows: Vec<u32> = others.filter_map(|s| life.message_of(s.seq)).collect();

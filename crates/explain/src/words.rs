@@ -1,34 +1,34 @@
-//! An explanation for people.
+//! An explanation as text.
 
-use crate::account::{Account, Cause};
+use crate::account::{Account, Delay};
+use crate::cause::Cause;
 use crate::explanation::Explanation;
 use crate::flow::Flow;
-use crate::kept::Kept;
-use crate::packets::{Packets, Told};
+use crate::packets::{Feedback, Packets};
 use results::text::{self, bytes, count, number};
 use std::fmt::Write;
 
-/// Causes below this share of what the flow lost are not in the sentence. Our choice.
+/// Smallest share of a flow's total delay that puts a delay into the sentence. Our choice.
 const WORTH_SAYING: f64 = 0.05;
-/// Most causes in the sentence. Our choice.
+/// Most delays in the sentence. Our choice.
 const IN_SENTENCE: usize = 3;
-/// A flow that is no slower than this many times its ideal is called undisturbed. Our choice.
+/// Largest slowdown of a flow that the sentence calls undisturbed. Our choice.
 const UNDISTURBED: f64 = 1.02;
-/// Pieces below this are not in the table, us: half a digit of what it shows. Our choice.
+/// Shortest delay in the table, us: half of the last digit that the table shows. Our choice.
 const LEAST: f64 = 0.000_5;
 
-/// The answer in one sentence.
+/// The explanation in one sentence.
 pub(crate) fn answer(flow: &Flow, account: &Account, packets: &Packets) -> String {
     let name = format!("Flow {}, {} from {} to {}", flow.flow, bytes(flow.bytes), flow.from, flow.to);
-    let lost: f64 = account.causes.iter().map(|cause| cause.us.max(0.0)).sum();
-    let worth = |cause: &&Cause| cause.us >= lost * WORTH_SAYING && cause.kept != Kept::RunEnded;
-    let mut told = account
-        .causes
+    let lost: f64 = account.delays.iter().map(|delay| delay.us.max(0.0)).sum();
+    let worth = |delay: &&Delay| delay.us >= lost * WORTH_SAYING && delay.cause != Cause::RunEnded;
+    let mut phrases = account
+        .delays
         .iter()
         .filter(worth)
         .take(IN_SENTENCE)
-        .map(|cause| format!("{} us {}", number(cause.us), because(cause.kept, packets)));
-    let causes = match (told.next(), told.collect::<Vec<_>>()) {
+        .map(|delay| format!("{} us {}", number(delay.us), because(delay.cause, packets)));
+    let causes = match (phrases.next(), phrases.collect::<Vec<_>>()) {
         (None, _) => String::new(),
         (Some(one), rest) => match rest.as_slice() {
             [] => one,
@@ -37,9 +37,9 @@ pub(crate) fn answer(flow: &Flow, account: &Account, packets: &Packets) -> Strin
     };
     let (Some(fct), Some(ideal), Some(slowdown)) = (flow.fct_us, flow.ideal_fct_us, flow.slowdown) else {
         let arrived = if flow.received_us.is_some() {
-            "all of it had arrived, but no ACK of its end came back"
+            "all of it had arrived, but the last ACK had not reached the sender"
         } else {
-            "it had not arrived whole"
+            "part of it had not arrived"
         };
         let mut text = format!(
             "{name} was not finished when the run ended, {} us after its start: {arrived}",
@@ -57,14 +57,14 @@ pub(crate) fn answer(flow: &Flow, account: &Account, packets: &Packets) -> Strin
     format!("{took}, {} times its ideal of {} us: {causes}.", times(slowdown), number(ideal))
 }
 
-/// A slowdown with two digits after the point, where that says something.
+/// A slowdown, with two digits after the point if it is below 10.
 fn times(slowdown: f64) -> String {
     if slowdown < 10.0 { format!("{slowdown:.2}") } else { number(slowdown) }
 }
 
-/// Why, as the end of "10 us ...".
-fn because(kept: Kept, packets: &Packets) -> String {
-    let cuts = |by: Kept, one: &str| {
+/// The cause, as the end of a phrase such as "10 us for its sender's paused port".
+fn because(cause: Cause, packets: &Packets) -> String {
+    let cuts = |by: Cause, one: &str| {
         let times = packets.rate.cuts.iter().find(|cuts| cuts.by == by).map_or(0, |cuts| cuts.times);
         match times {
             0 => format!("at a rate that {one}s had cut before"),
@@ -73,18 +73,18 @@ fn because(kept: Kept, packets: &Packets) -> String {
         }
     };
     let resent = |n: u64| if n == 1 { "1 packet".to_owned() } else { format!("{} packets", count(n)) };
-    match kept {
-        Kept::Behind => "behind other messages of its queue pair".into(),
-        Kept::Paused => "for its sender's paused port".into(),
-        Kept::Port => "for its sender's port, which sent for others".into(),
-        Kept::CnpCut => cuts(kept, "CNP"),
-        Kept::NackCut => cuts(kept, "NACK"),
-        Kept::TimeoutCut => cuts(kept, "timeout"),
-        Kept::Pace => "at a rate below line rate that congestion control chose".into(),
-        Kept::Window => "waiting for ACKs".into(),
-        Kept::UntilNack => "until a NACK told of a missing packet".into(),
-        Kept::UntilTimeout => "until the retransmission timer fired".into(),
-        Kept::Resent => {
+    match cause {
+        Cause::Behind => "behind other messages of its queue pair".into(),
+        Cause::Paused => "for its sender's paused port".into(),
+        Cause::Port => "for its sender's port, which sent other packets".into(),
+        Cause::CnpCut => cuts(cause, "CNP"),
+        Cause::NackCut => cuts(cause, "NACK"),
+        Cause::TimeoutCut => cuts(cause, "timeout"),
+        Cause::Pace => "at a rate below line rate that congestion control chose".into(),
+        Cause::Window => "waiting for ACKs".into(),
+        Cause::UntilNack => "until a NACK reported a missing packet".into(),
+        Cause::UntilTimeout => "until the retransmission timer fired".into(),
+        Cause::Resent => {
             let spurious = packets.resent.spurious;
             let only = if spurious == 0 {
                 String::new()
@@ -93,37 +93,37 @@ fn because(kept: Kept, packets: &Packets) -> String {
             };
             format!("sending {} again{only}", resent(packets.resent.total))
         }
-        Kept::Copies => "sending copies".into(),
-        Kept::Network => "in queues of the network".into(),
-        Kept::AckBack => "for the last ACK on its way back".into(),
-        Kept::RunEnded => "until the run ended".into(),
-        Kept::InIdeal => "less, as its ideal waits, too".into(),
+        Cause::Copies => "sending copies".into(),
+        Cause::Network => "in queues of the network".into(),
+        Cause::AckBack => "for the last ACK on its way back".into(),
+        Cause::RunEnded => "until the run ended".into(),
+        Cause::InIdeal => "less, because the ideal includes such waits".into(),
     }
 }
 
-/// A line of the table.
-fn label(kept: Kept) -> &'static str {
-    match kept {
-        Kept::Behind => "behind other messages of its queue pair",
-        Kept::Paused => "its sender's port was paused",
-        Kept::Port => "its sender's port sent for others",
-        Kept::CnpCut => "below line rate: cut by CNPs",
-        Kept::NackCut => "below line rate: cut by NACKs",
-        Kept::TimeoutCut => "below line rate: cut by timeouts",
-        Kept::Pace => "below line rate: congestion control's choice",
-        Kept::Window => "waiting for ACKs, or held back by scheme or NIC",
-        Kept::UntilNack => "nothing to send until a NACK came",
-        Kept::UntilTimeout => "nothing to send until the timer fired",
-        Kept::Resent => "sending packets again",
-        Kept::Copies => "sending copies for its scheme",
-        Kept::Network => "its last packet in queues, or on a longer way",
-        Kept::AckBack => "its last ACK in queues, or late",
-        Kept::RunEnded => "from its last packet to the end of the run",
-        Kept::InIdeal => "less such waits that its ideal has, too",
+/// Name of the cause in the table.
+fn label(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Behind => "behind other messages of its queue pair",
+        Cause::Paused => "its sender's port was paused",
+        Cause::Port => "its sender's port sent other packets",
+        Cause::CnpCut => "below line rate: cut by CNPs",
+        Cause::NackCut => "below line rate: cut by NACKs",
+        Cause::TimeoutCut => "below line rate: cut by timeouts",
+        Cause::Pace => "below line rate: congestion control's choice",
+        Cause::Window => "waiting for ACKs, or held back by scheme or NIC",
+        Cause::UntilNack => "nothing to send until a NACK came",
+        Cause::UntilTimeout => "nothing to send until the timer fired",
+        Cause::Resent => "sending packets again",
+        Cause::Copies => "sending copies for its scheme",
+        Cause::Network => "its last packet in queues, or on a longer path",
+        Cause::AckBack => "its last ACK in queues, or late",
+        Cause::RunEnded => "from its last packet to the end of the run",
+        Cause::InIdeal => "minus waits that the ideal includes",
     }
 }
 
-/// All of it.
+/// The whole text.
 pub(crate) fn page(e: &Explanation) -> String {
     let mut text = format!("{}\n\n{}\n", wrapped(&e.answer), causes(&e.account));
     let facts = facts(e);
@@ -151,20 +151,20 @@ fn causes(account: &Account) -> String {
     if let Some(sending) = account.sending_us {
         row("its packets on the wire", sending, "measured");
     }
-    let (shown, small): (Vec<&Cause>, Vec<&Cause>) =
-        account.causes.iter().partition(|cause| cause.us.abs() >= LEAST);
-    for cause in shown {
-        row(label(cause.kept), cause.us, if cause.measured { "measured" } else { "shared out" });
+    let (shown, small): (Vec<&Delay>, Vec<&Delay>) =
+        account.delays.iter().partition(|delay| delay.us.abs() >= LEAST);
+    for delay in shown {
+        row(label(delay.cause), delay.us, if delay.measured { "measured" } else { "shared out" });
     }
-    let rest: f64 = small.iter().map(|cause| cause.us).sum();
+    let rest: f64 = small.iter().map(|delay| delay.us).sum();
     if rest.abs() >= LEAST {
         row("other pieces, each too small to show", rest, "measured");
     }
-    row("in all", account.elapsed_us, "measured");
+    row("total", account.elapsed_us, "measured");
     table.to_string().lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
-/// What there is to say of its packets, a line each.
+/// Facts about the flow's packets, one line each.
 fn facts(e: &Explanation) -> Vec<(&'static str, String)> {
     let p = &e.packets;
     let mut facts = Vec::new();
@@ -174,7 +174,7 @@ fn facts(e: &Explanation) -> Vec<(&'static str, String)> {
         let reasons = [
             (r.lost, "lost on a link"),
             (r.dropped, "dropped for lack of buffer"),
-            (r.discarded, "thrown away by the receiver"),
+            (r.discarded, "discarded by the receiver"),
             (r.spurious, "only late: spurious"),
         ];
         let reasons: Vec<String> =
@@ -192,20 +192,21 @@ fn facts(e: &Explanation) -> Vec<(&'static str, String)> {
         let text = format!("{} arrived ahead of ePSN, up to {} ahead", count(p.ahead), count(p.most_ahead));
         facts.push(("reordering", text));
     }
-    for (name, told) in [("NACKs", &p.nacks), ("CNPs", &p.cnps)] {
-        if *told != Told::default() {
-            facts.push((name, of_told(told)));
+    for (name, feedback) in [("NACKs", &p.nacks), ("CNPs", &p.cnps)] {
+        if *feedback != Feedback::default() {
+            facts.push((name, fates(feedback)));
         }
     }
     if let Some(least) = p.rate.least_gbps.filter(|least| *least < p.rate.line_gbps * 0.999) {
-        let text = format!("{} Gb/s at the lowest, of {}", number(least), number(p.rate.line_gbps));
+        let text =
+            format!("{} Gb/s at the lowest, {} Gb/s at line rate", number(least), number(p.rate.line_gbps));
         facts.push(("rate", text));
     }
     if let Some(t) = p.transit {
         facts.push((
             "transit",
             format!(
-                "{} us in the mean, {} us at most (PSN {}, sent at {:.3} us); {} us on an idle fabric",
+                "{} us on average, {} us at most (PSN {}, sent at {:.3} us); {} us on an idle fabric",
                 number(t.mean_us),
                 number(t.most_us),
                 t.most_psn,
@@ -219,7 +220,7 @@ fn facts(e: &Explanation) -> Vec<(&'static str, String)> {
         facts.push((
             key,
             format!(
-                "{} -> {}: {} packets found {} us of data before them, {} us at most",
+                "{} -> {}: {} packets met a queue of {} us on average, {} us at most",
                 link.from,
                 link.to,
                 count(link.packets),
@@ -231,15 +232,16 @@ fn facts(e: &Explanation) -> Vec<(&'static str, String)> {
     facts
 }
 
-fn of_told(told: &Told) -> String {
-    let mut parts = vec![format!("{} sent by the receiver", count(told.sent))];
-    for (n, what) in [(told.blocked, "blocked by the scheme"), (told.made, "made by the scheme")] {
+/// Who sent, made, blocked and received the feedback.
+fn fates(feedback: &Feedback) -> String {
+    let mut parts = vec![format!("{} sent by the receiver", count(feedback.sent))];
+    for (n, what) in [(feedback.blocked, "blocked by the scheme"), (feedback.made, "made by the scheme")] {
         if n > 0 {
             parts.push(format!("{} {what}", count(n)));
         }
     }
-    parts.push(format!("{} reached the sender", count(told.received)));
-    parts.join(", ") + ", of its queue pair in this time"
+    parts.push(format!("{} reached the sender", count(feedback.received)));
+    parts.join(", ") + ", for the whole queue pair in this time"
 }
 
 fn timeline(e: &Explanation) -> String {
@@ -262,7 +264,7 @@ fn timeline(e: &Explanation) -> String {
     text
 }
 
-/// A sentence in lines of a terminal's width.
+/// Breaks a sentence into lines of a terminal's width.
 fn wrapped(text: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
