@@ -311,7 +311,7 @@ def test_other_directories_are_refused_and_nothing_is_overwritten(results):
 
     (results / "empty").mkdir(exist_ok=True)
     assert "manifest.json" in refused("report", results / "empty")
-    assert "stands beside no other results" in refused("report", results / "grid", results / "ecmp")
+    assert "its page cannot show other results" in refused("report", results / "grid", results / "ecmp")
     scenario = results / "mine.toml"
     scenario.write_text("seed = 1\n")
     assert "no report" in refused("run", "quickstart", "-o", results / "never", "--report", scenario)

@@ -1,4 +1,4 @@
-//! The command line: what can be asked, in clap's words.
+//! The arguments of all commands, as clap reads them.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -22,35 +22,35 @@ Exit codes: 0 done; 2 the input is wrong; 3 the simulation failed; 130 interrupt
 #[command(name = "ropewalk", version, about, after_help = EXAMPLES, max_term_width = 100)]
 #[command(propagate_version = true, arg_required_else_help = true)]
 pub struct Cli {
-    /// What to do.
+    /// Command to run.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What to do.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a scenario and write its results
     Run(RunArgs),
     /// Run a scenario with several load-balancing schemes and seeds, one row each
     Compare(CompareArgs),
-    /// Run a scenario at many points: schemes, seeds and any keys, crossed or side by side
+    /// Run a scenario at many points: combinations of schemes, seeds and any other settings
     Sweep(SweepArgs),
-    /// Run a paper's experiment: its number beside ours, with the deviation
+    /// Run a paper's experiment and print the paper's numbers beside ours
     Reproduce(ReproduceArgs),
     /// Make a page from results: one HTML file that works offline
     Report(ReportArgs),
-    /// Tell the life of one flow: where its time went, and what happened to it when
+    /// Explain one flow: where its completion time went, and what happened when
     Explain(ExplainArgs),
-    /// Switch memory of a scheme by its paper's formula
+    /// Compute a scheme's switch memory by its paper's formula
     Memory(MemoryArgs),
-    /// Check a scenario and print its full configuration with defaults; no run
+    /// Check a scenario and print its full configuration with defaults, without a run
     Check(CheckArgs),
-    /// Make a scenario from another tool's files
+    /// Convert another tool's files to a scenario
     Import(ImportArgs),
     /// Print the JSON Schema of scenarios, or of sweeps, for editors
     Schema {
-        /// Of which kind of file.
+        /// Kind of file.
         #[arg(value_enum, default_value_t)]
         of: SchemaOf,
     },
@@ -62,35 +62,35 @@ pub enum Command {
         /// Shell.
         shell: Shell,
     },
-    /// Write a commented scenario to start from, NAME.toml
+    /// Write NAME.toml, a commented scenario to start from
     New {
         /// Name of the scenario; the file is NAME.toml.
         name: String,
     },
-    /// Print what the documentation is made from, as JSON
+    /// Print the source of the documentation's reference pages as JSON
     #[command(hide = true)]
     Reference,
 }
 
-/// Which scenario, and what to change in it.
+/// A scenario, and changes to it.
 #[derive(Args, Clone, Debug)]
 pub struct ScenarioArgs {
     /// Path of a TOML file, or name of a built-in scenario.
     pub scenario: String,
-    /// Change a value: a dotted key (arrays by index or name), and TOML or a plain string. Repeatable.
+    /// Change a setting: a dotted key (array entries by index or name) and a value, as TOML or a plain string. Repeatable.
     ///
     /// Examples: scheme.themis.mode=literal, workload.0.bytes=64MB, scheme.ecmp={} (replaces the scheme).
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
 }
 
-/// Which engine.
+/// The engines.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub enum EngineArg {
-    /// Window by window without an event queue: fast.
+    /// Fast: works window by window, without a global queue of events.
     #[default]
     Window,
-    /// One event heap: slow, plain, gives the same results.
+    /// Slow and simple: one heap of events.
     Reference,
 }
 
@@ -102,12 +102,12 @@ Examples:
   ropewalk run my.toml --set nic.congestion.dcqcn.rate-increase-timer=300us -o out/t300
   ropewalk run my.toml --json | jq .flows.fct_us.p99
   ropewalk run my.toml --threads 2
-  ropewalk run my.toml --record --report            a page to look at, with all that happened: DIR/report.html
+  ropewalk run my.toml --record --report            record all, and write a page: DIR/report.html
   ropewalk run my.toml --pcap host0                 the frames of host0 for Wireshark: DIR/capture-host0.pcapng
 
-Writes summary.json, manifest.json, flows.parquet, links.parquet and series.parquet; with --record, or what [record]
-in the scenario asks for, counters.parquet, events.parquet and paths.parquet, too. A directory with older
-results is replaced as a whole or not at all; a directory with anything else is not touched.")]
+Writes summary.json, manifest.json, flows.parquet, links.parquet and series.parquet. --record, or [record] in the
+scenario, adds counters.parquet, events.parquet and paths.parquet. A directory with older results is replaced as
+a whole or not at all. A directory with other files is an error, and stays as it is.")]
 pub struct RunArgs {
     #[command(flatten)]
     #[expect(missing_docs, reason = "clap would take it for help text")]
@@ -115,37 +115,37 @@ pub struct RunArgs {
     /// Directory for the results [default: results/SCENARIO].
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
-    /// Root of every random draw; the same as --set seed=N.
+    /// Seed of all random draws; the same as --set seed=N.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub seed: Option<u64>,
-    /// Threads that the run is split over; the results stay the same.
+    /// Threads that share the run, at most one per group of nodes; the results are the same for any number.
     #[arg(long, value_name = "N", default_value = "1", value_parser = count)]
     pub threads: NonZeroUsize,
-    /// Which engine; both give the same results.
+    /// Engine; both give the same results.
     #[arg(long, value_enum, default_value_t)]
     pub engine: EngineArg,
-    /// Record everything over time, and every event of eight flows; [record] in the scenario does parts of it.
+    /// Record everything over time, and every event of eight queue pairs; [record] in the scenario selects parts.
     ///
     /// The same as --set record.flows=all, record.links=all, record.switches=true, record.counters=true,
-    /// record.events=8; a --set of one of these has its way.
+    /// record.events=8. An explicit --set of one of these keys wins.
     #[arg(long)]
     pub record: bool,
-    /// Capture the frames of a port in both directions, for Wireshark; may be given more than once.
+    /// Capture the frames of a port in both directions, for Wireshark. Repeatable.
     ///
-    /// A port is that of a host, or SWITCH:PORT, or SWITCH:NEIGHBOUR: host0, leaf0:3, leaf0:spine1. Its file is
+    /// A port is named by HOST, SWITCH:PORT or SWITCH:NEIGHBOUR, such as host0, leaf0:3 or leaf0:spine1. The file is
     /// DIR/capture-PORT.pcapng. The same as --set record.taps=[...].
     #[arg(long, value_name = "HOST|SWITCH:PORT")]
     pub pcap: Vec<String>,
-    /// Write the tables as CSV too.
+    /// Also write the tables as CSV.
     #[arg(long)]
     pub csv: bool,
-    /// Write a page too, one HTML file that works offline [default FILE: DIR/report.html].
+    /// Also write a page: one HTML file that works offline [default FILE: DIR/report.html].
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     pub report: Option<Option<PathBuf>>,
     /// Print summary.json on standard output and nothing else.
     #[arg(long)]
     pub json: bool,
-    /// No progress.
+    /// Do not show progress.
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -159,8 +159,8 @@ Examples:
   ropewalk compare my.toml --schemes ar,themis --seeds 1,7 --json > rows.json
   ropewalk compare my.toml --schemes ecmp,themis --report
 
-A scheme that the scenario configures keeps its settings; the others have their defaults.
-With several seeds a row shows the means, and below them the least and the most.")]
+A scheme that the scenario configures keeps its settings; all others use their defaults.
+With several seeds, a row shows the means, and below them the lowest and the highest values.")]
 pub struct CompareArgs {
     #[command(flatten)]
     #[expect(missing_docs, reason = "clap would take it for help text")]
@@ -168,28 +168,28 @@ pub struct CompareArgs {
     /// Schemes, separated by commas.
     #[arg(long, value_delimiter = ',', required = true, value_name = "NAMES")]
     pub schemes: Vec<String>,
-    /// Traffic class whose scheme is swapped [default: foreground; all, if none has a scheme of its own].
+    /// Traffic class whose scheme changes [default: foreground, or all if no class has its own scheme].
     #[arg(long, value_name = "NAME")]
     pub class: Option<String>,
     /// Seeds: a list (1,2,7) or a range with both ends (1..5) [default: the scenario's].
     #[arg(long, value_parser = seeds)]
     pub seeds: Option<Seeds>,
-    /// Threads in all: whole runs side by side, and a run is split when fewer are left [default: all cores].
+    /// Threads for all runs together; a run gets several if fewer runs than threads are left [default: all cores].
     #[arg(long, value_name = "N", value_parser = count)]
     pub threads: Option<NonZeroUsize>,
-    /// Most runs side by side; fewer need less memory [default: as many as threads].
+    /// Most runs at the same time; fewer need less memory [default: as many as threads].
     #[arg(long, value_name = "N", value_parser = count)]
     pub jobs: Option<NonZeroUsize>,
-    /// Which engine; both give the same results.
+    /// Engine; both give the same results.
     #[arg(long, value_enum, default_value_t)]
     pub engine: EngineArg,
-    /// Write a page too, one HTML file that works offline [default FILE: results/SCENARIO.html].
+    /// Also write a page: one HTML file that works offline [default FILE: results/SCENARIO.html].
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     pub report: Option<Option<PathBuf>>,
     /// Print the rows as JSON on standard output and nothing else.
     #[arg(long)]
     pub json: bool,
-    /// No progress.
+    /// Do not show progress.
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -197,10 +197,10 @@ pub struct CompareArgs {
 /// A kind of file that has a JSON Schema.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub enum SchemaOf {
-    /// What `ropewalk run` takes.
+    /// A scenario, for `ropewalk run`.
     #[default]
     Scenario,
-    /// What `ropewalk sweep` takes.
+    /// A sweep, for `ropewalk sweep`.
     Sweep,
 }
 
@@ -208,10 +208,10 @@ pub enum SchemaOf {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  ropewalk sweep themis-timers --dry-run            a built-in sweep: which points there are
+  ropewalk sweep themis-timers --dry-run            list the points of a built-in sweep
   ropewalk sweep my-sweep.toml -o results/my-sweep
-  ropewalk sweep my-sweep.toml --resume             after an interruption, however hard
-  ropewalk sweep my-sweep.toml --report             a page to look at, too: DIR/report.html
+  ropewalk sweep my-sweep.toml --resume             continue after an interruption
+  ropewalk sweep my-sweep.toml --report             also write a page: DIR/report.html
   ropewalk sweep my-sweep.toml --set workload.0.bytes=1MB --json | jq '.rows[][\"flows.fct_us.p99\"]'
 
 A sweep's file names a scenario and has axes:
@@ -221,38 +221,38 @@ A sweep's file names a scenario and has axes:
   schemes = [\"ecmp\", \"themis\"]
   [[axis]]
   \"nic.congestion.dcqcn.rate-increase-timer\" = [\"55us\", \"300us\", \"900us\"]
-Axes are crossed; keys in one axis go side by side. docs/sweeps.md says more.
+Axes are crossed; the keys of one axis change together. docs/sweeps.md explains more.
 
 Writes sweep.json, points.parquet, timing.parquet and configs.parquet, and flows/ID.parquet with `flows = true`.
-Under way, points are kept in DIR.part.")]
+Until the sweep is finished, its points are kept in DIR.part.")]
 pub struct SweepArgs {
     /// Path of a TOML file, or name of a built-in sweep.
     pub sweep: String,
     /// Directory for the results [default: results/NAME].
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
-    /// Change a value at all points: a dotted key, and TOML or a plain string. Repeatable.
+    /// Change a setting at all points: a dotted key and a value, as TOML or a plain string. Repeatable.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Go on with an interrupted sweep: what was done is not run again.
+    /// Continue an interrupted sweep; finished runs are not repeated.
     #[arg(long)]
     pub resume: bool,
     /// Check all points and list them; run nothing.
     #[arg(long, conflicts_with_all = ["resume", "report"])]
     pub dry_run: bool,
-    /// Threads in all: whole runs side by side, and a run is split when fewer are left [default: all cores].
+    /// Threads for all runs together; a run gets several if fewer runs than threads are left [default: all cores].
     #[arg(long, value_name = "N", value_parser = count)]
     pub threads: Option<NonZeroUsize>,
-    /// Most runs side by side; fewer need less memory [default: as many as threads].
+    /// Most runs at the same time; fewer need less memory [default: as many as threads].
     #[arg(long, value_name = "N", value_parser = count)]
     pub jobs: Option<NonZeroUsize>,
-    /// Write a page too, one HTML file that works offline [default FILE: DIR/report.html].
+    /// Also write a page: one HTML file that works offline [default FILE: DIR/report.html].
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     pub report: Option<Option<PathBuf>>,
     /// Print the points as JSON on standard output and nothing else.
     #[arg(long)]
     pub json: bool,
-    /// No progress.
+    /// Do not show progress.
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -266,33 +266,33 @@ Examples:
   ropewalk reproduce --all --quick
   ropewalk reproduce themis-fig1 --report           the paper's figure from our data, on a page
 
---quick runs a smaller version, and says so; its numbers are not the paper's.")]
+--quick runs a scaled-down version and labels it; its numbers cannot be compared with the paper's.")]
 pub struct ReproduceArgs {
-    /// Experiments.
+    /// Names of experiments.
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
     /// List the experiments.
     #[arg(long, conflicts_with_all = ["all", "names"])]
     pub list: bool,
-    /// All experiments.
+    /// Run all experiments.
     #[arg(long, conflicts_with = "names")]
     pub all: bool,
-    /// Scaled down: a first look in less time.
+    /// Run scaled-down versions, in less time.
     #[arg(long)]
     pub quick: bool,
-    /// Most runs side by side; fewer need less memory [default: as many as threads].
+    /// Most runs at the same time; fewer need less memory [default: as many as threads].
     #[arg(long, value_name = "N", value_parser = count)]
     pub jobs: Option<NonZeroUsize>,
-    /// Threads in all: whole runs side by side, and a run is split when fewer are left [default: all cores].
+    /// Threads for all runs together; a run gets several if fewer runs than threads are left [default: all cores].
     #[arg(long, value_name = "N", value_parser = count)]
     pub threads: Option<NonZeroUsize>,
-    /// Write a page too, one HTML file that works offline [default FILE: results/NAME.html].
+    /// Also write a page: one HTML file that works offline [default FILE: results/NAME.html].
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     pub report: Option<Option<PathBuf>>,
     /// Print JSON on standard output and nothing else.
     #[arg(long)]
     pub json: bool,
-    /// No progress.
+    /// Do not show progress.
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -305,12 +305,12 @@ Examples:
   ropewalk report out/ecmp out/themis -o page.html  several runs side by side
   ropewalk report results/themis-timers             a finished sweep
 
-Runs that differ in nothing but their seed are one row.")]
+Runs that differ only in their seed share a row.")]
 pub struct ReportArgs {
-    /// Result directories, as `ropewalk run` writes them, or one of `ropewalk sweep`.
+    /// Result directories of `ropewalk run`, or one of `ropewalk sweep`.
     #[arg(required = true, value_name = "DIR")]
     pub dirs: Vec<PathBuf>,
-    /// The page to write [default: report.html in the one DIR; results/report.html of several].
+    /// The page to write [default: DIR/report.html, or results/report.html for several DIRs].
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
@@ -325,26 +325,26 @@ Examples:
   ropewalk explain slowest quickstart --set scheme.ecmp={}
   ropewalk explain 12 results/quickstart --json | jq .account.causes
 
-A flow's events are in events.parquet if the run recorded them (--record, or record.follow in the scenario). If
-they are not, the scenario in the directory's manifest is run again with the events of this flow; nothing is
-written, and the digest must be the same. Of a scenario that has not run, nothing is written either.")]
+The explanation comes from events.parquet. If the run did not record the flow's events (--record, or record.follow
+in the scenario), the scenario in the directory's manifest runs again and records them. Its digest must be the
+same. ropewalk explain writes no results, also if it runs a SCENARIO.")]
 pub struct ExplainArgs {
-    /// Which flow: its number, `slowest`, or FROM->TO (the slowest of these).
+    /// Flow: its number, `slowest`, or FROM->TO (the slowest flow between these hosts).
     #[arg(value_name = "FLOW")]
     pub flow: String,
     /// Result directory, or a scenario: a TOML file or the name of a built-in one.
     #[arg(value_name = "DIR|SCENARIO", default_value = ".")]
     pub of: String,
-    /// Change a value of the scenario: a dotted key, and TOML or a plain string. Repeatable.
+    /// Change a setting of the scenario: a dotted key and a value, as TOML or a plain string. Repeatable.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Threads that a run is split over; the results stay the same.
+    /// Threads that share a run; the results are the same for any number.
     #[arg(long, value_name = "N", default_value = "1", value_parser = count)]
     pub threads: NonZeroUsize,
     /// Print JSON on standard output and nothing else.
     #[arg(long)]
     pub json: bool,
-    /// No progress.
+    /// Do not show progress.
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -361,9 +361,9 @@ Examples:
 Keys of themis: paths, qps-per-nic, nics, rate, last-hop-delay, factor, frame, psn-bits, ring, sram.
 Keys of flowcut: hosts, hosts-per-tor, flows, rate, rtt, packet, payload, sram.")]
 pub struct MemoryArgs {
-    /// Scheme.
+    /// Scheme: themis or flowcut.
     pub scheme: String,
-    /// Change a value of the formula. Repeatable.
+    /// Change an input of the formula. Repeatable.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Print JSON on standard output and nothing else.
@@ -385,12 +385,12 @@ pub struct CheckArgs {
 /// `ropewalk import`.
 #[derive(Args, Debug)]
 pub struct ImportArgs {
-    /// Whose files.
+    /// Tool that wrote the files.
     #[command(subcommand)]
     pub from: ImportFrom,
 }
 
-/// Whose files.
+/// Tools whose files can be imported.
 #[derive(Debug, Subcommand)]
 pub enum ImportFrom {
     /// Topology, flow and configuration files of the HPCC simulator (ns-3)

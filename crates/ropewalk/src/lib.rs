@@ -1,15 +1,14 @@
 //! The command `ropewalk`: a packet-level lab for RDMA fabrics.
 //!
-//! Each command is a thin file that reads its arguments, calls a room of the house and prints the answer. The rooms are
-//! crates of their own, for programs that need no command line: [`lab`] runs scenarios, [`results`] holds what they come to,
-//! [`report`] makes pages, [`explain`] explains flows, [`capture`] writes frames for Wireshark, and [`papers`] repeats the
-//! papers' experiments.
+//! Each command is a thin file that reads its arguments, calls another crate and prints the answer. Programs can use those
+//! crates without the command line: [`lab`] runs scenarios, [`results`] holds summaries and tables, [`report`] makes pages,
+//! [`explain`] explains flows, [`capture`] writes frames for Wireshark, and [`papers`] repeats the papers' experiments.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | [`cli`] | the arguments of all commands |
 //! | [`commands`] | one file per command |
-//! | [`page`], [`compared`], [`swept`] | a run, a comparison and a sweep as the terminal shows them |
+//! | [`page`], [`compared`], [`swept`] | the texts that the terminal shows for a run, a comparison and a sweep |
 //! | [`progress`] | the progress bar |
 //! | [`print`](mod@print), [`interrupt`] | standard output, and Ctrl-C |
 

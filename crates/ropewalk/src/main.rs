@@ -1,4 +1,4 @@
-//! The command `ropewalk`; all it does is in the library.
+//! The command `ropewalk`, a thin wrapper around the library.
 
 use clap::Parser;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! Standard output and standard error. A reader that went away (`| head`) is no error.
+//! Standard output and standard error. A reader that closes the pipe (`| head`) is not an error.
 
 use lab::failure::Failure;
 use std::io::{ErrorKind, Write, stdout};
@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Write, stdout};
 /// Writes `text` to standard output.
 ///
 /// # Errors
-/// If the system refuses, as a full disk does: what was asked for is not there then.
+/// If the system refuses, for example because a disk is full: the output is then incomplete.
 pub fn out(text: &str) -> Result<(), Failure> {
     let mut to = stdout().lock();
     match to.write_all(text.as_bytes()).and_then(|()| to.flush()) {

@@ -11,14 +11,14 @@ const LINE_EVERY_S: f64 = 5.0;
 /// Seconds between updates of the bar.
 const BAR_EVERY_S: f64 = 0.1;
 
-/// The progress of a command's runs as its user sees it; Ctrl-C stops them.
+/// The visible progress of a command's runs. Ctrl-C stops the runs.
 pub(crate) struct Shown {
     pub(crate) progress: Progress<'static>,
     bar: ProgressBar,
 }
 
 impl Shown {
-    /// Of so many runs; nothing is shown if `quiet`.
+    /// Progress of `runs` runs, hidden if `quiet`.
     pub(crate) fn new(quiet: bool, runs: usize) -> Self {
         let stop = interrupt::flag();
         let bar = match !quiet && std::io::stderr().is_terminal() {

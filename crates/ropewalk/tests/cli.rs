@@ -1,4 +1,4 @@
-//! The command as a user meets it: exit codes, messages, files.
+//! The command as a user sees it: exit codes, messages, files.
 
 use assert_cmd::Command;
 use predicates::prelude::*;
@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
 
-/// Runs in a directory of its own.
+/// A temporary directory in which commands run.
 struct Desk(TempDir);
 
 impl Desk {
@@ -50,7 +50,7 @@ impl Desk {
 const SMALL: &str = "workload.0.bytes=200kB";
 
 #[test]
-fn a_run_says_how_it_went_and_leaves_results() {
+fn a_run_prints_its_summary_and_writes_results() {
     let desk = Desk::new();
     let assert = desk.ropewalk(&["run", "quickstart", "--set", SMALL]).assert().code(0);
     assert.stdout(contains("complete").and(contains("slowdown")).and(contains("results/quickstart")));
@@ -88,7 +88,7 @@ fn both_engines_agree() {
 }
 
 #[test]
-fn threads_change_how_long_a_run_takes_and_nothing_else() {
+fn threads_change_only_the_time_of_a_run() {
     let desk = Desk::new();
     let run =
         |threads: &str| desk.json(&["run", "quickstart", "--set", SMALL, "--json", "--threads", threads]);
@@ -99,7 +99,7 @@ fn threads_change_how_long_a_run_takes_and_nothing_else() {
         assert!(timing["cpu_s"].as_f64().unwrap() > 0.0);
     }
     assert_eq!(one, three);
-    // One run left for two threads: it is split. Two runs: each has one.
+    // A single run gets both threads; two runs get one thread each.
     let compare = |schemes: &str| {
         let args =
             ["compare", "quickstart", "--schemes", schemes, "--set", SMALL, "--json", "--threads", "2"];
@@ -112,7 +112,7 @@ fn threads_change_how_long_a_run_takes_and_nothing_else() {
 }
 
 #[test]
-fn the_manifest_is_enough_to_run_it_again() {
+fn a_manifest_repeats_its_run() {
     let desk = Desk::new();
     desk.ropewalk(&["run", "quickstart", "--set", SMALL, "--seed", "5", "-o", "a", "-q"]).assert().code(0);
     let read = |dir: &str| -> Value {
@@ -127,7 +127,7 @@ fn the_manifest_is_enough_to_run_it_again() {
 }
 
 #[test]
-fn wrong_input_ends_with_2_says_why_and_writes_nothing() {
+fn wrong_input_ends_with_2_and_a_reason_and_writes_nothing() {
     let bad = "[topology.leaf-spine]\nleafs = 4\n";
     let cases: &[(&[&str], &str)] = &[
         (&["run", "no-such-scenario"], "no-such-scenario"),
@@ -177,7 +177,7 @@ fn wrong_input_ends_with_2_says_why_and_writes_nothing() {
 }
 
 #[test]
-fn a_directory_that_is_not_ours_is_not_replaced() {
+fn a_directory_without_results_is_not_replaced() {
     let desk = Desk::new();
     fs::create_dir(desk.path("thesis")).unwrap();
     desk.write("thesis/chapter1.tex", "Once upon a time");
@@ -188,9 +188,9 @@ fn a_directory_that_is_not_ours_is_not_replaced() {
 }
 
 #[test]
-fn a_run_that_cannot_go_on_ends_with_3_and_still_prints_its_summary() {
+fn a_stalled_run_ends_with_3_and_prints_its_summary() {
     let desk = Desk::new();
-    // Every packet is lost: nothing ever arrives.
+    // Every packet is lost.
     let args = [
         "run",
         "quickstart",
@@ -210,7 +210,7 @@ fn a_run_that_cannot_go_on_ends_with_3_and_still_prints_its_summary() {
 }
 
 #[test]
-fn flows_to_a_far_datacentre_are_told_apart_from_those_at_home() {
+fn the_summary_separates_near_and_far_flows() {
     let desk = Desk::new();
     let edge = "switch-role.external.scheme.long-haul={interval=\"4us\"}";
     let plain = desk.json(&["run", "long-haul-near-destination", "--json"]);
@@ -225,7 +225,7 @@ fn flows_to_a_far_datacentre_are_told_apart_from_those_at_home() {
     };
     assert!(of(&fair) < of(&plain));
     assert_eq!(desk.json(&["run", "quickstart", "--json"])["flows"]["by_distance"], Value::Null);
-    // It belongs to the ends of a long link.
+    // The scheme works only at the ends of a long link.
     let everywhere = ["check", "long-haul", "--set", "scheme.long-haul={}"];
     desk.ropewalk(&everywhere).assert().code(2).stderr(contains("has no long link"));
     let never = ["check", "long-haul", "--set", "switch-role.external.scheme.long-haul={step=\"0us\"}"];
@@ -242,11 +242,11 @@ fn compare_swaps_the_scheme_of_all_classes_if_none_has_its_own() {
     let json = desk.json(&["compare", "waves.toml", "--schemes", "ecmp,rps", "--json"]);
     let disorder = |row: usize| json["rows"][row]["packets"]["out_of_order"].as_u64();
     assert_eq!(disorder(0), Some(0));
-    assert!(disorder(1) > Some(0), "sprayed, all of it");
+    assert!(disorder(1) > Some(0), "all classes must be sprayed");
 }
 
 #[test]
-fn flows_that_a_failure_cuts_off_are_named_before_the_run_and_after_it() {
+fn flows_cut_off_by_a_failure_are_named_before_and_after_the_run() {
     let desk = Desk::new();
     let cut = "[topology.leaf-spine]\nleaves = 2\nspines = 2\nhosts-per-leaf = 2\n[stop]\nno-progress = \"5ms\"\n\
                [[failure]]\nlinks = [[\"leaf1\", \"spine*\"]]\nat = \"2us\"\n[[workload]]\nname = \"job\"\n\
@@ -261,7 +261,7 @@ fn flows_that_a_failure_cuts_off_are_named_before_the_run_and_after_it() {
     let assert = desk.ropewalk(&["run", "cut.toml", "--json"]).assert().code(3).stderr(told);
     let summary: Value = serde_json::from_slice(&assert.get_output().stdout).unwrap();
     assert_eq!((&summary["complete"], &summary["flows"]["finished"]), (&false.into(), &1.into()));
-    // With a repair it takes its time and is done, however long nothing moved.
+    // With a repair, the run completes, although no packet moved for longer than `no-progress`.
     desk.write("mended.toml", &cut.replace("at = \"2us\"", "at = \"2us\"\nuntil = \"20ms\""));
     let summary = desk.json(&["run", "mended.toml", "--json"]);
     assert_eq!(summary["complete"], true);
@@ -269,20 +269,20 @@ fn flows_that_a_failure_cuts_off_are_named_before_the_run_and_after_it() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn output_that_cannot_be_written_is_no_success() {
+fn output_that_cannot_be_written_is_an_error() {
     let desk = Desk::new();
     for args in [&["run", "quickstart", "--set", SMALL, "--json"][..], &["schema"], &["memory", "themis"]] {
         let full = fs::File::options().write(true).open("/dev/full").unwrap();
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_ropewalk"));
         let output = command.args(args).current_dir(desk.0.path()).stdout(full).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
-        assert!(said.contains("cannot write to standard output: No space left"), "{args:?}: {said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {stderr}");
+        assert!(stderr.contains("cannot write to standard output: No space left"), "{args:?}: {stderr}");
     }
 }
 
 #[test]
-fn a_run_that_the_scenario_stops_is_done_but_not_complete() {
+fn a_run_stopped_by_its_scenario_succeeds_but_is_not_complete() {
     let desk = Desk::new();
     let summary = desk.json(&["run", "quickstart", "--set", "stop.after=20us", "--json"]);
     assert_eq!((&summary["complete"], &summary["ending"]), (&false.into(), &"stopped".into()));
@@ -291,7 +291,7 @@ fn a_run_that_the_scenario_stops_is_done_but_not_complete() {
 
 #[cfg(unix)]
 #[test]
-fn ctrl_c_stops_within_a_second_and_replaces_nothing() {
+fn ctrl_c_stops_within_a_second_and_writes_nothing() {
     use std::process::Stdio;
     use std::time::{Duration, Instant};
     let desk = Desk::new();
@@ -303,10 +303,10 @@ fn ctrl_c_stops_within_a_second_and_replaces_nothing() {
         .unwrap();
     std::thread::sleep(Duration::from_secs(3));
     std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    #[expect(clippy::disallowed_methods, reason = "the promise is about wall time")]
+    #[expect(clippy::disallowed_methods, reason = "the test measures wall time")]
     let asked = Instant::now();
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    // One second is promised; a busy machine gets three.
+    // The target is one second; the test allows three on a busy machine.
     assert!(asked.elapsed() < Duration::from_secs(3), "{:?}", asked.elapsed());
     assert!(desk.names().is_empty(), "{:?}", desk.names());
 }
@@ -322,7 +322,7 @@ fn a_comparison_has_a_row_per_scheme_and_seed() {
         ["ecmp", "themis"].iter().flat_map(|s| (1..=3).map(move |n| ((*s).to_owned(), n))).collect();
     assert_eq!(rows.iter().map(of).collect::<Vec<_>>(), expected);
     let alone = desk.json(&["run", "quickstart", "--set", SMALL, "--seed", "2", "--json"]);
-    assert_eq!(rows[4]["digest"], alone["digest"], "side by side or alone, a run is the same");
+    assert_eq!(rows[4]["digest"], alone["digest"], "a run gives the same result alone and in a comparison");
     let text = desk.ropewalk(&args).assert().code(0).get_output().stdout.clone();
     let text = String::from_utf8(text).unwrap();
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
@@ -330,7 +330,7 @@ fn a_comparison_has_a_row_per_scheme_and_seed() {
 }
 
 #[test]
-fn reproduce_lists_experiments_and_prints_the_contract() {
+fn reproduce_lists_experiments_and_prints_stable_json() {
     let desk = Desk::new();
     let list = desk.ropewalk(&["reproduce", "--list"]).assert().code(0).stdout(contains("themis-fig1"));
     list.stdout(contains("themis-memory").and(contains("loss-recovery")));
@@ -348,7 +348,7 @@ fn reproduce_lists_experiments_and_prints_the_contract() {
 }
 
 #[test]
-fn the_802_1_scenarios_run_alone_and_show_how_each_mode_recovers() {
+fn each_recovery_mode_of_the_802_1_scenarios_recovers_its_own_way() {
     let desk = Desk::new();
     let run = |scenario: &str| {
         let small = ["--set", "workload.0.messages=5", "--json"];
@@ -365,7 +365,7 @@ fn the_802_1_scenarios_run_alone_and_show_how_each_mode_recovers() {
 }
 
 #[test]
-fn themis_over_go_back_n_is_run_with_a_warning() {
+fn themis_over_go_back_n_gives_a_warning() {
     let desk = Desk::new();
     let args = ["run", "quickstart", "--set", SMALL, "--set", "nic.transport.go-back-n={}"];
     desk.ropewalk(&args).assert().code(0).stderr(contains("warning: themis over `transport.go-back-n`"));
@@ -381,7 +381,7 @@ fn memory_prints_the_papers_example() {
 }
 
 #[test]
-fn check_prints_defaults_and_schema_and_completions_print_themselves() {
+fn check_schema_completions_and_help_print_their_texts() {
     let desk = Desk::new();
     desk.ropewalk(&["check", "quickstart"])
         .assert()
@@ -393,7 +393,7 @@ fn check_prints_defaults_and_schema_and_completions_print_themselves() {
 }
 
 #[test]
-fn check_says_within_a_factor_of_two_how_much_memory_a_run_takes() {
+fn check_estimates_memory_within_a_factor_of_two() {
     let desk = Desk::new();
     let fabric = |hosts| format!("[topology.leaf-spine]\nhosts-per-leaf = {hosts}\n[[workload]]\n");
     for (name, text) in [
@@ -406,28 +406,28 @@ fn check_says_within_a_factor_of_two_how_much_memory_a_run_takes() {
         let check = desk.ropewalk(&["check", &file]).assert().code(0).get_output().stdout.clone();
         let check = String::from_utf8(check).unwrap();
         let (before, _) = check.split_once(" MB of memory").unwrap();
-        let told: f64 = before.rsplit(' ').next().unwrap().parse().unwrap();
+        let estimate: f64 = before.rsplit(' ').next().unwrap().parse().unwrap();
         let took = desk.json(&["run", &file, "--json"])["timing"]["peak_rss_mb"].as_f64().unwrap();
-        assert!((0.5..2.0).contains(&(told / took)), "{name}: {told} MB told, {took} MB taken");
-        println!("{name}: {told} MB told, {took} MB taken");
+        assert!((0.5..2.0).contains(&(estimate / took)), "{name}: estimate {estimate} MB, used {took} MB");
+        println!("{name}: estimate {estimate} MB, used {took} MB");
     }
 }
 
 #[test]
-fn of_a_run_that_was_stopped_the_slowest_flow_is_one_that_began() {
+fn the_slowest_flow_of_a_stopped_run_has_begun() {
     let desk = Desk::new();
-    // Later steps of the ring have not begun by then.
+    // Later steps of the ring have not begun at 120 us.
     desk.ropewalk(&["run", "quickstart", "--set", "stop.after=120us", "-q", "-o", "cut"]).assert().code(0);
-    let told = desk.json(&["explain", "slowest", "cut", "--json"]);
-    assert!(told["flow"]["start_us"].is_number() && told["flow"]["fct_us"].is_null(), "{told}");
+    let answer = desk.json(&["explain", "slowest", "cut", "--json"]);
+    assert!(answer["flow"]["start_us"].is_number() && answer["flow"]["fct_us"].is_null(), "{answer}");
     desk.ropewalk(&["explain", "5", "cut"])
         .assert()
         .code(2)
-        .stderr(contains("it had not begun when the run ended"));
+        .stderr(contains("the flow had not begun when the run ended"));
 }
 
 #[test]
-fn a_flow_is_explained_from_its_events_or_by_the_same_run_again() {
+fn recorded_events_and_a_second_run_give_the_same_explanation() {
     let desk = Desk::new();
     let run = |dir: &str, more: &[&str]| {
         let args = ["run", "quickstart", "--set", SMALL, "--set", "scheme.ar={}", "-q", "-o", dir];
@@ -439,15 +439,15 @@ fn a_flow_is_explained_from_its_events_or_by_the_same_run_again() {
     let before = fs::read_dir(desk.path("plain")).unwrap().count();
     let (mut again, mut recorded) = (explain(&["slowest", "plain"]), explain(&["slowest", "recorded"]));
     assert_eq!(fs::read_dir(desk.path("plain")).unwrap().count(), before, "nothing is written");
-    let mark = |answer: &mut Value| answer.as_object_mut().unwrap().remove("run_again").unwrap();
-    assert_eq!((mark(&mut again), mark(&mut recorded)), (Value::from(true), Value::from(false)));
+    let run_again = |answer: &mut Value| answer.as_object_mut().unwrap().remove("run_again").unwrap();
+    assert_eq!((run_again(&mut again), run_again(&mut recorded)), (Value::from(true), Value::from(false)));
     assert_eq!(again, recorded);
-    // A scenario is run for it: by number at once, else to find out which flow it is.
+    // A flow of a scenario is recorded in the first run if it is given by number, else in a second run.
     let number = again["flow"]["flow"].to_string();
     for flow in ["slowest", &number] {
         let args = [flow, "quickstart", "--set", SMALL, "--set", "scheme.ar={}"];
         let mut fresh = explain(&args);
-        mark(&mut fresh);
+        run_again(&mut fresh);
         assert_eq!(fresh, again);
     }
     desk.ropewalk(&["explain", "slowest", "plain"]).assert().code(0).stdout(
@@ -457,7 +457,7 @@ fn a_flow_is_explained_from_its_events_or_by_the_same_run_again() {
 }
 
 #[test]
-fn what_cannot_be_explained_is_said() {
+fn a_flow_that_cannot_be_explained_gives_an_error() {
     let desk = Desk::new();
     desk.ropewalk(&["run", "quickstart", "--set", SMALL, "-q", "-o", "out"]).assert().code(0);
     fs::create_dir(desk.path("empty")).unwrap();
@@ -477,15 +477,15 @@ fn what_cannot_be_explained_is_said() {
         (&["0"], "manifest.json"),
         (&["0", "out", "--set", "seed=2"], "--set changes a scenario"),
     ];
-    for (args, said) in cases {
+    for (args, message) in cases {
         let output =
             desk.ropewalk(&[&["explain"], *args].concat()).assert().code(2).get_output().stderr.clone();
-        // Messages are wrapped.
+        // Error messages are wrapped.
         let text = String::from_utf8(output).unwrap().replace(['│', '×'], " ");
         let text: Vec<&str> = text.split_whitespace().collect();
-        assert!(text.join(" ").contains(said), "{args:?}: {}", text.join(" "));
+        assert!(text.join(" ").contains(message), "{args:?}: {}", text.join(" "));
     }
-    // Of another version, which gave another digest.
+    // Results of another version, with another digest.
     for name in ["out/manifest.json", "out/summary.json"] {
         let mut json: Value = serde_json::from_str(&fs::read_to_string(desk.path(name)).unwrap()).unwrap();
         json["digest"] = "0".repeat(32).into();
@@ -495,7 +495,7 @@ fn what_cannot_be_explained_is_said() {
 }
 
 #[test]
-fn a_new_scenario_runs_and_is_not_overwritten() {
+fn a_new_scenario_is_valid_and_is_not_overwritten() {
     let desk = Desk::new();
     desk.ropewalk(&["new", "mine"]).assert().code(0).stdout(contains("mine.toml"));
     desk.ropewalk(&["check", "mine.toml"]).assert().code(0);
@@ -505,7 +505,7 @@ fn a_new_scenario_runs_and_is_not_overwritten() {
 }
 
 #[test]
-fn files_of_the_hpcc_simulator_become_a_scenario_that_runs() {
+fn imported_hpcc_files_give_a_scenario_that_runs() {
     let desk = Desk::new();
     // Two hosts, one switch; one flow of 10 kB.
     desk.write("topology.txt", "3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n");
@@ -522,9 +522,9 @@ fn files_of_the_hpcc_simulator_become_a_scenario_that_runs() {
 }
 
 #[test]
-fn a_quick_experiment_says_that_it_is_one_and_leaves_no_row_unexplained() {
+fn a_quick_experiment_is_labelled_and_explains_every_row() {
     let desk = Desk::new();
-    // A formula has nothing to scale down.
+    // A formula has no smaller version.
     let memory = desk.json(&["reproduce", "themis-memory", "--quick", "--json"]);
     assert_eq!(memory["experiments"][0]["quick"], false);
     let json = desk.json(&["reproduce", "themis-fig1", "--quick", "--json"]);
@@ -536,6 +536,6 @@ fn a_quick_experiment_says_that_it_is_one_and_leaves_no_row_unexplained() {
         assert!(row["measured"].is_number(), "{row}");
     }
     let find = |case: &str| rows.iter().find(|row| row["case"] == case).unwrap();
-    assert_eq!(find("themis")["measured"], 0.0, "Themis lets no needless NACK through");
+    assert_eq!(find("themis")["measured"], 0.0, "Themis passes no needless NACK");
     assert_eq!(find("ecmp")["measured"], 0.0, "ECMP keeps the order");
 }

@@ -1,4 +1,4 @@
-//! A sweep as a user meets it: killed, resumed, wrong, failing.
+//! A sweep as a user sees it: killed, resumed, wrong, failing.
 
 use assert_cmd::Command;
 use predicates::prelude::*;
@@ -33,7 +33,7 @@ impl Desk {
         command
     }
 
-    /// Begins a sweep into `dir` and returns when so many points are done.
+    /// Begins a sweep into `dir` and returns when at least `points` points are done.
     fn begin(&self, dir: &str, points: usize) -> std::process::Child {
         let mut child = Process::new(assert_cmd::cargo::cargo_bin("ropewalk"))
             .args(["sweep", "s.toml", "-o", dir, "--threads", "2"])
@@ -55,7 +55,7 @@ fn done(points: &Path) -> usize {
     fs::read_dir(points).map_or(0, |dir| dir.flatten().filter(is_point).count())
 }
 
-/// All files of a dataset but the one that says how long it took.
+/// All files of a dataset, except the one with the timing.
 fn files(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut files = Vec::new();
     for entry in fs::read_dir(dir).unwrap().flatten() {
@@ -71,7 +71,7 @@ fn files(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 #[test]
-fn a_sweep_that_was_killed_and_resumed_equals_one_that_was_not() {
+fn a_killed_and_resumed_sweep_equals_an_uninterrupted_one() {
     let desk = Desk::new(SWEEP);
     desk.ropewalk(&["sweep", "s.toml", "-o", "whole", "-q"]).assert().code(0).stdout(contains("24 points"));
     let mut child = desk.begin("broken", 6);
@@ -82,18 +82,18 @@ fn a_sweep_that_was_killed_and_resumed_equals_one_that_was_not() {
     assert!(!desk.path("broken").exists(), "nothing looks finished");
     desk.ropewalk(&["sweep", "s.toml", "-o", "broken"]).assert().code(2).stderr(contains("--resume"));
     let resumed = desk.ropewalk(&["sweep", "s.toml", "-o", "broken", "--resume"]).assert().code(0);
-    resumed.stderr(contains(format!("{kept} of 24 runs are done already")));
+    resumed.stderr(contains(format!("{kept} of 24 runs are already done")));
     assert!(!desk.path("broken.part").exists());
     let (whole, broken) = (files(&desk.path("whole")), files(&desk.path("broken")));
     assert_eq!(whole.len(), 3 + 24, "sweep.json, points, configs, and the flows of each");
     assert!(whole == broken);
     let again = desk.ropewalk(&["sweep", "s.toml", "-o", "broken", "--resume"]).assert().code(0);
-    again.stderr(contains("finished already"));
+    again.stderr(contains("already finished"));
 }
 
 #[cfg(unix)]
 #[test]
-fn ctrl_c_ends_it_within_a_second_and_says_how_to_go_on() {
+fn ctrl_c_ends_a_sweep_within_a_second_and_prints_how_to_continue() {
     let desk = Desk::new(SWEEP);
     let child = desk.begin("out", 2);
     let pid = child.id().to_string();
@@ -103,15 +103,15 @@ fn ctrl_c_ends_it_within_a_second_and_says_how_to_go_on() {
     assert_eq!(output.status.code(), Some(130));
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(
-        text.contains("of 24 runs are done and kept; go on with: ropewalk sweep s.toml -o out --resume"),
+        text.contains("of 24 runs are done and kept; continue with: ropewalk sweep s.toml -o out --resume"),
         "{text}"
     );
     assert!(desk.path("out.part/unfinished.json").is_file() && !desk.path("out").exists());
 }
 
 #[test]
-fn a_point_that_fails_is_a_row_and_the_others_run() {
-    // With every packet lost nothing arrives, and the run gives up.
+fn a_failed_point_has_a_row_and_the_others_run() {
+    // Every packet is lost, so the run stalls.
     let desk = Desk::new(
         "scenario = \"quickstart\"\n[set]\nworkload.0.bytes = \"20kB\"\nstop.no-progress = \"5ms\"\n\
          [[axis]]\nlinks.loss = [0.0, 1.0]\n",
@@ -135,7 +135,7 @@ fn a_point_that_fails_is_a_row_and_the_others_run() {
 }
 
 #[test]
-fn of_many_points_that_fail_the_first_are_shown_in_full() {
+fn only_the_first_failed_points_are_printed_in_full() {
     let desk = Desk::new(
         "scenario = \"quickstart\"\nseeds = \"1..5\"\n[set]\nworkload.0.bytes = \"20kB\"\nstop.no-progress = \"5ms\"\n\
          [[axis]]\nlinks.loss = [1, 0, 1]\n",
@@ -144,12 +144,12 @@ fn of_many_points_that_fail_the_first_are_shown_in_full() {
     let told = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
     assert_eq!(told.matches("\n  at point ").count(), 3, "{told}");
     let table = desk.path("out/points.parquet");
-    let rest = "error: 7 more points (3, 4, 10 to 14) failed; `failure` in out/points.parquet says why";
+    let rest = "error: 7 more points (3, 4, 10 to 14) failed; column `failure` in out/points.parquet gives the reasons";
     assert!(told.trim_end().ends_with(rest) && table.is_file(), "{told}");
 }
 
 #[test]
-fn wrong_input_ends_with_2_at_its_place_and_writes_nothing() {
+fn wrong_input_ends_with_2_and_its_position_and_writes_nothing() {
     let cases = [
         ("scenario = \"quickstart\"\n[[axis]]\n\"switch.bufer\" = [\"1MB\"]\n", "s.toml:3:1"),
         ("scenario = \"quickstart\"\n[[axis]]\n\"switch.bufer\" = [\"1MB\"]\n", "`buffer`?"),

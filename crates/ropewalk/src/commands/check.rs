@@ -4,10 +4,10 @@ use crate::cli::CheckArgs;
 use crate::print;
 use lab::failure::Failure;
 
-/// Checks a scenario and prints it with every default.
+/// Checks a scenario and prints it with all defaults.
 ///
 /// # Errors
-/// What is wrong first.
+/// The first error of the scenario.
 pub fn run(args: &CheckArgs) -> Result<(), Failure> {
     let checked = super::load(&args.scenario, None)?.checked;
     let (plan, fabric) = (&checked.plan, &checked.plan.fabric);

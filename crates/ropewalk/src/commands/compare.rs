@@ -11,7 +11,7 @@ use results::Results;
 use results::summary::Summary;
 use serde::Serialize;
 
-/// What `--json` prints.
+/// The JSON output.
 #[derive(Serialize)]
 struct Rows<'a> {
     scenario: &'a str,
@@ -55,7 +55,7 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
         print::out(&format!("{name}: {}\n{}", scope(&comparison), compared::of(&runs)))?;
     }
     if shown.progress.stopped() {
-        print::note(&format!("interrupted: {} of {} runs began", runs.len(), comparison.runs()));
+        print::note(&format!("interrupted: {} of {} runs had begun", runs.len(), comparison.runs()));
         return Err(Failure::Interrupted);
     }
     if let Some(page) = page {
@@ -66,7 +66,7 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
     verdicts(&runs)
 }
 
-/// The command that does one run of the comparison alone.
+/// The command that repeats one run of the comparison.
 fn command(args: &CompareArgs, run: &Run) -> Vec<String> {
     let mut words = vec!["ropewalk".to_owned(), "compare".into(), args.scenario.scenario.clone()];
     for set in &args.scenario.set {
@@ -85,7 +85,7 @@ fn scope(comparison: &Comparison) -> String {
     }
 }
 
-/// One failure makes the whole comparison fail, after all have been explained.
+/// Prints all failures; one failed run makes the comparison fail.
 fn verdicts(runs: &[Run]) -> Result<(), Failure> {
     let mut all = Ok(());
     for run in runs {

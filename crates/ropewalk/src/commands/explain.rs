@@ -8,10 +8,10 @@ use explain::subject::{Subject, simulate};
 use lab::{Failure, Prepared};
 use serde::Serialize;
 
-/// What `--json` prints.
+/// The JSON output.
 #[derive(Serialize)]
 struct Json<'a> {
-    /// The run was made again, with events recorded.
+    /// True if the scenario ran again to record events.
     run_again: bool,
     #[serde(flatten)]
     explanation: &'a Explanation,
@@ -20,7 +20,7 @@ struct Json<'a> {
 /// Explains a flow.
 ///
 /// # Errors
-/// If there is no such flow, the directory is no result, the scenario is wrong, or its run is no longer the same.
+/// If there is no such flow, the directory holds no results, the scenario is wrong, or a second run has another digest.
 pub fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let simulated = |prepared: Prepared| {
         let shown = Shown::new(args.quiet || args.json, 1);

@@ -7,7 +7,7 @@ use lab::failure::Failure;
 use scenario::import::hpcc::{File, import};
 use std::path::Path;
 
-/// Makes a scenario from another tool's files.
+/// Converts another tool's files to a scenario.
 ///
 /// # Errors
 /// If a file is wrong, or the scenario exists already.
@@ -25,7 +25,7 @@ pub fn run(args: &ImportArgs) -> Result<(), Failure> {
     print::out(&format!("{file} written. Next: ropewalk check {word}; ropewalk run {word}\n"))
 }
 
-/// A file that was read.
+/// The name and content of a file.
 struct Text {
     name: String,
     text: String,

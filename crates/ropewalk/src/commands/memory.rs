@@ -7,7 +7,7 @@ use lab::failure::Failure;
 use papers::memory::{FlowcutInputs, FlowcutMemory, ThemisInputs, ThemisMemory};
 use results::text;
 
-/// Prints what a scheme costs in switch memory.
+/// Prints the switch memory of a scheme.
 ///
 /// # Errors
 /// If there is no such scheme or key.
@@ -36,7 +36,7 @@ fn show<T: serde::Serialize>(args: &MemoryArgs, memory: &T, page: fn(&T) -> Stri
 
 fn flowcut(m: &FlowcutMemory) -> String {
     let i = &m.inputs;
-    let header = ["Flowcut, Eq. 1", "bytes", "flows under way", "of B", "in"].map(str::to_owned);
+    let header = ["Flowcut, Eq. 1", "bytes", "active flows", "bytes per flow", "in"].map(str::to_owned);
     let mut rows = text::table(&header, 1);
     if let Some(place) = rows.column_mut(4) {
         place.set_cell_alignment(CellAlignment::Left);
@@ -45,7 +45,7 @@ fn flowcut(m: &FlowcutMemory) -> String {
         let place = match cost.scheme {
             "flowcut-nic" => "a NIC".to_owned(),
             "flowcut-ingress" => format!("a ToR of {} hosts", i.hosts_per_tor),
-            _ => format!("a switch that flows of {} hosts cross", i.hosts),
+            _ => format!("a switch crossed by flows of {} hosts", i.hosts),
         };
         rows.add_row([
             cost.scheme.to_owned(),
@@ -57,8 +57,8 @@ fn flowcut(m: &FlowcutMemory) -> String {
     }
     let most = m.costs.iter().map(|cost| cost.total_bytes).max().unwrap_or(0);
     format!(
-        "{rows}\nA host has {} flows under way: {} x {} / {}, or its flows if they are fewer.\nThe largest is {:.2} % of \
-         {}. ACKs of switches add {:.2} % to the payload of packets of {}.\n",
+        "{rows}\nA host has {} active flows: {} x {} / {}, or its number of flows if that is smaller.\nThe largest table takes \
+         {:.2} % of {}. The ACKs of switches add {:.2} % to the payload of packets of {}.\n",
         text::number(m.flows_under_way),
         i.rate,
         i.rtt,

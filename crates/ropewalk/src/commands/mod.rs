@@ -1,4 +1,4 @@
-//! The commands, one file each. Each returns what went wrong; only here that becomes an exit code.
+//! The commands, one file each. A command returns its failure, and this file turns it into an exit code.
 
 pub mod check;
 pub mod compare;
@@ -19,12 +19,12 @@ use lab::execute::Prepared;
 use lab::failure::Failure;
 use std::process::ExitCode;
 
-/// Does what the command line asks, and says how it went.
+/// Runs the command and returns the exit code.
 pub fn dispatch(cli: Cli) -> ExitCode {
     ExitCode::from(answer(cli))
 }
 
-/// The same, with the exit code as a number.
+/// Runs the command and returns the exit code as a number.
 pub fn answer(cli: Cli) -> u8 {
     interrupt::listen();
     let done = match cli.command {
@@ -67,7 +67,7 @@ fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
     print::out(&String::from_utf8_lossy(&text))
 }
 
-/// Reads and checks a scenario, and says what it warns of. `seed` goes over what is set.
+/// Reads and checks a scenario, and prints its warnings. `seed` overrides the seed of the scenario.
 fn load(args: &ScenarioArgs, seed: Option<u64>) -> Result<Prepared, Failure> {
     let mut set = args.set.clone();
     set.extend(seed.map(|seed| format!("seed={seed}")));
@@ -78,7 +78,7 @@ fn load(args: &ScenarioArgs, seed: Option<u64>) -> Result<Prepared, Failure> {
     Ok(prepared)
 }
 
-/// JSON for people, with a line break at its end.
+/// Indented JSON that ends with a line break.
 fn json(value: &impl serde::Serialize) -> String {
     let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
     text.push('\n');

@@ -1,4 +1,4 @@
-//! `ropewalk new`, and files that must not exist yet.
+//! `ropewalk new`, and writing files that must not exist yet.
 
 use crate::print;
 use lab::failure::Failure;
@@ -9,12 +9,12 @@ use std::path::Path;
 /// Writes a commented scenario to start from.
 ///
 /// # Errors
-/// If the name cannot be a file's, or the file exists.
+/// If the name is not a valid file name, or the file exists.
 pub fn run(name: &str) -> Result<(), Failure> {
     let stem = name.strip_suffix(".toml").unwrap_or(name);
     if stem.is_empty() || stem.contains(['/', '\\']) || stem.starts_with('.') {
         return Err(Failure::Asked(format!(
-            "`{name}` is not a name for a scenario; take one such as my-fabric"
+            "`{name}` cannot be the name of a scenario; a name such as my-fabric can"
         )));
     }
     let file = format!("{stem}.toml");

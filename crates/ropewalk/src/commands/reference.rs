@@ -1,7 +1,7 @@
-//! `ropewalk reference`: everything that the documentation is made from, as JSON.
+//! `ropewalk reference`: the source of the documentation's reference pages, as JSON.
 //!
-//! The site's tables of commands, settings and results are not typed but printed by the program that they describe, so that
-//! they cannot be wrong for long. Hidden, as its form may change with any version.
+//! The program prints the documentation's tables of commands, settings and results itself, so that they agree with the code.
+//! The command is hidden, because its format may change with any version.
 
 use crate::cli::Cli;
 use crate::print;
@@ -13,7 +13,7 @@ use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// All of it.
+/// The JSON output.
 #[derive(Serialize)]
 struct Reference {
     version: &'static str,
@@ -24,10 +24,10 @@ struct Reference {
     experiments: Vec<Value>,
 }
 
-/// Prints it.
+/// Prints the reference.
 ///
 /// # Errors
-/// If standard output takes nothing.
+/// If standard output cannot be written.
 pub fn run() -> Result<(), Failure> {
     print::out(&super::json(&Reference {
         version: env!("CARGO_PKG_VERSION"),
@@ -45,12 +45,12 @@ pub fn run() -> Result<(), Failure> {
     }))
 }
 
-/// `summary.json`, in the same dialect as the schema of scenarios.
+/// The schema of `summary.json`, in the same dialect as the schema of scenarios.
 fn summary() -> Value {
     json!(SchemaSettings::draft07().into_generator().into_root_schema_for::<Summary>())
 }
 
-/// The commands that people see, in the order of the help.
+/// The visible commands, in the order of the help.
 fn commands() -> Vec<Value> {
     let mut root = Cli::command();
     root.build();
@@ -71,7 +71,7 @@ fn command(of: &clap::Command) -> Value {
     })
 }
 
-/// `--help` and `--version` are everywhere and need no line.
+/// False for `--help` and `--version`, which every command has.
 fn shown(arg: &Arg) -> bool {
     !arg.is_hide_set() && !["help", "version"].contains(&arg.get_id().as_str())
 }
@@ -100,9 +100,8 @@ fn argument(arg: &Arg) -> Value {
 mod tests {
     use super::*;
 
-    /// Who documents a command by hand forgets one; who prints them cannot.
     #[test]
-    fn every_command_says_what_it_does_and_what_each_argument_means() {
+    fn every_command_and_every_argument_has_a_help_text() {
         let commands = commands();
         let names: Vec<&str> = commands.iter().filter_map(|c| c["name"].as_str()).collect();
         assert!(names.contains(&"ropewalk run") && !names.contains(&"ropewalk reference"), "{names:?}");
@@ -116,9 +115,8 @@ mod tests {
         }
     }
 
-    /// A number that nobody explains is a question in somebody's issue tracker.
     #[test]
-    fn every_key_of_a_summary_has_a_meaning() {
+    fn every_key_of_a_summary_has_a_description() {
         let schema = summary();
         let definitions = schema["definitions"].as_object().unwrap();
         for (name, of) in definitions.iter().map(|(k, v)| (k.as_str(), v)).chain([("Summary", &schema)]) {

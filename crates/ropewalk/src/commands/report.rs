@@ -8,10 +8,10 @@ use results::Results;
 use results::kind::Kind;
 use std::path::{Path, PathBuf};
 
-/// Makes a page from result directories.
+/// Writes a page from result directories.
 ///
 /// # Errors
-/// If one is no result directory or cannot be read, or the page has no place.
+/// If a directory holds no results or cannot be read, or the page cannot be written.
 pub fn run(args: &ReportArgs) -> Result<(), Failure> {
     let file = args.output.clone().unwrap_or_else(|| match args.dirs.as_slice() {
         [one] => one.join("report.html"),
@@ -20,7 +20,7 @@ pub fn run(args: &ReportArgs) -> Result<(), Failure> {
     if let Some(sweep) = args.dirs.iter().find(|dir| Kind::of(dir) == Some(Kind::Sweep)) {
         if args.dirs.len() > 1 {
             return Err(Failure::Asked(format!(
-                "{} is a sweep: it has a page of its own, and stands beside no other results",
+                "{} is a sweep: its page cannot show other results",
                 sweep.display()
             )));
         }
@@ -34,10 +34,10 @@ pub fn run(args: &ReportArgs) -> Result<(), Failure> {
     say(&place, false)
 }
 
-/// Where the page that `--report` asks for goes, if it does; looked at before anything runs.
+/// The file of the page that `--report` requests. Call it before a run, so that an unusable path fails early.
 ///
 /// # Errors
-/// If something else stands there.
+/// If another file has this path.
 pub(super) fn place(
     asked: &Option<Option<PathBuf>>,
     default: impl FnOnce() -> PathBuf,
@@ -51,10 +51,10 @@ pub(super) fn by_name(name: &str) -> PathBuf {
     Path::new("results").join(format!("{name}.html"))
 }
 
-/// Says where the page is; on standard error where standard output is JSON.
+/// Prints the path of the page, on standard error if standard output is JSON.
 ///
 /// # Errors
-/// If standard output takes nothing.
+/// If standard output cannot be written.
 pub(super) fn say(place: &Place, json: bool) -> Result<(), Failure> {
     let line = format!("report            {}", place.path().display());
     if json {

@@ -9,7 +9,7 @@ use papers::{ALL, Experiment, Report, Work, named};
 use results::text;
 use serde::Serialize;
 
-/// What `--json` prints.
+/// The JSON output.
 #[derive(Serialize)]
 struct Experiments {
     experiments: Vec<Report>,
@@ -27,7 +27,7 @@ pub fn run(args: &ReproduceArgs) -> Result<(), Failure> {
         (true, _) => ALL.iter().collect(),
         (false, false) => named(&args.names)?,
         (false, true) => {
-            let text = "which experiment? name one, or use --all; --list shows them";
+            let text = "no experiment is named; name one or use --all (--list prints the names)";
             return Err(Failure::Asked(text.into()));
         }
     };
@@ -55,7 +55,7 @@ pub fn run(args: &ReproduceArgs) -> Result<(), Failure> {
         }
     }
     if shown.progress.stopped() {
-        print::note("interrupted: experiments that were not done are missing");
+        print::note("interrupted: unfinished experiments are missing");
         return Err(Failure::Interrupted);
     }
     if let Some(page) = page {

@@ -25,7 +25,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     })?;
     let default = || PathBuf::from("results").join(&prepared.checked.name);
     let kind = kind(args, &prepared.checked.plan)?;
-    // Looked at before the run: nobody waits an hour to learn that there is no place for the results.
+    // Check the directory before the run, so that a long run cannot end without a place for its results.
     let target = Target::at(args.output.clone().unwrap_or_else(default))?;
     let page = super::report::place(&args.report, || target.path().join("report.html"))?;
     let shown = Shown::new(args.quiet || args.json, 1);
@@ -53,7 +53,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     verdict(&run)
 }
 
-/// The scenario, with everything recorded if that is asked for and nothing else is said, and with the ports to capture.
+/// The scenario with the settings of `--record` and `--pcap`. Those of `--record` come first, so that an explicit `--set` wins.
 fn recording(args: &RunArgs) -> ScenarioArgs {
     let mut scenario = args.scenario.clone();
     if args.record {
@@ -65,29 +65,29 @@ fn recording(args: &RunArgs) -> ScenarioArgs {
     scenario
 }
 
-/// What `--pcap` sets.
+/// The setting that `--pcap` stands for.
 fn taps(args: &RunArgs) -> String {
     let taps: Vec<_> = args.pcap.iter().map(|tap| toml::Value::from(tap.as_str())).collect();
     format!("record.taps={}", toml::Value::from(taps))
 }
 
-/// The engine, and on how many threads.
+/// The engine and its number of threads.
 fn kind(args: &RunArgs, plan: &Plan) -> Result<Kind, Failure> {
     let (threads, groups) = (args.threads, engine::groups(&plan.fabric));
     match args.engine {
         EngineArg::Reference if threads > NonZeroUsize::MIN => Err(Failure::Asked(format!(
-            "the reference engine runs on 1 thread, not on {threads}; --engine window can be split"
+            "the reference engine runs on 1 thread, not on {threads}; --engine window can use several"
         ))),
         EngineArg::Reference => Ok(Kind::Reference),
         EngineArg::Window if threads.get() > groups => Err(Failure::Asked(format!(
-            "{threads} threads are too many: the nodes of this fabric form {groups} groups, and each group \
-             stays on one thread; at most --threads {groups} is possible"
+            "{threads} threads are too many: the nodes of this fabric form {groups} groups, and one thread works on \
+             a group at a time; at most --threads {groups} is possible"
         ))),
         EngineArg::Window => Ok(window_on(threads, plan)),
     }
 }
 
-/// The command without what does not bear on the results.
+/// The command, without options that do not affect the results.
 fn command(args: &RunArgs) -> Vec<String> {
     let mut words = vec!["ropewalk".to_owned(), "run".into(), args.scenario.scenario.clone()];
     for set in &args.scenario.set {
@@ -103,7 +103,7 @@ fn command(args: &RunArgs) -> Vec<String> {
     words
 }
 
-/// Says on standard error why a run is not complete, if it is not.
+/// Prints on standard error why a run is not complete.
 ///
 /// # Errors
 /// If the simulation failed or was interrupted.
@@ -114,7 +114,7 @@ pub fn verdict(run: &Run) -> Result<(), Failure> {
     let outcome = &run.outcome;
     if !outcome.broke_lossless.is_empty() {
         print::note(
-            "help: give [switch] more buffer or more headroom; `ropewalk check` says how much it takes",
+            "help: give [switch] more buffer or more headroom; `ropewalk check` prints how much is needed",
         );
     }
     if outcome.ending == Ending::Interrupted {

@@ -14,11 +14,12 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
-/// Points whose failure is shown in full, and runs of numbers that tell the rest: what a screen holds (our choice).
+/// Most failed points that are printed in full. Our choice.
 const MOST_SHOWN: usize = 3;
+/// Most ranges of numbers that name the other failed points. Our choice.
 const MOST_RUNS: usize = 8;
 
-/// What `--json` prints.
+/// The JSON output.
 #[derive(Serialize)]
 struct Rows<'a> {
     sweep: &'a str,
@@ -26,7 +27,7 @@ struct Rows<'a> {
     rows: Vec<Map<String, Value>>,
 }
 
-/// Runs a sweep, or what is left of it, and prints what came out.
+/// Runs a sweep, or the rest of an interrupted one, and prints its table.
 ///
 /// # Errors
 /// If the input is wrong, a simulation failed or the user interrupted it.
@@ -48,7 +49,7 @@ pub fn run(args: &SweepArgs) -> Result<(), Failure> {
     if args.resume
         && let Some(finished) = Work::finished(&sweep, &dir)?
     {
-        print::note(&format!("{} is finished already", dir.display()));
+        print::note(&format!("{} is already finished", dir.display()));
         return tell(args, &sweep, &finished, place.as_ref());
     }
     let mut work = Work::open(sweep, &dir, args.resume)?;
@@ -57,7 +58,7 @@ pub fn run(args: &SweepArgs) -> Result<(), Failure> {
     }
     let (runs, reused) = (work.sweep().runs().len(), work.reused());
     if reused > 0 && !args.quiet {
-        print::note(&format!("{reused} of {runs} runs are done already"));
+        print::note(&format!("{reused} of {runs} runs are already done"));
     }
     let shown = Shown::new(args.quiet || args.json, work.wanted().len());
     let ran = sweep::run(&work, crew, &shown.progress);
@@ -82,7 +83,7 @@ pub fn run(args: &SweepArgs) -> Result<(), Failure> {
     tell(args, work.sweep(), &finished, place.as_ref())
 }
 
-/// Says what is done and how to go on.
+/// Prints how many runs are done, and the command that continues the sweep.
 fn unfinished(args: &SweepArgs, work: &Work, failure: Failure) -> Failure {
     let runs = work.sweep().runs().len();
     let mut again = format!("ropewalk sweep {}", word(&args.sweep));
@@ -93,13 +94,13 @@ fn unfinished(args: &SweepArgs, work: &Work, failure: Failure) -> Failure {
         again += &format!(" -o {}", word(&dir.display().to_string()));
     }
     print::note(&format!(
-        "{} of {runs} runs are done and kept; go on with: {again} --resume",
+        "{} of {runs} runs are done and kept; continue with: {again} --resume",
         runs - work.wanted().len()
     ));
     failure
 }
 
-/// The points after those that are shown in full: `2 more points (3, 7)`.
+/// The points that are not printed in full, such as `2 more points (3, 7)`.
 fn rest(numbers: impl Iterator<Item = usize>) -> Option<String> {
     let mut runs: Vec<(usize, usize)> = Vec::new();
     let mut count = 0;
@@ -121,7 +122,7 @@ fn rest(numbers: impl Iterator<Item = usize>) -> Option<String> {
     (count > 0).then(|| format!("{count} more {points} ({})", words.join(", ")))
 }
 
-/// Prints a finished sweep, and makes its page if one is asked for.
+/// Prints a finished sweep, and writes its page if requested.
 fn tell(args: &SweepArgs, sweep: &Sweep, finished: &Finished, page: Option<&Place>) -> Result<(), Failure> {
     if let Some(page) = page {
         ::report::write_sweep(&finished.path, page)?;
@@ -141,7 +142,10 @@ fn tell(args: &SweepArgs, sweep: &Sweep, finished: &Finished, page: Option<&Plac
     }
     if let Some(rest) = rest(finished.failed.iter().map(|(number, _)| *number)) {
         let table = finished.path.join("points.parquet");
-        print::note(&format!("error: {rest} failed; `failure` in {} says why", table.display()));
+        print::note(&format!(
+            "error: {rest} failed; column `failure` in {} gives the reasons",
+            table.display()
+        ));
     }
     if let Some(page) = page {
         super::report::say(page, args.json)?;
@@ -166,7 +170,7 @@ fn text(sweep: &Sweep, finished: &Finished) -> String {
     )
 }
 
-/// The points, for people.
+/// The points as a table.
 fn list(sweep: &Sweep) -> String {
     let spec = &sweep.spec;
     let mut header = vec!["point".to_owned()];
@@ -185,7 +189,7 @@ fn list(sweep: &Sweep) -> String {
     format!("{rows}\n{}: {points} points of {}{same}; nothing was run\n", spec.name, spec.scenario.name)
 }
 
-/// The points, for programs.
+/// The points as JSON.
 fn listed(sweep: &Sweep) -> Value {
     let spec = &sweep.spec;
     let point = |number: usize| {
