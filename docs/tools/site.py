@@ -6,6 +6,7 @@ A page marks the place by a comment on a line of its own, `<!-- kind: argument -
     <!-- scenario -->                   all settings of a scenario
     <!-- commands -->                   all commands, from the parser
     <!-- summary -->                    the keys of summary.json
+    <!-- metrics -->                    the metrics of a run, with units and meanings
     <!-- tables -->                     the columns of every Parquet file that a run writes
     <!-- recorded -->                   the columns of the files that only a recording run writes
     <!-- scenarios -->                  the built-in scenarios
@@ -142,6 +143,16 @@ def sentence(text: str) -> str:
     return text if text.endswith((".", "]", ")")) else text + "."
 
 
+def metrics(_: str) -> str:
+    """The metrics of a run: keys of the summary, and columns of a sweep."""
+    rows = ["| metric | unit | what | share of | better |", "|---|---|---|---|---|"]
+    for of in reference()["metrics"]:
+        unit = of["unit"].replace("-", "")
+        whole = f"`{of['share_of']}`" if of["share_of"] else ""
+        rows.append(f"| `{of['name']}` | {unit} | {of['meaning']} | {whole} | {of['better'] or ''} |")
+    return "\n".join(rows)
+
+
 def scenarios(_: str) -> str:
     rows = [f"| `{s['name']}` | {s['about']} |" for s in reference()["scenarios"]]
     return "\n".join(["| name | content |", "|---|---|", *rows])
@@ -230,6 +241,7 @@ MAKERS = {
     "settings": lambda path: settings.section(reference()["scenario"], path),
     "scenario": lambda _: settings.everything(reference()["scenario"]),
     "summary": lambda _: settings.summary(reference()["summary"]),
+    "metrics": metrics,
     "commands": commands,
     "tables": tables,
     "recorded": recorded,

@@ -63,6 +63,7 @@ __all__ = [
     "check",
     "compare",
     "experiments",
+    "metrics",
     "read",
     "report",
     "reproduce",
@@ -194,6 +195,11 @@ def scenarios() -> dict[str, str]:
 def experiments() -> dict[str, str]:
     """Names and descriptions of the papers' experiments."""
     return {name: f"{about} ({source})" for name, source, about in _native.experiments()}
+
+
+def metrics() -> Table:
+    """The metrics of a run: name (its keys in `summary.json` and in a sweep's `points`), unit, meaning, the whole of which it is a share, and which way is better."""
+    return Table(_native.metrics())
 
 
 def _warn(text: str) -> None:

@@ -87,6 +87,11 @@ class Result:
         """`summary.json`: all totals of the run."""
         return json.loads(self._native.summary)  # type: ignore[no-any-return]
 
+    @property
+    def measures(self) -> list[tuple[str, float | None, str]]:
+        """The main results of the run: name, value (None if there is none), unit."""
+        return self._native.measures
+
     @cached_property
     def manifest(self) -> dict[str, Any]:
         """`manifest.json`: version, configuration and size of the run."""
@@ -150,34 +155,10 @@ class Result:
         return f"<ropewalk.Result of {self.scenario}: {self.scheme}, seed {self.seed}, digest {self.digest}{state}>"
 
     def _repr_html_(self) -> str:
-        rows = [(name, value, unit) for name, value, unit in measures(self.summary) if value is not None]
+        rows = [(name, value, unit) for name, value, unit in self.measures if value is not None]
         state = "" if self.complete else " NOT COMPLETE."
         caption = f"{self.scenario} under {self.scheme}, seed {self.seed}; digest {self.digest}.{state}"
         return as_html(["", "value", "unit"], rows, caption)
-
-
-def measures(summary: dict[str, Any]) -> list[tuple[str, float | None, str]]:
-    """The main results of a run: name, value (None if it did not finish), unit."""
-
-    def at(*path: str) -> Any:
-        value: Any = summary
-        for key in path:
-            value = value.get(key) if isinstance(value, dict) else None
-        return value
-
-    slowest = [job["groups"]["completion_us"]["slowest"] for job in summary["jobs"].values() if "groups" in job]
-    packets = summary["packets"]
-    share = 100 * packets["retransmitted"] / packets["sent"] if packets["sent"] else None
-    return [
-        ("flows", at("flows", "finished"), f"of {at('flows', 'count')}"),
-        ("slowest group", None if None in slowest else max(slowest, default=None), "µs"),
-        ("FCT, median", at("flows", "fct_us", "p50"), "µs"),
-        ("FCT, P99", at("flows", "fct_us", "p99"), "µs"),
-        ("slowdown, P99", at("flows", "slowdown", "p99"), ""),
-        ("goodput, mean", at("goodput_gbps", "mean"), "Gb/s"),
-        ("retransmitted", share, "% of packets"),
-        ("pauses", at("control", "pause"), "frames"),
-    ]
 
 
 class Comparison:
@@ -212,7 +193,7 @@ class Comparison:
         """A dict per scheme with means over its seeds. A value is None if a run does not have it."""
         rows = []
         for scheme in self.schemes:
-            by_run = [measures(run.summary) for run in self[scheme]]
+            by_run = [run.measures for run in self[scheme]]
             row: dict[str, Any] = {"scheme": scheme, "complete": all(run.complete for run in self[scheme])}
             for column in zip(*by_run, strict=True):
                 values = [value for _, value, _ in column]
@@ -236,7 +217,7 @@ class Comparison:
         return f"<ropewalk.Comparison of {self.runs[0].scenario}: {', '.join(self.schemes)}; {len(self.seeds)} seeds>"
 
     def _repr_html_(self) -> str:
-        units = {name: unit for name, _, unit in measures(self.runs[0].summary)}
+        units = {name: unit for name, _, unit in self.runs[0].measures}
         rows = [{k: v for k, v in row.items() if k != "complete"} for row in self.rows]
         names = [name for name in rows[0] if name == "scheme" or any(row[name] is not None for row in rows)]
         head = [f"{name}<br><small>{html.escape(units.get(name, ''))}</small>" for name in names]

@@ -252,13 +252,11 @@ class ComparisonPlots:
     @styled
     def bars(self, measure: str = "slowdown, P99", *, ax: Axes | None = None) -> Axes:
         """One measure by scheme: mean, minimum and maximum over seeds. `Comparison.rows` has the names of the measures."""
-        from ropewalk._results import measures
-
         ax = axes(ax)
         schemes = self._comparison.schemes
         unit = ""
         for i, scheme in enumerate(schemes):
-            of_run = [{name: (value, unit) for name, value, unit in measures(run.summary)} for run in self._comparison[scheme]]
+            of_run = [{name: (value, unit) for name, value, unit in run.measures} for run in self._comparison[scheme]]
             if measure not in of_run[0]:
                 raise KeyError(f"there is no measure {measure!r}; there are {', '.join(map(repr, of_run[0]))}")
             unit = of_run[0][measure][1]

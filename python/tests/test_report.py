@@ -234,7 +234,7 @@ def test_a_comparison_shows_the_totals_of_its_runs(browser, results):
                 "#table tbody tr", f"all => [...all[{names.index(name)}].cells].map(e => e.dataset.value)")
             cell = dict(zip(heads, row, strict=True))
             assert close(cell["FCT, P99"], nearest_rank(flows["fct_us"], 99))
-            assert close(cell["sent again"], 100 * sum(flows["retransmitted"]) / summary["packets"]["sent"])
+            assert close(cell["retransmitted"], 100 * sum(flows["retransmitted"]) / summary["packets"]["sent"])
             assert curve["name"] == name
             assert close(max(curve["x"]), max(flows["slowdown"]))
         # A menu shows the tracks of each run.

@@ -74,3 +74,10 @@ impl Runs {
         self.0.iter().map(|(case, _)| case.label.as_str())
     }
 }
+
+/// Packets that arrived out of order, per cent of the packets accepted. The metric's own share is of the packets sent, which
+/// include lost packets.
+pub(crate) fn out_of_order_of_accepted(run: &Run) -> Option<f64> {
+    let packets = &run.summary.packets;
+    Some(100.0 * packets.out_of_order as f64 / packets.accepted.max(1) as f64)
+}

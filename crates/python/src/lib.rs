@@ -31,7 +31,7 @@ mod module {
     #[pymodule_export]
     use super::work::{Work, check_sweep, read_table, run_point, sweep_page};
     #[pymodule_export]
-    use super::{cli, experiments, scenarios, schema};
+    use super::{cli, experiments, metrics, scenarios, schema};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -72,4 +72,10 @@ fn scenarios() -> Vec<(&'static str, &'static str, &'static str)> {
 #[pyfunction]
 fn experiments() -> Vec<(&'static str, &'static str, &'static str)> {
     papers::ALL.iter().map(|e| (e.name, e.source, e.about)).collect()
+}
+
+/// The table of metrics.
+#[pyfunction]
+fn metrics() -> table::Table {
+    table::Table(::results::metrics::table())
 }

@@ -4,7 +4,9 @@ use crate::asked::{self, Asked};
 use crate::errors::{self, failure};
 use crate::table::Table;
 use crate::watch::watched;
+use ::results::Metric;
 use ::results::directory::Target;
+use ::results::metrics::Shown;
 use lab::Comparison;
 use lab::RECORD_EVERYTHING;
 use lab::execute::{execute, window_on};
@@ -45,6 +47,26 @@ impl Results {
     #[getter]
     fn summary(&self) -> String {
         serde_json::to_string(&self.results.summary).unwrap_or_default()
+    }
+
+    /// The main results: name, value (`None` if there is none) and unit.
+    #[getter]
+    fn measures(&self) -> Vec<(&'static str, Option<f64>, String)> {
+        let summary = &self.results.summary;
+        let flows = &summary.flows;
+        let slowest = summary.jobs.values().map(|job| job.groups.completion_us.slowest);
+        let slowest =
+            slowest.collect::<Option<Vec<f64>>>().and_then(|all| all.into_iter().max_by(f64::total_cmp));
+        let group = Metric::slowest_group();
+        let first = [
+            ("flows", Some(flows.finished as f64), format!("of {}", flows.count)),
+            (group.label.as_str(), slowest, group.shown_unit().to_owned()),
+        ];
+        let of = |metric: &'static Metric| {
+            let value = metric.in_table(|key| summary.number(key));
+            (metric.label.as_str(), value, metric.shown_unit().to_owned())
+        };
+        first.into_iter().chain(Metric::shown_in(Shown::Comparison).map(of)).collect()
     }
 
     /// `manifest.json`.

@@ -372,7 +372,8 @@ mod tests {
         let failures = asked.iter().find(|line| line["label"] == "Failures").unwrap();
         assert_eq!(failures["text"], "spine3 down until 11ms");
         let kinds = told_of["parts"][0]["kinds"].as_array().unwrap();
-        let classes: Vec<&str> = kinds.iter().map(|kind| kind[1].as_str().unwrap()).collect();
+        let classes = kinds.iter().filter(|kind| kind[0] == "class");
+        let classes: Vec<&str> = classes.map(|kind| kind[1].as_str().unwrap()).collect();
         assert_eq!(classes, ["after", "before", "during", "hit"]);
         let set = ["workload.0.all-reduce.bytes=64kB", "links.loss=1.0", "stop.after=1ms"];
         let answer = told(&of_runs(&[results("quickstart", &set)]))["answer"].to_string();

@@ -1,4 +1,4 @@
-//! A plan and an outcome made by hand, for tests.
+//! A plan and an outcome by hand for tests.
 
 use engine::outcome::{Data, Effort, Ending, LinkRecord, MessageRecord, Notes, Recording};
 use engine::{Outcome, outcome};
@@ -77,4 +77,10 @@ pub fn outcome(flows: u64) -> Outcome {
         broke_lossless: vec![],
         effort: Effort::default(),
     }
+}
+
+/// The keys of an object of the summary, in their order.
+pub fn keys(of: &impl serde::Serialize) -> String {
+    let json = crate::json::value(of);
+    json.as_object().into_iter().flat_map(|entries| entries.keys()).cloned().collect::<Vec<_>>().join(" ")
 }

@@ -4,7 +4,9 @@ use engine::outcome::Ending;
 use lab::execute::Run;
 use model::{Bytes, LinkId, NodeId};
 use papers::memory;
-use results::stats::{Spread, share};
+use results::Metric;
+use results::metrics::{Shown, Unit};
+use results::stats::Spread;
 use results::summary::{ByDistance, Distance, Flows};
 use results::text::{WIDTH, bytes, count, maybe, number, percent, table};
 use std::fmt::Write;
@@ -123,30 +125,25 @@ impl Page {
     }
 
     fn packets(&mut self, run: &Run) {
-        let (p, c) = (&run.summary.packets, &run.summary.control);
-        let part = |n: u64, what: &str| format!("{what} {} ({})", count(n), percent(share(n, p.sent)));
-        self.line(
-            "packets sent",
-            &[count(p.sent), part(p.retransmitted, "retransmitted"), part(p.spurious, "spurious")],
-        );
-        self.line(
-            "",
-            &[
-                part(p.out_of_order, "out of order"),
-                part(p.dropped_buffer + p.dropped_link + p.dropped_scheme, "dropped"),
-            ],
-        );
-        let control = [
-            ("NACK", c.nack),
-            ("CNP", c.cnp),
-            ("timeout", c.timeout),
-            ("pause", c.pause),
-            ("blocked", c.blocked),
-        ];
-        let signals = (c.signals > 0).then_some(("signals", c.signals));
-        let counts: Vec<_> =
-            control.into_iter().chain(signals).map(|(what, n)| format!("{what} {}", count(n))).collect();
-        self.line("control", &counts);
+        let summary = &run.summary;
+        let by_key = |key: &str| summary.number(key);
+        let counts = |section: &str, share: bool| -> Vec<String> {
+            let shown = Metric::shown_in(Shown::Page).filter(|metric| metric.key.starts_with(section));
+            let part = |metric: &Metric| {
+                let value = metric.read(summary)?;
+                let value = match metric.unit {
+                    Unit::Packets | Unit::Count => count(value as u64),
+                    unit => format!("{} {}", number(value), unit.name()),
+                };
+                let text = format!("{} {value}", metric.label);
+                let share = metric.share(by_key).filter(|_| share);
+                Some(share.map_or_else(|| text.clone(), |share| format!("{text} ({})", percent(share))))
+            };
+            shown.filter_map(part).collect()
+        };
+        let sent = vec![count(summary.packets.sent)];
+        self.line("packets sent", &[sent, counts("packets.", true)].concat());
+        self.line("control", &counts("control.", false));
     }
 
     fn fabric(&mut self, run: &Run) {

@@ -41,35 +41,26 @@ sections.push({
     const set = (key) => (value) => { state[key] = value; made.redraw(); table1.refresh(); };
     if (!known.length) box.append(h("p", { class: "lead" }, "No flow finished."));
     else box.append(
-      h("p", { class: "lead" }, data.parts.length > 1 ? "How long the flows took under each, and how unlike each other they were." : "How long the flows took, and how unlike each other they were."),
+      h("p", { class: "lead" }, data.parts.length > 1 ? "Completion times by run." : "Distribution of completion times."),
       h("div", { class: "controls" },
         known.length > 1 ? menu("Show", [["slowdown", "Slowdown"], ["fct_us", "Completion time"]].filter(([m]) => known.includes(m)), set("metric")) : null,
         menu("As", [["", "Share that took no longer"], ["tail", "Tail: share that took longer"]], (v) => set("tail")(v === "tail")),
         tick("Logarithmic", state.log, set("log"))),
       made.element, table1);
-    const sized = data.parts.filter((part) => part.sizes);
-    if (sized.length) {
-      const buckets = [...new Set(sized.flatMap((part) => part.sizes.map((b) => b.up_to_bytes)))].sort((a, b) => a - b);
-      const of = (part, size) => part.sizes.find((b) => b.up_to_bytes === size);
-      const cells = (b) => [{ value: b?.count, show: count(b?.count) }, b?.fct_us?.p50, b?.fct_us?.p99, b?.slowdown?.mean, b?.slowdown?.p99];
-      box.append(h("h3", {}, "By size"), table([{ name: "up to", text: true }, ...(sized.length > 1 ? [{ name: "run", text: true }] : []), { name: "flows" }, { name: "FCT, median", unit: "µs" },
-        { name: "FCT, P99", unit: "µs" }, { name: "slowdown, mean", unit: "x" }, { name: "slowdown, P99", unit: "x" }],
-      buckets.flatMap((size) => sized.map((part, i) => [sized.length > 1 && i > 0 ? "" : bytes(size), ...(sized.length > 1 ? [part.name] : []), ...cells(of(part, size))])),
-      { label: "Flows by size", tall: buckets.length * sized.length > 16 }));
-    }
-    for (const [kind, title] of [["class", "By class"], ["distance", "By distance"]]) {
+    for (const [kind, title] of [["size", "By size"], ["class", "By class"], ["distance", "By distance"]]) {
       const parts = data.parts.filter((part) => part.kinds?.some(([of]) => of === kind));
       const names = [...new Set(parts.flatMap((part) => part.kinds.filter(([of]) => of === kind).map(([, name]) => name)))];
       if (!names.length) continue;
+      if (kind === "size") names.sort((a, b) => a - b);
       const several = parts.length > 1;
       const row = (name, part, i) => {
-        const of = part.kinds.find(([k, n]) => k === kind && n === name)?.[2];
-        return [several && i > 0 ? "" : name, ...(several ? [part.name] : []), { value: of?.count, show: count(of?.count) }, { value: of?.finished, show: count(of?.finished) },
-          of?.fct_us?.p50, of?.fct_us?.p99, of?.slowdown?.mean, of?.slowdown?.p99];
+        const cells = part.kinds.find(([of, own]) => of === kind && own === name)?.[2] ?? data.flow_columns.map(() => null);
+        const shown = kind === "size" ? bytes(Number(name)) : name;
+        return [several && i > 0 ? "" : shown, ...(several ? [part.name] : []), ...cells];
       };
-      box.append(h("h3", {}, title), table([{ name: kind, text: true }, ...(several ? [{ name: "run", text: true }] : []), { name: "flows" }, { name: "finished" }, { name: "FCT, median", unit: "µs" },
-        { name: "FCT, P99", unit: "µs" }, { name: "slowdown, mean", unit: "x" }, { name: "slowdown, P99", unit: "x" }],
-      names.flatMap((name) => parts.map((part, i) => row(name, part, i))), { label: title, tall: names.length * parts.length > 16 }));
+      const columns = [{ name: kind === "size" ? "up to" : kind, text: true }, ...(several ? [{ name: "run", text: true }] : []), ...data.flow_columns];
+      box.append(h("h3", {}, title), table(columns, names.flatMap((name) => parts.map((part, i) => row(name, part, i))),
+        { label: kind === "size" ? "Flows by size" : title, tall: names.length * parts.length > 16 }));
     }
     const slow = data.parts.map((part, i) => i).filter((i) => data.parts[i].slowest);
     if (!slow.length) return;
@@ -77,7 +68,7 @@ sections.push({
     const which = () => data.parts[run].slowest;
     const slowest = dataTable(
       () => [{ name: "flow", text: true }, { name: "queue pair" }, { name: "from", text: true }, { name: "to", text: true }, { name: "job", text: true }, { name: "bytes", unit: "B" },
-        { name: "start", unit: "µs" }, { name: "FCT", unit: "µs" }, { name: "slowdown", unit: "x" }, { name: "sent again", unit: "packets" }],
+        { name: "start", unit: "µs" }, { name: "FCT", unit: "µs" }, { name: "slowdown", unit: "x" }, { name: "retransmitted", unit: "packets" }],
       () => which().rows.map((r) => [String(r.flow), { value: r.qp, show: count(r.qp) }, r.from, r.to, r.job, { value: r.bytes, show: count(r.bytes) }, r.start_us, r.fct_us, r.slowdown,
         { value: r.retransmitted, show: count(r.retransmitted) }]),
       "The slowest flows");

@@ -2,7 +2,7 @@
 
 const PANELS = [
   { title: "rate, Gb/s", columns: [["rate_gbps", "rate", null]] },
-  { title: "packets in a bin", counts: true, columns: [["out_of_order", "out of order", 6], ["nacks", "NACKs", 0], ["retransmitted", "sent again", 1], ["cnps", "CNPs", 4]] },
+  { title: "packets in a bin", counts: true, columns: [["out_of_order", "out of order", 6], ["nacks", "NACKs", 0], ["retransmitted", "retransmitted", 1], ["cnps", "CNPs", 4]] },
   { title: "packets ahead of ePSN", columns: [["out_of_order_depth", "reordering depth", 8]] },
   { title: "ePSN", columns: [["epsn", "ePSN at the receiver", 2]] },
   { title: "queue, kB", columns: [["max_queue_bytes", "longest queue", 9]], scale: 1e-3 },

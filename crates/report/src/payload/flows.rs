@@ -1,10 +1,11 @@
 //! Distributions of completion times and slowdown, and the flows that took longest.
 
 use super::super::frame::{Frame, short};
-use results::Results;
-use results::stats::Spread;
-use results::summary::{Distance, Flows};
+use super::headline::Column;
+use results::metrics::{Shown, Unit};
+use results::{Metric, Results};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// Flows in the table of the slowest. Our choice: a page of paper has room for them.
 const SLOWEST: usize = 20;
@@ -24,36 +25,37 @@ pub(super) struct Curve {
     shares: Vec<Option<f64>>,
 }
 
-/// A part of the flows.
-#[derive(Debug, Serialize)]
-pub(super) struct Part {
-    count: u64,
-    finished: u64,
-    fct_us: Option<Spread>,
-    slowdown: Option<Spread>,
+/// A part of the flows: the kind of division, the name of the part, and its numbers by column.
+type Part = (&'static str, String, Vec<Option<f64>>);
+
+/// The columns of a table of parts: how many flows there are, and how long they took.
+fn metrics() -> impl Iterator<Item = (&'static Metric, &'static str)> {
+    let own = |metric: &'static Metric| Some((metric, metric.key.strip_prefix("flows.")?));
+    let shown = |(metric, _): &(&Metric, _)| metric.shown >= Shown::Page || metric.unit == Unit::Flows;
+    Metric::listed().filter_map(own).filter(shown)
 }
 
-impl From<&Flows> for Part {
-    fn from(flows: &Flows) -> Self {
-        let Flows { count, finished, fct_us, slowdown, .. } = *flows;
-        Part { count, finished, fct_us, slowdown }
-    }
+/// These columns, as the page reads them.
+pub(super) fn columns() -> Vec<Column> {
+    metrics().map(|(metric, _)| Column::of(metric, 1)).collect()
 }
 
-impl From<&Distance> for Part {
-    fn from(flows: &Distance) -> Self {
-        let Distance { count, finished, fct_us, slowdown, .. } = *flows;
-        Part { count, finished, fct_us, slowdown }
-    }
-}
-
-/// Flows by class if there are several classes, and by distance if some go much farther than others.
-pub(super) fn kinds(run: &Results) -> Vec<(&'static str, String, Part)> {
-    let classes = Some(&run.summary.classes).filter(|classes| classes.len() > 1);
-    let classes = classes.into_iter().flatten().map(|(name, flows)| ("class", name.clone(), flows.into()));
-    let distances = run.summary.flows.by_distance.iter();
-    let distances = distances.flat_map(|by| [("near", &by.near), ("far", &by.far)]);
-    classes.chain(distances.map(|(name, flows)| ("distance", name.to_owned(), flows.into()))).collect()
+/// Flows by size, by class if there are several classes, and by distance if some go much farther than others.
+pub(super) fn parts(run: &Results) -> Vec<Part> {
+    let summary = &run.summary;
+    let numbers: BTreeMap<String, Option<f64>> =
+        summary.numbers().into_iter().map(|(metric, value)| (metric.key, value.as_f64())).collect();
+    let part = |kind, name: &str, key: &str| {
+        let cell = |below| numbers.get(&format!("{key}.{below}")).copied().flatten();
+        (kind, name.to_owned(), metrics().map(|(_, below)| cell(below)).collect())
+    };
+    let sizes = summary.flows.by_size.iter().map(|bucket| bucket.up_to_bytes.to_string());
+    let sizes = sizes.map(|end| part("size", &end, &format!("flows.by_size.up_to_{end}")));
+    let classes = Some(&summary.classes).filter(|classes| classes.len() > 1).into_iter().flatten();
+    let classes = classes.map(|(name, _)| part("class", name, &format!("classes.{name}")));
+    let distances = summary.flows.by_distance.as_ref().map(|_| ["near", "far"]).into_iter().flatten();
+    let distances = distances.map(|name| part("distance", name, &format!("flows.by_distance.{name}")));
+    sizes.chain(classes).chain(distances).collect()
 }
 
 /// The flows that took longest.

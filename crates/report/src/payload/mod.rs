@@ -32,8 +32,9 @@ pub(super) mod sweep;
 
 use headline::Numbers;
 use question::Asked;
+use results::Metric;
 use results::Results;
-use results::summary::SizeBucket;
+use results::metrics::Shown;
 use results::table::Table;
 use serde::Serialize;
 
@@ -101,12 +102,9 @@ struct Part {
     version: String,
     config_hash: String,
     curves: Vec<flows::Curve>,
-    /// Flows by size, as in the summary; empty if all are of similar size.
+    /// Flows by size, class and distance: the kind of division, the name of the part, and its numbers by column.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    sizes: Vec<SizeBucket>,
-    /// Flows by class and by distance: the kind of division, the name of the part, and its numbers.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    kinds: Vec<(&'static str, String, flows::Part)>,
+    kinds: Vec<(&'static str, String, Vec<Option<f64>>)>,
     #[serde(skip_serializing_if = "Option::is_none")]
     slowest: Option<flows::Slowest>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -132,6 +130,10 @@ pub(super) struct Payload {
     table: Option<Numbers>,
     experiments: Vec<experiment::Experiment>,
     parts: Vec<Part>,
+    /// Columns of the tables of parts of the flows.
+    flow_columns: Vec<headline::Column>,
+    /// Words of the tables with their meanings.
+    terms: Vec<(&'static str, &'static str)>,
     /// What to call a command or several, a line each, and these.
     again: Vec<(String, String)>,
     /// Runs beyond those in detail.
@@ -195,6 +197,8 @@ impl Payload {
             table: None,
             experiments: Vec::new(),
             parts,
+            flow_columns: flows::columns(),
+            terms: terms(),
             again: again::of(groups),
             left_out: groups.len() - shown,
             fabrics,
@@ -210,6 +214,14 @@ impl Payload {
     }
 }
 
+/// The quantities that tables show, with their meanings.
+fn terms() -> Vec<(&'static str, &'static str)> {
+    let shown = std::iter::once(Metric::slowest_group()).chain(Metric::shown_in(Shown::Page));
+    let mut terms: Vec<_> = shown.map(Metric::term).collect();
+    terms.dedup_by_key(|(label, _)| *label);
+    terms
+}
+
 fn part(group: &Group<'_>, room: Room, detailed: bool, fabrics: &mut Vec<fabric::Shape>) -> Option<Part> {
     let first = *group.runs.first()?;
     Some(Part {
@@ -221,8 +233,7 @@ fn part(group: &Group<'_>, room: Room, detailed: bool, fabrics: &mut Vec<fabric:
         version: text(&first.manifest, "/ropewalk").to_owned(),
         config_hash: text(&first.manifest, "/config_hash").to_owned(),
         curves: flows::curves(&group.runs, room.points),
-        sizes: first.summary.flows.by_size.clone(),
-        kinds: flows::kinds(first),
+        kinds: flows::parts(first),
         slowest: detailed.then(|| flows::slowest(first)).flatten(),
         series: detailed.then(|| series::of(first, room.cells)).flatten(),
         arrivals: detailed.then(|| arrivals::of(first, room.events)).flatten(),

@@ -35,17 +35,17 @@ section! {
 
     /// Retransmission timers that fired.
     timeout: u64 = run.outcome.control.timeout => {
-        label: "timeouts", better: Better::Less, digest: Digest::Always(6),
+        label: "timeouts", better: Better::Less, shown: Shown::Page, digest: Digest::Always(6),
     };
 
     /// ACKs, NACKs and CNPs that a scheme stopped on their way.
     blocked: u64 = run.outcome.control.blocked => {
-        unit: Unit::Packets, share_of: CREATED, digest: Digest::Always(10),
+        unit: Unit::Packets, shown: Shown::Page, share_of: CREATED, digest: Digest::Always(10),
     };
 
     /// Signals: packets that a switch sent to other switches on behalf of its scheme.
     signals: u64 = run.outcome.control.signals => {
-        unit: Unit::Packets, share_of: CREATED, digest: Digest::Together(1),
+        unit: Unit::Packets, shown: Shown::Page, share_of: CREATED, digest: Digest::Together(1),
     };
 
     /// ACKs, NACKs and CNPs that receivers or schemes made, and signals.
@@ -77,4 +77,21 @@ section! {
     in_flight: u64 = run.outcome.control.in_flight => {
         unit: Unit::Packets, share_of: CREATED, digest: Digest::Always(12),
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{keys, outcome, plan};
+
+    #[test]
+    fn the_keys_are_the_contract() {
+        let (plan, outcome) = (plan(3), outcome(3));
+        let section = Control::read(RunData { plan: &plan, ideal: &[], outcome: &outcome });
+        assert_eq!(
+            keys(&section),
+            "ack nack cnp pause resume timeout blocked signals created dropped forged arrived heard \
+             in_flight"
+        );
+    }
 }

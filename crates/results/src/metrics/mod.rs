@@ -12,6 +12,7 @@
 //! | [`timing`] | what the run cost |
 //! | [`section`] | the macro that turns entries into a section |
 //! | [`tell`] | the walk over all metrics, with or without a summary |
+//! | [`mod@table`] | the list of metrics as columns |
 
 #[macro_use]
 mod section;
@@ -21,12 +22,14 @@ pub mod hops;
 pub mod jobs;
 pub mod packets;
 pub mod rates;
+mod table;
 mod tell;
 pub mod timing;
 
 use crate::Summary;
 use serde::{Serialize, Serializer};
 use std::sync::LazyLock;
+pub use table::table;
 pub(crate) use tell::{Ear, Measured};
 
 /// All metrics in the order of the summary. A `*` in a key stands for a name, such as that of a job.
@@ -119,6 +122,9 @@ pub struct Metric {
     pub again: bool,
     #[serde(skip)]
     part: String,
+    /// Of a statistic: label and meaning of the quantity that it describes.
+    #[serde(skip)]
+    quantity: Option<(String, String)>,
     #[serde(skip)]
     statistics: &'static [(&'static str, Shown, &'static str)],
 }
@@ -138,21 +144,31 @@ impl Metric {
         METRICS.iter().filter(move |metric| metric.shown >= table && !metric.key.contains('*'))
     }
 
+    /// Metrics of a run as a whole, without those of a part of its flows.
+    pub fn listed() -> impl Iterator<Item = &'static Metric> {
+        METRICS.iter().filter(|metric| !metric.again)
+    }
+
     /// Its number in a summary.
     pub fn read(&self, summary: &Summary) -> Option<f64> {
         summary.number(&self.key)
     }
 
+    /// Its share of the whole, from 0 to 1; `None` if there is no whole. `number` reads a metric by its key.
+    pub fn share(&self, number: impl Fn(&str) -> Option<f64>) -> Option<f64> {
+        let (own, whole) = (number(&self.key)?, number(self.share_of?)?);
+        Some(if whole > 0.0 { own / whole } else { 0.0 })
+    }
+
     /// Its number as tables show it: a share in per cent, or the number itself. `number` reads a metric by its key.
     pub fn in_table(&self, number: impl Fn(&str) -> Option<f64>) -> Option<f64> {
-        let own = number(&self.key)?;
-        match self.share_of.filter(|_| self.percent) {
-            Some(whole) => {
-                let whole = number(whole)?;
-                Some(if whole > 0.0 { 100.0 * (own / whole) } else { 0.0 })
-            }
-            None => Some(own),
-        }
+        if self.percent { Some(100.0 * self.share(number)?) } else { number(&self.key) }
+    }
+
+    /// Label and meaning of the quantity: `FCT` for a percentile of the FCT.
+    pub fn term(&self) -> (&str, &str) {
+        let own = (self.label.as_str(), self.meaning.as_str());
+        self.quantity.as_ref().map_or(own, |(label, meaning)| (label, meaning))
     }
 
     /// The unit that tables show.

@@ -128,3 +128,21 @@ fn out_of_order_by_class(run: RunData<'_>) -> BTreeMap<String, u64> {
     let all: BTreeMap<_, _> = run.classes().map(|(class, name)| (name.clone(), of(class))).collect();
     if all.len() > 1 { all } else { BTreeMap::new() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{keys, outcome, plan};
+
+    #[test]
+    fn the_keys_are_the_contract() {
+        let (plan, outcome) = (plan(3), outcome(3));
+        let section = Packets::read(RunData { plan: &plan, ideal: &[], outcome: &outcome });
+        assert_eq!(
+            keys(&section),
+            "sent accepted retransmitted spurious duplicated duplicate discarded out_of_order \
+             out_of_order_by_class dropped_buffer dropped_link dropped_scheme dropped held in_flight \
+             noticed reorder_buffer"
+        );
+    }
+}

@@ -40,6 +40,7 @@ impl Metric {
             digest: entry.digest,
             again,
             part,
+            quantity: None,
             statistics: entry.statistics,
         }
     }
@@ -147,6 +148,7 @@ impl Measured for Spread {
                 key: at.joined(name),
                 label: format!("{}, {label}", at.label),
                 meaning: format!("{}: {meaning}", at.meaning),
+                quantity: Some((at.label.clone(), at.meaning.clone())),
                 shown: shown.map_or(Shown::Listed, |(_, shown, _)| *shown),
                 heading: shown.map_or_else(String::new, |(.., heading)| (*heading).to_owned()),
                 ..at.clone()

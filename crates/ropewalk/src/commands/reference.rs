@@ -8,7 +8,7 @@ use crate::print;
 use clap::{Arg, CommandFactory};
 use lab::failure::Failure;
 use papers::reproduce;
-use results::summary::Summary;
+use results::{Metric, Summary};
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -20,6 +20,7 @@ struct Reference {
     commands: Vec<Value>,
     scenario: Value,
     summary: Value,
+    metrics: Vec<&'static Metric>,
     scenarios: Vec<Value>,
     experiments: Vec<Value>,
 }
@@ -34,6 +35,7 @@ pub fn run() -> Result<(), Failure> {
         commands: commands(),
         scenario: json!(scenario::schema()),
         summary: summary(),
+        metrics: Metric::listed().collect(),
         scenarios: scenario::builtin::ALL
             .iter()
             .map(|b| json!({ "name": b.name, "about": b.about(), "text": b.text }))

@@ -4,8 +4,8 @@
 //! the least disorder (2 %). So do we: every gap of a grid is run, and of those within each bound the one with the least mean
 //! FCT is taken.
 
-use super::{SCENARIO, disorder, mean_us, small};
-use crate::experiment::{Case, Experiment, Runs};
+use super::{SCENARIO, mean_us, small};
+use crate::experiment::{Case, Experiment, Runs, out_of_order_of_accepted};
 use crate::row::Row;
 use results::text;
 
@@ -63,7 +63,7 @@ fn cases(quick: bool) -> Vec<Case> {
 fn tuned(results: &Runs, setting: &str, bound: f64) -> Option<(u32, f64)> {
     let tried = GAPS.into_iter().filter_map(|gap| {
         let run = results.get(&label(setting, gap))?;
-        (disorder(run)? < bound).then_some((gap, mean_us(run)?))
+        (out_of_order_of_accepted(run)? < bound).then_some((gap, mean_us(run)?))
     });
     tried.min_by(|a, b| a.1.total_cmp(&b.1))
 }
@@ -95,7 +95,7 @@ fn more(results: &Runs) -> String {
             .iter()
             .flat_map(|(setting, _, _)| {
                 let label = label(setting, gap);
-                [results.measure(&label, mean_us), results.measure(&label, disorder)]
+                [results.measure(&label, mean_us), results.measure(&label, out_of_order_of_accepted)]
             })
             .collect();
         if cells.iter().any(Option::is_some) {

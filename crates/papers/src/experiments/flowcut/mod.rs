@@ -31,12 +31,6 @@ fn beyond_us(run: &Run) -> Option<f64> {
     run.summary.flows.fct_us.and_then(|fct| fct.tail_mean)
 }
 
-/// Packets that came out of order, percent of those accepted.
-fn disorder(run: &Run) -> Option<f64> {
-    let p = &run.summary.packets;
-    Some(100.0 * p.out_of_order as f64 / p.accepted.max(1) as f64)
-}
-
 /// Time for which sources were held back, percent of the flows' time.
 fn drained(run: &Run) -> Option<f64> {
     let held = *run.summary.counters.get("drained_us")? as f64;
