@@ -1,4 +1,4 @@
-//! The only place that looks at a real clock: how long a run took, not what it did.
+//! The only place that reads a real clock. Time measured here never affects results.
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::time::{ClockId, clock_gettime};
@@ -24,7 +24,7 @@ impl Stopwatch {
         now().duration_since(self.wall).as_secs_f64()
     }
 
-    /// CPU seconds of the calling thread since the start; the same thread must ask that started it.
+    /// CPU seconds of the calling thread since the start. Only the thread that started the stopwatch may call this.
     pub fn cpu_s(&self) -> f64 {
         thread_cpu().saturating_sub(self.cpu).as_secs_f64()
     }
@@ -35,7 +35,7 @@ impl Stopwatch {
 pub struct CpuMeter(Arc<AtomicU64>);
 
 impl CpuMeter {
-    /// Adds all CPU time of the calling thread: the last thing that it does.
+    /// Adds all CPU time of the calling thread; the thread calls this last.
     pub fn add_this_thread(&self) {
         let ns = u64::try_from(thread_cpu().as_nanos()).unwrap_or(u64::MAX);
         self.0.fetch_add(ns, Ordering::Relaxed);
@@ -56,7 +56,7 @@ fn thread_cpu() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
 }
 
-/// Most memory that this process has held so far, in 10^6 bytes; 0 where the system does not tell.
+/// Most memory that this process has held so far, in 10^6 bytes; 0 if the system does not report it.
 pub fn peak_rss_mb() -> f64 {
     // Linux's getrusage also counts the process that started this one, from before it became ropewalk.
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

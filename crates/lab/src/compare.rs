@@ -8,10 +8,10 @@ use engine::Kind;
 use scenario::Checked;
 use std::collections::BTreeSet;
 
-/// What to compare.
+/// A comparison to run.
 #[derive(Clone, Debug)]
 pub struct Comparison {
-    /// The scenario, as it stands.
+    /// The scenario.
     pub base: Checked,
     /// The traffic class whose scheme is swapped; `None`: `foreground`, or all if none has a scheme of its own.
     pub class: Option<String>,
@@ -19,9 +19,9 @@ pub struct Comparison {
     pub schemes: Vec<String>,
     /// Seeds.
     pub seeds: Vec<u64>,
-    /// By the reference engine, one thread each.
+    /// True to use the reference engine with one thread for each run.
     pub reference: bool,
-    /// Threads for all of it.
+    /// Threads for all runs.
     pub crew: Crew,
 }
 
@@ -31,10 +31,11 @@ impl Comparison {
         self.schemes.len() * self.seeds.len()
     }
 
-    /// Runs all of it: by scheme, then by seed. Runs that had not begun when the user interrupted are missing.
+    /// Runs all schemes and seeds, ordered by scheme, then by seed. Runs that had not begun when the user interrupted are
+    /// missing.
     ///
     /// # Errors
-    /// If a scheme cannot work here, or is there twice; then nothing has run.
+    /// If a scheme does not fit the scenario or stands in the list twice. No run has started in this case.
     pub fn run(&self, progress: &Progress<'_>) -> Result<Vec<Run>, Failure> {
         let mut seen = BTreeSet::new();
         if let Some(scheme) = self.schemes.iter().find(|scheme| !seen.insert(*scheme)) {

@@ -1,17 +1,17 @@
 //! Threads: whole runs side by side first; a run is split only when fewer runs are left than threads.
 //!
-//! Runs side by side scale without loss, threads inside a run do not: they wait for each other at the end of
-//! every window. What comes out is the same, bit for bit.
+//! Runs side by side scale without loss. Threads inside a run scale less well, as they wait for each other at the end of
+//! every window. The results are the same, bit for bit.
 
 use crate::failure::Failure;
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
 
-/// How many threads there are, and how many runs may share them.
+/// The number of threads, and how many runs may share them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crew {
-    /// Threads in all.
+    /// All threads.
     pub threads: NonZeroUsize,
     /// Most runs side by side; `None` for as many as there are threads. Fewer need less memory.
     pub jobs: Option<NonZeroUsize>,
@@ -29,8 +29,7 @@ impl Crew {
         Crew { threads: threads.unwrap_or(Self::of_machine().threads), jobs }
     }
 
-    /// Does `work` for all `items`, each with the number of threads that it may use; the order of the results
-    /// is that of the items.
+    /// Calls `work` for every item with the number of threads that it may use. Results are in the order of the items.
     ///
     /// # Errors
     /// If the system gives no threads.
@@ -57,7 +56,7 @@ impl Crew {
             let start = |_| std::thread::Builder::new().spawn_scoped(scope, one_by_one);
             let started: Result<Vec<_>, _> = (0..workers).map(start).collect();
             let started = started.map_err(|e| {
-                // Those that did start need not do what nobody will see.
+                // Threads that did start end early: their results are lost.
                 desk.lock().unwrap_or_else(|e| e.into_inner()).waiting.clear();
                 Failure::Asked(format!("cannot start threads: {e}"))
             })?;
@@ -72,20 +71,20 @@ impl Crew {
     }
 }
 
-/// What is still to be done, and who has nothing to do.
+/// The remaining items, and the idle workers and threads.
 struct Desk<T> {
     waiting: VecDeque<(usize, T)>,
-    /// Threads that no run has.
+    /// Threads that no run uses.
     free: usize,
     /// Workers without a run.
     idle: usize,
 }
 
-/// The next item, its number, and its share of the threads that are free.
+/// The next item, its number, and its share of the free threads.
 fn take<T>(desk: &Mutex<Desk<T>>) -> Option<(usize, T, NonZeroUsize)> {
     let mut desk = desk.lock().unwrap_or_else(|e| e.into_inner());
-    // As many runs as can begin now share what is free. None takes the last thread of another one: there are
-    // at least as many threads as workers.
+    // All runs that can begin now share the free threads. Every run gets a thread, as there are at least as many threads
+    // as workers.
     let beginning = desk.waiting.len().min(desk.idle).max(1);
     let share = NonZeroUsize::new(desk.free / beginning).unwrap_or(NonZeroUsize::MIN);
     let (number, item) = desk.waiting.pop_front()?;
@@ -109,7 +108,7 @@ mod tests {
         NonZeroUsize::new(n).unwrap()
     }
 
-    /// What each of `items` runs gets where none ends before all that can begin have begun.
+    /// The threads of each of `items` runs if no run ends before all runs that can begin have begun.
     fn shares(threads: usize, jobs: Option<usize>, items: usize) -> Vec<usize> {
         let crew = Crew { threads: n(threads), jobs: jobs.map(n) };
         let together = threads.min(jobs.unwrap_or(threads)).min(items);
@@ -125,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_runs_come_first_and_what_is_left_over_splits_them() {
+    fn whole_runs_come_first_and_spare_threads_split_them() {
         // Two cores: six runs go two by two; one run gets both.
         assert_eq!(shares(2, None, 6), [1; 6]);
         assert_eq!(shares(2, None, 1), [2]);

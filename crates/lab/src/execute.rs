@@ -13,7 +13,7 @@ use scenario::Checked;
 use scenario::ideal::Ideals;
 use std::num::NonZeroUsize;
 
-/// A scenario, checked and ready, and what that cost.
+/// A checked scenario, and the CPU time of its preparation.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     /// The scenario.
@@ -23,22 +23,22 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Prepares by `make`, with a stopwatch.
+    /// Calls `make` and measures its CPU time.
     ///
     /// # Errors
-    /// Those of `make`.
+    /// The errors of `make`.
     pub fn by(make: impl FnOnce() -> Result<Checked, scenario::Error>) -> Result<Self, scenario::Error> {
         let watch = Stopwatch::start();
         Ok(Prepared { checked: make()?, setup_s: watch.cpu_s() })
     }
 }
 
-/// A run and all that is known of it.
+/// A run with its scenario and its results.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// What was run.
+    /// The scenario.
     pub checked: Checked,
-    /// What came out.
+    /// The outcome.
     pub outcome: Outcome,
     /// Ideal FCT by message.
     pub ideal: Vec<Time>,
@@ -52,7 +52,7 @@ impl Run {
         RunData { plan: &self.checked.plan, ideal: &self.ideal, outcome: &self.outcome }
     }
 
-    /// Its results, as a directory holds them; `command` started it.
+    /// The results as a directory holds them; `command` started the run.
     pub fn results(&self, command: Vec<String>) -> Results {
         let config = Config { text: self.checked.to_toml(), hash: self.checked.hash() };
         Results::new(&self.summary, self.data(), config, command)
@@ -85,7 +85,7 @@ impl Run {
     }
 }
 
-/// The window engine on so many threads, and no more than the plan can be split over.
+/// The window engine on `threads` threads, at most as many as the plan can be split over.
 pub fn window_on(threads: NonZeroUsize, plan: &Plan) -> Kind {
     let most = NonZeroUsize::new(engine::groups(&plan.fabric)).unwrap_or(NonZeroUsize::MIN);
     match threads.min(most) {
@@ -94,7 +94,7 @@ pub fn window_on(threads: NonZeroUsize, plan: &Plan) -> Kind {
     }
 }
 
-/// Runs it, on this thread and those that `kind` asks for besides.
+/// Runs a scenario on this thread and on the additional threads of `kind`.
 pub fn execute(prepared: Prepared, kind: Kind, progress: &Progress<'_>) -> Run {
     let Prepared { checked, setup_s } = prepared;
     let watch = Stopwatch::start();

@@ -1,4 +1,4 @@
-//! How a command ends when it does not end well.
+//! The failures of a command, with exit codes and messages.
 
 use miette::{GraphicalReportHandler, GraphicalTheme};
 use results::ResultsError;
@@ -6,25 +6,25 @@ use results::ResultsError;
 /// Exit code of an interrupted command, as shells have it (128 + SIGINT).
 pub const EXIT_INTERRUPTED: u8 = 130;
 
-/// Why a command did not do what it was asked to.
+/// The reason why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// The scenario, or another file, is wrong.
     #[error(transparent)]
     Scenario(#[from] scenario::Error),
-    /// The results have no place.
+    /// Results could not be written or read.
     #[error(transparent)]
     Results(#[from] ResultsError),
-    /// Something else in the question is wrong.
+    /// Another part of the request is wrong.
     #[error("{0}")]
     Asked(String),
-    /// Standard output takes nothing.
+    /// Standard output is closed.
     #[error("cannot write to standard output: {0}")]
     Output(#[source] std::io::Error),
     /// The simulation failed; the report has been printed.
     #[error("the simulation failed")]
     Simulation,
-    /// The user interrupted it.
+    /// The user interrupted the command.
     #[error("interrupted")]
     Interrupted,
 }
@@ -39,7 +39,7 @@ impl Failure {
         }
     }
 
-    /// What the command prints, as plain text for lines of 80 columns.
+    /// The message that the command prints, as plain text for lines of 80 columns.
     pub fn text(&self) -> String {
         let mut text = String::new();
         let plain = GraphicalReportHandler::new_themed(GraphicalTheme::unicode_nocolor()).with_width(80);
@@ -51,7 +51,7 @@ impl Failure {
         }
     }
 
-    /// What to tell the user; nothing if all has been said.
+    /// The message for the user; `None` if the command has printed it.
     pub fn report(self) -> Option<miette::Report> {
         match self {
             Failure::Scenario(error) => Some(error.into()),

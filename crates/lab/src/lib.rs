@@ -14,7 +14,7 @@
 //! | [`mod@sweep`] | runs one scenario at many points, interrupted and resumed |
 //! | [`crew`] | shares the machine's threads among runs |
 //! | [`progress`] | reports how far the runs are, and stops them |
-//! | [`failure`] | why a request was not fulfilled |
+//! | [`failure`] | the failures of a command |
 //! | [`shell`] | quotes commands that users can type again |
 //! | [`clock`] | wall time, CPU time and memory: the only contact with the real clock |
 
@@ -60,7 +60,7 @@ pub fn run(prepared: Prepared) -> Run {
 /// Runs several schemes and seeds side by side.
 ///
 /// # Errors
-/// If a scheme cannot work there; then no run has started.
+/// If a scheme does not fit the scenario. No run has started in this case.
 pub fn compare(comparison: &Comparison) -> Result<Vec<Run>, Failure> {
     comparison.run(&Progress::silent(&AtomicBool::new(false)))
 }

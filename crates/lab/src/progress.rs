@@ -60,14 +60,14 @@ impl<'a> Progress<'a> {
         Watch { all: self, packets, end: plan.stop_after, parts: 0, others: CpuMeter::default() }
     }
 
-    /// Tells that one more of the things is done that were counted in place of runs.
+    /// Reports that one more thing is done, if things rather than runs were counted.
     pub fn one_done(&self, things: &str) {
         self.parts.fetch_add(PARTS, Ordering::Relaxed);
         self.finished.fetch_add(1, Ordering::Relaxed);
         self.tell_how_many(things);
     }
 
-    /// How many of all are done, and how long it takes still.
+    /// Reports how many things are done, and the time left.
     fn tell_how_many(&self, things: &str) {
         self.tell(|fraction, seconds| {
             let finished = self.finished.load(Ordering::Relaxed);
@@ -93,16 +93,16 @@ impl<'a> Progress<'a> {
 /// Watches one run among those of a [`Progress`].
 pub struct Watch<'a> {
     all: &'a Progress<'a>,
-    /// Data packets to be accepted; 0 if that is no measure.
+    /// Data packets to be accepted; 0 if they do not measure the progress.
     packets: u64,
     end: Option<Time>,
     parts: u64,
-    /// CPU time of the run's threads besides the one that began it.
+    /// CPU time of the run's threads without the thread that began it.
     others: CpuMeter,
 }
 
 impl Watch<'_> {
-    /// CPU seconds of the threads that the engine started for the run, when they have ended.
+    /// CPU seconds of the threads that the engine started for the run; complete once they have ended.
     pub fn others_cpu_s(&self) -> f64 {
         self.others.cpu_s()
     }
@@ -145,7 +145,7 @@ impl Drop for Watch<'_> {
         self.advance(PARTS);
         self.all.finished.fetch_add(1, Ordering::Relaxed);
         if self.all.runs > 1 {
-            // Short runs end before they tell anything.
+            // Short runs end before their first report.
             self.all.tell_how_many("runs");
         }
     }
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_left_is_said_in_fitting_units() {
+    fn the_time_left_has_a_fitting_unit() {
         assert_eq!(eta(0.5, 10.0), "10 s left");
         assert_eq!(eta(0.1, 60.0), "9 min left");
         assert_eq!(eta(0.0, 60.0), "");

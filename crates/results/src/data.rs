@@ -8,11 +8,11 @@ use model::{Plan, Time};
 /// The raw material of the summary and of all tables.
 #[derive(Clone, Copy, Debug)]
 pub struct RunData<'a> {
-    /// What was run.
+    /// The plan of the run.
     pub plan: &'a Plan,
     /// Ideal FCT by message.
     pub ideal: &'a [Time],
-    /// What came out.
+    /// The outcome of the run.
     pub outcome: &'a Outcome,
 }
 

@@ -1,4 +1,4 @@
-//! Where results go: a directory that is replaced as a whole or not at all.
+//! The directory of results, which is replaced as a whole or not at all.
 
 use crate::error::ResultsError;
 use crate::kind::MARK;
@@ -24,20 +24,20 @@ fn is_ours(name: &str) -> bool {
     }
 }
 
-/// A place that may take results: free, empty, or with older results.
+/// A directory that may take results: it does not exist, is empty, or holds older results.
 #[derive(Clone, Debug)]
 pub struct Target(PathBuf);
 
 impl Target {
-    /// Checks the place. Nothing is written.
+    /// Checks the directory without writing.
     ///
     /// # Errors
-    /// [`ResultsError::NotResults`] if something else stands there.
+    /// [`ResultsError::NotResults`] if the directory holds anything else.
     pub fn at(dir: impl Into<PathBuf>) -> Result<Self, ResultsError> {
         Self::of(dir, MARK, is_ours)
     }
 
-    /// The same for results of another kind: known by the file `mark`, and made of files that `is_ours`.
+    /// Checks the directory for results of another kind, which have the file `mark` and only files that `is_ours` accepts.
     ///
     /// # Errors
     /// See [`Target::at`].
@@ -94,7 +94,7 @@ impl Staging {
         Ok(Staging(dir))
     }
 
-    /// Where a file of this name is to be written.
+    /// Path of a new file with this name.
     pub fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
@@ -108,7 +108,7 @@ impl Staging {
         fs::write(&path, text).map_err(|e| ResultsError::Io(path, e))
     }
 
-    /// Moves the results to their place; what stood there goes, or stays if that fails.
+    /// Moves the results to their place. Older results are removed, or stay if the move fails.
     pub fn publish(self, target: &Target) -> Result<(), ResultsError> {
         let failed = |e| ResultsError::Io(target.0.clone(), e);
         let old = target.beside("old");
@@ -131,7 +131,7 @@ impl Staging {
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        // After `publish` there is nothing left to remove; before it, failing to tidy up changes nothing.
+        // After `publish` the directory no longer exists. Before it, a directory that stays behind does no harm.
         drop(fs::remove_dir_all(&self.0));
     }
 }

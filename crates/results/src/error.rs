@@ -1,4 +1,4 @@
-//! Why results could not be written or read.
+//! Errors of writing and reading results.
 
 use crate::kind::Kind;
 use std::io;
@@ -8,35 +8,35 @@ use thiserror::Error;
 /// Why results could not be written or read.
 #[derive(Debug, Error)]
 pub enum ResultsError {
-    /// Something else stands there.
+    /// The directory holds anything but results.
     #[error(
         "{0} exists and does not look like results of ropewalk ({1}): not replaced; choose another directory with -o, \
          or remove it"
     )]
     NotResults(PathBuf, String),
-    /// The system refused.
+    /// The operating system refused to write.
     #[error("cannot write {0}: {1}")]
     Io(PathBuf, #[source] io::Error),
-    /// There are no results.
+    /// The directory holds no results.
     #[error(
         "{0} is no result directory of ropewalk (it has no manifest.json); `ropewalk run SCENARIO -o DIR` makes one"
     )]
     NoResults(PathBuf),
-    /// Many runs are there.
+    /// The directory holds a sweep.
     #[error("{0} is a sweep, not the results of one run: `ropewalk report {0}` makes its page")]
     Sweep(PathBuf),
-    /// Some of many runs are there.
+    /// The directory holds an unfinished sweep.
     #[error(
         "{0} is an unfinished sweep: `ropewalk sweep FILE --resume` goes on with it, or `resume=True` in Python"
     )]
     Unfinished(PathBuf),
-    /// A file of a result directory is missing or makes no sense.
+    /// A file of a result directory is missing or cannot be parsed.
     #[error("cannot read {0}: {1}")]
     Unreadable(PathBuf, String),
     /// A Parquet file is cut short or broken.
     #[error("cannot read {0}: it is no whole Parquet file ({1}); {again}", again = again(.0))]
     Broken(PathBuf, #[source] parquet::errors::ParquetError),
-    /// A file does not fit to the others of its directory.
+    /// A file does not belong to the other files of its directory.
     #[error("{0} is damaged, or of other results: {1}; {again}", again = again(.0))]
     Unfit(PathBuf, String),
     /// A Parquet file could not be made.
@@ -48,13 +48,13 @@ pub enum ResultsError {
 }
 
 impl ResultsError {
-    /// `file` does not fit to the others of its directory.
+    /// The error for a `file` that does not belong to the other files of its directory.
     pub fn unfit(file: &Path, why: String) -> Self {
         ResultsError::Unfit(file.to_owned(), why)
     }
 }
 
-/// How to come by a whole file where this one is broken.
+/// Advice on how to replace a broken file.
 fn again(file: &Path) -> &'static str {
     match file.parent().and_then(Kind::of) == Some(Kind::Sweep) {
         true => "`ropewalk sweep` without --resume makes the sweep anew",

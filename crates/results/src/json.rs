@@ -6,12 +6,12 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// The text of a JSON file: indented, with a line break at its end.
+/// Text of a JSON file, indented, with a line break at the end.
 pub fn pretty(value: &Value) -> String {
     format!("{value:#}\n")
 }
 
-/// Anything that serde can write, as JSON.
+/// A serialisable value as JSON.
 pub fn value(of: &impl serde::Serialize) -> Value {
     serde_json::to_value(of).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! `manifest.json`: what was run, and enough to run it again.
+//! `manifest.json`: the configuration of a run, and the command that repeats it.
 
 use crate::data::RunData;
 use crate::summary::Summary;
@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 /// The resolved configuration of a run.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The scenario as TOML, every default filled in.
+    /// The scenario as TOML with every default filled in.
     pub text: String,
-    /// Names the configuration: the same hash, the same configuration.
+    /// Hash of the configuration; equal hashes mean equal configurations.
     pub hash: String,
 }
 
-/// How large a run was.
+/// Size of a run.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Counts {
     hosts: usize,
@@ -28,18 +28,18 @@ pub struct Counts {
     control_hops: u64,
 }
 
-/// How much of a table was kept.
+/// The part of a table that was kept.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Kept {
     rows: usize,
-    /// Every how many-th row was kept; 1 is all.
+    /// The table holds every n-th row; this is n.
     every: usize,
 }
 
-/// What was recorded besides the results, and how much of it was not kept.
+/// Recordings over time, and how many events and frames were not kept.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Recorded {
-    /// Width of a bin of the series, and how many there are.
+    /// Width of a bin of the series, and the number of bins.
     bin_us: f64,
     bins: usize,
     /// Events and frames beyond the limits of `[record]`.
@@ -65,7 +65,7 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// Of a run that `command` started, and the tables made of it.
+    /// Manifest of a run that `command` started, with its tables.
     pub fn new(
         summary: &Summary,
         config: Config,

@@ -13,7 +13,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The results of a run, whether it has just ended or was written long ago: what reports, Python and `explain` work on.
+/// The results of a run that has just ended or was read from disk. Reports, Python and `explain` work on them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Results {
     /// `summary.json`.
@@ -36,7 +36,7 @@ impl Results {
     /// Reads a result directory.
     ///
     /// # Errors
-    /// [`ResultsError::NoResults`] and its like if it is none; if one of its files is missing, cut short or of another kind.
+    /// If the directory holds no results of a run, or if one of its files is missing, cut short or of another run.
     pub fn read(dir: &Path) -> Result<Self, ResultsError> {
         match Kind::of(dir) {
             Some(Kind::Run) => {}
@@ -69,12 +69,12 @@ impl Results {
         Ok(Results { summary, manifest, tables })
     }
 
-    /// A table by its name, if this run has it.
+    /// The table with this name, if the run has it.
     pub fn table(&self, name: &str) -> Option<&Table> {
         self.tables.get(name)
     }
 
-    /// The same with another table.
+    /// Adds or replaces a table.
     #[must_use]
     pub fn with(mut self, name: &'static str, table: Table) -> Self {
         self.tables.insert(name, table);
@@ -86,18 +86,18 @@ impl Results {
         self.tables.iter().map(|(name, table)| (*name, table))
     }
 
-    /// Writes them into `target`, replacing older results there.
+    /// Writes the results into `target` and replaces older results there.
     ///
     /// # Errors
-    /// If the system refuses; then what stood at the target still stands.
+    /// If the system refuses. In this case older results at the target stay.
     pub fn write(&self, target: &Target, csv: bool) -> Result<(), ResultsError> {
         self.write_with(target, csv, |_| Ok(()))
     }
 
-    /// The same with more files, which `more` writes.
+    /// Writes the results and the files that `more` adds.
     ///
     /// # Errors
-    /// Those of `more`, and as above.
+    /// The errors of `more` and of [`Results::write`].
     pub fn write_with(
         &self,
         target: &Target,
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read_again() {
+    fn results_are_read_as_they_were_written() {
         let tmp = tempfile::tempdir().unwrap();
         let dir = tmp.path().join("r");
         put(&dir).unwrap();
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_result_or_cut_short_is_named() {
+    fn errors_name_the_missing_or_damaged_file() {
         let tmp = tempfile::tempdir().unwrap();
         let said = |dir: &Path| Results::read(dir).unwrap_err().to_string();
         assert!(said(tmp.path()).contains("no result directory"));
@@ -198,14 +198,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_results_is_not_replaced() {
+    fn foreign_files_are_never_replaced() {
         let tmp = tempfile::tempdir().unwrap();
         fs::write(tmp.path().join("thesis.tex"), "years of work").unwrap();
         assert!(matches!(put(tmp.path()), Err(ResultsError::NotResults(..))));
         assert_eq!(fs::read_to_string(tmp.path().join("thesis.tex")).unwrap(), "years of work");
         let file = tmp.path().join("thesis.tex");
         assert!(matches!(put(&file), Err(ResultsError::NotResults(..))));
-        // Results with a note of the user's among them are told apart by that note.
+        // A file of the user's among the results protects the directory.
         let dir = tmp.path().join("r");
         put(&dir).unwrap();
         fs::write(dir.join("notes.txt"), "keep").unwrap();
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn parquet_columns_say_what_they_are() {
+    fn parquet_columns_have_descriptions_and_units() {
         use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
         let tmp = tempfile::tempdir().unwrap();
         let dir = tmp.path().join("r");

@@ -1,4 +1,4 @@
-//! Why nothing moves, in words: which flows wait and for what, and the PFC cycle if there is one.
+//! The explanation of a stall: which flows wait and for what, and the PFC cycle if there is one.
 
 use engine::outcome::{Stall, Waiting};
 use model::{LinkId, MessageId, Plan};
@@ -46,7 +46,7 @@ pub fn explain(plan: &Plan, stall: &Stall) -> String {
     text
 }
 
-/// The flows among those that wait, as far as the stall names them, whose ends failures have parted for good.
+/// Waiting flows that the stall names and whose path failures have cut for good.
 fn cut_off(plan: &Plan, stall: &Stall) -> Vec<MessageId> {
     if plan.failures.route_changes().is_empty() {
         return Vec::new();

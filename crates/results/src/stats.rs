@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Mean, two percentiles, the maximum and the mean of the tail of a set of numbers.
+/// Statistics of a set of numbers: mean, two percentiles, the maximum and the mean of the tail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Spread {
@@ -15,8 +15,8 @@ pub struct Spread {
     pub p99: f64,
     /// Largest.
     pub max: f64,
-    /// Mean of the numbers that rank above the 99th percentile, which some papers plot in its place (the Flowcut
-    /// artefact among them); null if there are fewer than 100 numbers, and so none above it.
+    /// Mean of the numbers above the 99th percentile by rank. Some papers plot this mean as their P99 (the Flowcut artefact
+    /// among them). Null if there are fewer than 100 numbers, as no number then ranks above the percentile.
     pub tail_mean: Option<f64>,
 }
 
@@ -61,7 +61,7 @@ pub fn extremes(numbers: &[f64]) -> Option<(f64, f64)> {
     Some((least, most))
 }
 
-/// The percentile by nearest rank: the smallest number that at least `percent` % of them do not exceed.
+/// The percentile by nearest rank: the smallest number that at least `percent` % of the numbers do not exceed.
 ///
 /// # Panics
 /// If `sorted` is empty.
@@ -74,7 +74,7 @@ fn rank(n: usize, percent: usize) -> usize {
     (n * percent).div_ceil(100).max(1)
 }
 
-/// `part / whole`, 0 if there is no whole.
+/// `part / whole`; 0 if the whole is 0.
 pub fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spread_sorts_for_itself() {
+    fn a_spread_takes_unsorted_numbers() {
         let spread = Spread::of(vec![3.0, 1.0, 2.0, 10.0]).unwrap();
         assert_eq!(spread, Spread { mean: 4.0, p50: 2.0, p99: 10.0, max: 10.0, tail_mean: None });
         assert_eq!(Spread::of(vec![]), None);

@@ -15,7 +15,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A column: its field, with description and unit in the metadata, and its cells.
+/// A column: its cells, and its field with description and unit as metadata.
 #[derive(Clone, Debug)]
 pub struct Column {
     field: Field,
@@ -23,29 +23,29 @@ pub struct Column {
 }
 
 impl Column {
-    /// Of whole numbers.
+    /// A column of whole numbers.
     pub fn count(name: &str, unit: &str, about: &str, cells: impl Iterator<Item = u64>) -> Self {
         Self::new(name, unit, about, Arc::new(UInt64Array::from_iter_values(cells)), false)
     }
 
-    /// Of whole numbers that may be missing.
+    /// A column of whole numbers that may be missing.
     pub fn maybe(name: &str, unit: &str, about: &str, cells: impl Iterator<Item = Option<u64>>) -> Self {
         Self::new(name, unit, about, Arc::new(cells.collect::<UInt64Array>()), true)
     }
 
-    /// Of real numbers that may be missing.
+    /// A column of real numbers that may be missing.
     pub fn real(name: &str, unit: &str, about: &str, cells: impl Iterator<Item = Option<f64>>) -> Self {
         Self::new(name, unit, about, Arc::new(cells.collect::<Float64Array>()), true)
     }
 
-    /// Of texts.
+    /// A column of texts.
     pub fn text(name: &str, about: &str, cells: impl Iterator<Item = String>) -> Self {
-        // Arrow asks texts, and them alone, for their number beforehand, and panics if an iterator does not know it.
+        // Arrow reads the length of an iterator of texts beforehand, and panics if the iterator does not know it.
         let cells: Vec<String> = cells.collect();
         Self::new(name, "-", about, Arc::new(StringArray::from_iter_values(cells)), false)
     }
 
-    /// Of yes and no.
+    /// A column of true and false.
     pub fn flag(name: &str, about: &str, cells: impl Iterator<Item = bool>) -> Self {
         let cells: Vec<bool> = cells.collect();
         Self::new(name, "-", about, Arc::new(BooleanArray::from(cells)), false)
@@ -66,12 +66,12 @@ impl Column {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
     batch: RecordBatch,
-    /// Every how many-th row of all that there are was kept.
+    /// The table holds every n-th row of all rows; this is n.
     pub every: usize,
 }
 
 impl Table {
-    /// Of columns of one length, which hold every `every`-th row of all that there are.
+    /// A table of columns of one length. They hold every `every`-th row of all rows.
     ///
     /// # Panics
     /// If the columns differ in length: a fault of ropewalk.
@@ -83,7 +83,7 @@ impl Table {
         }
     }
 
-    /// With one more column of the same length, at the end.
+    /// Appends a column of the same length.
     ///
     /// # Panics
     /// If its length differs: a fault of ropewalk.
@@ -97,42 +97,42 @@ impl Table {
         Table::new(columns, self.every)
     }
 
-    /// The table as Arrow has it.
+    /// The table as an Arrow batch.
     pub fn batch(&self) -> &RecordBatch {
         &self.batch
     }
 
-    /// Names, kinds, descriptions and units of the columns.
+    /// Names, types, descriptions and units of the columns.
     pub fn schema(&self) -> SchemaRef {
         self.batch.schema()
     }
 
-    /// Rows.
+    /// Number of rows.
     pub fn rows(&self) -> usize {
         self.batch.num_rows()
     }
 
-    /// A column of whole numbers; `None` if there is none of this name, or of another kind.
+    /// The column of whole numbers with this name; `None` if there is no such column.
     pub fn counts(&self, name: &str) -> Option<&UInt64Array> {
         self.batch.column_by_name(name)?.as_primitive_opt::<UInt64Type>()
     }
 
-    /// A column of real numbers, likewise.
+    /// The column of real numbers with this name, likewise.
     pub fn reals(&self, name: &str) -> Option<&Float64Array> {
         self.batch.column_by_name(name)?.as_primitive_opt::<Float64Type>()
     }
 
-    /// A column of texts, likewise.
+    /// The column of texts with this name, likewise.
     pub fn texts(&self, name: &str) -> Option<&StringArray> {
         self.batch.column_by_name(name)?.as_string_opt::<i32>()
     }
 
-    /// A column of yes and no, likewise.
+    /// The column of true and false with this name, likewise.
     pub fn flags(&self, name: &str) -> Option<&BooleanArray> {
         self.batch.column_by_name(name)?.as_boolean_opt()
     }
 
-    /// Writes it as Parquet; the description and unit of each column stand in its metadata.
+    /// Writes the table as Parquet with the description and unit of each column as metadata.
     ///
     /// # Errors
     /// If the system or the writer refuses.
@@ -141,7 +141,7 @@ impl Table {
         self.parquet_into(file).map_err(|e| ResultsError::Parquet(path.to_owned(), e))
     }
 
-    /// The bytes of its Parquet file.
+    /// The bytes of the table's Parquet file.
     ///
     /// # Errors
     /// If the writer refuses.
@@ -151,7 +151,7 @@ impl Table {
         Ok(bytes)
     }
 
-    /// Writes it as the first part of a Parquet file, to which others like it can be added.
+    /// Writes the table as the first part of a Parquet file. The caller can add tables with the same columns.
     pub fn begin_parquet(&self, path: &Path) -> Result<ArrowWriter<File>, ResultsError> {
         let file = create(path)?;
         self.begin(file).map_err(|e| ResultsError::Parquet(path.to_owned(), e))
@@ -171,7 +171,7 @@ impl Table {
         Ok(writer)
     }
 
-    /// Reads what [`Table::write_parquet`] wrote; `every` is not in the file.
+    /// Reads the file that [`Table::write_parquet`] wrote; `every` is not in the file.
     ///
     /// # Errors
     /// If the file cannot be read, or is no whole Parquet file.
@@ -187,7 +187,7 @@ impl Table {
         Ok(Table { batch, every })
     }
 
-    /// Writes it as CSV with the column names as first line; a missing number is an empty cell.
+    /// Writes the table as CSV. The first line has the column names; a missing number is an empty cell.
     ///
     /// # Errors
     /// If the system refuses.
@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_column_of_texts_need_not_know_how_many_there_are() {
+    fn texts_come_from_iterators_of_unknown_length() {
         let column = Column::text("node", "which", (0..3usize).flat_map(|n| vec![n.to_string(); n]));
         assert_eq!(column.cells.len(), 3);
     }

@@ -5,7 +5,7 @@ use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 /// Most columns of a terminal that a table takes.
 pub const WIDTH: usize = 100;
 
-/// One line below the header, none between rows.
+/// A line below the header and no lines between rows.
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
 /// A table with a header line; all columns but the first `left` are aligned to the right.
@@ -21,7 +21,7 @@ pub fn table(header: &[String], left: usize) -> Table {
     table
 }
 
-/// A number with three significant digits or so, and thousands kept readable.
+/// A number with about three significant digits and commas between thousands.
 pub fn number(x: f64) -> String {
     match x.abs() {
         0.0 => "0".into(),
@@ -32,7 +32,7 @@ pub fn number(x: f64) -> String {
     }
 }
 
-/// A number that may be missing.
+/// A number, or `-` if it is missing.
 pub fn maybe(x: Option<f64>) -> String {
     x.map_or_else(|| "-".into(), number)
 }

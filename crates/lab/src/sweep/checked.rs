@@ -7,14 +7,14 @@ use crate::progress::Progress;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A sweep of which every point was checked.
+/// A sweep whose points were all checked.
 #[derive(Clone, Debug)]
 pub struct Sweep {
-    /// What its file says.
+    /// The sweep's file.
     pub spec: scenario::sweep::Sweep,
-    /// By point, what its run is called; the same for points that come to the same.
+    /// Ids of the runs by point; points with equal configurations have one id.
     ids: Vec<String>,
-    /// What is possible but probably not meant; each once, with the first point that it concerns.
+    /// Settings that are valid but probably not intended. Each warning stands here once, with its first point.
     pub warnings: Vec<String>,
 }
 
@@ -22,7 +22,7 @@ impl Sweep {
     /// Reads a sweep, a path or the name of a built-in one, with `KEY=VALUE` changes, and checks all of its points.
     ///
     /// # Errors
-    /// What is wrong at the first point at which something is; [`Failure::Interrupted`].
+    /// The error of the first faulty point; [`Failure::Interrupted`].
     pub fn load(sweep: &str, set: &[String], crew: Crew, progress: &Progress<'_>) -> Result<Self, Failure> {
         Self::check(scenario::sweep::load(sweep, set)?, crew, progress)
     }
@@ -32,7 +32,7 @@ impl Sweep {
     /// # Errors
     /// See [`Sweep::load`].
     pub fn check(spec: scenario::sweep::Sweep, crew: Crew, progress: &Progress<'_>) -> Result<Self, Failure> {
-        // Points are taken in order, so all before one that is wrong are looked at: the first is always the same.
+        // Points are taken in order, so all points before a faulty one are checked: the first error is always the same.
         let first_wrong = AtomicUsize::new(usize::MAX);
         let one = |number: usize, _| {
             if progress.stopped() || number > first_wrong.load(Ordering::Relaxed) {
@@ -72,13 +72,13 @@ impl Sweep {
         self.ids.len()
     }
 
-    /// Never true.
+    /// Always false, as a sweep has at least one point.
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
     }
 
-    /// By point, the id of its run: 16 hexadecimal digits (XXH3 of the resolved configuration, the scenario's name, what
-    /// is kept, and the version).
+    /// Ids of the runs by point: 16 hexadecimal digits (XXH3 of the resolved configuration, the scenario's name, the kept
+    /// tables and the version).
     pub fn ids(&self) -> &[String] {
         &self.ids
     }
@@ -101,7 +101,7 @@ impl Sweep {
         Ok(point)
     }
 
-    /// The first point of every run: points that come to the same configuration are run once.
+    /// The first point of every run; points with equal configurations are run once.
     pub fn runs(&self) -> Vec<usize> {
         let mut first: BTreeMap<&str, usize> = BTreeMap::new();
         for (number, id) in self.ids.iter().enumerate() {

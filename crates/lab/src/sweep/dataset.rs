@@ -2,11 +2,11 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `sweep.json` | what was run: axes, seeds, version, ids, the files' texts, one digest for all |
+//! | `sweep.json` | axes, seeds, version, ids, the files' texts, one digest for all results |
 //! | `points.parquet` | one row per point: its number and id, a column `axis.KEY` for every key of an axis, seed, scheme, digest, whether it is complete, and all numbers of its summary, `summary.json`'s keys with dots |
-//! | `timing.parquet` | what each run cost; the only file that differs when the same sweep is run again |
+//! | `timing.parquet` | the cost of each run; the only file that differs when the same sweep is run again |
 //! | `configs.parquet` | each point's resolved configuration: enough to run it alone |
-//! | `flows/ID.parquet` | each run's flows, where the sweep asks for them |
+//! | `flows/ID.parquet` | each run's flows, if the sweep asks for them |
 
 use super::checked::Sweep;
 use super::point::PointResult;
@@ -20,15 +20,15 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Rows of `configs.parquet` that are held at one time (our choice: some megabytes).
+/// Rows of `configs.parquet` in memory at one time (our choice: some megabytes).
 const ROWS_AT_ONCE: usize = 1000;
 
-/// The tables as they are made, point by point.
+/// The tables of a sweep, which grow point by point.
 #[derive(Debug)]
 pub struct Dataset<'a> {
     sweep: &'a Sweep,
     rows: Vec<Row>,
-    /// The numbers of all summaries by key, in the order in which keys turn up.
+    /// The numbers of all summaries by metric, in the order in which metrics appear.
     numbers: Cells,
     timing: Cells,
 }
@@ -91,7 +91,8 @@ fn column(metric: &Metric, cells: Vec<Value>) -> Column {
     Column::text(name, about, cells.into_iter().map(text))
 }
 
-/// A column of an axis: of numbers, or of yes and no, if all of its values are that in the sweep's file; else of texts.
+/// A column of an axis. It holds numbers, or true and false, if all values in the sweep's file are of that type; otherwise
+/// texts.
 fn axis(spec: &scenario::sweep::Sweep, i: usize, key: &str, rows: &[Row]) -> Column {
     let (name, about) = (format!("axis.{key}"), format!("value of {key} at this point"));
     let cells: Vec<Option<&toml::Value>> =
@@ -116,12 +117,12 @@ fn axis(spec: &scenario::sweep::Sweep, i: usize, key: &str, rows: &[Row]) -> Col
 }
 
 impl<'a> Dataset<'a> {
-    /// Without rows.
+    /// A dataset without rows.
     pub fn new(sweep: &'a Sweep) -> Self {
         Dataset { sweep, rows: Vec::new(), numbers: Cells::default(), timing: Cells::default() }
     }
 
-    /// Adds a point; they come in their order.
+    /// Adds a point. Points are added in their order.
     pub fn add(&mut self, number: usize, result: &PointResult) {
         let summary = &result.summary;
         let row = self.rows.len();
@@ -140,12 +141,12 @@ impl<'a> Dataset<'a> {
         });
     }
 
-    /// One number for all results.
+    /// Digest of all results.
     pub fn digest(&self) -> String {
         hash(&self.rows.iter().map(|row| row.digest.as_str()).collect::<Vec<_>>())
     }
 
-    /// `points.parquet`, `timing.parquet`.
+    /// The tables `points.parquet` and `timing.parquet`.
     pub fn tables(mut self) -> (Table, Table) {
         let rows = &self.rows;
         let ids = self.sweep.ids();
@@ -198,10 +199,10 @@ impl<'a> Dataset<'a> {
     }
 }
 
-/// Reads what a finished sweep wrote: `sweep.json` and `points.parquet`.
+/// Reads `sweep.json` and `points.parquet` of a finished sweep.
 ///
 /// # Errors
-/// If one of them is missing, cut short or of another kind, or if they are of two sweeps.
+/// If one of the files is missing, cut short or of another kind, or if they belong to two sweeps.
 pub fn read(dir: &Path) -> Result<(Value, Table), ResultsError> {
     let (mark, table) = (dir.join(SWEEP_MARK), dir.join("points.parquet"));
     let manifest: Value = results::json::read(&mark)?;
@@ -251,7 +252,7 @@ pub fn all_complete(points: &Table) -> bool {
 /// Writes `configs.parquet`.
 ///
 /// # Errors
-/// If a point can no longer be worked out, or the system refuses.
+/// If a point can no longer be resolved, or the system refuses.
 pub(super) fn write_configs(sweep: &Sweep, path: &Path) -> Result<(), Failure> {
     let batch = |first: usize| -> Result<Table, Failure> {
         let numbers = first..sweep.len().min(first + ROWS_AT_ONCE);
@@ -287,7 +288,7 @@ pub(super) fn write_configs(sweep: &Sweep, path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The rows of a table as JSON objects, a key per column.
+/// The rows of a table as JSON objects with a key for each column.
 pub fn rows(table: &Table) -> Vec<Map<String, Value>> {
     let mut rows = vec![Map::new(); table.rows()];
     for field in table.schema().fields() {

@@ -20,9 +20,9 @@
 //! | file | what |
 //! |---|---|
 //! | [`checked`] | a sweep whose points were all checked |
-//! | [`point`] | a point as a text that can travel, and what came out of it |
+//! | [`point`] | a point as text for other machines, and its result |
 //! | `run` | runs the wanted points of a sweep on this machine |
-//! | [`work`] | the directory of a sweep under way: what is done, what is wanted |
+//! | [`work`] | the directory of a sweep under way: finished points and missing points |
 //! | [`dataset`] | the tables of a finished sweep |
 
 pub mod checked;

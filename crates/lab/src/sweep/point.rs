@@ -1,4 +1,4 @@
-//! A point as a text that can travel, and what came out of it.
+//! A point as text for other machines, and its result.
 
 use crate::execute::{Prepared, execute, window_on};
 use crate::failure::Failure;
@@ -15,28 +15,28 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicBool;
 use xxhash_rust::xxh3::Xxh3;
 
-/// The version whose results these are.
+/// The version that makes the results.
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// A point of a sweep: all that its run needs, whoever runs it.
+/// A point of a sweep with everything that its run needs on any machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Point {
-    /// Names the run: the same id, the same results.
+    /// Id of the run; equal ids mean equal results.
     pub id: String,
-    /// Version of ropewalk that made it; another one does not run it.
+    /// Version of ropewalk that made the point; other versions refuse to run it.
     pub ropewalk: String,
     /// Name of the scenario.
     pub scenario: String,
-    /// What is special about it, for people.
+    /// Short description of the point for people.
     pub label: String,
-    /// Its flows are wanted, too.
+    /// True if the sweep also keeps the flows.
     pub flows: bool,
     /// The resolved configuration, TOML.
     pub config: String,
 }
 
 impl Point {
-    /// Of a scenario that was resolved.
+    /// The point of a resolved scenario.
     pub fn new(resolved: &Resolved, flows: bool) -> Self {
         let mut point = Point {
             id: String::new(),
@@ -55,15 +55,15 @@ impl Point {
         hash(&[&self.ropewalk, &self.scenario, flows, &self.config])
     }
 
-    /// A text on one line.
+    /// The point as one line of JSON.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Reads such a text.
+    /// Reads the JSON of a point.
     ///
     /// # Errors
-    /// If it is none, was changed under way, or another version made it.
+    /// If the text is no point, was changed on its way, or comes from another version.
     pub fn from_json(text: &str) -> Result<Self, Failure> {
         let point: Point = serde_json::from_str(text)
             .map_err(|e| Failure::Asked(format!("this is no point of a sweep: {e}")))?;
@@ -93,23 +93,23 @@ pub(super) fn hash(texts: &[&str]) -> String {
     format!("{:016x}", hash.digest())
 }
 
-/// What came out of a point.
+/// The result of a point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PointResult {
     /// The point's id.
     pub id: String,
-    /// Version of ropewalk that ran it.
+    /// Version of ropewalk that ran the point.
     pub ropewalk: String,
-    /// Why the simulation failed (exit code 3 of a run); empty if it did not.
+    /// The reason why the simulation failed (exit code 3 of a run); empty if it did not fail.
     pub failure: String,
     /// `summary.json` of the run.
     pub summary: Summary,
-    /// `flows.parquet` of the run with the column `id`, in base 64, if it was wanted.
+    /// `flows.parquet` of the run with the column `id`, in base 64, if the sweep keeps flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<String>,
 }
 
-/// A result with what shows that it is whole.
+/// A result with a checksum.
 #[derive(Serialize, Deserialize)]
 struct Sealed {
     #[serde(flatten)]
@@ -118,22 +118,22 @@ struct Sealed {
 }
 
 impl PointResult {
-    /// XXH3 of all that it says.
+    /// XXH3 of the result's JSON.
     fn checksum(&self) -> String {
         hash(&[&serde_json::to_string(self).unwrap_or_default()])
     }
 
-    /// A text on one line, with a checksum.
+    /// The result as one line of JSON with a checksum.
     pub fn to_json(&self) -> String {
         let mut text = serde_json::to_value(self).unwrap_or_default();
         text["checksum"] = self.checksum().into();
         text.to_string()
     }
 
-    /// Reads such a text.
+    /// Reads the JSON of a result.
     ///
     /// # Errors
-    /// Why it is not the whole result of a point of this version.
+    /// The reason why the text is not the complete result of a point of this version.
     pub fn from_json(text: &str) -> Result<Self, String> {
         let sealed: Sealed =
             serde_json::from_str(text).map_err(|e| format!("it is cut short or broken: {e}"))?;
@@ -152,10 +152,10 @@ impl PointResult {
     }
 }
 
-/// Runs a point on so many threads. A simulation that fails is a result, too.
+/// Runs a point on `threads` threads. A failed simulation is a result, too.
 ///
 /// # Errors
-/// If it cannot run here, such as for lack of memory; [`Failure::Interrupted`].
+/// If the point cannot run on this machine, for example for lack of memory; [`Failure::Interrupted`].
 pub fn run_point(
     point: &Point,
     threads: NonZeroUsize,
@@ -190,11 +190,11 @@ pub fn run_point(
     })
 }
 
-/// Runs a point that came as [`Point::to_json`] on one thread; gives [`PointResult::to_json`]. This is what schedulers
-/// send to other processes and machines.
+/// Runs a point from its [`Point::to_json`] on one thread and returns [`PointResult::to_json`]. Schedulers send this call to
+/// other processes and machines.
 ///
 /// # Errors
-/// If the text is no point of this version, or the point cannot run here.
+/// If the text is no point of this version, or the point cannot run on this machine.
 pub fn run_point_json(point: &str) -> Result<String, Failure> {
     let never = AtomicBool::new(false);
     Ok(run_point(&Point::from_json(point)?, NonZeroUsize::MIN, &Progress::silent(&never))?.to_json())

@@ -6,18 +6,18 @@ use crate::crew::Crew;
 use crate::failure::Failure;
 use crate::progress::Progress;
 
-/// What became of the points that [`run`] was to run.
+/// The outcome of [`run`].
 #[derive(Debug, Default)]
 pub struct Ran {
-    /// Points that could not run here, such as for lack of memory, and why. What failed in simulation is not among
-    /// them: that is a result.
+    /// Points that could not run on this machine, for example for lack of memory, and the reasons. A point whose simulation
+    /// failed is not listed here, as its failure is a result.
     pub refused: Vec<(usize, Failure)>,
 }
 
-/// Runs what is still wanted, on this machine, and keeps each result as it comes.
+/// Runs the missing points on this machine and keeps each result as it arrives.
 ///
 /// # Errors
-/// If the results have no place. An interruption is none: then points are simply still wanted.
+/// If a result cannot be kept. An interruption is no error: the remaining points stay missing.
 pub fn run(work: &Work, crew: Crew, progress: &Progress<'_>) -> Result<Ran, Failure> {
     let no_place = std::sync::OnceLock::new();
     let one = |number: usize, threads| {

@@ -28,11 +28,11 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-/// What a finished sweep consists of.
+/// The files of a finished sweep.
 const OURS: [&str; 7] =
     [MARK, "points.parquet", "timing.parquet", "configs.parquet", "flows", "report.html", "points.csv"];
 
-/// A sweep under way, and where its results go.
+/// A sweep under way, and the directory of its results.
 #[derive(Debug)]
 pub struct Work {
     sweep: Sweep,
@@ -42,29 +42,29 @@ pub struct Work {
     all: BTreeSet<String>,
     done: Mutex<BTreeSet<String>>,
     reused: usize,
-    /// Held while this lives.
+    /// Lock on the directory; held until the value is dropped.
     _lock: File,
-    /// What there is to say about older results, one sentence each.
+    /// Notes about older results, one sentence each.
     pub notes: Vec<String>,
 }
 
 /// A finished sweep.
 #[derive(Clone, Debug)]
 pub struct Finished {
-    /// Where it is.
+    /// Directory of the sweep.
     pub path: PathBuf,
     /// `points.parquet`.
     pub points: Table,
-    /// Points whose simulation failed, with the reasons.
+    /// Points whose simulations failed, with the reasons.
     pub failed: Vec<(usize, String)>,
 }
 
 impl Work {
-    /// Takes `dir` for the results of a sweep. With `resume`, results of an earlier, interrupted one of the same name and
-    /// scenario are used where they fit; without, such a one is refused.
+    /// Takes `dir` for the results of a sweep. With `resume`, the results of an interrupted sweep of the same name and
+    /// scenario are used again where they fit. Without `resume`, an interrupted sweep in `dir` is an error.
     ///
     /// # Errors
-    /// If the place is taken by something else, or the system refuses.
+    /// If `dir` holds anything else, or the system refuses.
     pub fn open(sweep: Sweep, dir: &Path, resume: bool) -> Result<Self, Failure> {
         let target = place(dir)?;
         let part = part_of(dir);
@@ -122,7 +122,7 @@ impl Work {
         Ok(work)
     }
 
-    /// Looks which points are done.
+    /// Reads which points are done.
     fn look(&mut self) -> Result<(), Failure> {
         let mut done = BTreeSet::new();
         for id in &self.all {
@@ -175,7 +175,7 @@ impl Work {
         self.reused
     }
 
-    /// The points that are still to be run: one of each run.
+    /// The missing points, one for each run.
     pub fn wanted(&self) -> Vec<usize> {
         let done = self.done();
         let ids = self.sweep.ids();
@@ -186,10 +186,10 @@ impl Work {
         self.done.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Keeps the result of a point. Safe to call from several threads.
+    /// Keeps the result of a point. Several threads may call this.
     ///
     /// # Errors
-    /// If it is not of a point of this sweep, or the system refuses.
+    /// If the result belongs to no point of this sweep, or the system refuses.
     pub fn keep(&self, result: &PointResult) -> Result<(), Failure> {
         if !self.all.contains(&result.id) {
             return Err(Failure::Asked(format!("the result {} is of no point of this sweep", result.id)));
@@ -199,10 +199,10 @@ impl Work {
         Ok(())
     }
 
-    /// The same for a result that came as [`PointResult::to_json`].
+    /// Keeps a result from its [`PointResult::to_json`].
     ///
     /// # Errors
-    /// If it is not whole; see [`Work::keep`].
+    /// If the text is damaged; see [`Work::keep`].
     pub fn keep_json(&self, result: &str) -> Result<(), Failure> {
         let result = PointResult::from_json(result);
         self.keep(&result.map_err(|why| Failure::Asked(format!("a point's result is of no use: {why}")))?)
@@ -219,10 +219,10 @@ impl Work {
         fs::write(&new, text).and_then(|()| fs::rename(&new, &path)).map_err(|e| failed(&path, e))
     }
 
-    /// Makes the dataset of all points and puts it in its place; what stood there goes, or stays if that fails.
+    /// Writes the dataset of all points. It replaces an older dataset, which stays if an error occurs.
     ///
     /// # Errors
-    /// If points are missing, their results cannot be read, or the system refuses. Then all points that are done stay.
+    /// If points are missing, their results cannot be read, or the system refuses. All finished points stay.
     pub fn finish(&mut self) -> Result<Finished, Failure> {
         let missing = self.wanted().len();
         if missing > 0 {
@@ -262,10 +262,10 @@ impl Work {
         Ok(Finished { path: self.target.path().to_owned(), points, failed: failures })
     }
 
-    /// The finished sweep, if that is what stands at `dir`: the same points, by the same version.
+    /// The finished sweep at `dir`; `None` unless it has the same points and the same version.
     ///
     /// # Errors
-    /// If it is one but cannot be read.
+    /// If the sweep cannot be read.
     pub fn finished(sweep: &Sweep, dir: &Path) -> Result<Option<Finished>, Failure> {
         if part_of(dir).exists() {
             return Ok(None);
@@ -282,7 +282,7 @@ impl Work {
     }
 }
 
-/// Which sweep it is.
+/// The identity of a sweep.
 fn describe(sweep: &Sweep) -> Value {
     json!({
         "ropewalk": VERSION,
@@ -292,7 +292,7 @@ fn describe(sweep: &Sweep) -> Value {
     })
 }
 
-/// `sweep.json`: what was run, and enough to run it again.
+/// `sweep.json`: the sweep, with everything that another run of it needs.
 fn manifest(sweep: &Sweep, digest: &str, points: &Table, failed: usize) -> Value {
     let spec = &sweep.spec;
     let keys = |axis: &scenario::sweep::Axis| -> Value {
@@ -317,7 +317,7 @@ fn manifest(sweep: &Sweep, digest: &str, points: &Table, failed: usize) -> Value
     })
 }
 
-/// Takes `dir` if nothing else stands there.
+/// Takes `dir` unless it holds anything but a sweep.
 fn place(dir: &Path) -> Result<Target, Failure> {
     let is_table = |file: fs::DirEntry| file.path().extension().is_some_and(|ending| ending == "parquet");
     let strange = fs::read_dir(dir.join("flows")).is_ok_and(|files| !files.flatten().all(is_table));
@@ -332,7 +332,7 @@ fn place(dir: &Path) -> Result<Target, Failure> {
     }
 }
 
-/// Where a sweep under way keeps its points: beside `dir`.
+/// The directory of points of a sweep under way, beside `dir`.
 pub fn part_of(dir: &Path) -> PathBuf {
     // `.` has no name of its own before it is absolute.
     let whole = match dir.file_name() {
@@ -344,7 +344,7 @@ pub fn part_of(dir: &Path) -> PathBuf {
     whole.with_file_name(name)
 }
 
-/// Nothing, or what an interrupted [`Work::open`] leaves before anything is done.
+/// True if `part` holds nothing but the traces of an interrupted [`Work::open`].
 fn is_blank(part: &Path) -> bool {
     let empty = |dir: &Path| fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_none());
     match fs::read_dir(part) {
@@ -361,7 +361,7 @@ fn is_point(file: &fs::DirEntry) -> bool {
     file.path().extension().is_some_and(|ending| ending == "json")
 }
 
-/// A file's text; what is no text is a text that makes no sense.
+/// Text of a file; bytes that are no UTF-8 are replaced, and such a text fails to parse.
 fn read(path: &Path) -> std::io::Result<String> {
     fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -1,4 +1,4 @@
-//! `counters.parquet`: what the scheme counts, over time, one row per counter and bin.
+//! `counters.parquet`: the scheme's counters over time, one row per counter and bin.
 
 use crate::data::RunData;
 use crate::table::{Column, Table};
@@ -15,7 +15,7 @@ pub fn table(run: RunData<'_>) -> Option<Table> {
     let columns = vec![
         Column::text(
             "counter",
-            "its name, as under `counters` in summary.json",
+            "name of the counter, as under `counters` in summary.json",
             rows().map(|(name, ..)| name.to_owned()),
         ),
         Column::real(
@@ -28,13 +28,13 @@ pub fn table(run: RunData<'_>) -> Option<Table> {
         Column::count(
             "total",
             "-",
-            "counted from the start of the run to the end of the bin",
+            "count from the start of the run to the end of the bin",
             rows().map(|(_, bins, bin)| bins[bin]),
         ),
         Column::count(
             "count",
             "-",
-            "of these in the bin",
+            "count in the bin",
             rows().map(|(_, bins, bin)| {
                 bins[bin].saturating_sub(bin.checked_sub(1).map_or(0, |before| bins[before]))
             }),

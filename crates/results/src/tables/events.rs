@@ -20,8 +20,8 @@ pub fn table(run: RunData<'_>) -> Option<Table> {
     };
     let columns = vec![
         Column::count("qp", "-", "queue pair", events.iter().map(|e| e.qp.0.into())),
-        Column::real("time_us", "us", "when", events.iter().map(|e| Some(e.at.as_us()))),
-        Column::count("time_ps", "ps", "when, exactly", events.iter().map(|e| Time::ps(e.at))),
+        Column::real("time_us", "us", "time of the event", events.iter().map(|e| Some(e.at.as_us()))),
+        Column::count("time_ps", "ps", "exact time of the event", events.iter().map(|e| Time::ps(e.at))),
         Column::text(
             "event",
             "sent, resent (by the sender); arrived (as expected), ahead (kept), duplicate, discarded (at the receiver); \
@@ -40,13 +40,13 @@ pub fn table(run: RunData<'_>) -> Option<Table> {
         Column::real(
             "allowed_gbps",
             "Gb/s",
-            "rate that congestion control allows the sender after it (sent, resent, nack-received, cnp-received, timeout)",
+            "rate that congestion control allows the sender after the event (sent, resent, nack-received, cnp-received, timeout)",
             events.iter().map(rate),
         ),
         Column::real(
             "ready_us",
             "us",
-            "since when its own rate and window had let it go; until time_us it waited for its port (sent, resent)",
+            "time from which the packet's own rate and window allowed it; from then until time_us it waited for its port (sent, resent)",
             events.iter().map(|e| starts(e).then(|| e.ready.as_us())),
         ),
     ];

@@ -7,7 +7,7 @@ use engine::outcome::MessageRecord;
 use model::plan::{Message, Qp};
 use model::{HostId, Time};
 
-/// Most rows; beyond that every second, third, ... flow is kept.
+/// Most rows of the table; with more flows, every second, third, ... flow is kept.
 const MOST_ROWS: usize = 1_000_000;
 
 struct Row<'a> {
@@ -47,27 +47,37 @@ pub fn table(run: RunData<'_>) -> Table {
         ),
         Column::text("class", "traffic class", rows().map(class)),
         Column::count("bytes", "B", "payload", rows().map(|r| r.message.bytes)),
-        Column::real("start_us", "us", "when it was posted", rows().map(|r| us(r.record.start))),
+        Column::real(
+            "start_us",
+            "us",
+            "time at which the flow was posted",
+            rows().map(|r| us(r.record.start)),
+        ),
         Column::real(
             "received_us",
             "us",
-            "when all of it had arrived",
+            "time at which all of its bytes had arrived",
             rows().map(|r| us(r.record.received)),
         ),
         Column::real(
             "acked_us",
             "us",
-            "when the ACK of its last byte came back",
+            "time at which the ACK of its last byte reached the sender",
             rows().map(|r| us(r.record.acked)),
         ),
         Column::real(
             "last_sent_us",
             "us",
-            "when its last packet, sent for the first time or again, had left the NIC",
+            "time at which its last packet or retransmission had left the NIC",
             rows().map(|r| us(r.record.last_sent)),
         ),
         Column::real("fct_us", "us", "acked_us - start_us", rows().map(|r| fct(r.record).map(Time::as_us))),
-        Column::real("ideal_fct_us", "us", "its FCT alone on the fabric", rows().map(|r| us(r.ideal))),
+        Column::real(
+            "ideal_fct_us",
+            "us",
+            "FCT of the flow alone on the fabric",
+            rows().map(|r| us(r.ideal)),
+        ),
         Column::real(
             "slowdown",
             "-",
@@ -83,15 +93,10 @@ pub fn table(run: RunData<'_>) -> Table {
         Column::count(
             "wire_bytes",
             "B",
-            "put on the wire, retransmissions, preambles and gaps included",
+            "bytes put on the wire, including retransmissions, preambles and gaps",
             rows().map(|r| r.record.wire_bytes),
         ),
-        Column::count(
-            "retransmitted",
-            "packets",
-            "packets sent again",
-            rows().map(|r| r.record.retransmitted),
-        ),
+        Column::count("retransmitted", "packets", "retransmissions", rows().map(|r| r.record.retransmitted)),
     ];
     Table::new(columns, every)
 }

@@ -10,7 +10,7 @@ pub fn table(run: RunData<'_>) -> Table {
     let end = run.outcome.end;
     let columns = vec![
         Column::text("from", "node that sends", rows().map(|(l, _)| fabric.name(l.from).to_owned())),
-        Column::count("port", "-", "its port", rows().map(|(l, _)| l.port.0.into())),
+        Column::count("port", "-", "port of the sending node", rows().map(|(l, _)| l.port.0.into())),
         Column::text("to", "node that receives", rows().map(|(l, _)| fabric.name(l.to).to_owned())),
         Column::text(
             "role",
@@ -29,17 +29,17 @@ pub fn table(run: RunData<'_>) -> Table {
         Column::count(
             "max_queue_bytes",
             "B",
-            "longest queue of data before it, the frame on the wire not counted",
+            "longest queue of data at the port, without the frame on the wire",
             rows().map(|(_, r)| r.max_queue),
         ),
-        Column::count("marks", "packets", "packets that it marked", rows().map(|(_, r)| r.marks)),
+        Column::count("marks", "packets", "packets that the port marked", rows().map(|(_, r)| r.marks)),
         Column::count(
             "drops",
             "packets",
-            "data dropped before it for lack of buffer",
+            "data packets dropped at the port for lack of buffer",
             rows().map(|(_, r)| r.drops),
         ),
-        Column::count("lost", "packets", "packets lost on it", rows().map(|(_, r)| r.lost)),
+        Column::count("lost", "packets", "packets lost on the link", rows().map(|(_, r)| r.lost)),
         Column::count(
             "pauses",
             "frames",
@@ -49,7 +49,7 @@ pub fn table(run: RunData<'_>) -> Table {
         Column::real(
             "paused_us",
             "us",
-            "time that it stood paused",
+            "time for which the port stood paused",
             rows().map(|(_, r)| Some(r.paused.as_us())),
         ),
     ];

@@ -1,4 +1,4 @@
-//! `paths.parquet`: the links of switches that the data of followed queue pairs took, and what waited there.
+//! `paths.parquet`: the links of switches that the data of followed queue pairs took, and the queues there.
 
 use crate::data::RunData;
 use crate::table::{Column, Table};
@@ -21,7 +21,7 @@ pub fn table(run: RunData<'_>) -> Option<Table> {
             hops.iter().map(|h| h.link.0.into()),
         ),
         Column::text("from", "switch that sends", hops.iter().map(|h| name(link(h).from))),
-        Column::count("port", "-", "its port", hops.iter().map(|h| link(h).port.0.into())),
+        Column::count("port", "-", "port of the switch", hops.iter().map(|h| link(h).port.0.into())),
         Column::text("to", "node that receives", hops.iter().map(|h| name(link(h).to))),
         Column::real(
             "rate_gbps",
@@ -32,16 +32,21 @@ pub fn table(run: RunData<'_>) -> Option<Table> {
         Column::count(
             "packets",
             "packets",
-            "data of the queue pair that went this way",
+            "data packets of the queue pair that took this link",
             hops.iter().map(|h| h.packets),
         ),
         Column::real(
             "mean_queue_bytes",
             "B",
-            "data that waited there when a packet came, mean",
+            "data that waited at the port when a packet came, mean",
             hops.iter().map(|h| Some(h.queue as f64 / h.packets.max(1) as f64)),
         ),
-        Column::count("max_queue_bytes", "B", "the same, at most", hops.iter().map(|h| h.most)),
+        Column::count(
+            "max_queue_bytes",
+            "B",
+            "most data that waited there when a packet came",
+            hops.iter().map(|h| h.most),
+        ),
     ];
     Some(Table::new(columns, 1))
 }
