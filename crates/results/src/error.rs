@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Why results could not be written or read.
+/// An error of writing or reading results.
 #[derive(Debug, Error)]
 pub enum ResultsError {
     /// The directory holds anything but results.
