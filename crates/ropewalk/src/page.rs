@@ -5,7 +5,7 @@ use lab::execute::Run;
 use model::{Bytes, LinkId, NodeId};
 use papers::memory;
 use results::Metric;
-use results::metrics::{Shown, Unit};
+use results::metrics::Shown;
 use results::stats::Spread;
 use results::summary::{ByDistance, Distance, Flows};
 use results::text::{WIDTH, bytes, count, maybe, number, percent, table};
@@ -127,19 +127,15 @@ impl Page {
     fn packets(&mut self, run: &Run) {
         let summary = &run.summary;
         let by_key = |key: &str| summary.number(key);
+        // A section's counts that pages show, too; times have no place between them.
         let counts = |section: &str, share: bool| -> Vec<String> {
-            let shown = Metric::shown_in(Shown::Page).filter(|metric| metric.key.starts_with(section));
+            let of_section = |metric: &&Metric| metric.key.starts_with(section) && metric.unit.is_count();
             let part = |metric: &Metric| {
-                let value = metric.read(summary)?;
-                let value = match metric.unit {
-                    Unit::Packets | Unit::Count => count(value as u64),
-                    unit => format!("{} {}", number(value), unit.name()),
-                };
-                let text = format!("{} {value}", metric.label);
+                let text = format!("{} {}", metric.label, count(metric.read(summary)? as u64));
                 let share = metric.share(by_key).filter(|_| share);
                 Some(share.map_or_else(|| text.clone(), |share| format!("{text} ({})", percent(share))))
             };
-            shown.filter_map(part).collect()
+            Metric::shown_in(Shown::Page).filter(of_section).filter_map(part).collect()
         };
         let sent = vec![count(summary.packets.sent)];
         self.line("packets sent", &[sent, counts("packets.", true)].concat());

@@ -223,6 +223,11 @@ impl Unit {
         }
     }
 
+    /// True for counts of things.
+    pub const fn is_count(self) -> bool {
+        matches!(self, Unit::Count | Unit::Packets | Unit::Flows)
+    }
+
     /// On pages; empty for counts, whose labels say what is counted.
     pub const fn shown(self) -> &'static str {
         match self {
