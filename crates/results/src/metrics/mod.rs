@@ -13,6 +13,7 @@
 //! | [`section`] | the macro that turns entries into a section |
 //! | [`tell`] | the walk over all metrics, with or without a summary |
 //! | [`mod@table`] | the list of metrics as columns |
+//! | [`unit`] | units |
 
 #[macro_use]
 mod section;
@@ -25,12 +26,14 @@ pub mod rates;
 mod table;
 mod tell;
 pub mod timing;
+mod unit;
 
 use crate::Summary;
 use serde::{Serialize, Serializer};
 use std::sync::LazyLock;
 pub use table::table;
 pub(crate) use tell::{Ear, Measured};
+pub use unit::Unit;
 
 /// All metrics in the order of the summary. A `*` in a key stands for a name, such as that of a job.
 pub static METRICS: LazyLock<Vec<Metric>> = LazyLock::new(|| {
@@ -174,74 +177,6 @@ impl Metric {
     /// The unit that tables show.
     pub fn shown_unit(&self) -> &'static str {
         if self.percent { "%" } else { self.unit.shown() }
-    }
-}
-
-/// A unit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Unit {
-    /// A count of things that the label names.
-    #[default]
-    Count,
-    /// Packets.
-    Packets,
-    /// Flows.
-    Flows,
-    /// Bytes.
-    Bytes,
-    /// 10^6 bytes.
-    Megabytes,
-    /// Microseconds.
-    Microseconds,
-    /// Seconds.
-    Seconds,
-    /// 10^9 bits per second.
-    GigabitsPerSecond,
-    /// Packets per second.
-    PacketsPerSecond,
-    /// A ratio of two numbers of one unit that says how many times as large one is.
-    Times,
-    /// A part of a whole, from 0 to 1.
-    Fraction,
-    /// A word.
-    Word,
-}
-
-impl Unit {
-    /// In files and lists; `-` for a number without a unit.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Unit::Count | Unit::Times | Unit::Fraction | Unit::Word => "-",
-            Unit::Packets => "packets",
-            Unit::Flows => "flows",
-            Unit::Bytes => "B",
-            Unit::Megabytes => "MB",
-            Unit::Microseconds => "us",
-            Unit::Seconds => "s",
-            Unit::GigabitsPerSecond => "Gb/s",
-            Unit::PacketsPerSecond => "packets/s",
-        }
-    }
-
-    /// True for counts of things.
-    pub const fn is_count(self) -> bool {
-        matches!(self, Unit::Count | Unit::Packets | Unit::Flows)
-    }
-
-    /// On pages; empty for counts, whose labels say what is counted.
-    pub const fn shown(self) -> &'static str {
-        match self {
-            Unit::Count | Unit::Packets | Unit::Flows | Unit::Fraction | Unit::Word => "",
-            Unit::Microseconds => "µs",
-            Unit::Times => "x",
-            _ => self.name(),
-        }
-    }
-}
-
-impl Serialize for Unit {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(self.name())
     }
 }
 
