@@ -33,6 +33,11 @@ section! {
         label: "resumes", unit: Unit::Packets, digest: Digest::Always(5),
     };
 
+    /// Time for which ports stood paused by PFC, summed over ports.
+    paused_us: f64 = run.outcome.links.iter().map(|link| link.paused.as_us()).sum() => {
+        label: "time paused", unit: Unit::Microseconds, better: Better::Less, shown: Shown::Page,
+    };
+
     /// Retransmission timers that fired.
     timeout: u64 = run.outcome.control.timeout => {
         label: "timeouts", better: Better::Less, shown: Shown::Page, digest: Digest::Always(6),
@@ -90,7 +95,7 @@ mod tests {
         let section = Control::read(RunData { plan: &plan, ideal: &[], outcome: &outcome });
         assert_eq!(
             keys(&section),
-            "ack nack cnp pause resume timeout blocked signals created dropped forged arrived heard \
+            "ack nack cnp pause resume paused_us timeout blocked signals created dropped forged arrived heard \
              in_flight"
         );
     }
