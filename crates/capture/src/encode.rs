@@ -1,22 +1,21 @@
-//! Packets of the simulator as bytes of real ones.
+//! Simulated packets as the bytes of real frames.
 //!
 //! | simulated | on the wire |
 //! |---|---|
-//! | data | RDMA Write First, Middle, Last or Only by its place in its message, RETH in the first; payload of zeros |
+//! | data | RDMA Write First, Middle, Last or Only by its position in its message, RETH in the first; payload of zeros |
 //! | mark | ECN: CE; other data is ECT(0) |
-//! | ACK | Acknowledge, AETH with syndrome 0x1F and the number of whole messages |
+//! | ACK | Acknowledge, AETH with syndrome 0x1F and the number of complete messages |
 //! | NACK | Acknowledge, AETH with syndrome 0x60: NAK, PSN sequence error |
-//! | echo of a mark on a reply | BECN in its BTH, as InfiniBand has it (9.2.3); RoCEv2 sends CNPs in place of that |
-//! | CNP | opcode 0x81, BECN, sixteen zeros |
-//! | signal of a scheme | nothing that RoCEv2 knows: an Ethernet frame of the type for local experiments |
-//! | pause, resume | IEEE 802.1Qbb, priority 3, with the longest time and with none |
+//! | echo of a mark on a reply | BECN in its BTH, as in InfiniBand (9.2.3); RoCEv2 sends CNPs instead |
+//! | CNP | opcode 0x81, BECN, sixteen zero bytes |
+//! | signal of a scheme | an Ethernet frame of the type for local experiments; RoCEv2 has no such packet |
+//! | pause, resume | IEEE 802.1Qbb, priority 3, with the longest time or with time 0 |
 //!
-//! **Lengths.** A frame is as long as what the simulator charges for it, FCS included: a 1500-byte frame is 14 bytes
-//! of Ethernet, 20 of IPv4, 8 of UDP, 12 of BTH, 1438 of payload, 4 of ICRC and 4 of FCS. The simulator charges no RETH;
-//! its 16 bytes take the place of payload, where there is as much. Payload is not filled up to a multiple of four bytes, as
-//! the simulator charges nothing for that either. Where headers alone are longer than the charge (the ns-3 family's
-//! frames, small messages) the frame is longer, too. In-band telemetry and what ends say of single packets have no
-//! encoding in RoCEv2: they are left out, and the frame is so much shorter.
+//! **Lengths.** A frame has the length that the simulator counts, FCS included: a 1500-byte frame is 14 bytes of Ethernet, 20 of
+//! IPv4, 8 of UDP, 12 of BTH, 1438 of payload, 4 of ICRC and 4 of FCS. The simulator does not count the RETH; its 16 bytes
+//! replace payload if there is enough. Payload is not padded to a multiple of four bytes, because the simulator does not count
+//! padding either. If the headers alone exceed the counted length (frames as in ns-3, small messages), the frame is longer.
+//! In-band telemetry and selective acknowledgements have no encoding in RoCEv2: they are left out, and the frame is shorter.
 
 use super::addresses::{End, ip, mac, qpn, source_port};
 use engine::outcome::{Frame, Passed};
@@ -29,24 +28,25 @@ use wire::ethernet::{self, Address, EtherType};
 use wire::roce::{Extension, Ip};
 use wire::{aeth, cnp, ipv4, pfc, reth, roce};
 
-/// Priority that data travels at and pauses stop, and the code points that put data there and CNPs at priority 6: what
-/// NVIDIA recommends for RoCE networks. DSCP / 8 is the priority, as switches map it by default.
+/// Priority of data, which pause frames stop. This and the next two are NVIDIA's recommendation for RoCE networks.
 const DATA_PRIORITY: u8 = 3;
+/// Code point of data. The priority is DSCP / 8, which is the default mapping of switches.
 const DATA_DSCP: u8 = 26;
+/// Code point of CNPs, priority 6.
 const CNP_DSCP: u8 = 48;
-/// ACKs that do not wait with data: between the two, priority 5 (our choice).
+/// Code point of ACKs that do not share the queue of data, priority 5 (our choice).
 const ACK_DSCP: u8 = 40;
-/// Hops that a packet may go: what Linux starts with. Switches of the simulator bridge, so nobody counts it down.
+/// Time to live, the initial value in Linux. Simulated switches bridge, so it stays the same on the path.
 const TIME_TO_LIVE: u8 = 64;
-/// Where the first message of every queue pair goes in its receiver's memory (our choice: it looks like an address).
+/// Address of the first message of every queue pair in its receiver's memory (our choice: it looks like an address).
 const MEMORY: u64 = 0x7F00_0000_0000;
-/// Room for the longest frame and what real headers may add to it.
+/// Buffer size: the longest frame, and room for headers that the simulator does not count.
 const ROOM: usize = Packet::MAX_FRAME as usize + 256;
 
-/// Payload.
+/// Payload of all data packets.
 static ZEROS: [u8; Packet::MAX_FRAME as usize] = [0; Packet::MAX_FRAME as usize];
 
-/// Makes frames. It must see a link's frames in the order of time.
+/// Encodes frames. The frames of a link must come in order of time.
 #[derive(Debug)]
 pub struct Encoder<'a> {
     plan: &'a Plan,
@@ -57,26 +57,27 @@ pub struct Encoder<'a> {
 /// A frame as bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Encoded<'a> {
-    /// From the destination address to the FCS.
+    /// The frame from the destination address to the FCS.
     pub bytes: &'a [u8],
-    /// What bytes cannot say.
+    /// A fact that the bytes cannot express.
     pub comment: Option<&'static str>,
 }
 
 /// A queue pair's messages as a stream of packets.
 #[derive(Debug)]
 struct Stream {
-    /// Where each message ends: packets, and bytes.
+    /// End of each message: packets and bytes of the queue pair up to there.
     ends: Vec<(u64, u64)>,
-    /// A packet that was seen lately: PSNs are near it.
+    /// Unwrapped PSN of a recent packet; the next PSN is near it.
     near: u64,
 }
 
-/// Where a packet stands in its message.
+/// The part of a message that a packet carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
+struct Segment {
     first: bool,
     last: bool,
+    /// Payload of the packet, bytes.
     payload: u32,
     /// Bytes of the queue pair before the message.
     offset: u64,
@@ -96,25 +97,25 @@ impl Stream {
         Stream { ends: ends.collect(), near: 0 }
     }
 
-    /// How many messages end before the packet of this PSN.
+    /// Number of messages that end before the packet of this PSN.
     fn whole_before(&mut self, psn: Psn) -> usize {
         self.near = psn.unwrap_near(self.near);
         self.ends.partition_point(|&(end, _)| end <= self.near)
     }
 
-    /// Where the packet of this PSN stands; `None` if no message has it.
-    fn place(&mut self, plan: &Plan, psn: Psn) -> Option<Place> {
+    /// The segment of this PSN; `None` if no message contains it.
+    fn segment(&mut self, plan: &Plan, psn: Psn) -> Option<Segment> {
         let message = self.whole_before(psn);
         let &(end, bytes) = self.ends.get(message)?;
         let (start, offset) = message.checked_sub(1).map_or((0, 0), |before| self.ends[before]);
         let (index, length) = (self.near - start, bytes - offset);
         let payload = plan.wire.payload_of(length, index);
-        Some(Place { first: index == 0, last: self.near + 1 == end, payload, offset, length })
+        Some(Segment { first: index == 0, last: self.near + 1 == end, payload, offset, length })
     }
 }
 
 impl<'a> Encoder<'a> {
-    /// For frames of a run of this plan.
+    /// An encoder for frames of a run of this plan.
     pub fn new(plan: &'a Plan) -> Self {
         Encoder { plan, streams: BTreeMap::new(), frame: Box::new([0; ROOM]) }
     }
@@ -122,7 +123,7 @@ impl<'a> Encoder<'a> {
     /// The bytes of a frame.
     ///
     /// # Errors
-    /// None for what an engine has captured in a run of the plan.
+    /// None for frames that an engine captured in a run of the plan.
     pub fn encode(&mut self, frame: &Frame) -> Result<Encoded<'_>, wire::Error> {
         let sender = self.plan.fabric.links()[frame.link.index()].from;
         let (len, comment) = match frame.what {
@@ -169,8 +170,8 @@ impl<'a> Encoder<'a> {
         };
         let peer = qpn(id, receiver);
         let (mut bth, extension, payload) = match packet.kind() {
-            Kind::Data => match stream.place(plan, packet.psn()) {
-                Some(place) => data(id, packet, place),
+            Kind::Data => match stream.segment(plan, packet.psn()) {
+                Some(segment) => data(id, packet, segment),
                 None => (bth::Repr::new(Opcode::WriteMiddle, peer, packet.psn()), Extension::None, 0),
             },
             Kind::Cnp => (cnp::Repr::bth(peer), Extension::Cnp, 0),
@@ -211,7 +212,7 @@ impl<'a> Encoder<'a> {
         };
         ipv4::Repr {
             traffic_class: TrafficClass::new(dscp, ecn),
-            // Packets that no one may fragment need no number (RFC 6864): one and the same is the same bytes everywhere.
+            // Packets with "don't fragment" need no number (RFC 6864). A constant keeps the bytes reproducible.
             identification: 0,
             dont_fragment: true,
             time_to_live: TIME_TO_LIVE,
@@ -223,32 +224,33 @@ impl<'a> Encoder<'a> {
     }
 }
 
-/// BTH, what follows it, and payload of a data packet.
-fn data(id: QpId, packet: Packet, place: Place) -> (bth::Repr, Extension, u32) {
-    let opcode = Opcode::write(place.first, place.last);
+/// BTH, extension header and payload length of a data packet.
+fn data(id: QpId, packet: Packet, segment: Segment) -> (bth::Repr, Extension, u32) {
+    let opcode = Opcode::write(segment.first, segment.last);
     let peer = qpn(id, End::Responder);
     let bth = bth::Repr { ack_request: packet.last(), ..bth::Repr::new(opcode, peer, packet.psn()) };
     let extension = if opcode.has_reth() {
         Extension::Reth(reth::Repr {
-            address: MEMORY.wrapping_add(place.offset),
+            address: MEMORY.wrapping_add(segment.offset),
             key: peer.value(),
-            // Messages of 2^32 bytes and more do not exist in InfiniBand (most: 2^31).
-            length: place.length.try_into().unwrap_or(u32::MAX),
+            // InfiniBand messages have at most 2^31 bytes.
+            length: segment.length.try_into().unwrap_or(u32::MAX),
         })
     } else {
         Extension::None
     };
-    (bth, extension, place.payload)
+    (bth, extension, segment.payload)
 }
 
+/// Facts about a packet that its bytes cannot express.
 fn comment(packet: Packet) -> Option<&'static str> {
     match packet.kind() {
         Kind::Signal => Some("a signal of the simulated scheme; RoCEv2 has no such packet"),
         Kind::Data if packet.retransmission() => Some("retransmission"),
         // Wireshark up to 4.0 has no name for the opcode.
-        Kind::Cnp if packet.reacted() => Some("CNP; a switch on its way has reacted to it"),
+        Kind::Cnp if packet.reacted() => Some("CNP; a switch on its path has reacted to it"),
         Kind::Cnp => Some("CNP"),
-        _ if packet.reacted() => Some("echoes a mark; a switch on its way has reacted to it"),
+        _ if packet.reacted() => Some("echoes a mark; a switch on its path has reacted to it"),
         _ if packet.echo() => Some("echoes a mark, in place of a CNP"),
         _ => None,
     }
@@ -277,7 +279,7 @@ mod tests {
         (encoded.bytes.to_vec(), encoded.comment)
     }
 
-    /// The frame as its receiver reads it, with all checks, and the payload's length.
+    /// The frame as its receiver parses it, with all checks, and the length of the payload.
     fn received(encoder: &mut Encoder<'_>, packet: Packet) -> (roce::Repr, usize) {
         let link = if packet.is_data() { UP } else { DOWN };
         let (bytes, _) = sent(encoder, link, Passed::Packet(packet, false));
@@ -289,7 +291,7 @@ mod tests {
 
     /// 12,500 bytes are nine packets: eight of 1438 bytes, and one of 996.
     #[test]
-    fn a_message_is_first_middle_and_last_and_its_frames_are_as_long_as_charged() {
+    fn a_message_has_first_middle_and_last_frames_of_the_counted_length() {
         let plan = testing::plan(2);
         let mut encoder = Encoder::new(&plan);
         let opcodes: Vec<Opcode> = (0..18)
@@ -314,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn the_two_ends_of_a_queue_pair_have_numbers_ports_and_addresses_of_their_own() {
+    fn the_two_ends_of_a_queue_pair_have_distinct_numbers_ports_and_addresses() {
         let plan = testing::plan(1);
         let mut encoder = Encoder::new(&plan);
         let (data, _) = received(&mut encoder, packet(Kind::Data, 0, 1500));
@@ -328,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_tell_how_many_messages_are_whole() {
+    fn replies_count_complete_messages() {
         let plan = testing::plan(3);
         let mut encoder = Encoder::new(&plan);
         let mut msn = |kind, psn| {
@@ -345,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn packet_numbers_wrap_and_messages_do_not() {
+    fn messages_continue_across_a_wrap_of_the_psn() {
         let mut plan = testing::plan(2);
         // 2^24 - 1 packets, so that the second message's first one has the last PSN.
         plan.messages[0].bytes = u64::from(Wire::roce(1500).payload) * 0xFF_FFFF;
@@ -360,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_notifications_and_echoes_are_where_wireshark_looks_for_them() {
+    fn marks_cnps_and_echoes_are_in_the_standard_fields() {
         let plan = testing::plan(1);
         let mut encoder = Encoder::new(&plan);
         let ecn = |repr: roce::Repr| match repr.ip {
@@ -380,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_say_what_bytes_cannot() {
+    fn comments_name_facts_without_an_encoding() {
         let plan = testing::plan(1);
         let mut encoder = Encoder::new(&plan);
         let mut comment = |packet| sent(&mut encoder, UP, Passed::Packet(packet, false)).1;
@@ -396,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_stops_priority_three_of_the_neighbour_and_a_resume_lets_it_go_on() {
+    fn a_pause_stops_priority_three_and_a_resume_restarts_it() {
         let plan = testing::plan(1);
         let mut encoder = Encoder::new(&plan);
         for (class_paused, quanta) in [(true, 0xFFFF), (false, 0)] {
@@ -412,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn what_roce_has_no_packet_for_does_not_pretend_to_be_one() {
+    fn signals_are_not_encoded_as_roce_packets() {
         let plan = testing::plan(1);
         let mut encoder = Encoder::new(&plan);
         let (bytes, _) = sent(&mut encoder, UP, Passed::Packet(packet(Kind::Signal, 0, 96), false));
@@ -421,9 +423,9 @@ mod tests {
         assert!(matches!(parsed, Err(Error::Field { field: "EtherType", value: 0x88B5, .. })));
     }
 
-    /// The ns-3 family charges 48 bytes of headers and 60 for an ACK; real ones take more.
+    /// ns-3 counts 48 bytes of headers, and 60 bytes for an ACK; real ones are longer.
     #[test]
-    fn frames_that_charge_too_little_keep_their_length_while_they_can() {
+    fn short_counted_lengths_are_kept_as_long_as_the_headers_fit() {
         let mut plan = testing::plan(1);
         plan.wire = Wire::ns3(1000);
         let mut encoder = Encoder::new(&plan);

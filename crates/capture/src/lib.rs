@@ -1,12 +1,12 @@
-//! Captures of simulated links that Wireshark opens: RoCEv2 frames, bit by bit, in a pcapng file.
+//! Captures of simulated links for Wireshark: complete RoCEv2 frames in a pcapng file.
 //!
-//! | file | what |
+//! | file | what it holds |
 //! |---|---|
-//! | [`mod@encode`] | a packet of the simulator as the bytes of a real one |
+//! | [`mod@encode`] | simulated packets as the bytes of real frames |
 //! | [`addresses`] | MAC and IP addresses, queue pair numbers, UDP ports |
-//! | [`pcapng`] | the file |
+//! | [`pcapng`] | the file format |
 //!
-//! The ports to capture are named by `taps` of the table `[record]` in a scenario.
+//! The key `taps` of a scenario's table `[record]` names the ports to capture.
 
 pub mod addresses;
 pub mod encode;
@@ -18,7 +18,7 @@ use results::directory::{Staging, capture_name};
 use std::fs::File;
 use std::io::BufWriter;
 
-/// Writes a file for every port that the run has tapped.
+/// Writes one file for every tapped port.
 ///
 /// # Errors
 /// If the system refuses.

@@ -1,7 +1,7 @@
-//! The file: pcapng (IETF draft-ietf-opsawg-pcapng), which knows interfaces, nanoseconds and comments.
+//! The file format: pcapng (IETF draft-ietf-opsawg-pcapng), which has interfaces, nanoseconds and comments.
 //!
-//! A tap has two interfaces, one for each direction. Times are simulated time in nanoseconds, rounded down, since
-//! the run's start, which reads as 1970-01-01; frames that start in one nanosecond stand in their order.
+//! A tap has two interfaces, one for each direction. Times are simulated nanoseconds since the start of the run, rounded down;
+//! the start is shown as 1970-01-01. Frames that start in the same nanosecond stand in order.
 
 use super::encode::Encoder;
 use engine::outcome::{Frame, Passed};
@@ -17,30 +17,31 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use std::time::Duration;
 
-/// Times are in 10^-9 s.
+/// Resolution of times, as a negative power of ten: 10^-9 s.
 const NANOSECONDS: u8 = 9;
-/// Flags of a packet: 4 bytes of FCS are there (bits 5 to 8), and which way it went (bits 0 and 1).
-const FCS_IS_THERE: u32 = (wire::ethernet::FCS_LEN as u32) << 5;
+/// Packet flag: length of the FCS in bits 5 to 8.
+const FCS_IS_PRESENT: u32 = (wire::ethernet::FCS_LEN as u32) << 5;
+/// Packet flags: direction in bits 0 and 1.
 const INBOUND: u32 = 0b01;
 const OUTBOUND: u32 = 0b10;
 
-/// What the file says of its frames, of each interface.
-const ABOUT: &str = "Simulated frames, as real ones. Addresses, queue pair numbers (2q + 2 at the sender of queue pair q, \
-2q + 3 at its receiver) and UDP source ports are made up from the simulator's numbers. Frames have their FCS and are as \
-long as the simulator charges; the RETH of a message's first packet takes 16 bytes of the payload's place, as the \
-simulator does not charge it. Payload is zeros. What RoCEv2 has no bytes for is left out: in-band telemetry, selective \
-acknowledgements, what schemes write on packets. A pause lasts until its resume, whatever its quanta say.";
+/// Comment of each interface about the frames in the file.
+const ABOUT: &str = "Simulated frames, encoded as real ones. Addresses, queue pair numbers (2q + 2 at the sender of queue pair \
+q, 2q + 3 at its receiver) and UDP source ports are derived from the simulator's numbers. Frames include the FCS and have the \
+length that the simulator counts. The simulator does not count the RETH, so in a message's first packet it replaces 16 bytes \
+of payload. Payload is zeros. Fields without an encoding in RoCEv2 are left out: in-band telemetry, selective \
+acknowledgements, tags of schemes. A pause lasts until its resume, whatever its quanta are.";
 
-/// Writes what passed the port that sends into `tap`, in both directions, of all `frames` of a run.
+/// Writes the frames, out of all `frames` of a run, that passed the port which sends into `tap`, in both directions.
 ///
-/// A frame stands there with the time at which its first bit passes the port: one that comes in is later by the link's
-/// delay than its sender saw it, and missing if the link lost it. `about` says of which run.
+/// The time of a frame is the time at which its first bit passes the port. An incoming frame has the time of its sending plus
+/// the delay of the link, and is missing if the link lost it. `about` describes the run.
 ///
 /// # Errors
 /// If `to` cannot be written.
 pub fn write(to: impl Write, about: &str, plan: &Plan, tap: LinkId, frames: &[Frame]) -> io::Result<()> {
     let section = SectionHeaderBlock {
-        // Fixed, so that the file is the same on every machine.
+        // A constant, so that the file is the same on every machine.
         endianness: Endianness::Little,
         options: vec![
             SectionHeaderOption::Comment(Cow::Owned(about.to_owned())),
@@ -70,11 +71,11 @@ pub fn write(to: impl Write, about: &str, plan: &Plan, tap: LinkId, frames: &[Fr
     for (at, frame) in seen_from(plan, tap, frames) {
         let (interface_id, direction) = if frame.link == tap { (0, OUTBOUND) } else { (1, INBOUND) };
         let encoded = encoder.encode(frame).map_err(io::Error::other)?;
-        let mut options = vec![EnhancedPacketOption::Flags(FCS_IS_THERE | direction)];
+        let mut options = vec![EnhancedPacketOption::Flags(FCS_IS_PRESENT | direction)];
         options.extend(encoded.comment.map(|text| EnhancedPacketOption::Comment(Cow::Borrowed(text))));
         let packet = EnhancedPacketBlock {
             interface_id,
-            // The library writes it as a number of nanoseconds, whatever the resolution.
+            // The library writes nanoseconds, whatever the resolution.
             timestamp: Duration::from_nanos(at.ps() / 1000),
             original_len: encoded.bytes.len() as u32,
             data: Cow::Borrowed(encoded.bytes),
@@ -85,7 +86,7 @@ pub fn write(to: impl Write, about: &str, plan: &Plan, tap: LinkId, frames: &[Fr
     file.into_inner().flush()
 }
 
-/// The frames at the port, by time; those that set out before those that came in.
+/// The frames at the port, by time; at the same time outgoing frames come first.
 fn seen_from<'a>(plan: &Plan, tap: LinkId, frames: &'a [Frame]) -> Vec<(Time, &'a Frame)> {
     let back = plan.fabric.reverse(tap);
     let delay = plan.fabric.links()[back.index()].delay;
@@ -100,7 +101,7 @@ fn seen_from<'a>(plan: &Plan, tap: LinkId, frames: &'a [Frame]) -> Vec<(Time, &'
     all
 }
 
-/// A direction of a link, such as `leaf0:3 -> h4`: hosts have one port, which needs no number.
+/// Name of a direction of a link, such as `leaf0:3 -> h4`. Hosts have one port, which needs no number.
 pub fn name(fabric: &Fabric, link: LinkId) -> String {
     let link = &fabric.links()[link.index()];
     let end = |node: NodeId, port: u16| match fabric.is_host(node) {
@@ -125,12 +126,12 @@ mod tests {
     use results::testing;
 
     #[test]
-    fn a_file_says_where_it_was_captured_and_when_each_frame_passed() {
+    fn a_file_names_its_port_and_the_time_of_each_frame() {
         let plan = testing::plan(1);
         let data = Packet::new(Kind::Data, QpId(0), HostId(1), Psn::new(1), 1500);
         let ack = Packet::new(Kind::Ack, QpId(0), HostId(0), Psn::new(1), 66);
         let frame = |ps, link, what| Frame { at: Time(ps), link: LinkId(link), what };
-        // Port 0 of the switch leads to host a. The last two do not come to it: one is lost, the other elsewhere.
+        // Port 0 of the switch leads to host a. The last two frames do not pass it: one is lost, one is on another link.
         let frames = [
             frame(1_999, 0, Passed::Packet(data.with_retransmission(true), false)),
             frame(5_000_000_123, 2, Passed::Packet(ack, true)),
@@ -173,7 +174,7 @@ mod tests {
             }
         }
         assert_eq!(names, ["s:0 -> a", "a -> s:0"]);
-        // What comes in is there a delay, 1 us, after it set out.
+        // An incoming frame arrives one link delay, 1 us, after its start.
         assert_eq!(packets, [(1, 1001, 1500, 1), (0, 5_000_000, 66, 0), (0, 5_000_000, 64, 0)]);
     }
 }

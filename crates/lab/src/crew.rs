@@ -1,19 +1,19 @@
-//! Threads: whole runs side by side first; a run is split only when fewer runs are left than threads.
+//! Sharing threads among runs: each run gets one thread, and several only if fewer runs than threads are left.
 //!
-//! Runs side by side scale without loss. Threads inside a run scale less well, as they wait for each other at the end of
-//! every window. The results are the same, bit for bit.
+//! Several runs at the same time scale without loss. Threads inside a run do not: they wait for each other at the end of every
+//! window. The results are the same, bit for bit.
 
 use crate::failure::Failure;
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
 
-/// The number of threads, and how many runs may share them.
+/// A number of threads, and the number of runs that may share them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crew {
-    /// All threads.
+    /// Total number of threads.
     pub threads: NonZeroUsize,
-    /// Most runs side by side; `None` for as many as there are threads. Fewer need less memory.
+    /// Most runs at the same time; `None` for the number of threads. Fewer runs need less memory.
     pub jobs: Option<NonZeroUsize>,
 }
 
@@ -24,31 +24,32 @@ impl Crew {
         Crew { threads, jobs: None }
     }
 
-    /// As many threads as asked for, else one for every core.
+    /// This number of threads, or else one for every core.
     pub fn new(threads: Option<NonZeroUsize>, jobs: Option<NonZeroUsize>) -> Self {
         Crew { threads: threads.unwrap_or(Self::of_machine().threads), jobs }
     }
 
-    /// Calls `work` for every item with the number of threads that it may use. Results are in the order of the items.
+    /// Calls `work` with each of `items` and the number of threads that it may use. The results are in the order of the
+    /// items.
     ///
     /// # Errors
-    /// If the system gives no threads.
+    /// If the system refuses to start threads.
     pub fn side_by_side<T: Send, R: Send>(
         &self,
         items: Vec<T>,
         work: impl Fn(T, NonZeroUsize) -> R + Send + Sync,
     ) -> Result<Vec<R>, Failure> {
         let workers = self.jobs.map_or(self.threads, |jobs| jobs.min(self.threads)).get().min(items.len());
-        let desk = Mutex::new(Desk {
+        let queue = Mutex::new(WorkQueue {
             waiting: items.into_iter().enumerate().collect(),
             free: self.threads.get(),
             idle: workers,
         });
         let one_by_one = || {
             let mut done = Vec::new();
-            while let Some((number, item, threads)) = take(&desk) {
+            while let Some((number, item, threads)) = take(&queue) {
                 done.push((number, work(item, threads)));
-                give_back(&desk, threads);
+                give_back(&queue, threads);
             }
             done
         };
@@ -56,8 +57,8 @@ impl Crew {
             let start = |_| std::thread::Builder::new().spawn_scoped(scope, one_by_one);
             let started: Result<Vec<_>, _> = (0..workers).map(start).collect();
             let started = started.map_err(|e| {
-                // Threads that did start end early: their results are lost.
-                desk.lock().unwrap_or_else(|e| e.into_inner()).waiting.clear();
+                // The results of workers that did start are discarded, so they should stop early.
+                queue.lock().unwrap_or_else(|e| e.into_inner()).waiting.clear();
                 Failure::Asked(format!("cannot start threads: {e}"))
             })?;
             let mut done = Vec::new();
@@ -71,8 +72,8 @@ impl Crew {
     }
 }
 
-/// The remaining items, and the idle workers and threads.
-struct Desk<T> {
+/// The items that no worker has taken, and the free threads.
+struct WorkQueue<T> {
     waiting: VecDeque<(usize, T)>,
     /// Threads that no run uses.
     free: usize,
@@ -80,23 +81,23 @@ struct Desk<T> {
     idle: usize,
 }
 
-/// The next item, its number, and its share of the free threads.
-fn take<T>(desk: &Mutex<Desk<T>>) -> Option<(usize, T, NonZeroUsize)> {
-    let mut desk = desk.lock().unwrap_or_else(|e| e.into_inner());
-    // All runs that can begin now share the free threads. Every run gets a thread, as there are at least as many threads
-    // as workers.
-    let beginning = desk.waiting.len().min(desk.idle).max(1);
-    let share = NonZeroUsize::new(desk.free / beginning).unwrap_or(NonZeroUsize::MIN);
-    let (number, item) = desk.waiting.pop_front()?;
-    desk.free = desk.free.saturating_sub(share.get());
-    desk.idle -= 1;
+/// The next item with its number and its share of the free threads.
+fn take<T>(queue: &Mutex<WorkQueue<T>>) -> Option<(usize, T, NonZeroUsize)> {
+    let mut queue = queue.lock().unwrap_or_else(|e| e.into_inner());
+    // All runs that can begin now share the free threads. Each of them gets at least one, because there are at least as many
+    // threads as workers.
+    let beginning = queue.waiting.len().min(queue.idle).max(1);
+    let share = NonZeroUsize::new(queue.free / beginning).unwrap_or(NonZeroUsize::MIN);
+    let (number, item) = queue.waiting.pop_front()?;
+    queue.free = queue.free.saturating_sub(share.get());
+    queue.idle -= 1;
     Some((number, item, share))
 }
 
-fn give_back<T>(desk: &Mutex<Desk<T>>, threads: NonZeroUsize) {
-    let mut desk = desk.lock().unwrap_or_else(|e| e.into_inner());
-    desk.free += threads.get();
-    desk.idle += 1;
+fn give_back<T>(queue: &Mutex<WorkQueue<T>>, threads: NonZeroUsize) {
+    let mut queue = queue.lock().unwrap_or_else(|e| e.into_inner());
+    queue.free += threads.get();
+    queue.idle += 1;
 }
 
 #[cfg(test)]
@@ -108,7 +109,7 @@ mod tests {
         NonZeroUsize::new(n).unwrap()
     }
 
-    /// The threads of each of `items` runs if no run ends before all runs that can begin have begun.
+    /// Threads of each of `items` runs, if no run ends before all runs that can begin have begun.
     fn shares(threads: usize, jobs: Option<usize>, items: usize) -> Vec<usize> {
         let crew = Crew { threads: n(threads), jobs: jobs.map(n) };
         let together = threads.min(jobs.unwrap_or(threads)).min(items);
@@ -124,11 +125,11 @@ mod tests {
     }
 
     #[test]
-    fn whole_runs_come_first_and_spare_threads_split_them() {
-        // Two cores: six runs go two by two; one run gets both.
+    fn each_run_gets_one_thread_before_any_gets_two() {
+        // Two threads: each of six runs gets one; a single run gets both.
         assert_eq!(shares(2, None, 6), [1; 6]);
         assert_eq!(shares(2, None, 1), [2]);
-        // Five threads for two runs, then for one at a time, as memory may ask for.
+        // Five threads for two runs; then four threads for one run at a time, which saves memory.
         let mut two = shares(5, None, 2);
         two.sort_unstable();
         assert_eq!(two, [2, 3]);
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_threads_work_at_once_than_there_are() {
+    fn runs_never_use_more_threads_than_the_crew_has() {
         for (threads, items) in [(3, 7), (4, 3), (8, 5)] {
             let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
             let crew = Crew { threads: n(threads), jobs: None };
