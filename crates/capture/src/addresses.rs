@@ -36,9 +36,9 @@ pub const fn qpn(qp: QpId, end: End) -> Qpn {
     Qpn::new((qp.0 << 1).wrapping_add(own))
 }
 
-/// UDP source port of the packets that one end sends: one of the upper 2^14 ports, chosen by a hash of the end's own number, as
-/// in NICs (Linux's rdma_rxe: 0xC000 and 14 bits of a hash). Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4)
-/// is our choice.
+/// UDP source port of the packets that one end sends: one of the upper 2^14 ports, chosen by a hash of the end's own
+/// number, as in NICs (Linux's rdma_rxe: 0xC000 and 14 bits of a hash). Fibonacci hashing (Knuth, The Art of Computer
+/// Programming 3, 6.4) is our choice.
 pub const fn source_port(own: Qpn) -> u16 {
     udp::FIRST_DYNAMIC | (own.value().wrapping_mul(0x9E37_79B9) >> 18) as u16
 }

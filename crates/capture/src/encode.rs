@@ -11,11 +11,12 @@
 //! | signal of a scheme | an Ethernet frame of the type for local experiments; RoCEv2 has no such packet |
 //! | pause, resume | IEEE 802.1Qbb, priority 3, with the longest time or with time 0 |
 //!
-//! **Lengths.** A frame has the length that the simulator counts, FCS included: a 1500-byte frame is 14 bytes of Ethernet, 20 of
-//! IPv4, 8 of UDP, 12 of BTH, 1438 of payload, 4 of ICRC and 4 of FCS. The simulator does not count the RETH; its 16 bytes
-//! replace payload if there is enough. Payload is not padded to a multiple of four bytes, because the simulator does not count
-//! padding either. If the headers alone exceed the counted length (frames as in ns-3, small messages), the frame is longer.
-//! In-band telemetry and selective acknowledgements have no encoding in RoCEv2: they are left out, and the frame is shorter.
+//! **Lengths.** A frame has the length that the simulator counts, FCS included: a 1500-byte frame is 14 bytes of
+//! Ethernet, 20 of IPv4, 8 of UDP, 12 of BTH, 1438 of payload, 4 of ICRC and 4 of FCS. The simulator does not count
+//! the RETH; its 16 bytes replace payload if there is enough. Payload is not padded to a multiple of four bytes,
+//! because the simulator does not count padding either. If the headers alone exceed the counted length (frames as in
+//! ns-3, small messages), the frame is longer. In-band telemetry and selective acknowledgements have no encoding in
+//! RoCEv2: they are left out, and the frame is shorter.
 
 use super::addresses::{End, ip, mac, qpn, source_port};
 use engine::outcome::{Frame, Passed};

@@ -1,7 +1,7 @@
 //! The file format: pcapng (IETF draft-ietf-opsawg-pcapng), which has interfaces, nanoseconds and comments.
 //!
-//! A tap has two interfaces, one for each direction. Times are simulated nanoseconds since the start of the run, rounded down;
-//! the start is shown as 1970-01-01. Frames that start in the same nanosecond stand in order.
+//! A tap has two interfaces, one for each direction. Times are simulated nanoseconds since the start of the run,
+//! rounded down; the start is shown as 1970-01-01. Frames that start in the same nanosecond stand in order.
 
 use super::encode::Encoder;
 use engine::outcome::{Frame, Passed};
@@ -34,8 +34,8 @@ acknowledgements, tags of schemes. A pause lasts until its resume, whatever its 
 
 /// Writes the frames, out of all `frames` of a run, that passed the port which sends into `tap`, in both directions.
 ///
-/// The time of a frame is the time at which its first bit passes the port. An incoming frame has the time of its sending plus
-/// the delay of the link, and is missing if the link lost it. `about` describes the run.
+/// The time of a frame is the time at which its first bit passes the port. An incoming frame has the time of its
+/// sending plus the delay of the link, and is missing if the link lost it. `about` describes the run.
 ///
 /// # Errors
 /// If `to` cannot be written.

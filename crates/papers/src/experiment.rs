@@ -1,4 +1,4 @@
-//! An experiment of a paper: its cases, and what is made of their runs.
+//! An experiment of a paper: its cases, and the functions that turn their runs into rows and figures.
 
 use crate::picture::Picture;
 use crate::row::{Curve, Row};
@@ -7,21 +7,21 @@ use lab::Run;
 /// An experiment.
 #[derive(Clone, Copy, Debug)]
 pub struct Experiment {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
     /// Paper and figure.
     pub source: &'static str,
-    /// What it shows, in a sentence.
+    /// What the experiment shows, in one sentence.
     pub about: &'static str,
-    /// Its runs; fewer or smaller ones if quick.
+    /// The cases to run; fewer or smaller ones if `quick`.
     pub(crate) cases: fn(quick: bool) -> Vec<Case>,
-    /// What they come to.
+    /// Numbers from the runs.
     pub(crate) rows: fn(&Runs, quick: bool) -> Vec<Row>,
-    /// Distributions, for `--json`.
+    /// Distributions from the runs, for `--json`.
     pub(crate) curves: fn(&Runs) -> Vec<Curve>,
-    /// More to read, below the rows.
+    /// Text below the rows.
     pub(crate) more: fn(&Runs) -> String,
-    /// The picture for a page.
+    /// Figures for a page.
     pub(crate) picture: fn(&Runs) -> Picture,
 }
 
@@ -43,29 +43,29 @@ impl Case {
         self
     }
 
-    /// The command that runs it alone.
+    /// The command that runs this case alone.
     pub(crate) fn command(&self) -> String {
         let sets = self.set.iter().flat_map(|set| ["--set", set]);
         lab::shell::line(["ropewalk", "run", self.scenario].into_iter().chain(sets))
     }
 }
 
-/// The runs of an experiment, all done.
+/// The finished runs of an experiment, with their cases.
 pub(crate) struct Runs(pub(crate) Vec<(Case, Run)>);
 
 impl Runs {
-    /// The run of that label if it is complete.
+    /// The run with this label; `None` if it is not complete.
     pub(crate) fn get(&self, label: &str) -> Option<&Run> {
         self.0.iter().find(|(case, run)| case.label == label && run.summary.complete).map(|(_, run)| run)
     }
 
-    /// The runs of that label, replicas with seeds of their own; `None` for one that is not complete.
+    /// The runs with this label, which differ in their seeds; `None` for a run that is not complete.
     pub(crate) fn all(&self, label: &str) -> Vec<Option<&Run>> {
         let mine = self.0.iter().filter(|(case, _)| case.label == label);
         mine.map(|(_, run)| run.summary.complete.then_some(run)).collect()
     }
 
-    /// The runs of that label, complete or not.
+    /// The runs with this label, complete or not.
     pub(crate) fn every(&self, label: &str) -> impl Iterator<Item = &Run> {
         self.0.iter().filter(move |(case, _)| case.label == label).map(|(_, run)| run)
     }

@@ -1,15 +1,16 @@
-//! The papers: their experiments with the paper's numbers beside ours, and switch memory by their formulas.
+//! Experiments of papers with the paper's numbers beside ours, and switch memory by the papers' formulas.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | [`reproduce`] | the list of experiments, and how they are run |
+//! | [`reproduce`] | the list of experiments, and running them |
 //! | `experiments` | one file per experiment |
-//! | [`experiment`] | the type of an experiment: its cases, and what is made of their runs |
-//! | [`row`], [`picture`], [`report`] | numbers, figures, and all that an experiment comes to |
+//! | [`experiment`] | the type of an experiment: its cases, and the rows that their runs give |
+//! | [`row`], [`picture`], [`report`] | numbers, figures, and the report of an experiment |
 //! | [`memory`] | switch memory by the papers' formulas, one file per scheme that has one |
 //!
-//! An experiment is a list of cases (a built-in scenario and changes, as `ropewalk run` takes them) and a function from
-//! their runs to rows. To add one: a file in `experiments` with a `const EXPERIMENT`, and its line in [`reproduce::ALL`].
+//! An experiment is a list of cases and a function from their runs to rows. A case is a built-in scenario with
+//! changes, as for `ropewalk run`. To add one: a file in `experiments` with a `const EXPERIMENT`, and its line in
+//! [`reproduce::ALL`].
 
 pub mod experiment;
 mod experiments;
@@ -20,7 +21,7 @@ pub mod reproduce;
 pub mod row;
 
 pub use experiment::Experiment;
-pub use picture::{Figure, Mark, Picture, Shape, Values};
+pub use picture::{Figure, PaperValue, Picture, Shape, Values};
 pub use report::Report;
 pub use reproduce::{ALL, Work, named};
 pub use row::{Curve, Row};
@@ -28,7 +29,7 @@ pub use row::{Curve, Row};
 use lab::{Crew, Failure, Progress};
 use std::sync::atomic::AtomicBool;
 
-/// Runs the papers' experiments of these names on all cores.
+/// Runs the experiments of these names on all cores.
 ///
 /// # Errors
 /// If there is no such experiment.

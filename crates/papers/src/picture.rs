@@ -1,23 +1,23 @@
-//! The picture of an experiment: the paper's figure from our data, with the paper's numbers marked in it.
+//! The figures of an experiment: the paper's figures with our data and the paper's numbers.
 
 use serde::Serialize;
 
-/// What an experiment shows on a page besides its rows.
+/// The content of an experiment's page besides its rows.
 #[derive(Clone, Debug, Default)]
 pub struct Picture {
-    /// The answer in a sentence; empty: made from the rows.
+    /// The result in one sentence; if empty, the page makes it from the rows.
     pub(crate) answer: String,
-    /// Its figures.
+    /// Figures.
     pub(crate) figures: Vec<Figure>,
-    /// Labels of the cases to show in detail; none: some of all.
+    /// Labels of the cases to show in detail; if empty, the page shows a selection.
     pub(crate) detailed: Vec<String>,
 }
 
-/// How values are drawn.
+/// Shape of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shape {
-    /// Bars side by side over categories.
+    /// Groups of bars over categories.
     Bars,
     /// Lines over numbers.
     Lines,
@@ -26,55 +26,55 @@ pub enum Shape {
 /// A figure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figure {
-    /// Its title.
+    /// Title.
     pub title: String,
-    /// What to see in it.
+    /// Caption.
     pub caption: String,
-    /// How it is drawn.
+    /// Shape.
     pub shape: Shape,
-    /// What the horizontal axis shows, with its unit.
+    /// Label of the horizontal axis, with its unit.
     pub x: &'static str,
-    /// What the vertical axis shows, with its unit.
+    /// Label of the vertical axis, with its unit.
     pub y: &'static str,
-    /// Ours.
+    /// Our values.
     pub series: Vec<Values>,
-    /// The paper's.
-    pub paper: Vec<Mark>,
+    /// The paper's values.
+    pub paper: Vec<PaperValue>,
 }
 
-/// Values of one scheme.
+/// Values of one scheme, or one line of a figure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Values {
-    /// Their name in the legend.
+    /// Name in the legend.
     pub name: String,
-    /// The scheme, which has its colour.
+    /// Scheme whose colour the values have.
     pub scheme: String,
     /// Categories, or numbers as text.
     pub x: Vec<String>,
-    /// Values; none where a run is not complete.
+    /// Values; null for runs that are not complete.
     pub y: Vec<Option<f64>>,
 }
 
-/// Numbers that the paper prints.
+/// A number that the paper prints, or a range of numbers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Mark {
-    /// What it says.
+pub struct PaperValue {
+    /// Name in the legend.
     pub name: String,
-    /// The category that it belongs to; none: all of the axis.
+    /// Category that the number belongs to; null for the whole axis.
     pub x: Option<String>,
-    /// The number.
+    /// The number, or the lower end of the range.
     pub y: f64,
-    /// The other end, where it is a range.
+    /// The upper end of a range; null for a single number.
     pub to: Option<f64>,
 }
 
 impl Picture {
-    /// The answer in a sentence; empty: made from the rows.
+    /// The result in one sentence; if empty, the page makes it from the rows.
     pub fn answer(&self) -> &str {
         &self.answer
     }
 
-    /// Its figures.
+    /// Figures.
     pub fn figures(&self) -> &[Figure] {
         &self.figures
     }

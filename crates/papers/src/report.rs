@@ -1,97 +1,95 @@
-//! What an experiment comes to.
+//! The report of an experiment.
 
 use crate::experiment::{Case, Experiment, Runs};
 use crate::picture::Picture;
 use crate::row::{Curve, Row};
 use comfy_table::CellAlignment;
-use results;
 use results::text;
 use serde::Serialize;
 use std::fmt::Write;
 
-/// Cases whose commands are printed.
+/// Most cases whose commands are printed.
 const COMMANDS: usize = 3;
 
-/// An experiment that was run.
+/// A finished experiment.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// Name of the experiment.
     pub name: &'static str,
     /// Paper and figure.
     pub source: &'static str,
-    /// It was scaled down.
+    /// True if the experiment was scaled down.
     pub quick: bool,
-    /// Its numbers.
+    /// Numbers beside the paper's.
     pub rows: Vec<Row>,
-    /// Its distributions, if it has any.
+    /// Distributions; empty for most experiments.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub curves: Vec<Curve>,
-    /// What else there is to read.
+    /// Text below the rows.
     #[serde(skip)]
     more: String,
-    /// Cases that are not complete.
+    /// Labels of the cases that are not complete.
     #[serde(skip)]
     incomplete: Vec<String>,
-    /// What it shows, in a sentence.
+    /// What the experiment shows, in one sentence.
     #[serde(skip)]
     pub about: &'static str,
-    /// Labels of its cases, and the command that runs each alone.
+    /// Label of each case, and the command that runs it alone.
     #[serde(skip)]
     pub cases: Vec<(String, String)>,
-    /// For a page, if one was asked for.
+    /// Content of the page; empty unless a page was requested.
     #[serde(skip)]
     pub detail: Detail,
 }
 
-/// What a page shows besides the rows.
+/// Content of a page besides the rows.
 #[derive(Clone, Debug, Default)]
 pub struct Detail {
-    /// The picture of the experiment.
+    /// Figures of the experiment.
     pub picture: Picture,
-    /// Some of the runs, with their labels.
+    /// Results of some runs, with their labels.
     pub runs: Vec<(String, results::Results)>,
 }
 
-/// Most runs that are kept for a page, if the experiment does not say which; our choice, what a chart can tell apart.
+/// Most runs that a page shows if the experiment does not select them. Our choice: a chart can distinguish this many.
 const KEPT: usize = 8;
 
 impl Report {
-    pub(crate) fn new(experiment: &Experiment, results: &Runs, quick: bool) -> Self {
-        let mut more = (experiment.more)(results);
-        if !results.0.is_empty() {
-            more.push_str("\nA case alone:\n");
+    pub(crate) fn new(experiment: &Experiment, runs: &Runs, quick: bool) -> Self {
+        let mut more = (experiment.more)(runs);
+        if !runs.0.is_empty() {
+            more.push_str("\nTo run one case:\n");
         }
-        for (case, _) in results.0.iter().take(COMMANDS) {
+        for (case, _) in runs.0.iter().take(COMMANDS) {
             let _ = writeln!(more, "  {}\n    {}", case.label, case.command());
         }
-        if results.0.len() > COMMANDS {
-            let _ = writeln!(more, "  and {} more with other values", results.0.len() - COMMANDS);
+        if runs.0.len() > COMMANDS {
+            let _ = writeln!(more, "  and {} more with other values", runs.0.len() - COMMANDS);
         }
-        let bad = results.0.iter().filter(|(_, run)| !run.summary.complete);
+        let bad = runs.0.iter().filter(|(_, run)| !run.summary.complete);
         Report {
             name: experiment.name,
             source: experiment.source,
-            // Where there is nothing to scale down, nothing was.
+            // An experiment without a smaller version is not scaled down.
             quick: quick && (experiment.cases)(true) != (experiment.cases)(false),
-            rows: (experiment.rows)(results, quick),
-            curves: (experiment.curves)(results),
+            rows: (experiment.rows)(runs, quick),
+            curves: (experiment.curves)(runs),
             more,
             incomplete: bad.map(|(case, _)| case.label.clone()).collect(),
             about: experiment.about,
-            cases: results.0.iter().map(|(case, _)| (case.label.clone(), case.command())).collect(),
+            cases: runs.0.iter().map(|(case, _)| (case.label.clone(), case.command())).collect(),
             detail: Detail::default(),
         }
     }
 
-    /// The same with its picture and the results of some of its runs.
-    pub(crate) fn detailed(self, experiment: &Experiment, results: &Runs) -> Self {
-        let picture = (experiment.picture)(results);
-        let every = results.0.len().div_ceil(KEPT).max(1);
-        let chosen =
-            results.0.iter().enumerate().filter(|(i, (case, _))| match picture.detailed.is_empty() {
-                true => i % every == 0,
-                false => picture.detailed.contains(&case.label),
-            });
+    /// The report with its figures and the results of some of its runs.
+    pub(crate) fn detailed(self, experiment: &Experiment, runs: &Runs) -> Self {
+        let picture = (experiment.picture)(runs);
+        let every = runs.0.len().div_ceil(KEPT).max(1);
+        let chosen = runs.0.iter().enumerate().filter(|(i, (case, _))| match picture.detailed.is_empty() {
+            true => i % every == 0,
+            false => picture.detailed.contains(&case.label),
+        });
         let of = |(_, (case, run)): (usize, &(Case, lab::Run))| {
             let mut command = vec!["ropewalk".to_owned(), "run".into(), case.scenario.to_owned()];
             command.extend(case.set.iter().flat_map(|set| ["--set".to_owned(), set.clone()]));
@@ -101,22 +99,22 @@ impl Report {
         Report { detail: Detail { picture, runs }, ..self }
     }
 
-    /// Cases that are not complete.
+    /// Labels of the cases that are not complete.
     pub fn incomplete(&self) -> &[String] {
         &self.incomplete
     }
 
-    /// Every run is complete.
+    /// True if all runs are complete.
     pub fn complete(&self) -> bool {
         self.incomplete.is_empty()
     }
 
-    /// Its picture: empty unless it was run in detail ([`crate::Work::detailed`]).
+    /// Figures; empty unless the experiment was run in detail ([`crate::Work::detailed`]).
     pub fn picture(&self) -> &Picture {
         &self.detail.picture
     }
 
-    /// The results of some of its runs, with their labels; likewise.
+    /// Results of some runs, with their labels; empty unless the experiment was run in detail.
     pub fn runs(&self) -> &[(String, results::Results)] {
         &self.detail.runs
     }
@@ -126,7 +124,7 @@ impl Report {
         let mut text = format!("{}: {}\n", self.name, self.source);
         if self.quick {
             text.push_str(
-                "QUICK: scaled down; these are not the paper's sizes, and its numbers need not appear.\n",
+                "QUICK: scaled down from the paper's sizes; the numbers cannot be compared with the paper's.\n",
             );
         }
         if !self.complete() {
@@ -158,7 +156,7 @@ impl Report {
     }
 }
 
-/// A mark in place of a note, so that a row stays a line.
+/// A footnote mark for a note, so that a row fits in one line.
 fn footnote<'a>(notes: &mut Vec<&'a str>, note: &'a str) -> String {
     if note.is_empty() {
         return String::new();

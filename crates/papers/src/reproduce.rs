@@ -47,22 +47,22 @@ pub fn named(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
     names.iter().map(find).collect()
 }
 
-/// Experiments laid out as runs.
+/// The cases of several experiments, ready to run.
 pub struct Work {
     quick: bool,
-    /// Reports keep the results of the runs that a page shows.
+    /// True if reports keep the results of the runs that a page shows.
     detailed: bool,
     experiments: Vec<(Experiment, Vec<Case>)>,
 }
 
 impl Work {
-    /// Lays them out.
+    /// The cases of these experiments.
     pub fn new(experiments: &[&Experiment], quick: bool) -> Self {
         let laid = experiments.iter().map(|&e| (*e, (e.cases)(quick)));
         Work { quick, detailed: false, experiments: laid.collect() }
     }
 
-    /// With all that a page shows.
+    /// The same work, with reports that hold the content of a page.
     pub fn detailed(self) -> Self {
         Work { detailed: true, ..self }
     }
@@ -88,15 +88,15 @@ impl Work {
             Ok((run.outcome.ending != Ending::Interrupted).then_some(run))
         };
         let runs: Result<Vec<Option<Run>>, Failure> = crew.side_by_side(cases, one)?.into_iter().collect();
-        let mut runs = runs?.into_iter();
+        let mut finished = runs?.into_iter();
         let mut reports = Vec::new();
         for (experiment, cases) in &self.experiments {
             let done: Option<Vec<Run>> =
-                runs.by_ref().take(cases.len()).collect::<Vec<_>>().into_iter().collect();
+                finished.by_ref().take(cases.len()).collect::<Vec<_>>().into_iter().collect();
             let Some(done) = done else { continue };
-            let results = Runs(cases.iter().cloned().zip(done).collect());
-            let report = Report::new(experiment, &results, self.quick);
-            reports.push(if self.detailed { report.detailed(experiment, &results) } else { report });
+            let runs = Runs(cases.iter().cloned().zip(done).collect());
+            let report = Report::new(experiment, &runs, self.quick);
+            reports.push(if self.detailed { report.detailed(experiment, &runs) } else { report });
         }
         Ok(reports)
     }

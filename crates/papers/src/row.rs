@@ -2,30 +2,30 @@
 
 use serde::Serialize;
 
-/// One number beside the paper's.
+/// One number of ours beside the paper's.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// Which run.
+    /// Label of the run.
     pub case: String,
-    /// What was measured.
+    /// Metric.
     pub metric: String,
-    /// Its unit.
+    /// Unit.
     pub unit: &'static str,
-    /// The paper's number; null if it gives none, and then `note` says what was expected.
+    /// The paper's number; null if the paper gives none. In that case `note` says what we expected.
     pub paper: Option<f64>,
-    /// Ours; null if the run is not complete.
+    /// Our number; null if the run is not complete.
     pub measured: Option<f64>,
     /// (measured - paper) / paper.
     pub deviation: Option<f64>,
-    /// What to know about it.
+    /// Remark about the number.
     pub note: String,
-    /// The experiment shows it in a table of its own; the text leaves it out of the list.
+    /// True if the experiment shows the number in its own table, so that the list of rows leaves it out.
     #[serde(skip)]
     pub(crate) tabled: bool,
 }
 
 impl Row {
-    /// A number of which the paper says nothing.
+    /// A number that the paper does not give.
     pub(crate) fn ours(
         case: &str,
         metric: impl Into<String>,
@@ -37,7 +37,7 @@ impl Row {
         Row { case, metric, unit, paper: None, measured, deviation: None, note, tabled: false }
     }
 
-    /// A number that the paper gives too.
+    /// A number that the paper also gives.
     pub(crate) fn beside(
         paper: f64,
         case: &str,
@@ -50,7 +50,7 @@ impl Row {
         Row { paper: Some(paper), deviation, ..Row::ours(case, metric, unit, measured, note) }
     }
 
-    /// The same row, shown in a table of the experiment's own.
+    /// The same row, marked as shown in the experiment's own table.
     pub(crate) fn tabled(self) -> Self {
         Row { tabled: true, ..self }
     }
@@ -59,14 +59,14 @@ impl Row {
 /// A distribution.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Curve {
-    /// Which runs.
+    /// Label of the runs.
     pub case: String,
-    /// What is distributed.
+    /// Metric.
     pub metric: &'static str,
-    /// Its unit.
+    /// Unit.
     pub unit: &'static str,
-    /// Flows behind it.
+    /// Number of flows.
     pub flows: usize,
-    /// Value, and the share of flows that do not exceed it; about a hundred points.
+    /// Values, each with the share of flows that do not exceed it; about a hundred points.
     pub points: Vec<(f64, f64)>,
 }

@@ -1,9 +1,9 @@
 //! DLBF, evaluation: an all-reduce of 64 accelerators beside five persistent flows under ECMP.
 //!
-//! The paper's claims: against ECMP and random spraying DLBF shortens the mean FCT slowdown to 1 / 1.1 to 1 / 1.7 and
-//! the P99 to 1 / 1.2 to 1 / 3.4 (3.3 at 1 MB); sprayed flows send 15 to 25 % slower than under ECMP, DLBF's 10 to 20 %
-//! faster. It gives neither placement nor most parameters, so every point is a mean over placements, drawn by the seed.
-//! Themis, REPS and adaptive routing on the same fabric are ours.
+//! The paper's claims: ECMP and random spraying have 1.1 to 1.7 times DLBF's mean FCT slowdown, and 1.2 to 3.4 times
+//! its P99 (3.3 at 1 MB). Compared with ECMP, randomly sprayed flows send 15 to 25 % slower, and DLBF's flows 10 to 20
+//! % faster. The paper gives neither the placement nor most parameters, so every point is a mean over placements that
+//! the seed draws. Themis, REPS and adaptive routing on the same fabric are our addition.
 
 use crate::experiment::{Case, Experiment, Runs};
 use crate::row::Row;
@@ -24,7 +24,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 
 const DLBF: &str = "dlbf";
 
-/// Schemes of the all-reduce: what it is called, and how it is set.
+/// Schemes of the all-reduce: name and setting.
 const SCHEMES: [(&str, &str); 9] = [
     ("ecmp", "scheme.ecmp={}"),
     ("rps-nic", "scheme.rps-nic={}"),
@@ -41,7 +41,7 @@ fn sizes(quick: bool) -> &'static [&'static str] {
     if quick { &["1MB", "8MB"] } else { &["1MB", "2MB", "4MB", "8MB", "16MB", "32MB"] }
 }
 
-/// Placements; our choice.
+/// Seeds of the placements; our choice.
 fn seeds(quick: bool) -> std::ops::RangeInclusive<u32> {
     if quick { 1..=1 } else { 1..=3 }
 }
@@ -63,17 +63,17 @@ fn cases(quick: bool) -> Vec<Case> {
     cases
 }
 
-/// Means over placements.
+/// Metrics as means over placements.
 struct Measure<'a> {
-    results: &'a Runs,
+    runs: &'a Runs,
     quick: bool,
 }
 
 impl Measure<'_> {
-    /// `None` unless all placements are there.
+    /// The mean over placements; `None` unless all their runs are complete.
     fn mean(&self, scheme: &str, size: &str, of: impl Fn(&Run) -> Option<f64>) -> Option<f64> {
         let all: Option<Vec<f64>> =
-            seeds(self.quick).map(|seed| of(self.results.get(&label(scheme, size, seed))?)).collect();
+            seeds(self.quick).map(|seed| of(self.runs.get(&label(scheme, size, seed))?)).collect();
         let all = all?;
         Some(all.iter().sum::<f64>() / all.len() as f64)
     }
@@ -104,8 +104,8 @@ impl Measure<'_> {
     }
 }
 
-fn rows(results: &Runs, quick: bool) -> Vec<Row> {
-    let m = Measure { results, quick };
+fn rows(runs: &Runs, quick: bool) -> Vec<Row> {
+    let m = Measure { runs, quick };
     let mut rows = Vec::new();
     let ratio = |a: Option<f64>, b: Option<f64>| Some(a? / b?);
     for size in sizes(quick) {
@@ -140,11 +140,11 @@ fn rows(results: &Runs, quick: bool) -> Vec<Row> {
     rows
 }
 
-/// Every scheme at every size.
-fn more(results: &Runs) -> String {
-    let has = |size: &str| results.labels().any(|l| l == label("ecmp", size, 1));
+/// A table of every scheme at every size.
+fn more(runs: &Runs) -> String {
+    let has = |size: &str| runs.labels().any(|l| l == label("ecmp", size, 1));
     let quick = !has("32MB");
-    let m = Measure { results, quick };
+    let m = Measure { runs, quick };
     let header = ["", "all-reduce", "mean", "P99", "held", "NACKs", "rate", "done us"].map(str::to_owned);
     let mut table = text::table(&header, 1);
     for size in sizes(quick) {
@@ -164,7 +164,7 @@ fn more(results: &Runs) -> String {
     }
     format!(
         "FCT slowdown (mean and P99 over the flows, which are steps of the ring), most packets that a receiver held for\n\
-         one queue pair, NACKs, sending rate over line rate, completion; means over placements:\n{table}\n\n\
-         Assumptions, and what each mechanism brings: docs/dlbf.md\n"
+         one queue pair, NACKs, sending rate over line rate, completion time; means over placements:\n{table}\n\n\
+         Assumptions, and the effect of each mechanism: docs/dlbf.md\n"
     )
 }

@@ -1,8 +1,9 @@
-//! DLBF, motivation: what flows that keep to ECMP do to flows that are sprayed beside them.
+//! DLBF, motivation: the effect of flows under ECMP on sprayed flows beside them.
 //!
-//! Three conditions: everything is sprayed; the foreground alone, sprayed; a sprayed foreground beside a background under
-//! ECMP. Over message sizes with 20 background flows, and over the number of background flows with 512 kB. The paper
-//! shows curves without numbers: disorder, and what receivers hold, should grow with the background under ECMP.
+//! Three conditions: all flows sprayed; the sprayed foreground alone; the sprayed foreground beside a background under
+//! ECMP. Message sizes vary with 20 background flows, and the number of background flows varies with messages of 512
+//! kB. The paper shows curves without numbers: reordering and the packets that receivers hold should grow with the
+//! background under ECMP.
 
 use crate::experiment::{Case, Experiment, Runs};
 use crate::row::Row;
@@ -21,7 +22,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     picture: |_| crate::picture::Picture::default(),
 };
 
-/// Conditions: what each is called, and how it is set.
+/// Conditions: name and settings.
 const CONDITIONS: [(&str, &[&str]); 3] = [
     ("all sprayed", &["class.background.scheme.rps-nic={}"]),
     ("foreground alone", &[]),
@@ -30,7 +31,7 @@ const CONDITIONS: [(&str, &[&str]); 3] = [
 const ALONE: &str = CONDITIONS[1].0;
 const BESIDE_ECMP: &str = CONDITIONS[2].0;
 
-/// The part of the scenario that runs alone.
+/// The foreground's workload, for the condition without background.
 const EXPERTS: &str =
     "{ name = \"experts\", fan-in = { receivers = 8, senders = 32, hosts = { take = 264 } } }";
 
@@ -42,7 +43,7 @@ fn sizes(quick: bool) -> &'static [&'static str] {
     }
 }
 
-/// Background flows at 512 kB; all 28 that 56 hosts allow.
+/// Numbers of background flows at 512 kB. 28 is the most that 56 hosts allow.
 fn loads(quick: bool) -> &'static [u32] {
     if quick { &[5] } else { &[5, 10, 15, 25, 28] }
 }
@@ -76,8 +77,8 @@ fn cases(quick: bool) -> Vec<Case> {
     cases
 }
 
-/// What is shown of a run.
-struct Seen {
+/// The metrics of a run.
+struct Metrics {
     out_of_order: f64,
     held: f64,
     nacks: f64,
@@ -85,9 +86,9 @@ struct Seen {
     slowdown: Option<f64>,
 }
 
-fn seen(run: &Run) -> Seen {
+fn metrics(run: &Run) -> Metrics {
     let s = &run.summary;
-    Seen {
+    Metrics {
         out_of_order: s.packets.out_of_order as f64,
         held: s.packets.reorder_buffer.as_ref().map_or(0.0, |held| held.max as f64),
         nacks: s.control.nack as f64,
@@ -96,13 +97,13 @@ fn seen(run: &Run) -> Seen {
     }
 }
 
-fn rows(results: &Runs, _: bool) -> Vec<Row> {
+fn rows(runs: &Runs, _: bool) -> Vec<Row> {
     let mut rows = Vec::new();
-    for label in results.labels() {
-        let seen = results.get(label).map(seen);
-        let of = |part: fn(&Seen) -> Option<f64>| seen.as_ref().and_then(part);
+    for label in runs.labels() {
+        let metrics = runs.get(label).map(metrics);
+        let of = |part: fn(&Metrics) -> Option<f64>| metrics.as_ref().and_then(part);
         let note =
-            if label.starts_with(BESIDE_ECMP) { "expected: the most disorder" } else { "expected: less" };
+            if label.starts_with(BESIDE_ECMP) { "expected: the most reordering" } else { "expected: less" };
         for (metric, unit, value) in [
             ("out of order", "packets", of(|s| Some(s.out_of_order))),
             ("most packets held", "packets", of(|s| Some(s.held))),
@@ -116,12 +117,12 @@ fn rows(results: &Runs, _: bool) -> Vec<Row> {
     rows
 }
 
-fn more(results: &Runs) -> String {
+fn more(runs: &Runs) -> String {
     let header = ["", "out of order", "most held", "NACKs", "rate %", "mean slowdown"].map(str::to_owned);
     let mut table = text::table(&header, 1);
-    for label in results.labels() {
-        let seen = results.get(label).map(seen);
-        let of = |part: fn(&Seen) -> Option<f64>| text::maybe(seen.as_ref().and_then(part));
+    for label in runs.labels() {
+        let metrics = runs.get(label).map(metrics);
+        let of = |part: fn(&Metrics) -> Option<f64>| text::maybe(metrics.as_ref().and_then(part));
         table.add_row([
             label.to_owned(),
             of(|s| Some(s.out_of_order)),
@@ -133,7 +134,7 @@ fn more(results: &Runs) -> String {
     }
     format!(
         "Packets out of order (background included), most packets that a receiver held for one queue pair, NACKs; the\n\
-         foreground's sending rate over line rate and FCT slowdown. By message size the background has 20 flows, by\n\
-         number of flows messages have 512 kB:\n{table}\n"
+         foreground's sending rate over line rate and FCT slowdown. The background has 20 flows unless its number of\n\
+         flows is given; messages have 512 kB unless their size is given:\n{table}\n"
     )
 }

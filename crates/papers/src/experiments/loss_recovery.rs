@@ -1,10 +1,11 @@
-//! Loss recovery under per-packet load balancing (slides to IEEE 802.1): three ways to recover from loss, on the
-//! completion time of 32 MB flows over a 100 Gb/s impairment emulator.
+//! Loss recovery under per-packet load balancing (slides to IEEE 802.1): completion times of 32 MB flows with three
+//! ways of loss recovery, over a 100 Gb/s impairment emulator.
 //!
-//! The slides give the P99 at three loss rates for BlueField-3 NICs, and no configuration. Each mode has one set of
-//! parameters for all loss rates, in its scenario, fitted on 0.02 and 0.1 %: 0.05 % is a prediction.
+//! The slides give the P99 of BlueField-3 NICs at three loss rates, but no configuration. The scenario of each mode
+//! has one set of parameters for all loss rates. They are fitted at 0.02 and 0.1 %; the values at 0.05 % are
+//! predictions.
 //!
-//! Beyond the slides: the same flows sprayed over four paths, where reordering and loss look alike.
+//! Beyond the slides, the same flows are sprayed over four paths, where a NIC cannot tell reordering from loss.
 
 use crate::experiment::{Case, Experiment, Runs};
 use crate::row::{Curve, Row};
@@ -50,11 +51,11 @@ const MODES: [Mode; 3] = [
 /// Loss rates: name, and probability in millionths.
 const LOSSES: [(&str, u32); 4] = [("no loss", 0), ("0.02 %", 200), ("0.05 %", 500), ("0.1 %", 1000)];
 
-/// What steers and recovers where flows are sprayed.
+/// A scheme and a recovery mode for sprayed flows.
 struct Spraying {
     name: &'static str,
     set: &'static [&'static str],
-    /// Where packets are lost.
+    /// Key of the links that lose packets.
     lossy: &'static str,
     note: &'static str,
 }
@@ -66,37 +67,37 @@ const SPRAYINGS: [Spraying; 6] = [
         name: "one path of 400 Gb/s, selective repeat",
         set: &["scheme.ecmp={}", "topology.leaf-spine.spines=1", "topology.leaf-spine.uplink-rate=400Gbps"],
         lossy: UPLINKS,
-        note: "expected: as without switches",
+        note: "expected: the same as without switches",
     },
     Spraying {
         name: "RPS, selective repeat",
         set: &["scheme.rps={}"],
         lossy: UPLINKS,
-        note: "expected: reordering stalls it without any loss",
+        note: "expected: stalls by reordering, even without loss",
     },
     Spraying {
         name: "Themis, selective repeat",
         set: &["scheme.themis={}"],
         lossy: UPLINKS,
-        note: "expected: above one path only where a real loss is found later",
+        note: "expected: longer than on one path only if a loss is detected later",
     },
     Spraying {
         name: "Themis, lost on the hosts' links",
         set: &["scheme.themis={}"],
         lossy: "topology.leaf-spine.loss",
-        note: "expected: no better; half of the losses are behind its last switch",
+        note: "expected: no better; half of the losses are behind the last switch",
     },
     Spraying {
         name: "RPS, adaptive-routing mode",
         set: &["scheme.rps={}", "nic.on-nack=none", "nic.transport.adaptive-routing={}", AR_TIMER],
         lossy: UPLINKS,
-        note: "expected: as unsprayed, about one timeout per loss",
+        note: "expected: about one timeout per loss, as without spraying",
     },
     Spraying {
         name: "RPS, ideal",
         set: &["scheme.rps={}", "nic.on-nack=none", "nic.transport.ideal={}", AR_TIMER],
         lossy: UPLINKS,
-        note: "expected: least, as it goes on while it waits for its timer",
+        note: "expected: shortest, because it sends while it waits for its timer",
     },
 ];
 
@@ -108,7 +109,7 @@ fn label(name: &str, loss: &str) -> String {
 }
 
 fn cases(quick: bool) -> Vec<Case> {
-    // Replicas and messages in each: 20,000 flows per point, 1,000 if quick. Without loss nothing is random.
+    // Replicas and messages in each: 20,000 flows per point, 1,000 if quick. A point without loss has no random draw.
     let (replicas, messages) = if quick { (1, 1000) } else { (10, 2000) };
     let mut cases = Vec::new();
     for mode in &MODES {
@@ -134,7 +135,7 @@ fn cases(quick: bool) -> Vec<Case> {
             if spraying.lossy != UPLINKS {
                 case = case.and(format!("{UPLINKS}=0.0"));
             }
-            // A packet crosses two such links.
+            // A packet crosses two lossy links.
             case = case.and(format!("{}={}", spraying.lossy, probability(millionths) / 2.0));
             for job in 0..4 {
                 case = case.and(format!("workload.{job}.messages={messages}"));
@@ -149,10 +150,10 @@ fn probability(millionths: u32) -> f64 {
     f64::from(millionths) / 1e6
 }
 
-/// Completion times in ms of all flows of the runs of that label, sorted; empty if one is not complete.
-fn completions(results: &Runs, label: &str) -> Vec<f64> {
+/// Completion times of all flows of the runs with this label, sorted, ms; empty if a run is not complete.
+fn completions(runs: &Runs, label: &str) -> Vec<f64> {
     let mut all = Vec::new();
-    for run in results.all(label) {
+    for run in runs.all(label) {
         let Some(run) = run else { return Vec::new() };
         let ms = |m: &MessageRecord| Time(m.acked.ps() - m.start.ps()).as_us() / 1000.0;
         all.extend(run.outcome.messages.iter().map(ms));
@@ -161,23 +162,23 @@ fn completions(results: &Runs, label: &str) -> Vec<f64> {
     all
 }
 
-/// Nearest rank, in tenths of a per cent; `None` of nothing.
+/// Percentile by nearest rank, in tenths of a percent; `None` if there are no values.
 fn percentile(sorted: &[f64], percent: f64) -> Option<f64> {
     let permille = (percent * 10.0).round() as usize;
     (!sorted.is_empty()).then(|| sorted[(sorted.len() * permille).div_ceil(1000).max(1) - 1])
 }
 
-fn p99(results: &Runs, name: &str, loss: &str) -> Option<f64> {
-    let sorted = completions(results, &label(name, loss));
+fn p99(runs: &Runs, name: &str, loss: &str) -> Option<f64> {
+    let sorted = completions(runs, &label(name, loss));
     (!sorted.is_empty()).then(|| nearest_rank(&sorted, 99))
 }
 
-fn rows(results: &Runs, _: bool) -> Vec<Row> {
+fn rows(runs: &Runs, _: bool) -> Vec<Row> {
     let mut rows = Vec::new();
     for mode in &MODES {
         for (i, (loss, _)) in LOSSES.into_iter().enumerate() {
             let case = label(mode.name, loss);
-            let sorted = completions(results, &case);
+            let sorted = completions(runs, &case);
             let at = |percent| percentile(&sorted, percent);
             if i == 0 {
                 let note = "expected: about 4.75 ms, where the slides' curves begin; rate fitted";
@@ -192,7 +193,7 @@ fn rows(results: &Runs, _: bool) -> Vec<Row> {
             }
         }
     }
-    let [gbn, sr, ar] = [0, 1, 2].map(|m: usize| p99(results, MODES[m].name, "0.1 %"));
+    let [gbn, sr, ar] = [0, 1, 2].map(|m: usize| p99(runs, MODES[m].name, "0.1 %"));
     let ratio = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a / b);
     let case = "P99 at 0.1 %";
     rows.push(Row::beside(7.80 / 5.80, case, "AR mode / go-back-N", "-", ratio(ar, gbn), ""));
@@ -200,7 +201,7 @@ fn rows(results: &Runs, _: bool) -> Vec<Row> {
     for spraying in &SPRAYINGS {
         for (loss, _) in LOSSES {
             let case = label(spraying.name, loss);
-            let sorted = completions(results, &case);
+            let sorted = completions(runs, &case);
             for (name, percent) in [("P50", 50.0), ("P99", 99.0)] {
                 let at = percentile(&sorted, percent);
                 rows.push(Row::ours(&case, format!("{name} FCT"), "ms", at, spraying.note).tabled());
@@ -210,12 +211,12 @@ fn rows(results: &Runs, _: bool) -> Vec<Row> {
     rows
 }
 
-/// The distributions: every per cent, and P99.9.
-fn curves(results: &Runs) -> Vec<Curve> {
+/// The distributions: every percentile, and P99.9.
+fn curves(runs: &Runs) -> Vec<Curve> {
     let names = MODES.iter().map(|m| m.name).chain(SPRAYINGS.iter().map(|s| s.name));
     let cases = names.flat_map(|name| LOSSES.map(|(loss, _)| label(name, loss)));
     let curve = |case: String| {
-        let sorted = completions(results, &case);
+        let sorted = completions(runs, &case);
         let shares = (0..=99).map(f64::from).chain([99.9, 100.0]);
         let points = shares.filter_map(|percent| Some((percentile(&sorted, percent)?, percent / 100.0)));
         Curve { case, metric: "FCT", unit: "ms", flows: sorted.len(), points: points.collect() }
@@ -223,8 +224,8 @@ fn curves(results: &Runs) -> Vec<Curve> {
     cases.map(curve).collect()
 }
 
-/// The slides' table beside ours, what was fitted, and the sprayed flows.
-fn more(results: &Runs) -> String {
+/// The slides' table beside ours, the fitted parameters, and the sprayed flows.
+fn more(runs: &Runs) -> String {
     let ms = |x: Option<f64>| x.map_or_else(|| "-".into(), |ms| format!("{ms:.2}"));
     let mut text = String::from("Completion of 32 MiB flows, ms:\n");
     let header =
@@ -232,7 +233,7 @@ fn more(results: &Runs) -> String {
     let mut table = text::table(&header, 2);
     for mode in &MODES {
         for (i, (loss, _)) in LOSSES.into_iter().enumerate() {
-            let sorted = completions(results, &label(mode.name, loss));
+            let sorted = completions(runs, &label(mode.name, loss));
             let paper = i.checked_sub(1).map(|i| mode.paper[i]);
             let ours = percentile(&sorted, 99.0);
             let off = ours.zip(paper).map(|(ours, paper)| format!("{:+.1} %", (ours / paper - 1.0) * 100.0));
@@ -244,9 +245,9 @@ fn more(results: &Runs) -> String {
         }
     }
     let _ = writeln!(text, "{table}\n");
-    text.push_str("Fitted, not measured, on the P99 at 0.02 and 0.1 %, the same at all loss rates; 0.05 % is a prediction:\n");
+    text.push_str("Parameters fitted to the P99 at 0.02 and 0.1 %, the same at all loss rates; 0.05 % is a prediction:\n");
     for mode in &MODES {
-        if let Some(run) = results.all(&label(mode.name, "0.1 %")).into_iter().flatten().next() {
+        if let Some(run) = runs.all(&label(mode.name, "0.1 %")).into_iter().flatten().next() {
             let _ = writeln!(text, "  {}: {}", mode.name, fitted(run));
         }
     }
@@ -259,7 +260,7 @@ fn more(results: &Runs) -> String {
     for spraying in &SPRAYINGS {
         let mut row = vec![spraying.name.to_owned()];
         row.extend(LOSSES.map(|(loss, _)| {
-            let sorted = completions(results, &label(spraying.name, loss));
+            let sorted = completions(runs, &label(spraying.name, loss));
             format!("{} / {}", ms(percentile(&sorted, 50.0)), ms(percentile(&sorted, 99.0)))
         }));
         table.add_row(row);
@@ -268,7 +269,7 @@ fn more(results: &Runs) -> String {
     text
 }
 
-/// The parameters of a run that were fitted, read from its scenario.
+/// The fitted parameters of a run, read from its scenario.
 fn fitted(run: &Run) -> String {
     let scenario = &run.checked.scenario;
     let mut list = Vec::new();
@@ -291,7 +292,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_three_scenarios_differ_in_their_nic_alone() {
+    fn the_three_scenarios_differ_only_in_their_nics() {
         let load = |mode: &Mode| scenario::load(mode.scenario, &[]).unwrap().scenario;
         let first = load(&MODES[0]);
         for mode in &MODES[1..] {
@@ -316,12 +317,12 @@ mod tests {
             assert_eq!(point.iter().map(|c| of(c)).sum::<u32>(), flows);
             let mut seeds: Vec<_> = point.iter().map(|c| c.command()).collect();
             seeds.dedup();
-            assert_eq!(seeds.len(), point.len(), "replicas have seeds of their own");
+            assert_eq!(seeds.len(), point.len(), "replicas must differ in their seeds");
         }
     }
 
     #[test]
-    fn percentiles_are_nearest_rank_in_tenths() {
+    fn percentiles_use_nearest_rank_in_tenths_of_a_percent() {
         let thousand: Vec<f64> = (1..=1000).map(f64::from).collect();
         let at = |percent| percentile(&thousand, percent).unwrap();
         assert_eq!([at(0.0), at(50.0), at(99.0), at(99.9), at(100.0)], [1.0, 500.0, 990.0, 999.0, 1000.0]);

@@ -1,15 +1,15 @@
-//! Themis (APNET'25), Fig. 1: random packet spraying on commodity RNICs, on a fabric that loses nothing.
+//! Themis (APNET'25), Fig. 1: random packet spraying on commodity RNICs, on a fabric without loss.
 //!
-//! The paper's three numbers: 16 % of the packets are retransmissions that nobody needed, NICs send at 86 % of
-//! line rate in the mean, and goodput is 71-72 % of the ideal: a transport that takes packets in any order and
-//! never cuts its rate for it.
+//! The paper's three numbers: 16 % of the packets are spurious retransmissions, NICs send at 86 % of line rate on
+//! average, and goodput is 71-72 % of the ideal. The ideal is a transport that accepts packets in any order and never
+//! cuts its rate for it.
 //!
-//! The paper does not say how its NIC reacts to a NACK, nor this figure's timers. The three numbers hang on that
-//! more than on anything else (docs/themis-fig1.md), so the experiment shows them over both, each beside an
+//! The paper gives neither its NIC's reaction to a NACK nor the timers of this figure. The three numbers depend on
+//! these two more than on anything else (docs/themis-fig1.md). So the experiment varies both, each time beside an
 //! ideal with the same settings.
 
 use crate::experiment::{Case, Experiment, Runs};
-use crate::picture::{Figure, Mark, Picture, Shape, Values};
+use crate::picture::{Figure, PaperValue, Picture, Shape, Values};
 use crate::row::Row;
 use engine::outcome::{QpBin, Recording};
 use model::Time;
@@ -20,7 +20,7 @@ use results::text;
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "themis-fig1",
     source: "Themis (APNET'25), Fig. 1",
-    about: "two rings of four NICs under random packet spraying: needless retransmissions, sending rate, goodput",
+    about: "two rings of four NICs under random packet spraying: spurious retransmissions, sending rate, goodput",
     cases,
     rows,
     curves: |_| Vec::new(),
@@ -28,11 +28,11 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     picture,
 };
 
-/// What the paper shows, under our defaults.
+/// The case of the paper, with our defaults.
 const SPRAYED: &str = "rps";
 
-/// A run, and the settings that its ideal shares with it.
-struct Line {
+/// A case, and the settings that its ideal shares with it.
+struct Setup {
     label: &'static str,
     set: &'static [&'static str],
     scheme: &'static str,
@@ -43,18 +43,18 @@ const TI10: &str = "nic.congestion.dcqcn.rate-increase-timer=10us";
 const SLOW_CUTS: &str = "nic.congestion.dcqcn.rate-decrease-interval=50us";
 const SLOWER_CUTS: &str = "nic.congestion.dcqcn.rate-decrease-interval=200us";
 
-/// Random spraying, over what the paper leaves open.
-const SPRAYINGS: [Line; 6] = [
-    Line { label: SPRAYED, set: &[], scheme: "rps", note: "NACK = CNP, timers (900, 4) us" },
-    Line { label: "rps, (10, 50)", set: &[TI10, SLOW_CUTS], scheme: "rps", note: "other timers, us" },
-    Line { label: "rps, (10, 200)", set: &[TI10, SLOWER_CUTS], scheme: "rps", note: "other timers, us" },
-    Line {
+/// Random spraying with different values of the settings that the paper does not give.
+const SPRAYINGS: [Setup; 6] = [
+    Setup { label: SPRAYED, set: &[], scheme: "rps", note: "NACK = CNP, timers (900, 4) us" },
+    Setup { label: "rps, (10, 50)", set: &[TI10, SLOW_CUTS], scheme: "rps", note: "other timers, us" },
+    Setup { label: "rps, (10, 200)", set: &[TI10, SLOWER_CUTS], scheme: "rps", note: "other timers, us" },
+    Setup {
         label: "rps, NACK leaves the rate",
         set: &["nic.on-nack=none"],
         scheme: "rps",
         note: "as in the HPCC simulator",
     },
-    Line {
+    Setup {
         label: "rps, HPCC family's settings",
         set: &[
             "nic.on-nack=none",
@@ -67,58 +67,59 @@ const SPRAYINGS: [Line; 6] = [
         scheme: "rps",
         note: "closest published settings",
     },
-    Line {
+    Setup {
         label: "rps, fitted",
         set: &["nic.on-nack={to=0.86}", "nic.ack-every=16", "wire.frame=1062B"],
         scheme: "rps",
-        note: "NACK to 0.86: proves little",
+        note: "a NACK cuts to 0.86: fitted, so no evidence",
     },
 ];
 
-/// The same flows otherwise; the paper's figure has none of these.
-const BESIDE: [Line; 4] = [
-    Line { label: "themis", set: &[], scheme: "themis", note: "blocked NACKs unload links" },
-    Line {
+/// The same flows under other schemes, which the paper's figure does not show.
+const BESIDE: [Setup; 4] = [
+    Setup { label: "themis", set: &[], scheme: "themis", note: "blocked NACKs take no bandwidth" },
+    Setup {
         label: "themis, on-block = ack",
         set: &["scheme.themis.on-block=ack"],
         scheme: "themis",
         note: "as many replies as ideal",
     },
-    Line { label: "ar", set: &[], scheme: "ar", note: "fewer reordered" },
-    Line { label: "ecmp", set: &[], scheme: "ecmp", note: "in order; shared uplinks" },
+    Setup { label: "ar", set: &[], scheme: "ar", note: "fewer packets reordered" },
+    Setup { label: "ecmp", set: &[], scheme: "ecmp", note: "in order; flows share uplinks" },
 ];
 
-/// The ideal that a line is held against: random spraying, the transport `ideal`, settings alike.
-fn ideal(line: &Line) -> String {
-    let of = if line.scheme == "rps" { line.label } else { SPRAYED };
+/// Label of the ideal that a case is compared with: random spraying and transport `ideal` with the same settings.
+fn ideal(setup: &Setup) -> String {
+    let of = if setup.scheme == "rps" { setup.label } else { SPRAYED };
     format!("{of}, ideal transport")
 }
 
 fn cases(quick: bool) -> Vec<Case> {
-    let case = |label: &str, line: &Line| {
-        let case = Case::new(label, "themis-fig1", &[]).and(format!("scheme.{}={{}}", line.scheme));
-        let case = line.set.iter().fold(case, |case, set| case.and(*set));
+    let case = |label: &str, setup: &Setup| {
+        let case = Case::new(label, "themis-fig1", &[]).and(format!("scheme.{}={{}}", setup.scheme));
+        let case = setup.set.iter().fold(case, |case, set| case.and(*set));
         if quick { case.and("workload.rings.bytes=10MB") } else { case }
     };
     let mut cases = Vec::new();
-    for line in SPRAYINGS.iter().chain(&BESIDE) {
-        let run = case(line.label, line);
-        let recorded = SHOWN.contains(&line.label);
+    for setup in SPRAYINGS.iter().chain(&BESIDE) {
+        let run = case(setup.label, setup);
+        let recorded = SHOWN.contains(&setup.label);
         cases.push(if recorded { RECORDED.iter().fold(run, |run, set| run.and(*set)) } else { run });
-        if line.scheme == "rps" {
-            let reaction = "nic.on-nack=none"; // it hears no NACK; a cap of a rate it has not got is refused
-            cases.push(case(&ideal(line), line).and("nic.transport.ideal={}").and(reaction));
+        if setup.scheme == "rps" {
+            // An ideal receiver sends no NACKs, and a reaction that changes the rate would be an error.
+            let reaction = "nic.on-nack=none";
+            cases.push(case(&ideal(setup), setup).and("nic.transport.ideal={}").and(reaction));
         }
     }
     cases
 }
 
-fn rows(results: &Runs, _quick: bool) -> Vec<Row> {
+fn rows(runs: &Runs, _quick: bool) -> Vec<Row> {
     let mut rows = Vec::new();
-    let m = Measure(results);
-    for line in &SPRAYINGS {
-        let (label, note) = (line.label, line.note);
-        let goodput = m.against_ideal(line);
+    let m = Measure(runs);
+    for setup in &SPRAYINGS {
+        let (label, note) = (setup.label, setup.note);
+        let goodput = m.against_ideal(setup);
         for row in [
             Row::beside(16.0, label, "spurious resends / sent", "%", m.spurious(label), note),
             Row::beside(86.0, label, "sending rate / line rate", "%", m.rate(label), note),
@@ -127,16 +128,16 @@ fn rows(results: &Runs, _quick: bool) -> Vec<Row> {
             rows.push(if label == SPRAYED { row } else { row.tabled() });
         }
     }
-    for line in &BESIDE {
-        let label = line.label;
-        let note = match line.scheme {
-            "themis" => "expected: nothing spurious, goodput near 100 % of the ideal",
+    for setup in &BESIDE {
+        let label = setup.label;
+        let note = match setup.scheme {
+            "themis" => "expected: no spurious retransmission, goodput near 100 % of the ideal",
             "ar" => "expected: between rps and themis",
-            _ => "expected: nothing spurious, low goodput where flows share an uplink",
+            _ => "expected: no spurious retransmission, low goodput where flows share an uplink",
         };
         rows.push(Row::ours(label, "spurious resends / sent", "%", m.spurious(label), note).tabled());
         rows.push(Row::ours(label, "sending rate / line rate", "%", m.rate(label), note).tabled());
-        rows.push(Row::ours(label, "goodput / ideal transport", "%", m.against_ideal(line), note).tabled());
+        rows.push(Row::ours(label, "goodput / ideal transport", "%", m.against_ideal(setup), note).tabled());
     }
     rows
 }
@@ -156,61 +157,63 @@ impl Measure<'_> {
         self.0.get(label)?.summary.goodput_gbps.mean
     }
 
-    fn against_ideal(&self, line: &Line) -> Option<f64> {
-        Some(100.0 * self.goodput(line.label)? / self.goodput(&ideal(line))?)
+    fn against_ideal(&self, setup: &Setup) -> Option<f64> {
+        Some(100.0 * self.goodput(setup.label)? / self.goodput(&ideal(setup))?)
     }
 }
 
-/// The three numbers of every case, and the sprayed run over time.
-fn more(results: &Runs) -> String {
-    format!("{}\n{}What moves the numbers: docs/themis-fig1.md\n", beside(results), over_time(results))
+/// The three numbers of every case, and the paper's case over time.
+fn more(runs: &Runs) -> String {
+    format!("{}\n{}What moves the numbers: docs/themis-fig1.md\n", beside(runs), over_time(runs))
 }
 
-fn beside(results: &Runs) -> String {
+fn beside(runs: &Runs) -> String {
     let header = ["%", "spurious", "rate", "goodput / ideal", "Gb/s", ""].map(str::to_owned);
     let mut table = text::table(&header, 1);
     if let Some(note) = table.column_mut(5) {
         note.set_cell_alignment(comfy_table::CellAlignment::Left);
     }
     table.add_row(["the paper", "16", "86", "71-72", "", ""]);
-    let m = Measure(results);
-    for line in SPRAYINGS.iter().chain(&BESIDE) {
+    let m = Measure(runs);
+    for setup in SPRAYINGS.iter().chain(&BESIDE) {
         let percent = |x: Option<f64>| x.map_or_else(|| "-".into(), |x| format!("{x:.1}"));
         table.add_row([
-            line.label.to_owned(),
-            percent(m.spurious(line.label)),
-            percent(m.rate(line.label)),
-            percent(m.against_ideal(line)),
-            percent(m.goodput(line.label)),
-            line.note.to_owned(),
+            setup.label.to_owned(),
+            percent(m.spurious(setup.label)),
+            percent(m.rate(setup.label)),
+            percent(m.against_ideal(setup)),
+            percent(m.goodput(setup.label)),
+            setup.note.to_owned(),
         ]);
     }
     format!("{table}\n")
 }
 
 /// Share of retransmissions and sending rate over time, under random spraying.
-fn over_time(results: &Runs) -> String {
-    let Some(run) = results.get(SPRAYED) else { return String::new() };
+fn over_time(runs: &Runs) -> String {
+    let Some(run) = runs.get(SPRAYED) else { return String::new() };
     let header = ["time ms", "retransmissions % of sent", "sending rate % of line"].map(str::to_owned);
     let mut rows = text::table(&header, 0);
     let (flows, stretches) = stretches(&run.outcome.recording, run.checked.plan.fabric.links()[0].rate, 10);
     for Stretch { start, again, rate, .. } in stretches {
         rows.add_row([format!("{:.2}", start.as_us() / 1000.0), format!("{again:.1}"), format!("{rate:.1}")]);
     }
-    format!("Over time, {SPRAYED} (each line from that time on, mean over {flows} flows):\n{rows}\n")
+    format!(
+        "Over time, {SPRAYED} (each line shows the interval that begins at its time; mean over {flows} flows):\n{rows}\n"
+    )
 }
 
-/// Some bins of all queue pairs together.
+/// Several bins of all queue pairs together.
 struct Stretch {
     start: Time,
     end: Time,
-    /// Retransmissions, per cent of what was sent.
+    /// Retransmissions, in percent of the packets sent.
     again: f64,
-    /// Bytes sent, per cent of what the links of hosts could carry.
+    /// Bytes sent, in percent of the capacity of the hosts' links.
     rate: f64,
 }
 
-/// The recording cut into about `most` stretches, and how many queue pairs are in it.
+/// The number of recorded queue pairs, and the recording divided into at most `most` stretches.
 fn stretches(recording: &Recording, line: model::Rate, most: usize) -> (usize, Vec<Stretch>) {
     let (qps, bins) = (&recording.qps, recording.bins);
     let step = bins.div_ceil(most).max(1);
@@ -232,45 +235,46 @@ fn stretches(recording: &Recording, line: model::Rate, most: usize) -> (usize, V
     (qps.len(), (0..bins).step_by(step).map(stretch).collect())
 }
 
-/// What is recorded of them: all flows and links over time, and how the packets of one flow arrive.
+/// Recording of the shown cases: all flows and links over time, and the events of one flow.
 const RECORDED: [&str; 3] = ["record.flows=8", "record.links=all", "record.events=1"];
 
-/// Lines of the first figure: what the paper shows, and what a page says beside it.
+/// Cases of the first figure: the paper's case, and other schemes beside it.
 const SHOWN: [&str; 4] = [SPRAYED, "ar", "ecmp", "themis"];
-const METRICS: [&str; 3] = ["sent again needlessly", "sending rate", "goodput"];
+const METRICS: [&str; 3] = ["spurious retransmissions", "sending rate", "goodput"];
 
-/// The three numbers as bars with the paper's in them, and the sprayed run over time.
-fn picture(results: &Runs) -> Picture {
-    let m = Measure(results);
-    let line = |label: &str| SPRAYINGS.iter().chain(&BESIDE).find(|line| line.label == label);
-    let numbers =
-        |label: &str| [m.spurious(label), m.rate(label), line(label).and_then(|line| m.against_ideal(line))];
+/// The three numbers as bars with the paper's values, and the paper's case over time.
+fn picture(runs: &Runs) -> Picture {
+    let m = Measure(runs);
+    let setup = |label: &str| SPRAYINGS.iter().chain(&BESIDE).find(|setup| setup.label == label);
+    let numbers = |label: &str| {
+        [m.spurious(label), m.rate(label), setup(label).and_then(|setup| m.against_ideal(setup))]
+    };
     let values = |label: &str| Values {
         name: if label == SPRAYED { "rps (random spraying)".into() } else { label.into() },
         scheme: label.into(),
         x: METRICS.map(str::to_owned).into(),
         y: numbers(label).into(),
     };
-    let mark = |metric: usize, y: f64, to: Option<f64>| Mark {
+    let mark = |metric: usize, y: f64, to: Option<f64>| PaperValue {
         name: "the paper, random spraying".into(),
         x: Some(METRICS[metric].into()),
         y,
         to,
     };
     let three = Figure {
-        title: "Random spraying on commodity RNICs, and what remedies it".into(),
-        caption: "Per cent. Needless retransmissions: of the packets sent, less is better. Sending rate: of line rate, more is \
-                  better. Goodput: of a transport that takes packets in any order. Dotted: what the paper measured \
-                  under random spraying."
+        title: "Random spraying on commodity RNICs, and remedies".into(),
+        caption: "Spurious retransmissions in percent of the packets sent (less is better), sending rate in percent of line rate \
+                  (more is better), and goodput in percent of a transport that accepts packets in any order. Dotted lines: the \
+                  paper's measurements under random spraying."
             .into(),
         shape: Shape::Bars,
         x: "",
-        y: "per cent",
+        y: "percent",
         series: SHOWN.iter().map(|label| values(label)).collect(),
         paper: vec![mark(0, 16.0, None), mark(1, 86.0, None), mark(2, 71.0, Some(72.0))],
     };
     let mut figures = vec![three];
-    if let Some(run) = results.get(SPRAYED) {
+    if let Some(run) = runs.get(SPRAYED) {
         let (flows, stretches) =
             stretches(&run.outcome.recording, run.checked.plan.fabric.links()[0].rate, 100);
         let middle = |s: &Stretch| format!("{:.4}", (s.start.as_us() + s.end.as_us()) / 2000.0);
@@ -281,16 +285,16 @@ fn picture(results: &Runs) -> Picture {
             x: x.clone(),
             y: stretches.iter().map(|s| Some(of(s))).collect(),
         };
-        let paper = |name: &str, y| Mark { name: name.into(), x: None, y, to: None };
+        let paper = |name: &str, y| PaperValue { name: name.into(), x: None, y, to: None };
         figures.push(Figure {
             title: "Over time, under random spraying".into(),
             caption: format!(
-                "All {flows} flows together. The paper's figure shows retransmissions around 16 % and rates around 86 % all \
-                 the time; the dotted lines mark them."
+                "All {flows} flows together. In the paper's figure, retransmissions stay near 16 % and rates near 86 %; the \
+                 dotted lines mark these values."
             ),
             shape: Shape::Lines,
             x: "time, ms",
-            y: "per cent",
+            y: "percent",
             series: vec![
                 line("sending rate, of line rate", "ar", |s| s.rate),
                 line("retransmissions, of packets sent", "rps", |s| s.again),
@@ -299,18 +303,18 @@ fn picture(results: &Runs) -> Picture {
         });
     }
     let percent = |x: Option<f64>| x.map_or_else(|| "?".into(), |x| format!("{x:.1} %"));
-    let open: Vec<f64> = SPRAYINGS.iter().filter_map(|line| m.spurious(line.label)).collect();
+    let open: Vec<f64> = SPRAYINGS.iter().filter_map(|setup| m.spurious(setup.label)).collect();
     let open = extremes(&open).map_or_else(String::new, |(least, most)| {
         format!(
-            " The first number hangs on what the paper leaves open, timers and what a NACK does to the rate: over our settings of \
-             these it is {least:.1} to {most:.1} %."
+            " The first number depends on the timers and on the reaction to a NACK, which the paper does not give: over our settings \
+             it is {least:.1} to {most:.1} %."
         )
     });
     let ([again, rate, goodput], [t_again, t_rate, t_goodput]) = (numbers(SPRAYED), numbers("themis"));
     Picture {
         answer: format!(
-            "Under random spraying, {} of what NICs send are retransmissions that nobody needed (the paper: 16 %), they send at {} \
-             of line rate (86 %), and goodput is {} of the ideal (71–72 %). With themis: {}, {} and {}.{open}",
+            "Under random spraying, {} of the packets are spurious retransmissions (the paper: 16 %), NICs send at {} of line \
+             rate (86 %), and goodput is {} of the ideal (71–72 %). Under themis: {}, {} and {}.{open}",
             percent(again),
             percent(rate),
             percent(goodput),

@@ -1,11 +1,11 @@
-//! Themis (APNET'25), Fig. 5: collectives on 256 NICs against the timers of DCQCN.
+//! Themis (APNET'25), Fig. 5: collectives on 256 NICs over the timers of DCQCN.
 //!
-//! The paper prints how much Themis shortens the slowest group against adaptive routing: 15.6-75.3 %
-//! (all-reduce) and 11.5-40.7 % (all-to-all). Of the pairs (T_I, T_D) on its axis only (900 us, 4 us) is in its
-//! text; ours are those and the ones that the HPCC family of simulators ships, with more between.
+//! The paper gives the time by which Themis shortens the slowest group compared with adaptive routing: 15.6-75.3 %
+//! (all-reduce) and 11.5-40.7 % (all-to-all). The paper's text names only one of its pairs (T_I, T_D): (900 us, 4 us).
+//! Ours are this pair, the defaults of the HPCC family of simulators, and pairs between them.
 
 use crate::experiment::{Case, Experiment, Runs};
-use crate::picture::{Figure, Mark, Picture, Shape, Values};
+use crate::picture::{Figure, PaperValue, Picture, Shape, Values};
 use crate::row::Row;
 use results::stats::extremes;
 use results::text;
@@ -14,7 +14,7 @@ use results::text;
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "themis-fig5",
     source: "Themis (APNET'25), Fig. 5",
-    about: "16 groups of 16 NICs reduce, and exchange, 300 MB: the slowest group, over the timers of DCQCN",
+    about: "all-reduce and all-to-all of 300 MB in 16 groups of 16 NICs: time of the slowest group over the timers of DCQCN",
     cases,
     rows,
     curves: |_| Vec::new(),
@@ -22,17 +22,17 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     picture,
 };
 
-/// A line of the figure: a collective, and whether its rates live on across its messages.
+/// A line of the figure: a collective, and whether its queue pairs and their rates persist across messages.
 struct Curve {
     scenario: &'static str,
     job: &'static str,
     qp: &'static str,
     name: &'static str,
-    /// Least and most that Themis saves against adaptive routing, in per cent.
+    /// Range by which Themis is shorter than adaptive routing in the paper, in percent.
     paper: (f64, f64),
 }
 
-/// In an all-to-all a queue pair carries one message anyway.
+/// In an all-to-all, a queue pair carries one message, so persistence makes no difference.
 const CURVES: [Curve; 3] = [
     Curve {
         scenario: "themis-fig5-allreduce",
@@ -57,7 +57,7 @@ const CURVES: [Curve; 3] = [
     },
 ];
 const SCHEMES: [&str; 3] = ["ecmp", "ar", "themis"];
-/// (T_I, T_D) in us.
+/// Pairs (T_I, T_D), us.
 const TIMERS: [(u32, u32); 7] = [(900, 4), (300, 4), (100, 4), (10, 4), (55, 50), (10, 50), (10, 200)];
 
 fn label(curve: &Curve, (increase, decrease): (u32, u32), scheme: &str) -> String {
@@ -88,16 +88,17 @@ fn cases(quick: bool) -> Vec<Case> {
     cases
 }
 
-/// Completion of the slowest group under each scheme, and what Themis saves against adaptive routing.
-fn measured(results: &Runs, curve: &Curve, timers: (u32, u32)) -> ([Option<f64>; 3], Option<f64>) {
-    let slowest = SCHEMES.map(|scheme| results.get(&label(curve, timers, scheme))?.slowest_group_ms());
+/// Completion time of the slowest group under each scheme, and the percentage by which Themis is shorter than adaptive
+/// routing.
+fn measured(runs: &Runs, curve: &Curve, timers: (u32, u32)) -> ([Option<f64>; 3], Option<f64>) {
+    let slowest = SCHEMES.map(|scheme| runs.get(&label(curve, timers, scheme))?.slowest_group_ms());
     let saved = slowest[1].zip(slowest[2]).map(|(ar, themis)| 100.0 * (1.0 - themis / ar));
     (slowest, saved)
 }
 
-fn rows(results: &Runs, quick: bool) -> Vec<Row> {
+fn rows(runs: &Runs, quick: bool) -> Vec<Row> {
     let note = if quick {
-        "4 x 4 x 4, 12 MB in place of 16 x 16 x 16, 300 MB; expected: themis shortest"
+        "4 x 4 x 4 and 12 MB instead of 16 x 16 x 16 and 300 MB; expected: themis shortest"
     } else {
         "expected: themis shortest"
     };
@@ -105,7 +106,7 @@ fn rows(results: &Runs, quick: bool) -> Vec<Row> {
     for curve in &CURVES {
         let mut all = Vec::new();
         for timers in TIMERS {
-            let (slowest, saved) = measured(results, curve, timers);
+            let (slowest, saved) = measured(runs, curve, timers);
             for (scheme, ms) in SCHEMES.iter().zip(slowest) {
                 let case = label(curve, timers, scheme);
                 rows.push(Row::ours(&case, "slowest group", "ms", ms, note).tabled());
@@ -124,7 +125,7 @@ fn rows(results: &Runs, quick: bool) -> Vec<Row> {
             "themis / ar: shorter by at least",
             "%",
             least,
-            "least over our timers",
+            "lowest value over our timers",
         ));
         rows.push(Row::beside(
             high,
@@ -132,20 +133,20 @@ fn rows(results: &Runs, quick: bool) -> Vec<Row> {
             "themis / ar: shorter by at most",
             "%",
             most,
-            "most over our timers",
+            "highest value over our timers",
         ));
     }
     rows
 }
 
 /// The figure as a table.
-fn more(results: &Runs) -> String {
+fn more(runs: &Runs) -> String {
     let header =
         ["slowest group, ms", "T_I us", "T_D us", "ecmp", "ar", "themis", "themis / ar"].map(str::to_owned);
     let mut table = text::table(&header, 1);
     for curve in &CURVES {
         for (i, timers) in TIMERS.into_iter().enumerate() {
-            let (slowest, saved) = measured(results, curve, timers);
+            let (slowest, saved) = measured(runs, curve, timers);
             let name = if i == 0 { curve.name } else { "" };
             let ms = slowest.map(|ms| ms.map_or_else(|| "-".into(), |ms| format!("{ms:.2}")));
             let saved = saved.map_or_else(|| "-".into(), |s| format!("{:+.1} %", -s));
@@ -156,15 +157,15 @@ fn more(results: &Runs) -> String {
     format!("{table}\n")
 }
 
-/// A panel for each collective, and what Themis saves in all of them.
-fn picture(results: &Runs) -> Picture {
+/// A panel for each collective, and one for the time that Themis saves.
+fn picture(runs: &Runs) -> Picture {
     let timers: Vec<String> =
         TIMERS.iter().map(|(increase, decrease)| format!("{increase}, {decrease}")).collect();
     let mut figures = Vec::new();
     let mut saved_all: Vec<Values> = Vec::new();
     let (mut sentences, mut detailed) = (Vec::new(), Vec::new());
     for (curve, hue) in CURVES.iter().zip(["ar", "rps", "themis"]) {
-        let of_timers: Vec<_> = TIMERS.iter().map(|timers| measured(results, curve, *timers)).collect();
+        let of_timers: Vec<_> = TIMERS.iter().map(|timers| measured(runs, curve, *timers)).collect();
         let scheme = |i: usize| Values {
             name: SCHEMES[i].into(),
             scheme: SCHEMES[i].into(),
@@ -173,9 +174,7 @@ fn picture(results: &Runs) -> Picture {
         };
         figures.push(Figure {
             title: curve.name.into(),
-            caption:
-                "Time until the slowest of the groups is done, over the timers of DCQCN; less is better."
-                    .into(),
+            caption: "Completion time of the slowest group over the timers of DCQCN; less is better.".into(),
             shape: Shape::Bars,
             x: "T_I, T_D, us",
             y: "slowest group, ms",
@@ -196,16 +195,20 @@ fn picture(results: &Runs) -> Picture {
         saved_all.push(Values { name: curve.name.into(), scheme: hue.into(), x: timers.clone(), y: saved });
         detailed.extend(SCHEMES.map(|scheme| label(curve, TIMERS[0], scheme)));
     }
-    let range =
-        |name: &str, (low, high): (f64, f64)| Mark { name: name.into(), x: None, y: low, to: Some(high) };
+    let range = |name: &str, (low, high): (f64, f64)| PaperValue {
+        name: name.into(),
+        x: None,
+        y: low,
+        to: Some(high),
+    };
     figures.push(Figure {
-        title: "What Themis saves against adaptive routing".into(),
-        caption: "By how much the slowest group is done earlier; more is better. The bands are the ranges that the paper prints \
-                  over its own timers, most of which it does not say."
+        title: "Time saved by Themis compared with adaptive routing".into(),
+        caption: "Share of time by which the slowest group finishes earlier; more is better. The bands are the paper's ranges \
+                  over its own timers, most of which it does not name."
             .into(),
         shape: Shape::Lines,
         x: "T_I, T_D, us",
-        y: "shorter by, per cent",
+        y: "shorter by, percent",
         series: saved_all,
         paper: vec![
             range("the paper, all-reduce", CURVES[0].paper),
@@ -214,7 +217,7 @@ fn picture(results: &Runs) -> Picture {
     });
     let answer = match sentences.is_empty() {
         true => String::new(),
-        false => format!("Against adaptive routing Themis is done earlier: {}.", sentences.join(", ")),
+        false => format!("Themis finishes earlier than adaptive routing: {}.", sentences.join(", ")),
     };
     Picture { answer, figures, detailed }
 }

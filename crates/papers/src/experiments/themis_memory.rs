@@ -1,10 +1,10 @@
-//! Themis (APNET'25), Eq. 4 and its example: what Themis costs in switch memory.
+//! Themis (APNET'25), Eq. 4 and its example: the switch memory of Themis.
 
 use crate::experiment::Experiment;
 use crate::memory::{ThemisInputs, ThemisMemory};
 use crate::row::Row;
 
-/// The experiment; it needs no run.
+/// The experiment, which needs no run.
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "themis-memory",
     source: "Themis (APNET'25), Eq. 4 and Table 1",
@@ -32,7 +32,7 @@ fn rows() -> Vec<Row> {
             "share of a 64 MB buffer",
             "%",
             Some(paper.share_of_sram * 100.0),
-            "192,512 B of 64 MB are 0.30 %; the printed 0.6 % would be of 32 MB",
+            "192,512 B are 0.30 % of 64 MB; the printed 0.6 % is the share of 32 MB",
         ),
         Row::ours(case, "switch, PSNs of 16 bits", "B", total(&with(16)), wider),
         Row::ours(case, "switch, PSNs of 24 bits", "B", total(&with(24)), wider),
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_example_is_the_papers() {
+    fn the_example_gives_the_papers_numbers() {
         let rows = rows();
         assert_eq!(rows[2].measured, Some(192_512.0));
         assert_eq!(rows[0].deviation, Some(0.0));

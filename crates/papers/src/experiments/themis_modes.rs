@@ -1,14 +1,14 @@
-//! Themis's rule of compensation, as printed and made sound.
+//! Themis's compensation rule: as printed, and our sound rule.
 //!
-//! As printed, a ToR that blocks NACK(e) sends it itself as soon as a later packet of e's path has passed,
-//! unless e has passed in the meantime. It does not ask whether e passed just before, and is on its way down the
-//! last hop: then the NACK is false. The sound rule looks through the rest of its ring first. The difference
-//! depends on how soon a packet of the same path follows (the number of spines N), and on how far packets
-//! overtake one another (jitter).
+//! As printed, a ToR that has blocked NACK(e) sends it itself as soon as a later packet of e's path passes, unless e
+//! has passed since. The rule ignores that e may have passed just before the NACK, and may still be on the last hop;
+//! in that case the NACK is false. The sound rule searches the rest of its ring first. The difference depends on how
+//! soon a packet of the same path follows (the number of spines N), and on how far packets overtake one another
+//! (jitter).
 //!
-//! Our choices: four leaves with N hosts and N spines each at 100 Gb/s; a ring all-reduce of every group of one
-//! host per leaf. Jitter comes from the flows alone, or from a background permutation as well, one unending
-//! flow per host over the same sprayed links, which takes about half of every link.
+//! Our choices: four leaves with N hosts each and N spines, at 100 Gb/s, and a ring all-reduce of every group of one
+//! host per leaf. Jitter comes from the flows alone, or also from a background permutation: one endless flow per host
+//! over the same sprayed links, which takes about half of every link.
 
 use crate::experiment::{Case, Experiment, Runs};
 use crate::row::Row;
@@ -19,7 +19,7 @@ use results::stats::share;
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "themis-modes",
     source: "Themis (APNET'25), section 3, and our sound rule",
-    about: "literal against sound compensation: false NACKs and completion over spines and jitter",
+    about: "the literal and the sound compensation rule: false NACKs and completion times over spines and jitter",
     cases,
     rows,
     curves: |_| Vec::new(),
@@ -67,10 +67,10 @@ fn counter(run: &Run, name: &str) -> u64 {
     run.summary.counters.get(name).copied().unwrap_or(0)
 }
 
-fn rows(results: &Runs, _: bool) -> Vec<Row> {
+fn rows(runs: &Runs, _: bool) -> Vec<Row> {
     let mut rows = Vec::new();
-    for label in results.labels() {
-        let run = results.get(label);
+    for label in runs.labels() {
+        let run = runs.get(label);
         let sound = label.ends_with(MODES[1]);
         let note = if sound { "expected: 0" } else { "expected: above 0 for small N" };
         let spurious = run.map(|r| counter(r, "compensations_spurious"));
@@ -78,8 +78,11 @@ fn rows(results: &Runs, _: bool) -> Vec<Row> {
         let part =
             run.map(|r| 100.0 * share(counter(r, "compensations_spurious"), counter(r, "nacks_blocked")));
         rows.push(Row::ours(label, "of blocked NACKs", "%", part, note));
-        let note =
-            if sound { "expected: no longer than literal" } else { "expected: longer by its false NACKs" };
+        let note = if sound {
+            "expected: no longer than literal"
+        } else {
+            "expected: longer, because of its false NACKs"
+        };
         rows.push(Row::ours(label, "slowest group", "ms", run.and_then(Run::slowest_group_ms), note));
     }
     rows

@@ -1,9 +1,11 @@
-//! Every scheme on every case: one table that says which to pick.
+//! Every scheme in every setting: one table that helps to choose a scheme.
 //!
-//! No paper has it: each compares its own system with a few others on its own fabric. Here all stand on one fabric, with one
-//! kind of recovery and control in NICs where the scheme does not bring its own; and each says what must change for it.
+//! No paper has this table: each compares its own system with a few others on its own fabric. Here all schemes run on
+//! one fabric. They share loss recovery and congestion control, unless a scheme has its own. The table also lists the
+//! equipment that each scheme needs.
 //!
-//! A failure hits some flows and not others, so one draw of it says little: those cases are run at several seeds.
+//! A failure affects only some flows, so a single draw is not representative: settings with failures run with several
+//! seeds.
 
 use crate::experiment::{Case, Experiment, Runs, out_of_order_of_accepted};
 use crate::row::Row;
@@ -14,7 +16,7 @@ use results::text;
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "which-scheme",
     source: "ours: the five systems and their rivals on one fabric",
-    about: "every scheme on collectives, incast, web search traffic, slow and dead links; and what must change for it",
+    about: "every scheme on collectives, incast, web search traffic, slow and failed links, and the equipment that it needs",
     cases,
     rows,
     curves: |_| Vec::new(),
@@ -22,13 +24,13 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     picture: |_| crate::picture::Picture::default(),
 };
 
-/// A scheme, and what it takes.
+/// A scheme, and the equipment that it needs.
 struct Entry {
     name: &'static str,
     sets: &'static [&'static str],
-    /// What must change: nothing, switches, or NICs.
+    /// Equipment that must change.
     changes: Changes,
-    /// How.
+    /// Description of the change.
     how: &'static str,
 }
 
@@ -53,9 +55,14 @@ const SCHEMES: [Entry; 15] = {
     [
         entry("ecmp", &["scheme.ecmp={}"], Nothing, "nothing"),
         entry("rps", &["scheme.rps={}"], Switches, "switches that draw a port per packet"),
-        entry("ar", &["scheme.ar={}"], Switches, "switches with adaptive routing per packet, as many have"),
+        entry(
+            "ar",
+            &["scheme.ar={}"],
+            Switches,
+            "switches with adaptive routing per packet, a common feature",
+        ),
         entry("drill", &["scheme.drill={}"], Switches, "switches"),
-        entry("flowlet", &["scheme.flowlet={}"], Switches, "switches with flowlet tables, as many have"),
+        entry("flowlet", &["scheme.flowlet={}"], Switches, "switches with flowlet tables, a common feature"),
         entry("conga", &["scheme.conga={}"], Switches, "switches, ToRs that measure paths"),
         entry("conweave", &["scheme.conweave={}"], Switches, "ToRs that put packets in order"),
         entry("themis", &["scheme.themis={}"], Switches, "ToRs that read PSNs and block NACKs"),
@@ -76,26 +83,31 @@ const SCHEMES: [Entry; 15] = {
             "flowcell",
             &["scheme.flowcell={}"],
             Nics,
-            "NICs that change the source port every so many bytes",
+            "NICs that change the source port after a fixed number of bytes",
         ),
         entry("reps", &["scheme.reps={}"], Nics, "NICs that keep the source ports of good ACKs"),
         entry(
             "dlbf",
             &["scheme.dlbf={}", "nic.transport.sr-sack={}"],
             Nics,
-            "NICs that choose paths, and name what is missing",
+            "NICs that choose paths, and report which packets are missing",
         ),
-        entry("mp-rdma", &["scheme.mp-rdma={}"], Nics, "NICs of its own: recovery, window, paths"),
+        entry(
+            "mp-rdma",
+            &["scheme.mp-rdma={}"],
+            Nics,
+            "NICs with its own recovery, window and choice of paths",
+        ),
     ]
 };
 
-/// Seeds of the cases with failures; our choice: as few as have a median.
+/// Seeds of the settings with failures. Our choice: the smallest number that has a median.
 const SEEDS: [&str; 3] = ["seed=1", "seed=2", "seed=3"];
 
-/// A case: what it is called, and what it changes; `quick` has less of it.
+/// A setting: its name and its changes to the scenario, in full size and scaled down.
 struct Setting {
     name: &'static str,
-    /// What fails is drawn: it is run at all [`SEEDS`].
+    /// True if the failures are drawn at random, so that the setting runs with all [`SEEDS`].
     drawn: bool,
     full: &'static [&'static str],
     quick: &'static [&'static str],
@@ -185,7 +197,7 @@ fn tail(run: &Run) -> Option<f64> {
     Some(run.summary.flows.slowdown?.p99)
 }
 
-/// When the last flow was done, microseconds.
+/// Completion time of the last flow, us.
 fn done(run: &Run) -> Option<f64> {
     run.summary.complete.then_some(run.summary.sim_time_us)
 }
@@ -193,27 +205,27 @@ fn done(run: &Run) -> Option<f64> {
 type Of = fn(&Run) -> Option<f64>;
 
 /// Values of a scheme in a setting, one for each seed, in ascending order.
-fn values(results: &Runs, scheme: &Entry, setting: &Setting, what: Of) -> Vec<f64> {
-    let of = |seed: &&str| results.get(&label(scheme, setting, seed)).and_then(what);
+fn values(runs: &Runs, scheme: &Entry, setting: &Setting, what: Of) -> Vec<f64> {
+    let of = |seed: &&str| runs.get(&label(scheme, setting, seed)).and_then(what);
     let mut values: Vec<f64> = setting.seeds().iter().filter_map(of).collect();
     values.sort_by(f64::total_cmp);
     values
 }
 
-/// The one in the middle.
+/// The median.
 fn median(values: &[f64]) -> Option<f64> {
     values.get(values.len() / 2).copied()
 }
 
-fn rows(results: &Runs, _: bool) -> Vec<Row> {
+fn rows(runs: &Runs, _: bool) -> Vec<Row> {
     let mut rows = Vec::new();
     for setting in &SETTINGS {
         for (scheme, seed) in
             SCHEMES.iter().flat_map(|scheme| setting.seeds().iter().map(move |s| (scheme, s)))
         {
             let label = label(scheme, setting, seed);
-            let of = |what: Of| results.get(&label).and_then(what);
-            let note = "no paper has it";
+            let of = |what: Of| runs.get(&label).and_then(what);
+            let note = "no paper has this comparison";
             for (metric, unit, value) in [
                 ("mean FCT slowdown", "x", of(mean)),
                 ("P99 FCT slowdown", "x", of(tail)),
@@ -227,24 +239,24 @@ fn rows(results: &Runs, _: bool) -> Vec<Row> {
     rows
 }
 
-/// Schemes by cases: the P99 slowdown, and which is best.
-fn more(results: &Runs) -> String {
+/// Tables of schemes by settings. In tables of slowdowns a star marks the best schemes that need no change of NICs.
+fn more(runs: &Runs) -> String {
     let mut text = String::new();
     for (title, what) in [
         (
-            "P99 FCT slowdown (1 is a flow alone on an idle fabric; where links fail the median of three seeds, and their range; \
-             * the best of those that leave NICs alone, and what is within 5 % of it):",
+            "P99 FCT slowdown (1 is a flow alone on an idle fabric; with failures, the median and the range of three seeds; \
+             * marks the best scheme without changes to NICs, and those within 5 % of it):",
             tail as Of,
         ),
         ("mean FCT slowdown:", mean),
-        ("packets that came out of order, % of those accepted:", out_of_order_of_accepted),
+        ("packets out of order, % of the packets accepted:", out_of_order_of_accepted),
     ] {
         let header: Vec<String> = std::iter::once(String::new())
             .chain(SETTINGS.iter().map(|s| s.name.replacen(", ", "\n", 1)))
             .collect();
         let mut table = text::table(&header, 1);
         let alone = |scheme: &&Entry| scheme.changes != Changes::Nics;
-        let middle = |scheme: &Entry, setting| median(&values(results, scheme, setting, what));
+        let middle = |scheme: &Entry, setting| median(&values(runs, scheme, setting, what));
         let ranks = !std::ptr::fn_addr_eq(what, out_of_order_of_accepted as Of);
         let best = SETTINGS.iter().map(|setting| {
             let all = SCHEMES.iter().filter(alone).filter_map(|scheme| middle(scheme, setting));
@@ -253,7 +265,7 @@ fn more(results: &Runs) -> String {
         let best: Vec<f64> = best.collect();
         for scheme in &SCHEMES {
             let cell = |(setting, best): (&Setting, &f64)| {
-                let values = values(results, scheme, setting, what);
+                let values = values(runs, scheme, setting, what);
                 let Some(middle) = median(&values) else { return text::maybe(None) };
                 let star = if ranks && alone(&scheme) && middle <= best * 1.05 { "*" } else { "" };
                 let number = format!("{star}{}", text::number(middle));
@@ -269,7 +281,7 @@ fn more(results: &Runs) -> String {
         }
         text.push_str(&format!("{title}\n{table}\n\n"));
     }
-    text.push_str("What must change for each:\n");
+    text.push_str("Equipment that each scheme needs:\n");
     for scheme in &SCHEMES {
         text.push_str(&format!("  {}: {}\n", scheme.name, scheme.how));
     }

@@ -1,22 +1,22 @@
-//! Flowcut switching, Eq. 1: entries of flows under way, times the size of one.
+//! Flowcut switching, Eq. 1: number of active flows times the size of a table entry.
 //!
-//! A host can have no more flows under way than packets: `active = hosts x min(flows, rate x latency / packet)`. The
-//! paper's figures come out alike with the round-trip time and 2 KiB packets, or with half of both (arXiv 2506.21406,
-//! Section III-D, Figures 4 and 5, Table III).
+//! A host has at most as many active flows as packets in flight: `active = hosts x min(flows, rate x latency /
+//! packet)`. The paper's figures result from the round-trip time and packets of 2 KiB, or equally from half of both
+//! (arXiv 2506.21406, Section III-D, Figures 4 and 5, Table III).
 
 use super::Assignment;
 use model::{Bytes, Rate, Time};
 use serde::Serialize;
 
-/// What enters Eq. 1. The defaults are the paper's fabric.
+/// Inputs of Eq. 1. The defaults are those of the paper's fabric.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct FlowcutInputs {
-    /// Hosts whose flows may cross a switch: all of them.
+    /// Number of hosts; the flows of all of them may cross one switch.
     pub hosts: u64,
     /// Hosts below a ToR.
     pub hosts_per_tor: u64,
-    /// Flows of a host; null: more than can be under way.
+    /// Flows of a host; null if packets in flight are the limit.
     pub flows: Option<u64>,
     /// Rate of a host's link.
     pub rate: Rate,
@@ -24,9 +24,9 @@ pub struct FlowcutInputs {
     pub rtt: Time,
     /// Size of a packet.
     pub packet: Bytes,
-    /// Payload of a packet, against which the ACK's bytes are counted.
+    /// Payload of a packet, for the share of bytes that ACKs add.
     pub payload: Bytes,
-    /// Packet memory of the switch, to compare with.
+    /// Packet memory of the switch, for comparison.
     pub sram: Bytes,
 }
 
@@ -45,7 +45,7 @@ impl Default for FlowcutInputs {
     }
 }
 
-/// Bytes of an entry (Table III): flow key left aside, as all have it.
+/// Bytes of an entry without the flow key, which all schemes store (Table III).
 pub const ENTRY_BYTES: [(&str, u64); 5] =
     [("flowcell", 2), ("flowlet", 5), ("flowcut-nic", 10), ("flowcut-ingress", 10), ("flowcut-full", 11)];
 /// Bytes of an ACK of a switch on the wire (Table III).
@@ -58,30 +58,30 @@ pub struct Cost {
     pub scheme: &'static str,
     /// Bytes of an entry.
     pub entry_bytes: u64,
-    /// Flows that one device has under way.
+    /// Active flows in one device.
     pub active: f64,
     /// Bytes of one device, rounded up.
     pub total_bytes: u64,
 }
 
-/// What comes out of it.
+/// Results of Eq. 1.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowcutMemory {
-    /// What went in.
+    /// Inputs.
     pub inputs: FlowcutInputs,
-    /// Flows of a host that fill its link: more cannot be under way.
+    /// Active flows of a host.
     pub flows_under_way: f64,
-    /// By scheme: a switch that all hosts' flows cross, except `flowcut-ingress` (a ToR) and `flowcut-nic` (a NIC).
+    /// Memory by scheme, of a switch that all flows cross. `flowcut-ingress` is for a ToR, and `flowcut-nic` for a NIC.
     pub costs: Vec<Cost>,
-    /// Bytes that ACKs of switches add on the wire, as a share of payload.
+    /// Bytes of the switches' ACKs on the wire, as a share of payload.
     pub wire_overhead: f64,
 }
 
 impl FlowcutInputs {
-    /// Changes one value.
+    /// Changes one input.
     ///
     /// # Errors
-    /// In words, if there is no such key or the value cannot be.
+    /// A message, if there is no such key or the value is not allowed.
     pub fn set(&mut self, assignment: &str) -> Result<(), String> {
         let set = Assignment::parse(assignment)?;
         match set.key {
@@ -97,12 +97,12 @@ impl FlowcutInputs {
             key => return Err(format!("there is no key `{key}`; {KEYS}")),
         }
         if [self.packet, self.payload, self.sram].contains(&Bytes(0)) || self.rtt == Time::ZERO {
-            return Err(set.wrong("more than 0 is expected"));
+            return Err(set.wrong("a value above 0 is expected"));
         }
         Ok(())
     }
 
-    /// Eq. 1.
+    /// Evaluates Eq. 1.
     pub fn memory(&self) -> FlowcutMemory {
         let in_flight = self.rate.bps() as f64 / 8.0 * self.rtt.ps() as f64 / 1e12 / self.packet.get() as f64;
         let flows = self.flows.map_or(in_flight, |flows| in_flight.min(flows as f64));

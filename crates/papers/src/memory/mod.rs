@@ -1,4 +1,4 @@
-//! Switch memory by the papers' formulas, one file per scheme that has one.
+//! Switch memory by the papers' formulas, one file per scheme with a formula.
 
 pub mod flowcut;
 pub mod themis;
@@ -6,7 +6,7 @@ pub mod themis;
 pub use flowcut::{FlowcutInputs, FlowcutMemory};
 pub use themis::{ThemisInputs, ThemisMemory, of_plan};
 
-/// A `KEY=VALUE` taken apart.
+/// The parts of a `KEY=VALUE`.
 struct Assignment<'a> {
     key: &'a str,
     value: &'a str,

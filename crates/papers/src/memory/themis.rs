@@ -8,7 +8,7 @@ use serde::Serialize;
 use themis::Width;
 use themis::memory::{QP_ENTRY_BYTES, RING_FACTOR, Tables, ring_entries};
 
-/// What enters Themis's Eq. 4. The defaults are the paper's example.
+/// Inputs of Themis's Eq. 4. The defaults are the paper's example.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ThemisInputs {
@@ -20,9 +20,9 @@ pub struct ThemisInputs {
     pub nics: u64,
     /// Rate of a NIC's link.
     pub rate: Rate,
-    /// One-way delay of that link; the formula takes the round trip.
+    /// One-way delay of that link; the formula uses twice this value.
     pub last_hop_delay: Time,
-    /// The factor F, in thousandths.
+    /// The factor F; the formula uses three decimal places.
     pub factor: f64,
     /// Largest frame (MTU).
     pub frame: Bytes,
@@ -30,7 +30,7 @@ pub struct ThemisInputs {
     pub psn_bits: u8,
     /// Entries of a ring; null for the formula.
     pub ring: Option<u64>,
-    /// Packet memory of the switch, to compare with.
+    /// Packet memory of the switch, for comparison.
     pub sram: Bytes,
 }
 
@@ -51,10 +51,10 @@ impl Default for ThemisInputs {
     }
 }
 
-/// What comes out of it.
+/// Results of Eq. 4.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ThemisMemory {
-    /// What went in.
+    /// Inputs.
     pub inputs: ThemisInputs,
     /// Entries of a ring.
     pub ring_entries: u64,
@@ -62,17 +62,17 @@ pub struct ThemisMemory {
     pub path_map_bytes: u64,
     /// Bytes of one queue pair.
     pub qp_bytes: u64,
-    /// Bytes of the switch.
+    /// Bytes of the whole switch.
     pub total_bytes: u64,
     /// Share of the packet memory.
     pub share_of_sram: f64,
 }
 
 impl ThemisInputs {
-    /// Changes one value.
+    /// Changes one input.
     ///
     /// # Errors
-    /// In words, if there is no such key or the value cannot be.
+    /// A message, if there is no such key or the value is not allowed.
     pub fn set(&mut self, assignment: &str) -> Result<(), String> {
         let set = Assignment::parse(assignment)?;
         let (key, value) = (set.key, set.value);
@@ -103,7 +103,7 @@ impl ThemisInputs {
         Ok(())
     }
 
-    /// Eq. 4 of Themis (APNET'25).
+    /// Evaluates Eq. 4 of Themis (APNET'25).
     pub fn memory(&self) -> ThemisMemory {
         let factor = ((self.factor * 1000.0).round() as u64, 1000);
         let formula = ring_entries(self.rate.bps(), 2 * self.last_hop_delay.ps(), factor, self.frame.get());
@@ -138,8 +138,8 @@ fn width(bits: u8) -> Width {
     }
 }
 
-/// What the scheme costs the largest ToR of a plan by its paper's formula, in bytes; `None` for schemes
-/// without one.
+/// Memory that the scheme needs in the most loaded ToR of a plan by its paper's formula, in bytes; `None` for schemes
+/// without a formula.
 pub fn of_plan(plan: &Plan, scheme: &SchemeConfig) -> Option<u64> {
     let SchemeConfig::Themis(config) = scheme else { return None };
     let fabric = &plan.fabric;
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_change_values_and_wrong_ones_are_refused() {
+    fn keys_change_inputs_and_wrong_values_are_errors() {
         let mut inputs = ThemisInputs::default();
         inputs.set("psn-bits=16").unwrap();
         assert_eq!(inputs.memory().total_bytes, 352_512);

@@ -2,7 +2,7 @@
 //!
 //! The artefact's stored runs (enterprise sizes, 6144 messages) have mean / P99 / max FCT of 20.4 / 197 / 555 us for
 //! minimal routing and 20.6 / 176 / 367 us for Flowcut at alpha 0.7, ratio 5. Some 0.5 % of its Flowcut packets are out
-//! of order; here none may be. Figure 15 is measured on a Slingshot machine; ours is a simulation of its topology.
+//! of order; ours must have none. Figure 15 is measured on a Slingshot machine; we simulate its topology.
 
 use super::{Of, mean_us, tail_us};
 use crate::experiment::{Case, Experiment, Runs, out_of_order_of_accepted};
@@ -24,8 +24,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 
 const FLOWCUT: &str = "flowcut, full";
 
-/// alpha and ratio of Flowcut are those of the artefact's entry script (its stored runs have a ratio of 1, 5, 10 and more,
-/// none of 6); gaps of flowlets are the shortest and the longest of its three tunings.
+/// Flowcut's alpha and ratio come from the artefact's entry script (its stored runs have ratios of 1, 5, 10 and more,
+/// but not 6). The flowlet gaps are the shortest and the longest of its three tunings.
 const SCHEMES: [(&str, &str); 9] = [
     ("minimal", "scheme.minimal={}"),
     ("valiant", "scheme.valiant={}"),
@@ -40,11 +40,11 @@ const SCHEMES: [(&str, &str); 9] = [
 
 const ENTERPRISE: &str =
     "workload=[{random-partner={sizes=\"enterprise-tail\",clamp={min=\"16KiB\",max=\"4MiB\"}}}]";
-/// Two rounds in place of six, as these flows are larger; our choice.
+/// Two rounds instead of six, because these flows are larger; our choice.
 const UNIFORM: &str =
     "workload=[{random-partner={sizes={uniform={min=\"16KiB\",max=\"4MiB\"}},iterations=2}}]";
 const SLINGSHOT: &str = "topology.dragonfly.groups=8";
-/// 128 of the 2048 hosts in each of 16 all-to-alls; all 4.2 million pairs would be another experiment.
+/// 16 all-to-alls of 128 hosts each; one among all 2048 hosts would have 4.2 million pairs.
 const ALL_TO_ALL: &str = "workload=[{all-to-all={bytes=\"1MiB\",groups=\"drawn\",group-size=128,window=16}}]";
 
 const SETTINGS: [(&str, &[&str]); 3] = [
@@ -53,7 +53,7 @@ const SETTINGS: [(&str, &[&str]); 3] = [
     ("16 all-to-alls of 128, 2048 hosts", &[SLINGSHOT, ALL_TO_ALL]),
 ];
 
-/// What the artefact's runs have, us: mean, P99.
+/// Mean and P99 FCT of the artefact's stored runs, us.
 const STORED: [(&str, f64, f64); 2] = [("minimal", 20.4, 197.0), (FLOWCUT, 20.6, 176.0)];
 
 fn label(scheme: &str, setting: &str) -> String {
@@ -83,13 +83,13 @@ fn longest_us(run: &Run) -> Option<f64> {
     run.summary.flows.fct_us.map(|fct| fct.max)
 }
 
-fn rows(results: &Runs, quick: bool) -> Vec<Row> {
+fn rows(runs: &Runs, quick: bool) -> Vec<Row> {
     let mut rows = Vec::new();
     for (setting, _) in SETTINGS {
         for (scheme, _) in SCHEMES {
             let label = label(scheme, setting);
             let stored = STORED.iter().find(|(s, _, _)| setting == "enterprise" && *s == scheme && !quick);
-            let of = |what: Of| results.measure(&label, what);
+            let of = |what: Of| runs.measure(&label, what);
             let none = "no figure in the text";
             for (metric, paper, value) in [
                 ("mean FCT", stored.map(|s| s.1), of(mean_us)),
@@ -98,7 +98,7 @@ fn rows(results: &Runs, quick: bool) -> Vec<Row> {
                 rows.push(match paper {
                     Some(paper) => {
                         let note = if scheme == FLOWCUT {
-                            "the artefact's stored run of ratio 5; ours of 6, as its entry script has"
+                            "the artefact's stored run with ratio 5; ours has 6, as in its entry script"
                         } else {
                             "the artefact's stored run"
                         };
@@ -120,13 +120,13 @@ fn rows(results: &Runs, quick: bool) -> Vec<Row> {
     rows
 }
 
-fn more(results: &Runs) -> String {
+fn more(runs: &Runs) -> String {
     let header = ["", "mean us", "P99 us", "max us", "out of order %"].map(str::to_owned);
     let mut table = text::table(&header, 1);
     for (setting, _) in SETTINGS {
         for (scheme, _) in SCHEMES {
             let label = label(scheme, setting);
-            let cell = |what| text::maybe(results.measure(&label, what));
+            let cell = |what| text::maybe(runs.measure(&label, what));
             table.add_row([
                 label.clone(),
                 cell(mean_us),

@@ -1,8 +1,8 @@
-//! Flowcut, Figure 1: the gap that makes flowlets fast moves with workload and failures.
+//! Flowcut, Figure 1: the best flowlet gap depends on the workload and on failures.
 //!
-//! The paper tunes Flowlet three times: for the best FCT with fewer than 20 % of packets out of order, balanced (5 %), and for
-//! the least disorder (2 %). So do we: every gap of a grid is run, and of those within each bound the one with the least mean
-//! FCT is taken.
+//! The paper tunes Flowlet three times, with fewer than 20 % (best), 5 % (balanced) and 2 % (least disorder) of
+//! packets out of order. We run every gap of a grid, and take for each bound the gap with the lowest mean FCT within
+//! the bound.
 
 use super::{SCENARIO, mean_us, small};
 use crate::experiment::{Case, Experiment, Runs, out_of_order_of_accepted};
@@ -13,7 +13,7 @@ use results::text;
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "flowcut-flowlets",
     source: "Flowcut switching (arXiv 2506.21406), Figure 1, and its three tunings of Flowlet",
-    about: "search for the flowlet gap that is fastest within 20, 5 and 2 % of packets out of order",
+    about: "search for the flowlet gaps with the lowest mean FCT and fewer than 20, 5 and 2 % of packets out of order",
     cases,
     rows,
     curves: |_| Vec::new(),
@@ -21,13 +21,13 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     picture: |_| crate::picture::Picture::default(),
 };
 
-/// Gaps, nanoseconds: steps of a quarter around those of the artefact's permutation (990, 1580 and 4080, which the search
-/// is thus offered beside neighbours), and of a factor of two further off.
+/// Gaps, ns: steps of a quarter around the gaps of the artefact's permutation (990, 1580 and 4080), and steps of a
+/// factor of two beyond them. The search can thus choose the artefact's gaps or their neighbours.
 const GAPS: [u32; 16] =
     [250, 500, 790, 990, 1250, 1580, 2000, 2500, 3200, 4080, 8000, 16_000, 32_000, 64_000, 128_000, 256_000];
 const BOUNDS: [(&str, f64); 3] = [("best", 20.0), ("balanced", 5.0), ("least disorder", 2.0)];
 
-/// What it is called, its settings, and the artefact's three gaps, microseconds.
+/// Name, settings, and the artefact's three gaps, us.
 const SETTINGS: [(&str, &[&str], [f64; 3]); 3] = [
     ("permutation", &["workload.0.permutation.bytes=\"2MiB\""], [0.99, 1.58, 4.08]),
     (
@@ -46,7 +46,7 @@ fn label(setting: &str, gap: u32) -> String {
     format!("{setting}, gap {gap} ns")
 }
 
-/// On the artefact's 128 hosts, as the gaps that we compare with are.
+/// The cases, with the artefact's 128 hosts, on which its gaps were tuned.
 fn cases(quick: bool) -> Vec<Case> {
     let mut cases = Vec::new();
     for (setting, sets, _) in SETTINGS {
@@ -59,32 +59,32 @@ fn cases(quick: bool) -> Vec<Case> {
     cases
 }
 
-/// The gap with the least mean FCT of those within a bound on disorder, ns.
-fn tuned(results: &Runs, setting: &str, bound: f64) -> Option<(u32, f64)> {
+/// The gap (ns) with the lowest mean FCT (us) among gaps within a bound on reordering, and that FCT.
+fn tuned(runs: &Runs, setting: &str, bound: f64) -> Option<(u32, f64)> {
     let tried = GAPS.into_iter().filter_map(|gap| {
-        let run = results.get(&label(setting, gap))?;
+        let run = runs.get(&label(setting, gap))?;
         (out_of_order_of_accepted(run)? < bound).then_some((gap, mean_us(run)?))
     });
     tried.min_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-fn rows(results: &Runs, _: bool) -> Vec<Row> {
+fn rows(runs: &Runs, _: bool) -> Vec<Row> {
     let mut rows = Vec::new();
     for (setting, _, artefact) in SETTINGS {
         for ((name, bound), paper) in BOUNDS.into_iter().zip(artefact) {
             let case = format!("{setting}, {name}");
-            let best = tuned(results, setting, bound);
+            let best = tuned(runs, setting, bound);
             let gap = best.map(|(gap, _)| f64::from(gap) / 1000.0);
-            let note = "the artefact's; ours of a grid";
+            let note = "the artefact's gap; ours is from a grid";
             rows.push(Row::beside(paper, &case, "gap", "us", gap, note));
-            let note = "a figure without numbers in the text";
+            let note = "the paper gives a curve without numbers";
             rows.push(Row::ours(&case, "mean FCT", "us", best.map(|(_, fct)| fct), note));
         }
     }
     rows
 }
 
-fn more(results: &Runs) -> String {
+fn more(runs: &Runs) -> String {
     let mut header = vec!["gap us".to_owned()];
     header.extend(
         SETTINGS.iter().flat_map(|(name, _, _)| [format!("{name}\nmean us"), format!("{name}\nooo %")]),
@@ -95,7 +95,7 @@ fn more(results: &Runs) -> String {
             .iter()
             .flat_map(|(setting, _, _)| {
                 let label = label(setting, gap);
-                [results.measure(&label, mean_us), results.measure(&label, out_of_order_of_accepted)]
+                [runs.measure(&label, mean_us), runs.measure(&label, out_of_order_of_accepted)]
             })
             .collect();
         if cells.iter().any(Option::is_some) {
@@ -103,5 +103,5 @@ fn more(results: &Runs) -> String {
             table.add_row(std::iter::once(gap).chain(cells.into_iter().map(text::maybe)));
         }
     }
-    format!("Mean FCT and disorder by gap:\n{table}\n")
+    format!("Mean FCT and packets out of order by gap:\n{table}\n")
 }

@@ -1,6 +1,6 @@
 //! Flowcut, section IV-B: with and without congestion control, and under incast.
 //!
-//! Where the receiver's link is the bottleneck no path is better than another: draining cannot help, and must not hurt.
+//! If the receiver's link is the bottleneck, all paths are equal: draining cannot help, and must not do harm.
 
 use super::{SCENARIO, drained, mean_us, small, tail_us};
 use crate::experiment::{Case, Experiment, Runs, out_of_order_of_accepted};
@@ -34,7 +34,7 @@ fn label(load: &str, control: &str, scheme: &str) -> String {
     format!("{load}, {control}: {scheme}")
 }
 
-/// On 128 hosts: what is asked does not depend on how many there are.
+/// The cases, on 128 hosts: the question does not depend on the number of hosts.
 fn cases(quick: bool) -> Vec<Case> {
     let mut cases = Vec::new();
     for (load, set) in LOADS {
@@ -53,32 +53,32 @@ fn cases(quick: bool) -> Vec<Case> {
     cases
 }
 
-fn rows(results: &Runs, _: bool) -> Vec<Row> {
+fn rows(runs: &Runs, _: bool) -> Vec<Row> {
     let mut rows = Vec::new();
-    let note = "no figure in the text";
+    let note = "no number in the paper";
     for (load, _) in LOADS {
         for (control, _) in CONTROLS {
             let ecmp = label(load, control, "ecmp");
             for (scheme, _) in SCHEMES {
                 let label = label(load, control, scheme);
-                rows.push(Row::ours(&label, "mean FCT", "us", results.measure(&label, mean_us), note));
+                rows.push(Row::ours(&label, "mean FCT", "us", runs.measure(&label, mean_us), note));
                 if scheme != "ecmp" {
                     let claim = match load {
                         "permutation" => "the paper: -33 to -50 % without control",
-                        _ => "expected: no more than some percent",
+                        _ => "expected: a few percent at most",
                     };
-                    let off = results.more_than(&ecmp, &label, mean_us);
+                    let off = runs.more_than(&ecmp, &label, mean_us);
                     rows.push(Row::ours(&label, "mean FCT against ECMP", "%", off, claim));
-                    let off = results.more_than(&ecmp, &label, tail_us);
+                    let off = runs.more_than(&ecmp, &label, tail_us);
                     rows.push(Row::ours(&label, "P99 FCT against ECMP", "%", off, claim));
                     rows.push(Row::ours(
                         &label,
                         "time spent draining",
                         "%",
-                        results.measure(&label, drained),
+                        runs.measure(&label, drained),
                         note,
                     ));
-                    let late = results.measure(&label, out_of_order_of_accepted);
+                    let late = runs.measure(&label, out_of_order_of_accepted);
                     rows.push(Row::ours(&label, "out of order", "% of accepted", late, "the guarantee: 0"));
                 }
             }

@@ -1,15 +1,15 @@
-//! Flowcut, Eq. 1: what its tables cost, over round-trip times, rates and hosts.
+//! Flowcut, Eq. 1: memory of its tables over round-trip times, rates and hosts.
 
 use crate::experiment::Experiment;
 use crate::memory::FlowcutInputs;
 use crate::memory::flowcut::{ACK_BYTES, ENTRY_BYTES};
 use crate::row::Row;
 
-/// The experiment; it needs no run.
+/// The experiment, which needs no run.
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "flowcut-memory",
     source: "Flowcut switching (arXiv 2506.21406), Eq. 1, Figures 4 and 5, Table III",
-    about: "table memory by the formula: full switch, ingress and NIC, against flowlet and flowcell",
+    about: "table memory by the formula: full switch, ingress and NIC, beside flowlet and flowcell",
     cases: |_| Vec::new(),
     rows: |_, _| rows(),
     curves: |_| Vec::new(),
@@ -17,8 +17,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     picture: |_| crate::picture::Picture::default(),
 };
 
-const FIGURE_4: &str = "Fig. 4 shows curves; the text: below 7 MiB at 1024 hosts";
-const BEYOND: &str = "Fig. 4 shows curves; the text: more than 50 MiB beyond 16,384 hosts";
+const FIGURE_4: &str = "Fig. 4 shows curves; the text says below 7 MiB at 1024 hosts";
+const BEYOND: &str = "Fig. 4 shows curves; the text says more than 50 MiB beyond 16,384 hosts";
 
 fn rows() -> Vec<Row> {
     let bytes = |set: &[String], scheme: &str| {
@@ -46,21 +46,21 @@ fn rows() -> Vec<Row> {
         (
             "flowcut-ingress",
             "a ToR of 16 hosts",
-            "the text: more than 100 KiB, which no reading of Eq. 1 gives",
+            "the text says more than 100 KiB, which no reading of Eq. 1 gives",
         ),
-        ("flowcut-nic", "a NIC", "the text: more than 10 KiB, which no reading of Eq. 1 gives"),
+        ("flowcut-nic", "a NIC", "the text says more than 10 KiB, which no reading of Eq. 1 gives"),
     ] {
         let kibibytes = bytes(&fast, scheme).map(|b| b / 1024.0);
         rows.push(Row::ours(&format!("{what}, 800 Gb/s, 5 us"), scheme, "KiB", kibibytes, note));
     }
-    // What the formula takes from Table III is no measurement to hold against it.
+    // The formula uses these values of Table III as inputs, so they cannot confirm the table.
     let taken = "taken from Table III";
     for (scheme, entry) in ENTRY_BYTES {
         rows.push(Row::ours("Table III", format!("entry of {scheme}"), "B", Some(entry as f64), taken));
     }
     let overhead = 100.0 * FlowcutInputs::default().memory().wire_overhead;
     rows.push(Row::ours("Table III", "ACK on the wire", "B", Some(ACK_BYTES as f64), taken));
-    let note = "the text: less than 2 %, with packets of 1 KiB";
+    let note = "the text says less than 2 %, with packets of 1 KiB";
     rows.push(Row::ours("Table III", "ACKs, of payload", "%", Some(overhead), note));
     rows
 }
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_figures_are_those_of_the_text() {
+    fn memory_is_within_the_bounds_of_the_text() {
         let rows = rows();
         let of = |case: &str| rows.iter().find(|r| r.case.starts_with(case)).unwrap().measured.unwrap();
         assert!(of("1024 hosts, 200 Gb/s, 50 us") < 7.0);

@@ -1,4 +1,4 @@
-//! Flowcut switching (arXiv 2506.21406): its figures and tables, and what they measure.
+//! Flowcut switching (arXiv 2506.21406): its figures and tables, and their metrics.
 
 pub(crate) mod dragonfly;
 pub(crate) mod flowlets;
@@ -13,7 +13,7 @@ use lab::Run;
 /// The paper's fabric with its permutation.
 const SCENARIO: &str = "flowcut-permutation";
 
-/// Something measured in a run.
+/// A metric of a run.
 type Of = fn(&Run) -> Option<f64>;
 
 /// Mean FCT, us.
@@ -26,12 +26,12 @@ fn tail_us(run: &Run) -> Option<f64> {
     run.summary.flows.fct_us.map(|fct| fct.p99)
 }
 
-/// Mean FCT beyond the 99th percentile, us: what the artefact calls the percentile.
+/// Mean FCT beyond the 99th percentile, us, which the artefact plots as the percentile.
 fn beyond_us(run: &Run) -> Option<f64> {
     run.summary.flows.fct_us.and_then(|fct| fct.tail_mean)
 }
 
-/// Time for which sources were held back, percent of the flows' time.
+/// Time for which sources were held back, in percent of the sum of all FCTs.
 fn drained(run: &Run) -> Option<f64> {
     let held = *run.summary.counters.get("drained_us")? as f64;
     let all = mean_us(run)? * run.summary.flows.finished as f64;
@@ -43,13 +43,13 @@ impl Runs {
         self.get(label).and_then(what)
     }
 
-    /// How much more of something a run has than another one, percent.
+    /// Difference of a metric of run `label` from that of run `other`, in percent.
     fn more_than(&self, other: &str, label: &str, what: Of) -> Option<f64> {
         Some(100.0 * (self.measure(label, what)? / self.measure(other, what)? - 1.0))
     }
 }
 
-/// A case on a fabric of an eighth of the hosts.
+/// The case on a fabric of 128 hosts, an eighth of the paper's.
 fn small(case: Case) -> Case {
     case.and("topology.fat-tree.k=8")
 }

@@ -1,4 +1,4 @@
-//! Long-haul THEMIS: what each part brings, what its constants do, rivals, and a buffer that is not infinite.
+//! Long-haul THEMIS: the effect of each part and of its constants, rival designs, and finite buffers.
 
 use super::{
     COMPLETE, PROTOTYPE, PROTOTYPE_NOTIFICATION, PROTOTYPE_REACTION, counter, inter, intra, pauses, seeded,
@@ -12,7 +12,7 @@ use results::text;
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "long-haul-ablation",
     source: "THEMIS for long-haul RDMA (Liu et al.); the paper has no ablation",
-    about: "two datacentres, web search: each part of the edge alone, its interval, Annulus, the naive way, buffers",
+    about: "two datacentres, web search: each part of the edge alone, its interval, Annulus, a naive design, buffers",
     cases,
     rows,
     curves: |_| Vec::new(),
@@ -31,9 +31,9 @@ const FRAMES: [&str; 3] = [
     "nic.cnp-interval=\"50us\"",
     "nic.congestion.dcqcn={rate-decrease-interval=\"50us\"}",
 ];
-/// Headroom for a millisecond of the long link, and what the other ports need, beside 32 MiB to share.
+/// Headroom for one millisecond of the long link and for the other ports, and 32 MiB of shared buffer.
 const FINITE: &str = "switch-role.external.buffer=\"250MB\"";
-/// The largest flow has 30 MB: nobody waits for an ACK in the middle of one.
+/// One ACK per message. The largest flow has 30 MB, so with this window no sender waits for an ACK inside a flow.
 const PER_OPERATION: [&str; 3] =
     ["nic.ack-per-message=true", "nic.window={bytes=\"40MB\"}", "nic.window-scales-with-rate=false"];
 
@@ -81,7 +81,7 @@ fn cases(quick: bool) -> Vec<Case> {
     }
 }
 
-fn rows(results: &Runs, _: bool) -> Vec<Row> {
+fn rows(runs: &Runs, _: bool) -> Vec<Row> {
     let mut rows = Vec::new();
     for (label, _) in MODES {
         let measures: [(&str, super::Of); 4] = [
@@ -91,34 +91,35 @@ fn rows(results: &Runs, _: bool) -> Vec<Row> {
             ("PFC frames", pauses),
         ];
         for (metric, of) in measures {
-            let ours = results.estimate(label, of).map(|e| e.mean);
-            rows.push(Row::ours(label, metric, "", ours, "no figure in the paper").tabled());
+            let ours = runs.estimate(label, of).map(|e| e.mean);
+            rows.push(Row::ours(label, metric, "", ours, "no number in the paper").tabled());
         }
     }
     rows
 }
 
-fn more(results: &Runs) -> String {
+fn more(runs: &Runs) -> String {
     let header =
         ["", "intra", "inter", "intra / inter", "PFC", "CNPs made", "gated", "stash peak"].map(str::to_owned);
     let mut table = text::table(&header, 1);
     for (label, _) in MODES {
         let of = |name: &str| {
-            let values: Vec<f64> = results.every(label).map(|run| counter(run, name)).collect();
+            let values: Vec<f64> = runs.every(label).map(|run| counter(run, name)).collect();
             super::mean(values.into_iter()).unwrap_or_default()
         };
         table.add_row([
             label.to_owned(),
-            shown(results.estimate(label, intra)),
-            shown(results.estimate(label, inter)),
-            shown(results.estimate(label, unfairness)),
-            text::maybe(results.estimate(label, pauses).map(|e| e.mean)),
+            shown(runs.estimate(label, intra)),
+            shown(runs.estimate(label, inter)),
+            shown(runs.estimate(label, unfairness)),
+            text::maybe(runs.estimate(label, pauses).map(|e| e.mean)),
             text::count(of("cnps_made") as u64),
             text::count(of("cnps_gated") as u64),
             text::bytes(of("stash_peak") as u64),
         ]);
     }
     format!(
-        "Mean slowdown (95 % interval of the mean over seeds), and per run:\n{table}\n\ndocs/long-haul.md says what follows.\n"
+        "Mean slowdown (with the 95 % interval of the mean over seeds), and counts per run:\n{table}\n\n\
+         Conclusions: docs/long-haul.md\n"
     )
 }

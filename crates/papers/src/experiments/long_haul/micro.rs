@@ -1,7 +1,7 @@
-//! Long-haul THEMIS, two small scenarios: congestion near the source, and near the destination, of two flows of 50 MB that go
-//! 100 km, beside twenty local flows of 100 kB and twenty of 1 MB.
+//! Long-haul THEMIS, two small scenarios: two flows of 50 MB over 100 km meet congestion near their source or near their
+//! destination. Beside them run twenty local flows of 100 kB and twenty of 1 MB.
 //!
-//! The paper has none; the numbers beside ours are what its prototype computes on the same scenarios.
+//! The paper does not have these scenarios; the numbers beside ours are the results of its prototype in them.
 
 use super::{COMPLETE, PROTOTYPE, PROTOTYPE_NOTIFICATION, counter, ideal, mean, pauses, unfinished};
 use crate::experiment::{Case, Experiment, Runs};
@@ -28,11 +28,11 @@ const CLEAN: &str = "nic.congestion.hpcc={int-hops=10,max-stage=0}";
 const SCENARIOS: [(&str, &str); 2] =
     [("near the source", "long-haul-near-source"), ("near the destination", "long-haul-near-destination")];
 
-/// What the prototype computes: 100 kB, 1 MB, remote; nothing if a flow never finishes.
+/// The prototype's mean slowdowns of flows of 100 kB, of 1 MB, and of remote flows; `None` if a flow never finishes.
 type Theirs = Option<[f64; 3]>;
 
-/// What it is called, its settings, and the prototype's numbers near the source and near the destination.
-#[expect(clippy::approx_constant, reason = "3.14 is what the prototype computes")]
+/// Name, settings, and the prototype's numbers near the source and near the destination.
+#[expect(clippy::approx_constant, reason = "3.14 is the result of the prototype")]
 const MODES: [(&str, &[&str], [Theirs; 2]); 11] = [
     ("dcqcn", &[], [Some([12.29, 4.73, 3.5]), Some([28.1, 7.10, 3.03])]),
     ("prototype, both", &[PROTOTYPE], [Some([1.47, 5.84, 3.14]), None]),
@@ -81,7 +81,7 @@ fn cases(_: bool) -> Vec<Case> {
     SCENARIOS.into_iter().flat_map(of).collect()
 }
 
-/// Mean slowdown of the flows of a job that have finished.
+/// Mean slowdown of the finished flows of a job.
 fn slowdown(run: &Run, job: &str) -> Option<f64> {
     let plan = &run.checked.plan;
     let of_job = |m: &usize| plan.jobs[usize::from(plan.messages[*m].job)].name == job;
@@ -93,13 +93,13 @@ fn slowdown(run: &Run, job: &str) -> Option<f64> {
     mean(slowdowns)
 }
 
-fn rows(results: &Runs, _: bool) -> Vec<Row> {
+fn rows(runs: &Runs, _: bool) -> Vec<Row> {
     let mut rows = Vec::new();
     for (place, (where_, _)) in SCENARIOS.into_iter().enumerate() {
         for (mode, _, theirs) in MODES {
             let label = label(where_, mode);
             for (i, (job, metric)) in JOBS.into_iter().enumerate() {
-                let ours = results.get(&label).and_then(|run| slowdown(run, job));
+                let ours = runs.get(&label).and_then(|run| slowdown(run, job));
                 rows.push(match theirs[place] {
                     Some(theirs) => Row::beside(
                         theirs[i],
@@ -107,14 +107,14 @@ fn rows(results: &Runs, _: bool) -> Vec<Row> {
                         metric,
                         "",
                         ours,
-                        "the prototype's own run, not the paper",
+                        "a run of the prototype, not a number of the paper",
                     ),
                     None => Row::ours(
                         &label,
                         metric,
                         "",
                         ours,
-                        "the prototype has no such run, or a flow never ends in it",
+                        "the prototype has no such run, or one of its flows never ends",
                     ),
                 });
             }
@@ -123,7 +123,7 @@ fn rows(results: &Runs, _: bool) -> Vec<Row> {
     rows
 }
 
-fn more(results: &Runs) -> String {
+fn more(runs: &Runs) -> String {
     let header =
         ["", "PFC", "out of order", "CNPs made", "holds", "stash peak", "unfinished"].map(str::to_owned);
     let mut table = text::table(&header, 1);
@@ -131,7 +131,7 @@ fn more(results: &Runs) -> String {
         for (mode, ..) in MODES {
             let label = label(place, mode);
             let of = |what: &dyn Fn(&Run) -> f64| {
-                let values: Vec<f64> = results.every(&label).map(what).collect();
+                let values: Vec<f64> = runs.every(&label).map(what).collect();
                 super::mean(values.into_iter()).unwrap_or_default()
             };
             table.add_row([

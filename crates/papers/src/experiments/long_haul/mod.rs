@@ -1,4 +1,4 @@
-//! Long-haul THEMIS: its two tables, what each part of it brings, and two small scenarios.
+//! Long-haul THEMIS: its two tables, the effect of each of its parts, and two small scenarios.
 
 pub(crate) mod ablation;
 pub(crate) mod micro;
@@ -11,22 +11,23 @@ use model::{Fabric, HostId, Plan, Time};
 /// The paper's fabric and traffic.
 const SCENARIO: &str = "long-haul";
 
-/// The edge as its prototype has it: notification, then reaction.
+/// The edge with both mechanisms of the paper's prototype, notification and reaction.
 const PROTOTYPE: &str = "switch-role.external.scheme.long-haul={interval=\"10us\",notification=\"prototype\",reaction=\"prototype\"}";
 const PROTOTYPE_NOTIFICATION: &str =
     "switch-role.external.scheme.long-haul={interval=\"10us\",notification=\"prototype\",reaction=\"off\"}";
 const PROTOTYPE_REACTION: &str =
     "switch-role.external.scheme.long-haul={interval=\"10us\",notification=\"off\",reaction=\"prototype\"}";
-/// The complete design. Receivers report every mark here, and senders cut their rate at most every 4 us: so may the edge.
+/// The complete design. Receivers report every mark in this scenario, and senders cut their rate at most every 4 us.
+/// The edge uses the same interval.
 const COMPLETE: &str = "switch-role.external.scheme.long-haul={interval=\"4us\"}";
 
-/// Flows that stay in their datacentre, or leave it: mean slowdown, and by size.
+/// Sizes and slowdowns of the flows that stay in their datacentre, or of those that leave it.
 #[derive(Clone, Debug, PartialEq)]
 struct Side {
     slowdowns: Vec<(u64, f64)>,
 }
 
-/// Upper ends of the size buckets: 10 kB, 100 kB, 1 MB, 10 MB, and all beyond.
+/// Upper ends and names of the size buckets, bytes.
 const BUCKETS: [(u64, &str); 5] = [
     (10_000, "up to 10 kB"),
     (100_000, "to 100 kB"),
@@ -55,13 +56,13 @@ impl Side {
     }
 }
 
-/// Mean; nothing of nothing.
+/// The mean; `None` if there are no values.
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     let (sum, n) = values.fold((0.0, 0u32), |(sum, n), value| (sum + value, n + 1));
     (n > 0).then(|| sum / f64::from(n))
 }
 
-/// The flows of a run: those that stay in their datacentre, and those that leave it.
+/// The flows of a run that stay in their datacentre, and those that leave it.
 fn sides(run: &Run) -> [Side; 2] {
     let (plan, outcome) = (&run.checked.plan, &run.outcome);
     let half = plan.fabric.hosts() / 2;
@@ -79,8 +80,8 @@ fn sides(run: &Run) -> [Side; 2] {
     sides
 }
 
-/// Ideal FCT as the HPCC simulators count it, in whole nanoseconds: the round trip of a path, with one full payload on each
-/// of its links, and the flow's frames at the rate of the slowest link.
+/// Ideal FCT as in the HPCC simulators, in whole nanoseconds: the round trip of the path, one full payload on each of
+/// its links, and the flow's frames at the rate of the slowest link.
 fn ideal(plan: &Plan, from: HostId, to: HostId, bytes: u64) -> Time {
     let (fabric, wire): (&Fabric, _) = (&plan.fabric, &plan.wire);
     let (mut node, mut trip, mut slowest) = (from.node(), 0u64, u64::MAX);
@@ -97,15 +98,15 @@ fn ideal(plan: &Plan, from: HostId, to: HostId, bytes: u64) -> Time {
     Time::from_ns(trip / 1000 + sent as u64 / 1000)
 }
 
-/// A number over several seeds.
+/// Mean of a number over several seeds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Estimate {
     mean: f64,
-    /// Half of the 95 % interval of the mean; 0 of a single one.
+    /// Half width of the 95 % confidence interval of the mean; 0 for a single seed.
     half: f64,
 }
 
-/// Student's t at 97.5 % for 1 to 9 degrees of freedom (any table of it).
+/// Student's t at 97.5 % for 1 to 9 degrees of freedom (any statistics table).
 const T: [f64; 9] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262];
 
 impl Estimate {
@@ -121,7 +122,7 @@ impl Estimate {
     }
 }
 
-/// What is measured of one run.
+/// A metric of a run.
 type Of = fn(&Run) -> Option<f64>;
 
 fn intra(run: &Run) -> Option<f64> {
@@ -150,7 +151,7 @@ fn counter(run: &Run, name: &str) -> f64 {
 }
 
 impl Runs {
-    /// Over the seeds of a label; `None` if one of its runs is not complete.
+    /// Estimate of a metric over the seeds of a label; `None` if one of the runs is not complete.
     fn estimate(&self, label: &str, what: Of) -> Option<Estimate> {
         let values: Option<Vec<f64>> = self.all(label).into_iter().map(|run| what(run?)).collect();
         Estimate::of(&values?)
@@ -178,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_prototypes_ideal_times() {
+    fn ideal_times_equal_the_prototypes() {
         let plan = scenario::load(SCENARIO, &[]).unwrap().plan;
         let of = |to: u16, bytes: u64| ideal(&plan, HostId(0), HostId(to), bytes).ps() / 1000;
         // Round trips of 4160, 8320 and 1012365 ns, and 1048 B at 100 Gb/s.
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_is_students() {
+    fn the_interval_uses_students_t() {
         let Estimate { mean, half } = Estimate::of(&[1.0, 2.0, 3.0]).unwrap();
         assert!((mean, (half - 4.303 / 3f64.sqrt()).abs() < 1e-3) == (2.0, true), "{half}");
         assert_eq!(Estimate::of(&[7.0]), Some(Estimate { mean: 7.0, half: 0.0 }));
