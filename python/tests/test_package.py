@@ -535,3 +535,18 @@ def test_types_are_correct_and_the_stub_matches_the_module():
         timeout=300,
     )
     assert done.returncode == 0, done.stdout
+
+
+def test_the_metrics_name_the_keys_of_the_summary():
+    metrics = rw.metrics().to_dict()
+    at = metrics["name"].index("packets.out_of_order")
+    row = [metrics[column][at] for column in ("label", "unit", "share_of", "better")]
+    assert row == ["out of order", "packets", "packets.sent", "less"]
+    summary = rw.run("quickstart", **SMALL).summary
+    for name in metrics["name"]:
+        if "*" in name or "reorder_buffer" in name:
+            continue
+        value = summary
+        for key in name.split("."):
+            value = value[key]
+        assert not isinstance(value, dict), name

@@ -125,7 +125,7 @@ pub struct Metric {
     pub again: bool,
     #[serde(skip)]
     part: String,
-    /// Of a statistic: label and meaning of the quantity that it describes.
+    /// Label and meaning without the statistic and the part of the run.
     #[serde(skip)]
     quantity: Option<(String, String)>,
     #[serde(skip)]
@@ -168,7 +168,7 @@ impl Metric {
         if self.percent { Some(100.0 * self.share(number)?) } else { number(&self.key) }
     }
 
-    /// Label and meaning of the quantity: `FCT` for a percentile of the FCT.
+    /// Label and meaning without the statistic and the part of the run: `FCT` for a percentile of the FCT of a class.
     pub fn term(&self) -> (&str, &str) {
         let own = (self.label.as_str(), self.meaning.as_str());
         self.quantity.as_ref().map_or(own, |(label, meaning)| (label, meaning))

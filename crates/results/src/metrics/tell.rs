@@ -74,6 +74,9 @@ impl Metric {
 
     /// The finished row.
     fn row(mut self) -> Metric {
+        if self.quantity.is_none() {
+            self.quantity = Some((self.label.clone(), self.meaning.clone()));
+        }
         self.meaning += &std::mem::take(&mut self.part);
         self
     }

@@ -178,7 +178,9 @@ fn every_number_of_the_summary_is_a_metric_with_its_meaning() {
     assert_eq!((metric.label.as_str(), metric.unit.name(), value), ("FCT, P99", "us", &30.0.into()));
     assert!(metric.meaning.ends_with(": 99th percentile, nearest rank; traffic class foreground"));
     assert!(METRICS.iter().any(|metric| metric.key == "flows.by_size.up_to_*.slowdown.mean"));
+    assert_eq!(metric.term().0, "FCT");
     assert_eq!(Metric::slowest_group().label, "slowest group");
+    assert!(!Metric::slowest_group().term().1.contains('*'));
 }
 
 #[test]
