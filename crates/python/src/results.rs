@@ -13,7 +13,7 @@ use lab::execute::{execute, window_on};
 use lab::{Crew, Failure, Prepared, Run};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use report::{self, Place};
+use report::{self, PageFile};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -109,7 +109,7 @@ impl Results {
 #[pyfunction]
 pub(crate) fn page(py: Python<'_>, runs: Vec<PyRef<'_, Results>>, file: PathBuf) -> PyResult<()> {
     let runs: Vec<_> = runs.iter().map(|run| run.results.clone()).collect();
-    py.detach(|| Place::at(file)?.write(&report::of_runs(&runs))).map_err(failure)
+    py.detach(|| PageFile::at(file)?.write(&report::of_runs(&runs))).map_err(failure)
 }
 
 /// Reads a result directory.
@@ -235,7 +235,7 @@ impl Experiment {
 
     /// Writes its page.
     fn page(&self, py: Python<'_>, file: PathBuf) -> PyResult<()> {
-        py.detach(|| Place::at(file)?.write(&report::of_experiments(std::slice::from_ref(&self.0))))
+        py.detach(|| PageFile::at(file)?.write(&report::of_experiments(std::slice::from_ref(&self.0))))
             .map_err(failure)
     }
 }

@@ -8,7 +8,7 @@ use lab::sweep::{self, Point};
 use lab::{Crew, Failure};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use report::Place;
+use report::PageFile;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -164,7 +164,7 @@ pub(crate) fn run_point(py: Python<'_>, point: &str) -> PyResult<String> {
 /// Writes the page of a finished sweep.
 #[pyfunction]
 pub(crate) fn sweep_page(py: Python<'_>, dir: PathBuf, file: PathBuf) -> PyResult<()> {
-    py.detach(|| report::write_sweep(&dir, &Place::at(file)?)).map_err(failure)
+    py.detach(|| report::write_sweep(&dir, &PageFile::at(file)?)).map_err(failure)
 }
 
 /// Makes sure that the files of a finished sweep are of one sweep.

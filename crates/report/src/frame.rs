@@ -1,6 +1,6 @@
 //! Columns of a result table by name.
 //!
-//! A table may be older or newer than this page: a column that is missing, or of another kind, reads as empty cells.
+//! Another version of ropewalk may have written the table. A missing column, or one of another type, reads as empty cells.
 
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
@@ -12,22 +12,22 @@ use results::table::Table;
 pub(super) struct Frame<'a>(&'a RecordBatch);
 
 impl<'a> Frame<'a> {
-    /// Of a table.
+    /// The frame of a table.
     pub(super) fn new(table: &'a Table) -> Self {
         Frame(table.batch())
     }
 
-    /// Rows.
+    /// Number of rows.
     pub(super) fn rows(self) -> usize {
         self.0.num_rows()
     }
 
-    /// Whether it has this column.
+    /// True if the table has this column.
     pub(super) fn has(self, column: &str) -> bool {
         self.0.column_by_name(column).is_some()
     }
 
-    /// Numbers; NaN where there is none.
+    /// Numbers of a column; NaN for empty cells.
     pub(super) fn reals(self, column: &str) -> Vec<f64> {
         let Some(array) = self.0.column_by_name(column) else { return vec![f64::NAN; self.rows()] };
         if let Some(reals) = array.as_primitive_opt::<Float64Type>() {
@@ -39,13 +39,13 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Whole numbers; 0 where there is none.
+    /// Whole numbers of a column; 0 for empty cells.
     pub(super) fn counts(self, column: &str) -> Vec<u64> {
         let array = self.0.column_by_name(column).and_then(|a| a.as_primitive_opt::<UInt64Type>());
         array.map_or_else(|| vec![0; self.rows()], |a| a.iter().map(|n| n.unwrap_or(0)).collect())
     }
 
-    /// Texts; empty where there is none.
+    /// Texts of a column; empty for empty cells.
     pub(super) fn texts(self, column: &str) -> Vec<&'a str> {
         let array = self.0.column_by_name(column).and_then(|a| a.as_string_opt::<i32>());
         match array {
@@ -55,7 +55,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// A number with six significant digits: more than a chart shows, and half the length.
+/// A number with six significant digits, which is more than a chart shows, and half as long; `None` if it is not finite.
 pub(super) fn short(x: f64) -> Option<f64> {
     if !x.is_finite() {
         return None;

@@ -1,14 +1,14 @@
-//! The report: one HTML file that says what was asked and what came out, works offline and fits into a mail.
+//! The report: one HTML file with the question, the answer and the figures of runs. It works offline and fits into a mail.
 //!
-//! The page is plain HTML, CSS and JavaScript (`page/`), with plotly's charts; it makes everything that it shows from one JSON
-//! object, which `payload` makes from result tables. Nothing is fetched.
+//! The page is plain HTML, CSS and JavaScript (`page/`) with plotly's charts. All its content comes from one JSON
+//! object, which `payload` makes from result tables. The page fetches nothing.
 //!
-//! | file of `page/` | what |
+//! | file of `page/` | what it holds |
 //! |---|---|
-//! | `page.html`, `style.css` | the frame, and how it looks on screens, phones and paper |
+//! | `page.html`, `style.css` | the frame, and the style for screens, phones and paper |
 //! | `common.js` | elements, numbers, colours, tables, charts |
-//! | `headline.js`, `paper.js`, `sweep.js` | the answer; a paper's figures from our data; a sweep's points |
-//! | `flows.js`, `time.js`, `arrivals.js`, `fabric.js`, `counters.js`, `config.js`, `glossary.js` | a section each |
+//! | `headline.js`, `paper.js`, `sweep.js` | the answer; a paper's figures with our data; the points of a sweep |
+//! | `flows.js`, `time.js`, `arrivals.js`, `fabric.js`, `counters.js`, `config.js`, `glossary.js` | one section each |
 //! | `main.js` | puts the sections on the page |
 
 mod frame;
@@ -41,12 +41,12 @@ const SCRIPTS: [&str; 12] = [
     include_str!("page/main.js"),
 ];
 
-/// The page about a run, or one that compares several. Runs that differ in their seed only are one row.
+/// The page about one run, or a comparison of several. Runs that differ only in their seed share a row.
 pub fn of_runs(runs: &[Results]) -> String {
     page(&Payload::of_runs(&payload::grouping::grouped(runs)))
 }
 
-/// The page about experiments that were run in detail ([`papers::Work::detailed`]).
+/// The page about experiments that ran in detail ([`papers::Work::detailed`]).
 pub fn of_experiments(reports: &[Report]) -> String {
     let several = reports.len() > 1;
     let runs = reports.iter().flat_map(|report| report.detail.runs.iter().map(move |run| (report, run)));
@@ -60,32 +60,32 @@ pub fn of_experiments(reports: &[Report]) -> String {
     page(&Payload::of_experiments(reports.iter().map(Experiment::of).collect(), &groups))
 }
 
-/// The page about a finished sweep: of its `sweep.json` and `points.parquet`.
+/// The page about a finished sweep, from its `sweep.json` and `points.parquet`.
 pub fn of_sweep(manifest: &serde_json::Value, points: &Table) -> String {
     page(&Payload::of_sweep(manifest, points))
 }
 
-/// Makes the page of the finished sweep in `dir`.
+/// Writes the page of the finished sweep in `dir`.
 ///
 /// # Errors
 /// If the sweep cannot be read, or the page cannot be written.
-pub fn write_sweep(dir: &Path, place: &Place) -> Result<(), Failure> {
+pub fn write_sweep(dir: &Path, file: &PageFile) -> Result<(), Failure> {
     let (manifest, points) = lab::sweep::dataset::read(dir)?;
-    place.write(&of_sweep(&manifest, &points))
+    file.write(&of_sweep(&manifest, &points))
 }
 
-/// How a page begins: so it is known as ours.
+/// First bytes of every page, by which ropewalk recognises its pages.
 const MARK: &str = "<!doctype html><!-- a report of ropewalk -->";
 
-/// A file that may become a page: there is none yet, or it is an older page.
+/// A path at which a page may be written: nothing is there, or an older page.
 #[derive(Clone, Debug)]
-pub struct Place(PathBuf);
+pub struct PageFile(PathBuf);
 
-impl Place {
-    /// Checks the place; nothing is written.
+impl PageFile {
+    /// Checks the path, and writes nothing.
     ///
     /// # Errors
-    /// If something else stands there: a scenario that slipped behind `--report` is not overwritten.
+    /// If another file is there. For example, a scenario given by mistake after `--report` is not overwritten.
     pub fn at(file: PathBuf) -> Result<Self, Failure> {
         let mut head = vec![0; MARK.len()];
         let ours = match File::open(&file).and_then(|mut old| old.read_exact(&mut head)) {
@@ -93,20 +93,20 @@ impl Place {
             Err(e) => e.kind() == io::ErrorKind::NotFound,
         };
         if ours {
-            return Ok(Place(file));
+            return Ok(PageFile(file));
         }
         Err(Failure::Asked(format!(
-            "{} exists and is no report of ropewalk: not overwritten; name another file, or remove it",
+            "{} exists and is no report of ropewalk, so it is not overwritten; name another file or remove this one",
             file.display()
         )))
     }
 
-    /// The file.
+    /// The path.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// Writes the page, and makes the directories above it. An older page is replaced as a whole, or stays.
+    /// Writes the page, and creates the directories above it. An older page is replaced as a whole or not at all.
     ///
     /// # Errors
     /// If the system refuses.
@@ -115,7 +115,7 @@ impl Place {
         if let Some(dir) = self.0.parent().filter(|dir| !dir.as_os_str().is_empty()) {
             fs::create_dir_all(dir).map_err(failed)?;
         }
-        // A pipe or a device cannot be put in place by a new name.
+        // A pipe or a device cannot be replaced by renaming a file.
         if self.0.exists() && !self.0.is_file() {
             return fs::write(&self.0, page).map_err(failed);
         }
@@ -135,10 +135,10 @@ fn page(payload: &Payload) -> String {
         ("{{style}}", include_str!("page/style.css")),
         ("{{payload}}", &payload.json()),
         ("{{scripts}}", &scripts),
-        // Last, so that the answer is read before megabytes of plotly are.
+        // Plotly comes last, so that browsers parse the answer before its megabytes.
         ("{{plotly}}", &plotly_text()),
     ];
-    // One pass, so that nothing is looked for in what was put in.
+    // A single pass, so that inserted text is not searched for marks.
     let mut page = MARK.to_owned();
     let mut rest = include_str!("page/page.html");
     for (mark, part) in parts {
@@ -151,7 +151,7 @@ fn page(payload: &Payload) -> String {
     page
 }
 
-/// What plotly's `<script>` holds. The crate's sources have MathJax too, of which the page has no use.
+/// Content of plotly's `<script>`. The crate's sources also contain MathJax, which the page does not use.
 fn plotly_text() -> String {
     let sources = Plot::offline_js_sources();
     let script = sources.split("</script>").find(|script| script.contains("* plotly.js v"));
@@ -179,14 +179,14 @@ mod tests {
         results("quickstart", &["workload.0.bytes=200kB", &scheme, &seed])
     }
 
-    /// What the page is told.
-    fn told(page: &str) -> Value {
+    /// The payload of a page.
+    fn payload(page: &str) -> Value {
         let (_, rest) = page.split_once("id=\"payload\">").unwrap();
         serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
     }
 
     #[test]
-    fn plotly_is_there_and_mathjax_is_not() {
+    fn the_page_includes_plotly_without_mathjax() {
         let script = plotly_text();
         assert!(script.starts_with("/**") && script[..40].contains("plotly.js v"), "{}", &script[..40]);
         assert!(!script.contains("<script"));
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn our_part_of_the_page_names_no_address() {
+    fn our_part_of_the_page_contains_no_address() {
         let ours = [include_str!("page/page.html"), include_str!("page/style.css")];
         for text in ours.into_iter().chain(SCRIPTS) {
             for address in ["http:", "https:", "src=", "@import", "url("] {
@@ -215,12 +215,12 @@ mod tests {
                 .all(|part| !page.contains(&format!("{{{{{part}}}}}")))
         );
         assert!(page.len() < LIMIT);
-        let told = told(&page);
-        assert_eq!(told["kind"], "run");
-        let columns = told["table"]["columns"].as_array().unwrap();
+        let payload = payload(&page);
+        assert_eq!(payload["kind"], "run");
+        let columns = payload["table"]["columns"].as_array().unwrap();
         let cell = |name: &str| {
             let column = columns.iter().position(|c| c["name"] == name).unwrap();
-            told["table"]["rows"][0]["cells"][column].as_f64().unwrap()
+            payload["table"]["rows"][0]["cells"][column].as_f64().unwrap()
         };
         let true_of = |key: &str| run.summary.number(key).unwrap();
         for (name, path) in [
@@ -231,26 +231,30 @@ mod tests {
         ] {
             assert!((cell(name) / true_of(path) - 1.0).abs() < 1e-5, "{name}");
         }
-        let part = &told["parts"][0];
+        let part = &payload["parts"][0];
         let curve = part["curves"].as_array().unwrap().iter().find(|c| c["metric"] == "fct_us").unwrap();
         assert_eq!(curve["flows"], true_of("flows.finished") as u64);
         let last = curve["values"].as_array().unwrap().last().unwrap().as_f64().unwrap();
         assert!((last / true_of("flows.fct_us.max") - 1.0).abs() < 1e-5);
-        assert_eq!(told["fabrics"][0]["name"].as_array().unwrap().len(), 24, "16 hosts, 4 leaves, 4 spines");
+        assert_eq!(
+            payload["fabrics"][0]["name"].as_array().unwrap().len(),
+            24,
+            "16 hosts, 4 leaves, 4 spines"
+        );
         let busy = part["fabric"]["busy"].as_array().unwrap();
         assert_eq!(busy.len(), run.table("links").unwrap().rows());
-        let answer = told["answer"][0].as_str().unwrap();
+        let answer = payload["answer"][0].as_str().unwrap();
         assert!(answer.starts_with("All 96 flows finished; the slowest took "), "{answer}");
-        let config = told["config"]["annotated"].as_str().unwrap();
+        let config = payload["config"]["annotated"].as_str().unwrap();
         assert!(config.contains("leaves = 4") && config.contains("Default 16 (Themis paper, section 5)"));
     }
 
     #[test]
-    fn runs_that_differ_in_their_seed_are_one_row_with_a_range() {
+    fn runs_that_differ_only_in_their_seed_share_a_row() {
         let runs = [small("ecmp", 1), small("ecmp", 2), small("themis", 1)];
-        let told = told(&of_runs(&runs));
-        assert_eq!(told["kind"], "compare");
-        let rows = told["table"]["rows"].as_array().unwrap();
+        let payload = payload(&of_runs(&runs));
+        assert_eq!(payload["kind"], "compare");
+        let rows = payload["table"]["rows"].as_array().unwrap();
         let names: Vec<&str> = rows.iter().filter_map(|row| row["name"].as_str()).collect();
         assert_eq!(names, ["ecmp", "themis"]);
         let slowest = |run: &Results| run.summary.jobs["all-reduce"].groups.completion_us.slowest.unwrap();
@@ -258,46 +262,46 @@ mod tests {
         let close = |x: &Value, y: f64| (x.as_f64().unwrap() / y - 1.0).abs() < 1e-5;
         assert!(close(&rows[0]["cells"][0], f64::midpoint(a, b)));
         assert!(close(&rows[0]["ranges"][0][0], a.min(b)) && close(&rows[0]["ranges"][0][1], a.max(b)));
-        assert_eq!(told["parts"][0]["curves"][0]["flows"], 192, "the flows of both seeds");
-        let differ = told["config"]["differences"].as_array().unwrap();
+        assert_eq!(payload["parts"][0]["curves"][0]["flows"], 192, "the flows of both seeds");
+        let differ = payload["config"]["differences"].as_array().unwrap();
         assert!(
             differ.iter().any(|d| d[0] == "scheme.ecmp" && d[1][0] == "{}" && d[1][1].is_null()),
             "{differ:?}"
         );
-        let answer = told["answer"][0].as_str().unwrap();
+        let answer = payload["answer"][0].as_str().unwrap();
         assert!(
-            answer.starts_with("themis is first: ") && answer.contains("than ecmp (slowest group "),
+            answer.starts_with("themis is fastest: ") && answer.contains("than ecmp (slowest group "),
             "{answer}"
         );
     }
 
     #[test]
-    fn a_run_that_is_given_twice_counts_once() {
-        let told = told(&of_runs(&[small("ecmp", 1), small("ecmp", 1), small("ecmp", 7)]));
-        assert_eq!(told["parts"][0]["seeds"], serde_json::json!([1, 7]));
-        let asked = told["asked"].as_array().unwrap();
+    fn a_repeated_run_counts_once() {
+        let payload = payload(&of_runs(&[small("ecmp", 1), small("ecmp", 1), small("ecmp", 7)]));
+        assert_eq!(payload["parts"][0]["seeds"], serde_json::json!([1, 7]));
+        let asked = payload["asked"].as_array().unwrap();
         let seeds = asked.iter().find(|line| line["label"] == "Seeds").unwrap();
         assert_eq!(seeds["text"], "1, 7; numbers are means");
     }
 
     #[test]
-    fn the_answer_speaks_of_all_seeds_as_the_table_does() {
+    fn the_answer_covers_all_seeds() {
         let mut runs = [small("rps", 1), small("rps", 2), small("ecmp", 1), small("ecmp", 2)];
         for (run, (late, nacks)) in runs.iter_mut().zip([(100, 10), (300, 30), (0, 0), (0, 0)]) {
             run.summary.packets.sent = 1000;
             run.summary.packets.out_of_order = late;
             run.summary.control.nack = nacks;
         }
-        let said = |runs: &[Results]| told(&of_runs(runs))["answer"].to_string();
+        let said = |runs: &[Results]| payload(&of_runs(runs))["answer"].to_string();
         let both = said(&runs[..2]);
         assert!(both.contains("20.0 % of the packets arrived out of order"), "{both}");
-        assert!(both.contains("receivers sent 20.0 NACKs a run"), "{both}");
+        assert!(both.contains("receivers sent 20.0 NACKs per run"), "{both}");
         let one = said(&runs[..1]);
         assert!(one.contains("10.0 % of the packets") && one.contains("receivers sent 10 NACKs;"), "{one}");
     }
 
     #[test]
-    fn a_comparison_is_run_again_by_one_command() {
+    fn one_command_repeats_a_comparison() {
         let of = |scheme: &str, seed: u64| {
             let mut run = small(scheme, seed);
             let words = ["ropewalk", "compare", "quickstart", "--set", "workload.0.bytes=200kB"];
@@ -306,12 +310,12 @@ mod tests {
             run.manifest["command"] = words.into();
             run
         };
-        let again = |runs: &[Results]| told(&of_runs(runs))["again"].clone();
+        let again = |runs: &[Results]| payload(&of_runs(runs))["again"].clone();
         let all = [of("ecmp", 1), of("ecmp", 2), of("rps", 1), of("rps", 2)];
         let start = "ropewalk compare quickstart --set workload.0.bytes=200kB";
         let one = format!("{start} --schemes ecmp,rps --seeds 1,2 --report");
         assert_eq!(again(&all), serde_json::json!([["", one]]));
-        // Without one of them no single command does it.
+        // If one run is missing, no single command repeats the others.
         let each = [
             ("ecmp", format!("{start} --schemes ecmp --seeds 1\n{start} --schemes ecmp --seeds 2")),
             ("rps", format!("{start} --schemes rps --seeds 1")),
@@ -320,19 +324,23 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_was_stopped_as_asked_is_no_fault() {
+    fn a_run_that_its_scenario_stops_is_not_a_failure() {
         let run = results("quickstart", &["workload.0.bytes=200kB", "scheme.ecmp={}", "stop.after=1us"]);
-        let told = told(&of_runs(&[run]));
-        let answer = told["answer"][0].as_str().unwrap();
+        let payload = payload(&of_runs(&[run]));
+        let answer = payload["answer"][0].as_str().unwrap();
         assert!(
-            answer.starts_with("The run was stopped by [stop] after 1.00 µs, as asked: 0 of 96 "),
+            answer.starts_with("The run was stopped by [stop] after 1.00 µs, as configured: 0 of 96 "),
             "{answer}"
         );
-        assert_eq!(told["parts"][0]["curves"], serde_json::json!([]), "no distribution of nothing");
+        assert_eq!(
+            payload["parts"][0]["curves"],
+            serde_json::json!([]),
+            "without finished flows there is no distribution"
+        );
     }
 
     #[test]
-    fn none_of_those_that_did_different_work_is_first() {
+    fn runs_with_different_workloads_are_not_ranked() {
         let at = |bytes: &str, spines: &str| {
             let bytes = format!("workload.0.all-reduce.bytes={bytes}");
             results(
@@ -340,12 +348,15 @@ mod tests {
                 &[&bytes, "scheme.ecmp={}", &format!("topology.leaf-spine.spines={spines}")],
             )
         };
-        let lines = |told: &Value, label: &str| -> Vec<String> {
-            let all = told["asked"].as_array().unwrap().iter().filter(|line| line["label"] == label);
+        let lines = |payload: &Value, label: &str| -> Vec<String> {
+            let all = payload["asked"].as_array().unwrap().iter().filter(|line| line["label"] == label);
             all.map(|line| line["text"].as_str().unwrap().to_owned()).collect()
         };
-        let unlike = told(&of_runs(&[at("64kB", "4"), at("128kB", "4")]));
-        assert_eq!(unlike["answer"][0], "These runs had different work to do: none of them is first.");
+        let unlike = payload(&of_runs(&[at("64kB", "4"), at("128kB", "4")]));
+        assert_eq!(
+            unlike["answer"][0],
+            "These runs have different workloads, so none is called the fastest."
+        );
         let columns = unlike["table"]["columns"].as_array().unwrap();
         assert!(columns.iter().all(|column| column["better"] == 0), "none is best");
         let workloads = lines(&unlike, "Workload");
@@ -356,32 +367,32 @@ mod tests {
             ["16 hosts at 100 Gb/s, 4 leaf and 4 spine switches (leaf-spine)"]
         );
         // The same work on another fabric may be faster.
-        let alike = told(&of_runs(&[at("64kB", "4"), at("64kB", "2")]));
+        let alike = payload(&of_runs(&[at("64kB", "4"), at("64kB", "2")]));
         assert!(!alike["answer"][0].as_str().unwrap().contains("different"), "{}", alike["answer"]);
         assert_eq!(lines(&alike, "Fabric").len(), 2);
     }
 
     #[test]
-    fn what_fails_is_asked_and_what_is_lost_is_answered() {
+    fn failures_are_in_the_question_and_losses_in_the_answer() {
         let run = results(
             "themis-failed-spine",
             &["workload.0.permutation.bytes=10kB", "failure.0.at=0us", "stop.after=100us"],
         );
-        let told_of = told(&of_runs(&[run]));
-        let asked = told_of["asked"].as_array().unwrap();
+        let whole = payload(&of_runs(&[run]));
+        let asked = whole["asked"].as_array().unwrap();
         let failures = asked.iter().find(|line| line["label"] == "Failures").unwrap();
         assert_eq!(failures["text"], "spine3 down until 11ms");
-        let kinds = told_of["parts"][0]["kinds"].as_array().unwrap();
+        let kinds = whole["parts"][0]["kinds"].as_array().unwrap();
         let classes = kinds.iter().filter(|kind| kind[0] == "class");
         let classes: Vec<&str> = classes.map(|kind| kind[1].as_str().unwrap()).collect();
         assert_eq!(classes, ["after", "before", "during", "hit"]);
         let set = ["workload.0.all-reduce.bytes=64kB", "links.loss=1.0", "stop.after=1ms"];
-        let answer = told(&of_runs(&[results("quickstart", &set)]))["answer"].to_string();
+        let answer = payload(&of_runs(&[results("quickstart", &set)]))["answer"].to_string();
         assert!(answer.contains("No packet arrived") && !answer.contains("in order"), "{answer}");
     }
 
     #[test]
-    fn many_runs_of_a_scheme_go_by_what_is_rare_in_each() {
+    fn many_runs_of_a_scheme_are_named_after_their_rare_settings() {
         let run =
             |set: &str| results("quickstart", &["workload.0.all-reduce.bytes=16kB", "scheme.ecmp={}", set]);
         let sets = [
@@ -391,14 +402,14 @@ mod tests {
             "wire.frame=1062B",
             "topology.leaf-spine.spines=2",
         ];
-        let names = told(&of_runs(&sets.map(run)))["parts"].clone();
+        let names = payload(&of_runs(&sets.map(run)))["parts"].clone();
         let names: Vec<&str> =
             names.as_array().unwrap().iter().map(|part| part["name"].as_str().unwrap()).collect();
         assert_eq!(names[0], "ecmp");
         assert!(names[4].contains("spines 2") && names[2].contains("ack-every 2"), "{names:?}");
     }
 
-    /// Events of queue pair 0: PSN 1 overtaken by 2, and a NACK that a switch blocks.
+    /// Events of queue pair 0: PSN 2 overtakes PSN 1, and a switch blocks the NACK.
     fn events() -> Table {
         let rows = [
             (1.0, "arrived", 0),
@@ -417,9 +428,9 @@ mod tests {
     }
 
     #[test]
-    fn recorded_events_are_told_as_differences_from_one_to_the_next() {
-        let told = told(&of_runs(&[small("themis", 1).with("events", events())]));
-        let arrivals = &told["parts"][0]["arrivals"];
+    fn recorded_events_are_stored_as_differences() {
+        let payload = payload(&of_runs(&[small("themis", 1).with("events", events())]));
+        let arrivals = &payload["parts"][0]["arrivals"];
         let names: Vec<&str> =
             arrivals["names"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
         assert_eq!(names, ["arrived", "ahead", "nack-sent", "nack-blocked"]);
@@ -435,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_events_make_a_page_all_the_same() {
+    fn damaged_events_still_give_a_page() {
         let rows = [(f64::INFINITY, u64::MAX), (-f64::INFINITY, 1 << 63), (f64::NAN, 0), (1e300, u64::MAX)];
         let columns = vec![
             Column::real("time_us", "us", "", rows.iter().map(|r| Some(r.0))),
@@ -443,8 +454,8 @@ mod tests {
             Column::text("event", "", rows.iter().map(|_| "arrived".to_owned())),
             Column::maybe("psn", "-", "", rows.iter().map(|r| Some(r.1))),
         ];
-        let told = told(&of_runs(&[small("themis", 1).with("events", Table::new(columns, 1))]));
-        assert_eq!(told["parts"][0]["arrivals"]["tracks"][0]["of"], 4);
+        let payload = payload(&of_runs(&[small("themis", 1).with("events", Table::new(columns, 1))]));
+        assert_eq!(payload["parts"][0]["arrivals"]["tracks"][0]["of"], 4);
     }
 
     #[test]
@@ -456,8 +467,8 @@ mod tests {
             Column::text("counter", "", (0..n).map(|_| "nacks_blocked".to_owned())),
             Column::count("total", "-", "", (0..n).map(|i| 2 * i)),
         ];
-        let told = told(&of_runs(&[small("themis", 1).with("counters", Table::new(columns, 1))]));
-        let track = &told["parts"][0]["counters"]["over_time"][0];
+        let payload = payload(&of_runs(&[small("themis", 1).with("counters", Table::new(columns, 1))]));
+        let track = &payload["parts"][0]["counters"]["over_time"][0];
         let (at, values) = (track["at_us"].as_array().unwrap(), track["values"].as_array().unwrap());
         assert!(at.len() == values.len() && at.len() <= 200, "{} points", at.len());
         assert_eq!((at.last().unwrap(), values.last().unwrap()), (&1000.0.into(), &1998.0.into()));
@@ -468,12 +479,12 @@ mod tests {
         let mut run = small("ecmp", 1);
         run.summary.scenario = "</script><script>alert(1)</script>".into();
         let page = of_runs(&[run]);
-        assert_eq!(told(&page)["title"], "</script><script>alert(1)</script>");
+        assert_eq!(payload(&page)["title"], "</script><script>alert(1)</script>");
         assert!(!page.contains("alert(1)</script>"));
     }
 
     #[test]
-    fn a_thousand_hosts_fit_and_those_of_a_leaf_are_drawn_as_one() {
+    fn a_thousand_hosts_fit_and_hosts_of_a_leaf_share_a_node() {
         let run = results(
             "quickstart",
             &[
@@ -487,8 +498,8 @@ mod tests {
         );
         let page = of_runs(&[run]);
         assert!(page.len() < LIMIT, "{} bytes", page.len());
-        let told = told(&page);
-        let shape = &told["fabrics"][0];
+        let payload = payload(&page);
+        let shape = &payload["fabrics"][0];
         let hosts: u64 = shape["hosts"].as_array().unwrap().iter().filter_map(Value::as_u64).sum();
         assert_eq!(hosts, 1024);
         assert_eq!(
@@ -496,20 +507,20 @@ mod tests {
             64 + 64 + 64,
             "leaves, spines, hosts of each leaf"
         );
-        assert_eq!(told["parts"][0]["fabric"]["over_time"]["link"].as_array().unwrap().len(), 4096);
+        assert_eq!(payload["parts"][0]["fabric"]["over_time"]["link"].as_array().unwrap().len(), 4096);
     }
 
     #[test]
-    fn a_page_replaces_an_older_one_and_nothing_else() {
+    fn a_page_replaces_only_an_older_page() {
         let tmp = tempfile::tempdir().unwrap();
         let file = tmp.path().join("new").join("page.html");
         let page = format!("{MARK}<title>a page</title>");
-        Place::at(file.clone()).unwrap().write(&page).unwrap();
-        Place::at(file.clone()).unwrap().write(&page).unwrap();
+        PageFile::at(file.clone()).unwrap().write(&page).unwrap();
+        PageFile::at(file.clone()).unwrap().write(&page).unwrap();
         let scenario = tmp.path().join("my.toml");
         fs::write(&scenario, "seed = 1\n").unwrap();
-        let said = Place::at(scenario.clone()).unwrap_err().to_string();
-        assert!(said.contains("my.toml exists and is no report"), "{said}");
-        assert!(Place::at(tmp.path().to_owned()).is_err(), "a directory is no report");
+        let error = PageFile::at(scenario.clone()).unwrap_err().to_string();
+        assert!(error.contains("my.toml exists and is no report"), "{error}");
+        assert!(PageFile::at(tmp.path().to_owned()).is_err(), "a directory is no report");
     }
 }

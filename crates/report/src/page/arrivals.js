@@ -1,15 +1,15 @@
-// Packets of a queue pair by time and PSN: in order they lie on a line; a packet ahead of others lies above it, a late one below.
+// Packets of a queue pair by time and PSN. Packets in order lie on a line, packets that overtook others above it, and late packets below.
 
 const KINDS = {
   "in order": { place: 3, symbol: "circle", size: 4 }, late: { place: 1, symbol: "circle", size: 7 },
-  ahead: { place: 0, symbol: "circle", size: 5, name: "ahead of ePSN, kept" }, discarded: { place: 0, symbol: "circle-open", size: 6, name: "ahead of ePSN, thrown away" },
+  ahead: { place: 0, symbol: "circle", size: 5, name: "ahead of ePSN, kept" }, discarded: { place: 0, symbol: "circle-open", size: 6, name: "ahead of ePSN, discarded" },
   duplicate: { place: 4, symbol: "diamond", size: 7 },
-  sent: { place: 5, symbol: "line-ns-open", size: 4 }, resent: { place: 9, symbol: "triangle-up", size: 9, name: "sent again" },
+  sent: { place: 5, symbol: "line-ns-open", size: 4 }, resent: { place: 9, symbol: "triangle-up", size: 9, name: "retransmitted" },
   "data-dropped": { place: 9, symbol: "x", size: 8, name: "dropped: no buffer" }, "data-lost": { place: 9, symbol: "x-thin-open", size: 8, name: "lost on a link" },
   timeout: { place: 7, symbol: "star", size: 12 },
   "nack-sent": { place: 6, symbol: "triangle-down-open", size: 8, name: "NACK sent" }, "nack-blocked": { place: 2, symbol: "square-open", size: 8, name: "NACK blocked" },
-  "nack-made": { place: 8, symbol: "square", size: 8, name: "NACK made up for" }, "nack-received": { place: 9, symbol: "triangle-left", size: 8, name: "NACK received" },
-  paused: { place: 5, symbol: "line-ew-open", size: 10, name: "port paused" }, resumed: { place: 2, symbol: "line-ew-open", size: 10, name: "port let go" },
+  "nack-made": { place: 8, symbol: "square", size: 8, name: "NACK sent by the scheme" }, "nack-received": { place: 9, symbol: "triangle-left", size: 8, name: "NACK received" },
+  paused: { place: 5, symbol: "line-ew-open", size: 10, name: "port paused" }, resumed: { place: 2, symbol: "line-ew-open", size: 10, name: "port resumed" },
   "cnp-sent": { place: 7, symbol: "pentagon-open", size: 8, name: "CNP sent" }, "cnp-received": { place: 7, symbol: "pentagon", size: 8, name: "CNP received" },
 };
 
@@ -48,8 +48,8 @@ sections.push({
     };
     const caption = () => {
       const of = track();
-      const part = of.time_ns.length < of.of ? ` ${count(of.time_ns.length)} of its ${count(of.of)} events, from a little before the first that is out of order.` : ` All of its ${count(of.of)} events.`;
-      return `${firstSeed(data.parts[state.run])}QP ${of.qp}, ${of.from} → ${of.to}.${part} In order, packets lie on one line; one that overtook others lies above it, and those that it overtook are late. Names in the legend switch kinds on and off.`;
+      const part = of.time_ns.length < of.of ? ` ${count(of.time_ns.length)} of its ${count(of.of)} events, from shortly before the first packet out of order.` : ` All of its ${count(of.of)} events.`;
+      return `${firstSeed(data.parts[state.run])}QP ${of.qp}, ${of.from} → ${of.to}.${part} Packets in order lie on one line. A packet that overtook others lies above it, and the overtaken packets are late. Click a name in the legend to show or hide its events.`;
     };
     const made = chart("Packets by time of arrival and PSN", caption, draw, 460);
     const list = dataTable(() => [{ name: "event", text: true }, { name: "time", unit: "µs" }, { name: "PSN" }], () => points().map((p) => [p.kind, { value: p.us, show: p.us.toFixed(3) }, { value: p.psn, show: count(p.psn) }]));
@@ -57,8 +57,8 @@ sections.push({
     const fillWaits = () => {
       const links = track().links || [];
       waits.replaceChildren(...(links.length ? [dataTable(
-        () => [{ name: "link", text: true }, { name: "packets" }, { name: "queue, mean", unit: "kB" }, { name: "queue, most", unit: "kB" }, { name: "time to drain the mean", unit: "µs" }],
-        () => links.map((l) => [`${l.from} port ${l.port} → ${l.to}`, { value: l.packets, show: count(l.packets) }, l.mean_queue_bytes / 1e3, l.max_queue_bytes / 1e3, l.drains_us]), "Where its packets waited")] : []));
+        () => [{ name: "link", text: true }, { name: "packets" }, { name: "queue, mean", unit: "kB" }, { name: "queue, longest", unit: "kB" }, { name: "time to drain the mean", unit: "µs" }],
+        () => links.map((l) => [`${l.from} port ${l.port} → ${l.to}`, { value: l.packets, show: count(l.packets) }, l.mean_queue_bytes / 1e3, l.max_queue_bytes / 1e3, l.drains_us]), "Queues that its packets met")] : []));
     };
     const slider = h("input", { type: "range", min: "0", value: "0", id: "from", input: () => { state.from = Number(slider.value); move(); } });
     const clock = h("output", { for: "from" });
@@ -91,7 +91,7 @@ sections.push({
     };
     const choice = runMenu(runs, (value) => { state.run = Number(value); fill(); update(); });
     fill();
-    box.append(h("p", { class: "lead" }, "Reordering, seen: every packet of a queue pair by its time and its PSN."), controls, made.element, list, waits);
+    box.append(h("p", { class: "lead" }, "Each packet of a queue pair by its time and its PSN."), controls, made.element, list, waits);
     update();
   },
 });

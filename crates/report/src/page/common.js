@@ -1,9 +1,9 @@
-// Elements, numbers, colours, tables and charts: what all sections use.
+// Elements, numbers, colours, tables and charts, for all sections.
 
 const data = JSON.parse(document.getElementById("payload").textContent);
 const root = document.documentElement;
 
-/** An element. Attributes that are functions are listeners; children may be text, elements, lists or nothing. */
+/** Makes an element. Attributes that are functions become listeners; children may be text, elements, lists or null. */
 function h(tag, attributes, ...children) {
   const element = document.createElement(tag);
   for (const [key, value] of Object.entries(attributes || {})) {
@@ -15,7 +15,7 @@ function h(tag, attributes, ...children) {
   return element;
 }
 
-// Making a format takes far longer than using it.
+// Formats are made once, because making one takes far longer than using it.
 const FORMATS = [0, 1, 2, 3, 4].map((digits) => new Intl.NumberFormat("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
 const WHOLE = new Intl.NumberFormat("en-US");
 
@@ -27,10 +27,10 @@ function number(x) {
   return FORMATS[digits].format(x).replace("-", "−");
 }
 
-/** A whole number with its thousands apart. */
+/** A whole number with separated thousands. */
 const count = (n) => (n === null || n === undefined ? "–" : WHOLE.format(n));
 
-/** A number in that unit: what has none is a count, or a mean of counts. */
+/** Formats numbers of a unit. Numbers without a unit are counts, or means of counts. */
 const measured = (unit) => (x) => (unit === "" && Number.isInteger(x) ? count(x) : number(x));
 
 /** Bytes with a decimal unit. */
@@ -43,16 +43,16 @@ function bytes(n) {
 const dark = () => root.dataset.theme === "dark";
 const style = (name) => getComputedStyle(root).getPropertyValue(name).trim();
 
-// Colours that people with any colour vision tell apart (after Okabe and Ito), on light and on dark ground.
+// Colours that people with any colour vision can distinguish (after Okabe and Ito), for light and dark backgrounds.
 const PALETTE = [
   ["#0072b2", "#5aaee8"], ["#c95700", "#f28b4b"], ["#008563", "#35c79b"], ["#68727d", "#a9b3bd"], ["#a8448f", "#dc8fca"],
   ["#2f97c6", "#86cdf3"], ["#a87900", "#e6b84a"], ["#7a4b2a", "#c99f7e"], ["#4b3fa0", "#a49bee"], ["#b3123f", "#f07590"],
 ];
-// Schemes that most pages show have a place of their own, so that their colours are the same on every page.
+// Common schemes have fixed places in the palette, so that their colours are the same on every page.
 const PLACES = { ar: 0, rps: 1, themis: 2, ecmp: 3, flowcut: 4, drill: 5, dlbf: 6, flowlet: 7, conga: 8, conweave: 9 };
 const DASHES = ["solid", "dash", "dot", "dashdot", "longdash"];
 
-/** Place in the palette: its own, or one that follows from the name. */
+/** Place in the palette: a fixed one, or one derived from the name. */
 function place(scheme) {
   const own = PLACES[scheme.split(/[\s,]/)[0]];
   if (own !== undefined) return own;
@@ -62,13 +62,13 @@ function place(scheme) {
 }
 const colour = (scheme) => PALETTE[place(scheme)][dark() ? 1 : 0];
 
-/** Dash of a run: those of one colour differ by it. */
+/** Dash of a run, which distinguishes runs of one colour. */
 function dash(index) {
   const mine = place(data.parts[index].scheme);
   return DASHES[data.parts.slice(0, index).filter((part) => place(part.scheme) === mine).length % DASHES.length];
 }
 
-/** A colour on the way from idle (0) to full (1); the same order of lightness for every eye. */
+/** Colour between idle (0) and full (1), with monotonic lightness for any colour vision. */
 const RAMPS = [
   ["#d8dee4", "#f3cf7a", "#ec8f3a", "#c23f45", "#571d4e"],
   ["#333b43", "#6a4c93", "#c04b83", "#f5824f", "#fdf1b5"],
@@ -99,7 +99,7 @@ function table(columns, rows, { tall = false, caption = null, label = caption } 
   return caption ? h("div", {}, h("p", { class: "caption" }, caption), box) : box;
 }
 
-/** A table that is made when it is opened. */
+/** A table that is filled when the reader opens it. */
 const MOST_ROWS = 400;
 function dataTable(columns, rows, title = "Data") {
   const box = h("details", {}, h("summary", {}, title));
@@ -122,24 +122,24 @@ function menu(label, options, change, chosen) {
   return Object.assign(h("label", {}, label, select), { select });
 }
 
-/** A box to tick. */
+/** A checkbox. */
 function tick(label, checked, change) {
   const box = h("input", { type: "checkbox", checked, change: () => change(box.checked) });
   return h("label", { class: "check" }, box, label);
 }
 
-/** The menu of runs, where there are several. */
+/** The menu of runs; null if there is only one. */
 function runMenu(parts, change, extra = []) {
   const options = [...extra, ...parts.map((i) => [String(i), data.parts[i].name])];
   return options.length > 1 ? menu("Run", options, change, options[0][0]) : null;
 }
 
-/** What is shown of one run only: of which, where a part has several. Empty, or a sentence and a space. */
-const firstSeed = (part) => (part.seeds.length > 1 ? `Of seed ${part.seeds[0]}, the first of ${part.seeds.length}. ` : "");
+/** A note that a figure shows the first of several seeds, followed by a space; empty for a single seed. */
+const firstSeed = (part) => (part.seeds.length > 1 ? `Seed ${part.seeds[0]}, the first of ${part.seeds.length} seeds. ` : "");
 
 const charts = [];
 
-/** A chart: draw() gives {traces, layout}. It is drawn again when something changes. */
+/** A chart. draw() returns {traces, layout}; redraw() calls it again. */
 function chart(label, caption, draw, height = 380) {
   const div = h("div", { class: "chart", role: "img", "aria-label": label, style: `height:${height}px` });
   const text = h("figcaption", {}, typeof caption === "function" ? caption() : caption);
@@ -148,13 +148,13 @@ function chart(label, caption, draw, height = 380) {
     div,
     drawn: false,
     redraw() {
-      // Plotly is read after the text of the page has been shown.
+      // Plotly is parsed after the text of the page is visible.
       if (typeof Plotly === "undefined") return;
       const { traces, layout, height: tall } = draw();
       if (tall) div.style.height = `${tall}px`;
       if (typeof caption === "function") text.textContent = caption();
       me.drawn = true;
-      // With a height of its own the chart follows its box also when that shrinks.
+      // With an explicit height, the chart also follows its box when the box shrinks.
       Plotly.react(div, traces, merged(tall ? { ...layout, height: tall } : layout, div.clientWidth), {
         responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
       });
@@ -164,7 +164,7 @@ function chart(label, caption, draw, height = 380) {
   return me;
 }
 
-/** A chart's layout with what all have. */
+/** The layout of a chart, completed with common settings. */
 function merged(own, width) {
   const line = style("--line");
   const axis = (a) => ({
@@ -184,5 +184,5 @@ function merged(own, width) {
   return layout;
 }
 
-/** Sections in their order; each: {id, title, short, when(), fill(element)}. */
+/** Sections in order; each is {id, title, short, when(), fill(element)}. */
 const sections = [];

@@ -1,6 +1,6 @@
-// The configuration, in what runs differ, and how to run it again.
+// The configuration, the differences between runs, and the commands that repeat them.
 
-/** TOML with its comments set back. */
+/** TOML with classes for comments and headers. */
 function toml(text) {
   return text.split("\n").flatMap((line) => {
     const kind = /^\s*#/.test(line) ? "note" : /^\s*\[/.test(line) ? "head" : null;
@@ -9,14 +9,14 @@ function toml(text) {
 }
 
 sections.push({
-  id: "config", title: "Configuration, and how to run it again", short: "Again",
+  id: "config", title: "Configuration and commands", short: "Configuration",
   when: () => !data.sweep,
   fill(box) {
     if (data.parts.length) {
       box.append(h("p", { class: "lead" }, "The same scenario and seed give the same digest on any machine and on any number of threads."),
         table([{ name: "run", text: true }, { name: "seed", text: true }, { name: "digest", text: true }, { name: "configuration", text: true }, { name: "ropewalk", text: true }],
-          data.parts.map((part) => [part.name, part.seeds.join(", "), h("code", {}, part.digests.join(" ")), h("code", {}, part.config_hash), part.version]), { label: "What names the runs" }));
-      if (data.left_out) box.append(h("p", { class: "said" }, `Time, packets and fabric are shown for the first ${data.parts.length - data.left_out} of these runs, so that the page stays small.`));
+          data.parts.map((part) => [part.name, part.seeds.join(", "), h("code", {}, part.digests.join(" ")), h("code", {}, part.config_hash), part.version]), { label: "Identification of the runs" }));
+      if (data.left_out) box.append(h("p", { class: "said" }, `To keep the page small, only the first ${data.parts.length - data.left_out} of these runs have details on time, packets and fabric.`));
       const commands = data.experiments.length ? [] : data.again;
       if (commands.length) {
         box.append(h("h3", {}, "Run it again"), ...(commands.length === 1 ? [h("pre", { class: "command", tabindex: "0" }, commands[0][1])]
@@ -26,15 +26,15 @@ sections.push({
     for (const experiment of data.experiments) {
       box.append(h("h3", {}, "Run it again"), h("pre", { class: "command", tabindex: "0" }, `ropewalk reproduce ${experiment.name}${experiment.quick ? " --quick" : ""} --report`));
       if (experiment.cases.length) {
-        box.append(h("details", {}, h("summary", {}, `Its ${count(experiment.cases.length)} cases, each alone`),
+        box.append(h("details", {}, h("summary", {}, `Commands of its ${count(experiment.cases.length)} cases`),
           experiment.cases.map(([label, command]) => [h("p", { class: "lead" }, label), h("pre", { class: "command", tabindex: "0" }, command)])));
       }
     }
     const { differences, more, annotated } = data.config;
     if (differences.length) {
-      box.append(h("h3", {}, "In what they differ"),
+      box.append(h("h3", {}, "Differences"),
         table([{ name: "key", text: true }, ...data.parts.map((part) => ({ name: part.name, text: true }))],
-          differences.map(([key, values]) => [h("code", {}, key), ...values.map((value) => value ?? "–")]), { caption: "Keys that are not the same everywhere; – where a run has none", tall: differences.length > 16 }));
+          differences.map(([key, values]) => [h("code", {}, key), ...values.map((value) => value ?? "–")]), { caption: "Keys with different values; – means that a run does not have the key", tall: differences.length > 16 }));
       if (more) box.append(h("p", { class: "lead" }, `${more} more keys differ.`));
     }
     if (annotated) {

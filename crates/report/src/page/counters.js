@@ -1,4 +1,4 @@
-// What the scheme and the NICs counted.
+// Counters of the scheme and of the NICs.
 
 sections.push({
   id: "counters", title: "Counters", short: "Counters",
@@ -12,11 +12,11 @@ sections.push({
     };
     const columns = () => [{ name: "", text: true }, ...data.parts.map((part) => ({ name: part.name }))];
     const add = (title, pick) => { const all = rows(pick); if (all.length) box.append(h("h3", {}, title), table(columns(), all, { label: title })); };
-    box.append(h("p", { class: "lead" }, "What went back from receivers and switches, and what the scheme counted. Rows without a count are left out."));
+    box.append(h("p", { class: "lead" }, "Control packets from receivers and switches, and counters of the scheme. Rows without counts are left out."));
     const runs = data.parts.map((part, i) => i).filter((i) => data.parts[i].counters.over_time?.some((t) => t.values.some((v) => v)));
     if (runs.length) {
       let run = runs[0];
-      // Of counters that are always equal one line would hide the other: they are one, with the names of both.
+      // Counters that are always equal share one line with all their names; separate lines would hide each other.
       const lines = () => {
         const alike = new Map();
         for (const t of data.parts[run].counters.over_time.filter((track) => track.values.some((v) => v))) {
@@ -28,9 +28,9 @@ sections.push({
       const draw = () => ({
         traces: lines().map((t, i) => ({ type: "scatter", mode: "lines", name: t.names.join(" = "), x: t.at_us, y: t.values,
           line: { color: PALETTE[i % PALETTE.length][dark() ? 1 : 0], dash: DASHES[Math.floor(i / PALETTE.length) % DASHES.length], width: 2, shape: "hv" } })),
-        layout: { xaxis: { title: "time, µs" }, yaxis: { title: "count until then", rangemode: "tozero" }, showlegend: true },
+        layout: { xaxis: { title: "time, µs" }, yaxis: { title: "cumulative count", rangemode: "tozero" }, showlegend: true },
       });
-      const made = chart("Counters over time", () => `${firstSeed(data.parts[run])}Counts from the start until each time: a steep line is a busy time.`, draw, 380);
+      const made = chart("Counters over time", () => `${firstSeed(data.parts[run])}Cumulative counts since the start of the run.`, draw, 380);
       const list = dataTable(() => [{ name: "counter", text: true }, { name: "until", unit: "µs" }, { name: "count" }],
         () => data.parts[run].counters.over_time.flatMap((t) => t.values.map((v, i) => [t.name, t.at_us[i], { value: v, show: count(v) }])));
       const choice = runMenu(runs, (value) => { run = Number(value); made.redraw(); list.refresh(); });
@@ -39,7 +39,7 @@ sections.push({
     const seeds = [...new Set(data.parts.map(firstSeed))].filter(Boolean);
     if (seeds.length) box.append(h("p", { class: "lead" }, seeds.length === 1 && data.parts.every(firstSeed) ? seeds[0]
       : data.parts.filter(firstSeed).map((part) => `${part.name}: ${firstSeed(part)}`).join("")));
-    add("The scheme's", (part) => part.counters.scheme);
+    add("Counters of the scheme", (part) => part.counters.scheme);
     add("Control packets and timeouts", (part) => part.counters.control);
   },
 });

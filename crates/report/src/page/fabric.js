@@ -1,6 +1,6 @@
-// The fabric by tiers, its links as a heat map of load or queue, in the whole or at a time.
+// The fabric by tiers. Links are a heat map of load or queue length, for the whole run or at one time.
 
-/** Places of the nodes of a shape, in a box of 1 by 1. */
+/** Positions of the nodes of a shape, in a box of 1 by 1. */
 function placed(shape) {
   const n = shape.name.length;
   const at = Array.from({ length: n }, () => ({ x: 0.5, y: 0.5 }));
@@ -70,7 +70,7 @@ sections.push({
       time.link.forEach((link, i) => { all[link] = state.what === "load" ? time.load[i][state.bin - 1] / 1000 : time.queue[i][state.bin - 1] * 100; });
       return all;
     };
-    /** What has the last colour: for load a round share that none exceeds, so that a calm fabric is not all grey. */
+    /** Value of the last colour. For load it is a round share that no link exceeds, so that a lightly loaded fabric has colours, too. */
     const STEPS = [0.05, 0.1, 0.2, 0.5, 1];
     const peaks = new Map();
     const most = () => {
@@ -89,7 +89,7 @@ sections.push({
     const up = (link) => { const s = shape(); return s.tier[s.to[link]] > s.tier[s.from[link]] || (s.tier[s.to[link]] === s.tier[s.from[link]] && s.from[link] < s.to[link]); };
     const title = (link) => `${shape().name[shape().from[link]]} → ${shape().name[shape().to[link]]}`;
     const canvas = h("canvas", { tabindex: "0", role: "img", id: "drawing",
-      "aria-label": "The fabric by tiers; colours are the load of links. Arrow keys go through the links, the busiest first; the table below has the same numbers." });
+      "aria-label": "The fabric by tiers; colours show the load of links. Arrow keys step through the links, the busiest first. The table below has the same numbers." });
     const tip = h("div", { class: "tip", "aria-hidden": "true" });
     const live = h("div", { class: "live", "aria-live": "polite", id: "link" });
     const ramp = h("i", {});
@@ -132,12 +132,12 @@ sections.push({
         const [a, b] = [s.from[link], s.to[link]];
         const [dx, dy] = [x(b) - x(a), y(b) - y(a)];
         const length = Math.hypot(dx, dy) || 1;
-        // The two directions lie side by side, each to the right of its way.
+        // The two directions are drawn in parallel, each on its right-hand side.
         const side = state.way === "both" ? Math.min(order.length > 400 ? 2 : 3.2, length / 12) * dense : 0;
         const [ox, oy] = [(-dy / length) * side, (dx / length) * side];
         const value = now[link] === null ? null : now[link] / top;
         const line = { link, x0: x(a) + ox, y0: y(a) + oy, x1: x(b) + ox, y1: y(b) + oy };
-        // Along one tier a straight line would run over the nodes between.
+        // A straight line within a tier would cross the nodes between.
         line.bend = Math.abs(dy) < 2 && Math.abs(dx) > 30 ? Math.min(60, Math.abs(dx) * 0.22) : 0;
         lines.push(line);
         c.strokeStyle = value === null ? style("--line") : heat(value);
@@ -158,7 +158,7 @@ sections.push({
         else c.roundRect(x(i) - size, y(i) - size * 0.7, size * 2, size * 1.4, 2);
         c.fill();
       });
-      // Names where there is room for them.
+      // Names are drawn if there is room for them.
       c.fillStyle = ink;
       c.textAlign = "center";
       for (const tier of new Set(s.tier)) {
@@ -187,10 +187,10 @@ sections.push({
       const lumped = s.hosts.some((n) => n > 1);
       const time = loads().over_time;
       const when = state.bin === 0 ? (state.what === "load" ? "Share of the simulated time that each link was busy." : "Longest queue of data before each link in the whole run.")
-        : `Bins of ${number(time.width_us)} µs: ${state.what === "load" ? "bytes sent, of what the link could carry" : "longest queue in the bin"}.`;
-      const recorded = time && time.link.length < s.from.length ? ` Over time, ${count(time.link.length)} of ${count(s.from.length)} links were recorded (--record takes all); the others are thin.` : "";
-      caption.textContent = `${firstSeed(data.parts[state.run])}${when}${recorded}${lumped ? " The hosts of a switch are drawn as one: the mean of their links' load, and the longest of their queues." : ""}`
-        + `${s.hidden ? ` ${count(s.hidden)} links that carried least are not drawn.` : ""} ${state.way === "both" ? "Each direction has a line of its own." : ""}`;
+        : `Bins of ${number(time.width_us)} µs: ${state.what === "load" ? "bytes sent, as a share of the capacity of the link" : "longest queue in the bin"}.`;
+      const recorded = time && time.link.length < s.from.length ? ` Over time, ${count(time.link.length)} of ${count(s.from.length)} links were recorded (--record records all); the others are drawn thin.` : "";
+      caption.textContent = `${firstSeed(data.parts[state.run])}${when}${recorded}${lumped ? " The hosts of a switch are drawn as one node, with the mean load of their links and the longest of their queues." : ""}`
+        + `${s.hidden ? ` The ${count(s.hidden)} links with the least load are not drawn.` : ""} ${state.way === "both" ? "Each direction of a link is a separate line." : ""}`;
     }
 
     const columns = () => {
@@ -282,10 +282,10 @@ sections.push({
     }
     const what = menu("Show", [["load", "Load"], ["queue", "Longest queue"]], (value) => { state.what = value; update(); });
     const way = menu("Direction", [["both", "Both"], ["up", "Up, from hosts"], ["down", "Down, to hosts"]], (value) => { state.way = value; update(); });
-    box.append(...[h("p", { class: "lead" }, "Where the load was, and where queues grew. Hosts below, then the switches that they hang on, and so on up."),
+    box.append(...[h("p", { class: "lead" }, "Link load and queue lengths, hosts at the bottom."),
       h("div", { class: "controls" }, runMenu(runs, (value) => { state.run = Number(value); turn(); }), what, way, when, play),
       h("figure", {}, h("div", { class: "fabric" }, canvas, tip), h("div", { class: "scale" }, ends[0], ramp, ends[1]), caption), live, list].filter(Boolean));
-    // Tens of thousands of lines wait for their turn, as the other charts do.
+    // Like the charts, the drawing waits for its turn, because it may have tens of thousands of lines.
     const me = { drawn: false, redraw() { me.drawn = true; update(); } };
     charts.push(me);
     turn();

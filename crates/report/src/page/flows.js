@@ -1,4 +1,4 @@
-// Completion times and slowdown: distributions by run, and the flows that took longest.
+// Completion times and slowdown: distributions by run, and the slowest flows.
 
 sections.push({
   id: "flows", title: "Completion times", short: "Flows",
@@ -8,13 +8,13 @@ sections.push({
     const known = ["slowdown", "fct_us"].filter((m) => data.parts.some((part) => part.curves.some((c) => c.metric === m)));
     const state = { metric: known[0], tail: false, log: false };
     const curves = () => data.parts.map((part, i) => ({ part, i, curve: part.curves.find((c) => c.metric === state.metric) })).filter((c) => c.curve);
-    // A logarithmic axis where values differ by more than one looks over.
+    // A logarithmic axis if values differ by more than a factor of 30.
     const ends = () => curves().flatMap(({ curve }) => [curve.values[0], curve.values.at(-1)]);
     const spread = () => { const all = ends(); return Math.max(...all) / Math.min(...all) > 30; };
     state.log = spread();
     const draw = () => {
       const traces = curves().map(({ part, i, curve }) => {
-        // Above the last value there is no tail; on a logarithmic axis it would be nowhere.
+        // The tail above the last value is 0, which a logarithmic axis cannot show.
         const y = state.tail ? curve.shares.map((s) => (s < 1 ? 1 - s : null)) : curve.shares;
         const first = state.tail ? [1, ...y] : [0, ...y];
         return { type: "scatter", mode: "lines", name: part.name, x: [curve.values[0], ...curve.values], y: first,
@@ -30,9 +30,9 @@ sections.push({
     };
     const caption = () => {
       const unfinished = curves().filter((c) => c.curve.unfinished).map((c) => `${c.part.name}: ${count(c.curve.unfinished)}`);
-      return `${state.tail ? "Further down is better: fewer flows take longer than the value below." : "Further left is better: a curve that ends early has no slow flows."} `
+      return `${state.tail ? "Lower is better: fewer flows take longer than the value on the axis." : "Further left is better: a curve that ends early has no slow flows."} `
         + `${curves().map((c) => count(c.curve.flows)).filter((x, i, all) => all.indexOf(x) === i).join(" or ")} finished flows${data.parts.length > 1 ? " for each run" : ""}.`
-        + (unfinished.length ? ` Flows that did not finish are not in it: ${unfinished.join(", ")}.` : "");
+        + (unfinished.length ? ` Flows that did not finish are left out: ${unfinished.join(", ")}.` : "");
     };
     const made = known.length && chart("Distribution of completion times", caption, draw, 400);
     const columns = () => [{ name: "run", text: true }, { name: state.metric === "fct_us" ? "FCT" : "slowdown", unit: state.metric === "fct_us" ? "µs" : "x" }, { name: "share of flows" }];
@@ -44,7 +44,7 @@ sections.push({
       h("p", { class: "lead" }, data.parts.length > 1 ? "Completion times by run." : "Distribution of completion times."),
       h("div", { class: "controls" },
         known.length > 1 ? menu("Show", [["slowdown", "Slowdown"], ["fct_us", "Completion time"]].filter(([m]) => known.includes(m)), set("metric")) : null,
-        menu("As", [["", "Share that took no longer"], ["tail", "Tail: share that took longer"]], (v) => set("tail")(v === "tail")),
+        menu("Plot", [["", "Share of flows up to a value"], ["tail", "Tail: share of flows above a value"]], (v) => set("tail")(v === "tail")),
         tick("Logarithmic", state.log, set("log"))),
       made.element, table1);
     for (const [kind, title] of [["size", "By size"], ["class", "By class"], ["distance", "By distance"]]) {
@@ -74,7 +74,7 @@ sections.push({
       "The slowest flows");
     const choice = runMenu(slow, (value) => { run = Number(value); slowest.open = true; slowest.refresh(); });
     if (choice) slowest.append(h("div", { class: "controls" }, choice));
-    // The menu stays when the table is made anew.
+    // Refilling the table removes the menu, so put it back.
     const refill = slowest.refresh;
     slowest.refresh = () => { refill(); if (choice) slowest.querySelector("summary").after(h("div", { class: "controls" }, choice)); };
     slowest.addEventListener("toggle", () => slowest.open && choice && slowest.querySelector("summary").after(h("div", { class: "controls" }, choice)));

@@ -6,7 +6,7 @@ const TERMS = [
   ["NACK", "A receiver's request for a missing PSN. Commodity NICs send it at the first packet ahead of ePSN, whether the expected packet is lost or only late."],
   ["CNP", "Congestion notification packet: it asks the sender to slow down."],
   ["PFC", "Priority flow control: a pause frame stops a link before a buffer overflows."],
-  ["P99", "99 of 100 numbers are no larger (nearest rank)."],
+  ["P99", "99th percentile: 99 % of the values do not exceed it (nearest rank)."],
   ["digest", "One number for everything that happened in a run; equal digests mean equal runs."],
 ];
 

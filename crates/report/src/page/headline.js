@@ -1,6 +1,6 @@
-// What was asked, the answer, and the table.
+// The question, the answer, and the table.
 
-/** The table of runs: a row each, the best of each column marked. */
+/** The table of runs, one row each, with the best value of each column marked. */
 function compared(numbers) {
   const best = numbers.columns.map((column, i) => {
     const values = numbers.rows.filter((row) => row.complete).map((row) => row.cells[i]).filter((x) => x !== null);
@@ -17,7 +17,7 @@ function compared(numbers) {
     })),
   ]);
   const several = numbers.rows.some((row) => row.runs > 1);
-  const caption = `${best.some((x) => x !== null) ? "The best of each column on green." : ""}${several ? " Numbers are means over seeds; below them the least and the most." : ""}`;
+  const caption = `${best.some((x) => x !== null) ? "Green marks the best value of each column." : ""}${several ? " Numbers are means over seeds, with the lowest and the highest value below." : ""}`;
   return h("div", { id: "table" }, table(columns, rows, { caption }));
 }
 
@@ -29,11 +29,11 @@ function tiles(numbers) {
         measured(column.unit)(numbers.rows[0].cells[i]), " ", h("small", {}, column.unit)))));
 }
 
-/** Numbers stay with their units where a line ends. */
+/** Keeps numbers and units on one line. */
 const together = (text) => text.replace(/(\d) (%|µs|ms|x\b|times)/g, "$1\u00a0$2");
 
 function headline(page) {
-  const kinds = { sweep: "A sweep", run: "A run", compare: "A comparison", reproduce: "A paper's experiment, beside ours" };
+  const kinds = { sweep: "A sweep", run: "A run", compare: "A comparison", reproduce: "A paper's experiment" };
   page.append(
     h("h1", {}, data.title),
     h("p", { class: "kind" }, `${kinds[data.kind]}, by ropewalk ${data.ropewalk}`),

@@ -1,4 +1,4 @@
-// Puts the sections on the page, one after the other, so that the first ones are seen at once.
+// Builds the page section by section, so that the first sections appear at once.
 
 const page = document.getElementById("page");
 const themeButton = document.getElementById("theme");
@@ -23,15 +23,15 @@ for (const section of wanted) {
   page.append(box);
   section.fill(box);
 }
-page.append(h("footer", {}, `Made by ropewalk ${data.ropewalk}. This file is whole: it loads nothing. Charts by plotly.js (MIT).`));
+page.append(h("footer", {}, `Made by ropewalk ${data.ropewalk}. This file is self-contained and works offline. Charts by plotly.js (MIT).`));
 
-/** Plotly is megabytes, which take a second to read: they are text until the answer stands on the screen. */
+/** Parsing plotly's megabytes takes a second, so they stay text until the answer is on the screen. */
 function readPlotly() {
   if (typeof Plotly === "undefined") document.head.append(h("script", {}, document.getElementById("plotly").textContent));
 }
-const PAINT_MS = 30; // for the first frame (our choice: two of them at 60 a second)
+const PAINT_MS = 30; // time for the first frame: two frames at 60 per second (our choice)
 
-/** Charts are drawn one by one between frames; paper gets all of them at once, in light colours. */
+/** Charts are drawn one by one between frames. For printing, all are drawn at once in light colours. */
 const waiting = [...charts];
 function next() {
   const made = waiting.shift();
@@ -40,7 +40,7 @@ function next() {
   setTimeout(next, 0);
 }
 window.addEventListener("load", () => setTimeout(() => { readPlotly(); setTimeout(next, 0); }, PAINT_MS));
-// As wide as A4 between margins: charts do not follow the paper by themselves.
+// Width of A4 between margins, because charts do not adapt to paper by themselves.
 const PAPER = "680px";
 let before = null;
 window.addEventListener("beforeprint", () => {
@@ -50,7 +50,7 @@ window.addEventListener("beforeprint", () => {
   readPlotly();
   setTheme("light");
   for (const made of charts) made.redraw();
-  // A table that is wider than the paper gets smaller as a whole: half a number is worse than a small one.
+  // A table that is wider than the paper is scaled down, because cut numbers are worse than small ones.
   for (const wide of document.querySelectorAll(".scroll > table")) wide.style.zoom = Math.min(1, wide.parentElement.clientWidth / wide.scrollWidth);
 });
 window.addEventListener("afterprint", () => {

@@ -1,4 +1,4 @@
-// A paper's figures from our data, with the paper's numbers marked, and all of its numbers beside ours.
+// A paper's figures with our data and the paper's numbers, and a table of all numbers.
 
 /** One of an experiment's own figures. */
 function figure(of) {
@@ -26,7 +26,7 @@ function figure(of) {
       }
       const value = mark.to === null ? `${mark.y}` : `${mark.y}–${mark.to}`;
       const label = { y: mark.to ?? mark.y, yanchor: "bottom", showarrow: false, font: { size: 12, color: ink }, bgcolor: style("--bg"), borderpad: 1 };
-      // In a category at its left end, where the sprayed bar is; across the axis at the right, ranges one beside the other.
+      // Labels of a category are at its left end, where the sprayed bar is. Labels of the whole axis are at the right, ranges side by side.
       if (at >= 0) annotations.push({ ...label, xref: "x", x: at - 0.44, xanchor: "left", text: `paper: ${value}` });
       else if (mark.to === null) annotations.push({ ...label, xref: "paper", x: 1, xanchor: "right", text: mark.name });
       else annotations.push({ ...label, xref: "paper", x: i % 2 ? 1 : 0.5, xanchor: "right", text: `${mark.name}: ${value}` });
@@ -40,7 +40,7 @@ function figure(of) {
       xaxis: { title: of.x, type: numeric ? "linear" : "category" }, yaxis: { title: of.y, rangemode: "tozero", range: lines ? undefined : [0, most * 1.12] } } };
   };
   const made = chart(`${of.title}. ${of.caption}`, of.caption, draw, 400);
-  const columns = () => [{ name: of.x || "what", text: true }, ...of.series.map((s) => ({ name: s.name, unit: of.y })), { name: "the paper" }];
+  const columns = () => [{ name: of.x || "metric", text: true }, ...of.series.map((s) => ({ name: s.name, unit: of.y })), { name: "the paper" }];
   const rows = () => [...new Set(of.series.flatMap((s) => s.x))].map((x) => {
     const mark = of.paper.find((m) => m.x === x);
     return [x, ...of.series.map((s) => s.y[s.x.indexOf(x)] ?? null), mark ? (mark.to === null ? mark.y : `${mark.y}–${mark.to}`) : "–"];
@@ -48,13 +48,13 @@ function figure(of) {
   return [h("h3", {}, of.title), made.element, dataTable(columns, rows)];
 }
 
-/** Ours (filled) and the paper's (hollow) for one metric of all cases. */
+/** Our numbers (filled) and the paper's (hollow) for one metric of all cases. */
 function dots(experiment) {
   const key = (row) => `${row.metric}${row.unit ? `, ${row.unit}` : ""}`;
   const metrics = [...new Set(experiment.rows.map(key))];
   const withPaper = metrics.filter((m) => experiment.rows.some((r) => key(r) === m && r.paper !== null));
   let chosen = withPaper[0] || metrics[0];
-  // Where cases are called `setting: scheme`, one setting is shown at a time.
+  // If cases are named `setting: scheme`, one setting is shown at a time.
   const cut = (row) => row.case.lastIndexOf(": ");
   const nested = experiment.rows.every((row) => cut(row) > 0);
   const settings = nested ? [...new Set(experiment.rows.map((row) => row.case.slice(0, cut(row))))] : [];
@@ -75,11 +75,11 @@ function dots(experiment) {
       height: (beside ? 130 : 100) + 24 * lines,
     };
   };
-  const caption = withPaper.length ? "Filled: ours. Hollow: the paper's, where it prints one." : "Ours; no paper prints these numbers.";
+  const caption = withPaper.length ? "Filled: our numbers. Hollow: the paper's numbers." : "Our numbers; no paper prints them.";
   const made = chart("Our numbers beside the paper's, by case", caption, draw);
   const pick = (label, options, set, first) => (options.length > 1 ? menu(label, options.map((o) => [o, o]), (o) => { set(o); made.redraw(); }, first) : null);
-  const controls = h("div", { class: "controls" }, pick("Case", settings, (o) => { setting = o; }, setting), pick("Number", metrics, (o) => { chosen = o; }, chosen));
-  return [h("h3", {}, "Number by number"), controls, made.element];
+  const controls = h("div", { class: "controls" }, pick("Case", settings, (o) => { setting = o; }, setting), pick("Metric", metrics, (o) => { chosen = o; }, chosen));
+  return [h("h3", {}, "Comparison by case"), controls, made.element];
 }
 
 /** Distributions of an experiment. */
@@ -92,13 +92,13 @@ function distributions(experiment) {
       traces: curves.map((c, i) => ({ type: "scatter", mode: "lines", name: c.case, x: c.points.map((p) => p[0]), y: c.points.map((p) => p[1]),
         line: { color: PALETTE[i % PALETTE.length][dark() ? 1 : 0], dash: DASHES[Math.floor(i / PALETTE.length) % DASHES.length], shape: "hv", width: 2 } })),
       layout: { xaxis: { title: `${chosen}, ${curves[0].unit}`, type: "log" }, yaxis: { title: "share of flows", range: [0, 1.01] },
-        // Many names stand below, where there is room.
+        // Many names go below the chart, where there is room.
         ...(curves.length > 12 ? { legend: { orientation: "h", y: -0.16, yanchor: "top", x: 0, font: { size: 12 } } } : {}) },
       height: curves.length > 12 ? 460 + 14 * curves.length : 400,
     };
   };
-  const made = chart("Distributions by case", "The share of flows that took no longer.", draw);
-  const controls = metrics.length > 1 ? h("div", { class: "controls" }, menu("What", metrics.map((m) => [m, m]), (m) => { chosen = m; made.redraw(); })) : null;
+  const made = chart("Distributions by case", "Share of flows that do not exceed a value.", draw);
+  const controls = metrics.length > 1 ? h("div", { class: "controls" }, menu("Metric", metrics.map((m) => [m, m]), (m) => { chosen = m; made.redraw(); })) : null;
   return [h("h3", {}, "Distributions"), controls, made.element];
 }
 
@@ -118,7 +118,7 @@ function allRows(experiment) {
 }
 
 sections.push({
-  id: "paper", title: data.experiments.some((e) => e.figures.length) ? "The paper's figure, from our data"
+  id: "paper", title: data.experiments.some((e) => e.figures.length) ? "The paper's figure with our data"
     : data.experiments.some((e) => e.rows.some((row) => row.paper !== null)) ? "The paper's numbers beside ours" : "The numbers",
   short: "Figure",
   when: () => data.experiments.length > 0,
@@ -128,7 +128,7 @@ sections.push({
       box.append(...experiment.figures.flatMap(figure));
       if (experiment.rows.length) box.append(...dots(experiment).filter(Boolean));
       if (experiment.curves.length) box.append(...distributions(experiment).filter(Boolean));
-      if (experiment.rows.length) box.append(h("h3", {}, "The table"), allRows(experiment));
+      if (experiment.rows.length) box.append(h("h3", {}, "Table"), allRows(experiment));
     }
   },
 });

@@ -1,6 +1,6 @@
-// A sweep: its points along an axis, all of them in a table, and how to run it again.
+// A sweep: a chart of its points along an axis, a table of all points, and the command that repeats it.
 
-/** What an axis says at a point. */
+/** Values of an axis at a point. */
 const said = (point, axis) => point.values[axis].join(" / ");
 
 sections.push({
@@ -9,7 +9,7 @@ sections.push({
   fill(box) {
     const { axes, metrics, points, chosen, left_out } = data.sweep;
     const values = axes.map((_, axis) => [...new Set(points.map((point) => said(point, axis)))]);
-    // Along the axis with most values, in the colours of another one: of the schemes, if they are an axis.
+    // The horizontal axis is the one with the most values. Colours show another axis: the schemes, if they are one.
     const byLength = axes.map((_, axis) => axis).sort((a, b) => values[b].length - values[a].length);
     const schemes = axes.findIndex((axis) => axis.keys.some((key) => key === "scheme" || key === "schemes"));
     const along = byLength.find((axis) => axis !== schemes) ?? 0;
@@ -21,7 +21,7 @@ sections.push({
     };
     const name = (m) => `${metrics[m].name}${metrics[m].unit ? `, ${metrics[m].unit}` : ""}`;
     const draw = () => {
-      // A line for everything that the other axes may say.
+      // One line for each combination of values of the other axes.
       const lines = new Map();
       for (const point of points) {
         const key = JSON.stringify(point.values.filter((_, axis) => axis !== state.along));
@@ -47,15 +47,15 @@ sections.push({
       const rest = axes.filter((_, axis) => axis !== state.along && axis !== state.colour).map((axis) => axis.name);
       const { about } = metrics[state.metric];
       return `${about.charAt(0).toUpperCase()}${about.slice(1)}. ${{ 1: "Higher is better.", "-1": "Lower is better." }[metrics[state.metric].better] ?? ""}`
-        + (rest.length ? ` Each line stands for one choice of ${rest.join(", ")}, which is told when one points at it.` : "");
+        + (rest.length ? ` Each line is one combination of ${rest.join(", ")}; point at a line to see it.` : "");
     };
-    const made = chart("The chosen number at every point, along an axis", caption, draw, 420);
+    const made = chart("The chosen metric at every point, along an axis", caption, draw, 420);
     const set = (key) => (value) => { state[key] = Number(value); made.redraw(); };
     const axisOptions = axes.map((axis, i) => [String(i), axis.name]);
     if (axes.length) {
       box.append(h("div", { class: "controls" },
-        metrics.length > 1 ? menu("Number", metrics.map((_, m) => [String(m), name(m)]), set("metric"), String(state.metric)) : null,
-        axes.length > 1 ? menu("Along", axisOptions, set("along"), String(state.along)) : null,
+        metrics.length > 1 ? menu("Metric", metrics.map((_, m) => [String(m), name(m)]), set("metric"), String(state.metric)) : null,
+        axes.length > 1 ? menu("Horizontal axis", axisOptions, set("along"), String(state.along)) : null,
         axes.length > 1 ? menu("Colour", [["-1", "none"], ...axisOptions], set("colour"), String(state.colour)) : null), made.element);
     }
     const best = metrics.map((metric, m) => {
@@ -64,7 +64,7 @@ sections.push({
       return metric.better > 0 ? Math.max(...all) : Math.min(...all);
     });
     const keys = axes.flatMap((axis) => axis.keys);
-    // One key and no other axis: the first column says which row it is; so does a number where there is no axis.
+    // Without axes, the first column is the number of the point.
     const columns = [...(keys.length ? keys.map((key) => ({ name: key.split(".").at(-1), about: key, text: true })) : [{ name: "point", text: true }]),
       ...metrics.map((metric) => ({ name: metric.name, unit: metric.unit, about: metric.about }))];
     const rows = points.map((point, i) => {
@@ -77,20 +77,20 @@ sections.push({
     });
     const several = points.some((point) => point.runs > 1);
     box.append(h("h3", {}, several ? "All choices" : "All points"), h("div", { id: "table" }, table(columns, rows.slice(0, MOST_ROWS),
-      { tall: rows.length > 12, caption: `The best of each column on green.${several ? " Numbers are means over seeds; below them the least and the most." : ""}` })));
+      { tall: rows.length > 12, caption: `Green marks the best value of each column.${several ? " Numbers are means over seeds, with the lowest and the highest value below." : ""}` })));
     const hidden = Math.max(rows.length - MOST_ROWS, 0) + left_out;
     if (hidden) box.append(h("p", { class: "lead" }, `${count(hidden)} more ${several ? "choices" : "points"} are in points.parquet.`));
   },
 });
 
 sections.push({
-  id: "again", title: "The sweep, and how to run it again", short: "Again",
+  id: "again", title: "Configuration and command", short: "Configuration",
   when: () => data.sweep,
   fill(box) {
     const { digest, version, command, text } = data.sweep;
-    box.append(h("p", { class: "lead" }, "The same sweep gives the same digest on any machine, wherever its points run. points.parquet has every number of every point, configs.parquet the configuration of each."),
-      table([{ name: "digest", text: true }, { name: "ropewalk", text: true }], [[h("code", {}, digest), version]], { label: "What names the sweep" }),
+    box.append(h("p", { class: "lead" }, "The same sweep gives the same digest on any machine. points.parquet has all numbers of all points, and configs.parquet has their configurations."),
+      table([{ name: "digest", text: true }, { name: "ropewalk", text: true }], [[h("code", {}, digest), version]], { label: "Identification of the sweep" }),
       h("h3", {}, "Run it again"), h("pre", { class: "command", tabindex: "0" }, command),
-      h("details", { id: "configuration" }, h("summary", {}, "Its file"), h("pre", { class: "config", tabindex: "0" }, toml(text))));
+      h("details", { id: "configuration" }, h("summary", {}, "The sweep's file"), h("pre", { class: "config", tabindex: "0" }, toml(text))));
   },
 });

@@ -2,15 +2,15 @@
 
 const PANELS = [
   { title: "rate, Gb/s", columns: [["rate_gbps", "rate", null]] },
-  { title: "packets in a bin", counts: true, columns: [["out_of_order", "out of order", 6], ["nacks", "NACKs", 0], ["retransmitted", "retransmitted", 1], ["cnps", "CNPs", 4]] },
+  { title: "packets per bin", counts: true, columns: [["out_of_order", "out of order", 6], ["nacks", "NACKs", 0], ["retransmitted", "retransmitted", 1], ["cnps", "CNPs", 4]] },
   { title: "packets ahead of ePSN", columns: [["out_of_order_depth", "reordering depth", 8]] },
   { title: "ePSN", columns: [["epsn", "ePSN at the receiver", 2]] },
   { title: "queue, kB", columns: [["max_queue_bytes", "longest queue", 9]], scale: 1e-3 },
   { title: "buffer, kB", columns: [["max_buffer_bytes", "buffer in use", 9]], scale: 1e-3 },
-  { title: "pauses in a bin", counts: true, columns: [["pauses", "pause frames", 1]] },
+  { title: "pauses per bin", counts: true, columns: [["pauses", "pause frames", 1]] },
 ];
 
-/** What a track is called. */
+/** Name of a track. */
 function trackName(track) {
   if (track.kind === "qps" && track.id === 1) return "The recorded queue pair";
   if (track.kind === "qps") return `Mean of the ${count(track.id)} recorded queue pairs`;
@@ -25,7 +25,7 @@ sections.push({
     const runs = data.parts.map((part, i) => i).filter((i) => data.parts[i].series);
     const overlaid = runs.filter((i) => data.parts[i].series.tracks[0]?.kind === "qps");
     const ALL = "all";
-    const extra = overlaid.length > 1 ? [[ALL, "All, mean of their flows"]] : [];
+    const extra = overlaid.length > 1 ? [[ALL, "All runs, mean over queue pairs"]] : [];
     const state = { run: extra.length ? ALL : String(runs[0]), track: 0 };
     const shown = () => (state.run === ALL ? overlaid.map((i) => [i, data.parts[i].series.tracks[0]])
       : [[Number(state.run), data.parts[Number(state.run)].series.tracks[state.track]]]);
@@ -36,7 +36,7 @@ sections.push({
       const traces = [];
       const layout = { xaxis: {}, showlegend: true };
       const all = panels();
-      // With all runs at once, each number gets a panel of its own, and colours tell runs.
+      // If all runs are shown, each metric has its own panel, and colours distinguish runs.
       const wide = state.run === ALL ? all.flatMap((panel) => panel.columns.map((c) => ({ ...panel, title: panel.counts ? `${c[1]}, per µs` : panel.title, columns: [c] }))) : all;
       const gap = 0.07;
       const height = (1 - gap * (wide.length - 1)) / wide.length;
@@ -48,7 +48,7 @@ sections.push({
           for (const [i, track] of shown()) {
             if (!track.columns[key]) continue;
             const part = data.parts[i];
-            // Bins of runs of unlike length have unlike widths.
+            // Runs of different lengths have bins of different widths.
             const scale = panel.scale || (panel.counts && state.run === ALL ? 1 / part.series.width_us : 1);
             traces.push({ type: "scatter", mode: "lines", x: at(part.series), y: track.columns[key].map((v) => (v === null ? null : v * scale)), yaxis: `y${axis}`,
               name: state.run === ALL ? part.name : name, legendgroup: state.run === ALL ? part.name : name, showlegend: state.run !== ALL || p === 0,
@@ -60,21 +60,21 @@ sections.push({
       return { traces, layout, height: 120 + 165 * Math.max(wide.length, 1) };
     };
     const caption = () => {
-      // What is true of all runs that are shown is said once, all else by name.
+      // A fact that holds for all shown runs is printed once; other facts carry the name of the run.
       const said = (say) => {
         const all = shown().map(([i]) => [data.parts[i].name, say(data.parts[i])]);
         return all.every(([, text]) => text === all[0][1]) ? all[0][1] : all.filter(([, text]) => text).map(([name, text]) => `${name}: ${text}`).join(" ");
       };
       const widths = shown().map(([i]) => data.parts[i].series.width_us);
-      const bins = widths.length > 4 && new Set(widths).size > 1 // as many sentences would say less
-        ? `Bins of ${number(Math.min(...widths))} to ${number(Math.max(...widths))} µs; a run alone says its own. `
-        : said(({ series }) => `Bins of ${number(series.width_us)} µs${series.merged > 1 ? `, each made from ${count(series.merged)} recorded ones` : ""}. `);
-      if (state.run === ALL) return `${said(firstSeed)}${bins}${said(({ series }) => series.recorded.qp === 1 ? "Of the one recorded queue pair. " : `Means of the ${count(series.recorded.qp)} recorded queue pairs, whether they send or not. `)}`.trim();
+      const bins = widths.length > 4 && new Set(widths).size > 1 // one range is clearer than many sentences
+        ? `Bins of ${number(Math.min(...widths))} to ${number(Math.max(...widths))} µs; select one run to see its width. `
+        : said(({ series }) => `Bins of ${number(series.width_us)} µs${series.merged > 1 ? `, each combining ${count(series.merged)} recorded bins` : ""}. `);
+      if (state.run === ALL) return `${said(firstSeed)}${bins}${said(({ series }) => series.recorded.qp === 1 ? "One recorded queue pair. " : `Means over the ${count(series.recorded.qp)} recorded queue pairs, idle ones included. `)}`.trim();
       const part = data.parts[Number(state.run)];
       const { series } = part;
       const recorded = Object.entries(series.recorded).map(([kind, n]) => `${count(n)} ${{ qp: "queue pairs", link: "links", switch: "switches" }[kind] || kind}`).join(", ");
       return `${firstSeed(part)}${bins}Recorded: ${recorded}; `
-        + `the menu has those with the slowest flows, the longest queues and the fullest buffers.${series.recorded.switch ? "" : " Run with --record for all of them."}`;
+        + `the menu lists the queue pairs with the slowest flows, the links with the longest queues and the switches with the fullest buffers.${series.recorded.switch ? "" : " The option --record records all of them."}`;
     };
     const made = chart("Rates, reordering and queues over time", caption, draw, 500);
     const columns = () => [{ name: "run", text: true }, { name: "start", unit: "µs" }, ...panels().flatMap((panel) => panel.columns.map(([key]) => ({ name: key })))];
@@ -89,12 +89,12 @@ sections.push({
       const option = (track, i) => [String(i), trackName(track)];
       const group = (title, kinds) => ({ group: title, options: (of || []).map(option).filter((_, i) => kinds.includes(of[i].kind)) });
       const groups = [group("Queue pairs, slowest first", ["qps", "qp"]), group("Links, longest queue first", ["link"]), group("Switches, fullest first", ["switch"])].filter((g) => g.options.length);
-      const tracks = of ? menu("What", groups, (value) => { state.track = Number(value); update(); }) : null;
+      const tracks = of ? menu("Subject", groups, (value) => { state.track = Number(value); update(); }) : null;
       if (tracks) tracks.select.id = "track";
       controls.replaceChildren(...[choice, tracks].filter(Boolean));
     };
     const choice = runMenu(runs, (value) => { state.run = value; fill(); update(); }, extra);
     fill();
-    box.append(h("p", { class: "lead" }, "Rates as congestion control and NACKs make them, and what arrived out of order."), controls, made.element, list);
+    box.append(h("p", { class: "lead" }, "Sending rates, reordering, queues and buffers over time."), controls, made.element, list);
   },
 });

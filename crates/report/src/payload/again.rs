@@ -1,10 +1,11 @@
-//! The commands that run it again.
+//! The commands that repeat the runs of a page.
 
 use super::Group;
 use lab::shell::line;
 use results::Results;
 
-/// One command that gives the page again if a comparison made it; else a command for each run. Name, and a line for each.
+/// The command that repeats the whole comparison, if one made the page; else a command for each run. Each entry has
+/// the name of a group and its commands, one per line.
 pub(super) fn of(groups: &[Group<'_>]) -> Vec<(String, String)> {
     if let Some(one) = comparison(groups) {
         return vec![(String::new(), one)];
@@ -16,13 +17,13 @@ pub(super) fn of(groups: &[Group<'_>]) -> Vec<(String, String)> {
     groups.iter().map(lines).filter(|(_, lines)| !lines.is_empty()).collect()
 }
 
-/// The command of the comparison that made all these runs: every scheme with every seed, and no other run.
+/// The command of the comparison that made all these runs; `None` unless they are every scheme with every seed.
 fn comparison(groups: &[Group<'_>]) -> Option<String> {
     let mut start: Option<Vec<&str>> = None;
     let (mut schemes, mut seeds) = (Vec::new(), Vec::new());
     let mut runs = 0;
     for run in groups.iter().flat_map(|group| &group.runs) {
-        // As `compare` writes it: the scheme and the seed stand at the end.
+        // `ropewalk compare` writes the scheme and the seed at the end of each run's command.
         let all = words(run);
         let (before, [schemes_key, scheme, seeds_key, seed]) = all.split_last_chunk::<4>()?;
         let ours =

@@ -7,7 +7,7 @@ use results::stats::{mean, share};
 use results::text::{count, number, percent};
 use results::{Results, Summary};
 
-/// The answer: the first sentence answers the question, the others say what lies behind.
+/// The answer. The first sentence answers the question, and the others give reasons.
 pub(super) fn answer(groups: &[Group<'_>]) -> Vec<String> {
     match groups {
         [] => Vec::new(),
@@ -16,7 +16,7 @@ pub(super) fn answer(groups: &[Group<'_>]) -> Vec<String> {
     }
 }
 
-/// What held `group` up, or did not.
+/// The answer for a single group.
 fn one(group: &Group<'_>) -> Vec<String> {
     let runs = &group.runs;
     let average = |measure: &dyn Fn(&Results) -> Option<f64>| {
@@ -32,7 +32,7 @@ fn one(group: &Group<'_>) -> Vec<String> {
         (true, true) => format!("All {} flows{of_seeds} finished", count(all)),
         (false, true) => {
             format!(
-                "{} of {} flows{of_seeds} finished; those that did not do not count",
+                "{} of {} flows{of_seeds} finished; the others are background flows",
                 count(done),
                 count(all)
             )
@@ -40,9 +40,9 @@ fn one(group: &Group<'_>) -> Vec<String> {
         _ => {
             let (run, was) = if several { ("The runs", "were") } else { ("The run", "was") };
             let how = match runs.iter().all(|run| run.summary.complete || run.summary.stopped()) {
-                true => format!("{run} {was} stopped by [stop] after {time} µs, as asked:"),
+                true => format!("{run} {was} stopped by [stop] after {time} µs, as configured:"),
                 false if several => {
-                    format!("Not every run is done, so this is NOT complete: after {time} µs,")
+                    format!("Some runs are NOT complete: after {time} µs,")
                 }
                 false => format!("The run is NOT complete: after {time} µs,"),
             };
@@ -64,7 +64,7 @@ fn one(group: &Group<'_>) -> Vec<String> {
     };
     let mut text = vec![format!("{flows}{slow}.")];
     if let Some(us) = average(&slowest_group) {
-        text.push(format!("The slowest group was done after {} µs.", number(us)));
+        text.push(format!("The slowest group finished after {} µs.", number(us)));
     }
     text.push(disorder(&group.runs));
     text
@@ -82,7 +82,7 @@ fn disorder(runs: &[&Results]) -> String {
         0 | 1 => count(n),
         several => number(n as f64 / several as f64),
     };
-    let a_run = if runs.len() > 1 { " a run" } else { "" };
+    let per_run = if runs.len() > 1 { " per run" } else { "" };
     let (sent, late) = (n(|s| s.packets.sent), n(|s| s.packets.out_of_order));
     let (again, spurious) = (n(|s| s.packets.retransmitted), n(|s| s.packets.spurious));
     let (nacks, blocked) = (n(|s| s.control.nack), n(|s| s.control.blocked));
@@ -103,37 +103,44 @@ fn disorder(runs: &[&Results]) -> String {
     } else if n(|s| s.packets.accepted) == 0 {
         "No packet arrived".to_owned()
     } else {
-        format!("{lost}what arrived came in order")
+        format!("{lost}the others arrived in order")
     };
-    let heard = match (nacks, blocked) {
+    let feedback = match (nacks, blocked) {
         (0, _) => String::new(),
-        (_, 0) => format!("; receivers sent {} NACKs{a_run}", count(nacks)),
+        (_, 0) => format!("; receivers sent {} NACKs{per_run}", count(nacks)),
         (_, b) if b == nacks => {
-            format!("; receivers sent {} NACKs{a_run}, all of which switches blocked", count(nacks))
+            format!("; receivers sent {} NACKs{per_run}, all of which switches blocked", count(nacks))
         }
         (_, b) => {
-            format!("; receivers sent {} NACKs{a_run}, of which switches blocked {}", count(nacks), count(b))
+            format!(
+                "; receivers sent {} NACKs{per_run}, of which switches blocked {}",
+                count(nacks),
+                count(b)
+            )
         }
     };
     let resent = match (again, spurious) {
-        (0, _) => "; nothing was sent again".to_owned(),
+        (0, _) => "; there were no retransmissions".to_owned(),
         (_, 0) => {
-            format!("; {} of the packets were sent again, all for a reason", percent(share(again, sent)))
+            format!(
+                "; {} of the packets were retransmissions, none of them spurious",
+                percent(share(again, sent))
+            )
         }
         (a, s) if a == s => format!(
-            "; {} of the packets were sent again, none of which had been lost",
+            "; {} of the packets were retransmissions, all of them spurious",
             percent(share(again, sent))
         ),
         (a, s) => format!(
-            "; {} of the packets were sent again, {} of these needlessly",
+            "; {} of the packets were retransmissions, {} of these spurious",
             percent(share(again, sent)),
             percent(share(s, a))
         ),
     };
-    format!("{order}{heard}{resent}.")
+    format!("{order}{feedback}{resent}.")
 }
 
-/// Who is first, by how much, and what it does with NACKs and retransmissions.
+/// The fastest group, its lead, and its reordering and retransmissions.
 fn compared(groups: &[Group<'_>]) -> Vec<String> {
     let measures: [(&str, Measure); 2] =
         [("slowest group", slowest_group), ("P99 of the FCT", |r| Some(r.summary.flows.fct_us?.p99))];
@@ -146,7 +153,7 @@ fn compared(groups: &[Group<'_>]) -> Vec<String> {
     let mut text = Vec::new();
     let alike = same_work(groups);
     if !alike {
-        text.push("These runs had different work to do: none of them is first.".to_owned());
+        text.push("These runs have different workloads, so none is called the fastest.".to_owned());
     }
     for (what, measure) in measures.into_iter().filter(|_| alike) {
         let mut order: Vec<(&Group<'_>, f64)> =
@@ -157,16 +164,16 @@ fn compared(groups: &[Group<'_>]) -> Vec<String> {
         order.sort_by(|a, b| a.1.total_cmp(&b.1));
         let (Some(&(first, best)), Some(&(last, worst))) = (order.first(), order.last()) else { continue };
         if worst <= best * 1.02 {
-            text.push(format!("All are alike: {what} between {} and {}.", shown(best), shown(worst)));
+            text.push(format!("All are within 2 %: {what} between {} and {}.", shown(best), shown(worst)));
         } else {
             let times = worst / best;
-            let earlier = if times < 1.995 {
-                format!("{} % earlier than", number(100.0 * (1.0 - best / worst)))
+            let lead = if times < 1.995 {
+                format!("it takes {} % less time than", number(100.0 * (1.0 - best / worst)))
             } else {
-                format!("{} times as fast as", number(times))
+                format!("it is {} times as fast as", number(times))
             };
             text.push(format!(
-                "{} is first: {earlier} {} ({what} {} against {}).",
+                "{} is fastest: {lead} {} ({what} {} against {}).",
                 first.name,
                 last.name,
                 shown(best),
@@ -190,8 +197,8 @@ fn compared(groups: &[Group<'_>]) -> Vec<String> {
     }
     let ended =
         |group: &&Group<'_>| group.runs.iter().all(|run| run.summary.complete || run.summary.stopped());
-    let (asked, failed): (Vec<&Group<'_>>, Vec<&Group<'_>>) = incomplete.into_iter().partition(ended);
-    for (how, which) in [("Stopped by [stop], as asked", asked), ("NOT complete", failed)] {
+    let (stopped, failed): (Vec<&Group<'_>>, Vec<&Group<'_>>) = incomplete.into_iter().partition(ended);
+    for (how, which) in [("Stopped by [stop], as configured", stopped), ("NOT complete", failed)] {
         if !which.is_empty() {
             let names: Vec<&str> = which.iter().map(|group| group.name.as_str()).collect();
             text.push(format!("{how}: {}.", names.join(", ")));
@@ -200,7 +207,7 @@ fn compared(groups: &[Group<'_>]) -> Vec<String> {
     text
 }
 
-/// A sentence after a colon.
+/// A sentence with a lower-case first letter, to follow a colon.
 fn lower(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_lowercase().collect::<String>() + chars.as_str())

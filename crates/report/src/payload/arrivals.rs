@@ -1,4 +1,4 @@
-//! Packets of chosen queue pairs by time and PSN: reordering, as one sees it.
+//! Packets of chosen queue pairs by time and PSN, which show reordering.
 
 use super::super::frame::{Frame, short};
 use super::flows;
@@ -8,22 +8,22 @@ use std::collections::BTreeMap;
 
 /// Most queue pairs in the menu. Our choice.
 const QUEUE_PAIRS: usize = 6;
-/// Events before the first that is out of order that are shown with it, where not all are. Our choice.
+/// Number of events shown before the first one that `is_notable`, if not all events are shown. Our choice.
 const RUN_UP: usize = 200;
-/// Links in the table of where a queue pair's packets waited. Our choice.
+/// Most links in the table of queues that a queue pair's packets met. Our choice.
 const LINKS: usize = 24;
 
 /// Events by queue pair.
 #[derive(Debug, Serialize)]
 pub(super) struct Arrivals {
-    /// What events are called; [`Track::event`] is a place in this list.
+    /// Names of events; [`Track::event`] is an index of this list.
     names: Vec<String>,
     tracks: Vec<Track>,
-    /// Queue pairs of which there are events.
+    /// Number of queue pairs with events.
     recorded: usize,
 }
 
-/// Events of a queue pair. Times and PSNs are differences to those of the event before: they are short then.
+/// Events of a queue pair. Times and PSNs are differences from the event before, which makes them short.
 #[derive(Debug, Serialize)]
 struct Track {
     qp: u64,
@@ -32,9 +32,9 @@ struct Track {
     time_ns: Vec<i64>,
     psn: Vec<i64>,
     event: Vec<usize>,
-    /// Events of this queue pair that there are.
+    /// Number of all recorded events of this queue pair.
     of: usize,
-    /// Where its packets went, and what waited there.
+    /// Links that its packets took, with the queues that they met.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     links: Vec<Link>,
 }
@@ -45,15 +45,15 @@ struct Link {
     port: u64,
     to: String,
     packets: u64,
-    /// Data that waited there when its packets came.
+    /// Mean queue of data that its packets met.
     mean_queue_bytes: Option<f64>,
     max_queue_bytes: Option<f64>,
-    /// How long the link takes to send the mean.
+    /// Time that the link needs to send the mean queue.
     drains_us: Option<f64>,
 }
 
-/// What is out of order, or comes of it. Names of events; all else is the rule.
-fn telling(event: &str) -> bool {
+/// True unless the event, given by its name, is part of an undisturbed flow.
+fn is_notable(event: &str) -> bool {
     !matches!(event, "arrived" | "sent" | "paused" | "resumed")
 }
 
@@ -75,7 +75,7 @@ pub(super) fn of(run: &Results, most: usize) -> Option<Arrivals> {
     let mut tracks = Vec::new();
     for qp in chosen {
         let all = &rows[&qp];
-        let first = all.iter().position(|&row| telling(events[row])).unwrap_or(0);
+        let first = all.iter().position(|&row| is_notable(events[row])).unwrap_or(0);
         let first = first.saturating_sub(RUN_UP).min(all.len().saturating_sub(each));
         let (mut last_time, mut last_psn) = (0, 0);
         let (from, to) = ends.get(&qp).cloned().unwrap_or_default();
@@ -89,7 +89,7 @@ pub(super) fn of(run: &Results, most: usize) -> Option<Arrivals> {
                 names.push(events[row].to_owned());
                 names.len() - 1
             });
-            // Wraps in a damaged file only, and there a wrong number is better than no page.
+            // The difference wraps only in a damaged file, where a wrong number is better than no page.
             track.time_ns.push(at.wrapping_sub(last_time));
             track.psn.push(number.wrapping_sub(last_psn));
             track.event.push(name);
@@ -108,7 +108,7 @@ fn ends(run: &Results) -> BTreeMap<u64, (String, String)> {
     table.counts("qp").into_iter().zip(names).collect()
 }
 
-/// Links that packets of `qp` took, those with the most to wait for first.
+/// Links that packets of `qp` took, those with the longest waits first.
 fn links(run: &Results, qp: u64) -> Vec<Link> {
     let Some(table) = run.table("paths").map(Frame::new) else { return Vec::new() };
     let qps = table.counts("qp");

@@ -1,28 +1,28 @@
-//! The configuration: with what each key means, and in what runs differ.
+//! The configuration with the meaning of each key, and the differences between runs.
 
 use super::{Group, text};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use toml::{Table, Value};
 
-/// Most keys that are shown to differ. Our choice.
+/// Most keys in the table of differences. Our choice.
 const DIFFERENCES: usize = 100;
 
-/// What comes first of what differs: it says most.
+/// Sections of keys that come first in the table of differences, because they matter most.
 const FIRST: [&str; 5] = ["topology", "workload", "failure", "scheme", "nic"];
 
-/// The configuration of the first run, and what the others have in its place.
+/// The configuration of the first run, and the differences of the others.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Config {
-    /// The first run's, every key explained.
+    /// Configuration of the first run, with every key explained.
     annotated: String,
-    /// Keys that are not the same everywhere, and their value in each group (null: not there).
+    /// Keys with different values, and their value in each group (null if a group does not have the key).
     differences: Vec<(String, Vec<Option<String>>)>,
-    /// More keys differ than are shown.
+    /// Number of differing keys that are not shown.
     more: usize,
 }
 
-/// Of these runs.
+/// The configuration of these groups.
 pub(super) fn of(groups: &[Group<'_>]) -> Config {
     let configs: Vec<&str> =
         groups.iter().filter_map(|g| Some(text(&g.runs.first()?.manifest, "/config"))).collect();
@@ -37,12 +37,12 @@ pub(super) fn of(groups: &[Group<'_>]) -> Config {
     differences.sort_by_key(|(key, _)| place(key));
     let more = differences.len().saturating_sub(DIFFERENCES);
     differences.truncate(DIFFERENCES);
-    // A newer or older ropewalk may have written it: then it is shown as it stands.
+    // A configuration of another version, which this one cannot explain, is shown without explanations.
     let annotated = scenario::explained(first).unwrap_or_else(|| (*first).to_owned());
     Config { annotated, differences, more }
 }
 
-/// Keys that are not the same in all of these.
+/// Keys whose values are not the same in all configurations.
 pub(super) fn differing(all: &[BTreeMap<String, String>]) -> Vec<&String> {
     let keys: BTreeSet<&String> = all.iter().flat_map(BTreeMap::keys).collect();
     let first = |key: &String| all.first().and_then(|config| config.get(key));

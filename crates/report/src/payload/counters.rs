@@ -1,20 +1,20 @@
-//! What the scheme and the NICs counted, in the end and over time.
+//! Counters of the scheme and of the NICs, at the end and over time.
 
 use super::super::frame::{Frame, short};
 use results::Results;
 use serde::Serialize;
 
-/// Most points of a counter over time. Our choice: as many as a chart has pixels to spare.
+/// Most points of a counter over time. Our choice, by the width of a chart.
 const POINTS: usize = 200;
 
 /// Counters.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Counters {
-    /// Name and count: the scheme's own.
+    /// Name and count of each counter of the scheme.
     scheme: Vec<(String, u64)>,
     /// Name and count of control packets.
     control: Vec<(String, u64)>,
-    /// Over time, where that was recorded.
+    /// Counters over time; empty if they were not recorded.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     over_time: Vec<Track>,
 }
@@ -48,7 +48,7 @@ fn tracks(table: Frame<'_>) -> Vec<Track> {
     }
     let track = |name: &&str| {
         let rows: Vec<usize> = (0..names.len()).filter(|&i| names[i] == *name).collect();
-        // Counters are cumulative: leaving points out changes none that stays. The last one is always kept.
+        // Counters are cumulative, so leaving out points does not change the others. The last point is always kept.
         let every = rows.len().div_ceil(POINTS).max(1);
         let kept: Vec<usize> = rows.iter().rev().step_by(every).rev().copied().collect();
         Track {

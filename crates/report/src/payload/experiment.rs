@@ -5,7 +5,7 @@ use papers::{Curve, Figure, Report, Row};
 use results::text::number;
 use serde::Serialize;
 
-/// Deviations up to this are called close. Our choice: what a second seed or a rounded number in a paper moves.
+/// Largest deviation that is called close. Our choice: about the effect of another seed or of a rounded number in a paper.
 const CLOSE: f64 = 0.1;
 
 /// An experiment.
@@ -26,7 +26,7 @@ pub(crate) struct Experiment {
 }
 
 impl Experiment {
-    /// Of a report that keeps its detail.
+    /// The experiment of a report with its detail.
     pub(crate) fn of(report: &Report) -> Self {
         Experiment {
             name: report.name.to_owned(),
@@ -42,12 +42,12 @@ impl Experiment {
         }
     }
 
-    /// The answer, its own or made from the rows, and what to know about it.
+    /// The answer, either the experiment's own or made from the rows, and remarks.
     pub(super) fn answer(&self) -> Vec<String> {
         let mut text = vec![if self.answer.is_empty() { self.closeness() } else { self.answer.clone() }];
         if self.quick {
             text.push(
-                "Quick: scaled down; these are not the paper's sizes, and its numbers need not appear."
+                "Quick: scaled down from the paper's sizes; the numbers cannot be compared with the paper's."
                     .into(),
             );
         }
@@ -62,12 +62,13 @@ impl Experiment {
         let close = both.iter().filter(|(_, deviation)| deviation.abs() <= CLOSE).count();
         let farthest = both.iter().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
         let Some((row, _)) = farthest else {
-            return "No paper prints numbers that could stand beside these.".to_owned();
+            return "No paper prints numbers to compare with these.".to_owned();
         };
         let (paper, ours) = (row.paper.unwrap_or(0.0), row.measured.unwrap_or(0.0));
         let case = if row.case.is_empty() { String::new() } else { format!(" of {}", row.case) };
         format!(
-            "Ours are within 10 % of {close} of the {} numbers that the paper prints. Furthest off is {}{case}: {} {} in the paper, {} here.",
+            "Of the {} numbers that the paper prints, ours are within 10 % of {close}. The largest deviation is that of \
+             {}{case}: {} {} in the paper, {} here.",
             both.len(),
             row.metric,
             number(paper),
@@ -77,11 +78,11 @@ impl Experiment {
     }
 }
 
-/// The question, for each experiment.
+/// The question of each experiment.
 pub(super) fn asked(experiments: &[Experiment]) -> Vec<Asked> {
     let mut lines = Vec::new();
     for experiment in experiments {
-        lines.push(Asked { label: "From", text: experiment.source.to_owned() });
+        lines.push(Asked { label: "Source", text: experiment.source.to_owned() });
         lines.push(Asked { label: "Shows", text: experiment.about.to_owned() });
     }
     lines

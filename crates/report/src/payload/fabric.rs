@@ -1,4 +1,4 @@
-//! Nodes, links and their load, in the whole and over time.
+//! Nodes, links and their load, for the whole run and over time.
 
 use super::super::frame::{Frame, short};
 use super::{Room, series};
@@ -6,62 +6,63 @@ use results::Results;
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Beyond so many hosts, those of a switch are drawn as one. Our choice: more are no longer told apart on a screen.
+/// Most hosts that are drawn separately. Beyond this number, the hosts of a switch are drawn as one node. Our choice,
+/// by the resolution of a screen.
 const HOSTS_DRAWN: usize = 160;
-/// Most positions of the time slider, and fewest.
+/// Fewest and most positions of the time slider. Our choice.
 const BINS: (usize, usize) = (12, 120);
 
-/// What a fabric looks like; runs on the same fabric share it.
+/// The shape of a fabric; runs on the same fabric share it.
 #[derive(Debug, PartialEq, Serialize)]
 pub(super) struct Shape {
     /// Names of nodes.
     name: Vec<String>,
     role: Vec<String>,
-    /// Links to the nearest host: 0 is a host.
+    /// Number of links to the nearest host; 0 for a host.
     tier: Vec<u32>,
-    /// Datacentre, group or pod, or empty.
+    /// Datacentre, group or pod; may be empty.
     part: Vec<String>,
-    /// Hosts that the node stands for; 1 for a host, 0 for a switch.
+    /// Number of hosts that the node represents; 1 for a host, 0 for a switch.
     hosts: Vec<u32>,
     /// Sending node of each directed link that is drawn.
     from: Vec<u32>,
     to: Vec<u32>,
     gbps: Vec<Option<f64>>,
-    /// Links that it stands for.
+    /// Number of links that this one represents.
     count: Vec<u32>,
-    /// Directed links that are not drawn: those that carried least.
+    /// Number of directed links with the least load that are not drawn.
     hidden: usize,
 }
 
 /// The load of a run on its fabric: a number for each link of its shape.
 #[derive(Debug, Serialize)]
 pub(super) struct Loads {
-    /// Place in the list of shapes.
+    /// Index in the list of shapes.
     shape: usize,
-    /// Share of the simulated time in which the wire was busy: mean over the links that it stands for.
+    /// Share of the simulated time in which the wire was busy, as a mean over the represented links.
     busy: Vec<Option<f64>>,
     /// Longest queue of data, bytes.
     max_queue: Vec<Option<f64>>,
-    /// Marks, drops, losses, pauses: only those that are not 0 throughout.
+    /// Marks, drops, losses and pauses, unless all are 0.
     counts: BTreeMap<&'static str, Vec<u64>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     over_time: Option<OverTime>,
 }
 
-/// Links over time: those that were recorded.
+/// The recorded links over time.
 #[derive(Debug, Serialize)]
 struct OverTime {
     width_us: f64,
     bins: usize,
-    /// Links of the shape.
+    /// Indices of links in the shape.
     link: Vec<usize>,
-    /// For each of them and each bin, load in thousandths of its rate.
+    /// For each link and bin, the load in thousandths of the link's rate.
     load: Vec<Vec<u32>>,
     /// Longest queue in the bin, in units of 100 B.
     queue: Vec<Vec<u32>>,
 }
 
-/// The fabric of a run; its shape is added to `shapes` if it is not there.
+/// The fabric of a run. Its shape is added to `shapes` unless it is already there.
 pub(super) fn of(run: &Results, room: Room, shapes: &mut Vec<Shape>) -> Option<Loads> {
     let table = Frame::new(run.table("links")?);
     if table.rows() == 0 {
@@ -125,7 +126,7 @@ impl Drawing {
         let tiers = tiers(&roles, &ends);
         let hosts = roles.iter().filter(|role| **role == "host").count();
         let lumped = hosts > HOSTS_DRAWN;
-        // A host that is drawn with others is the node of its switch's hosts.
+        // Hosts that are drawn together share the node of their switch's hosts.
         let mut node: Vec<Option<usize>> = vec![None; names.len()];
         let mut shape = Shape::empty();
         for i in (0..names.len()).filter(|&i| !(lumped && roles[i] == "host")) {
@@ -149,7 +150,7 @@ impl Drawing {
         let mut links: BTreeMap<(usize, usize, usize), Vec<usize>> = BTreeMap::new();
         for (row, (a, b)) in ends.iter().enumerate().filter_map(|(row, e)| Some((row, (*e)?))) {
             if let Some((a, b)) = node[a].zip(node[b]) {
-                // Links of hosts that are drawn as one are one; parallel links between switches are not.
+                // The links of hosts that are drawn together are merged; parallel links between switches are not.
                 let apart = if shape.tier[a].min(shape.tier[b]) == 0 { 0 } else { row + 1 };
                 links.entry((a, b, apart)).or_default().push(row);
             }
@@ -193,13 +194,13 @@ impl Shape {
         self.role.push(role.to_owned());
         self.tier.push(tier);
         self.hosts.push(hosts);
-        // Switches of a datacentre, group or pod are called after it: `pod3-edge1`.
+        // Names of switches begin with their datacentre, group or pod: `pod3-edge1`.
         let part = name.split_once('-').filter(|_| role != "host").map_or("", |(part, _)| part);
         self.part.push(part.to_owned());
         self.name.len() - 1
     }
 
-    /// Hosts belong where their switch does.
+    /// Assigns each host to the part of its switch.
     fn find_parts(&mut self, links: &[(usize, usize)]) {
         for &(a, b) in links.iter().filter(|(a, _)| self.tier[*a] == 0) {
             self.part[a] = self.part[b].clone();
@@ -207,7 +208,7 @@ impl Shape {
     }
 }
 
-/// Links to the nearest host, for each node.
+/// Number of links to the nearest host, for each node.
 fn tiers(roles: &[&str], ends: &[Option<(usize, usize)>]) -> Vec<u32> {
     let mut beside: Vec<Vec<usize>> = vec![Vec::new(); roles.len()];
     for (a, b) in ends.iter().flatten() {
@@ -228,7 +229,7 @@ fn tiers(roles: &[&str], ends: &[Option<(usize, usize)>]) -> Vec<u32> {
     tiers.into_iter().map(|tier| tier.unwrap_or(1)).collect()
 }
 
-/// The recorded links over time, of at most about `cells` numbers.
+/// The recorded links over time, with about `cells` numbers at most.
 fn over_time(run: &Results, links: Frame<'_>, drawing: &Drawing, cells: usize) -> Option<OverTime> {
     let table = Frame::new(run.table("series")?);
     let tracks: BTreeMap<usize, std::ops::Range<usize>> = series::tracks(table)
@@ -262,14 +263,14 @@ fn over_time(run: &Results, links: Frame<'_>, drawing: &Drawing, cells: usize) -
         let (mut load, mut queue) = (vec![0.0_f64; bins], vec![0.0_f64; bins]);
         for row in &rows {
             for (i, at) in tracks[row].clone().enumerate() {
-                // The last bin may be made from fewer.
+                // The last bin may combine fewer bins.
                 let of = merged.min(length - i / merged * merged) as f64;
                 load[i / merged] += 1000.0 * rates[at] / rate[*row] / of / rows.len() as f64;
                 queue[i / merged] = queue[i / merged].max(queues[at] / 100.0);
             }
         }
         all.link.push(link);
-        // A frame counts where it starts, so that a full link may show a little more than it carries.
+        // A frame counts in the bin in which it starts, so a full link may exceed its rate in a bin.
         all.load.push(load.into_iter().map(|x| x.round().min(1000.0) as u32).collect());
         all.queue.push(queue.into_iter().map(|x| x.round() as u32).collect());
     }

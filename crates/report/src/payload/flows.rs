@@ -1,4 +1,4 @@
-//! Distributions of completion times and slowdown, and the flows that took longest.
+//! Distributions of completion times and slowdown, and the slowest flows.
 
 use super::super::frame::{Frame, short};
 use super::headline::Column;
@@ -7,7 +7,7 @@ use results::{Metric, Results};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Flows in the table of the slowest. Our choice: a page of paper has room for them.
+/// Rows in the table of the slowest flows. Our choice: these fit on a printed page.
 const SLOWEST: usize = 20;
 
 /// A distribution.
@@ -15,32 +15,32 @@ const SLOWEST: usize = 20;
 pub(super) struct Curve {
     /// Column of `flows.parquet`.
     pub(super) metric: &'static str,
-    /// Finished flows behind it, those of all seeds.
+    /// Number of finished flows of all seeds.
     flows: usize,
-    /// Flows that did not finish.
+    /// Number of flows that did not finish.
     unfinished: usize,
     /// Values in ascending order.
     values: Vec<Option<f64>>,
-    /// Share of the finished flows that do not exceed them.
+    /// Share of the finished flows that do not exceed each value.
     shares: Vec<Option<f64>>,
 }
 
 /// A part of the flows: the kind of division, the name of the part, and its numbers by column.
 type Part = (&'static str, String, Vec<Option<f64>>);
 
-/// The columns of a table of parts: how many flows there are, and how long they took.
+/// The metrics in a table of parts: numbers of flows, and completion times.
 fn metrics() -> impl Iterator<Item = (&'static Metric, &'static str)> {
     let own = |metric: &'static Metric| Some((metric, metric.key.strip_prefix("flows.")?));
     let shown = |(metric, _): &(&Metric, _)| metric.shown >= Shown::Page || metric.unit == Unit::Flows;
     Metric::listed().filter_map(own).filter(shown)
 }
 
-/// These columns, as the page reads them.
+/// The columns of a table of parts.
 pub(super) fn columns() -> Vec<Column> {
     metrics().map(|(metric, _)| Column::of(metric, 1)).collect()
 }
 
-/// Flows by size, by class if there are several classes, and by distance if some go much farther than others.
+/// Flows by size, by class if there are several classes, and by distance if some paths are much longer than others.
 pub(super) fn parts(run: &Results) -> Vec<Part> {
     let summary = &run.summary;
     let numbers: BTreeMap<String, Option<f64>> =
@@ -58,11 +58,11 @@ pub(super) fn parts(run: &Results) -> Vec<Part> {
     sizes.chain(classes).chain(distances).collect()
 }
 
-/// The flows that took longest.
+/// The slowest flows.
 #[derive(Debug, Serialize)]
 pub(super) struct Slowest {
     rows: Vec<Slow>,
-    /// All flows.
+    /// Number of all flows.
     of: usize,
 }
 
@@ -85,7 +85,7 @@ pub(super) fn curves(runs: &[&Results], points: usize) -> Vec<Curve> {
     let of = |metric| {
         let tables = runs.iter().filter_map(|run| run.table("flows"));
         let all: Vec<f64> = tables.flat_map(|table| Frame::new(table).reals(metric)).collect();
-        // Where nothing finished there is no distribution.
+        // Without finished flows there is no distribution.
         all.iter().any(|x| x.is_finite()).then(|| curve(metric, all, points))
     };
     ["fct_us", "slowdown"].into_iter().filter_map(of).collect()
@@ -114,7 +114,7 @@ fn curve(metric: &'static str, all: Vec<f64>, points: usize) -> Curve {
     }
 }
 
-/// At most `most` of the ranks `0..n`, the last hundredth of them four times as dense: that is where tails differ.
+/// At most `most` of the ranks `0..n`. A fifth of them is in the last hundredth, where tails differ.
 fn ranks(n: usize, most: usize) -> Vec<usize> {
     if n <= most {
         return (0..n).collect();
@@ -127,7 +127,7 @@ fn ranks(n: usize, most: usize) -> Vec<usize> {
     ranks
 }
 
-/// The flows that took longest for their size; those that did not finish first.
+/// The flows with the largest slowdowns, after those that did not finish.
 pub(super) fn slowest(run: &Results) -> Option<Slowest> {
     let table = Frame::new(run.table("flows")?);
     let slowdown = table.reals("slowdown");
@@ -157,7 +157,7 @@ pub(super) fn slowest(run: &Results) -> Option<Slowest> {
 pub(super) fn slow_queue_pairs(run: &Results) -> Vec<u64> {
     let Some(table) = run.table("flows").map(Frame::new) else { return Vec::new() };
     let mut all: Vec<(u64, f64)> = table.counts("qp").into_iter().zip(table.reals("slowdown")).collect();
-    // A flow that did not finish is slower than any.
+    // A flow that did not finish counts as the slowest.
     all.iter_mut().filter(|(_, s)| s.is_nan()).for_each(|(_, s)| *s = f64::INFINITY);
     all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     let mut seen = std::collections::BTreeSet::new();
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_flows_are_all_shown_and_equal_ones_are_one_step() {
+    fn all_of_a_few_flows_are_shown_and_equal_ones_share_a_step() {
         let curve = curve("fct_us", vec![30.0, 10.0, f64::NAN, 10.0, 20.0], 100);
         assert_eq!(curve.values, [Some(10.0), Some(20.0), Some(30.0)]);
         assert_eq!(curve.shares, [Some(0.5), Some(0.75), Some(1.0)]);
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_hundred_thousand_flows_a_thousand_points_keep_the_tail_and_the_slowest() {
+    fn a_thousand_points_keep_the_tail_of_a_hundred_thousand_flows() {
         let n = 100_000;
         let curve = curve("slowdown", (0..n).map(|i| f64::from(n - i)).collect(), 1_000);
         assert!(curve.values.len() <= 1_000 && curve.values.len() > 900, "{}", curve.values.len());

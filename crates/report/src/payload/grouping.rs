@@ -1,11 +1,12 @@
-//! Which runs are one row, and what the rows are called.
+//! Groups of runs that share a row, and their names.
 
 use super::question::settings;
 use super::{Group, config, text};
 use results::Results;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Groups of runs by scheme, and by scenario where there are several; runs of a group differ by their seed at most.
+/// Groups the runs: those of a group differ only in their seeds. A group is named after its scheme, and after its
+/// scenario if there are several scenarios.
 pub(crate) fn grouped(runs: &[Results]) -> Vec<Group<'_>> {
     let scenarios: BTreeSet<&str> = runs.iter().map(|r| &*r.summary.scenario).collect();
     let unseeded = |run: &Results| {
@@ -22,7 +23,7 @@ pub(crate) fn grouped(runs: &[Results]) -> Vec<Group<'_>> {
         };
         let key = unseeded(run);
         match groups.iter_mut().find(|(known, _)| *known == key) {
-            // A directory that was given twice is no second seed.
+            // A directory that is given twice counts once.
             Some((_, group)) if group.runs.iter().any(|known| same(known, run)) => {}
             Some((_, group)) => group.runs.push(run),
             None => groups.push((key, Group { name, runs: vec![run] })),
@@ -33,24 +34,24 @@ pub(crate) fn grouped(runs: &[Results]) -> Vec<Group<'_>> {
     for name in names.iter().collect::<BTreeSet<_>>() {
         let alike: Vec<usize> = (0..names.len()).filter(|&i| names[i] == *name).collect();
         if alike.len() > 1 {
-            let suffixes = told_apart(&alike.iter().map(|&i| &groups[i]).collect::<Vec<_>>());
+            let suffixes = suffixes(&alike.iter().map(|&i| &groups[i]).collect::<Vec<_>>());
             alike.iter().zip(suffixes).for_each(|(&i, suffix)| groups[i].name.push_str(&suffix));
         }
     }
     groups
 }
 
-/// Whether two runs with the same settings, but perhaps for the seed, are one.
+/// True if two runs of one group are the same run.
 fn same(a: &Results, b: &Results) -> bool {
     let names = |run: &Results| (run.summary.digest.clone(), run.summary.seed, run.summary.scheme.clone());
     names(a) == names(b)
 }
 
-/// Most keys in a name. Our choice: more make no name.
+/// Most keys in a name. Our choice.
 const KEYS: usize = 2;
 
-/// What tells runs of one scheme apart: the settings in which they differ, where these are few, else a number.
-fn told_apart(groups: &[&Group<'_>]) -> Vec<String> {
+/// Suffixes that distinguish groups of one scheme: the settings in which they differ if these are few, else numbers.
+fn suffixes(groups: &[&Group<'_>]) -> Vec<String> {
     let flat = |group: &&Group<'_>| {
         config::flat(group.runs.first().map_or("", |run| text(&run.manifest, "/config")))
     };
@@ -63,7 +64,7 @@ fn told_apart(groups: &[&Group<'_>]) -> Vec<String> {
     if (1..=KEYS).contains(&keys.len()) {
         return flat.iter().map(|of| keys.iter().map(|key| setting(of, key)).collect()).collect();
     }
-    // Each goes by what is not as in most of them.
+    // Name each group after the settings that it shares with at most half of the groups.
     let rare = |of: &BTreeMap<String, String>| -> Vec<&String> {
         let as_here = |key: &&&String| flat.iter().filter(|other| other.get(**key) == of.get(**key)).count();
         keys.iter().filter(|key| 2 * as_here(key) <= flat.len()).copied().collect()

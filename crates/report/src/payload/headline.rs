@@ -1,4 +1,4 @@
-//! The table of the page: what each run comes to.
+//! The table of the page: the main numbers of each run.
 
 use super::super::frame::short;
 use super::Group;
@@ -22,7 +22,7 @@ pub(super) struct Column {
     pub(super) name: String,
     pub(super) unit: &'static str,
     pub(super) about: String,
-    /// 1 where more is better, -1 where less is, 0 where neither.
+    /// 1 if more is better, -1 if less is better, 0 otherwise.
     better: i8,
 }
 
@@ -50,19 +50,19 @@ struct Row {
     over: OverSeeds,
 }
 
-/// The numbers of runs that differ in their seed only.
+/// The numbers of runs that differ only in their seeds.
 #[derive(Debug, Serialize)]
 pub(super) struct OverSeeds {
     pub(super) runs: usize,
     /// Means, by column.
     pub(super) cells: Vec<Option<f64>>,
-    /// Least and most, where there are several.
+    /// Lowest and highest values by column, if there are several runs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) ranges: Vec<Option<(f64, f64)>>,
 }
 
 impl OverSeeds {
-    /// Of so many runs, from their numbers by column; one that is missing at one seed has no mean.
+    /// Means over `runs` runs, from their numbers by column. A column with a missing number has no mean.
     pub(super) fn of(runs: usize, columns: &[Option<Vec<f64>>]) -> Self {
         let range = |v: &Option<Vec<f64>>| {
             extremes(v.as_ref()?).map(|(a, b)| (short(a).unwrap_or(a), short(b).unwrap_or(b)))
@@ -75,15 +75,16 @@ impl OverSeeds {
     }
 }
 
-/// True if a column deserves its place: a number in it is not 0, or it shows a share. A share of 0 says that all went well.
+/// True if a column is worth showing: a number in it is above 0, or it shows a share. A share of 0 is good news.
 pub(super) fn tells(metric: &Metric, mut all: impl Iterator<Item = f64>) -> bool {
     metric.percent || all.any(|x| x > 0.0)
 }
 
 pub(super) type Measure = fn(&Results) -> Option<f64>;
 
-/// End of the slowest group over all foreground jobs that have groups by design (collectives do), us; `None` if there are no
-/// such jobs, or a group did not finish. In any other job one group is the whole job, and its end says no more than the FCT.
+/// End of the slowest group over all foreground jobs that have groups by design (collectives do), us; `None` if there
+/// are no such jobs, or a group did not finish. In any other job the only group is the whole job, so its end adds
+/// nothing to the FCT.
 pub(super) fn slowest_group(run: &Results) -> Option<f64> {
     let grouped = |entry: &Table| entry.values().any(|kind| kind.get("groups").is_some());
     let background = |entry: &Table| entry.get("background").and_then(Toml::as_bool).unwrap_or(false);

@@ -1,20 +1,20 @@
-//! What the page is told: one JSON object, made from result tables.
+//! The data of the page: one JSON object, made from result tables.
 //!
 //! | file | section of the page |
 //! |---|---|
-//! | [`grouping`] | which runs are one row |
-//! | [`question`], [`answer`], [`headline`] | what was asked, the answer, the table |
+//! | [`grouping`] | groups of runs that share a row |
+//! | [`question`], [`answer`], [`headline`] | the question, the answer, the table |
 //! | [`flows`] | completion times and slowdown |
 //! | [`series`] | chosen queue pairs, links and switches over time |
 //! | [`arrivals`] | packets of chosen queue pairs by time and PSN |
 //! | [`fabric`] | nodes, links and their load |
 //! | [`counters`] | the scheme's counters |
-//! | [`config`] | the configuration, and in what runs differ |
-//! | [`again`] | the commands that run it again |
+//! | [`config`] | the configuration, and the differences between runs |
+//! | [`again`] | the commands that repeat the runs |
 //! | [`experiment`] | a paper's numbers beside ours |
 //! | [`sweep`] | the points of a sweep |
 //!
-//! Everything is bounded ([`Room`]), whatever the size of the runs; what is left out is said.
+//! [`Room`] bounds every part, whatever the size of the runs. The page names the parts that it leaves out.
 
 pub(super) mod again;
 pub(super) mod answer;
@@ -38,26 +38,26 @@ use results::metrics::Shown;
 use results::table::Table;
 use serde::Serialize;
 
-/// Most runs that are shown in detail: as many as can be told apart in one chart. Our choice.
+/// Most runs in detail. Our choice: a chart can distinguish this many.
 const DETAILED: usize = 12;
 
-/// How much of a run may be shown, so that a page of several stays below 6 MB; 4.7 MB of that are plotly's. Our choice.
+/// Limits for the data of one run, so that a page stays below 6 MB, of which plotly takes 4.7 MB. Our choice.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
     /// Points of a distribution.
     pub points: usize,
     /// Numbers of all tracks over time.
     pub cells: usize,
-    /// Events.
+    /// Events of queue pairs.
     pub events: usize,
-    /// Links with numbers of their own.
+    /// Links that are drawn separately.
     pub links: usize,
     /// Numbers of all links over time.
     pub link_cells: usize,
 }
 
 impl Room {
-    /// For each of so many runs, and so many distributions in all.
+    /// The limits of each of `runs` runs, with `curves` distributions in total.
     fn shared_by(runs: usize, curves: usize) -> Self {
         let runs = runs.clamp(1, DETAILED);
         Room {
@@ -70,10 +70,10 @@ impl Room {
     }
 }
 
-/// Runs that differ in nothing but their seeds.
+/// Runs that differ only in their seeds.
 #[derive(Debug)]
 pub(super) struct Group<'a> {
-    /// What they are called on the page.
+    /// Name on the page.
     pub name: String,
     /// The runs, at least one.
     pub runs: Vec<&'a Results>,
@@ -91,7 +91,7 @@ impl Group<'_> {
     }
 }
 
-/// A group of runs; time, fabric and configuration are those of its first one.
+/// The data of a group of runs. Time, fabric and configuration are those of its first run.
 #[derive(Debug, Serialize)]
 struct Part {
     name: String,
@@ -132,11 +132,11 @@ pub(super) struct Payload {
     parts: Vec<Part>,
     /// Columns of the tables of parts of the flows.
     flow_columns: Vec<headline::Column>,
-    /// Words of the tables with their meanings.
+    /// Terms of the tables with their meanings.
     terms: Vec<(&'static str, &'static str)>,
-    /// What to call a command or several, a line each, and these.
+    /// Names, each with its commands, one per line.
     again: Vec<(String, String)>,
-    /// Runs beyond those in detail.
+    /// Number of runs that are not in detail.
     left_out: usize,
     fabrics: Vec<fabric::Shape>,
     config: config::Config,
@@ -145,7 +145,7 @@ pub(super) struct Payload {
 }
 
 impl Payload {
-    /// Of one group of runs, or of several to compare.
+    /// The payload of one group of runs, or of several to compare.
     pub(super) fn of_runs(groups: &[Group<'_>]) -> Self {
         let mut page = Self::details(groups);
         page.kind = if groups.len() > 1 { "compare" } else { "run" };
@@ -156,7 +156,7 @@ impl Payload {
         page
     }
 
-    /// Of experiments, and of those of their runs that are shown in detail.
+    /// The payload of experiments and of the runs that are shown in detail.
     pub(super) fn of_experiments(experiments: Vec<experiment::Experiment>, groups: &[Group<'_>]) -> Self {
         let mut page = Self::details(groups);
         page.title = experiments.iter().map(|e| e.name.as_str()).collect::<Vec<_>>().join(", ");
@@ -170,7 +170,7 @@ impl Payload {
         page
     }
 
-    /// Of a finished sweep: `sweep.json` and `points.parquet`.
+    /// The payload of a finished sweep, from `sweep.json` and `points.parquet`.
     pub(super) fn of_sweep(manifest: &serde_json::Value, points: &Table) -> Self {
         let sweep = sweep::Sweep::of(manifest, points);
         let mut page = Self::details(&[]);
@@ -209,7 +209,7 @@ impl Payload {
 
     /// JSON that may stand in a `<script>`.
     pub(super) fn json(&self) -> String {
-        // `<` begins nothing in JSON but texts, and there it may be escaped.
+        // In JSON, `<` occurs only inside strings, where it may be escaped.
         serde_json::to_string(self).unwrap_or_default().replace('<', "\\u003c")
     }
 }

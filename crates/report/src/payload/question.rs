@@ -1,4 +1,4 @@
-//! What was asked, in words.
+//! The question, in words.
 
 use super::super::frame::Frame;
 use super::{Group, text};
@@ -9,10 +9,10 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use toml::{Table, Value as Toml};
 
-/// Most seeds that are listed. Our choice: more fill a line of the page.
+/// Most seeds in the list. Our choice: these fill a line of the page.
 const SEEDS: usize = 24;
-/// Most lines of one label, and failures in one. Our choice.
-const TRUTHS: usize = 4;
+/// Most lines with one label, and most failures in a line. Our choice.
+const MOST_LINES: usize = 4;
 
 /// A line of the question.
 #[derive(Debug, PartialEq, Serialize)]
@@ -32,7 +32,7 @@ pub(super) fn title(groups: &[Group<'_>]) -> String {
     names.join(", ")
 }
 
-/// What was asked, in words.
+/// The question, in lines with labels.
 pub(super) fn asked(groups: &[Group<'_>]) -> Vec<Asked> {
     let Some(run) = groups.first().and_then(|group| group.runs.first()) else { return Vec::new() };
     let mut lines = Vec::new();
@@ -46,7 +46,7 @@ pub(super) fn asked(groups: &[Group<'_>]) -> Vec<Asked> {
     let seeds: Vec<BTreeSet<u64>> = groups.iter().map(seeds).collect();
     let all: BTreeSet<u64> = seeds.iter().flatten().copied().collect();
     let means = if groups.iter().any(|group| group.runs.len() > 1) { "; numbers are means" } else { "" };
-    let some = if seeds.iter().all(|own| *own == all) { "" } else { "; not every one for each" };
+    let some = if seeds.iter().all(|own| *own == all) { "" } else { "; some runs lack some of them" };
     let text = format!("{}{some}{means}", list(&all));
     lines.push(Asked { label: if all.len() > 1 { "Seeds" } else { "Seed" }, text });
     ask(&mut lines, groups, "NICs", nics);
@@ -54,19 +54,19 @@ pub(super) fn asked(groups: &[Group<'_>]) -> Vec<Asked> {
     lines
 }
 
-/// What is true of all, in a line; else a line for each truth, with those of which it is true.
+/// Adds a line if `say` gives the same text for all groups; else one line for each text, with the names of its groups.
 fn ask(lines: &mut Vec<Asked>, groups: &[Group<'_>], label: &'static str, say: fn(&Results) -> String) {
-    let mut said: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut texts: Vec<(String, Vec<&str>)> = Vec::new();
     for group in groups {
         let text = group.runs.first().map_or_else(String::new, |run| say(run));
-        match said.iter_mut().find(|(known, _)| *known == text) {
+        match texts.iter_mut().find(|(known, _)| *known == text) {
             Some((_, names)) => names.push(&group.name),
-            None => said.push((text, vec![&group.name])),
+            None => texts.push((text, vec![&group.name])),
         }
     }
-    let several = said.len() > 1;
-    let more = said.len().saturating_sub(TRUTHS);
-    for (text, names) in said.into_iter().take(TRUTHS).filter(|(text, _)| !text.is_empty()) {
+    let several = texts.len() > 1;
+    let more = texts.len().saturating_sub(MOST_LINES);
+    for (text, names) in texts.into_iter().take(MOST_LINES).filter(|(text, _)| !text.is_empty()) {
         let text = if several { format!("{}: {text}", names.join(" and ")) } else { text };
         lines.push(Asked { label, text });
     }
@@ -75,8 +75,8 @@ fn ask(lines: &mut Vec<Asked>, groups: &[Group<'_>], label: &'static str, say: f
     }
 }
 
-/// Whether all runs had the same to do, so that one may be called faster than another. How messages are laid onto queue
-/// pairs and classes is no part of that.
+/// True if all runs have the same workload, so that their times can be compared. Queue pairs and classes of the
+/// messages may differ.
 pub(super) fn same_work(groups: &[Group<'_>]) -> bool {
     let work = |group: &Group<'_>| -> Vec<String> {
         let plain = |mut entry: Table| {
@@ -95,13 +95,13 @@ fn nics(run: &Results) -> String {
     ["transport", "congestion"].into_iter().filter_map(chosen).collect::<Vec<_>>().join(", ")
 }
 
-/// `spine3 is down from 3030us until 11ms`; empty if nothing fails.
+/// Failures, such as `spine3 down from 3030us until 11ms`; empty if nothing fails.
 fn failures(run: &Results) -> String {
     let settings = settings(run);
     let Some(Toml::Array(all)) = settings.get("failure") else { return String::new() };
     let mut said: Vec<String> = all.iter().filter_map(Toml::as_table).map(failure).collect();
-    let more = said.len().saturating_sub(TRUTHS);
-    said.truncate(TRUTHS);
+    let more = said.len().saturating_sub(MOST_LINES);
+    said.truncate(MOST_LINES);
     if more > 0 {
         said.push(format!("and {more} more"));
     }
@@ -137,7 +137,7 @@ fn seeds(group: &Group<'_>) -> BTreeSet<u64> {
     group.runs.iter().map(|run| run.summary.seed).collect()
 }
 
-/// `1, 2, 3, 7`; of many, how many and between which.
+/// A list such as `1, 2, 3, 7`; for many seeds, their number and range.
 fn list(seeds: &BTreeSet<u64>) -> String {
     match (seeds.first(), seeds.last()) {
         (Some(first), Some(last)) if seeds.len() > SEEDS => {
@@ -199,7 +199,7 @@ pub(super) fn settings(run: &Results) -> Table {
     text(&run.manifest, "/config").parse().unwrap_or_default()
 }
 
-/// Its workloads.
+/// The workloads of a run.
 pub(super) fn workloads(run: &Results) -> impl Iterator<Item = Table> {
     let list = settings(run).remove("workload").and_then(|w| match w {
         Toml::Array(list) => Some(list),

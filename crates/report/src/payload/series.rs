@@ -6,14 +6,14 @@ use results::Results;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Most queue pairs in the menu. Our choice: a menu that one still reads.
+/// Most queue pairs in the menu. Our choice.
 const QUEUE_PAIRS: usize = 24;
-/// Most links, and most switches, in the menu.
+/// Most links, and most switches, in the menu. Our choice.
 const OTHERS: usize = 12;
-/// Fewest bins that still are a line.
+/// Fewest bins of a line. Our choice.
 const FEWEST_BINS: usize = 32;
 
-/// How bins become one that is as wide as all of them.
+/// How several bins are merged into one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Merge {
     Sum,
@@ -22,7 +22,7 @@ enum Merge {
     Last,
 }
 
-/// What is shown of a track: column of `series.parquet`, and how its bins merge.
+/// Columns of `series.parquet` that are shown, and how their bins are merged.
 const COLUMNS: [(&str, Merge); 12] = [
     ("rate_gbps", Merge::Mean),
     ("packets", Merge::Sum),
@@ -43,11 +43,11 @@ const COLUMNS: [(&str, Merge); 12] = [
 pub(super) struct Series {
     /// Width of a bin, us; bin `i` begins at `i * width_us`.
     width_us: f64,
-    /// Bins.
+    /// Number of bins.
     bins: usize,
-    /// Recorded bins that one bin here is made from.
+    /// Number of recorded bins in one of these bins.
     merged: usize,
-    /// Tracks that were recorded, by kind.
+    /// Number of recorded tracks by kind.
     recorded: BTreeMap<String, usize>,
     tracks: Vec<Track>,
 }
@@ -55,16 +55,16 @@ pub(super) struct Series {
 /// A queue pair, link or switch.
 #[derive(Debug, Serialize)]
 struct Track {
-    /// `qp`, `link` or `switch`; `qps` is the mean over all queue pairs that were recorded.
+    /// `qp`, `link` or `switch`; `qps` is the mean over all recorded queue pairs.
     kind: String,
     id: u64,
     from: String,
     to: String,
-    /// Columns that hold anything but zeros.
+    /// Columns with numbers above 0.
     columns: BTreeMap<&'static str, Vec<Option<f64>>>,
 }
 
-/// Rows of one track: a range, as a track's rows follow each other.
+/// Rows of one track, which are consecutive.
 pub(super) struct Rows {
     pub(super) kind: String,
     pub(super) id: u64,
@@ -101,7 +101,7 @@ pub(super) fn of(run: &Results, cells: usize) -> Option<Series> {
         .filter(|(_, _, values)| values.iter().any(|x| *x > 0.0))
         .collect();
     let chosen = chosen(run, &all, &columns);
-    // About half of the columns say anything of a track.
+    // About half of the columns apply to a track.
     let each = (chosen.len() + 1) * columns.len().div_ceil(2).max(1);
     let most = (cells / each).max(FEWEST_BINS);
     let merged = length.div_ceil(most).max(1);
@@ -154,7 +154,7 @@ fn chosen<'a>(run: &Results, all: &'a [Rows], columns: &[(&str, Merge, Vec<f64>)
     chosen
 }
 
-/// The mean over queue pairs; a sum over them says less when one of many is looked at beside it.
+/// The mean over queue pairs, which can be compared with a single one.
 fn mean(qps: &[&Rows], columns: &[(&'static str, Merge, Vec<f64>)], merged: usize, bins: usize) -> Track {
     let mut of = BTreeMap::new();
     for (name, merge, values) in columns.iter().filter(|(name, _, _)| *name != "epsn") {
@@ -172,7 +172,7 @@ fn mean(qps: &[&Rows], columns: &[(&'static str, Merge, Vec<f64>)], merged: usiz
     Track { kind: "qps".into(), id: qps.len() as u64, from, to, columns: of }
 }
 
-/// Every `merged` bins as one.
+/// Merges every `merged` bins into one.
 fn fold(values: &[f64], merged: usize, merge: Merge) -> Vec<f64> {
     let one = |bins: &[f64]| {
         let mut known = bins.iter().copied().filter(|x| x.is_finite());

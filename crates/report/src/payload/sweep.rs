@@ -1,4 +1,4 @@
-//! A sweep: its points by axes, and which axis matters.
+//! A sweep: its points by axes, and the axis with the largest effect.
 
 use super::headline::{Column, OverSeeds, tells};
 use super::question::Asked;
@@ -12,27 +12,27 @@ use results::{METRICS, Metric};
 use serde::Serialize;
 use serde_json::Value;
 
-/// Most points that are shown. Our choice: they take a megabyte or so.
+/// Most points on the page. Our choice: they take about a megabyte.
 const MOST_POINTS: usize = 4_000;
-/// Axes that turn the answer by less than this are not said to matter. Our choice.
+/// Smallest factor between the values of an axis that the answer mentions. Our choice.
 const MATTERS: f64 = 1.01;
 
-/// One or more keys that go side by side.
+/// One or more keys that change together.
 #[derive(Debug, Serialize)]
 struct Axis {
-    /// Its keys without what comes before the last dot where that is clear.
+    /// Last parts of the keys, or whole keys where the last parts are ambiguous.
     name: String,
-    /// Its keys.
+    /// Keys.
     keys: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
 struct Point {
-    /// What each axis says here: values of its keys.
+    /// Values of the keys of each axis.
     values: Vec<Vec<String>>,
     scheme: String,
     complete: bool,
-    /// By metric.
+    /// Numbers by metric.
     #[serde(flatten)]
     over: OverSeeds,
 }
@@ -42,25 +42,25 @@ struct Point {
 pub(super) struct Sweep {
     axes: Vec<Axis>,
     metrics: Vec<Column>,
-    /// The metric of the answer.
+    /// Index of the metric that the answer uses.
     chosen: usize,
     points: Vec<Point>,
-    /// Points beyond those shown.
+    /// Number of points that are not shown.
     left_out: usize,
     digest: String,
     version: String,
-    /// How to run it again.
+    /// The command that repeats the sweep.
     command: String,
-    /// What its file says.
+    /// Content of the sweep's file.
     text: String,
 }
 
-/// What an axis says at a row, whatever kind its values are.
+/// Value of a key in a row as text, whatever its type.
 fn said(points: &Table, key: &str, row: usize) -> String {
     let column = format!("axis.{key}");
     let text = points.texts(&column).map(|cells| cells.value(row).to_owned());
     let flag = || points.flags(&column).map(|cells| cells.value(row).to_string());
-    // `{:?}` writes a very small number short.
+    // `{:?}` writes very small numbers in scientific notation.
     let real = |x: f64| format!("{x:?}").trim_end_matches(".0").to_owned();
     text.or_else(flag).or_else(|| cells(points, &column)(row).map(real)).unwrap_or_default()
 }
@@ -69,7 +69,7 @@ fn said(points: &Table, key: &str, row: usize) -> String {
 type Read<'t> = Box<dyn Fn(usize) -> Option<f64> + 't>;
 
 impl Sweep {
-    /// Of what a finished sweep wrote: `sweep.json` and `points.parquet`.
+    /// The sweep of `sweep.json` and `points.parquet`.
     pub(super) fn of(manifest: &Value, points: &Table) -> Self {
         let text = |key: &str| manifest[key].as_str().unwrap_or_default().to_owned();
         let axes = axes(manifest, points);
@@ -78,7 +78,7 @@ impl Sweep {
         let mut chosen = None;
         for (metric, read) in candidates(points) {
             if tells(&metric, (0..points.rows()).filter_map(&read)) {
-                // Of the most important metrics the first one answers the question.
+                // The answer uses the first of the most important metrics.
                 if metric.shown == Shown::Sweep {
                     chosen = chosen.or(Some(metrics.len()));
                 }
@@ -118,7 +118,7 @@ impl Sweep {
         }
     }
 
-    /// What was asked.
+    /// The question.
     pub(super) fn asked(&self, manifest: &Value) -> Vec<Asked> {
         let mut lines =
             vec![Asked { label: "Scenario", text: manifest["scenario"].as_str().unwrap_or_default().into() }];
@@ -147,17 +147,17 @@ impl Sweep {
         lines
     }
 
-    /// How many seeds there are of each choice of values.
+    /// Number of seeds of each choice of values.
     fn seeds(&self) -> usize {
         self.points.first().map_or(1, |point| point.over.runs)
     }
 
-    /// What a row here is: a point, or a choice of values of which there is one for each seed.
+    /// Name of a row: a point, or a choice of values with several seeds.
     fn row(&self) -> &'static str {
         if self.seeds() > 1 { "choice" } else { "point" }
     }
 
-    /// The best point, the worst one, and the axis that matters most.
+    /// The best point, the worst point, and the axis with the largest effect.
     pub(super) fn answer(&self) -> Vec<String> {
         let (mut text, row) = (Vec::new(), self.row());
         let Some(metric) = self.metrics.get(self.chosen) else { return text };
@@ -193,7 +193,8 @@ impl Sweep {
         {
             let name = &self.axes[axis].name;
             text.push(format!(
-                "What matters most is {name}: from its best value to its worst the mean over all else grows {} times.",
+                "{name} has the largest effect: between its best and its worst value, the mean over the other axes differs \
+                 by a factor of {}.",
                 number(factor)
             ));
         }
@@ -204,12 +205,12 @@ impl Sweep {
             } else {
                 format!("{} {row}s are", count(broken as u64))
             };
-            text.push(format!("{are} NOT complete, and left out here."));
+            text.push(format!("{are} NOT complete and left out."));
         }
         text
     }
 
-    /// What these points have in common, if they are several; an axis in which they differ does not matter to them.
+    /// The values that these points have in common; axes in which they differ are left out.
     fn label(&self, points: &[&Point]) -> String {
         let Some(first) = points.first() else { return String::new() };
         let common = |axis: &usize| points.iter().all(|point| point.values[*axis] == first.values[*axis]);
@@ -222,7 +223,7 @@ impl Sweep {
         }
     }
 
-    /// The axis along which the means over all else differ most, and by which factor.
+    /// The axis along which the means over the other axes differ most, and the factor.
     fn most_telling(&self, points: &[(&Point, f64)]) -> Option<(usize, f64)> {
         let factor = |axis: usize| {
             let mut by_value: Vec<(&Vec<String>, Vec<f64>)> = Vec::new();
@@ -241,7 +242,7 @@ impl Sweep {
     }
 }
 
-/// `FCT, P99` in a sentence.
+/// A metric such as `FCT, P99` as part of a sentence: `a P99 FCT`.
 fn lower(name: &str) -> String {
     match name.split_once(", ") {
         Some((what, which)) => format!("a {which} {what}"),
@@ -249,7 +250,7 @@ fn lower(name: &str) -> String {
     }
 }
 
-/// How to run it again, if its file stands beside.
+/// The command that repeats the sweep, if its file is in the current directory.
 fn command(manifest: &Value) -> String {
     let mut words = vec!["ropewalk".to_owned(), "sweep".into()];
     words.push(format!("{}.toml", manifest["sweep"].as_str().unwrap_or("sweep")));
@@ -266,7 +267,7 @@ fn axes(manifest: &Value, points: &Table) -> Vec<Axis> {
         .into_iter()
         .flatten()
         .map(|axis| {
-            // JSON's objects have no order; the table's columns have.
+            // JSON objects have no order, so take the order of the table's columns.
             let mut keys: Vec<String> =
                 axis.as_object().into_iter().flat_map(|axis| axis.keys().cloned()).collect();
             keys.sort_by_key(|key| points.schema().index_of(&format!("axis.{key}")).unwrap_or(usize::MAX));
@@ -292,7 +293,7 @@ fn candidates(points: &Table) -> Vec<(Metric, Read<'_>)> {
     let schema = points.schema();
     let names = || schema.fields().iter().map(|field| field.name());
     let mut found: Vec<(Metric, Read<'_>)> = Vec::new();
-    // A mean over several jobs would mean nothing.
+    // The slowest group is shown for a single job only, because a mean over jobs has no meaning.
     let slowest = Metric::slowest_group();
     if let [job] = names().filter_map(|name| slowest.named_by(name)).collect::<Vec<_>>().as_slice() {
         found.push((job.clone(), cells(points, &job.key)));
@@ -309,7 +310,7 @@ fn candidates(points: &Table) -> Vec<(Metric, Read<'_>)> {
     found
 }
 
-/// The numbers of a column, whatever kind they are; none if there is no such column.
+/// The numbers of a column, whatever their type; `None` in all rows if there is no such column.
 fn cells<'t>(points: &'t Table, column: &str) -> Read<'t> {
     let (counts, reals) = (points.counts(column), points.reals(column));
     Box::new(move |row| {
@@ -369,14 +370,14 @@ mod tests {
         assert_eq!(sweep.points[0].over.cells[spurious], Some(0.5));
         assert!(!sweep.metrics.iter().any(|m| m.name == "pauses"), "no such column");
         let answer = sweep.answer();
-        // The last point is not whole at one of its seeds.
+        // The last point is not complete at one of its seeds.
         assert_eq!(
             answer[0],
             "Of 3 choices the best is scheme ar, b / c 1 / x, with a P99 FCT of 2.00 µs; the worst is scheme ecmp, with 4.00 µs, \
              2.00 times as much.",
             "both points of ecmp take 4 us, so its timers do not matter"
         );
-        assert!(answer[1].starts_with("What matters most is scheme: "), "{answer:?}");
+        assert!(answer[1].starts_with("scheme has the largest effect: "), "{answer:?}");
         assert!(answer[2].starts_with("1 choice is NOT complete"), "{answer:?}");
     }
 

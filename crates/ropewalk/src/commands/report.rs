@@ -3,7 +3,7 @@
 use crate::cli::ReportArgs;
 use crate::print;
 use lab::failure::Failure;
-use report::Place;
+use report::PageFile;
 use results::Results;
 use results::kind::Kind;
 use std::path::{Path, PathBuf};
@@ -24,12 +24,12 @@ pub fn run(args: &ReportArgs) -> Result<(), Failure> {
                 sweep.display()
             )));
         }
-        let place = Place::at(file)?;
+        let place = PageFile::at(file)?;
         report::write_sweep(sweep, &place)?;
         return say(&place, false);
     }
     let results: Vec<Results> = args.dirs.iter().map(|dir| Results::read(dir)).collect::<Result<_, _>>()?;
-    let place = Place::at(file)?;
+    let place = PageFile::at(file)?;
     place.write(&report::of_runs(&results))?;
     say(&place, false)
 }
@@ -41,9 +41,9 @@ pub fn run(args: &ReportArgs) -> Result<(), Failure> {
 pub(super) fn place(
     asked: &Option<Option<PathBuf>>,
     default: impl FnOnce() -> PathBuf,
-) -> Result<Option<Place>, Failure> {
+) -> Result<Option<PageFile>, Failure> {
     let Some(file) = asked else { return Ok(None) };
-    Place::at(file.clone().unwrap_or_else(default)).map(Some)
+    PageFile::at(file.clone().unwrap_or_else(default)).map(Some)
 }
 
 /// `results/NAME.html`.
@@ -55,7 +55,7 @@ pub(super) fn by_name(name: &str) -> PathBuf {
 ///
 /// # Errors
 /// If standard output cannot be written.
-pub(super) fn say(place: &Place, json: bool) -> Result<(), Failure> {
+pub(super) fn say(place: &PageFile, json: bool) -> Result<(), Failure> {
     let line = format!("report            {}", place.path().display());
     if json {
         print::note(&line);

@@ -8,7 +8,7 @@ use lab::crew::Crew;
 use lab::failure::Failure;
 use lab::shell::word;
 use lab::sweep::{self, Finished, Sweep, Work, dataset};
-use report::Place;
+use report::PageFile;
 use results::text::table;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -123,7 +123,12 @@ fn rest(numbers: impl Iterator<Item = usize>) -> Option<String> {
 }
 
 /// Prints a finished sweep, and writes its page if requested.
-fn tell(args: &SweepArgs, sweep: &Sweep, finished: &Finished, page: Option<&Place>) -> Result<(), Failure> {
+fn tell(
+    args: &SweepArgs,
+    sweep: &Sweep,
+    finished: &Finished,
+    page: Option<&PageFile>,
+) -> Result<(), Failure> {
     if let Some(page) = page {
         ::report::write_sweep(&finished.path, page)?;
     }
