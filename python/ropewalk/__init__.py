@@ -96,7 +96,7 @@ def run(
     if seed is not None:
         sets["seed"] = seed
     with Line(progress, "run") as line:
-        native = _native.run(text, is_dict, as_json(sets), threads, record, _warn, line.ear)
+        native = _native.run(text, is_dict, as_json(sets), threads, record, _warn, line.listener)
     result = Result(native)
     if native.faults:
         raise SimulationError("\n".join(native.faults), native.faults, result)
@@ -132,7 +132,7 @@ def compare(
     threads = count("threads", threads)
     with Line(progress, "compare") as line:
         natives = _native.compare(
-            text, is_dict, as_json(sets), _schemes(schemes), _seeds(seeds), traffic_class, threads, _warn, line.ear
+            text, is_dict, as_json(sets), _schemes(schemes), _seeds(seeds), traffic_class, threads, _warn, line.listener
         )
     for native in natives:
         if native.faults:
@@ -154,7 +154,7 @@ def reproduce(
     experiments."""
     quick, threads, jobs = flag("quick", quick), count("threads", threads), count("jobs", jobs)
     with Line(progress, name) as line:
-        return Report(_native.reproduce(name, quick, threads, jobs, line.ear))
+        return Report(_native.reproduce(name, quick, threads, jobs, line.listener))
 
 
 def read(directory: StrPath) -> Result | Sweep:

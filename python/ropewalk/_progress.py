@@ -29,7 +29,7 @@ class Line:
         self.shown = progress is True or (progress is None and (self.notebook or sys.stderr.isatty()))
 
     @property
-    def ear(self) -> Callable[[float, str], object] | None:
+    def listener(self) -> Callable[[float, str], object] | None:
         """Function for Rust to call, or None if progress is not shown."""
         return self.tell or (self.show if self.shown else None)
 

@@ -137,7 +137,7 @@ class Result:
         `flow` is its number, `"slowest"` or `"FROM->TO"`. If its events were not recorded, the scenario is run again.
         """
         with Line(progress, "explain") as line:
-            return self._native.explain(str(flow), line.ear)
+            return self._native.explain(str(flow), line.listener)
 
     def save(self, directory: StrPath, csv: bool = False) -> Path:
         """Writes the files of `ropewalk run -o DIR`, all or none. Older results in the directory are replaced."""
@@ -243,7 +243,7 @@ class Report:
 
     @property
     def quick(self) -> bool:
-        """True if the experiment was scaled down. The paper's numbers then need not appear."""
+        """True if the experiment was scaled down. Its numbers then cannot be compared with the paper's."""
         return bool(self._json["quick"])
 
     @property

@@ -131,7 +131,7 @@ def sweep(
     with Line(progress, "checking") as line:
         place = None if output is None else Path(output)
         try:
-            work = _native.Work(text, is_dict, as_json(sets), place, resume, threads, line.ear)
+            work = _native.Work(text, is_dict, as_json(sets), place, resume, threads, line.listener)
         except (RequestError, ResultsError) as error:
             raise type(error)(_in_python(str(error))) from None
     try:
@@ -143,9 +143,9 @@ def sweep(
             if not work.wanted():
                 failed = []
             elif executor is None:
-                failed = work.run(threads, jobs, line.ear)
+                failed = work.run(threads, jobs, line.listener)
             else:
-                failed = _elsewhere(work, executor, line.ear)
+                failed = _elsewhere(work, executor, line.listener)
         if failed or work.wanted():
             raise _unfinished(work, failed)
         directory, bad = work.finish()
@@ -214,7 +214,7 @@ def run_point(point: str, attempt: int = 0) -> str:
     return _native.run_point(point)
 
 
-def _elsewhere(work: _native.Work, executor: Any, ear: Callable[[float, str], object] | None) -> list[tuple[int, str, str]]:
+def _elsewhere(work: _native.Work, executor: Any, listener: Callable[[float, str], object] | None) -> list[tuple[int, str, str]]:
     """Runs all missing points on the executor and keeps each result. Returns the failed points with their reasons."""
     wanted = work.wanted()
     outcomes = (_by_joblib if _is_joblib(executor) else _by_futures)(work, executor, wanted)
@@ -226,8 +226,8 @@ def _elsewhere(work: _native.Work, executor: Any, ear: Callable[[float, str], ob
                 done += 1
             else:
                 failed.append((number, label, why))
-            if ear is not None:
-                ear((done + len(failed)) / max(len(wanted), 1), f"{done} of {len(wanted)} points")
+            if listener is not None:
+                listener((done + len(failed)) / max(len(wanted), 1), f"{done} of {len(wanted)} points")
             if not done and len(failed) >= HOPELESS:
                 break
     return failed

@@ -1,13 +1,14 @@
 //! Where a flow's time went, in pieces that add up to its FCT.
 //!
-//! From the flow's start to the start of its last packet, every instant belongs to the first of these that applies: a frame is
-//! on the wire; the rate forbids the next packet; the window is full, or there is nothing to send; the sender's port is paused
-//! or sends other packets. After that, the time belongs to the network. The shortest possible time to the receiver is part of
-//! the ideal, and any time beyond it is waiting. The same holds for the ACK on its way back.
+//! From the flow's start to the start of its last packet, every instant belongs to the first of these that applies: a
+//! frame is on the wire; the rate forbids the next packet; the window is full, or there is nothing to send; the
+//! sender's port is paused or sends other packets. After that, the time belongs to the network. The shortest possible
+//! time to the receiver is part of the ideal, and any time beyond it is waiting. The same holds for the ACK on its way
+//! back.
 
 use crate::cause::Cause;
 use crate::flow::ps;
-use crate::life::Life;
+use crate::history::History;
 use crate::trace::Step;
 use engine::outcome::EventKind;
 use model::{Kind, Time};
@@ -53,12 +54,12 @@ struct Sending<'a> {
 }
 
 /// All packets that the queue pair sent, in order.
-fn sendings<'a>(life: &Life<'a>) -> Vec<Sending<'a>> {
-    let line = life.line_rate().as_gbps();
+fn sendings<'a>(history: &History<'a>) -> Vec<Sending<'a>> {
+    let line = history.line_rate().as_gbps();
     let (mut blame, mut rate) = (Blame::new(), None);
     let mut sendings = Vec::new();
-    let mut cuts = life.cuts.iter().peekable();
-    for (i, step) in life.steps.iter().enumerate() {
+    let mut cuts = history.cuts.iter().peekable();
+    for (i, step) in history.steps.iter().enumerate() {
         while let Some(cut) = cuts.next_if(|cut| cut.seen == i) {
             let taken = (cut.from / cut.to.max(1e-9)).ln() / cut.by.len().max(1) as f64;
             cut.by.iter().for_each(|by| *blame.entry(*by).or_default() += taken);
@@ -77,7 +78,7 @@ fn sendings<'a>(life: &Life<'a>) -> Vec<Sending<'a>> {
 
 /// The division of the time, under construction.
 struct Book<'a> {
-    life: &'a Life<'a>,
+    history: &'a History<'a>,
     /// End of the time that has been divided so far.
     now: Time,
     /// Time that is part of the ideal, ps.
@@ -142,8 +143,8 @@ impl Book<'_> {
         self.spend(until, Cause::Port);
     }
 
-    /// Divides the time between two consecutive packets, or between the flow's start and its first packet. The rate allows the
-    /// next packet at `next`; packet `b` follows.
+    /// Divides the time between two consecutive packets, or between the flow's start and its first packet. The rate
+    /// allows the next packet at `next`; packet `b` follows.
     fn gap(&mut self, next: Time, blame: &Blame, b: &Step) {
         // Rates are recorded in whole bits per second; the rounding moves `next` by less than a nanosecond.
         let next = if b.ready.since(next) <= Time::from_ns(1) { b.ready } else { next };
@@ -166,35 +167,35 @@ impl Book<'_> {
 }
 
 impl Account {
-    pub(crate) fn of(life: &Life<'_>) -> Self {
-        let sendings = sendings(life);
+    pub(crate) fn of(history: &History<'_>) -> Self {
+        let sendings = sendings(history);
         let mut book = Book {
-            life,
-            now: life.start,
+            history,
+            now: history.start,
             ideal: 0,
             delays: BTreeMap::new(),
             waits: Vec::new(),
-            pauses: pauses(life),
-            loss_reports: life.steps.iter().filter(|step| reports_loss(step)).collect(),
+            pauses: pauses(history),
+            loss_reports: history.steps.iter().filter(|step| reports_loss(step)).collect(),
         };
-        let rate = life.line_rate();
-        let line = |step: &Step| life.wire().transmission(rate, life.frame(step.seq));
+        let rate = history.line_rate();
+        let line = |step: &Step| history.wire().transmission(rate, history.frame(step.seq));
         let next = |step: &Step| {
-            let bytes = life.frame(step.seq) + life.wire().gap;
+            let bytes = history.frame(step.seq) + history.wire().gap;
             let gbps = step.gbps.filter(|gbps| *gbps > 0.0).unwrap_or_else(|| rate.as_gbps());
             let pace = Time((f64::from(bytes) * 8e3 / gbps) as u64);
             step.at + pace.max(line(step))
         };
         let begins = |s: &Sending<'_>| {
-            s.step.starts_first() && life.own.contains(&s.step.seq) && s.step.at >= life.start
+            s.step.starts_first() && history.own.contains(&s.step.seq) && s.step.at >= history.start
         };
         let first = sendings.iter().position(begins);
         let before = &sendings[..first.unwrap_or(sendings.len())];
         // The time up to the flow's first packet.
         let none = Blame::new();
         let last = before.last();
-        if let Some(last) = last.filter(|last| (life.start..=life.end).contains(&last.step.at)) {
-            book.spend((last.step.at + line(last.step)).min(life.end), Cause::Behind);
+        if let Some(last) = last.filter(|last| (history.start..=history.end).contains(&last.step.at)) {
+            book.spend((last.step.at + line(last.step)).min(history.end), Cause::Behind);
         }
         if let Some(first) = first {
             let (after, blame) = last.map_or((book.now, &none), |last| (next(last.step), &last.blame));
@@ -203,9 +204,9 @@ impl Account {
         // The time up to the decisive packet.
         let mut decisive = None;
         let own: Vec<usize> = (first.unwrap_or(sendings.len())..sendings.len())
-            .filter(|&i| life.own.contains(&sendings[i].step.seq) && sendings[i].step.at <= life.end)
+            .filter(|&i| history.own.contains(&sendings[i].step.seq) && sendings[i].step.at <= history.end)
             .collect();
-        if let Some(last) = last_decisive(life, &sendings, &own) {
+        if let Some(last) = last_decisive(history, &sendings, &own) {
             for pair in own[..=last].windows(2) {
                 let (a, b) = (&sendings[pair[0]], &sendings[pair[1]]);
                 let sent = (a.step.at + line(a.step)).min(b.step.at);
@@ -232,19 +233,19 @@ impl Account {
     }
 }
 
-/// The decisive packet, after which the sender could not delay the flow any more, as an index of `own`. It is the flow's last
-/// packet, or the repeated packet that filled the receiver's last gap, if that was sent later.
-fn last_decisive(life: &Life<'_>, sendings: &[Sending<'_>], own: &[usize]) -> Option<usize> {
+/// The decisive packet, after which the sender could not delay the flow any more, as an index of `own`. It is the
+/// flow's last packet, or the repeated packet that filled the receiver's last gap, if that was sent later.
+fn last_decisive(history: &History<'_>, sendings: &[Sending<'_>], own: &[usize]) -> Option<usize> {
     let step = |i: usize| sendings[own[i]].step;
-    let Some(received) = life.received else { return own.len().checked_sub(1) };
+    let Some(received) = history.received else { return own.len().checked_sub(1) };
     let last = (0..own.len()).rev().find(|&i| step(i).starts_first())?;
-    let filled = life.steps.iter().find(|s| {
+    let filled = history.steps.iter().find(|s| {
         s.at == received
             && matches!(s.what, EventKind::Arrived | EventKind::Ahead)
-            && life.own.contains(&s.seq)
+            && history.own.contains(&s.seq)
     });
     let filler = filled.and_then(|filled| {
-        let crossing = life.crossing(life.frame(filled.seq));
+        let crossing = history.crossing(history.frame(filled.seq));
         let in_time = |i: &usize| step(*i).seq == filled.seq && step(*i).at + crossing <= received;
         (0..own.len()).rev().find(in_time)
     });
@@ -265,10 +266,10 @@ fn repetition(step: &Step) -> Option<Cause> {
 }
 
 /// Pauses of the sender's port, in order: start and end. A pause without an end lasts until [`Time::NEVER`].
-fn pauses(life: &Life<'_>) -> Vec<(Time, Time)> {
+fn pauses(history: &History<'_>) -> Vec<(Time, Time)> {
     let mut pauses = Vec::new();
     let mut since = None;
-    for step in life.steps {
+    for step in history.steps {
         match step.what {
             EventKind::Paused => since = Some(step.at),
             EventKind::Resumed => pauses.extend(since.take().map(|since| (since, step.at))),
@@ -282,9 +283,9 @@ fn pauses(life: &Life<'_>) -> Vec<(Time, Time)> {
 impl Book<'_> {
     /// Divides the time from the start of the decisive packet, and returns the account.
     fn rest(mut self, decisive: Option<&Step>, line: impl Fn(&Step) -> Time) -> Account {
-        let life = self.life;
-        if let (Some(step), Some(received)) = (decisive, life.received) {
-            let crossing = life.crossing(life.frame(step.seq));
+        let history = self.history;
+        if let (Some(step), Some(received)) = (decisive, history.received) {
+            let crossing = history.crossing(history.frame(step.seq));
             self.ideal((step.at + crossing).min(received));
             // The frame of a repeated packet is a delay, not part of the ideal.
             if let Some(again) = repetition(step) {
@@ -294,16 +295,16 @@ impl Book<'_> {
             }
             self.spend(received, Cause::Network);
         }
-        if let (Some(received), Some(acked)) = (life.received, life.acked) {
-            let back = life.crossing_back(life.wire().ack);
+        if let (Some(received), Some(acked)) = (history.received, history.acked) {
+            let back = history.crossing_back(history.wire().ack);
             self.ideal((received + back).min(acked));
             self.spend(acked, Cause::AckBack);
         }
-        self.spend(life.end, Cause::RunEnded);
-        let ideal = life.acked.and(life.flow.ideal_fct_us);
+        self.spend(history.end, Cause::RunEnded);
+        let ideal = history.acked.and(history.flow.ideal_fct_us);
         if let Some(ideal) = ideal {
-            // Waits that the ideal includes are subtracted from waits in the network first. The rest is `InIdeal`: the sender
-            // waited it, because a later link is the slowest.
+            // Waits that the ideal includes are subtracted from waits in the network first. The rest is `InIdeal`: the
+            // sender waited it, because a later link is the slowest.
             let mut in_ideal = i128::from(ps(ideal).ps()) - self.ideal;
             for waited in [Cause::Network, Cause::AckBack] {
                 let waited = self.delays.entry(waited).or_default();
@@ -328,7 +329,7 @@ impl Book<'_> {
             .collect();
         delays.sort_by(|a, b| b.us.total_cmp(&a.us).then(a.cause.cmp(&b.cause)));
         Account {
-            elapsed_us: life.end.since(life.start).as_us(),
+            elapsed_us: history.end.since(history.start).as_us(),
             ideal_us: ideal,
             sending_us: ideal.is_none().then(|| us(self.ideal)),
             delays,

@@ -31,8 +31,8 @@ fn feedback(step: &Step) -> Option<Cause> {
     }
 }
 
-/// All cuts. A congestion control may cut at once or, as DCQCN does, at its next timer. So a cut is due to all feedback since
-/// the cut before. If there was none, it is due to the event at which the rate is lower.
+/// All cuts. A congestion control may cut at once or, as DCQCN does, at its next timer. So a cut is due to all
+/// feedback since the cut before. If there was none, it is due to the event at which the rate is lower.
 pub(crate) fn cuts(steps: &[Step]) -> Vec<Cut> {
     let (mut cuts, mut rate) = (Vec::new(), None);
     let (mut received, mut last) = (BTreeSet::new(), None);

@@ -3,7 +3,7 @@
 use crate::account::Account;
 use crate::cuts;
 use crate::flow::Flow;
-use crate::life::Life;
+use crate::history::History;
 use crate::packets::Packets;
 use crate::timeline::{self, Line};
 use crate::trace::{self, Step};
@@ -63,10 +63,10 @@ impl Explanation {
         // A congestion control that reads every ACK does not react to single CNPs or NACKs.
         let evidence = checked.nics.of(qp).evidence();
         let cuts = if evidence.is_in_replies() { Vec::new() } else { cuts::cuts(&steps) };
-        let life = Life::new(plan, flow, &steps, cuts, end).ok_or(Unexplained::NotFollowed)?;
-        let account = Account::of(&life);
-        let packets = Packets::of(&life, results);
-        let timeline = timeline::of(&life, &account);
+        let history = History::new(plan, flow, &steps, cuts, end).ok_or(Unexplained::NotFollowed)?;
+        let account = Account::of(&history);
+        let packets = Packets::of(&history, results);
+        let timeline = timeline::of(&history, &account);
         let text = |key: &str| results.manifest[key].as_str().unwrap_or_default().to_owned();
         let answer = words::answer(flow, &account, &packets);
         Ok(Explanation {

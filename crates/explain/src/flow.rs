@@ -72,8 +72,8 @@ pub fn find(results: &Results, plan: &Plan, name: &str) -> Result<Flow, String> 
 fn row(table: &Table, plan: &Plan, name: &str) -> Result<usize, String> {
     let slowdowns = table.reals("slowdown").ok_or("flows.parquet has no column slowdown")?;
     let starts = table.reals("start_us").ok_or("flows.parquet has no column start_us")?;
-    // An unfinished flow counts as slower than every finished one, and the earliest unfinished flow as the slowest. A flow that
-    // never began comes last, because there is nothing to explain.
+    // An unfinished flow counts as slower than every finished one, and the earliest unfinished flow as the slowest. A
+    // flow that never began comes last, because there is nothing to explain.
     let slowness = |row: usize| match (starts.is_null(row), slowdowns.is_null(row)) {
         (true, _) => (0, 0.0),
         (false, false) => (1, slowdowns.value(row)),

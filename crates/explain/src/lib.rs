@@ -1,9 +1,9 @@
 //! The life of one flow: where its completion time went, and what happened to it when.
 //!
-//! [`Explanation::of`] takes the results of a run and the plan of its scenario. The results may come from a run that has just
-//! ended or from a directory. The plan gives the first packet of each message on its queue pair, and the time that a frame
-//! takes. A flow's time is divided into pieces that add up to its FCT, to the picosecond ([`account`]). docs/explain.md defines
-//! the pieces, and tells which statements are measured and which are inferred.
+//! [`Explanation::of`] takes the results of a run and the plan of its scenario. The results may come from a run that
+//! has just ended or from a directory. The plan gives the first packet of each message on its queue pair, and the time
+//! that a frame takes. A flow's time is divided into pieces that add up to its FCT, to the picosecond ([`account`]).
+//! docs/explain.md defines the pieces, and tells which statements are measured and which are inferred.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -12,7 +12,7 @@
 //! | [`flow`] | the flow, and how to find it by name |
 //! | [`trace`] | the events of its queue pair |
 //! | [`cuts`] | the rate cuts of its queue pair, and the feedback that caused them |
-//! | [`life`] | the flow with its plan and its events, as the following files read them |
+//! | [`history`] | the flow with its plan and its events, as the following files read them |
 //! | [`account`], [`cause`] | where the time went, and the causes of delay |
 //! | [`packets`] | what happened to its packets: retransmissions, reordering, NACKs, queues |
 //! | [`timeline`] | what happened when, with one line for similar events that follow each other closely |
@@ -25,7 +25,7 @@ mod cause;
 mod cuts;
 mod explanation;
 mod flow;
-mod life;
+mod history;
 mod packets;
 #[cfg(test)]
 mod stories;

@@ -1,7 +1,7 @@
 //! What happened to a flow's packets, and which rate its sender was allowed.
 
 use crate::cause::Cause;
-use crate::life::Life;
+use crate::history::History;
 use crate::trace::Step;
 use engine::outcome::EventKind;
 use model::{Kind, Time};
@@ -139,12 +139,13 @@ pub(crate) enum Reason {
 }
 
 impl Packets {
-    pub(crate) fn of(life: &Life<'_>, results: &Results) -> Self {
-        let own = || life.during().filter(|s| s.kind == Kind::Data && life.own.contains(&s.seq));
+    pub(crate) fn of(history: &History<'_>, results: &Results) -> Self {
+        let own = || history.during().filter(|s| s.kind == Kind::Data && history.own.contains(&s.seq));
         let count = |what: EventKind| own().filter(|s| s.what == what).count() as u64;
         let feedback = |kind: Kind| {
-            let of =
-                |what: EventKind| life.during().filter(|s| s.what == what && s.kind == kind).count() as u64;
+            let of = |what: EventKind| {
+                history.during().filter(|s| s.what == what && s.kind == kind).count() as u64
+            };
             Feedback {
                 sent: of(EventKind::FeedbackSent),
                 made: of(EventKind::Made),
@@ -152,7 +153,7 @@ impl Packets {
                 received: of(EventKind::FeedbackReceived),
             }
         };
-        let reasons = reasons(life);
+        let reasons = reasons(history);
         let of = |reason: Reason| reasons.values().flatten().filter(|r| **r == reason).count() as u64;
         let resent = Resends {
             total: count(EventKind::Resent),
@@ -167,27 +168,27 @@ impl Packets {
             resent,
             lost: count(EventKind::Lost),
             dropped: count(EventKind::Dropped),
-            ahead: life.during().filter(|s| is_ahead(life, s)).count() as u64,
-            most_ahead: life.during().filter(|s| is_ahead(life, s)).map(|s| s.ahead).max().unwrap_or(0),
+            ahead: history.during().filter(|s| is_ahead(history, s)).count() as u64,
+            most_ahead: history.during().filter(|s| is_ahead(history, s)).map(|s| s.ahead).max().unwrap_or(0),
             nacks: feedback(Kind::Nack),
             cnps: feedback(Kind::Cnp),
-            timeouts: life.during().filter(|s| s.what == EventKind::TimedOut).count() as u64,
-            pauses: life.during().filter(|s| s.what == EventKind::Paused).count() as u64,
-            rate: rate(life),
-            transit: transit(life),
-            links: links(life, results),
+            timeouts: history.during().filter(|s| s.what == EventKind::TimedOut).count() as u64,
+            pauses: history.during().filter(|s| s.what == EventKind::Paused).count() as u64,
+            rate: rate(history),
+            transit: transit(history),
+            links: links(history, results),
         }
     }
 }
 
 /// True if a packet of the flow arrived out of order, whether the receiver kept or discarded it.
-pub(crate) fn is_ahead(life: &Life<'_>, step: &Step) -> bool {
+pub(crate) fn is_ahead(history: &History<'_>, step: &Step) -> bool {
     let early = step.what == EventKind::Ahead || step.what == EventKind::Discarded && step.ahead > 0;
-    early && life.own.contains(&step.seq)
+    early && history.own.contains(&step.seq)
 }
 
 /// Reasons of all retransmissions of each packet: first of those that were needed, then of the spurious ones.
-pub(crate) fn reasons(life: &Life<'_>) -> BTreeMap<u64, Vec<Reason>> {
+pub(crate) fn reasons(history: &History<'_>) -> BTreeMap<u64, Vec<Reason>> {
     #[derive(Default)]
     struct Fate {
         resent: usize,
@@ -199,10 +200,10 @@ pub(crate) fn reasons(life: &Life<'_>) -> BTreeMap<u64, Vec<Reason>> {
     }
     let mut fates: BTreeMap<u64, Fate> = BTreeMap::new();
     // The last copy of a packet may arrive after the flow's end.
-    for step in life.steps.iter().filter(|s| s.kind == Kind::Data && life.own.contains(&s.seq)) {
+    for step in history.steps.iter().filter(|s| s.kind == Kind::Data && history.own.contains(&s.seq)) {
         let fate = fates.entry(step.seq).or_default();
         match step.what {
-            EventKind::Resent if step.at <= life.end => fate.resent += 1,
+            EventKind::Resent if step.at <= history.end => fate.resent += 1,
             _ if step.copy => fate.copies += 1,
             EventKind::Lost => fate.lost += 1,
             EventKind::Dropped => fate.dropped += 1,
@@ -234,16 +235,16 @@ pub(crate) fn reasons(life: &Life<'_>) -> BTreeMap<u64, Vec<Reason>> {
         .collect()
 }
 
-fn rate(life: &Life<'_>) -> Rate {
+fn rate(history: &History<'_>) -> Rate {
     let mut counted = BTreeMap::<Cause, u64>::new();
-    for cut in &life.cuts {
-        if (life.start..=life.end).contains(&life.steps[cut.seen].at) {
+    for cut in &history.cuts {
+        if (history.start..=history.end).contains(&history.steps[cut.seen].at) {
             cut.by.iter().for_each(|by| *counted.entry(*by).or_default() += 1);
         }
     }
     let (mut first, mut least): (Option<f64>, Option<f64>) = (None, None);
-    for step in life.during() {
-        if step.starts() && life.own.contains(&step.seq) {
+    for step in history.during() {
+        if step.starts() && history.own.contains(&step.seq) {
             first = first.or(step.gbps);
         }
         if first.is_some()
@@ -253,17 +254,17 @@ fn rate(life: &Life<'_>) -> Rate {
         }
     }
     Rate {
-        line_gbps: life.line_rate().as_gbps(),
+        line_gbps: history.line_rate().as_gbps(),
         first_gbps: first,
         least_gbps: least,
         cuts: counted.into_iter().map(|(by, times)| Cuts { by, times }).collect(),
     }
 }
 
-fn transit(life: &Life<'_>) -> Option<Transit> {
+fn transit(history: &History<'_>) -> Option<Transit> {
     // By packet: how often it was sent and how often it arrived, and the last time of each.
     let mut of: BTreeMap<u64, ([u32; 2], [Time; 2])> = BTreeMap::new();
-    for step in life.during().filter(|s| s.kind == Kind::Data && life.own.contains(&s.seq)) {
+    for step in history.during().filter(|s| s.kind == Kind::Data && history.own.contains(&s.seq)) {
         let end = match step.what {
             EventKind::Sent | EventKind::Resent => 0,
             EventKind::Arrived | EventKind::Ahead | EventKind::Discarded | EventKind::Duplicate => 1,
@@ -278,7 +279,7 @@ fn transit(life: &Life<'_>) -> Option<Transit> {
     let (psn, sent, most) = took.iter().rev().max_by_key(|(.., time)| *time).copied()?;
     let sum: u64 = took.iter().map(|(.., time)| time.ps()).sum();
     Some(Transit {
-        ideal_us: life.crossing(life.wire().max_frame()).as_us(),
+        ideal_us: history.crossing(history.wire().max_frame()).as_us(),
         mean_us: sum as f64 / took.len() as f64 / 1e6,
         most_us: most.as_us(),
         most_psn: u64::from(model::Psn::from_seq(psn).value()),
@@ -287,7 +288,7 @@ fn transit(life: &Life<'_>) -> Option<Transit> {
 }
 
 /// The links with the largest total wait of the queue pair's packets.
-fn links(life: &Life<'_>, results: &Results) -> Vec<Link> {
+fn links(history: &History<'_>, results: &Results) -> Vec<Link> {
     let listed = || {
         let table = results.table("paths")?;
         let (qps, packets) = (table.counts("qp")?, table.counts("packets")?);
@@ -295,7 +296,7 @@ fn links(life: &Life<'_>, results: &Results) -> Vec<Link> {
         let (rate, mean) = (table.reals("rate_gbps")?, table.reals("mean_queue_bytes")?);
         let most = table.counts("max_queue_bytes")?;
         let drain = |bytes: f64, row: usize| bytes * 8e-3 / rate.value(row).max(1e-9);
-        let rows = (0..table.rows()).filter(|&row| qps.value(row) == life.flow.qp);
+        let rows = (0..table.rows()).filter(|&row| qps.value(row) == history.flow.qp);
         let link = |row: usize| Link {
             from: from.value(row).to_owned(),
             to: to.value(row).to_owned(),

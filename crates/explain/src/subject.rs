@@ -44,8 +44,8 @@ impl Subject {
         Ok(Subject { name: name.to_owned(), results, checked, recorded: true })
     }
 
-    /// The run named `of`: a result directory, or a scenario with the changes `set`. A scenario runs, and records the events of
-    /// `flow` if that is a number.
+    /// The run named `of`: a result directory, or a scenario with the changes `set`. A scenario runs, and records the
+    /// events of `flow` if that is a number.
     ///
     /// # Errors
     /// If `of` is neither, the scenario is wrong, or the run fails.
@@ -78,8 +78,8 @@ impl Subject {
         Ok(Subject { name: of.to_owned(), results, checked, recorded: false })
     }
 
-    /// Explains the flow named `flow`: its number, `slowest`, or `FROM->TO`. If its events were not recorded, `run` runs the
-    /// scenario again.
+    /// Explains the flow named `flow`: its number, `slowest`, or `FROM->TO`. If its events were not recorded, `run`
+    /// runs the scenario again.
     ///
     /// # Errors
     /// If there is no such flow, it never began, or the second run has another digest.

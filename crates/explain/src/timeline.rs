@@ -1,9 +1,9 @@
-//! What happened to a flow and when. Events of one kind that follow each other closely share a line, so that a timeline has
-//! some dozens of lines.
+//! What happened to a flow and when. Events of one kind that follow each other closely share a line, so that a
+//! timeline has some dozens of lines.
 
 use crate::account::Account;
 use crate::cause::Cause;
-use crate::life::Life;
+use crate::history::History;
 use crate::packets::{Reason, is_ahead, reasons};
 use crate::trace::Step;
 use engine::outcome::EventKind;
@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 
 /// Most lines: about one screen. Our choice.
 const LINES: usize = 40;
-/// Events of a kind share a line if they are closer than the flow's time divided by this number. The distance is doubled while
-/// there are too many lines. Our choice.
+/// Events of a kind share a line if they are closer than the flow's time divided by this number. The distance is
+/// doubled while there are too many lines. Our choice.
 const CLOSE: u64 = 100;
 /// The shortest wait in the timeline is the flow's time divided by this number. Our choice.
 const LONG: u64 = 50;
@@ -70,16 +70,16 @@ struct Note {
 }
 
 /// The timeline of a flow.
-pub(crate) fn of(life: &Life<'_>, account: &Account) -> Vec<Line> {
-    let topics = topics(life);
-    let all = life.end.since(life.start).ps();
-    let mut close = (all / CLOSE).max(life.crossing(life.wire().max_frame()).ps().min(all));
-    let fixed = fixed(life, account);
+pub(crate) fn of(history: &History<'_>, account: &Account) -> Vec<Line> {
+    let topics = topics(history);
+    let all = history.end.since(history.start).ps();
+    let mut close = (all / CLOSE).max(history.crossing(history.wire().max_frame()).ps().min(all));
+    let fixed = fixed(history, account);
     let mut lines;
     loop {
         lines = fixed.clone();
         for (topic, events) in &topics {
-            lines.extend(bunches(events, close).iter().map(|bunch| line(life, topic, bunch)));
+            lines.extend(bunches(events, close).iter().map(|bunch| line(history, topic, bunch)));
         }
         if lines.len() <= LINES || close > all {
             break;
@@ -92,21 +92,21 @@ pub(crate) fn of(life: &Life<'_>, account: &Account) -> Vec<Line> {
 }
 
 /// Events by topic, in order of time, each with its note.
-fn topics<'a>(life: &Life<'a>) -> BTreeMap<Topic, Vec<(&'a Step, Note)>> {
+fn topics<'a>(history: &History<'a>) -> BTreeMap<Topic, Vec<(&'a Step, Note)>> {
     let mut topics: BTreeMap<Topic, Vec<(&Step, Note)>> = BTreeMap::new();
-    let mut reasons = reasons(life);
+    let mut reasons = reasons(history);
     // By index of the triggering event: rate before and after.
     let mut cut_by: BTreeMap<usize, (f64, f64)> = BTreeMap::new();
-    for cut in &life.cuts {
+    for cut in &history.cuts {
         if let Some(trigger) = cut.trigger {
             cut_by.entry(trigger).or_insert((cut.from, cut.to)).1 = cut.to;
         }
     }
-    for (i, step) in life.steps.iter().enumerate() {
-        if !(life.start..=life.end).contains(&step.at) {
+    for (i, step) in history.steps.iter().enumerate() {
+        if !(history.start..=history.end).contains(&step.at) {
             continue;
         }
-        let mine = life.own.contains(&step.seq);
+        let mine = history.own.contains(&step.seq);
         let mut note = Note { cut: cut_by.get(&i).copied(), ..Note::default() };
         let kind = step.kind as u8;
         let topic = match step.what {
@@ -118,7 +118,7 @@ fn topics<'a>(life: &Life<'a>) -> BTreeMap<Topic, Vec<(&'a Step, Note)>> {
             EventKind::Lost if mine || step.kind != Kind::Data => Topic::Lost(step.node.clone()),
             EventKind::Dropped if mine || step.kind != Kind::Data => Topic::Dropped(step.node.clone()),
             EventKind::Discarded if mine => Topic::Discarded,
-            EventKind::Ahead if is_ahead(life, step) => Topic::Ahead,
+            EventKind::Ahead if is_ahead(history, step) => Topic::Ahead,
             EventKind::Duplicate if mine => Topic::Duplicate,
             // A CNP reaches its sender unless another event reports the opposite, so its sending needs no line.
             EventKind::FeedbackSent if step.kind != Kind::Cnp => Topic::Sent(kind),
@@ -127,8 +127,8 @@ fn topics<'a>(life: &Life<'a>) -> BTreeMap<Topic, Vec<(&'a Step, Note)>> {
             EventKind::FeedbackReceived => Topic::Heard(kind),
             EventKind::TimedOut => Topic::TimedOut,
             EventKind::Paused => {
-                let after = life.steps[i..].iter().find(|s| s.what == EventKind::Resumed);
-                note.until = Some(after.map_or(life.end, |s| s.at).min(life.end));
+                let after = history.steps[i..].iter().find(|s| s.what == EventKind::Resumed);
+                note.until = Some(after.map_or(history.end, |s| s.at).min(history.end));
                 Topic::Paused
             }
             _ => continue,
@@ -153,11 +153,11 @@ fn bunches<'a>(events: &[(&'a Step, Note)], close: u64) -> Vec<Bunch<'a>> {
     bunches
 }
 
-fn line(life: &Life<'_>, topic: &Topic, bunch: &Bunch<'_>) -> Line {
-    Line { from_us: bunch.from.as_us(), to_us: bunch.to.as_us(), what: words(life, topic, bunch) }
+fn line(history: &History<'_>, topic: &Topic, bunch: &Bunch<'_>) -> Line {
+    Line { from_us: bunch.from.as_us(), to_us: bunch.to.as_us(), what: words(history, topic, bunch) }
 }
 
-fn words(life: &Life<'_>, topic: &Topic, bunch: &Bunch<'_>) -> String {
+fn words(history: &History<'_>, topic: &Topic, bunch: &Bunch<'_>) -> String {
     let n = bunch.events.len();
     let packets = if n == 1 { "1 packet".to_owned() } else { format!("{} packets", count(n as u64)) };
     let ahead = bunch.events.iter().map(|(step, _)| step.ahead).max().unwrap_or(0);
@@ -191,7 +191,11 @@ fn words(life: &Life<'_>, topic: &Topic, bunch: &Bunch<'_>) -> String {
                 .map(|(step, note)| note.until.map_or(0, |until| until.since(step.at).ps()))
                 .sum();
             let times = if n == 1 { String::new() } else { format!(" {n} times") };
-            format!("{}'s port was paused{times}, {} us in all", life.flow.from, number(paused as f64 / 1e6))
+            format!(
+                "{}'s port was paused{times}, {} us in all",
+                history.flow.from,
+                number(paused as f64 / 1e6)
+            )
         }
     }
 }
@@ -258,30 +262,32 @@ fn why(bunch: &Bunch<'_>) -> String {
 }
 
 /// Milestones, and long waits.
-fn fixed(life: &Life<'_>, account: &Account) -> Vec<Line> {
+fn fixed(history: &History<'_>, account: &Account) -> Vec<Line> {
     let at = |time: Time, what: String| Line { from_us: time.as_us(), to_us: time.as_us(), what };
-    let mut lines = vec![at(life.start, "posted".to_owned())];
-    let sent =
-        || life.during().filter(|s| s.starts_first() && life.own.contains(&s.seq)).map(|s| (s.at, s.seq));
+    let mut lines = vec![at(history.start, "posted".to_owned())];
+    let sent = || {
+        history.during().filter(|s| s.starts_first() && history.own.contains(&s.seq)).map(|s| (s.at, s.seq))
+    };
     let psn = |seq| Psn::from_seq(seq).value();
     if let Some((first, seq)) = sent().next() {
-        match first == life.start {
+        match first == history.start {
             true => lines[0].what = format!("posted; its first packet, PSN {}, is sent at once", psn(seq)),
             false => lines.push(at(first, format!("its first packet, PSN {}, is sent", psn(seq)))),
         }
     }
-    if let Some((last, seq)) = sent().last().filter(|(_, seq)| seq + 1 == life.own.end) {
+    if let Some((last, seq)) = sent().last().filter(|(_, seq)| seq + 1 == history.own.end) {
         lines.push(at(last, format!("its last packet, PSN {}, is sent for the first time", psn(seq))));
     }
-    lines.extend(life.received.map(|time| at(time, "all of it has arrived".into())));
-    lines.extend(life.acked.map(|time| at(time, "the ACK of its last byte has reached the sender".into())));
-    if life.acked.is_none() {
-        lines.push(at(life.end, "the run ended before the flow".into()));
+    lines.extend(history.received.map(|time| at(time, "all of it has arrived".into())));
+    lines
+        .extend(history.acked.map(|time| at(time, "the ACK of its last byte has reached the sender".into())));
+    if history.acked.is_none() {
+        lines.push(at(history.end, "the run ended before the flow".into()));
     }
-    let long = life.end.since(life.start).ps() / LONG;
+    let long = history.end.since(history.start).ps() / LONG;
     for &(from, to, cause) in account.waits.iter().filter(|(from, to, _)| to.since(*from).ps() >= long) {
         let what = match cause {
-            Cause::Behind => behind(life, from, to),
+            Cause::Behind => behind(history, from, to),
             Cause::Window => "nothing sent: waiting for ACKs".to_owned(),
             Cause::UntilNack => "nothing to send until a NACK came".to_owned(),
             Cause::UntilTimeout => "nothing to send until the retransmission timer fired".to_owned(),
@@ -289,22 +295,22 @@ fn fixed(life: &Life<'_>, account: &Account) -> Vec<Line> {
         };
         lines.push(Line { from_us: from.as_us(), to_us: to.as_us(), what });
     }
-    lines.extend(failures(life));
+    lines.extend(failures(history));
     lines
 }
 
 /// One line for each time at which links fail, slow down or recover during the flow, and for links that had failed before.
-fn failures(life: &Life<'_>) -> Vec<Line> {
-    let fabric = &life.plan.fabric;
-    let changes = life.plan.failures.changes();
+fn failures(history: &History<'_>) -> Vec<Line> {
+    let fabric = &history.plan.fabric;
+    let changes = history.plan.failures.changes();
     let whole = |change: &LinkChange| change.rate == Some(fabric.links()[change.link.index()].rate);
     let mut instants: BTreeMap<(Time, bool, String), Vec<LinkId>> = BTreeMap::new();
     for (i, change) in changes.iter().enumerate() {
         // Changes are sorted by link, then by time.
         let next = changes.get(i + 1).filter(|next| next.link == change.link);
-        let before = change.at < life.start;
-        let past = before && (whole(change) || next.is_some_and(|next| next.at <= life.start));
-        if past || change.at > life.end {
+        let before = change.at < history.start;
+        let past = before && (whole(change) || next.is_some_and(|next| next.at <= history.start));
+        if past || change.at > history.end {
             continue;
         }
         let how = match (change.rate, before) {
@@ -314,7 +320,7 @@ fn failures(life: &Life<'_>) -> Vec<Line> {
             (Some(rate), false) => format!("slow down to {rate}"),
             (Some(rate), true) => format!("run at {rate}"),
         };
-        instants.entry((change.at.max(life.start), before, how)).or_default().push(change.link);
+        instants.entry((change.at.max(history.start), before, how)).or_default().push(change.link);
     }
     let line = |((at, _, how), links): (&(Time, bool, String), &Vec<LinkId>)| Line {
         from_us: at.as_us(),
@@ -336,9 +342,9 @@ fn links_by_name(fabric: &Fabric, links: &[LinkId]) -> String {
 }
 
 /// Which flows of the queue pair were sent first.
-fn behind(life: &Life<'_>, from: Time, to: Time) -> String {
-    let others = life.steps.iter().filter(|s| s.starts() && (from..to).contains(&s.at));
-    let mut flows: Vec<u32> = others.filter_map(|s| life.message_of(s.seq)).collect();
+fn behind(history: &History<'_>, from: Time, to: Time) -> String {
+    let others = history.steps.iter().filter(|s| s.starts() && (from..to).contains(&s.at));
+    let mut flows: Vec<u32> = others.filter_map(|s| history.message_of(s.seq)).collect();
     flows.dedup();
     flows.sort_unstable();
     flows.dedup();

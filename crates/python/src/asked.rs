@@ -1,4 +1,4 @@
-//! What Python asks for: a scenario or a sweep by name or as a dict, and settings.
+//! Arguments from Python: a scenario or a sweep, by name or as a dict, and settings.
 
 use crate::errors;
 use pyo3::exceptions::PyValueError;
@@ -10,8 +10,9 @@ use std::collections::BTreeSet;
 use std::sync::OnceLock;
 use toml::{Table, Value};
 
-/// What messages call the text of a scenario, or of a sweep, that came as a dict.
+/// Name of a scenario that came as a dict, for messages.
 const DICT: &str = "<dict>";
+/// Name of a sweep that came as a dict, for messages.
 const SWEEP: &str = "<sweep>";
 
 /// A scenario: a path or a name, or a dict as JSON.
@@ -20,7 +21,7 @@ pub(crate) enum Asked {
     Dict(Source),
 }
 
-/// A dict as the TOML that it stands for.
+/// Converts a dict to TOML.
 fn written(file: &str, kind: &str, table: &Table) -> PyResult<Source> {
     let text = toml::to_string(table)
         .map_err(|e| PyValueError::new_err(format!("the {kind} cannot be written as TOML: {e}")))?;
@@ -29,10 +30,10 @@ fn written(file: &str, kind: &str, table: &Table) -> PyResult<Source> {
 
 fn table(json: &str, kind: &str) -> PyResult<Table> {
     serde_json::from_str(json)
-        .map_err(|e| PyValueError::new_err(format!("the {kind} has a value that TOML has no word for: {e}")))
+        .map_err(|e| PyValueError::new_err(format!("the {kind} has a value that TOML cannot express: {e}")))
 }
 
-/// Reads a sweep: a path or a name, or a dict, whose scenario may be a dict, too.
+/// Reads a sweep: a path, a name, or a dict. The scenario of a dict may also be a dict.
 pub(crate) fn sweep(text: &str, is_dict: bool, sets: &[String]) -> PyResult<Sweep> {
     if !is_dict {
         return scenario::sweep::load(text, sets).map_err(errors::scenario);
@@ -49,7 +50,7 @@ pub(crate) fn sweep(text: &str, is_dict: bool, sets: &[String]) -> PyResult<Swee
 }
 
 impl Asked {
-    /// Reads it.
+    /// Reads the argument.
     pub(crate) fn new(text: String, is_dict: bool) -> PyResult<Self> {
         match is_dict {
             false => Ok(Asked::Named(text)),
@@ -57,7 +58,7 @@ impl Asked {
         }
     }
 
-    /// The scenario's text.
+    /// The source of the scenario.
     pub(crate) fn scenario(&self) -> PyResult<Source> {
         match self {
             Asked::Named(name) => scenario::find(name).map_err(errors::scenario),
@@ -65,7 +66,7 @@ impl Asked {
         }
     }
 
-    /// The words of the command that asks the same; none for a dict, which no command can name.
+    /// The words of the equivalent command; empty for a dict, which a command cannot name.
     pub(crate) fn command(&self, command: &str, sets: &[String]) -> Vec<String> {
         let Asked::Named(name) = self else { return Vec::new() };
         let mut words = vec!["ropewalk".to_owned(), command.to_owned(), name.clone()];
@@ -80,13 +81,14 @@ pub(crate) fn sets(json: &str) -> PyResult<Vec<String>> {
         serde_json::from_str(json).map_err(|e| PyValueError::new_err(e.to_string()))?;
     let set = |(name, value): (String, Json)| {
         let value: Value = serde_json::from_value(value)
-            .map_err(|e| PyValueError::new_err(format!("{name}: TOML has no word for this value: {e}")))?;
+            .map_err(|e| PyValueError::new_err(format!("{name}: TOML cannot express this value: {e}")))?;
         Ok(scenario::setting(&key(&name), &value))
     };
     all.into_iter().map(set).collect()
 }
 
-/// A dotted key as it is; of a Python name, `__` stands for a dot and `_` for a hyphen where the schema has one.
+/// The key of a setting. A dotted key stays as it is. In a Python name, `__` stands for a dot, and `_` for a hyphen
+/// where the schema has one.
 fn key(name: &str) -> String {
     if name.contains('.') {
         return name.to_owned();

@@ -5,7 +5,7 @@ use pyo3::call::PyCallArgs;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
-/// The exception that says it.
+/// Converts a failure to an exception.
 pub(crate) fn failure(failure: Failure) -> PyErr {
     match failure {
         Failure::Interrupted => PyKeyboardInterrupt::new_err(()),
@@ -24,12 +24,12 @@ pub(crate) fn failure(failure: Failure) -> PyErr {
     }
 }
 
-/// The same of a scenario's error.
+/// Converts an error of a scenario to an exception.
 pub(crate) fn scenario(error: scenario::Error) -> PyErr {
     failure(error.into())
 }
 
-/// An exception of the package by its name.
+/// Makes an exception of the package, given its name.
 fn named(name: &str, arguments: impl for<'py> PyCallArgs<'py>) -> PyErr {
     Python::attach(|py| {
         let kind = py.import("ropewalk._errors").and_then(|module| module.getattr(name));

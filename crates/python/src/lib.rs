@@ -1,10 +1,10 @@
-//! What `import ropewalk` calls: the library, as a Python module. The classes that people use are Python's
-//! (`python/ropewalk`); this is thin. Scenarios and settings come as JSON, so that one serde reads everything.
+//! The native module behind `import ropewalk`. It is thin: the classes that users see are in Python (`python/ropewalk`).
+//! Scenarios and settings come as JSON, so that serde reads all of them.
 //!
-//! | file | what |
+//! | file | what it holds |
 //! |---|---|
-//! | `asked` | what Python asks for: scenarios, sweeps, settings |
-//! | `watch` | a simulation without Python's lock, with progress and Ctrl-C |
+//! | `asked` | arguments from Python: scenarios, sweeps, settings |
+//! | `watch` | simulations without Python's lock, with progress and Ctrl-C |
 //! | `errors` | failures as Python's exceptions |
 //! | `table` | tables by the Arrow PyCapsule interface |
 //! | `results` | runs and their results, comparisons, reports |
@@ -39,19 +39,19 @@ mod module {
     }
 }
 
-/// The command `ropewalk`; the first word is its name. Gives the exit code.
+/// Runs the command `ropewalk` and returns its exit code. The first word is the name of the command.
 #[pyfunction]
 fn cli(py: Python<'_>, words: Vec<String>) -> u8 {
     use clap::Parser;
     use std::io::Write;
     let code = py.detach(|| match ropewalk::cli::Cli::try_parse_from(words) {
         Ok(cli) => ropewalk::commands::answer(cli),
-        Err(said) => {
-            drop(said.print());
-            u8::try_from(said.exit_code()).unwrap_or(2)
+        Err(error) => {
+            drop(error.print());
+            u8::try_from(error.exit_code()).unwrap_or(2)
         }
     });
-    // Python ends the process without Rust's farewell.
+    // Python ends the process without Rust's cleanup, so flush here.
     drop(std::io::stdout().flush());
     code
 }
@@ -62,13 +62,13 @@ fn schema(sweeps: bool) -> String {
     if sweeps { scenario::sweep_schema().to_string() } else { scenario::schema().to_string() }
 }
 
-/// Names of the built-in scenarios, with what each is and its text.
+/// Names, descriptions and texts of the built-in scenarios.
 #[pyfunction]
 fn scenarios() -> Vec<(&'static str, &'static str, &'static str)> {
     scenario::builtin::ALL.iter().map(|b| (b.name, b.about(), b.text)).collect()
 }
 
-/// Names of the papers' experiments, with their sources and what each shows.
+/// Names, sources and descriptions of the papers' experiments.
 #[pyfunction]
 fn experiments() -> Vec<(&'static str, &'static str, &'static str)> {
     papers::ALL.iter().map(|e| (e.name, e.source, e.about)).collect()

@@ -21,9 +21,9 @@ use std::path::PathBuf;
 #[pyclass(frozen, module = "ropewalk._native")]
 pub(crate) struct Results {
     results: ::results::Results,
-    /// The run itself, where it has frames to write.
+    /// The run itself, if it has frames to write.
     tapped: Option<Box<Run>>,
-    /// Why the simulation failed; empty if it did not.
+    /// Reasons why the simulation failed; empty if it did not.
     #[pyo3(get)]
     faults: Vec<String>,
 }
@@ -75,20 +75,20 @@ impl Results {
         self.results.manifest.to_string()
     }
 
-    /// The names of the tables that there are.
+    /// Names of the tables of this run.
     #[getter]
     fn tables(&self) -> Vec<&'static str> {
         self.results.tables().map(|(name, _)| name).collect()
     }
 
-    /// A table, if there is one of this name.
+    /// The table of this name, if there is one.
     fn table(&self, name: &str) -> Option<Table> {
         self.results.table(name).cloned().map(Table)
     }
 
-    /// What `ropewalk explain` prints of a flow.
-    fn explain(&self, py: Python<'_>, flow: &str, ear: Option<Py<PyAny>>) -> PyResult<String> {
-        watched(py, 1, ear, |progress| explain::subject::of_results(&self.results, flow, progress))?
+    /// The text that `ropewalk explain` prints about a flow.
+    fn explain(&self, py: Python<'_>, flow: &str, listener: Option<Py<PyAny>>) -> PyResult<String> {
+        watched(py, 1, listener, |progress| explain::subject::of_results(&self.results, flow, progress))?
             .map_err(failure)
     }
 
@@ -119,7 +119,7 @@ pub(crate) fn read(py: Python<'_>, dir: PathBuf) -> PyResult<Results> {
     Ok(Results::bare(results.map_err(|e| failure(e.into()))?))
 }
 
-/// Checks a scenario: the configuration with every default as TOML, and what there is to warn of.
+/// Checks a scenario. Returns the configuration with all defaults as TOML, and warnings.
 #[pyfunction]
 pub(crate) fn check(
     py: Python<'_>,
@@ -144,7 +144,7 @@ pub(crate) fn run(
     threads: NonZeroUsize,
     record: bool,
     warn: &Bound<'_, PyAny>,
-    ear: Option<Py<PyAny>>,
+    listener: Option<Py<PyAny>>,
 ) -> PyResult<Results> {
     let asked = Asked::new(scenario, is_dict)?;
     let (source, mut sets) = (asked.scenario()?, asked::sets(sets)?);
@@ -159,7 +159,7 @@ pub(crate) fn run(
         warn.call1((warning,))?;
     }
     let kind = window_on(threads, &prepared.checked.plan);
-    watched(py, 1, ear, |progress| Results::of(execute(prepared, kind, progress), command))
+    watched(py, 1, listener, |progress| Results::of(execute(prepared, kind, progress), command))
 }
 
 /// Runs a scenario with several schemes and seeds: by scheme, then by seed.
@@ -175,7 +175,7 @@ pub(crate) fn compare(
     class: Option<String>,
     threads: Option<NonZeroUsize>,
     warn: &Bound<'_, PyAny>,
-    ear: Option<Py<PyAny>>,
+    listener: Option<Py<PyAny>>,
 ) -> PyResult<Vec<Results>> {
     let asked = Asked::new(scenario, is_dict)?;
     let (source, sets) = (asked.scenario()?, asked::sets(sets)?);
@@ -190,7 +190,8 @@ pub(crate) fn compare(
     let mut command = asked.command("compare", &sets);
     let comparison =
         Comparison { base, class, schemes, seeds, reference: false, crew: Crew::new(threads, None) };
-    let runs = watched(py, comparison.runs(), ear, |progress| comparison.run(progress))?.map_err(failure)?;
+    let runs =
+        watched(py, comparison.runs(), listener, |progress| comparison.run(progress))?.map_err(failure)?;
     if !command.is_empty() {
         command.extend(comparison.class.iter().flat_map(|class| ["--class".to_owned(), class.clone()]));
     }
@@ -205,13 +206,13 @@ pub(crate) fn compare(
     Ok(py.detach(|| runs.into_iter().map(of).collect()))
 }
 
-/// A paper's experiment that was run.
+/// A finished experiment of a paper.
 #[pyclass(frozen, module = "ropewalk._native")]
 pub(crate) struct Experiment(papers::Report);
 
 #[pymethods]
 impl Experiment {
-    /// What `ropewalk reproduce --json` prints of it, with its answer and figures.
+    /// The JSON of `ropewalk reproduce --json`, with the answer and the figures.
     #[getter]
     fn json(&self) -> String {
         let mut json = serde_json::to_value(&self.0).unwrap_or_default();
@@ -221,19 +222,19 @@ impl Experiment {
         json.to_string()
     }
 
-    /// What the command prints.
+    /// The text that the command prints.
     #[getter]
     fn text(&self) -> String {
         self.0.text()
     }
 
-    /// Some of its runs, with their labels.
+    /// Results of some runs, with their labels.
     #[getter]
     fn runs(&self) -> Vec<(String, Results)> {
         self.0.runs().iter().map(|(label, results)| (label.clone(), Results::bare(results.clone()))).collect()
     }
 
-    /// Writes its page.
+    /// Writes the page of the experiment.
     fn page(&self, py: Python<'_>, file: PathBuf) -> PyResult<()> {
         py.detach(|| PageFile::at(file)?.write(&report::of_experiments(std::slice::from_ref(&self.0))))
             .map_err(failure)
@@ -248,11 +249,12 @@ pub(crate) fn reproduce(
     quick: bool,
     threads: Option<NonZeroUsize>,
     jobs: Option<NonZeroUsize>,
-    ear: Option<Py<PyAny>>,
+    listener: Option<Py<PyAny>>,
 ) -> PyResult<Experiment> {
     let experiments = papers::named(&[name]).map_err(failure)?;
     let work = papers::Work::new(&experiments, quick).detailed();
     let crew = Crew::new(threads, jobs);
-    let reports = watched(py, work.runs(), ear, |progress| work.run(crew, progress))?.map_err(failure)?;
+    let reports =
+        watched(py, work.runs(), listener, |progress| work.run(crew, progress))?.map_err(failure)?;
     reports.into_iter().next().map(Experiment).ok_or_else(|| failure(Failure::Interrupted))
 }

@@ -1,4 +1,4 @@
-//! Tables by the Arrow PyCapsule interface: pandas, polars, DuckDB and pyarrow read them where they lie.
+//! Tables by the Arrow PyCapsule interface, so that pandas, polars, DuckDB and pyarrow read them without a copy.
 
 use ::results::table;
 use arrow_array::cast::AsArray;
@@ -34,7 +34,7 @@ impl Table {
         schema.fields().iter().map(|f| (f.name().clone(), of("unit", f), of("description", f))).collect()
     }
 
-    /// Every how many-th row of all that there are was kept.
+    /// The table holds every n-th row; this is n.
     #[getter]
     fn every(&self) -> usize {
         self.0.every
@@ -66,14 +66,14 @@ impl Table {
         PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }
 
-    /// The one batch that the table is.
+    /// The table as a single batch.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_array__<'py>(
         &self,
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
-        drop(requested_schema); // The interface allows to give what there is.
+        drop(requested_schema); // The interface allows a schema other than the requested one.
         let whole = StructArray::from(self.0.batch().clone());
         let (array, _) = arrow_array::ffi::to_ffi(&whole.to_data()).map_err(wrong)?;
         Ok((self.__arrow_c_schema__(py)?, PyCapsule::new_with_value(py, array, c"arrow_array")?))

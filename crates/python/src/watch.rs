@@ -1,4 +1,4 @@
-//! A simulation without Python's lock, with progress and Ctrl-C.
+//! Simulations without Python's lock, with progress and Ctrl-C.
 
 use lab::Progress;
 use lab::progress::Reporter;
@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long Ctrl-C may go unheard. Our choice: nobody notices.
-const HEARD_EVERY: Duration = Duration::from_millis(50);
+/// Time between two checks for Ctrl-C. Our choice: too short to notice.
+const CHECK_EVERY: Duration = Duration::from_millis(50);
 
-/// Says that something has ended, in whichever way it did.
+/// Reports the end of a thread's work when dropped, even after a panic.
 struct Ended<'a>(&'a Mutex<bool>, &'a Condvar);
 
 impl Drop for Ended<'_> {
@@ -20,22 +20,23 @@ impl Drop for Ended<'_> {
     }
 }
 
-/// Does `work` on a thread of its own, so that this one hears signals, tells `ear(fraction, text)` how far it is, and has
-/// Python's lock only for that.
+/// Does `work` on another thread. Meanwhile this thread checks for signals and calls `listener(fraction, text)` with
+/// the progress; it holds Python's lock only for that.
 ///
 /// # Errors
-/// `KeyboardInterrupt`, and what `ear` raises: then the work was told to stop, and has stopped.
+/// `KeyboardInterrupt`, or the exception that `listener` raises. In both cases the work has been stopped before.
 pub(crate) fn watched<T: Send>(
     py: Python<'_>,
     runs: usize,
-    ear: Option<Py<PyAny>>,
+    listener: Option<Py<PyAny>>,
     work: impl FnOnce(&Progress<'_>) -> T + Send,
 ) -> PyResult<T> {
     let stop = AtomicBool::new(false);
-    let said: Mutex<Option<(f64, String)>> = Mutex::new(None);
-    let hear = |fraction, text| *said.lock().unwrap_or_else(PoisonError::into_inner) = Some((fraction, text));
-    let progress = match ear {
-        Some(_) => Progress::new(runs, &stop, Some(Reporter { every_s: 0.1, show: Box::new(hear) })),
+    let latest: Mutex<Option<(f64, String)>> = Mutex::new(None);
+    let note =
+        |fraction, text| *latest.lock().unwrap_or_else(PoisonError::into_inner) = Some((fraction, text));
+    let progress = match listener {
+        Some(_) => Progress::new(runs, &stop, Some(Reporter { every_s: 0.1, show: Box::new(note) })),
         None => Progress::new(runs, &stop, None),
     };
     let (ended, bell) = (Mutex::new(false), Condvar::new());
@@ -47,20 +48,22 @@ pub(crate) fn watched<T: Send>(
         let wait = || {
             let ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
             let (ended, _) = bell
-                .wait_timeout_while(ended, HEARD_EVERY, |ended| !*ended)
+                .wait_timeout_while(ended, CHECK_EVERY, |ended| !*ended)
                 .unwrap_or_else(PoisonError::into_inner);
             *ended
         };
         let mut wrong = None;
         while !py.detach(wait) {
-            let heard = py.check_signals().and_then(|()| {
-                let said = said.lock().unwrap_or_else(PoisonError::into_inner).take();
-                match (&ear, said) {
-                    (Some(ear), Some((fraction, text))) => ear.call1(py, (fraction, text)).map(drop),
+            let checked = py.check_signals().and_then(|()| {
+                let latest = latest.lock().unwrap_or_else(PoisonError::into_inner).take();
+                match (&listener, latest) {
+                    (Some(listener), Some((fraction, text))) => {
+                        listener.call1(py, (fraction, text)).map(drop)
+                    }
                     _ => Ok(()),
                 }
             });
-            if let Err(error) = heard {
+            if let Err(error) = checked {
                 stop.store(true, Ordering::Relaxed);
                 wrong.get_or_insert(error);
             }

@@ -1,4 +1,4 @@
-//! Sweeps: the directory of one under way, and the points that others run.
+//! Sweeps: the directory of an unfinished sweep, and points that run anywhere.
 
 use crate::asked;
 use crate::errors::failure;
@@ -13,31 +13,31 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A sweep under way, which no other process works on.
+/// An unfinished sweep, whose directory is locked against other processes.
 #[pyclass(frozen, module = "ropewalk._native")]
 pub(crate) struct Work {
     work: Mutex<Option<Arc<sweep::Work>>>,
-    /// What there is to warn of.
+    /// Warnings.
     #[pyo3(get)]
     warnings: Vec<String>,
-    /// What there is to say about older results.
+    /// Notes about older results.
     #[pyo3(get)]
     notes: Vec<String>,
-    /// Where its results go.
+    /// Directory of the results.
     #[pyo3(get)]
     directory: PathBuf,
-    /// How many runs there are, and how many of them were done before.
+    /// Number of runs, and number of runs that were done before.
     #[pyo3(get)]
     runs: (usize, usize),
-    /// It was finished before: nothing is to be done.
+    /// The results, if the sweep was finished before.
     finished: Option<Finished>,
 }
 
-/// Where it is, and the points whose simulation failed, with the reasons.
+/// Directory of a finished sweep, and number, label and reason of each point whose simulation failed.
 type Finished = (PathBuf, Vec<(usize, String, String)>);
 
-/// What Python is told of a finished sweep.
-fn told(finished: sweep::Finished, sweep: &sweep::Sweep) -> Finished {
+/// Converts a finished sweep for Python.
+fn converted(finished: sweep::Finished, sweep: &sweep::Sweep) -> Finished {
     let failed = finished.failed.into_iter();
     (finished.path, failed.map(|(number, why)| (number, sweep.spec.label(number), why)).collect())
 }
@@ -51,7 +51,7 @@ impl Work {
 
 #[pymethods]
 impl Work {
-    /// Reads a sweep, checks all of its points, and takes the directory for it.
+    /// Reads a sweep, checks all its points, and locks its directory.
     #[new]
     #[expect(clippy::too_many_arguments, reason = "all by name in Python")]
     fn open(
@@ -62,20 +62,20 @@ impl Work {
         output: Option<PathBuf>,
         resume: bool,
         threads: Option<NonZeroUsize>,
-        ear: Option<Py<PyAny>>,
+        listener: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let spec = asked::sweep(&sweep, is_dict, &asked::sets(sets)?)?;
         let crew = Crew::new(threads, None);
         let runs = spec.len();
-        let sweep =
-            watched(py, runs, ear, |progress| sweep::Sweep::check(spec, crew, progress))?.map_err(failure)?;
+        let sweep = watched(py, runs, listener, |progress| sweep::Sweep::check(spec, crew, progress))?
+            .map_err(failure)?;
         let directory = output.unwrap_or_else(|| Path::new("results").join(&sweep.spec.name));
         let warnings = sweep.warnings.clone();
         py.detach(|| {
             let finished = if resume { sweep::Work::finished(&sweep, &directory)? } else { None };
-            // A finished one needs no directory of its own, nor a lock.
+            // A finished sweep needs neither a directory for points nor a lock.
             if let Some(finished) = finished {
-                let (runs, finished) = (sweep.runs().len(), Some(told(finished, &sweep)));
+                let (runs, finished) = (sweep.runs().len(), Some(converted(finished, &sweep)));
                 return Ok(Work {
                     work: Mutex::default(),
                     warnings,
@@ -99,7 +99,7 @@ impl Work {
         .map_err(failure)
     }
 
-    /// Numbers and labels of the points that are still to be run.
+    /// Numbers and labels of the points that have not run.
     fn wanted(&self) -> PyResult<Vec<(usize, String)>> {
         if self.finished.is_some() {
             return Ok(Vec::new());
@@ -108,34 +108,34 @@ impl Work {
         Ok(work.wanted().into_iter().map(|number| (number, work.sweep().spec.label(number))).collect())
     }
 
-    /// A point as a text that [`run_point`] takes, here or elsewhere.
+    /// A point as a text for [`run_point`], in this process or another one.
     fn point(&self, number: usize) -> PyResult<String> {
         self.work()?.sweep().point(number).map(|point| point.to_json()).map_err(failure)
     }
 
-    /// Keeps what [`run_point`] gave.
+    /// Keeps a result of [`run_point`].
     fn keep(&self, py: Python<'_>, result: &str) -> PyResult<()> {
         let work = self.work()?;
         py.detach(|| work.keep_json(result)).map_err(failure)
     }
 
-    /// Runs what is still wanted on this machine. Gives the points that could not run, with the reasons.
+    /// Runs the missing points on this machine. Returns the points that could not run, with the reasons.
     fn run(
         &self,
         py: Python<'_>,
         threads: Option<NonZeroUsize>,
         jobs: Option<NonZeroUsize>,
-        ear: Option<Py<PyAny>>,
+        listener: Option<Py<PyAny>>,
     ) -> PyResult<Vec<(usize, String, String)>> {
         let work = self.work()?;
         let crew = Crew::new(threads, jobs);
-        let ran = watched(py, work.wanted().len(), ear, |progress| sweep::run(&work, crew, progress))?;
+        let ran = watched(py, work.wanted().len(), listener, |progress| sweep::run(&work, crew, progress))?;
         let label = |number: usize| work.sweep().spec.label(number);
         let refused = ran.map_err(failure)?.refused.into_iter();
         Ok(refused.map(|(number, why)| (number, label(number), why.to_string())).collect())
     }
 
-    /// Makes the dataset and puts it in its place.
+    /// Writes the dataset to the directory of the results.
     fn finish(&self, py: Python<'_>) -> PyResult<Finished> {
         if let Some(finished) = &self.finished {
             return Ok(finished.clone());
@@ -144,16 +144,16 @@ impl Work {
         let work = work.and_then(Arc::into_inner);
         let mut work = work.ok_or_else(|| PyValueError::new_err("this sweep is closed, or still running"))?;
         let finished = py.detach(|| work.finish()).map_err(failure)?;
-        Ok(told(finished, work.sweep()))
+        Ok(converted(finished, work.sweep()))
     }
 
-    /// Lets go of the directory. What is done stays.
+    /// Unlocks the directory. Finished points stay there.
     fn close(&self) {
         drop(self.work.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 }
 
-/// Runs a point of a sweep, wherever it came from. What it gives is for [`Work::keep`].
+/// Runs a point of a sweep, and returns a text for [`Work::keep`].
 #[pyfunction]
 pub(crate) fn run_point(py: Python<'_>, point: &str) -> PyResult<String> {
     let point = Point::from_json(point).map_err(failure)?;
@@ -167,7 +167,7 @@ pub(crate) fn sweep_page(py: Python<'_>, dir: PathBuf, file: PathBuf) -> PyResul
     py.detach(|| report::write_sweep(&dir, &PageFile::at(file)?)).map_err(failure)
 }
 
-/// Makes sure that the files of a finished sweep are of one sweep.
+/// Checks that the files of a finished sweep belong to one sweep.
 #[pyfunction]
 pub(crate) fn check_sweep(py: Python<'_>, dir: PathBuf) -> PyResult<()> {
     py.detach(|| sweep::dataset::read(&dir)).map(drop).map_err(|e| failure(e.into()))

@@ -28,9 +28,9 @@ pub struct Counts {
     control_hops: u64,
 }
 
-/// The part of a table that was kept.
+/// Size of a table in the directory.
 #[derive(Clone, Copy, Debug, Serialize)]
-struct Kept {
+struct StoredTable {
     rows: usize,
     /// The table holds every n-th row; this is n.
     every: usize,
@@ -60,7 +60,7 @@ pub struct Manifest {
     complete: bool,
     counts: Counts,
     recorded: Recorded,
-    tables: BTreeMap<&'static str, Kept>,
+    tables: BTreeMap<&'static str, StoredTable>,
     config: String,
 }
 
@@ -100,7 +100,10 @@ impl Manifest {
                 events_left_out: outcome.notes.more_events,
                 frames_left_out: outcome.notes.more_frames,
             },
-            tables: tables.iter().map(|(name, t)| (*name, Kept { rows: t.rows(), every: t.every })).collect(),
+            tables: tables
+                .iter()
+                .map(|(name, t)| (*name, StoredTable { rows: t.rows(), every: t.every }))
+                .collect(),
             config: config.text,
         }
     }

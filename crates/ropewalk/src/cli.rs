@@ -160,7 +160,7 @@ Examples:
   ropewalk compare my.toml --schemes ecmp,themis --report
 
 A scheme that the scenario configures keeps its settings; all others use their defaults.
-With several seeds, a row shows the means, and below them the lowest and the highest values.")]
+With several seeds, a row shows the means; the rows `least` and `most` below show the range.")]
 pub struct CompareArgs {
     #[command(flatten)]
     #[expect(missing_docs, reason = "clap would take it for help text")]

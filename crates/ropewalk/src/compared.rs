@@ -1,4 +1,4 @@
-//! The table of a comparison: a row per scheme.
+//! The table of a comparison, one row per scheme.
 
 use lab::execute::Run;
 use results::Metric;
@@ -11,7 +11,7 @@ fn columns() -> Vec<&'static Metric> {
     std::iter::once(Metric::slowest_group()).chain(Metric::shown_in(Shown::Comparison)).collect()
 }
 
-/// What a column shows of a run.
+/// The value of a column for a run.
 fn measure(metric: &Metric, run: &Run) -> Option<f64> {
     if metric == Metric::slowest_group() {
         return run.slowest_group_ms().map(|ms| ms * 1000.0);
@@ -19,8 +19,8 @@ fn measure(metric: &Metric, run: &Run) -> Option<f64> {
     metric.in_table(|key| run.summary.number(key))
 }
 
-/// The table. A row holds the runs of one scheme; with several seeds two more lines below it show the least and the
-/// most.
+/// The table. A row holds the means over the runs of one scheme. With several seeds, two more lines below it show the
+/// least and the most.
 pub fn of(runs: &[Run]) -> String {
     let mut schemes: Vec<&str> = Vec::new();
     for run in runs {
@@ -48,7 +48,7 @@ pub fn of(runs: &[Run]) -> String {
 
 type Pick = fn(&[f64]) -> Option<f64>;
 
-/// Lines of a row.
+/// Lines of a row: label and statistic.
 const LINES: [(&str, Pick); 3] = [
     ("", mean),
     ("least", |values| extremes(values).map(|(least, _)| least)),

@@ -1,8 +1,9 @@
 //! The command `ropewalk`: a packet-level lab for RDMA fabrics.
 //!
-//! Each command is a thin file that reads its arguments, calls another crate and prints the answer. Programs can use those
-//! crates without the command line: [`lab`] runs scenarios, [`results`] holds summaries and tables, [`report`] makes pages,
-//! [`explain`] explains flows, [`capture`] writes frames for Wireshark, and [`papers`] repeats the papers' experiments.
+//! Each command is a thin file that reads its arguments, calls another crate and prints the answer. Programs can use
+//! those crates without the command line: [`lab`] runs scenarios, [`results`] holds summaries and tables, [`report`]
+//! makes pages, [`explain`] explains flows, [`capture`] writes frames for Wireshark, and [`papers`] repeats the
+//! papers' experiments.
 //!
 //! | file | what it holds |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! The page about one run.
+//! The text about one run.
 
 use engine::outcome::Ending;
 use lab::execute::Run;
@@ -14,7 +14,7 @@ use std::fmt::Write;
 /// Width of the left column.
 const LABEL: usize = 18;
 
-/// The page, with a line break at its end.
+/// The text, with a line break at its end.
 pub fn of(run: &Run) -> String {
     let mut page = Page(String::new());
     page.what(run);
@@ -29,7 +29,7 @@ pub fn of(run: &Run) -> String {
 struct Page(String);
 
 impl Page {
-    /// A line; the text goes on below itself where it is too long.
+    /// Adds a line. A text that is too long continues on the next line, indented.
     fn line(&mut self, label: &str, parts: &[String]) {
         let mut text = String::new();
         let mut width = LABEL;
@@ -100,7 +100,7 @@ impl Page {
         }
     }
 
-    /// A row for each size of flows, where there are several.
+    /// Adds a row for each size of flows if there are several sizes.
     fn sizes(&mut self, label: &str, flows: &Flows) {
         if flows.by_size.is_empty() {
             return;
@@ -127,7 +127,7 @@ impl Page {
     fn packets(&mut self, run: &Run) {
         let summary = &run.summary;
         let by_key = |key: &str| summary.number(key);
-        // A section's counts that pages show, too; times have no place between them.
+        // The counts of a section that pages also show. Times are left out.
         let counts = |section: &str, share: bool| -> Vec<String> {
             let of_section = |metric: &&Metric| metric.key.starts_with(section) && metric.unit.is_count();
             let part = |metric: &Metric| {
@@ -157,7 +157,7 @@ impl Page {
             outcome.max_buffer.iter().enumerate().max_by_key(|(i, b)| (b.get(), usize::MAX - i))
         {
             let node = NodeId((plan.fabric.hosts() + i) as u32);
-            parts.push(format!("most buffer {} ({})", bytes(most.get()), plan.fabric.name(node)));
+            parts.push(format!("fullest buffer {} ({})", bytes(most.get()), plan.fabric.name(node)));
         }
         self.line("fabric", &parts);
     }
@@ -176,7 +176,7 @@ impl Page {
             ));
         }
         if !parts.is_empty() {
-            // Counters are of all schemes, those of some switches too.
+            // The counters include those of schemes that only some switches or classes have.
             let roles = run.checked.scenario.switch_role.values().filter_map(|role| role.scheme.as_ref());
             let names: Vec<&str> =
                 std::iter::once(&*run.summary.scheme).chain(roles.map(|scheme| scheme.name())).collect();

@@ -9,7 +9,7 @@ use results::table::Table;
 use results::text::{maybe, table};
 use std::collections::BTreeMap;
 
-/// Most rows that are shown; a longer table is one to be asked, not read (our choice).
+/// Most rows that are printed. Our choice: a longer table is better read from the file.
 const MOST_ROWS: usize = 60;
 
 /// A row of `points.parquet`.
@@ -30,14 +30,14 @@ impl Point<'_> {
         self.count(name).map(|n| n as f64).or_else(real)
     }
 
-    /// What a column shows of the point.
+    /// The value of a column for the point.
     fn measure(&self, metric: &Metric) -> Option<f64> {
         metric.in_table(|key| self.number(key))
     }
 }
 
-/// The columns of metrics: those that fit beside axes, after the slowest group if there is one job. A mean over several
-/// jobs would mean nothing.
+/// The columns of metrics: the slowest group if there is a single job, then the metrics that fit beside the axes. A
+/// mean over several jobs has no meaning.
 fn columns(points: &Table) -> Vec<Metric> {
     let schema = points.schema();
     let slowest = Metric::slowest_group();
@@ -49,7 +49,7 @@ fn columns(points: &Table) -> Vec<Metric> {
     std::iter::once(first).chain(Metric::shown_in(Shown::Sweep).cloned()).collect()
 }
 
-/// The keys of the axes, without what comes before the last dot where that is clear.
+/// Last parts of the keys of the axes, or whole keys where the last parts are ambiguous.
 pub fn short(sweep: &scenario::sweep::Sweep) -> Vec<String> {
     let last = |key: &str| key.rsplit('.').next().unwrap_or(key).to_owned();
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
@@ -57,7 +57,7 @@ pub fn short(sweep: &scenario::sweep::Sweep) -> Vec<String> {
         *seen.entry(last(key)).or_default() += 1;
     }
     let name = |key: &str| if seen.get(&last(key)) == Some(&1) { last(key) } else { key.to_owned() };
-    // A long name takes two lines.
+    // A long name is split into two lines.
     let broken = |name: String| match name.rfind('-').filter(|_| name.len() > 12) {
         Some(at) => format!("{}\n{}", &name[..=at], &name[at + 1..]),
         None => name,
@@ -65,7 +65,7 @@ pub fn short(sweep: &scenario::sweep::Sweep) -> Vec<String> {
     sweep.keys().map(name).map(broken).collect()
 }
 
-/// The table; a row shows the means over seeds.
+/// The table. A row shows means over seeds.
 pub fn of(sweep: &Sweep, points: &Table) -> String {
     let spec = &sweep.spec;
     let seeds = spec.seeds.as_ref().map_or(1, Vec::len).max(1);

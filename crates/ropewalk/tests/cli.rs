@@ -9,11 +9,11 @@ use std::path::Path;
 use tempfile::TempDir;
 
 /// A temporary directory in which commands run.
-struct Desk(TempDir);
+struct Sandbox(TempDir);
 
-impl Desk {
+impl Sandbox {
     fn new() -> Self {
-        Desk(TempDir::new().unwrap())
+        Sandbox(TempDir::new().unwrap())
     }
 
     fn ropewalk(&self, args: &[&str]) -> Command {
@@ -51,36 +51,37 @@ const SMALL: &str = "workload.0.bytes=200kB";
 
 #[test]
 fn a_run_prints_its_summary_and_writes_results() {
-    let desk = Desk::new();
-    let assert = desk.ropewalk(&["run", "quickstart", "--set", SMALL]).assert().code(0);
+    let sandbox = Sandbox::new();
+    let assert = sandbox.ropewalk(&["run", "quickstart", "--set", SMALL]).assert().code(0);
     assert.stdout(contains("complete").and(contains("slowdown")).and(contains("results/quickstart")));
     for name in ["summary.json", "manifest.json", "flows.parquet", "links.parquet", "series.parquet"] {
-        assert!(desk.path("results/quickstart").join(name).is_file(), "{name}");
+        assert!(sandbox.path("results/quickstart").join(name).is_file(), "{name}");
     }
 }
 
 #[test]
 fn the_same_scenario_and_seed_give_the_same_bytes() {
-    let desk = Desk::new();
-    let run = |dir: &str| desk.json(&["run", "quickstart", "--set", SMALL, "--csv", "--json", "-o", dir]);
+    let sandbox = Sandbox::new();
+    let run = |dir: &str| sandbox.json(&["run", "quickstart", "--set", SMALL, "--csv", "--json", "-o", dir]);
     let (mut a, mut b) = (run("a"), run("b"));
     for summary in [&mut a, &mut b] {
         assert!(summary.as_object_mut().unwrap().remove("timing").is_some());
     }
     assert_eq!(a, b);
     for name in ["manifest.json", "flows.parquet", "links.parquet", "series.parquet", "flows.csv"] {
-        let read = |dir: &str| fs::read(desk.path(dir).join(name)).unwrap();
+        let read = |dir: &str| fs::read(sandbox.path(dir).join(name)).unwrap();
         assert!(read("a") == read("b"), "{name} differs");
     }
-    let other = desk.json(&["run", "quickstart", "--set", SMALL, "--seed", "2", "--json", "-o", "c"]);
+    let other = sandbox.json(&["run", "quickstart", "--set", SMALL, "--seed", "2", "--json", "-o", "c"]);
     assert_ne!(other["digest"], a["digest"]);
     assert_eq!(other["seed"], 2);
 }
 
 #[test]
 fn both_engines_agree() {
-    let desk = Desk::new();
-    let run = |engine: &str| desk.json(&["run", "quickstart", "--set", SMALL, "--json", "--engine", engine]);
+    let sandbox = Sandbox::new();
+    let run =
+        |engine: &str| sandbox.json(&["run", "quickstart", "--set", SMALL, "--json", "--engine", engine]);
     let (window, reference) = (run("window"), run("reference"));
     assert_eq!(window["digest"], reference["digest"]);
     assert_eq!(window["timing"]["engine"], "window");
@@ -89,9 +90,9 @@ fn both_engines_agree() {
 
 #[test]
 fn threads_change_only_the_time_of_a_run() {
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     let run =
-        |threads: &str| desk.json(&["run", "quickstart", "--set", SMALL, "--json", "--threads", threads]);
+        |threads: &str| sandbox.json(&["run", "quickstart", "--set", SMALL, "--json", "--threads", threads]);
     let (mut one, mut three) = (run("1"), run("3"));
     for (summary, threads) in [(&mut one, 1), (&mut three, 3)] {
         let timing = summary.as_object_mut().unwrap().remove("timing").unwrap();
@@ -103,7 +104,7 @@ fn threads_change_only_the_time_of_a_run() {
     let compare = |schemes: &str| {
         let args =
             ["compare", "quickstart", "--schemes", schemes, "--set", SMALL, "--json", "--threads", "2"];
-        let rows = desk.json(&args)["rows"].as_array().unwrap().clone();
+        let rows = sandbox.json(&args)["rows"].as_array().unwrap().clone();
         (rows[0]["timing"]["threads"].clone(), rows[0]["digest"].clone())
     };
     let ((split, alone), (whole, beside)) = (compare("themis"), compare("themis,ecmp"));
@@ -113,14 +114,14 @@ fn threads_change_only_the_time_of_a_run() {
 
 #[test]
 fn a_manifest_repeats_its_run() {
-    let desk = Desk::new();
-    desk.ropewalk(&["run", "quickstart", "--set", SMALL, "--seed", "5", "-o", "a", "-q"]).assert().code(0);
+    let sandbox = Sandbox::new();
+    sandbox.ropewalk(&["run", "quickstart", "--set", SMALL, "--seed", "5", "-o", "a", "-q"]).assert().code(0);
     let read = |dir: &str| -> Value {
-        serde_json::from_str(&fs::read_to_string(desk.path(dir).join("manifest.json")).unwrap()).unwrap()
+        serde_json::from_str(&fs::read_to_string(sandbox.path(dir).join("manifest.json")).unwrap()).unwrap()
     };
     let first = read("a");
-    desk.write("again.toml", first["config"].as_str().unwrap());
-    desk.ropewalk(&["run", "again.toml", "-o", "b", "-q"]).assert().code(0);
+    sandbox.write("again.toml", first["config"].as_str().unwrap());
+    sandbox.ropewalk(&["run", "again.toml", "-o", "b", "-q"]).assert().code(0);
     let second = read("b");
     assert_eq!(first["digest"], second["digest"]);
     assert_eq!(first["config_hash"], second["config_hash"]);
@@ -167,29 +168,29 @@ fn wrong_input_ends_with_2_and_a_reason_and_writes_nothing() {
         (&["frobnicate"], "frobnicate"),
     ];
     for (args, message) in cases {
-        let desk = Desk::new();
-        desk.write("bad.toml", bad);
-        let assert = desk.ropewalk(args).assert().code(2).stdout("");
+        let sandbox = Sandbox::new();
+        sandbox.write("bad.toml", bad);
+        let assert = sandbox.ropewalk(args).assert().code(2).stdout("");
         let text = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
         assert!(text.contains(message), "{args:?} does not say {message:?}:\n{text}");
-        assert_eq!(desk.names(), ["bad.toml"], "{args:?} wrote something");
+        assert_eq!(sandbox.names(), ["bad.toml"], "{args:?} wrote something");
     }
 }
 
 #[test]
 fn a_directory_without_results_is_not_replaced() {
-    let desk = Desk::new();
-    fs::create_dir(desk.path("thesis")).unwrap();
-    desk.write("thesis/chapter1.tex", "Once upon a time");
-    let assert = desk.ropewalk(&["run", "quickstart", "--set", SMALL, "-o", "thesis"]).assert().code(2);
+    let sandbox = Sandbox::new();
+    fs::create_dir(sandbox.path("thesis")).unwrap();
+    sandbox.write("thesis/chapter1.tex", "Once upon a time");
+    let assert = sandbox.ropewalk(&["run", "quickstart", "--set", SMALL, "-o", "thesis"]).assert().code(2);
     assert.stderr(contains("does not look like results"));
-    assert_eq!(desk.names(), ["thesis"]);
-    assert!(Path::new(&desk.path("thesis/chapter1.tex")).is_file());
+    assert_eq!(sandbox.names(), ["thesis"]);
+    assert!(Path::new(&sandbox.path("thesis/chapter1.tex")).is_file());
 }
 
 #[test]
 fn a_stalled_run_ends_with_3_and_prints_its_summary() {
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     // Every packet is lost.
     let args = [
         "run",
@@ -202,7 +203,8 @@ fn a_stalled_run_ends_with_3_and_prints_its_summary() {
         "stop.no-progress=5ms",
         "--json",
     ];
-    let assert = desk.ropewalk(&args).assert().code(3).stderr(contains("flows wait").and(contains("flow 0")));
+    let assert =
+        sandbox.ropewalk(&args).assert().code(3).stderr(contains("flows wait").and(contains("flow 0")));
     let summary: Value = serde_json::from_slice(&assert.get_output().stdout).unwrap();
     assert_eq!((&summary["complete"], &summary["ending"]), (&false.into(), &"stalled".into()));
     assert_eq!(summary["flows"]["finished"], 0);
@@ -211,10 +213,10 @@ fn a_stalled_run_ends_with_3_and_prints_its_summary() {
 
 #[test]
 fn the_summary_separates_near_and_far_flows() {
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     let edge = "switch-role.external.scheme.long-haul={interval=\"4us\"}";
-    let plain = desk.json(&["run", "long-haul-near-destination", "--json"]);
-    let fair = desk.json(&["run", "long-haul-near-destination", "--json", "--set", edge]);
+    let plain = sandbox.json(&["run", "long-haul-near-destination", "--json"]);
+    let fair = sandbox.json(&["run", "long-haul-near-destination", "--json", "--set", edge]);
     let of = |json: &Value| {
         let parts = &json["flows"]["by_distance"];
         assert_eq!((&parts["near"]["count"], &parts["far"]["count"]), (&40.into(), &2.into()));
@@ -224,22 +226,22 @@ fn the_summary_separates_near_and_far_flows() {
         ratio
     };
     assert!(of(&fair) < of(&plain));
-    assert_eq!(desk.json(&["run", "quickstart", "--json"])["flows"]["by_distance"], Value::Null);
+    assert_eq!(sandbox.json(&["run", "quickstart", "--json"])["flows"]["by_distance"], Value::Null);
     // The scheme works only at the ends of a long link.
     let everywhere = ["check", "long-haul", "--set", "scheme.long-haul={}"];
-    desk.ropewalk(&everywhere).assert().code(2).stderr(contains("has no long link"));
+    sandbox.ropewalk(&everywhere).assert().code(2).stderr(contains("has no long link"));
     let never = ["check", "long-haul", "--set", "switch-role.external.scheme.long-haul={step=\"0us\"}"];
-    desk.ropewalk(&never).assert().code(2).stderr(contains("it must be longer than 0"));
+    sandbox.ropewalk(&never).assert().code(2).stderr(contains("it must be longer than 0"));
 }
 
 #[test]
 fn compare_swaps_the_scheme_of_all_classes_if_none_has_its_own() {
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     let waves = "[topology.leaf-spine]\nleaves = 2\nspines = 4\nhosts-per-leaf = 4\n[class.first]\n[class.second]\n\
                  [[workload]]\nname = \"a\"\nclass = \"first\"\npermutation = { bytes = \"50kB\", kind = \"cross-rack\" }\n\
                  [[workload]]\nname = \"b\"\nclass = \"second\"\npermutation = { bytes = \"50kB\", kind = \"cross-rack\" }\n";
-    desk.write("waves.toml", waves);
-    let json = desk.json(&["compare", "waves.toml", "--schemes", "ecmp,rps", "--json"]);
+    sandbox.write("waves.toml", waves);
+    let json = sandbox.json(&["compare", "waves.toml", "--schemes", "ecmp,rps", "--json"]);
     let disorder = |row: usize| json["rows"][row]["packets"]["out_of_order"].as_u64();
     assert_eq!(disorder(0), Some(0));
     assert!(disorder(1) > Some(0), "all classes must be sprayed");
@@ -247,34 +249,35 @@ fn compare_swaps_the_scheme_of_all_classes_if_none_has_its_own() {
 
 #[test]
 fn flows_cut_off_by_a_failure_are_named_before_and_after_the_run() {
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     let cut = "[topology.leaf-spine]\nleaves = 2\nspines = 2\nhosts-per-leaf = 2\n[stop]\nno-progress = \"5ms\"\n\
                [[failure]]\nlinks = [[\"leaf1\", \"spine*\"]]\nat = \"2us\"\n[[workload]]\nname = \"job\"\n\
                flows = { list = [{ from = \"host0\", to = \"host1\", bytes = \"1MB\" }, \
                { from = \"host1\", to = \"host2\", bytes = \"1MB\" }] }\n";
-    desk.write("cut.toml", cut);
-    desk.ropewalk(&["check", "cut.toml"])
+    sandbox.write("cut.toml", cut);
+    sandbox
+        .ropewalk(&["check", "cut.toml"])
         .assert()
         .code(0)
         .stderr(contains("warning: failures cut off host1 from host2 (job job)"));
     let told = contains("cut off: no path is left").and(contains("(host1 -> host2, job job)\n"));
-    let assert = desk.ropewalk(&["run", "cut.toml", "--json"]).assert().code(3).stderr(told);
+    let assert = sandbox.ropewalk(&["run", "cut.toml", "--json"]).assert().code(3).stderr(told);
     let summary: Value = serde_json::from_slice(&assert.get_output().stdout).unwrap();
     assert_eq!((&summary["complete"], &summary["flows"]["finished"]), (&false.into(), &1.into()));
     // With a repair, the run completes, although no packet moved for longer than `no-progress`.
-    desk.write("mended.toml", &cut.replace("at = \"2us\"", "at = \"2us\"\nuntil = \"20ms\""));
-    let summary = desk.json(&["run", "mended.toml", "--json"]);
+    sandbox.write("mended.toml", &cut.replace("at = \"2us\"", "at = \"2us\"\nuntil = \"20ms\""));
+    let summary = sandbox.json(&["run", "mended.toml", "--json"]);
     assert_eq!(summary["complete"], true);
 }
 
 #[test]
 #[cfg(target_os = "linux")]
 fn output_that_cannot_be_written_is_an_error() {
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     for args in [&["run", "quickstart", "--set", SMALL, "--json"][..], &["schema"], &["memory", "themis"]] {
         let full = fs::File::options().write(true).open("/dev/full").unwrap();
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_ropewalk"));
-        let output = command.args(args).current_dir(desk.0.path()).stdout(full).output().unwrap();
+        let output = command.args(args).current_dir(sandbox.0.path()).stdout(full).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{args:?}: {stderr}");
         assert!(stderr.contains("cannot write to standard output: No space left"), "{args:?}: {stderr}");
@@ -283,8 +286,8 @@ fn output_that_cannot_be_written_is_an_error() {
 
 #[test]
 fn a_run_stopped_by_its_scenario_succeeds_but_is_not_complete() {
-    let desk = Desk::new();
-    let summary = desk.json(&["run", "quickstart", "--set", "stop.after=20us", "--json"]);
+    let sandbox = Sandbox::new();
+    let summary = sandbox.json(&["run", "quickstart", "--set", "stop.after=20us", "--json"]);
     assert_eq!((&summary["complete"], &summary["ending"]), (&false.into(), &"stopped".into()));
     assert_eq!(summary["sim_time_us"], 20.0);
 }
@@ -294,10 +297,10 @@ fn a_run_stopped_by_its_scenario_succeeds_but_is_not_complete() {
 fn ctrl_c_stops_within_a_second_and_writes_nothing() {
     use std::process::Stdio;
     use std::time::{Duration, Instant};
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin("ropewalk"))
         .args(["run", "themis-fig5-allreduce", "--json"])
-        .current_dir(desk.0.path())
+        .current_dir(sandbox.0.path())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -308,22 +311,22 @@ fn ctrl_c_stops_within_a_second_and_writes_nothing() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     // The target is one second; the test allows three on a busy machine.
     assert!(asked.elapsed() < Duration::from_secs(3), "{:?}", asked.elapsed());
-    assert!(desk.names().is_empty(), "{:?}", desk.names());
+    assert!(sandbox.names().is_empty(), "{:?}", sandbox.names());
 }
 
 #[test]
 fn a_comparison_has_a_row_per_scheme_and_seed() {
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     let args = ["compare", "quickstart", "--schemes", "ecmp,themis", "--seeds", "1..3", "--set", SMALL];
-    let json = desk.json(&[&args[..], &["--json"]].concat());
+    let json = sandbox.json(&[&args[..], &["--json"]].concat());
     let rows = json["rows"].as_array().unwrap();
     let of = |row: &Value| (row["scheme"].as_str().unwrap().to_owned(), row["seed"].as_u64().unwrap());
     let expected: Vec<_> =
         ["ecmp", "themis"].iter().flat_map(|s| (1..=3).map(move |n| ((*s).to_owned(), n))).collect();
     assert_eq!(rows.iter().map(of).collect::<Vec<_>>(), expected);
-    let alone = desk.json(&["run", "quickstart", "--set", SMALL, "--seed", "2", "--json"]);
+    let alone = sandbox.json(&["run", "quickstart", "--set", SMALL, "--seed", "2", "--json"]);
     assert_eq!(rows[4]["digest"], alone["digest"], "a run gives the same result alone and in a comparison");
-    let text = desk.ropewalk(&args).assert().code(0).get_output().stdout.clone();
+    let text = sandbox.ropewalk(&args).assert().code(0).get_output().stdout.clone();
     let text = String::from_utf8(text).unwrap();
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     assert!(text.contains("themis") && text.contains("least"), "{text}");
@@ -331,10 +334,10 @@ fn a_comparison_has_a_row_per_scheme_and_seed() {
 
 #[test]
 fn reproduce_lists_experiments_and_prints_stable_json() {
-    let desk = Desk::new();
-    let list = desk.ropewalk(&["reproduce", "--list"]).assert().code(0).stdout(contains("themis-fig1"));
+    let sandbox = Sandbox::new();
+    let list = sandbox.ropewalk(&["reproduce", "--list"]).assert().code(0).stdout(contains("themis-fig1"));
     list.stdout(contains("themis-memory").and(contains("loss-recovery")));
-    let json = desk.json(&["reproduce", "themis-memory", "--json"]);
+    let json = sandbox.json(&["reproduce", "themis-memory", "--json"]);
     let experiment = &json["experiments"][0];
     assert_eq!(experiment["name"], "themis-memory");
     assert_eq!(experiment["quick"], false);
@@ -349,10 +352,10 @@ fn reproduce_lists_experiments_and_prints_stable_json() {
 
 #[test]
 fn each_recovery_mode_of_the_802_1_scenarios_recovers_its_own_way() {
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     let run = |scenario: &str| {
         let small = ["--set", "workload.0.messages=5", "--json"];
-        let json = desk.json(&[&["run", scenario][..], &small].concat());
+        let json = sandbox.json(&[&["run", scenario][..], &small].concat());
         assert_eq!(json["flows"]["finished"], 5, "{scenario}");
         assert!(json["packets"]["dropped_link"].as_u64() > Some(0), "{scenario}");
         json
@@ -366,35 +369,40 @@ fn each_recovery_mode_of_the_802_1_scenarios_recovers_its_own_way() {
 
 #[test]
 fn themis_over_go_back_n_gives_a_warning() {
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     let args = ["run", "quickstart", "--set", SMALL, "--set", "nic.transport.go-back-n={}"];
-    desk.ropewalk(&args).assert().code(0).stderr(contains("warning: themis over `transport.go-back-n`"));
+    sandbox.ropewalk(&args).assert().code(0).stderr(contains("warning: themis over `transport.go-back-n`"));
 }
 
 #[test]
 fn memory_prints_the_papers_example() {
-    let desk = Desk::new();
-    desk.ropewalk(&["memory", "themis"]).assert().code(0).stdout(contains("192,512").and(contains("0.30 %")));
-    assert_eq!(desk.json(&["memory", "themis", "--json"])["total_bytes"], 192_512);
-    let wide = desk.json(&["memory", "themis", "--set", "psn-bits=16", "--json"]);
+    let sandbox = Sandbox::new();
+    sandbox
+        .ropewalk(&["memory", "themis"])
+        .assert()
+        .code(0)
+        .stdout(contains("192,512").and(contains("0.30 %")));
+    assert_eq!(sandbox.json(&["memory", "themis", "--json"])["total_bytes"], 192_512);
+    let wide = sandbox.json(&["memory", "themis", "--set", "psn-bits=16", "--json"]);
     assert_eq!(wide["total_bytes"], 352_512);
 }
 
 #[test]
 fn check_schema_completions_and_help_print_their_texts() {
-    let desk = Desk::new();
-    desk.ropewalk(&["check", "quickstart"])
+    let sandbox = Sandbox::new();
+    sandbox
+        .ropewalk(&["check", "quickstart"])
         .assert()
         .code(0)
         .stdout(contains("# default").and(contains("16 hosts")));
-    assert!(desk.json(&["schema"])["properties"]["topology"].is_object());
-    desk.ropewalk(&["completions", "bash"]).assert().code(0).stdout(contains("ropewalk"));
-    desk.ropewalk(&["--help"]).assert().code(0).stdout(contains("Examples:").and(contains("Exit codes")));
+    assert!(sandbox.json(&["schema"])["properties"]["topology"].is_object());
+    sandbox.ropewalk(&["completions", "bash"]).assert().code(0).stdout(contains("ropewalk"));
+    sandbox.ropewalk(&["--help"]).assert().code(0).stdout(contains("Examples:").and(contains("Exit codes")));
 }
 
 #[test]
 fn check_estimates_memory_within_a_factor_of_two() {
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     let fabric = |hosts| format!("[topology.leaf-spine]\nhosts-per-leaf = {hosts}\n[[workload]]\n");
     for (name, text) in [
         ("queue-pairs", fabric(12) + "all-to-all = { per-pair = \"1kB\", groups = \"all\" }"),
@@ -402,12 +410,12 @@ fn check_estimates_memory_within_a_factor_of_two() {
         ("packets", fabric(64) + "permutation = { bytes = \"200kB\", kind = \"cross-rack\" }"),
     ] {
         let file = format!("{name}.toml");
-        desk.write(&file, &text);
-        let check = desk.ropewalk(&["check", &file]).assert().code(0).get_output().stdout.clone();
+        sandbox.write(&file, &text);
+        let check = sandbox.ropewalk(&["check", &file]).assert().code(0).get_output().stdout.clone();
         let check = String::from_utf8(check).unwrap();
         let (before, _) = check.split_once(" MB of memory").unwrap();
         let estimate: f64 = before.rsplit(' ').next().unwrap().parse().unwrap();
-        let took = desk.json(&["run", &file, "--json"])["timing"]["peak_rss_mb"].as_f64().unwrap();
+        let took = sandbox.json(&["run", &file, "--json"])["timing"]["peak_rss_mb"].as_f64().unwrap();
         assert!((0.5..2.0).contains(&(estimate / took)), "{name}: estimate {estimate} MB, used {took} MB");
         println!("{name}: estimate {estimate} MB, used {took} MB");
     }
@@ -415,12 +423,13 @@ fn check_estimates_memory_within_a_factor_of_two() {
 
 #[test]
 fn the_slowest_flow_of_a_stopped_run_has_begun() {
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     // Later steps of the ring have not begun at 120 us.
-    desk.ropewalk(&["run", "quickstart", "--set", "stop.after=120us", "-q", "-o", "cut"]).assert().code(0);
-    let answer = desk.json(&["explain", "slowest", "cut", "--json"]);
+    sandbox.ropewalk(&["run", "quickstart", "--set", "stop.after=120us", "-q", "-o", "cut"]).assert().code(0);
+    let answer = sandbox.json(&["explain", "slowest", "cut", "--json"]);
     assert!(answer["flow"]["start_us"].is_number() && answer["flow"]["fct_us"].is_null(), "{answer}");
-    desk.ropewalk(&["explain", "5", "cut"])
+    sandbox
+        .ropewalk(&["explain", "5", "cut"])
         .assert()
         .code(2)
         .stderr(contains("the flow had not begun when the run ended"));
@@ -428,17 +437,17 @@ fn the_slowest_flow_of_a_stopped_run_has_begun() {
 
 #[test]
 fn recorded_events_and_a_second_run_give_the_same_explanation() {
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     let run = |dir: &str, more: &[&str]| {
         let args = ["run", "quickstart", "--set", SMALL, "--set", "scheme.ar={}", "-q", "-o", dir];
-        desk.ropewalk(&[&args, more].concat()).assert().code(0);
+        sandbox.ropewalk(&[&args, more].concat()).assert().code(0);
     };
     run("plain", &[]);
     run("recorded", &["--set", "record.events=all"]);
-    let explain = |of: &[&str]| desk.json(&[&["explain"], of, &["--json"]].concat());
-    let before = fs::read_dir(desk.path("plain")).unwrap().count();
+    let explain = |of: &[&str]| sandbox.json(&[&["explain"], of, &["--json"]].concat());
+    let before = fs::read_dir(sandbox.path("plain")).unwrap().count();
     let (mut again, mut recorded) = (explain(&["slowest", "plain"]), explain(&["slowest", "recorded"]));
-    assert_eq!(fs::read_dir(desk.path("plain")).unwrap().count(), before, "nothing is written");
+    assert_eq!(fs::read_dir(sandbox.path("plain")).unwrap().count(), before, "nothing is written");
     let run_again = |answer: &mut Value| answer.as_object_mut().unwrap().remove("run_again").unwrap();
     assert_eq!((run_again(&mut again), run_again(&mut recorded)), (Value::from(true), Value::from(false)));
     assert_eq!(again, recorded);
@@ -450,23 +459,23 @@ fn recorded_events_and_a_second_run_give_the_same_explanation() {
         run_again(&mut fresh);
         assert_eq!(fresh, again);
     }
-    desk.ropewalk(&["explain", "slowest", "plain"]).assert().code(0).stdout(
+    sandbox.ropewalk(&["explain", "slowest", "plain"]).assert().code(0).stdout(
         contains("times its ideal").and(contains("what happened")).and(contains("the digest is the same")),
     );
-    assert_eq!(desk.names(), ["plain", "recorded"]);
+    assert_eq!(sandbox.names(), ["plain", "recorded"]);
 }
 
 #[test]
 fn a_flow_that_cannot_be_explained_gives_an_error() {
-    let desk = Desk::new();
-    desk.ropewalk(&["run", "quickstart", "--set", SMALL, "-q", "-o", "out"]).assert().code(0);
-    fs::create_dir(desk.path("empty")).unwrap();
-    fs::create_dir(desk.path("cut")).unwrap();
-    for entry in fs::read_dir(desk.path("out")).unwrap().flatten() {
-        fs::copy(entry.path(), desk.path("cut").join(entry.file_name())).unwrap();
+    let sandbox = Sandbox::new();
+    sandbox.ropewalk(&["run", "quickstart", "--set", SMALL, "-q", "-o", "out"]).assert().code(0);
+    fs::create_dir(sandbox.path("empty")).unwrap();
+    fs::create_dir(sandbox.path("cut")).unwrap();
+    for entry in fs::read_dir(sandbox.path("out")).unwrap().flatten() {
+        fs::copy(entry.path(), sandbox.path("cut").join(entry.file_name())).unwrap();
     }
-    let whole = fs::read(desk.path("cut/flows.parquet")).unwrap();
-    fs::write(desk.path("cut/flows.parquet"), &whole[..whole.len() / 2]).unwrap();
+    let whole = fs::read(sandbox.path("cut/flows.parquet")).unwrap();
+    fs::write(sandbox.path("cut/flows.parquet"), &whole[..whole.len() / 2]).unwrap();
     let cases: &[(&[&str], &str)] = &[
         (&["96", "out"], "there is no flow 96; there are 96 flows, from 0"),
         (&["host3->hots7", "out"], "there is no host hots7"),
@@ -479,7 +488,7 @@ fn a_flow_that_cannot_be_explained_gives_an_error() {
     ];
     for (args, message) in cases {
         let output =
-            desk.ropewalk(&[&["explain"], *args].concat()).assert().code(2).get_output().stderr.clone();
+            sandbox.ropewalk(&[&["explain"], *args].concat()).assert().code(2).get_output().stderr.clone();
         // Error messages are wrapped.
         let text = String::from_utf8(output).unwrap().replace(['│', '×'], " ");
         let text: Vec<&str> = text.split_whitespace().collect();
@@ -487,47 +496,47 @@ fn a_flow_that_cannot_be_explained_gives_an_error() {
     }
     // Results of another version, with another digest.
     for name in ["out/manifest.json", "out/summary.json"] {
-        let mut json: Value = serde_json::from_str(&fs::read_to_string(desk.path(name)).unwrap()).unwrap();
+        let mut json: Value = serde_json::from_str(&fs::read_to_string(sandbox.path(name)).unwrap()).unwrap();
         json["digest"] = "0".repeat(32).into();
-        desk.write(name, &json.to_string());
+        sandbox.write(name, &json.to_string());
     }
-    desk.ropewalk(&["explain", "0", "out"]).assert().code(2).stderr(contains("differently"));
+    sandbox.ropewalk(&["explain", "0", "out"]).assert().code(2).stderr(contains("differently"));
 }
 
 #[test]
 fn a_new_scenario_is_valid_and_is_not_overwritten() {
-    let desk = Desk::new();
-    desk.ropewalk(&["new", "mine"]).assert().code(0).stdout(contains("mine.toml"));
-    desk.ropewalk(&["check", "mine.toml"]).assert().code(0);
-    desk.ropewalk(&["new", "mine"]).assert().code(2).stderr(contains("exists already"));
+    let sandbox = Sandbox::new();
+    sandbox.ropewalk(&["new", "mine"]).assert().code(0).stdout(contains("mine.toml"));
+    sandbox.ropewalk(&["check", "mine.toml"]).assert().code(0);
+    sandbox.ropewalk(&["new", "mine"]).assert().code(2).stderr(contains("exists already"));
     let next = contains("ropewalk check 'our fabric.toml'; ropewalk run 'our fabric.toml'");
-    desk.ropewalk(&["new", "our fabric"]).assert().code(0).stdout(next);
+    sandbox.ropewalk(&["new", "our fabric"]).assert().code(0).stdout(next);
 }
 
 #[test]
 fn imported_hpcc_files_give_a_scenario_that_runs() {
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     // Two hosts, one switch; one flow of 10 kB.
-    desk.write("topology.txt", "3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n");
-    desk.write("flow.txt", "1\n0 1 3 100 10000 2\n");
+    sandbox.write("topology.txt", "3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n");
+    sandbox.write("flow.txt", "1\n0 1 3 100 10000 2\n");
     let args = ["import", "hpcc", "--topology", "topology.txt", "--flows", "flow.txt", "-o", "mine.toml"];
-    desk.ropewalk(&args).assert().code(0).stdout(contains("mine.toml written"));
-    let summary = desk.json(&["run", "mine.toml", "--json"]);
+    sandbox.ropewalk(&args).assert().code(0).stdout(contains("mine.toml written"));
+    let summary = sandbox.json(&["run", "mine.toml", "--json"]);
     assert_eq!(summary["flows"]["finished"], 1);
-    desk.ropewalk(&args).assert().code(2).stderr(contains("exists already"));
-    desk.write("flow.txt", "1\n0 7 3 100 10000 2\n");
+    sandbox.ropewalk(&args).assert().code(2).stderr(contains("exists already"));
+    sandbox.write("flow.txt", "1\n0 7 3 100 10000 2\n");
     let args = ["import", "hpcc", "--topology", "topology.txt", "--flows", "flow.txt", "-o", "other.toml"];
-    desk.ropewalk(&args).assert().code(2).stderr(contains("flow.txt:2"));
-    assert!(!desk.path("other.toml").exists());
+    sandbox.ropewalk(&args).assert().code(2).stderr(contains("flow.txt:2"));
+    assert!(!sandbox.path("other.toml").exists());
 }
 
 #[test]
 fn a_quick_experiment_is_labelled_and_explains_every_row() {
-    let desk = Desk::new();
+    let sandbox = Sandbox::new();
     // A formula has no smaller version.
-    let memory = desk.json(&["reproduce", "themis-memory", "--quick", "--json"]);
+    let memory = sandbox.json(&["reproduce", "themis-memory", "--quick", "--json"]);
     assert_eq!(memory["experiments"][0]["quick"], false);
-    let json = desk.json(&["reproduce", "themis-fig1", "--quick", "--json"]);
+    let json = sandbox.json(&["reproduce", "themis-fig1", "--quick", "--json"]);
     let experiment = &json["experiments"][0];
     assert_eq!(experiment["quick"], true);
     let rows = experiment["rows"].as_array().unwrap();

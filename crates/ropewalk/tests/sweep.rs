@@ -14,13 +14,13 @@ const SWEEP: &str = "scenario = \"quickstart\"\nseeds = \"1..4\"\nflows = true\n
                      [[axis]]\nschemes = [\"ecmp\", \"ar\", \"themis\"]\n\
                      [[axis]]\nnic.congestion.dcqcn.rate-increase-timer = [\"55us\", \"900us\"]\n";
 
-struct Desk(TempDir);
+struct Sandbox(TempDir);
 
-impl Desk {
+impl Sandbox {
     fn new(sweep: &str) -> Self {
-        let desk = Desk(TempDir::new().unwrap());
-        fs::write(desk.path("s.toml"), sweep).unwrap();
-        desk
+        let sandbox = Sandbox(TempDir::new().unwrap());
+        fs::write(sandbox.path("s.toml"), sweep).unwrap();
+        sandbox
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -72,30 +72,34 @@ fn files(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 
 #[test]
 fn a_killed_and_resumed_sweep_equals_an_uninterrupted_one() {
-    let desk = Desk::new(SWEEP);
-    desk.ropewalk(&["sweep", "s.toml", "-o", "whole", "-q"]).assert().code(0).stdout(contains("24 points"));
-    let mut child = desk.begin("broken", 6);
+    let sandbox = Sandbox::new(SWEEP);
+    sandbox
+        .ropewalk(&["sweep", "s.toml", "-o", "whole", "-q"])
+        .assert()
+        .code(0)
+        .stdout(contains("24 points"));
+    let mut child = sandbox.begin("broken", 6);
     child.kill().unwrap();
     child.wait().unwrap();
-    let kept = done(&desk.path("broken.part/points"));
+    let kept = done(&sandbox.path("broken.part/points"));
     assert!((6..24).contains(&kept), "{kept}");
-    assert!(!desk.path("broken").exists(), "nothing looks finished");
-    desk.ropewalk(&["sweep", "s.toml", "-o", "broken"]).assert().code(2).stderr(contains("--resume"));
-    let resumed = desk.ropewalk(&["sweep", "s.toml", "-o", "broken", "--resume"]).assert().code(0);
+    assert!(!sandbox.path("broken").exists(), "nothing looks finished");
+    sandbox.ropewalk(&["sweep", "s.toml", "-o", "broken"]).assert().code(2).stderr(contains("--resume"));
+    let resumed = sandbox.ropewalk(&["sweep", "s.toml", "-o", "broken", "--resume"]).assert().code(0);
     resumed.stderr(contains(format!("{kept} of 24 runs are already done")));
-    assert!(!desk.path("broken.part").exists());
-    let (whole, broken) = (files(&desk.path("whole")), files(&desk.path("broken")));
+    assert!(!sandbox.path("broken.part").exists());
+    let (whole, broken) = (files(&sandbox.path("whole")), files(&sandbox.path("broken")));
     assert_eq!(whole.len(), 3 + 24, "sweep.json, points, configs, and the flows of each");
     assert!(whole == broken);
-    let again = desk.ropewalk(&["sweep", "s.toml", "-o", "broken", "--resume"]).assert().code(0);
+    let again = sandbox.ropewalk(&["sweep", "s.toml", "-o", "broken", "--resume"]).assert().code(0);
     again.stderr(contains("already finished"));
 }
 
 #[cfg(unix)]
 #[test]
 fn ctrl_c_ends_a_sweep_within_a_second_and_prints_how_to_continue() {
-    let desk = Desk::new(SWEEP);
-    let child = desk.begin("out", 2);
+    let sandbox = Sandbox::new(SWEEP);
+    let child = sandbox.begin("out", 2);
     let pid = child.id().to_string();
     let sent = Process::new("kill").args(["-INT", &pid]).status().unwrap();
     assert!(sent.success());
@@ -106,17 +110,17 @@ fn ctrl_c_ends_a_sweep_within_a_second_and_prints_how_to_continue() {
         text.contains("of 24 runs are done and kept; continue with: ropewalk sweep s.toml -o out --resume"),
         "{text}"
     );
-    assert!(desk.path("out.part/unfinished.json").is_file() && !desk.path("out").exists());
+    assert!(sandbox.path("out.part/unfinished.json").is_file() && !sandbox.path("out").exists());
 }
 
 #[test]
 fn a_failed_point_has_a_row_and_the_others_run() {
     // Every packet is lost, so the run stalls.
-    let desk = Desk::new(
+    let sandbox = Sandbox::new(
         "scenario = \"quickstart\"\n[set]\nworkload.0.bytes = \"20kB\"\nstop.no-progress = \"5ms\"\n\
          [[axis]]\nlinks.loss = [0.0, 1.0]\n",
     );
-    let assert = desk
+    let assert = sandbox
         .ropewalk(&["sweep", "s.toml", "--json"])
         .assert()
         .code(3)
@@ -130,20 +134,20 @@ fn a_failed_point_has_a_row_and_the_others_run() {
         "{}",
         rows[1]["failure"]
     );
-    let again = desk.ropewalk(&["sweep", "s.toml", "--json", "--resume"]).assert().code(3);
+    let again = sandbox.ropewalk(&["sweep", "s.toml", "--json", "--resume"]).assert().code(3);
     assert_eq!(serde_json::from_slice::<serde_json::Value>(&again.get_output().stdout).unwrap(), page);
 }
 
 #[test]
 fn only_the_first_failed_points_are_printed_in_full() {
-    let desk = Desk::new(
+    let sandbox = Sandbox::new(
         "scenario = \"quickstart\"\nseeds = \"1..5\"\n[set]\nworkload.0.bytes = \"20kB\"\nstop.no-progress = \"5ms\"\n\
          [[axis]]\nlinks.loss = [1, 0, 1]\n",
     );
-    let assert = desk.ropewalk(&["sweep", "s.toml", "-q", "-o", "out"]).assert().code(3);
+    let assert = sandbox.ropewalk(&["sweep", "s.toml", "-q", "-o", "out"]).assert().code(3);
     let told = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
     assert_eq!(told.matches("\n  at point ").count(), 3, "{told}");
-    let table = desk.path("out/points.parquet");
+    let table = sandbox.path("out/points.parquet");
     let rest = "error: 7 more points (3, 4, 10 to 14) failed; column `failure` in out/points.parquet gives the reasons";
     assert!(told.trim_end().ends_with(rest) && table.is_file(), "{told}");
 }
@@ -161,27 +165,27 @@ fn wrong_input_ends_with_2_and_its_position_and_writes_nothing() {
         ("scenario = ", "s.toml:1:12"),
     ];
     for (text, message) in cases {
-        let desk = Desk::new(text);
-        let assert = desk.ropewalk(&["sweep", "s.toml"]).assert().code(2).stdout("");
+        let sandbox = Sandbox::new(text);
+        let assert = sandbox.ropewalk(&["sweep", "s.toml"]).assert().code(2).stdout("");
         let told = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
         assert!(told.contains(message), "{message}:\n{told}");
-        assert_eq!(fs::read_dir(desk.0.path()).unwrap().count(), 1, "{text}");
+        assert_eq!(fs::read_dir(sandbox.0.path()).unwrap().count(), 1, "{text}");
     }
-    let desk = Desk::new(SWEEP);
-    desk.ropewalk(&["sweep", "themis-timer"]).assert().code(2).stderr(contains("themis-timers"));
-    fs::create_dir(desk.path("thesis")).unwrap();
-    fs::write(desk.path("thesis/chapter1.tex"), "Once upon a time").unwrap();
-    let refused = desk.ropewalk(&["sweep", "s.toml", "-o", "thesis"]).assert().code(2);
+    let sandbox = Sandbox::new(SWEEP);
+    sandbox.ropewalk(&["sweep", "themis-timer"]).assert().code(2).stderr(contains("themis-timers"));
+    fs::create_dir(sandbox.path("thesis")).unwrap();
+    fs::write(sandbox.path("thesis/chapter1.tex"), "Once upon a time").unwrap();
+    let refused = sandbox.ropewalk(&["sweep", "s.toml", "-o", "thesis"]).assert().code(2);
     refused.stderr(contains("does not look like a sweep"));
-    assert!(!desk.path("thesis.part").exists());
+    assert!(!sandbox.path("thesis.part").exists());
 }
 
 #[test]
 fn a_dry_run_lists_the_points_and_runs_none() {
-    let desk = Desk::new(SWEEP);
-    let assert = desk.ropewalk(&["sweep", "s.toml", "--dry-run"]).assert().code(0);
+    let sandbox = Sandbox::new(SWEEP);
+    let assert = sandbox.ropewalk(&["sweep", "s.toml", "--dry-run"]).assert().code(0);
     assert.stdout(contains("24 points of quickstart").and(contains("rate-increase-")));
-    assert!(!desk.path("results").exists());
-    let schema = desk.ropewalk(&["schema", "sweep"]).assert().code(0);
+    assert!(!sandbox.path("results").exists());
+    let schema = sandbox.ropewalk(&["schema", "sweep"]).assert().code(0);
     schema.stdout(contains("\"seeds\"").and(contains("draft-07")));
 }

@@ -7,7 +7,7 @@ use model::{Plan, QpId, Time, Wire};
 use std::ops::Range;
 
 /// A flow with its plan and events: the input of all parts of an explanation.
-pub(crate) struct Life<'a> {
+pub(crate) struct History<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) flow: &'a Flow,
     /// All events of the flow's queue pair.
@@ -26,8 +26,8 @@ pub(crate) struct Life<'a> {
     pub(crate) cuts: Vec<Cut>,
 }
 
-impl<'a> Life<'a> {
-    /// The life of `flow`; `None` if the plan does not contain the flow, or the flow never began.
+impl<'a> History<'a> {
+    /// The history of `flow`; `None` if the plan does not contain the flow, or the flow never began.
     pub(crate) fn new(
         plan: &'a Plan,
         flow: &'a Flow,
@@ -44,7 +44,7 @@ impl<'a> Life<'a> {
         let (received, acked) = (flow.received_us.map(ps), flow.acked_us.map(ps));
         let end = acked.unwrap_or_else(|| ps(run_end_us)).max(start);
         let own = first..first + packets(number);
-        Some(Life { plan, flow, steps, qp, own, messages, start, received, acked, end, cuts })
+        Some(History { plan, flow, steps, qp, own, messages, start, received, acked, end, cuts })
     }
 
     pub(crate) fn wire(&self) -> &Wire {
