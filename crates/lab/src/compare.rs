@@ -39,7 +39,7 @@ impl Comparison {
     pub fn run(&self, progress: &Progress<'_>) -> Result<Vec<Run>, Failure> {
         let mut seen = BTreeSet::new();
         if let Some(scheme) = self.schemes.iter().find(|scheme| !seen.insert(*scheme)) {
-            let text = format!("scheme `{scheme}` is there twice: the same runs again say no more");
+            let text = format!("scheme `{scheme}` is repeated: the same runs would give the same results");
             return Err(Failure::Asked(text));
         }
         let mut prepared = Vec::new();

@@ -52,7 +52,7 @@ impl Target {
                     Some(format!("it has no {mark}"))
                 } else {
                     let foreign = names.iter().find(|name| !name.to_str().is_some_and(is_ours));
-                    foreign.map(|name| format!("{} is none of its files", name.display()))
+                    foreign.map(|name| format!("{} is not one of its files", name.display()))
                 }
             }
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => None,

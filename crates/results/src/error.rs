@@ -27,14 +27,14 @@ pub enum ResultsError {
     Sweep(PathBuf),
     /// The directory holds an unfinished sweep.
     #[error(
-        "{0} is an unfinished sweep: `ropewalk sweep FILE --resume` goes on with it, or `resume=True` in Python"
+        "{0} is an unfinished sweep: `ropewalk sweep FILE --resume` continues it, or `resume=True` in Python"
     )]
     Unfinished(PathBuf),
     /// A file of a result directory is missing or cannot be parsed.
     #[error("cannot read {0}: {1}")]
     Unreadable(PathBuf, String),
     /// A Parquet file is cut short or broken.
-    #[error("cannot read {0}: it is no whole Parquet file ({1}); {again}", again = again(.0))]
+    #[error("cannot read {0}: it is no complete Parquet file ({1}); {again}", again = again(.0))]
     Broken(PathBuf, #[source] parquet::errors::ParquetError),
     /// A file does not belong to the other files of its directory.
     #[error("{0} is damaged, or of other results: {1}; {again}", again = again(.0))]

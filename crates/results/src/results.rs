@@ -165,7 +165,7 @@ mod tests {
         let flows = dir.join("flows.parquet");
         let whole = fs::read(&flows).unwrap();
         fs::write(&flows, &whole[..whole.len() / 2]).unwrap();
-        assert!(said(&dir).contains("flows.parquet: it is no whole Parquet file"), "{}", said(&dir));
+        assert!(said(&dir).contains("flows.parquet: it is no complete Parquet file"), "{}", said(&dir));
         fs::remove_file(&flows).unwrap();
         assert!(said(&dir).contains("cannot read") && said(&dir).contains("flows.parquet"));
         fs::copy(dir.join("links.parquet"), &flows).unwrap();
@@ -210,7 +210,7 @@ mod tests {
         put(&dir).unwrap();
         fs::write(dir.join("notes.txt"), "keep").unwrap();
         let said = put(&dir).unwrap_err().to_string();
-        assert!(said.contains("(notes.txt is none of its files)"), "{said}");
+        assert!(said.contains("(notes.txt is not one of its files)"), "{said}");
     }
 
     #[test]

@@ -174,7 +174,7 @@ impl Table {
     /// Reads the file that [`Table::write_parquet`] wrote; `every` is not in the file.
     ///
     /// # Errors
-    /// If the file cannot be read, or is no whole Parquet file.
+    /// If the file cannot be read, or is no complete Parquet file.
     pub fn read_parquet(path: &Path, every: usize) -> Result<Self, ResultsError> {
         let file = File::open(path).map_err(|e| ResultsError::Unreadable(path.to_owned(), e.to_string()))?;
         let whole = || -> Result<RecordBatch, ParquetError> {

@@ -1,4 +1,4 @@
-//! Who may use whom, as ARCHITECTURE.md draws it. A new arrow is a decision: make it there first.
+//! The allowed dependencies between crates, as in the picture of ARCHITECTURE.md. Decide on a new arrow there first.
 
 use rnic::{CongestionConfig, TransportConfig};
 use schemes::SchemeConfig;
@@ -28,7 +28,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "scenario", "schemes",
         ],
     ),
-    // Python stands on the rooms; `ropewalk` is there for the command that the package installs.
+    // Python uses the other crates; it uses `ropewalk` only for the command that the package installs.
     ("python", &["capture", "explain", "lab", "papers", "report", "results", "ropewalk", "scenario"]),
 ];
 
@@ -50,7 +50,7 @@ fn the_crates_use_each_other_only_as_drawn() {
             .as_array()
             .expect("dependencies")
             .iter()
-            .filter(|d| d["kind"].is_null()) // tests may use what they like
+            .filter(|d| d["kind"].is_null()) // tests may use any crate
             .filter_map(|d| d["name"].as_str())
             .filter(|d| names.contains(d))
             .collect();
@@ -94,7 +94,7 @@ const MENTIONS: &[(&str, &str, &str)] = &[
 /// Names that are English words as well. They count as a variant, or in a string behind the key of their table.
 const WORDS: [&str; 3] = ["ideal", "minimal", "none"];
 
-/// What a part is called: in a scenario, as a module, and as a variant.
+/// Names of a part: in a scenario, as a module, and as a variant.
 struct Part {
     name: &'static str,
     module: String,
@@ -116,7 +116,7 @@ impl Part {
         schemes.chain(transports).chain(controls).collect()
     }
 
-    /// Whether this code or one of these strings names it.
+    /// True if this code or one of these strings names the part.
     fn stands_in(&self, source: &Source) -> bool {
         if WORDS.contains(&self.name) {
             let keys = ["scheme", "transport", "congestion"].map(|key| format!("{key}.{}", self.name));
@@ -132,7 +132,7 @@ impl Part {
     }
 }
 
-/// The identifiers of a text, each with the text behind it.
+/// The identifiers of a text, each with the text that follows it.
 fn words(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let of_word = |c: char| c.is_alphanumeric() || c == '_';
     let mut rest = text;
@@ -144,7 +144,7 @@ fn words(text: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// Whether a name stands in a text, and not as a part of a longer one.
+/// True if a text contains a name, and not only as a part of a longer name.
 fn has_word(text: &str, name: &str) -> bool {
     let longer = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
     text.match_indices(name)
@@ -194,7 +194,7 @@ impl Source {
     }
 }
 
-/// The Rust files of all crates that are no tests: path below `crates`, and text.
+/// The Rust files of all crates except tests: path below `crates`, and text.
 fn sources() -> Vec<(String, String)> {
     let crates =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the folder of crates");

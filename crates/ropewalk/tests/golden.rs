@@ -1,5 +1,5 @@
-//! Golden tables: what small, fast scenarios come to under every scheme, to the digit. A change here is a
-//! change of the science: review it as one, then write the tables anew with `make golden`.
+//! Golden tables: exact results of small, fast scenarios under every scheme. A difference means that simulation
+//! results have changed. Review it as such, then rewrite the tables with `make golden`.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ name = "incast"
 incast = { bytes = "100kB", receiver = "host3" }
 "#;
 
-/// What runs on it.
+/// The workload.
 const WAYS: [&str; 5] = ["minimal", "{ valiant = { per = \"flow\" } }", "valiant", "ugal-l", "ugal-g"];
 
 const SCHEMES: &[&str] = &[
@@ -67,7 +67,7 @@ const SCHEMES: &[&str] = &[
     "{ flowcut = { deployment = \"full\" } }",
 ];
 
-/// It needs a receiver that says what is missing.
+/// A scheme that needs a receiver which reports missing packets.
 const DLBF: &str = "dlbf";
 
 /// Fabrics and NICs, each a setting or two away from the defaults.
@@ -115,7 +115,7 @@ fn table() -> String {
     text
 }
 
-/// Adds what a fabric comes to under a scheme.
+/// Adds the results of a fabric under a scheme.
 fn row(text: &mut String, setting: &str, scheme: &str, fabric: &str, sets: &[&str]) {
     let mut sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
     sets.push(format!("scheme={scheme}"));
@@ -149,7 +149,7 @@ fn row(text: &mut String, setting: &str, scheme: &str, fabric: &str, sets: &[&st
 }
 
 #[test]
-fn every_scheme_does_what_it_did() {
+fn every_scheme_gives_its_golden_results() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../golden/schemes.txt");
     let now = table();
     if std::env::var_os("GOLDEN").is_some() {

@@ -1,22 +1,22 @@
-//! Claim: whatever gets lost, every recovery mode delivers every byte exactly once. One packet in a hundred is lost on
-//! every link, of data, ACKs and NACKs alike, while sixteen hosts send 1 GB, or (`make exhaustive`) 10 GB.
+//! Claim: every recovery mode delivers every byte exactly once, whichever packets are lost. Every link loses one
+//! packet in a hundred, of data, ACKs and NACKs alike, while sixteen hosts send 1 GB, or 10 GB with `make exhaustive`.
 
 use engine::Kind;
 use engine::outcome::Ending;
 use scenario::{Source, check};
 
-/// Bytes from each host; sixteen make 1 GB. Of 244,000 packets 10,000 are lost, 400 of them twice and a dozen three
-/// times, and as many replies: every rule of recovery is used. Ten times as much goes beyond 65,536 packets of a queue
-/// pair, too.
+/// Bytes from each host, 1 GB for sixteen hosts. Of 244,000 packets 10,000 are lost, 400 of them twice and a dozen
+/// three times, and as many replies, so that every rule of recovery applies. Ten times this amount also exceeds 65,536
+/// packets on a queue pair.
 const BYTES: u64 = 62_500_000;
-/// How much more `make exhaustive` sends.
+/// Factor by which `make exhaustive` sends more.
 const MORE: u64 = 10;
 
 fn survive(mode: &str, bytes: u64) {
     survive_with(mode, bytes, &format!("[nic.congestion.none]\n[nic.transport.{mode}]"));
 }
 
-/// The same with this recovery mode and more, under the keys of a scenario.
+/// Checks the claim with this recovery mode and other settings of a scenario.
 fn survive_with(mode: &str, bytes: u64, keys: &str) {
     let text = format!(
         "[topology.leaf-spine]\nleaves = 4\nspines = 4\nhosts-per-leaf = 4\nrate = \"100Gbps\"\n\
@@ -29,7 +29,7 @@ fn survive_with(mode: &str, bytes: u64, keys: &str) {
     assert_eq!((&run.ending, &*run.violations), (&Ending::Finished, &[][..]), "{mode}");
     let packets = 16 * checked.plan.wire.packets(bytes);
     assert_eq!(run.data.accepted, packets, "{mode}: each packet once");
-    // Four links, less what is sent again and again.
+    // A packet crosses four links; repeated losses of one packet reduce the number.
     let lost = run.data.dropped_link as f64 / run.data.sent as f64;
     assert!((0.035..0.042).contains(&lost), "{mode}: {lost}");
     assert!(run.control.dropped > packets / 50, "{mode}: replies are lost, too: {}", run.control.dropped);
@@ -69,7 +69,7 @@ macro_rules! modes {
     };
 }
 
-/// With its paths, its window and its recovery.
+/// MP-RDMA with its own paths, window and recovery.
 #[test]
 fn mp_rdma_as_a_whole_survives() {
     survive_with("the scheme mp-rdma", BYTES, "[scheme.mp-rdma]");

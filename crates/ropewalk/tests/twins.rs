@@ -1,5 +1,5 @@
-//! The workloads of the bench, scaled down: the reference engine, the window engine, its half windows and its
-//! threads give the same outcome, bit for bit. What `make bench` measures is what this holds to be right.
+//! The workloads of the bench, scaled down: the reference engine, and the window engine with half windows and with
+//! threads, give the same outcome, bit for bit. `make bench` thus measures an engine whose results are checked.
 
 #[path = "../benches/hops/workloads.rs"]
 #[expect(dead_code, reason = "the bench runs them at other lengths, too")]
@@ -30,18 +30,19 @@ fn every_workload_of_the_bench_has_one_outcome() {
 }
 
 #[test]
-fn workloads_do_what_their_lines_say() {
+fn workloads_match_their_descriptions() {
     let of = |name: &str| ALL.iter().find(|w| w.name == name).unwrap();
     let incast = outcome(of("incast"), Kind::Window);
     assert!(incast.control.pause > 0 && incast.control.cnp > 0, "an incast pauses and marks");
-    // Ten percent of the time that a host's link could be busy while the run lasts.
+    // Ten percent of the capacity of a host's link during the run.
     let sparse = of("sparse").checked(Length::Small).unwrap();
     let run = outcome(of("sparse"), Kind::Window);
     let hosts = sparse.plan.fabric.hosts();
     let busy: u64 = run.links[..hosts].iter().map(|link| link.busy.ps()).sum();
     let share = busy as f64 / (run.end.ps() * hosts as u64) as f64;
     assert!((0.06..0.14).contains(&share), "{share}");
-    // Of two runs that valgrind counts, the longer one sends more: the difference is per hop.
+    // The longer of the two runs under valgrind must have more hops, because instructions per hop come from the
+    // difference.
     for workload in ALL {
         let bytes =
             |length| -> u64 { workload.checked(length).unwrap().plan.messages.iter().map(|m| m.bytes).sum() };

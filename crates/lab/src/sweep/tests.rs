@@ -63,7 +63,7 @@ fn where_and_in_which_order_points_run_leaves_no_trace() {
 }
 
 #[test]
-fn a_row_says_what_its_summary_says() {
+fn a_row_has_the_numbers_of_its_summary() {
     let tmp = tempfile::tempdir().unwrap();
     let mut work = Work::open(sweep(TEXT), &tmp.path().join("s"), false).unwrap();
     elsewhere(&work);
@@ -82,7 +82,7 @@ fn a_row_says_what_its_summary_says() {
 }
 
 #[test]
-fn a_directory_made_of_two_sweeps_is_told_to_be_broken() {
+fn a_directory_with_files_of_two_sweeps_is_an_error() {
     let tmp = tempfile::tempdir().unwrap();
     let made = |name: &str, text: &str| {
         let mut work = Work::open(sweep(text), &tmp.path().join(name), false).unwrap();
@@ -116,7 +116,7 @@ fn a_directory_made_of_two_sweeps_is_told_to_be_broken() {
 }
 
 #[test]
-fn an_axis_has_a_column_of_what_its_values_are() {
+fn the_column_of_an_axis_has_the_type_of_its_values() {
     let text = "scenario = \"quickstart\"\n[[axis]]\nlinks.loss = [0, 0.001]\nlinks.lose-replies = [true, false]\n\
                 topology.leaf-spine.spines = [2, 4]\nswitch.pfc = [\"off\", true]\nscheme = [\"rps\", { themis = { watch = true } }]\n";
     let sweep = sweep(text);
@@ -141,7 +141,7 @@ fn an_axis_has_a_column_of_what_its_values_are() {
 }
 
 #[test]
-fn what_is_broken_runs_again_and_what_is_done_does_not() {
+fn damaged_points_run_again_and_finished_points_do_not() {
     let tmp = tempfile::tempdir().unwrap();
     let dir = tmp.path().join("s");
     let work = Work::open(sweep(TEXT), &dir, false).unwrap();
@@ -169,7 +169,7 @@ fn what_is_broken_runs_again_and_what_is_done_does_not() {
 }
 
 #[test]
-fn a_sweep_that_grew_keeps_what_it_has_and_another_one_is_left_alone() {
+fn a_larger_sweep_keeps_its_points_and_another_sweep_stays() {
     let tmp = tempfile::tempdir().unwrap();
     let dir = tmp.path().join("s");
     elsewhere(&Work::open(sweep(TEXT), &dir, false).unwrap());
@@ -188,7 +188,7 @@ fn a_sweep_that_grew_keeps_what_it_has_and_another_one_is_left_alone() {
 }
 
 #[test]
-fn points_and_results_that_are_not_what_they_say_are_refused() {
+fn changed_points_and_results_are_errors() {
     let sweep = sweep(TEXT);
     let point = sweep.point(0).unwrap();
     let told = |text: &str| run_point_json(text).unwrap_err().to_string();

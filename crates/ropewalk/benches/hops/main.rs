@@ -1,8 +1,8 @@
-//! Packet-hops per second, instructions per hop, memory and set-up time on named workloads: `make bench`.
+//! The bench, `make bench`: packet hops per second, instructions per hop, memory and set-up time of named workloads.
 //!
-//! A hop is one packet crossing one link; ACKs count. CPU time is that of the engine, from the plan to the
-//! outcome; reading, checking and laying out the scenario is *set-up*, and writing results is in neither. Every
-//! run has a process of its own. Nothing is asserted about time: the machine and its other users decide.
+//! A hop is one packet crossing one link; ACKs count. CPU time is that of the engine, from the plan to the outcome.
+//! *Set-up* is reading and checking the scenario and making its plan. Writing results is in neither. Every run has its
+//! own process. The bench asserts nothing about times, which depend on the machine and its other users.
 
 #![expect(clippy::print_stdout, reason = "a table is what it is for")]
 #![expect(clippy::print_stderr, reason = "and errors have their place")]
@@ -22,27 +22,27 @@ use workloads::{ALL, Length, Workload};
 /// Speed, memory and set-up of ropewalk on named workloads.
 #[derive(Debug, Parser)]
 struct Args {
-    /// Workloads [default: all but those that take long].
+    /// Workloads [default: all except long ones].
     names: Vec<String>,
-    /// Run those that take long, too.
+    /// Also run long workloads.
     #[arg(long)]
     full: bool,
     /// Runs of each kind; the median counts.
     #[arg(long, default_value = "3")]
     runs: NonZeroUsize,
-    /// Do not count instructions, which takes most of the time.
+    /// Do not count instructions; counting takes most of the time.
     #[arg(long)]
     no_instructions: bool,
-    /// Where to write the figures [default: bench.json in the target directory].
+    /// File for the figures [default: bench.json in the target directory].
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write them as those of this release, to compare later ones with.
+    /// Store the figures as those of this release, for later comparisons.
     #[arg(long, conflicts_with_all = ["json", "names"])]
     release: bool,
-    /// Print the README's table from what was measured last, and measure nothing.
+    /// Print the README's table from the last figures, without measuring.
     #[arg(long)]
     markdown: bool,
-    /// Cargo says so.
+    /// Flag that cargo passes to every bench; ignored.
     #[arg(long, hide = true)]
     bench: bool,
     #[arg(long, hide = true)]
@@ -53,7 +53,7 @@ struct Args {
     threads: NonZeroUsize,
 }
 
-/// The name of a process that does nothing.
+/// Name of the workload that does nothing.
 const BARE: &str = "bare";
 
 fn main() -> ExitCode {
@@ -124,7 +124,7 @@ fn find(name: &str) -> Result<&'static Workload, String> {
     ALL.iter().find(|w| w.name == name).ok_or_else(|| format!("no workload `{name}`; there are {}", names()))
 }
 
-/// `bench.json` in the target directory: this program is in its release/deps.
+/// Path of `bench.json` in the target directory. This program is in release/deps below it.
 fn target() -> Result<PathBuf, String> {
     let program = std::env::current_exe().map_err(|e| format!("where is this program? {e}"))?;
     let target = program.ancestors().nth(3).ok_or("this program is in no target directory")?;

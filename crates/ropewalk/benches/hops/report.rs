@@ -1,4 +1,4 @@
-//! What the bench leaves: a JSON file, a table on the terminal, and the table of the README.
+//! Output of the bench: a JSON file, a table for the terminal, and the table of the README.
 
 use crate::worker::Sample;
 use crate::workloads::Workload;
@@ -8,18 +8,18 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
 
-/// A bench.
+/// The figures of a bench.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Report {
-    /// Where and when.
+    /// Machine, day and commit.
     pub(crate) machine: Machine,
     /// Runs of each kind; medians count.
     pub(crate) runs: usize,
-    /// By workload.
+    /// Figures by workload.
     pub(crate) workloads: Vec<Figures>,
 }
 
-/// Where and when.
+/// Machine, day and commit of a bench.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Machine {
     /// Model of the CPU.
@@ -55,9 +55,9 @@ impl Machine {
 /// The figures of one workload.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Figures {
-    /// Its name.
+    /// Name.
     pub(crate) name: String,
-    /// What it is.
+    /// Description.
     pub(crate) what: String,
     /// Hosts of the fabric.
     pub(crate) hosts: usize,
@@ -69,24 +69,24 @@ pub(crate) struct Figures {
     pub(crate) hops_per_cpu_s: f64,
     /// Link crossings per wall second, one thread.
     pub(crate) hops_per_wall_s: f64,
-    /// The same on two threads.
+    /// Link crossings per wall second, two threads.
     pub hops_per_wall_s_2: f64,
     /// Instructions per link crossing; null without valgrind.
     pub(crate) instructions_per_hop: Option<f64>,
     /// Peak memory above that of a bare process, bytes per host.
     pub(crate) bytes_per_host: f64,
-    /// CPU seconds to read, check and lay out the scenario.
+    /// CPU seconds of the set-up.
     pub(crate) setup_cpu_s: f64,
-    /// Wall seconds for it.
+    /// Wall seconds of the set-up.
     pub(crate) setup_wall_s: f64,
-    /// Everything arrived.
+    /// True if every packet arrived.
     pub(crate) complete: bool,
     /// Digest of the outcome, the same on one thread and on two.
     pub(crate) digest: String,
 }
 
 impl Figures {
-    /// From samples on one thread and on two, and the peak memory of a bare process.
+    /// Figures from samples on one thread and on two, and from the peak memory of a bare process.
     pub(crate) fn new(
         workload: &Workload,
         one: &[Sample],
@@ -122,20 +122,20 @@ impl Figures {
         })
     }
 
-    /// How much faster two threads are than one.
+    /// Speed on two threads divided by that on one.
     fn gain(&self) -> f64 {
         self.hops_per_wall_s_2 / self.hops_per_wall_s
     }
 }
 
 impl Report {
-    /// Reads one.
+    /// Reads a bench from a file.
     pub(crate) fn read(path: &Path) -> Result<Self, String> {
         let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
         serde_json::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))
     }
 
-    /// Writes it.
+    /// Writes the bench to a file.
     pub(crate) fn write(&self, path: &Path) -> Result<(), String> {
         let text = serde_json::to_string_pretty(self).map_err(|e| e.to_string())? + "\n";
         if let Some(folder) = path.parent() {

@@ -1,4 +1,4 @@
-//! One run in a process of its own, so that its memory is its own; it prints a line of JSON.
+//! One run in its own process, so that its memory can be measured. The process prints a line of JSON.
 
 use crate::workloads::{Length, Workload};
 use engine::Kind;
@@ -9,7 +9,7 @@ use std::num::NonZeroUsize;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
-/// What one run came to.
+/// Figures of one run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Sample {
     /// Hosts of the fabric.
@@ -20,19 +20,19 @@ pub(crate) struct Sample {
     pub(crate) cpu_s: f64,
     /// Wall seconds in the engine.
     pub(crate) wall_s: f64,
-    /// CPU seconds to read and lay out the scenario.
+    /// CPU seconds of the set-up.
     pub(crate) setup_cpu_s: f64,
-    /// Wall seconds for it.
+    /// Wall seconds of the set-up.
     pub(crate) setup_wall_s: f64,
     /// Most memory held, bytes.
     pub(crate) peak_bytes: f64,
-    /// Everything arrived.
+    /// True if every packet arrived.
     pub(crate) complete: bool,
     /// Digest of the outcome.
     pub(crate) digest: String,
 }
 
-/// Runs the workload here, or nothing for a bare process.
+/// Runs the workload in this process; without a workload the process is bare.
 pub(crate) fn run(
     workload: Option<&Workload>,
     length: Length,
@@ -65,7 +65,7 @@ pub(crate) fn run(
     })
 }
 
-/// The same in a process of its own.
+/// Runs the workload in another process.
 pub(crate) fn spawn(name: &str, length: Length, threads: usize) -> Result<Sample, String> {
     let program = std::env::current_exe().map_err(|e| format!("where is this program? {e}"))?;
     let mut command = Command::new(program);
@@ -73,8 +73,7 @@ pub(crate) fn spawn(name: &str, length: Length, threads: usize) -> Result<Sample
     sample(&mut command).map(|(sample, _)| sample)
 }
 
-/// Instructions per hop: between two runs of different length set-up and tear-down cancel. `None` where there
-/// is no valgrind.
+/// Instructions per hop, from two runs of different lengths, so that set-up and tear-down cancel. `None` without valgrind.
 pub(crate) fn instructions_per_hop(name: &str) -> Result<Option<f64>, String> {
     if Command::new("valgrind").arg("--version").output().is_err() {
         return Ok(None);

@@ -3,39 +3,39 @@
 /// A workload: a scenario whose length can be changed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Workload {
-    /// Its name.
+    /// Name.
     pub(crate) name: &'static str,
-    /// What it is, in a line.
+    /// Description in one line.
     pub(crate) what: &'static str,
-    /// TOML.
+    /// Scenario as TOML.
     pub(crate) scenario: fn() -> String,
-    /// The key of every job that says how much it sends.
+    /// Key of every job that sets its amount of data.
     key: &'static str,
-    /// Its value as measured, in bytes.
+    /// Value of that key for measured runs, bytes.
     bytes: u64,
-    /// Its values as counted by valgrind, which takes fifty times as long: what the longer one adds is counted.
+    /// Two values of that key for runs under valgrind, which is fifty times slower. Their difference is counted.
     counted: (u64, u64),
-    /// Sets that make it small enough for the reference engine.
+    /// Settings that make the workload small enough for the reference engine.
     small: &'static [&'static str],
-    /// Runs only where it is asked for.
+    /// True if the workload runs on request only.
     pub(crate) on_demand: bool,
 }
 
-/// How long a workload runs.
+/// Length of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Length {
-    /// As measured.
+    /// The length for measured runs.
     Whole,
-    /// As counted by valgrind: set-up cancels between this one and the next.
+    /// The shorter length for runs under valgrind.
     Short,
-    /// The longer of these two.
+    /// The longer length for runs under valgrind.
     Long,
     /// On a small fabric, a few dozen packets per message.
     Small,
 }
 
 impl Workload {
-    /// The scenario with what this length changes.
+    /// The scenario with this length.
     pub(crate) fn checked(&self, length: Length) -> Result<scenario::Checked, scenario::Error> {
         let text = (self.scenario)();
         let jobs = text.matches("[[workload]]").count();
@@ -52,7 +52,7 @@ impl Workload {
 
 /// 16 leaves x 16 spines x 16 hosts, 400 Gb/s, 1 us: the fabric of the Themis paper (section 5). The rest is
 /// ropewalk's default, the full model: DCQCN, ECN at dequeue, a shared buffer with PFC armed, an ACK per packet,
-/// classes of their own for CNPs and ACKs.
+/// and separate classes for CNPs and ACKs.
 const LEAF_SPINE: &str = r#"
 [topology.leaf-spine]
 leaves = 16
@@ -94,7 +94,7 @@ permutation = {{ kind = "cross-rack" }}
     )
 }
 
-/// Nine permutations side by side with at most three packets out per queue pair: 27 packets in a round trip of
+/// Nine simultaneous permutations with at most three packets in flight per queue pair: 27 packets in a round trip of
 /// 8.2 us are 10 % of 400 Gb/s. They start one after the other within a round trip, so that the load is even.
 fn sparse() -> String {
     let jobs = (0..9u64).map(|i| {
@@ -194,7 +194,7 @@ pub(crate) const ALL: &[Workload] = &[
         },
         key: "bytes",
         bytes: 1_000_000,
-        // From the first packet on: an incast has no steady state.
+        // The whole run is measured, because an incast has no steady state.
         counted: (1_000, 1_000_000),
         small: &[
             SMALL_LEAF_SPINE[0],
