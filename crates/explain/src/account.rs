@@ -154,7 +154,7 @@ impl Book<'_> {
         self.port(b.at);
     }
 
-    /// The cause why nothing was sent before `b` was ready.
+    /// The cause that kept the queue pair idle until `b` was ready.
     fn why_idle(&self, b: &Step) -> Cause {
         let after = self.loss_reports.partition_point(|step| step.at <= b.ready);
         let report = after.checked_sub(1).map(|last| self.loss_reports[last]);
@@ -257,7 +257,7 @@ fn reports_loss(step: &Step) -> bool {
     step.what == EventKind::TimedOut || step.what == EventKind::FeedbackReceived && step.kind == Kind::Nack
 }
 
-/// The cause of delay if the packet had been sent before; a first sending is part of the ideal.
+/// The cause of delay if the packet had been sent before; a first transmission is part of the ideal.
 fn repetition(step: &Step) -> Option<Cause> {
     match step.what {
         EventKind::Resent => Some(Cause::Resent),
@@ -303,8 +303,8 @@ impl Book<'_> {
         self.spend(history.end, Cause::RunEnded);
         let ideal = history.acked.and(history.flow.ideal_fct_us);
         if let Some(ideal) = ideal {
-            // Waits that the ideal includes are subtracted from waits in the network first. The rest is `InIdeal`: the
-            // sender waited it, because a later link is the slowest.
+            // Waits that the ideal includes are first subtracted from waits in the network. The rest is `InIdeal`: the
+            // packets waited for it at the sender, because a later link is the slowest.
             let mut in_ideal = i128::from(ps(ideal).ps()) - self.ideal;
             for waited in [Cause::Network, Cause::AckBack] {
                 let waited = self.delays.entry(waited).or_default();

@@ -1,4 +1,4 @@
-//! Further fields of a packet beside its label, in runs whose parts need them.
+//! The annex: extra fields of a packet, in runs whose parts need them.
 
 use crate::telemetry::{Record, Trail};
 use crate::{HostId, Kind, Packet, PortIndex, Psn, QpId, RouteState, Time};
@@ -239,7 +239,7 @@ impl Stamp {
         self.what & CROWDED != 0
     }
 
-    /// For a reply: one-way delay of the data packet in ps, plus the receiver's clock's lead over the sender's.
+    /// For a reply: one-way delay of the data packet in ps, plus the lead of the receiver's clock over the sender's.
     #[inline]
     pub const fn delay(&self) -> i64 {
         self.time >> WAY_BITS

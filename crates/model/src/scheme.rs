@@ -26,9 +26,9 @@ pub struct Interest {
     pub every_packet: bool,
     /// The scheme needs `on_depart` for data that leaves towards a host.
     pub host_departures: bool,
-    /// The scheme makes replies or signals ([`Cx::emit`]). A switch that drops packets when its queues fill uses this.
+    /// The scheme makes replies or signals ([`Cx::emit`]). An engine needs this to bound the queues of a lossy switch.
     pub makes_replies: bool,
-    /// The scheme makes data packets. A switch that drops packets when its queues fill uses this.
+    /// The scheme makes data packets. An engine needs this to bound the queues of a lossy switch.
     pub makes_data: bool,
     /// The scheme may send data over a detour ([`Cx::detours`]). It needs `on_packet` for all data from a host that has a
     /// detour.
@@ -122,7 +122,7 @@ pub struct Cx<'a> {
     effects: &'a mut Effects,
 }
 
-/// What draws, hashes and held packets of one switch need.
+/// Keys of one switch for draws, hashes and held packets.
 #[derive(Clone, Copy, Debug)]
 pub struct SwitchKeys {
     /// Key of the switch's draws for [`crate::draw::Purpose::Scheme`].
@@ -216,7 +216,7 @@ impl<'a> Cx<'a> {
         below(Key::from_salt(self.keys.salt).draw(tuple(pkt) ^ (self.entropy as u64) << 32), n)
     }
 
-    /// A hash like [`Cx::hash`], independent for every `what`.
+    /// A hash like [`Cx::hash`], independent for every value of `what`.
     #[inline]
     pub fn hash_for(&self, pkt: &Packet, what: u64, n: usize) -> usize {
         below(Key::from_salt(self.keys.salt).draw2(tuple(pkt) ^ (self.entropy as u64) << 32, what), n)
@@ -250,7 +250,7 @@ impl<'a> Cx<'a> {
         self.effects.released.push((handle, port));
     }
 
-    /// Sends a PFC frame that pauses data at the far end of `port`, or ends this pause; a pause for the buffer's sake stays.
+    /// Sends a PFC frame that pauses data at the far end of `port`, or ends this pause; a pause by the buffer stays.
     /// Only for lossless fabrics: elsewhere an engine window may be too long for a pause.
     pub fn pause(&mut self, port: PortIndex, on: bool) {
         self.effects.pauses.push((port, on));
@@ -313,7 +313,7 @@ pub trait Scheme {
     fn counters(&self, _sink: &mut dyn FnMut(&'static str, u64)) {}
 }
 
-/// The switch that an instance of a scheme is made for, with what the scheme may know when it is built.
+/// The switch that an instance of a scheme is made for, and the facts that the scheme may use when it is built.
 #[derive(Clone, Copy, Debug)]
 pub struct Site<'a> {
     /// The whole plan (fabric, frame sizes, queue pairs), as a controller that configures switches knows it.
@@ -360,7 +360,7 @@ pub struct Reroute<'a> {
 }
 
 impl<'a> Reroute<'a> {
-    /// True if routing holds no link between two switches to be dead.
+    /// True if routing considers no link between two switches dead.
     pub fn whole(&self) -> bool {
         let fabric = self.site.fabric();
         let between = |id: &LinkId| {
@@ -376,7 +376,7 @@ impl<'a> Reroute<'a> {
         self.site.fabric().groups() > 0
     }
 
-    /// True if routing holds the link of this port to be dead.
+    /// True if routing considers the link of this port dead.
     pub fn is_dead(&self, port: PortIndex) -> bool {
         self.routing.is_some_and(|r| r.is_dead(self.site.fabric().link(self.site.node, port)))
     }
@@ -387,7 +387,7 @@ impl<'a> Reroute<'a> {
     }
 }
 
-/// The queue pair that an instance of a steering is made for, with what the steering may know.
+/// The queue pair that an instance of a steering is made for, and the facts that the steering may use.
 #[derive(Clone, Copy, Debug)]
 pub struct QpSite<'a> {
     /// The whole plan.

@@ -1,5 +1,5 @@
-//! Effect of a NACK or a timeout on the rate. NIC vendors do not document it, so it is a setting; it is separate from the
-//! congestion controls so that each of them has it.
+//! Effect of a NACK or a timeout on the rate. NIC vendors do not document this effect, so it is a setting. It stands apart
+//! from the congestion controls, because all of them use it.
 
 use crate::AnyCongestion;
 use crate::limits::Invalid;
@@ -50,8 +50,8 @@ impl Reaction {
 
 /// A congestion control with its reactions to NACKs and timeouts. The control itself also receives both events.
 ///
-/// A host asks before every packet, and the answer is mostly the same as before. So the answer is kept here with the time
-/// until which it holds, and the control is stored apart: memory of a control without congestion is never touched.
+/// A host asks for the pace before every packet, and the answer rarely changes. This struct therefore caches the answer and
+/// the time until which it holds. The control is stored apart, so that a host without congestion never touches its memory.
 pub struct Reacting {
     pace: Pace,
     /// Before this time the control allows exactly `pace`, unless an event reaches it. Zero if the control must be asked
@@ -83,7 +83,7 @@ impl Inner {
 }
 
 impl Reacting {
-    /// `control`, with these reactions.
+    /// Adds reactions to a control.
     pub fn new(control: AnyCongestion, on_nack: Reaction, on_timeout: Reaction) -> Self {
         let inner = Box::new(Inner { control, stalled_until: Time::ZERO, on_nack, on_timeout, cap: None });
         Reacting { pace: Pace::UNPACED, steady_until: Time::ZERO, inner }
@@ -95,7 +95,7 @@ impl Reacting {
         self
     }
 
-    /// The congestion control inside.
+    /// The control, without its reactions.
     pub const fn control(&self) -> &AnyCongestion {
         &self.inner.control
     }

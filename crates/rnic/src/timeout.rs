@@ -17,9 +17,9 @@ const IB_FLOOR: u8 = 16;
 /// to 0.8 ms wide, into which all first retransmissions of the same study fell (firmware 20.43.4100, defaults).
 const ADP_FIRST: [Time; 4] =
     [Time::from_us(12_400), Time::from_us(20_900), Time::from_us(37_600), Time::from_us(71_400)];
-/// Further retransmissions, as times after the post. Each has the smallest exponent of the queue pair's ACK timeout for
-/// which it was seen: a step occurs while it does not exceed the timeout. (The step to 3930 ms, 2148 ms, counts as the
-/// 2147 ms of exponent 19, since the study gives whole milliseconds.)
+/// Further retransmissions, as times after the post. The second number is the smallest ACK timeout exponent of a queue
+/// pair for which the study saw the retransmission: it follows only if the step to it does not exceed the ACK timeout.
+/// (The step to 3930 ms, 2148 ms, counts as the 2147 ms of exponent 19, since the study gives whole milliseconds.)
 const ADP_LATER: [(Time, u8); 7] = [
     (Time::from_us(138_400), IB_FLOOR),
     (Time::from_us(239_000), IB_FLOOR),

@@ -6,7 +6,7 @@ use results::metrics::Shown;
 use results::stats::{extremes, mean};
 use results::text::{maybe, table};
 
-/// The columns of metrics: the slowest group first, then what fits into a comparison.
+/// The columns of metrics: the slowest group first, then all metrics that a comparison shows.
 fn columns() -> Vec<&'static Metric> {
     std::iter::once(Metric::slowest_group()).chain(Metric::shown_in(Shown::Comparison)).collect()
 }

@@ -21,11 +21,11 @@ pub struct Checked {
     pub scenario: Scenario,
     /// The plan that the engine simulates.
     pub plan: Plan,
-    /// The schemes that it chooses, and where each stands.
+    /// The scenario's schemes, and the switches and traffic classes that each of them serves.
     pub schemes: Assignment,
     /// The NICs of its queue pairs.
     pub nics: Nics,
-    /// Warnings of settings that are possible but probably not intended, one sentence each.
+    /// Warnings about settings that are possible but probably not intended, one sentence each.
     pub warnings: Vec<String>,
     /// Estimated peak memory of a run, bytes.
     pub memory: u64,

@@ -7,7 +7,7 @@
 //! has passed, and then sends CLEAR. The flow may move again only after CLEAR. So packets are in flight on at most
 //! two paths, and the receiver sees them in order.
 //!
-//! | packet | from | what it does |
+//! | packet | from | effect |
 //! |---|---|---|
 //! | RTT_REQUEST | a flag on the first packet of an epoch | asks for RTT_REPLY |
 //! | RTT_REPLY | the receiver's ToR | if in time, the next packet begins a new epoch on the same path |

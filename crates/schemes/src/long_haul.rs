@@ -11,7 +11,7 @@
 //! * **Reaction point** ([`react`]), for local receivers. A CNP that is about to leave shows that a remote flow is too
 //!   fast. The switch notes on the CNP that it has reacted, forwards the CNP, and delays the flow's data for a while.
 //!
-//! A *long port* leads to another switch of the same role, so the scheme belongs into `[switch-role.external.scheme]`.
+//! A *long port* leads to another switch of the same role, so the scheme belongs in `[switch-role.external.scheme]`.
 //! Data takes its base path.
 //!
 //! In a datacentre with several external switches, a flow's data and its CNPs take independent hashed paths. If they cross
@@ -29,7 +29,7 @@
 //! | `cnps_gated` | CNPs from a long link that ended here |
 //! | `reactions` | CNPs of local receivers that changed a flow's delay |
 //! | `reacted_before` | CNPs from a long link that carried the note of the remote switch's reaction |
-//! | `episodes` | times that a flow began to be delayed |
+//! | `episodes` | times that the delay of a flow began |
 //! | `holds` | packets held |
 //! | `resubmissions` | further passes of held packets through the ingress pipeline (`delay`), or returns to the tail of their port (`prototype`) |
 //! | `overflows` | packets released early because the stash was full |
@@ -87,9 +87,9 @@ pub struct Config {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub most_delay: Option<Time>,
     /// Memory for CNPs. A CNP within this time of the flow's last one doubles T_block. Each such time without a CNP halves
-    /// T_block, and T_block below half of `first-delay` becomes 0. With `"prototype"`, a CNP keeps its flow in turns for
-    /// this long. Default 55 us (prototype: the counterpart of its alpha timer; doubling and halving are our choice, the
-    /// paper says "similar to DCQCN").
+    /// T_block, and T_block below half of `first-delay` becomes 0. With `"prototype"`, a flow's packets take further turns
+    /// for this long after a CNP. Default 55 us (prototype: the counterpart of its alpha timer; doubling and halving are
+    /// our choice, the paper says "similar to DCQCN").
     pub memory: Time,
     /// Shortest time between two changes of a flow's T_block. Default: `interval`, and at least 1 us (our choice).
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -159,8 +159,8 @@ impl<P: Parts> Host<P> {
         Some(Parcel { label, annex: aside.annex })
     }
 
-    /// Prefetches state that a queue pair will need soon. A host with hundreds of queue pairs finds none of them in
-    /// its first caches, and would wait at every packet and every ACK.
+    /// Prefetches state that a queue pair will need soon. The state of hundreds of queue pairs exceeds the first-level
+    /// caches, so without the prefetch a host would wait for memory at every packet and every ACK.
     #[inline]
     pub(super) fn prefetch_outgoing(&self, slot: u32) {
         if let Some(out) = self.outgoing.get(slot as usize) {
@@ -242,7 +242,7 @@ impl<P: Parts> Host<P> {
     #[inline]
     pub(super) fn enqueue(&mut self, slot: u32, now: u64) {
         let out = &mut self.outgoing[slot as usize];
-        // Most queue pairs without a turn have sent everything; no window makes them ready.
+        // Most queue pairs without a turn have sent all their packets, and would stay idle under any window.
         if out.queued || !out.can_send(u64::MAX) {
             return;
         }

@@ -28,19 +28,19 @@ type Tagged<T> = Vec<(NodeId, T)>;
 #[derive(Debug)]
 struct Node {
     id: NodeId,
-    /// Its index among the hosts, or among the switches, of the group.
+    /// Index among the hosts, or among the switches, of the group.
     index: u32,
     is_host: bool,
-    /// Its first port in the group, its number of ports, and its first port's number in the fabric.
+    /// First port in the group, number of ports, and number of the first port in the fabric.
     first_port: u32,
     ports: u32,
     gp: u32,
-    /// Its first word in the mail table of ports, and in the group's `backlog`.
+    /// First word in the mail table of ports, and in the group's `backlog`.
     mail_word: u32,
     backlog: u32,
-    /// Time of its next event of its own, ps.
+    /// Time of the node's next event that needs no arrival, ps.
     next: u64,
-    /// Time of its valid entry in `sleepers`; [`u64::MAX`] if it has none.
+    /// Time of the node's valid entry in `sleepers`; [`u64::MAX`] without an entry.
     booked: u64,
     /// Hosts: time at which the next packet starts, ps.
     due: u64,
@@ -48,7 +48,7 @@ struct Node {
     pauses: Vec<Pause>,
 }
 
-/// The lane that leads to a port: its group, and its port in that group.
+/// The lane that leads to a port: the sending group, and the sending port in that group.
 #[derive(Clone, Copy, Debug)]
 struct Feed {
     group: u32,
@@ -69,7 +69,7 @@ pub(super) struct Group<P: Parts> {
     pub(super) outputs: Outputs<P::Annex>,
     /// First word of the group in the mail table of nodes.
     node_word: u32,
-    /// A bit for every node with an event of its own in the next window.
+    /// A bit for every node with an event in the next window that needs no arrival.
     soon: Vec<u64>,
     /// [`Group::soon`] of the window after the open one.
     later: Vec<u64>,
@@ -328,7 +328,7 @@ impl<P: Parts> Group<P> {
         }
     }
 
-    /// Time of the group's first event of its own, ps.
+    /// Time of the group's first event that needs no arrival, ps.
     pub(super) fn next(&mut self) -> u64 {
         while let Some(&Reverse((at, n))) = self.sleepers.peek() {
             let node = &self.nodes[n as usize];
@@ -476,7 +476,7 @@ impl<P: Parts> Group<P> {
         }
     }
 
-    /// Samples the counts of its nodes.
+    /// Samples the counts of the group's nodes.
     pub(super) fn sample(&mut self, setup: &Setup<'_>, sampler: &mut Sampler) {
         self.hosts.iter_mut().for_each(|host| host.sample(sampler));
         for node in &self.nodes {
@@ -527,7 +527,7 @@ impl<P: Parts> Group<P> {
         }
     }
 
-    /// Writes the counts of its ports to the tables of the whole fabric; returns the end of the last frame, ps.
+    /// Writes the counts of the group's ports to the tables of the whole fabric; returns the end of the last frame, ps.
     pub(super) fn report(&mut self, links: &mut [LinkRecord], paused_since: &mut [u64]) -> u64 {
         let mut last = 0;
         for node in &self.nodes {
@@ -546,7 +546,7 @@ impl<P: Parts> Group<P> {
         last
     }
 
-    /// Hands over its hosts, switches, counts and records.
+    /// Returns the group's hosts, switches, counts and records.
     pub(super) fn split(self) -> (Tagged<Host<P>>, Tagged<Switch<P>>, Tally, Recorder) {
         let of = |host: bool| self.nodes.iter().filter(move |n| n.is_host == host).map(|n| n.id);
         let (hosts, switches) = (of(true).collect::<Vec<_>>(), of(false).collect::<Vec<_>>());
@@ -560,12 +560,12 @@ impl<P: Parts> Group<P> {
 }
 
 impl Node {
-    /// Its ports in the group.
+    /// The node's ports in the group.
     fn range(&self) -> Range<usize> {
         self.first_port as usize..(self.first_port + self.ports) as usize
     }
 
-    /// Its words in tables with a bit for every port.
+    /// The node's words in tables with a bit for every port.
     fn words(&self) -> Range<usize> {
         self.backlog as usize..(self.backlog + self.ports.div_ceil(64)) as usize
     }

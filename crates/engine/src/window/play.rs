@@ -46,7 +46,7 @@ pub(super) fn forward<A: Annex>(
     let limit = limit - opened;
     let watched = port.is(WATCHED);
     let mut wire = Wire::take(port, out, p, opened);
-    // CNPs go first, and all of them were queued before any other arrival.
+    // CNPs go first. Each of them was queued before the arrivals in `joining`.
     while wire.free < limit
         && let Some(cnp) = port.cnps.pop()
     {
@@ -117,8 +117,8 @@ struct Cursor<'c, A> {
     arrivals: &'c [Cell<Parcel<A>>],
     /// All bits set while `part` is the arrivals, none while it is the queue.
     arrived: u64,
-    /// The first instant after the arrival of the first packet, from which it may start behind others. It is 0 for
-    /// a queued packet, and [`NEVER`] if there is none.
+    /// First instant at which the first packet may start behind others: 1 ps after its arrival. It is 0 for a queued
+    /// packet, and [`NEVER`] without a packet.
     first: u64,
 }
 
@@ -126,7 +126,7 @@ fn cells<A>(packets: &mut [Parcel<A>]) -> &[Cell<Parcel<A>>] {
     Cell::from_mut(packets).as_slice_of_cells()
 }
 
-/// The time of no packet.
+/// A time that no packet has.
 const NEVER: u64 = u64::MAX;
 
 impl<'c, A: Annex> Cursor<'c, A> {
@@ -146,7 +146,7 @@ impl<'c, A: Annex> Cursor<'c, A> {
         }
     }
 
-    /// Goes on from the empty queue to the arrivals.
+    /// Moves on from the empty queue to the arrivals.
     fn take_arrivals(&mut self) -> u64 {
         self.part = std::mem::take(&mut self.arrivals).iter();
         self.arrived = u64::MAX;
@@ -162,7 +162,7 @@ impl<'c, A: Annex> Cursor<'c, A> {
         pkt
     }
 
-    /// True if its first packet and that of `other` arrive at the same instant, and its own comes first.
+    /// True if the first packets of both cursors arrive at the same instant, and this cursor's packet ranks first.
     fn is_before(&self, other: &Cursor<'_, A>, tie: Tie) -> bool {
         let rank = |cursor: &Cursor<'_, A>| cursor.part.as_slice().first().map(|pkt| tie.rank(&pkt.get()));
         self.first == other.first && self.first != NEVER && rank(self) < rank(other)
@@ -176,7 +176,7 @@ impl<'c, A: Annex> Cursor<'c, A> {
     }
 }
 
-/// Numbers of queued packets and of arrivals that have not left.
+/// Number of queued packets, and of arrivals, that have not left.
 struct Remaining {
     waiting: usize,
     arrivals: usize,
@@ -195,7 +195,7 @@ impl Remaining {
 
 /// The length of the data queue.
 struct QueueLength<'c, A> {
-    /// Arrivals that have not joined the queue at the last look.
+    /// Arrivals that had not joined the queue at the last call of [`QueueLength::join`].
     joining: Iter<'c, Cell<Parcel<A>>>,
     /// Longest queue that causes no mark, bytes.
     unmarked: u32,
@@ -204,7 +204,7 @@ struct QueueLength<'c, A> {
 }
 
 impl<A: Annex> QueueLength<'_, A> {
-    /// Lets all arrivals before `now` join the queue, and marks them if the queue demands it.
+    /// Adds all arrivals before `now` to the queue, and marks those that find a long queue.
     #[inline(always)]
     fn join(&mut self, now: u64, out: &mut Out<'_, A>, p: usize) {
         while let Some(cell) = self.joining.as_slice().first() {

@@ -7,7 +7,7 @@
 //! Otherwise the visit is *heavy*. The engine then takes all departures in order of time and keeps every buffer
 //! account at every instant, so that pauses and drops get their exact times.
 //!
-//! Light visits, too, take the departures in order at ports that the scheme watches.
+//! Light visits also take departures in order of time at ports where the scheme has no patience.
 
 use super::lanes::{Pause, bits};
 use super::order::DepartureOrder;
@@ -319,7 +319,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             }
             Verdict::Forward(port) => {
                 self.observe(port.0 as usize, now, &pkt);
-                // The packet joins its port first. Effects of that step are carried out before its own effects.
+                // The packet joins its port first, and effects of that step come before the effects of this decision.
                 let effects = std::mem::take(&mut self.scratch.effects);
                 self.enqueue_now(port.0 as usize, now, pkt, false);
                 self.scratch.effects = effects;
@@ -479,7 +479,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         self.note_start(p);
     }
 
-    /// Lets data start at once although data of paused channels waits at port `p`; it may be marked for that queue.
+    /// Marks data that starts at once although data of paused channels waits at port `p`, if that queue requires it.
     #[cold]
     fn overtake(&mut self, p: usize, now: u64, pkt: Parcel<P::Annex>) -> Parcel<P::Annex> {
         let (port, waiting) = (&self.ports[p], self.ports[p].waiting);

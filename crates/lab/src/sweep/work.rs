@@ -1,15 +1,15 @@
 //! The directory of a sweep under way.
 //!
-//! | | |
+//! | path | content |
 //! |---|---|
-//! | `DIR.part/unfinished.json` | which sweep it is |
-//! | `DIR.part/points/ID.json` | what came out of a point, see [`PointResult`] |
-//! | `DIR.part/lock` | held by the process that works on it, and by none when that is gone |
-//! | `DIR` | the finished sweep, see [`dataset`]; `DIR.part` is gone then |
+//! | `DIR.part/unfinished.json` | the identity of the sweep |
+//! | `DIR.part/points/ID.json` | the result of a point, see [`PointResult`] |
+//! | `DIR.part/lock` | a lock that the process of the sweep holds; the system releases it when the process ends |
+//! | `DIR` | the finished sweep, see [`dataset`]; `DIR.part` no longer exists |
 //!
-//! A point's file is written beside its place and moved there, so it is whole or missing; what was done before an
-//! interruption, however hard, is there afterwards. The finished dataset is made of the files in the order of points:
-//! it does not depend on when, where and in which order they came.
+//! A point's file is written under another name and then renamed, so it is whole or missing, and finished points survive
+//! any interruption. The finished dataset contains the points in the order of the sweep. It does not depend on the time,
+//! the place or the order in which their results came.
 
 use super::checked::Sweep;
 use super::dataset;
@@ -72,7 +72,7 @@ impl Work {
         let who = describe(&sweep);
         let begun = match read(&part.join(UNFINISHED)) {
             Ok(text) => Some(serde_json::from_str::<Value>(&text).unwrap_or_default()),
-            // Killed before it wrote the first file: nothing of value is there.
+            // The process ended before it wrote the first file, so the directory holds no result.
             Err(e) if e.kind() == ErrorKind::NotFound && is_blank(&part) => None,
             Err(_) => {
                 return Err(Failure::Asked(format!(
@@ -122,7 +122,7 @@ impl Work {
         Ok(work)
     }
 
-    /// Reads which points are done.
+    /// Reads the ids of finished points.
     fn look(&mut self) -> Result<(), Failure> {
         let mut done = BTreeSet::new();
         for id in &self.all {
@@ -170,7 +170,7 @@ impl Work {
         &self.sweep
     }
 
-    /// Runs that were done before.
+    /// Number of finished runs that were reused.
     pub fn reused(&self) -> usize {
         self.reused
     }
@@ -334,7 +334,7 @@ fn place(dir: &Path) -> Result<Target, Failure> {
 
 /// The directory of points of a sweep under way, beside `dir`.
 pub fn part_of(dir: &Path) -> PathBuf {
-    // `.` has no name of its own before it is absolute.
+    // The path `.` has a file name only after it is made absolute.
     let whole = match dir.file_name() {
         Some(_) => dir.to_owned(),
         None => std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned()),

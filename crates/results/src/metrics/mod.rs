@@ -1,15 +1,15 @@
-//! The table of metrics: one entry for each number that a run comes to.
+//! The table of metrics: one entry for each number in the summary of a run.
 //!
 //! An entry stands in the section of the summary that holds the number. It gives the number's name, meaning, unit and
-//! label, and how it is read from the outcome of a run. Everything else follows from the entry: the field of the summary and
-//! its description, the word in the digest, the column of a sweep, the columns of tables and pages, the lists in Python and in
-//! the documentation. A new metric is one new entry.
+//! label, and how it is read from the outcome of a run. Everything else follows from the entry: the field of the summary
+//! and its description, the word in the digest, the column of a sweep, the columns of tables and pages, the lists in
+//! Python and in the documentation. A new metric is one new entry.
 //!
 //! | file | section |
 //! |---|---|
 //! | [`packets`], [`control`], [`hops`] | counts of packets and of link crossings |
 //! | [`flows`], [`jobs`], [`rates`] | completion times of flows and groups, goodput |
-//! | [`timing`] | what the run cost |
+//! | [`timing`] | time and memory that the run took |
 //! | [`section`] | the macro that turns entries into a section |
 //! | [`tell`] | the walk over all metrics, with or without a summary |
 //! | [`mod@table`] | the list of metrics as columns |
@@ -42,32 +42,32 @@ pub static METRICS: LazyLock<Vec<Metric>> = LazyLock::new(|| {
     all
 });
 
-/// What a section declares of a metric. What an entry leaves out is as in [`Entry::NEW`].
+/// Declaration of a metric in its section. A field that the section leaves out has its value in [`Entry::NEW`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     /// Last part of the key.
     pub name: &'static str,
     /// The doc comment of the field.
     pub meaning: &'static str,
-    /// What tables and pages call it; the name if empty.
+    /// Name in tables and on pages; if empty, `name`.
     pub label: &'static str,
     /// Heading in a terminal's tables, two lines.
     pub heading: &'static str,
     pub unit: Unit,
     pub better: Better,
     pub shown: Shown,
-    /// Key of the number of which it is a share; empty if a share of it would mean nothing.
+    /// Key of the number of which this metric is a share; empty if a share has no meaning.
     pub share_of: &'static str,
-    /// Tables show the share, in per cent.
+    /// True if tables show the share in percent instead of the number.
     pub percent: bool,
     pub digest: Digest,
-    /// It differs from one run to the next.
+    /// True if two runs of the same scenario and seed may differ in it.
     pub varies: bool,
-    /// Of a group of metrics: the part of the run that they describe.
+    /// For a group of metrics: the part of the run that the group describes.
     pub part: &'static str,
-    /// Of a group of metrics: they describe a part of what others describe as a whole.
+    /// For a group of metrics: true if other metrics describe the same quantities for the whole run.
     pub again: bool,
-    /// Of a spread: the statistics that tables show, with their headings.
+    /// For a spread: the statistics that tables show, with their headings.
     pub statistics: &'static [(&'static str, Shown, &'static str)],
 }
 
@@ -93,34 +93,34 @@ impl Entry {
 /// A row of the table of metrics.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Metric {
-    /// Its keys in `summary.json` with dots between them.
+    /// Keys in `summary.json` that lead to the number, with dots between them.
     #[serde(rename = "name")]
     pub key: String,
-    /// What tables and pages call it.
+    /// Name in tables and on pages.
     pub label: String,
-    /// Its unit.
+    /// Unit of the number.
     pub unit: Unit,
-    /// Its meaning in a sentence.
+    /// Meaning in a sentence.
     pub meaning: String,
-    /// Key of the number of which it is a share; `None` if a share of it would mean nothing.
+    /// Key of the number of which this metric is a share; `None` if a share has no meaning.
     pub share_of: Option<&'static str>,
-    /// Which way is better.
+    /// Direction in which the number improves.
     pub better: Better,
-    /// True if it differs from one run to the next.
+    /// True if two runs of the same scenario and seed may differ in it.
     pub varies: bool,
     /// Heading in a terminal's tables, two lines.
     #[serde(skip)]
     pub heading: String,
-    /// The smallest table that shows it.
+    /// The smallest table that shows the metric.
     #[serde(skip)]
     pub shown: Shown,
-    /// True if tables show its share in per cent.
+    /// True if tables show the share in percent.
     #[serde(skip)]
     pub percent: bool,
-    /// Its place in the digest of a run.
+    /// Place in the digest of a run.
     #[serde(skip)]
     pub digest: Digest,
-    /// True if it describes a part of the flows and another metric describes all of them.
+    /// True if the metric describes a part of the flows and another metric describes all flows.
     #[serde(skip)]
     pub again: bool,
     #[serde(skip)]
@@ -133,7 +133,7 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// The metric of all groups' completion; a table shows it first if the job is clear.
+    /// The completion time of a job's slowest group, with `*` for the job; tables show it first.
     ///
     /// # Panics
     /// If the section of jobs has no such entry: a fault of ropewalk.
@@ -152,18 +152,18 @@ impl Metric {
         METRICS.iter().filter(|metric| !metric.again)
     }
 
-    /// Its number in a summary.
+    /// The metric's number in a summary.
     pub fn read(&self, summary: &Summary) -> Option<f64> {
         summary.number(&self.key)
     }
 
-    /// Its share of the whole, from 0 to 1; `None` if there is no whole. `number` reads a metric by its key.
+    /// The metric's share of the whole, from 0 to 1; `None` without a whole. `number` reads a metric by its key.
     pub fn share(&self, number: impl Fn(&str) -> Option<f64>) -> Option<f64> {
         let (own, whole) = (number(&self.key)?, number(self.share_of?)?);
         Some(if whole > 0.0 { own / whole } else { 0.0 })
     }
 
-    /// Its number as tables show it: a share in per cent, or the number itself. `number` reads a metric by its key.
+    /// The value that tables show: a share in percent, or the number itself. `number` reads a metric by its key.
     pub fn in_table(&self, number: impl Fn(&str) -> Option<f64>) -> Option<f64> {
         if self.percent { Some(100.0 * self.share(number)?) } else { number(&self.key) }
     }
@@ -180,7 +180,7 @@ impl Metric {
     }
 }
 
-/// Which way a metric is better.
+/// Direction in which a metric improves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Better {
     /// A larger number is better.
@@ -193,7 +193,7 @@ pub enum Better {
 }
 
 impl Better {
-    /// 1 where more is better, -1 where less is, 0 where neither.
+    /// 1 if more is better, -1 if less is better, 0 if neither is.
     pub const fn sign(self) -> i8 {
         match self {
             Better::More => 1,
@@ -231,13 +231,13 @@ pub enum Shown {
 /// under all versions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Digest {
-    /// It follows from other numbers, or differs from run to run.
+    /// No place: the number follows from other numbers, or differs from run to run.
     #[default]
     Absent,
     /// The n-th word of its section, in every digest.
     Always(u8),
-    /// The n-th of the words of its section that stand together at its end, unless all of them are 0.
+    /// The n-th word of a block at the end of its section. A digest leaves the block out if all its words are 0.
     Together(u8),
-    /// Its key and its number at the end of the digest unless it is 0: the place of every metric that is added.
+    /// Key and number at the end of the digest, unless the number is 0. Every new metric gets this place.
     Named,
 }

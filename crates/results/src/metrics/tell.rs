@@ -57,7 +57,7 @@ impl Metric {
         }
     }
 
-    /// The metric that this key belongs to, if it is this one or one of those that `*` stands for.
+    /// The metric of `key`, with the name in place of `*`; `None` if `key` does not match this metric's key.
     pub fn named_by(&self, key: &str) -> Option<Metric> {
         let Some((before, after)) = self.key.split_once('*') else {
             return (self.key == key).then(|| self.clone());
