@@ -28,7 +28,7 @@ def as_json(value: Any) -> str:
     try:
         return json.dumps(value, default=_plain, allow_nan=False)
     except ValueError as error:
-        raise ValueError(f"TOML has no word for this value: {error}") from None
+        raise ValueError(f"TOML cannot express this value: {error}") from None
 
 
 def _plain(value: Any) -> Any:
@@ -41,7 +41,7 @@ def _plain(value: Any) -> Any:
         return list(value)
     if hasattr(value, "tolist"):
         return value.tolist()
-    raise TypeError(f"TOML has no word for a value of type {type(value).__name__}: {value!r}")
+    raise TypeError(f"TOML cannot express a value of type {type(value).__name__}: {value!r}")
 
 
 def seeds(which: Any) -> str | None:

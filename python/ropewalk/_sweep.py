@@ -200,7 +200,7 @@ def _unfinished(work: _native.Work, failed: list[tuple[int, str, str]]) -> Sweep
     lines += [f"  point {number} ({label}): {why}" for number, label, why in failed[:5]]
     if len(failed) > 5:
         lines.append(f"  and {len(failed) - 5} more, see .failed")
-    lines.append(f"{done} of {runs} runs are done and kept beside {work.directory}; the same call with resume=True goes on")
+    lines.append(f"{done} of {runs} runs are done and kept beside {work.directory}; the same call with resume=True continues")
     return SweepError("\n".join(lines), failed + rest, done, runs, work.directory)
 
 

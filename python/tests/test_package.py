@@ -105,9 +105,9 @@ def test_values_of_numpy_and_pathlib_are_values():
     assert rw.check("quickstart", seed=numpy.int64(7))["seed"] == 7
     with pytest.raises(TypeError, match="complex"):
         rw.check("quickstart", seed=1j)
-    with pytest.raises(ValueError, match="no word"):
+    with pytest.raises(ValueError, match="TOML cannot express"):
         rw.check("quickstart", links__loss=float("nan"))
-    with pytest.raises(ValueError, match="no word"):
+    with pytest.raises(ValueError, match="TOML cannot express"):
         rw.check("quickstart", seed=None)
 
 
