@@ -61,7 +61,7 @@ impl Results {
             let file = dir.join(format!("{name}.parquet"));
             let table = Table::read_parquet(&file, every)?;
             if let Some(rows) = kept["rows"].as_u64().filter(|&rows| rows != table.rows() as u64) {
-                let why = format!("it has {} rows, and manifest.json tells of {rows}", table.rows());
+                let why = format!("it has {} rows, but manifest.json lists {rows}", table.rows());
                 return Err(ResultsError::unfit(&file, why));
             }
             tables.insert(name, table);

@@ -379,7 +379,7 @@ fn key(text: &SweepText, entry: Assignment) -> Result<AxisKey, Error> {
     let Value::Array(values) = value else {
         let error = text.at(value_at, format!("the axis `{name}` needs a list of values"));
         return Err(error
-            .with_help(format!("such as {name} = [{}]; a single value belongs into [set]", inline(&value))));
+            .with_help(format!("such as {name} = [{}]; a single value belongs in [set]", inline(&value))));
     };
     if values.is_empty() {
         return Err(text.at(value_at, format!("the axis `{name}` needs at least one value")));

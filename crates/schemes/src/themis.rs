@@ -205,15 +205,15 @@ impl Recipe for Config {
         let mut warnings = Vec::new();
         if !facts.keeps_out_of_order {
             warnings.push(format!(
-                "themis over `transport.{mode}` cannot help: it spares a NIC the NACKs that reordering alone causes, \
-                 but a go-back-N receiver throws away what comes out of order, so it must be sent again whatever \
-                 becomes of its NACK; where that is blocked, the sender only hears of it later"
+                "themis over `transport.{mode}` cannot help: themis blocks NACKs that reordering alone causes, \
+                 but a go-back-N receiver discards packets that arrive out of order, so they must be retransmitted; \
+                 if the NACK is blocked, the sender retransmits them later"
             ));
         }
         if facts.names_packets {
             warnings.push(format!(
-                "themis over `transport.{mode}`: a NACK that it blocks had said which packets are missing; the one that it \
-                 sends in its place when a packet was really lost names that packet alone, and others wait for the timer"
+                "themis over `transport.{mode}`: a NACK that themis blocks names the missing packets; the NACK that themis \
+                 sends later, if a packet is lost, names that packet alone, and the others wait for the timer"
             ));
         }
         Ok(warnings)

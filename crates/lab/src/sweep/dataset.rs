@@ -219,7 +219,7 @@ pub fn read(dir: &Path) -> Result<(Value, Table), ResultsError> {
     let (ids, digests) = (texts(&points, "id"), texts(&points, "digest"));
     let told = manifest["points"].as_array().map_or(0, Vec::len);
     if points.rows() != told {
-        let why = format!("it has {} rows, and sweep.json tells of {told} points", points.rows());
+        let why = format!("it has {} rows, but sweep.json lists {told} points", points.rows());
         return Err(ResultsError::unfit(&table, why));
     }
     let axes = manifest["axes"].as_array().into_iter().flatten().filter_map(Value::as_object);
@@ -227,14 +227,11 @@ pub fn read(dir: &Path) -> Result<(Value, Table), ResultsError> {
     if let Some(key) = axes.flat_map(Map::keys).find(lacks) {
         return Err(ResultsError::unfit(
             &table,
-            format!("sweep.json tells of an axis `{key}`, and it has none"),
+            format!("it has no column for the axis `{key}` of sweep.json"),
         ));
     }
     if manifest["points"] != json!(ids) || manifest["digest"] != json!(hash(&digests)) {
-        return Err(ResultsError::unfit(
-            &table,
-            "its rows are not those that sweep.json tells of".to_owned(),
-        ));
+        return Err(ResultsError::unfit(&table, "its rows differ from the points in sweep.json".to_owned()));
     }
     Ok((manifest, points))
 }

@@ -63,19 +63,19 @@ impl Point {
     /// Reads the JSON of a point.
     ///
     /// # Errors
-    /// If the text is no point, was changed on its way, or comes from another version.
+    /// If the text is no point, was changed after it was sent, or comes from another version.
     pub fn from_json(text: &str) -> Result<Self, Failure> {
         let point: Point = serde_json::from_str(text)
             .map_err(|e| Failure::Asked(format!("this is no point of a sweep: {e}")))?;
         if point.ropewalk != VERSION {
             return Err(Failure::Asked(format!(
-                "point {} comes from ropewalk {}, and this is {VERSION}: both ends must be of one version",
+                "point {} comes from ropewalk {}, but this is ropewalk {VERSION}: both ends need the same version",
                 point.id, point.ropewalk
             )));
         }
         if point.hash() != point.id {
             return Err(Failure::Asked(format!(
-                "point {} was changed under way: it is not what its id says",
+                "point {} was changed after it was sent: its content does not match its id",
                 point.id
             )));
         }

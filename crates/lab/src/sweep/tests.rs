@@ -95,9 +95,9 @@ fn a_directory_with_files_of_two_sweeps_is_an_error() {
     assert!(dataset::read(&dir).is_ok());
     let told = || dataset::read(&dir).unwrap_err().to_string();
     for (from, why) in [
-        (other, "its rows are not those that sweep.json tells of"),
-        (shorter, "it has 3 rows, and sweep.json tells of 6 points"),
-        (along, "sweep.json tells of an axis `workload.0.bytes`, and it has none"),
+        (other, "its rows differ from the points in sweep.json"),
+        (shorter, "it has 3 rows, but sweep.json lists 6 points"),
+        (along, "it has no column for the axis `workload.0.bytes` of sweep.json"),
     ] {
         fs::copy(from.join("points.parquet"), dir.join("points.parquet")).unwrap();
         assert!(
@@ -193,9 +193,9 @@ fn changed_points_and_results_are_errors() {
     let point = sweep.point(0).unwrap();
     let told = |text: &str| run_point_json(text).unwrap_err().to_string();
     assert!(told("{}").contains("no point of a sweep"));
-    assert!(told(&point.to_json().replace("seed = 1", "seed = 3")).contains("changed under way"));
+    assert!(told(&point.to_json().replace("seed = 1", "seed = 3")).contains("changed after it was sent"));
     let older = Point { ropewalk: "0.0.1".into(), ..point.clone() };
-    assert!(told(&older.to_json()).contains("both ends must be of one version"));
+    assert!(told(&older.to_json()).contains("both ends need the same version"));
     assert!(sweep.point(6).unwrap_err().to_string().contains("the sweep has 6"));
     let tmp = tempfile::tempdir().unwrap();
     let work = Work::open(sweep, &tmp.path().join("s"), false).unwrap();

@@ -76,8 +76,8 @@ impl Work {
             Err(e) if e.kind() == ErrorKind::NotFound && is_blank(&part) => None,
             Err(_) => {
                 return Err(Failure::Asked(format!(
-                    "{shown} is in the way: a sweep under way keeps its points there, and this is none; \
-                     choose another directory with -o, or remove it"
+                    "{shown} is in the way: an unfinished sweep keeps its points there, but this path holds no sweep; \
+                     choose another directory with -o, or remove {shown}"
                 )));
             }
         };
@@ -86,8 +86,8 @@ impl Work {
                 let points =
                     fs::read_dir(part.join("points")).map_or(0, |dir| dir.flatten().filter(is_point).count());
                 return Err(Failure::Asked(format!(
-                    "{shown} holds an unfinished sweep ({points} points done): add --resume to go on with it, or remove \
-                     it to begin anew"
+                    "{shown} holds an unfinished sweep ({points} points done): add --resume to continue it, or remove \
+                     the directory to start again"
                 )));
             }
             if [&begun["sweep"], &begun["scenario"]] != [&who["sweep"], &who["scenario"]] {

@@ -108,7 +108,7 @@ fn sparse() -> String {
 pub(crate) const ALL: &[Workload] = &[
     Workload {
         name: "permutation",
-        what: "256 hosts, each sends to one of another rack, drawn at random; Themis",
+        what: "256 hosts; each sends to a host of another rack, drawn at random; Themis",
         scenario: || leaf_spine("[scheme.themis]\n[[workload]]\npermutation = { kind = \"cross-rack\" }\n"),
         key: "bytes",
         bytes: 20_000_000,
@@ -118,7 +118,7 @@ pub(crate) const ALL: &[Workload] = &[
     },
     Workload {
         name: "permutation-shift",
-        what: "the same, each host to the next rack",
+        what: "256 hosts; each sends to its counterpart in the next rack; Themis",
         scenario: || {
             leaf_spine("[scheme.themis]\n[[workload]]\npermutation = { kind = \"shift\", shift = 16 }\n")
         },
@@ -136,7 +136,7 @@ pub(crate) const ALL: &[Workload] = &[
     },
     Workload {
         name: "permutation-one-class",
-        what: "the random one in one class, marks at enqueue",
+        what: "as `permutation`, with one class for all packets and marks at enqueue",
         scenario: || {
             leaf_spine(
                 "[switch]\nclasses = \"one\"\necn = { mark = \"enqueue\" }\n[scheme.themis]\n\
@@ -151,7 +151,7 @@ pub(crate) const ALL: &[Workload] = &[
     },
     Workload {
         name: "all-to-all",
-        what: "256 hosts, each to all others, 255 queue pairs per host; Themis",
+        what: "256 hosts; each sends to all others, with 255 queue pairs per host; Themis",
         scenario: || {
             leaf_spine(
                 "[scheme.themis]\n[[workload]]\nall-to-all = { per-pair = \"1B\", groups = \"all\" }\n",
@@ -175,7 +175,7 @@ pub(crate) const ALL: &[Workload] = &[
     },
     Workload {
         name: "fat-tree-8192",
-        what: "the same with 8192 hosts (k = 32)",
+        what: "as `fat-tree-1024`, with 8192 hosts (k = 32)",
         scenario: || fat_tree(32),
         key: "bytes",
         bytes: 1_000_000,
@@ -185,7 +185,7 @@ pub(crate) const ALL: &[Workload] = &[
     },
     Workload {
         name: "incast",
-        what: "255 hosts send to one, pauses and marks; ECMP, 16 MB buffers",
+        what: "255 hosts send to one host, with pauses and marks; ECMP, 16 MB buffers",
         scenario: || {
             leaf_spine(
                 "[switch]\nbuffer = \"16MB\"\n[scheme.ecmp]\n\
@@ -208,7 +208,7 @@ pub(crate) const ALL: &[Workload] = &[
     },
     Workload {
         name: "sparse",
-        what: "10 % load: nine permutations, three packets out per queue pair; Themis",
+        what: "10 % load: nine permutations, at most three packets outstanding per queue pair; Themis",
         scenario: sparse,
         key: "bytes",
         bytes: 1_600_000,
@@ -228,7 +228,7 @@ pub(crate) const ALL: &[Workload] = &[
     },
     Workload {
         name: "themis-fig5-full",
-        what: "the same at the paper's 300 MB",
+        what: "as `themis-fig5`, at the paper's 300 MB",
         scenario: || leaf_spine("[scheme.themis]\n[[workload]]\nall-reduce = {}\n"),
         key: "bytes",
         bytes: 300_000_000,
