@@ -15,13 +15,13 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct NicConfig {
     /// Data packets per ACK. The last packet of a message, a packet that fills a gap, and a duplicate are always
-    /// acknowledged. With more than a sender may have outstanding, the sender waits for its timer. Default 1 (the habit of
-    /// the HPCC family; no NIC's figure is public).
+    /// acknowledged. If this number exceeds the packets that a sender may have outstanding, the sender waits for its timer.
+    /// Default 1 (the habit of the HPCC family; no NIC's figure is public).
     pub ack_every: u32,
-    /// Whether only the last packet of a message is acknowledged (RDMA acknowledges operations), whatever `ack-every` is; a
-    /// packet that fills a gap and a duplicate still are. A message of more packets than a sender may have outstanding then
-    /// waits for its timer, and a control that reads ACKs gets little feedback. Default false (our choice, as for
-    /// `ack-every`).
+    /// Whether only the last packet of a message, a packet that fills a gap, and a duplicate are acknowledged (RDMA
+    /// acknowledges operations). True overrides `ack-every`. A message of more packets than a sender may have outstanding
+    /// then waits for the sender's timer, and a control that reads ACKs gets little feedback. Default false (our choice, as
+    /// for `ack-every`).
     pub ack_per_message: bool,
     /// Whether a duplicate is acknowledged again. With false, as in the HPCC simulator, a message whose last ACK is lost
     /// never ends. Default true (InfiniBand Architecture, C9-110).
@@ -31,7 +31,7 @@ pub struct NicConfig {
     /// `congestion.mp-rdma`; `none` with a control that reads no marks, such as `congestion.hpcc`.
     pub cnp: Cnp,
     /// Shortest time between two CNP frames of one queue pair. Default "4us" (our choice: DCQCN's default
-    /// `rate-decrease-interval`, which faster reports would not change).
+    /// `rate-decrease-interval`, so more frequent CNPs would not cut a rate more often).
     pub cnp_interval: Time,
     /// Time that a sender waits without progress before it retransmits: `{ fixed = "1ms" }`, `{ ib = 8 }`,
     /// `{ ib-floor = 14 }`, `{ adp = 14 }` or "none". Default `{ fixed = "1ms" }` (our choice: about a ConnectX's timeout

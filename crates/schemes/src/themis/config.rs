@@ -25,10 +25,10 @@ pub struct Config {
     pub ring: Entries,
     /// Factor F of the formula for `ring`. Default 1.5 (Themis, Eq. 4).
     pub ring_factor: f64,
-    /// Age at which mode `sound` counts a packet as lost on the last hop, in packets, or `formula`: so many packets of its
-    /// queue pair have left after it, and the receiver still misses it. The formula gives the packets in a round trip of the
-    /// last hop. If NICs acknowledge only every k-th packet, even when a packet closes a gap, add k to that. Default
-    /// `formula` (our choice).
+    /// Age in packets at which mode `sound` counts a packet as lost on the last hop if the receiver still misses it, or
+    /// `formula`. The age of a packet is the number of packets of its queue pair that have left after it. The formula gives
+    /// the packets in a round trip of the last hop. If NICs acknowledge only every k-th packet, even when a packet closes a
+    /// gap, add k to that number. Default `formula` (our choice).
     pub age_limit: Entries,
     /// Whether mode `sound` follows a packet over the last hop after blocking its NACK because the packet was on the wire.
     /// The ToR then sends the NACK if no reply covers the packet within the age limit. Default true (our choice: otherwise
@@ -47,7 +47,7 @@ pub struct Config {
     /// destination's rack (Themis, Eq. 1); with `path-map = false`, the number of the ToR's uplinks towards that rack.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slots: Option<u16>,
-    /// Whether Themis steers switches above the ToRs that also choose (three tiers). The source ToR then rewrites the UDP
+    /// Whether Themis steers switches above the ToRs that also choose a port (three tiers). The source ToR then rewrites the UDP
     /// source port of data by slot, and the switches' hashes give each slot a path of its own. This requires the same
     /// choices on all paths, each among a power of two of ports, and `hashes` that differ from tier to tier. With `false`
     /// those switches keep each flow on one port. The setting has no effect on two tiers. Default true (Themis, PathMap).
