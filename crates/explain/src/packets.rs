@@ -187,7 +187,7 @@ pub(crate) fn is_ahead(history: &History<'_>, step: &Step) -> bool {
     early && history.own.contains(&step.seq)
 }
 
-/// Reasons of all retransmissions of each packet: first of those that were needed, then of the spurious ones.
+/// Reasons of all retransmissions of each packet: first of needed retransmissions, then of spurious ones.
 pub(crate) fn reasons(history: &History<'_>) -> BTreeMap<u64, Vec<Reason>> {
     #[derive(Default)]
     struct Fate {

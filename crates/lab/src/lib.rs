@@ -7,16 +7,16 @@
 //! # Ok::<(), lab::Failure>(())
 //! ```
 //!
-//! | file | what it does |
+//! | file | task |
 //! |---|---|
-//! | [`mod@execute`] | takes a checked scenario through the engine, with a stopwatch |
+//! | [`mod@execute`] | runs a checked scenario in the engine and measures the time |
 //! | [`mod@compare`] | runs several schemes and seeds of one scenario |
-//! | [`mod@sweep`] | runs one scenario at many points, interrupted and resumed |
+//! | [`mod@sweep`] | runs one scenario at many points; an interrupted sweep can be resumed |
 //! | [`crew`] | shares the machine's threads among runs |
-//! | [`progress`] | reports how far the runs are, and stops them |
-//! | [`failure`] | the failures of a command |
+//! | [`progress`] | reports the progress of runs, and stops them |
+//! | [`failure`] | defines the failures of a command |
 //! | [`shell`] | quotes commands that users can type again |
-//! | [`clock`] | wall time, CPU time and memory: the only contact with the real clock |
+//! | [`clock`] | reads wall time, CPU time and memory; no other code reads a real clock |
 
 pub mod clock;
 pub mod compare;

@@ -112,7 +112,7 @@ pub struct Marking {
 }
 
 impl Marking {
-    /// True if a queue of so many bytes marks a packet; `draw` yields a uniform 64-bit number if the decision is random.
+    /// True if a queue of `queue` bytes marks a packet; `draw` yields a uniform 64-bit number if the decision is random.
     #[inline]
     pub fn marks(&self, queue: u64, draw: impl FnOnce() -> u64) -> bool {
         let (kmin, kmax) = (self.kmin.get(), self.kmax.get());

@@ -20,7 +20,7 @@ pub struct RecordPlan {
     pub bins: usize,
     /// Queue pairs whose events are recorded, in ascending order.
     pub follow: Vec<QpId>,
-    /// Number of events that are kept of a queue pair, from the first on: so many packets, and so many other events.
+    /// Most events that are kept of a queue pair, counted separately for packets and for other events; the first are kept.
     pub events: usize,
     /// Links whose frames are recorded, in ascending order.
     pub taps: Vec<LinkId>,

@@ -290,8 +290,9 @@ pub trait Scheme {
     fn on_depart(&mut self, _cx: &mut Cx<'_>, _pkt: &Packet, _port: PortIndex) {}
 
     /// Number of data packets that may depart at `port` before [`Scheme::on_depart`] could make a request. A packet that
-    /// looks back at `port` ([`Scheme::looks_back`]) may shorten it. The engine may report so many departures late, but in
-    /// their order at the port, and before the next packet that looks back. With 0 it reports every departure in time.
+    /// looks back at `port` ([`Scheme::looks_back`]) may shorten it. The engine may report this number of departures
+    /// late, but in their order at the port, and before the next packet that looks back. With 0 it reports every departure
+    /// in time.
     fn patience(&self, _port: PortIndex) -> u32 {
         0
     }

@@ -38,7 +38,7 @@ const HOPS_BITS: u32 = 4;
 const PATH_BITS: u32 = 12;
 const RATE_BITS: u32 = 6;
 
-/// Length on the wire, in bytes, of an area with room for so many hops.
+/// Length on the wire, in bytes, of an area with room for `hops` hops.
 pub const fn area(hops: u8) -> u32 {
     2 + 8 * hops as u32
 }

@@ -76,7 +76,7 @@ impl Wire {
         }
     }
 
-    /// These sizes with a telemetry area for so many hops on data, ACKs and NACKs ([`crate::telemetry`]). The payload stays,
+    /// These sizes with a telemetry area for `hops` hops on data, ACKs and NACKs ([`crate::telemetry`]). The payload stays,
     /// and frames grow.
     #[must_use]
     pub const fn with_telemetry(self, hops: u8) -> Self {

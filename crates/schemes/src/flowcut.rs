@@ -93,9 +93,9 @@ pub struct Config {
     pub gradient: Option<f64>,
     /// Weight of a new difference in the slope, above 0 and up to 1. Default 0.12 (our choice: the same as `alpha`).
     pub gradient_weight: f64,
-    /// Packets of a flow that may still be in flight when it takes a new path. At most so many packets may be late at any
-    /// time; a packet is late while one sent after it has arrived. The setting does not bound the number of packets that
-    /// overtake a late one. For `ingress` and `nic` only. Default 0: never out of order (the paper; its section IV-C
+    /// Packets of a flow that may still be in flight when it takes a new path. It also bounds the packets that
+    /// are late at any time; a packet is late while a packet sent after it has arrived. The setting does not bound the number of packets that
+    /// overtake a late packet. For `ingress` and `nic` only. Default 0: never out of order (the paper; its section IV-C
     /// describes more).
     pub overlap: u16,
     /// Bytes of its message that a flow must still have to send to be drained. For `nic` only: a switch does not know the

@@ -56,7 +56,7 @@ pub struct Settings {
     pub ring: u16,
     /// Bits of the PSN in the ring.
     pub width: Width,
-    /// [`Mode::Sound`] only, in packets: a packet that the RNIC still misses when so many later packets of its QP have left
+    /// [`Mode::Sound`] only: number of later packets of a QP after whose departure a packet that the RNIC still misses
     /// counts as lost on the last hop. Use the last hop's round trip at line rate, [`crate::memory::sound_ring_entries`].
     /// If the RNIC sends one ACK per k packets, add k - 1; the ring may stay as it is. A loss among these k packets on the
     /// last hop can then still cause a false NACK.

@@ -17,9 +17,9 @@ use std::collections::VecDeque;
 /// The moment at which a held packet is released.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Until {
-    /// This long after its arrival.
+    /// Released at this time after the packet's arrival.
     Wake(Time),
-    /// When another packet passes while so many are held; all of them are then released.
+    /// Released when another packet passes while this number of packets is held; all held packets then leave.
     Passing(usize),
 }
 

@@ -82,7 +82,7 @@ impl Control for Config {
     }
 }
 
-/// Packets that end a round, and those that it counts.
+/// A round: the packet that ends it, and counts of its packets.
 #[derive(Clone, Copy, Debug)]
 struct Round {
     /// The round ends with the first reply that acknowledges this packet.

@@ -12,8 +12,8 @@ const MOST_GROUPED: usize = 6;
 /// Extra links of a path around a dead link, compared with the longest path otherwise. Our choice: one more up and down.
 const AROUND: usize = 2;
 
-/// Least round-trip time, ns, by number of links: from this switch over so many links to another switch with hosts, and for
-/// the ACK back, without serialisation of the data. If no path has so many links, the value of the next lower number.
+/// Least round-trip time, ns, by number of links: from this switch over this number of links to another switch with hosts,
+/// and for the ACK back, without serialisation of the data. A number that no path has gets the value of the next lower number.
 pub(super) fn least_round_trips(
     site: Site<'_>,
     deployment: Deployment,

@@ -47,10 +47,10 @@ pub struct Config {
     /// destination's rack (Themis, Eq. 1); with `path-map = false`, the number of the ToR's uplinks towards that rack.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slots: Option<u16>,
-    /// Whether Themis steers switches above the ToRs that also choose a port (three tiers). The source ToR then rewrites the UDP
-    /// source port of data by slot, and the switches' hashes give each slot a path of its own. This requires the same
+    /// Whether Themis steers switches above the ToRs that also choose a port (three tiers). The source ToR then rewrites the
+    /// UDP source port of data by slot, and the switches' hashes give each slot a path of its own. This requires the same
     /// choices on all paths, each among a power of two of ports, and `hashes` that differ from tier to tier. With `false`
-    /// those switches keep each flow on one port. The setting has no effect on two tiers. Default true (Themis, PathMap).
+    /// the switches above the ToRs keep each flow on one port. The setting has no effect on two tiers. Default true (Themis, PathMap).
     pub path_map: bool,
     /// Hashes of the switches by tier, from the ToRs up; the last hash holds for all tiers beyond it. They determine only
     /// how a change of the source port changes a switch's choice; a flow's own hash is a draw for each switch. Default: the
