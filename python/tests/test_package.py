@@ -439,7 +439,7 @@ def test_other_python_threads_run_during_a_simulation():
     thread = threading.Thread(target=tick)
     thread.start()
     try:
-        rw.run("quickstart", **{"workload.0.bytes": "48MB"}, progress=lambda fraction, text: during.append((fraction, count)))
+        rw.run("quickstart", **{"workload.0.bytes": "160MB"}, progress=lambda fraction, text: during.append((fraction, count)))
     finally:
         stop.set()
         thread.join()
