@@ -27,9 +27,6 @@
 //! A scheme balances data. Control packets (ACK, NACK, CNP) always take the base path, the one that their flow hashes
 //! to: they are few, and their order carries meaning.
 //!
-//! A scheme spreads data. Control packets (ACK, NACK, CNP) always take the base path, the one that their flow
-//! hashes to: they are few, and their order carries meaning.
-//!
 //! # Adding a scheme
 //!
 //! Write `src/name.rs` with a `Config` (its table in a scenario; every field has a default and documents the source of
