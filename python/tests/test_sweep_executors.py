@@ -305,7 +305,7 @@ def test_a_stopped_executor_is_reported_and_the_sweep_can_be_resumed(local, tmp_
             rw.sweep(SWEEP, directory, executor=Counted(pool, 6, shut))
     assert caught.value.done == kept(directory) == 5, "what was under way was waited for"
     assert [number for number, _, _ in caught.value.failed] == list(range(5, 12))
-    with pytest.raises(rw.RequestError, match="add resume=True to go on"):
+    with pytest.raises(rw.RequestError, match="add resume=True to continue it"):
         rw.sweep(SWEEP, directory)
     assert finish(directory, local) == 5
 
