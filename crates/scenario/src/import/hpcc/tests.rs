@@ -118,12 +118,27 @@ fn more_flows_than_announced_are_a_warning_and_fewer_an_error() {
     );
 }
 
-#[test]
-fn mistakes_have_a_position() {
-    let cut = &PLAIN[..PLAIN.len() - 14];
+/// Topology, flows, configuration, and the error with its position.
+type Mistake<'a> = (&'a str, &'a str, Option<&'a str>, &'a str);
+
+/// Imports each case and compares the errors.
+fn check_mistakes(cases: &[Mistake<'_>]) {
     let mut wrong = String::new();
+    for &(topology, flows, config, want) in cases {
+        let error = run(topology, flows, config).unwrap_err();
+        let got = error.located();
+        if got != want {
+            wrong.push_str(&format!("got  {got}\nwant {want}\n\n"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn mistakes_in_a_topology_have_a_position() {
+    let cut = &PLAIN[..PLAIN.len() - 14];
     let half = "4 6 100Gbps 1us 0\n4 7";
-    for (topology, flows, config, want) in [
+    check_mistakes(&[
         ("", SIX, None, "t.txt:1:1: the topology file is empty; expected \"nodes switches links\""),
         (
             "8 4",
@@ -170,6 +185,12 @@ fn mistakes_have_a_position() {
             None,
             "t.txt:2:17: expected an error rate between 0 and 1, found 7",
         ),
+    ]);
+}
+
+#[test]
+fn mistakes_in_flows_and_configuration_have_a_position() {
+    check_mistakes(&[
         (PLAIN, "", None, "f.txt:1:1: the flow file is empty; expected the number of flows"),
         (PLAIN, "2\n", None, "f.txt:1:2: the file ends after 0 flows; its first line states 2"),
         (
@@ -211,14 +232,7 @@ fn mistakes_have_a_position() {
             None,
             "t.txt cannot run here: host n2 has 0 links; a host has exactly one",
         ),
-    ] {
-        let error = run(topology, flows, config).unwrap_err();
-        let got = error.located();
-        if got != want {
-            wrong.push_str(&format!("got  {got}\nwant {want}\n\n"));
-        }
-    }
-    assert!(wrong.is_empty(), "{wrong}");
+    ]);
 }
 
 proptest::proptest! {
