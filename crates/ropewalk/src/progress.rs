@@ -8,6 +8,8 @@ use std::io::IsTerminal;
 
 /// Seconds between plain lines.
 const LINE_EVERY_S: f64 = 5.0;
+/// Positions of the bar.
+const STEPS: u64 = 1000;
 /// Seconds between updates of the bar.
 const BAR_EVERY_S: f64 = 0.1;
 
@@ -21,13 +23,11 @@ impl Shown {
     /// Progress of `runs` runs, hidden if `quiet`.
     pub(crate) fn new(quiet: bool, runs: usize) -> Self {
         let stop = interrupt::flag();
-        let bar = match !quiet && std::io::stderr().is_terminal() {
-            true => ProgressBar::new(1000),
-            false => ProgressBar::hidden(),
-        };
+        let on_terminal = std::io::stderr().is_terminal();
+        let bar = if on_terminal && !quiet { ProgressBar::new(STEPS) } else { ProgressBar::hidden() };
         let style = ProgressStyle::with_template("{bar:24} {percent:>3} %  {msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        let reporter = match (quiet, std::io::stderr().is_terminal()) {
+        let reporter = match (quiet, on_terminal) {
             (true, _) => None,
             (false, true) => Some(on_bar(bar.clone())),
             (false, false) => Some(on_lines()),
@@ -43,7 +43,7 @@ impl Shown {
 
 fn on_bar(bar: ProgressBar) -> Reporter<'static> {
     let show = move |fraction: f64, text| {
-        bar.set_position((fraction * 1000.0) as u64);
+        bar.set_position((fraction * STEPS as f64) as u64);
         bar.set_message(text);
     };
     Reporter { every_s: BAR_EVERY_S, show: Box::new(show) }

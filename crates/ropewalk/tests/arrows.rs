@@ -23,10 +23,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("report", &["lab", "model", "papers", "results", "scenario"]),
     (
         "ropewalk",
-        &[
-            "capture", "engine", "explain", "lab", "model", "papers", "report", "results", "rnic",
-            "scenario", "schemes",
-        ],
+        &["capture", "engine", "explain", "lab", "model", "papers", "report", "results", "scenario"],
     ),
     // Python uses the other crates; it uses `ropewalk` only for the command that the package installs.
     ("python", &["capture", "explain", "lab", "papers", "report", "results", "ropewalk", "scenario"]),
