@@ -18,6 +18,9 @@ pub struct Progress {
 /// Watches a run. It is called with the run's progress every few dozen windows, and by the reference engine every
 /// 65,536 events.
 pub trait Observer {
+    /// Takes note that the engine's state is built and the first event comes next. The default does nothing.
+    fn on_start(&mut self) {}
+
     /// Returns false to interrupt the run.
     fn on_progress(&mut self, progress: Progress) -> bool;
 

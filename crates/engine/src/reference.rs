@@ -131,6 +131,7 @@ pub(crate) fn run<P: Parts>(plan: &Plan, parts: &P, observer: &mut dyn Observer)
         sampler: Sampler::new(&setup),
         longest: vec![0; links],
     };
+    observer.on_start();
     let (ending, stopped_at) = run.go(observer);
     if !run.sampler.is_blind() {
         run.sample();

@@ -101,6 +101,7 @@ pub fn execute(prepared: Prepared, kind: Kind, progress: &Progress<'_>) -> Run {
     let mut observer = progress.watch(&checked.plan);
     let outcome = sim::run(&checked.plan, &checked.schemes, &checked.nics, kind, &mut observer);
     let (wall_s, cpu_s) = (watch.wall_s(), watch.cpu_s() + observer.others_cpu_s());
+    let setup_s = setup_s + observer.built_s;
     drop(observer);
     let hops = outcome.data_hops + outcome.control_hops;
     let timing = Timing {

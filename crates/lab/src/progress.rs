@@ -57,7 +57,15 @@ impl<'a> Progress<'a> {
         let packets = plan.messages.iter().map(|m| plan.wire.packets(m.bytes)).sum();
         // Background flows are accepted too and have no end: then only finished flows measure the progress.
         let packets = if plan.jobs.iter().any(|job| job.background) { 0 } else { packets };
-        Watch { all: self, packets, end: plan.stop_after, parts: 0, others: CpuMeter::default() }
+        Watch {
+            all: self,
+            packets,
+            end: plan.stop_after,
+            parts: 0,
+            since: Stopwatch::start(),
+            built_s: 0.0,
+            others: CpuMeter::default(),
+        }
     }
 
     /// Reports that one more thing is done, if things rather than runs were counted.
@@ -97,6 +105,9 @@ pub struct Watch<'a> {
     packets: u64,
     end: Option<Time>,
     parts: u64,
+    since: Stopwatch,
+    /// CPU seconds that the engine took to build its state.
+    pub(crate) built_s: f64,
     /// CPU time of the run's threads without the thread that began it.
     others: CpuMeter,
 }
@@ -114,6 +125,10 @@ impl Watch<'_> {
 }
 
 impl engine::Observer for Watch<'_> {
+    fn on_start(&mut self) {
+        self.built_s = self.since.cpu_s();
+    }
+
     fn on_progress(&mut self, p: engine::Progress) -> bool {
         let part = |done: u64, of: u64| (done as u128 * PARTS as u128).checked_div(of.into()).unwrap_or(0);
         let flows = part(p.finished, p.messages);

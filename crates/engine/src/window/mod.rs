@@ -69,6 +69,7 @@ pub(crate) fn run<P: Parts>(
     let mail = Mail::new(layout.mail_words(), threads == 1);
     let mut board: Board<P::Annex> =
         groups.iter().map(|group| group.outputs.lanes.iter().map(|_| Lane::new()).collect()).collect();
+    observer.on_start();
     let end = if threads == 1 {
         let mut workspace = Workspace::default();
         loop {

@@ -12,7 +12,7 @@ section! {
     /// CPU time in the engine, of all threads of this run.
     cpu_s: f64 => { label: "CPU time", unit: Unit::Seconds, better: Better::Less };
 
-    /// CPU time to read, check and lay out the scenario.
+    /// CPU time to read, check and lay out the scenario, and to build the engine's state. `cpu_s` contains the latter, too.
     setup_s: f64 => { label: "setup time", unit: Unit::Seconds, better: Better::Less };
 
     /// Threads that the run was split over.

@@ -1,8 +1,9 @@
 //! The bench, `make bench`: packet hops per second, instructions per hop, memory and set-up time of named workloads.
 //!
 //! A hop is one packet crossing one link; ACKs count. CPU time is that of the engine, from the plan to the outcome.
-//! *Set-up* is reading and checking the scenario and making its plan. Writing results is in neither. Every run has its
-//! own process. The bench asserts nothing about times, which depend on the machine and its other users.
+//! *Set-up* is reading and checking the scenario, making its plan, and building the engine's state; the CPU time of the
+//! engine contains the latter, too. Writing results is in neither. Every run has its own process. The bench asserts
+//! nothing about times, which depend on the machine and its other users.
 
 #![expect(clippy::print_stdout, reason = "a table is what it is for")]
 #![expect(clippy::print_stderr, reason = "and errors have their place")]

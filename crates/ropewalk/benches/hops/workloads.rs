@@ -184,6 +184,16 @@ pub(crate) const ALL: &[Workload] = &[
         on_demand: false,
     },
     Workload {
+        name: "fat-tree-65536",
+        what: "as `fat-tree-1024`, with 65,536 hosts (k = 64)",
+        scenario: || fat_tree(64),
+        key: "bytes",
+        bytes: 100_000,
+        counted: (10_000, 20_000),
+        small: &["topology.fat-tree.k=4", "workload.0.bytes=40kB", "seed=3"],
+        on_demand: true,
+    },
+    Workload {
         name: "incast",
         what: "255 hosts send to one host, with pauses and marks; ECMP, 16 MB buffers",
         scenario: || {
