@@ -1,7 +1,7 @@
 //! A group of nodes: the state of its nodes, and the schedule of their visits.
 
 use super::host;
-use super::lanes::{Address, Bit, Board, Lane, Lanes, Mail, Pause, Pool, bits};
+use super::lanes::{Address, Bit, Board, Lane, Lanes, Mail, Outbox, Pause, Pool, bits};
 use super::layout::Layout;
 use super::out::{Out, Window};
 use super::port::{ORDERED, Port, QUEUE_READ, WATCHED};
@@ -105,6 +105,8 @@ pub(super) struct Context<'s, A> {
     pub(super) window: Window,
     pub(super) board: &'s Board<A>,
     pub(super) mail: &'s Mail,
+    /// The visiting thread's part of `mail`.
+    pub(super) outbox: &'s Outbox,
     /// The known view of all queues.
     pub(super) view: &'s [u32],
 }
@@ -138,7 +140,7 @@ impl<A: Annex> Outputs<A> {
     /// The egress side of one node in one window.
     #[inline(always)]
     fn of<'v>(&'v mut self, node: &Node, context: Context<'v, A>, pool: &'v mut Pool<A>) -> Out<'v, A> {
-        let Context { setup, window, mail, view, .. } = context;
+        let Context { setup, window, outbox, view, .. } = context;
         let ports = node.range();
         Out {
             setup,
@@ -146,7 +148,7 @@ impl<A: Annex> Outputs<A> {
             view,
             next: window.opened + window.length,
             unit: self.unit,
-            mail,
+            outbox,
             pool,
             gp: node.gp as usize,
             lanes: &mut self.lanes[ports.clone()],
@@ -273,7 +275,8 @@ impl<P: Parts> Group<P> {
 
     /// Visits all nodes that have something to do in a window.
     pub(super) fn visit(&mut self, context: Context<'_, P::Annex>, workspace: &mut Workspace<P::Annex>) {
-        let Context { window, mail, .. } = context;
+        let Context { window, mail, outbox, .. } = context;
+        let load = self.load;
         while let Some(&Reverse((at, n))) = self.sleepers.peek()
             && at < window.close
         {
@@ -306,6 +309,7 @@ impl<P: Parts> Group<P> {
             }
         }
         std::mem::swap(&mut self.soon, &mut self.later);
+        outbox.count_read(self.load - load);
     }
 
     /// Schedules the next visit of node `n`. An event before `soon` belongs to the next window.

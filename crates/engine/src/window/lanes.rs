@@ -145,15 +145,35 @@ impl Bit {
 }
 
 /// Nodes and ports with lanes to read in the next window: a bit for every node, and one for every port.
+///
+/// Every thread announces lanes in tables of its own, and a reader takes the union of all tables. So a word has one
+/// writer, who needs no read-modify-write operation.
 #[derive(Debug)]
 pub(super) struct Mail {
-    nodes: [Vec<AtomicU64>; 2],
-    ports: [Vec<AtomicU64>; 2],
-    /// Number of the last window in which any node has mail.
-    last: AtomicU64,
-    /// True if only one thread uses the tables.
-    alone: bool,
+    outboxes: Vec<Outbox>,
 }
+
+/// The tables that one thread writes, and its counts. The counts lie in cache lines of their own.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(super) struct Outbox {
+    nodes: [Vec<Line>; 2],
+    ports: [Vec<Line>; 2],
+    /// Number of the last window for which the thread has announced a lane, and the number of such lanes.
+    last: AtomicU64,
+    lanes: AtomicU64,
+    /// Number of packets that the thread has read in the run.
+    packets: AtomicU64,
+}
+
+/// Eight words in a cache line of their own. The words of a group begin with a new line, so that two threads that
+/// read different groups share none.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Line([AtomicU64; WORDS_PER_LINE]);
+
+/// Words in a cache line.
+pub(super) const WORDS_PER_LINE: usize = 8;
 
 /// Lengths of [`Mail`]'s tables, in words of 64 bits.
 #[derive(Clone, Copy, Debug)]
@@ -163,69 +183,100 @@ pub(super) struct MailWords {
 }
 
 impl Mail {
-    /// Empty tables of these lengths.
-    pub(super) fn new(words: MailWords, alone: bool) -> Self {
-        let MailWords { nodes, ports } = words;
-        let words = |n: usize| (0..n).map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
-        Mail {
-            nodes: [words(nodes), words(nodes)],
-            ports: [words(ports), words(ports)],
+    /// Empty tables of these lengths for a number of threads.
+    pub(super) fn new(words: MailWords, threads: usize) -> Self {
+        let lines = |n: usize| (0..n.div_ceil(WORDS_PER_LINE)).map(|_| Line::default()).collect::<Vec<_>>();
+        let both = |n: usize| [lines(n), lines(n)];
+        let outbox = |_| Outbox {
+            nodes: both(words.nodes),
+            ports: both(words.ports),
             last: AtomicU64::new(u64::MAX),
-            alone,
-        }
+            lanes: AtomicU64::new(0),
+            packets: AtomicU64::new(0),
+        };
+        Mail { outboxes: (0..threads).map(outbox).collect() }
     }
 
-    /// Announces a lane that is filled in window `number` to its reader.
-    #[inline(never)]
-    pub(super) fn announce(&self, number: u64, to: Address) {
-        let next = (number + 1) as usize & 1;
-        self.last.store(number + 1, Ordering::Relaxed);
-        if self.set(&self.ports[next], to.port) == 0 {
-            self.set(&self.nodes[next], to.node);
-        }
-    }
-
-    /// Sets a bit; returns the word as it was. Threads synchronise at the barrier between windows, so relaxed order
-    /// is enough.
-    #[inline]
-    fn set(&self, words: &[AtomicU64], at: Bit) -> u64 {
-        let (word, mask) = (&words[at.word as usize], 1 << at.bit);
-        if self.alone {
-            let before = word.load(Ordering::Relaxed);
-            word.store(before | mask, Ordering::Relaxed);
-            before
-        } else {
-            word.fetch_or(mask, Ordering::Relaxed)
-        }
+    /// The tables that thread `me` writes.
+    pub(super) fn outbox(&self, me: usize) -> &Outbox {
+        &self.outboxes[me]
     }
 
     /// True if any node has mail in window `number`.
     pub(super) fn awaits(&self, number: u64) -> bool {
-        self.last.load(Ordering::Relaxed) == number
+        self.outboxes.iter().any(|outbox| outbox.last.load(Ordering::Relaxed) == number)
     }
 
-    /// Takes a word of the table of nodes for window `number`.
+    /// Number of lanes that are announced for window `number`.
+    pub(super) fn lanes(&self, number: u64) -> u64 {
+        let current = self.outboxes.iter().filter(|outbox| outbox.last.load(Ordering::Relaxed) == number);
+        current.map(|outbox| outbox.lanes.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Number of packets that all threads have read in the run.
+    pub(super) fn packets(&self) -> u64 {
+        self.outboxes.iter().map(|outbox| outbox.packets.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Takes a word of the tables of nodes for window `number`.
     #[inline]
     pub(super) fn take_nodes(&self, number: u64, word: u32) -> u64 {
-        self.take(&self.nodes[number as usize & 1], word)
+        self.outboxes.iter().fold(0, |all, outbox| all | take(&outbox.nodes[number as usize & 1], word))
     }
 
-    /// Takes a word of the table of ports for window `number`.
+    /// Takes a word of the tables of ports for window `number`.
     #[inline]
     pub(super) fn take_ports(&self, number: u64, word: u32) -> u64 {
-        self.take(&self.ports[number as usize & 1], word)
+        self.outboxes.iter().fold(0, |all, outbox| all | take(&outbox.ports[number as usize & 1], word))
+    }
+}
+
+impl Outbox {
+    /// Announces a lane that is filled in window `number` to its reader.
+    #[inline(never)]
+    pub(super) fn announce(&self, number: u64, to: Address) {
+        let next = number + 1;
+        let before =
+            if self.last.load(Ordering::Relaxed) == next { self.lanes.load(Ordering::Relaxed) } else { 0 };
+        self.last.store(next, Ordering::Relaxed);
+        self.lanes.store(before + 1, Ordering::Relaxed);
+        let slot = next as usize & 1;
+        if set(&self.ports[slot], to.port) == 0 {
+            set(&self.nodes[slot], to.node);
+        }
     }
 
-    #[inline]
-    fn take(&self, words: &[AtomicU64], word: u32) -> u64 {
-        let word = &words[word as usize];
-        // All writers finished before the last barrier, and only one reader takes the word.
-        let taken = word.load(Ordering::Relaxed);
-        if taken != 0 {
-            word.store(0, Ordering::Relaxed);
-        }
-        taken
+    /// Counts packets that the thread has read.
+    pub(super) fn count_read(&self, packets: u64) {
+        self.packets.store(self.packets.load(Ordering::Relaxed) + packets, Ordering::Relaxed);
     }
+}
+
+/// Sets a bit; returns the word as it was. Only the thread that owns the table calls it, in the window before the
+/// reader's. Threads synchronise at the barrier between windows, so relaxed order is enough.
+#[inline]
+fn set(lines: &[Line], at: Bit) -> u64 {
+    let word = word(lines, at.word);
+    let before = word.load(Ordering::Relaxed);
+    word.store(before | 1 << at.bit, Ordering::Relaxed);
+    before
+}
+
+/// Takes a word. All writers finished before the last barrier and write the other slot now, and only one reader takes
+/// the word, so it may clear it.
+#[inline]
+fn take(lines: &[Line], at: u32) -> u64 {
+    let word = word(lines, at);
+    let taken = word.load(Ordering::Relaxed);
+    if taken != 0 {
+        word.store(0, Ordering::Relaxed);
+    }
+    taken
+}
+
+#[inline]
+fn word(lines: &[Line], at: u32) -> &AtomicU64 {
+    &lines[at as usize / WORDS_PER_LINE].0[at as usize % WORDS_PER_LINE]
 }
 
 /// The numbers of the set bits of `word`, if its lowest bit has number `first`.

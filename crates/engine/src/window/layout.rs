@@ -1,7 +1,7 @@
 //! The division of a fabric into groups, which threads share: a rack with its hosts, or a few switches above the
 //! racks. A [`Location`] gives a node's group, and where its state is.
 
-use super::lanes::MailWords;
+use super::lanes::{MailWords, WORDS_PER_LINE};
 use model::{Fabric, NodeId, PortIndex};
 
 /// Most groups: many more than threads, and few enough that the step between two windows costs nothing. Our choice.
@@ -44,7 +44,9 @@ impl Layout {
                 first_port += ports;
                 port_words += ports.div_ceil(64);
             }
-            node_words.push(node_words[g] + (nodes.len() as u32).div_ceil(64));
+            let line = |words: u32| words.next_multiple_of(WORDS_PER_LINE as u32);
+            node_words.push(line(node_words[g] + (nodes.len() as u32).div_ceil(64)));
+            port_words = line(port_words);
         }
         Layout { groups, locations, node_words, port_words }
     }

@@ -66,7 +66,7 @@ pub(crate) fn run<P: Parts>(
     let views = groups.iter().flat_map(|group| &group.switches).find_map(|switch| switch.interest.view);
     let mut clock = Clock::new(&setup, length, Views::new(&setup, views));
     let threads = threads.clamp(1, groups.len());
-    let mail = Mail::new(layout.mail_words(), threads == 1);
+    let mail = Mail::new(layout.mail_words(), threads);
     let mut board: Board<P::Annex> =
         groups.iter().map(|group| group.outputs.lanes.iter().map(|_| Lane::new()).collect()).collect();
     observer.on_start();
@@ -76,7 +76,8 @@ pub(crate) fn run<P: Parts>(
             match clock.advance(&mut groups, &mut board, &mail, observer) {
                 clock::Step::Visit(window) => {
                     let view = clock.views.known();
-                    let context = Context { setup: &setup, window, board: &board, mail: &mail, view };
+                    let (board, mail, outbox) = (&board, &mail, mail.outbox(0));
+                    let context = Context { setup: &setup, window, board, mail, outbox, view };
                     groups.iter_mut().for_each(|group| group.visit(context, &mut workspace));
                 }
                 clock::Step::End(end) => break end,

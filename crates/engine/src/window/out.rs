@@ -1,6 +1,6 @@
 //! The egress side of a node: packets go onto lanes and into the counts.
 
-use super::lanes::{Address, Lane, Mail, Pause, Pool, add, bits};
+use super::lanes::{Address, Lane, Outbox, Pause, Pool, add, bits};
 use super::port::{LOSSY, Port, TAPPED};
 use crate::books::Tally;
 use crate::failing::FailureEvent;
@@ -32,7 +32,7 @@ pub(super) struct Out<'v, A> {
     pub(super) next: u64,
     /// Growth increment of a lane, in packets.
     pub(super) unit: u32,
-    pub(super) mail: &'v Mail,
+    pub(super) outbox: &'v Outbox,
     pub(super) pool: &'v mut Pool<A>,
     /// Number of the node's first port in the fabric.
     pub(super) gp: usize,
@@ -196,7 +196,7 @@ impl<A: Annex> Out<'_, A> {
     #[inline(never)]
     fn begin_lane(&mut self, p: usize, packets: Vec<Parcel<A>>) {
         self.lanes[p].begin(self.window.number, packets);
-        self.mail.announce(self.window.number, self.addresses[p]);
+        self.outbox.announce(self.window.number, self.addresses[p]);
     }
 
     /// Sends a pause or resume frame for a channel to the neighbour at port `p`.
