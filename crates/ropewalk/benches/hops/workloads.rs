@@ -75,6 +75,11 @@ fn leaf_spine(rest: &str) -> String {
     format!("{LEAF_SPINE}{rest}")
 }
 
+/// A random permutation across racks, with these settings.
+fn cross_rack(settings: &str) -> String {
+    leaf_spine(&format!("{settings}[[workload]]\npermutation = {{ kind = \"cross-rack\" }}\n"))
+}
+
 /// Cores of a fat tree with radix `k` in three tiers, k^3 / 4 hosts.
 fn fat_tree(k: usize) -> String {
     format!(
@@ -109,7 +114,7 @@ pub(crate) const ALL: &[Workload] = &[
     Workload {
         name: "permutation",
         what: "256 hosts; each sends to a host of another rack, drawn at random; Themis",
-        scenario: || leaf_spine("[scheme.themis]\n[[workload]]\npermutation = { kind = \"cross-rack\" }\n"),
+        scenario: || cross_rack("[scheme.themis]\n"),
         key: "bytes",
         bytes: 20_000_000,
         counted: (500_000, 1_000_000),
@@ -243,6 +248,66 @@ pub(crate) const ALL: &[Workload] = &[
         key: "bytes",
         bytes: 300_000_000,
         counted: (1_000_000, 2_000_000),
+        small: SMALL,
+        on_demand: true,
+    },
+    Workload {
+        name: "ecmp",
+        what: "as `permutation`, with ECMP",
+        scenario: || cross_rack("[scheme.ecmp]\n"),
+        key: "bytes",
+        bytes: 20_000_000,
+        counted: (500_000, 1_000_000),
+        small: SMALL,
+        on_demand: true,
+    },
+    Workload {
+        name: "drill",
+        what: "as `permutation`, with DRILL, which reads queues for every data packet",
+        scenario: || cross_rack("[scheme.drill]\n"),
+        key: "bytes",
+        bytes: 20_000_000,
+        counted: (500_000, 1_000_000),
+        small: SMALL,
+        on_demand: true,
+    },
+    Workload {
+        name: "conga",
+        what: "as `permutation`, with CONGA",
+        scenario: || cross_rack("[scheme.conga]\n"),
+        key: "bytes",
+        bytes: 20_000_000,
+        counted: (500_000, 1_000_000),
+        small: SMALL,
+        on_demand: true,
+    },
+    Workload {
+        name: "conweave",
+        what: "as `permutation`, with ConWeave",
+        scenario: || cross_rack("[scheme.conweave]\n"),
+        key: "bytes",
+        bytes: 20_000_000,
+        counted: (500_000, 1_000_000),
+        small: SMALL,
+        on_demand: true,
+    },
+    Workload {
+        name: "flowcut",
+        what: "as `permutation`, with Flowcut in all switches",
+        scenario: || cross_rack("[scheme.flowcut]\ndeployment = \"full\"\n"),
+        key: "bytes",
+        bytes: 20_000_000,
+        counted: (500_000, 1_000_000),
+        small: SMALL,
+        on_demand: true,
+    },
+    Workload {
+        name: "hpcc",
+        what: "as `ecmp`, with HPCC and telemetry",
+        scenario: || cross_rack("[scheme.ecmp]\n[nic.congestion.hpcc]\n"),
+        key: "bytes",
+        bytes: 20_000_000,
+        counted: (500_000, 1_000_000),
         small: SMALL,
         on_demand: true,
     },
