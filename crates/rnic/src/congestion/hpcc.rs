@@ -229,10 +229,10 @@ impl Control for Config {
         let rtt = (rtt.ps() as f64).max(1.0);
         let window = self.window.map_or(line * rtt / 8e12, |window| window.get() as f64);
         let scale = if self.scale_increase { line / 100e9 } else { 1.0 };
-        Hpcc {
+        let mut hpcc = Hpcc {
             rate: line,
             reference: line,
-            pace: Pace::from_bps(line),
+            allowance: Allowance { window: 0, pace: Pace::UNPACED, not_before: Time::ZERO },
             utilization: 1.0,
             stage: 0,
             round: None,
@@ -249,7 +249,9 @@ impl Control for Config {
             cut_interval: self.cnp_interval,
             next_cut: Time::ZERO,
             rates: path.rates.iter().map(|rate| self.takes_for(*rate).bps() as f64).collect(),
-        }
+        };
+        hpcc.set(line);
+        hpcc
     }
 }
 
@@ -263,7 +265,8 @@ pub struct Hpcc {
     rate: f64,
     /// Reference window Wc as a rate.
     reference: f64,
-    pace: Pace,
+    /// Window and pace at this rate.
+    allowance: Allowance,
     /// Average utilisation U.
     utilization: f64,
     /// Additive steps of the reference since the last multiplicative one (incStage).
@@ -311,7 +314,8 @@ impl Hpcc {
 
     fn set(&mut self, rate: f64) {
         self.rate = rate;
-        self.pace = Pace::from_bps(rate);
+        self.allowance.window = whole_packets(self.window * (rate / self.line) / self.packet);
+        self.allowance.pace = Pace::from_bps(rate);
     }
 
     /// Utilisation of a link between two records, and the time between them, ps; `None` if no time has passed.
@@ -323,8 +327,9 @@ impl Hpcc {
         }
         let tau = time.ps() as f64;
         let sent = bytes as f64 * 8e12 / tau / rate;
-        // The queue relative to B T, where line rate fills the window in T.
-        let queue = now.queue().min(before.queue()) as f64 * (self.line / rate) / self.window;
+        // The queue relative to B T, where line rate fills the window in T. Most queues are empty.
+        let waiting = now.queue().min(before.queue());
+        let queue = if waiting == 0 { 0.0 } else { waiting as f64 * (self.line / rate) / self.window };
         Some((sent + queue, tau))
     }
 
@@ -342,8 +347,7 @@ impl Hpcc {
 
 impl Congestion for Hpcc {
     fn allowance(&mut self, _now: Time) -> Allowance {
-        let window = whole_packets(self.window * (self.rate / self.line) / self.packet);
-        Allowance { window, pace: self.pace, not_before: Time::ZERO }
+        self.allowance
     }
 
     fn on_cnp(&mut self, now: Time) {
