@@ -46,13 +46,13 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
+use crate::flows::Flows;
 use crate::racks::Racks;
 use crate::{ConfigError, Facts, Feedback, Recipe};
 use dre::{Dre, DreRules};
-use model::{Bytes, Cx, Interest, Kind, Packet, Plan, PortIndex, QpId, Scheme, Site, Time, Verdict};
+use model::{Bytes, Cx, Interest, Kind, Packet, Plan, PortIndex, Scheme, Site, Time, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use tables::{FromLeaf, Header, PathFeedback, ToLeaf};
 
 /// `[scheme.conga]`.
@@ -96,7 +96,7 @@ impl Default for Config {
 }
 
 /// Current flowlet of a queue pair that begins here.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Flowlet {
     port: PortIndex,
     /// Arrival of the flow's last packet.
@@ -123,7 +123,7 @@ pub struct Conga {
     /// Rate estimators by port; `None` for ports to hosts.
     links: Vec<Option<Dre>>,
     racks: Racks,
-    flowlets: BTreeMap<QpId, Flowlet>,
+    flowlets: Flows<Flowlet>,
     to_leaf: ToLeaf,
     from_leaf: FromLeaf,
     counts: Counts,
@@ -162,7 +162,7 @@ impl Recipe for Config {
             to_leaf: ToLeaf::new(racks.count(), ports.len(), self.ageing),
             from_leaf: FromLeaf::new(racks.count(), self.ageing),
             racks,
-            flowlets: BTreeMap::new(),
+            flowlets: Flows::new(),
             counts: Counts::default(),
         }
     }
@@ -241,7 +241,7 @@ impl Conga {
     /// Data that comes from a host and leaves the rack.
     fn depart(&mut self, cx: &mut Cx<'_>, pkt: &Packet, ports: &[PortIndex]) -> PortIndex {
         let Some(rack) = self.racks.rack(pkt.to()) else { return cx.base_path(pkt, ports) };
-        let before = self.flowlets.get(&pkt.qp()).copied();
+        let before = self.flowlets.get(pkt.qp()).copied();
         // A port that no longer leads to the rack has failed.
         let had = before.map(|f| f.port).filter(|port| ports.contains(port));
         let goes_on = before.is_some_and(|f| cx.now.since(f.last) <= self.gap);

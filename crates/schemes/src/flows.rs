@@ -18,7 +18,7 @@ pub struct Flows<T> {
     held: usize,
 }
 
-impl<T: Copy + Default> Flows<T> {
+impl<T: Default> Flows<T> {
     /// An empty table.
     pub fn new() -> Self {
         Flows { places: Vec::new(), held: 0 }
@@ -34,16 +34,77 @@ impl<T: Copy + Default> Flows<T> {
         self.held == 0
     }
 
+    /// State of a flow that is in the table.
+    #[inline]
+    pub fn get(&self, qp: QpId) -> Option<&T> {
+        if self.held == 0 {
+            return None;
+        }
+        let (key, value) = &self.places[self.place(qp)];
+        (*key != FREE).then_some(value)
+    }
+
+    /// Mutable state of a flow that is in the table.
+    #[inline]
+    pub fn get_mut(&mut self, qp: QpId) -> Option<&mut T> {
+        if self.held == 0 {
+            return None;
+        }
+        let place = self.place(qp);
+        let (key, value) = &mut self.places[place];
+        (*key != FREE).then_some(value)
+    }
+
+    /// Sets the state of a flow.
+    #[inline]
+    pub fn insert(&mut self, qp: QpId, value: T) {
+        *self.entry(qp) = value;
+    }
+
+    /// Removes a flow.
+    pub fn remove(&mut self, qp: QpId) {
+        if self.held == 0 {
+            return;
+        }
+        let mask = self.places.len() - 1;
+        let mut hole = self.place(qp);
+        if self.places[hole].0 == FREE {
+            return;
+        }
+        self.held -= 1;
+        // Flows behind the hole move back, unless they would leave the stretch of slots that their search covers.
+        let mut at = hole;
+        loop {
+            at = (at + 1) & mask;
+            let key = self.places[at].0;
+            if key == FREE {
+                break;
+            }
+            let (from_first, from_hole) = (at.wrapping_sub(self.first(key)), at.wrapping_sub(hole));
+            if from_first & mask >= from_hole & mask {
+                self.places.swap(hole, at);
+                hole = at;
+            }
+        }
+        self.places[hole] = (FREE, T::default());
+    }
+
     /// State of a flow; inserts `T::default()` if the flow is new.
     #[inline]
     pub fn entry(&mut self, qp: QpId) -> &mut T {
+        self.entry_or(qp, T::default)
+    }
+
+    /// State of a flow; inserts the result of `new` if the flow is new.
+    #[inline]
+    pub fn entry_or(&mut self, qp: QpId, new: impl FnOnce() -> T) -> &mut T {
         if self.places.len() * 3 <= self.held * 4 {
             self.grow();
         }
         let place = self.place(qp);
         let (key, value) = &mut self.places[place];
         if *key == FREE {
-            *key = qp.0;
+            (*key, *value) = (qp.0, new());
             self.held += 1;
         }
         value
@@ -53,18 +114,24 @@ impl<T: Copy + Default> Flows<T> {
     #[inline]
     fn place(&self, qp: QpId) -> usize {
         let mask = self.places.len() - 1;
-        // Fibonacci hashing spreads neighbouring numbers.
-        let mut at = (u64::from(qp.0).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize & mask;
+        let mut at = self.first(qp.0);
         while self.places[at].0 != FREE && self.places[at].0 != qp.0 {
             at = (at + 1) & mask;
         }
         at
     }
 
+    /// Slot where the search for a flow begins. Fibonacci hashing spreads neighbouring numbers.
+    #[inline]
+    fn first(&self, key: u32) -> usize {
+        (u64::from(key).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize & (self.places.len() - 1)
+    }
+
     #[cold]
     fn grow(&mut self) {
         let size = (self.places.len() * 2).max(FIRST);
-        let old = std::mem::replace(&mut self.places, vec![(FREE, T::default()); size]);
+        let new = std::iter::repeat_with(|| (FREE, T::default())).take(size);
+        let old = std::mem::replace(&mut self.places, new.collect());
         for (key, value) in old.into_iter().filter(|(key, _)| *key != FREE) {
             let place = self.place(QpId(key));
             self.places[place] = (key, value);
@@ -91,6 +158,26 @@ mod tests {
         assert_eq!(flows.len(), list.len());
         for (qp, sum) in list {
             assert_eq!(*flows.entry(QpId(qp)), sum, "{qp}");
+        }
+    }
+
+    #[test]
+    fn removed_flows_leave_the_others_in_their_places() {
+        let (mut flows, mut list) = (Flows::<u32>::new(), BTreeMap::new());
+        for i in 0..50_000u32 {
+            // A few hundred flows come and go, many of them with equal slots.
+            let qp = i.wrapping_mul(2_654_435_761) >> 23;
+            if list.contains_key(&qp) && i % 3 != 0 {
+                flows.remove(QpId(qp));
+                list.remove(&qp);
+            } else {
+                flows.insert(QpId(qp), i);
+                list.insert(qp, i);
+            }
+            assert_eq!((flows.len(), flows.get(QpId(qp))), (list.len(), list.get(&qp)));
+        }
+        for qp in 0..512 {
+            assert_eq!(flows.get_mut(QpId(qp)).copied(), list.get(&qp).copied(), "{qp}");
         }
     }
 }

@@ -25,8 +25,9 @@ pub(super) struct DreRules {
 #[derive(Clone, Debug)]
 pub(super) struct Dre {
     register: u64,
-    /// Number of the period of the last decay.
+    /// Number of the period of the last decay, and the end of that period, ps.
     decayed: u64,
+    next: u64,
     /// Value at line rate, with the time from which it holds: a switch knows the rate of its links.
     full: Vec<(Time, u64)>,
 }
@@ -50,16 +51,25 @@ impl DreRules {
         };
         let later = changes.iter().filter_map(|change| change.rate.map(|rate| (change.at, full(rate))));
         let full = std::iter::once((Time::ZERO, full(rate))).chain(later).collect();
-        Dre { register: 0, decayed: 0, full }
+        Dre { register: 0, decayed: 0, next: self.period, full }
     }
 
+    #[inline]
     fn decay(&self, dre: &mut Dre, now: Time) {
+        if now.ps() >= dre.next {
+            self.decay_some(dre, now);
+        }
+    }
+
+    #[cold]
+    fn decay_some(&self, dre: &mut Dre, now: Time) {
         let period = now.ps() / self.period;
         while dre.decayed < period && dre.register > 0 {
             dre.register = (dre.register * self.keep) >> FACTOR;
             dre.decayed += 1;
         }
         dre.decayed = period;
+        dre.next = (period + 1).saturating_mul(self.period);
     }
 
     /// Adds a frame of `bytes`.

@@ -79,9 +79,18 @@ struct Metric {
 }
 
 impl Metric {
+    /// True if the metric has not aged.
+    #[inline]
+    fn is_fresh(&self, now: Time, ageing: Time) -> bool {
+        now.since(self.at) < ageing
+    }
+
     /// The metric after ageing.
     #[inline]
     fn aged(&self, now: Time, ageing: Time) -> u8 {
+        if self.is_fresh(now, ageing) {
+            return self.level;
+        }
         let ages = now.since(self.at).ps() / ageing.ps().max(1);
         self.level.checked_shr(ages.min(8) as u32).unwrap_or(0)
     }
@@ -176,12 +185,21 @@ impl FromLeaf {
     pub(super) fn next_feedback(&mut self, rack: u16, now: Time) -> Option<PathFeedback> {
         let ageing = self.ageing;
         let row = self.rows.get_mut(usize::from(rack))?;
-        let places = || (row.next..row.entries.len()).chain(0..row.next.min(row.entries.len()));
-        let changed = |entry: &Entry| entry.sent != Some(entry.metric.aged(now, ageing));
-        let fresh = |entry: &Entry| now.since(entry.metric.at) < ageing;
-        let place = places()
-            .find(|&i| row.entries[i].as_ref().is_some_and(changed))
-            .or_else(|| places().find(|&i| row.entries[i].as_ref().is_some_and(fresh)))?;
+        let middle = row.next.min(row.entries.len());
+        let (mut changed, mut fresh) = (None, None);
+        'search: for part in [middle..row.entries.len(), 0..middle] {
+            for (i, entry) in part.clone().zip(&row.entries[part]) {
+                let Some(Entry { metric, sent }) = entry else { continue };
+                if *sent != Some(metric.aged(now, ageing)) {
+                    changed = Some(i);
+                    break 'search;
+                }
+                if fresh.is_none() && metric.is_fresh(now, ageing) {
+                    fresh = Some(i);
+                }
+            }
+        }
+        let place = changed.or(fresh)?;
         row.next = place + 1;
         let entry = row.entries[place].as_mut()?;
         let level = entry.metric.aged(now, ageing);

@@ -3,7 +3,7 @@
 use super::*;
 use crate::SchemeConfig;
 use crate::bench::{Bench, Seen, leaf_spine, leaf_spine_at, qp};
-use model::{HostId, Psn, Rate};
+use model::{HostId, Psn, QpId, Rate};
 
 fn bench(plan: &Plan, switch: &str) -> Bench {
     Bench::new(plan, switch, &SchemeConfig::Conga(Config::default()))

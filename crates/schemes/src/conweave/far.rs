@@ -2,13 +2,14 @@
 
 use super::Thetas;
 use super::tags::{EPOCHS, Header, TorSignal, between};
+use crate::flows::Flows;
 use crate::racks::Racks;
 use model::scheme::Handle;
 use model::{Cx, Packet, PortIndex, QpId, Time, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A flow whose receiver is a host of this ToR.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Incoming {
     epoch: u8,
     /// Newest packet of this epoch's old path: when the sender's ToR sent it (its stamp), and when it arrived here.
@@ -68,7 +69,7 @@ pub(super) struct Far {
     most_queues: u32,
     /// Reorder queues in use, by port.
     queues: Vec<u32>,
-    flows: BTreeMap<QpId, Incoming>,
+    flows: Flows<Incoming>,
     timers: BTreeSet<(Time, QpId)>,
     /// Earliest time of the next NOTIFY, by the sender's rack and path.
     next_notice: BTreeMap<(u16, u16), Time>,
@@ -82,7 +83,7 @@ impl Far {
             signal,
             most_queues,
             queues: vec![0; ports],
-            flows: BTreeMap::new(),
+            flows: Flows::new(),
             timers: BTreeSet::new(),
             next_notice: BTreeMap::new(),
             counts: Counts::default(),
@@ -105,7 +106,7 @@ impl Far {
             self.send_signal(cx, qp, TorSignal::Reply(header.epoch), racks);
         }
         let fresh = || Incoming { epoch: header.epoch, old: None, closed: false, queue: None };
-        let flow = self.flows.entry(qp).or_insert_with(fresh);
+        let flow = self.flows.entry_or(qp, fresh);
         // At most one older epoch is in flight: a reply in time proves that all earlier packets have arrived.
         match header.epoch.wrapping_sub(flow.epoch) % EPOCHS {
             0 => {}
@@ -134,7 +135,7 @@ impl Far {
         if header.tail {
             self.send_signal(cx, qp, TorSignal::Clear(header.epoch), racks);
         }
-        let Some(flow) = self.flows.get_mut(&qp) else { return };
+        let Some(flow) = self.flows.get_mut(qp) else { return };
         flow.old = Some((header.stamp, cx.now));
         flow.closed |= header.tail;
         if header.tail {
@@ -156,7 +157,7 @@ impl Far {
     fn overtaking(&mut self, cx: &mut Cx<'_>, pkt: &Packet, port: PortIndex, header: Header) -> Verdict {
         let (qp, now) = (pkt.qp(), cx.now);
         let forward = Verdict::Forward(port);
-        let Some(flow) = self.flows.get_mut(&qp).filter(|flow| !flow.closed) else { return forward };
+        let Some(flow) = self.flows.get_mut(qp).filter(|flow| !flow.closed) else { return forward };
         if flow.queue.is_none() {
             let Some(used) = self.queues.get_mut(port.index()) else { return forward };
             if *used >= self.most_queues {
@@ -192,7 +193,7 @@ impl Far {
                 return cx.wake_at(at);
             }
             self.timers.pop_first();
-            if let Some(flow) = self.flows.get_mut(&qp) {
+            if let Some(flow) = self.flows.get_mut(qp) {
                 flow.closed = true;
                 if let Some(queue) = flow.queue.take() {
                     self.counts.timers += 1;

@@ -2,6 +2,7 @@
 
 use super::Thetas;
 use super::tags::{EPOCHS, Header, TorSignal, stamp};
+use crate::flows::Flows;
 use model::{Cx, Packet, PortIndex, QpId, Time};
 use std::collections::BTreeMap;
 
@@ -27,19 +28,20 @@ impl Limit {
 struct Busy;
 
 /// What a flow waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Phase {
     /// The reply, until this deadline.
     Reply(Time),
     /// The reply, which was late at this time, and no path was free.
     LateReply(Time),
     /// Nothing: the next packet begins a new epoch.
+    #[default]
     Nothing,
     /// CLEAR, since this time, at which the TAIL was sent.
     Clear(Time),
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Outgoing {
     rack: u16,
     epoch: u8,
@@ -64,7 +66,7 @@ pub(super) struct Near {
     /// By rack.
     limits: Vec<Limit>,
     thetas: Thetas,
-    flows: BTreeMap<QpId, Outgoing>,
+    flows: Flows<Outgoing>,
     /// Time until which a path counts as busy, by rack and path.
     busy: BTreeMap<(u16, u16), Time>,
     counts: Counts,
@@ -72,7 +74,7 @@ pub(super) struct Near {
 
 impl Near {
     pub(super) fn new(limits: Vec<Limit>, thetas: Thetas) -> Self {
-        let (flows, busy) = (BTreeMap::new(), BTreeMap::new());
+        let (flows, busy) = (Flows::new(), BTreeMap::new());
         Near { limits, thetas, flows, busy, counts: Counts::default() }
     }
 
@@ -89,7 +91,7 @@ impl Near {
         let limit = self.limits.get(usize::from(rack)).filter(|limit| limit.paths > 1);
         let Some(reply) = limit.map(|limit| limit.reply) else { return by_hash };
         let (now, qp) = (cx.now, pkt.qp());
-        let flow = self.flows.get(&qp).copied();
+        let flow = self.flows.get(qp).copied();
         let header = match flow {
             Some(flow)
                 if now.since(flow.last) <= self.thetas.inactive && self.leads(rack, flow.path, ports) =>
@@ -205,7 +207,7 @@ impl Near {
 
     /// A signal of the receiver's ToR about a flow.
     pub(super) fn hear(&mut self, now: Time, qp: QpId, signal: TorSignal) {
-        let Some(flow) = self.flows.get_mut(&qp) else { return };
+        let Some(flow) = self.flows.get_mut(qp) else { return };
         match (signal, flow.phase) {
             (TorSignal::Reply(epoch), Phase::Reply(deadline)) if epoch == flow.epoch && now <= deadline => {
                 flow.phase = Phase::Nothing;
