@@ -133,12 +133,13 @@ impl<P: Parts> Switch<P> {
         effects: &mut Effects,
     ) -> Verdict {
         let Arrival { now, ingress, from_host, to_host, detours, view } = arrival;
-        let cx = Cx::new(Time(now), self.keys(), effects).with_ingress(ingress);
-        let cx = cx.with_hosts(from_host, to_host).with_queued(queued);
+        let mut cx = Cx::new(Time(now), self.keys(), effects);
+        (cx.ingress, cx.from_host, cx.to_host) = (ingress, from_host, to_host);
+        (cx.queued, cx.detours, cx.view) = (queued, detours, view);
         let tagged = pkt.is_data() || pkt.kind() == Kind::Signal;
         let tag = if P::Annex::CARRIES && tagged { pkt.annex.tag() } else { 0 };
-        let entropy = if pkt.is_data() { pkt.annex.entropy() } else { 0 };
-        let mut cx = cx.with_entropy(entropy).with_tag(tag).with_detours(detours, view);
+        cx.tag = tag;
+        cx.entropy = if pkt.is_data() { pkt.annex.entropy() } else { 0 };
         let kind = pkt.kind();
         let verdict = self.scheme.on_packet(&mut cx, &mut pkt.label, ports);
         if P::Annex::CARRIES && cx.tag != tag {
@@ -163,8 +164,9 @@ impl<P: Parts> Switch<P> {
         port: PortIndex,
         effects: &mut Effects,
     ) {
-        let cx = Cx::new(Time(now), self.keys(), effects).with_hosts(false, true);
-        self.scheme.on_depart(&mut cx.with_tag(pkt.annex.tag()), &pkt.label, port);
+        let mut cx = Cx::new(Time(now), self.keys(), effects);
+        (cx.to_host, cx.tag) = (true, pkt.annex.tag());
+        self.scheme.on_depart(&mut cx, &pkt.label, port);
     }
 
     /// A packet that this switch makes, and the port by which it leaves.

@@ -100,7 +100,8 @@ pub struct Cx<'a> {
     /// True if the packet goes to a host of this switch. If `from_host` holds as well, it stays inside the rack.
     pub to_host: bool,
     /// Queue length of every port of this switch in bytes, without the frame on the wire. With [`Interest::queues`] it is
-    /// exact for the ports that `on_packet` may choose from, and in `on_wake` for all ports. Other values have no meaning.
+    /// exact for the ports that `on_packet` may choose from if [`Scheme::reads_queues`] agrees, and in `on_wake` for all
+    /// ports. Other values have no meaning.
     /// Empty in `on_depart`.
     pub queued: &'a [u32],
     /// Queue length of every port of every switch in bytes, by [`crate::LinkId`], in the latest [`QueueView`] that has
@@ -282,6 +283,12 @@ pub trait Scheme {
     /// Announces a packet that will arrive soon, so that the scheme can prefetch its state into the processor's cache. It
     /// changes no state, and the engine may skip it.
     fn expect(&self, _pkt: &Packet) {}
+
+    /// True if `on_packet` may read [`Cx::queued`] for this packet with these ports and detours. An engine asks before it
+    /// computes the queues, and only schemes with [`Interest::queues`].
+    fn reads_queues(&self, _pkt: &Packet, _ports: &[PortIndex], _detours: &Detours<'_>) -> bool {
+        true
+    }
 
     /// Handles a packet that has arrived. `ports` are the equal-cost ports towards its host, at least one.
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict;

@@ -5,6 +5,7 @@
 //! by a draw, since taking the first port would load low port numbers and starve high ones.
 
 use crate::{Facts, Feedback, Recipe, choice};
+use model::fabric::Detours;
 use model::{Cx, Interest, Packet, PortIndex, Scheme, Site, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -41,6 +42,11 @@ impl Scheme for Ar {
     #[inline]
     fn interest(&self) -> Interest {
         Interest { queues: true, ..Interest::default() }
+    }
+
+    #[inline]
+    fn reads_queues(&self, pkt: &Packet, ports: &[PortIndex], _: &Detours<'_>) -> bool {
+        pkt.is_data() && ports.len() > 1
     }
 
     #[inline]

@@ -18,6 +18,7 @@
 
 use crate::flows::Flows;
 use crate::{ConfigError, Facts, Feedback, Recipe};
+use model::fabric::Detours;
 use model::plan::Marking;
 use model::{Cx, Fabric, HostId, Interest, Kind, Packet, Plan, PortIndex, Psn, Scheme, Site, Time, Verdict};
 use schemars::JsonSchema;
@@ -115,6 +116,10 @@ impl Recipe for Config {
 impl Scheme for DirectCnp {
     fn interest(&self) -> Interest {
         Interest { queues: true, every_packet: true, makes_replies: true, ..Interest::default() }
+    }
+
+    fn reads_queues(&self, pkt: &Packet, _: &[PortIndex], _: &Detours<'_>) -> bool {
+        pkt.is_data()
     }
 
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {

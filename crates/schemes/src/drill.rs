@@ -10,6 +10,7 @@
 
 use crate::ar::load;
 use crate::{ConfigError, Facts, Feedback, Recipe};
+use model::fabric::Detours;
 use model::{Cx, HostId, Interest, Packet, Plan, PortIndex, Reroute, Scheme, Site, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -104,6 +105,11 @@ impl Scheme for Drill {
     #[inline]
     fn interest(&self) -> Interest {
         Interest { queues: true, ..Interest::default() }
+    }
+
+    #[inline]
+    fn reads_queues(&self, pkt: &Packet, ports: &[PortIndex], _: &Detours<'_>) -> bool {
+        pkt.is_data() && ports.len() > 1
     }
 
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {

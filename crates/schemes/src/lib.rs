@@ -43,6 +43,7 @@
 //! A scheme outside this crate needs none of that: [`AnyScheme::Custom`] holds it in a box.
 
 use model::annex::NoticeRules;
+use model::fabric::Detours;
 use model::steering::{Aside, Room, Sent};
 use model::{
     Cx, Interest, NodeId, Packet, Plan, PortIndex, QpSite, Reroute, Scheme, Site, Stamp, Steering, Time,
@@ -414,6 +415,11 @@ impl Scheme for AnyScheme {
     #[inline]
     fn expect(&self, pkt: &Packet) {
         of_scheme!(self, scheme => scheme.expect(pkt))
+    }
+
+    #[inline]
+    fn reads_queues(&self, pkt: &Packet, ports: &[PortIndex], detours: &Detours<'_>) -> bool {
+        of_scheme!(self, scheme => scheme.reads_queues(pkt, ports, detours))
     }
 
     #[inline(always)]

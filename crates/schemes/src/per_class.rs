@@ -1,6 +1,7 @@
 //! One scheme per traffic class in a switch: every packet meets the scheme of its queue pair's class.
 
 use crate::AnyScheme;
+use model::fabric::Detours;
 use model::{Cx, Interest, Packet, PortIndex, Reroute, Scheme, Verdict};
 use std::sync::Arc;
 
@@ -53,6 +54,11 @@ impl Scheme for PerClass {
 
     fn expect(&self, pkt: &Packet) {
         self.schemes[self.of(pkt)].expect(pkt);
+    }
+
+    fn reads_queues(&self, pkt: &Packet, ports: &[PortIndex], detours: &Detours<'_>) -> bool {
+        let scheme = &self.schemes[self.of(pkt)];
+        scheme.interest().queues && scheme.reads_queues(pkt, ports, detours)
     }
 
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {

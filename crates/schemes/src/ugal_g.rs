@@ -8,6 +8,7 @@
 use crate::ar::load;
 use crate::choice::{Chosen, Ugal};
 use crate::{ConfigError, Facts, Feedback, Recipe, needs_groups};
+use model::fabric::Detours;
 use model::scheme::QueueView;
 use model::{
     Bytes, Cx, Detour, HostId, Interest, LinkId, Packet, Plan, PortIndex, Reroute, Scheme, Site, Time,
@@ -158,6 +159,11 @@ impl Scheme for UgalG {
     #[inline]
     fn interest(&self) -> Interest {
         Interest { queues: true, detours: true, view: Some(self.view), ..Interest::default() }
+    }
+
+    #[inline]
+    fn reads_queues(&self, pkt: &Packet, ports: &[PortIndex], detours: &Detours<'_>) -> bool {
+        pkt.is_data() && (ports.len() > 1 || !detours.is_empty())
     }
 
     #[inline]

@@ -7,6 +7,7 @@
 
 use crate::choice::{Chosen, Ugal};
 use crate::{ConfigError, Facts, Feedback, Recipe, needs_groups};
+use model::fabric::Detours;
 use model::{Bytes, Cx, Interest, Packet, Plan, PortIndex, Scheme, Site, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -57,6 +58,11 @@ impl Scheme for UgalL {
     #[inline]
     fn interest(&self) -> Interest {
         Interest { queues: true, detours: true, ..Interest::default() }
+    }
+
+    #[inline]
+    fn reads_queues(&self, pkt: &Packet, ports: &[PortIndex], detours: &Detours<'_>) -> bool {
+        pkt.is_data() && (ports.len() > 1 || !detours.is_empty())
     }
 
     #[inline]

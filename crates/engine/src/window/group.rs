@@ -4,7 +4,7 @@ use super::host;
 use super::lanes::{Address, Bit, Board, Lane, Lanes, Mail, Outbox, Pause, Pool, bits};
 use super::layout::Layout;
 use super::out::{Out, Window};
-use super::port::{ORDERED, Port, QUEUE_READ, WATCHED};
+use super::port::{ORDERED, Port, WATCHED};
 use super::sort::Sorter;
 use super::switch::{self, Scratch, SwitchState};
 use crate::books::Tally;
@@ -61,7 +61,6 @@ pub(super) struct Group<P: Parts> {
     pub(super) hosts: Vec<Host<P>>,
     pub(super) switches: Vec<Switch<P>>,
     ports: Vec<Port<P::Annex>>,
-    queued: Vec<u32>,
     /// The lane that leads to each port.
     feeds: Vec<Feed>,
     /// A bit for every port with a queue. Every node begins a new word.
@@ -170,7 +169,6 @@ impl<P: Parts> Group<P> {
             hosts: Vec::new(),
             switches: Vec::new(),
             ports: Vec::new(),
-            queued: Vec::new(),
             feeds: Vec::new(),
             backlog: Vec::new(),
             outputs: Outputs {
@@ -213,7 +211,6 @@ impl<P: Parts> Group<P> {
                 let far = layout.locate(link.to);
                 let mut port =
                     Port::new(&setup.ports[gp as usize + p], setup.marking[gp as usize + p].as_ref());
-                port.set(QUEUE_READ, !is_host && group.switches[index].interest.queues);
                 if let Some(switch) = watcher
                     && fabric.is_host(link.to)
                 {
@@ -246,7 +243,6 @@ impl<P: Parts> Group<P> {
         }
         group.outputs.far = vec![0; group.backlog.len()];
         let ports = group.ports.len();
-        group.queued = vec![0; ports];
         group.outputs.links = vec![LinkRecord::default(); ports];
         group.outputs.paused_since = vec![u64::MAX; ports];
         group.outputs.lanes = (0..ports).map(|_| Lane::new()).collect();
@@ -399,7 +395,6 @@ impl<P: Parts> Group<P> {
             node: node.id,
             switch,
             ports: ports_of,
-            queued: &mut self.queued[ports.clone()],
             backlog,
             scratch,
             with_data: self.with_data,
@@ -475,8 +470,8 @@ impl<P: Parts> Group<P> {
     /// Writes the queue lengths of all switch ports to a table of all ports of the fabric.
     pub(super) fn write_queues(&self, all: &mut [u32]) {
         for node in self.nodes.iter().filter(|node| !node.is_host) {
-            let gp = node.gp as usize;
-            all[gp..gp + node.ports as usize].copy_from_slice(&self.queued[node.range()]);
+            let ports = self.ports[node.range()].iter();
+            all[node.gp as usize..].iter_mut().zip(ports).for_each(|(all, port)| *all = port.queued_bytes());
         }
     }
 

@@ -67,10 +67,8 @@ pub(super) const TAPPED: u8 = 8;
 pub(super) const ORDERED: u8 = 16;
 /// The data queue has packets that no buffer charges, because the switch made them.
 pub(super) const UNCHARGED: u8 = 32;
-/// The scheme reads the queue length.
-pub(super) const QUEUE_READ: u8 = 64;
 /// Some virtual channels are paused, but not all. Data leaves in order; packets of paused channels are skipped.
-pub(super) const PARTLY_PAUSED: u8 = 128;
+pub(super) const PARTLY_PAUSED: u8 = 64;
 
 impl<A: Annex> Port<A> {
     pub(super) fn new(facts: &PortFacts, marking: Option<&Marking>) -> Self {
@@ -241,6 +239,13 @@ impl<A: Annex> Port<A> {
     /// All queued packets.
     pub(super) fn queued(&self) -> impl Iterator<Item = &Parcel<A>> {
         self.cnps.packets().iter().chain(self.replies.packets()).chain(self.data.packets())
+    }
+
+    /// Bytes of all queued packets.
+    #[inline]
+    pub(super) fn queued_bytes(&self) -> u32 {
+        let replies = self.replies.packets().iter().chain(self.cnps.packets());
+        self.waiting + replies.map(|pkt| pkt.frame()).sum::<u32>()
     }
 
     /// Queued packets of the class of data.

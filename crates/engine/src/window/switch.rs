@@ -13,7 +13,7 @@ use super::lanes::{Pause, bits};
 use super::order::DepartureOrder;
 use super::out::{LinkEvent, LinkEvents, Out, Window};
 use super::play::{self, Joining};
-use super::port::{LOSSY, ORDERED, PARTLY_PAUSED, Port, QUEUE_READ, TAPPED, TO_HOST, UNCHARGED, WATCHED};
+use super::port::{LOSSY, ORDERED, PARTLY_PAUSED, Port, TAPPED, TO_HOST, UNCHARGED, WATCHED};
 use crate::buffer::Admission;
 use crate::failing::FailureEvent;
 use crate::outcome::EventKind;
@@ -30,6 +30,8 @@ pub(super) struct Scratch<A> {
     pub(super) events: LinkEvents,
     /// Arrivals to play, by port; empty between visits.
     joining: Vec<Joining<A>>,
+    /// Bytes queued at the ports that the scheme may read now.
+    queued: Vec<u32>,
     order: DepartureOrder,
     effects: Effects,
 }
@@ -39,8 +41,6 @@ pub(super) struct SwitchState<'v, P: Parts> {
     pub(super) node: NodeId,
     pub(super) switch: &'v mut Switch<P>,
     pub(super) ports: &'v mut [Port<P::Annex>],
-    /// Bytes queued at every port, if the scheme reads them.
-    pub(super) queued: &'v mut [u32],
     /// A bit for every port with a queue.
     pub(super) backlog: &'v mut [u64],
     pub(super) scratch: &'v mut Scratch<P::Annex>,
@@ -55,7 +55,6 @@ pub(super) struct Visit<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> {
     node: NodeId,
     switch: &'v mut Switch<P>,
     ports: &'v mut [Port<P::Annex>],
-    queued: &'v mut [u32],
     backlog: &'v mut [u64],
     out: Out<'v, P::Annex>,
     scratch: &'v mut Scratch<P::Annex>,
@@ -70,17 +69,16 @@ pub(super) struct Visit<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> {
 
 /// Flags of ports that even light visits compute event by event. A port has no packets to play when it gets one of
 /// these flags.
-const IMMEDIATE: u8 = ORDERED | LOSSY | TAPPED | UNCHARGED | QUEUE_READ | PARTLY_PAUSED;
+const IMMEDIATE: u8 = ORDERED | LOSSY | TAPPED | UNCHARGED | PARTLY_PAUSED;
 
 impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, FOLLOWS> {
     pub(super) fn new(state: SwitchState<'v, P>, out: Out<'v, P::Annex>) -> Self {
-        let SwitchState { node, switch, ports, queued, backlog, scratch, with_data } = state;
+        let SwitchState { node, switch, ports, backlog, scratch, with_data } = state;
         let (router, interest) = (out.setup.router(node, switch.route_change), switch.interest);
         Visit {
             node,
             switch,
             ports,
-            queued,
             backlog,
             scratch,
             router,
@@ -98,6 +96,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         let Window { opened, close, .. } = self.out.window;
         if self.scratch.joining.len() < self.ports.len() {
             self.scratch.joining.resize_with(self.ports.len(), Joining::default);
+            self.scratch.queued.resize(self.ports.len(), 0);
         }
         if HEAVY {
             self.recount();
@@ -123,10 +122,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             let port = &visit.ports[p];
             next = next.min(port.due);
             waiting += port.waiting as u64;
-            if port.is_empty() {
-                visit.backlog[p >> 6] &= !(1 << (p & 63));
-                visit.ports[p].set(UNCHARGED, false);
-            }
+            visit.note_backlog(p);
         });
         if !HEAVY {
             self.switch.buffer.settle(waiting + self.switch.held_charge - self.switch.uncharged);
@@ -185,9 +181,11 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
                 self.depart(p, due);
             } else if wake < wake_limit {
                 for p in 0..self.ports.len() {
-                    self.serve(p, wake + 1);
+                    if self.interest.queues || self.ports[p].is(WATCHED) {
+                        self.read_queue(p, wake + 1);
+                    }
                 }
-                self.switch.woken(wake, self.queued, &mut self.scratch.effects);
+                self.switch.woken(wake, &self.scratch.queued, &mut self.scratch.effects);
                 self.carry_out(wake);
             } else {
                 return;
@@ -293,12 +291,10 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         (ports, to_host): (&[PortIndex], bool),
         detours: Detours<'v>,
     ) {
-        if self.interest.queues {
-            for port in ports {
-                self.serve(port.0 as usize, now + 1);
-            }
-            if !detours.is_empty() {
-                (0..self.ports.len()).for_each(|p| self.serve(p, now + 1));
+        if self.interest.queues && self.switch.scheme.reads_queues(&pkt, ports, &detours) {
+            match detours.is_empty() {
+                true => ports.iter().for_each(|port| self.read_queue(port.0 as usize, now + 1)),
+                false => (0..self.ports.len()).for_each(|p| self.read_queue(p, now + 1)),
             }
         }
         let ingress = pkt.ingress();
@@ -309,7 +305,8 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             self.serve(ingress.0 as usize, now + 1);
         }
         let arrival = Arrival { now, ingress, from_host, to_host, detours, view: self.out.view };
-        let verdict = self.switch.judge(arrival, self.queued, &mut pkt, ports, &mut self.scratch.effects);
+        let Scratch { queued, effects, .. } = &mut *self.scratch;
+        let verdict = self.switch.judge(arrival, queued, &mut pkt, ports, effects);
         if looks_back {
             self.watch(ingress);
         }
@@ -468,9 +465,6 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         if port.is_empty() {
             self.backlog[p >> 6] |= 1 << (p & 63);
         }
-        if self.interest.queues {
-            self.queued[p] += pkt.frame();
-        }
         if data {
             self.join(p, now, pkt);
         } else {
@@ -531,6 +525,33 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         });
     }
 
+    /// Starts all packets of port `p` that start before `limit`, and reads its queue for the scheme.
+    #[inline(always)]
+    fn read_queue(&mut self, p: usize, limit: u64) {
+        self.scratch.queued[p] = match self.backlog[p >> 6] >> (p & 63) & 1 {
+            0 => 0,
+            _ => self.read_backlog(p, limit),
+        };
+    }
+
+    #[inline(never)]
+    fn read_backlog(&mut self, p: usize, limit: u64) -> u32 {
+        if self.ports[p].due < limit || !self.scratch.joining[p].is_empty() {
+            self.serve(p, limit);
+            self.note_backlog(p);
+        }
+        self.ports[p].queued_bytes()
+    }
+
+    /// Clears the bit of port `p` among the ports with a queue if its queue is empty.
+    #[inline(always)]
+    fn note_backlog(&mut self, p: usize) {
+        if self.ports[p].is_empty() {
+            self.backlog[p >> 6] &= !(1 << (p & 63));
+            self.ports[p].set(UNCHARGED, false);
+        }
+    }
+
     #[inline(never)]
     fn serve_in_order(&mut self, p: usize, limit: u64) {
         debug_assert!(self.scratch.joining[p].is_empty(), "arrivals must be played first");
@@ -544,9 +565,6 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     fn depart(&mut self, p: usize, at: u64) {
         let port = &mut self.ports[p];
         let Some(mut pkt) = port.pop() else { return };
-        if self.interest.queues {
-            self.queued[p] -= pkt.frame();
-        }
         if self.with_data.take(&pkt) {
             if port.waiting > port.unmarked {
                 pkt = self.out.mark::<false>(p, at, port.waiting, pkt);

@@ -18,6 +18,8 @@ use super::signal::{Journey, MOST_HOPS, Signal};
 use super::{Backpressure, Config, Deployment};
 use crate::choice::{Choice, Ugal};
 use crate::entropies::{Entropies, Mapping};
+use crate::flows::Flows;
+use model::fabric::Detours;
 use model::{
     Bytes, Cx, HostId, Interest, Kind, Packet, PortIndex, Psn, QpId, Rate, Reroute, Scheme, Site, Time,
     Verdict, Wire,
@@ -34,7 +36,7 @@ const FULL: u32 = COUNTED / 4 * 3;
 pub(super) const MOST_CREDIT: u32 = 2 << 20;
 
 /// State of a flow with bytes in flight.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Entry {
     /// Path out of this switch; `None` if the next packet chooses, since few enough packets are in flight.
     out: Option<Choice>,
@@ -55,6 +57,12 @@ struct Entry {
     leaves: bool,
     /// The timer has ended a drain: the next data begins a new count.
     overdue: bool,
+}
+
+impl Default for Entry {
+    fn default() -> Self {
+        Entry::new(PortIndex::VIRTUAL, false)
+    }
 }
 
 impl Entry {
@@ -163,7 +171,7 @@ pub struct Flowcut {
     first_sender: u32,
     /// Hosts behind the ports.
     hosts: BTreeMap<PortIndex, HostId>,
-    entries: BTreeMap<QpId, Entry>,
+    entries: Flows<Entry>,
     /// Least round-trip time by hops, ns: as measured, and on an idle fabric.
     least: [u64; MOST_HOPS + 1],
     idle: [u64; MOST_HOPS + 1],
@@ -217,7 +225,7 @@ impl Flowcut {
                 .filter(|(_, l)| fabric.is_host(l.to))
                 .map(|(p, l)| (p, HostId(l.to.0 as u16)))
                 .collect(),
-            entries: BTreeMap::new(),
+            entries: Flows::new(),
             least: [u64::MAX; MOST_HOPS + 1],
             idle: if sends && site.is_tor() {
                 least_round_trips(site, config.deployment, ack_size)
@@ -255,7 +263,7 @@ impl Flowcut {
             cx.tag = journey.tag();
             return cx.base_path(pkt, ports);
         }
-        let entry = self.entries.entry(pkt.qp()).or_insert_with(|| Entry::new(cx.ingress, journey.odd));
+        let entry = self.entries.entry_or(pkt.qp(), || Entry::new(cx.ingress, journey.odd));
         let leads = |Choice { port, via }: Choice| match via {
             None => ports.contains(&port),
             Some(detour) => cx.detours.toward(detour).contains(&port),
@@ -341,7 +349,7 @@ impl Flowcut {
         let (packets, frame) = self.answers(bytes);
         let hops = usize::from(journey.hops).min(MOST_HOPS);
         let serialisation = self.serialisation(frame, hops);
-        let Some(entry) = self.entries.get_mut(&qp) else {
+        let Some(entry) = self.entries.get_mut(qp) else {
             return (!home).then(|| cx.base_path(pkt, ports));
         };
         let back = entry.came;
@@ -361,7 +369,7 @@ impl Flowcut {
         if entry.in_flight == 0 || few {
             let drained = entry.drained.take();
             match entry.in_flight {
-                0 => drop(self.entries.remove(&qp)),
+                0 => self.entries.remove(qp),
                 _ if drained.is_some() => entry.out = None,
                 _ => {}
             }
@@ -377,7 +385,7 @@ impl Flowcut {
 
     /// Tells the source of a flow to stop.
     fn stop(&mut self, cx: &mut Cx<'_>, qp: QpId) {
-        let Some(entry) = self.entries.get_mut(&qp) else { return };
+        let Some(entry) = self.entries.get_mut(qp) else { return };
         entry.drained = Some(cx.now);
         match self.backpressure {
             Backpressure::Flow => {
@@ -426,17 +434,17 @@ impl Flowcut {
         let Some(sender) = self.sender(qp) else { return };
         let packet = Packet::new(Kind::Signal, qp, sender, Psn::new(0), self.ack_size);
         let port = match self.deployment {
-            Deployment::Full => self.entries.get(&qp).map(|entry| entry.came),
+            Deployment::Full => self.entries.get(qp).map(|entry| entry.came),
             _ => None,
         };
         let signal = Signal::Ack { journey: owed.journey, bytes: owed.bytes };
         cx.signal(packet, signal.tag(), port);
         let (packets, _) = self.answers(owed.bytes);
-        if let Some(entry) = self.entries.get_mut(&qp)
+        if let Some(entry) = self.entries.get_mut(qp)
             && entry.answered(owed.journey.odd, owed.bytes, packets)
             && entry.in_flight == 0
         {
-            self.entries.remove(&qp);
+            self.entries.remove(qp);
         }
     }
 }
@@ -454,6 +462,19 @@ impl Scheme for Flowcut {
                 ..Interest::default()
             },
         }
+    }
+
+    /// A flow keeps its path while packets are in flight, and an ACK retraces it.
+    fn reads_queues(&self, pkt: &Packet, ports: &[PortIndex], detours: &Detours<'_>) -> bool {
+        let here = self.deployment == Deployment::Full || !self.hosts.is_empty();
+        let chooses = here && pkt.is_data() && (ports.len() > 1 || !detours.is_empty());
+        let chosen = || self.entries.get(pkt.qp()).and_then(|entry| entry.out);
+        chooses && !chosen().is_some_and(|out| out.via.is_none() && ports.contains(&out.port))
+    }
+
+    /// Every departure at a watched port is reported in time.
+    fn looks_back(&self, _: &Packet) -> bool {
+        false
     }
 
     #[inline]
@@ -521,7 +542,7 @@ impl Scheme for Flowcut {
                 break;
             }
             self.stopped.pop_front();
-            if let Some(entry) = self.entries.get_mut(&qp).filter(|entry| entry.drained == Some(since)) {
+            if let Some(entry) = self.entries.get_mut(qp).filter(|entry| entry.drained == Some(since)) {
                 entry.give_up();
                 let came = entry.came;
                 if std::mem::take(&mut entry.leaves) {
