@@ -53,6 +53,12 @@ pub(crate) struct Setup<'a> {
     pub(crate) marking: Vec<Option<Marking>>,
     /// Transmission time in ps, by row of a rate and frame size.
     transmission: Vec<u32>,
+    /// Transmission times as differences of departure keys (`window/line.rs`), like `transmission`.
+    costs: Vec<u64>,
+    /// Bytes of the largest frame.
+    pub(crate) largest_frame: u32,
+    /// Longest transmission time of any frame, ps.
+    pub(crate) longest_time: u64,
     /// Numbers of the rates in INT records, by row; empty without telemetry.
     rate_numbers: Vec<u8>,
     /// Number of frame sizes in a row.
@@ -135,6 +141,9 @@ impl<'a> Setup<'a> {
             plan,
             ports,
             marking: plan.ports.iter().map(|p| p.marking).collect(),
+            costs: transmission.iter().map(|time| crate::window::cost(u64::from(*time))).collect(),
+            largest_frame: plan.wire.max_frame().max(plan.wire.ack).max(plan.wire.cnp),
+            longest_time: transmission.iter().copied().max().unwrap_or(0).into(),
             transmission,
             rate_numbers,
             row_length: row_length as u32,
@@ -173,6 +182,12 @@ impl<'a> Setup<'a> {
     #[inline]
     pub(crate) fn times_on_wire(&self, row: u32) -> &[u32] {
         &self.transmission[row as usize..]
+    }
+
+    /// Transmission times at the rate of `row` as differences of keys, by frame size.
+    #[inline(always)]
+    pub(crate) fn costs(&self, row: u32) -> &[u64] {
+        &self.costs[row as usize..]
     }
 
     /// Writes an INT record on data whose frame starts at a switch, in runs with telemetry.

@@ -123,6 +123,12 @@ impl<P: Parts> Switch<P> {
         SwitchKeys { key: self.key, salt: self.salt, handle }
     }
 
+    /// Keys of the switch's draws and hashes.
+    #[inline]
+    pub(crate) fn hash_keys(&self) -> (Key, u64) {
+        (self.key, self.salt)
+    }
+
     #[inline(always)]
     pub(crate) fn judge(
         &mut self,

@@ -106,6 +106,12 @@ impl Packet {
         }
     }
 
+    /// [`Packet::kind`] as a number.
+    #[inline(always)]
+    pub const fn kind_number(&self) -> u32 {
+        (self.when & KIND) as u32
+    }
+
     /// True for data.
     #[inline]
     pub const fn is_data(&self) -> bool {
@@ -230,6 +236,24 @@ impl Packet {
     #[inline]
     pub const fn offset(&self) -> u32 {
         (self.when >> 32) as u32
+    }
+
+    /// Lowest bit of the time offset in [`Packet::word`].
+    pub const TIME_SHIFT: u32 = 32;
+    /// Lowest bit of the ingress port in [`Packet::word`].
+    pub const PORT_SHIFT: u32 = PORT_SHIFT;
+
+    /// The first word: time offset, ingress port, then all fields that an arrival does not change.
+    #[inline(always)]
+    pub const fn word(&self) -> u64 {
+        self.when
+    }
+
+    /// This packet with another first word.
+    #[inline(always)]
+    #[must_use]
+    pub const fn with_word(self, word: u64) -> Self {
+        Packet { when: word, ..self }
     }
 
     /// Sort key of the packets that arrive at one node: by time, then by port number XOR `turn` (ten bits).

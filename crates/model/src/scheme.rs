@@ -36,6 +36,11 @@ pub struct Interest {
     /// The scheme reads [`Cx::view`]. A run has one view, the first switch's; `scenario` refuses switches with different
     /// views. If any switch needs a view, all switches must set [`Interest::queues`].
     pub view: Option<QueueView>,
+    /// The scheme acts on every port by itself, so that an engine may compute one port after the other instead of one event
+    /// after the other: [`Scheme::choose`], [`Scheme::on_reply`] and [`Scheme::on_leave`] do all that [`Scheme::on_packet`]
+    /// and [`Scheme::on_depart`] do, until routes change. An engine calls the former in any order of ports, but for each
+    /// port in the order of events there. The scheme never asks to be woken.
+    pub local: bool,
     /// The scheme has so much state per packet that the engine should call [`Scheme::expect`].
     pub announcements: bool,
 }
@@ -121,6 +126,43 @@ pub struct Cx<'a> {
     keys: SwitchKeys,
     draws: u64,
     effects: &'a mut Effects,
+}
+
+/// A packet's arrival, as far as a scheme with [`Interest::local`] may know it.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrived {
+    /// Present time.
+    pub now: Time,
+    /// Port at which the packet came in.
+    pub ingress: PortIndex,
+    /// True if the packet came from a host of this switch.
+    pub from_host: bool,
+    /// The entropy that the sender gave a data packet ([`crate::Annex::entropy`]).
+    pub entropy: u16,
+    /// Key of the switch's draws for [`crate::draw::Purpose::Scheme`].
+    pub key: Key,
+    /// Salt of the switch's hashes.
+    pub salt: u64,
+}
+
+impl Arrived {
+    /// A uniform number below `n`, like the first [`Cx::pick`] of this arrival.
+    #[inline]
+    pub fn pick(&self, n: usize) -> usize {
+        below(self.key.draw2(self.now.ps(), (self.ingress.0 as u64) << 32 | 1), n)
+    }
+
+    /// The switch's hash of a packet, as in [`Cx::hash`].
+    #[inline(always)]
+    pub fn hash(&self, pkt: &Packet, n: usize) -> usize {
+        below(Key::from_salt(self.salt).draw(tuple(pkt) ^ (self.entropy as u64) << 32), n)
+    }
+
+    /// The base path, as in [`Cx::base_path`].
+    #[inline(always)]
+    pub fn base_path(&self, pkt: &Packet, ports: &[PortIndex]) -> PortIndex {
+        if ports.len() == 1 { ports[0] } else { ports[self.hash(pkt, ports.len())] }
+    }
 }
 
 /// Keys of one switch for draws, hashes and held packets.
@@ -229,6 +271,13 @@ impl<'a> Cx<'a> {
         if ports.len() == 1 { ports[0] } else { ports[self.hash(pkt, ports.len())] }
     }
 
+    /// The arrival of this packet.
+    #[inline(always)]
+    pub fn arrived(&self) -> Arrived {
+        let Cx { now, ingress, from_host, entropy, keys, .. } = *self;
+        Arrived { now, ingress, from_host, entropy, key: keys.key, salt: keys.salt }
+    }
+
     /// Sends a packet that this switch makes, such as a NACK. The packet takes the base path and skips this switch's
     /// scheme.
     pub fn emit(&mut self, packet: Packet) {
@@ -296,18 +345,32 @@ pub trait Scheme {
     /// Handles a data packet that starts on the wire towards a host.
     fn on_depart(&mut self, _cx: &mut Cx<'_>, _pkt: &Packet, _port: PortIndex) {}
 
-    /// Number of data packets that may depart at `port` before [`Scheme::on_depart`] could make a request. A packet that
-    /// looks back at `port` ([`Scheme::looks_back`]) may shorten it. The engine may report this number of departures
-    /// late, but in their order at the port, and before the next packet that looks back. With 0 it reports every departure
-    /// in time.
-    fn patience(&self, _port: PortIndex) -> u32 {
-        0
+    /// The port of a packet that may leave by any of `ports`. Only for schemes with [`Interest::local`].
+    #[inline(always)]
+    fn choose(&self, arrived: Arrived, pkt: &Packet, ports: &[PortIndex]) -> PortIndex {
+        arrived.base_path(pkt, ports)
     }
 
-    /// True if this packet may shorten the scheme's patience, or if the scheme must know all earlier departures at the
-    /// packet's ingress port.
-    fn looks_back(&self, _pkt: &Packet) -> bool {
+    /// Handles a reply from the host at `port` to another rack; false if it ends here. Only for schemes with
+    /// [`Interest::local`] and [`Interest::host_departures`].
+    #[inline]
+    fn on_reply(&mut self, _pkt: &mut Packet, _port: PortIndex) -> bool {
         true
+    }
+
+    /// Handles a data packet that starts on the wire to the host at `port`. Returns the packet that the switch makes, if any,
+    /// which takes the base path to another rack. Only for schemes with [`Interest::local`] and
+    /// [`Interest::host_departures`].
+    #[inline]
+    fn on_leave(&mut self, _pkt: &Packet, _port: PortIndex) -> Option<Packet> {
+        None
+    }
+
+    /// True if nothing can happen at the host at `port` before its next NACK: all its other replies pass unchanged, whether
+    /// or not [`Scheme::on_reply`] sees them. Only for schemes with [`Interest::local`].
+    #[inline]
+    fn is_quiet(&self, _port: PortIndex) -> bool {
+        false
     }
 
     /// Handles the time that [`Cx::wake_at`] requested.

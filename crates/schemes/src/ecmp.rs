@@ -33,7 +33,7 @@ impl Recipe for Config {
 impl Scheme for Ecmp {
     #[inline]
     fn interest(&self) -> Interest {
-        Interest::default()
+        Interest { local: true, ..Interest::default() }
     }
 
     #[inline]

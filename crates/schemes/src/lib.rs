@@ -44,6 +44,7 @@
 
 use model::annex::NoticeRules;
 use model::fabric::Detours;
+use model::scheme::Arrived;
 use model::steering::{Aside, Room, Sent};
 use model::{
     Cx, Interest, NodeId, Packet, Plan, PortIndex, QpSite, Reroute, Scheme, Site, Stamp, Steering, Time,
@@ -432,14 +433,24 @@ impl Scheme for AnyScheme {
         of_scheme!(self, scheme => scheme.on_depart(cx, pkt, port))
     }
 
-    #[inline]
-    fn patience(&self, port: PortIndex) -> u32 {
-        of_scheme!(self, scheme => scheme.patience(port))
+    #[inline(always)]
+    fn choose(&self, arrived: Arrived, pkt: &Packet, ports: &[PortIndex]) -> PortIndex {
+        of_scheme!(self, scheme => scheme.choose(arrived, pkt, ports))
+    }
+
+    #[inline(always)]
+    fn on_reply(&mut self, pkt: &mut Packet, port: PortIndex) -> bool {
+        of_scheme!(self, scheme => scheme.on_reply(pkt, port))
+    }
+
+    #[inline(always)]
+    fn on_leave(&mut self, pkt: &Packet, port: PortIndex) -> Option<Packet> {
+        of_scheme!(self, scheme => scheme.on_leave(pkt, port))
     }
 
     #[inline]
-    fn looks_back(&self, pkt: &Packet) -> bool {
-        of_scheme!(self, scheme => scheme.looks_back(pkt))
+    fn is_quiet(&self, port: PortIndex) -> bool {
+        of_scheme!(self, scheme => scheme.is_quiet(port))
     }
 
     #[inline]

@@ -2,6 +2,7 @@
 
 use crate::AnyScheme;
 use model::fabric::Detours;
+use model::scheme::Arrived;
 use model::{Cx, Interest, Packet, PortIndex, Reroute, Scheme, Verdict};
 use std::sync::Arc;
 
@@ -42,6 +43,7 @@ fn both(one: Interest, other: Interest) -> Interest {
         detours: one.detours || other.detours,
         // Schemes of one run ask for the same view: the scenario refuses others.
         view: one.view.or(other.view),
+        local: one.local && other.local,
         announcements: one.announcements || other.announcements,
     }
 }
@@ -49,7 +51,7 @@ fn both(one: Interest, other: Interest) -> Interest {
 impl Scheme for PerClass {
     /// Union of the schemes' interests: a scheme may be shown more than it asked for.
     fn interest(&self) -> Interest {
-        self.schemes.iter().map(Scheme::interest).fold(Interest::default(), both)
+        self.schemes.iter().map(Scheme::interest).reduce(both).unwrap_or_default()
     }
 
     fn expect(&self, pkt: &Packet) {
@@ -79,14 +81,22 @@ impl Scheme for PerClass {
         }
     }
 
-    fn patience(&self, port: PortIndex) -> u32 {
-        let watching = self.schemes.iter().filter(|s| s.interest().host_departures);
-        watching.map(|s| s.patience(port)).min().unwrap_or(u32::MAX)
+    fn choose(&self, arrived: Arrived, pkt: &Packet, ports: &[PortIndex]) -> PortIndex {
+        self.schemes[self.of(pkt)].choose(arrived, pkt, ports)
     }
 
-    fn looks_back(&self, pkt: &Packet) -> bool {
-        let scheme = &self.schemes[self.of(pkt)];
-        scheme.interest().host_departures && scheme.looks_back(pkt)
+    fn on_reply(&mut self, pkt: &mut Packet, port: PortIndex) -> bool {
+        let class = self.of(pkt);
+        self.schemes[class].on_reply(pkt, port)
+    }
+
+    fn on_leave(&mut self, pkt: &Packet, port: PortIndex) -> Option<Packet> {
+        let class = self.of(pkt);
+        self.schemes[class].on_leave(pkt, port)
+    }
+
+    fn is_quiet(&self, port: PortIndex) -> bool {
+        self.schemes.iter().all(|scheme| scheme.is_quiet(port) || !scheme.interest().host_departures)
     }
 
     /// Wakes all schemes, whichever of them asked: each compares the time.

@@ -4,6 +4,7 @@
 //! of packet spraying in data center networks", INFOCOM'13). Load is even; order is lost.
 
 use crate::{Facts, Feedback, Recipe};
+use model::scheme::Arrived;
 use model::{Cx, Interest, Packet, PortIndex, Scheme, Site, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,16 +34,20 @@ impl Recipe for Config {
 impl Scheme for Rps {
     #[inline]
     fn interest(&self) -> Interest {
-        Interest::default()
+        Interest { local: true, ..Interest::default() }
     }
 
     #[inline]
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
-        Verdict::Forward(if pkt.is_data() && ports.len() > 1 {
-            ports[cx.pick(ports.len())]
-        } else {
-            cx.base_path(pkt, ports)
-        })
+        Verdict::Forward(self.choose(cx.arrived(), pkt, ports))
+    }
+
+    #[inline]
+    fn choose(&self, arrived: Arrived, pkt: &Packet, ports: &[PortIndex]) -> PortIndex {
+        match pkt.is_data() && ports.len() > 1 {
+            true => ports[arrived.pick(ports.len())],
+            false => arrived.base_path(pkt, ports),
+        }
     }
 }
 

@@ -62,7 +62,7 @@ use ::themis::{Flow, Reason, Rule};
 use config::OnBlock;
 use last_hops::LastHops;
 use model::plan::Qp;
-use model::scheme::forged_nack;
+use model::scheme::{Arrived, forged_nack};
 use model::{
     Cx, Fabric, HostId, Interest, Kind, NodeId, Packet, Plan, PortIndex, Psn, QpId, Reroute, Scheme, Site,
     Verdict,
@@ -85,6 +85,8 @@ pub struct Themis {
     nack: u32,
     /// Queue pairs of the host behind a port that wait for a packet, for which a NACK may become due; by port.
     waiting: Vec<Vec<QpId>>,
+    /// Number of open compensations of the host behind a port (`Pair::owed`); by port.
+    open_books: Vec<u32>,
     table: Table,
     counts: Counts,
 }
@@ -187,10 +189,12 @@ impl Recipe for Config {
                 host_departures: rings > 0,
                 makes_replies: rings > 0,
                 announcements: rings > FEW,
+                local: true,
                 ..Interest::default()
             },
             nack: site.plan.wire.ack,
             waiting: vec![Vec::new(); fabric.ports(site.node).len()],
+            open_books: vec![0; fabric.ports(site.node).len()],
             table: Table { first: incoming.start, pairs, rules, ring, rings: vec![0; rings as usize * ring] },
             counts: Counts::default(),
         }
@@ -241,7 +245,7 @@ impl Themis {
         let before = Psn::new(expected.value().wrapping_sub(1));
         let counts = &mut self.counts;
         counts.seen += 1;
-        pair.close_book(before, counts);
+        pair.close_book(before, counts, &mut self.open_books[port.index()]);
         if self.off {
             counts.forwarded += 1;
             counts.unjudged += 1;
@@ -269,7 +273,7 @@ impl Themis {
     #[inline]
     fn note(&mut self, pkt: &Packet, port: PortIndex) {
         let Some((pair, rule, _)) = self.table.find(pkt.qp()) else { return };
-        pair.close_book(pkt.psn(), &mut self.counts);
+        pair.close_book(pkt.psn(), &mut self.counts, &mut self.open_books[port.index()]);
         if self.watch {
             let waited = pair.flow.pending().is_some();
             rule.on_ack(&mut pair.flow, pkt.psn());
@@ -296,9 +300,10 @@ impl Pair {
     /// Settles an open compensation when an ACK covers its packet. Then the host had the packet all along, since a
     /// further copy would have settled it on departure.
     #[inline]
-    fn close_book(&mut self, acked: Psn, counts: &mut Counts) {
+    fn close_book(&mut self, acked: Psn, counts: &mut Counts, open: &mut u32) {
         if self.owed.is_some_and(|psn| !psn.is_after(acked)) {
             self.owed = None;
+            *open -= 1;
             counts.spurious += 1;
         }
     }
@@ -326,63 +331,63 @@ impl Scheme for Themis {
     #[inline(always)]
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
         if pkt.is_data() && !cx.to_host {
-            return Verdict::Forward(self.spray.port(cx, pkt, ports));
+            return Verdict::Forward(self.spray.port(cx.arrived(), pkt, ports));
         }
-        if cx.from_host && !cx.to_host {
-            match pkt.kind() {
-                Kind::Nack => {
-                    if !self.judge(pkt, cx.ingress) {
-                        return Verdict::Drop;
-                    }
-                }
-                Kind::Ack => self.note(pkt, cx.ingress),
-                Kind::Data | Kind::Cnp | Kind::Signal => {}
-            }
+        if cx.from_host && !cx.to_host && !self.on_reply(pkt, cx.ingress) {
+            return Verdict::Drop;
         }
         Verdict::Forward(cx.base_path(pkt, ports))
     }
 
     #[inline(always)]
     fn on_depart(&mut self, cx: &mut Cx<'_>, pkt: &Packet, port: PortIndex) {
-        let Some((pair, rule, ring)) = self.table.find(pkt.qp()) else { return };
+        if let Some(nack) = self.on_leave(pkt, port) {
+            cx.emit(nack);
+        }
+    }
+
+    #[inline(always)]
+    fn choose(&self, arrived: Arrived, pkt: &Packet, ports: &[PortIndex]) -> PortIndex {
+        match pkt.is_data() {
+            true => self.spray.undisturbed(arrived, pkt, ports),
+            false => arrived.base_path(pkt, ports),
+        }
+    }
+
+    #[inline(always)]
+    fn on_reply(&mut self, pkt: &mut Packet, port: PortIndex) -> bool {
+        match pkt.kind() {
+            Kind::Nack => return self.judge(pkt, port),
+            Kind::Ack => self.note(pkt, port),
+            Kind::Data | Kind::Cnp | Kind::Signal => {}
+        }
+        true
+    }
+
+    #[inline(always)]
+    fn on_leave(&mut self, pkt: &Packet, port: PortIndex) -> Option<Packet> {
+        let (pair, rule, ring) = self.table.find(pkt.qp())?;
         if pair.owed == Some(pkt.psn()) {
             pair.owed = None;
+            self.open_books[port.index()] -= 1;
             // The first copy was only late; a retransmission means that the packet was missing.
             self.counts.spurious += u64::from(!pkt.retransmission());
         }
         let waited = pair.flow.pending().is_some();
         let owed = rule.on_depart(&mut pair.flow, ring, pkt.psn());
         note_waiting(&mut self.waiting, port, pkt.qp(), waited, &pair.flow);
-        if let Some(missing) = owed {
-            self.counts.compensated += 1;
-            pair.owed = Some(missing);
-            cx.emit(forged_nack(pkt.qp(), pair.sender, missing, self.nack));
-        }
+        let missing = owed?;
+        self.counts.compensated += 1;
+        self.open_books[port.index()] += u32::from(pair.owed.is_none());
+        pair.owed = Some(missing);
+        Some(forged_nack(pkt.qp(), pair.sender, missing, self.nack))
     }
 
-    /// Only a waiting queue pair can make a departure emit a NACK, and only a NACK makes a queue pair wait.
+    /// A departure makes a NACK only for a queue pair that waits, and only a NACK makes one wait. An ACK matters only to a
+    /// queue pair that waits, or whose compensation is open.
     #[inline]
-    fn patience(&self, port: PortIndex) -> u32 {
-        let Some(waiting) = self.waiting.get(port.index()) else { return 0 };
-        let of = |qp: &QpId| {
-            let pair = self.table.pairs.get(qp.0.wrapping_sub(self.table.first) as usize)?.as_ref()?;
-            Some(pair.flow.patience())
-        };
-        waiting.iter().map(|qp| of(qp).unwrap_or(0)).min().unwrap_or(u32::MAX)
-    }
-
-    /// A NACK is judged by the packets that have departed. An ACK only ends a wait, which earlier departures cannot
-    /// change; but the count of spurious compensations depends on whether the ACK or the departure comes first.
-    #[inline]
-    fn looks_back(&self, pkt: &Packet) -> bool {
-        match pkt.kind() {
-            Kind::Nack => true,
-            Kind::Ack => {
-                let pair = self.table.pairs.get(pkt.qp().0.wrapping_sub(self.table.first) as usize);
-                pair.and_then(Option::as_ref).is_some_and(|p| p.owed.is_some())
-            }
-            Kind::Data | Kind::Cnp | Kind::Signal => false,
-        }
+    fn is_quiet(&self, port: PortIndex) -> bool {
+        self.waiting[port.index()].is_empty() && self.open_books[port.index()] == 0
     }
 
     /// Drops all evidence when spraying ends or begins, since it no longer proves anything.

@@ -141,16 +141,6 @@ impl Flow {
         }
     }
 
-    /// Number of departures that cannot make the switch send a NACK, whatever their PSNs are, as long as no reply comes
-    /// up.
-    pub const fn patience(&self) -> u32 {
-        match self.wait {
-            Wait::Idle => u32::MAX,
-            Wait::Armed => 0,
-            Wait::Watching => self.left.saturating_sub(1) as u32,
-        }
-    }
-
     /// Ring index of the next write.
     pub const fn next_index(&self) -> usize {
         self.next as usize

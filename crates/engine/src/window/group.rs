@@ -3,8 +3,10 @@
 use super::host;
 use super::lanes::{Address, Bit, Board, Lane, Lanes, Mail, Outbox, Pause, Pool, bits};
 use super::layout::Layout;
+use super::line;
+use super::local::{self, LineOf};
 use super::out::{Out, Window};
-use super::port::{ORDERED, Port, WATCHED};
+use super::port::{Port, WATCHED};
 use super::sort::Sorter;
 use super::switch::{self, Scratch, SwitchState};
 use crate::books::Tally;
@@ -83,6 +85,9 @@ pub(super) struct Group<P: Parts> {
     /// Number of packets that have arrived since the last assignment to threads.
     pub(super) load: u64,
     with_data: Kinds,
+    line_of: LineOf,
+    /// True if all times of the run fit the keys of lines.
+    exact_keys: bool,
     quantum: u64,
     largest_frame: u64,
     pub(super) effort: Effort,
@@ -191,6 +196,8 @@ impl<P: Parts> Group<P> {
             liveness: Liveness::default(),
             load: 0,
             with_data: plan.classes.with_data(),
+            line_of: LineOf::new(plan.classes.with_data()),
+            exact_keys: setup.window <= line::LONGEST && setup.longest_time < line::LONGEST,
             quantum: setup.window,
             largest_frame: plan.wire.max_frame().max(plan.wire.ack).max(plan.wire.cnp) as u64,
             effort: Effort::default(),
@@ -205,19 +212,13 @@ impl<P: Parts> Group<P> {
                 group.switches.push(Switch::new(setup, parts, id));
                 group.switches.len() - 1
             };
-            let watcher = (!is_host).then(|| &group.switches[index]).filter(|s| s.interest.host_departures);
+            let watched = !is_host && group.switches[index].interest.host_departures;
             let gp = fabric.base(id);
             for (p, link) in fabric.ports(id).iter().enumerate() {
                 let far = layout.locate(link.to);
                 let mut port =
                     Port::new(&setup.ports[gp as usize + p], setup.marking[gp as usize + p].as_ref());
-                if let Some(switch) = watcher
-                    && fabric.is_host(link.to)
-                {
-                    port.set(WATCHED, true);
-                    port.patience = switch.scheme.patience(link.port);
-                    port.set(ORDERED, port.patience == 0);
-                }
+                port.set(WATCHED, watched && fabric.is_host(link.to));
                 group.ports.push(port);
                 group.outputs.addresses.push(Address {
                     port: Bit::of(far.word, link.peer_port.0 as u32),
@@ -362,13 +363,6 @@ impl<P: Parts> Group<P> {
         }
         let count = open_mail(context, feeds, node, incoming);
         self.load += count as u64;
-        let tie = setup.tie(node.id.0, window.opened);
-        let arrivals = sorter.sort(incoming.iter().map(|lane| &lane[..]), count, window.length, tie);
-        incoming.drain(..).for_each(|lane| pool.give(lane, self.outputs.unit));
-        let arrivals = before_the_end(arrivals, window, &mut self.outputs.tally);
-        if switch.interest.announcements {
-            arrivals.iter().for_each(|pkt| switch.scheme.expect(pkt));
-        }
         scratch.events.collect(&mut node.pauses, window.close);
         if !setup.failing.is_empty() {
             scratch.events.add_failures(setup.failing.events(node.id, window.opened, window.close));
@@ -379,16 +373,36 @@ impl<P: Parts> Group<P> {
             // A scheme may release held packets into any queue.
             switch.held_bytes + waiting
         };
-        let incoming = count as u64 * self.largest_frame;
+        let bound = count as u64 * self.largest_frame;
         // The bounds below leave out packets that the scheme makes, so they do not hold for queues that may drop
         // these.
         let surprises = !switch.buffer.lossless()
             && (switch.interest.makes_data || self.with_data.has(Kind::Ack) && switch.interest.makes_replies);
         // Light and heavy visits give the same result. Recounting a long queue later costs more than staying heavy.
         let heavy = surprises
-            || switch.buffer.is_known_to_exceed(8 * incoming)
-            || !switch.buffer.stays_below_thresholds(incoming, longest);
+            || switch.buffer.is_known_to_exceed(8 * bound)
+            || !switch.buffer.stays_below_thresholds(bound, longest);
         self.effort.heavy += heavy as u64;
+        let local = !heavy
+            && self.exact_keys
+            && switch.interest.local
+            && switch.route_change.is_none()
+            && setup.fabric().groups() == 0
+            && scratch.events.only_pauses()
+            && window.close == window.opened + window.length
+            && !setup.follows_any();
+        let arrivals = match local {
+            true => &[],
+            false => {
+                let (lanes, tie) =
+                    (incoming.iter().map(|lane| &lane[..]), setup.tie(node.id.0, window.opened));
+                let arrivals = sorter.sort(lanes, count, window.length, tie);
+                if switch.interest.announcements {
+                    arrivals.iter().for_each(|pkt| switch.scheme.expect(pkt));
+                }
+                before_the_end(arrivals, window, &mut self.outputs.tally)
+            }
+        };
         let mut out = self.outputs.of(node, context, pool);
         out.bring_near(ports_of);
         let state = SwitchState {
@@ -398,12 +412,15 @@ impl<P: Parts> Group<P> {
             backlog,
             scratch,
             with_data: self.with_data,
+            line_of: self.line_of,
         };
         let next = match heavy {
+            _ if local => local::visit(state, out, incoming),
             _ if context.setup.follows_any() => visit_following(heavy, state, out, arrivals),
             true => switch::Visit::<P, true, false>::new(state, out).run(arrivals),
             false => switch::Visit::<P, false, false>::new(state, out).run(arrivals),
         };
+        incoming.drain(..).for_each(|lane| pool.give(lane, self.outputs.unit));
         self.nodes[n].next = next;
         self.add_outside_events(n, context);
     }

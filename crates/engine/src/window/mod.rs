@@ -18,10 +18,13 @@
 
 mod clock;
 mod crew;
+mod departures;
 mod group;
 mod host;
 mod lanes;
 mod layout;
+mod line;
+mod local;
 mod order;
 mod out;
 mod play;
@@ -32,6 +35,7 @@ mod switch;
 mod wire;
 
 pub(crate) use layout::count as groups;
+pub(crate) use line::cost;
 
 use crate::books::{Closing, Tally, close};
 use crate::observer::Observer;

@@ -286,6 +286,12 @@ impl LinkEvents {
         self.update_time();
     }
 
+    /// True if there are no failures or repairs.
+    #[inline(always)]
+    pub(super) fn only_pauses(&self) -> bool {
+        self.events.is_empty()
+    }
+
     fn update_time(&mut self) {
         let frame = self.list.get(self.next).map_or(u64::MAX, |frame| frame.at);
         self.at = self.events.front().map_or(frame, |(at, _)| frame.min(*at));

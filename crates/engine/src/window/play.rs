@@ -6,7 +6,7 @@
 //! free starts at once, other packets wait by class and order, and the queue at that instant decides marks.
 
 use super::out::Out;
-use super::port::{Port, WATCHED};
+use super::port::Port;
 use super::queue::Queue;
 use super::wire::Wire;
 use crate::setup::{LinkState, Tie};
@@ -29,7 +29,6 @@ impl<A> Joining<A> {
 }
 
 /// Plays port `p` forward over all packets that start before `limit`; all packets of `joining` arrive before that.
-/// Calls `departed` for data that starts at watched ports.
 ///
 /// Times count from the window's start. The loop works on copies of the port's fields, so that the compiler can
 /// keep them in registers.
@@ -40,11 +39,9 @@ pub(super) fn forward<A: Annex>(
     p: usize,
     limit: u64,
     (joining, tie): (&mut Joining<A>, Tie),
-    mut departed: impl FnMut(u64, Parcel<A>),
 ) {
     let opened = out.window.opened;
     let limit = limit - opened;
-    let watched = port.is(WATCHED);
     let mut wire = Wire::take(port, out, p, opened);
     // CNPs go first. Each of them was queued before the arrivals in `joining`.
     while wire.free < limit
@@ -95,11 +92,7 @@ pub(super) fn forward<A: Annex>(
         if let Some((after, sent)) = wire.launch(start, pkt) {
             out.send_far(p, port, after, sent);
         }
-        if !pkt.is_data() {
-            wire.control += 1;
-        } else if watched {
-            departed(opened + start, pkt);
-        }
+        wire.control += u64::from(!pkt.is_data());
     }
     length.join(limit, out, p);
     (port.waiting, port.most_waiting) = (length.bytes, length.most);

@@ -26,9 +26,6 @@ pub(super) struct Port<A> {
     /// Only data may be barred, by a pause.
     classes: u8,
     flags: u8,
-    /// Watched ports: one more than the number of data packets that may still join before departures must be
-    /// computed in order. It may be lower than the scheme's patience; the scheme is asked again when it runs out.
-    pub(super) patience: u32,
     /// Start of its rate's row of transmission times.
     pub(super) row: u32,
     /// Longest data queue that causes no mark, bytes.
@@ -63,8 +60,6 @@ pub(super) const WATCHED: u8 = 2;
 pub(super) const LOSSY: u8 = 4;
 /// A tap records every frame.
 pub(super) const TAPPED: u8 = 8;
-/// Departures must be computed in order of time with all other events of the switch.
-pub(super) const ORDERED: u8 = 16;
 /// The data queue has packets that no buffer charges, because the switch made them.
 pub(super) const UNCHARGED: u8 = 32;
 /// Some virtual channels are paused, but not all. Data leaves in order; packets of paused channels are skipped.
@@ -83,7 +78,6 @@ impl<A: Annex> Port<A> {
             peer_port: facts.peer_port,
             classes: ((1 << CLASSES) - 1) << MAY,
             flags: flag(facts.to_host, TO_HOST) | flag(facts.lossy(), LOSSY) | flag(facts.tapped, TAPPED),
-            patience: u32::MAX,
             replies: Queue::default(),
             delay: facts.delay,
             busy_for: 0,

@@ -72,6 +72,15 @@ impl<A: Annex> Queue<A> {
         &mut self.slots[self.head as usize..self.tail as usize]
     }
 
+    /// Removes the first `count` packets.
+    #[inline(always)]
+    pub(super) fn skip(&mut self, count: usize) {
+        self.head += count as u32;
+        if self.head == self.tail {
+            (self.head, self.tail) = (0, 0);
+        }
+    }
+
     /// Removes all but the last `count` packets.
     #[inline(always)]
     pub(super) fn keep_last(&mut self, count: usize) {

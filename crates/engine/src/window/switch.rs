@@ -7,13 +7,16 @@
 //! Otherwise the visit is *heavy*. The engine then takes all departures in order of time and keeps every buffer
 //! account at every instant, so that pauses and drops get their exact times.
 //!
-//! Light visits also take departures in order of time at ports where the scheme has no patience.
+//! Light visits also take departures in order of time at ports where the scheme watches them.
+//!
+//! Most light visits need no order among the ports at all: see [`super::local`].
 
 use super::lanes::{Pause, bits};
+use super::local::{Floor, LineOf};
 use super::order::DepartureOrder;
 use super::out::{LinkEvent, LinkEvents, Out, Window};
 use super::play::{self, Joining};
-use super::port::{LOSSY, ORDERED, PARTLY_PAUSED, Port, TAPPED, TO_HOST, UNCHARGED, WATCHED};
+use super::port::{LOSSY, PARTLY_PAUSED, Port, TAPPED, TO_HOST, UNCHARGED, WATCHED};
 use crate::buffer::Admission;
 use crate::failing::FailureEvent;
 use crate::outcome::EventKind;
@@ -34,6 +37,7 @@ pub(super) struct Scratch<A> {
     queued: Vec<u32>,
     order: DepartureOrder,
     effects: Effects,
+    pub(super) floor: Floor<A>,
 }
 
 /// The state of a switch, borrowed from its group for a visit.
@@ -45,6 +49,7 @@ pub(super) struct SwitchState<'v, P: Parts> {
     pub(super) backlog: &'v mut [u64],
     pub(super) scratch: &'v mut Scratch<P::Annex>,
     pub(super) with_data: Kinds,
+    pub(super) line_of: LineOf,
 }
 
 /// The visit of one switch in one window.
@@ -69,11 +74,11 @@ pub(super) struct Visit<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> {
 
 /// Flags of ports that even light visits compute event by event. A port has no packets to play when it gets one of
 /// these flags.
-const IMMEDIATE: u8 = ORDERED | LOSSY | TAPPED | UNCHARGED | PARTLY_PAUSED;
+const IMMEDIATE: u8 = WATCHED | LOSSY | TAPPED | UNCHARGED | PARTLY_PAUSED;
 
 impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, FOLLOWS> {
     pub(super) fn new(state: SwitchState<'v, P>, out: Out<'v, P::Annex>) -> Self {
-        let SwitchState { node, switch, ports, backlog, scratch, with_data } = state;
+        let SwitchState { node, switch, ports, backlog, scratch, with_data, .. } = state;
         let (router, interest) = (out.setup.router(node, switch.route_change), switch.interest);
         Visit {
             node,
@@ -246,9 +251,6 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         (0..self.ports.len()).for_each(|p| self.serve(p, at));
         self.router = self.out.setup.router(self.node, Some(route_change));
         self.switch.rerouted(self.out.setup, self.node, at, route_change, &mut self.scratch.effects);
-        for p in (0..self.ports.len()).filter(|&p| self.ports[p].is(WATCHED)).collect::<Vec<_>>() {
-            self.watch(PortIndex(p as u16));
-        }
         self.carry_out(at);
     }
 
@@ -298,18 +300,10 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             }
         }
         let ingress = pkt.ingress();
-        let port = &self.ports[ingress.0 as usize];
-        let from_host = port.is(TO_HOST);
-        let looks_back = port.is(WATCHED) && self.switch.scheme.looks_back(&pkt);
-        if looks_back {
-            self.serve(ingress.0 as usize, now + 1);
-        }
+        let from_host = self.ports[ingress.0 as usize].is(TO_HOST);
         let arrival = Arrival { now, ingress, from_host, to_host, detours, view: self.out.view };
         let Scratch { queued, effects, .. } = &mut *self.scratch;
         let verdict = self.switch.judge(arrival, queued, &mut pkt, ports, effects);
-        if looks_back {
-            self.watch(ingress);
-        }
         match verdict {
             Verdict::Forward(port) if self.scratch.effects.is_empty() => {
                 return self.pass(port.0 as usize, now, pkt);
@@ -330,31 +324,6 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             Verdict::Hold => self.hold(now, pkt),
         }
         self.carry_out(now);
-    }
-
-    /// Asks for the scheme's patience with a watched port. At 0, the port's departures must be computed in order of
-    /// time, because the scheme may react to each of them.
-    #[inline(always)]
-    fn watch(&mut self, port: PortIndex) {
-        let p = port.0 as usize;
-        let patience = self.switch.scheme.patience(port);
-        let port = &mut self.ports[p];
-        // Every queued packet may depart at any time.
-        port.patience = patience.saturating_sub(port.data.len());
-        let ordered = port.patience == 0;
-        if ordered != port.is(ORDERED) {
-            self.change_watch(p, ordered);
-        }
-    }
-
-    #[inline(never)]
-    fn change_watch(&mut self, p: usize, ordered: bool) {
-        self.ports[p].set(ORDERED, ordered);
-        if ordered {
-            self.note_start(p);
-        } else if !HEAVY {
-            self.scratch.order.set(p, u64::MAX, self.out.window.length);
-        }
     }
 
     #[cold]
@@ -399,13 +368,6 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         if HEAVY || port.is(IMMEDIATE) {
             return self.enqueue_now(p, now, pkt, false);
         }
-        if port.is(WATCHED) && pkt.is_data() {
-            if port.patience <= 1 {
-                self.ask_patience(p, now);
-                return self.enqueue_now(p, now, pkt, false);
-            }
-            port.patience -= 1;
-        }
         let joining = &mut self.scratch.joining[p];
         let line = if self.with_data.take(&pkt) {
             &mut joining.data
@@ -420,31 +382,11 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         line.push(pkt);
     }
 
-    /// Plays the port up to now and asks for the scheme's patience again, which may have run out.
-    #[cold]
-    #[inline(never)]
-    fn ask_patience(&mut self, p: usize, now: u64) {
-        self.serve(p, now + 1);
-        self.watch(PortIndex(p as u16));
-        if self.ports[p].patience <= 1 {
-            self.ports[p].patience = 0;
-            if !self.ports[p].is(ORDERED) {
-                self.change_watch(p, true);
-            }
-        }
-    }
-
     /// Queues or starts a packet at port `p` at once: in a heavy visit, or at a port that needs exact times.
     /// `charged` is true if the buffer has already charged it.
     #[inline(never)]
     fn enqueue_now(&mut self, p: usize, now: u64, pkt: Parcel<P::Annex>, charged: bool) {
         self.serve(p, now + 1);
-        if self.ports[p].is(WATCHED) && pkt.is_data() {
-            if self.ports[p].patience <= 1 && !self.ports[p].is(ORDERED) {
-                self.ask_patience(p, now);
-            }
-            self.ports[p].patience = self.ports[p].patience.saturating_sub(1);
-        }
         let data = self.with_data.take(&pkt);
         let counts = HEAVY && data && pkt.ingress() != PortIndex::VIRTUAL;
         if counts && !charged && !self.admit(&pkt, now, self.ports[p].waiting as u64) {
@@ -503,7 +445,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     #[inline(always)]
     fn note_start(&mut self, p: usize) {
         let port = &self.ports[p];
-        if HEAVY || port.is(ORDERED) {
+        if HEAVY || port.is(WATCHED) {
             let Window { opened, length, .. } = self.out.window;
             self.scratch.order.set(p, port.due.saturating_sub(opened), length);
             self.next_own = self.next_own.min(port.due);
@@ -517,12 +459,8 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         if HEAVY || port.is(IMMEDIATE) {
             return self.serve_in_order(p, limit);
         }
-        let (switch, effects) = (&mut *self.switch, &mut self.scratch.effects);
         let joining = (&mut self.scratch.joining[p], self.tie);
-        play::forward(port, &mut self.out, p, limit, joining, |at, pkt| {
-            // The scheme has patience, so it requests no effects.
-            switch.departed(at, &pkt, PortIndex(p as u16), effects);
-        });
+        play::forward(port, &mut self.out, p, limit, joining);
     }
 
     /// Starts all packets of port `p` that start before `limit`, and reads its queue for the scheme.
@@ -594,7 +532,6 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         if self.ports[p].is(WATCHED) && pkt.is_data() {
             let port = PortIndex(p as u16);
             self.switch.departed(at, &pkt, port, &mut self.scratch.effects);
-            self.watch(port);
             self.carry_out(at);
         }
     }

@@ -472,11 +472,6 @@ impl Scheme for Flowcut {
         chooses && !chosen().is_some_and(|out| out.via.is_none() && ports.contains(&out.port))
     }
 
-    /// Every departure at a watched port is reported in time.
-    fn looks_back(&self, _: &Packet) -> bool {
-        false
-    }
-
     #[inline]
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
         if self.deployment == Deployment::Nic {

@@ -4,7 +4,8 @@ use super::config::{Config, OnFailure};
 use super::detour::Detours;
 use super::paths::{Step, choices, chooses_up};
 use ::themis::{Slots, path};
-use model::{Cx, HostId, Packet, PortIndex, Reroute, Site};
+use model::scheme::Arrived;
+use model::{HostId, Packet, PortIndex, Reroute, Site};
 
 /// Spraying state of a switch.
 #[derive(Clone, Debug)]
@@ -61,27 +62,27 @@ impl Spray {
 
     /// The port of a data packet to another rack.
     #[inline]
-    pub(super) fn port(&mut self, cx: &Cx<'_>, pkt: &Packet, ports: &[PortIndex]) -> PortIndex {
+    pub(super) fn port(&mut self, arrived: Arrived, pkt: &Packet, ports: &[PortIndex]) -> PortIndex {
         if self.failure.is_some() {
-            return self.port_during_failure(cx, pkt, ports);
+            return self.port_during_failure(arrived, pkt, ports);
         }
         match ports {
             [port] => *port,
-            _ => ports[self.choose(cx, pkt, ports.len()).0],
+            _ => ports[self.choose(arrived, pkt, ports.len()).0],
         }
     }
 
     /// [`Spray::port`] while routing knows of dead links.
     #[cold]
     #[inline(never)]
-    fn port_during_failure(&mut self, cx: &Cx<'_>, pkt: &Packet, ports: &[PortIndex]) -> PortIndex {
+    fn port_during_failure(&mut self, arrived: Arrived, pkt: &Packet, ports: &[PortIndex]) -> PortIndex {
         match self.failure.as_deref() {
             Some(Failure::Around(detours)) => {
                 let Some(whole) = detours.of(pkt.to()) else {
-                    return ports[self.choose(cx, pkt, ports.len()).0];
+                    return ports[self.choose(arrived, pkt, ports.len()).0];
                 };
-                let (choice, slot) = self.choose(cx, pkt, whole.len());
-                let Some(slot) = slot else { return cx.base_path(pkt, ports) };
+                let (choice, slot) = self.choose(arrived, pkt, whole.len());
+                let Some(slot) = slot else { return arrived.base_path(pkt, ports) };
                 let own = whole[choice];
                 if ports.contains(&own) {
                     return own;
@@ -91,19 +92,25 @@ impl Spray {
                 ports[usize::from(slot) % ports.len()]
             }
             _ => {
-                self.unsprayed += u64::from(cx.from_host);
-                cx.base_path(pkt, ports)
+                self.unsprayed += u64::from(arrived.from_host);
+                arrived.base_path(pkt, ports)
             }
         }
     }
 
+    /// [`Spray::port`] while routing knows of no dead link.
+    #[inline(always)]
+    pub(super) fn undisturbed(&self, arrived: Arrived, pkt: &Packet, ports: &[PortIndex]) -> PortIndex {
+        ports[self.choose(arrived, pkt, ports.len()).0]
+    }
+
     /// Index of the port, of `count`, that a data packet takes; also its slot, if the slot decides.
     #[inline]
-    fn choose(&self, cx: &Cx<'_>, pkt: &Packet, count: usize) -> (usize, Option<u16>) {
+    fn choose(&self, arrived: Arrived, pkt: &Packet, count: usize) -> (usize, Option<u16>) {
         if count == 1 {
             return (0, None);
         }
-        let base = cx.hash(pkt, count);
+        let base = arrived.hash(pkt, count);
         match &self.steered {
             Some(steered) if steered.leads_to(pkt.to()) => {
                 let slot = steered.slots.of(pkt.psn());
@@ -111,7 +118,7 @@ impl Spray {
                 // `count` is a power of two, or `check` refuses the plan; the mask keeps the port in range in any case.
                 ((base ^ usize::from(flips)) & (count - 1), Some(slot))
             }
-            _ if !cx.from_host => (base, None),
+            _ if !arrived.from_host => (base, None),
             _ => match self.slots {
                 Some(slots) => {
                     let slot = slots.of(pkt.psn());

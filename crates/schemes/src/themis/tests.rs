@@ -67,7 +67,7 @@ fn only_the_source_tor_sprays() {
         }
     }
     let spine = bench(&plan, "spine0", config());
-    assert_eq!(spine.scheme().interest(), Interest::default());
+    assert_eq!(spine.scheme().interest(), Interest { local: true, ..Interest::default() });
 }
 
 /// Ports that the first `n` packets of a queue pair take at a switch.

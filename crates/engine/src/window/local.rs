@@ -1,0 +1,498 @@
+//! A light visit of a switch whose scheme acts on every port by itself.
+//!
+//! Such a switch needs no order among its ports. The visit lays each arrival onto a line of the port by which it leaves,
+//! puts every line in order, and computes the departures of one port after the other. Where the scheme watches the
+//! departures to a host, the replies that come up from this host are shown to the scheme in their places among these
+//! departures. So ports to hosts come first, and the replies then join the lines of other ports.
+
+use super::departures::{Departures, Left, Lines};
+use super::lanes::{Pause, bits};
+use super::line::{self, AT_DEPARTURE};
+use super::out::{LinkEvent, Out, Window};
+use super::port::{Port, TO_HOST, UNCHARGED, WATCHED};
+use super::queue::Queue;
+use super::switch::{Scratch, SwitchState};
+use crate::setup::Tie;
+use crate::switch::Switch;
+use model::draw::Key;
+use model::fabric::Router;
+use model::packet::Kinds;
+use model::scheme::{Arrived, Emitted};
+use model::{Annex, Kind, NodeId, Packet, Parcel, Parts, PortIndex, Scheme, Time};
+
+/// Classes of lines: data, replies, CNPs; each port has this many, one of them unused.
+const CLASSES: usize = 4;
+const DATA: usize = 0;
+const REPLIES: usize = 1;
+const CNPS: usize = 2;
+
+/// Working memory of these visits.
+#[derive(Debug, Default)]
+pub(super) struct Floor<A> {
+    /// Lines by port and class; empty between visits.
+    lines: Vec<Vec<Parcel<A>>>,
+    /// Number of queued replies and CNPs at the start of a port's lines; 0 between visits.
+    waiting: Vec<[u32; 2]>,
+    /// A bit for every port with anything to do; clear between visits.
+    busy: Vec<u64>,
+    /// Replies that come up from hosts at watched ports, by port.
+    up: Vec<Parcel<A>>,
+    up_from: Vec<Up>,
+    pauses: Vec<Pause>,
+    made: Vec<Made>,
+    room: Vec<Parcel<A>>,
+}
+
+/// The replies that come up from the host at a port: a range of [`Floor::up`] that ends where the next one starts.
+#[derive(Clone, Copy, Debug)]
+struct Up {
+    port: usize,
+    start: usize,
+}
+
+/// A packet that the scheme makes when a packet departs.
+#[derive(Clone, Copy, Debug)]
+struct Made {
+    /// Key of the departure.
+    event: u64,
+    /// Port of the departure.
+    at: usize,
+    packet: Packet,
+    /// Port by which the packet leaves, and its first word on the line; unknown while watched ports are computed.
+    to: Option<usize>,
+    word: u64,
+}
+
+/// The line of every kind of packet, two bits each.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LineOf(u32);
+
+impl LineOf {
+    /// The lines of a run in which these kinds are in the class of data.
+    pub(super) fn new(with_data: Kinds) -> Self {
+        let line = |kind| match kind {
+            _ if with_data.has(kind) => DATA,
+            Kind::Cnp => CNPS,
+            _ => REPLIES,
+        };
+        let all = [Kind::Data, Kind::Ack, Kind::Nack, Kind::Cnp, Kind::Signal];
+        LineOf(all.into_iter().map(|kind| (line(kind) as u32) << (2 * kind as u32)).sum())
+    }
+
+    #[inline(always)]
+    fn of(self, pkt: &Packet) -> usize {
+        (self.0 >> (2 * pkt.kind_number()) & 3) as usize
+    }
+}
+
+/// Lays arrivals onto lines.
+struct Layer<'v, A> {
+    lines: &'v mut [Vec<Parcel<A>>],
+    busy: &'v mut [u64],
+    line_of: LineOf,
+    tie: Tie,
+}
+
+impl<A: Annex> Layer<'_, A> {
+    #[inline(always)]
+    fn lay(&mut self, p: usize, pkt: Parcel<A>) {
+        let line = &mut self.lines[p * CLASSES + self.line_of.of(&pkt)];
+        if line.is_empty() {
+            self.busy[p / 64] |= 1 << (p % 64);
+        }
+        line.push(line::keyed(pkt, self.tie));
+    }
+}
+
+/// The ports by which packets leave.
+struct Ways<'v> {
+    router: Router<'v>,
+    key: Key,
+    salt: u64,
+    opened: u64,
+}
+
+impl Ways<'_> {
+    /// The port of an arrival, and whether it leads to the packet's host.
+    #[inline(always)]
+    fn port<S: Scheme, A: Annex>(&self, scheme: &S, from_host: bool, pkt: &Parcel<A>) -> (usize, bool) {
+        let (ports, to_host) = self.router.ports(pkt.to());
+        if let [port] = ports {
+            return (port.index(), to_host);
+        }
+        let arrived = Arrived {
+            now: Time(self.opened + u64::from(pkt.offset())),
+            ingress: pkt.ingress(),
+            from_host,
+            entropy: if pkt.is_data() { pkt.annex.entropy() } else { 0 },
+            key: self.key,
+            salt: self.salt,
+        };
+        (scheme.choose(arrived, &pkt.label, ports).index(), to_host)
+    }
+}
+
+/// Computes the window with the arrivals of these lanes. Returns the time of the switch's next event of its own, ps.
+#[inline(never)]
+pub(super) fn visit<P: Parts>(
+    state: SwitchState<'_, P>,
+    out: Out<'_, P::Annex>,
+    lanes: &[Vec<Parcel<P::Annex>>],
+) -> u64 {
+    let SwitchState { node, switch, ports, backlog, scratch, line_of, .. } = state;
+    let Window { opened, length, .. } = out.window;
+    let tie = out.setup.tie(node.0, opened);
+    let Scratch { floor, events, .. } = scratch;
+    floor.begin(ports, backlog);
+    while let Some(LinkEvent::Pause(pause)) = events.take() {
+        floor.busy[pause.port.index() / 64] |= 1 << (pause.port.index() % 64);
+        floor.pauses.push(pause);
+    }
+    let Floor { lines, busy, waiting, up, up_from, pauses, made, room } = floor;
+    let (key, salt) = switch.hash_keys();
+    let ways = Ways { router: out.setup.router(node, None), key, salt, opened };
+    let interest = switch.interest;
+    let mut play = Play {
+        layer: Layer { lines, busy, line_of, tie },
+        ports,
+        out,
+        backlog,
+        waiting,
+        room,
+        made,
+        pauses,
+        shift: line::bin_shift(length),
+        next: switch.wake,
+        bytes: 0,
+    };
+    for lane in lanes {
+        let Some(first) = lane.first() else { continue };
+        if interest.announcements {
+            lane.iter().for_each(|pkt| switch.scheme.expect(pkt));
+        }
+        let ingress = first.ingress().index();
+        let from_host = play.ports[ingress].is(TO_HOST);
+        if from_host && interest.host_departures {
+            let start = up.len();
+            let quiet = switch.scheme.is_quiet(PortIndex(ingress as u16));
+            play.lay_from_watched(&switch.scheme, &ways, lane, quiet, up);
+            if up.len() > start {
+                play.layer.busy[ingress / 64] |= 1 << (ingress % 64);
+                up_from.push(Up { port: ingress, start });
+            }
+        } else {
+            for pkt in lane {
+                play.layer.lay(ways.port(&switch.scheme, from_host, pkt).0, *pkt);
+            }
+        }
+    }
+    if interest.host_departures {
+        play.all_watched(switch, &ways, up, up_from);
+        up.clear();
+        up_from.clear();
+        if !play.made.is_empty() {
+            play.lay_made(switch, node);
+        }
+    }
+    for word in 0..play.layer.busy.len() {
+        for p in bits(std::mem::take(&mut play.layer.busy[word]), word * 64) {
+            play.port(p, &mut switch.uncharged);
+        }
+    }
+    play.made.clear();
+    play.pauses.clear();
+    switch.buffer.settle(play.bytes + switch.held_charge - switch.uncharged);
+    play.next
+}
+
+impl<A: Annex> Floor<A> {
+    /// Makes room for a switch, and takes its queued replies and CNPs onto lines.
+    #[inline(always)]
+    fn begin(&mut self, ports: &mut [Port<A>], backlog: &[u64]) {
+        if self.waiting.len() < ports.len() {
+            self.waiting.resize(ports.len(), [0; 2]);
+            self.lines.resize_with(ports.len() * CLASSES, Vec::new);
+            self.busy.resize(ports.len().div_ceil(64), 0);
+        }
+        for (word, backlogged) in backlog.iter().enumerate() {
+            self.busy[word] |= backlogged;
+            for p in bits(*backlogged, word * 64) {
+                let port = &mut ports[p];
+                if !(port.replies.is_empty() && port.cnps.is_empty()) {
+                    self.waiting[p] = [port.replies.len(), port.cnps.len()];
+                    for (queue, class) in [(&mut port.replies, REPLIES), (&mut port.cnps, CNPS)] {
+                        self.lines[p * CLASSES + class]
+                            .extend(queue.packets().iter().map(|p| line::queued(*p)));
+                        queue.keep_last(0);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The ports of a switch in a visit.
+struct Play<'v, A> {
+    layer: Layer<'v, A>,
+    ports: &'v mut [Port<A>],
+    out: Out<'v, A>,
+    backlog: &'v mut [u64],
+    waiting: &'v mut [[u32; 2]],
+    room: &'v mut Vec<Parcel<A>>,
+    made: &'v mut Vec<Made>,
+    pauses: &'v mut Vec<Pause>,
+    /// The shift that leaves the bin of a key.
+    shift: u32,
+    /// Start of the first packet after the window, ps.
+    next: u64,
+    /// Bytes in the queues of data.
+    bytes: u64,
+}
+
+impl<A: Annex> Play<'_, A> {
+    /// Lays the arrivals from a host at a watched port. Replies to other racks are set aside in `up`, because the scheme
+    /// must see them in their places among the departures to that host. If the scheme is quiet there, that applies from
+    /// the first NACK on.
+    #[inline(always)]
+    fn lay_from_watched<S: Scheme>(
+        &mut self,
+        scheme: &S,
+        ways: &Ways<'_>,
+        lane: &[Parcel<A>],
+        mut quiet: bool,
+        up: &mut Vec<Parcel<A>>,
+    ) {
+        for pkt in lane {
+            let (p, to_host) = ways.port(scheme, true, pkt);
+            if pkt.is_data() || to_host || quiet && pkt.kind() != Kind::Nack {
+                self.layer.lay(p, *pkt);
+            } else {
+                quiet = false;
+                up.push(*pkt);
+            }
+        }
+    }
+
+    /// Computes all watched ports.
+    #[inline(always)]
+    fn all_watched<P: Parts<Annex = A>>(
+        &mut self,
+        switch: &mut Switch<P>,
+        ways: &Ways<'_>,
+        up: &[Parcel<A>],
+        up_from: &[Up],
+    ) {
+        let mut from = up_from.iter().peekable();
+        for word in 0..self.layer.busy.len() {
+            for p in bits(self.layer.busy[word], word * 64) {
+                if !self.ports[p].is(WATCHED) {
+                    continue;
+                }
+                self.layer.busy[word] &= !(1 << (p % 64));
+                let up = match from.next_if(|up| up.port == p) {
+                    None => &[][..],
+                    Some(own) => &up[own.start..from.peek().map_or(up.len(), |next| next.start)],
+                };
+                self.watched(p, switch, ways, up);
+            }
+        }
+    }
+
+    /// Computes a port whose departures the scheme watches, and shows it the replies of its host.
+    #[inline(never)]
+    fn watched<P: Parts<Annex = A>>(
+        &mut self,
+        p: usize,
+        switch: &mut Switch<P>,
+        ways: &Ways<'_>,
+        up: &[Parcel<A>],
+    ) {
+        let own = PortIndex(p as u16);
+        let (mut taken, queue) = self.take(p);
+        let mut lines = taken.lines(&queue);
+        let mut departures = Departures::begin(&self.ports[p], &mut self.out, p, lines.data.len());
+        let mut up = up.iter();
+        let (scheme, made) = (&mut switch.scheme, &mut *self.made);
+        let mut pauses = self.pauses.iter().filter(|pause| pause.port == own).peekable();
+        loop {
+            let reply = up.as_slice().first().map(|pkt| line::keyed(*pkt, self.layer.tie));
+            let mut limit = reply.map_or(line::instant(self.out.window.length), |pkt| pkt.word());
+            let pause = pauses.next_if(|pause| line::instant(pause.at - ways.opened) < limit);
+            if let Some(pause) = pause {
+                limit = line::instant(pause.at - ways.opened);
+            }
+            let mut departed = |event, pkt: &Parcel<A>| {
+                if let Some(packet) = scheme.on_leave(&pkt.label, own) {
+                    made.push(Made { event, at: p, packet, to: None, word: 0 });
+                }
+            };
+            departures.run::<true>(&mut self.ports[p], &mut lines, limit, &mut self.out, &mut departed);
+            if let Some(pause) = pause {
+                let port = &mut self.ports[p];
+                self.out.paused(p, port, pause.at, pause.channel, pause.on);
+                let (after, paused) = (pause.at - ways.opened, port.paused());
+                departures.pause(port, &mut lines, after, paused, &mut self.out, &mut departed);
+                continue;
+            }
+            let Some(mut reply) = up.next().copied() else { break };
+            let kind = reply.kind();
+            if !scheme.on_reply(&mut reply.label, own) {
+                self.out.tally.dropped_by_scheme(&reply);
+                continue;
+            }
+            if reply.kind() != kind {
+                reply.annex = reply.annex.overruled();
+            }
+            let to = ways.port(scheme, true, &reply).0;
+            self.layer.lay(to, reply);
+        }
+        let left = departures.end(&mut self.ports[p], &mut lines, &mut self.out);
+        self.put_back(p, taken, queue, left, &mut switch.uncharged);
+    }
+
+    /// Computes a port whose departures nobody watches.
+    #[inline(never)]
+    fn port(&mut self, p: usize, uncharged: &mut u64) {
+        let own = PortIndex(p as u16);
+        let opened = self.out.window.opened;
+        let (mut taken, queue) = self.take(p);
+        let mut lines = taken.lines(&queue);
+        let mut departures = Departures::begin(&self.ports[p], &mut self.out, p, lines.data.len());
+        for pause in self.pauses.iter().filter(|pause| pause.port == own) {
+            let (port, after) = (&mut self.ports[p], pause.at - opened);
+            departures.run::<false>(port, &mut lines, line::instant(after), &mut self.out, |_, _| {});
+            self.out.paused(p, port, pause.at, pause.channel, pause.on);
+            let paused = port.paused();
+            departures.pause(port, &mut lines, after, paused, &mut self.out, |_, _| {});
+        }
+        let (port, limit) = (&mut self.ports[p], line::instant(self.out.window.length));
+        departures.run::<false>(port, &mut lines, limit, &mut self.out, |_, _| {});
+        let left = departures.end(port, &mut lines, &mut self.out);
+        self.put_back(p, taken, queue, left, uncharged);
+    }
+
+    /// Takes the lines of a port, in order, and its queue of data.
+    #[inline(always)]
+    fn take(&mut self, p: usize) -> (Taken<A>, Queue<A>) {
+        let waiting = std::mem::take(&mut self.waiting[p]);
+        let lines = &mut self.layer.lines[p * CLASSES..(p + 1) * CLASSES];
+        let [data, replies, cnps] = [DATA, REPLIES, CNPS].map(|class| std::mem::take(&mut lines[class]));
+        let mut taken = Taken { data, replies, cnps };
+        if self.gets_made(p) {
+            return (taken, std::mem::take(&mut self.ports[p].data));
+        }
+        line::sort(&mut taken.data, self.room, self.shift);
+        line::sort(&mut taken.replies[waiting[0] as usize..], self.room, self.shift);
+        if !taken.cnps.is_empty() {
+            line::sort(&mut taken.cnps[waiting[1] as usize..], self.room, self.shift);
+        }
+        (taken, std::mem::take(&mut self.ports[p].data))
+    }
+
+    /// Puts the lines of a port back, empty. What has not left goes into the port's queues.
+    #[inline(always)]
+    fn put_back(&mut self, p: usize, taken: Taken<A>, mut queue: Queue<A>, left: Left, uncharged: &mut u64) {
+        let tie = self.layer.tie;
+        let port = &mut self.ports[p];
+        let own = port.is(UNCHARGED) || !self.made.is_empty();
+        let made = &*self.made;
+        let unkeyed =
+            |pkt: &Parcel<A>| match made.iter().any(|made| made.to == Some(p) && made.word == pkt.word()) {
+                true => Parcel { label: pkt.label.arriving(0, PortIndex::VIRTUAL), annex: pkt.annex },
+                false => line::unkeyed(*pkt, tie),
+            };
+        let before = if own { made_here(queue.packets()) } else { 0 };
+        queue.skip(left.queued);
+        let Taken { mut data, mut replies, mut cnps } = taken;
+        data[left.data..].iter().for_each(|pkt| queue.push(unkeyed(pkt)));
+        replies[left.replies..].iter().for_each(|pkt| port.replies.push(unkeyed(pkt)));
+        cnps[left.cnps..].iter().for_each(|pkt| port.cnps.push(unkeyed(pkt)));
+        if own {
+            let after = made_here(queue.packets());
+            *uncharged = *uncharged + after - before;
+            port.set(UNCHARGED, after > 0);
+        }
+        port.data = queue;
+        data.clear();
+        replies.clear();
+        cnps.clear();
+        let lines = &mut self.layer.lines[p * CLASSES..(p + 1) * CLASSES];
+        (lines[DATA], lines[REPLIES], lines[CNPS]) = (data, replies, cnps);
+        port.recount();
+        let bit = 1 << (p % 64);
+        if port.is_empty() {
+            self.backlog[p / 64] &= !bit;
+        } else {
+            self.backlog[p / 64] |= bit;
+            self.next = self.next.min(port.due);
+            self.bytes += u64::from(port.waiting);
+        }
+    }
+
+    /// True if the scheme has made a packet that leaves by port `p`.
+    #[inline(always)]
+    fn gets_made(&self, p: usize) -> bool {
+        !self.made.is_empty() && self.made.iter().any(|made| made.to == Some(p))
+    }
+
+    /// Lays the packets that the scheme has made onto the lines of their ports.
+    #[cold]
+    #[inline(never)]
+    fn lay_made<P: Parts<Annex = A>>(&mut self, switch: &Switch<P>, node: NodeId) {
+        for i in 0..self.made.len() {
+            let Made { event, at, packet, .. } = self.made[i];
+            let emitted = Emitted { packet, tag: 0, port: None };
+            let (port, pkt) = switch.made(self.out.setup, node, emitted);
+            self.out.tally.made(&pkt);
+            let p = port.index();
+            debug_assert!(!self.ports[p].is(WATCHED), "a local scheme makes packets for other ports");
+            let class = self.layer.line_of.of(&pkt);
+            let waiting = match class {
+                DATA => 0,
+                other => self.waiting[p][other - REPLIES] as usize,
+            };
+            if !self.gets_made(p) {
+                // The lines are sorted before the first such packet: the order of its key is that of its event alone.
+                let first = [0, self.waiting[p][0], self.waiting[p][1]].map(|n| n as usize);
+                for (line, first) in self.layer.lines[p * CLASSES..].iter_mut().zip(first) {
+                    line::sort(&mut line[first..], self.room, self.shift);
+                }
+            }
+            let line = &mut self.layer.lines[p * CLASSES + class];
+            let rank = match line::is_arrival(event) {
+                true => event & !line::LOW,
+                false if at < p => event & !line::LOW & !AT_DEPARTURE,
+                false => (event & !line::LOW & !AT_DEPARTURE) + 2 * AT_DEPARTURE,
+            };
+            let at = waiting + line[waiting..].partition_point(|pkt| pkt.word() & !line::LOW <= rank);
+            let word = rank | pkt.word() & line::LOW;
+            (self.made[i].to, self.made[i].word) = (Some(p), word);
+            let label = pkt.label.with_word(word);
+            line.insert(at, Parcel { label, annex: pkt.annex });
+            self.layer.busy[p / 64] |= 1 << (p % 64);
+        }
+    }
+}
+
+/// The lines of one port, out of their places.
+struct Taken<A> {
+    data: Vec<Parcel<A>>,
+    replies: Vec<Parcel<A>>,
+    cnps: Vec<Parcel<A>>,
+}
+
+impl<A> Taken<A> {
+    fn lines<'l>(&'l mut self, queue: &'l Queue<A>) -> Lines<'l, A>
+    where
+        A: Annex,
+    {
+        Lines { queued: queue.packets(), data: &mut self.data, replies: &self.replies, cnps: &self.cnps }
+    }
+}
+
+/// Bytes of packets that the switch has made itself.
+#[cold]
+fn made_here<A: Annex>(packets: &[Parcel<A>]) -> u64 {
+    let own = packets.iter().filter(|pkt| pkt.ingress() == PortIndex::VIRTUAL);
+    own.map(|pkt| u64::from(pkt.frame())).sum()
+}
