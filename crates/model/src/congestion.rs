@@ -40,6 +40,12 @@ pub trait Congestion {
     /// Handles an ACK that acknowledges `packets` packets for the first time; `echo` is true if it carries a mark.
     fn on_ack(&mut self, _now: Time, _packets: u64, _echo: bool) {}
 
+    /// True if ACKs without a mark change nothing, however many come before the next other call. The caller may then leave
+    /// them out.
+    fn ignores_acks(&self) -> bool {
+        false
+    }
+
     /// Handles the acknowledgements of a NACK, by default like those of an ACK.
     fn on_nacked(&mut self, now: Time, packets: u64, echo: bool) {
         self.on_ack(now, packets, echo);

@@ -71,6 +71,13 @@ pub trait Sender {
     /// Handles a reply.
     fn on_reply(&mut self, now: Time, reply: Reply) -> Progress;
 
+    /// Handles an ACK if the sender would send the same packets at the same times had the ACK come up to `burst`
+    /// transmissions earlier or later; otherwise it changes nothing and returns false. A host may then handle the ACK before
+    /// it computes the packets that start earlier. The deadline must not move forward. The default handles no ACK.
+    fn on_free_ack(&mut self, _now: Time, _psn: Psn, _burst: u32) -> bool {
+        false
+    }
+
     /// Handles a reply with a report on single packets. The default ignores the report.
     fn on_selective(&mut self, now: Time, reply: Reply, _selective: Selective) -> Progress {
         self.on_reply(now, reply)
@@ -91,8 +98,23 @@ pub trait Sender {
     fn on_timeout(&mut self, now: Time);
 }
 
+/// The packet that [`Receiver::on_plain`] has accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plain {
+    /// PSN of the ACK that goes back.
+    pub ack: Psn,
+    /// [`Reception::out_of_order`].
+    pub out_of_order: bool,
+}
+
 /// The receiving end of a queue pair.
 pub trait Receiver {
+    /// A shortcut of [`Receiver::on_data`] for frequent packets: it handles an unmarked packet that is accepted and
+    /// answered by an ACK alone. For any other packet it changes nothing and returns `None`. The default takes no packet.
+    fn on_plain(&mut self, _psn: Psn) -> Option<Plain> {
+        None
+    }
+
     /// Handles a data packet: its PSN, whether a switch marked it, and whether it is the last of its message.
     fn on_data(&mut self, now: Time, psn: Psn, marked: bool, last: bool) -> Reception;
 

@@ -17,6 +17,14 @@ pub(crate) struct AckRules {
     pub(crate) duplicates: bool,
 }
 
+impl AckRules {
+    /// True if every packet is acknowledged at once; [`Acks`] then counts nothing.
+    #[inline]
+    pub(crate) const fn each(&self) -> bool {
+        self.every <= 1
+    }
+}
+
 /// Counts packets towards the next ACK.
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(test, derive(Hash))]

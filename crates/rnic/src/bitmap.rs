@@ -36,6 +36,15 @@ impl Bitmap {
         insert
     }
 
+    /// [`Bitmap::insert`] of a new packet into the word; false, without effect, if that is impossible.
+    #[inline]
+    pub(crate) fn insert_near(&mut self, ahead: u32) -> bool {
+        let bit = 1_u64.wrapping_shl(ahead - 1);
+        let new = self.far.is_none() && ahead <= NEAR && self.near & bit == 0;
+        self.near |= if new { bit } else { 0 };
+        new
+    }
+
     fn insert_far(&mut self, expected: u64, ahead: u32) -> Insert {
         let ring = self.far.get_or_insert_with(Box::default);
         let mut near = std::mem::take(&mut self.near);
@@ -54,17 +63,31 @@ impl Bitmap {
         }
     }
 
-    /// Packet `expected` has arrived; returns the new ePSN, past all packets in the set that follow it without a gap.
+    /// [`Bitmap::advance`], unless there is a ring.
     #[inline]
-    pub(crate) fn advance(&mut self, expected: u64) -> u64 {
-        let next = expected.wrapping_add(1);
-        if let Some(ring) = &mut self.far {
-            return ring.drain(next);
+    pub(crate) fn advance_near(&mut self, expected: u64) -> Option<u64> {
+        match self.far {
+            Some(_) => None,
+            None => Some(self.leave_word(expected)),
         }
+    }
+
+    /// Removes the packets that follow `expected` without a gap from the word; returns the packet after them.
+    #[inline]
+    fn leave_word(&mut self, expected: u64) -> u64 {
         let run = self.near.trailing_ones();
         // Two shifts, since the total may be 65.
         self.near = self.near >> 1 >> run.min(NEAR - 1);
-        next.wrapping_add(u64::from(run))
+        expected.wrapping_add(1 + u64::from(run))
+    }
+
+    /// Packet `expected` has arrived; returns the new ePSN, past all packets in the set that follow it without a gap.
+    #[inline]
+    pub(crate) fn advance(&mut self, expected: u64) -> u64 {
+        match &mut self.far {
+            Some(ring) => ring.drain(expected.wrapping_add(1)),
+            None => self.leave_word(expected),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::sender::{self, Sender};
 use crate::{in_flight, in_order, receiver, scoreboard, selective};
 use model::annex::{Notice, NoticeRules, Selective};
-use model::transport::{Progress, Reception, Reply};
+use model::transport::{Plain, Progress, Reception, Reply};
 use model::{Psn, Time};
 use std::sync::Arc;
 
@@ -102,6 +102,15 @@ impl model::Sender for AnySender {
         of_sender!(self, sender => sender.on_reply(now, reply))
     }
 
+    #[inline(always)]
+    fn on_free_ack(&mut self, now: Time, psn: Psn, burst: u32) -> bool {
+        match self {
+            AnySender::Counting(sender) => sender.on_free_ack(now, psn, burst),
+            AnySender::Custom(sender) => sender.on_free_ack(now, psn, burst),
+            AnySender::Scoreboard(_) | AnySender::InFlight(_) => false,
+        }
+    }
+
     #[inline]
     fn on_selective(&mut self, now: Time, reply: Reply, selective: Selective) -> Progress {
         of_sender!(self, sender => sender.on_selective(now, reply, selective))
@@ -151,6 +160,16 @@ macro_rules! of_receiver {
 }
 
 impl model::Receiver for AnyReceiver {
+    #[inline(always)]
+    fn on_plain(&mut self, psn: Psn) -> Option<Plain> {
+        match self {
+            AnyReceiver::Keeping(receiver) => receiver.on_plain(psn),
+            AnyReceiver::InOrder(receiver) => receiver.on_plain(psn),
+            AnyReceiver::Custom(receiver) => receiver.on_plain(psn),
+            AnyReceiver::Selective(_) => None,
+        }
+    }
+
     #[inline]
     fn on_data(&mut self, now: Time, psn: Psn, marked: bool, last: bool) -> Reception {
         of_receiver!(self, receiver => receiver.on_data(now, psn, marked, last))

@@ -3,7 +3,7 @@
 use crate::ack::Acks;
 use crate::notification::Marks;
 use crate::receiver::Answers;
-use model::transport::{Fate, Reception};
+use model::transport::{Fate, Plain, Reception};
 use model::{Psn, Time};
 use std::sync::Arc;
 
@@ -37,6 +37,16 @@ impl Receiver {
 }
 
 impl model::Receiver for Receiver {
+    #[inline]
+    fn on_plain(&mut self, psn: Psn) -> Option<Plain> {
+        if psn != Psn::from_seq(self.expected) || !self.rules.answers.acks.each() {
+            return None;
+        }
+        self.expected = self.expected.wrapping_add(1);
+        self.nack_after = Time::ZERO;
+        Some(Plain { ack: psn, out_of_order: false })
+    }
+
     #[inline]
     fn on_data(&mut self, now: Time, psn: Psn, marked: bool, last: bool) -> Reception {
         let acks = &self.rules.answers.acks;

@@ -137,6 +137,11 @@ impl Congestion for Reacting {
     }
 
     #[inline]
+    fn ignores_acks(&self) -> bool {
+        self.steady_until != Time::ZERO
+    }
+
+    #[inline]
     fn on_nacked(&mut self, now: Time, packets: u64, echo: bool) {
         if echo || self.steady_until == Time::ZERO {
             self.tell(now, move |inner| inner.control.on_nacked(now, packets, echo));

@@ -3,7 +3,7 @@
 use crate::ack::{AckRules, Acks};
 use crate::bitmap::{Bitmap, Insert};
 use crate::notification::{MarkRules, Marks};
-use model::transport::{Fate, Reception, Reply};
+use model::transport::{Fate, Plain, Reception, Reply};
 use model::{Psn, Time};
 use std::sync::Arc;
 
@@ -75,6 +75,24 @@ impl Receiver {
 }
 
 impl model::Receiver for Receiver {
+    #[inline]
+    fn on_plain(&mut self, psn: Psn) -> Option<Plain> {
+        let Rules { answers, window, nack } = &*self.rules;
+        let distance = psn.distance_from(Psn::from_seq(self.expected));
+        if !answers.acks.each() {
+            return None;
+        }
+        if distance == 0 {
+            self.expected = self.ahead.advance_near(self.expected)?;
+            self.nacked = false;
+        } else if distance < 0 || distance as u32 >= *window || *nack && !self.nacked {
+            return None;
+        } else if !self.ahead.insert_near(distance as u32) {
+            return None;
+        }
+        Some(Plain { ack: Psn::from_seq(self.expected.wrapping_sub(1)), out_of_order: distance > 0 })
+    }
+
     #[inline]
     fn on_data(&mut self, now: Time, psn: Psn, marked: bool, last: bool) -> Reception {
         let distance = psn.distance_from(Psn::from_seq(self.expected));

@@ -143,6 +143,25 @@ impl model::Sender for Sender {
         Progress { acked: u64::from(acked), nack: heeded }
     }
 
+    /// Takes an ACK while neither the window nor the timer nor a retransmission depends on it.
+    #[inline]
+    fn on_free_ack(&mut self, now: Time, psn: Psn, burst: u32) -> bool {
+        let acked = psn.next().distance_from(Psn::from_seq(self.una));
+        if acked <= 0 {
+            return true;
+        }
+        let acked = acked as u32;
+        let free = self.next == self.high && acked < self.high && !self.resend && self.fired == 0;
+        if !free || u64::from(self.next) + u64::from(burst) > u64::from(self.rules.limit) {
+            return false;
+        }
+        self.una += u64::from(acked);
+        self.next -= acked;
+        self.high -= acked;
+        self.deadline = self.rules.timing.deadline(now, 0);
+        true
+    }
+
     #[inline]
     fn una(&self) -> u64 {
         self.una
