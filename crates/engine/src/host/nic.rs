@@ -35,6 +35,8 @@ pub(crate) struct Host<P: Parts> {
     pub(super) full_time: u64,
     /// Start of its port's row of transmission times.
     pub(super) row: u32,
+    /// Most packets that its port can start in a window.
+    pub(super) burst: u32,
     /// True if pacing counts in whole nanoseconds.
     pub(super) whole_ns: bool,
     /// Time by which its clock is ahead, ps.
@@ -71,6 +73,7 @@ impl<P: Parts> Host<P> {
     pub(crate) fn set_rate(&mut self, setup: &Setup<'_>, row: u32) {
         self.row = row;
         self.full_time = setup.time_on_wire(row, self.full_frame);
+        self.burst = burst(setup, row);
     }
 
     pub(crate) fn new(setup: &Setup<'_>, parts: &P, id: HostId) -> Self {
@@ -94,6 +97,7 @@ impl<P: Parts> Host<P> {
             gap: plan.wire.gap,
             full_time,
             row,
+            burst: burst(setup, row),
             whole_ns: plan.wire.clock != Clock::Picosecond,
             clock: if P::Annex::CARRIES { plan.clock_ahead(id).ps() } else { 0 },
             copies: 0,
@@ -114,6 +118,12 @@ impl<P: Parts> Host<P> {
             host.add_incoming(setup, parts, QpId(q));
         }
         host
+    }
+
+    /// True if arrivals may be computed ahead of departures: no annex, and no record of single events.
+    #[inline]
+    pub(crate) fn may_run_ahead(&self, setup: &Setup<'_>) -> bool {
+        !P::Annex::CARRIES && self.arrivals_of.is_empty() && !setup.several_classes && !setup.follows_any()
     }
 
     /// Time from which the first queue pair in line may send; [`u64::MAX`] if no queue pair has anything to send.
@@ -253,4 +263,10 @@ impl<P: Parts> Host<P> {
         }
         list
     }
+}
+
+/// Most packets that a port can start in a window.
+fn burst(setup: &Setup<'_>, row: u32) -> u32 {
+    let least = setup.time_on_wire(row, setup.plan.wire.smallest_frame()).max(1);
+    u32::try_from(setup.window / least + 1).unwrap_or(u32::MAX)
 }

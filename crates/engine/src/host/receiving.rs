@@ -4,7 +4,7 @@ use super::nic::{Host, Replies};
 use super::queue_pair::Incoming;
 use crate::setup::Setup;
 use model::annex::Answer;
-use model::transport::{Fate, Receiver, Reply};
+use model::transport::{Fate, Plain, Receiver, Reply};
 use model::{Annex, Kind, Packet, Parcel, Parts, QpId, Time};
 
 impl<P: Parts> Host<P> {
@@ -23,6 +23,31 @@ impl<P: Parts> Host<P> {
         let receiver = parts.receiver(plan, id);
         self.incoming.push(Incoming { receiver, message_end, message: qp.messages.start, from: qp.from });
         self.watch_arrivals(setup, id);
+    }
+
+    /// Takes an unmarked data packet that needs nothing but an ACK; returns the ACK, and whether [`Host::complete`] must
+    /// follow. For any other packet it changes nothing and returns `None`. Requires [`Host::may_run_ahead`].
+    #[inline(always)]
+    pub(crate) fn on_plain(
+        &mut self,
+        setup: &Setup<'_>,
+        now: u64,
+        pkt: &Parcel<P::Annex>,
+    ) -> Option<(Parcel<P::Annex>, bool)> {
+        if pkt.marked() {
+            return None;
+        }
+        let qp = pkt.qp();
+        let incoming = &mut self.incoming[(qp.0 - self.first_incoming) as usize];
+        let Plain { ack, out_of_order } = incoming.receiver.on_plain(pkt.psn())?;
+        self.last_event = now;
+        self.liveness.last_progress = now;
+        self.data.accepted += 1;
+        self.data.out_of_order += u64::from(out_of_order);
+        self.control.ack += 1;
+        self.control.created += 1;
+        let label = Packet::new(Kind::Ack, qp, incoming.from, ack, setup.plan.wire.ack);
+        Some((Parcel::bare(label), incoming.receiver.expected() >= incoming.message_end))
     }
 
     pub(super) fn on_data(
@@ -116,7 +141,7 @@ impl<P: Parts> Host<P> {
 
     /// Notes the messages of `qp` that have now fully arrived, and fires their triggers.
     #[inline(never)]
-    fn complete(&mut self, setup: &Setup<'_>, now: u64, qp: QpId) {
+    pub(crate) fn complete(&mut self, setup: &Setup<'_>, now: u64, qp: QpId) {
         let plan = setup.plan;
         let incoming = &mut self.incoming[(qp.0 - self.first_incoming) as usize];
         let expected = incoming.receiver.expected();

@@ -169,6 +169,37 @@ impl<P: Parts> Host<P> {
         }
     }
 
+    /// Takes an ACK that affects no departure of this window; returns whether [`Host::on_message_acked`] must follow. For
+    /// any other packet it changes nothing and returns `None`. Requires [`Host::may_run_ahead`].
+    #[inline(always)]
+    pub(crate) fn on_free_ack(
+        &mut self,
+        setup: &Setup<'_>,
+        now: u64,
+        pkt: &Parcel<P::Annex>,
+    ) -> Option<bool> {
+        let slot = setup.sender_slot[pkt.qp().index()];
+        let out = &mut self.outgoing[slot as usize];
+        if pkt.kind() != Kind::Ack || pkt.echo() || !out.queued || !out.congestion.ignores_acks() {
+            return None;
+        }
+        if !out.sender.on_free_ack(Time(now), pkt.psn(), self.burst) {
+            return None;
+        }
+        self.last_event = now;
+        self.control.arrived += 1;
+        Some(out.sender.una() >= out.acked_end)
+    }
+
+    /// Handles the end of a message after [`Host::on_free_ack`].
+    #[cold]
+    pub(crate) fn on_message_acked(&mut self, setup: &Setup<'_>, now: u64, qp: QpId) {
+        let slot = setup.sender_slot[qp.index()];
+        self.acknowledged(setup, now, slot);
+        self.enqueue(slot, now);
+        self.fire(setup, now);
+    }
+
     /// Takes a reply, a CNP or a signal that has arrived.
     pub(super) fn on_control(&mut self, setup: &Setup<'_>, now: u64, pkt: &Parcel<P::Annex>) {
         let slot = setup.sender_slot[pkt.qp().index()];

@@ -44,8 +44,6 @@ struct Node {
     next: u64,
     /// Time of the node's valid entry in `sleepers`; [`u64::MAX`] without an entry.
     booked: u64,
-    /// Hosts: time at which the next packet starts, ps.
-    due: u64,
     /// Pause frames on their way to the node.
     pauses: Vec<Pause>,
 }
@@ -237,7 +235,6 @@ impl<P: Parts> Group<P> {
                 backlog: group.backlog.len() as u32,
                 next: u64::MAX,
                 booked: u64::MAX,
-                due: u64::MAX,
                 pauses: Vec::new(),
             });
             group.backlog.resize(group.backlog.len() + fabric.ports(id).len().div_ceil(64), 0);
@@ -444,14 +441,13 @@ impl<P: Parts> Group<P> {
         out.bring_near(&mut self.ports[port..=port]);
         let (port, events) = (&mut self.ports[port], &mut scratch.events);
         let visit = host::Visit { host, port, out, events, with_data: self.with_data };
-        let next = visit.run(arrivals, node.due);
+        node.next = visit.run(arrivals);
         pool.give(lane, self.outputs.unit);
         let host = &self.hosts[node.index as usize];
         self.unfinished -= unfinished - host.unfinished;
         let live = &mut self.liveness;
         live.pending_starts = live.pending_starts - pending_starts + host.liveness.pending_starts;
         live.last_progress = live.last_progress.max(host.liveness.last_progress);
-        (node.due, node.next) = (next.departure, next.any);
         self.add_outside_events(n, context);
     }
 

@@ -1,8 +1,10 @@
 //! A host in one window: all its events, in order of time. The order at one instant is: failures and repairs, pause
 //! and resume frames, departures, arrivals, timers.
 //!
-//! Arrivals and departures are the frequent events. A departure is computed only when a later event comes up; until
-//! then only its time is fixed.
+//! Departures are computed as late as possible. Most arrivals affect no departure before them or after them, except
+//! by the reply that they cause: data that is answered by an ACK alone, and ACKs that only move the window of a queue
+//! pair which has room. Such arrivals are computed one after the other. The replies wait with their times, and the
+//! departures follow in a run of their own. Any other event first catches up with the departures before it.
 
 use super::out::{LinkEvent, LinkEvents, Out, Window};
 use super::port::{LOSSY, Port, TAPPED};
@@ -11,7 +13,7 @@ use super::wire::Wire;
 use crate::failing::FailureEvent;
 use crate::host::Host;
 use model::packet::Kinds;
-use model::{Annex, Kind, Parcel, Parts};
+use model::{Annex, Kind, Parcel, Parts, PortIndex};
 
 /// The visit of one host in one window.
 pub(super) struct Visit<'v, P: Parts> {
@@ -22,116 +24,243 @@ pub(super) struct Visit<'v, P: Parts> {
     pub(super) with_data: Kinds,
 }
 
-/// Times of a host's next events of its own, ps; [`u64::MAX`] for none.
-pub(super) struct Next {
-    /// Start of its next packet.
-    pub(super) departure: u64,
-    /// Its next event of any kind.
-    pub(super) any: u64,
-}
-
 /// The host's queue of replies and its wire. They are copied here so that the compiler can keep them in registers.
 struct Uplink<'v, A> {
+    /// Replies in their order. The offset of a reply is one more than that of the arrival which caused it; it is 0 for
+    /// replies that waited when the window opened.
     replies: Queue<A>,
     wire: Wire<'v, A>,
-    /// Earliest start of the next packet, ps; [`u64::MAX`] if there is none.
-    due: u64,
-    /// Time of the next pause frame or failure, ps.
-    next_event: u64,
+    /// True if departures depend on replies, queue pairs and the wire alone: no pause, no queued CNP, no losses.
+    plain: bool,
+}
+
+/// The next packet of a host.
+enum Next {
+    Cnp,
+    Reply,
+    Data,
 }
 
 impl<'v, P: Parts> Visit<'v, P> {
-    /// Computes the window with these arrivals, in their order. `due` is the earliest start of the next packet.
-    /// Returns the times of the next events.
+    /// Computes the window with these arrivals, in their order. Returns the time of the host's next event; [`u64::MAX`]
+    /// for none.
     #[inline(never)]
-    pub(super) fn run(mut self, arrivals: &[Parcel<P::Annex>], due: u64) -> Next {
+    pub(super) fn run(mut self, arrivals: &[Parcel<P::Annex>]) -> u64 {
         let Window { opened, close, .. } = self.out.window;
         if self.host.crowded() {
             arrivals.iter().for_each(|pkt| self.host.prefetch(self.out.setup, pkt));
         }
-        let mut uplink = self.take(due);
+        let mut uplink = self.take(0);
+        let mut calm = self.calm_before();
         for pkt in arrivals {
             let now = opened + pkt.offset() as u64;
-            self.catch_up(&mut uplink, now, now);
-            let [reply, cnp] = self.host.on_arrival(self.out.setup, now, pkt);
-            if let Some(reply) = reply {
-                uplink.replies.push(reply);
-            }
-            if let Some(cnp) = cnp {
-                match (self.with_data.has(Kind::Cnp), self.with_data.has(Kind::Ack)) {
-                    (true, _) => uplink.replies.push(cnp),
-                    (false, true) => self.port.cnps.push(cnp),
-                    (false, false) => uplink.replies = put_first(std::mem::take(&mut uplink.replies), cnp),
+            if now >= calm {
+                calm = self.arrive(&mut uplink, now, pkt);
+            } else if pkt.is_data() {
+                match self.host.on_plain(self.out.setup, now, pkt) {
+                    Some((reply, false)) => uplink.replies.push(at_offset(reply, pkt.offset() + 1)),
+                    Some((reply, true)) => {
+                        self.catch_up(&mut uplink, now, now);
+                        self.host.complete(self.out.setup, now, pkt.qp());
+                        self.reply(&mut uplink, now, reply);
+                        calm = self.calm_before();
+                    }
+                    None => calm = self.arrive(&mut uplink, now, pkt),
+                }
+            } else {
+                match self.host.on_free_ack(self.out.setup, now, pkt) {
+                    Some(false) => {}
+                    Some(true) => {
+                        self.catch_up(&mut uplink, now, now);
+                        self.host.on_message_acked(self.out.setup, now, pkt.qp());
+                        calm = self.calm_before();
+                    }
+                    None => calm = self.arrive(&mut uplink, now, pkt),
                 }
             }
-            self.schedule(&mut uplink, now);
         }
         self.catch_up(&mut uplink, close - 1, close);
+        let late = uplink.replies.packets_mut().iter_mut().rev().take_while(|reply| reply.offset() > 0);
+        late.for_each(|reply| *reply = at_offset(*reply, 0));
+        let (departure, _) = self.next(&uplink);
         self.put_back(&mut uplink);
-        Next { departure: uplink.due, any: uplink.due.min(self.host.timer_at()) }
+        departure.min(self.host.timer_at())
+    }
+
+    /// Time before which arrivals may be computed ahead of the departures before them.
+    #[inline(always)]
+    fn calm_before(&self) -> u64 {
+        match self.host.may_run_ahead(self.out.setup) {
+            // At one instant, link events come before arrivals, and timers after them.
+            true => self.events.next().min(self.host.timer_at().saturating_add(1)),
+            false => 0,
+        }
+    }
+
+    /// Computes an arrival in order of time with all other events. Returns [`Visit::calm_before`].
+    #[inline(never)]
+    fn arrive(&mut self, uplink: &mut Uplink<'v, P::Annex>, now: u64, pkt: &Parcel<P::Annex>) -> u64 {
+        self.catch_up(uplink, now, now);
+        let [reply, cnp] = self.host.on_arrival(self.out.setup, now, pkt);
+        let cnp = match cnp {
+            Some(cnp) if !self.with_data.has(Kind::Cnp) => self.send_first(uplink, now, cnp),
+            cnp => cnp,
+        };
+        if let Some(reply) = reply {
+            self.reply(uplink, now, reply);
+        }
+        match cnp {
+            None => {}
+            Some(cnp) if self.with_data.has(Kind::Cnp) => self.reply(uplink, now, cnp),
+            Some(cnp) if self.with_data.has(Kind::Ack) => {
+                self.port.cnps.push(cnp);
+                uplink.plain = false;
+            }
+            Some(cnp) => uplink.replies = put_first(std::mem::take(&mut uplink.replies), cnp),
+        }
+        self.calm_before()
+    }
+
+    /// Sends or queues a reply, when all departures up to `now` have been computed. A reply goes before data that the same
+    /// arrival releases, so it starts at once if it can.
+    fn reply(&mut self, uplink: &mut Uplink<'v, P::Annex>, now: u64, reply: Parcel<P::Annex>) {
+        let barred = self.port.paused() && self.with_data.has(Kind::Ack) || !self.port.cnps.is_empty();
+        if uplink.wire.free <= now && !barred {
+            self.launch(uplink, now, reply);
+        } else {
+            let offset = (now - self.out.window.opened) as u32;
+            uplink.replies.push(at_offset(reply, offset + 1));
+        }
+    }
+
+    /// Starts a CNP that leaves before all other packets, unless a link event comes first or the window ends. Returns the
+    /// CNP if it must wait.
+    fn send_first(
+        &mut self,
+        uplink: &mut Uplink<'v, P::Annex>,
+        now: u64,
+        cnp: Parcel<P::Annex>,
+    ) -> Option<Parcel<P::Annex>> {
+        let start = uplink.wire.free.max(now);
+        if start >= self.out.window.close.min(self.events.next()) || !self.port.cnps.is_empty() {
+            return Some(cnp);
+        }
+        let first = uplink.replies.packets().first();
+        if first.is_some_and(|pkt| pkt.kind() == Kind::Cnp) {
+            return Some(cnp);
+        }
+        self.launch(uplink, start, cnp);
+        None
     }
 
     /// Computes the host's own events: departures and link events up to `until`, and timers before `timers_before`.
-    #[inline(always)]
+    #[inline(never)]
     fn catch_up(&mut self, uplink: &mut Uplink<'v, P::Annex>, until: u64, timers_before: u64) {
         loop {
-            // At one instant, pause frames come before departures, and timers after them.
-            let timer = self.host.timer_at();
-            if uplink.due <= until && uplink.due < uplink.next_event && uplink.due <= timer {
-                self.depart(uplink);
-            } else if uplink.next_event <= until || timer < timers_before {
-                self.put_back(uplink);
-                let due = self.on_special();
-                *uplink = self.take(due);
-            } else {
+            // At one instant, link events come before departures, and timers after them.
+            let event = self.events.next();
+            let until_event = until.min(event.saturating_sub(1)).min(self.host.timer_at());
+            match uplink.plain {
+                true => self.depart(uplink, until_event),
+                false => self.depart_in_turn(uplink, until_event),
+            }
+            if event > until && self.host.timer_at() >= timers_before {
                 return;
             }
+            self.on_special(uplink);
         }
     }
 
-    /// Starts the packet that is due.
+    /// Starts all packets that start up to `until`, if departures are plain. It stops at the first timer.
     #[inline(always)]
-    fn depart(&mut self, uplink: &mut Uplink<'v, P::Annex>) {
-        let now = uplink.due;
-        let first = if self.port.cnps.is_empty() { uplink.replies.pop() } else { self.port.cnps.pop() };
-        let pkt = match first {
-            None => self.host.pull(self.out.setup, now),
-            reply => reply,
-        };
-        if let Some(pkt) = pkt {
-            if self.port.is(LOSSY | TAPPED) {
-                self.put_back(uplink);
-                self.out.launch_special(0, self.port, now, pkt);
-                *uplink = self.take(now);
-            } else {
-                uplink.wire.control += !pkt.is_data() as u64;
-                if let Some((after, sent)) = uplink.wire.launch(now, pkt) {
-                    self.out.send_far(0, self.port, after, sent);
+    fn depart(&mut self, uplink: &mut Uplink<'v, P::Annex>, mut until: u64) {
+        let opened = self.out.window.opened;
+        loop {
+            let data = uplink.wire.free.max(self.host.eligible_at());
+            // A packet that starts at the instant of an arrival leaves before the reply to the arrival.
+            if let Some(reply) = uplink.replies.packets().first()
+                && let asks = opened + reply.offset() as u64
+                && asks <= data
+            {
+                let start = uplink.wire.free.max(asks - 1);
+                if start > until {
+                    return;
                 }
+                let Some(reply) = uplink.replies.pop() else { return };
+                uplink.wire.control += 1;
+                self.put_on_wire(uplink, start, reply);
+            } else if data > until {
+                return;
+            } else {
+                if let Some(pkt) = self.host.pull(self.out.setup, data) {
+                    self.put_on_wire(uplink, data, pkt);
+                }
+                until = until.min(self.host.timer_at());
             }
         }
-        self.schedule(uplink, now);
     }
 
-    /// Computes the start of the next packet, which is not before `now`.
-    #[inline(always)]
-    fn schedule(&mut self, uplink: &mut Uplink<'v, P::Annex>, now: u64) {
-        let paused = self.port.paused();
-        let replies = !(uplink.replies.is_empty() || paused && self.with_data.has(Kind::Ack));
-        let first = if replies || !self.port.cnps.is_empty() {
-            now
-        } else if paused {
-            u64::MAX
-        } else {
-            self.host.eligible_at().max(now)
-        };
-        uplink.due = first.max(uplink.wire.free);
-    }
-
-    /// Handles the next link event or timer; returns the start of the next packet.
+    /// [`Visit::depart`] in all cases.
     #[cold]
     #[inline(never)]
-    fn on_special(&mut self) -> u64 {
+    fn depart_in_turn(&mut self, uplink: &mut Uplink<'v, P::Annex>, until: u64) {
+        loop {
+            let (start, next) = self.next(uplink);
+            if start > until.min(self.host.timer_at()) {
+                return;
+            }
+            let pkt = match next {
+                Next::Cnp => self.port.cnps.pop(),
+                Next::Reply => uplink.replies.pop(),
+                Next::Data => self.host.pull(self.out.setup, start),
+            };
+            if let Some(pkt) = pkt {
+                self.launch(uplink, start, pkt);
+            }
+        }
+    }
+
+    /// The next packet, and its start; [`u64::MAX`] if no packet may start.
+    fn next(&self, uplink: &Uplink<'v, P::Annex>) -> (u64, Next) {
+        let (free, paused) = (uplink.wire.free, self.port.paused());
+        if !self.port.cnps.is_empty() {
+            return (free, Next::Cnp);
+        }
+        let data = if paused { u64::MAX } else { free.max(self.host.eligible_at()) };
+        match uplink.replies.packets().first() {
+            Some(reply) if !(paused && self.with_data.has(Kind::Ack)) => {
+                let asks = self.out.window.opened + reply.offset() as u64;
+                if asks <= data { (free.max(asks - 1), Next::Reply) } else { (data, Next::Data) }
+            }
+            _ => (data, Next::Data),
+        }
+    }
+
+    /// Starts a packet in all cases.
+    fn launch(&mut self, uplink: &mut Uplink<'v, P::Annex>, start: u64, pkt: Parcel<P::Annex>) {
+        if self.port.is(LOSSY | TAPPED) {
+            self.put_back(uplink);
+            self.out.launch_special(0, self.port, start, pkt);
+            *uplink = self.take(0);
+        } else {
+            uplink.wire.control += !pkt.is_data() as u64;
+            self.put_on_wire(uplink, start, pkt);
+        }
+    }
+
+    #[inline(always)]
+    fn put_on_wire(&mut self, uplink: &mut Uplink<'v, P::Annex>, start: u64, pkt: Parcel<P::Annex>) {
+        if let Some((after, sent)) = uplink.wire.launch(start, pkt) {
+            self.out.send_far(0, self.port, after, sent);
+        }
+    }
+
+    /// Handles the next link event or timer. A packet that waits starts at once, even if another frame of this instant
+    /// pauses the port again.
+    #[cold]
+    #[inline(never)]
+    fn on_special(&mut self, uplink: &mut Uplink<'v, P::Annex>) {
+        self.put_back(uplink);
         let (frame, timer) = (self.events.next(), self.host.timer_at());
         if timer < frame {
             self.host.on_timer(self.out.setup, timer);
@@ -157,20 +286,18 @@ impl<'v, P: Parts> Visit<'v, P> {
             }
         }
         let now = frame.min(timer);
-        let mut uplink = self.take(now);
-        self.schedule(&mut uplink, now);
-        // A waiting packet starts at once, even if another frame of this instant pauses the port again.
-        while uplink.due <= now {
-            self.depart(&mut uplink);
-        }
-        self.put_back(&mut uplink);
-        uplink.due
+        *uplink = self.take(now);
+        self.depart_in_turn(uplink, now);
     }
 
+    /// Takes the queue of replies and the wire. No packet starts before `now`.
     #[inline(always)]
-    fn take(&mut self, due: u64) -> Uplink<'v, P::Annex> {
-        let (replies, next_event) = (std::mem::take(self.replies()), self.events.next());
-        Uplink { replies, wire: Wire::take(self.port, &mut self.out, 0, 0), due, next_event }
+    fn take(&mut self, now: u64) -> Uplink<'v, P::Annex> {
+        let replies = std::mem::take(self.replies());
+        let plain = !self.port.paused() && self.port.cnps.is_empty() && !self.port.is(LOSSY | TAPPED);
+        let mut wire = Wire::take(self.port, &mut self.out, 0, 0);
+        wire.free = wire.free.max(now);
+        Uplink { replies, wire, plain }
     }
 
     #[inline(always)]
@@ -189,6 +316,12 @@ impl<'v, P: Parts> Visit<'v, P> {
             false => &mut self.port.replies,
         }
     }
+}
+
+/// A packet that waits at its host, with this offset.
+#[inline(always)]
+fn at_offset<A: Annex>(pkt: Parcel<A>, offset: u32) -> Parcel<A> {
+    pkt.arriving(offset, PortIndex(0))
 }
 
 /// Queues a CNP before all other replies.
