@@ -37,9 +37,9 @@ struct Steered {
     /// Bits of this switch's hash that a slot's source port flips, by slot. Packets do not carry the port; it is a function
     /// of the PSN, and so are these bits.
     flips: Vec<u16>,
-    /// One bit per host, set if the path there is steered: at a ToR, if switches further up choose; at another switch, if
-    /// it chooses on the way up.
-    leads_to: Vec<u64>,
+    /// Hosts to which the path is not steered. At a ToR, no switch further up chooses there; another switch does not
+    /// choose itself, or not on the way up. Of the ToR's own hosts and of hosts without a path, the set may hold any.
+    near: HostSet,
 }
 
 impl Spray {
@@ -155,16 +155,68 @@ impl Steered {
         let map = config.path_map_of(&steps).ok()?;
         let slots = slots.or_else(|| Slots::new(u16::try_from(map.paths()).ok()?))?;
         let hash = config.hash(tier);
-        let mut leads_to = vec![0; fabric.hosts().div_ceil(64)];
-        for host in (0..fabric.hosts()).filter(|&h| leads[fabric.rack(HostId(h as u16))]) {
-            leads_to[host / 64] |= 1 << (host % 64);
+        let near =
+            fabric.racks().iter().zip(&leads).filter(|&(&root, leads)| !leads && !fabric.is_host(root));
+        let near = near.flat_map(|(&root, _)| fabric.ports(root)).map(|link| link.to);
+        let near = HostSet::of(near.filter(|&to| fabric.is_host(to)).map(|host| host.0).collect());
+        // The flips of a slot are the sum of the flips of its bits.
+        let mut flips = vec![0; usize::from(slots.count())];
+        for slot in 1..slots.count() {
+            let lowest = hash.flips(map.delta(slot & slot.wrapping_neg())) & (ports - 1) as u16;
+            flips[usize::from(slot)] = flips[usize::from(slot & (slot - 1))] ^ lowest;
         }
-        let flips = (0..slots.count()).map(|slot| hash.flips(map.delta(slot)) & (ports - 1) as u16).collect();
-        Some(Steered { slots, flips, leads_to })
+        Some(Steered { slots, flips, near })
     }
 
     #[inline]
     fn leads_to(&self, host: HostId) -> bool {
-        self.leads_to[host.index() / 64] >> (host.index() % 64) & 1 == 1
+        !self.near.has(host)
+    }
+}
+
+/// A set of hosts. The hosts of a rack or of a pod usually have consecutive numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum HostSet {
+    /// `count` hosts with consecutive numbers.
+    Consecutive { first: u32, count: u32 },
+    /// A bit for every host up to the last one of the set.
+    Scattered(Vec<u64>),
+}
+
+impl HostSet {
+    fn of(mut hosts: Vec<u32>) -> Self {
+        hosts.sort_unstable();
+        let (first, end) = (hosts.first().map_or(0, |h| *h), hosts.last().map_or(0, |h| h + 1));
+        if (end - first) as usize == hosts.len() {
+            return HostSet::Consecutive { first, count: end - first };
+        }
+        let mut bits = vec![0; end.div_ceil(64) as usize];
+        hosts.iter().for_each(|h| bits[*h as usize / 64] |= 1 << (h % 64));
+        HostSet::Scattered(bits)
+    }
+
+    #[inline]
+    fn has(&self, host: HostId) -> bool {
+        match self {
+            HostSet::Consecutive { first, count } => (host.index() as u32).wrapping_sub(*first) < *count,
+            HostSet::Scattered(bits) => {
+                bits.get(host.index() / 64).is_some_and(|word| word >> (host.index() % 64) & 1 == 1)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_of_hosts_has_the_hosts_it_was_made_of() {
+        let sets: [&[u32]; 6] = [&[], &[0], &[63, 65], &[130, 128, 129], &[0, 64, 200], &[5, 6, 7, 9]];
+        for hosts in sets {
+            let set = HostSet::of(hosts.to_vec());
+            assert!((0..300).all(|h| set.has(HostId(h)) == hosts.contains(&u32::from(h))), "{hosts:?}");
+        }
+        assert_eq!(HostSet::of(vec![130, 128, 129]), HostSet::Consecutive { first: 128, count: 3 });
     }
 }
