@@ -67,6 +67,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) window: u64,
     /// Number of each queue pair among those of its sender.
     pub(crate) sender_slot: Vec<u32>,
+    /// Number of queue pairs that each host sends.
+    pub(crate) sends: Vec<u32>,
     /// By queue pair, whether the run follows it; empty if it follows none.
     followed: Vec<bool>,
     /// True if the plan's jobs belong to several traffic classes.
@@ -124,12 +126,12 @@ impl<'a> Setup<'a> {
         let known = if plan.wire.hops > 0 { plan.rates() } else { Vec::new() };
         let number = |rate: &model::Rate| known.binary_search(rate).ok().map(|n| n as u8);
         let rate_numbers = rates.iter().filter_map(number).collect();
-        let mut per_host = vec![0u32; fabric.hosts()];
+        let mut sends = vec![0u32; fabric.hosts()];
         let sender_slot = plan
             .qps
             .iter()
             .map(|qp| {
-                let count = &mut per_host[qp.from.index()];
+                let count = &mut sends[qp.from.index()];
                 *count += 1;
                 *count - 1
             })
@@ -150,6 +152,7 @@ impl<'a> Setup<'a> {
             // An even length splits into two halves.
             window: (window(plan) & !1).max(1),
             sender_slot,
+            sends,
             followed: match plan.record.follow.is_empty() {
                 true => Vec::new(),
                 false => (0..plan.qps.len()).map(|qp| plan.record.follows(QpId(qp as u32))).collect(),

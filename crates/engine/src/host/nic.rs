@@ -82,10 +82,12 @@ impl<P: Parts> Host<P> {
         let full_frame = plan.wire.max_frame();
         let full_time = setup.time_on_wire(row, full_frame);
         let first_incoming = plan.qps.partition_point(|qp| qp.to < id) as u32;
+        let end = plan.qps.partition_point(|qp| qp.to <= id) as u32;
+        let sends = setup.sends[id.index()] as usize;
         let mut host = Host {
-            outgoing: Vec::new(),
-            send_queues: Vec::new(),
-            incoming: Vec::new(),
+            outgoing: Vec::with_capacity(sends),
+            send_queues: Vec::with_capacity(sends),
+            incoming: Vec::with_capacity((end - first_incoming) as usize),
             first_incoming,
             outbound: Vec::new(),
             received: Vec::new(),
@@ -113,7 +115,6 @@ impl<P: Parts> Host<P> {
             last_event: 0,
             liveness: Liveness::default(),
         };
-        let end = plan.qps.partition_point(|qp| qp.to <= id) as u32;
         for q in first_incoming..end {
             host.add_incoming(setup, parts, QpId(q));
         }

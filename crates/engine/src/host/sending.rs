@@ -20,6 +20,9 @@ impl<P: Parts> Host<P> {
         let plan = setup.plan;
         let qp = &plan.qps[id.index()];
         let first = self.outbound.len() as u32;
+        if setup.sends[qp.from.index()] == 1 {
+            self.outbound.reserve_exact(qp.messages.len());
+        }
         let mut end = 0;
         for m in qp.messages.clone() {
             let message = &plan.messages[m as usize];

@@ -167,16 +167,19 @@ impl<A: Annex> Outputs<A> {
 impl<P: Parts> Group<P> {
     pub(super) fn new(setup: &Setup<'_>, parts: &P, layout: &Layout, number: usize) -> Self {
         let (plan, fabric) = (setup.plan, setup.fabric());
+        let members = &layout.groups[number];
+        let hosts = members.iter().filter(|&&id| fabric.is_host(id)).count();
+        let ports = members.iter().map(|&id| fabric.ports(id).len()).sum();
         let mut group = Group {
-            nodes: Vec::new(),
-            hosts: Vec::new(),
-            switches: Vec::new(),
-            ports: Vec::new(),
-            feeds: Vec::new(),
-            backlog: Vec::new(),
+            nodes: Vec::with_capacity(members.len()),
+            hosts: Vec::with_capacity(hosts),
+            switches: Vec::with_capacity(members.len() - hosts),
+            ports: Vec::with_capacity(ports),
+            feeds: Vec::with_capacity(ports),
+            backlog: Vec::with_capacity(members.len()),
             outputs: Outputs {
                 lanes: Vec::new(),
-                addresses: Vec::new(),
+                addresses: Vec::with_capacity(ports),
                 links: Vec::new(),
                 paused_since: Vec::new(),
                 far: Vec::new(),
@@ -185,8 +188,8 @@ impl<P: Parts> Group<P> {
                 recorder: Recorder::default(),
             },
             node_word: layout.node_word(number),
-            soon: vec![0; layout.groups[number].len().div_ceil(64)],
-            later: vec![0; layout.groups[number].len().div_ceil(64)],
+            soon: vec![0; members.len().div_ceil(64)],
+            later: vec![0; members.len().div_ceil(64)],
             soon_at: u64::MAX,
             sleepers: BinaryHeap::new(),
             visited: u64::MAX,
@@ -200,7 +203,7 @@ impl<P: Parts> Group<P> {
             largest_frame: plan.wire.max_frame().max(plan.wire.ack).max(plan.wire.cnp) as u64,
             effort: Effort::default(),
         };
-        for &id in &layout.groups[number] {
+        for &id in members {
             let location = layout.locate(id);
             let is_host = fabric.is_host(id);
             let index = if is_host {
@@ -240,7 +243,6 @@ impl<P: Parts> Group<P> {
             group.backlog.resize(group.backlog.len() + fabric.ports(id).len().div_ceil(64), 0);
         }
         group.outputs.far = vec![0; group.backlog.len()];
-        let ports = group.ports.len();
         group.outputs.links = vec![LinkRecord::default(); ports];
         group.outputs.paused_since = vec![u64::MAX; ports];
         group.outputs.lanes = (0..ports).map(|_| Lane::new()).collect();
