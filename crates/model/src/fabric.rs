@@ -153,6 +153,15 @@ impl Fabric {
         port_sets::set(self.routes.pool(), self.routes.row(self.switch_number(node))[rack])
     }
 
+    /// Number of the set of ports that [`Fabric::route_to_rack`] returns; equal numbers stand for equal sets.
+    ///
+    /// # Panics
+    /// If `node` is a host.
+    #[inline]
+    pub fn route_number(&self, node: NodeId, rack: usize) -> u32 {
+        self.routes.row(self.switch_number(node))[rack]
+    }
+
     /// True if packets from `from` reach `to`.
     pub fn reaches(&self, from: HostId, to: HostId) -> bool {
         let next = self.ports(from.node())[0].to;

@@ -5,8 +5,10 @@
 //! paths, whichever is slowest, and the value is the same for every scheme. Every packet is acknowledged. The flow ends
 //! when the ACK of its last byte has come back, over one link of every hop.
 
+use model::fabric::Link;
 use model::{Fabric, HostId, NodeId, Plan, Rate, Time, Wire};
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 /// Number of packets simulated if only the last packets of a flow matter.
 const TAIL: u64 = 64;
@@ -16,8 +18,8 @@ const MOST: u64 = 1 << 20;
 /// Time from the start of a flow to the arrival of the ACK of its last byte; [`Time::NEVER`] if there is no path. For
 /// many flows use [`Ideals`].
 pub fn ideal_fct(plan: &Plan, from: HostId, to: HostId, bytes: u64) -> Time {
-    match hops(&plan.fabric, from, to) {
-        Some(hops) => alone(&plan.wire, &hops, bytes),
+    match Walks::new(&plan.fabric).path(from, to) {
+        Some(path) => Shape::new(&plan.wire, path).alone(&plan.wire, bytes),
         None => Time::NEVER,
     }
 }
@@ -25,11 +27,10 @@ pub fn ideal_fct(plan: &Plan, from: HostId, to: HostId, bytes: u64) -> Time {
 /// Least time from the start of a frame of `frame` bytes at one host to its arrival at another, over a shortest path;
 /// [`Time::NEVER`] if there is no path.
 pub fn crossing(plan: &Plan, from: HostId, to: HostId, frame: u32) -> Time {
-    let Some(hops) = hops(&plan.fabric, from, to) else { return Time::NEVER };
-    let least = |lanes: &Vec<(Rate, Time)>| {
-        lanes.iter().map(|&(rate, delay)| plan.wire.transmission(rate, frame) + delay).min()
-    };
-    hops.iter().filter_map(least).fold(Time::ZERO, |sum, hop| sum + hop)
+    let Some(path) = Walks::new(&plan.fabric).path(from, to) else { return Time::NEVER };
+    let least =
+        |lanes: &Hop| lanes.iter().map(|&(rate, delay)| plan.wire.transmission(rate, frame) + delay).min();
+    path.iter().filter_map(|lanes| least(lanes)).fold(Time::ZERO, |sum, hop| sum + hop)
 }
 
 /// Bandwidth-delay product in full packets, rounded up: the packets that a queue pair sends at line rate on an idle
@@ -46,8 +47,9 @@ pub fn bdp(ideals: &mut Ideals<'_>, from: HostId, to: HostId) -> u32 {
 #[derive(Debug)]
 pub struct Ideals<'p> {
     plan: &'p Plan,
+    walks: Walks<'p>,
     /// Kinds of paths.
-    shapes: Vec<Hops>,
+    shapes: Vec<Shape>,
     /// Index of the kind of path, by the two switches and the links of the two hosts; `None` if there is no path.
     shape_of: BTreeMap<(NodeId, NodeId, [u64; 4]), Option<usize>>,
     /// Computed times, by kind of path and size of the flow in bytes.
@@ -57,16 +59,17 @@ pub struct Ideals<'p> {
 impl<'p> Ideals<'p> {
     /// Ideal FCTs for the flows of a plan.
     pub fn new(plan: &'p Plan) -> Self {
-        Ideals { plan, shapes: Vec::new(), shape_of: BTreeMap::new(), known: BTreeMap::new() }
+        let walks = Walks::new(&plan.fabric);
+        Ideals { plan, walks, shapes: Vec::new(), shape_of: BTreeMap::new(), known: BTreeMap::new() }
     }
 
     /// Time from the start of a flow to the arrival of the ACK of its last byte; [`Time::NEVER`] if there is no path.
     pub fn fct(&mut self, from: HostId, to: HostId, bytes: u64) -> Time {
         let Some(shape) = self.shape(from, to) else { return Time::NEVER };
-        let (wire, hops) = (&self.plan.wire, &self.shapes[shape]);
+        let (wire, path) = (&self.plan.wire, &self.shapes[shape]);
         // A large flow usually equals a smaller one plus a number of full packets at line rate.
-        let (tail, more) = tail(wire, hops, bytes);
-        let time = *self.known.entry((shape, tail)).or_insert_with(|| alone(wire, hops, tail));
+        let (tail, more) = path.tail(wire, bytes);
+        let time = *self.known.entry((shape, tail)).or_insert_with(|| path.alone(wire, tail));
         Time(time.ps().saturating_add(more))
     }
 
@@ -96,7 +99,7 @@ impl<'p> Ideals<'p> {
     /// Number of switches on a shortest path; `None` if there is no path.
     pub fn switches(&mut self, from: HostId, to: HostId) -> Option<usize> {
         let shape = self.shape(from, to)?;
-        Some(self.shapes[shape].len() - 1)
+        Some(self.shapes[shape].path.len() - 1)
     }
 
     fn shape(&mut self, from: HostId, to: HostId) -> Option<usize> {
@@ -107,83 +110,177 @@ impl<'p> Ideals<'p> {
         let own = [a.rate.bps(), a.delay.ps(), b.rate.bps(), b.delay.ps()];
         let key = (fabric.attachment(from), fabric.attachment(to), own);
         *self.shape_of.entry(key).or_insert_with(|| {
-            let hops = hops(fabric, from, to)?;
-            let known = self.shapes.iter().position(|known| *known == hops);
+            let path = self.walks.path(from, to)?;
+            let known = self.shapes.iter().position(|known| known.path == path);
             Some(known.unwrap_or_else(|| {
-                self.shapes.push(hops);
+                self.shapes.push(Shape::new(&self.plan.wire, path));
                 self.shapes.len() - 1
             }))
         })
     }
 }
 
-/// Rate and delay of the equal-cost links of every hop.
-type Hops = Vec<Vec<(Rate, Time)>>;
+/// Rate and delay of the equal-cost links of a hop.
+type Hop = [(Rate, Time)];
 
-fn hops(fabric: &Fabric, from: HostId, to: HostId) -> Option<Hops> {
-    if from == to || !fabric.reaches(from, to) {
-        return None;
+/// A kind of path.
+#[derive(Debug)]
+struct Shape {
+    path: Vec<Rc<Hop>>,
+    /// Time of a full frame on the first link.
+    first: Time,
+    /// True if every link after the first is at least as fast, and the links of each hop are alike. Full packets then
+    /// never queue, and the last packets take the same time however many packets came before them.
+    open: bool,
+}
+
+impl Shape {
+    fn new(wire: &Wire, path: Vec<Rc<Hop>>) -> Self {
+        let full = wire.max_frame();
+        let first = wire.transmission(path[0][0].0, full);
+        let even = path.iter().all(|lanes| lanes.iter().all(|lane| *lane == lanes[0]));
+        let fast = path.iter().all(|lanes| {
+            wire.transmission(lanes[0].0, full).max(wire.transmission(lanes[0].0, wire.ack)) <= first
+        });
+        Shape { path, first, open: even && fast }
     }
-    let mut hops = Vec::new();
-    let mut nodes = BTreeSet::from([from.node()]);
-    while !nodes.contains(&to.node()) {
-        let links = nodes
-            .iter()
-            .flat_map(|&n| fabric.route(n, to).iter().map(move |p| fabric.ports(n)[p.0 as usize]));
-        let links: Vec<_> = links.collect();
-        if links.is_empty() || hops.len() > fabric.nodes() {
+
+    /// The size in bytes of a smaller flow that ends in the same way, and the difference of the two times, ps. The flow
+    /// itself and 0 if there is no such flow.
+    fn tail(&self, wire: &Wire, bytes: u64) -> (u64, u64) {
+        let skipped = if self.open { wire.packets(bytes).saturating_sub(TAIL) } else { 0 };
+        (bytes - skipped * u64::from(wire.payload), skipped.saturating_mul(self.first.ps()))
+    }
+
+    fn alone(&self, wire: &Wire, bytes: u64) -> Time {
+        let (bytes, more) = self.tail(wire, bytes);
+        let packets = wire.packets(bytes);
+        let simulate = |packets| simulate(wire, &self.path, bytes, packets);
+        if more > 0 {
+            return Time(simulate(packets).saturating_add(more));
+        }
+        if packets <= MOST {
+            return Time(simulate(packets));
+        }
+        let (half, whole) = (simulate(MOST / 2), simulate(MOST));
+        let rest = u128::from(packets - MOST) * u128::from(whole - half) / u128::from(MOST / 2);
+        Time(whole.saturating_add(u64::try_from(rest).unwrap_or(u64::MAX)))
+    }
+}
+
+/// Shortest paths, hop by hop. All packets between two hosts are at the same distance from their destination after the
+/// same number of hops, so they have reached one of a set of switches. Few such sets exist, and few ways from one to
+/// the next: a fat tree has the aggregation switches of each pod and the core.
+#[derive(Debug)]
+struct Walks<'p> {
+    fabric: &'p Fabric,
+    /// All hops. Equal hops share one list, so that paths compare quickly.
+    hops: BTreeSet<Rc<Hop>>,
+    /// Sets of switches, in ascending order, and their numbers.
+    sets: Vec<Rc<[NodeId]>>,
+    set_of: BTreeMap<Rc<[NodeId]>, usize>,
+    /// The hop from a set of switches towards a rack, and the next set. `None` if no path leads there.
+    by_rack: BTreeMap<(usize, usize), Option<(Rc<Hop>, usize)>>,
+    /// The hop by the number of each switch's route.
+    by_routes: BTreeMap<(usize, Vec<u32>), Option<(Rc<Hop>, usize)>>,
+}
+
+impl<'p> Walks<'p> {
+    fn new(fabric: &'p Fabric) -> Self {
+        Walks {
+            fabric,
+            hops: BTreeSet::new(),
+            sets: Vec::new(),
+            set_of: BTreeMap::new(),
+            by_rack: BTreeMap::new(),
+            by_routes: BTreeMap::new(),
+        }
+    }
+
+    /// All hops from one host to another; `None` if there is no path.
+    fn path(&mut self, from: HostId, to: HostId) -> Option<Vec<Rc<Hop>>> {
+        let fabric = self.fabric;
+        if from == to || !fabric.reaches(from, to) {
             return None;
         }
-        hops.push(links.iter().map(|l| (l.rate, l.delay)).collect());
-        nodes = links.iter().map(|l| l.to).collect();
+        let up = &fabric.ports(from.node())[0];
+        let mut path = vec![self.hop(std::slice::from_ref(up))];
+        if up.to == to.node() {
+            return Some(path);
+        }
+        let end = fabric.attachment(to);
+        let mut at = self.number(vec![up.to]);
+        while !self.sets[at].contains(&end) {
+            let (hop, next) = self.step(at, fabric.rack(to))?;
+            path.push(hop);
+            at = next;
+        }
+        let down = fabric.route(end, to).first()?;
+        path.push(self.hop(std::slice::from_ref(&fabric.ports(end)[down.index()])));
+        Some(path)
     }
-    Some(hops)
-}
 
-/// The size in bytes of a smaller flow that ends in the same way, and the difference of the two times, ps. The flow itself
-/// and 0 if there is no such flow.
-fn tail(wire: &Wire, hops: &Hops, bytes: u64) -> (u64, u64) {
-    let full = wire.max_frame();
-    let first = wire.transmission(hops[0][0].0, full);
-    // If every link after the NIC is at least as fast as the NIC, full packets never queue, and the last packets take the
-    // same time however many packets came before them.
-    let even = hops.iter().all(|lanes| lanes.iter().all(|lane| *lane == lanes[0]));
-    let open = hops.iter().all(|lanes| {
-        let slowest = wire.transmission(lanes[0].0, full).max(wire.transmission(lanes[0].0, wire.ack));
-        slowest <= first
-    });
-    let skipped = if even && open { wire.packets(bytes).saturating_sub(TAIL) } else { 0 };
-    (bytes - skipped * u64::from(wire.payload), skipped.saturating_mul(first.ps()))
-}
+    /// The hop over these links.
+    fn hop(&mut self, links: &[Link]) -> Rc<Hop> {
+        let hop: Rc<Hop> = links.iter().map(|link| (link.rate, link.delay)).collect();
+        match self.hops.get(&hop) {
+            Some(known) => Rc::clone(known),
+            None => {
+                self.hops.insert(Rc::clone(&hop));
+                hop
+            }
+        }
+    }
 
-fn alone(wire: &Wire, hops: &Hops, bytes: u64) -> Time {
-    let (bytes, more) = tail(wire, hops, bytes);
-    let packets = wire.packets(bytes);
-    if more > 0 {
-        return Time(simulate(wire, hops, bytes, packets).saturating_add(more));
+    fn step(&mut self, set: usize, rack: usize) -> Option<(Rc<Hop>, usize)> {
+        if let Some(known) = self.by_rack.get(&(set, rack)) {
+            return known.clone();
+        }
+        let (fabric, nodes) = (self.fabric, Rc::clone(&self.sets[set]));
+        let routes: Vec<u32> = nodes.iter().map(|&node| fabric.route_number(node, rack)).collect();
+        let step = match self.by_routes.get(&(set, routes.clone())) {
+            Some(known) => known.clone(),
+            None => {
+                let of = |&node| {
+                    fabric.route_to_rack(node, rack).iter().map(move |port| fabric.ports(node)[port.index()])
+                };
+                let links: Vec<Link> = nodes.iter().flat_map(of).collect();
+                let next = self.number(links.iter().map(|link| link.to).collect());
+                let step = (!links.is_empty()).then(|| (self.hop(&links), next));
+                self.by_routes.insert((set, routes), step.clone());
+                step
+            }
+        };
+        self.by_rack.insert((set, rack), step.clone());
+        step
     }
-    if packets <= MOST {
-        return Time(simulate(wire, hops, bytes, packets));
+
+    /// The number of a set of switches.
+    fn number(&mut self, mut nodes: Vec<NodeId>) -> usize {
+        nodes.sort_unstable();
+        nodes.dedup();
+        let nodes: Rc<[NodeId]> = nodes.into();
+        *self.set_of.entry(Rc::clone(&nodes)).or_insert_with(|| {
+            self.sets.push(nodes);
+            self.sets.len() - 1
+        })
     }
-    let (half, whole) = (simulate(wire, hops, bytes, MOST / 2), simulate(wire, hops, bytes, MOST));
-    let rest = u128::from(packets - MOST) * u128::from(whole - half) / u128::from(MOST / 2);
-    Time(whole.saturating_add(u64::try_from(rest).unwrap_or(u64::MAX)))
 }
 
 /// Sends the last `packets` packets of a flow of `bytes` from time 0 on; returns the time, ps, at which the last ACK is
 /// back.
-fn simulate(wire: &Wire, hops: &Hops, bytes: u64, packets: u64) -> u64 {
+fn simulate(wire: &Wire, path: &[Rc<Hop>], bytes: u64, packets: u64) -> u64 {
     let all = wire.packets(bytes);
     let last = wire.data_frame(wire.payload_of(bytes, all - 1));
     let mut flow: Vec<(u64, u32)> = (1..packets).map(|_| (0, wire.max_frame())).collect();
     flow.push((0, last));
-    for lanes in hops {
+    for lanes in path {
         pass(wire, lanes, &mut flow);
     }
     for (_, frame) in &mut flow {
         *frame = wire.ack;
     }
-    for lanes in hops.iter().rev() {
+    for lanes in path.iter().rev() {
         let base = lanes.iter().max_by_key(|(rate, _)| *rate).copied();
         pass(wire, base.as_slice(), &mut flow);
     }
@@ -192,7 +289,7 @@ fn simulate(wire: &Wire, hops: &Hops, bytes: u64, packets: u64) -> u64 {
 
 /// One hop: frames arrive in order of time and leave over the link that is free first. `flow` has the time, ps, and size
 /// in bytes of each frame.
-fn pass(wire: &Wire, lanes: &[(Rate, Time)], flow: &mut [(u64, u32)]) {
+fn pass(wire: &Wire, lanes: &Hop, flow: &mut [(u64, u32)]) {
     // A packet prefers a link that was never used, so there are never more used links than packets.
     let mut free = vec![0u64; lanes.len().min(flow.len())];
     for (at, frame) in flow.iter_mut() {
@@ -236,13 +333,44 @@ mod tests {
         assert_eq!(ideal_fct(&p, HostId(0), HostId(1), 1_439), Time(data + 40 + acks));
     }
 
+    /// The links of all shortest paths, by hop, found host by host and link by link.
+    fn search(fabric: &Fabric, from: HostId, to: HostId) -> Vec<Vec<(Rate, Time)>> {
+        let (mut path, mut nodes) = (Vec::new(), BTreeSet::from([from.node()]));
+        while !nodes.contains(&to.node()) {
+            let of = |&n: &NodeId| fabric.route(n, to).iter().map(move |p| fabric.ports(n)[p.index()]);
+            let links: Vec<Link> = nodes.iter().flat_map(of).collect();
+            path.push(links.iter().map(|l| (l.rate, l.delay)).collect());
+            nodes = links.iter().map(|l| l.to).collect();
+        }
+        path
+    }
+
+    #[test]
+    fn walks_find_all_shortest_paths_of_all_pairs() {
+        for fabric in [
+            "[topology.fat-tree]\nk = 4\naggregation-rate = \"200Gbps\"\ncore-delay = \"2us\"",
+            "[topology.leaf-spine]\nleaves = 3\nspines = 2\nhosts-per-leaf = 2\nuplink-rate = \"100Gbps\"",
+            "[topology.dragonfly]\ngroups = 3\nrouters-per-group = 3\nhosts-per-router = 2\n[scheme.minimal]",
+            "[topology.links]\nhosts = 2\nlinks = [[\"host0\", \"host1\", \"400Gbps\", \"1us\"]]",
+        ] {
+            let p = plan(fabric);
+            let mut walks = Walks::new(&p.fabric);
+            let hosts = || (0..p.fabric.hosts()).map(|h| HostId(h as _));
+            for (from, to) in hosts().flat_map(|a| hosts().map(move |b| (a, b))).filter(|(a, b)| a != b) {
+                let path = walks.path(from, to).unwrap();
+                let found = search(&p.fabric, from, to);
+                assert!(path.iter().map(|hop| &hop[..]).eq(found.iter().map(|hop| &hop[..])), "{from} {to}");
+            }
+        }
+    }
+
     #[test]
     fn simulating_the_tail_gives_the_time_of_the_whole_flow() {
         let p = plan("[topology.leaf-spine]\nleaves = 2\nspines = 4\nhosts-per-leaf = 2");
         for bytes in [1, 1_438, 100_000, 1_000_001, 3_000_000] {
             for to in [HostId(1), HostId(2)] {
-                let hops = hops(&p.fabric, HostId(0), to).unwrap();
-                let whole = simulate(&p.wire, &hops, bytes, p.wire.packets(bytes));
+                let path = Walks::new(&p.fabric).path(HostId(0), to).unwrap();
+                let whole = simulate(&p.wire, &path, bytes, p.wire.packets(bytes));
                 assert_eq!(ideal_fct(&p, HostId(0), to, bytes), Time(whole), "{bytes}");
             }
         }
