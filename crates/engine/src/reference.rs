@@ -427,7 +427,8 @@ impl<P: Parts> Reference<'_, P> {
         }
         let mut port = ports.first().copied().unwrap_or(PortIndex::VIRTUAL);
         if ports.len() != 1 || switch.interest.every_packet || !detours.is_empty() {
-            let arrival = Arrival { now, ingress, from_host, to_host, detours, view: self.views.known() };
+            let arrival =
+                Arrival { now, ingress, from_host, to_host, detours: &detours, view: self.views.known() };
             let mut effects = Effects::default();
             let count = fabric.ports(NodeId(node)).len();
             let queued = &self.queued[base..base + count];

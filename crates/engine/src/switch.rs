@@ -51,7 +51,7 @@ pub(crate) struct Arrival<'a> {
     pub(crate) ingress: PortIndex,
     pub(crate) from_host: bool,
     pub(crate) to_host: bool,
-    pub(crate) detours: Detours<'a>,
+    pub(crate) detours: &'a Detours<'a>,
     pub(crate) view: &'a [u32],
 }
 

@@ -24,6 +24,9 @@ pub struct Interest {
     pub queues: bool,
     /// The scheme needs `on_packet` also for packets with only one possible port.
     pub every_packet: bool,
+    /// The scheme sends every ACK, NACK and CNP unchanged on the base path. An engine then calls [`Scheme::note_reply`] in
+    /// place of `on_packet` for them.
+    pub plain_replies: bool,
     /// The scheme needs `on_depart` for data that leaves towards a host.
     pub host_departures: bool,
     /// The scheme makes replies or signals ([`Cx::emit`]). An engine needs this to bound the queues of a lossy switch.
@@ -119,7 +122,7 @@ pub struct Cx<'a> {
     pub tag: u64,
     /// Detours that the packet may take, in a fabric of groups, for data from a host of this switch. [`Cx::queued`] is
     /// then exact for all ports.
-    pub detours: Detours<'a>,
+    pub detours: &'a Detours<'a>,
     /// Detour that the scheme chooses for the packet, one of `detours`; the port of the verdict must lead there. Schemes in
     /// later switches then get the ports towards the detour.
     pub via: Option<Detour>,
@@ -189,7 +192,7 @@ impl<'a> Cx<'a> {
             view: &[],
             entropy: 0,
             tag: 0,
-            detours: Detours::default(),
+            detours: Detours::NONE,
             via: None,
             keys,
             draws: 0,
@@ -221,7 +224,7 @@ impl<'a> Cx<'a> {
     /// This context with the detours that a packet may take, and a view of all queues.
     #[inline]
     #[must_use]
-    pub fn with_detours(self, detours: Detours<'a>, view: &'a [u32]) -> Self {
+    pub fn with_detours(self, detours: &'a Detours<'a>, view: &'a [u32]) -> Self {
         Cx { detours, view, ..self }
     }
 
@@ -341,6 +344,11 @@ pub trait Scheme {
 
     /// Handles a packet that has arrived. `ports` are the equal-cost ports towards its host, at least one.
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict;
+
+    /// Notes a reply that leaves on the base path by `port`. Only for schemes with [`Interest::plain_replies`] and
+    /// [`Interest::every_packet`].
+    #[inline]
+    fn note_reply(&mut self, _now: Time, _pkt: &Packet, _port: PortIndex) {}
 
     /// Handles a data packet that starts on the wire towards a host.
     fn on_depart(&mut self, _cx: &mut Cx<'_>, _pkt: &Packet, _port: PortIndex) {}

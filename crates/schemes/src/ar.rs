@@ -41,7 +41,7 @@ pub(crate) fn load(queued: &[u32], port: PortIndex) -> u32 {
 impl Scheme for Ar {
     #[inline]
     fn interest(&self) -> Interest {
-        Interest { queues: true, ..Interest::default() }
+        Interest { queues: true, plain_replies: true, ..Interest::default() }
     }
 
     #[inline]

@@ -217,8 +217,8 @@ pub(crate) struct Bench {
 }
 
 /// No detours, and no view.
-fn nowhere() -> (Detours<'static>, &'static [u32]) {
-    (Detours::default(), &[])
+fn nowhere() -> (&'static Detours<'static>, &'static [u32]) {
+    (Detours::NONE, &[])
 }
 
 impl Bench {
@@ -284,7 +284,7 @@ impl Bench {
             self.now += Time::from_ns(100);
             (Verdict::Forward(ports[0]), None)
         } else {
-            self.call(ingress, ends, (detours, &view), &mut effects, |scheme, cx| {
+            self.call(ingress, ends, (&detours, &view), &mut effects, |scheme, cx| {
                 let verdict = scheme.on_packet(cx, &mut pkt, &ports);
                 tag = cx.tag;
                 (verdict, cx.via)
@@ -391,7 +391,7 @@ impl Bench {
         &mut self,
         ingress: PortIndex,
         (from_host, to_host): (bool, bool),
-        (detours, view): (Detours<'_>, &[u32]),
+        (detours, view): (&Detours<'_>, &[u32]),
         effects: &mut Effects,
         handler: impl FnOnce(&mut AnyScheme, &mut Cx<'_>) -> T,
     ) -> T {

@@ -286,7 +286,7 @@ impl Conga {
 
 impl Scheme for Conga {
     fn interest(&self) -> Interest {
-        Interest { every_packet: true, makes_replies: true, ..Interest::default() }
+        Interest { every_packet: true, plain_replies: true, makes_replies: true, ..Interest::default() }
     }
 
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
@@ -315,6 +315,13 @@ impl Scheme for Conga {
             }
         }
         Verdict::Forward(port)
+    }
+
+    /// Replies load links, too.
+    fn note_reply(&mut self, now: Time, pkt: &Packet, port: PortIndex) {
+        if let Some(Some(dre)) = self.links.get_mut(port.index()) {
+            self.rules.count(dre, now, pkt.frame() + self.overhead);
+        }
     }
 
     fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {

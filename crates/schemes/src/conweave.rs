@@ -278,7 +278,7 @@ impl Recipe for Config {
 
 impl Scheme for Conweave {
     fn interest(&self) -> Interest {
-        Interest { every_packet: true, makes_replies: true, ..Interest::default() }
+        Interest { every_packet: true, plain_replies: true, makes_replies: true, ..Interest::default() }
     }
 
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {

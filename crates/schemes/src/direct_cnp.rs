@@ -115,7 +115,13 @@ impl Recipe for Config {
 
 impl Scheme for DirectCnp {
     fn interest(&self) -> Interest {
-        Interest { queues: true, every_packet: true, makes_replies: true, ..Interest::default() }
+        Interest {
+            queues: true,
+            every_packet: true,
+            plain_replies: true,
+            makes_replies: true,
+            ..Interest::default()
+        }
     }
 
     fn reads_queues(&self, pkt: &Packet, _: &[PortIndex], _: &Detours<'_>) -> bool {

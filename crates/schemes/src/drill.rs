@@ -104,7 +104,7 @@ impl Drill {
 impl Scheme for Drill {
     #[inline]
     fn interest(&self) -> Interest {
-        Interest { queues: true, ..Interest::default() }
+        Interest { queues: true, plain_replies: true, ..Interest::default() }
     }
 
     #[inline]

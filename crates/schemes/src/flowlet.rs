@@ -84,7 +84,7 @@ impl Recipe for Config {
 impl Scheme for Flowlet {
     #[inline]
     fn interest(&self) -> Interest {
-        Interest::default()
+        Interest { plain_replies: true, ..Interest::default() }
     }
 
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {

@@ -418,7 +418,7 @@ impl Scheme for AnyScheme {
         of_scheme!(self, scheme => scheme.expect(pkt))
     }
 
-    #[inline]
+    #[inline(always)]
     fn reads_queues(&self, pkt: &Packet, ports: &[PortIndex], detours: &Detours<'_>) -> bool {
         of_scheme!(self, scheme => scheme.reads_queues(pkt, ports, detours))
     }
@@ -426,6 +426,11 @@ impl Scheme for AnyScheme {
     #[inline(always)]
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
         of_scheme!(self, scheme => scheme.on_packet(cx, pkt, ports))
+    }
+
+    #[inline]
+    fn note_reply(&mut self, now: Time, pkt: &Packet, port: PortIndex) {
+        of_scheme!(self, scheme => scheme.note_reply(now, pkt, port))
     }
 
     #[inline(always)]

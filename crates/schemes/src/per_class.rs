@@ -3,7 +3,7 @@
 use crate::AnyScheme;
 use model::fabric::Detours;
 use model::scheme::Arrived;
-use model::{Cx, Interest, Packet, PortIndex, Reroute, Scheme, Verdict};
+use model::{Cx, Interest, Packet, PortIndex, Reroute, Scheme, Time, Verdict};
 use std::sync::Arc;
 
 /// Schemes of one switch.
@@ -37,6 +37,7 @@ fn both(one: Interest, other: Interest) -> Interest {
     Interest {
         queues: one.queues || other.queues,
         every_packet: one.every_packet || other.every_packet,
+        plain_replies: one.plain_replies && other.plain_replies,
         host_departures: one.host_departures || other.host_departures,
         makes_replies: one.makes_replies || other.makes_replies,
         makes_data: one.makes_data || other.makes_data,
@@ -71,6 +72,13 @@ impl Scheme for PerClass {
                 Verdict::Forward(*port)
             }
             _ => self.schemes[class].on_packet(cx, pkt, ports),
+        }
+    }
+
+    fn note_reply(&mut self, now: Time, pkt: &Packet, port: PortIndex) {
+        let class = self.of(pkt);
+        if self.schemes[class].interest().every_packet {
+            self.schemes[class].note_reply(now, pkt, port);
         }
     }
 

@@ -158,7 +158,13 @@ impl UgalG {
 impl Scheme for UgalG {
     #[inline]
     fn interest(&self) -> Interest {
-        Interest { queues: true, detours: true, view: Some(self.view), ..Interest::default() }
+        Interest {
+            queues: true,
+            plain_replies: true,
+            detours: true,
+            view: Some(self.view),
+            ..Interest::default()
+        }
     }
 
     #[inline]

@@ -57,7 +57,7 @@ impl Recipe for Config {
 impl Scheme for UgalL {
     #[inline]
     fn interest(&self) -> Interest {
-        Interest { queues: true, detours: true, ..Interest::default() }
+        Interest { queues: true, plain_replies: true, detours: true, ..Interest::default() }
     }
 
     #[inline]

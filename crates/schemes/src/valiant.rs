@@ -65,7 +65,7 @@ const GROUP: u64 = 1;
 impl Scheme for Valiant {
     #[inline]
     fn interest(&self) -> Interest {
-        Interest { detours: true, ..Interest::default() }
+        Interest { detours: true, plain_replies: true, ..Interest::default() }
     }
 
     #[inline]

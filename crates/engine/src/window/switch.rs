@@ -24,8 +24,8 @@ use crate::setup::{DATA, LinkState, Tie};
 use crate::switch::{Arrival, Switch};
 use model::fabric::{Detours, Router};
 use model::packet::Kinds;
-use model::scheme::Effects;
-use model::{Annex, Interest, Kind, NodeId, Parcel, Parts, PortIndex, Scheme, Verdict};
+use model::scheme::{Effects, flow_hash};
+use model::{Annex, Interest, Kind, NodeId, Parcel, Parts, PortIndex, Scheme, Time, Verdict};
 
 /// Working memory that all switches of a thread use in turn.
 #[derive(Debug, Default)]
@@ -68,9 +68,14 @@ pub(super) struct Visit<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> {
     tie: Tie,
     /// Kinds of packets in the class of data.
     with_data: Kinds,
+    /// Kinds of packets that take the base path unseen, see [`Interest::plain_replies`].
+    plain: Kinds,
     /// Earliest time of the next event other than an arrival, ps.
     next_own: u64,
 }
+
+/// Replies of hosts.
+const REPLIES: Kinds = Kinds::of(&[Kind::Ack, Kind::Nack, Kind::Cnp]);
 
 /// Flags of ports that even light visits compute event by event. A port has no packets to play when it gets one of
 /// these flags.
@@ -91,6 +96,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             tie: out.setup.tie(node.0, out.window.opened),
             out,
             with_data,
+            plain: if interest.plain_replies { REPLIES } else { Kinds::of(&[]) },
             next_own: 0,
         }
     }
@@ -262,8 +268,9 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         }
         let (ports, to_host) = self.router.ports(pkt.to());
         match ports {
+            _ if self.plain.take(&pkt) => self.pass_reply(ports, now, pkt),
             [port] if !self.interest.every_packet => self.pass(port.0 as usize, now, pkt),
-            _ => self.steer(now, pkt, (ports, to_host), Detours::default()),
+            _ => self.steer(now, pkt, (ports, to_host), Detours::NONE),
         }
     }
 
@@ -277,11 +284,25 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         let starts = self.interest.detours && pkt.is_data() && self.ports[ingress.0 as usize].is(TO_HOST);
         let detours = if starts { self.router.detours(pkt.to()) } else { Detours::default() };
         match ports {
+            _ if self.plain.take(&pkt) => self.pass_reply(ports, now, pkt),
             [port] if !self.interest.every_packet && detours.is_empty() => {
                 self.pass(port.0 as usize, now, pkt);
             }
-            _ => self.steer(now, pkt, (ports, to_host), detours),
+            _ => self.steer(now, pkt, (ports, to_host), &detours),
         }
+    }
+
+    /// Forwards a reply on the base path.
+    #[inline(always)]
+    fn pass_reply(&mut self, ports: &[PortIndex], now: u64, pkt: Parcel<P::Annex>) {
+        let port = match ports {
+            [port] => *port,
+            _ => ports[flow_hash(self.switch.salt, &pkt, ports.len())],
+        };
+        if self.interest.every_packet {
+            self.switch.scheme.note_reply(Time(now), &pkt, port);
+        }
+        self.pass(port.0 as usize, now, pkt);
     }
 
     /// Forwards a packet by the scheme's decision.
@@ -291,9 +312,9 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         now: u64,
         mut pkt: Parcel<P::Annex>,
         (ports, to_host): (&[PortIndex], bool),
-        detours: Detours<'v>,
+        detours: &Detours<'_>,
     ) {
-        if self.interest.queues && self.switch.scheme.reads_queues(&pkt, ports, &detours) {
+        if self.interest.queues && self.switch.scheme.reads_queues(&pkt, ports, detours) {
             match detours.is_empty() {
                 true => ports.iter().for_each(|port| self.read_queue(port.0 as usize, now + 1)),
                 false => (0..self.ports.len()).for_each(|p| self.read_queue(p, now + 1)),
@@ -572,6 +593,9 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         {
             self.switch.wake = at.ps().max(now + 1);
             self.next_own = self.next_own.min(self.switch.wake + 1);
+        }
+        if self.scratch.effects.is_empty() {
+            self.scratch.effects = effects; // its memory serves the next requests
         }
     }
 

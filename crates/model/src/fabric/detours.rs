@@ -29,6 +29,11 @@ struct Candidates<'a> {
     high: u16,
 }
 
+impl Detours<'_> {
+    /// No detours.
+    pub const NONE: &'static Detours<'static> = &Detours { candidates: None, count: 0 };
+}
+
 impl<'a> Router<'a> {
     /// The detours of a packet that starts here on its way to `to`.
     #[inline]

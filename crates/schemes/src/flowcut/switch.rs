@@ -250,6 +250,14 @@ impl Flowcut {
         self.senders.get(qp.0.checked_sub(self.first_sender)? as usize).copied().flatten()
     }
 
+    /// True if the flow of a data packet has a minimal path that leads on by one of these ports, or if another switch
+    /// chooses.
+    fn keeps_path(&self, pkt: &Packet, ports: &[PortIndex]) -> bool {
+        let elsewhere = self.deployment == Deployment::Ingress && self.hosts.is_empty();
+        let chosen = || self.entries.get(pkt.qp()).and_then(|entry| entry.out);
+        elsewhere || chosen().is_some_and(|out| out.via.is_none() && ports.contains(&out.port))
+    }
+
     /// Forwards a data packet and updates its flow's entry.
     fn on_data(&mut self, cx: &mut Cx<'_>, pkt: &Packet, ports: &[PortIndex]) -> PortIndex {
         if cx.from_host && cx.to_host {
@@ -457,6 +465,7 @@ impl Scheme for Flowcut {
                 queues: true,
                 detours: true,
                 every_packet: true,
+                plain_replies: true,
                 host_departures: true,
                 makes_replies: true,
                 ..Interest::default()
@@ -465,11 +474,9 @@ impl Scheme for Flowcut {
     }
 
     /// A flow keeps its path while packets are in flight, and an ACK retraces it.
+    #[inline(always)]
     fn reads_queues(&self, pkt: &Packet, ports: &[PortIndex], detours: &Detours<'_>) -> bool {
-        let here = self.deployment == Deployment::Full || !self.hosts.is_empty();
-        let chooses = here && pkt.is_data() && (ports.len() > 1 || !detours.is_empty());
-        let chosen = || self.entries.get(pkt.qp()).and_then(|entry| entry.out);
-        chooses && !chosen().is_some_and(|out| out.via.is_none() && ports.contains(&out.port))
+        pkt.is_data() && (ports.len() > 1 || !detours.is_empty()) && !self.keeps_path(pkt, ports)
     }
 
     #[inline]
