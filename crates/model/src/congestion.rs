@@ -40,10 +40,10 @@ pub trait Congestion {
     /// Handles an ACK that acknowledges `packets` packets for the first time; `echo` is true if it carries a mark.
     fn on_ack(&mut self, _now: Time, _packets: u64, _echo: bool) {}
 
-    /// True if ACKs without a mark change nothing, however many come before the next other call. The caller may then leave
-    /// them out.
-    fn ignores_acks(&self) -> bool {
-        false
+    /// Time before which the last allowance holds, with any window and at any time, unless another event than an ACK without
+    /// a mark comes first. Zero if ACKs change the allowance; otherwise the caller may leave out ACKs without a mark.
+    fn steady_until(&self) -> Time {
+        Time::ZERO
     }
 
     /// Handles the acknowledgements of a NACK, by default like those of an ACK.

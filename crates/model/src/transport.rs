@@ -71,6 +71,16 @@ pub trait Sender {
     /// Handles a reply.
     fn on_reply(&mut self, now: Time, reply: Reply) -> Progress;
 
+    /// Number of packets that [`Sender::next`] would return one after the other under any window, all for the first time
+    /// and without any effect on the timer, and after which [`Sender::ready`] would still hold. The first is number
+    /// [`Sender::high`]. The default is 0.
+    fn row(&self) -> u64 {
+        0
+    }
+
+    /// Sends as many packets, at most [`Sender::row`].
+    fn send_row(&mut self, _packets: u64) {}
+
     /// Handles an ACK if the sender would send the same packets at the same times had the ACK come up to `burst`
     /// transmissions earlier or later; otherwise it changes nothing and returns false. A host may then handle the ACK before
     /// it computes the packets that start earlier. The deadline must not move forward. The default handles no ACK.
@@ -101,8 +111,10 @@ pub trait Sender {
 /// The packet that [`Receiver::on_plain`] has accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plain {
-    /// PSN of the ACK that goes back.
-    pub ack: Psn,
+    /// PSN of the reply that goes back.
+    pub psn: Psn,
+    /// True if the reply is a NACK, false for an ACK.
+    pub nack: bool,
     /// [`Reception::out_of_order`].
     pub out_of_order: bool,
 }
@@ -110,7 +122,7 @@ pub struct Plain {
 /// The receiving end of a queue pair.
 pub trait Receiver {
     /// A shortcut of [`Receiver::on_data`] for frequent packets: it handles an unmarked packet that is accepted and
-    /// answered by an ACK alone. For any other packet it changes nothing and returns `None`. The default takes no packet.
+    /// answered by an ACK or a NACK. For any other packet it changes nothing and returns `None`. The default takes no packet.
     fn on_plain(&mut self, _psn: Psn) -> Option<Plain> {
         None
     }

@@ -103,6 +103,20 @@ impl model::Sender for AnySender {
     }
 
     #[inline(always)]
+    fn row(&self) -> u64 {
+        match self {
+            AnySender::Counting(sender) => sender.row(),
+            AnySender::Custom(sender) => sender.row(),
+            AnySender::Scoreboard(_) | AnySender::InFlight(_) => 0,
+        }
+    }
+
+    #[inline(always)]
+    fn send_row(&mut self, packets: u64) {
+        of_sender!(self, sender => sender.send_row(packets));
+    }
+
+    #[inline(always)]
     fn on_free_ack(&mut self, now: Time, psn: Psn, burst: u32) -> bool {
         match self {
             AnySender::Counting(sender) => sender.on_free_ack(now, psn, burst),
@@ -121,6 +135,7 @@ impl model::Sender for AnySender {
         of_sender!(self, sender => sender.una())
     }
 
+    #[inline]
     fn high(&self) -> u64 {
         of_sender!(self, sender => sender.high())
     }

@@ -44,7 +44,7 @@ impl model::Receiver for Receiver {
         }
         self.expected = self.expected.wrapping_add(1);
         self.nack_after = Time::ZERO;
-        Some(Plain { ack: psn, out_of_order: false })
+        Some(Plain { psn, nack: false, out_of_order: false })
     }
 
     #[inline]

@@ -137,8 +137,8 @@ impl Congestion for Reacting {
     }
 
     #[inline]
-    fn ignores_acks(&self) -> bool {
-        self.steady_until != Time::ZERO
+    fn steady_until(&self) -> Time {
+        self.steady_until
     }
 
     #[inline]

@@ -77,20 +77,22 @@ impl Receiver {
 impl model::Receiver for Receiver {
     #[inline]
     fn on_plain(&mut self, psn: Psn) -> Option<Plain> {
-        let Rules { answers, window, nack } = &*self.rules;
+        let Rules { answers, window, nack: nacks } = &*self.rules;
         let distance = psn.distance_from(Psn::from_seq(self.expected));
         if !answers.acks.each() {
             return None;
         }
         if distance == 0 {
             self.expected = self.ahead.advance_near(self.expected)?;
-            self.nacked = false;
-        } else if distance < 0 || distance as u32 >= *window || *nack && !self.nacked {
-            return None;
-        } else if !self.ahead.insert_near(distance as u32) {
+        } else if distance < 0 || distance as u32 >= *window || !self.ahead.insert_near(distance as u32) {
             return None;
         }
-        Some(Plain { ack: Psn::from_seq(self.expected.wrapping_sub(1)), out_of_order: distance > 0 })
+        let out_of_order = distance > 0;
+        let nack = out_of_order && *nacks && !self.nacked;
+        self.nacked = out_of_order && *nacks;
+        // A NACK names ePSN, and an ACK the packet before.
+        let psn = Psn::from_seq(self.expected.wrapping_sub(u64::from(!nack)));
+        Some(Plain { psn, nack, out_of_order })
     }
 
     #[inline]

@@ -143,6 +143,19 @@ impl model::Sender for Sender {
         Progress { acked: u64::from(acked), nack: heeded }
     }
 
+    #[inline]
+    fn row(&self) -> u64 {
+        let plain = self.next == self.high && !self.resend && self.deadline != Time::NEVER;
+        let end = (self.posted - self.una).min(u64::from(self.rules.limit));
+        if plain { end.saturating_sub(u64::from(self.next) + 1) } else { 0 }
+    }
+
+    #[inline]
+    fn send_row(&mut self, packets: u64) {
+        self.next += packets as u32;
+        self.high = self.next;
+    }
+
     /// Takes an ACK while neither the window nor the timer nor a retransmission depends on it.
     #[inline]
     fn on_free_ack(&mut self, now: Time, psn: Psn, burst: u32) -> bool {
@@ -167,6 +180,7 @@ impl model::Sender for Sender {
         self.una
     }
 
+    #[inline]
     fn high(&self) -> u64 {
         self.una + u64::from(self.high)
     }

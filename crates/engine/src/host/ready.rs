@@ -50,6 +50,12 @@ impl Ready {
         self.first
     }
 
+    /// True if at most one queue pair has a turn.
+    #[inline]
+    pub(super) fn is_alone(&self) -> bool {
+        self.fifo.is_empty() && self.heap.is_empty()
+    }
+
     /// A queue pair that sends soon, if there are many: its state may have left the first caches.
     #[inline]
     pub(super) fn upcoming(&self) -> Option<u32> {
@@ -74,7 +80,7 @@ impl Ready {
     #[inline]
     pub(super) fn replace_first(&mut self, at: u64, now: u64) {
         let turn = Turn { at, slot: self.first.slot };
-        if self.fifo.is_empty() && self.heap.is_empty() {
+        if self.is_alone() {
             self.first = turn;
         } else {
             self.requeue(turn, now);

@@ -25,7 +25,7 @@ impl<P: Parts> Host<P> {
         self.watch_arrivals(setup, id);
     }
 
-    /// Takes an unmarked data packet that needs nothing but an ACK; returns the ACK, and whether [`Host::complete`] must
+    /// Takes an unmarked data packet that needs nothing but a reply; returns the reply, and whether [`Host::complete`] must
     /// follow. For any other packet it changes nothing and returns `None`. Requires [`Host::may_run_ahead`].
     #[inline(always)]
     pub(crate) fn on_plain(
@@ -39,14 +39,16 @@ impl<P: Parts> Host<P> {
         }
         let qp = pkt.qp();
         let incoming = &mut self.incoming[(qp.0 - self.first_incoming) as usize];
-        let Plain { ack, out_of_order } = incoming.receiver.on_plain(pkt.psn())?;
+        let Plain { psn, nack, out_of_order } = incoming.receiver.on_plain(pkt.psn())?;
         self.last_event = now;
         self.liveness.last_progress = now;
         self.data.accepted += 1;
         self.data.out_of_order += u64::from(out_of_order);
-        self.control.ack += 1;
+        self.control.nack += u64::from(nack);
+        self.control.ack += u64::from(!nack);
         self.control.created += 1;
-        let label = Packet::new(Kind::Ack, qp, incoming.from, ack, setup.plan.wire.ack);
+        let kind = if nack { Kind::Nack } else { Kind::Ack };
+        let label = Packet::new(kind, qp, incoming.from, psn, setup.plan.wire.ack);
         Some((Parcel::bare(label), incoming.receiver.expected() >= incoming.message_end))
     }
 

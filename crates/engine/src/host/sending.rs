@@ -12,7 +12,7 @@ use crate::setup::{NO_TRACK, Setup};
 use model::congestion::{Congestion, Feedback};
 use model::steering::{AsideKind, Sent};
 use model::transport::{Reply, Sender};
-use model::{Annex, Kind, Packet, Parcel, Parts, Psn, QpId, QpSite, Steering, Time};
+use model::{Annex, HostId, Kind, Packet, Parcel, Parts, Psn, QpId, QpSite, Steering, Time};
 
 impl<P: Parts> Host<P> {
     /// Adds the sending side of a queue pair; called in the order of queue pairs.
@@ -132,6 +132,48 @@ impl<P: Parts> Host<P> {
         }
     }
 
+    /// A row of data packets for the only queue pair that has anything to send, from `start` on, if its pace is constant for
+    /// a while and all are full frames that are sent for the first time. [`Host::end_row`] must follow.
+    #[inline(always)]
+    pub(crate) fn row(&mut self, start: u64) -> Option<Row> {
+        if P::Annex::CARRIES || !self.ready.is_alone() {
+            return None;
+        }
+        let slot = self.ready.first().slot;
+        let out = self.outgoing.get_mut(slot as usize)?;
+        let (seq, steady_until) = (out.sender.high(), out.congestion.steady_until().ps());
+        let left = out.sender.row().min(out.current_end.saturating_sub(seq + 1));
+        if left == 0 || out.watched || start >= steady_until {
+            return None;
+        }
+        let gap = out.congestion.allowance(Time(start)).pace.gap(u64::from(self.full_frame + self.gap));
+        Some(Row {
+            slot,
+            qp: out.qp,
+            to: out.to,
+            frame: self.full_frame,
+            time: self.full_time,
+            gap: if self.whole_ns { whole_ns(gap) } else { gap }.ps(),
+            until: steady_until - 1,
+            seq,
+            left,
+            start,
+        })
+    }
+
+    /// Counts the packets of a row that have started.
+    #[inline(always)]
+    pub(crate) fn end_row(&mut self, row: &Row) {
+        let out = &mut self.outgoing[row.slot as usize];
+        let sent = row.seq - out.sender.high();
+        out.sender.send_row(sent);
+        out.fresh += sent;
+        out.fresh_sent = row.start + row.time;
+        out.next_at = row.start + row.gap;
+        self.data.sent += sent;
+        self.ready.replace_first(out.next_at, row.start);
+    }
+
     /// The packet that the steering of a queue pair sends before all others; `None` if the steering no longer needs
     /// it. The queue pair stays first in line until its pace lets it send again.
     #[cold]
@@ -183,7 +225,9 @@ impl<P: Parts> Host<P> {
     ) -> Option<bool> {
         let slot = setup.sender_slot[pkt.qp().index()];
         let out = &mut self.outgoing[slot as usize];
-        if pkt.kind() != Kind::Ack || pkt.echo() || !out.queued || !out.congestion.ignores_acks() {
+        // A queue pair without a turn has nothing to send; otherwise the ACK may give it a turn.
+        let idle = out.queued || !out.sender.ready(u64::MAX);
+        if pkt.kind() != Kind::Ack || pkt.echo() || !idle || out.congestion.steady_until() == Time::ZERO {
             return None;
         }
         if !out.sender.on_free_ack(Time(now), pkt.psn(), self.burst) {
@@ -285,6 +329,51 @@ impl<P: Parts> Host<P> {
             out.queued = true;
             self.ready.insert(out.next_at.max(now), slot, now);
         }
+    }
+}
+
+/// Data packets that one queue pair sends one after the other, see [`Host::row`].
+pub(crate) struct Row {
+    slot: u32,
+    qp: QpId,
+    to: HostId,
+    /// Bytes of each frame.
+    pub(crate) frame: u32,
+    /// Time of each frame on the wire, ps.
+    pub(crate) time: u64,
+    /// Time between two starts by pacing, ps.
+    gap: u64,
+    /// Last time at which a packet may start, ps.
+    pub(crate) until: u64,
+    /// Number of the next packet.
+    seq: u64,
+    /// Packets left.
+    left: u64,
+    /// Start of the last packet, ps.
+    start: u64,
+}
+
+impl Row {
+    /// True if there are more packets.
+    #[inline(always)]
+    pub(crate) fn goes_on(&self) -> bool {
+        self.left > 0
+    }
+
+    /// Time from which the next packet may start by pacing.
+    #[inline(always)]
+    pub(crate) fn eligible_at(&self) -> u64 {
+        self.start + self.gap
+    }
+
+    /// The next packet, which starts at `start`.
+    #[inline(always)]
+    pub(crate) fn pull<A: Annex>(&mut self, start: u64) -> Parcel<A> {
+        let label = Packet::new(Kind::Data, self.qp, self.to, Psn::from_seq(self.seq), self.frame);
+        self.seq += 1;
+        self.left -= 1;
+        self.start = start;
+        Parcel::bare(label)
     }
 }
 

@@ -174,29 +174,51 @@ impl<'v, P: Parts> Visit<'v, P> {
     /// Starts all packets that start up to `until`, if departures are plain. It stops at the first timer.
     #[inline(always)]
     fn depart(&mut self, uplink: &mut Uplink<'v, P::Annex>, mut until: u64) {
-        let opened = self.out.window.opened;
-        loop {
-            let data = uplink.wire.free.max(self.host.eligible_at());
-            // A packet that starts at the instant of an arrival leaves before the reply to the arrival.
-            if let Some(reply) = uplink.replies.packets().first()
-                && let asks = opened + reply.offset() as u64
-                && asks <= data
-            {
-                let start = uplink.wire.free.max(asks - 1);
-                if start > until {
-                    return;
+        // A last reply that never starts spares the loop a test for an empty queue.
+        uplink.replies.push(at_offset(Parcel::default(), u32::MAX));
+        while let Some(start) = self.send_replies(uplink, self.host.eligible_at(), until) {
+            if let Some(mut row) = self.host.row(start) {
+                let (until, mut next) = (until.min(row.until), Some(start));
+                while let Some(start) = next
+                    && row.goes_on()
+                {
+                    let pkt = row.pull(start);
+                    let sent = uplink.wire.launch_for(row.time, row.frame, start, pkt);
+                    self.send_far(sent);
+                    next = self.send_replies(uplink, row.eligible_at(), until);
                 }
-                let Some(reply) = uplink.replies.pop() else { return };
-                uplink.wire.control += 1;
-                self.put_on_wire(uplink, start, reply);
-            } else if data > until {
-                return;
+                self.host.end_row(&row);
             } else {
-                if let Some(pkt) = self.host.pull(self.out.setup, data) {
-                    self.put_on_wire(uplink, data, pkt);
+                if let Some(pkt) = self.host.pull(self.out.setup, start) {
+                    let sent = uplink.wire.launch(start, pkt);
+                    self.send_far(sent);
                 }
                 until = until.min(self.host.timer_at());
             }
+        }
+        uplink.replies.drop_back();
+    }
+
+    /// Starts the replies that leave before data that may start from `eligible` on. Returns the start of that data, or
+    /// `None` if the next packet starts after `until`.
+    #[inline(always)]
+    fn send_replies(&mut self, uplink: &mut Uplink<'v, P::Annex>, eligible: u64, until: u64) -> Option<u64> {
+        loop {
+            let data = uplink.wire.free.max(eligible).min(until + 1);
+            let reply = uplink.replies.front();
+            let asks = self.out.window.opened + reply.offset() as u64;
+            // A packet that starts at the instant of an arrival leaves before the reply to the arrival.
+            if asks > data {
+                return (data <= until).then_some(data);
+            }
+            let start = uplink.wire.free.max(asks - 1);
+            if start > until {
+                return None;
+            }
+            uplink.replies.drop_front();
+            uplink.wire.control += 1;
+            let sent = uplink.wire.launch(start, reply);
+            self.send_far(sent);
         }
     }
 
@@ -244,14 +266,16 @@ impl<'v, P: Parts> Visit<'v, P> {
             *uplink = self.take(0);
         } else {
             uplink.wire.control += !pkt.is_data() as u64;
-            self.put_on_wire(uplink, start, pkt);
+            let sent = uplink.wire.launch(start, pkt);
+            self.send_far(sent);
         }
     }
 
+    /// Keeps a packet on the wire that arrives after the next window.
     #[inline(always)]
-    fn put_on_wire(&mut self, uplink: &mut Uplink<'v, P::Annex>, start: u64, pkt: Parcel<P::Annex>) {
-        if let Some((after, sent)) = uplink.wire.launch(start, pkt) {
-            self.out.send_far(0, self.port, after, sent);
+    fn send_far(&mut self, sent: Option<(u64, Parcel<P::Annex>)>) {
+        if let Some((after, pkt)) = sent {
+            self.out.send_far(0, self.port, after, pkt);
         }
     }
 

@@ -48,6 +48,24 @@ impl<A: Annex> Queue<A> {
         Some(pkt)
     }
 
+    /// The first packet. The queue must have one.
+    #[inline(always)]
+    pub(super) fn front(&self) -> Parcel<A> {
+        self.slots[self.head as usize]
+    }
+
+    /// Removes the first packet. The queue must have one.
+    #[inline(always)]
+    pub(super) fn drop_front(&mut self) {
+        self.head += 1;
+    }
+
+    /// Removes the last packet. The queue must have one.
+    #[inline(always)]
+    pub(super) fn drop_back(&mut self) {
+        self.tail -= 1;
+    }
+
     /// Takes the packet behind `ahead` others, which move back by one slot.
     pub(super) fn pop_behind(&mut self, ahead: usize) -> Option<Parcel<A>> {
         let (first, at) = (self.head as usize, self.head as usize + ahead);

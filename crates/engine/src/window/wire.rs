@@ -59,8 +59,19 @@ impl<'v, A: Annex> Wire<'v, A> {
     /// window than the next.
     #[inline(always)]
     pub(super) fn launch(&mut self, start: u64, pkt: Parcel<A>) -> Option<(u64, Parcel<A>)> {
-        let frame = pkt.frame();
-        let time = self.times[frame as usize] as u64;
+        let time = self.times[pkt.frame() as usize] as u64;
+        self.launch_for(time, pkt.frame(), start, pkt)
+    }
+
+    /// [`Wire::launch`] of a frame with this time on the wire and this length.
+    #[inline(always)]
+    pub(super) fn launch_for(
+        &mut self,
+        time: u64,
+        frame: u32,
+        start: u64,
+        pkt: Parcel<A>,
+    ) -> Option<(u64, Parcel<A>)> {
         self.free = start + time;
         self.bytes += frame as u64;
         self.time += time;
