@@ -131,7 +131,7 @@ impl<'a> Encoder<'a> {
             Passed::Pause { on, .. } => (self.pause(sender, on)?, None),
             Passed::Packet(packet, _) => {
                 let len = match packet.kind() {
-                    Kind::Signal => self.signal(sender, packet)?,
+                    Kind::Signal | Kind::Control => self.signal(sender, packet)?,
                     _ => self.roce(packet)?,
                 };
                 (len, comment(packet))
@@ -166,12 +166,12 @@ impl<'a> Encoder<'a> {
         let qp = &plan.qps[id.index()];
         let stream = self.streams.entry(id).or_insert_with(|| Stream::new(plan, qp));
         let (from, to, sender, receiver) = match packet.kind() {
-            Kind::Data => (qp.from, qp.to, End::Requester, End::Responder),
+            Kind::Data | Kind::Trimmed => (qp.from, qp.to, End::Requester, End::Responder),
             _ => (qp.to, qp.from, End::Responder, End::Requester),
         };
         let peer = qpn(id, receiver);
         let (mut bth, extension, payload) = match packet.kind() {
-            Kind::Data => match stream.segment(plan, packet.psn()) {
+            Kind::Data | Kind::Trimmed => match stream.segment(plan, packet.psn()) {
                 Some(segment) => data(id, packet, segment),
                 None => (bth::Repr::new(Opcode::WriteMiddle, peer, packet.psn()), Extension::None, 0),
             },
@@ -186,7 +186,7 @@ impl<'a> Encoder<'a> {
                 (bth, Extension::Aeth(aeth::Repr { syndrome, msn }), 0)
             }
         };
-        bth.becn |= packet.echo();
+        bth.becn |= packet.echo() && !packet.kind().is_forward();
         let repr = roce::Repr {
             destination: mac(to.node()),
             source: mac(from.node()),
@@ -208,7 +208,7 @@ impl<'a> Encoder<'a> {
         };
         let ecn = match kind {
             _ if packet.marked() => Ecn::Ce,
-            Kind::Data => Ecn::Ect0,
+            Kind::Data | Kind::Trimmed => Ecn::Ect0,
             _ => Ecn::NotEct,
         };
         ipv4::Repr {
@@ -247,6 +247,8 @@ fn data(id: QpId, packet: Packet, segment: Segment) -> (bth::Repr, Extension, u3
 fn comment(packet: Packet) -> Option<&'static str> {
     match packet.kind() {
         Kind::Signal => Some("a signal of the simulated scheme; RoCEv2 has no such packet"),
+        Kind::Control => Some("a control message of the simulated transport; RoCEv2 has no such packet"),
+        Kind::Trimmed => Some("cut by a switch"),
         Kind::Data if packet.retransmission() => Some("retransmission"),
         // Wireshark up to 4.0 has no name for the opcode.
         Kind::Cnp if packet.reacted() => Some("CNP; a switch on its path has reacted to it"),

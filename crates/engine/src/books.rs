@@ -35,6 +35,7 @@ impl Tally {
     pub(crate) fn dropped_by_scheme(&mut self, pkt: &Packet) {
         match pkt.kind() {
             Kind::Data => self.data.dropped_scheme += 1,
+            Kind::Trimmed => self.data.headers_lost += 1,
             Kind::Signal => self.control.heard += 1,
             _ => self.control.blocked += 1,
         }
@@ -50,16 +51,26 @@ impl Tally {
     }
 
     pub(crate) fn lost(&mut self, pkt: &Packet, for_lack_of_buffer: bool) {
-        match (pkt.is_data(), for_lack_of_buffer) {
-            (true, true) => self.data.dropped_buffer += 1,
-            (true, false) => self.data.dropped_link += 1,
-            (false, _) => self.control.dropped += 1,
+        match (pkt.kind(), for_lack_of_buffer) {
+            (Kind::Data, true) => self.data.dropped_buffer += 1,
+            (Kind::Data, false) => self.data.dropped_link += 1,
+            (Kind::Trimmed, _) => self.data.headers_lost += 1,
+            _ => self.control.dropped += 1,
         }
     }
 
+    /// Counts a data packet that a switch cuts.
+    pub(crate) fn cut(&mut self, last_hop: bool) {
+        self.data.cut += 1;
+        self.data.cut_last_hop += u64::from(last_hop);
+    }
+
     pub(crate) fn count_in_flight(&mut self, pkt: &Packet) {
-        self.data.in_flight += pkt.is_data() as u64;
-        self.control.in_flight += !pkt.is_data() as u64;
+        match pkt.kind() {
+            Kind::Data => self.data.in_flight += 1,
+            Kind::Trimmed => self.data.headers_in_flight += 1,
+            _ => self.control.in_flight += 1,
+        }
     }
 }
 
@@ -114,9 +125,10 @@ pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome
     }
     for switch in switches {
         for pkt in switch.stashed() {
-            match pkt.is_data() {
-                true => data.held += 1,
-                false => control.in_flight += 1,
+            match pkt.kind() {
+                Kind::Data => data.held += 1,
+                Kind::Trimmed => data.headers_in_flight += 1,
+                _ => control.in_flight += 1,
             }
         }
     }
@@ -177,7 +189,9 @@ fn violations<P: Parts>(setup: &Setup<'_>, run: &Outcome, switches: &[Switch<P>]
     let d = &run.data;
     let out = d.accepted + d.duplicate + d.discarded + d.noticed;
     let dropped = d.dropped_buffer + d.dropped_link + d.dropped_scheme;
-    if d.sent != out + dropped + d.held + d.in_flight {
+    if d.sent != out + dropped + d.cut + d.held + d.in_flight
+        || d.cut != d.headers_arrived + d.headers_lost + d.headers_in_flight
+    {
         broken.push(format!("data packets do not add up: {d:?}"));
     }
     let c = &run.control;
@@ -190,7 +204,8 @@ fn violations<P: Parts>(setup: &Setup<'_>, run: &Outcome, switches: &[Switch<P>]
         _ => plan.wire.packets(plan.messages[i].bytes),
     };
     let received: u64 = run.messages.iter().enumerate().map(whole).sum();
-    let drained = run.ending == Ending::Finished && d.in_flight == 0 && d.held == 0;
+    let in_flight = d.in_flight + d.headers_in_flight;
+    let drained = run.ending == Ending::Finished && in_flight == 0 && d.held == 0;
     if d.accepted < received || drained && !plan.jobs.iter().any(|j| j.background) && d.accepted != received {
         broken.push(format!("{} packets accepted, {received} in the messages received", d.accepted));
     }

@@ -6,14 +6,31 @@
 //! below the threshold (dynamic thresholds: Choudhury and Hahne 1998; headroom and offset as in the HPCC family of
 //! ns-3 simulators).
 //!
-//! Lossy: one egress queue may hold `alpha` times the free buffer.
+//! Lossy: one egress queue may hold `alpha` times the free buffer. Capped: one egress queue may hold a fixed number
+//! of bytes.
+//!
+//! Classes may have caps of their own, also those that the buffer does not charge. A refused packet is dropped or cut.
 
-use model::plan::{FlowControl, SwitchSettings};
+use model::plan::{Class, Cut, FlowControl, Overflow, SwitchSettings};
 
 /// The unit of charging and pausing: a virtual channel of an ingress port, or the whole port if links have one
 /// channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Account(pub(crate) u16);
+
+/// A packet that asks for room, and the egress queue that it is to join.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Request<'c> {
+    pub(crate) account: Account,
+    pub(crate) bytes: u64,
+    /// Bytes in the egress queue.
+    pub(crate) queue: u64,
+    /// True if the queue leads to a host.
+    pub(crate) to_host: bool,
+    pub(crate) class: &'c Class,
+    /// True if the packet may be cut.
+    pub(crate) cuttable: bool,
+}
 
 /// The buffer's decision about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,8 +39,10 @@ pub(crate) enum Admission {
     Admitted,
     /// The packet is charged, and the switch must pause its ingress.
     AdmittedPause,
-    /// The buffer has no room for the packet.
+    /// There is no room for the packet.
     Dropped,
+    /// There is no room for the packet, and a data packet is cut instead of a drop.
+    Cut(Cut),
 }
 
 /// Bytes of a buffer in use.
@@ -38,6 +57,7 @@ pub(crate) struct BufferUse {
 #[derive(Clone, Debug)]
 pub(crate) struct Buffer {
     flow_control: FlowControl,
+    overflow: Overflow,
     /// Bytes that all ports share: the buffer less all headroom.
     shared: u64,
     /// Bytes charged to the shared part.
@@ -62,12 +82,14 @@ pub(crate) struct Buffer {
 impl Buffer {
     /// An empty buffer; `limit` is the headroom of every account.
     pub(crate) fn new(settings: &SwitchSettings, mut limit: Vec<u64>) -> Self {
-        if let FlowControl::Lossy { .. } = settings.flow_control {
+        let lossless = matches!(settings.flow_control, FlowControl::Lossless(_));
+        if !lossless {
             limit.fill(0);
         }
         let accounts = limit.len();
         Buffer {
             flow_control: settings.flow_control,
+            overflow: if lossless { Overflow::Drop } else { settings.overflow },
             shared: settings.buffer.get().saturating_sub(limit.iter().sum()),
             used: 0,
             ingress: vec![0; accounts],
@@ -90,8 +112,19 @@ impl Buffer {
         self.shared.saturating_sub(used) * num as u64 / den as u64
     }
 
-    /// Asks for room for a packet of `bytes` on `account` that goes to an egress queue of `queue` bytes.
-    pub(crate) fn admit(&mut self, account: Account, bytes: u64, queue: u64) -> Admission {
+    /// Decides whether a packet may join its egress queue, and charges it if its class is charged.
+    pub(crate) fn admit(&mut self, request: Request<'_>) -> Admission {
+        let Request { account, bytes, queue, to_host, class, cuttable } = request;
+        let refused = match self.overflow {
+            Overflow::Cut(cut) if cuttable => Admission::Cut(cut),
+            _ => Admission::Dropped,
+        };
+        if class.cap.is_some_and(|cap| queue + bytes > cap.get()) {
+            return refused;
+        }
+        if !class.charged {
+            return Admission::Admitted;
+        }
         let i = account.0 as usize;
         match self.flow_control {
             FlowControl::Lossless(pfc) => {
@@ -112,12 +145,27 @@ impl Buffer {
             }
             FlowControl::Lossy { alpha } => {
                 if queue + bytes > self.share(self.used, alpha) || self.used + bytes > self.shared {
-                    return Admission::Dropped;
+                    return refused;
+                }
+                self.charge(account, bytes);
+                Admission::Admitted
+            }
+            FlowControl::Capped { to_switches, to_hosts } => {
+                let cap = if to_host { to_hosts } else { to_switches };
+                if queue + bytes > cap.get() || self.used + bytes > self.shared {
+                    return refused;
                 }
                 self.charge(account, bytes);
                 Admission::Admitted
             }
         }
+    }
+
+    /// Gives the room of a waiting packet to an arriving one that is not longer.
+    pub(crate) fn replace(&mut self, waiting: (Account, u64), arriving: (Account, u64)) {
+        let resumes = self.release(waiting.0, waiting.1);
+        debug_assert!(!resumes && waiting.1 >= arriving.1, "only lossy switches cut");
+        self.charge(arriving.0, arriving.1);
     }
 
     #[inline]
@@ -203,6 +251,9 @@ impl Buffer {
             FlowControl::Lossy { alpha } => {
                 used <= self.shared && longest_queue() + incoming <= self.share(used, alpha)
             }
+            FlowControl::Capped { to_switches, to_hosts } => {
+                used <= self.shared && longest_queue() + incoming <= to_switches.min(to_hosts).get()
+            }
         }
     }
 
@@ -235,14 +286,25 @@ impl Buffer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::Bytes;
-    use model::plan::Pfc;
+    use model::packet::Kinds;
+    use model::plan::{Pfc, Victim};
+    use model::{Bytes, Kind};
 
     const IN: Account = Account(0);
 
+    const DATA: Class = Class::strict(Kinds::of(&[Kind::Data])).of_data();
+
+    fn packet(account: Account, queue: u64) -> Request<'static> {
+        Request { account, bytes: 1000, queue, to_host: false, class: &DATA, cuttable: true }
+    }
+
+    fn settings(buffer: u64, flow_control: FlowControl) -> SwitchSettings {
+        SwitchSettings { buffer: Bytes(buffer), flow_control, overflow: Overflow::Drop }
+    }
+
     fn lossless(buffer: u64, headroom: u64) -> Buffer {
         let pfc = Pfc { alpha: (1, 8), resume_offset: Bytes(3072) };
-        let settings = SwitchSettings { buffer: Bytes(buffer), flow_control: FlowControl::Lossless(pfc) };
+        let settings = settings(buffer, FlowControl::Lossless(pfc));
         Buffer::new(&settings, vec![headroom; 2])
     }
 
@@ -250,19 +312,19 @@ mod tests {
     fn a_filling_ingress_is_paused_at_its_share_and_goes_on_below_it() {
         let mut b = lossless(100_000, 10_000);
         let mut held = 0;
-        while b.admit(IN, 1000, 0) == Admission::Admitted {
+        while b.admit(packet(IN, 0)) == Admission::Admitted {
             held += 1;
         }
         // 80 kB are shared; the tenth packet does not fit: 9000 + 1000 > (80000 - 9000) / 8.
         assert_eq!(held, 9);
-        assert_eq!(b.admit(IN, 1000, 0), Admission::Admitted);
+        assert_eq!(b.admit(packet(IN, 0)), Admission::Admitted);
         assert!(!b.release(IN, 1000) && !b.release(IN, 1000), "headroom empties first");
         let mut left = held;
         while !b.release(IN, 1000) {
             left -= 1;
         }
         assert_eq!(left - 1, 6, "3 KiB below the threshold of 9250");
-        assert!(b.admit(Account(1), 1000, 0) == Admission::Admitted);
+        assert!(b.admit(packet(Account(1), 0)) == Admission::Admitted);
     }
 
     #[test]
@@ -271,11 +333,11 @@ mod tests {
         assert!(b.set_scheme_pause(IN, true) && !b.set_scheme_pause(IN, true), "the far end gets one frame");
         let mut held = 0;
         while b.ingress[0] + 1000 <= 9_250 {
-            assert_eq!(b.admit(IN, 1000, 0), Admission::Admitted);
+            assert_eq!(b.admit(packet(IN, 0)), Admission::Admitted);
             held += 1;
         }
         while b.headroom[0] == 0 {
-            assert_eq!(b.admit(IN, 1000, 0), Admission::Admitted, "the ingress is already paused");
+            assert_eq!(b.admit(packet(IN, 0)), Admission::Admitted, "the ingress is already paused");
             held += 1;
         }
         assert!(!b.set_scheme_pause(IN, false), "the buffer still pauses it");
@@ -289,20 +351,44 @@ mod tests {
     #[test]
     fn beyond_the_headroom_a_lossless_switch_drops() {
         let mut b = lossless(100_000, 2_000);
-        let drops = (0..20).filter(|_| b.admit(IN, 1000, 0) == Admission::Dropped).count();
+        let drops = (0..20).filter(|_| b.admit(packet(IN, 0)) == Admission::Dropped).count();
         assert_eq!(drops, 20 - 10 - 2, "ten in its share of 96 kB, two in headroom");
     }
 
     #[test]
     fn a_lossy_queue_gets_its_share_of_what_is_free() {
-        let settings =
-            SwitchSettings { buffer: Bytes(10_000), flow_control: FlowControl::Lossy { alpha: (1, 1) } };
+        let settings = settings(10_000, FlowControl::Lossy { alpha: (1, 1) });
         let mut b = Buffer::new(&settings, vec![0]);
         let mut queue = 0;
-        while b.admit(IN, 1000, queue) == Admission::Admitted {
+        while b.admit(packet(IN, queue)) == Admission::Admitted {
             queue += 1000;
         }
         assert_eq!(queue, 5000, "with alpha 1 half the buffer");
+    }
+
+    #[test]
+    fn a_full_queue_cuts_data_and_drops_the_rest() {
+        let caps = FlowControl::Capped { to_switches: Bytes(3_000), to_hosts: Bytes(4_000) };
+        let cut = Cut { frame: 64, victim: Victim::Even };
+        let settings = SwitchSettings { overflow: Overflow::Cut(cut), ..settings(6_000, caps) };
+        let mut b = Buffer::new(&settings, vec![0; 2]);
+        assert!(b.stays_below_thresholds(3_000, || 0) && !b.stays_below_thresholds(3_000, || 1));
+        assert_eq!(b.admit(packet(IN, 2_000)), Admission::Admitted);
+        assert_eq!(b.admit(packet(IN, 2_001)), Admission::Cut(cut));
+        assert_eq!(b.admit(Request { to_host: true, ..packet(IN, 2_001) }), Admission::Admitted);
+        assert_eq!(b.admit(Request { cuttable: false, ..packet(IN, 2_001) }), Admission::Dropped);
+        let headers = Class { cap: Some(Bytes(2_500)), ..Class::strict(Kinds::of(&[Kind::Nack])) };
+        let header = |queue| Request { class: &headers, cuttable: false, ..packet(IN, queue) };
+        assert_eq!(
+            b.admit(header(1_500)),
+            Admission::Admitted,
+            "a class that is not charged has its own cap"
+        );
+        assert_eq!(b.admit(header(1_501)), Admission::Dropped);
+        b.replace((IN, 1_000), (Account(1), 900));
+        assert_eq!((b.used, &b.ingress[..]), (1_900, &[1_000, 900][..]));
+        assert_eq!(b.admit(Request { bytes: 4_000, to_host: true, ..packet(IN, 0) }), Admission::Admitted);
+        assert_eq!(b.admit(packet(IN, 0)), Admission::Cut(cut), "the shared buffer is a bound as well");
     }
 
     #[test]

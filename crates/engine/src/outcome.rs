@@ -102,7 +102,7 @@ pub struct LinkRecord {
     pub max_queue: u64,
     /// Packets that its port marked.
     pub marks: u64,
-    /// Data packets dropped before the link for lack of buffer.
+    /// Packets dropped before the link for lack of buffer.
     pub drops: u64,
     /// Packets lost on the link.
     pub lost: u64,
@@ -113,7 +113,8 @@ pub struct LinkRecord {
 }
 
 /// Counts of data packets. At the end of every run, `sent = accepted + duplicate + discarded + noticed +
-/// dropped_buffer + dropped_link + dropped_scheme + held + in_flight`.
+/// dropped_buffer + dropped_link + dropped_scheme + cut + held + in_flight`, and `cut = headers_arrived +
+/// headers_lost + headers_in_flight`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Data {
     /// Packets put on the wire by hosts; retransmissions, copies and notices included.
@@ -138,6 +139,16 @@ pub struct Data {
     pub dropped_link: u64,
     /// Packets dropped by schemes.
     pub dropped_scheme: u64,
+    /// Packets that switches cut.
+    pub cut: u64,
+    /// Packets among these that the receiver's switch cut.
+    pub cut_last_hop: u64,
+    /// Cut packets that reached their receiver.
+    pub headers_arrived: u64,
+    /// Cut packets lost on links, refused by queues or dropped by schemes.
+    pub headers_lost: u64,
+    /// Cut packets on wires or in queues at the end of the run, or held by schemes.
+    pub headers_in_flight: u64,
     /// Notices that arrived: packets without payload that a scheme sends in the class of data.
     pub noticed: u64,
     /// Packets in a receiver's reorder buffer, summed over the arrivals of data. Counted only where receivers
@@ -154,6 +165,7 @@ pub struct Data {
 merge!(Data {
     sum: sent, accepted, retransmitted, spurious, duplicated, duplicate, discarded, out_of_order;
     sum: dropped_buffer, dropped_link, dropped_scheme, noticed, reorder_sum, held, in_flight;
+    sum: cut, cut_last_hop, headers_arrived, headers_lost, headers_in_flight;
     max: reorder_peak;
 });
 
@@ -298,6 +310,8 @@ pub enum EventKind {
     Dropped,
     /// A packet is lost on a link.
     Lost,
+    /// A switch cuts a data packet.
+    Cut,
 }
 
 impl EventKind {

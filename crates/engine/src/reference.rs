@@ -13,12 +13,12 @@ use crate::observer::{Observer, Progress};
 use crate::outcome::{Effort, Ending, EventKind, LinkRecord, Outcome, Passed};
 use crate::record::sampler::{self, Sampler};
 use crate::record::{Note, Recorder};
-use crate::setup::{CLASSES, DATA, LinkState, NO_TRACK, Setup};
+use crate::setup::{LinkState, NO_TRACK, Setup};
 use crate::stall;
-use crate::switch::{Arrival, Switch, channel};
+use crate::switch::{Arrival, Egress, Switch, channel};
 use crate::view::Views;
 use model::fabric::Detours;
-use model::plan::MarkAt;
+use model::plan::{Class, Classes, Cut, MarkAt, Service, Victim};
 use model::scheme::Effects;
 use model::{Annex, HostId, NodeId, Parcel, Parts, Plan, PortIndex, QpId, Scheme, Time, Verdict};
 use std::cmp::Reverse;
@@ -50,8 +50,12 @@ struct Position {
 
 #[derive(Default)]
 struct Port<A> {
-    queues: [VecDeque<Parcel<A>>; CLASSES],
-    bytes: [u64; CLASSES],
+    /// Queues by class, and their bytes.
+    queues: [VecDeque<Parcel<A>>; Classes::MOST],
+    bytes: [u64; Classes::MOST],
+    /// Credit of every weighted class, bytes, and the class whose turn it is.
+    credit: [u64; Classes::MOST],
+    turn: usize,
     busy: u64,
     /// Number of virtual channels of its link, and a bit for each paused channel.
     channels: u8,
@@ -63,16 +67,74 @@ struct Port<A> {
 }
 
 impl<A: Annex> Port<A> {
-    /// Position of the packet that starts next. Data leaves in order; packets of paused channels are
-    /// skipped.
-    fn next(&self) -> Option<Position> {
-        let may = |class, pkt: &Parcel<A>| {
-            class != DATA
+    /// Position of the first packet of a class that may start. Charged classes are paused: they leave in order, and
+    /// packets of paused channels are skipped.
+    fn first(&self, classes: &[Class], class: usize) -> Option<Position> {
+        let may = |pkt: &Parcel<A>| {
+            !classes[class].charged
                 || self.paused_channels >> channel(pkt.annex.route_state().leg(), self.channels) & 1 == 0
         };
-        (0..CLASSES).find_map(|class| {
-            self.queues[class].iter().position(|pkt| may(class, pkt)).map(|place| Position { class, place })
-        })
+        self.queues[class].iter().position(may).map(|place| Position { class, place })
+    }
+
+    /// True if a packet waits that may start.
+    fn has_next(&self, classes: &[Class]) -> bool {
+        (0..classes.len()).any(|class| self.first(classes, class).is_some())
+    }
+
+    /// Position of the packet that starts next. At hosts, all classes leave in the order of the table.
+    fn next(&mut self, classes: &[Class], host: bool) -> Option<Position> {
+        let weight = |class: usize| match classes[class].service {
+            Service::Weighted(weight) if !host => Some(u64::from(weight)),
+            _ => None,
+        };
+        for class in (0..classes.len()).filter(|class| weight(*class).is_none()) {
+            if let Some(first) = self.first(classes, class) {
+                return Some(first);
+            }
+        }
+        if !self.has_next(classes) {
+            return None;
+        }
+        loop {
+            if weight(self.turn).is_some()
+                && let Some(first) = self.first(classes, self.turn)
+                && self.credit[self.turn] >= self.queues[first.class][first.place].frame().into()
+            {
+                return Some(first);
+            }
+            self.turn = (self.turn + 1) % classes.len();
+            if let Some(weight) = weight(self.turn)
+                && self.first(classes, self.turn).is_some()
+            {
+                self.credit[self.turn] += weight * Service::QUANTUM;
+            }
+        }
+    }
+
+    /// Adds a packet to the end of its class.
+    fn push(&mut self, class: usize, pkt: Parcel<A>) {
+        self.bytes[class] += pkt.frame() as u64;
+        self.queues[class].push_back(pkt);
+    }
+
+    /// Takes a packet out of its queue.
+    fn remove(&mut self, Position { class, place }: Position) -> Option<Parcel<A>> {
+        let pkt = self.queues[class].remove(place)?;
+        self.bytes[class] -= pkt.frame() as u64;
+        Some(pkt)
+    }
+
+    /// Takes the packet that starts next.
+    fn pop(&mut self, classes: &[Class], host: bool) -> Option<Parcel<A>> {
+        let next = self.next(classes, host)?;
+        let class = next.class;
+        let pkt = self.remove(next)?;
+        self.credit[class] = match self.queues[class].is_empty() {
+            true => 0,
+            false => self.credit[class].saturating_sub(pkt.frame().into()),
+        };
+        Some(pkt)
     }
 }
 
@@ -241,7 +303,7 @@ impl<P: Parts> Reference<'_, P> {
         let hosts = self.hosts.len();
         self.hosts.iter_mut().for_each(|host| host.sample(&mut self.sampler));
         for (gp, facts) in self.setup.ports.iter().enumerate().filter(|(_, facts)| facts.track != NO_TRACK) {
-            let (link, waits) = (&self.links[gp], self.ports[gp].bytes[DATA]);
+            let (link, waits) = (&self.links[gp], self.ports[gp].bytes[self.setup.data_class]);
             let is_host = self.setup.fabric().links()[gp].from.index() < hosts;
             let port = sampler::Port {
                 frames: link.frames,
@@ -292,7 +354,11 @@ impl<P: Parts> Reference<'_, P> {
     fn stalled(&self) -> Ending {
         let blocked = |gp: usize| {
             let port = &self.ports[gp];
-            stall::Blocked::new(port.paused_channels, port.channels, port.queues[DATA].iter())
+            stall::Blocked::new(
+                port.paused_channels,
+                port.channels,
+                port.queues[self.setup.data_class].iter(),
+            )
         };
         Ending::Stalled(stall::explain(self.setup, &self.hosts.iter().collect::<Vec<_>>(), blocked))
     }
@@ -322,9 +388,7 @@ impl<P: Parts> Reference<'_, P> {
                 if is_host {
                     let replies = self.hosts[node as usize].on_arrival(self.setup, now, &pkt);
                     for reply in replies.into_iter().flatten() {
-                        let class = self.setup.class(&reply);
-                        self.ports[base].bytes[class] += reply.frame() as u64;
-                        self.ports[base].queues[class].push_back(reply);
+                        self.ports[base].push(self.setup.class_in_table(&reply), reply);
                         self.queued[base] += reply.frame();
                     }
                     self.serve(now, node, base);
@@ -440,7 +504,7 @@ impl<P: Parts> Reference<'_, P> {
                     return self.carry_out(now, node, effects);
                 }
                 Verdict::Hold => {
-                    let room = self.admit(now, node, &pkt, 0);
+                    let room = self.admit(now, node, &pkt, None) != Admission::Dropped;
                     if !room {
                         self.tally.lost(&pkt, true);
                         self.note(now, node, EventKind::Dropped, &pkt);
@@ -487,56 +551,97 @@ impl<P: Parts> Reference<'_, P> {
         }
     }
 
-    /// Asks the buffer for room; false if there is none. Only data that came in at a port is charged.
-    fn admit(&mut self, now: u64, node: u32, pkt: &Parcel<P::Annex>, queue: u64) -> bool {
-        let host = (node as usize) < self.hosts.len();
-        if host || self.setup.class(pkt) != DATA || pkt.ingress() == PortIndex::VIRTUAL {
-            return true;
-        }
+    /// Asks for room for a packet that arrives at a switch.
+    fn admit(&mut self, now: u64, node: u32, pkt: &Parcel<P::Annex>, egress: Option<Egress>) -> Admission {
         let switch = &mut self.switches[node as usize - self.hosts.len()];
-        let account = switch.account(pkt);
-        match switch.buffer.admit(account, pkt.frame() as u64, queue) {
-            Admission::Admitted => true,
-            Admission::AdmittedPause => {
-                let channel = switch.channel_of(account);
-                self.send_pause(now, node, pkt.ingress(), channel, true);
-                true
-            }
-            Admission::Dropped => {
-                switch.dropped_while_lossless |= switch.buffer.lossless();
-                false
-            }
+        let admission = switch.admit(self.setup, pkt, egress);
+        if admission == Admission::AdmittedPause {
+            let channel = switch.channel_of(switch.account(pkt));
+            self.send_pause(now, node, pkt.ingress(), channel, true);
+        }
+        admission
+    }
+
+    fn drop(&mut self, now: u64, node: u32, gp: usize, pkt: &Parcel<P::Annex>) {
+        self.links[gp].drops += 1;
+        self.tally.lost(pkt, true);
+        self.note(now, node, EventKind::Dropped, pkt);
+    }
+
+    /// Cuts a packet that does not fit into its queue, or one that waits there: then the arriving packet takes its
+    /// place. Returns the packet that is to join the queue, if any, and the headers of the other one.
+    fn cut(
+        &mut self,
+        now: u64,
+        node: u32,
+        gp: usize,
+        pkt: Parcel<P::Annex>,
+        rule: Cut,
+    ) -> (Option<Parcel<P::Annex>>, Parcel<P::Annex>) {
+        let class = self.setup.class_in_table(&pkt);
+        let queue = &self.ports[gp].queues[class];
+        let newest = match rule.victim {
+            Victim::Even if self.setup.coin(gp, now) => queue.iter().rposition(|waiting| waiting.is_data()),
+            _ => None,
+        };
+        let place = newest.filter(|place| Switch::<P>::may_be_victim(&queue[*place], &pkt));
+        let (joins, mut victim) =
+            match place.and_then(|place| self.ports[gp].remove(Position { class, place })) {
+                Some(waiting) => {
+                    self.queued[gp] -= waiting.frame();
+                    self.switches[node as usize - self.hosts.len()].replace(&waiting, &pkt);
+                    (Some(pkt), waiting)
+                }
+                None => (None, pkt),
+            };
+        let last_hop = self.setup.ports[gp].to_host;
+        self.tally.cut(last_hop);
+        self.note(now, node, EventKind::Cut, &victim);
+        victim.label = victim.cut(rule.frame, last_hop);
+        (joins, victim)
+    }
+
+    /// Adds a packet to its queue at port `gp` of a switch. `charged` is true if it has its room already.
+    fn enqueue(&mut self, now: u64, node: u32, gp: usize, pkt: Parcel<P::Annex>, charged: bool) {
+        self.serve(now, node, gp);
+        let class = self.setup.class_in_table(&pkt);
+        if self.setup.follows(pkt.qp()) && pkt.is_data() && !charged && pkt.ingress() != PortIndex::VIRTUAL {
+            self.recorder.hop(self.setup, gp, &pkt, self.ports[gp].bytes[self.setup.data_class]);
+        }
+        let egress = Egress { queue: self.ports[gp].bytes[class], to_host: self.setup.ports[gp].to_host };
+        let (joins, headers) =
+            match if charged { Admission::Admitted } else { self.admit(now, node, &pkt, Some(egress)) } {
+                Admission::Admitted | Admission::AdmittedPause => (Some(pkt), None),
+                Admission::Dropped => return self.drop(now, node, gp, &pkt),
+                Admission::Cut(rule) => {
+                    let (joins, headers) = self.cut(now, node, gp, pkt, rule);
+                    (joins, Some(headers))
+                }
+            };
+        if let Some(pkt) = joins {
+            self.join(now, node, gp, pkt);
+        }
+        if let Some(headers) = headers {
+            self.enqueue(now, node, gp, headers, false);
         }
     }
 
-    fn enqueue(&mut self, now: u64, node: u32, gp: usize, mut pkt: Parcel<P::Annex>, charged: bool) {
-        self.serve(now, node, gp);
-        let class = self.setup.class(&pkt);
-        if self.setup.follows(pkt.qp()) && pkt.is_data() && !charged && pkt.ingress() != PortIndex::VIRTUAL {
-            self.recorder.hop(self.setup, gp, &pkt, self.ports[gp].bytes[DATA]);
-        }
-        if !charged && !self.admit(now, node, &pkt, self.ports[gp].bytes[DATA]) {
-            self.links[gp].drops += 1;
-            self.tally.lost(&pkt, true);
-            self.note(now, node, EventKind::Dropped, &pkt);
-            return;
-        }
+    /// Adds a packet to its queue, where there is room.
+    fn join(&mut self, now: u64, node: u32, gp: usize, mut pkt: Parcel<P::Annex>) {
+        let (class, data_class) = (self.setup.class_in_table(&pkt), self.setup.data_class);
         if let Some(marking) = &self.setup.marking[gp]
             && marking.at == MarkAt::Enqueue
-            && class == DATA
             && pkt.is_data()
-            && self.setup.marks(marking, gp, now, self.ports[gp].bytes[DATA])
+            && self.setup.marks(marking, gp, now, self.ports[gp].bytes[class])
         {
             pkt.mark();
             self.links[gp].marks += 1;
         }
-        let port = &mut self.ports[gp];
-        port.bytes[class] += pkt.frame() as u64;
-        port.queues[class].push_back(pkt);
+        self.ports[gp].push(class, pkt);
         self.queued[gp] += pkt.frame();
         self.serve(now, node, gp);
-        let waiting = self.ports[gp].bytes[DATA];
-        if class == DATA && waiting > 0 {
+        let waiting = self.ports[gp].bytes[data_class];
+        if class == data_class && waiting > 0 {
             self.links[gp].max_queue = self.links[gp].max_queue.max(waiting);
             self.longest[gp] = self.longest[gp].max(waiting);
         }
@@ -545,14 +650,14 @@ impl<P: Parts> Reference<'_, P> {
     /// Starts all packets that may start at port `gp`, and schedules the next departure.
     fn serve(&mut self, now: u64, node: u32, gp: usize) {
         let host = (node as usize) < self.hosts.len();
+        let classes = self.setup.plan.classes.all();
+        let pauses_data = self.setup.plan.classes.data().charged;
         while self.ports[gp].busy <= now {
             let port = &mut self.ports[gp];
-            if let Some(Position { class, place }) = port.next() {
-                let Some(pkt) = port.queues[class].remove(place) else { break };
-                port.bytes[class] -= pkt.frame() as u64;
+            if let Some(pkt) = port.pop(classes, host) {
                 self.queued[gp] -= pkt.frame();
                 self.start(now, node, gp, pkt);
-            } else if host && port.paused_channels == 0 {
+            } else if host && (port.paused_channels == 0 || !pauses_data) {
                 match self.hosts[node as usize].pull(self.setup, now) {
                     Some(pkt) => self.start(now, node, gp, pkt),
                     None => break,
@@ -562,8 +667,8 @@ impl<P: Parts> Reference<'_, P> {
             }
         }
         let port = &self.ports[gp];
-        let mut due = if port.next().is_some() { port.busy } else { u64::MAX };
-        if host && port.paused_channels == 0 {
+        let mut due = if port.has_next(classes) { port.busy } else { u64::MAX };
+        if host && (port.paused_channels == 0 || !pauses_data) {
             due = due.min(self.hosts[node as usize].eligible_at().max(port.busy));
         }
         if due != u64::MAX && due != port.planned {
@@ -579,7 +684,7 @@ impl<P: Parts> Reference<'_, P> {
         let time = self.setup.time_on_wire(port.row, pkt.frame());
         port.busy = now + time;
         if (node as usize) >= self.hosts.len() {
-            let (sent, queue) = (self.links[gp].bytes, port.bytes[DATA]);
+            let (sent, queue) = (self.links[gp].bytes, port.bytes[self.setup.data_class]);
             self.setup.trace(&mut pkt, LinkState { gp, row: port.row, at: now, sent, queue });
         }
         let link = &mut self.links[gp];
@@ -590,8 +695,8 @@ impl<P: Parts> Reference<'_, P> {
         let mut effects = Effects::default();
         if (node as usize) >= self.hosts.len() {
             let index = node as usize - self.hosts.len();
-            let queue = port.bytes[DATA];
-            if self.setup.class(&pkt) == DATA && pkt.ingress() != PortIndex::VIRTUAL {
+            let queue = port.bytes[self.setup.data_class];
+            if self.setup.charged.take(&pkt) && pkt.ingress() != PortIndex::VIRTUAL {
                 let account = self.switches[index].account(&pkt);
                 if self.switches[index].buffer.release(account, pkt.frame() as u64) {
                     let channel = self.switches[index].channel_of(account);

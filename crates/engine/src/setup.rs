@@ -4,7 +4,8 @@ use crate::failing::{Failing, fastest};
 use crate::listed::Listed;
 use model::draw::{Key, Purpose};
 use model::fabric::Router;
-use model::plan::Marking;
+use model::packet::Kinds;
+use model::plan::{FlowControl, Marking, Overflow, SwitchSettings};
 use model::telemetry::Record;
 use model::{Annex, Fabric, Kind, LinkId, NodeId, Packet, Parcel, Plan, PortIndex, Probability, QpId, Time};
 
@@ -80,6 +81,14 @@ pub(crate) struct Setup<'a> {
     listed: Listed,
     pub(crate) failing: Failing,
     marks: Vec<Key>,
+    /// Numbers of the kinds' classes in the plan's table.
+    class_of: [u8; Kind::ALL.len()],
+    /// Number of the class of data in the plan's table.
+    pub(crate) data_class: usize,
+    /// Kinds of packets in the class of data.
+    pub(crate) with_data: Kinds,
+    /// Kinds of packets that are charged and paused.
+    pub(crate) charged: Kinds,
 }
 
 /// Longest window, ps: times inside a window have 32 bits.
@@ -142,7 +151,7 @@ impl<'a> Setup<'a> {
         Setup {
             plan,
             ports,
-            marking: plan.ports.iter().map(|p| p.marking).collect(),
+            marking: plan.ports.iter().map(|p| p.marking.filter(|_| plan.classes.data().marked)).collect(),
             costs: transmission.iter().map(|time| crate::window::cost(u64::from(*time))).collect(),
             largest_frame: plan.wire.max_frame().max(plan.wire.ack).max(plan.wire.cnp),
             longest_time: transmission.iter().copied().max().unwrap_or(0).into(),
@@ -163,6 +172,10 @@ impl<'a> Setup<'a> {
             listed,
             failing,
             marks: key(Purpose::Mark, fabric.links().len()),
+            class_of: Kind::ALL.map(|kind| plan.classes.of(kind) as u8),
+            data_class: plan.classes.of(Kind::Data),
+            with_data: plan.classes.with_data(),
+            charged: plan.classes.charged(),
         }
     }
 
@@ -221,7 +234,7 @@ impl<'a> Setup<'a> {
             return true;
         }
         !loss.is_zero()
-            && (pkt.is_data() || self.plan.lose_replies && matches!(pkt.kind(), Kind::Ack | Kind::Nack))
+            && (pkt.is_data() || self.plan.lose_replies && !matches!(pkt.kind(), Kind::Cnp | Kind::Signal))
             && loss.hits(self.losses[gp].draw(at))
     }
 
@@ -242,6 +255,11 @@ impl<'a> Setup<'a> {
         let routing =
             route_change.and_then(|route_change| failures.routing(&failures.route_changes()[route_change]));
         self.fabric().router_by(routing, node)
+    }
+
+    /// The toss of a coin at port `gp` at `at`.
+    pub(crate) fn coin(&self, gp: usize, at: u64) -> bool {
+        Key::new(self.plan.seed, Purpose::Cut, gp as u64).draw(at) >> 63 != 0
     }
 
     /// True if port `gp` marks a packet at `at` when its queue has `queue` bytes.
@@ -268,14 +286,20 @@ impl<'a> Setup<'a> {
         !self.followed.is_empty()
     }
 
-    /// The class in which a packet waits; class 0 leaves first.
+    /// The class in which a packet waits if the plan's classes are a preset; class 0 leaves first.
     #[inline]
     pub(crate) fn class(&self, pkt: &Packet) -> usize {
         match pkt.kind() {
-            _ if self.plan.classes.with_data().take(pkt) => DATA,
+            _ if self.with_data.take(pkt) => DATA,
             Kind::Cnp => 0,
             _ => 1,
         }
+    }
+
+    /// Number of the class in which a packet waits, in the plan's table.
+    #[inline]
+    pub(crate) fn class_in_table(&self, pkt: &Packet) -> usize {
+        self.class_of[pkt.kind() as usize].into()
     }
 }
 
@@ -324,17 +348,21 @@ impl Tie {
     }
 }
 
-/// The class of data. PFC pauses only this class, and buffers charge only this class.
+/// The class of data in all presets. PFC pauses only this class, and buffers charge only this class.
 pub(crate) const DATA: usize = 2;
-/// Number of classes.
+/// Number of classes in all presets.
 pub(crate) const CLASSES: usize = 3;
 
 /// Length of the longest window that a plan's links allow: no node affects another one within it. Pause frames take
 /// no transmission time, so on lossless fabrics the propagation delay alone counts.
 pub fn window(plan: &Plan) -> u64 {
-    let smallest = plan.wire.smallest_frame();
-    let lossless =
-        plan.switches.iter().any(|s| matches!(s.flow_control, model::plan::FlowControl::Lossless(_)));
+    let cut = |s: &SwitchSettings| match s.overflow {
+        Overflow::Cut(cut) => cut.frame,
+        Overflow::Drop => u32::MAX,
+    };
+    let cut = plan.switches.iter().map(cut).min().unwrap_or(u32::MAX);
+    let smallest = plan.wire.smallest_frame().min(cut);
+    let lossless = plan.switches.iter().any(|s| matches!(s.flow_control, FlowControl::Lossless(_)));
     let reach = |l: &model::fabric::Link| {
         let rate = fastest(&plan.failures, plan.fabric.link(l.from, l.port), l.rate);
         let frame = if lossless { Time::ZERO } else { plan.wire.transmission(rate, smallest) };

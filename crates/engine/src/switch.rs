@@ -1,6 +1,6 @@
 //! A switch without its ports: its scheme, its buffer, and the packets that its scheme holds. Both engines use it.
 
-use crate::buffer::{Account, Buffer};
+use crate::buffer::{Account, Admission, Buffer, Request};
 use crate::setup::Setup;
 use model::draw::Key;
 use model::fabric::Detours;
@@ -44,6 +44,20 @@ pub(crate) fn channel(leg: u8, channels: u8) -> u8 {
     leg.min(channels - 1)
 }
 
+/// True for data with a payload.
+fn may_be_cut<A: Annex>(pkt: &Parcel<A>) -> bool {
+    pkt.is_data() && pkt.annex.notice().is_none()
+}
+
+/// An egress queue that a packet is to join.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Egress {
+    /// Bytes in the queue.
+    pub(crate) queue: u64,
+    /// True if it leads to a host.
+    pub(crate) to_host: bool,
+}
+
 /// The arrival of a packet at its switch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival<'a> {
@@ -80,13 +94,48 @@ impl<P: Parts> Switch<P> {
             stash: Vec::new(),
             held_bytes: 0,
             held_charge: 0,
-            charged: setup.plan.classes.with_data(),
+            charged: setup.charged,
             free: Vec::new(),
             uncharged: 0,
             sampled: 0,
             wake: u64::MAX,
             dropped_while_lossless: false,
             route_change: None,
+        }
+    }
+
+    /// Asks for room for a packet that is to join `egress`; `None` for a packet that the scheme holds. Packets of the
+    /// switch itself need no room.
+    pub(crate) fn admit(
+        &mut self,
+        setup: &Setup<'_>,
+        pkt: &Parcel<P::Annex>,
+        egress: Option<Egress>,
+    ) -> Admission {
+        if pkt.ingress() == PortIndex::VIRTUAL {
+            return Admission::Admitted;
+        }
+        let class = &setup.plan.classes.all()[setup.class_in_table(pkt)];
+        let Egress { queue, to_host } = egress.unwrap_or_default();
+        let cuttable = egress.is_some() && may_be_cut(pkt);
+        let (account, bytes) = (self.account(pkt), pkt.frame() as u64);
+        let admission = self.buffer.admit(Request { account, bytes, queue, to_host, class, cuttable });
+        self.dropped_while_lossless |=
+            admission == Admission::Dropped && class.charged && self.buffer.lossless();
+        admission
+    }
+
+    /// True if a waiting packet may be cut in place of one that arrives.
+    pub(crate) fn may_be_victim(waiting: &Parcel<P::Annex>, arriving: &Parcel<P::Annex>) -> bool {
+        may_be_cut(waiting) && waiting.ingress() != PortIndex::VIRTUAL && waiting.frame() >= arriving.frame()
+    }
+
+    /// Gives the room of a waiting packet, which is cut, to the one that arrives.
+    pub(crate) fn replace(&mut self, waiting: &Parcel<P::Annex>, arriving: &Parcel<P::Annex>) {
+        if self.charged.take(arriving) {
+            let room = |pkt| (self.account(pkt), pkt.frame() as u64);
+            let (from, to) = (room(waiting), room(arriving));
+            self.buffer.replace(from, to);
         }
     }
 
@@ -145,7 +194,7 @@ impl<P: Parts> Switch<P> {
         let tagged = pkt.is_data() || pkt.kind() == Kind::Signal;
         let tag = if P::Annex::CARRIES && tagged { pkt.annex.tag() } else { 0 };
         cx.tag = tag;
-        cx.entropy = if pkt.is_data() { pkt.annex.entropy() } else { 0 };
+        cx.entropy = if pkt.kind().is_forward() { pkt.annex.entropy() } else { 0 };
         let kind = pkt.kind();
         let verdict = self.scheme.on_packet(&mut cx, &mut pkt.label, ports);
         if P::Annex::CARRIES && cx.tag != tag {

@@ -167,7 +167,7 @@ impl Packets {
             copies: own().filter(|s| s.copy).count() as u64,
             resent,
             lost: count(EventKind::Lost),
-            dropped: count(EventKind::Dropped),
+            dropped: count(EventKind::Dropped) + count(EventKind::Cut),
             ahead: history.during().filter(|s| is_ahead(history, s)).count() as u64,
             most_ahead: history.during().filter(|s| is_ahead(history, s)).map(|s| s.ahead).max().unwrap_or(0),
             nacks: feedback(Kind::Nack),
@@ -206,7 +206,7 @@ pub(crate) fn reasons(history: &History<'_>) -> BTreeMap<u64, Vec<Reason>> {
             EventKind::Resent if step.at <= history.end => fate.resent += 1,
             _ if step.copy => fate.copies += 1,
             EventKind::Lost => fate.lost += 1,
-            EventKind::Dropped => fate.dropped += 1,
+            EventKind::Dropped | EventKind::Cut => fate.dropped += 1,
             EventKind::Discarded => fate.discarded += 1,
             EventKind::Duplicate => fate.duplicate += 1,
             _ => {}

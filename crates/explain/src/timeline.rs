@@ -43,6 +43,7 @@ enum Topic {
     Resent,
     Lost(String),
     Dropped(String),
+    Cut(String),
     Ahead,
     Discarded,
     Duplicate,
@@ -117,6 +118,7 @@ fn topics<'a>(history: &History<'a>) -> BTreeMap<Topic, Vec<(&'a Step, Note)>> {
             }
             EventKind::Lost if mine || step.kind != Kind::Data => Topic::Lost(step.node.clone()),
             EventKind::Dropped if mine || step.kind != Kind::Data => Topic::Dropped(step.node.clone()),
+            EventKind::Cut if mine => Topic::Cut(step.node.clone()),
             EventKind::Discarded if mine => Topic::Discarded,
             EventKind::Ahead if is_ahead(history, step) => Topic::Ahead,
             EventKind::Duplicate if mine => Topic::Duplicate,
@@ -166,6 +168,7 @@ fn words(history: &History<'_>, topic: &Topic, bunch: &Bunch<'_>) -> String {
         Topic::Resent => format!("{packets} sent again, {psns}{}", why(bunch)),
         Topic::Lost(node) => format!("{} lost after {node}, {psns}", many(bunch, n)),
         Topic::Dropped(node) => format!("{} dropped at {node} for lack of buffer, {psns}", many(bunch, n)),
+        Topic::Cut(node) => format!("{} cut at {node} for lack of buffer, {psns}", many(bunch, n)),
         Topic::Ahead => format!("{packets} arrived ahead of ePSN, up to {} ahead", count(ahead)),
         Topic::Discarded => {
             format!(
@@ -208,6 +211,8 @@ fn many(bunch: &Bunch<'_>, n: usize) -> String {
         Kind::Nack => "NACK",
         Kind::Cnp => "CNP",
         Kind::Signal => "signal",
+        Kind::Trimmed => "cut packet",
+        Kind::Control => "control message",
     };
     let plural = if n == 1 { "" } else { "s" };
     format!("{} {kind}{plural}", count(n as u64))

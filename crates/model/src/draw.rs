@@ -30,6 +30,8 @@ pub enum Purpose {
     Clock = 9,
     /// The choice of links that fail.
     Failure = 10,
+    /// Whether a switch cuts the arriving packet or a waiting one.
+    Cut = 11,
 }
 
 /// A seed, a purpose and an entity, mixed into one number; a draw adds the ordinal.

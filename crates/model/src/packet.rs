@@ -19,13 +19,28 @@ pub enum Kind {
     /// Message between the parts of a scheme, from a switch to another switch or to a sender. Its tag is the content
     /// ([`crate::Annex::tag`]), which only the scheme interprets.
     Signal = 4,
+    /// Headers of a data packet that a switch has cut. PSN and all flags are those of the data packet, and the echo flag
+    /// reports that its receiver's switch cut it.
+    Trimmed = 5,
+    /// Control message from end to end, such as a grant or a probe. The annex holds the content.
+    Control = 6,
 }
 
 impl Kind {
+    /// All kinds, each at the index of its number.
+    pub const ALL: [Kind; 7] =
+        [Kind::Data, Kind::Ack, Kind::Nack, Kind::Cnp, Kind::Signal, Kind::Trimmed, Kind::Control];
+
     /// True for everything but data.
     #[inline]
     pub const fn is_control(self) -> bool {
         !matches!(self, Kind::Data)
+    }
+
+    /// True for data and for its headers, which travel from the sender to the receiver.
+    #[inline]
+    pub const fn is_forward(self) -> bool {
+        matches!(self, Kind::Data | Kind::Trimmed)
     }
 }
 
@@ -42,6 +57,18 @@ impl Kinds {
             i += 1;
         }
         Kinds(set)
+    }
+
+    /// All kinds outside the set.
+    #[must_use]
+    pub const fn others(self) -> Self {
+        Kinds(!self.0 & ALL)
+    }
+
+    /// The kinds of either set.
+    #[must_use]
+    pub const fn and(self, other: Kinds) -> Self {
+        Kinds(self.0 | other.0)
     }
 
     /// True if the set contains this kind.
@@ -66,6 +93,9 @@ pub struct Packet {
     when: u64,
     what: u64,
 }
+
+/// A bit for every kind.
+const ALL: u8 = (1 << Kind::ALL.len()) - 1;
 
 const KIND: u64 = 0b111;
 const CE: u64 = 1 << 3;
@@ -102,7 +132,9 @@ impl Packet {
             1 => Kind::Ack,
             2 => Kind::Nack,
             3 => Kind::Cnp,
-            _ => Kind::Signal,
+            4 => Kind::Signal,
+            5 => Kind::Trimmed,
+            _ => Kind::Control,
         }
     }
 
@@ -172,7 +204,8 @@ impl Packet {
         self.when |= REACTED;
     }
 
-    /// True for a reply that echoes a mark instead of a CNP, as in the ns-3 family of simulators.
+    /// True for a reply that echoes a mark instead of a CNP, as in the ns-3 family of simulators, and for headers that
+    /// the receiver's switch cut.
     #[inline]
     pub const fn echo(&self) -> bool {
         self.when & ECHO != 0
@@ -221,6 +254,17 @@ impl Packet {
         self.when = self.when & !KIND | kind as u64;
         self.what = self.what & !PSN_MASK | psn.value() as u64;
         self
+    }
+
+    /// The headers of this data packet, cut to at most `frame` bytes. `last_hop` is true if the receiver's switch cut it.
+    #[inline]
+    #[must_use]
+    pub const fn cut(mut self, frame: u32, last_hop: bool) -> Self {
+        let frame = if frame < self.frame() { frame } else { self.frame() };
+        self.when = self.when & !(KIND | SIZE_MASK << SIZE_SHIFT)
+            | (frame as u64) << SIZE_SHIFT
+            | Kind::Trimmed as u64;
+        self.with_echo(last_hop)
     }
 
     /// This packet, about to arrive at `port` of a node, `offset` picoseconds into a window.
@@ -324,5 +368,21 @@ mod tests {
         assert!(noted.reacted() && noted.marked() && noted.last() && noted.echo() && !noted.retransmission());
         noted.unmark();
         assert!(noted.reacted() && !noted.marked() && !p.reacted());
+    }
+
+    #[test]
+    fn a_cut_packet_keeps_everything_but_its_payload() {
+        let mut data = Packet::new(Kind::Data, QpId(7), HostId(9), Psn::new(0xFFFFFF), 4150)
+            .with_last(true)
+            .with_retransmission(true)
+            .arriving(5, PortIndex(3));
+        data.mark();
+        let (last, before) = (data.cut(64, true), data.cut(64, false));
+        assert_eq!((last.kind(), last.frame(), last.is_data()), (Kind::Trimmed, 64, false));
+        assert_eq!((last.qp(), last.to(), last.psn()), (data.qp(), data.to(), data.psn()));
+        assert_eq!((last.offset(), last.ingress()), (5, PortIndex(3)));
+        assert!(last.marked() && last.last() && last.retransmission() && last.echo() && !before.echo());
+        assert_eq!(data.cut(9000, false).frame(), 4150, "no packet grows");
+        assert!(last.kind().is_control() && last.kind().is_forward() && Kind::Control.is_control());
     }
 }

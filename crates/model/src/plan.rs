@@ -24,7 +24,8 @@ pub struct Plan {
     pub ports: Vec<PortSettings>,
     /// Settings of every switch, by node number minus the number of hosts.
     pub switches: Vec<SwitchSettings>,
-    /// True if links lose ACKs and NACKs as well as data. CNPs, signals and PFC frames are never lost.
+    /// True if links lose ACKs, NACKs, cut packets and control messages as well as data. CNPs, signals and PFC frames are
+    /// never lost.
     pub lose_replies: bool,
     /// Packets that links lose on purpose.
     pub lost: Vec<ListedLoss>,
@@ -65,26 +66,125 @@ pub struct ListedLoss {
     pub times: u32,
 }
 
-/// Traffic classes of a port.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Classes {
-    /// Strict priority: CNP before ACK and NACK before data. Only data is charged to buffers and paused.
-    #[default]
+/// Service of a traffic class at a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Service {
+    /// The class leaves before all classes that stand after it in the table, and before all weighted classes.
     Strict,
-    /// One queue for all packets, which are all charged and paused.
-    One,
-    /// CNP first, and one queue for all other packets, which are charged and paused.
-    CnpFirst,
+    /// Weighted classes share the time that strict classes leave: deficit round robin by bytes. The weighted classes take
+    /// turns in the order of the table. A turn brings the class [`Service::QUANTUM`] bytes of credit per unit of weight, and
+    /// the class sends while its credit covers its first packet. A class whose packets may not start misses its turn, and a
+    /// class whose queue empties loses its credit.
+    Weighted(u32),
+}
+
+impl Service {
+    /// Credit of a turn per unit of weight, bytes: the smallest Ethernet frame.
+    pub const QUANTUM: u64 = 64;
+}
+
+/// One traffic class of a port: a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Class {
+    /// Kinds of packets that wait in this class.
+    pub kinds: Kinds,
+    /// Order of its packets among those of other classes.
+    pub service: Service,
+    /// Largest queue of the class at one port, if it is limited. Packets that a switch makes are exempt.
+    pub cap: Option<Bytes>,
+    /// True if the class is charged to the switch's buffer, and paused. All other classes are neither.
+    pub charged: bool,
+    /// True if the port's marking applies to the data of the class, by the length of this class's queue.
+    pub marked: bool,
+}
+
+impl Class {
+    /// A class of these kinds before all that follow, without limit, neither charged nor marked.
+    pub const fn strict(kinds: Kinds) -> Self {
+        Class { kinds, service: Service::Strict, cap: None, charged: false, marked: false }
+    }
+
+    /// This class, charged and marked, as the class of data mostly is.
+    #[must_use]
+    pub const fn of_data(self) -> Self {
+        Class { charged: true, marked: true, ..self }
+    }
+}
+
+/// Traffic classes of every port: one to four queues, and the queue of each kind of packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Classes {
+    /// The classes; those from `count` on are empty.
+    table: [Class; Classes::MOST],
+    count: u8,
+}
+
+impl Default for Classes {
+    fn default() -> Self {
+        Classes::STRICT
+    }
 }
 
 impl Classes {
-    /// The kinds of packets that share data's queue, and are charged and paused like data.
-    pub const fn with_data(self) -> Kinds {
-        match self {
-            Classes::Strict => Kinds::of(&[Kind::Data]),
-            Classes::One => Kinds::of(&[Kind::Data, Kind::Ack, Kind::Nack, Kind::Cnp, Kind::Signal]),
-            Classes::CnpFirst => Kinds::of(&[Kind::Data, Kind::Ack, Kind::Nack, Kind::Signal]),
+    /// Most classes of a port.
+    pub const MOST: usize = 4;
+
+    /// Strict priority: CNP before all other control packets before data. Only data is charged to buffers and paused.
+    pub const STRICT: Classes = Classes::new(&[
+        Class::strict(Kinds::of(&[Kind::Cnp])),
+        Class::strict(Kinds::of(&[Kind::Cnp, Kind::Data]).others()),
+        Class::strict(Kinds::of(&[Kind::Data])).of_data(),
+    ]);
+    /// One queue for all packets, which are all charged and paused.
+    pub const ONE: Classes = Classes::new(&[Class::strict(Kinds::of(&[]).others()).of_data()]);
+    /// CNP first, and one queue for all other packets, which are charged and paused.
+    pub const CNP_FIRST: Classes = Classes::new(&[
+        Class::strict(Kinds::of(&[Kind::Cnp])),
+        Class::strict(Kinds::of(&[Kind::Cnp]).others()).of_data(),
+    ]);
+
+    /// These classes, of which each kind must have exactly one. There are at most [`Classes::MOST`].
+    pub const fn new(classes: &[Class]) -> Self {
+        let mut table = [Class::strict(Kinds::of(&[])); Classes::MOST];
+        let mut i = 0;
+        while i < classes.len() {
+            table[i] = classes[i];
+            i += 1;
         }
+        Classes { table, count: classes.len() as u8 }
+    }
+
+    /// All classes, in the order of the table.
+    pub fn all(&self) -> &[Class] {
+        &self.table[..usize::from(self.count)]
+    }
+
+    /// Number of the class in which packets of this kind wait.
+    pub fn of(&self, kind: Kind) -> usize {
+        self.all().iter().position(|class| class.kinds.has(kind)).unwrap_or_default()
+    }
+
+    /// The class in which data waits.
+    pub fn data(&self) -> &Class {
+        &self.table[self.of(Kind::Data)]
+    }
+
+    /// The kinds of packets that share data's queue.
+    pub fn with_data(&self) -> Kinds {
+        self.data().kinds
+    }
+
+    /// The kinds of packets that are charged to buffers and paused.
+    pub fn charged(&self) -> Kinds {
+        self.all()
+            .iter()
+            .filter(|class| class.charged)
+            .fold(Kinds::of(&[]), |all, class| all.and(class.kinds))
+    }
+
+    /// True for [`Classes::STRICT`], [`Classes::ONE`] and [`Classes::CNP_FIRST`], for which engines may be faster.
+    pub fn is_preset(&self) -> bool {
+        [Classes::STRICT, Classes::ONE, Classes::CNP_FIRST].contains(self)
     }
 }
 
@@ -144,11 +244,48 @@ pub struct Pfc {
 pub enum FlowControl {
     /// The switch pauses its neighbours.
     Lossless(Pfc),
-    /// The switch drops packets.
+    /// The switch refuses packets beyond a share of the free buffer.
     Lossy {
         /// Largest share of the free buffer for one egress queue: (numerator, denominator).
         alpha: (u32, u32),
     },
+    /// The switch refuses packets beyond a fixed length of the egress queue.
+    Capped {
+        /// Largest queue to a switch.
+        to_switches: Bytes,
+        /// Largest queue to a host.
+        to_hosts: Bytes,
+    },
+}
+
+/// Fate of the packets that a switch refuses. Lossless switches drop them in any case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Overflow {
+    /// The switch drops the packet.
+    #[default]
+    Drop,
+    /// The switch cuts a data packet: its headers go on to the receiver in their own class, and its payload is lost.
+    /// Packets of all other kinds are dropped.
+    Cut(Cut),
+}
+
+/// Rule by which a switch cuts data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// Frame of a cut packet, bytes. Shorter packets keep their size.
+    pub frame: u32,
+    /// Packet that is cut.
+    pub victim: Victim,
+}
+
+/// Packet that a switch cuts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Victim {
+    /// The packet that arrives.
+    Arriving,
+    /// By a coin, either the packet that arrives or the newest data packet that waits in the queue. The waiting packet gives
+    /// its place to the arriving one; it is exempt if it is the shorter of the two.
+    Even,
 }
 
 /// Settings of one switch.
@@ -156,8 +293,10 @@ pub enum FlowControl {
 pub struct SwitchSettings {
     /// Packet buffer that all ports share.
     pub buffer: Bytes,
-    /// Pauses or drops.
+    /// Bound on queues.
     pub flow_control: FlowControl,
+    /// Fate of refused packets.
+    pub overflow: Overflow,
 }
 
 /// A queue pair: a reliable connection between two hosts.

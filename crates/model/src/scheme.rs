@@ -324,7 +324,7 @@ pub fn flow_hash(salt: u64, pkt: &Packet, n: usize) -> usize {
 /// Number that stands for the 5-tuple of a packet without entropy; it differs between the directions of a queue pair.
 #[inline]
 fn tuple(pkt: &Packet) -> u64 {
-    (pkt.qp().0 as u64) << 1 | pkt.kind().is_control() as u64
+    (pkt.qp().0 as u64) << 1 | !pkt.kind().is_forward() as u64
 }
 
 /// A load-balancing scheme: a pure state machine, one instance per switch.

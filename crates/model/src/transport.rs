@@ -144,6 +144,13 @@ pub trait Receiver {
         Reception { fate: Fate::Discarded, out_of_order: false, reply: None, cnp: false, echo: false }
     }
 
+    /// Handles the headers of a data packet that a switch has cut; `marked` if a switch marked it, `last_hop` if the
+    /// receiver's own switch cut it. The reply concerns its PSN, and [`Reception::fate`] has no meaning. The default sends
+    /// no reply.
+    fn on_cut(&mut self, _now: Time, _psn: Psn, _marked: bool, _last_hop: bool) -> Reception {
+        Reception { fate: Fate::Discarded, out_of_order: false, reply: None, cnp: false, echo: false }
+    }
+
     /// True if the reorder buffer is above its high-water mark.
     fn crowded(&self) -> bool {
         false

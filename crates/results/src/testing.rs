@@ -2,7 +2,7 @@
 
 use engine::outcome::{Data, Effort, Ending, LinkRecord, MessageRecord, Notes, Recording};
 use engine::{Outcome, outcome};
-use model::plan::{Classes, FlowControl, Job, Message, Pfc, PortSettings, Qp, SwitchSettings};
+use model::plan::{Classes, FlowControl, Job, Message, Overflow, Pfc, PortSettings, Qp, SwitchSettings};
 use model::record::RecordPlan;
 use model::{Bytes, FabricBuilder, HostId, Plan, Probability, QpId, Rate, Time, Wire};
 
@@ -28,11 +28,12 @@ pub fn plan(flows: u32) -> Plan {
         seed: 1,
         fabric: builder.build().unwrap(),
         wire: Wire::roce(1500),
-        classes: Classes::Strict,
+        classes: Classes::STRICT,
         ports: vec![PortSettings::default(); 4],
         switches: vec![SwitchSettings {
             buffer: Bytes(1_000_000),
             flow_control: FlowControl::Lossless(Pfc { alpha: (1, 8), resume_offset: Bytes(3072) }),
+            overflow: Overflow::Drop,
         }],
         lose_replies: false,
         lost: Vec::new(),

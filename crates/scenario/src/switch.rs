@@ -3,7 +3,7 @@
 use crate::error::KeyError;
 use crate::values::{Chance, Share, Switched};
 use model::fabric::Link;
-use model::plan::{FlowControl, MarkAt, Marking, Pfc, PortSettings, SwitchSettings};
+use model::plan::{FlowControl, MarkAt, Marking, Overflow, Pfc, PortSettings, SwitchSettings};
 use model::{Bytes, Fabric, NodeId, Rate, Wire};
 use schemars::JsonSchema;
 use schemes::SchemeConfig;
@@ -56,9 +56,9 @@ pub enum Classes {
 impl From<Classes> for model::plan::Classes {
     fn from(classes: Classes) -> Self {
         match classes {
-            Classes::Strict => Self::Strict,
-            Classes::One => Self::One,
-            Classes::CnpFirst => Self::CnpFirst,
+            Classes::Strict => Self::STRICT,
+            Classes::One => Self::ONE,
+            Classes::CnpFirst => Self::CNP_FIRST,
         }
     }
 }
@@ -254,7 +254,7 @@ impl<'a> EffectiveSwitch<'a> {
             }
             None => FlowControl::Lossy { alpha: drop_alpha.pair() },
         };
-        Ok(SwitchSettings { buffer, flow_control })
+        Ok(SwitchSettings { buffer, flow_control, overflow: Overflow::Drop })
     }
 }
 

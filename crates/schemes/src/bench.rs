@@ -4,7 +4,7 @@ use crate::{AnyScheme, SchemeConfig};
 use model::draw::{Key, Purpose};
 use model::fabric::Detours;
 use model::failure::Fault;
-use model::plan::{Classes, FlowControl, Pfc, PortSettings, Qp, SwitchSettings};
+use model::plan::{Classes, FlowControl, Overflow, Pfc, PortSettings, Qp, SwitchSettings};
 use model::record::RecordPlan;
 use model::scheme::{Effects, Emitted, Handle, SwitchKeys};
 use model::{
@@ -127,7 +127,8 @@ pub(crate) fn dragonfly(groups: usize, routers: usize, links: usize) -> Plan {
 fn plan(b: FabricBuilder) -> Plan {
     let fabric = b.build().unwrap();
     let pfc = Pfc { alpha: (1, 8), resume_offset: Bytes(3072) };
-    let switch = SwitchSettings { buffer: Bytes(64_000_000), flow_control: FlowControl::Lossless(pfc) };
+    let flow_control = FlowControl::Lossless(pfc);
+    let switch = SwitchSettings { buffer: Bytes(64_000_000), flow_control, overflow: Overflow::Drop };
     let ids = || (0..fabric.hosts() as u16).map(HostId);
     let qps = ids().flat_map(|to| {
         ids().filter(move |&from| from != to).map(move |from| Qp { from, to, messages: 0..0 })
@@ -135,7 +136,7 @@ fn plan(b: FabricBuilder) -> Plan {
     Plan {
         seed: 1,
         wire: Wire::roce(1500),
-        classes: Classes::Strict,
+        classes: Classes::STRICT,
         ports: vec![PortSettings::default(); fabric.links().len()],
         switches: vec![switch; fabric.nodes() - fabric.hosts()],
         lose_replies: false,

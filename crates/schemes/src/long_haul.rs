@@ -335,7 +335,7 @@ fn reports(pkt: &Packet) -> bool {
     match pkt.kind() {
         Kind::Cnp => true,
         Kind::Ack | Kind::Nack => pkt.echo(),
-        Kind::Data | Kind::Signal => false,
+        Kind::Data | Kind::Signal | Kind::Trimmed | Kind::Control => false,
     }
 }
 

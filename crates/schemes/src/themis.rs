@@ -359,7 +359,7 @@ impl Scheme for Themis {
         match pkt.kind() {
             Kind::Nack => return self.judge(pkt, port),
             Kind::Ack => self.note(pkt, port),
-            Kind::Data | Kind::Cnp | Kind::Signal => {}
+            _ => {}
         }
         true
     }

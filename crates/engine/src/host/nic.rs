@@ -13,7 +13,7 @@ use crate::stall::Liveness;
 use model::congestion::Congestion;
 use model::transport::{Receiver, Sender};
 use model::wire::Clock;
-use model::{Annex, HostId, MessageId, Packet, Parcel, Parts, QpId, Steering, Time};
+use model::{Annex, HostId, Kind, MessageId, Packet, Parcel, Parts, QpId, Steering, Time};
 
 /// A host.
 pub(crate) struct Host<P: Parts> {
@@ -165,7 +165,9 @@ impl<P: Parts> Host<P> {
     ) -> Replies<P::Annex> {
         self.last_event = now;
         if pkt.is_data() {
-            self.on_data(setup, now, pkt)
+            self.receive::<false>(setup, now, pkt)
+        } else if pkt.kind() == Kind::Trimmed {
+            self.receive::<true>(setup, now, pkt)
         } else {
             self.control.arrived += 1;
             self.on_control(setup, now, pkt);

@@ -79,7 +79,7 @@ impl<P: Parts> Host<P> {
             match packet.kind() {
                 Kind::Nack => sends.nacks += 1,
                 Kind::Cnp => sends.cnps += 1,
-                Kind::Ack | Kind::Data | Kind::Signal => {}
+                _ => {}
             }
         }
         if setup.follows(packet.qp()) && matches!(packet.kind(), Kind::Nack | Kind::Cnp) {

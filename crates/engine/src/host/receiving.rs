@@ -52,7 +52,8 @@ impl<P: Parts> Host<P> {
         Some((Parcel::bare(label), incoming.receiver.expected() >= incoming.message_end))
     }
 
-    pub(super) fn on_data(
+    /// Handles a data packet, or the headers of a data packet that a switch has cut (`CUT`).
+    pub(super) fn receive<const CUT: bool>(
         &mut self,
         setup: &Setup<'_>,
         now: u64,
@@ -64,12 +65,14 @@ impl<P: Parts> Host<P> {
         let noted = !self.arrivals_of.is_empty();
         let expected = if noted { incoming.receiver.expected() } else { 0 };
         let got = match notice {
+            None if CUT => incoming.receiver.on_cut(Time(now), pkt.psn(), pkt.marked(), pkt.echo()),
             None => incoming.receiver.on_data(Time(now), pkt.psn(), pkt.marked(), pkt.last()),
             Some(notice) => incoming.receiver.on_notice(Time(now), notice, pkt.marked()),
         };
         let from = incoming.from;
         let mut whole = false;
         match got.fate {
+            _ if CUT => self.data.headers_arrived += 1,
             _ if notice.is_some() => self.data.noticed += 1,
             Fate::Accepted => {
                 self.data.accepted += 1;
@@ -99,7 +102,7 @@ impl<P: Parts> Host<P> {
             }
         }
         if noted {
-            if notice.is_none() {
+            if notice.is_none() && !CUT {
                 self.note_arrival(setup, now, expected, pkt, &got);
             }
             self.note_feedback_sent(setup, now, pkt, &got);
@@ -107,11 +110,11 @@ impl<P: Parts> Host<P> {
         }
         let mut annex = P::Annex::default();
         if P::Annex::CARRIES {
-            if pkt.annex.is_copy() && got.fate == Fate::Accepted {
+            if pkt.annex.is_copy() && got.fate == Fate::Accepted && !CUT {
                 self.copies += 1;
             }
             let held = incoming.receiver.held();
-            self.data.reorder_sum += if notice.is_none() { held } else { 0 };
+            self.data.reorder_sum += if notice.is_none() && !CUT { held } else { 0 };
             self.data.reorder_peak = self.data.reorder_peak.max(held);
             let (selective, crowded) = (incoming.receiver.selective(), incoming.receiver.crowded());
             let answer = Answer { marked: pkt.marked(), selective, crowded };

@@ -266,7 +266,8 @@ impl<P: Parts> Host<P> {
                 out.arm(now, slot, self.clock, &mut self.timers);
                 return self.enqueue(slot, now);
             }
-            Kind::Data => return,
+            // No part reads control messages yet.
+            Kind::Data | Kind::Trimmed | Kind::Control => return,
         };
         let progress = match P::Annex::CARRIES {
             true => out.sender.on_selective(Time(now), reply, pkt.annex.selective()),

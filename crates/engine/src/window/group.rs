@@ -1,5 +1,6 @@
 //! A group of nodes: the state of its nodes, and the schedule of their visits.
 
+use super::classed::Queues;
 use super::host;
 use super::lanes::{Address, Bit, Board, Lane, Lanes, Mail, Outbox, Pause, Pool, bits};
 use super::layout::Layout;
@@ -61,6 +62,8 @@ pub(super) struct Group<P: Parts> {
     pub(super) hosts: Vec<Host<P>>,
     pub(super) switches: Vec<Switch<P>>,
     ports: Vec<Port<P::Annex>>,
+    /// Queues of all ports, if the plan's classes are no preset; else empty.
+    classed: Vec<Queues<P::Annex>>,
     /// The lane that leads to each port.
     feeds: Vec<Feed>,
     /// A bit for every port with a queue. Every node begins a new word.
@@ -86,6 +89,8 @@ pub(super) struct Group<P: Parts> {
     line_of: LineOf,
     /// True if all times of the run fit the keys of lines.
     exact_keys: bool,
+    /// Number of the class of data in the plan's table.
+    data_class: usize,
     quantum: u64,
     largest_frame: u64,
     pub(super) effort: Effort,
@@ -175,6 +180,7 @@ impl<P: Parts> Group<P> {
             hosts: Vec::with_capacity(hosts),
             switches: Vec::with_capacity(members.len() - hosts),
             ports: Vec::with_capacity(ports),
+            classed: Vec::new(),
             feeds: Vec::with_capacity(ports),
             backlog: Vec::with_capacity(members.len()),
             outputs: Outputs {
@@ -196,9 +202,10 @@ impl<P: Parts> Group<P> {
             unfinished: 0,
             liveness: Liveness::default(),
             load: 0,
-            with_data: plan.classes.with_data(),
-            line_of: LineOf::new(plan.classes.with_data()),
+            with_data: setup.with_data,
+            line_of: LineOf::new(setup.with_data),
             exact_keys: setup.window <= line::LONGEST && setup.longest_time < line::LONGEST,
+            data_class: setup.data_class,
             quantum: setup.window,
             largest_frame: plan.wire.max_frame().max(plan.wire.ack).max(plan.wire.cnp) as u64,
             effort: Effort::default(),
@@ -221,6 +228,9 @@ impl<P: Parts> Group<P> {
                     Port::new(&setup.ports[gp as usize + p], setup.marking[gp as usize + p].as_ref());
                 port.set(WATCHED, watched && fabric.is_host(link.to));
                 group.ports.push(port);
+                if !plan.classes.is_preset() {
+                    group.classed.push(Queues::new(is_host));
+                }
                 group.outputs.addresses.push(Address {
                     port: Bit::of(far.word, link.peer_port.0 as u32),
                     node: Bit::of(layout.node_word(far.group as usize), far.index),
@@ -378,7 +388,8 @@ impl<P: Parts> Group<P> {
         let surprises = !switch.buffer.lossless()
             && (switch.interest.makes_data || self.with_data.has(Kind::Ack) && switch.interest.makes_replies);
         // Light and heavy visits give the same result. Recounting a long queue later costs more than staying heavy.
-        let heavy = surprises
+        let heavy = !self.classed.is_empty()
+            || surprises
             || switch.buffer.is_known_to_exceed(8 * bound)
             || !switch.buffer.stays_below_thresholds(bound, longest);
         self.effort.heavy += heavy as u64;
@@ -408,6 +419,7 @@ impl<P: Parts> Group<P> {
             node: node.id,
             switch,
             ports: ports_of,
+            classed: if self.classed.is_empty() { &mut [] } else { &mut self.classed[ports.clone()] },
             backlog,
             scratch,
             with_data: self.with_data,
@@ -485,8 +497,11 @@ impl<P: Parts> Group<P> {
     /// Writes the queue lengths of all switch ports to a table of all ports of the fabric.
     pub(super) fn write_queues(&self, all: &mut [u32]) {
         for node in self.nodes.iter().filter(|node| !node.is_host) {
-            let ports = self.ports[node.range()].iter();
-            all[node.gp as usize..].iter_mut().zip(ports).for_each(|(all, port)| *all = port.queued_bytes());
+            let of = |p: usize| match self.classed.get(p) {
+                Some(queues) => queues.queued_bytes(),
+                None => self.ports[p].queued_bytes(),
+            };
+            all[node.gp as usize..].iter_mut().zip(node.range()).for_each(|(all, p)| *all = of(p));
         }
     }
 
@@ -520,13 +535,18 @@ impl<P: Parts> Group<P> {
 
     /// The paused channels of a port and the data that waits there.
     pub(super) fn blocked(&self, port: u32) -> Blocked {
-        let port = &self.ports[port as usize];
-        Blocked::new(port.paused_channels(), port.channels(), port.queued_data().iter())
+        let (p, port) = (port as usize, &self.ports[port as usize]);
+        let waiting = match self.classed.get(p) {
+            Some(queues) => queues.packets(self.data_class),
+            None => port.queued_data(),
+        };
+        Blocked::new(port.paused_channels(), port.channels(), waiting.iter())
     }
 
     /// True if arrivals in the last window come after the end of the run.
     pub(super) fn cut_short(&self) -> bool {
-        self.outputs.tally.data.in_flight + self.outputs.tally.control.in_flight > 0
+        let Tally { data, control, .. } = &self.outputs.tally;
+        data.in_flight + data.headers_in_flight + control.in_flight > 0
     }
 
     /// Counts the packets on wires and in queues after the last window, `number`; `written` are the group's lanes
@@ -539,6 +559,7 @@ impl<P: Parts> Group<P> {
             port.far.iter().for_each(|(_, p)| self.outputs.tally.count_in_flight(p));
             port.queued().for_each(|p| self.outputs.tally.count_in_flight(p));
         }
+        self.classed.iter().flat_map(Queues::queued).for_each(|p| self.outputs.tally.count_in_flight(p));
     }
 
     /// Writes the counts of the group's ports to the tables of the whole fabric; returns the end of the last frame, ps.

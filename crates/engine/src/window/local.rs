@@ -75,8 +75,7 @@ impl LineOf {
             Kind::Cnp => CNPS,
             _ => REPLIES,
         };
-        let all = [Kind::Data, Kind::Ack, Kind::Nack, Kind::Cnp, Kind::Signal];
-        LineOf(all.into_iter().map(|kind| (line(kind) as u32) << (2 * kind as u32)).sum())
+        LineOf(Kind::ALL.into_iter().map(|kind| (line(kind) as u32) << (2 * kind as u32)).sum())
     }
 
     #[inline(always)]

@@ -16,6 +16,7 @@
 //! | [`play`], [`order`] | a single port over a stretch of time; the order of departures among ports |
 //! | [`out`], [`lanes`] | packets that leave a node, and their way to the far end |
 
+mod classed;
 mod clock;
 mod crew;
 mod departures;

@@ -115,7 +115,7 @@ impl<A: Annex> Port<A> {
     }
 
     /// True if the packet's channel is not paused.
-    fn may_start(&self, pkt: &Parcel<A>) -> bool {
+    pub(super) fn may_start(&self, pkt: &Parcel<A>) -> bool {
         self.paused_channels >> channel(pkt.annex.route_state().leg(), self.channels) & 1 == 0
     }
 
@@ -201,6 +201,18 @@ impl<A: Annex> Port<A> {
         }
         self.classes &= !((last as u8) << class);
         if picky {
+            self.recheck_data();
+        }
+        Some(pkt)
+    }
+
+    /// Takes the newest data packet out of its queue, if it is `suitable`.
+    #[cold]
+    pub(super) fn take_newest(&mut self, suitable: impl Fn(&Parcel<A>) -> bool) -> Option<Parcel<A>> {
+        let pkt = self.data.take_newest(|pkt| pkt.is_data(), suitable)?;
+        self.waiting -= pkt.frame();
+        self.recount();
+        if self.is(PARTLY_PAUSED) {
             self.recheck_data();
         }
         Some(pkt)

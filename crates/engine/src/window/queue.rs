@@ -78,6 +78,23 @@ impl<A: Annex> Queue<A> {
         Some(pkt)
     }
 
+    /// Takes the last packet of a kind out of the queue, if it is `suitable`.
+    #[cold]
+    pub(super) fn take_newest(
+        &mut self,
+        of_kind: impl Fn(&Parcel<A>) -> bool,
+        suitable: impl Fn(&Parcel<A>) -> bool,
+    ) -> Option<Parcel<A>> {
+        let at = self.head as usize + self.packets().iter().rposition(of_kind)?;
+        let pkt = self.slots[at];
+        if !suitable(&pkt) {
+            return None;
+        }
+        self.slots.copy_within(at + 1..self.tail as usize, at);
+        self.tail -= 1;
+        Some(pkt)
+    }
+
     /// All packets, from first to last.
     #[inline(always)]
     pub(super) fn packets(&self) -> &[Parcel<A>] {

@@ -11,6 +11,7 @@
 //!
 //! Most light visits need no order among the ports at all: see [`super::local`].
 
+use super::classed::Queues;
 use super::lanes::{Pause, bits};
 use super::local::{Floor, LineOf};
 use super::order::DepartureOrder;
@@ -20,10 +21,11 @@ use super::port::{LOSSY, PARTLY_PAUSED, Port, TAPPED, TO_HOST, UNCHARGED, WATCHE
 use crate::buffer::Admission;
 use crate::failing::FailureEvent;
 use crate::outcome::EventKind;
-use crate::setup::{DATA, LinkState, Tie};
-use crate::switch::{Arrival, Switch};
+use crate::setup::{LinkState, Tie};
+use crate::switch::{Arrival, Egress, Switch};
 use model::fabric::{Detours, Router};
 use model::packet::Kinds;
+use model::plan::Victim;
 use model::scheme::{Effects, flow_hash};
 use model::{Annex, Interest, Kind, NodeId, Parcel, Parts, PortIndex, Scheme, Time, Verdict};
 
@@ -45,6 +47,8 @@ pub(super) struct SwitchState<'v, P: Parts> {
     pub(super) node: NodeId,
     pub(super) switch: &'v mut Switch<P>,
     pub(super) ports: &'v mut [Port<P::Annex>],
+    /// Queues of all ports, if the plan's classes are no preset. The visit is then heavy.
+    pub(super) classed: &'v mut [Queues<P::Annex>],
     /// A bit for every port with a queue.
     pub(super) backlog: &'v mut [u64],
     pub(super) scratch: &'v mut Scratch<P::Annex>,
@@ -60,6 +64,7 @@ pub(super) struct Visit<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> {
     node: NodeId,
     switch: &'v mut Switch<P>,
     ports: &'v mut [Port<P::Annex>],
+    classed: &'v mut [Queues<P::Annex>],
     backlog: &'v mut [u64],
     out: Out<'v, P::Annex>,
     scratch: &'v mut Scratch<P::Annex>,
@@ -83,12 +88,13 @@ const IMMEDIATE: u8 = WATCHED | LOSSY | TAPPED | UNCHARGED | PARTLY_PAUSED;
 
 impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, FOLLOWS> {
     pub(super) fn new(state: SwitchState<'v, P>, out: Out<'v, P::Annex>) -> Self {
-        let SwitchState { node, switch, ports, backlog, scratch, with_data, .. } = state;
+        let SwitchState { node, switch, ports, classed, backlog, scratch, with_data, .. } = state;
         let (router, interest) = (out.setup.router(node, switch.route_change), switch.interest);
         Visit {
             node,
             switch,
             ports,
+            classed,
             backlog,
             scratch,
             router,
@@ -237,6 +243,13 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     fn on_pause(&mut self, at: u64, p: usize, channel: u8, on: bool) {
         self.serve(p, at); // earlier starts come first
         let news = self.out.paused(p, &mut self.ports[p], at, channel, on);
+        if self.is_classed() {
+            self.schedule_classed(p);
+            if news && !on && self.ports[p].due <= at {
+                self.depart(p, at);
+            }
+            return self.note_start(p);
+        }
         let port = &mut self.ports[p];
         if news && !on && port.busy <= at {
             if !HEAVY && !port.is(IMMEDIATE) {
@@ -349,8 +362,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
 
     #[cold]
     fn hold(&mut self, now: u64, pkt: Parcel<P::Annex>) {
-        let counts = self.out.setup.class(&pkt) == DATA;
-        let room = !HEAVY || !counts || self.admit(&pkt, now, 0);
+        let room = !HEAVY || self.admit(&pkt, now, None) != Admission::Dropped;
         if !room {
             self.out.tally.lost(&pkt, true);
             self.out.note(now, EventKind::Dropped, &pkt);
@@ -408,12 +420,12 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     #[inline(never)]
     fn enqueue_now(&mut self, p: usize, now: u64, pkt: Parcel<P::Annex>, charged: bool) {
         self.serve(p, now + 1);
+        if self.is_classed() {
+            return self.enqueue_classed(p, now, pkt, charged);
+        }
         let data = self.with_data.take(&pkt);
         let counts = HEAVY && data && pkt.ingress() != PortIndex::VIRTUAL;
-        if counts && !charged && !self.admit(&pkt, now, self.ports[p].waiting as u64) {
-            self.out.links[p].drops += 1;
-            self.out.tally.lost(&pkt, true);
-            self.out.note(now, EventKind::Dropped, &pkt);
+        if counts && !charged && !self.has_room(p, now, self.ports[p].waiting.into(), &pkt) {
             return;
         }
         let port = &mut self.ports[p];
@@ -499,13 +511,16 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             self.serve(p, limit);
             self.note_backlog(p);
         }
-        self.ports[p].queued_bytes()
+        match self.is_classed() {
+            true => self.classed[p].queued_bytes(),
+            false => self.ports[p].queued_bytes(),
+        }
     }
 
     /// Clears the bit of port `p` among the ports with a queue if its queue is empty.
     #[inline(always)]
     fn note_backlog(&mut self, p: usize) {
-        if self.ports[p].is_empty() {
+        if self.ports[p].is_empty() && !(self.is_classed() && !self.classed[p].is_empty()) {
             self.backlog[p >> 6] &= !(1 << (p & 63));
             self.ports[p].set(UNCHARGED, false);
         }
@@ -522,6 +537,9 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     /// Starts the next packet of port `p` at `at`.
     #[inline(never)]
     fn depart(&mut self, p: usize, at: u64) {
+        if self.is_classed() {
+            return self.depart_classed(p, at);
+        }
         let port = &mut self.ports[p];
         let Some(mut pkt) = port.pop() else { return };
         if self.with_data.take(&pkt) {
@@ -599,21 +617,58 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         }
     }
 
-    /// Asks the buffer for room; false if there is none.
-    fn admit(&mut self, pkt: &Parcel<P::Annex>, now: u64, queue: u64) -> bool {
-        let account = self.switch.account(pkt);
-        match self.switch.buffer.admit(account, pkt.frame() as u64, queue) {
-            Admission::Admitted => true,
-            Admission::AdmittedPause => {
-                let p = pkt.ingress().0 as usize;
-                self.out.send_pause(p, &self.ports[p], now, self.switch.channel_of(account), true);
-                true
-            }
-            Admission::Dropped => {
-                self.switch.dropped_while_lossless |= self.switch.buffer.lossless();
-                false
-            }
+    /// Asks for room for a packet that is to join a queue of `queue` bytes at port `p`; false if it does not join, as it is
+    /// dropped or cut.
+    #[inline(always)]
+    fn has_room(&mut self, p: usize, now: u64, queue: u64, pkt: &Parcel<P::Annex>) -> bool {
+        let egress = Egress { queue, to_host: self.ports[p].is(TO_HOST) };
+        let admission = self.admit(pkt, now, Some(egress));
+        let joins = matches!(admission, Admission::Admitted | Admission::AdmittedPause);
+        if !joins {
+            self.refuse(p, now, *pkt, admission);
         }
+        joins
+    }
+
+    /// Asks for room, and sends a pause frame if the buffer requires one.
+    fn admit(&mut self, pkt: &Parcel<P::Annex>, now: u64, egress: Option<Egress>) -> Admission {
+        let admission = self.switch.admit(self.out.setup, pkt, egress);
+        if admission == Admission::AdmittedPause {
+            let (p, channel) = (pkt.ingress().0 as usize, self.switch.channel_of(self.switch.account(pkt)));
+            self.out.send_pause(p, &self.ports[p], now, channel, true);
+        }
+        admission
+    }
+
+    /// Drops or cuts a packet that does not fit into its queue. In place of the arriving packet, a waiting one may be cut.
+    #[cold]
+    fn refuse(&mut self, p: usize, now: u64, pkt: Parcel<P::Annex>, admission: Admission) {
+        let Admission::Cut(rule) = admission else {
+            self.out.links[p].drops += 1;
+            self.out.tally.lost(&pkt, true);
+            return self.out.note(now, EventKind::Dropped, &pkt);
+        };
+        let setup = self.out.setup;
+        let suitable = |waiting: &Parcel<P::Annex>| Switch::<P>::may_be_victim(waiting, &pkt);
+        let waiting = match rule.victim {
+            Victim::Even if setup.coin(self.out.gp + p, now) => match self.classed.get_mut(p) {
+                None => self.ports[p].take_newest(suitable),
+                Some(queues) => queues.take_newest(setup.data_class, suitable).inspect(|waiting| {
+                    self.ports[p].waiting -= waiting.frame();
+                }),
+            },
+            _ => None,
+        };
+        let mut victim = waiting.unwrap_or(pkt);
+        let last_hop = self.ports[p].is(TO_HOST);
+        self.out.tally.cut(last_hop);
+        self.out.note(now, EventKind::Cut, &victim);
+        if waiting.is_some() {
+            self.switch.replace(&victim, &pkt);
+            self.enqueue_now(p, now, pkt, true);
+        }
+        victim.label = victim.cut(rule.frame, last_hop);
+        self.enqueue_now(p, now, victim, false);
     }
 
     /// Releases the buffer of a packet that leaves.
@@ -624,5 +679,69 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             let p = pkt.ingress().0 as usize;
             self.out.send_pause(p, &self.ports[p], at, self.switch.channel_of(account), false);
         }
+    }
+
+    /// True if the plan's classes are no preset.
+    #[inline(always)]
+    fn is_classed(&self) -> bool {
+        HEAVY && !self.classed.is_empty()
+    }
+
+    /// [`Visit::enqueue_now`] if the plan's classes are no preset.
+    #[inline(never)]
+    fn enqueue_classed(&mut self, p: usize, now: u64, pkt: Parcel<P::Annex>, charged: bool) {
+        let setup = self.out.setup;
+        let class = setup.class_in_table(&pkt);
+        if !charged && !self.has_room(p, now, self.classed[p].bytes(class), &pkt) {
+            return;
+        }
+        let port = &mut self.ports[p];
+        let (is_data_class, waiting) = (class == setup.data_class, port.waiting);
+        let pkt = match pkt.is_data() && waiting > port.unmarked {
+            true => self.out.mark::<true>(p, now, waiting, pkt),
+            false => pkt,
+        };
+        self.classed[p].push(class, pkt);
+        self.backlog[p >> 6] |= 1 << (p & 63);
+        if is_data_class {
+            self.ports[p].waiting += pkt.frame();
+        }
+        self.schedule_classed(p);
+        match self.ports[p].due <= now {
+            true => self.depart_classed(p, now),
+            false => self.note_start(p),
+        }
+        let port = &mut self.ports[p];
+        if is_data_class {
+            port.most_waiting = port.most_waiting.max(port.waiting);
+        }
+    }
+
+    /// [`Visit::depart`] if the plan's classes are no preset.
+    #[inline(never)]
+    fn depart_classed(&mut self, p: usize, at: u64) {
+        let setup = self.out.setup;
+        let classes = setup.plan.classes.all();
+        let Some((class, mut pkt)) = self.classed[p].pop(classes, &self.ports[p]) else { return };
+        let port = &mut self.ports[p];
+        if class == setup.data_class {
+            port.waiting -= pkt.frame();
+        }
+        if pkt.is_data() && port.waiting > port.unmarked {
+            pkt = self.out.mark::<false>(p, at, port.waiting, pkt);
+        }
+        if classes[class].charged && pkt.ingress() != PortIndex::VIRTUAL {
+            self.release(&pkt, at);
+        }
+        self.start(p, at, pkt);
+        self.schedule_classed(p);
+        self.note_start(p);
+    }
+
+    /// Updates the start of a port's next packet if the plan's classes are no preset.
+    fn schedule_classed(&mut self, p: usize) {
+        let has_next = self.classed[p].has_next(self.out.setup.plan.classes.all(), &self.ports[p]);
+        let port = &mut self.ports[p];
+        port.due = if has_next { port.busy } else { u64::MAX };
     }
 }

@@ -30,6 +30,8 @@ names!(packet, parse_packet, PACKETS: Kind {
     Nack = "nack",
     Cnp = "cnp",
     Signal = "signal",
+    Trimmed = "trimmed",
+    Control = "control",
 });
 
 // `KIND` stands for the kind of packet. Names without it belong to data packets and their queue pairs.
@@ -49,6 +51,7 @@ names!(event, parse_event, EVENTS: EventKind {
     Made = "KIND-made",
     Dropped = "KIND-dropped",
     Lost = "KIND-lost",
+    Cut = "cut",
 });
 
 /// Name of an event of a packet of kind `kind`.

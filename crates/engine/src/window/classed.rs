@@ -1,0 +1,146 @@
+//! The queues of a port whose classes are no preset. Its node computes every departure in order of time.
+
+use super::port::Port;
+use super::queue::Queue;
+use model::plan::{Class, Classes, Service};
+use model::{Annex, Parcel};
+
+/// The queues of a port, one for each class of the plan's table.
+#[derive(Clone, Debug)]
+pub(super) struct Queues<A> {
+    queues: [Queue<A>; Classes::MOST],
+    /// Bytes in every queue.
+    bytes: [u64; Classes::MOST],
+    /// Credit of every weighted class, bytes.
+    credit: [u64; Classes::MOST],
+    /// The class whose turn it is.
+    turn: usize,
+    /// True at hosts, where all classes leave in the order of the table.
+    in_order: bool,
+}
+
+/// The first packet of a class that may start.
+#[derive(Clone, Copy)]
+struct First {
+    /// Number of packets ahead in the queue, whose channels are paused.
+    ahead: usize,
+    frame: u64,
+}
+
+impl<A: Annex> Queues<A> {
+    pub(super) fn new(in_order: bool) -> Self {
+        Queues {
+            queues: Default::default(),
+            bytes: [0; Classes::MOST],
+            credit: [0; Classes::MOST],
+            turn: 0,
+            in_order,
+        }
+    }
+
+    /// Bytes in the queue of a class.
+    pub(super) fn bytes(&self, class: usize) -> u64 {
+        self.bytes[class]
+    }
+
+    /// Bytes of all queued packets.
+    pub(super) fn queued_bytes(&self) -> u32 {
+        self.bytes.iter().sum::<u64>() as u32
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.queues.iter().all(Queue::is_empty)
+    }
+
+    /// All packets of a class, from first to last.
+    pub(super) fn packets(&self, class: usize) -> &[Parcel<A>] {
+        self.queues[class].packets()
+    }
+
+    /// All packets.
+    pub(super) fn queued(&self) -> impl Iterator<Item = &Parcel<A>> {
+        self.queues.iter().flat_map(Queue::packets)
+    }
+
+    pub(super) fn push(&mut self, class: usize, pkt: Parcel<A>) {
+        self.bytes[class] += pkt.frame() as u64;
+        self.queues[class].push(pkt);
+    }
+
+    /// The first packet of a class that the port's pauses let start.
+    fn first(&self, class: usize, classes: &[Class], port: &Port<A>) -> Option<First> {
+        let packets = self.queues[class].packets();
+        let ahead = match classes[class].charged && port.paused_channels() != 0 {
+            true => packets.iter().position(|pkt| port.may_start(pkt))?,
+            false => 0,
+        };
+        Some(First { ahead, frame: packets.get(ahead)?.frame().into() })
+    }
+
+    /// True if a packet waits that may start.
+    pub(super) fn has_next(&self, classes: &[Class], port: &Port<A>) -> bool {
+        (0..classes.len()).any(|class| self.first(class, classes, port).is_some())
+    }
+
+    /// Takes the packet that starts next, with its class.
+    pub(super) fn pop(&mut self, classes: &[Class], port: &Port<A>) -> Option<(usize, Parcel<A>)> {
+        let strict = |class: &usize| self.in_order || classes[*class].service == Service::Strict;
+        let strict = (0..classes.len()).filter(strict);
+        let mut firsts = strict.filter_map(|class| Some((class, self.first(class, classes, port)?)));
+        let (class, first) = match firsts.next() {
+            Some(first) => first,
+            None => self.next_weighted(classes, port)?,
+        };
+        let pkt = self.queues[class].pop_behind(first.ahead)?;
+        self.bytes[class] -= first.frame;
+        self.credit[class] = match self.queues[class].is_empty() {
+            true => 0,
+            false => self.credit[class].saturating_sub(first.frame),
+        };
+        Some((class, pkt))
+    }
+
+    /// The weighted class that sends next. It gives all credit of the turns that pass until then in one step.
+    fn next_weighted(&mut self, classes: &[Class], port: &Port<A>) -> Option<(usize, First)> {
+        let count = classes.len() as u64;
+        // Distance to the first turn that brings credit: the class whose turn it is waits for a whole round.
+        let distance = |class: usize| (class as u64 + count - self.turn as u64 - 1) % count + 1;
+        let mut waiting = [None; Classes::MOST];
+        let mut soonest: Option<(u64, usize, First)> = None;
+        for (class, settings) in classes.iter().enumerate() {
+            let Service::Weighted(weight) = settings.service else { continue };
+            let Some(first) = self.first(class, classes, port) else { continue };
+            let quantum = u64::from(weight) * Service::QUANTUM;
+            let lacks = first.frame.saturating_sub(self.credit[class]).div_ceil(quantum);
+            let turns = match (class == self.turn, lacks) {
+                (true, 0) => 0,
+                _ => distance(class) + lacks.saturating_sub(1) * count,
+            };
+            waiting[class] = Some(quantum);
+            if soonest.is_none_or(|(least, ..)| turns < least) {
+                soonest = Some((turns, class, first));
+            }
+        }
+        let (turns, next, first) = soonest?;
+        for class in 0..classes.len() {
+            if let Some(quantum) = waiting[class]
+                && let Some(after) = turns.checked_sub(distance(class))
+            {
+                self.credit[class] += (after / count + 1) * quantum;
+            }
+        }
+        self.turn = next;
+        Some((next, first))
+    }
+
+    /// Takes the newest data packet of a class out of its queue, if it is `suitable`.
+    pub(super) fn take_newest(
+        &mut self,
+        class: usize,
+        suitable: impl Fn(&Parcel<A>) -> bool,
+    ) -> Option<Parcel<A>> {
+        let pkt = self.queues[class].take_newest(|pkt| pkt.is_data(), suitable)?;
+        self.bytes[class] -= pkt.frame() as u64;
+        Some(pkt)
+    }
+}

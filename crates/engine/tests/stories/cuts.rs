@@ -1,0 +1,153 @@
+//! Claim: a switch that cuts data sends every header on while headers fit; it loses and counts the rest.
+
+use crate::lab::{agreed_on, lay, run_on};
+use engine::outcome::{EventKind, Outcome, Passed};
+use model::record::RecordPlan;
+use model::{HostId, LinkId, Psn, QpId, Time};
+use scenario::Checked;
+use std::collections::BTreeMap;
+
+/// Senders at line rate and their receiver, host0, at one switch, whose queue of data holds ten frames. All run for a
+/// fixed time. Links differ by `skew` nanoseconds, so that with some skew no two packets arrive at one instant.
+fn incast(senders: usize, skew: usize, switch: &str) -> String {
+    let mut links = String::new();
+    for host in 0..=senders {
+        links += &format!("[\"host{host}\", \"s\", \"100Gbps\", \"{}ns\"], ", 1000 + host * skew);
+    }
+    format!(
+        "[topology.links]\nhosts = {}\nswitches = [\"s\"]\nlinks = [{links}]\n[wire]\nframe = \"4158B\"\n\
+         [switch]\npfc = \"off\"\nbuffer = \"10MB\"\nqueue-cap = \"41580B\"\n{switch}\n\
+         [nic.congestion.none]\n[stop]\nafter = \"150us\"\n[[workload]]\nincast = {{ senders = {senders}, bytes = \"4MB\" }}\n",
+        senders + 1
+    )
+}
+
+/// Strict priority for all control packets; cut packets are at most `cap`.
+fn headers_first(cap: &str) -> String {
+    format!(
+        "cut = \"on\"\nclasses = [{{ kinds = [\"trimmed\"], cap = \"{cap}\" }}, \
+         {{ kinds = [\"ack\", \"nack\", \"cnp\", \"signal\", \"control\"] }}, {{ kinds = [\"data\"] }}]"
+    )
+}
+
+/// While a data frame takes its time on the receiver's link, one frame of every sender arrives and becomes a header. Of
+/// headers of 64 B with gaps of 20 B, 49 fit into the time of a frame of 4158 B with its gap, and 50 do not.
+#[test]
+fn every_header_arrives_while_headers_fit() {
+    let run = |senders: usize| {
+        let text = incast(senders, 0, &headers_first("4200B"));
+        agreed_on(&lay(&text), &text)
+    };
+    let fits = run(49);
+    assert!(fits.data.cut > 5_000, "{:?}", fits.data);
+    assert_eq!(
+        (fits.data.headers_lost, fits.data.dropped_buffer, fits.data.cut_last_hop),
+        (0, 0, fits.data.cut)
+    );
+    let exceeds = run(51);
+    assert!(exceeds.data.headers_lost > 50, "{:?}", exceeds.data);
+    assert_eq!(exceeds.data.dropped_buffer, 0, "no data is dropped");
+}
+
+#[test]
+fn with_preset_classes_headers_leave_before_data_or_with_it() {
+    for (classes, lost) in [("strict", false), ("one", true), ("cnp-first", true)] {
+        for victim in ["arriving", "even"] {
+            let text = incast(12, 0, &format!("classes = \"{classes}\"\ncut = {{ victim = \"{victim}\" }}"));
+            let run = agreed_on(&lay(&text), &text);
+            assert!(run.data.cut > 500 && run.data.headers_arrived > 0, "{classes}: {:?}", run.data);
+            assert_eq!(
+                run.data.headers_lost > 0,
+                lost,
+                "{classes}: a full queue has no room for headers either"
+            );
+        }
+    }
+}
+
+/// A packet of a queue pair.
+type Name = (QpId, Psn);
+
+/// Times at which data packets reached the switch, and those at which it cut packets, in order.
+fn arrivals_and_cuts(checked: &mut Checked) -> (Outcome, BTreeMap<Time, Name>, Vec<(Time, Name)>) {
+    let plan = &mut checked.plan;
+    plan.record = RecordPlan {
+        follow: (0..plan.qps.len() as u32).map(QpId).collect(),
+        events: 1_000_000,
+        taps: (1..plan.fabric.hosts() as u32)
+            .map(|h| plan.fabric.base(HostId(h as _).node()))
+            .map(LinkId)
+            .collect(),
+        frames: 1_000_000,
+        ..plan.record.clone()
+    };
+    let run = run_on(checked);
+    let plan = &checked.plan;
+    let mut arrivals = BTreeMap::new();
+    for frame in &run.notes.frames {
+        let link = &plan.fabric.links()[frame.link.index()];
+        if let Passed::Packet(packet, _) = frame.what {
+            let at = frame.at + plan.wire.transmission(link.rate, packet.frame()) + link.delay;
+            assert!(arrivals.insert(at, (packet.qp(), packet.psn())).is_none(), "two packets arrive at {at}");
+        }
+    }
+    let cuts = run.notes.events.iter().filter(|e| e.what == EventKind::Cut).map(|e| (e.at, (e.qp, e.psn)));
+    let mut cuts: Vec<_> = cuts.collect();
+    cuts.sort_by_key(|(at, _)| *at);
+    (run, arrivals, cuts)
+}
+
+/// The newest arrival before `at` that is still in the queue, as far as cuts decide.
+fn newest(arrivals: &BTreeMap<Time, Name>, cut: &[(Time, Name)], at: Time) -> Option<Name> {
+    let waits = |name: &&Name| !cut.iter().rev().take(500).any(|(_, gone)| gone == *name);
+    arrivals.range(..at).rev().map(|(_, name)| name).find(waits).copied()
+}
+
+#[test]
+fn a_coin_cuts_the_arriving_packet_or_the_newest_one_that_waits() {
+    for (victim, even) in [("arriving", false), ("even", true)] {
+        let text = incast(12, 7, &format!("cut = {{ victim = \"{victim}\" }}"));
+        let mut checked = lay(&text);
+        agreed_on(&checked, &text);
+        let (run, arrivals, cuts) = arrivals_and_cuts(&mut checked);
+        assert_eq!((cuts.len() as u64, run.notes.more_events), (run.data.cut, 0));
+        let (mut arriving, mut waiting) = (0, 0);
+        for (i, (at, name)) in cuts.iter().enumerate() {
+            match arrivals.get(at) {
+                Some(arrival) if arrival == name => arriving += 1,
+                _ => {
+                    waiting += 1;
+                    assert_eq!(newest(&arrivals, &cuts[..i], *at), Some(*name), "cut at {at}");
+                }
+            }
+        }
+        let share = f64::from(waiting) / f64::from(arriving + waiting);
+        assert!(if even { (0.4..0.6).contains(&share) } else { waiting == 0 }, "{victim}: {share}");
+    }
+}
+
+#[test]
+fn a_lossy_buffer_with_dynamic_thresholds_cuts_as_well() {
+    let text = incast(12, 0, "cut = \"on\"").replace("queue-cap = \"41580B\"\n", "drop-alpha = \"1/64\"\n");
+    let run = agreed_on(&lay(&text), &text);
+    assert!(run.data.cut > 500);
+    assert_eq!((run.data.headers_lost, run.data.dropped_buffer), (0, 0));
+}
+
+#[test]
+fn all_flows_end_on_a_fabric_that_cuts_everywhere() {
+    for (classes, nic) in
+        [("strict", ""), ("one", "[nic.transport.irn]"), ("cnp-first", "[nic.transport.go-back-n]")]
+    {
+        let text = format!(
+            "[topology.leaf-spine]\nleaves = 4\nspines = 2\nhosts-per-leaf = 4\n[switch]\npfc = \"off\"\nbuffer = \"1MB\"\n\
+             queue-cap = \"4kB\"\nqueue-cap-to-hosts = \"6kB\"\nclasses = \"{classes}\"\ncut = {{ victim = \"even\" }}\n\
+             [links]\nloss = 0.001\nlose-replies = true\n[scheme.rps]\n[nic]\ntimeout = {{ fixed = \"50us\" }}\n{nic}\n\
+             [[workload]]\nall-to-all = {{ per-pair = \"20kB\", groups = \"all\" }}\n"
+        );
+        let run = agreed_on(&lay(&text), &text);
+        let inside = run.data.cut - run.data.cut_last_hop;
+        assert!(inside > 10 && run.data.cut_last_hop > 10, "{classes}: {:?}", run.data);
+        assert_eq!(run.ending.name(), "finished");
+    }
+}
