@@ -1,7 +1,6 @@
 //! A group of nodes: the state of its nodes, and the schedule of their visits.
 
 use super::classed::Queues;
-use super::host;
 use super::lanes::{Address, Bit, Board, Lane, Lanes, Mail, Outbox, Pause, Pool, bits};
 use super::layout::Layout;
 use super::line;
@@ -10,6 +9,7 @@ use super::out::{Out, Window};
 use super::port::{Port, WATCHED};
 use super::sort::Sorter;
 use super::switch::{self, Scratch, SwitchState};
+use super::{classed_host, host};
 use crate::books::Tally;
 use crate::host::Host;
 use crate::outcome::{Effort, LinkRecord};
@@ -453,9 +453,11 @@ impl<P: Parts> Group<P> {
         }
         let mut out = self.outputs.of(node, context, pool);
         out.bring_near(&mut self.ports[port..=port]);
-        let (port, events) = (&mut self.ports[port], &mut scratch.events);
-        let visit = host::Visit { host, port, out, events, with_data: self.with_data };
-        node.next = visit.run(arrivals);
+        let (queues, port, events) = (self.classed.get_mut(port), &mut self.ports[port], &mut scratch.events);
+        node.next = match queues {
+            None => host::Visit { host, port, out, events, with_data: self.with_data }.run(arrivals),
+            Some(queues) => classed_host::Visit { host, port, queues, out, events }.run(arrivals),
+        };
         pool.give(lane, self.outputs.unit);
         let host = &self.hosts[node.index as usize];
         self.unfinished -= unfinished - host.unfinished;

@@ -123,7 +123,7 @@ impl Ways<'_> {
             now: Time(self.opened + u64::from(pkt.offset())),
             ingress: pkt.ingress(),
             from_host,
-            entropy: if pkt.is_data() { pkt.annex.entropy() } else { 0 },
+            entropy: if pkt.kind().is_forward() { pkt.annex.entropy() } else { 0 },
             key: self.key,
             salt: self.salt,
         };

@@ -17,6 +17,7 @@
 //! | [`out`], [`lanes`] | packets that leave a node, and their way to the far end |
 
 mod classed;
+mod classed_host;
 mod clock;
 mod crew;
 mod departures;

@@ -1,0 +1,118 @@
+//! A host in one window, if the plan's classes are no preset: all its events, one by one in order of time. The order
+//! at one instant is that of [`super::host`]. Waiting replies leave in the order of the table, and before the data of
+//! queue pairs.
+
+use super::classed::Queues;
+use super::out::{LinkEvent, LinkEvents, Out, Window};
+use super::port::{LOSSY, Port, TAPPED};
+use crate::failing::FailureEvent;
+use crate::host::Host;
+use model::{Parcel, Parts};
+
+/// The visit of one host in one window.
+pub(super) struct Visit<'v, P: Parts> {
+    pub(super) host: &'v mut Host<P>,
+    pub(super) port: &'v mut Port<P::Annex>,
+    pub(super) queues: &'v mut Queues<P::Annex>,
+    pub(super) out: Out<'v, P::Annex>,
+    pub(super) events: &'v mut LinkEvents,
+}
+
+impl<P: Parts> Visit<'_, P> {
+    /// Computes the window with these arrivals, in their order. Returns the time of the host's next event, ps.
+    pub(super) fn run(mut self, arrivals: &[Parcel<P::Annex>]) -> u64 {
+        let Window { opened, close, .. } = self.out.window;
+        let mut due = self.next(0);
+        for pkt in arrivals {
+            let now = opened + pkt.offset() as u64;
+            self.catch_up(due, now, now);
+            let answers = self.host.on_arrival(self.out.setup, now, pkt);
+            for answer in answers.into_iter().flatten() {
+                self.queues.push(self.out.setup.class_in_table(&answer), answer);
+            }
+            due = self.next(now);
+        }
+        let departure = self.catch_up(due, close - 1, close);
+        departure.min(self.host.timer_at())
+    }
+
+    /// Computes departures and link events up to `until`, and timers before `timers_before`. Takes and returns the start
+    /// of the next packet.
+    fn catch_up(&mut self, mut due: u64, until: u64, timers_before: u64) -> u64 {
+        loop {
+            // At one instant, link events come before departures, and timers after them.
+            let (event, timer) = (self.events.next(), self.host.timer_at());
+            if due <= until && due < event && due <= timer {
+                due = self.depart(due);
+            } else if event <= until || timer < timers_before {
+                due = self.on_special();
+            } else {
+                return due;
+            }
+        }
+    }
+
+    /// Start of the next packet, not before `now`; [`u64::MAX`] if no packet may start.
+    fn next(&self, now: u64) -> u64 {
+        let classes = &self.out.setup.plan.classes;
+        let first = if self.queues.has_next(classes.all(), self.port) {
+            now
+        } else if self.port.paused_channels() == 0 || !classes.data().charged {
+            self.host.eligible_at().max(now)
+        } else {
+            u64::MAX
+        };
+        first.max(self.port.busy)
+    }
+
+    /// Starts the packet that is due at `now`.
+    fn depart(&mut self, now: u64) -> u64 {
+        let setup = self.out.setup;
+        let pkt = match self.queues.pop(setup.plan.classes.all(), self.port) {
+            Some((_, reply)) => Some(reply),
+            None => self.host.pull(setup, now),
+        };
+        if let Some(pkt) = pkt {
+            match self.port.is(LOSSY | TAPPED) {
+                true => self.out.launch_special(0, self.port, now, pkt),
+                false => self.out.launch(0, self.port, now, pkt),
+            }
+        }
+        self.next(now)
+    }
+
+    /// Handles the next link event or timer.
+    fn on_special(&mut self) -> u64 {
+        let (event, timer) = (self.events.next(), self.host.timer_at());
+        if timer < event {
+            self.host.on_timer(self.out.setup, timer);
+        } else {
+            let before = self.port.paused_channels();
+            match self.events.take() {
+                Some(LinkEvent::Pause(pause)) => {
+                    self.out.paused(0, self.port, event, pause.channel, pause.on);
+                }
+                Some(LinkEvent::Failure(FailureEvent::Reset { .. })) => {
+                    self.out.paused(0, self.port, event, 0, false);
+                }
+                Some(LinkEvent::Failure(FailureEvent::Rate { row, .. })) => {
+                    self.port.row = row;
+                    self.host.set_rate(self.out.setup, row);
+                }
+                // Hosts have no routes.
+                Some(LinkEvent::Failure(FailureEvent::RouteChange(_))) | None => {}
+            }
+            let held = self.port.paused_channels();
+            if self.out.setup.follows_any() && (before == 0) != (held == 0) {
+                self.host.note_pause(self.out.setup, event, held != 0);
+            }
+        }
+        let now = event.min(timer);
+        let mut due = self.next(now);
+        // A waiting packet starts at once, even if another frame of this instant pauses the port again.
+        while due <= now {
+            due = self.depart(now);
+        }
+        due
+    }
+}
