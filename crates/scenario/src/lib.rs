@@ -14,6 +14,7 @@
 //! | [`config`] | [`Scenario`]: the keys of a scenario |
 //! | [`values`] | types of single values: `on`/`off` or settings, shares, probabilities |
 //! | [`switch`] | `[switch]`: buffers, PFC, marking |
+//! | [`classes`] | `switch.classes`: the priority classes of every port |
 //! | [`topology`] | `[topology.NAME]`: one file per topology |
 //! | [`failure`] | `[[failure]]` and `[routing]`: links and switches that fail |
 //! | [`loss`] | `[[links.lose]]`: packets lost on purpose |
@@ -33,6 +34,7 @@
 mod arrays;
 pub mod builtin;
 mod check;
+pub mod classes;
 pub mod config;
 mod document;
 mod error;

@@ -74,11 +74,12 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Pl
         ));
     }
     let record = scenario.record.plan(&fabric, &qps, &messages)?;
+    let classes = scenario.switch.classes.plan(&wire)?;
     let plan = Plan {
         seed: scenario.seed,
         fabric,
         wire,
-        classes: scenario.switch.classes.into(),
+        classes,
         ports,
         switches,
         lose_replies: scenario.links.lose_replies,

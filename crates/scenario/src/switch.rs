@@ -1,9 +1,10 @@
 //! `[switch]` and `[switch-role.NAME]`: buffers, PFC, marking.
 
+pub use crate::classes::Classes;
 use crate::error::KeyError;
 use crate::values::{Chance, Share, Switched};
 use model::fabric::Link;
-use model::plan::{FlowControl, MarkAt, Marking, Overflow, Pfc, PortSettings, SwitchSettings};
+use model::plan::{Cut, FlowControl, MarkAt, Marking, Overflow, Pfc, PortSettings, SwitchSettings};
 use model::{Bytes, Fabric, NodeId, Rate, Wire};
 use schemars::JsonSchema;
 use schemes::SchemeConfig;
@@ -22,11 +23,25 @@ pub struct SwitchConfig {
     pub drop_alpha: Share,
     /// Marking of packets in long queues (ECN); `"off"` marks no packet. Default on (our choice).
     pub ecn: Switched<EcnConfig>,
-    /// Priority classes of a port. `"strict"`: CNPs before ACKs and NACKs before data; PFC counts and pauses data only.
-    /// `"one"`: one queue for all packets. `"cnp-first"`: CNPs first; ACKs and NACKs share the queue of data and are
-    /// paused with it (the HPCC family of ns-3 simulators). Default `"strict"` (RoCE deployments; the ConWeave
-    /// simulator).
+    /// Without PFC, longest queue of data to a switch, in place of `drop-alpha`. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue_cap: Option<Bytes>,
+    /// Without PFC, longest queue of data to a host; needs `queue-cap`. Default: `queue-cap`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue_cap_to_hosts: Option<Bytes>,
+    /// Cutting of data: a switch without PFC sends the headers of a data packet on that does not fit into its queue,
+    /// instead of a drop. Default off (our choice).
+    #[serde(skip_serializing_if = "is_off")]
+    pub cut: Switched<CutConfig>,
+    /// Priority classes of a port. `"strict"`: CNPs before all other control packets before data; PFC counts and pauses
+    /// data only. `"one"`: one queue for all packets. `"cnp-first"`: CNPs first; all other control packets share the queue
+    /// of data and are paused with it (the HPCC family of ns-3 simulators). An array lists up to four classes by their
+    /// kinds of packets. Default `"strict"` (RoCE deployments; the ConWeave simulator).
     pub classes: Classes,
+}
+
+fn is_off<T>(feature: &Switched<T>) -> bool {
+    feature.get().is_none()
 }
 
 impl Default for SwitchConfig {
@@ -36,31 +51,39 @@ impl Default for SwitchConfig {
             pfc: Switched::default(),
             drop_alpha: Share::new(1, 1),
             ecn: Switched::default(),
+            queue_cap: None,
+            queue_cap_to_hosts: None,
+            cut: Switched::OFF,
             classes: Classes::Strict,
         }
     }
 }
 
-/// Priority classes of a port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Classes {
-    /// CNPs before ACKs and NACKs before data.
-    Strict,
-    /// One queue for all packets.
-    One,
-    /// CNPs before all other packets, which share one queue.
-    CnpFirst,
+/// Cutting of data that does not fit into its queue.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct CutConfig {
+    /// Frame of a cut packet, from the Ethernet header to the FCS. Default 64 B (the smallest Ethernet frame; htsim).
+    pub frame: Bytes,
+    /// Packet that is cut: the one that arrives (`"arriving"`), or by a coin either that one or the newest data packet in
+    /// the queue (`"even"`, as in NDP and htsim). Default `"arriving"` (Ultra Ethernet, DCP).
+    pub victim: Victim,
 }
 
-impl From<Classes> for model::plan::Classes {
-    fn from(classes: Classes) -> Self {
-        match classes {
-            Classes::Strict => Self::STRICT,
-            Classes::One => Self::ONE,
-            Classes::CnpFirst => Self::CNP_FIRST,
-        }
+impl Default for CutConfig {
+    fn default() -> Self {
+        CutConfig { frame: Bytes(64), victim: Victim::Arriving }
     }
+}
+
+/// Packet that a switch cuts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Victim {
+    /// The packet that arrives.
+    Arriving,
+    /// By a coin, the packet that arrives or the newest one that waits.
+    Even,
 }
 
 /// Priority flow control.
@@ -154,6 +177,15 @@ pub struct RoleConfig {
     /// Without PFC, largest share of the free buffer that one egress queue may hold. Default: `drop-alpha` of `[switch]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drop_alpha: Option<Share>,
+    /// Without PFC, longest queue of data to a switch. Default: `queue-cap` of `[switch]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue_cap: Option<Bytes>,
+    /// Without PFC, longest queue of data to a host. Default: `queue-cap-to-hosts` of `[switch]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue_cap_to_hosts: Option<Bytes>,
+    /// Cutting of data that does not fit into its queue. Default: `cut` of `[switch]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cut: Option<Switched<CutConfig>>,
     /// Marking of packets in long queues. Default: `ecn` of `[switch]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn: Option<Switched<EcnConfig>>,
@@ -161,6 +193,9 @@ pub struct RoleConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scheme: Option<SchemeConfig>,
 }
+
+/// Smallest frame of a cut packet, bytes: that of DCP (SIGCOMM 2025).
+const LEAST_FRAME: u32 = 57;
 
 /// The settings of one switch: those of its role where set, else those of `[switch]`.
 pub(crate) struct EffectiveSwitch<'a> {
@@ -252,9 +287,50 @@ impl<'a> EffectiveSwitch<'a> {
             Some(pfc) => {
                 FlowControl::Lossless(Pfc { alpha: pfc.alpha.pair(), resume_offset: pfc.resume_offset })
             }
-            None => FlowControl::Lossy { alpha: drop_alpha.pair() },
+            None => self.caps(wire)?.unwrap_or(FlowControl::Lossy { alpha: drop_alpha.pair() }),
         };
-        Ok(SwitchSettings { buffer, flow_control, overflow: Overflow::Drop })
+        Ok(SwitchSettings { buffer, flow_control, overflow: self.overflow(wire, pfc.get().is_some())? })
+    }
+
+    /// The caps on queues of a switch without PFC.
+    fn caps(&self, wire: &Wire) -> Result<Option<FlowControl>, KeyError> {
+        let (cap, own_cap) = self.pick(|r| r.queue_cap.map(Some), self.base.queue_cap);
+        let (to_hosts, own_to_hosts) =
+            self.pick(|r| r.queue_cap_to_hosts.map(Some), self.base.queue_cap_to_hosts);
+        let paths = [self.path("queue-cap", own_cap), self.path("queue-cap-to-hosts", own_to_hosts)];
+        for (cap, path) in [cap, to_hosts].into_iter().zip(&paths) {
+            if let Some(cap) = cap.filter(|cap| cap.get() < u64::from(wire.max_frame())) {
+                let text = format!("a cap of {cap} cannot hold one frame of {} B", wire.max_frame());
+                return Err(KeyError::new(path, text));
+            }
+        }
+        match (cap, to_hosts) {
+            (None, None) => Ok(None),
+            (None, Some(_)) => Err(KeyError::new(&paths[1], "a cap on queues to hosts needs `queue-cap`")),
+            (Some(to_switches), to_hosts) => {
+                Ok(Some(FlowControl::Capped { to_switches, to_hosts: to_hosts.unwrap_or(to_switches) }))
+            }
+        }
+    }
+
+    /// The fate of packets that do not fit.
+    fn overflow(&self, wire: &Wire, lossless: bool) -> Result<Overflow, KeyError> {
+        let (cut, own) = self.pick(|r| r.cut.as_ref(), &self.base.cut);
+        let Some(cut) = cut.get() else { return Ok(Overflow::Drop) };
+        if lossless {
+            let text = "with PFC no data is cut; set `pfc = \"off\"`";
+            return Err(KeyError::new(&self.path("cut", own), text));
+        }
+        let (least, most) = (u64::from(LEAST_FRAME), u64::from(wire.max_frame()));
+        if !(least..=most).contains(&cut.frame.get()) {
+            let text = format!("expected a frame from {least} to {most} B, found {}", cut.frame);
+            return Err(KeyError::new(&self.path("cut.frame", own), text));
+        }
+        let victim = match cut.victim {
+            Victim::Arriving => model::plan::Victim::Arriving,
+            Victim::Even => model::plan::Victim::Even,
+        };
+        Ok(Overflow::Cut(Cut { frame: cut.frame.get() as u32, victim }))
     }
 }
 
