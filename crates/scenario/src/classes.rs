@@ -119,7 +119,8 @@ fn planned(table: &[PortClass], wire: &Wire) -> Result<model::plan::Classes, Key
         if class.weight.is_some_and(|weight| !(1..=MOST_WEIGHT).contains(&weight)) {
             return wrong("weight", format!("expected a weight from 1 to {MOST_WEIGHT}"));
         }
-        if let Some(cap) = class.cap.filter(|cap| cap.get() < u64::from(wire.max_frame())) {
+        let data = class.kinds.contains(&PacketKind::Data);
+        if let Some(cap) = class.cap.filter(|cap| data && cap.get() < u64::from(wire.max_frame())) {
             return wrong("cap", format!("a cap of {cap} cannot hold one frame of {} B", wire.max_frame()));
         }
     }

@@ -223,11 +223,14 @@ impl<P: Parts> Host<P> {
         now: u64,
         pkt: &Parcel<P::Annex>,
     ) -> Option<bool> {
+        if pkt.kind() != Kind::Ack || pkt.echo() {
+            return None; // the headers of cut data reach their receiver, which has no sender of theirs
+        }
         let slot = setup.sender_slot[pkt.qp().index()];
         let out = &mut self.outgoing[slot as usize];
         // A queue pair without a turn has nothing to send; otherwise the ACK may give it a turn.
         let idle = out.queued || !out.sender.ready(u64::MAX);
-        if pkt.kind() != Kind::Ack || pkt.echo() || !idle || out.congestion.steady_until() == Time::ZERO {
+        if !idle || out.congestion.steady_until() == Time::ZERO {
             return None;
         }
         if !out.sender.on_free_ack(Time(now), pkt.psn(), self.burst) {

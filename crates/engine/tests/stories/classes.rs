@@ -51,7 +51,7 @@ fn the_general_rules_give_the_outcome_of_the_presets() {
         "pfc = \"off\"\nbuffer = \"40kB\"",
         "pfc = \"off\"\nbuffer = \"60kB\"\ncut = \"on\"",
     ] {
-        for scheme in ["themis]", "drill]", "flowcut]\ndeployment = \"full\"\nratio = 1.2\noverlap = 1"] {
+        for scheme in ["themis]", "drill]", "conweave]"] {
             for (name, table, _) in PRESETS {
                 let preset = lay(&world(scheme, &format!("{buffer}\nclasses = \"{name}\"")));
                 let text = world(

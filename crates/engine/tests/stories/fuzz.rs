@@ -68,7 +68,25 @@ const ECN: [&str; 4] = [
     "ecn = { kmin = \"1kB\", kmax = \"9kB\" }",
     "ecn = { kmin = \"1kB\", kmax = \"30kB\", mark = \"enqueue\" }",
 ];
-const CLASSES: [&str; 3] = ["strict", "one", "cnp-first"];
+const CLASSES: [&str; 6] = [
+    "\"strict\"",
+    "\"one\"",
+    "\"cnp-first\"",
+    "[{ kinds = [\"cnp\", \"control\"] }, { kinds = [\"trimmed\"], weight = 1, cap = \"2kB\" }, \
+     { kinds = [\"ack\", \"nack\"], weight = 2, cap = \"1kB\" }, { kinds = [\"data\"], weight = 5 }]",
+    "[{ kinds = [\"data\"], weight = 3, cap = \"9kB\", charged = false }, \
+     { kinds = [\"ack\", \"nack\", \"signal\", \"cnp\"], weight = 1, charged = true }, { kinds = [\"trimmed\", \"control\"] }]",
+    "[{ kinds = [\"trimmed\"], cap = \"700B\" }, { kinds = [\"data\"], weight = 1, cap = \"30kB\" }, \
+     { kinds = [\"ack\"], weight = 40 }]",
+];
+/// Settings of switches without PFC.
+const OVERFLOWS: [&str; 5] = [
+    "",
+    "queue-cap = \"9kB\"\nqueue-cap-to-hosts = \"5kB\"",
+    "cut = \"on\"",
+    "queue-cap = \"6kB\"\ncut = { frame = \"100B\", victim = \"even\" }",
+    "drop-alpha = \"1/8\"\ncut = { frame = \"300B\", victim = \"even\" }",
+];
 const WIRES: [&str; 4] = ["", "[wire]\nframe = \"4158B\"", "[wire]\nframe = \"300B\"", "ns3"];
 
 const FAILURES: [&str; 5] = ["down = true", "", "rate = 1", "rate = 0.7", "rate = \"400Gbps\""];
@@ -99,7 +117,7 @@ fn story() -> impl Strategy<Value = Story> {
     let flows = prop::collection::vec(flow, 1..12);
     let world = (select(SCHEMES), select(&NICS[..]), select(&ECN[..]), select(&WIRES[..]));
     let loss = (select(&[0.0, 0.0, 0.01, 0.2][..]), any::<bool>());
-    let switch = (any::<bool>(), select(&CLASSES), 5_000..200_000u64);
+    let switch = (any::<bool>(), select(&CLASSES[..]), 5_000..200_000u64, select(&OVERFLOWS[..]));
     let stop = prop::option::weighted(0.4, 1..60_000_000u64);
     let failure = (
         0..8usize,
@@ -112,7 +130,7 @@ fn story() -> impl Strategy<Value = Story> {
         (prop::collection::vec(failure, 0..4), select(&["0us", "1ns", "700ns", "20us", "1ms"][..]));
     let run = (0..1000u32, stop, any::<bool>(), failures);
     (tree, extra, hosts, flows, world, loss, switch, run).prop_map(
-        |(tree, extra, hosts, flows, (scheme, nic, ecn, wire), (loss, replies), (pfc, classes, shared), run)| {
+        |(tree, extra, hosts, flows, (scheme, nic, ecn, wire), (loss, replies), (pfc, classes, shared, overflow), run)| {
             let (seed, stop, per_message, (failures, detection)) = run;
             let nic = if scheme.starts_with("dlbf") { SACK } else { nic };
             let mut text = format!("seed = {seed}\n");
@@ -138,9 +156,9 @@ fn story() -> impl Strategy<Value = Story> {
                     link(format!("s{a}"), format!("s{b}"), *cable);
                 }
             }
-            let pfc = if pfc { "on" } else { "off" };
+            let pfc = if pfc { "pfc = \"on\"".to_owned() } else { format!("pfc = \"off\"\n{overflow}") };
             writeln!(text, "]\n{wire}\n[links]\nloss = {loss:?}\nlose-replies = {replies}").unwrap();
-            writeln!(text, "[switch]\nbuffer = \"10GB\"\npfc = \"{pfc}\"\nclasses = \"{classes}\"\n{ecn}").unwrap();
+            writeln!(text, "[switch]\nbuffer = \"10GB\"\n{pfc}\nclasses = {classes}\n{ecn}").unwrap();
             writeln!(text, "[record]\nwidth = \"100ns\"\nbins = 8\n[scheme.{scheme}\n{nic}").unwrap();
             writeln!(text, "[stop]\nno-progress = \"8ms\"").unwrap();
             if let Some(after) = stop {
@@ -203,10 +221,10 @@ fn groups() -> impl Strategy<Value = Story> {
     let flows = prop::collection::vec((0..40usize, 0..40usize, 1..50_000u32, 0..20_000u32), 1..16);
     let world = (select(&WAYS[..]), select(&NICS[..]), select(&ECN[..]), select(&WIRES[..3]));
     let loss = select(&[0.0, 0.0, 0.01][..]);
-    let switch = (any::<bool>(), select(&CLASSES), 5_000..100_000u64);
+    let switch = (any::<bool>(), select(&CLASSES[..]), 5_000..100_000u64, select(&OVERFLOWS[..]));
     let stop = prop::option::weighted(0.3, 1..60_000_000u64);
     (shape, cables, flows, world, loss, switch, (0..1000u32, stop)).prop_map(
-        |(shape, cables, flows, (scheme, nic, ecn, wire), loss, (pfc, classes, shared), (seed, stop))| {
+        |(shape, cables, flows, (scheme, nic, ecn, wire), loss, (pfc, classes, shared, overflow), (seed, stop))| {
             let (groups, routers, hosts, links, any, channels) = shape;
             let mut text = format!(
                 "seed = {seed}\n[topology.dragonfly]\ngroups = {groups}\nrouters-per-group = {routers}\n\
@@ -216,9 +234,9 @@ fn groups() -> impl Strategy<Value = Story> {
             for (which, (r, d)) in ["", "local-", "global-"].iter().zip(cables) {
                 writeln!(text, "{which}rate = \"{}\"\n{which}delay = \"{}\"", RATES[r], DELAYS[d]).unwrap();
             }
-            let pfc = if pfc { "on" } else { "off" };
+            let pfc = if pfc { "pfc = \"on\"".to_owned() } else { format!("pfc = \"off\"\n{overflow}") };
             writeln!(text, "{wire}\n[links]\nloss = {loss:?}").unwrap();
-            writeln!(text, "[switch]\nbuffer = \"10GB\"\npfc = \"{pfc}\"\nclasses = \"{classes}\"\n{ecn}").unwrap();
+            writeln!(text, "[switch]\nbuffer = \"10GB\"\n{pfc}\nclasses = {classes}\n{ecn}").unwrap();
             writeln!(text, "[record]\nwidth = \"100ns\"\nbins = 8\n[scheme.{scheme}\n{nic}").unwrap();
             writeln!(text, "[stop]\nno-progress = \"8ms\"").unwrap();
             if let Some(after) = stop {

@@ -229,10 +229,12 @@ pub(crate) fn mistakes(plan: &Plan, run: &Outcome) -> Vec<String> {
         d.dropped_buffer,
         d.dropped_link,
         d.dropped_scheme,
+        d.cut,
         d.held,
         d.in_flight,
     ];
     equal("data packets sent and ended", d.sent, ends.iter().sum());
+    equal("packets cut, and their headers", d.cut, d.headers_arrived + d.headers_lost + d.headers_in_flight);
     equal("control packets made, by kind", c.created, c.ack + c.nack + c.cnp + c.forged + c.signals);
     equal(
         "control packets made and ended",
@@ -256,9 +258,9 @@ pub(crate) fn mistakes(plan: &Plan, run: &Outcome) -> Vec<String> {
         equal("packets accepted and packets of all messages", d.accepted, packets);
         equal("packets sent", d.sent, packets + d.retransmitted + d.duplicated + notices);
     }
-    let drained = d.in_flight + d.held + c.in_flight == 0;
+    let drained = d.in_flight + d.headers_in_flight + d.held + c.in_flight == 0;
     if drained {
-        let lost = d.dropped_buffer + d.dropped_link + c.dropped;
+        let lost = d.dropped_buffer + d.dropped_link + d.headers_lost + c.dropped;
         let of_links = over_links(|l| l.drops + l.lost);
         // A packet without room to be held is dropped before it has a link.
         let held = run.counters.iter().any(|(name, _)| *name == "holds");

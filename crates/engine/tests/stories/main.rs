@@ -16,6 +16,8 @@
 //! | [`deadlock`] | a run in which nothing moves ends, and names the causes |
 //! | [`rerouting`] | CONGA keeps flowlets off slow links; ConWeave moves a flow without reordering at its receiver |
 //! | [`long_haul`] | at the edge of a datacentre, a switch that answers for the far end spares local flows |
+//! | [`classes`] | classes of a table get the service, the caps, the pauses and the marks that the table gives them |
+//! | [`cuts`] | a switch that cuts data sends every header on while headers fit; it loses and counts the rest |
 //! | [`conservation`] | every packet and every byte is accounted for, even in a run that is cut short |
 //! | [`failures`] | links go down, come back and slow down to the picosecond, and schemes find the remaining paths |
 //! | [`listed_losses`] | a listed packet is lost as often as listed, and the recovery mode retransmits it |
@@ -26,9 +28,11 @@
 //! All stories are one test binary, so that the engine is compiled for them once. [`lab`] holds the tools.
 
 mod arrivals;
+mod classes;
 mod closed_form;
 mod collectives;
 mod conservation;
+mod cuts;
 mod deadlock;
 mod dragonfly;
 mod drains;

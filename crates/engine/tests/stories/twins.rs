@@ -79,9 +79,10 @@ enum Event {
     Mark,
     Timeout,
     Stop,
+    Cut,
 }
 
-use Event::{Drop, Loss, Mark, Pause, ReplyLost, Stop, Timeout};
+use Event::{Cut, Drop, Loss, Mark, Pause, ReplyLost, Stop, Timeout};
 
 /// Fabrics of 12 hosts, with the events that must happen on each. Keys of the top level come first.
 fn worlds() -> Vec<(String, &'static [Event])> {
@@ -177,6 +178,28 @@ fn worlds() -> Vec<(String, &'static [Event])> {
             ),
             &[Pause, Mark],
         ),
+        (
+            format!(
+                "{slow}[switch]\npfc = \"off\"\nbuffer = \"1MB\"\nqueue-cap = \"12kB\"\nqueue-cap-to-hosts = \"9kB\"\n\
+                 cut = {{ victim = \"even\" }}"
+            ),
+            &[Cut, Timeout],
+        ),
+        (
+            format!(
+                "{slow}[switch]\npfc = \"off\"\nbuffer = \"60kB\"\ncut = \"on\"\n\
+                 classes = [{{ kinds = [\"cnp\", \"signal\"] }}, {{ kinds = [\"ack\", \"nack\"], weight = 2 }}, \
+                 {{ kinds = [\"trimmed\"], weight = 1, cap = \"3kB\" }}, {{ kinds = [\"data\"], weight = 5 }}]"
+            ),
+            &[Cut, Timeout],
+        ),
+        (
+            format!(
+                "{slow}[switch]\nbuffer = \"150kB\"\nclasses = [{{ kinds = [\"cnp\"] }}, \
+                 {{ kinds = [\"ack\", \"nack\"], weight = 1 }}, {{ kinds = [\"data\"], weight = 1 }}]"
+            ),
+            &[Pause],
+        ),
     ]
 }
 
@@ -210,6 +233,7 @@ fn happened(event: Event, run: &Outcome) -> bool {
         ReplyLost => run.control.dropped,
         Mark => total(run, |l| l.marks),
         Timeout => run.control.timeout,
+        Cut => run.data.cut,
         Stop => u64::from(run.ending == Ending::Stopped),
     }
 }
