@@ -13,7 +13,7 @@ pub const fn mac(node: NodeId) -> Address {
 
 /// IPv4 address of a host: host 0 has 10.0.0.1, the next hosts follow.
 pub fn ip(host: HostId) -> Ipv4Addr {
-    Ipv4Addr::from_bits(u32::from_be_bytes([10, 0, 0, 1]) + u32::from(host.0))
+    Ipv4Addr::from_bits(u32::from_be_bytes([10, 0, 0, 1]) + host.0)
 }
 
 /// One end of a queue pair. A plan has one number for both ends; on the wire each end has its own.
@@ -52,7 +52,8 @@ mod tests {
     fn hosts_have_distinct_addresses_in_ten_slash_eight() {
         assert_eq!(ip(HostId(0)).to_string(), "10.0.0.1");
         assert_eq!(ip(HostId(255)).to_string(), "10.0.1.0");
-        assert_eq!(ip(HostId(u16::MAX)).to_string(), "10.1.0.0");
+        assert_eq!(ip(HostId(65_535)).to_string(), "10.1.0.0");
+        assert_eq!(ip(HostId(HostId::MOST as u32 - 1)).to_string(), "10.16.0.0");
         assert_eq!(mac(NodeId(70_000)).to_string(), "02:00:00:01:11:70");
     }
 

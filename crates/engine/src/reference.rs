@@ -164,7 +164,7 @@ pub(crate) fn run<P: Parts>(plan: &Plan, parts: &P, observer: &mut dyn Observer)
     let setup = Setup::new(plan);
     let fabric = &plan.fabric;
     let mut hosts: Vec<Host<P>> =
-        (0..fabric.hosts()).map(|h| Host::new(&setup, parts, HostId(h as u16))).collect();
+        (0..fabric.hosts()).map(|h| Host::new(&setup, parts, HostId(h as u32))).collect();
     for (i, qp) in plan.qps.iter().enumerate() {
         hosts[qp.from.index()].add_outgoing(&setup, parts, QpId(i as u32));
     }

@@ -91,8 +91,9 @@ pub(crate) struct Setup<'a> {
     pub(crate) charged: Kinds,
 }
 
-/// Longest window, ps: times inside a window have 32 bits.
-const LONGEST_WINDOW: u64 = 1 << 31;
+/// Longest window, ps. Packets carry times inside a window in 29 bits. Half of their range keeps the number above the
+/// largest offset free: light visits add 1 to the offsets of arrivals.
+const LONGEST_WINDOW: u64 = Packet::OFFSETS / 2;
 
 impl<'a> Setup<'a> {
     pub(crate) fn new(plan: &'a Plan) -> Self {

@@ -260,7 +260,7 @@ mod tests {
         assert_eq!((lost.at, back.at), (us(13), us(23)));
         assert!(failures.routing(back).is_none());
         let routing = failures.routing(lost);
-        let route = |node: &str, to: u16| {
+        let route = |node: &str, to: u32| {
             let router = f.router_by(routing, f.find(node).unwrap());
             router.ports(HostId(to)).0.to_vec()
         };

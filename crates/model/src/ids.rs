@@ -29,8 +29,8 @@ id!(
     NodeId(u32)
 );
 id!(
-    /// A host: the node of the same number. A packet can name 65,536 hosts.
-    HostId(u16)
+    /// A host: the node of the same number. A packet can name [`HostId::MOST`] hosts.
+    HostId(u32)
 );
 id!(
     /// A port of one node, counted from 0 in the order in which its links were laid.
@@ -50,10 +50,13 @@ id!(
 );
 
 impl HostId {
+    /// Most hosts of a fabric: a packet carries its destination in 20 bits.
+    pub const MOST: usize = 1 << 20;
+
     /// This host as a node.
     #[inline]
     pub const fn node(self) -> NodeId {
-        NodeId(self.0 as u32)
+        NodeId(self.0)
     }
 }
 

@@ -85,43 +85,81 @@ impl Kinds {
 
 /// One packet.
 ///
-/// From the highest bit on, `when` holds the time offset in the engine's window (32 bits, picoseconds), the ingress port
-/// (10 bits), the frame size in bytes (14 bits), and flags (8 bits). `what` holds the destination host (16 bits), the queue
-/// pair (24 bits), and the PSN (24 bits). The order of `when` is therefore the order of arrival, then of ports.
+/// From the highest bit on, `when` holds the time offset in the engine's window (29 bits, picoseconds), the ingress port
+/// (10 bits), the frame size in bytes (14 bits), the upper 4 bits of the PSN, four flags, and the kind (3 bits). `what`
+/// holds the destination host (20 bits), the queue pair (24 bits), and the lower 20 bits of the PSN. The order of `when` is
+/// therefore the order of arrival, then of ports.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Packet {
     when: u64,
     what: u64,
 }
 
+/// Kinds from the sender to the receiver, see [`Kind::is_forward`].
+const FORWARD: Kinds = Kinds::of(&[Kind::Data, Kind::Trimmed]);
 /// A bit for every kind.
 const ALL: u8 = (1 << Kind::ALL.len()) - 1;
 
 const KIND: u64 = 0b111;
 const CE: u64 = 1 << 3;
 const ECHO: u64 = 1 << 4;
-const LAST: u64 = 1 << 5;
-const RETRANSMISSION: u64 = 1 << 6;
-const REACTED: u64 = 1 << 7;
-const SIZE_SHIFT: u32 = 8;
+const RETRANSMISSION: u64 = 1 << 5;
+/// The end of a message on data and its headers, a switch's reaction on CNPs and replies.
+const LAST_OR_REACTED: u64 = 1 << 6;
+const PSN_HIGH_SHIFT: u32 = 7;
+const PSN_HIGH: u64 = 0b1111 << PSN_HIGH_SHIFT;
+const PSN_LOW_BITS: u32 = 20;
+const PSN_LOW: u64 = (1 << PSN_LOW_BITS) - 1;
+const SIZE_SHIFT: u32 = 11;
 const SIZE_MASK: u64 = (1 << 14) - 1;
-const PORT_SHIFT: u32 = 22;
 const PORT_MASK: u64 = (1 << 10) - 1;
-const PSN_MASK: u64 = (1 << 24) - 1;
+const QP_SHIFT: u32 = PSN_LOW_BITS;
+const QP_MASK: u64 = (1 << 24) - 1;
+const TO_SHIFT: u32 = 44;
 
 impl Packet {
     /// Largest frame that the layout can name, bytes.
     pub const MAX_FRAME: u32 = SIZE_MASK as u32;
     /// Most ports that a node can have; the number behind the last port is the virtual port.
     pub const MAX_PORTS: usize = PORT_MASK as usize;
+    /// Number of bits of [`Packet::word`] below the time offset.
+    pub const TIME_SHIFT: u32 = 35;
+    /// Number of bits of [`Packet::word`] below the ingress port.
+    pub const PORT_SHIFT: u32 = 25;
+    /// The bits of [`Packet::word`] below the ingress port, which no arrival changes.
+    pub const LOW_MASK: u64 = (1 << Self::PORT_SHIFT) - 1;
+    /// End of the time offsets that the layout can name, ps.
+    pub const OFFSETS: u64 = 1 << (u64::BITS - Self::TIME_SHIFT);
 
     /// A packet of `frame` bytes (Ethernet header to FCS) on queue pair `qp` to host `to`.
     #[inline]
     pub const fn new(kind: Kind, qp: QpId, to: HostId, psn: Psn, frame: u32) -> Self {
+        let (high, low) = Self::halves(psn);
         Packet {
-            when: (frame as u64) << SIZE_SHIFT | kind as u64,
-            what: (to.0 as u64) << 48 | (qp.0 as u64 & PSN_MASK) << 24 | psn.value() as u64,
+            when: (frame as u64) << SIZE_SHIFT | high | kind as u64,
+            what: (to.0 as u64) << TO_SHIFT | (qp.0 as u64 & QP_MASK) << QP_SHIFT | low,
         }
+    }
+
+    /// The bits of a PSN in the first word, and those in the second.
+    #[inline(always)]
+    const fn halves(psn: Psn) -> (u64, u64) {
+        let psn = psn.value() as u64;
+        (psn >> PSN_LOW_BITS << PSN_HIGH_SHIFT, psn & PSN_LOW)
+    }
+
+    /// The first of the packet's two words: time offset, ingress port, and below them fields that no arrival changes. Words
+    /// of one window are in the order of arrival.
+    #[inline(always)]
+    pub const fn word(&self) -> u64 {
+        self.when
+    }
+
+    /// This packet with another first word.
+    #[inline(always)]
+    #[must_use]
+    pub const fn with_word(self, word: u64) -> Self {
+        Packet { when: word, what: self.what }
     }
 
     /// Kind of the packet.
@@ -153,19 +191,19 @@ impl Packet {
     /// Packet sequence number; for replies see [`Kind`].
     #[inline]
     pub const fn psn(&self) -> Psn {
-        Psn::new((self.what & PSN_MASK) as u32)
+        Psn::new(((self.when & PSN_HIGH) << (PSN_LOW_BITS - PSN_HIGH_SHIFT) | self.what & PSN_LOW) as u32)
     }
 
     /// Queue pair, the same number in both directions.
     #[inline]
     pub const fn qp(&self) -> QpId {
-        QpId((self.what >> 24 & PSN_MASK) as u32)
+        QpId((self.what >> QP_SHIFT & QP_MASK) as u32)
     }
 
     /// Destination host.
     #[inline]
     pub const fn to(&self) -> HostId {
-        HostId((self.what >> 48) as u16)
+        HostId((self.what >> TO_SHIFT) as u32)
     }
 
     /// Bytes from the Ethernet header to the FCS, preamble and gap not counted.
@@ -195,13 +233,14 @@ impl Packet {
     /// For a CNP or a reply that echoes a mark: true if a switch has reacted to it, so that no other switch should.
     #[inline]
     pub const fn reacted(&self) -> bool {
-        self.when & REACTED != 0
+        !FORWARD.take(self) && self.when & LAST_OR_REACTED != 0
     }
 
-    /// Notes that a switch has reacted to the packet.
+    /// Notes that a switch has reacted to the packet, a CNP or a reply.
     #[inline]
     pub const fn react(&mut self) {
-        self.when |= REACTED;
+        debug_assert!(!FORWARD.take(self));
+        self.when |= LAST_OR_REACTED;
     }
 
     /// True for a reply that echoes a mark instead of a CNP, as in the ns-3 family of simulators, and for headers that
@@ -214,7 +253,7 @@ impl Packet {
     /// True for the last packet of a message, whose sender requests an ACK (BTH AckReq).
     #[inline]
     pub const fn last(&self) -> bool {
-        self.when & LAST != 0
+        FORWARD.take(self) && self.when & LAST_OR_REACTED != 0
     }
 
     /// True for a retransmission. Only statistics read this flag: real packets do not carry it.
@@ -231,11 +270,12 @@ impl Packet {
         self
     }
 
-    /// This packet with the last-of-message flag set to `on`.
+    /// This data packet with the last-of-message flag set to `on`.
     #[inline]
     #[must_use]
     pub const fn with_last(mut self, on: bool) -> Self {
-        self.when = self.when & !LAST | if on { LAST } else { 0 };
+        debug_assert!(self.is_data());
+        self.when = self.when & !LAST_OR_REACTED | if on { LAST_OR_REACTED } else { 0 };
         self
     }
 
@@ -247,13 +287,12 @@ impl Packet {
         self
     }
 
-    /// This packet as another kind with another PSN, such as a blocked NACK that becomes an ACK.
+    /// This reply as another kind with another PSN, such as a blocked NACK that becomes an ACK.
     #[inline]
     #[must_use]
-    pub const fn with_kind(mut self, kind: Kind, psn: Psn) -> Self {
-        self.when = self.when & !KIND | kind as u64;
-        self.what = self.what & !PSN_MASK | psn.value() as u64;
-        self
+    pub const fn with_kind(self, kind: Kind, psn: Psn) -> Self {
+        let (high, low) = Self::halves(psn);
+        Packet { when: self.when & !(KIND | PSN_HIGH) | high | kind as u64, what: self.what & !PSN_LOW | low }
     }
 
     /// The headers of this data packet, cut to at most `frame` bytes. `last_hop` is true if the receiver's switch cut it.
@@ -271,45 +310,28 @@ impl Packet {
     #[inline]
     #[must_use]
     pub const fn arriving(mut self, offset: u32, port: PortIndex) -> Self {
-        self.when =
-            (offset as u64) << 32 | (port.0 as u64) << PORT_SHIFT | self.when & ((1 << PORT_SHIFT) - 1);
+        self.when = (offset as u64) << Self::TIME_SHIFT
+            | (port.0 as u64) << Self::PORT_SHIFT
+            | self.when & Self::LOW_MASK;
         self
     }
 
     /// Picoseconds from the window's start to the packet's arrival.
     #[inline]
     pub const fn offset(&self) -> u32 {
-        (self.when >> 32) as u32
-    }
-
-    /// Lowest bit of the time offset in [`Packet::word`].
-    pub const TIME_SHIFT: u32 = 32;
-    /// Lowest bit of the ingress port in [`Packet::word`].
-    pub const PORT_SHIFT: u32 = PORT_SHIFT;
-
-    /// The first word: time offset, ingress port, then all fields that an arrival does not change.
-    #[inline(always)]
-    pub const fn word(&self) -> u64 {
-        self.when
-    }
-
-    /// This packet with another first word.
-    #[inline(always)]
-    #[must_use]
-    pub const fn with_word(self, word: u64) -> Self {
-        Packet { when: word, ..self }
+        (self.when >> Self::TIME_SHIFT) as u32
     }
 
     /// Sort key of the packets that arrive at one node: by time, then by port number XOR `turn` (ten bits).
     #[inline]
     pub const fn order(&self, turn: u16) -> u64 {
-        self.when ^ (turn as u64 & PORT_MASK) << PORT_SHIFT
+        self.when ^ (turn as u64 & PORT_MASK) << Self::PORT_SHIFT
     }
 
     /// The port at which the packet arrived.
     #[inline]
     pub const fn ingress(&self) -> PortIndex {
-        PortIndex((self.when >> PORT_SHIFT & PORT_MASK) as u16)
+        PortIndex((self.when >> Self::PORT_SHIFT & PORT_MASK) as u16)
     }
 }
 
@@ -350,22 +372,26 @@ mod tests {
 
     #[test]
     fn packing_keeps_every_field() {
-        let p =
-            Packet::new(Kind::Nack, QpId(0xABCDEF), HostId(0xFFFE), Psn::new(0xFFFFFF), Packet::MAX_FRAME)
-                .with_last(true)
-                .with_echo(true)
-                .arriving(u32::MAX, PortIndex::VIRTUAL);
+        const LATEST: u32 = Packet::OFFSETS as u32 - 1;
+        let host = HostId(HostId::MOST as u32 - 1);
+        let p = Packet::new(Kind::Nack, QpId(0xABCDEF), host, Psn::new(0xFFFFFF), Packet::MAX_FRAME)
+            .with_echo(true)
+            .arriving(LATEST, PortIndex::VIRTUAL);
         assert_eq!(p.kind(), Kind::Nack);
-        assert_eq!((p.qp(), p.to(), p.psn()), (QpId(0xABCDEF), HostId(0xFFFE), Psn::new(0xFFFFFF)));
-        assert_eq!((p.frame(), p.offset(), p.ingress()), (Packet::MAX_FRAME, u32::MAX, PortIndex::VIRTUAL));
-        assert!(p.last() && p.echo() && !p.marked() && !p.retransmission());
-        let p = p.arriving(7, PortIndex(3)).with_kind(Kind::Ack, Psn::new(5));
-        assert_eq!((p.offset(), p.ingress(), p.kind(), p.psn()), (7, PortIndex(3), Kind::Ack, Psn::new(5)));
-        assert!(p.last() && p.echo());
+        assert_eq!((p.qp(), p.to(), p.psn()), (QpId(0xABCDEF), host, Psn::new(0xFFFFFF)));
+        assert_eq!((p.frame(), p.offset(), p.ingress()), (Packet::MAX_FRAME, LATEST, PortIndex::VIRTUAL));
+        assert!(p.echo() && !p.marked() && !p.retransmission() && !p.reacted());
+        let p = p.arriving(7, PortIndex(3)).with_kind(Kind::Ack, Psn::new(0x100005));
+        assert_eq!(
+            (p.offset(), p.ingress(), p.kind(), p.psn()),
+            (7, PortIndex(3), Kind::Ack, Psn::new(0x100005))
+        );
+        assert_eq!((p.qp(), p.to(), p.frame()), (QpId(0xABCDEF), host, Packet::MAX_FRAME));
+        assert!(p.echo());
         let mut noted = p;
         noted.react();
         noted.mark();
-        assert!(noted.reacted() && noted.marked() && noted.last() && noted.echo() && !noted.retransmission());
+        assert!(noted.reacted() && noted.marked() && noted.echo() && !noted.retransmission());
         noted.unmark();
         assert!(noted.reacted() && !noted.marked() && !p.reacted());
     }
@@ -384,5 +410,27 @@ mod tests {
         assert!(last.marked() && last.last() && last.retransmission() && last.echo() && !before.echo());
         assert_eq!(data.cut(9000, false).frame(), 4150, "no packet grows");
         assert!(last.kind().is_control() && last.kind().is_forward() && Kind::Control.is_control());
+    }
+
+    #[test]
+    fn the_end_of_a_message_and_the_reaction_to_a_reply_share_a_bit() {
+        let packet = |kind| Packet::new(kind, QpId(1), HostId(2), Psn::new(3), 64);
+        let last = packet(Kind::Data).with_last(true).with_retransmission(true);
+        assert!(last.last() && last.retransmission() && !last.echo() && !last.reacted());
+        assert!(!last.with_last(false).last());
+        let mut cnp = packet(Kind::Cnp);
+        cnp.react();
+        assert!(cnp.reacted() && !cnp.last() && !cnp.retransmission());
+    }
+
+    #[test]
+    fn words_are_in_the_order_of_arrival() {
+        let p = Packet::new(Kind::Data, QpId(9), HostId(70_000), Psn::new(0xFFFFFF), Packet::MAX_FRAME);
+        let word = |offset, port| p.arriving(offset, PortIndex(port)).word();
+        assert!(word(4, 9) < word(5, 0) && word(5, 0) < word(5, 1));
+        assert_eq!(word(5, 3) >> Packet::TIME_SHIFT, 5);
+        assert_eq!(word(5, 3) >> Packet::PORT_SHIFT & 0x3FF, 3);
+        assert_eq!(word(5, 3) & Packet::LOW_MASK, p.word());
+        assert_eq!(p.with_word(word(5, 3)), p.arriving(5, PortIndex(3)));
     }
 }

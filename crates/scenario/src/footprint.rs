@@ -241,10 +241,10 @@ mod tests {
         };
         let most = told(&all("leaves = 100\nspines = 2\nhosts-per-leaf = 42"), &[], u64::MAX);
         assert!(most.contains("expected at most 16777216 queue pairs, found 17635800"), "{most}");
-        let hosts = told(&all("leaves = 1000\nhosts-per-leaf = 100"), &[], u64::MAX);
-        assert!(hosts.contains("s.toml:2:10: expected at most 65536 hosts, found 100000"), "{hosts}");
+        let hosts = told("[topology.fat-tree]\nk = 162\n[[workload]]\npermutation = {}\n", &[], u64::MAX);
+        assert!(hosts.contains("s.toml:2:5: expected at most 1048576 hosts, found 1062882 "), "{hosts}");
         let named = "[topology.links]\nhosts = 999999999999\nlinks = []\n[[workload]]\npermutation = {}\n";
-        assert!(told(named, &[], 1).contains("s.toml:2:9: expected 1 to 65536 hosts, found 999999999999"));
+        assert!(told(named, &[], 1).contains("s.toml:2:9: expected 1 to 1048576 hosts, found 999999999999"));
     }
 
     #[test]

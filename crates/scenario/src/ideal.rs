@@ -83,7 +83,7 @@ impl<'p> Ideals<'p> {
         // Hosts with equal links to the same switch have equal times. Two of them are enough, as a pair may be in one rack.
         let fabric = &self.plan.fabric;
         let mut alike: BTreeMap<(NodeId, u64, u64), Vec<HostId>> = BTreeMap::new();
-        for host in (0..fabric.hosts()).map(|h| HostId(h as u16)) {
+        for host in (0..fabric.hosts()).map(|h| HostId(h as u32)) {
             let link = &fabric.ports(host.node())[0];
             let kind = alike.entry((fabric.attachment(host), link.rate.bps(), link.delay.ps())).or_default();
             if kind.len() < 2 {

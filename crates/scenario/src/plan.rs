@@ -163,7 +163,7 @@ fn workload(
         return Err(KeyError::new("workload", "expected at most 65535 workloads, found more"));
     }
     let hosts: BTreeMap<&str, HostId> =
-        (0..fabric.hosts()).map(|h| HostId(h as u16)).map(|h| (fabric.name(h.node()), h)).collect();
+        (0..fabric.hosts()).map(|h| HostId(h as u32)).map(|h| (fabric.name(h.node()), h)).collect();
     let classes = scenario.traffic_classes()?;
     let mut messages = Messages::default();
     let mut jobs = Vec::new();

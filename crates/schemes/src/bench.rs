@@ -129,7 +129,7 @@ fn plan(b: FabricBuilder) -> Plan {
     let pfc = Pfc { alpha: (1, 8), resume_offset: Bytes(3072) };
     let flow_control = FlowControl::Lossless(pfc);
     let switch = SwitchSettings { buffer: Bytes(64_000_000), flow_control, overflow: Overflow::Drop };
-    let ids = || (0..fabric.hosts() as u16).map(HostId);
+    let ids = || (0..fabric.hosts() as u32).map(HostId);
     let qps = ids().flat_map(|to| {
         ids().filter(move |&from| from != to).map(move |from| Qp { from, to, messages: 0..0 })
     });
@@ -156,7 +156,7 @@ fn plan(b: FabricBuilder) -> Plan {
 }
 
 /// Queue pair between two hosts.
-pub(crate) fn qp(plan: &Plan, from: u16, to: u16) -> QpId {
+pub(crate) fn qp(plan: &Plan, from: u32, to: u32) -> QpId {
     let ends = |qp: &Qp| qp.from == HostId(from) && qp.to == HostId(to);
     QpId(plan.qps.iter().position(ends).unwrap() as u32)
 }

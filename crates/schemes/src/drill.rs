@@ -63,7 +63,7 @@ impl Recipe for Config {
         for (i, rack) in (0..).zip(fabric.racks()) {
             number[rack.index()] = i;
         }
-        let rack = |host| number[fabric.attachment(HostId(host as u16)).index()];
+        let rack = |host| number[fabric.attachment(HostId(host as u32)).index()];
         let memory = usize::from(self.m.min(MOST));
         Drill {
             samples: usize::from(self.d.clamp(1, MOST)),

@@ -88,7 +88,7 @@ mod tests {
     fn ports_of(plan: &model::Plan, switch: &str, mapping: Mapping, entropies: u16) -> Vec<usize> {
         let site = Site { plan, node: plan.fabric.find(switch).unwrap() };
         let mut bench = Bench::with(plan, switch, AnyScheme::Entropies(Entropies::new(mapping, site)));
-        let last = plan.fabric.hosts() as u16 - 1;
+        let last = plan.fabric.hosts() as u32 - 1;
         let send = |entropy| {
             bench.entropy = entropy;
             let pkt = bench.data(qp(plan, 0, last), Psn::new(3));

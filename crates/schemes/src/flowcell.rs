@@ -108,7 +108,7 @@ mod tests {
 
     /// Paths of some packets between the first host and the last.
     fn paths_of(plan: &Plan, config: Config, packets: usize) -> Vec<u16> {
-        let last = plan.fabric.hosts() as u16 - 1;
+        let last = plan.fabric.hosts() as u32 - 1;
         let mut cells = config.steer(QpSite { plan, qp: qp(plan, 0, last) });
         (0..packets)
             .map(|_| cells.on_send(Time::ZERO, Sent { seq: 0, again: false, left: 0, frame: 1500 }).entropy())

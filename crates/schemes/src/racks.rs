@@ -18,8 +18,8 @@ impl Racks {
         let (hosts, count) = if site.is_tor() { (fabric.hosts(), fabric.racks().len()) } else { (0, 0) };
         let incoming = site.incoming();
         Racks {
-            // A rack number has as many bits as a host number, since every rack has a host.
-            rack_of: (0..hosts).map(|host| fabric.rack(HostId(host as u16)) as u16).collect(),
+            // Numbers of racks are below `Topology::MOST_RACKS`.
+            rack_of: (0..hosts).map(|host| fabric.rack(HostId(host as u32)) as u16).collect(),
             count,
             first: incoming.start,
             senders: incoming.map(|qp| site.qp(QpId(qp)).from).collect(),

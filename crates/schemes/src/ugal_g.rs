@@ -105,7 +105,7 @@ impl Recipe for Config {
         UgalG {
             ugal: Ugal { weight: self.weight, bias: self.bias },
             view: self.own_view(),
-            places: (0..fabric.hosts()).map(|h| place[fabric.attachment(HostId(h as u16)).index()]).collect(),
+            places: (0..fabric.hosts()).map(|h| place[fabric.attachment(HostId(h as u32)).index()]).collect(),
             group,
             groups: sizes.len(),
             members,

@@ -98,7 +98,7 @@ mod tests {
     use model::{Detour, Psn};
     use std::collections::BTreeMap;
 
-    fn vias(per: &str, to: u16) -> BTreeMap<String, usize> {
+    fn vias(per: &str, to: u32) -> BTreeMap<String, usize> {
         let plan = dragonfly(5, 4, 2);
         let config: SchemeConfig = toml::from_str(&format!("[valiant]\nper = \"{per}\"")).unwrap();
         let mut bench = Bench::new(&plan, "g0r0", &config);

@@ -198,7 +198,7 @@ impl<P: Parts> Host<P> {
                         out.congestion.on_timeout(Time(now));
                         out.steering.on_timeout(Time(now + self.clock));
                         self.control.timeout += 1;
-                        if out.watched {
+                        if out.peer.watched() {
                             self.note_timeout(setup, now, slot);
                         }
                     }

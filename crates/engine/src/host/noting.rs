@@ -63,7 +63,7 @@ impl<P: Parts> Host<P> {
     pub(crate) fn note_pause(&mut self, setup: &Setup<'_>, now: u64, on: bool) {
         let what = if on { EventKind::Paused } else { EventKind::Resumed };
         for slot in 0..self.outgoing.len() {
-            if self.outgoing[slot].watched {
+            if self.outgoing[slot].peer.watched() {
                 let oldest = self.oldest(setup, slot as u32);
                 let node = setup.plan.qps[oldest.qp().index()].from.node();
                 self.recorder.note(setup, Note::new(now, node, what), &oldest);

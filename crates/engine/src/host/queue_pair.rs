@@ -27,11 +27,46 @@ pub(super) struct Outgoing<P: Parts> {
     /// End of the last of these transmissions, ps.
     pub(super) fresh_sent: u64,
     pub(super) qp: QpId,
-    pub(super) to: HostId,
+    pub(super) peer: Peer,
+}
+
+/// Destination of a queue pair, and its sender's flags, in one word: a [`HostId`] leaves bits free.
+#[derive(Clone, Copy)]
+pub(super) struct Peer(u32);
+
+const QUEUED: u32 = 1 << 31;
+const WATCHED: u32 = 1 << 30;
+const TO: u32 = HostId::MOST as u32 - 1;
+
+impl Peer {
+    /// Host `to`, for a queue pair that is not queued.
+    pub(super) fn new(to: HostId, watched: bool) -> Self {
+        Peer(to.0 | if watched { WATCHED } else { 0 })
+    }
+
+    /// Destination.
+    #[inline(always)]
+    pub(super) fn to(self) -> HostId {
+        HostId(self.0 & TO)
+    }
+
     /// True while the queue pair is in [`Host::ready`](super::Host).
-    pub(super) queued: bool,
+    #[inline(always)]
+    pub(super) fn queued(self) -> bool {
+        self.0 & QUEUED != 0
+    }
+
+    /// Sets [`Peer::queued`].
+    #[inline(always)]
+    pub(super) fn set_queued(&mut self, on: bool) {
+        self.0 = self.0 & !QUEUED | if on { QUEUED } else { 0 };
+    }
+
     /// True if the queue pair is recorded over time or followed.
-    pub(super) watched: bool,
+    #[inline(always)]
+    pub(super) fn watched(self) -> bool {
+        self.0 & WATCHED != 0
+    }
 }
 
 impl<P: Parts> Outgoing<P> {

@@ -3,7 +3,7 @@
 use super::messages::Framed;
 use super::nic::Host;
 use super::noting::{PacketStart, Recorded};
-use super::queue_pair::{OutboundMessage, Outgoing, SendQueue};
+use super::queue_pair::{OutboundMessage, Outgoing, Peer, SendQueue};
 use super::ready::Turn;
 use super::timers::Timer;
 use crate::outcome::MessageRecord;
@@ -56,9 +56,7 @@ impl<P: Parts> Host<P> {
             fresh: 0,
             fresh_sent: 0,
             qp: id,
-            to: qp.to,
-            queued: false,
-            watched: track != NO_TRACK || setup.follows(id),
+            peer: Peer::new(qp.to, track != NO_TRACK || setup.follows(id)),
         });
         let count = qp.messages.len() as u32;
         self.send_queues.push(SendQueue { first, count, posted: 0, acked: 0, current: first, track });
@@ -80,7 +78,7 @@ impl<P: Parts> Host<P> {
                 continue;
             }
             if P::Annex::CARRIES && out.steering.holds() {
-                out.queued = false;
+                out.peer.set_queued(false);
                 self.ready.remove_first();
                 continue;
             }
@@ -91,23 +89,24 @@ impl<P: Parts> Host<P> {
                 }
             }
             let Some((seq, again)) = out.sender.next(Time(now), allowed.window) else {
-                out.queued = false;
+                out.peer.set_queued(false);
                 self.ready.remove_first();
                 continue;
             };
-            let mut packet = Packet::new(Kind::Data, out.qp, out.to, Psn::from_seq(seq), self.full_frame);
+            let mut packet =
+                Packet::new(Kind::Data, out.qp, out.peer.to(), Psn::from_seq(seq), self.full_frame);
             if !again && seq + 1 < out.current_end {
                 out.note_fresh(now + self.full_time);
             } else {
                 let Framed { frame, last } = self.send_special(setup, now, slot, seq, again);
                 out = &mut self.outgoing[slot as usize];
-                packet = Packet::new(Kind::Data, out.qp, out.to, Psn::from_seq(seq), frame)
+                packet = Packet::new(Kind::Data, out.qp, out.peer.to(), Psn::from_seq(seq), frame)
                     .with_last(last)
                     .with_retransmission(again);
             }
             let on_wire = u64::from(packet.frame() + self.gap);
             self.data.sent += 1;
-            if out.watched {
+            if out.peer.watched() {
                 let start = PacketStart { now, ready: at, bytes: on_wire, pace: allowed.pace };
                 self.note_sent(setup, slot, start, &packet);
                 out = &mut self.outgoing[slot as usize];
@@ -122,7 +121,7 @@ impl<P: Parts> Host<P> {
             if out.can_send(allowed.window) {
                 self.ready.replace_first(next_at, now);
             } else {
-                out.queued = false;
+                out.peer.set_queued(false);
                 self.ready.remove_first();
             }
             if let Some(slot) = self.ready.upcoming() {
@@ -143,14 +142,14 @@ impl<P: Parts> Host<P> {
         let out = self.outgoing.get_mut(slot as usize)?;
         let (seq, steady_until) = (out.sender.high(), out.congestion.steady_until().ps());
         let left = out.sender.row().min(out.current_end.saturating_sub(seq + 1));
-        if left == 0 || out.watched || start >= steady_until {
+        if left == 0 || out.peer.watched() || start >= steady_until {
             return None;
         }
         let gap = out.congestion.allowance(Time(start)).pace.gap(u64::from(self.full_frame + self.gap));
         Some(Row {
             slot,
             qp: out.qp,
-            to: out.to,
+            to: out.peer.to(),
             frame: self.full_frame,
             time: self.full_time,
             gap: if self.whole_ns { whole_ns(gap) } else { gap }.ps(),
@@ -197,8 +196,8 @@ impl<P: Parts> Host<P> {
         let gap = pace.gap(on_wire);
         out.next_at = now + if self.whole_ns { whole_ns(gap) } else { gap }.ps();
         self.ready.replace_first(out.next_at, now);
-        let label = Packet::new(Kind::Data, out.qp, out.to, psn, frame).with_last(last);
-        if out.watched {
+        let label = Packet::new(Kind::Data, out.qp, out.peer.to(), psn, frame).with_last(last);
+        if out.peer.watched() {
             self.note_sent(setup, slot, PacketStart { now, ready, bytes: on_wire, pace }, &label);
         }
         Some(Parcel { label, annex: aside.annex })
@@ -229,7 +228,7 @@ impl<P: Parts> Host<P> {
         let slot = setup.sender_slot[pkt.qp().index()];
         let out = &mut self.outgoing[slot as usize];
         // A queue pair without a turn has nothing to send; otherwise the ACK may give it a turn.
-        let idle = out.queued || !out.sender.ready(u64::MAX);
+        let idle = out.peer.queued() || !out.sender.ready(u64::MAX);
         if !idle || out.congestion.steady_until() == Time::ZERO {
             return None;
         }
@@ -259,7 +258,7 @@ impl<P: Parts> Host<P> {
             Kind::Nack => Reply::Nack(pkt.psn()),
             Kind::Cnp => {
                 out.congestion.on_cnp(Time(now));
-                if out.watched {
+                if out.peer.watched() {
                     self.note_feedback(setup, now, slot, pkt);
                 }
                 return;
@@ -295,7 +294,7 @@ impl<P: Parts> Host<P> {
         if progress.nack {
             out.congestion.on_nack(Time(now));
         }
-        if out.watched && pkt.kind() == Kind::Nack {
+        if out.peer.watched() && pkt.kind() == Kind::Nack {
             self.note_feedback(setup, now, slot, pkt);
             out = &mut self.outgoing[slot as usize];
         }
@@ -308,7 +307,7 @@ impl<P: Parts> Host<P> {
         let whole = progress.acked > 0 && out.sender.una() >= out.acked_end;
         // Progress after a long (backed-off) timeout brings the next timeout forward.
         out.arm(now, slot, self.clock, &mut self.timers);
-        let queued = out.queued;
+        let queued = out.peer.queued();
         if whole {
             self.acknowledged(setup, now, slot);
         }
@@ -325,12 +324,12 @@ impl<P: Parts> Host<P> {
     pub(super) fn enqueue(&mut self, slot: u32, now: u64) {
         let out = &mut self.outgoing[slot as usize];
         // Most queue pairs without a turn have sent all their packets, and would stay idle under any window.
-        if out.queued || !out.can_send(u64::MAX) {
+        if out.peer.queued() || !out.can_send(u64::MAX) {
             return;
         }
         let allowed = out.congestion.allowance(Time(now));
         if out.can_send(allowed.window) {
-            out.queued = true;
+            out.peer.set_queued(true);
             self.ready.insert(out.next_at.max(now), slot, now);
         }
     }

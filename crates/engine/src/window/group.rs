@@ -214,7 +214,7 @@ impl<P: Parts> Group<P> {
             let location = layout.locate(id);
             let is_host = fabric.is_host(id);
             let index = if is_host {
-                group.hosts.push(Host::new(setup, parts, HostId(id.0 as u16)));
+                group.hosts.push(Host::new(setup, parts, HostId(id.0)));
                 group.hosts.len() - 1
             } else {
                 group.switches.push(Switch::new(setup, parts, id));

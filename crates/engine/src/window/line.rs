@@ -16,7 +16,7 @@ const TICKS: u64 = !0 << Packet::TIME_SHIFT;
 /// All bits of a tick but the lowest.
 pub(super) const WHOLE_TICKS: u64 = !0 << TICK_SHIFT;
 /// The bits of a first word below the ingress port.
-pub(super) const LOW: u64 = (1 << Packet::PORT_SHIFT) - 1;
+pub(super) const LOW: u64 = Packet::LOW_MASK;
 /// Rank of the departures of one instant. A packet that a departure at a lower port makes comes before the port's own
 /// departure of that instant, and one that a departure at a higher port makes comes after it.
 pub(super) const AT_DEPARTURE: u64 = 1 << Packet::PORT_SHIFT;

@@ -96,7 +96,7 @@ fn a_staggered_all_to_all_sends_to_one_peer_after_the_other() {
         "{fabric}[[workload]]\nall-to-all = {{ per-pair = \"10kB\", groups = \"all\", schedule = \"staggered\" }}\n"
     );
     let (checked, outcome) = run(&text);
-    for rank in 0..6u16 {
+    for rank in 0..6u32 {
         let mut mine: Vec<_> = (0..30)
             .filter(|&i| checked.plan.qps[checked.plan.messages[i].qp.index()].from.0 == rank)
             .map(|i| (outcome.messages[i].start, outcome.messages[i].acked))

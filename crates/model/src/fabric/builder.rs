@@ -4,7 +4,7 @@ use super::Fabric;
 use super::groups::{GroupSpec, Groups, MinimalPaths};
 use super::routes::Routes;
 use super::topology::{FabricError, Link, Nodes, Topology};
-use crate::{NodeId, Packet, PortIndex, Probability, Rate, Time};
+use crate::{HostId, NodeId, Packet, PortIndex, Probability, Rate, Time};
 use std::collections::BTreeMap;
 
 /// Builds a fabric node by node and link by link.
@@ -79,12 +79,15 @@ impl FabricBuilder {
         if self.nodes.hosts == 0 {
             return Err(FabricError::Empty);
         }
-        if self.nodes.hosts > 65_536 {
+        if self.nodes.hosts > HostId::MOST {
             return Err(FabricError::TooManyHosts(self.nodes.hosts));
         }
         let base = self.check()?;
         let links = self.links(&base);
         let topology = Topology::new(self.nodes, base, links);
+        if topology.racks().len() > Topology::MOST_RACKS {
+            return Err(FabricError::TooManyRacks(topology.racks().len()));
+        }
         let groups = self.groups.map(|spec| Groups::new(&topology, spec)).transpose()?;
         let (routes, gateways) = Routes::derive(&topology, groups.as_ref())?;
         Ok(Fabric { topology, routes, groups, gateways })

@@ -78,12 +78,12 @@ fn routes_are_shortest(f: &Fabric) {
             let closer = |l: &&Link| far.is_some() && hops[l.to.index()].map(|h| h + 1) == far;
             let expected: Vec<_> = f.ports(node).iter().filter(closer).map(|l| l.port).collect();
             assert_eq!(f.route_to_rack(node, rack), expected, "{} to {}", f.name(node), f.name(root));
-            for to in (0..f.hosts() as u16).map(HostId).filter(|&to| f.rack(to) == rack) {
+            for to in (0..f.hosts() as u32).map(HostId).filter(|&to| f.rack(to) == rack) {
                 assert_eq!(f.router(node).ports(to), (f.route(node, to), false));
             }
         }
     }
-    for to in (0..f.hosts() as u16).map(HostId) {
+    for to in (0..f.hosts() as u32).map(HostId) {
         let tor = f.attachment(to);
         if !f.is_host(tor) {
             let down = f.ports(to.node())[0].peer_port;

@@ -35,9 +35,12 @@ pub enum FabricError {
     /// The packet layout holds 10 bits of port number.
     #[error("node {0} has {1} links; at most {max} are possible", max = Packet::MAX_PORTS)]
     TooManyPorts(String, usize),
-    /// The packet layout holds 16 bits of host number.
-    #[error("{0} hosts; at most 65536 are possible")]
+    /// The packet layout holds 20 bits of host number.
+    #[error("{0} hosts; at most {max} are possible", max = HostId::MOST)]
     TooManyHosts(usize),
+    /// Numbers of racks have 16 bits.
+    #[error("hosts are attached to {0} switches; at most {max} are possible", max = Topology::MOST_RACKS)]
+    TooManyRacks(usize),
     /// Windows need a positive delay.
     #[error("the link {0} - {1} has no delay; every link needs a delay above 0")]
     NoDelay(String, String),
@@ -103,6 +106,9 @@ pub(super) struct Nodes {
 }
 
 impl Topology {
+    /// Most racks of a fabric: routes and headers of schemes hold 16 bits of rack number.
+    pub const MOST_RACKS: usize = 1 << 16;
+
     /// The topology of these nodes and links; `base` is the global number of every node's first port.
     pub(super) fn new(nodes: Nodes, base: Vec<u32>, links: Vec<Link>) -> Self {
         let Nodes { hosts, names, roles, role_of } = nodes;

@@ -5,7 +5,7 @@ use super::links::{possible_delay, possible_rate};
 use crate::error::KeyError;
 use crate::footprint::Size;
 use crate::values::Chance;
-use model::{Fabric, FabricBuilder, NodeId, Packet, Probability, Rate, Time};
+use model::{Fabric, FabricBuilder, HostId, NodeId, Packet, Probability, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -116,8 +116,11 @@ impl Datacentres {
             }
         }
         let hosts = SITES.saturating_mul(self.tors).saturating_mul(self.hosts_per_tor);
-        if hosts > 65_536 {
-            return Err(KeyError::new("tors", format!("expected at most 65536 hosts, found {hosts}")));
+        if hosts > HostId::MOST {
+            return Err(KeyError::new(
+                "tors",
+                format!("expected at most {} hosts, found {hosts}", HostId::MOST),
+            ));
         }
         for (key, rate) in [
             ("rate", Some(self.rate)),
@@ -209,7 +212,7 @@ mod tests {
         let far = fabric.find("dc1-external1").unwrap();
         assert_eq!((fabric.hosts(), fabric.role(external)), (32, "external"));
         // Host 5 is in rack 1 of the same datacentre; host 16 is the first host of the other datacentre.
-        let next = |node: NodeId, to: u16| -> Vec<NodeId> {
+        let next = |node: NodeId, to: u32| -> Vec<NodeId> {
             let ports = fabric.route(node, HostId(to)).iter();
             ports.map(|port| fabric.ports(node)[usize::from(port.0)].to).collect()
         };

@@ -7,7 +7,7 @@ use crate::error::KeyError;
 use crate::footprint::Size;
 use crate::values::Chance;
 use model::fabric::{MOST_CHANNELS, MinimalPaths};
-use model::{Fabric, FabricBuilder, NodeId, Packet, Probability, Rate, RouteState, Time};
+use model::{Fabric, FabricBuilder, HostId, NodeId, Packet, Probability, Rate, RouteState, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -141,8 +141,11 @@ impl Dragonfly {
             }
         }
         let hosts = self.routers().saturating_mul(self.hosts_per_router);
-        if hosts > 65_536 {
-            return Err(KeyError::new("groups", format!("expected at most 65536 hosts, found {hosts}")));
+        if hosts > HostId::MOST {
+            return Err(KeyError::new(
+                "groups",
+                format!("expected at most {} hosts, found {hosts}", HostId::MOST),
+            ));
         }
         self.wired()?;
         if !(1..=MOST_CHANNELS).contains(&self.channels) {
@@ -342,7 +345,7 @@ mod tests {
         {
             for minimal in [MinimalPathsConfig::FewestHops, MinimalPathsConfig::AnyLink] {
                 let f = lay(&Dragonfly { minimal, ..small(groups, routers, links) });
-                for to in (0..f.hosts() as u16).step_by(2).map(HostId) {
+                for to in (0..f.hosts() as u32).step_by(2).map(HostId) {
                     let all = ways(&f, HostId(1), to, None);
                     let (home, there) = (f.group(f.attachment(HostId(1))), f.group(f.attachment(to)));
                     for way in &all {
@@ -371,7 +374,7 @@ mod tests {
         for minimal in [MinimalPathsConfig::FewestHops, MinimalPathsConfig::AnyLink] {
             let f = lay(&Dragonfly { minimal, ..small(5, 4, 2) });
             let from = f.attachment(HostId(0));
-            for to in (0..f.hosts() as u16).map(HostId) {
+            for to in (0..f.hosts() as u32).map(HostId) {
                 let detours = f.router(from).detours(to);
                 let (there, home) = (f.group(f.attachment(to)), f.group(from));
                 let expected = match () {
@@ -417,8 +420,8 @@ mod tests {
             let f = lay(&Dragonfly { minimal, ..small(4, 3, 2) });
             // Pairs of a buffer and the next buffer that its packets wait for.
             let mut waits: BTreeSet<(Buffer, Buffer)> = BTreeSet::new();
-            for from in (0..f.hosts() as u16).step_by(2).map(HostId) {
-                for to in (0..f.hosts() as u16).step_by(2).map(HostId).filter(|to| !f.same_rack(from, *to)) {
+            for from in (0..f.hosts() as u32).step_by(2).map(HostId) {
+                for to in (0..f.hosts() as u32).step_by(2).map(HostId).filter(|to| !f.same_rack(from, *to)) {
                     let detours = f.router(f.attachment(from)).detours(to);
                     let chosen = (0..detours.len()).filter_map(|i| detours.get(i)).map(|(d, _)| Some(d));
                     for detour in chosen.chain([None]) {

@@ -5,7 +5,7 @@ use super::links::{possible_delay, possible_rate};
 use crate::error::KeyError;
 use crate::footprint::Size;
 use crate::values::{Chance, Oversubscription};
-use model::{Fabric, FabricBuilder, NodeId, Packet, Probability, Rate, Time};
+use model::{Fabric, FabricBuilder, HostId, NodeId, Packet, Probability, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -222,11 +222,12 @@ impl FatTree {
             }
         }
         let all = pods * edges * hosts;
-        if all > 65_536 {
+        if all > HostId::MOST {
             let key = if self.hosts_per_edge.is_some() { "hosts-per-edge" } else { "k" };
             let edges = pods * edges;
             let text = format!(
-                "expected at most 65536 hosts, found {all} ({hosts} on each of {edges} edge switches)"
+                "expected at most {} hosts, found {all} ({hosts} on each of {edges} edge switches)",
+                HostId::MOST
             );
             return Err(KeyError::new(key, text));
         }
@@ -344,10 +345,10 @@ mod tests {
             assert_eq!(counts, [k * k / 2, k * k / 2, k * k / 4]);
             assert!(f.switches().all(|node| f.ports(node).len() == k));
             let edge = f.find("pod0-edge0").unwrap();
-            let last = HostId(f.hosts() as u16 - 1);
+            let last = HostId(f.hosts() as u32 - 1);
             assert_eq!(paths(&f, edge, last), (k / 2) * (k / 2), "between pods");
             if k > 2 {
-                assert_eq!(paths(&f, edge, HostId(k as u16 / 2)), k / 2, "inside a pod");
+                assert_eq!(paths(&f, edge, HostId(k as u32 / 2)), k / 2, "inside a pod");
             }
             let tiers =
                 ["pod0-edge0", "pod1-aggregation0", "core0"].map(|name| f.tier(f.find(name).unwrap()));
@@ -355,7 +356,7 @@ mod tests {
             let flat = lay(FatTree { k, tiers: 2, ..FatTree::default() });
             assert_eq!((flat.hosts(), of_role(&flat, "core").len()), (k * k / 2, k / 2));
             assert!(flat.switches().all(|node| flat.ports(node).len() == k));
-            let last = HostId(flat.hosts() as u16 - 1);
+            let last = HostId(flat.hosts() as u32 - 1);
             assert_eq!(paths(&flat, flat.find("edge0").unwrap(), last), k / 2);
         }
     }
@@ -363,7 +364,7 @@ mod tests {
     #[test]
     fn every_host_reaches_every_other_and_every_path_goes_straight_up_and_down() {
         let f = lay(FatTree { k: 4, ..FatTree::default() });
-        let all = || (0..f.hosts() as u16).map(HostId);
+        let all = || (0..f.hosts() as u32).map(HostId);
         for (a, b) in all().flat_map(|a| all().map(move |b| (a, b))).filter(|(a, b)| a != b) {
             assert!(f.reaches(a, b));
             // Always the first of the equal-cost ports, then always the last.
@@ -408,7 +409,7 @@ mod tests {
         assert_eq!(bandwidth("pod3-aggregation1", false), 2 * bandwidth("pod3-aggregation1", true));
         assert_eq!(of_role(&f, "aggregation").len(), 16 * 4);
         assert_eq!(of_role(&f, "core").len(), 4 * 4);
-        assert_eq!(paths(&f, f.find("pod0-edge0").unwrap(), HostId(f.hosts() as u16 - 1)), 16);
+        assert_eq!(paths(&f, f.find("pod0-edge0").unwrap(), HostId(f.hosts() as u32 - 1)), 16);
         let flat = lay(FatTree { tiers: 2, edge_oversubscription: ratio("4:1"), ..FatTree::default() });
         assert_eq!(of_role(&flat, "core").len(), 1);
     }

@@ -4,7 +4,7 @@ use super::Layout;
 use crate::error::KeyError;
 use crate::footprint::Size;
 use crate::values::Chance;
-use model::{Fabric, FabricBuilder, NodeId, Packet, Probability, Rate, Time};
+use model::{Fabric, FabricBuilder, HostId, NodeId, Packet, Probability, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -86,10 +86,8 @@ impl LeafSpine {
                 ));
             }
         }
-        let hosts = self.leaves.saturating_mul(self.hosts_per_leaf);
-        if hosts > 65_536 {
-            return Err(KeyError::new("leaves", format!("expected at most 65536 hosts, found {hosts}")));
-        }
+        // A leaf and a spine have too few ports for more hosts than a packet can name.
+        const { assert!(Packet::MAX_PORTS * Packet::MAX_PORTS <= HostId::MOST) };
         let (rate, delay) = (Some(self.rate), Some(self.delay));
         for (key, rate) in [("rate", rate), ("uplink-rate", self.uplink_rate)] {
             if let Some(rate) = rate {

@@ -4,7 +4,7 @@ use super::Layout;
 use crate::error::{KeyError, nearest};
 use crate::footprint::Size;
 use crate::values::Chance;
-use model::{Fabric, FabricBuilder, FabricError, NodeId, Probability, Rate, Time};
+use model::{Fabric, FabricBuilder, FabricError, HostId, NodeId, Probability, Rate, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -258,8 +258,11 @@ impl Links {
 impl Layout for Links {
     fn size(&self) -> Result<Size, KeyError> {
         let hosts = self.host_count();
-        if hosts == 0 || hosts > 65_536 {
-            return Err(KeyError::new("hosts", format!("expected 1 to 65536 hosts, found {hosts}")));
+        if hosts == 0 || hosts > HostId::MOST {
+            return Err(KeyError::new(
+                "hosts",
+                format!("expected 1 to {} hosts, found {hosts}", HostId::MOST),
+            ));
         }
         let switches = self.switches.len();
         Ok(Size { hosts, switches, links: self.links.len(), racks: hosts.min(switches), key: "links" })

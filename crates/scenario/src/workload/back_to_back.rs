@@ -43,7 +43,7 @@ impl Generate for BackToBack {
         }
         let named = |name: &Option<String>, path, default: usize| match name {
             Some(name) => draft.host(name, path),
-            None => Ok(HostId(default as u16)),
+            None => Ok(HostId(default as u32)),
         };
         let (from, to) = (named(&self.from, "from", 0)?, named(&self.to, "to", draft.fabric.hosts() - 1)?);
         if from == to {

@@ -111,7 +111,7 @@ impl Members<'_> {
             ));
         }
         let mut groups: Vec<Vec<HostId>> = match self.groups {
-            Groups::Rule(Rule::All) => vec![(0..hosts).map(|h| HostId(h as u16)).collect()],
+            Groups::Rule(Rule::All) => vec![(0..hosts).map(|h| HostId(h as u32)).collect()],
             Groups::Rule(rule @ (Rule::Contiguous | Rule::Drawn)) => {
                 let size = self.size.ok_or_else(|| {
                     KeyError::new(
@@ -130,7 +130,7 @@ impl Members<'_> {
                 }
                 let row: Vec<HostId> = match rule {
                     Rule::Drawn => host_sample::order(draft),
-                    _ => (0..hosts).map(|h| HostId(h as u16)).collect(),
+                    _ => (0..hosts).map(|h| HostId(h as u32)).collect(),
                 };
                 row.chunks_exact(size).map(<[HostId]>::to_vec).collect()
             }
@@ -167,7 +167,7 @@ fn one_per_leaf(draft: &Draft<'_>) -> Vec<Vec<HostId>> {
     let fabric = draft.fabric;
     let mut racks: Vec<Vec<HostId>> = vec![Vec::new(); fabric.nodes()];
     for h in 0..fabric.hosts() {
-        let host = HostId(h as u16);
+        let host = HostId(h as u32);
         racks[fabric.attachment(host).index()].push(host);
     }
     racks.retain(|r| !r.is_empty());

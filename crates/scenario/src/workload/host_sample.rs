@@ -39,7 +39,7 @@ impl HostSample {
 
 /// All hosts in the random order (Fisher and Yates).
 pub(crate) fn order(draft: &Draft<'_>) -> Vec<HostId> {
-    let mut hosts: Vec<HostId> = (0..draft.fabric.hosts()).map(|h| HostId(h as u16)).collect();
+    let mut hosts: Vec<HostId> = (0..draft.fabric.hosts()).map(|h| HostId(h as u32)).collect();
     for i in (1..hosts.len()).rev() {
         hosts.swap(i, below(draft.common.draw(i as u64), i + 1));
     }

@@ -77,7 +77,7 @@ fn in_turn(draft: &Draft<'_>, but: HostId) -> impl Iterator<Item = HostId> + use
     let mut seen = vec![0usize; fabric.nodes()];
     let mut order: Vec<(usize, HostId)> = (0..fabric.hosts())
         .map(|h| {
-            let host = HostId(h as u16);
+            let host = HostId(h as u32);
             let rank = &mut seen[fabric.attachment(host).index()];
             *rank += 1;
             (*rank, host)

@@ -34,7 +34,7 @@ impl Peers {
     /// For each host, the number of the part of the fabric that it may not send into: itself, its rack, its pod or its
     /// group.
     pub(crate) fn parts(self, fabric: &Fabric, path: &str) -> Result<Vec<usize>, KeyError> {
-        let hosts = (0..fabric.hosts()).map(|h| HostId(h as u16));
+        let hosts = (0..fabric.hosts()).map(|h| HostId(h as u32));
         Ok(match self {
             Peers::Any => hosts.map(HostId::index).collect(),
             Peers::CrossRack => hosts.map(|h| fabric.rack(h)).collect(),

@@ -72,7 +72,7 @@ impl Generate for Permutation {
         };
         draft.reserve(hosts as u64, hosts as u64, "")?;
         for (h, to) in to.into_iter().enumerate() {
-            draft.send(0, HostId(h as u16), HostId(to as u16), bytes);
+            draft.send(0, HostId(h as u32), HostId(to as u32), bytes);
         }
         Ok(1)
     }

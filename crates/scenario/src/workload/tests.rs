@@ -9,7 +9,7 @@ fn checked(workload: &str) -> Checked {
     check(&Source::new("t.toml", format!("{FABRIC}{workload}")), &[]).unwrap()
 }
 
-fn pairs(c: &Checked) -> Vec<(u16, u16)> {
+fn pairs(c: &Checked) -> Vec<(u32, u32)> {
     let mut pairs: Vec<_> = c.plan.qps.iter().map(|qp| (qp.from.0, qp.to.0)).collect();
     pairs.sort();
     pairs
@@ -18,7 +18,7 @@ fn pairs(c: &Checked) -> Vec<(u16, u16)> {
 #[test]
 fn the_rings_of_fig_1_go_from_node_i_to_node_i_plus_2() {
     let c = crate::load("themis-fig1", &[]).unwrap();
-    let want: Vec<_> = (0..8u16).map(|i| (i, (i + 2) % 8)).collect();
+    let want: Vec<_> = (0..8u32).map(|i| (i, (i + 2) % 8)).collect();
     assert_eq!(pairs(&c), want);
     assert_eq!((c.plan.messages.len(), c.plan.jobs[0].groups), (8, 2));
     assert!(c.plan.messages.iter().all(|m| m.bytes == 100_000_000));
@@ -74,7 +74,7 @@ fn in_pods(workload: &str) -> Checked {
 }
 
 /// Four hosts in each pod of a fat tree with k = 4.
-fn pod(host: HostId) -> u16 {
+fn pod(host: HostId) -> u32 {
     host.0 / 4
 }
 

@@ -61,12 +61,12 @@ pub(crate) const FAT_TREES: &[Case] = &[
     ),
     ("[topology.fat-tree]\ntiers = 4\nJ", "s.toml:2:9: expected 2 or 3 tiers, found 4"),
     (
-        "[topology.fat-tree]\nk = 66\nJ",
-        "s.toml:2:5: expected at most 65536 hosts, found 71874 (33 on each of 2178 edge switches)",
+        "[topology.fat-tree]\nk = 162\nJ",
+        "s.toml:2:5: expected at most 1048576 hosts, found 1062882 (81 on each of 13122 edge switches)",
     ),
     (
-        "[topology.fat-tree]\nk = 64\nhosts-per-edge = 40\nJ",
-        "s.toml:3:18: expected at most 65536 hosts, found 81920 (40 on each of 2048 edge switches)",
+        "[topology.fat-tree]\nk = 64\nhosts-per-edge = 600\nJ",
+        "s.toml:3:18: expected at most 1048576 hosts, found 1228800 (600 on each of 2048 edge switches)",
     ),
     (
         "[topology.fat-tree]\nk = 1024\nJ",
@@ -130,7 +130,10 @@ pub(crate) const DRAGONFLIES: &[Case] = &[
         "[topology.dragonfly]\nlinks-per-pair = 9000\nJ",
         "s.toml:2:18: a router needs 1719 ports: 16 to hosts, 15 inside its group and 1688 to other groups (27000 links leave a group of 16 routers); a switch has at most 1023",
     ),
-    ("[topology.dragonfly]\ngroups = 300\nJ", "s.toml:2:10: expected at most 65536 hosts, found 76800"),
+    (
+        "[topology.dragonfly]\ngroups = 4000\nhosts-per-router = 20\nJ",
+        "s.toml:2:10: expected at most 1048576 hosts, found 1280000",
+    ),
     ("[topology.dragonfly]\nchannels = 4\nJ", "s.toml:2:12: expected 1 to 3 channels, found 4"),
     (
         "[topology.dragonfly]\nminimal = \"shortest\"\nJ",

@@ -221,10 +221,7 @@ impl Flowcut {
             wire,
             senders,
             first_sender: incoming.start,
-            hosts: hosts
-                .filter(|(_, l)| fabric.is_host(l.to))
-                .map(|(p, l)| (p, HostId(l.to.0 as u16)))
-                .collect(),
+            hosts: hosts.filter(|(_, l)| fabric.is_host(l.to)).map(|(p, l)| (p, HostId(l.to.0))).collect(),
             entries: Flows::new(),
             least: [u64::MAX; MOST_HOPS + 1],
             idle: if sends && site.is_tor() {

@@ -476,7 +476,7 @@ fn led_around(config: &Config) -> (Bench, QpId, [usize; 2], Vec<u64>) {
     };
     let (own, beside) = (port(1), port(0));
     // The receiver is at the far end of the router's own link.
-    let to = (0..8u16).map(HostId).find(|&host| fabric.attachment(host) == own.to).unwrap();
+    let to = (0..8u32).map(HostId).find(|&host| fabric.attachment(host) == own.to).unwrap();
     let flow = qp(&plan, 0, to.0);
     let mut bench = bench(&plan, "g0r0", config);
     bench.reroute(&[("g0r0", fabric.name(own.to))]);
@@ -523,7 +523,7 @@ fn packets_sent_by_a_dead_port_are_not_waited_for() {
     let fabric = &plan.fabric;
     let own =
         *fabric.ports(fabric.find("g0r0").unwrap()).iter().find(|l| fabric.group(l.to) == Some(1)).unwrap();
-    let to = (0..8u16).map(HostId).find(|&host| fabric.attachment(host) == own.to).unwrap();
+    let to = (0..8u32).map(HostId).find(|&host| fabric.attachment(host) == own.to).unwrap();
     let flow = qp(&plan, 0, to.0);
     let mut bench = bench(&plan, "g0r0", &config(Deployment::Full));
     assert_eq!(send(&mut bench, flow).0, own.port.index());

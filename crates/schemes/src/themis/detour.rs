@@ -38,7 +38,7 @@ impl Detours {
         if sets.is_empty() {
             return None;
         }
-        let rack_of = (0..fabric.hosts()).map(|host| fabric.rack(HostId(host as u16)) as u16).collect();
+        let rack_of = (0..fabric.hosts()).map(|host| fabric.rack(HostId(host as u32)) as u16).collect();
         Some(Detours { rack_of, set_of, sets })
     }
 

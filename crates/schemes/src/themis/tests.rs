@@ -405,7 +405,7 @@ fn only_the_slot_of_a_dead_path_moves() {
         (pods(2, 1, &[4]), "up0.0", ("up0.0", "core0.1"), 4),
         (leaf_spine(3, 8, 1), "leaf0", ("leaf1", "spine5"), 8),
     ] {
-        let last = plan.fabric.hosts() as u16 - 1;
+        let last = plan.fabric.hosts() as u32 - 1;
         let to = if plan.fabric.find("leaf2").is_some() { 1 } else { last };
         let qp = qp(&plan, 0, to);
         let mut bench = bench(&plan, switch, Config { on_failure: config::OnFailure::Remap, ..config() });

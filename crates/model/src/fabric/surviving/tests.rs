@@ -95,7 +95,7 @@ fn paths(
 /// on a dead link.
 fn all_paths(f: &Fabric, routing: Option<&Routing>) -> BTreeSet<Vec<Buffer>> {
     let mut all = BTreeSet::new();
-    let hosts = || (0..f.hosts() as u16).map(HostId);
+    let hosts = || (0..f.hosts() as u32).map(HostId);
     for (from, to) in hosts().flat_map(|a| hosts().map(move |b| (a, b))).filter(|(a, b)| a != b) {
         if !f.reaches_by(routing, from, to) {
             continue;
@@ -198,7 +198,7 @@ fn groups_without_a_common_link_reach_each_other_over_a_third_group_on_three_leg
     let over: BTreeSet<usize> = all.iter().flat_map(groups).collect();
     assert!(over.contains(&2) || over.contains(&3), "{over:?}");
     // No detour leads from group 0 over group 1 or from group 1 over group 0.
-    let detours = |from: u16, to: u16| {
+    let detours = |from: u32, to: u32| {
         let detours = f.router_by(Some(&routing), f.attachment(HostId(from))).detours(HostId(to));
         (0..detours.len()).map(|i| detours.get(i).unwrap().0).collect::<Vec<_>>()
     };
@@ -208,7 +208,7 @@ fn groups_without_a_common_link_reach_each_other_over_a_third_group_on_three_leg
     // Detours inside a group have two links, and both are alive.
     let f = dragonfly(2, 4, 2, MinimalPaths::FewestHops, 3);
     let routing = around(&f, &cables(&f, &[("g0r0", "g0r1")]));
-    let over = |from: u16, to: u16| {
+    let over = |from: u32, to: u32| {
         let detours = f.router_by(Some(&routing), f.attachment(HostId(from))).detours(HostId(to));
         (0..detours.len()).map(|i| detours.get(i).unwrap().0).collect::<Vec<_>>()
     };
@@ -291,7 +291,7 @@ proptest! {
         for dead in &sets {
             let dead: Vec<LinkId> = dead.iter().copied().collect();
             let routing = rerouter.around(dead.clone()).unwrap();
-            for (from, to) in (0..f.hosts() as u16).flat_map(|a| (0..f.hosts() as u16).map(move |b| (HostId(a), HostId(b)))) {
+            for (from, to) in (0..f.hosts() as u32).flat_map(|a| (0..f.hosts() as u32).map(move |b| (HostId(a), HostId(b)))) {
                 prop_assert_eq!(f.reaches_by(Some(&routing), from, to), joined(&f, &dead, from, to));
             }
             let paths = all_paths(&f, Some(&routing));

@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn ideal_times_equal_the_prototypes() {
         let plan = scenario::load(SCENARIO, &[]).unwrap().plan;
-        let of = |to: u16, bytes: u64| ideal(&plan, HostId(0), HostId(to), bytes).ps() / 1000;
+        let of = |to: u32, bytes: u64| ideal(&plan, HostId(0), HostId(to), bytes).ps() / 1000;
         // Round trips of 4160, 8320 and 1012365 ns, and 1048 B at 100 Gb/s.
         assert_eq!([of(1, 1000), of(4, 1000), of(16, 1000)], [4160 + 83, 8320 + 83, 1_012_365 + 83]);
         assert_eq!(of(4, 10_500), 8320 + (10_500 + 11 * 48) * 8 / 100);
