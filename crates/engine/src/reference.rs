@@ -629,7 +629,7 @@ impl<P: Parts> Reference<'_, P> {
     /// Adds a packet to its queue, where there is room.
     fn join(&mut self, now: u64, node: u32, gp: usize, mut pkt: Parcel<P::Annex>) {
         let (class, data_class) = (self.setup.class_in_table(&pkt), self.setup.data_class);
-        if let Some(marking) = &self.setup.marking[gp]
+        if let Some(marking) = self.setup.marking(gp)
             && marking.at == MarkAt::Enqueue
             && pkt.is_data()
             && self.setup.marks(marking, gp, now, self.ports[gp].bytes[class])
@@ -703,7 +703,7 @@ impl<P: Parts> Reference<'_, P> {
                     self.send_pause(now, node, pkt.ingress(), channel, false);
                 }
             }
-            if let Some(marking) = &self.setup.marking[gp]
+            if let Some(marking) = self.setup.marking(gp)
                 && marking.at == MarkAt::Dequeue
                 && pkt.is_data()
                 && self.setup.marks(marking, gp, now, queue)

@@ -51,7 +51,6 @@ pub(crate) const NO_TRACK: u32 = u32::MAX;
 pub(crate) struct Setup<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) ports: Vec<PortFacts>,
-    pub(crate) marking: Vec<Option<Marking>>,
     /// Transmission time in ps, by row of a rate and frame size.
     transmission: Vec<u32>,
     /// Transmission times as differences of departure keys (`window/line.rs`), like `transmission`.
@@ -152,7 +151,6 @@ impl<'a> Setup<'a> {
         Setup {
             plan,
             ports,
-            marking: plan.ports.iter().map(|p| p.marking.filter(|_| plan.classes.data().marked)).collect(),
             costs: transmission.iter().map(|time| crate::window::cost(u64::from(*time))).collect(),
             largest_frame: plan.wire.max_frame().max(plan.wire.ack).max(plan.wire.cnp),
             longest_time: transmission.iter().copied().max().unwrap_or(0).into(),
@@ -261,6 +259,12 @@ impl<'a> Setup<'a> {
     /// The toss of a coin at port `gp` at `at`.
     pub(crate) fn coin(&self, gp: usize, at: u64) -> bool {
         Key::new(self.plan.seed, Purpose::Cut, gp as u64).draw(at) >> 63 != 0
+    }
+
+    /// The marking of a port's queue of data.
+    #[inline]
+    pub(crate) fn marking(&self, gp: usize) -> Option<&'a Marking> {
+        self.plan.ports[gp].marking.as_ref().filter(|_| self.plan.classes.data().marked)
     }
 
     /// True if port `gp` marks a packet at `at` when its queue has `queue` bytes.

@@ -233,8 +233,7 @@ impl<P: Parts> Group<P> {
             let gp = fabric.base(id);
             for (p, link) in fabric.ports(id).iter().enumerate() {
                 let far = layout.locate(link.to);
-                let mut port =
-                    Port::new(&setup.ports[gp as usize + p], setup.marking[gp as usize + p].as_ref());
+                let mut port = Port::new(&setup.ports[gp as usize + p], setup.marking(gp as usize + p));
                 port.set(WATCHED, watched && fabric.is_host(link.to));
                 group.ports.push(port);
                 if !plan.classes.is_preset() {

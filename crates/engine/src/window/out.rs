@@ -93,7 +93,7 @@ impl<A: Annex> Out<'_, A> {
         mut pkt: Parcel<A>,
     ) -> Parcel<A> {
         let gp = self.gp + p;
-        if let Some(marking) = &self.setup.marking[gp]
+        if let Some(marking) = self.setup.marking(gp)
             && (marking.at == MarkAt::Enqueue) == EARLY
             && pkt.is_data()
             && self.setup.marks(marking, gp, at, waiting as u64)
