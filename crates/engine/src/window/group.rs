@@ -1,7 +1,7 @@
 //! A group of nodes: the state of its nodes, and the schedule of their visits.
 
 use super::classed::Queues;
-use super::lanes::{Address, Bit, Board, Lane, Lanes, Mail, Outbox, Pause, Pool, bits};
+use super::lanes::{Address, Bit, Board, Lane, Lanes, Mail, Outbox, Pause, Pool, bits, fetch};
 use super::layout::Layout;
 use super::line;
 use super::local::{self, LineOf};
@@ -378,6 +378,11 @@ impl<P: Parts> Group<P> {
             switch.sampled = quantum;
             switch.buffer.sample();
         }
+        if self.cold {
+            let ports = &self.ports[ports.clone()];
+            let backlogged = self.backlog[words.clone()].iter().enumerate();
+            backlogged.flat_map(|(i, word)| bits(*word, i * 64)).for_each(|p| ports[p].fetch_queue());
+        }
         let count = open_mail(context, feeds, node, incoming, self.cold);
         self.load += count as u64;
         scratch.events.collect(&mut node.pauses, window.close);
@@ -676,9 +681,7 @@ fn open_mail<A: Annex>(
         }
     }
     if cold {
-        let per_line = (64 / size_of::<Parcel<A>>()).max(1);
-        let words = lanes.iter().flat_map(|lane| lane.chunks(per_line)).map(|line| line[0].word());
-        black_box(words.fold(0, |sum, word| sum ^ word));
+        lanes.iter().for_each(|lane| fetch(lane));
     }
     count
 }
