@@ -199,6 +199,17 @@ pub(crate) const ALL: &[Workload] = &[
         on_demand: true,
     },
     Workload {
+        name: "fat-tree-128000",
+        what: "as `fat-tree-1024`, with 128,000 hosts (k = 80), sprayed over the 40 uplinks of each ToR",
+        // PathMaps need powers of two.
+        scenario: || fat_tree(80).replace("[scheme.themis]", "[scheme.themis]\npath-map = false"),
+        key: "bytes",
+        bytes: 100_000,
+        counted: (10_000, 20_000),
+        small: &["topology.fat-tree.k=6", "workload.0.bytes=20kB", "seed=4"],
+        on_demand: true,
+    },
+    Workload {
         name: "incast",
         what: "255 hosts send to one host, with pauses and marks; ECMP, 16 MB buffers",
         scenario: || {
