@@ -34,6 +34,9 @@ fn workloads_match_their_descriptions() {
     let of = |name: &str| ALL.iter().find(|w| w.name == name).unwrap();
     let incast = outcome(of("incast"), Kind::Window);
     assert!(incast.control.pause > 0 && incast.control.cnp > 0, "an incast pauses and marks");
+    for name in ["cut", "weighted"] {
+        assert!(outcome(of(name), Kind::Window).data.cut > 100, "{name}: switches cut data");
+    }
     // Ten percent of the capacity of a host's link during the run.
     let sparse = of("sparse").checked(Length::Small).unwrap();
     let run = outcome(of("sparse"), Kind::Window);

@@ -1,4 +1,5 @@
-//! Data packets. `sent` equals the sum of `accepted`, `duplicate`, `discarded`, `noticed`, `dropped`, `held` and `in_flight`.
+//! Data packets. `sent` equals the sum of `accepted`, `duplicate`, `discarded`, `noticed`, `dropped`, `cut.packets`, `held`
+//! and `in_flight`.
 
 use super::{Better, Digest, Shown, Unit};
 use crate::data::RunData;
@@ -7,7 +8,8 @@ use std::collections::BTreeMap;
 const SENT: &str = "packets.sent";
 
 section! {
-    /// Data packets. `sent` = `accepted` + `duplicate` + `discarded` + `noticed` + `dropped` + `held` + `in_flight`.
+    /// Data packets. `sent` = `accepted` + `duplicate` + `discarded` + `noticed` + `dropped` + `cut.packets` + `held` +
+    /// `in_flight`.
     pub struct Packets read from run: RunData<'_>;
 
     /// Data packets that hosts put on the wire, including retransmissions, copies and notices.
@@ -85,8 +87,37 @@ section! {
     /// Notices that arrived: packets without payload that a scheme sent in the class of data.
     noticed: u64 = run.outcome.data.noticed => { unit: Unit::Packets, share_of: SENT, digest: Digest::Together(1) };
 
+    /// Data packets that switches cut; null if they cut none.
+    cut: Option<CutPackets> = CutPackets::of(run) => {};
+
     /// Packets that wait at a receiver for a gap to be filled; null if no receiver keeps packets above a gap and counts them.
     reorder_buffer: Option<ReorderBuffer> = ReorderBuffer::of(run) => {};
+}
+
+section! {
+    /// Data packets that switches cut. The headers of a cut packet go on to the receiver.
+    pub struct CutPackets read from run: RunData<'_>;
+
+    /// Data packets that switches cut.
+    packets: u64 = run.outcome.data.cut => {
+        label: "cut", unit: Unit::Packets, better: Better::Less, share_of: SENT, digest: Digest::Named,
+    };
+
+    /// Data packets that their receiver's switch cut.
+    last_hop: u64 = run.outcome.data.cut_last_hop => {
+        label: "cut at the last hop", unit: Unit::Packets, better: Better::Less, share_of: SENT, digest: Digest::Named,
+    };
+
+    /// Cut packets whose headers were lost on a link, did not fit into their queue or were dropped by a scheme.
+    headers_lost: u64 = run.outcome.data.headers_lost => {
+        label: "headers lost", unit: Unit::Packets, better: Better::Less, share_of: SENT, digest: Digest::Named,
+    };
+}
+
+impl CutPackets {
+    fn of(run: RunData<'_>) -> Option<Self> {
+        (run.outcome.data.cut > 0).then(|| Self::read(run))
+    }
 }
 
 section! {
@@ -142,7 +173,7 @@ mod tests {
             keys(&section),
             "sent accepted retransmitted spurious duplicated duplicate discarded out_of_order \
              out_of_order_by_class dropped_buffer dropped_link dropped_scheme dropped held in_flight \
-             noticed reorder_buffer"
+             noticed cut reorder_buffer"
         );
     }
 }

@@ -71,6 +71,14 @@ const SMALL_LEAF_SPINE: [&str; 3] =
 const SMALL: &[&str] =
     &[SMALL_LEAF_SPINE[0], SMALL_LEAF_SPINE[1], SMALL_LEAF_SPINE[2], "workload.0.bytes=60kB"];
 
+const SMALL_INCAST: &[&str] = &[
+    SMALL_LEAF_SPINE[0],
+    SMALL_LEAF_SPINE[1],
+    SMALL_LEAF_SPINE[2],
+    "workload.0.senders=15",
+    "workload.0.bytes=200kB",
+];
+
 fn leaf_spine(rest: &str) -> String {
     format!("{LEAF_SPINE}{rest}")
 }
@@ -310,6 +318,38 @@ pub(crate) const ALL: &[Workload] = &[
         bytes: 20_000_000,
         counted: (500_000, 1_000_000),
         small: SMALL,
+        on_demand: true,
+    },
+    Workload {
+        name: "cut",
+        what: "16 hosts send to one host, and switches without PFC cut data; random spraying",
+        scenario: || {
+            leaf_spine(
+                "[switch]\npfc = \"off\"\nqueue-cap = \"120kB\"\ncut = { victim = \"even\" }\n[scheme.rps]\n\
+                 [[workload]]\nincast = { receiver = \"host0\", senders = 16 }\n",
+            )
+        },
+        key: "bytes",
+        bytes: 10_000_000,
+        counted: (500_000, 1_000_000),
+        small: SMALL_INCAST,
+        on_demand: true,
+    },
+    Workload {
+        name: "weighted",
+        what: "as `cut`, with cut packets and data in weighted classes",
+        scenario: || {
+            leaf_spine(
+                "[switch]\npfc = \"off\"\nqueue-cap = \"120kB\"\ncut = \"on\"\n\
+                 classes = [{ kinds = [\"cnp\", \"ack\", \"nack\"] }, \
+                 { kinds = [\"trimmed\"], weight = 1, cap = \"20kB\" }, { kinds = [\"data\"], weight = 3 }]\n\
+                 [scheme.rps]\n[[workload]]\nincast = { receiver = \"host0\", senders = 16 }\n",
+            )
+        },
+        key: "bytes",
+        bytes: 10_000_000,
+        counted: (500_000, 1_000_000),
+        small: SMALL_INCAST,
         on_demand: true,
     },
     Workload {

@@ -241,6 +241,49 @@ pub(crate) const SWITCHES: &[Case] = &[
     ("H[switch]\npfc = 1\nJ", "s.toml:6:7: expected \"on\", \"off\" or a table of settings, found 1"),
     ("H[switch.ecn]\nkmim = \"1kB\"\nJ", "s.toml:6:1: unknown key `kmim`; did you mean `kmin`?"),
     ("H[switch]\necn = { kmin = \"1MB\", kmax = \"1kB\" }\nJ", "s.toml:6:16: kmin (4MB) is above kmax (4kB)"),
+    ("H[switch]\nclasses = \"strickt\"\nJ", "s.toml:6:11: unknown name `strickt`; did you mean `strict`?"),
+    (
+        "H[switch]\nclasses = 3\nJ",
+        "s.toml:6:11: expected \"strict\", \"one\", \"cnp-first\" or an array of classes, found 3",
+    ),
+    (
+        "H[switch]\nclasses = [\n  { kinds = [\"cnp\"] },\n  { kinds = [\"data\", \"akc\"] },\n]\nJ",
+        "s.toml:8:22: unknown name `akc`; did you mean `ack`?",
+    ),
+    (
+        "H[switch]\nclasses = [\n  { kinds = [\"data\"], waight = 3 },\n]\nJ",
+        "s.toml:7:23: unknown key `waight`; did you mean `weight`?",
+    ),
+    (
+        "H[[switch.classes]]\nkinds = [\"ack\"]\n[[switch.classes]]\nkinds = [\"data\"]\nweight = 0\nJ",
+        "s.toml:9:10: expected a weight from 1 to 1000",
+    ),
+    (
+        "H[switch]\nclasses = [{ kinds = [\"ack\", \"data\"] }, { kinds = [\"ack\"] }]\nJ",
+        "s.toml:6:52: a class has this kind already",
+    ),
+    ("H[switch]\nclasses = [{ kinds = [\"ack\"] }]\nJ", "s.toml:6:11: no class has the kind \"data\""),
+    (
+        "H[switch]\nclasses = [{ kinds = [\"data\"], cap = \"1kB\" }]\nJ",
+        "s.toml:6:38: a cap of 1kB cannot hold one frame of 1500 B",
+    ),
+    ("H[switch]\ncut = \"on\"\nJ", "s.toml:6:7: with PFC no data is cut; set `pfc = \"off\"`"),
+    (
+        "H[switch]\npfc = \"off\"\ncut = { frame = \"9kB\" }\nJ",
+        "s.toml:7:17: expected a frame from 57 to 1500 B, found 9kB",
+    ),
+    (
+        "H[switch]\npfc = \"off\"\n[switch.cut]\nvictim = \"evn\"\nJ",
+        "s.toml:8:10: unknown name `evn`; did you mean `even`?",
+    ),
+    (
+        "H[switch]\npfc = \"off\"\n[switch-role.leaf]\nqueue-cap-to-hosts = \"9kB\"\nJ",
+        "s.toml:8:22: a cap on queues to hosts needs `queue-cap`",
+    ),
+    (
+        "H[switch]\npfc = \"off\"\nqueue-cap = \"1kB\"\nJ",
+        "s.toml:7:13: a cap of 1kB cannot hold one frame of 1500 B",
+    ),
     ("H[switch-role.leef]\nJ", "s.toml:5:14: no switch has the role `leef`; did you mean `leaf`?"),
     (
         "H[switch-role.leaf]\nbuffer = \"1kB\"\nJ",
