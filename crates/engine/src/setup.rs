@@ -2,6 +2,7 @@
 
 use crate::failing::{Failing, fastest};
 use crate::listed::Listed;
+use crate::window::cost;
 use model::draw::{Key, Purpose};
 use model::fabric::Router;
 use model::packet::Kinds;
@@ -151,7 +152,10 @@ impl<'a> Setup<'a> {
         Setup {
             plan,
             ports,
-            costs: transmission.iter().map(|time| crate::window::cost(u64::from(*time))).collect(),
+            costs: (0..)
+                .zip(&transmission)
+                .map(|(i, time)| cost((*time).into(), i % row_length as u32))
+                .collect(),
             largest_frame: plan.wire.max_frame().max(plan.wire.ack).max(plan.wire.cnp),
             longest_time: transmission.iter().copied().max().unwrap_or(0).into(),
             transmission,

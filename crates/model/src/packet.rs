@@ -206,6 +206,12 @@ impl Packet {
         HostId((self.what >> TO_SHIFT) as u32)
     }
 
+    /// Destination and queue pair in one number.
+    #[inline(always)]
+    pub const fn address(&self) -> u64 {
+        self.what >> QP_SHIFT
+    }
+
     /// Bytes from the Ethernet header to the FCS, preamble and gap not counted.
     #[inline]
     pub const fn frame(&self) -> u32 {

@@ -140,12 +140,10 @@ pub struct Arrived {
     pub ingress: PortIndex,
     /// True if the packet came from a host of this switch.
     pub from_host: bool,
-    /// The entropy that the sender gave a data packet ([`crate::Annex::entropy`]).
-    pub entropy: u16,
     /// Key of the switch's draws for [`crate::draw::Purpose::Scheme`].
     pub key: Key,
-    /// Salt of the switch's hashes.
-    pub salt: u64,
+    /// The switch's hash of the packet's 5-tuple, see [`Cx::hash`].
+    pub flow: u64,
 }
 
 impl Arrived {
@@ -155,16 +153,56 @@ impl Arrived {
         below(self.key.draw2(self.now.ps(), (self.ingress.0 as u64) << 32 | 1), n)
     }
 
-    /// The switch's hash of a packet, as in [`Cx::hash`].
+    /// The switch's hash of the packet, reduced to `0..n`, as in [`Cx::hash`].
     #[inline(always)]
-    pub fn hash(&self, pkt: &Packet, n: usize) -> usize {
-        below(Key::from_salt(self.salt).draw(tuple(pkt) ^ (self.entropy as u64) << 32), n)
+    pub fn hash(&self, n: usize) -> usize {
+        below(self.flow, n)
     }
 
     /// The base path, as in [`Cx::base_path`].
     #[inline(always)]
-    pub fn base_path(&self, pkt: &Packet, ports: &[PortIndex]) -> PortIndex {
-        if ports.len() == 1 { ports[0] } else { ports[self.hash(pkt, ports.len())] }
+    pub fn base_path(&self, ports: &[PortIndex]) -> PortIndex {
+        if ports.len() == 1 { ports[0] } else { ports[self.hash(ports.len())] }
+    }
+}
+
+/// ACKs from one host to other racks, in order, of which a scheme has not seen any. A scheme may leave them until they
+/// matter.
+#[derive(Clone, Copy, Debug)]
+pub struct Acks<'a> {
+    acks: &'a [Packet],
+    /// The first word of later packets.
+    limit: u64,
+}
+
+impl<'a> Acks<'a> {
+    /// ACKs in the order of their first words.
+    pub fn new(acks: &'a [Packet]) -> Self {
+        Acks { acks, limit: 0 }
+    }
+
+    /// From now on, yields the ACKs whose first word is below `limit`.
+    #[inline(always)]
+    pub fn until(&mut self, limit: u64) -> &mut Self {
+        self.limit = limit;
+        self
+    }
+
+    /// Leaves out the ACKs that would come next, because none of them matters.
+    #[inline]
+    pub fn skip(&mut self) {
+        self.acks = &self.acks[self.acks.partition_point(|ack| ack.word() < self.limit)..];
+    }
+}
+
+impl Iterator for Acks<'_> {
+    type Item = Packet;
+
+    #[inline]
+    fn next(&mut self) -> Option<Packet> {
+        let (first, rest) = self.acks.split_first()?;
+        (first.word() < self.limit).then(|| self.acks = rest)?;
+        Some(*first)
     }
 }
 
@@ -259,7 +297,7 @@ impl<'a> Cx<'a> {
     /// same entropy have the same hash.
     #[inline]
     pub fn hash(&self, pkt: &Packet, n: usize) -> usize {
-        below(Key::from_salt(self.keys.salt).draw(tuple(pkt) ^ (self.entropy as u64) << 32), n)
+        below(flow_of(self.keys.salt, flow_tuple(pkt, self.entropy)), n)
     }
 
     /// A hash like [`Cx::hash`], independent for every value of `what`.
@@ -276,9 +314,9 @@ impl<'a> Cx<'a> {
 
     /// The arrival of this packet.
     #[inline(always)]
-    pub fn arrived(&self) -> Arrived {
+    pub fn arrived(&self, pkt: &Packet) -> Arrived {
         let Cx { now, ingress, from_host, entropy, keys, .. } = *self;
-        Arrived { now, ingress, from_host, entropy, key: keys.key, salt: keys.salt }
+        Arrived { now, ingress, from_host, key: keys.key, flow: flow_of(keys.salt, flow_tuple(pkt, entropy)) }
     }
 
     /// Sends a packet that this switch makes, such as a NACK. The packet takes the base path and skips this switch's
@@ -321,6 +359,18 @@ pub fn flow_hash(salt: u64, pkt: &Packet, n: usize) -> usize {
     below(Key::from_salt(salt).draw(tuple(pkt)), n)
 }
 
+/// Number that stands for the 5-tuple of a packet.
+#[inline(always)]
+pub fn flow_tuple(pkt: &Packet, entropy: u16) -> u64 {
+    tuple(pkt) ^ (entropy as u64) << 32
+}
+
+/// A switch's hash, by its `salt`, of a [`flow_tuple`].
+#[inline]
+pub fn flow_of(salt: u64, tuple: u64) -> u64 {
+    Key::from_salt(salt).draw(tuple)
+}
+
 /// Number that stands for the 5-tuple of a packet without entropy; it differs between the directions of a queue pair.
 #[inline]
 fn tuple(pkt: &Packet) -> u64 {
@@ -355,27 +405,31 @@ pub trait Scheme {
 
     /// The port of a packet that may leave by any of `ports`. Only for schemes with [`Interest::local`].
     #[inline(always)]
-    fn choose(&self, arrived: Arrived, pkt: &Packet, ports: &[PortIndex]) -> PortIndex {
-        arrived.base_path(pkt, ports)
+    fn choose(&self, arrived: Arrived, _pkt: &Packet, ports: &[PortIndex]) -> PortIndex {
+        arrived.base_path(ports)
     }
 
-    /// Handles a reply from the host at `port` to another rack; false if it ends here. Only for schemes with
-    /// [`Interest::local`] and [`Interest::host_departures`].
+    /// Handles a NACK from the host at `port` to another rack; false if it ends here. `acks` are the ACKs from this host
+    /// that came before. Only for schemes with [`Interest::local`] and [`Interest::host_departures`].
     #[inline]
-    fn on_reply(&mut self, _pkt: &mut Packet, _port: PortIndex) -> bool {
+    fn on_nack(&mut self, _pkt: &mut Packet, _port: PortIndex, _acks: &mut Acks<'_>) -> bool {
         true
     }
 
-    /// Handles a data packet that starts on the wire to the host at `port`. Returns the packet that the switch makes, if any,
-    /// which takes the base path to another rack. Only for schemes with [`Interest::local`] and
-    /// [`Interest::host_departures`].
+    /// Handles a data packet that starts on the wire to the host at `port`; `acks` are the ACKs from this host that came
+    /// before. Returns the packet that the switch makes, if any, which takes the base path to another rack. Only for schemes
+    /// with [`Interest::local`] and [`Interest::host_departures`].
     #[inline]
-    fn on_leave(&mut self, _pkt: &Packet, _port: PortIndex) -> Option<Packet> {
+    fn on_leave(&mut self, _pkt: &Packet, _port: PortIndex, _acks: &mut Acks<'_>) -> Option<Packet> {
         None
     }
 
-    /// True if nothing can happen at the host at `port` before its next NACK: all its other replies pass unchanged, whether
-    /// or not [`Scheme::on_reply`] sees them. Only for schemes with [`Interest::local`].
+    /// Handles the ACKs from the host at `port` that no other call has taken, when no earlier departure is left. They pass
+    /// unchanged. Only for schemes with [`Interest::local`] and [`Interest::host_departures`].
+    #[inline]
+    fn on_acks(&mut self, _port: PortIndex, _acks: &mut Acks<'_>) {}
+
+    /// True if no ACK from the host at `port` matters before its next NACK. Only for schemes with [`Interest::local`].
     #[inline]
     fn is_quiet(&self, _port: PortIndex) -> bool {
         false

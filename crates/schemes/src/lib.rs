@@ -44,7 +44,7 @@
 
 use model::annex::NoticeRules;
 use model::fabric::Detours;
-use model::scheme::Arrived;
+use model::scheme::{Acks, Arrived};
 use model::steering::{Aside, Room, Sent};
 use model::{
     Cx, Interest, NodeId, Packet, Plan, PortIndex, QpSite, Reroute, Scheme, Site, Stamp, Steering, Time,
@@ -444,13 +444,18 @@ impl Scheme for AnyScheme {
     }
 
     #[inline(always)]
-    fn on_reply(&mut self, pkt: &mut Packet, port: PortIndex) -> bool {
-        of_scheme!(self, scheme => scheme.on_reply(pkt, port))
+    fn on_nack(&mut self, pkt: &mut Packet, port: PortIndex, acks: &mut Acks<'_>) -> bool {
+        of_scheme!(self, scheme => scheme.on_nack(pkt, port, acks))
     }
 
     #[inline(always)]
-    fn on_leave(&mut self, pkt: &Packet, port: PortIndex) -> Option<Packet> {
-        of_scheme!(self, scheme => scheme.on_leave(pkt, port))
+    fn on_leave(&mut self, pkt: &Packet, port: PortIndex, acks: &mut Acks<'_>) -> Option<Packet> {
+        of_scheme!(self, scheme => scheme.on_leave(pkt, port, acks))
+    }
+
+    #[inline]
+    fn on_acks(&mut self, port: PortIndex, acks: &mut Acks<'_>) {
+        of_scheme!(self, scheme => scheme.on_acks(port, acks))
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 
 use crate::AnyScheme;
 use model::fabric::Detours;
-use model::scheme::Arrived;
+use model::scheme::{Acks, Arrived};
 use model::{Cx, Interest, Packet, PortIndex, Reroute, Scheme, Time, Verdict};
 use std::sync::Arc;
 
@@ -44,7 +44,8 @@ fn both(one: Interest, other: Interest) -> Interest {
         detours: one.detours || other.detours,
         // Schemes of one run ask for the same view: the scenario refuses others.
         view: one.view.or(other.view),
-        local: one.local && other.local,
+        // Only one scheme can take the ACKs of a host.
+        local: one.local && other.local && !(one.host_departures && other.host_departures),
         announcements: one.announcements || other.announcements,
     }
 }
@@ -93,14 +94,21 @@ impl Scheme for PerClass {
         self.schemes[self.of(pkt)].choose(arrived, pkt, ports)
     }
 
-    fn on_reply(&mut self, pkt: &mut Packet, port: PortIndex) -> bool {
+    fn on_nack(&mut self, pkt: &mut Packet, port: PortIndex, acks: &mut Acks<'_>) -> bool {
         let class = self.of(pkt);
-        self.schemes[class].on_reply(pkt, port)
+        self.schemes[class].on_nack(pkt, port, acks)
     }
 
-    fn on_leave(&mut self, pkt: &Packet, port: PortIndex) -> Option<Packet> {
+    fn on_leave(&mut self, pkt: &Packet, port: PortIndex, acks: &mut Acks<'_>) -> Option<Packet> {
         let class = self.of(pkt);
-        self.schemes[class].on_leave(pkt, port)
+        self.schemes[class].on_leave(pkt, port, acks)
+    }
+
+    fn on_acks(&mut self, port: PortIndex, acks: &mut Acks<'_>) {
+        let watching = self.schemes.iter_mut().find(|scheme| scheme.interest().host_departures);
+        if let Some(watching) = watching {
+            watching.on_acks(port, acks);
+        }
     }
 
     fn is_quiet(&self, port: PortIndex) -> bool {

@@ -39,14 +39,14 @@ impl Scheme for Rps {
 
     #[inline]
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
-        Verdict::Forward(self.choose(cx.arrived(), pkt, ports))
+        Verdict::Forward(self.choose(cx.arrived(pkt), pkt, ports))
     }
 
     #[inline]
     fn choose(&self, arrived: Arrived, pkt: &Packet, ports: &[PortIndex]) -> PortIndex {
         match pkt.is_data() && ports.len() > 1 {
             true => ports[arrived.pick(ports.len())],
-            false => arrived.base_path(pkt, ports),
+            false => arrived.base_path(ports),
         }
     }
 }

@@ -62,7 +62,7 @@ use ::themis::{Flow, Reason, Rule};
 use config::OnBlock;
 use last_hops::LastHops;
 use model::plan::Qp;
-use model::scheme::{Arrived, forged_nack};
+use model::scheme::{Acks, Arrived, forged_nack};
 use model::{
     Cx, Fabric, HostId, Interest, Kind, NodeId, Packet, Plan, PortIndex, Psn, QpId, Reroute, Scheme, Site,
     Verdict,
@@ -280,6 +280,27 @@ impl Themis {
             note_waiting(&mut self.waiting, port, pkt.qp(), waited, &pair.flow);
         }
     }
+
+    /// Notes the departure of a packet whose queue pair waits, or whose compensation is open. Returns the NACK that the
+    /// switch must now send, if any.
+    #[inline(never)]
+    fn on_awaited(&mut self, pkt: &Packet, port: PortIndex) -> Option<Packet> {
+        let (pair, rule, ring) = self.table.find(pkt.qp())?;
+        if pair.owed == Some(pkt.psn()) {
+            pair.owed = None;
+            self.open_books[port.index()] -= 1;
+            // The first copy was only late; a retransmission means that the packet was missing.
+            self.counts.spurious += u64::from(!pkt.retransmission());
+        }
+        let waited = pair.flow.pending().is_some();
+        let owed = rule.on_depart(&mut pair.flow, ring, pkt.psn());
+        note_waiting(&mut self.waiting, port, pkt.qp(), waited, &pair.flow);
+        let missing = owed?;
+        self.counts.compensated += 1;
+        self.open_books[port.index()] += u32::from(pair.owed.is_none());
+        pair.owed = Some(missing);
+        Some(forged_nack(pkt.qp(), pair.sender, missing, self.nack))
+    }
 }
 
 /// Updates the list of waiting queue pairs at `port`, after one of them may have begun or ceased to wait.
@@ -331,17 +352,25 @@ impl Scheme for Themis {
     #[inline(always)]
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
         if pkt.is_data() && !cx.to_host {
-            return Verdict::Forward(self.spray.port(cx.arrived(), pkt, ports));
+            return Verdict::Forward(self.spray.port(cx.arrived(pkt), pkt, ports));
         }
-        if cx.from_host && !cx.to_host && !self.on_reply(pkt, cx.ingress) {
-            return Verdict::Drop;
+        if cx.from_host && !cx.to_host {
+            match pkt.kind() {
+                Kind::Nack => {
+                    if !self.judge(pkt, cx.ingress) {
+                        return Verdict::Drop;
+                    }
+                }
+                Kind::Ack => self.note(pkt, cx.ingress),
+                _ => {}
+            }
         }
         Verdict::Forward(cx.base_path(pkt, ports))
     }
 
     #[inline(always)]
     fn on_depart(&mut self, cx: &mut Cx<'_>, pkt: &Packet, port: PortIndex) {
-        if let Some(nack) = self.on_leave(pkt, port) {
+        if let Some(nack) = self.on_leave(pkt, port, &mut Acks::new(&[])) {
             cx.emit(nack);
         }
     }
@@ -350,41 +379,36 @@ impl Scheme for Themis {
     fn choose(&self, arrived: Arrived, pkt: &Packet, ports: &[PortIndex]) -> PortIndex {
         match pkt.is_data() {
             true => self.spray.undisturbed(arrived, pkt, ports),
-            false => arrived.base_path(pkt, ports),
+            false => arrived.base_path(ports),
+        }
+    }
+
+    #[inline]
+    fn on_nack(&mut self, pkt: &mut Packet, port: PortIndex, acks: &mut Acks<'_>) -> bool {
+        self.on_acks(port, acks);
+        self.judge(pkt, port)
+    }
+
+    /// An ACK matters only to a queue pair that waits, or whose compensation is open.
+    #[inline]
+    fn on_acks(&mut self, port: PortIndex, acks: &mut Acks<'_>) {
+        match self.is_quiet(port) {
+            true => acks.skip(),
+            false => acks.for_each(|ack| self.note(&ack, port)),
         }
     }
 
     #[inline(always)]
-    fn on_reply(&mut self, pkt: &mut Packet, port: PortIndex) -> bool {
-        match pkt.kind() {
-            Kind::Nack => return self.judge(pkt, port),
-            Kind::Ack => self.note(pkt, port),
-            _ => {}
-        }
-        true
-    }
-
-    #[inline(always)]
-    fn on_leave(&mut self, pkt: &Packet, port: PortIndex) -> Option<Packet> {
+    fn on_leave(&mut self, pkt: &Packet, port: PortIndex, acks: &mut Acks<'_>) -> Option<Packet> {
         let (pair, rule, ring) = self.table.find(pkt.qp())?;
-        if pair.owed == Some(pkt.psn()) {
-            pair.owed = None;
-            self.open_books[port.index()] -= 1;
-            // The first copy was only late; a retransmission means that the packet was missing.
-            self.counts.spurious += u64::from(!pkt.retransmission());
+        if pair.owed != Some(pkt.psn()) && rule.on_plain_depart(&mut pair.flow, ring, pkt.psn()) {
+            return None;
         }
-        let waited = pair.flow.pending().is_some();
-        let owed = rule.on_depart(&mut pair.flow, ring, pkt.psn());
-        note_waiting(&mut self.waiting, port, pkt.qp(), waited, &pair.flow);
-        let missing = owed?;
-        self.counts.compensated += 1;
-        self.open_books[port.index()] += u32::from(pair.owed.is_none());
-        pair.owed = Some(missing);
-        Some(forged_nack(pkt.qp(), pair.sender, missing, self.nack))
+        self.on_acks(port, acks);
+        self.on_awaited(pkt, port)
     }
 
-    /// A departure makes a NACK only for a queue pair that waits, and only a NACK makes one wait. An ACK matters only to a
-    /// queue pair that waits, or whose compensation is open.
+    /// Only a NACK makes a queue pair wait, and only a queue pair that waits gets a compensation.
     #[inline]
     fn is_quiet(&self, port: PortIndex) -> bool {
         self.waiting[port.index()].is_empty() && self.open_books[port.index()] == 0

@@ -164,6 +164,36 @@ impl Rule {
     /// verdicts are worthless.
     #[inline]
     pub fn on_depart(&self, flow: &mut Flow, ring: &mut [u32], psn: Psn) -> Option<Psn> {
+        self.record(flow, ring, psn);
+        match flow.wait {
+            Wait::Idle => None,
+            Wait::Armed | Wait::Watching => self.on_awaited(flow, psn),
+        }
+    }
+
+    /// [`Rule::on_depart`] for a packet that changes nothing but the ring, whatever replies have come up meanwhile. Returns
+    /// false, and does nothing, for all other packets.
+    #[inline(always)]
+    pub fn on_plain_depart(&self, flow: &mut Flow, ring: &mut [u32], psn: Psn) -> bool {
+        match flow.wait {
+            Wait::Idle => {}
+            _ if psn == flow.blocked => return false,
+            Wait::Armed
+                if psn.is_after(flow.blocked) && self.slots.of(psn) == self.slots.of(flow.blocked) =>
+            {
+                return false;
+            }
+            Wait::Armed => {}
+            Wait::Watching if flow.left > 1 => flow.left -= 1,
+            Wait::Watching => return false,
+        }
+        self.record(flow, ring, psn);
+        true
+    }
+
+    /// Records a departure in the ring.
+    #[inline(always)]
+    fn record(&self, flow: &mut Flow, ring: &mut [u32], psn: Psn) {
         debug_assert_eq!(ring.len(), self.ring_len(), "the ring's storage has the rule's length");
         if let Some(entry) = ring.get_mut(usize::from(flow.next)) {
             *entry = psn.value() & self.mask;
@@ -176,10 +206,6 @@ impl Rule {
         // A full ring has just overwritten its oldest entry (our choice: new evidence is worth more than old).
         flow.len += u16::from(flow.len < length);
         flow.live += u16::from(flow.live < length);
-        match flow.wait {
-            Wait::Idle => None,
-            Wait::Armed | Wait::Watching => self.on_awaited(flow, psn),
-        }
     }
 
     /// The rest of [`Rule::on_depart`] for a flow that is armed or watching.
@@ -285,50 +311,50 @@ impl Rule {
         }
     }
 
-    /// Searches the newest entries, oldest first.
+    /// Searches the newest entries for evidence. What a verdict does not need is not searched for: the slots of later
+    /// packets if the expected packet has passed, and dequeued entries if there is a trigger.
     fn scan(&self, flow: &Flow, ring: &[u32], expected: Psn) -> Scan {
-        // A power of two divides the PSN space, so equal slots mean that N divides the distance.
-        let low = u32::from(self.slots.count()) - 1;
-        if self.slots.count().is_power_of_two() {
-            self.scan_by(flow, ring, expected, |_, distance| distance & low == 0)
-        } else {
-            self.scan_by(flow, ring, expected, |seen, _| self.same_slot(seen, expected))
-        }
-    }
-
-    /// [`Rule::scan`] by a test for equal slots. The inner loop has no branches, so that compilers vectorise it.
-    #[inline]
-    fn scan_by(&self, flow: &Flow, ring: &[u32], expected: Psn, same: impl Fn(u32, u32) -> bool) -> Scan {
-        let mut found = Scan::default();
-        let mut age = flow.len.min(self.reach());
-        for part in newest(flow, ring, self.settings.ring, age) {
-            let (mut later, mut same_slot, mut copies) = (0u32, 0u32, 0u32);
-            for &seen in part {
-                let distance = seen.wrapping_sub(expected.value()) & self.mask;
-                let is_later = (distance != 0) & (distance <= self.half);
-                later += u32::from(is_later);
-                same_slot += u32::from(is_later & same(seen, distance));
-                copies += u32::from(distance == 0);
-            }
-            found.later |= later > 0;
-            found.same_slot |= same_slot > 0;
-            if copies > 0
-                && let Some(newest) = part.iter().rposition(|&seen| seen == expected.value() & self.mask)
-            {
-                found.age = Some(age - 1 - newest as u16); // the newest copy, if a retransmission has passed, too
-            }
-            // Dequeued entries come first.
-            let dequeued = age.saturating_sub(flow.live).min(part.len() as u16);
-            if later > 0
-                && found.trigger.is_none()
-                && let Some(live) = part.get(usize::from(dequeued)..)
-                && let Some(oldest) = live.iter().position(|&seen| self.is_later(seen, expected))
-            {
-                found.trigger = Some(age - 1 - dequeued - oldest as u16);
-            }
-            age -= part.len() as u16;
+        let count = flow.len.min(self.reach());
+        let parts = newest(flow, ring, self.settings.ring, count);
+        let copy = newest_copy(parts[1], expected.value() & self.mask)
+            .or_else(|| Some(newest_copy(parts[0], expected.value() & self.mask)? + parts[1].len()));
+        let trigger =
+            self.oldest_later(newest(flow, ring, self.settings.ring, count.min(flow.live)), expected);
+        let mut found =
+            Scan { age: copy.map(|age| age as u16), trigger, later: trigger.is_some(), same_slot: false };
+        if found.age.is_none() {
+            (found.later, found.same_slot) = self.later(parts, expected);
         }
         found
+    }
+
+    /// Age of the oldest entry that is later than expected.
+    fn oldest_later(&self, parts: [&[u32]; 2], expected: Psn) -> Option<u16> {
+        let mut age = parts[0].len() + parts[1].len();
+        for part in parts {
+            if let Some(oldest) = part.iter().position(|&seen| self.is_later(seen, expected)) {
+                return Some((age - 1 - oldest) as u16);
+            }
+            age -= part.len();
+        }
+        None
+    }
+
+    /// True if any entry is later than expected, and true if any of these has the slot of the expected packet. The loops
+    /// have no branches, so that compilers vectorise them.
+    fn later(&self, parts: [&[u32]; 2], expected: Psn) -> (bool, bool) {
+        // A power of two divides the PSN space, so equal slots mean that N divides the distance.
+        let low = u32::from(self.slots.count()) - 1;
+        let by_distance = self.slots.count().is_power_of_two();
+        let (mut later, mut same_slot) = (0u32, 0u32);
+        for &seen in parts.into_iter().flatten() {
+            let distance = seen.wrapping_sub(expected.value()) & self.mask;
+            let is_later = u32::from((distance != 0) & (distance <= self.half));
+            later |= is_later;
+            let same = if by_distance { distance & low == 0 } else { self.same_slot(seen, expected) };
+            same_slot |= is_later & u32::from(same);
+        }
+        (later > 0, same_slot > 0)
     }
 
     const fn watches(&self) -> bool {
@@ -356,10 +382,22 @@ struct Scan {
     age: Option<u16>,
     /// Age of the oldest entry, not yet dequeued, that is later than expected: the trigger or a packet before it.
     trigger: Option<u16>,
-    /// True if any entry is later than expected.
+    /// True if any entry is later than expected; not searched for beyond `trigger` if `age` is known.
     later: bool,
-    /// True if a later entry has the expected packet's slot.
+    /// True if a later entry has the expected packet's slot; not searched for if `age` is known.
     same_slot: bool,
+}
+
+/// Age of the newest entry with this value. Sixteen entries at a time are compared without branches.
+fn newest_copy(entries: &[u32], value: u32) -> Option<usize> {
+    let (rest, chunks) = entries.as_rchunks::<16>();
+    let in_chunk = |chunk: &[u32]| chunk.iter().rev().position(|&seen| seen == value);
+    for (i, chunk) in chunks.iter().rev().enumerate() {
+        if chunk.iter().fold(false, |any, &seen| any | (seen == value)) {
+            return Some(16 * i + in_chunk(chunk)?);
+        }
+    }
+    Some(16 * chunks.len() + in_chunk(rest)?)
 }
 
 /// The newest `count` entries, oldest first, in two parts; `count` is at most `flow.len`.

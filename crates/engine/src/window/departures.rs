@@ -4,15 +4,13 @@
 //! frame comes. The next departure is the earliest of what may start: at one instant, queued packets by class, then
 //! arrivals by rank. See [`super::line`] for the keys that make this one comparison.
 
-use super::line::{AT_DEPARTURE, LOW, NEVER, TICK_SHIFT, WHOLE_TICKS, departure, instant, key, time};
+use super::line::{LOW, NEVER, WHOLE_TICKS, departure, instant, key, spent, time};
 use super::out::Out;
-use super::port::{LOSSY, Port, TAPPED};
+use super::port::{LOSSY, MARKS_EARLY, Port, TAPPED};
 use crate::outcome::{EventKind, Passed};
 use crate::setup::LinkState;
 use model::{Annex, Packet, Parcel};
-
-/// Bits of the time in a first word.
-const HIGH: u64 = !0 << Packet::TIME_SHIFT;
+use std::marker::PhantomData;
 
 /// The lines of one port in one visit, by class.
 pub(super) struct Lines<'l, A> {
@@ -24,6 +22,8 @@ pub(super) struct Lines<'l, A> {
     pub(super) replies: &'l [Parcel<A>],
     /// Queued CNPs, then arrivals.
     pub(super) cnps: &'l [Parcel<A>],
+    /// Room for all packets of the queue and the lines.
+    pub(super) sent: &'l mut [Parcel<A>],
 }
 
 /// Numbers of packets that have left a port in a visit.
@@ -45,13 +45,11 @@ pub(super) struct Departures<A> {
     free: u64,
     /// What the time of arrival adds to the time at which the wire is free, in a first word.
     reach: u64,
-    /// First word from which on a packet arrives after the next window.
-    far: u64,
-    lane: Vec<Parcel<A>>,
-    before: usize,
-    /// Sum of the wire's times, as keys.
-    taken: u64,
-    bytes: u64,
+    /// Number of packets sent, and of those that still stand in [`Lines::sent`].
+    frames: u64,
+    sent: usize,
+    /// Sum of the costs of all frames, see [`super::line::cost`].
+    spent: u64,
     control: u64,
     /// Arrivals of the line of data that have joined the queue.
     joined: usize,
@@ -59,39 +57,46 @@ pub(super) struct Departures<A> {
     waiting: u32,
     most: u32,
     unmarked: u32,
-    /// True if the queue can grow neither beyond its maximum nor to a mark in this visit.
-    pub(super) short: bool,
-    /// True if the link loses packets, is tapped, or is long.
+    /// Most packets that the queue surely may hold without exceeding its maximum or being marked.
+    few: usize,
+    /// True as long as the queue has held at most `few` packets in this visit: only the bytes of the port's own queue are
+    /// counted then.
+    short: bool,
+    /// True if the link loses packets, is tapped, or is long, or if arrivals may be marked.
     special: bool,
     paused: bool,
+    annex: PhantomData<A>,
 }
 
 impl<A: Annex> Departures<A> {
     #[inline(always)]
-    pub(super) fn begin(port: &Port<A>, out: &mut Out<'_, A>, p: usize, arrivals: usize) -> Self {
+    pub(super) fn begin(port: &Port<A>, out: &Out<'_, A>, p: usize, arrivals: usize) -> Self {
         let (opened, length) = (out.window.opened, out.window.length);
-        let lane = out.open_lane(p);
-        let most = u64::from(port.waiting) + arrivals as u64 * u64::from(out.setup.largest_frame);
-        let special = A::TELEMETRY || port.is(LOSSY | TAPPED) || port.delay >= super::line::LONGEST;
+        let unnoticed = port.most_waiting.min(port.unmarked);
+        let may_mark = u64::from(port.waiting) + arrivals as u64 * u64::from(out.setup.largest_frame);
+        let special = A::TELEMETRY
+            || port.is(LOSSY | TAPPED)
+            || port.is(MARKS_EARLY) && may_mark > u64::from(port.unmarked)
+            || port.delay >= super::line::LONGEST;
         Departures {
             p,
             left: Left::default(),
             free: departure(port.busy.saturating_sub(opened)),
             reach: (port.delay.wrapping_sub(length + 1) << Packet::TIME_SHIFT)
                 .wrapping_add(u64::from(port.peer_port.0) << Packet::PORT_SHIFT),
-            far: length << Packet::TIME_SHIFT,
-            before: lane.len() + port.far.len(),
-            lane,
-            taken: 0,
-            bytes: 0,
+            frames: 0,
+            sent: 0,
+            spent: 0,
             control: 0,
             joined: 0,
             waiting: port.waiting,
             most: port.most_waiting,
             unmarked: port.unmarked,
-            short: most <= u64::from(port.most_waiting.min(port.unmarked)) && !special,
+            few: (unnoticed / out.setup.largest_frame) as usize,
+            short: !special && port.waiting <= unnoticed,
             special,
             paused: port.paused(),
+            annex: PhantomData,
         }
     }
 
@@ -108,48 +113,57 @@ impl<A: Annex> Departures<A> {
         if self.special || self.paused || self.left.cnps < lines.cnps.len() {
             return self.run_slowly(port, lines, limit, out, &mut departed);
         }
-        match self.short {
-            true => self.run_both::<true, WATCHED>(port, lines, limit, out, departed),
-            false => self.run_both::<false, WATCHED>(port, lines, limit, out, departed),
+        if self.short {
+            if self.run_both::<true, WATCHED>(port, lines, limit, out, &mut departed) {
+                return;
+            }
+            self.lengthen();
         }
+        self.run_both::<false, WATCHED>(port, lines, limit, out, &mut departed);
     }
 
+    /// Computes departures of the port's own queue, then those of the line of data. Returns false if the queue is no longer
+    /// `SHORT`.
     #[inline(always)]
     fn run_both<const SHORT: bool, const WATCHED: bool>(
         &mut self,
-        port: &mut Port<A>,
+        port: &Port<A>,
         lines: &mut Lines<'_, A>,
         limit: u64,
         out: &mut Out<'_, A>,
-        mut departed: impl FnMut(u64, &Parcel<A>),
-    ) {
+        departed: &mut impl FnMut(u64, &Parcel<A>),
+    ) -> bool {
         if self.left.queued < lines.queued.len() {
-            self.run_some::<SHORT, WATCHED, true>(port, lines, limit, out, &mut departed);
+            if !self.run_some::<SHORT, WATCHED, true>(port, lines, limit, out, departed) {
+                return false;
+            }
             if self.left.queued < lines.queued.len() {
-                return;
+                return true;
             }
         }
-        self.run_some::<SHORT, WATCHED, false>(port, lines, limit, out, &mut departed);
+        self.run_some::<SHORT, WATCHED, false>(port, lines, limit, out, departed)
     }
 
     /// Departures of replies, and of data from the port's queue (`QUEUED`) or from the line.
     #[inline(always)]
     fn run_some<const SHORT: bool, const WATCHED: bool, const QUEUED: bool>(
         &mut self,
-        port: &mut Port<A>,
+        port: &Port<A>,
         lines: &mut Lines<'_, A>,
         limit: u64,
         out: &mut Out<'_, A>,
         departed: &mut impl FnMut(u64, &Parcel<A>),
-    ) {
+    ) -> bool {
         let costs = out.setup.costs(port.row);
-        let (reach, far) = (self.reach, self.far);
-        let (mut free, mut taken, mut bytes, mut control) = (self.free, 0u64, 0u64, 0u64);
-        let mut lane = std::mem::take(&mut self.lane);
+        let reach = self.reach;
+        let (mut free, mut sum) = (self.free, 0u64);
         let mut r = self.left.replies;
         let mut d = if QUEUED { self.left.queued } else { self.left.data };
         let mut next_reply = key(lines.replies, r);
         let mut next_data = if QUEUED { 0 } else { key(lines.data, d) };
+        let few = self.few;
+        let mut sent = self.sent;
+        let mut is_short = true;
         loop {
             let data = free.max(next_data);
             let (event, mut pkt);
@@ -166,13 +180,19 @@ impl<A: Annex> Departures<A> {
                 if event >= limit {
                     break;
                 }
+                if SHORT {
+                    // The packet that makes the queue long, if it comes before the wire is free.
+                    let one_more =
+                        if QUEUED { (few + d).checked_sub(lines.queued.len()) } else { Some(few + d) };
+                    if one_more.is_none_or(|i| key(lines.data, i) < free) {
+                        is_short = false;
+                        break;
+                    }
+                }
                 pkt = if QUEUED { lines.queued[d] } else { lines.data[d] };
                 if !SHORT {
                     if QUEUED || next_data < free {
-                        self.join(lines, free, out);
-                        if !QUEUED {
-                            pkt = lines.data[d]; // it may have been marked when it joined
-                        }
+                        self.count(lines, free);
                         self.waiting -= pkt.frame();
                         if self.waiting > self.unmarked {
                             pkt =
@@ -184,9 +204,7 @@ impl<A: Annex> Departures<A> {
                 } else if QUEUED {
                     self.waiting -= pkt.frame();
                 }
-                let is_data = pkt.is_data();
-                control += u64::from(!is_data);
-                if WATCHED && is_data {
+                if WATCHED && pkt.is_data() {
                     departed(event, &pkt);
                 }
                 d += 1;
@@ -194,32 +212,54 @@ impl<A: Annex> Departures<A> {
                     next_data = key(lines.data, d);
                 }
             }
-            let frame = pkt.frame();
-            let cost = costs[frame as usize];
+            let cost = costs[pkt.frame() as usize];
             free = (event & WHOLE_TICKS) + cost;
-            taken = taken.wrapping_add(cost);
-            bytes += u64::from(frame);
+            sum = sum.wrapping_add(cost);
             let word = ((free & WHOLE_TICKS) >> 1).wrapping_add(reach) | pkt.word() & LOW;
-            let sent = Parcel { label: pkt.label.with_word(word), annex: pkt.annex };
-            if word < far {
-                super::lanes::add(&mut lane, sent, out.unit);
-            } else {
-                out.send_far(self.p, port, (word & HIGH) >> Packet::TIME_SHIFT, sent);
-            }
+            lines.sent[sent] = Parcel { label: pkt.label.with_word(word), annex: pkt.annex };
+            sent += 1;
             if QUEUED && d == lines.queued.len() {
                 break;
             }
         }
-        self.lane = lane;
         self.free = free;
-        self.taken = self.taken.wrapping_add(taken);
-        self.bytes += bytes;
-        self.control += control + (r - self.left.replies) as u64;
+        self.spent = self.spent.wrapping_add(sum);
+        self.frames += (sent - self.sent) as u64;
+        self.sent = sent;
+        self.control += (r - self.left.replies) as u64;
         self.left.replies = r;
         match QUEUED {
             true => self.left.queued = d,
             false => self.left.data = d,
         }
+        is_short
+    }
+
+    /// From now on the queue is counted: it may grow beyond its maximum, or to a mark.
+    #[cold]
+    #[inline(never)]
+    fn lengthen(&mut self) {
+        self.short = false;
+        self.joined = self.left.data;
+    }
+
+    /// [`Departures::join`] for ports that mark no arrival. Mostly one or two packets have arrived since the last call, so
+    /// two are added without a branch.
+    #[inline(always)]
+    fn count(&mut self, lines: &Lines<'_, A>, now: u64) {
+        if let [first, second, ..] = lines.data[self.joined..] {
+            let one = first.word() < now;
+            let two = second.word() < now;
+            self.waiting += if one { first.frame() } else { 0 } + if two { second.frame() } else { 0 };
+            self.joined += usize::from(one) + usize::from(two);
+        }
+        while let Some(pkt) = lines.data.get(self.joined)
+            && pkt.word() < now
+        {
+            self.waiting += pkt.frame();
+            self.joined += 1;
+        }
+        self.most = self.most.max(self.waiting);
     }
 
     /// Adds all arrivals of data before `now`, a key, to the queue, and marks those that find a long queue.
@@ -248,6 +288,10 @@ impl<A: Annex> Departures<A> {
         out: &mut Out<'_, A>,
         departed: &mut dyn FnMut(u64, &Parcel<A>),
     ) {
+        self.flush(port, lines, out);
+        if std::mem::take(&mut self.short) {
+            self.lengthen();
+        }
         loop {
             let next_cnp = key(lines.cnps, self.left.cnps);
             let next_reply = key(lines.replies, self.left.replies);
@@ -273,6 +317,7 @@ impl<A: Annex> Departures<A> {
                 }
                 pkt = lines.replies[self.left.replies];
                 self.left.replies += 1;
+                self.control += 1;
             } else {
                 event = free.max(next_data);
                 if event >= limit {
@@ -296,7 +341,7 @@ impl<A: Annex> Departures<A> {
         out: &mut Out<'_, A>,
     ) -> Parcel<A> {
         let waited = queued || next_data < self.free;
-        if waited && !self.short {
+        if waited {
             self.join(lines, self.free, out);
         }
         let mut pkt = match queued {
@@ -307,9 +352,7 @@ impl<A: Annex> Departures<A> {
             true => self.left.queued += 1,
             false => self.left.data += 1,
         }
-        if self.short {
-            self.waiting -= if queued { pkt.frame() } else { 0 };
-        } else if waited {
+        if waited {
             self.waiting -= pkt.frame();
             if self.waiting > self.unmarked {
                 pkt = out.mark::<false>(self.p, out.window.opened + time(event), self.waiting, pkt);
@@ -323,22 +366,18 @@ impl<A: Annex> Departures<A> {
     /// Puts a packet on the wire.
     fn start(&mut self, port: &mut Port<A>, event: u64, mut pkt: Parcel<A>, out: &mut Out<'_, A>) {
         let (setup, at) = (out.setup, out.window.opened + time(event));
-        let frame = pkt.frame();
-        let cost = setup.costs(port.row)[frame as usize];
-        if !pkt.is_data() {
-            self.control += 1;
-        }
+        let cost = setup.costs(port.row)[pkt.frame() as usize];
         let link = LinkState {
             gp: out.gp + self.p,
             row: port.row,
             at,
-            sent: port.bytes + self.bytes,
+            sent: port.bytes + spent(self.spent, self.frames).1,
             queue: self.waiting.into(),
         };
         setup.trace(&mut pkt, link);
         self.free = (event & WHOLE_TICKS) + cost;
-        self.taken = self.taken.wrapping_add(cost);
-        self.bytes += u64::from(frame);
+        self.spent = self.spent.wrapping_add(cost);
+        self.frames += 1;
         let after = (time(self.free) + port.delay).wrapping_sub(out.window.length);
         if port.is(LOSSY | TAPPED) {
             let arrival = out.next + after;
@@ -350,14 +389,12 @@ impl<A: Annex> Departures<A> {
                 out.links[self.p].lost += 1;
                 out.tally.lost(&pkt, false);
                 out.note(at, EventKind::Lost, &pkt);
-                // The lane does not count it.
-                self.before = self.before.wrapping_sub(1);
                 return;
             }
         }
         let sent = pkt.arriving(after as u32, port.peer_port);
         match after < out.window.length {
-            true => super::lanes::add(&mut self.lane, sent, out.unit),
+            true => out.lane_packets(self.p).push(sent),
             false => out.send_far(self.p, port, after, sent),
         }
     }
@@ -385,26 +422,54 @@ impl<A: Annex> Departures<A> {
         }
     }
 
-    /// Puts counts and the lane back, and returns what has left.
+    /// Puts the packets that have been sent onto the lane.
     #[inline(always)]
-    pub(super) fn end(mut self, port: &mut Port<A>, lines: &mut Lines<'_, A>, out: &mut Out<'_, A>) -> Left {
-        let frames = (self.lane.len() + port.far.len()).wrapping_sub(self.before);
-        out.close_lane(self.p, std::mem::take(&mut self.lane));
-        if frames > 0 {
+    fn flush(&mut self, port: &mut Port<A>, lines: &Lines<'_, A>, out: &mut Out<'_, A>) {
+        let sent = &lines.sent[..std::mem::take(&mut self.sent)];
+        // The wire sends them in order, so that only the last ones can arrive after the next window.
+        let far = out.window.length << Packet::TIME_SHIFT;
+        let near = match sent.last() {
+            Some(last) if last.word() >= far => sent.partition_point(|pkt| pkt.word() < far),
+            _ => sent.len(),
+        };
+        if near > 0 {
+            let unit = out.unit;
+            super::lanes::add_all(out.lane_packets(self.p), &sent[..near], unit);
+        }
+        for pkt in &sent[near..] {
+            out.send_far(self.p, port, pkt.word() >> Packet::TIME_SHIFT, *pkt);
+        }
+    }
+
+    /// Puts counts and lanes back, and returns what has left. `mixed` is true if replies share a class with data.
+    #[inline(always)]
+    pub(super) fn end(
+        mut self,
+        port: &mut Port<A>,
+        lines: &mut Lines<'_, A>,
+        mixed: bool,
+        out: &mut Out<'_, A>,
+    ) -> Left {
+        self.flush(port, lines, out);
+        if self.frames > 0 {
             port.busy = out.window.opened + time(self.free);
             port.last = port.busy;
-            port.frames += frames as u64;
-            port.bytes += self.bytes;
-            // Every time on the wire bears the rank of departures, too.
+            port.frames += self.frames;
+            let (time, bytes) = spent(self.spent, self.frames);
+            port.busy_for += time;
+            port.bytes += bytes;
+            if mixed {
+                let left = lines.queued[..self.left.queued].iter().chain(&lines.data[..self.left.data]);
+                self.control += left.filter(|pkt| !pkt.is_data()).count() as u64;
+            }
+            self.control += self.left.cnps as u64;
             out.tally.control_hops += self.control;
-            port.busy_for +=
-                self.taken.wrapping_sub((frames as u64).wrapping_mul(AT_DEPARTURE)) >> TICK_SHIFT;
         }
         match self.short {
             true => self.waiting += lines.data[self.left.data..].iter().map(|pkt| pkt.frame()).sum::<u32>(),
             false => self.join(lines, NEVER, out),
         }
-        (port.waiting, port.most_waiting) = (self.waiting, self.most);
+        (port.waiting, port.most_waiting) = (self.waiting, self.most.max(self.waiting));
         self.left
     }
 }

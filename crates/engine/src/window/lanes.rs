@@ -111,6 +111,15 @@ pub(super) fn add<A>(lane: &mut Vec<Parcel<A>>, pkt: Parcel<A>, unit: u32) {
     lane.push(pkt);
 }
 
+/// Adds packets to a lane.
+#[inline]
+pub(super) fn add_all<A: Annex>(lane: &mut Vec<Parcel<A>>, packets: &[Parcel<A>], unit: u32) {
+    if lane.capacity() - lane.len() < packets.len() {
+        lane.reserve_exact(packets.len().next_multiple_of(unit as usize));
+    }
+    lane.extend_from_slice(packets);
+}
+
 #[cold]
 #[inline(never)]
 fn grow<A>(lane: &mut Vec<Parcel<A>>, unit: u32) {

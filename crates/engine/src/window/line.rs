@@ -32,10 +32,17 @@ pub(super) const fn departure(after: u64) -> u64 {
     (after + 1) << TICK_SHIFT | AT_DEPARTURE
 }
 
-/// A transmission time in ps as the difference between the key of the departure that follows and the whole ticks of an
-/// event.
-pub(crate) const fn cost(time: u64) -> u64 {
-    time << TICK_SHIFT | AT_DEPARTURE
+/// The difference between the key of the departure that follows a frame and the whole ticks of the frame's start. It takes
+/// `time` ps on the wire. The frame size in the lowest bits does not change the order of keys; a sum of costs gives the sum
+/// of sizes as well.
+pub(crate) const fn cost(time: u64, frame: u32) -> u64 {
+    time << TICK_SHIFT | AT_DEPARTURE | frame as u64
+}
+
+/// The sum of times and the sum of frame sizes of `count` frames in a sum of costs.
+pub(super) const fn spent(costs: u64, count: u64) -> (u64, u64) {
+    let sum = costs.wrapping_sub(count.wrapping_mul(AT_DEPARTURE));
+    (sum >> TICK_SHIFT, sum & !WHOLE_TICKS)
 }
 
 /// The key of everything at `after` ps from the window's start: no event of that instant comes before it.

@@ -7,7 +7,7 @@
 
 use super::departures::{Departures, Left, Lines};
 use super::lanes::{Pause, bits};
-use super::line::{self, AT_DEPARTURE};
+use super::line::{self, AT_DEPARTURE, NEVER};
 use super::out::{LinkEvent, Out, Window};
 use super::port::{Port, TO_HOST, UNCHARGED, WATCHED};
 use super::queue::Queue;
@@ -17,7 +17,7 @@ use crate::switch::Switch;
 use model::draw::Key;
 use model::fabric::Router;
 use model::packet::Kinds;
-use model::scheme::{Arrived, Emitted};
+use model::scheme::{Acks, Arrived, Emitted, flow_of, flow_tuple};
 use model::{Annex, Kind, NodeId, Packet, Parcel, Parts, PortIndex, Scheme, Time};
 
 /// Classes of lines: data, replies, CNPs; each port has this many, one of them unused.
@@ -30,24 +30,33 @@ const CNPS: usize = 2;
 #[derive(Debug, Default)]
 pub(super) struct Floor<A> {
     /// Lines by port and class; empty between visits.
-    lines: Vec<Vec<Parcel<A>>>,
-    /// Number of queued replies and CNPs at the start of a port's lines; 0 between visits.
-    waiting: Vec<[u32; 2]>,
+    lines: Vec<Line<A>>,
     /// A bit for every port with anything to do; clear between visits.
     busy: Vec<u64>,
-    /// Replies that come up from hosts at watched ports, by port.
+    /// NACKs that come up from hosts at watched ports, by port, and ACKs that may matter to the scheme.
     up: Vec<Parcel<A>>,
+    acks: Vec<Packet>,
     up_from: Vec<Up>,
     pauses: Vec<Pause>,
     made: Vec<Made>,
     room: Vec<Parcel<A>>,
+    sent: Vec<Parcel<A>>,
 }
 
-/// The replies that come up from the host at a port: a range of [`Floor::up`] that ends where the next one starts.
+/// A line of a port, and the number of queued packets at its start.
+#[derive(Debug, Default)]
+struct Line<A> {
+    packets: Vec<Parcel<A>>,
+    queued: usize,
+}
+
+/// The replies that come up from the host at a port: ranges of [`Floor::up`] and [`Floor::acks`] that end where the next
+/// ones start.
 #[derive(Clone, Copy, Debug)]
 struct Up {
     port: usize,
     start: usize,
+    acks: usize,
 }
 
 /// A packet that the scheme makes when a packet departs.
@@ -63,9 +72,9 @@ struct Made {
     word: u64,
 }
 
-/// The line of every kind of packet, two bits each.
+/// The line of every kind of packet.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct LineOf(u32);
+pub(super) struct LineOf([u8; 8]);
 
 impl LineOf {
     /// The lines of a run in which these kinds are in the class of data.
@@ -75,27 +84,35 @@ impl LineOf {
             Kind::Cnp => CNPS,
             _ => REPLIES,
         };
-        LineOf(Kind::ALL.into_iter().map(|kind| (line(kind) as u32) << (2 * kind as u32)).sum())
+        let mut lines = [0; 8];
+        for kind in Kind::ALL {
+            lines[kind as usize] = line(kind) as u8;
+        }
+        LineOf(lines)
+    }
+
+    fn of_kind(&self, kind: Kind) -> usize {
+        usize::from(self.0[kind as usize])
     }
 
     #[inline(always)]
-    fn of(self, pkt: &Packet) -> usize {
-        (self.0 >> (2 * pkt.kind_number()) & 3) as usize
+    fn of(&self, pkt: &Packet) -> usize {
+        usize::from(self.0[pkt.kind_number() as usize % 8])
     }
 }
 
 /// Lays arrivals onto lines.
 struct Layer<'v, A> {
-    lines: &'v mut [Vec<Parcel<A>>],
+    lines: &'v mut [Line<A>],
     busy: &'v mut [u64],
-    line_of: LineOf,
+    line_of: &'v LineOf,
     tie: Tie,
 }
 
 impl<A: Annex> Layer<'_, A> {
     #[inline(always)]
     fn lay(&mut self, p: usize, pkt: Parcel<A>) {
-        let line = &mut self.lines[p * CLASSES + self.line_of.of(&pkt)];
+        let line = &mut self.lines[p * CLASSES + self.line_of.of(&pkt)].packets;
         if line.is_empty() {
             self.busy[p / 64] |= 1 << (p % 64);
         }
@@ -109,25 +126,71 @@ struct Ways<'v> {
     key: Key,
     salt: u64,
     opened: u64,
+    /// The last data and the last reply of a host.
+    last: [Last<'v>; 2],
 }
 
-impl Ways<'_> {
-    /// The port of an arrival, and whether it leads to the packet's host.
+/// The ports of a queue pair's packets, and their hash.
+#[derive(Clone, Copy)]
+struct Last<'v> {
+    address: u64,
+    ports: &'v [PortIndex],
+    to_host: bool,
+    flow: u64,
+}
+
+impl<'v> Ways<'v> {
+    fn new<P: Parts>(switch: &Switch<P>, router: Router<'v>, opened: u64) -> Self {
+        let (key, salt) = switch.hash_keys();
+        let none = Last { address: u64::MAX, ports: &[], to_host: false, flow: 0 };
+        Ways { router, key, salt, opened, last: [none; 2] }
+    }
+
+    /// The port of an arrival from a switch.
     #[inline(always)]
-    fn port<S: Scheme, A: Annex>(&self, scheme: &S, from_host: bool, pkt: &Parcel<A>) -> (usize, bool) {
-        let (ports, to_host) = self.router.ports(pkt.to());
-        if let [port] = ports {
-            return (port.index(), to_host);
+    fn port<S: Scheme, A: Annex>(&self, scheme: &S, pkt: &Parcel<A>) -> usize {
+        match self.router.ports(pkt.to()).0 {
+            [port] => port.index(),
+            ports => self.choose(scheme, false, pkt, ports, self.flow(pkt)),
         }
-        let arrived = Arrived {
-            now: Time(self.opened + u64::from(pkt.offset())),
-            ingress: pkt.ingress(),
-            from_host,
-            entropy: if pkt.kind().is_forward() { pkt.annex.entropy() } else { 0 },
-            key: self.key,
-            salt: self.salt,
+    }
+
+    /// The port of an arrival from a host, and whether it leads to the packet's host. Most packets of a host belong to the
+    /// queue pairs of the packets before.
+    #[inline(always)]
+    fn port_from_host<S: Scheme, A: Annex>(&mut self, scheme: &S, pkt: &Parcel<A>) -> (usize, bool) {
+        let last = &mut self.last[usize::from(pkt.kind().is_forward())];
+        if last.address != pkt.address() {
+            let (ports, to_host) = self.router.ports(pkt.to());
+            let flow = if ports.len() > 1 { flow_of(self.salt, flow_tuple(pkt, 0)) } else { 0 };
+            *last = Last { address: pkt.address(), ports, to_host, flow };
+        }
+        let Last { ports, to_host, flow, .. } = *last;
+        let port = match ports {
+            [port] => port.index(),
+            _ if A::CARRIES => self.choose(scheme, true, pkt, ports, self.flow(pkt)),
+            _ => self.choose(scheme, true, pkt, ports, flow),
         };
-        (scheme.choose(arrived, &pkt.label, ports).index(), to_host)
+        (port, to_host)
+    }
+
+    #[inline(always)]
+    fn flow<A: Annex>(&self, pkt: &Parcel<A>) -> u64 {
+        flow_of(self.salt, flow_tuple(pkt, if pkt.kind().is_forward() { pkt.annex.entropy() } else { 0 }))
+    }
+
+    #[inline(always)]
+    fn choose<S: Scheme, A: Annex>(
+        &self,
+        scheme: &S,
+        from_host: bool,
+        pkt: &Parcel<A>,
+        ports: &[PortIndex],
+        flow: u64,
+    ) -> usize {
+        let now = Time(self.opened + u64::from(pkt.offset()));
+        let arrived = Arrived { now, ingress: pkt.ingress(), from_host, key: self.key, flow };
+        scheme.choose(arrived, &pkt.label, ports).index()
     }
 }
 
@@ -147,17 +210,17 @@ pub(super) fn visit<P: Parts>(
         floor.busy[pause.port.index() / 64] |= 1 << (pause.port.index() % 64);
         floor.pauses.push(pause);
     }
-    let Floor { lines, busy, waiting, up, up_from, pauses, made, room } = floor;
-    let (key, salt) = switch.hash_keys();
-    let ways = Ways { router: out.setup.router(node, None), key, salt, opened };
+    let Floor { lines, busy, up, acks, up_from, pauses, made, room, sent } = floor;
+    let mut ways = Ways::new(switch, out.setup.router(node, None), opened);
     let interest = switch.interest;
     let mut play = Play {
-        layer: Layer { lines, busy, line_of, tie },
+        layer: Layer { lines, busy, line_of: &line_of, tie },
         ports,
         out,
         backlog,
-        waiting,
+        mixed: line_of.of_kind(Kind::Ack) == DATA,
         room,
+        sent,
         made,
         pauses,
         shift: line::bin_shift(length),
@@ -174,20 +237,26 @@ pub(super) fn visit<P: Parts>(
         if from_host && interest.host_departures {
             let start = up.len();
             let quiet = switch.scheme.is_quiet(PortIndex(ingress as u16));
-            play.lay_from_watched(&switch.scheme, &ways, lane, quiet, up);
-            if up.len() > start {
+            let acks_start = acks.len();
+            play.lay_from_watched(&switch.scheme, &mut ways, lane, quiet, up, acks);
+            if up.len() > start || acks.len() > acks_start {
                 play.layer.busy[ingress / 64] |= 1 << (ingress % 64);
-                up_from.push(Up { port: ingress, start });
+                up_from.push(Up { port: ingress, start, acks: acks_start });
+            }
+        } else if from_host {
+            for pkt in lane {
+                play.layer.lay(ways.port_from_host(&switch.scheme, pkt).0, *pkt);
             }
         } else {
             for pkt in lane {
-                play.layer.lay(ways.port(&switch.scheme, from_host, pkt).0, *pkt);
+                play.layer.lay(ways.port(&switch.scheme, pkt), *pkt);
             }
         }
     }
     if interest.host_departures {
-        play.all_watched(switch, &ways, up, up_from);
+        play.all_watched(switch, &mut ways, (up, acks), up_from);
         up.clear();
+        acks.clear();
         up_from.clear();
         if !play.made.is_empty() {
             play.lay_made(switch, node);
@@ -208,9 +277,8 @@ impl<A: Annex> Floor<A> {
     /// Makes room for a switch, and takes its queued replies and CNPs onto lines.
     #[inline(always)]
     fn begin(&mut self, ports: &mut [Port<A>], backlog: &[u64]) {
-        if self.waiting.len() < ports.len() {
-            self.waiting.resize(ports.len(), [0; 2]);
-            self.lines.resize_with(ports.len() * CLASSES, Vec::new);
+        if self.lines.len() < ports.len() * CLASSES {
+            self.lines.resize_with(ports.len() * CLASSES, || Line { packets: Vec::new(), queued: 0 });
             self.busy.resize(ports.len().div_ceil(64), 0);
         }
         for (word, backlogged) in backlog.iter().enumerate() {
@@ -218,10 +286,10 @@ impl<A: Annex> Floor<A> {
             for p in bits(*backlogged, word * 64) {
                 let port = &mut ports[p];
                 if !(port.replies.is_empty() && port.cnps.is_empty()) {
-                    self.waiting[p] = [port.replies.len(), port.cnps.len()];
                     for (queue, class) in [(&mut port.replies, REPLIES), (&mut port.cnps, CNPS)] {
-                        self.lines[p * CLASSES + class]
-                            .extend(queue.packets().iter().map(|p| line::queued(*p)));
+                        let line = &mut self.lines[p * CLASSES + class];
+                        line.packets.extend(queue.packets().iter().map(|p| line::queued(*p)));
+                        line.queued = line.packets.len();
                         queue.keep_last(0);
                     }
                 }
@@ -236,8 +304,10 @@ struct Play<'v, A> {
     ports: &'v mut [Port<A>],
     out: Out<'v, A>,
     backlog: &'v mut [u64],
-    waiting: &'v mut [[u32; 2]],
+    /// True if replies share the class of data.
+    mixed: bool,
     room: &'v mut Vec<Parcel<A>>,
+    sent: &'v mut Vec<Parcel<A>>,
     made: &'v mut Vec<Made>,
     pauses: &'v mut Vec<Pause>,
     /// The shift that leaves the bin of a key.
@@ -249,26 +319,31 @@ struct Play<'v, A> {
 }
 
 impl<A: Annex> Play<'_, A> {
-    /// Lays the arrivals from a host at a watched port. Replies to other racks are set aside in `up`, because the scheme
-    /// must see them in their places among the departures to that host. If the scheme is quiet there, that applies from
-    /// the first NACK on.
+    /// Lays the arrivals from a host at a watched port. NACKs to other racks are set aside in `up`, because the scheme must
+    /// see them in their places among the departures to that host. ACKs pass; from the first on that may matter, they are
+    /// noted in `acks`.
     #[inline(always)]
     fn lay_from_watched<S: Scheme>(
         &mut self,
         scheme: &S,
-        ways: &Ways<'_>,
+        ways: &mut Ways<'_>,
         lane: &[Parcel<A>],
         mut quiet: bool,
         up: &mut Vec<Parcel<A>>,
+        acks: &mut Vec<Packet>,
     ) {
         for pkt in lane {
-            let (p, to_host) = ways.port(scheme, true, pkt);
-            if pkt.is_data() || to_host || quiet && pkt.kind() != Kind::Nack {
-                self.layer.lay(p, *pkt);
-            } else {
-                quiet = false;
-                up.push(*pkt);
+            let (p, to_host) = ways.port_from_host(scheme, pkt);
+            match pkt.kind() {
+                Kind::Nack if !to_host => {
+                    quiet = false;
+                    up.push(*pkt);
+                    continue;
+                }
+                Kind::Ack if !quiet && !to_host => acks.push(line::keyed(*pkt, self.layer.tie).label),
+                _ => {}
             }
+            self.layer.lay(p, *pkt);
         }
     }
 
@@ -277,8 +352,8 @@ impl<A: Annex> Play<'_, A> {
     fn all_watched<P: Parts<Annex = A>>(
         &mut self,
         switch: &mut Switch<P>,
-        ways: &Ways<'_>,
-        up: &[Parcel<A>],
+        ways: &mut Ways<'_>,
+        (up, acks): (&[Parcel<A>], &[Packet]),
         up_from: &[Up],
     ) {
         let mut from = up_from.iter().peekable();
@@ -288,11 +363,11 @@ impl<A: Annex> Play<'_, A> {
                     continue;
                 }
                 self.layer.busy[word] &= !(1 << (p % 64));
-                let up = match from.next_if(|up| up.port == p) {
-                    None => &[][..],
-                    Some(own) => &up[own.start..from.peek().map_or(up.len(), |next| next.start)],
-                };
-                self.watched(p, switch, ways, up);
+                let own = from.next_if(|up| up.port == p).map(|own| match from.peek() {
+                    None => (&up[own.start..], &acks[own.acks..]),
+                    Some(next) => (&up[own.start..next.start], &acks[own.acks..next.acks]),
+                });
+                self.watched(p, switch, ways, own.unwrap_or_default());
             }
         }
     }
@@ -303,14 +378,14 @@ impl<A: Annex> Play<'_, A> {
         &mut self,
         p: usize,
         switch: &mut Switch<P>,
-        ways: &Ways<'_>,
-        up: &[Parcel<A>],
+        ways: &mut Ways<'_>,
+        (up, acks): (&[Parcel<A>], &[Packet]),
     ) {
         let own = PortIndex(p as u16);
         let (mut taken, queue) = self.take(p);
-        let mut lines = taken.lines(&queue);
-        let mut departures = Departures::begin(&self.ports[p], &mut self.out, p, lines.data.len());
-        let mut up = up.iter();
+        let mut lines = taken.lines(&queue, self.sent);
+        let mut departures = Departures::begin(&self.ports[p], &self.out, p, lines.data.len());
+        let (mut up, mut acks) = (up.iter(), Acks::new(acks));
         let (scheme, made) = (&mut switch.scheme, &mut *self.made);
         let mut pauses = self.pauses.iter().filter(|pause| pause.port == own).peekable();
         loop {
@@ -321,7 +396,7 @@ impl<A: Annex> Play<'_, A> {
                 limit = line::instant(pause.at - ways.opened);
             }
             let mut departed = |event, pkt: &Parcel<A>| {
-                if let Some(packet) = scheme.on_leave(&pkt.label, own) {
+                if let Some(packet) = scheme.on_leave(&pkt.label, own, acks.until(event)) {
                     made.push(Made { event, at: p, packet, to: None, word: 0 });
                 }
             };
@@ -335,17 +410,18 @@ impl<A: Annex> Play<'_, A> {
             }
             let Some(mut reply) = up.next().copied() else { break };
             let kind = reply.kind();
-            if !scheme.on_reply(&mut reply.label, own) {
+            if !scheme.on_nack(&mut reply.label, own, acks.until(limit)) {
                 self.out.tally.dropped_by_scheme(&reply);
                 continue;
             }
             if reply.kind() != kind {
                 reply.annex = reply.annex.overruled();
             }
-            let to = ways.port(scheme, true, &reply).0;
+            let to = ways.port_from_host(scheme, &reply).0;
             self.layer.lay(to, reply);
         }
-        let left = departures.end(&mut self.ports[p], &mut lines, &mut self.out);
+        scheme.on_acks(own, acks.until(NEVER));
+        let left = departures.end(&mut self.ports[p], &mut lines, self.mixed, &mut self.out);
         self.put_back(p, taken, queue, left, &mut switch.uncharged);
     }
 
@@ -355,8 +431,8 @@ impl<A: Annex> Play<'_, A> {
         let own = PortIndex(p as u16);
         let opened = self.out.window.opened;
         let (mut taken, queue) = self.take(p);
-        let mut lines = taken.lines(&queue);
-        let mut departures = Departures::begin(&self.ports[p], &mut self.out, p, lines.data.len());
+        let mut lines = taken.lines(&queue, self.sent);
+        let mut departures = Departures::begin(&self.ports[p], &self.out, p, lines.data.len());
         for pause in self.pauses.iter().filter(|pause| pause.port == own) {
             let (port, after) = (&mut self.ports[p], pause.at - opened);
             departures.run::<false>(port, &mut lines, line::instant(after), &mut self.out, |_, _| {});
@@ -366,26 +442,29 @@ impl<A: Annex> Play<'_, A> {
         }
         let (port, limit) = (&mut self.ports[p], line::instant(self.out.window.length));
         departures.run::<false>(port, &mut lines, limit, &mut self.out, |_, _| {});
-        let left = departures.end(port, &mut lines, &mut self.out);
+        let left = departures.end(port, &mut lines, self.mixed, &mut self.out);
         self.put_back(p, taken, queue, left, uncharged);
     }
 
     /// Takes the lines of a port, in order, and its queue of data.
     #[inline(always)]
     fn take(&mut self, p: usize) -> (Taken<A>, Queue<A>) {
-        let waiting = std::mem::take(&mut self.waiting[p]);
+        let sorted = self.gets_made(p);
         let lines = &mut self.layer.lines[p * CLASSES..(p + 1) * CLASSES];
         let [data, replies, cnps] = [DATA, REPLIES, CNPS].map(|class| std::mem::take(&mut lines[class]));
         let mut taken = Taken { data, replies, cnps };
-        if self.gets_made(p) {
-            return (taken, std::mem::take(&mut self.ports[p].data));
+        if !sorted {
+            taken.data.sort(self.room, self.shift);
+            taken.replies.sort(self.room, self.shift);
+            taken.cnps.sort(self.room, self.shift);
         }
-        line::sort(&mut taken.data, self.room, self.shift);
-        line::sort(&mut taken.replies[waiting[0] as usize..], self.room, self.shift);
-        if !taken.cnps.is_empty() {
-            line::sort(&mut taken.cnps[waiting[1] as usize..], self.room, self.shift);
+        let queue = std::mem::take(&mut self.ports[p].data);
+        let Taken { data, replies, cnps } = &taken;
+        let all = queue.len() as usize + data.packets.len() + replies.packets.len() + cnps.packets.len();
+        if self.sent.len() < all {
+            self.sent.resize(all.next_power_of_two(), Parcel::default());
         }
-        (taken, std::mem::take(&mut self.ports[p].data))
+        (taken, queue)
     }
 
     /// Puts the lines of a port back, empty. What has not left goes into the port's queues.
@@ -403,20 +482,21 @@ impl<A: Annex> Play<'_, A> {
         let before = if own { made_here(queue.packets()) } else { 0 };
         queue.skip(left.queued);
         let Taken { mut data, mut replies, mut cnps } = taken;
-        data[left.data..].iter().for_each(|pkt| queue.push(unkeyed(pkt)));
-        replies[left.replies..].iter().for_each(|pkt| port.replies.push(unkeyed(pkt)));
-        cnps[left.cnps..].iter().for_each(|pkt| port.cnps.push(unkeyed(pkt)));
+        data.packets[left.data..].iter().for_each(|pkt| queue.push(unkeyed(pkt)));
+        replies.packets[left.replies..].iter().for_each(|pkt| port.replies.push(unkeyed(pkt)));
+        cnps.packets[left.cnps..].iter().for_each(|pkt| port.cnps.push(unkeyed(pkt)));
         if own {
             let after = made_here(queue.packets());
             *uncharged = *uncharged + after - before;
             port.set(UNCHARGED, after > 0);
         }
         port.data = queue;
-        data.clear();
-        replies.clear();
-        cnps.clear();
         let lines = &mut self.layer.lines[p * CLASSES..(p + 1) * CLASSES];
-        (lines[DATA], lines[REPLIES], lines[CNPS]) = (data, replies, cnps);
+        for (line, class) in [(&mut data, DATA), (&mut replies, REPLIES), (&mut cnps, CNPS)] {
+            line.packets.clear();
+            line.queued = 0;
+            lines[class] = std::mem::take(line);
+        }
         port.recount();
         let bit = 1 << (p % 64);
         if port.is_empty() {
@@ -446,24 +526,19 @@ impl<A: Annex> Play<'_, A> {
             let p = port.index();
             debug_assert!(!self.ports[p].is(WATCHED), "a local scheme makes packets for other ports");
             let class = self.layer.line_of.of(&pkt);
-            let waiting = match class {
-                DATA => 0,
-                other => self.waiting[p][other - REPLIES] as usize,
-            };
             if !self.gets_made(p) {
                 // The lines are sorted before the first such packet: the order of its key is that of its event alone.
-                let first = [0, self.waiting[p][0], self.waiting[p][1]].map(|n| n as usize);
-                for (line, first) in self.layer.lines[p * CLASSES..].iter_mut().zip(first) {
-                    line::sort(&mut line[first..], self.room, self.shift);
-                }
+                let lines = &mut self.layer.lines[p * CLASSES..(p + 1) * CLASSES];
+                lines.iter_mut().for_each(|line| line.sort(self.room, self.shift));
             }
-            let line = &mut self.layer.lines[p * CLASSES + class];
+            let Line { packets: line, queued } = &mut self.layer.lines[p * CLASSES + class];
+            let queued = *queued;
             let rank = match line::is_arrival(event) {
                 true => event & !line::LOW,
                 false if at < p => event & !line::LOW & !AT_DEPARTURE,
                 false => (event & !line::LOW & !AT_DEPARTURE) + 2 * AT_DEPARTURE,
             };
-            let at = waiting + line[waiting..].partition_point(|pkt| pkt.word() & !line::LOW <= rank);
+            let at = queued + line[queued..].partition_point(|pkt| pkt.word() & !line::LOW <= rank);
             let word = rank | pkt.word() & line::LOW;
             (self.made[i].to, self.made[i].word) = (Some(p), word);
             let label = pkt.label.with_word(word);
@@ -473,19 +548,30 @@ impl<A: Annex> Play<'_, A> {
     }
 }
 
-/// The lines of one port, out of their places.
-struct Taken<A> {
-    data: Vec<Parcel<A>>,
-    replies: Vec<Parcel<A>>,
-    cnps: Vec<Parcel<A>>,
+impl<A: Annex> Line<A> {
+    /// Puts the arrivals in order.
+    #[inline(always)]
+    fn sort(&mut self, room: &mut Vec<Parcel<A>>, shift: u32) {
+        line::sort(&mut self.packets[self.queued..], room, shift);
+    }
 }
 
-impl<A> Taken<A> {
-    fn lines<'l>(&'l mut self, queue: &'l Queue<A>) -> Lines<'l, A>
-    where
-        A: Annex,
-    {
-        Lines { queued: queue.packets(), data: &mut self.data, replies: &self.replies, cnps: &self.cnps }
+/// The lines of one port, out of their places.
+struct Taken<A> {
+    data: Line<A>,
+    replies: Line<A>,
+    cnps: Line<A>,
+}
+
+impl<A: Annex> Taken<A> {
+    fn lines<'l>(&'l mut self, queue: &'l Queue<A>, sent: &'l mut [Parcel<A>]) -> Lines<'l, A> {
+        Lines {
+            queued: queue.packets(),
+            data: &mut self.data.packets,
+            replies: &self.replies.packets,
+            cnps: &self.cnps.packets,
+            sent,
+        }
     }
 }
 

@@ -184,6 +184,12 @@ impl<A: Annex> Out<'_, A> {
         self.far[p >> 6] &= !(1 << (p & 63));
     }
 
+    /// The packets of the lane of port `p`.
+    #[inline(always)]
+    pub(super) fn lane_packets(&mut self, p: usize) -> &mut Vec<Parcel<A>> {
+        self.lane(p).packets()
+    }
+
     #[inline(always)]
     fn lane(&mut self, p: usize) -> &mut Lane<A> {
         if self.lanes[p].window != self.window.number {

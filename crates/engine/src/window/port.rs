@@ -6,7 +6,7 @@ use crate::outcome::LinkRecord;
 use crate::record::sampler;
 use crate::setup::{CLASSES, DATA, PortFacts};
 use crate::switch::channel;
-use model::plan::Marking;
+use model::plan::{MarkAt, Marking};
 use model::{Annex, Parcel, PortIndex, Time};
 use std::collections::VecDeque;
 
@@ -61,6 +61,8 @@ pub(super) const WATCHED: u8 = 2;
 pub(super) const LOSSY: u8 = 4;
 /// A tap records every frame.
 pub(super) const TAPPED: u8 = 8;
+/// The port marks data that joins a queue.
+pub(super) const MARKS_EARLY: u8 = 16;
 /// The data queue has packets that no buffer charges, because the switch made them.
 pub(super) const UNCHARGED: u8 = 32;
 /// Some virtual channels are paused, but not all. Data leaves in order; packets of paused channels are skipped.
@@ -78,7 +80,10 @@ impl<A: Annex> Port<A> {
             most_waiting: 0,
             peer_port: facts.peer_port,
             classes: ((1 << CLASSES) - 1) << MAY,
-            flags: flag(facts.to_host, TO_HOST) | flag(facts.lossy(), LOSSY) | flag(facts.tapped, TAPPED),
+            flags: flag(facts.to_host, TO_HOST)
+                | flag(facts.lossy(), LOSSY)
+                | flag(facts.tapped, TAPPED)
+                | flag(marking.is_some_and(|m| m.at == MarkAt::Enqueue), MARKS_EARLY),
             replies: Queue::default(),
             delay: facts.delay,
             busy_for: 0,

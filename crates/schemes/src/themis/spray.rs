@@ -82,7 +82,7 @@ impl Spray {
                     return ports[self.choose(arrived, pkt, ports.len()).0];
                 };
                 let (choice, slot) = self.choose(arrived, pkt, whole.len());
-                let Some(slot) = slot else { return arrived.base_path(pkt, ports) };
+                let Some(slot) = slot else { return arrived.base_path(ports) };
                 let own = whole[choice];
                 if ports.contains(&own) {
                     return own;
@@ -93,7 +93,7 @@ impl Spray {
             }
             _ => {
                 self.unsprayed += u64::from(arrived.from_host);
-                arrived.base_path(pkt, ports)
+                arrived.base_path(ports)
             }
         }
     }
@@ -110,7 +110,7 @@ impl Spray {
         if count == 1 {
             return (0, None);
         }
-        let base = arrived.hash(pkt, count);
+        let base = arrived.hash(count);
         match &self.steered {
             Some(steered) if steered.leads_to(pkt.to()) => {
                 let slot = steered.slots.of(pkt.psn());
