@@ -153,7 +153,7 @@ impl model::Sender for Sender {
     #[inline]
     fn send_row(&mut self, packets: u64) {
         self.next += packets as u32;
-        self.high = self.next;
+        self.high += packets as u32;
     }
 
     /// Takes an ACK while neither the window nor the timer nor a retransmission depends on it.

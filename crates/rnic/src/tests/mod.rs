@@ -5,6 +5,7 @@ mod dcqcn;
 mod every_control;
 mod every_order;
 mod recovery;
+mod shortcuts;
 
 use crate::{AnyReceiver, AnySender, NicConfig, TransportConfig};
 use model::annex::Selective;
