@@ -178,6 +178,8 @@ pub struct Control {
     pub nack: u64,
     /// CNPs sent by receivers.
     pub cnp: u64,
+    /// Grants sent by receiving hosts.
+    pub grants: u64,
     /// Pause frames sent.
     pub pause: u64,
     /// Resume frames sent.
@@ -203,7 +205,7 @@ pub struct Control {
 }
 
 merge!(Control {
-    sum: ack, nack, cnp, pause, resume, timeout, created, forged, signals, heard, arrived, blocked, dropped, in_flight;
+    sum: ack, nack, cnp, grants, pause, resume, timeout, created, forged, signals, heard, arrived, blocked, dropped, in_flight;
 });
 
 /// Counts of a queue pair in a bin of time.

@@ -387,10 +387,7 @@ impl<P: Parts> Reference<'_, P> {
                 self.landed.push(slot);
                 if is_host {
                     let replies = self.hosts[node as usize].on_arrival(self.setup, now, &pkt);
-                    for reply in replies.into_iter().flatten() {
-                        self.ports[base].push(self.setup.class_in_table(&reply), reply);
-                        self.queued[base] += reply.frame();
-                    }
+                    replies.into_iter().flatten().for_each(|reply| self.queue_at_host(base, reply));
                     self.serve(now, node, base);
                     self.schedule_host(node, now);
                 } else {
@@ -400,6 +397,8 @@ impl<P: Parts> Reference<'_, P> {
             NodeEvent::Wake if is_host => {
                 self.timers[node as usize] = u64::MAX;
                 self.hosts[node as usize].on_timer(self.setup, now);
+                let made = self.hosts[node as usize].take_made();
+                made.into_iter().for_each(|pkt| self.queue_at_host(base, pkt));
                 self.serve(now, node, base);
                 self.schedule_host(node, now);
             }
@@ -413,6 +412,12 @@ impl<P: Parts> Reference<'_, P> {
                 }
             }
         }
+    }
+
+    /// Queues a packet that a host has made.
+    fn queue_at_host(&mut self, gp: usize, pkt: Parcel<P::Annex>) {
+        self.queued[gp] += pkt.frame();
+        self.ports[gp].push(self.setup.class_in_table(&pkt), pkt);
     }
 
     fn on_failure(&mut self, now: u64, node: u32, event: FailureEvent) {

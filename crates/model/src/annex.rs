@@ -36,6 +36,19 @@ pub trait Annex: Copy + Default + Debug + PartialEq + Send + Sync + 'static {
     /// Sets the tag.
     fn set_tag(&mut self, tag: u64);
 
+    /// Running sum that a data packet carries to its receiver's granter, or a control message to its reader
+    /// ([`crate::Granter`]). The default is the tag, so schemes that write tags need another annex.
+    #[inline(always)]
+    fn amount(&self) -> u64 {
+        self.tag()
+    }
+
+    /// Sets [`Annex::amount`].
+    #[inline(always)]
+    fn set_amount(&mut self, amount: u64) {
+        self.set_tag(amount);
+    }
+
     /// Annex of a reply that a switch has turned into another kind: this annex without its report on single packets.
     #[must_use]
     fn overruled(&self) -> Self;

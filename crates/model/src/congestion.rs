@@ -59,6 +59,9 @@ pub trait Congestion {
     /// Handles a CNP, or a reply that the queue pair's steering counts as a CNP ([`crate::Steering::on_reply`]).
     fn on_cnp(&mut self, _now: Time) {}
 
+    /// Handles a grant: the total that the receiver's [`crate::Granter`] lets the queue pair send.
+    fn on_grant(&mut self, _now: Time, _total: u64) {}
+
     /// Handles a NACK that the sender acts on.
     fn on_nack(&mut self, _now: Time) {}
 

@@ -1,6 +1,8 @@
 //! The pluggable parts of a run.
 
-use crate::{Annex, Congestion, Plan, QpId, QpSite, Receiver, Scheme, Sender, Site, Steering};
+use crate::{
+    Annex, Congestion, Granter, HostId, Plan, QpId, QpSite, Receiver, Scheme, Sender, Site, Steering,
+};
 
 /// The parts of a run: their types, and a constructor for each. The engine is generic over this trait and names no part.
 pub trait Parts {
@@ -16,6 +18,8 @@ pub trait Parts {
     type Annex: Annex;
     /// Load balancing at the sender of a queue pair.
     type Steering: Steering<Annex = Self::Annex> + Send;
+    /// Credit that a host grants to its senders; `()` for none.
+    type Granter: Granter + Send;
 
     /// The scheme of a switch.
     fn scheme(&self, site: Site<'_>) -> Self::Scheme;
@@ -31,4 +35,7 @@ pub trait Parts {
 
     /// The steering of a queue pair.
     fn steering(&self, site: QpSite<'_>) -> Self::Steering;
+
+    /// The granter of a host.
+    fn granter(&self, plan: &Plan, host: HostId) -> Self::Granter;
 }

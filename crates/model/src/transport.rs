@@ -151,6 +151,27 @@ pub trait Receiver {
         Reception { fate: Fate::Discarded, out_of_order: false, reply: None, cnp: false, echo: false }
     }
 
+    /// Number of packets that count towards the end of messages: a message is complete once this number reaches its last
+    /// packet. The default is ePSN, so that messages complete in order. A receiver that counts accepted packets in any
+    /// order returns their number; it only grows while packets are accepted.
+    #[inline]
+    fn completed(&self) -> u64 {
+        self.expected()
+    }
+
+    /// Time of the next [`Receiver::on_deadline`]; [`Time::NEVER`] if none is due, as by default. It may become later at
+    /// any time, but earlier only in a handler.
+    #[inline]
+    fn deadline(&self) -> Time {
+        Time::NEVER
+    }
+
+    /// Handles the time of [`Receiver::deadline`]; returns a reply, and whether it carries a mark. The reply has the annex
+    /// of a reply to the last data packet.
+    fn on_deadline(&mut self, _now: Time) -> Option<(Reply, bool)> {
+        None
+    }
+
     /// True if the reorder buffer is above its high-water mark.
     fn crowded(&self) -> bool {
         false

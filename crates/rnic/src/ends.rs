@@ -204,6 +204,24 @@ impl model::Receiver for AnyReceiver {
         of_receiver!(self, receiver => receiver.on_notice(now, notice, marked))
     }
 
+    #[inline]
+    fn completed(&self) -> u64 {
+        of_receiver!(self, receiver => receiver.completed())
+    }
+
+    #[inline]
+    fn deadline(&self) -> Time {
+        of_receiver!(self, receiver => receiver.deadline())
+    }
+
+    fn on_deadline(&mut self, now: Time) -> Option<(Reply, bool)> {
+        of_receiver!(self, receiver => receiver.on_deadline(now))
+    }
+
+    fn on_cut(&mut self, now: Time, psn: Psn, marked: bool, last_hop: bool) -> Reception {
+        of_receiver!(self, receiver => receiver.on_cut(now, psn, marked, last_hop))
+    }
+
     fn crowded(&self) -> bool {
         of_receiver!(self, receiver => receiver.crowded())
     }

@@ -179,6 +179,10 @@ macro_rules! congestions {
                 of_control!(self, control => control.on_cnp(now))
             }
 
+            fn on_grant(&mut self, now: model::Time, total: u64) {
+                of_control!(self, control => control.on_grant(now, total))
+            }
+
             #[inline]
             fn on_nack(&mut self, now: model::Time) {
                 of_control!(self, control => control.on_nack(now))

@@ -154,6 +154,10 @@ impl Congestion for Reacting {
         }
     }
 
+    fn on_grant(&mut self, now: Time, total: u64) {
+        self.tell(now, |inner| inner.control.on_grant(now, total));
+    }
+
     fn on_cnp(&mut self, now: Time) {
         self.tell(now, |inner| inner.control.on_cnp(now));
     }

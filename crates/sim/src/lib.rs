@@ -73,6 +73,7 @@ impl<A: Steered> Parts for RealParts<'_, A> {
     type Congestion = Reacting;
     type Annex = A;
     type Steering = A::Steering;
+    type Granter = ();
 
     fn scheme(&self, site: Site<'_>) -> AnyScheme {
         self.schemes.build(site)
@@ -93,6 +94,8 @@ impl<A: Steered> Parts for RealParts<'_, A> {
     fn steering(&self, site: QpSite<'_>) -> A::Steering {
         A::steering(self.schemes, site)
     }
+
+    fn granter(&self, _: &Plan, _: model::HostId) {}
 }
 
 /// An annex, and the kind of steering that writes it.

@@ -8,10 +8,12 @@
 //! | [`queue_pair`] | state of a queue pair at its sender and at its receiver |
 //! | [`ready`] | the order in which queue pairs send |
 //! | [`sending`], [`receiving`] | packets of a queue pair at its sender and at its receiver |
+//! | [`granting`] | replies and grants at deadlines |
 //! | [`messages`] | when messages are posted, and when they are acknowledged |
-//! | [`timers`] | starts of messages, and retransmissions |
+//! | [`timers`] | starts of messages, retransmissions, replies and grants |
 //! | [`noting`] | records of the queue pairs that a run records or follows |
 
+mod granting;
 mod messages;
 mod nic;
 mod noting;

@@ -1,5 +1,6 @@
 //! A host's NIC: its state, and what arrives at it.
 
+use super::granting::ReplyTimer;
 use super::noting::Recorded;
 use super::queue_pair::{Incoming, OutboundMessage, Outgoing, SendQueue};
 use super::ready::Ready;
@@ -28,6 +29,13 @@ pub(crate) struct Host<P: Parts> {
     pub(super) ready: Ready,
     pub(super) timers: Timers,
     pub(super) freed: Vec<MessageId>,
+    /// Timers of its receivers; empty until one of them has a deadline.
+    pub(super) reply_timers: Vec<ReplyTimer<P::Annex>>,
+    pub(super) granter: P::Granter,
+    /// Time of the granter's entry in the heap; [`u64::MAX`] if there is none.
+    pub(super) grant_at: u64,
+    /// Packets that timers have made and the engine has not yet taken.
+    pub(super) made: Vec<Parcel<P::Annex>>,
     pub(super) full_frame: u32,
     /// Preamble and gap around a frame, bytes.
     pub(super) gap: u32,
@@ -95,6 +103,10 @@ impl<P: Parts> Host<P> {
             ready: Ready::new(full_time),
             timers: Timers::new(),
             freed: Vec::new(),
+            reply_timers: Vec::new(),
+            granter: parts.granter(plan, id),
+            grant_at: u64::MAX,
+            made: Vec::new(),
             full_frame,
             gap: plan.wire.gap,
             full_time,
@@ -181,7 +193,10 @@ impl<P: Parts> Host<P> {
             self.receive::<true>(setup, now, pkt)
         } else {
             self.control.arrived += 1;
-            self.on_control(setup, now, pkt);
+            match pkt.kind() {
+                Kind::Control => self.on_message(setup, now, pkt),
+                _ => self.on_control(setup, now, pkt),
+            }
             [None, None]
         }
     }
@@ -195,6 +210,8 @@ impl<P: Parts> Host<P> {
                     let qp = setup.plan.messages[m as usize].qp;
                     self.post(setup, now, setup.sender_slot[qp.index()]);
                 }
+                Timer::Reply(index) => self.on_reply_timer(setup, at, now, index),
+                Timer::Grant => self.on_grant_timer(setup, at, now),
                 Timer::Retransmit(slot) => {
                     let out = &mut self.outgoing[slot as usize];
                     if at != out.armed {

@@ -5,7 +5,7 @@ use super::queue_pair::Incoming;
 use crate::setup::Setup;
 use model::annex::Answer;
 use model::transport::{Fate, Plain, Receiver, Reply};
-use model::{Annex, Kind, Packet, Parcel, Parts, QpId, Time};
+use model::{Annex, Granter, HostId, Kind, Packet, Parcel, Parts, QpId, Time};
 
 impl<P: Parts> Host<P> {
     /// Adds the receiving side of a queue pair; called in the order of queue pairs.
@@ -49,7 +49,7 @@ impl<P: Parts> Host<P> {
         self.control.created += 1;
         let kind = if nack { Kind::Nack } else { Kind::Ack };
         let label = Packet::new(kind, qp, incoming.from, psn, setup.plan.wire.ack);
-        Some((Parcel::bare(label), incoming.receiver.expected() >= incoming.message_end))
+        Some((Parcel::bare(label), incoming.receiver.completed() >= incoming.message_end))
     }
 
     /// Handles a data packet, or the headers of a data packet that a switch has cut (`CUT`).
@@ -77,7 +77,7 @@ impl<P: Parts> Host<P> {
             Fate::Accepted => {
                 self.data.accepted += 1;
                 self.liveness.last_progress = now;
-                whole = incoming.receiver.expected() >= incoming.message_end;
+                whole = incoming.receiver.completed() >= incoming.message_end;
             }
             Fate::Duplicate => {
                 self.data.duplicate += 1;
@@ -121,16 +121,7 @@ impl<P: Parts> Host<P> {
             annex = pkt.annex.answer(Time(now + self.clock), answer);
         }
         let reply = got.reply.map(|reply| {
-            let (kind, psn) = match reply {
-                Reply::Ack(psn) => (Kind::Ack, psn),
-                Reply::Nack(psn) => (Kind::Nack, psn),
-            };
-            let label = Packet::new(kind, qp, from, psn, setup.plan.wire.ack).with_echo(got.echo);
-            match kind {
-                Kind::Nack => self.control.nack += 1,
-                _ => self.control.ack += 1,
-            }
-            self.control.created += 1;
+            let label = self.label(setup, qp, from, reply).with_echo(got.echo);
             Parcel { label, annex }
         });
         let cnp = got.cnp.then(|| {
@@ -138,10 +129,29 @@ impl<P: Parts> Host<P> {
             self.control.created += 1;
             Parcel::bare(Packet::new(Kind::Cnp, qp, from, pkt.psn(), setup.plan.wire.cnp))
         });
+        self.arm_receiver(now, qp.0 - self.first_incoming, pkt);
+        if P::Granter::GRANTS {
+            self.ask_granter(now, pkt);
+        }
         if whole {
             self.complete(setup, now, qp);
         }
         [reply, cnp]
+    }
+
+    /// Makes and counts the label of a reply.
+    #[inline]
+    pub(super) fn label(&mut self, setup: &Setup<'_>, qp: QpId, to: HostId, reply: Reply) -> Packet {
+        let (kind, psn) = match reply {
+            Reply::Ack(psn) => (Kind::Ack, psn),
+            Reply::Nack(psn) => (Kind::Nack, psn),
+        };
+        match kind {
+            Kind::Nack => self.control.nack += 1,
+            _ => self.control.ack += 1,
+        }
+        self.control.created += 1;
+        Packet::new(kind, qp, to, psn, setup.plan.wire.ack)
     }
 
     /// Notes the messages of `qp` that have now fully arrived, and fires their triggers.
@@ -149,8 +159,8 @@ impl<P: Parts> Host<P> {
     pub(crate) fn complete(&mut self, setup: &Setup<'_>, now: u64, qp: QpId) {
         let plan = setup.plan;
         let incoming = &mut self.incoming[(qp.0 - self.first_incoming) as usize];
-        let expected = incoming.receiver.expected();
-        while expected >= incoming.message_end {
+        let completed = incoming.receiver.completed();
+        while completed >= incoming.message_end {
             let message = &plan.messages[incoming.message as usize];
             self.received[(incoming.message - self.first_received) as usize] = Time(now);
             let triggers =

@@ -268,7 +268,6 @@ impl<P: Parts> Host<P> {
                 out.arm(now, slot, self.clock, &mut self.timers);
                 return self.enqueue(slot, now);
             }
-            // No part reads control messages yet.
             Kind::Data | Kind::Trimmed | Kind::Control => return,
         };
         let progress = match P::Annex::CARRIES {

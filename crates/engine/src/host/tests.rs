@@ -50,6 +50,7 @@ impl<F: Fn(u32) -> (f64, Time)> Parts for Given<'_, F> {
 
     type Annex = ();
     type Steering = ();
+    type Granter = ();
     fn scheme(&self, site: Site<'_>) -> Self::Scheme {
         self.parts.scheme(site)
     }
@@ -67,6 +68,8 @@ impl<F: Fn(u32) -> (f64, Time)> Parts for Given<'_, F> {
         Fixed(Allowance { window: u64::MAX, pace: Pace::from_bps(gbps * 1e9), not_before })
     }
     fn steering(&self, _: model::QpSite<'_>) {}
+
+    fn granter(&self, _: &Plan, _: model::HostId) {}
 }
 
 /// The start of a packet, ps.

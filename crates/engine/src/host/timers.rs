@@ -1,4 +1,4 @@
-//! The timers of a host: starts of messages, and retransmissions.
+//! The timers of a host: starts of messages, retransmissions, replies and grants.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,6 +8,9 @@ use std::collections::BinaryHeap;
 pub(super) enum Timer {
     Start(u32),
     Retransmit(u32),
+    /// A reply of the receiver of this number among those of its host.
+    Reply(u32),
+    Grant,
 }
 
 /// Timers in a heap by time.

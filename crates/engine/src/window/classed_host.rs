@@ -86,6 +86,9 @@ impl<P: Parts> Visit<'_, P> {
         let (event, timer) = (self.events.next(), self.host.timer_at());
         if timer < event {
             self.host.on_timer(self.out.setup, timer);
+            for pkt in self.host.take_made() {
+                self.queues.push(self.out.setup.class_in_table(&pkt), pkt);
+            }
         } else {
             let before = self.port.paused_channels();
             match self.events.take() {

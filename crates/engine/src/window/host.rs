@@ -311,6 +311,9 @@ impl<'v, P: Parts> Visit<'v, P> {
         }
         let now = frame.min(timer);
         *uplink = self.take(now);
+        for pkt in self.host.take_made() {
+            self.reply(uplink, now, pkt);
+        }
         self.depart_in_turn(uplink, now);
     }
 

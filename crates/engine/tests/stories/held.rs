@@ -122,6 +122,7 @@ impl Parts for Holding {
 
     type Annex = ();
     type Steering = ();
+    type Granter = ();
     fn scheme(&self, site: Site<'_>) -> AnyScheme {
         AnyScheme::Custom(Box::new(Holder {
             habits: self.habits,
@@ -146,6 +147,8 @@ impl Parts for Holding {
         self.nic.congestion(plan.fabric.ports(plan.qps[qp.index()].from.node())[0].rate)
     }
     fn steering(&self, _: model::QpSite<'_>) {}
+
+    fn granter(&self, _: &Plan, _: model::HostId) {}
 }
 
 /// Runs a small fabric with these switch settings and the test's scheme on both engines.

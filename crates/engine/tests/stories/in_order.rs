@@ -63,6 +63,7 @@ impl Parts for Watched<'_> {
     type Congestion = <RealParts<'static, Stamp> as Parts>::Congestion;
     type Annex = <RealParts<'static, Stamp> as Parts>::Annex;
     type Steering = <RealParts<'static, Stamp> as Parts>::Steering;
+    type Granter = ();
 
     fn scheme(&self, site: Site<'_>) -> Self::Scheme {
         self.parts.scheme(site)
@@ -90,6 +91,8 @@ impl Parts for Watched<'_> {
     fn steering(&self, site: QpSite<'_>) -> Self::Steering {
         self.parts.steering(site)
     }
+
+    fn granter(&self, _: &Plan, _: model::HostId) {}
 }
 
 /// Observations of a run.

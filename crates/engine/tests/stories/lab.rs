@@ -235,7 +235,11 @@ pub(crate) fn mistakes(plan: &Plan, run: &Outcome) -> Vec<String> {
     ];
     equal("data packets sent and ended", d.sent, ends.iter().sum());
     equal("packets cut, and their headers", d.cut, d.headers_arrived + d.headers_lost + d.headers_in_flight);
-    equal("control packets made, by kind", c.created, c.ack + c.nack + c.cnp + c.forged + c.signals);
+    equal(
+        "control packets made, by kind",
+        c.created,
+        c.ack + c.nack + c.cnp + c.grants + c.forged + c.signals,
+    );
     equal(
         "control packets made and ended",
         c.created,
@@ -280,8 +284,8 @@ pub(crate) fn mistakes(plan: &Plan, run: &Outcome) -> Vec<String> {
             (0..plan.fabric.hosts()).map(|h| &run.links[plan.fabric.base(model::NodeId(h as u32)) as usize]);
         let sent: u64 = nics.map(|l| l.bytes + l.frames * gap).sum();
         let data: u64 = run.messages.iter().map(|m| m.wire_bytes).sum();
-        let replies =
-            (c.ack + c.nack) * (u64::from(plan.wire.ack) + gap) + c.cnp * (u64::from(plan.wire.cnp) + gap);
+        let replies = (c.ack + c.nack + c.grants) * (u64::from(plan.wire.ack) + gap)
+            + c.cnp * (u64::from(plan.wire.cnp) + gap);
         let notices = notices * (u64::from(plan.wire.ack) + gap);
         equal(
             "bytes sent by NICs, and bytes of messages, replies and notices",

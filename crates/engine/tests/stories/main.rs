@@ -22,6 +22,8 @@
 //! | [`failures`] | links go down, come back and slow down to the picosecond, and schemes find the remaining paths |
 //! | [`listed_losses`] | a listed packet is lost as often as listed, and the recovery mode retransmits it |
 //! | [`telemetry`] | data packets report the load of their links; HPCC empties queues with it, Swift keeps delays near a target |
+//! | [`receivers`] | a receiver may wait with its ACKs until a timer fires, or complete messages by counting packets |
+//! | [`grants`] | a host that grants credit shares its link among its senders and keeps the queue before it short |
 //! | [`arrivals`] | flows start when the workload says, and a loaded fabric behaves as queueing theory predicts |
 //! | [`collectives`] | all-reduce and all-to-all send what the textbook says, and runs repeat exactly |
 //!
@@ -39,6 +41,7 @@ mod drains;
 mod endpoint;
 mod failures;
 mod fuzz;
+mod grants;
 mod held;
 mod in_order;
 mod lab;
@@ -46,6 +49,7 @@ mod listed_losses;
 mod long_haul;
 mod lossless;
 mod many_paths;
+mod receivers;
 mod rerouting;
 mod telemetry;
 mod three_tiers;

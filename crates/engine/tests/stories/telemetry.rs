@@ -53,6 +53,7 @@ impl Parts for Spied<'_> {
     type Congestion = Spy;
     type Annex = <RealParts<'static, TelemetryStamp> as Parts>::Annex;
     type Steering = <RealParts<'static, TelemetryStamp> as Parts>::Steering;
+    type Granter = ();
 
     fn scheme(&self, site: Site<'_>) -> Self::Scheme {
         self.parts.scheme(site)
@@ -73,6 +74,8 @@ impl Parts for Spied<'_> {
     fn steering(&self, site: QpSite<'_>) -> Self::Steering {
         self.parts.steering(site)
     }
+
+    fn granter(&self, _: &Plan, _: model::HostId) {}
 }
 
 /// Runs a scenario; returns its outcome and the records that reached each sender.

@@ -1,0 +1,122 @@
+//! Packets that a host makes at a deadline: replies of receivers that wait with their ACKs, and grants.
+
+use super::nic::Host;
+use super::timers::Timer;
+use crate::setup::Setup;
+use model::annex::Answer;
+use model::congestion::Congestion;
+use model::granter::Arrival;
+use model::transport::Receiver;
+use model::{Annex, Granter, HostId, Kind, Packet, Parcel, Parts, Psn, QpId, Time};
+
+/// The timer of a receiver.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ReplyTimer<A> {
+    /// Time of its entry in the heap; [`u64::MAX`] if there is none.
+    armed: u64,
+    /// Annex of the last data packet.
+    annex: A,
+}
+
+impl<P: Parts> Host<P> {
+    /// Takes the packets that its timers have made, in their order. The engine must take them after every timer.
+    pub(crate) fn take_made(&mut self) -> Vec<Parcel<P::Annex>> {
+        std::mem::take(&mut self.made)
+    }
+
+    /// Makes sure that a timer fires no later than the deadline of a receiver, after the arrival of `pkt`.
+    #[inline]
+    pub(super) fn arm_receiver(&mut self, now: u64, index: u32, pkt: &Parcel<P::Annex>) {
+        if self.incoming[index as usize].receiver.deadline() != Time::NEVER {
+            let none = ReplyTimer { armed: u64::MAX, annex: P::Annex::default() };
+            self.reply_timers.resize(self.incoming.len(), none);
+            self.reply_timers[index as usize].annex = pkt.annex;
+            self.rearm_receiver(now, index);
+        }
+    }
+
+    #[inline(never)]
+    fn rearm_receiver(&mut self, now: u64, index: u32) {
+        let deadline = self.incoming[index as usize].receiver.deadline().ps();
+        let timer = &mut self.reply_timers[index as usize];
+        if deadline < timer.armed {
+            timer.armed = deadline.max(now + 1);
+            self.timers.push(timer.armed, Timer::Reply(index));
+        }
+    }
+
+    /// Handles a timer of a receiver that was set for `at`.
+    pub(super) fn on_reply_timer(&mut self, setup: &Setup<'_>, at: u64, now: u64, index: u32) {
+        let timer = &mut self.reply_timers[index as usize];
+        if at != timer.armed {
+            return; // a stale entry: a later one has replaced it
+        }
+        timer.armed = u64::MAX;
+        let annex = timer.annex;
+        let incoming = &mut self.incoming[index as usize];
+        if incoming.receiver.deadline().ps() <= now
+            && let Some((reply, echo)) = incoming.receiver.on_deadline(Time(now))
+        {
+            let (selective, crowded) = (incoming.receiver.selective(), incoming.receiver.crowded());
+            let answer = Answer { marked: echo, selective, crowded };
+            let annex = annex.answer(Time(now + self.clock), answer);
+            let to = incoming.from;
+            let label = self.label(setup, QpId(self.first_incoming + index), to, reply).with_echo(echo);
+            self.made.push(Parcel { label, annex });
+        }
+        self.rearm_receiver(now, index);
+    }
+
+    /// Tells the granter of a data packet that has arrived, or of the headers of one.
+    pub(super) fn ask_granter(&mut self, now: u64, pkt: &Parcel<P::Annex>) {
+        let cut = pkt.kind() == Kind::Trimmed;
+        let (qp, last_hop) = (pkt.qp(), cut && pkt.echo());
+        self.granter.demand(Time(now), qp, pkt.annex.amount());
+        let arrival = Arrival { qp, frame: pkt.frame(), marked: pkt.marked(), cut, last_hop };
+        self.granter.arrived(Time(now), arrival);
+        self.arm_granter(now);
+    }
+
+    /// Makes sure that a timer fires no later than the granter's deadline, but not before `from`.
+    pub(super) fn arm_granter(&mut self, from: u64) {
+        let deadline = self.granter.deadline().ps();
+        if deadline < self.grant_at {
+            self.grant_at = deadline.max(from);
+            self.timers.push(self.grant_at, Timer::Grant);
+        }
+    }
+
+    /// Handles the granter's timer that was set for `at`.
+    pub(super) fn on_grant_timer(&mut self, setup: &Setup<'_>, at: u64, now: u64) {
+        if at != self.grant_at {
+            return; // a stale entry: a later one has replaced it
+        }
+        self.grant_at = u64::MAX;
+        if self.granter.deadline().ps() <= now {
+            while let Some((qp, total)) = self.granter.grant(Time(now)) {
+                let to: HostId = setup.plan.qps[qp.index()].from;
+                let mut annex = P::Annex::default();
+                annex.set_amount(total);
+                // Our choice: a grant has the size of an ACK.
+                let label = Packet::new(Kind::Control, qp, to, Psn::new(0), setup.plan.wire.ack);
+                self.control.grants += 1;
+                self.control.created += 1;
+                self.made.push(Parcel { label, annex });
+            }
+        }
+        self.arm_granter(now + 1);
+    }
+
+    /// Takes a control message: a grant at the sender of its queue pair, a demand at the receiver.
+    pub(super) fn on_message(&mut self, setup: &Setup<'_>, now: u64, pkt: &Parcel<P::Annex>) {
+        let amount = pkt.annex.amount();
+        if setup.plan.qps[pkt.qp().index()].from == pkt.to() {
+            let slot = setup.sender_slot[pkt.qp().index()];
+            self.outgoing[slot as usize].congestion.on_grant(Time(now), amount);
+            self.enqueue(slot, now);
+        } else if P::Granter::GRANTS {
+            self.granter.demand(Time(now), pkt.qp(), amount);
+            self.arm_granter(now);
+        }
+    }
+}
