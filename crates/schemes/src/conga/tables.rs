@@ -85,6 +85,15 @@ impl Metric {
         now.since(self.at) < ageing
     }
 
+    /// Time before which the metric does not age; `now` if that is unknown.
+    fn holds_until(&self, now: Time, ageing: Time) -> Time {
+        match self.level {
+            0 => Time::NEVER,
+            _ if self.is_fresh(now, ageing) => Time(self.at.ps().saturating_add(ageing.ps())),
+            _ => now,
+        }
+    }
+
     /// The metric after ageing.
     #[inline]
     fn aged(&self, now: Time, ageing: Time) -> u8 {
@@ -143,6 +152,8 @@ struct RackPaths {
     entries: Vec<Option<Entry>>,
     /// LBTag at which the next search for feedback begins.
     next: usize,
+    /// Time before which no metric differs from its last feedback; zero if that is unknown.
+    settled_until: Time,
     /// Time before which no signal is sent.
     quiet_until: Time,
 }
@@ -166,6 +177,9 @@ impl FromLeaf {
         }
         let metric = Metric { level: ce, at: now };
         let entry = &mut row.entries[lb_tag.index()];
+        if entry.is_none_or(|entry| entry.sent != Some(ce)) {
+            row.settled_until = Time::ZERO;
+        }
         *entry = Some(Entry { metric, sent: entry.and_then(|entry| entry.sent) });
     }
 
@@ -185,19 +199,26 @@ impl FromLeaf {
     pub(super) fn next_feedback(&mut self, rack: u16, now: Time) -> Option<PathFeedback> {
         let ageing = self.ageing;
         let row = self.rows.get_mut(usize::from(rack))?;
-        let middle = row.next.min(row.entries.len());
-        let (mut changed, mut fresh) = (None, None);
+        let (middle, settled) = (row.next.min(row.entries.len()), now < row.settled_until);
+        let (mut changed, mut fresh, mut until) = (None, None, Time::NEVER);
         'search: for part in [middle..row.entries.len(), 0..middle] {
             for (i, entry) in part.clone().zip(&row.entries[part]) {
                 let Some(Entry { metric, sent }) = entry else { continue };
-                if *sent != Some(metric.aged(now, ageing)) {
+                if !settled && *sent != Some(metric.aged(now, ageing)) {
                     changed = Some(i);
                     break 'search;
                 }
                 if fresh.is_none() && metric.is_fresh(now, ageing) {
                     fresh = Some(i);
+                    if settled {
+                        break 'search;
+                    }
                 }
+                until = until.min(metric.holds_until(now, ageing));
             }
+        }
+        if !settled && changed.is_none() {
+            row.settled_until = until;
         }
         let place = changed.or(fresh)?;
         row.next = place + 1;
