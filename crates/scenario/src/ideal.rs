@@ -123,6 +123,9 @@ impl<'p> Ideals<'p> {
 /// Rate and delay of the equal-cost links of a hop.
 type Hop = [(Rate, Time)];
 
+/// The hop from a set of switches towards a rack, and the number of the next set. `None` if no path leads there.
+type Step = Option<(Rc<Hop>, usize)>;
+
 /// A kind of path.
 #[derive(Debug)]
 struct Shape {
@@ -179,10 +182,10 @@ struct Walks<'p> {
     /// Sets of switches, in ascending order, and their numbers.
     sets: Vec<Rc<[NodeId]>>,
     set_of: BTreeMap<Rc<[NodeId]>, usize>,
-    /// The hop from a set of switches towards a rack, and the next set. `None` if no path leads there.
-    by_rack: BTreeMap<(usize, usize), Option<(Rc<Hop>, usize)>>,
-    /// The hop by the number of each switch's route.
-    by_routes: BTreeMap<(usize, Vec<u32>), Option<(Rc<Hop>, usize)>>,
+    /// Steps by set and rack.
+    by_rack: BTreeMap<(usize, usize), Step>,
+    /// Steps by set and the number of each switch's route.
+    by_routes: BTreeMap<(usize, Vec<u32>), Step>,
 }
 
 impl<'p> Walks<'p> {
@@ -232,7 +235,7 @@ impl<'p> Walks<'p> {
         }
     }
 
-    fn step(&mut self, set: usize, rack: usize) -> Option<(Rc<Hop>, usize)> {
+    fn step(&mut self, set: usize, rack: usize) -> Step {
         if let Some(known) = self.by_rack.get(&(set, rack)) {
             return known.clone();
         }
