@@ -52,9 +52,11 @@ fn sender_after(steps: &[Step]) -> Sender {
     for (now, step) in (1..).map(Time::from_us).zip(steps) {
         match *step {
             Step::Post(packets) => sender.post(packets),
-            Step::Send(packets) => (0..packets).for_each(|_| drop(sender.next(now, u64::MAX))),
-            Step::Ack(psn) => drop(sender.on_reply(now, Reply::Ack(Psn::new(psn)))),
-            Step::Nack(psn) => drop(sender.on_reply(now, Reply::Nack(Psn::new(psn)))),
+            Step::Send(packets) => {
+                (0..packets).for_each(|_| _ = sender.next(now, u64::MAX));
+            }
+            Step::Ack(psn) => _ = sender.on_reply(now, Reply::Ack(Psn::new(psn))),
+            Step::Nack(psn) => _ = sender.on_reply(now, Reply::Nack(Psn::new(psn))),
             Step::Timeout => sender.on_timeout(sender.deadline()),
         }
     }
