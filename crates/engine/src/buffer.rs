@@ -45,6 +45,19 @@ pub(crate) enum Admission {
     Cut(Cut),
 }
 
+/// Knowledge of the charges by account. Light visits do not compute them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Detail {
+    Exact,
+    /// No account is charged more: departures since the last exact count are left out.
+    AtMost,
+    Unknown,
+}
+
+/// Light visits in a row after which all charges would still be below the thresholds: fewer are not worth the next count
+/// of all queues. Our choice.
+const WORTH_A_COUNT: u64 = 4;
+
 /// Bytes of a buffer in use.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BufferUse {
@@ -62,9 +75,9 @@ pub(crate) struct Buffer {
     shared: u64,
     /// Bytes charged to the shared part.
     used: u64,
-    /// Charged bytes by account; valid only if `detailed`.
+    /// Charged bytes by account, as far as they are known.
     ingress: Vec<u64>,
-    detailed: bool,
+    detail: Detail,
     /// Bytes in headroom, by account.
     headroom: Vec<u64>,
     limit: Vec<u64>,
@@ -93,7 +106,7 @@ impl Buffer {
             shared: settings.buffer.get().saturating_sub(limit.iter().sum()),
             used: 0,
             ingress: vec![0; accounts],
-            detailed: true,
+            detail: Detail::Exact,
             headroom: vec![0; accounts],
             limit,
             paused: vec![false; accounts],
@@ -174,21 +187,15 @@ impl Buffer {
         self.ingress[account.0 as usize] += bytes;
     }
 
-    /// Sets the bytes charged after a light visit. Their split by account is then unknown.
+    /// Sets the bytes charged after a light visit.
     #[inline]
     pub(crate) fn settle(&mut self, used: u64) {
         self.used = used;
-        self.detailed = false;
     }
 
     /// True if the charges by account are known.
     pub(crate) fn detailed(&self) -> bool {
-        self.detailed
-    }
-
-    /// True if the charges by account are known and their sum exceeds `bytes`.
-    pub(crate) fn is_known_to_exceed(&self, bytes: u64) -> bool {
-        self.detailed && self.used > bytes
+        self.detail == Detail::Exact
     }
 
     /// Sets the charges by account from the account and the bytes of all charged packets.
@@ -197,7 +204,7 @@ impl Buffer {
         for (account, bytes) in charged {
             self.ingress[account.0 as usize] += bytes;
         }
-        self.detailed = true;
+        self.detail = Detail::Exact;
     }
 
     /// Releases the room of a packet that leaves; true if the switch must resume its ingress.
@@ -233,28 +240,62 @@ impl Buffer {
         self.paused[account.0 as usize] || self.paused_by_scheme[account.0 as usize]
     }
 
-    /// True if no account is paused and no arrival of this window can be paused or dropped; `incoming` is the sum
-    /// of their bytes. Departures only lower the charges. A single ingress holds at most all bytes in use.
-    pub(crate) fn stays_below_thresholds(&self, incoming: u64, longest_queue: impl FnOnce() -> u64) -> bool {
+    /// True if no account is paused and no arrival of this window can be paused or dropped: the visit may be light.
+    /// `incoming` is the sum of their bytes, and `by_account` its parts. Departures only lower the charges.
+    pub(crate) fn stays_below_thresholds(
+        &mut self,
+        incoming: u64,
+        by_account: impl Iterator<Item = (Account, u64)> + Clone,
+        longest_queue: impl FnOnce() -> u64,
+    ) -> bool {
         if self.pauses > 0 {
             return false;
         }
         let used = self.used + incoming;
         match self.flow_control {
             FlowControl::Lossless(pfc) => {
-                let most = match self.detailed {
-                    true => self.ingress.iter().copied().max().unwrap_or(0),
-                    false => self.used,
+                // A single account holds at most all bytes in use.
+                if used <= self.share(used, pfc.alpha) {
+                    self.detail = Detail::Unknown;
+                    return true;
+                }
+                let visits = match self.detail {
+                    Detail::Unknown => return false,
+                    Detail::Exact => WORTH_A_COUNT,
+                    Detail::AtMost => 1,
                 };
-                most + incoming <= self.share(used, pfc.alpha)
+                let share = self.share(self.used + visits * incoming, pfc.alpha);
+                let fits = |(account, bytes): (Account, u64)| {
+                    self.ingress[account.0 as usize].min(self.used) + visits * bytes <= share
+                };
+                if !by_account.clone().all(fits) {
+                    return false;
+                }
+                by_account.for_each(|(account, bytes)| self.ingress[account.0 as usize] += bytes);
+                self.detail = Detail::AtMost;
+                true
             }
             FlowControl::Lossy { alpha } => {
-                used <= self.shared && longest_queue() + incoming <= self.share(used, alpha)
+                // To count a long queue again costs more than to stay heavy.
+                let light = !(self.detailed() && self.used > 8 * incoming)
+                    && used <= self.shared
+                    && longest_queue() + incoming <= self.share(used, alpha);
+                self.light_without_detail(light)
             }
             FlowControl::Capped { to_switches, to_hosts } => {
-                used <= self.shared && longest_queue() + incoming <= to_switches.min(to_hosts).get()
+                let light = !(self.detailed() && self.used > 8 * incoming)
+                    && used <= self.shared
+                    && longest_queue() + incoming <= to_switches.min(to_hosts).get();
+                self.light_without_detail(light)
             }
         }
+    }
+
+    fn light_without_detail(&mut self, light: bool) -> bool {
+        if light {
+            self.detail = Detail::Unknown;
+        }
+        light
     }
 
     /// Updates the peaks with the current use.
@@ -291,6 +332,7 @@ mod tests {
     use model::{Bytes, Kind};
 
     const IN: Account = Account(0);
+    const ONE: [(Account, u64); 1] = [(IN, 5_000)];
 
     const DATA: Class = Class::strict(Kinds::of(&[Kind::Data])).of_data();
 
@@ -372,7 +414,10 @@ mod tests {
         let cut = Cut { frame: 64, victim: Victim::Even };
         let settings = SwitchSettings { overflow: Overflow::Cut(cut), ..settings(6_000, caps) };
         let mut b = Buffer::new(&settings, vec![0; 2]);
-        assert!(b.stays_below_thresholds(3_000, || 0) && !b.stays_below_thresholds(3_000, || 1));
+        assert!(
+            b.stays_below_thresholds(3_000, ONE.into_iter(), || 0)
+                && !b.stays_below_thresholds(3_000, ONE.into_iter(), || 1)
+        );
         assert_eq!(b.admit(packet(IN, 2_000)), Admission::Admitted);
         assert_eq!(b.admit(packet(IN, 2_001)), Admission::Cut(cut));
         assert_eq!(b.admit(Request { to_host: true, ..packet(IN, 2_001) }), Admission::Admitted);
@@ -394,13 +439,26 @@ mod tests {
     #[test]
     fn below_all_thresholds_admission_cannot_fail() {
         let mut b = lossless(100_000, 10_000);
-        assert!(b.stays_below_thresholds(5_000, || 0));
+        assert!(b.stays_below_thresholds(5_000, ONE.into_iter(), || 0));
         b.settle(5_000);
         assert!(
-            !b.stays_below_thresholds(5_000, || 0),
+            !b.stays_below_thresholds(5_000, ONE.into_iter(), || 0),
             "5000 may all stand at one ingress: 10000 > (80000 - 10000) / 8"
         );
         b.detail([(IN, 2_500), (Account(1), 2_500)].into_iter());
-        assert!(b.stays_below_thresholds(5_000, || 0));
+        assert!(!b.stays_below_thresholds(5_000, ONE.into_iter(), || 0), "not for four visits in a row");
+    }
+
+    #[test]
+    fn a_full_buffer_stays_light_as_long_as_no_ingress_can_reach_its_threshold() {
+        let mut b = lossless(100_000, 10_000);
+        let less = [(IN, 500), (Account(1), 500)].into_iter();
+        let light = |b: &mut Buffer| b.stays_below_thresholds(1_000, less.clone(), || 0);
+        b.settle(8_600);
+        b.detail([(IN, 4_300), (Account(1), 4_300)].into_iter());
+        let visits = (0..20).take_while(|_| light(&mut b)).count();
+        assert_eq!(visits, 9, "4300 + 9 x 500 <= (80000 - 9600) / 8, if nothing leaves");
+        b.detail([(IN, 4_300), (Account(1), 4_300)].into_iter());
+        assert!(light(&mut b), "after the next count");
     }
 }

@@ -283,8 +283,10 @@ impl Themis {
 
     /// Notes the departure of a packet whose queue pair waits, or whose compensation is open. Returns the NACK that the
     /// switch must now send, if any.
+    #[cold]
     #[inline(never)]
-    fn on_awaited(&mut self, pkt: &Packet, port: PortIndex) -> Option<Packet> {
+    fn on_awaited(&mut self, pkt: &Packet, port: PortIndex, acks: &mut Acks<'_>) -> Option<Packet> {
+        self.on_acks(port, acks);
         let (pair, rule, ring) = self.table.find(pkt.qp())?;
         if pair.owed == Some(pkt.psn()) {
             pair.owed = None;
@@ -404,8 +406,7 @@ impl Scheme for Themis {
         if pair.owed != Some(pkt.psn()) && rule.on_plain_depart(&mut pair.flow, ring, pkt.psn()) {
             return None;
         }
-        self.on_acks(port, acks);
-        self.on_awaited(pkt, port)
+        self.on_awaited(pkt, port, acks)
     }
 
     /// Only a NACK makes a queue pair wait, and only a queue pair that waits gets a compensation.

@@ -11,6 +11,7 @@ use super::sort::Sorter;
 use super::switch::{self, Scratch, SwitchState};
 use super::{classed_host, host};
 use crate::books::Tally;
+use crate::buffer::Account;
 use crate::host::Host;
 use crate::outcome::{Effort, LinkRecord};
 use crate::record::Recorder;
@@ -400,11 +401,16 @@ impl<P: Parts> Group<P> {
         // these.
         let surprises = !switch.buffer.lossless()
             && (switch.interest.makes_data || self.with_data.has(Kind::Ack) && switch.interest.makes_replies);
-        // Light and heavy visits give the same result. Recounting a long queue later costs more than staying heavy.
+        let channels = u16::from(setup.fabric().channels());
+        let by_account = incoming.iter().filter(|lane| !lane.is_empty()).flat_map(|lane| {
+            let bytes = lane.len() as u64 * self.largest_frame;
+            let first = lane[0].ingress().0 * channels;
+            (first..first + channels).map(move |account| (Account(account), bytes))
+        });
+        // Light and heavy visits give the same result.
         let heavy = !self.classed.is_empty()
             || surprises
-            || switch.buffer.is_known_to_exceed(8 * bound)
-            || !switch.buffer.stays_below_thresholds(bound, longest);
+            || !switch.buffer.stays_below_thresholds(bound, by_account, longest);
         self.effort.heavy += heavy as u64;
         let local = !heavy
             && self.exact_keys

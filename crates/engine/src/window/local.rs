@@ -112,11 +112,17 @@ struct Layer<'v, A> {
 impl<A: Annex> Layer<'_, A> {
     #[inline(always)]
     fn lay(&mut self, p: usize, pkt: Parcel<A>) {
+        self.lay_keyed(p, line::keyed(pkt, self.tie));
+    }
+
+    /// [`Layer::lay`] for a packet that has its key.
+    #[inline(always)]
+    fn lay_keyed(&mut self, p: usize, pkt: Parcel<A>) {
         let line = &mut self.lines[p * CLASSES + self.line_of.of(&pkt)].packets;
         if line.is_empty() {
             self.busy[p / 64] |= 1 << (p % 64);
         }
-        line.push(line::keyed(pkt, self.tie));
+        line.push(pkt);
     }
 }
 
@@ -340,10 +346,13 @@ impl<A: Annex> Play<'_, A> {
                     up.push(*pkt);
                     continue;
                 }
-                Kind::Ack if !quiet && !to_host => acks.push(line::keyed(*pkt, self.layer.tie).label),
-                _ => {}
+                Kind::Ack if !quiet && !to_host => {
+                    let keyed = line::keyed(*pkt, self.layer.tie);
+                    acks.push(keyed.label);
+                    self.layer.lay_keyed(p, keyed);
+                }
+                _ => self.layer.lay(p, *pkt),
             }
-            self.layer.lay(p, *pkt);
         }
     }
 

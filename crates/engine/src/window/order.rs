@@ -1,14 +1,19 @@
-//! The order of departures among a switch's ports: a tournament among the ports whose departures must be computed
-//! in order of time.
+//! The order of departures among a switch's ports whose departures must be computed in order of time.
 
-/// A tournament. The winner is the port with the earliest start, and among several with that start the lowest
-/// number.
-#[derive(Debug, Default)]
+/// The earliest start among the ports, and of several ports with that start the one with the lowest number.
+#[derive(Debug)]
 pub(super) struct DepartureOrder {
-    /// Node `i` has the children `2 i` and `2 i + 1`, and the leaves are the ports. A key holds the time since the
-    /// window's start and, in its low bits, the port.
+    /// By port: the time since the window's start and, in the low bits, the port.
     keys: Vec<u64>,
-    leaves: usize,
+    /// The least key of every eight ports.
+    least: Vec<u64>,
+    first: u64,
+}
+
+impl Default for DepartureOrder {
+    fn default() -> Self {
+        DepartureOrder { keys: Vec::new(), least: Vec::new(), first: NOT }
+    }
 }
 
 /// Number of bits of a port number.
@@ -17,12 +22,15 @@ const PORT: u32 = 10;
 const NOT: u64 = u64::MAX;
 
 impl DepartureOrder {
-    /// Restarts the tournament with `ports` ports.
+    /// Restarts with `ports` ports, none of which starts anything.
     #[inline]
     pub(super) fn clear(&mut self, ports: usize) {
-        self.leaves = ports.next_power_of_two().max(2);
+        let eights = ports.div_ceil(8);
         self.keys.clear();
-        self.keys.resize(2 * self.leaves, NOT);
+        self.keys.resize(8 * eights, NOT);
+        self.least.clear();
+        self.least.resize(eights, NOT);
+        self.first = NOT;
     }
 
     /// Sets the start of port `p` to `after` ps from the window's start; a start from `length` on is in a later
@@ -30,24 +38,25 @@ impl DepartureOrder {
     #[inline]
     pub(super) fn set(&mut self, p: usize, after: u64, length: u64) {
         let key = if after < length { after << PORT | p as u64 } else { NOT };
-        let mut i = self.leaves + p;
-        self.keys[i] = key;
-        while i > 1 {
-            i /= 2;
-            let winner = self.keys[2 * i].min(self.keys[2 * i + 1]);
-            if self.keys[i] == winner {
-                break;
-            }
-            self.keys[i] = winner;
+        let before = std::mem::replace(&mut self.keys[p], key);
+        if key == before {
+            return;
         }
+        let eight = self.keys.as_chunks::<8>().0[p / 8];
+        self.least[p / 8] = eight.into_iter().fold(NOT, u64::min);
+        self.first = match key < self.first {
+            true => key,
+            false if before > self.first => return,
+            false => self.least.iter().copied().fold(NOT, u64::min),
+        };
     }
 
     /// The earliest start, in ps from the window's start, and its port.
     #[inline(always)]
     pub(super) fn first(&self) -> Option<(u64, usize)> {
-        match self.keys.get(1) {
-            None | Some(&NOT) => None,
-            Some(&key) => Some((key >> PORT, (key & ((1 << PORT) - 1)) as usize)),
+        match self.first {
+            NOT => None,
+            key => Some((key >> PORT, (key & ((1 << PORT) - 1)) as usize)),
         }
     }
 }

@@ -105,7 +105,7 @@ impl Spray {
     }
 
     /// Index of the port, of `count`, that a data packet takes; also its slot, if the slot decides.
-    #[inline]
+    #[inline(always)]
     fn choose(&self, arrived: Arrived, pkt: &Packet, count: usize) -> (usize, Option<u16>) {
         if count == 1 {
             return (0, None);
