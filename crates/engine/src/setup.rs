@@ -4,7 +4,7 @@ use crate::failing::{Failing, fastest};
 use crate::listed::Listed;
 use crate::window::cost;
 use model::draw::{Key, Purpose};
-use model::fabric::Router;
+use model::fabric::{Link, Router};
 use model::packet::Kinds;
 use model::plan::{FlowControl, Marking, Overflow, SwitchSettings};
 use model::telemetry::Record;
@@ -64,8 +64,9 @@ pub(crate) struct Setup<'a> {
     rate_numbers: Vec<u8>,
     /// Number of frame sizes in a row.
     row_length: u32,
-    /// Length of the longest window that the links allow, ps.
+    /// Length of the longest window that the links between groups allow, ps.
     pub(crate) window: u64,
+    pub(crate) reach: Reach,
     /// Number of each queue pair among those of its sender.
     pub(crate) sender_slot: Vec<u32>,
     /// Number of queue pairs that each host sends.
@@ -163,6 +164,7 @@ impl<'a> Setup<'a> {
             row_length: row_length as u32,
             // An even length splits into two halves.
             window: (window(plan) & !1).max(1),
+            reach: Reach::new(plan),
             sender_slot,
             sends,
             followed: match plan.record.follow.is_empty() {
@@ -362,20 +364,45 @@ pub(crate) const DATA: usize = 2;
 /// Number of classes in all presets.
 pub(crate) const CLASSES: usize = 3;
 
-/// Length of the longest window that a plan's links allow: no node affects another one within it. Pause frames take
-/// no transmission time, so on lossless fabrics the propagation delay alone counts.
+/// The least time from the start of a packet or a pause frame to its arrival, by link.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reach {
+    /// Size of the smallest packet, bytes; `None` if switches send pause frames, which take no transmission time.
+    smallest: Option<u32>,
+}
+
+impl Reach {
+    fn new(plan: &Plan) -> Self {
+        let lossless = plan.switches.iter().any(|s| matches!(s.flow_control, FlowControl::Lossless(_)));
+        let cut = |s: &SwitchSettings| match s.overflow {
+            Overflow::Cut(cut) => cut.frame,
+            Overflow::Drop => u32::MAX,
+        };
+        let cut = plan.switches.iter().map(cut).min().unwrap_or(u32::MAX);
+        Reach { smallest: (!lossless).then(|| plan.wire.smallest_frame().min(cut)) }
+    }
+
+    /// The reach of a link, ps.
+    pub(crate) fn of(self, plan: &Plan, link: &Link) -> u64 {
+        let rate = fastest(&plan.failures, plan.fabric.link(link.from, link.port), link.rate);
+        let frame = self.smallest.map_or(Time::ZERO, |frame| plan.wire.transmission(rate, frame));
+        link.delay.ps() + frame.ps()
+    }
+}
+
+/// Most times by which the window is longer than the shortest reach of any link. Buffers are sampled and runs are
+/// checked once per window, so it must not be much longer than the shortest link. Our choice.
+const MOST_STEPS: u64 = 16;
+
+/// Length of the longest window that a plan's links allow: no group of nodes affects another one within it. Links inside
+/// groups may be shorter: their groups step through the window.
 pub fn window(plan: &Plan) -> u64 {
-    let cut = |s: &SwitchSettings| match s.overflow {
-        Overflow::Cut(cut) => cut.frame,
-        Overflow::Drop => u32::MAX,
-    };
-    let cut = plan.switches.iter().map(cut).min().unwrap_or(u32::MAX);
-    let smallest = plan.wire.smallest_frame().min(cut);
-    let lossless = plan.switches.iter().any(|s| matches!(s.flow_control, FlowControl::Lossless(_)));
-    let reach = |l: &model::fabric::Link| {
-        let rate = fastest(&plan.failures, plan.fabric.link(l.from, l.port), l.rate);
-        let frame = if lossless { Time::ZERO } else { plan.wire.transmission(rate, smallest) };
-        l.delay.ps() + frame.ps()
-    };
-    plan.fabric.links().iter().map(reach).min().unwrap_or(LONGEST_WINDOW).min(LONGEST_WINDOW)
+    let (fabric, reach) = (&plan.fabric, Reach::new(plan));
+    let of = |link: &Link| reach.of(plan, link).min(LONGEST_WINDOW);
+    let least = fabric.links().iter().map(of).min().unwrap_or(LONGEST_WINDOW);
+    let group = crate::window::group_of_each_node(fabric);
+    let leaves = |link: &&Link| group[link.from.index()] != group[link.to.index()];
+    let between = fabric.links().iter().filter(leaves).map(of).min();
+    // Two nodes of one kind inside a group need at least 2 ps.
+    if least < 2 { least } else { between.unwrap_or(least).min(MOST_STEPS * least).min(LONGEST_WINDOW) }
 }

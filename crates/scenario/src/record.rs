@@ -29,7 +29,7 @@ pub struct RecordConfig {
     /// a million rows. Default 256 (our choice).
     pub bins: usize,
     /// Width of the first bins; it doubles whenever the bins are full. The width is rounded up to whole windows of the
-    /// engine, each about as long as the delay of the shortest link. Default 1 us (our choice).
+    /// engine, each about as long as the delay of the shortest link between racks. Default 1 us (our choice).
     pub width: Time,
     /// Number of queue pairs whose events are recorded, or "all": packets sent and received, NACKs, CNPs, timeouts,
     /// packets that the scheme blocks, and queue lengths on the way. Default 0 (our choice: events cost time and memory).

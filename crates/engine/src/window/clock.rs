@@ -136,7 +136,8 @@ impl<'s> Clock<'s> {
         }
         self.views.advance(opened, |all| groups.iter().for_each(|group| group.write_queues(all)));
         let close = (opened + self.length).min(self.horizon);
-        let window = Window { number: self.number, opened, close, length: self.length };
+        let (number, length, next) = (self.number, self.length, opened + self.length);
+        let window = Window { number, opened, close, length, next, span: length };
         self.last = self.number;
         self.number += 1;
         self.windows += 1;

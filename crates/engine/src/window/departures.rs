@@ -71,7 +71,7 @@ pub(super) struct Departures<A> {
 impl<A: Annex> Departures<A> {
     #[inline(always)]
     pub(super) fn begin(port: &Port<A>, out: &Out<'_, A>, p: usize, arrivals: usize) -> Self {
-        let (opened, length) = (out.window.opened, out.window.length);
+        let (opened, (from, _)) = (out.window.opened, out.lane_span(p));
         let unnoticed = port.most_waiting.min(port.unmarked);
         let may_mark = u64::from(port.waiting) + arrivals as u64 * u64::from(out.setup.largest_frame);
         let special = A::TELEMETRY
@@ -82,7 +82,7 @@ impl<A: Annex> Departures<A> {
             p,
             left: Left::default(),
             free: departure(port.busy.saturating_sub(opened)),
-            reach: (port.delay.wrapping_sub(length + 1) << Packet::TIME_SHIFT)
+            reach: ((port.delay + opened).wrapping_sub(from + 1) << Packet::TIME_SHIFT)
                 .wrapping_add(u64::from(port.peer_port.0) << Packet::PORT_SHIFT),
             frames: 0,
             sent: 0,
@@ -378,9 +378,10 @@ impl<A: Annex> Departures<A> {
         self.free = (event & WHOLE_TICKS) + cost;
         self.spent = self.spent.wrapping_add(cost);
         self.frames += 1;
-        let after = (time(self.free) + port.delay).wrapping_sub(out.window.length);
+        let (from, span) = out.lane_span(self.p);
+        let arrival = out.window.opened + time(self.free) + port.delay;
+        let after = arrival - from;
         if port.is(LOSSY | TAPPED) {
-            let arrival = out.next + after;
             let lost = port.is(LOSSY) && setup.loses(link.gp, at, arrival, &pkt);
             if port.is(TAPPED) {
                 out.recorder.frame(setup, link.gp, at, Passed::Packet(pkt.label, lost));
@@ -393,7 +394,7 @@ impl<A: Annex> Departures<A> {
             }
         }
         let sent = pkt.arriving(after as u32, port.peer_port);
-        match after < out.window.length {
+        match after < span {
             true => out.lane_packets(self.p).push(sent),
             false => out.send_far(self.p, port, after, sent),
         }
@@ -426,8 +427,8 @@ impl<A: Annex> Departures<A> {
     #[inline(always)]
     fn flush(&mut self, port: &mut Port<A>, lines: &Lines<'_, A>, out: &mut Out<'_, A>) {
         let sent = &lines.sent[..std::mem::take(&mut self.sent)];
-        // The wire sends them in order, so that only the last ones can arrive after the next window.
-        let far = out.window.length << Packet::TIME_SHIFT;
+        // The wire sends them in order, so that only the last ones can arrive after the lane's span.
+        let far = out.lane_span(self.p).1 << Packet::TIME_SHIFT;
         let near = match sent.last() {
             Some(last) if last.word() >= far => sent.partition_point(|pkt| pkt.word() < far),
             _ => sent.len(),

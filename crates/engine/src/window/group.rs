@@ -1,6 +1,7 @@
 //! A group of nodes: the state of its nodes, and the schedule of their visits.
 
 use super::classed::Queues;
+use super::inside::{self, InnerMail, Inside};
 use super::lanes::{Address, Bit, Board, Lane, Lanes, Mail, Outbox, Pause, Pool, bits, fetch};
 use super::layout::Layout;
 use super::line;
@@ -31,24 +32,24 @@ type Tagged<T> = Vec<(NodeId, T)>;
 
 /// A host or a switch of a group.
 #[derive(Debug)]
-struct Node {
+pub(super) struct Node {
     id: NodeId,
     /// Index among the hosts, or among the switches, of the group.
     index: u32,
-    is_host: bool,
+    pub(super) is_host: bool,
     /// First port in the group, number of ports, and number of the first port in the fabric.
-    first_port: u32,
+    pub(super) first_port: u32,
     ports: u32,
     gp: u32,
     /// First word in the mail table of ports, and in the group's `backlog`.
-    mail_word: u32,
+    pub(super) mail_word: u32,
     backlog: u32,
     /// Time of the node's next event that needs no arrival, ps.
-    next: u64,
+    pub(super) next: u64,
     /// Time of the node's valid entry in `sleepers`; [`u64::MAX`] without an entry.
     booked: u64,
     /// Pause frames on their way to the node.
-    pauses: Vec<Pause>,
+    pub(super) pauses: Vec<Pause>,
 }
 
 /// Links of a fabric whose state stays cached from one window to the next: up to 500 B each, and 1 kB for the packets of a
@@ -57,32 +58,32 @@ const NEAR: usize = 4096;
 
 /// The lane that leads to a port: the sending group, and the sending port in that group.
 #[derive(Clone, Copy, Debug)]
-struct Feed {
-    group: u32,
-    port: u32,
+pub(super) struct Feed {
+    pub(super) group: u32,
+    pub(super) port: u32,
 }
 
 /// A group of nodes. One thread at a time visits it, and no other group touches its state.
 pub(super) struct Group<P: Parts> {
-    nodes: Vec<Node>,
+    pub(super) nodes: Vec<Node>,
     pub(super) hosts: Vec<Host<P>>,
     pub(super) switches: Vec<Switch<P>>,
     ports: Vec<Port<P::Annex>>,
     /// Queues of all ports, if the plan's classes are no preset; else empty.
     classed: Vec<Queues<P::Annex>>,
     /// The lane that leads to each port.
-    feeds: Vec<Feed>,
+    pub(super) feeds: Vec<Feed>,
     /// A bit for every port with a queue. Every node begins a new word.
     backlog: Vec<u64>,
     pub(super) outputs: Outputs<P::Annex>,
     /// First word of the group in the mail table of nodes.
-    node_word: u32,
+    pub(super) node_word: u32,
     /// A bit for every node with an event in the next window that needs no arrival.
-    soon: Vec<u64>,
+    pub(super) soon: Vec<u64>,
     /// [`Group::soon`] of the window after the open one.
-    later: Vec<u64>,
+    pub(super) later: Vec<u64>,
     /// Time of the first event among nodes in `soon`.
-    soon_at: u64,
+    pub(super) soon_at: u64,
     /// Later events of nodes, by time. An entry is stale unless its time equals the node's `booked`.
     sleepers: BinaryHeap<Reverse<(u64, u32)>>,
     /// Number of the last window in which the group was visited.
@@ -103,6 +104,8 @@ pub(super) struct Group<P: Parts> {
     quantum: u64,
     largest_frame: u64,
     pub(super) effort: Effort,
+    /// State of a group that steps through windows.
+    pub(super) inside: Option<Inside<P::Annex>>,
 }
 
 /// Working memory that one thread uses for all nodes in turn, so that it stays in the caches.
@@ -131,7 +134,9 @@ pub(super) struct Context<'s, A> {
 pub(super) struct Outputs<A> {
     /// Lanes of the open window. They swap places with those of the window before when the window closes.
     pub(super) lanes: Lanes<A>,
-    addresses: Vec<Address>,
+    pub(super) addresses: Vec<Address>,
+    /// Mail from these lanes to nodes of the same group, in a group that steps.
+    pub(super) inner: InnerMail,
     links: Vec<LinkRecord>,
     paused_since: Vec<u64>,
     /// A bit for every port with packets in flight that arrive after the next window, laid out like
@@ -139,8 +144,8 @@ pub(super) struct Outputs<A> {
     far: Vec<u64>,
     /// Growth increment of a lane, in packets: the data that a link carries in a window at full rate, at most 64.
     /// There are about as many replies as data packets in the other direction.
-    unit: u32,
-    tally: Tally,
+    pub(super) unit: u32,
+    pub(super) tally: Tally,
     recorder: Recorder,
 }
 
@@ -162,9 +167,9 @@ impl<A: Annex> Outputs<A> {
             setup,
             window,
             view,
-            next: window.opened + window.length,
             unit: self.unit,
             outbox,
+            inner: &mut self.inner,
             pool,
             gp: node.gp as usize,
             lanes: &mut self.lanes[ports.clone()],
@@ -195,6 +200,7 @@ impl<P: Parts> Group<P> {
             outputs: Outputs {
                 lanes: Vec::new(),
                 addresses: Vec::with_capacity(ports),
+                inner: InnerMail::default(),
                 links: Vec::new(),
                 paused_since: Vec::new(),
                 far: Vec::new(),
@@ -219,7 +225,10 @@ impl<P: Parts> Group<P> {
             quantum: setup.window,
             largest_frame: plan.wire.max_frame().max(plan.wire.ack).max(plan.wire.cnp) as u64,
             effort: Effort::default(),
+            inside: None,
         };
+        let lead = inside::lead(setup, layout, number);
+        let first_word = members.first().map_or(0, |id| layout.locate(*id).word);
         for &id in members {
             let location = layout.locate(id);
             let is_host = fabric.is_host(id);
@@ -240,9 +249,15 @@ impl<P: Parts> Group<P> {
                 if !plan.classes.is_preset() {
                     group.classed.push(Queues::new(is_host));
                 }
+                let inner = lead.is_some() && far.group as usize == number;
+                let (nodes, ports) = match inner {
+                    true => (0, far.word - first_word),
+                    false => (layout.node_word(far.group as usize), far.word),
+                };
                 group.outputs.addresses.push(Address {
-                    port: Bit::of(far.word, link.peer_port.0 as u32),
-                    node: Bit::of(layout.node_word(far.group as usize), far.index),
+                    port: Bit::of(ports, link.peer_port.0 as u32),
+                    node: Bit::of(nodes, far.index),
+                    inner,
                 });
                 group.feeds.push(Feed { group: far.group, port: layout.port(link.to, link.peer_port) });
             }
@@ -265,6 +280,10 @@ impl<P: Parts> Group<P> {
         group.outputs.links = vec![LinkRecord::default(); ports];
         group.outputs.paused_since = vec![u64::MAX; ports];
         group.outputs.lanes = (0..ports).map(|_| Lane::new()).collect();
+        if let Some(lead) = lead {
+            group.outputs.inner = InnerMail { nodes: group.soon.clone(), ports: group.backlog.clone() };
+            group.inside = Some(Inside::new(lead, &group.nodes, ports));
+        }
         group
     }
 
@@ -290,22 +309,18 @@ impl<P: Parts> Group<P> {
 
     /// Visits all nodes that have something to do in a window.
     pub(super) fn visit(&mut self, context: Context<'_, P::Annex>, workspace: &mut Workspace<P::Annex>) {
-        let Context { window, mail, outbox, .. } = context;
         let load = self.load;
-        while let Some(&Reverse((at, n))) = self.sleepers.peek()
-            && at < window.close
-        {
-            self.sleepers.pop();
-            let node = &mut self.nodes[n as usize];
-            if at == node.booked {
-                node.booked = u64::MAX;
-                if node.next < window.close {
-                    self.soon[n as usize / 64] |= 1 << (n % 64);
-                } else {
-                    self.book(n as usize);
-                }
-            }
+        match self.inside {
+            Some(_) => self.visit_in_steps(context, workspace),
+            None => self.visit_at_once(context, workspace),
         }
+        context.outbox.count_read(self.load - load);
+    }
+
+    /// [`Group::visit`] of a group that does not step through the window.
+    fn visit_at_once(&mut self, context: Context<'_, P::Annex>, workspace: &mut Workspace<P::Annex>) {
+        let Context { window, mail, .. } = context;
+        self.wake_sleepers(window.close);
         self.soon_at = u64::MAX;
         for word in 0..self.soon.len() {
             let todo = mail.take_nodes(window.number, self.node_word + word as u32)
@@ -314,17 +329,44 @@ impl<P: Parts> Group<P> {
                 continue;
             }
             self.visited = window.number;
-            for n in bits(todo, word * 64) {
-                self.effort.visits += 1;
-                match self.nodes[n].is_host {
-                    true => self.visit_host(context, workspace, n),
-                    false => self.visit_switch(context, workspace, n),
-                }
-                self.schedule(n, window.opened + 2 * window.length);
-            }
+            bits(todo, word * 64).for_each(|n| self.visit_node(context, workspace, n));
         }
         std::mem::swap(&mut self.soon, &mut self.later);
-        outbox.count_read(self.load - load);
+    }
+
+    /// Marks nodes whose next event comes before `close` for a visit.
+    #[inline]
+    pub(super) fn wake_sleepers(&mut self, close: u64) {
+        while let Some(&Reverse((at, n))) = self.sleepers.peek()
+            && at < close
+        {
+            self.sleepers.pop();
+            let node = &mut self.nodes[n as usize];
+            if at == node.booked {
+                node.booked = u64::MAX;
+                if node.next < close {
+                    self.soon[n as usize / 64] |= 1 << (n % 64);
+                } else {
+                    self.book(n as usize);
+                }
+            }
+        }
+    }
+
+    /// Visits node `n` in a window or a step.
+    #[inline]
+    pub(super) fn visit_node(
+        &mut self,
+        context: Context<'_, P::Annex>,
+        workspace: &mut Workspace<P::Annex>,
+        n: usize,
+    ) {
+        self.effort.visits += 1;
+        match self.nodes[n].is_host {
+            true => self.visit_host(context, workspace, n),
+            false => self.visit_switch(context, workspace, n),
+        }
+        self.schedule(n, context.window.opened + 2 * context.window.length);
     }
 
     /// Schedules the next visit of node `n`. An event before `soon` belongs to the next window.
@@ -384,7 +426,10 @@ impl<P: Parts> Group<P> {
             let backlogged = self.backlog[words.clone()].iter().enumerate();
             backlogged.flat_map(|(i, word)| bits(*word, i * 64)).for_each(|p| ports[p].fetch_queue());
         }
-        let count = open_mail(context, feeds, node, incoming, self.cold);
+        let count = match &mut self.inside {
+            Some(inside) => inside.open_mail(window, (n, node), &mut self.outputs, feeds, pool, incoming),
+            None => open_mail(context, feeds, node, incoming, self.cold),
+        };
         self.load += count as u64;
         scratch.events.collect(&mut node.pauses, window.close);
         if !setup.failing.is_empty() {
@@ -467,7 +512,10 @@ impl<P: Parts> Group<P> {
             self.ports[port].fetch();
             host.fetch();
         }
-        self.load += open_mail(context, feeds, node, incoming, self.cold) as u64;
+        self.load += match &mut self.inside {
+            Some(inside) => inside.open_mail(window, (n, node), &mut self.outputs, feeds, pool, incoming),
+            None => open_mail(context, feeds, node, incoming, self.cold),
+        } as u64;
         let lane = incoming.pop().unwrap_or_default();
         let arrivals = before_the_end(&lane, window, &mut self.outputs.tally);
         scratch.events.collect(&mut node.pauses, window.close);
@@ -501,11 +549,8 @@ impl<P: Parts> Group<P> {
             for p in bits(*word, i * 64) {
                 let Some((at, _)) = self.ports[node.first_port as usize + p].far.front() else { continue };
                 // The packet goes onto its lane one window before it arrives, which is mostly the next window.
-                let next = window.opened + window.length;
-                let hand_on = match *at < next + 2 * window.length {
-                    true => next,
-                    false => (at / window.length - 1) * window.length,
-                };
+                let Window { next, span, .. } = window;
+                let hand_on = if *at < next + 2 * span { next } else { (at / span - 1) * span };
                 node.next = node.next.min(hand_on);
             }
         }
@@ -621,12 +666,12 @@ impl<P: Parts> Group<P> {
 
 impl Node {
     /// The node's ports in the group.
-    fn range(&self) -> Range<usize> {
+    pub(super) fn range(&self) -> Range<usize> {
         self.first_port as usize..(self.first_port + self.ports) as usize
     }
 
     /// The node's words in tables with a bit for every port.
-    fn words(&self) -> Range<usize> {
+    pub(super) fn words(&self) -> Range<usize> {
         self.backlog as usize..(self.backlog + self.ports.div_ceil(64)) as usize
     }
 }

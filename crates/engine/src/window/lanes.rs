@@ -64,6 +64,23 @@ impl<A: Annex> Lane<A> {
         self.last.store(packets.len() as u32, Ordering::Relaxed);
         packets
     }
+
+    /// Takes the packets that arrive before `limit`, for a reader in the writer's group. True if others are left.
+    pub(super) fn take_before(
+        &mut self,
+        limit: u32,
+        pool: &mut Pool<A>,
+        unit: u32,
+    ) -> (Vec<Parcel<A>>, bool) {
+        let count = self.packets().partition_point(|pkt| pkt.offset() < limit);
+        if count == self.packets().len() {
+            self.window = NEVER;
+            return (self.take(), false);
+        }
+        let mut rest = pool.take(self, unit);
+        rest.extend(self.packets().drain(count..));
+        (std::mem::replace(self.packets(), rest), true)
+    }
 }
 
 /// Spare buffers for lanes. The reader of a lane passes its buffer to the next lane that is filled, while the
@@ -95,7 +112,13 @@ impl<A: Annex> Pool<A> {
     /// A buffer for `lane`, sized by its last packet count.
     #[inline]
     pub(super) fn take(&mut self, lane: &Lane<A>, unit: u32) -> Vec<Parcel<A>> {
-        let size = lane.last.load(Ordering::Relaxed).div_ceil(unit).max(1) as usize;
+        self.buffer(lane.last.load(Ordering::Relaxed) as usize, unit)
+    }
+
+    /// A buffer for `count` packets.
+    #[inline]
+    pub(super) fn buffer(&mut self, count: usize, unit: u32) -> Vec<Parcel<A>> {
+        let size = count.div_ceil(unit as usize).max(1);
         let spare = self.spare.get_mut(size).and_then(Vec::pop);
         spare.unwrap_or_else(|| Vec::with_capacity(size * unit as usize))
     }
@@ -132,11 +155,13 @@ pub(super) type Lanes<A> = Vec<Lane<A>>;
 /// The lanes of all groups, as filled in the last window.
 pub(super) type Board<A> = Vec<Lanes<A>>;
 
-/// The far end of a lane, as two bits of [`Mail`].
+/// The far end of a lane, as two bits of [`Mail`] or of the mail inside a group.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Address {
     pub(super) port: Bit,
     pub(super) node: Bit,
+    /// True if the bits are in the mail inside a group.
+    pub(super) inner: bool,
 }
 
 /// A bit in a table of words.
@@ -150,6 +175,12 @@ impl Bit {
     /// Bit `number` of a table that begins with word `first`.
     pub(super) fn of(first: u32, number: u32) -> Self {
         Bit { word: first + number / 64, bit: number % 64 }
+    }
+
+    /// Sets the bit.
+    #[inline]
+    pub(super) fn set(self, words: &mut [u64]) {
+        words[self.word as usize] |= 1 << self.bit;
     }
 }
 

@@ -10,6 +10,7 @@
 //! | [`clock`] | between two windows: the choice of the next one, and the end of the run |
 //! | [`crew`] | threads that share the groups of a window |
 //! | [`group`] | the state of nodes, and the schedule of their visits |
+//! | [`inside`] | windows inside windows: a group that steps through the window by itself |
 //! | [`sort`] | arrivals of a node in order of time |
 //! | [`switch`], [`host`] | one node in one window |
 //! | [`port`], [`queue`], [`wire`] | a port, its queues, and its wire |
@@ -23,6 +24,7 @@ mod crew;
 mod departures;
 mod group;
 mod host;
+mod inside;
 mod lanes;
 mod layout;
 mod line;
@@ -36,7 +38,7 @@ mod sort;
 mod switch;
 mod wire;
 
-pub(crate) use layout::count as groups;
+pub(crate) use layout::{count as groups, group_of_each_node};
 pub(crate) use line::cost;
 
 use crate::books::{Closing, Tally, close};

@@ -1,5 +1,6 @@
 //! The egress side of a node: packets go onto lanes and into the counts.
 
+use super::inside::InnerMail;
 use super::lanes::{Address, Lane, Outbox, Pause, Pool, add, bits};
 use super::port::{LOSSY, Port, TAPPED};
 use crate::books::Tally;
@@ -11,15 +12,18 @@ use model::plan::MarkAt;
 use model::{Annex, Parcel, Time};
 use std::collections::VecDeque;
 
-/// A window, with times in ps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A window, or a step of a group through it, with times in ps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Window {
     pub(super) number: u64,
     pub(super) opened: u64,
     /// Its end, or the end of the run if that is earlier.
     pub(super) close: u64,
-    /// Length of every window.
+    /// Its length, without regard to the end of the run.
     pub(super) length: u64,
+    /// Start of the next window, and the length of every window. Steps have those of their window.
+    pub(super) next: u64,
+    pub(super) span: u64,
 }
 
 /// The egress side of one node in one window.
@@ -28,11 +32,10 @@ pub(super) struct Out<'v, A> {
     pub(super) window: Window,
     /// The known view of all queues.
     pub(super) view: &'v [u32],
-    /// Time at which the next window opens, ps.
-    pub(super) next: u64,
     /// Growth increment of a lane, in packets.
     pub(super) unit: u32,
     pub(super) outbox: &'v Outbox,
+    pub(super) inner: &'v mut InnerMail,
     pub(super) pool: &'v mut Pool<A>,
     /// Number of the node's first port in the fabric.
     pub(super) gp: usize,
@@ -52,7 +55,7 @@ impl<A: Annex> Out<'_, A> {
     #[inline(always)]
     pub(super) fn launch(&mut self, p: usize, port: &mut Port<A>, at: u64, pkt: Parcel<A>) {
         let time = self.occupy(port, at, &pkt);
-        self.send(p, port, at + time + port.delay - self.next, pkt);
+        self.send(p, port, at + time + port.delay, pkt);
     }
 
     /// [`Out::launch`] for a link that loses packets or is tapped.
@@ -70,7 +73,7 @@ impl<A: Annex> Out<'_, A> {
             self.tally.lost(&pkt, false);
             self.note(at, EventKind::Lost, &pkt);
         } else {
-            self.send(p, port, arrival - self.next, pkt);
+            self.send(p, port, arrival, pkt);
         }
     }
 
@@ -118,22 +121,31 @@ impl<A: Annex> Out<'_, A> {
         time
     }
 
-    /// Sends a packet to the far end, where it arrives `after` ps after the start of the next window.
+    /// Start of the times on the lane of port `p`, and the time that the lane spans: the next window, or this window
+    /// and the next one if the lane stays inside a group that steps.
     #[inline(always)]
-    pub(super) fn send(&mut self, p: usize, port: &mut Port<A>, after: u64, pkt: Parcel<A>) {
-        let pkt = pkt.arriving(after as u32, port.peer_port);
-        if after < self.window.length {
-            let unit = self.unit;
+    pub(super) fn lane_span(&self, p: usize) -> (u64, u64) {
+        let Window { next, span, .. } = self.window;
+        if self.addresses[p].inner { (next - span, 2 * span) } else { (next, span) }
+    }
+
+    /// Sends a packet to the far end, where it arrives at `arrival`.
+    #[inline(always)]
+    pub(super) fn send(&mut self, p: usize, port: &mut Port<A>, arrival: u64, pkt: Parcel<A>) {
+        let (from, span) = self.lane_span(p);
+        let after = arrival - from;
+        if after < span {
+            let (unit, pkt) = (self.unit, pkt.arriving(after as u32, port.peer_port));
             add(self.lane(p).packets(), pkt, unit);
         } else {
             self.send_far(p, port, after, pkt);
         }
     }
 
-    /// [`Out::send`] for a packet that arrives after the next window.
+    /// [`Out::send`] for a packet that arrives after the lane's span.
     #[inline(never)]
     pub(super) fn send_far(&mut self, p: usize, port: &mut Port<A>, after: u64, pkt: Parcel<A>) {
-        port.far.push_back((self.next + after, pkt));
+        port.far.push_back((self.lane_span(p).0 + after, pkt));
         self.far[p >> 6] |= 1 << (p & 63);
     }
 
@@ -172,9 +184,10 @@ impl<A: Annex> Out<'_, A> {
 
     #[inline(never)]
     fn bring_near_from(&mut self, p: usize, port: &mut Port<A>) {
+        let (from, span) = self.lane_span(p);
         while let Some((at, pkt)) = port.far.front().copied() {
-            let after = at - self.next;
-            if after >= self.window.length {
+            let after = at - from;
+            if after >= span {
                 return;
             }
             port.far.pop_front();
@@ -202,7 +215,11 @@ impl<A: Annex> Out<'_, A> {
     #[inline(never)]
     fn begin_lane(&mut self, p: usize, packets: Vec<Parcel<A>>) {
         self.lanes[p].begin(self.window.number, packets);
-        self.outbox.announce(self.window.number, self.addresses[p]);
+        let address = self.addresses[p];
+        match address.inner {
+            true => self.inner.announce(address),
+            false => self.outbox.announce(self.window.number, address),
+        }
     }
 
     /// Sends a pause or resume frame for a channel to the neighbour at port `p`.

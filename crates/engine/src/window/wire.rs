@@ -11,13 +11,13 @@ pub(super) struct Wire<'v, A> {
     origin: u64,
     /// When the wire is free.
     pub(super) free: u64,
-    /// Packets that arrive in the next window.
+    /// Packets that arrive in the lane's span, mostly the next window.
     lane: Vec<Parcel<A>>,
     times: &'v [u32],
-    /// Time from the end of a frame to its arrival, less the time from `origin` to the start of the next window. It is
+    /// Time from the end of a frame to its arrival, less the time from `origin` to the start of the lane's times. It is
     /// negative where the delay is shorter, so additions wrap.
     reach: u64,
-    length: u64,
+    span: u64,
     peer_port: PortIndex,
     unit: u32,
     /// Packets in the lane and in [`Port::far`] when the wire was taken. Their growth is the number of frames sent.
@@ -33,14 +33,15 @@ impl<'v, A: Annex> Wire<'v, A> {
     #[inline(always)]
     pub(super) fn take(port: &Port<A>, out: &mut Out<'v, A>, p: usize, origin: u64) -> Self {
         let lane = out.open_lane(p);
+        let (from, span) = out.lane_span(p);
         Wire {
             origin,
             free: port.busy.saturating_sub(origin),
             before: lane.len() + port.far.len(),
             lane,
             times: out.setup.times_on_wire(port.row),
-            reach: port.delay.wrapping_sub(out.next - origin),
-            length: out.window.length,
+            reach: port.delay.wrapping_add(origin).wrapping_sub(from),
+            span,
             peer_port: port.peer_port,
             unit: out.unit,
             bytes: 0,
@@ -55,8 +56,8 @@ impl<'v, A: Annex> Wire<'v, A> {
         self.bytes
     }
 
-    /// Puts a packet on the wire. Returns it with its time after the next window's start if it arrives in a later
-    /// window than the next.
+    /// Puts a packet on the wire. Returns it with its time after the start of the lane's times if it arrives after the
+    /// lane's span.
     #[inline(always)]
     pub(super) fn launch(&mut self, start: u64, pkt: Parcel<A>) -> Option<(u64, Parcel<A>)> {
         let time = self.times[pkt.frame() as usize] as u64;
@@ -77,7 +78,7 @@ impl<'v, A: Annex> Wire<'v, A> {
         self.time += time;
         let after = self.free.wrapping_add(self.reach);
         let sent = pkt.arriving(after as u32, self.peer_port);
-        if after < self.length {
+        if after < self.span {
             add(&mut self.lane, sent, self.unit);
             return None;
         }

@@ -18,6 +18,7 @@
 //! | [`long_haul`] | at the edge of a datacentre, a switch that answers for the far end spares local flows |
 //! | [`classes`] | classes of a table get the service, the caps, the pauses and the marks that the table gives them |
 //! | [`cuts`] | a switch that cuts data sends every header on while headers fit; it loses and counts the rest |
+//! | [`short_links`] | short links inside racks do not make the windows of the whole fabric short |
 //! | [`conservation`] | every packet and every byte is accounted for, even in a run that is cut short |
 //! | [`failures`] | links go down, come back and slow down to the picosecond, and schemes find the remaining paths |
 //! | [`listed_losses`] | a listed packet is lost as often as listed, and the recovery mode retransmits it |
@@ -51,6 +52,7 @@ mod lossless;
 mod many_paths;
 mod receivers;
 mod rerouting;
+mod short_links;
 mod telemetry;
 mod three_tiers;
 mod twins;

@@ -88,6 +88,7 @@ use Event::{Cut, Drop, Loss, Mark, Pause, ReplyLost, Stop, Timeout};
 fn worlds() -> Vec<(String, &'static [Event])> {
     let fabric = |keys| leaf_spine(4, 4, 3, keys);
     let slow = fabric("rate = \"100Gbps\"\ndelay = \"200ns\"");
+    let near = fabric("rate = \"100Gbps\"\ndelay = \"100ns\"\nuplink-delay = \"1us\"");
     vec![
         (fabric(""), &[]),
         (format!("{slow}[switch]\nbuffer = \"150kB\""), &[Pause]),
@@ -200,8 +201,43 @@ fn worlds() -> Vec<(String, &'static [Event])> {
             ),
             &[Pause],
         ),
+        // Hosts near their leaves, and spines far away: racks step through the window.
+        (
+            format!("{near}[switch]\nbuffer = \"150kB\"\n[switch.ecn]\nkmin = \"3kB\"\nkmax = \"12kB\""),
+            &[Pause, Mark],
+        ),
+        (
+            format!(
+                "{near}[switch]\npfc = \"off\"\nbuffer = \"60kB\"\nclasses = \"one\"\n[links]\nloss = 0.003\n\
+                 [stop]\nafter = \"23456789ps\"\n{}",
+                failures(&[
+                    "links = [[\"host4\", \"leaf1\"]]\nat = \"2us\"\nuntil = \"2100ns\"",
+                    "links = [[\"host2\", \"*\"]]\nrate = \"400Gbps\"\nat = \"1us\"\nuntil = \"40us\"",
+                ])
+            ),
+            &[Drop, Loss, Stop],
+        ),
+        (format!("{SERVERS}[switch]\nbuffer = \"150kB\""), &[Pause]),
     ]
 }
+
+/// A rack of six hosts, and two servers of two switches each, with inner links of several lengths.
+const SERVERS: &str = r#"
+[topology.links]
+hosts = 12
+switches = ["x", "n0", "t0", "n1", "t1", "s0", "s1"]
+rate = "100Gbps"
+delay = "1us"
+links = [
+    ["host0", "x", "100Gbps", "100ns"], ["host1", "x", "100Gbps", "100ns"], ["host2", "x", "100Gbps", "90ns"],
+    ["host3", "x", "100Gbps", "100ns"], ["host4", "x", "100Gbps", "100ns"], ["host5", "x", "40Gbps", "100ns"],
+    ["host6", "n0", "400Gbps", "30ns"], ["host7", "n0", "400Gbps", "30ns"], ["host8", "t0", "100Gbps", "100ns"],
+    ["n0", "t0", "200Gbps", "50ns"],
+    ["host9", "n1", "400Gbps", "45ns"], ["host10", "n1", "400Gbps", "45ns"], ["host11", "t1", "100Gbps", "200ns"],
+    ["n1", "t1", "200Gbps", "120ns"],
+    ["x", "s0"], ["x", "s1"], ["t0", "s0"], ["t0", "s1"], ["t1", "s0"], ["t1", "s1"],
+]
+"#;
 
 /// Entries of `[[failure]]`.
 fn failures(entries: &[&str]) -> String {

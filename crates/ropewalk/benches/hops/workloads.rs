@@ -130,6 +130,19 @@ pub(crate) const ALL: &[Workload] = &[
         on_demand: false,
     },
     Workload {
+        name: "short-inside",
+        what: "as `permutation`, with links of 100 ns between hosts and leaves",
+        scenario: || {
+            let short = LEAF_SPINE.replace("delay = \"1us\"", "delay = \"100ns\"\nuplink-delay = \"1us\"");
+            format!("{short}[scheme.themis]\n[[workload]]\npermutation = {{ kind = \"cross-rack\" }}\n")
+        },
+        key: "bytes",
+        bytes: 20_000_000,
+        counted: (500_000, 1_000_000),
+        small: SMALL,
+        on_demand: false,
+    },
+    Workload {
         name: "permutation-shift",
         what: "256 hosts; each sends to its counterpart in the next rack; Themis",
         scenario: || {
