@@ -27,11 +27,10 @@ pub struct Config {
     /// Bytes added to a detour's weighted queues. Default 3200 B (SST's merlin: 50 flits, of 64 B in the Flowcut
     /// authors' runs).
     pub bias: Bytes,
-    /// Period between two views of all queues, rounded up to a multiple of the shortest link delay. Default 1 us (our
-    /// choice: about a round trip inside a group).
+    /// Period between two views of all queues, rounded up to whole windows of the engine. Default 1 us (our choice: about
+    /// a round trip inside a group).
     pub period: Time,
-    /// Delay until a view is known everywhere, rounded up to a multiple of the shortest link delay. Default 1 us (our
-    /// choice).
+    /// Delay until a view is known everywhere, rounded up to whole windows of the engine. Default 1 us (our choice).
     pub delay: Time,
 }
 

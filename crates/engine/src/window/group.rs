@@ -68,7 +68,7 @@ pub(super) struct Group<P: Parts> {
     pub(super) nodes: Vec<Node>,
     pub(super) hosts: Vec<Host<P>>,
     pub(super) switches: Vec<Switch<P>>,
-    ports: Vec<Port<P::Annex>>,
+    pub(super) ports: Vec<Port<P::Annex>>,
     /// Queues of all ports, if the plan's classes are no preset; else empty.
     classed: Vec<Queues<P::Annex>>,
     /// The lane that leads to each port.
@@ -113,7 +113,7 @@ pub(super) struct Group<P: Parts> {
 pub(super) struct Workspace<A> {
     /// Packets of the lanes that reach the node.
     incoming: Vec<Vec<Parcel<A>>>,
-    pool: Pool<A>,
+    pub(super) pool: Pool<A>,
     sorter: Sorter<A>,
     scratch: Scratch<A>,
 }
@@ -624,6 +624,9 @@ impl<P: Parts> Group<P> {
     pub(super) fn count_in_flight(&mut self, number: u64, written: &Lanes<P::Annex>) {
         for lane in written.iter().filter(|lane| lane.window == number) {
             lane.take().iter().for_each(|p| self.outputs.tally.count_in_flight(p));
+        }
+        for pkt in self.inside.iter().flat_map(Inside::carried) {
+            self.outputs.tally.count_in_flight(pkt);
         }
         for port in &self.ports {
             port.far.iter().for_each(|(_, p)| self.outputs.tally.count_in_flight(p));

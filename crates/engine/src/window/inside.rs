@@ -4,34 +4,63 @@
 //! Hosts and switches take turns. Hosts are computed up to the shortest inner delay, then switches up to two delays,
 //! then hosts up to three, and so on: each side knows all that reaches it, and a step spans two delays. The lanes
 //! inside the group are read as they are filled. Lanes from other groups are taken from the board when the window
-//! opens, and wait in inboxes. Packets that arrive after the window go onto the board, as if to another group.
+//! opens, and their packets are divided among the steps.
 
 use super::group::{Context, Feed, Group, Node, Outputs, Workspace};
-use super::lanes::{Address, Bit, Pool, bits};
+use super::lanes::{Address, Bit, Pause, Pool, bits};
 use super::layout::Layout;
 use super::out::Window;
+use super::port::TO_HOST;
 use crate::setup::Setup;
-use model::{Annex, Parcel, Parts, PortIndex};
+use model::{Annex, Packet, Parcel, Parts};
 
 /// State of a group that steps through windows.
 #[derive(Debug)]
 pub(super) struct Inside<A> {
     /// Longest time by which hosts and switches may be ahead of each other, ps.
     lead: u64,
+    /// Ends of the steps, in ps from the start of a window. Even steps are those of hosts.
+    ends: Vec<u32>,
+    /// Number of the open step.
+    step: usize,
     /// A bit for every host among the nodes.
     hosts: Vec<u64>,
     /// A bit for every node to visit in this step.
     todo: Vec<u64>,
-    /// Packets from the board that have not arrived, by port.
-    inboxes: Vec<Inbox<A>>,
+    /// Number of packets that the reader has taken of the lane that leads to each port.
+    taken: Vec<u32>,
+    /// Packets from the board, by node.
+    outer: Vec<OuterMail<A>>,
+    /// Packets inside the group that arrive after the last window.
+    carried: Vec<Carried<A>>,
 }
 
-/// Packets of one lane, in order of arrival. The first ones have arrived.
-#[derive(Debug, Default)]
-struct Inbox<A> {
+/// Packets of a lane inside the group that arrive in the next window.
+#[derive(Debug)]
+struct Carried<A> {
+    /// Port that has sent them.
+    port: u32,
     packets: Vec<Parcel<A>>,
-    /// Number of packets that have arrived.
-    arrived: usize,
+    pauses: Vec<Pause>,
+}
+
+/// Packets from other groups on their way to a node, by step.
+#[derive(Debug)]
+struct OuterMail<A> {
+    steps: Vec<Due<A>>,
+    /// Last step in which any packet arrives.
+    last: usize,
+}
+
+/// Packets from other groups that arrive at a node in one step. Their times count from its start.
+#[derive(Debug)]
+struct Due<A> {
+    /// Packets from switches, by port and in order.
+    from_switches: Vec<Parcel<A>>,
+    /// Number of these packets in the last window that had any; sizes the next buffer.
+    usual: usize,
+    /// Packets from hosts, a lane for each.
+    from_hosts: Vec<Vec<Parcel<A>>>,
 }
 
 /// Mail inside a group: a bit for every node and every port with packets on their way.
@@ -76,11 +105,33 @@ impl<A: Annex> Inside<A> {
         for (n, _) in nodes.iter().enumerate().filter(|(_, node)| node.is_host) {
             Bit::of(0, n as u32).set(&mut hosts);
         }
-        let inboxes = (0..ports).map(|_| Inbox { packets: Vec::new(), arrived: 0 }).collect();
-        Inside { lead, todo: vec![0; hosts.len()], hosts, inboxes }
+        Inside {
+            lead,
+            ends: Vec::new(),
+            step: 0,
+            todo: vec![0; hosts.len()],
+            hosts,
+            taken: vec![0; ports],
+            outer: nodes.iter().map(|_| OuterMail { steps: Vec::new(), last: 0 }).collect(),
+            carried: Vec::new(),
+        }
     }
 
-    /// Takes the arrivals of node `n` in a step, by port in order. Returns their number.
+    /// Packets inside the group that arrive after the last window.
+    pub(super) fn carried(&self) -> impl Iterator<Item = &Parcel<A>> {
+        self.carried.iter().flat_map(|carried| &carried.packets)
+    }
+
+    /// Divides a window into steps, once for all windows of the run.
+    fn divide(&mut self, length: u64) {
+        if self.ends.is_empty() {
+            let pairs = length.div_ceil(2 * self.lead);
+            let end = |step: u64| (length * (step + 1).min(2 * pairs) / (2 * pairs)) as u32;
+            self.ends = (0..=2 * pairs).map(end).collect();
+        }
+    }
+
+    /// Takes the arrivals of node `n` in the open step. Returns their number.
     pub(super) fn open_mail(
         &mut self,
         window: Window,
@@ -91,62 +142,99 @@ impl<A: Annex> Inside<A> {
         lanes: &mut Vec<Vec<Parcel<A>>>,
     ) -> usize {
         let base = window.next - window.span;
-        let (passed, limit) = ((window.opened - base) as u32, (window.close - base) as u32);
+        let (passed, limit) = (window.opened - base, (window.close - base) as u32);
         let mut count = 0;
+        let mut more = false;
         for word in 0..node.words().len() {
             let at = node.words().start + word;
             for p in bits(std::mem::take(&mut outputs.inner.ports[at]), word * 64) {
-                let port = node.first_port as usize + p;
-                let (mut arrivals, mut more) = self.inboxes[port].take_before(limit, pool, outputs.unit);
-                if outputs.addresses[port].inner
-                    && let lane = &mut outputs.lanes[feeds[p].port as usize]
-                    && lane.window == window.number
-                {
-                    node.pauses.append(&mut lane.pauses);
-                    let (others, left) = lane.take_before(limit, pool, outputs.unit);
-                    more |= left;
-                    if arrivals.is_empty() {
-                        pool.give(std::mem::replace(&mut arrivals, others), outputs.unit);
-                    } else {
-                        arrivals.extend(&others);
-                        pool.give(others, outputs.unit);
-                    }
+                let lane = &mut outputs.lanes[feeds[p].port as usize];
+                node.pauses.append(&mut lane.pauses);
+                let (packets, taken) = (lane.packets(), &mut self.taken[node.first_port as usize + p]);
+                let waiting = &packets[*taken as usize..];
+                let due = match waiting.last() {
+                    Some(last) if last.offset() < limit => waiting.len(),
+                    _ => waiting.iter().position(|pkt| pkt.offset() >= limit).unwrap_or(0),
+                };
+                if due > 0 {
+                    let mut arrivals = pool.buffer(due, outputs.unit);
+                    arrivals.extend(waiting[..due].iter().map(|pkt| earlier(pkt, passed)));
+                    lanes.push(arrivals);
+                    count += due;
                 }
-                if more {
+                if due == waiting.len() {
+                    packets.clear();
+                    *taken = 0;
+                } else {
+                    *taken += due as u32;
                     outputs.inner.ports[at] |= 1 << (p % 64);
-                    outputs.inner.nodes[n / 64] |= 1 << (n % 64);
+                    more = true;
                 }
-                if arrivals.is_empty() {
-                    pool.give(arrivals, outputs.unit);
-                    continue;
-                }
-                let ingress = PortIndex(p as u16);
-                arrivals.iter_mut().for_each(|pkt| *pkt = pkt.arriving(pkt.offset() - passed, ingress));
-                count += arrivals.len();
-                lanes.push(arrivals);
             }
+        }
+        let outer = &mut self.outer[n];
+        if let Some(due) = outer.steps.get_mut(self.step) {
+            due.usual = due.from_switches.len().max(due.usual / 2);
+            for arrivals in std::iter::once(&mut due.from_switches).chain(&mut due.from_hosts) {
+                if !arrivals.is_empty() {
+                    count += arrivals.len();
+                    lanes.push(std::mem::take(arrivals));
+                }
+            }
+            if !due.from_hosts.is_empty() {
+                // Lanes from hosts must come by port.
+                due.from_hosts.clear();
+                lanes.sort_by_key(|lane| lane[0].ingress());
+            }
+            more |= self.step < outer.last;
+        }
+        if more {
+            outputs.inner.nodes[n / 64] |= 1 << (n % 64);
         }
         count
     }
 }
 
-impl<A: Annex> Inbox<A> {
-    /// Takes the packets that arrive before `limit`. True if others are left.
-    fn take_before(&mut self, limit: u32, pool: &mut Pool<A>, unit: u32) -> (Vec<Parcel<A>>, bool) {
-        let waiting = &self.packets[self.arrived..];
-        let count = waiting.partition_point(|pkt| pkt.offset() < limit);
-        if self.arrived == 0 && count == waiting.len() {
-            return (std::mem::take(&mut self.packets), false);
+impl<A: Annex> OuterMail<A> {
+    /// Adds the packets of a lane. Its first step is `first`, and every second step is one of the node.
+    fn add(
+        &mut self,
+        packets: &[Parcel<A>],
+        (first, from_host): (usize, bool),
+        ends: &[u32],
+        (pool, unit): (&mut Pool<A>, u32),
+    ) {
+        if self.steps.is_empty() {
+            let due = || Due { from_switches: Vec::new(), usual: 0, from_hosts: Vec::new() };
+            self.steps.resize_with(ends.len(), due);
         }
-        let mut arrivals = pool.buffer(count, unit);
-        arrivals.extend(&waiting[..count]);
-        self.arrived += count;
-        let left = self.arrived < self.packets.len();
-        if !left {
-            pool.give(std::mem::take(self).packets, unit);
+        let (mut step, mut start, mut left) = (first, 0, packets);
+        while let Some(pkt) = left.first() {
+            while pkt.offset() >= ends[step] {
+                start = u64::from(ends[step]);
+                step += 2;
+            }
+            let count = left.iter().position(|pkt| pkt.offset() >= ends[step]).unwrap_or(left.len());
+            let (now, later) = left.split_at(count);
+            let due = &mut self.steps[step];
+            if from_host {
+                due.from_hosts.push(Vec::new());
+            } else if due.from_switches.is_empty() {
+                due.from_switches = pool.buffer(due.usual, unit);
+            }
+            let lane = due.from_hosts.last_mut().filter(|_| from_host).unwrap_or(&mut due.from_switches);
+            lane.extend(now.iter().map(|pkt| earlier(pkt, start)));
+            left = later;
+            self.last = self.last.max(step);
         }
-        (arrivals, left)
     }
+}
+
+/// A packet whose time counts from a start that is `by` ps later.
+#[inline(always)]
+fn earlier<A: Annex>(pkt: &Parcel<A>, by: u64) -> Parcel<A> {
+    let word = pkt.word().wrapping_sub(by << Packet::TIME_SHIFT);
+    Parcel { label: pkt.label.with_word(word), annex: pkt.annex }
 }
 
 impl<P: Parts> Group<P> {
@@ -157,28 +245,40 @@ impl<P: Parts> Group<P> {
         workspace: &mut Workspace<P::Annex>,
     ) {
         let Window { opened, length, close, .. } = context.window;
-        let Some(lead) = self.inside.as_ref().map(|inside| inside.lead) else { return };
-        self.receive(context);
-        let pairs = length.div_ceil(2 * lead);
-        // Times up to which switches and hosts are computed.
+        let steps = match &mut self.inside {
+            Some(inside) => {
+                inside.divide(length);
+                inside.ends.len()
+            }
+            None => return,
+        };
+        self.receive(context, workspace);
+        // Times up to which hosts and switches are computed.
         let mut computed = [opened; 2];
-        for turn in 0..=2 * pairs {
-            let hosts = turn % 2 == 0;
-            let edge = (turn + 1).min(2 * pairs);
-            let until = (opened + length * edge / (2 * pairs)).min(close);
-            let from = std::mem::replace(&mut computed[hosts as usize], until);
-            if from < until {
-                let window = Window { opened: from, close: until, length: until - from, ..context.window };
-                self.step(Context { window, ..context }, workspace, hosts);
+        for step in 0..steps {
+            let Some(inside) = &mut self.inside else { return };
+            inside.step = step;
+            let (from, end) = (computed[step % 2], opened + u64::from(inside.ends[step]));
+            computed[step % 2] = end;
+            if from < end.min(close) {
+                let (close, length) = (end.min(close), end - from);
+                let window = Window { opened: from, close, length, ..context.window };
+                self.step(Context { window, ..context }, workspace, step.is_multiple_of(2));
             }
         }
         self.hand_over(context);
     }
 
     /// Takes the group's mail of the window from the board.
-    fn receive(&mut self, context: Context<'_, P::Annex>) {
+    fn receive(&mut self, context: Context<'_, P::Annex>, workspace: &mut Workspace<P::Annex>) {
         let Context { window, board, mail, .. } = context;
         let Some(inside) = &mut self.inside else { return };
+        for Carried { port, packets, pauses } in inside.carried.drain(..) {
+            let lane = &mut self.outputs.lanes[port as usize];
+            lane.begin(window.number, packets);
+            lane.pauses = pauses;
+            self.outputs.inner.announce(self.outputs.addresses[port as usize]);
+        }
         for word in 0..self.soon.len() {
             let nodes = mail.take_nodes(window.number, self.node_word + word as u32);
             self.outputs.inner.nodes[word] |= nodes;
@@ -186,12 +286,16 @@ impl<P: Parts> Group<P> {
                 let node = &mut self.nodes[n];
                 for word in 0..node.words().len() {
                     let ports = mail.take_ports(window.number, node.mail_word + word as u32);
-                    self.outputs.inner.ports[node.words().start + word] |= ports;
                     for p in bits(ports, word * 64) {
-                        let port = node.first_port as usize + p;
-                        let lane = &board[self.feeds[port].group as usize][self.feeds[port].port as usize];
+                        let feed = self.feeds[node.first_port as usize + p];
+                        let lane = &board[feed.group as usize][feed.port as usize];
                         debug_assert_eq!(lane.window + 1, window.number, "mail without a lane");
-                        inside.inboxes[port] = Inbox { packets: lane.take(), arrived: 0 };
+                        let packets = lane.take();
+                        let from_host = !node.is_host && self.ports[node.first_port as usize + p].is(TO_HOST);
+                        let (kind, pool) =
+                            ((!node.is_host as usize, from_host), (&mut workspace.pool, self.outputs.unit));
+                        inside.outer[n].add(&packets, kind, &inside.ends, pool);
+                        workspace.pool.give(packets, self.outputs.unit);
                         node.pauses.extend(&lane.pauses);
                     }
                 }
@@ -223,37 +327,37 @@ impl<P: Parts> Group<P> {
         }
     }
 
-    /// Passes packets that arrive after the window to the board, and finds the group's next event.
+    /// Keeps packets that arrive after the window, and finds the group's next event.
     fn hand_over(&mut self, context: Context<'_, P::Annex>) {
         let Context { window, outbox, .. } = context;
         let Some(inside) = &mut self.inside else { return };
         for word in 0..self.soon.len() {
             for n in bits(std::mem::take(&mut self.outputs.inner.nodes[word]), word * 64) {
                 let node = &self.nodes[n];
+                // Packets from the board are left only if the run ends within the window.
+                for due in &mut inside.outer[n].steps {
+                    let left = due.from_switches.drain(..).chain(due.from_hosts.drain(..).flatten());
+                    left.for_each(|pkt| self.outputs.tally.count_in_flight(&pkt));
+                }
                 for word in 0..node.words().len() {
                     let ports = std::mem::take(&mut self.outputs.inner.ports[node.words().start + word]);
                     for p in bits(ports, word * 64) {
                         let port = node.first_port as usize + p;
-                        // Packets are left in an inbox only if the run ends within the window.
-                        let inbox = std::mem::take(&mut inside.inboxes[port]);
-                        inbox.packets[inbox.arrived..]
-                            .iter()
-                            .for_each(|p| self.outputs.tally.count_in_flight(p));
-                        if self.outputs.addresses[port].inner
-                            && let lane = &mut self.outputs.lanes[self.feeds[port].port as usize]
-                            && lane.window == window.number
-                        {
-                            let next = |pkt: &Parcel<_>| pkt.offset().wrapping_sub(window.span as u32);
-                            let ingress = PortIndex(p as u16);
-                            lane.packets().iter_mut().for_each(|pkt| *pkt = pkt.arriving(next(pkt), ingress));
-                            let port = Bit::of(node.mail_word, p as u32);
-                            let node = Bit::of(self.node_word, n as u32);
-                            outbox.announce(window.number, Address { port, node, inner: false });
-                        }
+                        let sender = self.feeds[port].port;
+                        let lane = &mut self.outputs.lanes[sender as usize];
+                        let (mut packets, pauses) =
+                            (std::mem::take(lane.packets()), std::mem::take(&mut lane.pauses));
+                        packets.drain(..std::mem::take(&mut inside.taken[port]) as usize);
+                        packets.iter_mut().for_each(|pkt| *pkt = earlier(pkt, window.span));
+                        inside.carried.push(Carried { port: sender, packets, pauses });
                     }
                 }
             }
         }
+        if !inside.carried.is_empty() {
+            outbox.expect(window.number);
+        }
+        inside.outer.iter_mut().for_each(|outer| outer.last = 0);
         let soon = self.soon.iter().enumerate().flat_map(|(word, soon)| bits(*soon, word * 64));
         self.soon_at = soon.map(|n| self.nodes[n].next).min().unwrap_or(u64::MAX);
     }

@@ -64,23 +64,6 @@ impl<A: Annex> Lane<A> {
         self.last.store(packets.len() as u32, Ordering::Relaxed);
         packets
     }
-
-    /// Takes the packets that arrive before `limit`, for a reader in the writer's group. True if others are left.
-    pub(super) fn take_before(
-        &mut self,
-        limit: u32,
-        pool: &mut Pool<A>,
-        unit: u32,
-    ) -> (Vec<Parcel<A>>, bool) {
-        let count = self.packets().partition_point(|pkt| pkt.offset() < limit);
-        if count == self.packets().len() {
-            self.window = NEVER;
-            return (self.take(), false);
-        }
-        let mut rest = pool.take(self, unit);
-        rest.extend(self.packets().drain(count..));
-        (std::mem::replace(self.packets(), rest), true)
-    }
 }
 
 /// Spare buffers for lanes. The reader of a lane passes its buffer to the next lane that is filled, while the
@@ -111,7 +94,11 @@ impl<A: Annex> Pool<A> {
 
     /// A buffer for `lane`, sized by its last packet count.
     #[inline]
-    pub(super) fn take(&mut self, lane: &Lane<A>, unit: u32) -> Vec<Parcel<A>> {
+    pub(super) fn take(&mut self, lane: &mut Lane<A>, unit: u32) -> Vec<Parcel<A>> {
+        if lane.packets().capacity() > 0 {
+            // A lane inside a group keeps its buffer.
+            return std::mem::take(lane.packets());
+        }
         self.buffer(lane.last.load(Ordering::Relaxed) as usize, unit)
     }
 
@@ -275,15 +262,21 @@ impl Outbox {
     /// Announces a lane that is filled in window `number` to its reader.
     #[inline(never)]
     pub(super) fn announce(&self, number: u64, to: Address) {
+        self.expect(number);
+        let slot = (number + 1) as usize & 1;
+        if set(&self.ports[slot], to.port) == 0 {
+            set(&self.nodes[slot], to.node);
+        }
+    }
+
+    /// Announces that the window after window `number` has arrivals.
+    #[inline]
+    pub(super) fn expect(&self, number: u64) {
         let next = number + 1;
         let before =
             if self.last.load(Ordering::Relaxed) == next { self.lanes.load(Ordering::Relaxed) } else { 0 };
         self.last.store(next, Ordering::Relaxed);
         self.lanes.store(before + 1, Ordering::Relaxed);
-        let slot = next as usize & 1;
-        if set(&self.ports[slot], to.port) == 0 {
-            set(&self.nodes[slot], to.node);
-        }
     }
 
     /// Counts packets that the thread has read.

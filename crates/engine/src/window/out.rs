@@ -164,6 +164,10 @@ impl<A: Annex> Out<'_, A> {
     pub(super) fn close_lane(&mut self, p: usize, packets: Vec<Parcel<A>>) {
         let lane = &mut self.lanes[p];
         if lane.window == self.window.number {
+            let address = self.addresses[p];
+            if address.inner && !packets.is_empty() {
+                self.inner.announce(address);
+            }
             *lane.packets() = packets;
         } else if packets.is_empty() {
             self.pool.give(packets, self.unit);
@@ -206,8 +210,10 @@ impl<A: Annex> Out<'_, A> {
     #[inline(always)]
     fn lane(&mut self, p: usize) -> &mut Lane<A> {
         if self.lanes[p].window != self.window.number {
-            let packets = self.pool.take(&self.lanes[p], self.unit);
+            let packets = self.pool.take(&mut self.lanes[p], self.unit);
             self.begin_lane(p, packets);
+        } else if self.addresses[p].inner {
+            self.inner.announce(self.addresses[p]);
         }
         &mut self.lanes[p]
     }
