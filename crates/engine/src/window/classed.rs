@@ -122,8 +122,8 @@ impl<A: Annex> Queues<A> {
             }
         }
         let (turns, next, first) = soonest?;
-        for class in 0..classes.len() {
-            if let Some(quantum) = waiting[class]
+        for (class, quantum) in waiting.into_iter().enumerate() {
+            if let Some(quantum) = quantum
                 && let Some(after) = turns.checked_sub(distance(class))
             {
                 self.credit[class] += (after / count + 1) * quantum;

@@ -520,7 +520,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     /// Clears the bit of port `p` among the ports with a queue if its queue is empty.
     #[inline(always)]
     fn note_backlog(&mut self, p: usize) {
-        if self.ports[p].is_empty() && !(self.is_classed() && !self.classed[p].is_empty()) {
+        if self.ports[p].is_empty() && (!self.is_classed() || self.classed[p].is_empty()) {
             self.backlog[p >> 6] &= !(1 << (p & 63));
             self.ports[p].set(UNCHARGED, false);
         }
