@@ -1,14 +1,15 @@
 //! Addresses and numbers of hosts and queue pairs on the wire, derived from the numbers of the plan.
 
-use model::{HostId, NodeId, QpId};
+use model::{HostId, QpId};
 use std::net::Ipv4Addr;
 use wire::bth::Qpn;
 use wire::ethernet::Address;
 use wire::udp;
 
-/// MAC address of a node: 02:00, which is locally administered, and the node's number.
-pub const fn mac(node: NodeId) -> Address {
-    Address::local(node.0)
+/// MAC address of a port of a host, or of a switch: 02:00, which is locally administered, and the number of the endpoint.
+/// Switches are counted from the number of endpoints on.
+pub const fn mac(number: u32) -> Address {
+    Address::local(number)
 }
 
 /// IPv4 address of a host: host 0 has 10.0.0.1, the next hosts follow.
@@ -54,7 +55,7 @@ mod tests {
         assert_eq!(ip(HostId(255)).to_string(), "10.0.1.0");
         assert_eq!(ip(HostId(65_535)).to_string(), "10.1.0.0");
         assert_eq!(ip(HostId(HostId::MOST as u32 - 1)).to_string(), "10.16.0.0");
-        assert_eq!(mac(NodeId(70_000)).to_string(), "02:00:00:01:11:70");
+        assert_eq!(mac(70_000).to_string(), "02:00:00:01:11:70");
     }
 
     #[test]

@@ -149,14 +149,19 @@ impl<'a> Encoder<'a> {
     }
 
     fn signal(&mut self, sender: NodeId, packet: Packet) -> Result<usize, wire::Error> {
-        self.ethernet(mac(packet.to().node()), sender, EtherType::LOCAL_EXPERIMENT)?;
+        self.ethernet(mac(packet.to().0), sender, EtherType::LOCAL_EXPERIMENT)?;
         let len = (packet.frame() as usize).saturating_sub(ethernet::FCS_LEN).max(ethernet::LEN);
         self.frame[ethernet::LEN..len].fill(0);
         Ok(len)
     }
 
     fn ethernet(&mut self, to: Address, from: NodeId, kind: EtherType) -> Result<(), wire::Error> {
-        let header = ethernet::Repr { destination: to, source: mac(from), ether_type: kind };
+        let fabric = &self.plan.fabric;
+        let number = match fabric.is_host(from) {
+            true => fabric.base(from) as usize,
+            false => fabric.hosts() + fabric.switch_number(from),
+        };
+        let header = ethernet::Repr { destination: to, source: mac(number as u32), ether_type: kind };
         header.emit(&mut ethernet::View::new(&mut self.frame[..])?);
         Ok(())
     }
@@ -188,8 +193,8 @@ impl<'a> Encoder<'a> {
         };
         bth.becn |= packet.echo() && !packet.kind().is_forward();
         let repr = roce::Repr {
-            destination: mac(to.node()),
-            source: mac(from.node()),
+            destination: mac(to.0),
+            source: mac(from.0),
             ip: Ip::V4(self.ip(packet, from, to)),
             source_port: source_port(qpn(id, sender)),
             bth,
@@ -410,7 +415,7 @@ mod tests {
             let view = ethernet::View::new(&bytes[..]).unwrap();
             let header = ethernet::Repr::parse(&view);
             assert_eq!((header.destination, header.ether_type), (pfc::DESTINATION, EtherType::MAC_CONTROL));
-            assert_eq!(header.source, mac(NodeId(2)), "the switch");
+            assert_eq!(header.source, mac(2), "the switch");
             let pause = pfc::Repr::parse(&pfc::View::new(view.payload()).unwrap());
             assert_eq!(pause, Ok(pfc::Repr::of(3, quanta)));
         }

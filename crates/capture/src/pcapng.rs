@@ -5,7 +5,7 @@
 
 use super::encode::Encoder;
 use engine::outcome::{Frame, Passed};
-use model::{Fabric, LinkId, NodeId, Plan, Time};
+use model::{Fabric, LinkId, NodeId, Plan, PortIndex, Time};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::blocks::interface_description::{
@@ -101,11 +101,11 @@ fn seen_from<'a>(plan: &Plan, tap: LinkId, frames: &'a [Frame]) -> Vec<(Time, &'
     all
 }
 
-/// Name of a direction of a link, such as `leaf0:3 -> h4`. Hosts have one port, which needs no number.
+/// Name of a direction of a link, such as `leaf0:3 -> h4`. The only port of a host needs no number.
 pub fn name(fabric: &Fabric, link: LinkId) -> String {
     let link = &fabric.links()[link.index()];
     let end = |node: NodeId, port: u16| match fabric.is_host(node) {
-        true => fabric.name(node).to_owned(),
+        true => fabric.host_name(fabric.endpoint(node, PortIndex(port))).into_owned(),
         false => format!("{}:{port}", fabric.name(node)),
     };
     format!("{} -> {}", end(link.from, link.port.0), end(link.to, link.peer_port.0))

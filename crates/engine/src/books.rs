@@ -8,7 +8,7 @@ use crate::record::sampler::Sampler;
 use crate::record::{self, Recorder};
 use crate::setup::Setup;
 use crate::switch::Switch;
-use model::{Bytes, Kind, NodeId, Packet, Parts, Scheme, Time};
+use model::{Bytes, Kind, Packet, Parts, Scheme, Time};
 use std::collections::BTreeMap;
 
 /// Counts that an engine keeps outside hosts.
@@ -149,7 +149,7 @@ pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome
         violations: Vec::new(),
         broke_lossless: (0..switches.len())
             .filter(|i| switches[*i].dropped_while_lossless)
-            .map(|i| NodeId((plan.fabric.hosts() + i) as u32))
+            .map(|i| plan.fabric.switch(i))
             .collect(),
         effort,
         ending,
@@ -220,7 +220,7 @@ fn violations<P: Parts>(setup: &Setup<'_>, run: &Outcome, switches: &[Switch<P>]
         let waits = run.messages.iter().any(|m| m.acked == Time::NEVER);
         for (i, switch) in switches.iter().enumerate() {
             if !switch.buffer.idle(waits) {
-                let name = plan.fabric.name(NodeId((plan.fabric.hosts() + i) as u32));
+                let name = plan.fabric.name(plan.fabric.switch(i));
                 broken.push(format!("traffic has ended and {name} still charges its buffer or pauses"));
             }
         }

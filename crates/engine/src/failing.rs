@@ -14,6 +14,16 @@ pub(crate) enum FailureEvent {
     RouteChange(usize),
 }
 
+impl FailureEvent {
+    /// The port of the event; `None` if it concerns no single port.
+    pub(crate) fn port(self) -> Option<PortIndex> {
+        match self {
+            FailureEvent::Rate { port, .. } | FailureEvent::Reset { port, .. } => Some(port),
+            FailureEvent::RouteChange(_) => None,
+        }
+    }
+}
+
 /// A stretch of time, `[from, until)` in ps, in which a link is down.
 #[derive(Clone, Copy, Debug)]
 struct Outage {
@@ -50,7 +60,7 @@ impl Failing {
         let (fabric, failures) = (&plan.fabric, &plan.failures);
         let mut failing = Failing {
             route_changes: failures.route_changes().iter().map(|change| change.at.ps()).collect(),
-            hosts: fabric.hosts() as u32,
+            hosts: fabric.servers() as u32,
             last_repair: failures.last_repair().ps(),
             ..Failing::default()
         };

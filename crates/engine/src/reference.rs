@@ -28,10 +28,23 @@ use std::collections::{BinaryHeap, VecDeque};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum NodeEvent {
     Fail(FailureEvent),
-    Pause { port: u16, sequence: u64, channel: u8, on: bool },
-    Depart { port: u16 },
-    Arrive { tie: u16, slot: usize },
-    Wake,
+    Pause {
+        port: u16,
+        sequence: u64,
+        channel: u8,
+        on: bool,
+    },
+    Depart {
+        port: u16,
+    },
+    Arrive {
+        tie: u16,
+        slot: usize,
+    },
+    /// A timer of a host's port, or of a switch (port 0).
+    Wake {
+        port: u16,
+    },
 }
 
 /// An event in the heap. Events are ordered by time, then by node.
@@ -140,7 +153,10 @@ impl<A: Annex> Port<A> {
 
 struct Reference<'a, P: Parts> {
     setup: &'a Setup<'a>,
+    /// By endpoint: an endpoint has the number of its port in the fabric.
     hosts: Vec<Host<P>>,
+    /// Number of nodes that are hosts.
+    servers: usize,
     switches: Vec<Switch<P>>,
     ports: Vec<Port<P::Annex>>,
     queued: Vec<u32>,
@@ -173,6 +189,7 @@ pub(crate) fn run<P: Parts>(plan: &Plan, parts: &P, observer: &mut dyn Observer)
     let mut run = Reference {
         setup: &setup,
         hosts,
+        servers: fabric.servers(),
         views: Views::new(&setup, switches.iter().find_map(|switch| switch.interest.view)),
         switches,
         ports: setup
@@ -233,7 +250,7 @@ impl<P: Parts> Reference<'_, P> {
         let background = plan.jobs.iter().any(|j| j.background);
         let total: u64 = self.hosts.iter().map(|h| h.unfinished).sum();
         for h in 0..self.hosts.len() {
-            self.schedule_host(h as u32, 0);
+            self.schedule_host(h, 0);
         }
         for node in (0..self.setup.fabric().nodes() as u32).map(NodeId) {
             let events = self.setup.failing.events(node, 0, u64::MAX);
@@ -271,7 +288,7 @@ impl<P: Parts> Reference<'_, P> {
                 }
                 self.switches.iter_mut().for_each(|s| s.buffer.sample());
                 boundary = crossed + quantum;
-                let first = self.setup.fabric().base(NodeId(self.hosts.len() as u32)) as usize;
+                let first = self.hosts.len();
                 self.views.advance(crossed, |all| all[first..].copy_from_slice(&self.queued[first..]));
             }
             self.events.pop();
@@ -304,7 +321,7 @@ impl<P: Parts> Reference<'_, P> {
         self.hosts.iter_mut().for_each(|host| host.sample(&mut self.sampler));
         for (gp, facts) in self.setup.ports.iter().enumerate().filter(|(_, facts)| facts.track != NO_TRACK) {
             let (link, waits) = (&self.links[gp], self.ports[gp].bytes[self.setup.data_class]);
-            let is_host = self.setup.fabric().links()[gp].from.index() < hosts;
+            let is_host = gp < hosts;
             let port = sampler::Port {
                 frames: link.frames,
                 bytes: link.bytes,
@@ -335,14 +352,13 @@ impl<P: Parts> Reference<'_, P> {
 
     /// True for a stale event: a later one has replaced it.
     fn is_stale(&self, now: u64, node: u32, what: NodeEvent) -> bool {
-        let hosts = self.hosts.len();
+        let base = self.setup.fabric().base(NodeId(node)) as usize;
         match what {
-            NodeEvent::Depart { port } => {
-                let base = self.setup.fabric().base(NodeId(node)) as usize;
-                self.ports[base + port as usize].planned != now
+            NodeEvent::Depart { port } => self.ports[base + port as usize].planned != now,
+            NodeEvent::Wake { port } if (node as usize) < self.servers => {
+                self.timers[base + port as usize] != now
             }
-            NodeEvent::Wake if (node as usize) < hosts => self.timers[node as usize] != now,
-            NodeEvent::Wake => self.switches[node as usize - hosts].wake != now,
+            NodeEvent::Wake { .. } => self.switches[node as usize - self.servers].wake != now,
             _ => false,
         }
     }
@@ -364,14 +380,14 @@ impl<P: Parts> Reference<'_, P> {
     }
 
     fn handle(&mut self, now: u64, node: u32, what: NodeEvent) {
-        let is_host = (node as usize) < self.hosts.len();
+        let is_host = (node as usize) < self.servers;
         let base = self.setup.fabric().base(NodeId(node)) as usize;
         match what {
             NodeEvent::Fail(event) => self.on_failure(now, node, event),
             NodeEvent::Pause { port, channel, on, .. } => {
                 self.on_pause(now, node, base + port as usize, channel, on);
                 if is_host {
-                    self.schedule_host(node, now);
+                    self.schedule_host(base + port as usize, now);
                 }
             }
             NodeEvent::Depart { port } => {
@@ -379,31 +395,34 @@ impl<P: Parts> Reference<'_, P> {
                 self.ports[gp].planned = 0;
                 self.serve(now, node, gp);
                 if is_host {
-                    self.schedule_host(node, now);
+                    self.schedule_host(gp, now);
                 }
             }
             NodeEvent::Arrive { slot, .. } => {
                 let Some(pkt) = self.flying[slot].take() else { return };
                 self.landed.push(slot);
                 if is_host {
-                    let replies = self.hosts[node as usize].on_arrival(self.setup, now, &pkt);
-                    replies.into_iter().flatten().for_each(|reply| self.queue_at_host(base, reply));
-                    self.serve(now, node, base);
-                    self.schedule_host(node, now);
+                    let gp = base + pkt.ingress().index();
+                    let replies = self.hosts[gp].on_arrival(self.setup, now, &pkt);
+                    replies.into_iter().flatten().for_each(|reply| self.queue_at_host(gp, reply));
+                    self.serve(now, node, gp);
+                    self.schedule_host(gp, now);
+                    self.hand_on_triggers(now, node, gp);
                 } else {
                     self.forward(now, node, pkt);
                 }
             }
-            NodeEvent::Wake if is_host => {
-                self.timers[node as usize] = u64::MAX;
-                self.hosts[node as usize].on_timer(self.setup, now);
-                let made = self.hosts[node as usize].take_made();
-                made.into_iter().for_each(|pkt| self.queue_at_host(base, pkt));
-                self.serve(now, node, base);
-                self.schedule_host(node, now);
+            NodeEvent::Wake { port } if is_host => {
+                let gp = base + port as usize;
+                self.timers[gp] = u64::MAX;
+                self.hosts[gp].on_timer(self.setup, now);
+                let made = self.hosts[gp].take_made();
+                made.into_iter().for_each(|pkt| self.queue_at_host(gp, pkt));
+                self.serve(now, node, gp);
+                self.schedule_host(gp, now);
             }
-            NodeEvent::Wake => {
-                let switch = &mut self.switches[node as usize - self.hosts.len()];
+            NodeEvent::Wake { .. } => {
+                let switch = &mut self.switches[node as usize - self.servers];
                 if switch.wake == now {
                     let mut effects = Effects::default();
                     let ports = self.setup.fabric().ports(NodeId(node)).len();
@@ -420,15 +439,27 @@ impl<P: Parts> Reference<'_, P> {
         self.ports[gp].push(self.setup.class_in_table(&pkt), pkt);
     }
 
+    /// Starts messages at other ports of a host, which an arrival at port `gp` has triggered.
+    fn hand_on_triggers(&mut self, now: u64, node: u32, gp: usize) {
+        while let Some(m) = self.hosts[gp].take_abroad() {
+            let plan = self.setup.plan;
+            let sender = plan.qps[plan.messages[m.index()].qp.index()].from.index();
+            self.hosts[sender].on_trigger(self.setup, now, m);
+            self.serve(now, node, sender);
+            self.schedule_host(sender, now);
+        }
+    }
+
     fn on_failure(&mut self, now: u64, node: u32, event: FailureEvent) {
-        let is_host = (node as usize) < self.hosts.len();
+        let is_host = (node as usize) < self.servers;
         let base = self.setup.fabric().base(NodeId(node)) as usize;
-        let index = (node as usize).wrapping_sub(self.hosts.len());
+        let index = (node as usize).wrapping_sub(self.servers);
         match event {
             FailureEvent::Rate { port, row } => {
-                self.ports[base + port.0 as usize].row = row;
+                let gp = base + port.0 as usize;
+                self.ports[gp].row = row;
                 if is_host {
-                    self.hosts[node as usize].set_rate(self.setup, row);
+                    self.hosts[gp].set_rate(self.setup, row);
                 }
             }
             FailureEvent::Reset { port, whole } => {
@@ -442,7 +473,7 @@ impl<P: Parts> Reference<'_, P> {
                     self.on_pause(now, node, base + port.0 as usize, channel, false);
                 }
                 if is_host {
-                    self.schedule_host(node, now);
+                    self.schedule_host(base + port.0 as usize, now);
                 }
             }
             FailureEvent::RouteChange(route_change) => {
@@ -470,7 +501,7 @@ impl<P: Parts> Reference<'_, P> {
         }
         if self.setup.follows_any()
             && (before == 0) != (held == 0)
-            && let Some(host) = self.hosts.get_mut(node as usize)
+            && let Some(host) = self.hosts.get_mut(gp)
         {
             host.note_pause(self.setup, now, held != 0);
         }
@@ -481,14 +512,14 @@ impl<P: Parts> Reference<'_, P> {
 
     fn forward(&mut self, now: u64, node: u32, mut pkt: Parcel<P::Annex>) {
         let fabric = self.setup.fabric();
-        let route_change = self.switches[node as usize - self.hosts.len()].route_change;
+        let route_change = self.switches[node as usize - self.servers].route_change;
         let base = fabric.base(NodeId(node)) as usize;
         let router = self.setup.router(NodeId(node), route_change);
         let ingress = pkt.ingress();
         let route = router.arrived(pkt.annex.route_state(), ingress);
         pkt.annex.set_route_state(route);
         let (ports, to_host) = router.onward(route, ingress, pkt.to());
-        let switch = &mut self.switches[node as usize - self.hosts.len()];
+        let switch = &mut self.switches[node as usize - self.servers];
         let from_host = self.setup.ports[base + ingress.0 as usize].to_host;
         let mut detours = Detours::default();
         if switch.interest.detours && from_host && pkt.is_data() {
@@ -514,7 +545,7 @@ impl<P: Parts> Reference<'_, P> {
                         self.tally.lost(&pkt, true);
                         self.note(now, node, EventKind::Dropped, &pkt);
                     }
-                    self.switches[node as usize - self.hosts.len()].hold(room.then_some(pkt));
+                    self.switches[node as usize - self.servers].hold(room.then_some(pkt));
                     return self.carry_out(now, node, effects);
                 }
             }
@@ -527,7 +558,7 @@ impl<P: Parts> Reference<'_, P> {
     fn carry_out(&mut self, now: u64, node: u32, effects: Effects) {
         let fabric = self.setup.fabric();
         let base = fabric.base(NodeId(node)) as usize;
-        let index = node as usize - self.hosts.len();
+        let index = node as usize - self.servers;
         for emitted in effects.emitted {
             let (port, pkt) = self.switches[index].made(self.setup, NodeId(node), emitted);
             self.tally.made(&pkt);
@@ -551,14 +582,14 @@ impl<P: Parts> Reference<'_, P> {
             if at.ps() < switch.wake {
                 switch.wake = at.ps().max(now + 1);
                 let wake = switch.wake;
-                self.schedule(wake, node, NodeEvent::Wake);
+                self.schedule(wake, node, NodeEvent::Wake { port: 0 });
             }
         }
     }
 
     /// Asks for room for a packet that arrives at a switch.
     fn admit(&mut self, now: u64, node: u32, pkt: &Parcel<P::Annex>, egress: Option<Egress>) -> Admission {
-        let switch = &mut self.switches[node as usize - self.hosts.len()];
+        let switch = &mut self.switches[node as usize - self.servers];
         let admission = switch.admit(self.setup, pkt, egress);
         if admission == Admission::AdmittedPause {
             let channel = switch.channel_of(switch.account(pkt));
@@ -594,7 +625,7 @@ impl<P: Parts> Reference<'_, P> {
             match place.and_then(|place| self.ports[gp].remove(Position { class, place })) {
                 Some(waiting) => {
                     self.queued[gp] -= waiting.frame();
-                    self.switches[node as usize - self.hosts.len()].replace(&waiting, &pkt);
+                    self.switches[node as usize - self.servers].replace(&waiting, &pkt);
                     (Some(pkt), waiting)
                 }
                 None => (None, pkt),
@@ -654,7 +685,7 @@ impl<P: Parts> Reference<'_, P> {
 
     /// Starts all packets that may start at port `gp`, and schedules the next departure.
     fn serve(&mut self, now: u64, node: u32, gp: usize) {
-        let host = (node as usize) < self.hosts.len();
+        let host = (node as usize) < self.servers;
         let classes = self.setup.plan.classes.all();
         let pauses_data = self.setup.plan.classes.data().charged;
         while self.ports[gp].busy <= now {
@@ -663,7 +694,7 @@ impl<P: Parts> Reference<'_, P> {
                 self.queued[gp] -= pkt.frame();
                 self.start(now, node, gp, pkt);
             } else if host && (port.paused_channels == 0 || !pauses_data) {
-                match self.hosts[node as usize].pull(self.setup, now) {
+                match self.hosts[gp].pull(self.setup, now) {
                     Some(pkt) => self.start(now, node, gp, pkt),
                     None => break,
                 }
@@ -674,7 +705,7 @@ impl<P: Parts> Reference<'_, P> {
         let port = &self.ports[gp];
         let mut due = if port.has_next(classes) { port.busy } else { u64::MAX };
         if host && (port.paused_channels == 0 || !pauses_data) {
-            due = due.min(self.hosts[node as usize].eligible_at().max(port.busy));
+            due = due.min(self.hosts[gp].eligible_at().max(port.busy));
         }
         if due != u64::MAX && due != port.planned {
             self.ports[gp].planned = due;
@@ -688,7 +719,7 @@ impl<P: Parts> Reference<'_, P> {
         let port = &mut self.ports[gp];
         let time = self.setup.time_on_wire(port.row, pkt.frame());
         port.busy = now + time;
-        if (node as usize) >= self.hosts.len() {
+        if (node as usize) >= self.servers {
             let (sent, queue) = (self.links[gp].bytes, port.bytes[self.setup.data_class]);
             self.setup.trace(&mut pkt, LinkState { gp, row: port.row, at: now, sent, queue });
         }
@@ -698,8 +729,8 @@ impl<P: Parts> Reference<'_, P> {
         link.busy += Time(time);
         self.tally.hop(&pkt);
         let mut effects = Effects::default();
-        if (node as usize) >= self.hosts.len() {
-            let index = node as usize - self.hosts.len();
+        if (node as usize) >= self.servers {
+            let index = node as usize - self.servers;
             let queue = port.bytes[self.setup.data_class];
             if self.setup.charged.take(&pkt) && pkt.ingress() != PortIndex::VIRTUAL {
                 let account = self.switches[index].account(&pkt);
@@ -740,7 +771,7 @@ impl<P: Parts> Reference<'_, P> {
             self.flying[slot] = Some(pkt.arriving(0, facts.peer_port));
             self.schedule(at, facts.peer, NodeEvent::Arrive { tie, slot });
         }
-        if (node as usize) >= self.hosts.len() {
+        if (node as usize) >= self.servers {
             self.carry_out(now, node, effects);
         }
     }
@@ -771,12 +802,13 @@ impl<P: Parts> Reference<'_, P> {
         self.schedule(at, facts.peer, what);
     }
 
-    /// Schedules the host's next timer.
-    fn schedule_host(&mut self, node: u32, now: u64) {
-        let at = self.hosts[node as usize].timer_at();
-        if at < self.timers[node as usize] {
-            self.timers[node as usize] = at.max(now);
-            self.schedule(at.max(now), node, NodeEvent::Wake);
+    /// Schedules the next timer of a host's port.
+    fn schedule_host(&mut self, gp: usize, now: u64) {
+        let at = self.hosts[gp].timer_at();
+        if at < self.timers[gp] {
+            self.timers[gp] = at.max(now);
+            let link = &self.setup.fabric().links()[gp];
+            self.schedule(at.max(now), link.from.0, NodeEvent::Wake { port: link.port.0 });
         }
     }
 }

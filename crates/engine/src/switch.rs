@@ -76,7 +76,7 @@ impl<P: Parts> Switch<P> {
         let (key, salt) = setup.scheme_keys(node);
         let base = plan.fabric.base(node) as usize;
         let ports = &plan.ports[base..base + plan.fabric.ports(node).len()];
-        let settings = &plan.switches[node.index() - plan.fabric.hosts()];
+        let settings = &plan.switches[plan.fabric.switch_number(node)];
         let channels = plan.fabric.channels();
         // A channel without packets needs no headroom.
         let used = |p: usize| plan.fabric.channels_on(&plan.fabric.links()[setup.feeding(base + p)]);

@@ -96,8 +96,9 @@ fn row(table: &Table, plan: &Plan, name: &str) -> Result<usize, String> {
             table.texts("from").zip(table.texts("to")).ok_or("flows.parquet names no hosts")?;
         let mut rows = (0..table.rows()).filter(|&row| froms.value(row) == from && tos.value(row) == to);
         return slowest(&mut rows).ok_or_else(|| {
-            let hosts: Vec<&str> =
-                (0..plan.fabric.hosts()).map(|h| plan.fabric.name(model::NodeId(h as u32))).collect();
+            let hosts = (0..plan.fabric.hosts()).map(|h| plan.fabric.host_name(model::HostId(h as u32)));
+            let hosts: Vec<_> = hosts.collect();
+            let hosts: Vec<&str> = hosts.iter().map(AsRef::as_ref).collect();
             match [from, to].into_iter().find(|host| !hosts.contains(host)) {
                 Some(wrong) => {
                     format!("there is no host {wrong}; {}", scenario::suggestion(wrong, &hosts))

@@ -91,7 +91,7 @@ impl<'a> History<'a> {
 
     /// Rate of the sender's port.
     pub(crate) fn line_rate(&self) -> model::Rate {
-        self.plan.fabric.ports(self.plan.qps[self.qp.index()].from.node())[0].rate
+        self.plan.fabric.uplink(self.plan.qps[self.qp.index()].from).rate
     }
 
     /// Events from the flow's start to its end.

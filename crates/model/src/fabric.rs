@@ -132,14 +132,15 @@ impl Fabric {
         }
     }
 
-    /// Ports of `node` on shortest paths (fewest hops) to host `to`; empty if there is none.
+    /// Ports of `node` on shortest paths (fewest hops) to host `to`; empty if there is none. A host with several ports
+    /// sends by the port of the endpoint that sends, see [`Topology::uplink`].
     #[inline]
     pub fn route(&self, node: NodeId, to: HostId) -> &[PortIndex] {
         if self.attachment(to) == node {
             return std::slice::from_ref(&self.down()[to.index()]);
         }
         if self.is_host(node) {
-            return if node == to.node() { &[] } else { const { &[PortIndex(0)] } };
+            return if node == self.node_of(to) { &[] } else { const { &[PortIndex(0)] } };
         }
         self.route_to_rack(node, self.rack(to))
     }
@@ -164,7 +165,10 @@ impl Fabric {
 
     /// True if packets from `from` reach `to`.
     pub fn reaches(&self, from: HostId, to: HostId) -> bool {
-        let next = self.ports(from.node())[0].to;
-        next == to.node() || !self.is_host(next) && !self.route(next, to).is_empty()
+        let up = self.uplink(from);
+        match self.is_host(up.to) {
+            true => self.endpoint(up.to, up.peer_port) == to,
+            false => !self.route(up.to, to).is_empty(),
+        }
     }
 }

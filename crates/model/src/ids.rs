@@ -29,7 +29,8 @@ id!(
     NodeId(u32)
 );
 id!(
-    /// A host: the node of the same number. A packet can name [`HostId::MOST`] hosts.
+    /// An endpoint: one port of a host, which has the number of its directed link. In a fabric whose hosts have one port
+    /// each, it is also the number of the node. A packet can name [`HostId::MOST`] endpoints.
     HostId(u32)
 );
 id!(
@@ -50,14 +51,8 @@ id!(
 );
 
 impl HostId {
-    /// Most hosts of a fabric: a packet carries its destination in 20 bits.
+    /// Most endpoints of a fabric: a packet carries its destination in 20 bits.
     pub const MOST: usize = 1 << 20;
-
-    /// This host as a node.
-    #[inline]
-    pub const fn node(self) -> NodeId {
-        NodeId(self.0)
-    }
 }
 
 impl PortIndex {

@@ -319,7 +319,7 @@ pub struct Message {
     pub bytes: u64,
     /// Earliest time at which the message is posted; see also `needs`.
     pub start: Time,
-    /// Number of triggers that must fire before the message is posted. All of them fire at its own sender.
+    /// Number of triggers that must fire before the message is posted. All of them fire at its sender's node, at any port.
     pub needs: u32,
     /// Triggers that fire at the receiver when the whole message has arrived, as a range of [`Plan::triggers`].
     pub on_received: Range<u32>,

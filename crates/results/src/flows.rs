@@ -127,7 +127,7 @@ fn long_paths(plan: &Plan) -> Vec<bool> {
                 let Some(port) = fabric.route(node, to).first() else { break };
                 let link = fabric.ports(node)[usize::from(port.0)];
                 sum = sum.saturating_add(link.delay.ps());
-                if link.to == to.node() {
+                if fabric.is_host(link.to) {
                     break;
                 }
                 node = link.to;

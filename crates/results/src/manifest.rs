@@ -86,7 +86,7 @@ impl Manifest {
             complete: summary.complete,
             counts: Counts {
                 hosts: fabric.hosts(),
-                switches: fabric.nodes() - fabric.hosts(),
+                switches: fabric.switch_count(),
                 links: fabric.links().len(),
                 queue_pairs: plan.qps.len(),
                 flows: plan.messages.len(),

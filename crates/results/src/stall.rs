@@ -61,7 +61,7 @@ fn cut_off(plan: &Plan, stall: &Stall) -> Vec<MessageId> {
 fn flow(plan: &Plan, message: MessageId) -> String {
     let m = &plan.messages[message.index()];
     let qp = &plan.qps[m.qp.index()];
-    let name = |host: model::HostId| plan.fabric.name(host.node());
+    let name = |host: model::HostId| plan.fabric.host_name(host);
     format!("flow {message} ({} -> {}, job {})", name(qp.from), name(qp.to), plan.job(message).name)
 }
 

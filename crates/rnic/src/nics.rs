@@ -71,7 +71,7 @@ impl Nics {
     /// Congestion control of a queue pair, with its reactions.
     pub fn congestion(&self, plan: &Plan, qp: QpId) -> Reacting {
         let host = plan.qps[qp.index()].from;
-        let rate = plan.fabric.ports(host.node())[0].rate;
+        let rate = plan.fabric.uplink(host).rate;
         let path = self.path_of.get(qp.index()).and_then(|&path| self.paths.get(path as usize));
         match path {
             Some(path) => self.of(qp).congestion_over(rate, path),

@@ -2,7 +2,7 @@
 
 use engine::outcome::Ending;
 use lab::execute::Run;
-use model::{Bytes, LinkId, NodeId};
+use model::{Bytes, LinkId};
 use papers::memory;
 use results::Metric;
 use results::metrics::Shown;
@@ -48,7 +48,7 @@ impl Page {
 
     fn what(&mut self, run: &Run) {
         let (s, fabric) = (&run.summary, &run.checked.plan.fabric);
-        let switches = fabric.nodes() - fabric.hosts();
+        let switches = fabric.switch_count();
         let size = format!("{} hosts, {switches} switches", fabric.hosts());
         let title = format!("{}: {}", s.scenario, s.scheme);
         self.line(&title, &[String::new(), size, format!("seed {}", s.seed), format!("digest {}", s.digest)]);
@@ -156,7 +156,7 @@ impl Page {
         if let Some((i, most)) =
             outcome.max_buffer.iter().enumerate().max_by_key(|(i, b)| (b.get(), usize::MAX - i))
         {
-            let node = NodeId((plan.fabric.hosts() + i) as u32);
+            let node = plan.fabric.switch(i);
             parts.push(format!("fullest buffer {} ({})", bytes(most.get()), plan.fabric.name(node)));
         }
         self.line("fabric", &parts);

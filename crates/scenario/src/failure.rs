@@ -189,7 +189,7 @@ impl FailurePlanner<'_> {
         }
         let fabric = self.fabric;
         let targets = (fabric.racks().len(), fabric.groups());
-        memory.add_routes(times.len(), fabric.nodes() - fabric.hosts(), targets)?;
+        memory.add_routes(times.len(), fabric.switch_count(), targets)?;
         Failures::new(fabric, &faults, routing.detection).map_err(|e| KeyError::new("failure", e.to_string()))
     }
 
@@ -350,8 +350,8 @@ pub(crate) fn warn_of_cuts(
     warnings.push(format!(
         "failures cut off {} from {} (job {job}){more}: flows that have not finished by then never will; `until` \
          would restore the links{spare}",
-        fabric.name(first.from.node()),
-        fabric.name(first.to.node())
+        fabric.host_name(first.from),
+        fabric.host_name(first.to)
     ));
 }
 

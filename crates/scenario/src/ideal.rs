@@ -37,7 +37,7 @@ pub fn crossing(plan: &Plan, from: HostId, to: HostId, frame: u32) -> Time {
 /// fabric until the first of them is acknowledged.
 pub fn bdp(ideals: &mut Ideals<'_>, from: HostId, to: HostId) -> u32 {
     let wire = &ideals.plan.wire;
-    let rate = ideals.plan.fabric.ports(from.node())[0].rate;
+    let rate = ideals.plan.fabric.uplink(from).rate;
     let packet = wire.transmission(rate, wire.max_frame());
     let packets = ideals.base_rtt(from, to).ps().div_ceil(packet.ps().max(1));
     packets.clamp(1, 1 << 22) as u32
@@ -84,7 +84,7 @@ impl<'p> Ideals<'p> {
         let fabric = &self.plan.fabric;
         let mut alike: BTreeMap<(NodeId, u64, u64), Vec<HostId>> = BTreeMap::new();
         for host in (0..fabric.hosts()).map(|h| HostId(h as u32)) {
-            let link = &fabric.ports(host.node())[0];
+            let link = fabric.uplink(host);
             let kind = alike.entry((fabric.attachment(host), link.rate.bps(), link.delay.ps())).or_default();
             if kind.len() < 2 {
                 kind.push(host);
@@ -104,7 +104,7 @@ impl<'p> Ideals<'p> {
 
     fn shape(&mut self, from: HostId, to: HostId) -> Option<usize> {
         let fabric = &self.plan.fabric;
-        let link = |h: HostId| &fabric.ports(h.node())[0];
+        let link = |h: HostId| fabric.uplink(h);
         let (a, b) = (link(from), link(to));
         // Paths between the same two switches differ only in the links of the hosts.
         let own = [a.rate.bps(), a.delay.ps(), b.rate.bps(), b.delay.ps()];
@@ -206,9 +206,9 @@ impl<'p> Walks<'p> {
         if from == to || !fabric.reaches(from, to) {
             return None;
         }
-        let up = &fabric.ports(from.node())[0];
+        let up = fabric.uplink(from);
         let mut path = vec![self.hop(std::slice::from_ref(up))];
-        if up.to == to.node() {
+        if fabric.is_host(up.to) {
             return Some(path);
         }
         let end = fabric.attachment(to);
@@ -338,8 +338,8 @@ mod tests {
 
     /// The links of all shortest paths, by hop, found host by host and link by link.
     fn search(fabric: &Fabric, from: HostId, to: HostId) -> Vec<Vec<(Rate, Time)>> {
-        let (mut path, mut nodes) = (Vec::new(), BTreeSet::from([from.node()]));
-        while !nodes.contains(&to.node()) {
+        let (mut path, mut nodes) = (Vec::new(), BTreeSet::from([fabric.node_of(from)]));
+        while !nodes.contains(&fabric.node_of(to)) {
             let of = |&n: &NodeId| fabric.route(n, to).iter().map(move |p| fabric.ports(n)[p.index()]);
             let links: Vec<Link> = nodes.iter().flat_map(of).collect();
             path.push(links.iter().map(|l| (l.rate, l.delay)).collect());

@@ -2,7 +2,7 @@
 
 use crate::error::{KeyError, nearest};
 use model::plan::{Job, ListedLoss, Message, Qp};
-use model::{Fabric, Kind, LinkId, NodeId, Psn, QpId, Wire};
+use model::{Fabric, HostId, Kind, LinkId, NodeId, Psn, QpId, Wire};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -97,7 +97,7 @@ impl LossPlanner<'_> {
         }
         let job = entry.job.as_deref().map(|name| self.job(name)).transpose()?;
         let of = |qp: &Qp| self.messages[qp.messages.start as usize].job;
-        let mine = |qp: &Qp| qp.from.node() == from && qp.to.node() == to && job.is_none_or(|j| of(qp) == j);
+        let mine = |qp: &Qp| qp.from == from && qp.to == to && job.is_none_or(|j| of(qp) == j);
         let qps: Vec<usize> = (0..self.qps.len()).filter(|&q| mine(&self.qps[q])).collect();
         if qps.is_empty() {
             let text = format!("no job sends from `{}` to `{}`", entry.from, entry.to);
@@ -155,18 +155,22 @@ impl LossPlanner<'_> {
         })
     }
 
-    fn host(&self, name: &str, path: &str) -> Result<NodeId, KeyError> {
-        let node = self.node(name, path)?;
-        match self.fabric.is_host(node) {
-            true => Ok(node),
-            false => Err(KeyError::new(path, format!("expected a host; `{name}` is a switch"))),
+    fn host(&self, name: &str, path: &str) -> Result<HostId, KeyError> {
+        if let Some(host) = self.fabric.find_host(name) {
+            return Ok(host);
         }
+        let node = self.node(name, path)?;
+        let text = match self.fabric.is_host(node) {
+            true => format!("`{name}` has several ports; name one of them, such as `{name}p0`"),
+            false => format!("expected a host; `{name}` is a switch"),
+        };
+        Err(KeyError::new(path, text))
     }
 
     /// The links of an entry; `sender` is the host that sends its packets.
-    fn links(&self, entry: &LossConfig, sender: NodeId) -> Result<Vec<LinkId>, KeyError> {
+    fn links(&self, entry: &LossConfig, sender: HostId) -> Result<Vec<LinkId>, KeyError> {
         let Some([a, b]) = &entry.link else {
-            return Ok(vec![LinkId(self.fabric.base(sender))]);
+            return Ok(vec![LinkId(sender.0)]);
         };
         let (a, b) = (self.node(a, "link.0")?, self.node(b, "link.1")?);
         let to_b = self.fabric.ports(a).iter().filter(|l| l.to == b);

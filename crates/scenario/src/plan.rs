@@ -12,6 +12,7 @@ use crate::workload::draft::{Draft, Messages};
 use model::draw::{Key, Purpose};
 use model::plan::{Job, PortSettings};
 use model::{Fabric, HostId, Plan, Time, Wire};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Largest difference of two clocks. A packet carries its one-way delay, measured by two clocks, in 48 bits of picoseconds
@@ -40,7 +41,7 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Pl
     for qp in &qps {
         if !fabric.reaches(qp.from, qp.to) {
             let job = messages[qp.messages.start as usize].job;
-            let name = |h: HostId| fabric.name(h.node());
+            let name = |h: HostId| fabric.host_name(h);
             let text = format!("no path leads from {} to {}", name(qp.from), name(qp.to));
             return Err(KeyError::new(&format!("workload.{job}"), text));
         }
@@ -162,8 +163,13 @@ fn workload(
     if scenario.workload.len() > usize::from(u16::MAX) {
         return Err(KeyError::new("workload", "expected at most 65535 workloads, found more"));
     }
-    let hosts: BTreeMap<&str, HostId> =
-        (0..fabric.hosts()).map(|h| HostId(h as u32)).map(|h| (fabric.name(h.node()), h)).collect();
+    let hosts: BTreeMap<Cow<'_, str>, HostId> =
+        (0..fabric.hosts()).map(|h| HostId(h as u32)).map(|h| (fabric.host_name(h), h)).collect();
+    if hosts.len() < fabric.hosts() {
+        let text =
+            "a host has the name of another host's port; ports of host `h` are named `hp0`, `hp1`, and so on";
+        return Err(KeyError::new("topology", text));
+    }
     let classes = scenario.traffic_classes()?;
     let mut messages = Messages::default();
     let mut jobs = Vec::new();

@@ -21,8 +21,8 @@ pub fn plan_check(plan: &Plan) -> Result<(), String> {
             fabric.links().len()
         ));
     }
-    if plan.switches.len() != fabric.nodes() - fabric.hosts() {
-        let switches = fabric.nodes() - fabric.hosts();
+    if plan.switches.len() != fabric.switch_count() {
+        let switches = fabric.switch_count();
         return Err(format!("there are {} switch settings for {switches} switches", plan.switches.len()));
     }
     if plan.qps.len() > 1 << 24 {
@@ -64,6 +64,7 @@ fn range(r: &Range<u32>) -> Result<Range<usize>, String> {
 }
 
 fn triggers(plan: &Plan) -> Result<(), String> {
+    let fabric = &plan.fabric;
     let mut needs = vec![0u32; plan.messages.len()];
     for (i, m) in plan.messages.iter().enumerate() {
         let Some(job) = plan.jobs.get(usize::from(m.job)) else {
@@ -82,7 +83,7 @@ fn triggers(plan: &Plan) -> Result<(), String> {
                 let Some(freed) = plan.messages.get(t.index()) else {
                     return Err(format!("message {i} starts message {t}, which does not exist"));
                 };
-                if plan.qps[freed.qp.index()].from != at {
+                if fabric.node_of(plan.qps[freed.qp.index()].from) != fabric.node_of(at) {
                     return Err(format!("message {i} starts message {t}, whose sender is not its {word}"));
                 }
                 needs[t.index()] += 1;

@@ -114,7 +114,7 @@ impl RecordConfig {
         let mut qps: BTreeSet<QpId> = evenly(qps.len(), self.flows).map(|i| QpId(i as u32)).collect();
         qps.extend(&follow);
         let links: Vec<LinkId> = evenly(links.len(), self.links).map(|i| links[i]).collect();
-        let switches = if self.switches { fabric.nodes() - fabric.hosts() } else { 0 };
+        let switches = if self.switches { fabric.switch_count() } else { 0 };
         let tracks = qps.len() + links.len() + switches;
         if tracks > MOST_ROWS / 2 {
             let text = format!("expected at most {} time series, found {tracks}", MOST_ROWS / 2);

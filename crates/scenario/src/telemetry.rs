@@ -50,7 +50,7 @@ pub(crate) fn check(scenario: &Scenario, plan: &Plan) -> Result<(), KeyError> {
     for qp in &plan.qps {
         let hops = ideals.switches(qp.from, qp.to).unwrap_or_default();
         if hops > area.min(MOST_HOPS) {
-            let name = |host: model::HostId| plan.fabric.name(host.node());
+            let name = |host: model::HostId| plan.fabric.host_name(host);
             let (room, help) = match hops > MOST_HOPS {
                 true => {
                     ("a packet carries".to_owned(), format!("no run can have more than {MOST_HOPS} hops"))

@@ -138,7 +138,7 @@ fn plan(b: FabricBuilder) -> Plan {
         wire: Wire::roce(1500),
         classes: Classes::STRICT,
         ports: vec![PortSettings::default(); fabric.links().len()],
-        switches: vec![switch; fabric.nodes() - fabric.hosts()],
+        switches: vec![switch; fabric.switch_count()],
         lose_replies: false,
         lost: Vec::new(),
         failures: model::Failures::default(),

@@ -68,10 +68,11 @@ pub struct DirectCnp {
 
 /// Propagation delay, one way, of a path between two hosts.
 fn delay(fabric: &Fabric, from: HostId, to: HostId) -> Time {
-    let (mut node, mut sum) = (from.node(), 0u64);
+    let up = fabric.uplink(from);
+    let (mut node, mut sum) = (up.to, up.delay.ps());
     // A path visits no node twice, so the loop ends.
     for _ in 0..fabric.nodes() {
-        if node == to.node() {
+        if fabric.is_host(node) {
             break;
         }
         let Some(port) = fabric.route(node, to).first() else { break };

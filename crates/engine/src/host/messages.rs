@@ -6,7 +6,7 @@ use super::timers::Timer;
 use crate::outcome::MessageRecord;
 use crate::setup::Setup;
 use model::transport::Sender;
-use model::{Parts, Time};
+use model::{MessageId, Parts, Time};
 
 /// A data packet as it goes onto the wire.
 pub(super) struct Framed {
@@ -89,10 +89,27 @@ impl<P: Parts> Host<P> {
         }
     }
 
-    /// Fires the collected triggers. Each targets a message that this host sends.
+    /// Takes a trigger whose message leaves by another port of the host. The engine hands it on at the same instant.
+    #[inline]
+    pub(crate) fn take_abroad(&mut self) -> Option<MessageId> {
+        self.abroad.pop()
+    }
+
+    /// Fires a trigger that another port of the host has collected.
+    pub(crate) fn on_trigger(&mut self, setup: &Setup<'_>, now: u64, m: MessageId) {
+        self.last_event = now;
+        self.freed.push(m);
+        self.fire(setup, now);
+    }
+
+    /// Fires the collected triggers. Each targets a message that this port sends, or another port of the host.
     pub(super) fn fire(&mut self, setup: &Setup<'_>, now: u64) {
         while let Some(m) = self.freed.pop() {
             let message = &setup.plan.messages[m.index()];
+            if setup.plan.qps[message.qp.index()].from != self.id {
+                self.abroad.push(m);
+                continue;
+            }
             let slot = setup.sender_slot[message.qp.index()];
             let first = setup.plan.qps[message.qp.index()].messages.start;
             let queue = &self.send_queues[slot as usize];

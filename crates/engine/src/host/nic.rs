@@ -16,8 +16,9 @@ use model::transport::{Receiver, Sender};
 use model::wire::Clock;
 use model::{Annex, HostId, Kind, MessageId, Packet, Parcel, Parts, QpId, Steering, Time};
 
-/// A host.
+/// One port of a host, an endpoint. The ports of one host share nothing but triggers.
 pub(crate) struct Host<P: Parts> {
+    pub(super) id: HostId,
     pub(super) outgoing: Vec<Outgoing<P>>,
     pub(super) send_queues: Vec<SendQueue>,
     pub(super) incoming: Vec<Incoming<P>>,
@@ -29,6 +30,8 @@ pub(crate) struct Host<P: Parts> {
     pub(super) ready: Ready,
     pub(super) timers: Timers,
     pub(super) freed: Vec<MessageId>,
+    /// Messages that a trigger has started at another port of the host, see [`Host::take_abroad`].
+    pub(super) abroad: Vec<MessageId>,
     /// Timers of its receivers; empty until one of them has a deadline.
     pub(super) reply_timers: Vec<ReplyTimer<P::Annex>>,
     pub(super) granter: P::Granter,
@@ -86,13 +89,14 @@ impl<P: Parts> Host<P> {
 
     pub(crate) fn new(setup: &Setup<'_>, parts: &P, id: HostId) -> Self {
         let plan = setup.plan;
-        let row = setup.ports[plan.fabric.base(id.node()) as usize].row;
+        let row = setup.ports[id.index()].row;
         let full_frame = plan.wire.max_frame();
         let full_time = setup.time_on_wire(row, full_frame);
         let first_incoming = plan.qps.partition_point(|qp| qp.to < id) as u32;
         let end = plan.qps.partition_point(|qp| qp.to <= id) as u32;
         let sends = setup.sends[id.index()] as usize;
         let mut host = Host {
+            id,
             outgoing: Vec::with_capacity(sends),
             send_queues: Vec::with_capacity(sends),
             incoming: Vec::with_capacity((end - first_incoming) as usize),
@@ -103,6 +107,7 @@ impl<P: Parts> Host<P> {
             ready: Ready::new(full_time),
             timers: Timers::new(),
             freed: Vec::new(),
+            abroad: Vec::new(),
             reply_timers: Vec::new(),
             granter: parts.granter(plan, id),
             grant_at: u64::MAX,

@@ -51,7 +51,7 @@ impl<P: Parts> Host<P> {
         }
         if setup.follows(packet.qp()) {
             let what = if again { EventKind::Resent } else { EventKind::Sent };
-            let node = setup.plan.qps[packet.qp().index()].from.node();
+            let node = setup.fabric().node_of(setup.plan.qps[packet.qp().index()].from);
             let rate = self.at_most_line_rate(setup, slot, pace);
             let note = Note::new(now, node, what).with_value(rate).ready_since(ready);
             self.recorder.note(setup, note, packet);
@@ -65,7 +65,7 @@ impl<P: Parts> Host<P> {
         for slot in 0..self.outgoing.len() {
             if self.outgoing[slot].peer.watched() {
                 let oldest = self.oldest(setup, slot as u32);
-                let node = setup.plan.qps[oldest.qp().index()].from.node();
+                let node = setup.fabric().node_of(setup.plan.qps[oldest.qp().index()].from);
                 self.recorder.note(setup, Note::new(now, node, what), &oldest);
             }
         }
@@ -84,7 +84,7 @@ impl<P: Parts> Host<P> {
         }
         if setup.follows(packet.qp()) && matches!(packet.kind(), Kind::Nack | Kind::Cnp) {
             let rate = self.rate(setup, now, slot);
-            let node = setup.plan.qps[packet.qp().index()].from.node();
+            let node = setup.fabric().node_of(setup.plan.qps[packet.qp().index()].from);
             let note = Note::new(now, node, EventKind::FeedbackReceived).with_value(rate);
             self.recorder.note(setup, note, packet);
         }
@@ -100,7 +100,7 @@ impl<P: Parts> Host<P> {
         if setup.follows(self.outgoing[slot as usize].qp) {
             let oldest = self.oldest(setup, slot);
             let rate = self.rate(setup, now, slot);
-            let node = setup.plan.qps[oldest.qp().index()].from.node();
+            let node = setup.fabric().node_of(setup.plan.qps[oldest.qp().index()].from);
             let note = Note::new(now, node, EventKind::TimedOut).with_value(rate);
             self.recorder.note(setup, note, &oldest);
         }
@@ -114,7 +114,7 @@ impl<P: Parts> Host<P> {
 
     fn at_most_line_rate(&self, setup: &Setup<'_>, slot: u32, pace: Pace) -> u64 {
         let qp = &setup.plan.qps[self.outgoing[slot as usize].qp.index()];
-        let line = setup.fabric().ports(qp.from.node())[0].rate.bps();
+        let line = setup.fabric().uplink(qp.from).rate.bps();
         (pace.bps() as u64).min(line)
     }
 
@@ -158,7 +158,7 @@ impl<P: Parts> Host<P> {
                 Fate::Duplicate => EventKind::Duplicate,
                 Fate::Discarded => EventKind::Discarded,
             };
-            let node = setup.plan.qps[packet.qp().index()].to.node();
+            let node = setup.fabric().node_of(setup.plan.qps[packet.qp().index()].to);
             self.recorder.note(setup, Note::new(now, node, what).with_value(ahead), packet);
         }
     }
@@ -182,7 +182,11 @@ impl<P: Parts> Host<P> {
         };
         for (kind, psn) in nack.into_iter().chain(got.cnp.then(|| (Kind::Cnp, packet.psn()))) {
             let answer = Packet::new(kind, packet.qp(), qp.from, psn, 0);
-            self.recorder.note(setup, Note::new(now, qp.to.node(), EventKind::FeedbackSent), &answer);
+            self.recorder.note(
+                setup,
+                Note::new(now, setup.fabric().node_of(qp.to), EventKind::FeedbackSent),
+                &answer,
+            );
         }
     }
 }

@@ -68,7 +68,7 @@ impl Sampler {
         let (plan, fabric) = (&setup.plan.record, setup.fabric());
         let windows = plan.width.ps().div_ceil(setup.window).max(1);
         let width = windows.saturating_mul(setup.window);
-        let switches = if plan.switches { fabric.nodes() - fabric.hosts() } else { 0 };
+        let switches = if plan.switches { fabric.switch_count() } else { 0 };
         Sampler {
             width,
             limit: plan.bins.max(2) & !1,
@@ -163,7 +163,7 @@ impl Sampler {
 
     /// Ends all series after the last sample of the run.
     pub(crate) fn finish(mut self, plan: &Plan, end: Time) -> Recording {
-        let hosts = plan.fabric.hosts();
+        let hosts = plan.fabric.servers();
         if !self.is_blind() {
             self.last(end.ps());
         }

@@ -3,8 +3,9 @@
 //! queue pairs.
 
 use super::classed::Queues;
-use super::out::{LinkEvent, LinkEvents, Out, Window};
+use super::out::{LinkEvent, LinkEvents, Out};
 use super::port::{LOSSY, Port, TAPPED};
+use super::server::Step;
 use crate::failing::FailureEvent;
 use crate::host::Host;
 use model::{Parcel, Parts};
@@ -21,7 +22,32 @@ pub(super) struct Visit<'v, P: Parts> {
 impl<P: Parts> Visit<'_, P> {
     /// Computes the window with these arrivals, in their order. Returns the time of the host's next event, ps.
     pub(super) fn run(mut self, arrivals: &[Parcel<P::Annex>]) -> u64 {
-        let Window { opened, close, .. } = self.out.window;
+        let due = self.take_in(arrivals);
+        self.end(due)
+    }
+
+    /// Computes one step of a window. Returns the time of the next event, ps, after [`Step::End`].
+    pub(super) fn step(mut self, step: Step<'_, P::Annex>) -> u64 {
+        let opened = self.out.window.opened;
+        let (due, now) = match step {
+            Step::Arrival(pkt) => (self.take_in(std::slice::from_ref(pkt)), opened + pkt.offset() as u64),
+            Step::Trigger(now, m) => {
+                self.catch_up(self.next(0), now, now);
+                self.host.on_trigger(self.out.setup, now, m);
+                (self.next(now), now)
+            }
+            Step::End => {
+                let due = self.next(0);
+                return self.end(due);
+            }
+        };
+        // The next step finds only packets that cannot start yet.
+        self.catch_up(due, now, now)
+    }
+
+    /// Computes arrivals, in their order. Returns the start of the next packet.
+    fn take_in(&mut self, arrivals: &[Parcel<P::Annex>]) -> u64 {
+        let opened = self.out.window.opened;
         let mut due = self.next(0);
         for pkt in arrivals {
             let now = opened + pkt.offset() as u64;
@@ -32,6 +58,12 @@ impl<P: Parts> Visit<'_, P> {
             }
             due = self.next(now);
         }
+        due
+    }
+
+    /// Computes the rest of the window. Returns the time of the next event, ps.
+    fn end(mut self, due: u64) -> u64 {
+        let close = self.out.window.close;
         let departure = self.catch_up(due, close - 1, close);
         departure.min(self.host.timer_at())
     }

@@ -8,6 +8,7 @@ use super::line;
 use super::local::{self, LineOf};
 use super::out::{Out, Window};
 use super::port::{Port, WATCHED};
+use super::server::{self, PortEvents};
 use super::sort::Sorter;
 use super::switch::{self, Scratch, SwitchState};
 use super::{classed_host, host};
@@ -21,20 +22,20 @@ use crate::setup::{NO_TRACK, Setup};
 use crate::stall::{Blocked, Liveness};
 use crate::switch::Switch;
 use model::packet::Kinds;
-use model::{Annex, HostId, Kind, NodeId, Parcel, Parts, QpId, Scheme};
+use model::{Annex, HostId, Kind, NodeId, Parcel, Parts, PortIndex, QpId, Scheme};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hint::black_box;
 use std::ops::Range;
 
-/// Values tagged with their node.
-type Tagged<T> = Vec<(NodeId, T)>;
+/// Values tagged with the number of their endpoint or node.
+type Tagged<I, T> = Vec<(I, T)>;
 
 /// A host or a switch of a group.
 #[derive(Debug)]
 pub(super) struct Node {
     id: NodeId,
-    /// Index among the hosts, or among the switches, of the group.
+    /// Index of its first port among the hosts of the group, or of the switch among its switches.
     index: u32,
     pub(super) is_host: bool,
     /// First port in the group, number of ports, and number of the first port in the fabric.
@@ -116,6 +117,7 @@ pub(super) struct Workspace<A> {
     pub(super) pool: Pool<A>,
     sorter: Sorter<A>,
     scratch: Scratch<A>,
+    port_events: Vec<PortEvents>,
 }
 
 /// The read-only state that all visits of a window share.
@@ -187,12 +189,14 @@ impl<P: Parts> Group<P> {
     pub(super) fn new(setup: &Setup<'_>, parts: &P, layout: &Layout, number: usize) -> Self {
         let (plan, fabric) = (setup.plan, setup.fabric());
         let members = &layout.groups[number];
-        let hosts = members.iter().filter(|&&id| fabric.is_host(id)).count();
+        let hosts = members.iter().filter(|&&id| fabric.is_host(id));
+        let servers = hosts.clone().count();
+        let hosts = hosts.map(|&id| fabric.ports(id).len()).sum();
         let ports = members.iter().map(|&id| fabric.ports(id).len()).sum();
         let mut group = Group {
             nodes: Vec::with_capacity(members.len()),
             hosts: Vec::with_capacity(hosts),
-            switches: Vec::with_capacity(members.len() - hosts),
+            switches: Vec::with_capacity(members.len() - servers),
             ports: Vec::with_capacity(ports),
             classed: Vec::new(),
             feeds: Vec::with_capacity(ports),
@@ -233,8 +237,9 @@ impl<P: Parts> Group<P> {
             let location = layout.locate(id);
             let is_host = fabric.is_host(id);
             let index = if is_host {
-                group.hosts.push(Host::new(setup, parts, HostId(id.0)));
-                group.hosts.len() - 1
+                let endpoints = fabric.base(id)..fabric.base(id) + fabric.ports(id).len() as u32;
+                group.hosts.extend(endpoints.map(|host| Host::new(setup, parts, HostId(host))));
+                group.hosts.len() - fabric.ports(id).len()
             } else {
                 group.switches.push(Switch::new(setup, parts, id));
                 group.switches.len() - 1
@@ -289,7 +294,8 @@ impl<P: Parts> Group<P> {
 
     /// Adds the sending side of a queue pair to a node of the group.
     pub(super) fn add_outgoing(&mut self, setup: &Setup<'_>, parts: &P, node: u32, qp: QpId) {
-        self.hosts[self.nodes[node as usize].index as usize].add_outgoing(setup, parts, qp);
+        let port = setup.fabric().uplink(setup.plan.qps[qp.index()].from).port.index();
+        self.hosts[self.nodes[node as usize].index as usize + port].add_outgoing(setup, parts, qp);
     }
 
     /// Schedules all nodes before the first window.
@@ -297,10 +303,11 @@ impl<P: Parts> Group<P> {
         for n in 0..self.nodes.len() {
             self.nodes[n].next = setup.failing.next(self.nodes[n].id, 0);
             if self.nodes[n].is_host {
-                let host = &self.hosts[self.nodes[n].index as usize];
-                self.unfinished += host.unfinished;
-                self.liveness.pending_starts += host.liveness.pending_starts;
-                self.nodes[n].next = self.nodes[n].next.min(host.timer_at());
+                for host in &self.hosts[self.nodes[n].hosts()] {
+                    self.unfinished += host.unfinished;
+                    self.liveness.pending_starts += host.liveness.pending_starts;
+                    self.nodes[n].next = self.nodes[n].next.min(host.timer_at());
+                }
             }
             self.schedule(n, length);
         }
@@ -363,7 +370,8 @@ impl<P: Parts> Group<P> {
     ) {
         self.effort.visits += 1;
         match self.nodes[n].is_host {
-            true => self.visit_host(context, workspace, n),
+            true if self.nodes[n].ports == 1 => self.visit_host(context, workspace, n),
+            true => self.visit_server(context, workspace, n),
             false => self.visit_switch(context, workspace, n),
         }
         self.schedule(n, context.window.opened + 2 * context.window.length);
@@ -412,7 +420,7 @@ impl<P: Parts> Group<P> {
         n: usize,
     ) {
         let Context { setup, window, .. } = context;
-        let Workspace { incoming, pool, sorter, scratch } = workspace;
+        let Workspace { incoming, pool, sorter, scratch, .. } = workspace;
         let node = &mut self.nodes[n];
         let (ports, words) = (node.range(), node.words());
         let (feeds, switch) = (&self.feeds[ports.clone()], &mut self.switches[node.index as usize]);
@@ -538,6 +546,61 @@ impl<P: Parts> Group<P> {
         self.add_outside_events(n, context);
     }
 
+    /// Visits a host with several ports.
+    #[inline(never)]
+    fn visit_server(
+        &mut self,
+        context: Context<'_, P::Annex>,
+        workspace: &mut Workspace<P::Annex>,
+        n: usize,
+    ) {
+        let Context { setup, window, .. } = context;
+        let Workspace { incoming, pool, sorter, port_events, .. } = workspace;
+        let node = &mut self.nodes[n];
+        let (ports, hosts) = (node.range(), node.hosts());
+        let unfinished: u64 = self.hosts[hosts.clone()].iter().map(|host| host.unfinished).sum();
+        let pending_starts: u64 =
+            self.hosts[hosts.clone()].iter().map(|host| host.liveness.pending_starts).sum();
+        let feeds = &self.feeds[ports.clone()];
+        let count = match &mut self.inside {
+            Some(inside) => inside.open_mail(window, (n, node), &mut self.outputs, feeds, pool, incoming),
+            None => open_mail(context, feeds, node, incoming, self.cold),
+        };
+        self.load += count as u64;
+        let lanes = incoming.iter().map(Vec::as_slice);
+        let arrivals = sorter.sort(lanes, count, window.length, setup.tie(node.id.0, window.opened));
+        let arrivals = before_the_end(arrivals, window, &mut self.outputs.tally);
+        port_events.resize_with(port_events.len().max(ports.len()), PortEvents::default);
+        for (p, PortEvents { links, .. }) in (0..).map(PortIndex).zip(&mut port_events[..ports.len()]) {
+            links.collect_at(p, &mut node.pauses, window.close);
+            if !setup.failing.is_empty() {
+                let events = setup.failing.events(node.id, window.opened, window.close);
+                links.add_failures(events.filter(|(_, event)| event.port() == Some(p)));
+            }
+        }
+        let mut out = self.outputs.of(node, context, pool);
+        out.bring_near(&mut self.ports[ports.clone()]);
+        let visit = server::Visit {
+            hosts: &mut self.hosts[hosts.clone()],
+            classed: self.classed.get_mut(ports.clone()).unwrap_or_default(),
+            ports: &mut self.ports[ports.clone()],
+            events: &mut port_events[..ports.len()],
+            out,
+            with_data: self.with_data,
+        };
+        node.next = visit.run(arrivals);
+        incoming.drain(..).for_each(|lane| pool.give(lane, self.outputs.unit));
+        let live = &mut self.liveness;
+        self.unfinished -= unfinished;
+        live.pending_starts -= pending_starts;
+        for host in &self.hosts[hosts] {
+            self.unfinished += host.unfinished;
+            live.pending_starts += host.liveness.pending_starts;
+            live.last_progress = live.last_progress.max(host.liveness.last_progress);
+        }
+        self.add_outside_events(n, context);
+    }
+
     /// Adds the events outside the visit to the node's next event: packets to hand on to lanes, pause frames,
     /// failures and repairs.
     fn add_outside_events(&mut self, n: usize, context: Context<'_, P::Annex>) {
@@ -593,7 +656,7 @@ impl<P: Parts> Group<P> {
             }
             if !node.is_host {
                 let switch = &mut self.switches[node.index as usize];
-                sampler.buffer(node.id.index() - setup.fabric().hosts(), switch.buffer.take_recent());
+                sampler.buffer(setup.fabric().switch_number(node.id), switch.buffer.take_recent());
             }
         }
         if setup.plan.record.counters {
@@ -655,9 +718,10 @@ impl<P: Parts> Group<P> {
     }
 
     /// Returns the group's hosts, switches, counts and records.
-    pub(super) fn split(self) -> (Tagged<Host<P>>, Tagged<Switch<P>>, Tally, Recorder) {
-        let of = |host: bool| self.nodes.iter().filter(move |n| n.is_host == host).map(|n| n.id);
-        let (hosts, switches) = (of(true).collect::<Vec<_>>(), of(false).collect::<Vec<_>>());
+    pub(super) fn split(self) -> (Tagged<HostId, Host<P>>, Tagged<NodeId, Switch<P>>, Tally, Recorder) {
+        let of = |host: bool| self.nodes.iter().filter(move |n| n.is_host == host);
+        let hosts: Vec<_> = of(true).flat_map(|n| n.gp..n.gp + n.ports).map(HostId).collect();
+        let switches: Vec<_> = of(false).map(|n| n.id).collect();
         (
             hosts.into_iter().zip(self.hosts).collect(),
             switches.into_iter().zip(self.switches).collect(),
@@ -671,6 +735,11 @@ impl Node {
     /// The node's ports in the group.
     pub(super) fn range(&self) -> Range<usize> {
         self.first_port as usize..(self.first_port + self.ports) as usize
+    }
+
+    /// The ports of a host among the hosts of the group.
+    fn hosts(&self) -> Range<usize> {
+        self.index as usize..(self.index + self.ports) as usize
     }
 
     /// The node's words in tables with a bit for every port.

@@ -6,9 +6,10 @@
 //! pair which has room. Such arrivals are computed one after the other. The replies wait with their times, and the
 //! departures follow in a run of their own. Any other event first catches up with the departures before it.
 
-use super::out::{LinkEvent, LinkEvents, Out, Window};
+use super::out::{LinkEvent, LinkEvents, Out};
 use super::port::{LOSSY, Port, TAPPED};
 use super::queue::Queue;
+use super::server::Step;
 use super::wire::Wire;
 use crate::failing::FailureEvent;
 use crate::host::Host;
@@ -46,39 +47,67 @@ impl<'v, P: Parts> Visit<'v, P> {
     /// for none.
     #[inline(never)]
     pub(super) fn run(mut self, arrivals: &[Parcel<P::Annex>]) -> u64 {
-        let Window { opened, close, .. } = self.out.window;
         if self.host.crowded() {
             arrivals.iter().for_each(|pkt| self.host.prefetch(self.out.setup, pkt));
         }
         let mut uplink = self.take(0);
+        self.take_in(&mut uplink, arrivals);
+        self.end(uplink)
+    }
+
+    /// Computes one step of a window. Returns the time of the next event, ps, after [`Step::End`].
+    pub(super) fn step(mut self, step: Step<'_, P::Annex>) -> u64 {
+        let mut uplink = self.take(0);
+        match step {
+            Step::Arrival(pkt) => self.take_in(&mut uplink, std::slice::from_ref(pkt)),
+            Step::Trigger(now, m) => {
+                self.catch_up(&mut uplink, now, now);
+                self.host.on_trigger(self.out.setup, now, m);
+            }
+            Step::End => return self.end(uplink),
+        }
+        self.put_back(&mut uplink);
+        u64::MAX
+    }
+
+    /// Computes arrivals, in their order.
+    #[inline(always)]
+    fn take_in(&mut self, uplink: &mut Uplink<'v, P::Annex>, arrivals: &[Parcel<P::Annex>]) {
+        let opened = self.out.window.opened;
         let mut calm = self.calm_before();
         for pkt in arrivals {
             let now = opened + pkt.offset() as u64;
             if now >= calm {
-                calm = self.arrive(&mut uplink, now, pkt);
+                calm = self.arrive(uplink, now, pkt);
             } else if pkt.is_data() {
                 match self.host.on_plain(self.out.setup, now, pkt) {
                     Some((reply, false)) => uplink.replies.push(at_offset(reply, pkt.offset() + 1)),
                     Some((reply, true)) => {
-                        self.catch_up(&mut uplink, now, now);
+                        self.catch_up(uplink, now, now);
                         self.host.complete(self.out.setup, now, pkt.qp());
-                        self.reply(&mut uplink, now, reply);
+                        self.reply(uplink, now, reply);
                         calm = self.calm_before();
                     }
-                    None => calm = self.arrive(&mut uplink, now, pkt),
+                    None => calm = self.arrive(uplink, now, pkt),
                 }
             } else {
                 match self.host.on_free_ack(self.out.setup, now, pkt) {
                     Some(false) => {}
                     Some(true) => {
-                        self.catch_up(&mut uplink, now, now);
+                        self.catch_up(uplink, now, now);
                         self.host.on_message_acked(self.out.setup, now, pkt.qp());
                         calm = self.calm_before();
                     }
-                    None => calm = self.arrive(&mut uplink, now, pkt),
+                    None => calm = self.arrive(uplink, now, pkt),
                 }
             }
         }
+    }
+
+    /// Computes the rest of the window. Returns the time of the next event; [`u64::MAX`] for none.
+    #[inline(always)]
+    fn end(mut self, mut uplink: Uplink<'v, P::Annex>) -> u64 {
+        let close = self.out.window.close;
         self.catch_up(&mut uplink, close - 1, close);
         let late = uplink.replies.packets_mut().iter_mut().rev().take_while(|reply| reply.offset() > 0);
         late.for_each(|reply| *reply = at_offset(*reply, 0));

@@ -128,7 +128,7 @@ fn clusters(fabric: &Fabric, short: Time) -> Vec<Vec<NodeId>> {
     for link in fabric.links().iter().filter(|link| link.delay < short) {
         join(link.from, link.to);
     }
-    for host in (0..fabric.hosts() as u32).map(NodeId) {
+    for host in (0..fabric.servers() as u32).map(NodeId) {
         let links = fabric.ports(host);
         if !fabric.is_host(links[0].to) && links.iter().all(|link| link.delay >= short) {
             join(host, links[0].to);

@@ -13,6 +13,7 @@
 //! | [`inside`] | windows inside windows: a group that steps through the window by itself |
 //! | [`sort`] | arrivals of a node in order of time |
 //! | [`switch`], [`host`] | one node in one window |
+//! | [`server`] | a host with several ports in one window |
 //! | [`port`], [`queue`], [`wire`] | a port, its queues, and its wire |
 //! | [`play`], [`order`] | a single port over a stretch of time; the order of departures among ports |
 //! | [`out`], [`lanes`] | packets that leave a node, and their way to the far end |
@@ -34,6 +35,7 @@ mod out;
 mod play;
 mod port;
 mod queue;
+mod server;
 mod sort;
 mod switch;
 mod wire;
@@ -67,7 +69,7 @@ pub(crate) fn run<P: Parts>(
     let mut groups: Vec<Box<Group<P>>> =
         (0..layout.groups.len()).map(|g| Box::new(Group::new(&setup, parts, &layout, g))).collect();
     for (i, qp) in plan.qps.iter().enumerate() {
-        let sender = layout.locate(qp.from.node());
+        let sender = layout.locate(plan.fabric.node_of(qp.from));
         groups[sender.group as usize].add_outgoing(&setup, parts, sender.index, QpId(i as u32));
     }
     groups.iter_mut().for_each(|group| group.ready(&setup, length));

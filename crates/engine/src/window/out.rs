@@ -9,7 +9,7 @@ use crate::outcome::{EventKind, LinkRecord, Passed};
 use crate::record::{Note, Recorder};
 use crate::setup::Setup;
 use model::plan::MarkAt;
-use model::{Annex, Parcel, Time};
+use model::{Annex, Parcel, PortIndex, Time};
 use std::collections::VecDeque;
 
 /// A window, or a step of a group through it, with times in ps.
@@ -51,6 +51,23 @@ pub(super) struct Out<'v, A> {
 }
 
 impl<A: Annex> Out<'_, A> {
+    /// The egress side of port `p` alone, as port 0; `far` is its word for packets that arrive after the next window.
+    pub(super) fn one<'o>(&'o mut self, p: usize, far: &'o mut [u64]) -> Out<'o, A> {
+        Out {
+            gp: self.gp + p,
+            lanes: &mut self.lanes[p..=p],
+            addresses: &self.addresses[p..=p],
+            links: &mut self.links[p..=p],
+            paused_since: &mut self.paused_since[p..=p],
+            far,
+            inner: self.inner,
+            pool: self.pool,
+            tally: self.tally,
+            recorder: self.recorder,
+            ..*self
+        }
+    }
+
     /// Puts a packet on the wire of port `p` at `at`.
     #[inline(always)]
     pub(super) fn launch(&mut self, p: usize, port: &mut Port<A>, at: u64, pkt: Parcel<A>) {
@@ -306,6 +323,15 @@ impl LinkEvents {
             self.list.sort_by_key(|frame| (frame.at, frame.port));
             self.update_time();
         }
+    }
+
+    /// [`LinkEvents::collect`] for the frames of one port, in order of time.
+    pub(super) fn collect_at(&mut self, port: PortIndex, pending: &mut Vec<Pause>, close: u64) {
+        self.list.clear();
+        self.next = 0;
+        self.list.extend(pending.extract_if(.., |frame| frame.at < close && frame.port == port));
+        self.list.sort_by_key(|frame| frame.at);
+        self.update_time();
     }
 
     /// Adds failures and repairs, which come in this order.

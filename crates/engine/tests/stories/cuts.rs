@@ -3,7 +3,7 @@
 use crate::lab::{agreed_on, lay, run_on};
 use engine::outcome::{EventKind, Outcome, Passed};
 use model::record::RecordPlan;
-use model::{HostId, LinkId, Psn, QpId, Time};
+use model::{LinkId, Psn, QpId, Time};
 use scenario::Checked;
 use std::collections::BTreeMap;
 
@@ -78,10 +78,7 @@ fn arrivals_and_cuts(checked: &mut Checked) -> (Outcome, BTreeMap<Time, Name>, V
         bins: 16,
         follow: (0..plan.qps.len() as u32).map(QpId).collect(),
         events: 1_000_000,
-        taps: (1..plan.fabric.hosts() as u32)
-            .map(|h| plan.fabric.base(HostId(h as _).node()))
-            .map(LinkId)
-            .collect(),
+        taps: (1..plan.fabric.hosts() as u32).map(LinkId).collect(),
         frames: 1_000_000,
         ..plan.record.clone()
     };

@@ -1,14 +1,15 @@
 //! Claim: the engines agree and the books add up on random fabrics, settings and workloads.
 //!
-//! Random trees of switches with a few more links, hosts anywhere, links from 1 ns to 3 ms and from 1 to 400 Gb/s,
+//! Random trees of switches with a few more links, hosts with one port or several anywhere, links from 1 ns to 3 ms and from 1 to 400 Gb/s,
 //! losses, failures, small buffers, every NIC and scheme, and runs that are cut short. Deadlocks may occur.
 //! `PROPTEST_CASES=10000` tries more; each fault that was found has a story of its own in the other files.
 
 use crate::lab::{compared_on, lay};
-use model::{Bytes, Time};
+use model::{Bytes, MessageId, Plan, Time};
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::TestCaseError;
+use scenario::plan_check;
 use std::fmt::{self, Debug, Formatter, Write};
 
 const RATES: [&str; 6] = ["100Gbps", "400Gbps", "40Gbps", "25Gbps", "73Gbps", "1Gbps"];
@@ -101,6 +102,8 @@ fn cable() -> impl Strategy<Value = (usize, usize)> {
 struct Story {
     text: String,
     shared: u64,
+    /// True if messages wait for others that their host receives, at any port.
+    chained: bool,
 }
 
 impl Debug for Story {
@@ -112,7 +115,7 @@ impl Debug for Story {
 fn story() -> impl Strategy<Value = Story> {
     let tree = prop::collection::vec((0..4usize, cable()), 0..4);
     let extra = prop::collection::vec((0..4usize, 0..4usize, cable()), 0..5);
-    let hosts = prop::collection::vec((0..4usize, cable()), 2..7);
+    let hosts = prop::collection::vec((0..4usize, cable(), prop::bool::weighted(0.3)), 2..7);
     let flow = (0..6usize, 0..6usize, 1..50_000u32, 0..20_000u32, prop::bool::weighted(0.2));
     let flows = prop::collection::vec(flow, 1..12);
     let world = (select(SCHEMES), select(&NICS[..]), select(&ECN[..]), select(&WIRES[..]));
@@ -128,24 +131,46 @@ fn story() -> impl Strategy<Value = Story> {
     );
     let failures =
         (prop::collection::vec(failure, 0..4), select(&["0us", "1ns", "700ns", "20us", "1ms"][..]));
-    let run = (0..1000u32, stop, any::<bool>(), failures);
+    let run = (0..1000u32, stop, any::<bool>(), prop::bool::weighted(0.3), failures);
     (tree, extra, hosts, flows, world, loss, switch, run).prop_map(
-        |(tree, extra, hosts, flows, (scheme, nic, ecn, wire), (loss, replies), (pfc, classes, shared, overflow), run)| {
-            let (seed, stop, per_message, (failures, detection)) = run;
+        |(
+            tree,
+            extra,
+            hosts,
+            flows,
+            (scheme, nic, ecn, wire),
+            (loss, replies),
+            (pfc, classes, shared, overflow),
+            run,
+        )| {
+            let (seed, stop, per_message, chained, (failures, detection)) = run;
             let nic = if scheme.starts_with("dlbf") { SACK } else { nic };
             let mut text = format!("seed = {seed}\n");
-            let wire = if wire == "ns3" { text += "compat = \"ns3\"\n"; "" } else { wire };
+            let wire = if wire == "ns3" {
+                text += "compat = \"ns3\"\n";
+                ""
+            } else {
+                wire
+            };
             let switches = tree.len() + 1;
             // The scheme needs a second switch.
             let alone = switches == 1 && scheme.starts_with("long-haul");
             let scheme = if alone { "ecmp]" } else { scheme };
             let names: Vec<String> = (0..switches).map(|s| format!("s{s}")).collect();
-            writeln!(text, "[topology.links]\nhosts = {}\nswitches = {names:?}\nlinks = [", hosts.len()).unwrap();
+            // Every entry of `hosts` is a port: of the host before it, or of a new host.
+            let begins = |h: usize| h == 0 || !hosts[h].2;
+            let host_of = |h: usize| (1..=h).filter(|&h| begins(h)).count();
+            let count = host_of(hosts.len() - 1) + 1;
+            let endpoint = |h: usize| match (0..hosts.len()).filter(|&i| host_of(i) == host_of(h)).count() {
+                1 => format!("host{}", host_of(h)),
+                _ => format!("host{}p{}", host_of(h), (0..h).filter(|&i| host_of(i) == host_of(h)).count()),
+            };
+            writeln!(text, "[topology.links]\nhosts = {count}\nswitches = {names:?}\nlinks = [").unwrap();
             let mut link = |a: String, b: String, (r, d): (usize, usize)| {
                 writeln!(text, "  [\"{a}\", \"{b}\", \"{}\", \"{}\"],", RATES[r], DELAYS[d]).unwrap();
             };
-            for (h, (s, cable)) in hosts.iter().enumerate() {
-                link(format!("host{h}"), format!("s{}", s % switches), *cable);
+            for (h, (s, cable, _)) in hosts.iter().enumerate() {
+                link(format!("host{}", host_of(h)), format!("s{}", s % switches), *cable);
             }
             for (i, (parent, cable)) in tree.iter().enumerate() {
                 link(format!("s{}", i + 1), format!("s{}", parent % (i + 1)), *cable);
@@ -168,7 +193,7 @@ fn story() -> impl Strategy<Value = Story> {
             for (which, what, at, span, one_way) in failures {
                 // Either a host's link, or some links of a switch.
                 let ends = match which {
-                    0 | 1 => format!("[\"host{}\", \"*\"]", which % hosts.len()),
+                    0 | 1 => format!("[\"host{}\", \"*\"]", which % count),
                     which => format!("[\"s{}\", \"*\"]", which % switches),
                 };
                 writeln!(text, "[[failure]]\nlinks = [{ends}]\nrandom = 1\n{what}\nat = \"{at}ps\"").unwrap();
@@ -185,19 +210,24 @@ fn story() -> impl Strategy<Value = Story> {
                     if (*back && i > 0) == background {
                         writeln!(
                             list,
-                            "  {{ from = \"host{from}\", to = \"host{to}\", bytes = \"{bytes}B\", start = \"{start}ns\" }},"
+                            "  {{ from = {:?}, to = {:?}, bytes = \"{bytes}B\", start = \"{start}ns\" }},",
+                            endpoint(from),
+                            endpoint(to)
                         )
                         .unwrap();
                     }
                 }
                 if !list.is_empty() {
                     let qp = if per_message { "per-message" } else { "persistent" };
-                    writeln!(text, "[[workload]]\nname = \"{background}\"\nbackground = {background}\nqp = \"{qp}\"")
-                        .unwrap();
+                    writeln!(
+                        text,
+                        "[[workload]]\nname = \"{background}\"\nbackground = {background}\nqp = \"{qp}\""
+                    )
+                    .unwrap();
                     writeln!(text, "[workload.flows]\nlist = [\n{list}]").unwrap();
                 }
             }
-            Story { text, shared }
+            Story { text, shared, chained }
         },
     )
 }
@@ -256,9 +286,31 @@ fn groups() -> impl Strategy<Value = Story> {
             text += "]\n";
             // A single host has no peer.
             let text = if all < 2 { text.replace("hosts-per-router = 1", "hosts-per-router = 2") } else { text };
-            Story { text, shared }
+            Story { text, shared, chained: false }
         },
     )
+}
+
+/// Makes messages wait for messages that their host receives, where this closes no cycle.
+fn chain(plan: &mut Plan) {
+    let ends = |plan: &Plan, m: usize| {
+        let qp = &plan.qps[plan.messages[m].qp.index()];
+        (plan.fabric.node_of(qp.from), plan.fabric.node_of(qp.to))
+    };
+    for first in 0..plan.messages.len() {
+        let waits = |&then: &usize| {
+            then != first && plan.messages[then].needs == 0 && ends(plan, then).0 == ends(plan, first).1
+        };
+        let Some(then) = (0..plan.messages.len()).find(waits) else { continue };
+        let mut more = plan.clone();
+        let trigger = more.triggers.len() as u32;
+        more.triggers.push(MessageId(then as u32));
+        more.messages[first].on_received = trigger..trigger + 1;
+        more.messages[then].needs = 1;
+        if plan_check(&more).is_ok() {
+            *plan = more;
+        }
+    }
 }
 
 /// Runs a story on all engines, and fails with their differences.
@@ -273,6 +325,9 @@ fn check_engines(story: &Story) -> Result<(), TestCaseError> {
             headroom.get() * u64::from(fabric.channels_on(came))
         });
         plan.switches[i].buffer = Bytes(kept.sum::<u64>() + story.shared);
+    }
+    if story.chained {
+        chain(plan);
     }
     assert!(plan.no_progress < Time::from_ms(100));
     match compared_on(&checked) {
@@ -355,5 +410,5 @@ list = [
   { from = "host0", to = "host1", bytes = "3504B", start = "16573ns" },
 ]
 "#;
-    check_engines(&Story { text: text.to_owned(), shared: 68_572 }).unwrap();
+    check_engines(&Story { text: text.to_owned(), shared: 68_572, chained: false }).unwrap();
 }

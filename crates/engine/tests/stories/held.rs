@@ -144,7 +144,7 @@ impl Parts for Holding {
     }
 
     fn congestion(&self, plan: &Plan, qp: QpId) -> rnic::Reacting {
-        self.nic.congestion(plan.fabric.ports(plan.qps[qp.index()].from.node())[0].rate)
+        self.nic.congestion(plan.fabric.uplink(plan.qps[qp.index()].from).rate)
     }
     fn steering(&self, _: model::QpSite<'_>) {}
 

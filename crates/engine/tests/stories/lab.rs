@@ -147,7 +147,7 @@ fn difference(plan: &Plan, a: &Outcome, b: &Outcome) -> Option<String> {
     let fabric = &plan.fabric;
     let message = |i: usize| {
         let qp = &plan.qps[plan.messages[i].qp.index()];
-        format!("message {i} ({} -> {})", fabric.name(qp.from.node()), fabric.name(qp.to.node()))
+        format!("message {i} ({} -> {})", fabric.host_name(qp.from), fabric.host_name(qp.to))
     };
     let link = |i: usize| link_name(fabric, LinkId(i as u32));
     let switch = |i: usize| fabric.name(fabric.switches().nth(i).unwrap()).to_owned();
@@ -280,9 +280,7 @@ pub(crate) fn mistakes(plan: &Plan, run: &Outcome) -> Vec<String> {
         equal("pauses, and resumes plus forgotten pauses", c.pause, c.resume + forgotten);
         // Bytes that hosts put on their wires are those of messages, replies and notices.
         let gap = u64::from(plan.wire.gap);
-        let nics =
-            (0..plan.fabric.hosts()).map(|h| &run.links[plan.fabric.base(model::NodeId(h as u32)) as usize]);
-        let sent: u64 = nics.map(|l| l.bytes + l.frames * gap).sum();
+        let sent: u64 = run.links[..plan.fabric.hosts()].iter().map(|l| l.bytes + l.frames * gap).sum();
         let data: u64 = run.messages.iter().map(|m| m.wire_bytes).sum();
         let replies = (c.ack + c.nack + c.grants) * (u64::from(plan.wire.ack) + gap)
             + c.cnp * (u64::from(plan.wire.cnp) + gap);

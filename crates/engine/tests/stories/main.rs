@@ -15,6 +15,7 @@
 //! | [`many_paths`] | flowlets, flowcells and MP-RDMA spread a flow as specified, and keep their bounds |
 //! | [`deadlock`] | a run in which nothing moves ends, and names the causes |
 //! | [`rerouting`] | CONGA keeps flowlets off slow links; ConWeave moves a flow without reordering at its receiver |
+//! | [`servers`] | ports of one host share nothing but triggers, which cross from port to port in no time |
 //! | [`long_haul`] | at the edge of a datacentre, a switch that answers for the far end spares local flows |
 //! | [`classes`] | classes of a table get the service, the caps, the pauses and the marks that the table gives them |
 //! | [`cuts`] | a switch that cuts data sends every header on while headers fit; it loses and counts the rest |
@@ -52,6 +53,7 @@ mod lossless;
 mod many_paths;
 mod receivers;
 mod rerouting;
+mod servers;
 mod short_links;
 mod telemetry;
 mod three_tiers;

@@ -7,7 +7,7 @@ use engine::Kind;
 use engine::outcome::Outcome;
 use model::congestion::Feedback;
 use model::telemetry::Record;
-use model::{Allowance, Congestion, HostId, Parts, Plan, QpId, QpSite, Site, TelemetryStamp, Time};
+use model::{Allowance, Congestion, LinkId, Parts, Plan, QpId, QpSite, Site, TelemetryStamp, Time};
 use scenario::Checked;
 use sim::RealParts;
 use std::sync::{Arc, Mutex};
@@ -172,7 +172,7 @@ fn all_engines_write_the_same_records() {
 /// The longest queue from `after` on at the switch's port to `c`, bytes.
 fn queue_after(checked: &Checked, run: &Outcome, after: Time) -> u64 {
     let fabric = &checked.plan.fabric;
-    let to_c = fabric.reverse(fabric.link(HostId(2).node(), model::PortIndex(0)));
+    let to_c = fabric.reverse(LinkId(2));
     let (_, bins) = run.recording.links.iter().find(|(link, _)| *link == to_c).unwrap();
     let skipped = (after.ps() / run.recording.width.ps()) as usize;
     bins.iter().skip(skipped).map(|bin| bin.max_queue).max().unwrap()

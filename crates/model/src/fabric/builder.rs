@@ -79,10 +79,11 @@ impl FabricBuilder {
         if self.nodes.hosts == 0 {
             return Err(FabricError::Empty);
         }
-        if self.nodes.hosts > HostId::MOST {
-            return Err(FabricError::TooManyHosts(self.nodes.hosts));
-        }
         let base = self.check()?;
+        let endpoints = base[self.nodes.hosts] as usize;
+        if endpoints > HostId::MOST {
+            return Err(FabricError::TooManyHosts(endpoints));
+        }
         let links = self.links(&base);
         let topology = Topology::new(self.nodes, base, links);
         if topology.racks().len() > Topology::MOST_RACKS {
@@ -114,8 +115,8 @@ impl FabricBuilder {
         let mut base = Vec::with_capacity(count.len() + 1);
         let mut first = 0;
         for (i, &links) in count.iter().enumerate() {
-            if i < *hosts && links != 1 {
-                return Err(FabricError::HostLinks(name(NodeId(i as u32)), links));
+            if i < *hosts && links == 0 {
+                return Err(FabricError::HostWithoutLink(name(NodeId(i as u32))));
             }
             if links > Packet::MAX_PORTS {
                 return Err(FabricError::TooManyPorts(name(NodeId(i as u32)), links));

@@ -59,28 +59,21 @@ impl Fabric {
     /// True if packets from `from` reach `to` by a routing, over links that it does not hold to be dead.
     pub fn reaches_by(&self, routing: Option<&Routing>, from: HostId, to: HostId) -> bool {
         let Some(routing) = routing else { return self.reaches(from, to) };
-        let (mut at, mut ingress, mut state) = (from.node(), PortIndex::VIRTUAL, RouteState::default());
+        let (mut link, mut state) = (self.uplink(from), RouteState::default());
+        if routing.is_dead(LinkId(from.0)) {
+            return false;
+        }
         // A route visits no node twice.
         for _ in 0..=self.nodes() {
-            if at == to.node() {
-                return true;
+            let (at, ingress) = (link.to, link.peer_port);
+            if self.is_host(at) {
+                return self.endpoint(at, ingress) == to;
             }
             let alive = |port: &&PortIndex| !routing.is_dead(self.link(at, **port));
-            let first = match self.is_host(at) {
-                true => [PortIndex(0)].iter().find(alive).copied(),
-                false => {
-                    let router = self.router_by(Some(routing), at);
-                    state = router.arrived(state, ingress);
-                    router.onward(state, ingress, to).0.iter().find(alive).copied()
-                }
-            };
-            match first {
-                Some(port) if at == from.node() || !self.is_host(at) => {
-                    let link = &self.ports(at)[port.index()];
-                    (at, ingress) = (link.to, link.peer_port);
-                }
-                _ => return false,
-            }
+            let router = self.router_by(Some(routing), at);
+            state = router.arrived(state, ingress);
+            let Some(port) = router.onward(state, ingress, to).0.iter().find(alive) else { return false };
+            link = &self.ports(at)[port.index()];
         }
         false
     }

@@ -52,7 +52,7 @@ fn two_hosts_on_one_link_need_no_switch() {
 fn the_error_names_a_host_without_a_link() {
     let mut b = FabricBuilder::new();
     b.host("lonely");
-    assert_eq!(b.build().unwrap_err(), FabricError::HostLinks("lonely".into(), 0));
+    assert_eq!(b.build().unwrap_err(), FabricError::HostWithoutLink("lonely".into()));
 }
 
 /// Links from every node to `root`, by simple relaxation.
@@ -86,7 +86,7 @@ fn routes_are_shortest(f: &Fabric) {
     for to in (0..f.hosts() as u32).map(HostId) {
         let tor = f.attachment(to);
         if !f.is_host(tor) {
-            let down = f.ports(to.node())[0].peer_port;
+            let down = f.uplink(to).peer_port;
             assert_eq!((f.route(tor, to), f.router(tor).ports(to)), (&[down][..], (&[down][..], true)));
         }
     }

@@ -2,6 +2,7 @@
 
 use super::names::Names;
 use crate::{HostId, LinkId, NodeId, Packet, PortIndex, Probability, Rate, Time};
+use std::borrow::Cow;
 use thiserror::Error;
 
 /// Stands for no rack, no switch and no path.
@@ -29,14 +30,14 @@ pub struct Link {
 /// Why a fabric cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FabricError {
-    /// A host needs exactly one link.
-    #[error("host {0} has {1} links; a host has exactly one")]
-    HostLinks(String, usize),
+    /// A host needs a link.
+    #[error("host {0} has no link")]
+    HostWithoutLink(String),
     /// The packet layout holds 10 bits of port number.
     #[error("node {0} has {1} links; at most {max} are possible", max = Packet::MAX_PORTS)]
     TooManyPorts(String, usize),
-    /// The packet layout holds 20 bits of host number.
-    #[error("{0} hosts; at most {max} are possible", max = HostId::MOST)]
+    /// The packet layout holds 20 bits of endpoint number.
+    #[error("{0} ports of hosts; at most {max} are possible", max = HostId::MOST)]
     TooManyHosts(usize),
     /// Numbers of racks have 16 bits.
     #[error("hosts are attached to {0} switches; at most {max} are possible", max = Topology::MOST_RACKS)]
@@ -75,11 +76,14 @@ pub enum FabricError {
 
 /// Nodes, links and racks.
 ///
-/// Hosts have one port. The hosts that are attached to one node form a *rack*. That node is a switch, or the other
-/// host of a direct link.
+/// A host has one port or several, each with a link of its own. A port of a host is an *endpoint*: queue pairs, packets
+/// and routes name endpoints. Hosts come first among the nodes, so endpoints are the first directed links, and an
+/// endpoint has the number of its link. The endpoints that are attached to one node form a *rack*. That node is a
+/// switch, or the other host of a direct link.
 #[derive(Clone, Debug)]
 pub struct Topology {
-    hosts: usize,
+    /// Number of nodes that are hosts.
+    servers: usize,
     names: Names,
     /// Distinct roles.
     roles: Vec<String>,
@@ -88,11 +92,11 @@ pub struct Topology {
     /// Global number of a node's first port, by node; the last entry is the number of ports.
     base: Vec<u32>,
     links: Vec<Link>,
-    /// Rack, by host.
+    /// Rack, by endpoint.
     rack_of: Vec<u16>,
-    /// Port of the rack's node that leads down to the host, by host.
+    /// Port of the rack's node that leads down to the endpoint, by endpoint.
     down: Vec<PortIndex>,
-    /// Node that the hosts of a rack are attached to, by rack.
+    /// Node that the endpoints of a rack are attached to, by rack.
     racks: Vec<NodeId>,
 }
 
@@ -111,11 +115,10 @@ impl Topology {
 
     /// The topology of these nodes and links; `base` is the global number of every node's first port.
     pub(super) fn new(nodes: Nodes, base: Vec<u32>, links: Vec<Link>) -> Self {
-        let Nodes { hosts, names, roles, role_of } = nodes;
+        let Nodes { hosts: servers, names, roles, role_of } = nodes;
         let mut number = vec![None; names.len()];
         let (mut rack_of, mut down, mut racks) = (Vec::new(), Vec::new(), Vec::new());
-        for &first in &base[..hosts] {
-            let link = links[first as usize];
+        for link in &links[..base[servers] as usize] {
             let rack = *number[link.to.index()].get_or_insert_with(|| {
                 racks.push(link.to);
                 (racks.len() - 1) as u16
@@ -123,13 +126,46 @@ impl Topology {
             rack_of.push(rack);
             down.push(link.peer_port);
         }
-        Topology { hosts, names, roles, role_of, base, links, rack_of, down, racks }
+        Topology { servers, names, roles, role_of, base, links, rack_of, down, racks }
     }
 
-    /// Number of hosts.
+    /// Number of endpoints: the ports of all hosts.
     #[inline]
     pub fn hosts(&self) -> usize {
-        self.hosts
+        self.base[self.servers] as usize
+    }
+
+    /// Number of nodes that are hosts, with any number of ports.
+    #[inline]
+    pub fn servers(&self) -> usize {
+        self.servers
+    }
+
+    /// The link by which an endpoint sends.
+    #[inline]
+    pub fn uplink(&self, host: HostId) -> &Link {
+        &self.links[host.index()]
+    }
+
+    /// The host to which an endpoint belongs.
+    #[inline]
+    pub fn node_of(&self, host: HostId) -> NodeId {
+        self.uplink(host).from
+    }
+
+    /// The endpoint at a port of a host.
+    #[inline]
+    pub fn endpoint(&self, node: NodeId, port: PortIndex) -> HostId {
+        HostId(self.link(node, port).0)
+    }
+
+    /// The name of an endpoint: that of its host, and the port's number if the host has several ports (`h3p1`).
+    pub fn host_name(&self, host: HostId) -> Cow<'_, str> {
+        let (name, link) = (self.name(self.node_of(host)), self.uplink(host));
+        match self.ports(link.from).len() {
+            1 => name.into(),
+            _ => format!("{name}p{}", link.port).into(),
+        }
     }
 
     /// Number of nodes: hosts, then switches.
@@ -140,13 +176,13 @@ impl Topology {
 
     /// All switches.
     pub fn switches(&self) -> impl Iterator<Item = NodeId> + use<> {
-        (self.hosts as u32..self.nodes() as u32).map(NodeId)
+        (self.servers as u32..self.nodes() as u32).map(NodeId)
     }
 
     /// True if `node` is a host.
     #[inline]
     pub fn is_host(&self, node: NodeId) -> bool {
-        node.index() < self.hosts
+        node.index() < self.servers
     }
 
     /// The node's name, unique in the fabric.
@@ -157,6 +193,17 @@ impl Topology {
     /// The node of that name.
     pub fn find(&self, name: &str) -> Option<NodeId> {
         (0..self.nodes()).find(|&i| self.names.get(i) == name).map(|i| NodeId(i as u32))
+    }
+
+    /// The endpoint of that name, see [`Topology::host_name`].
+    pub fn find_host(&self, name: &str) -> Option<HostId> {
+        let port = |(host, port): (&str, &str)| {
+            let node = self.find(host).filter(|&node| self.is_host(node) && self.ports(node).len() > 1)?;
+            let port = port.parse().ok().filter(|&port| usize::from(port) < self.ports(node).len())?;
+            Some(self.endpoint(node, PortIndex(port)))
+        };
+        let alone = self.find(name).filter(|&node| self.is_host(node) && self.ports(node).len() == 1);
+        alone.map(|node| self.endpoint(node, PortIndex(0))).or_else(|| name.rsplit_once('p').and_then(port))
     }
 
     /// The node's role, such as `host`, `leaf`, `spine`.
@@ -194,35 +241,35 @@ impl Topology {
         self.link(l.to, l.peer_port)
     }
 
-    /// The node that a host is attached to: its switch, or the other host of a direct link.
+    /// The node that an endpoint is attached to: its switch, or the other host of a direct link.
     #[inline]
     pub fn attachment(&self, host: HostId) -> NodeId {
         self.racks[self.rack(host)]
     }
 
-    /// Number of a host's rack, an index into [`Topology::racks`].
+    /// Number of an endpoint's rack, an index into [`Topology::racks`].
     #[inline]
     pub fn rack(&self, host: HostId) -> usize {
         self.rack_of[host.index()] as usize
     }
 
-    /// True if both hosts are attached to the same node.
+    /// True if both endpoints are attached to the same node.
     pub fn same_rack(&self, a: HostId, b: HostId) -> bool {
         self.rack_of[a.index()] == self.rack_of[b.index()]
     }
 
-    /// The nodes that hosts are attached to, by rack.
+    /// The nodes that endpoints are attached to, by rack.
     pub fn racks(&self) -> &[NodeId] {
         &self.racks
     }
 
-    /// Rack of every host.
+    /// Rack of every endpoint.
     #[inline]
     pub(super) fn rack_of(&self) -> &[u16] {
         &self.rack_of
     }
 
-    /// Port that leads down to a host from the node it is attached to, by host.
+    /// Port that leads down to an endpoint from the node it is attached to, by endpoint.
     #[inline]
     pub(super) fn down(&self) -> &[PortIndex] {
         &self.down
@@ -230,30 +277,35 @@ impl Topology {
 
     /// Number of a switch, counted from the first switch.
     #[inline]
-    pub(super) fn switch_number(&self, node: NodeId) -> usize {
-        node.index() - self.hosts
+    pub fn switch_number(&self, node: NodeId) -> usize {
+        node.index() - self.servers
     }
 
     /// The switch of that number.
     #[inline]
-    pub(super) fn switch(&self, number: usize) -> NodeId {
-        NodeId((self.hosts + number) as u32)
+    pub fn switch(&self, number: usize) -> NodeId {
+        NodeId((self.servers + number) as u32)
+    }
+
+    /// Number of switches.
+    pub fn switch_count(&self) -> usize {
+        self.nodes() - self.servers
     }
 
     /// Start of every switch's ports among all ports of switches, by switch; the last entry is their number.
     pub(super) fn switch_bases(&self) -> Vec<u32> {
-        let first = self.base[self.hosts];
-        self.base[self.hosts..].iter().map(|base| base - first).collect()
+        let first = self.base[self.servers];
+        self.base[self.servers..].iter().map(|base| base - first).collect()
     }
 
     /// Directed links that leave switches, in the order of their ports.
     pub(super) fn switch_links(&self) -> &[Link] {
-        &self.links[self.base[self.hosts] as usize..]
+        &self.links[self.hosts()..]
     }
 
     /// Rack of a switch's own hosts, by switch; [`NONE`] if it has no hosts.
     pub(super) fn rack_at(&self) -> Vec<u32> {
-        let mut rack_at = vec![NONE; self.nodes() - self.hosts];
+        let mut rack_at = vec![NONE; self.switch_count()];
         for (rack, &root) in (0..).zip(&self.racks).filter(|&(_, &root)| !self.is_host(root)) {
             rack_at[self.switch_number(root)] = rack;
         }

@@ -44,7 +44,7 @@ impl SendingRate {
         let fractions = foreground.filter_map(|(m, r, _)| {
             fct(r)?;
             let sender = run.plan.qps[m.qp.index()].from;
-            let line = run.plan.fabric.ports(sender.node())[0].rate;
+            let line = run.plan.fabric.uplink(sender).rate;
             Some(gbps(r.wire_bytes, r.last_sent.since(r.start)) / line.as_gbps())
         });
         Self::read(&fractions.collect::<Vec<f64>>())

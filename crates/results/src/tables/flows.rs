@@ -29,7 +29,7 @@ pub fn table(run: RunData<'_>) -> Table {
             Row { id, message, record, qp, ideal: run.ideal[id] }
         })
     };
-    let host = |h: HostId| plan.fabric.name(h.node()).to_owned();
+    let host = |h: HostId| plan.fabric.host_name(h).into_owned();
     let job = |r: &Row<'_>| &plan.jobs[r.message.job as usize];
     let class = |r: Row<'_>| run.plan.traffic_classes[usize::from(job(&r).class)].clone();
     let us = |time: Time| set(time).map(Time::as_us);

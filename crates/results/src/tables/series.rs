@@ -111,7 +111,7 @@ impl<'r> Rows<'r> {
         match subject {
             Subject::Qp(qp, _) => {
                 let qp = &self.plan.qps[qp.index()];
-                (qp.from.node(), qp.to.node())
+                (self.plan.fabric.node_of(qp.from), self.plan.fabric.node_of(qp.to))
             }
             Subject::Link(link, _) => {
                 let link = &self.plan.fabric.links()[link.index()];

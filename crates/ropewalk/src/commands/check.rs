@@ -16,7 +16,7 @@ pub fn run(args: &CheckArgs) -> Result<(), Failure> {
         "# {}: {} hosts, {} switches, {} queue pairs, {} flows, {} data packets; about {:.0} MB of memory.\n# Configuration {}.\n\n{}",
         checked.name,
         fabric.hosts(),
-        fabric.nodes() - fabric.hosts(),
+        fabric.switch_count(),
         plan.qps.len(),
         plan.messages.len(),
         packets,

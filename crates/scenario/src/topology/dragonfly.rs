@@ -283,7 +283,7 @@ mod tests {
     /// Every path that a packet can take: its routers, each with the leg of the link after it.
     fn ways(f: &Fabric, from: HostId, to: HostId, detour: Option<Detour>) -> BTreeSet<Vec<(NodeId, u8)>> {
         let mut done = BTreeSet::new();
-        let start = &f.ports(from.node())[0];
+        let start = f.uplink(from);
         let mut open = vec![(start.to, start.peer_port, RouteState::default(), vec![])];
         let mut first = detour;
         while let Some((at, ingress, way, path)) = open.pop() {

@@ -326,7 +326,7 @@ mod tests {
     /// Number of different paths from a switch to a host.
     fn paths(f: &Fabric, from: NodeId, to: HostId) -> usize {
         let next = |port: &PortIndex| match f.ports(from)[port.index()].to {
-            node if node == to.node() => 1,
+            node if node == f.node_of(to) => 1,
             node => paths(f, node, to),
         };
         f.route(from, to).iter().map(next).sum()
@@ -370,7 +370,7 @@ mod tests {
             // Always the first of the equal-cost ports, then always the last.
             for last in [false, true] {
                 let (mut at, mut tiers) = (f.attachment(a), vec![]);
-                while at != b.node() {
+                while at != f.node_of(b) {
                     tiers.push(f.tier(at));
                     let ports = f.route(at, b);
                     at = f.ports(at)[ports[if last { ports.len() - 1 } else { 0 }].index()].to;

@@ -13,8 +13,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Any fabric, as a list. A host has exactly one link; a link may join two hosts without a switch. The ports of a node
-/// are numbered in the order of its links.
+/// Any fabric, as a list. A link may join two hosts without a switch. The ports of a node are numbered in the order of its
+/// links. A host with several links has several endpoints: port 1 of host `h3` is the endpoint `h3p1` of jobs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Links {
@@ -322,7 +322,7 @@ impl Layout for Links {
             );
         }
         builder.build().map_err(|e| match &e {
-            FabricError::HostLinks(name, _) => match &self.hosts {
+            FabricError::HostWithoutLink(name) => match &self.hosts {
                 NamesOrCount::List(names) => {
                     let i = names.iter().position(|n| n == name).unwrap_or(0);
                     KeyError::new(&format!("hosts.{i}"), e.to_string())

@@ -47,7 +47,7 @@ impl Generate for BackToBack {
         };
         let (from, to) = (named(&self.from, "from", 0)?, named(&self.to, "to", draft.fabric.hosts() - 1)?);
         if from == to {
-            let name = draft.fabric.name(to.node());
+            let name = draft.fabric.host_name(to);
             return Err(KeyError::new("to", format!("`{name}` cannot send to itself")));
         }
         draft.reserve(self.messages.into(), 1, "messages")?;

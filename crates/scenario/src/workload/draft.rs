@@ -6,6 +6,7 @@ use crate::footprint::MemoryBudget;
 use model::draw::Key;
 use model::plan::{Message, Qp};
 use model::{Fabric, HostId, MessageId, QpId, Time, Wire};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// A message before it has a queue pair.
@@ -99,7 +100,7 @@ impl Messages {
 /// Context in which a workload generates its messages.
 pub(crate) struct Draft<'a> {
     pub(crate) fabric: &'a Fabric,
-    pub(crate) hosts: &'a BTreeMap<&'a str, HostId>,
+    pub(crate) hosts: &'a BTreeMap<Cow<'a, str>, HostId>,
     /// Key of this job's random draws.
     pub(crate) key: Key,
     /// Key of random draws that all jobs share.
@@ -120,12 +121,15 @@ impl Draft<'_> {
     /// Finds a host by its name; errors point at `path`.
     pub(crate) fn host(&self, name: &str, path: &str) -> Result<HostId, KeyError> {
         self.hosts.get(name).copied().ok_or_else(|| {
-            let hint = match nearest(name, self.hosts.keys().copied()) {
+            let hint = match nearest(name, self.hosts.keys().map(AsRef::as_ref)) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => format!("hosts are named like `{}`", self.fabric.name(HostId(0).node())),
+                None => format!("hosts are named like `{}`", self.fabric.host_name(HostId(0))),
             };
-            let what =
-                if self.fabric.find(name).is_some() { "is a switch, not a host" } else { "does not exist" };
+            let what = match self.fabric.find(name) {
+                Some(node) if self.fabric.is_host(node) => "has several ports",
+                Some(_) => "is a switch, not a host",
+                None => "does not exist",
+            };
             KeyError::new(path, format!("the host `{name}` {what}; {hint}"))
         })
     }

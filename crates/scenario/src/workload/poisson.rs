@@ -244,7 +244,7 @@ impl Generate for Poisson {
             mix.check(&peer_set).map_err(|error| error.within("mix"))?;
         }
         let mut sum = 0;
-        let rate = |host: &HostId| draft.fabric.ports(host.node())[0].rate.bps();
+        let rate = |host: &HostId| draft.fabric.uplink(*host).rate.bps();
         let rates: Vec<u64> = peer_set
             .hosts()
             .iter()

@@ -21,8 +21,8 @@ pub(super) fn least_round_trips(
 ) -> [u64; MOST_HOPS + 1] {
     const FAR: u64 = u64::MAX;
     let (fabric, wire) = (site.fabric(), &site.plan.wire);
-    let first = fabric.hosts();
-    let count = fabric.nodes() - first;
+    let first = fabric.servers();
+    let count = fabric.switch_count();
     let here = site.node.index() - first;
     let ends: Vec<usize> = fabric.racks().iter().filter_map(|tor| tor.index().checked_sub(first)).collect();
     let fewest = if fabric.groups() > 0 { MOST_GROUPED } else { 0 };
@@ -83,8 +83,9 @@ impl IdlePath {
     pub(super) fn new(plan: &Plan, qp: QpId) -> Self {
         let (from, to) = (plan.qps[qp.index()].from, plan.qps[qp.index()].to);
         let (fabric, wire) = (&plan.fabric, plan.wire);
-        let (mut node, mut propagation, mut rates) = (from.node(), 0, Vec::new());
-        while node != to.node() {
+        let up = fabric.uplink(from);
+        let (mut node, mut propagation, mut rates) = (up.to, 2 * up.delay.ps(), vec![up.rate]);
+        while !fabric.is_host(node) {
             let ports = fabric.ports(node);
             let links = fabric.route(node, to).iter().map(|port| &ports[port.index()]);
             let time = |rate| wire.transmission(rate, wire.max_frame());

@@ -221,7 +221,10 @@ impl Flowcut {
             wire,
             senders,
             first_sender: incoming.start,
-            hosts: hosts.filter(|(_, l)| fabric.is_host(l.to)).map(|(p, l)| (p, HostId(l.to.0))).collect(),
+            hosts: hosts
+                .filter(|(_, l)| fabric.is_host(l.to))
+                .map(|(p, l)| (p, fabric.endpoint(l.to, l.peer_port)))
+                .collect(),
             entries: Flows::new(),
             least: [u64::MAX; MOST_HOPS + 1],
             idle: if sends && site.is_tor() {

@@ -102,7 +102,7 @@ impl Stash {
     pub(super) fn new(config: &Config, site: Site<'_>) -> Self {
         let (plan, ports) = (site.plan, site.fabric().ports(site.node));
         let round_trip = long_round_trip(plan, site.node);
-        let line = |from: HostId| site.fabric().ports(from.node())[0].rate;
+        let line = |from: HostId| site.fabric().uplink(from).rate;
         let lines: Vec<Rate> = plan.qps.iter().map(|qp| line(qp.from)).collect();
         let limit =
             |rate: &Rate| config.flow_stash.map_or(bytes_sent(*rate, round_trip), |bytes| bytes.get());

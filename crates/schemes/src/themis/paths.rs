@@ -194,7 +194,7 @@ const UNREACHABLE: u32 = u32::MAX - 1;
 /// # Errors
 /// A text, if the choices differ between pairs of racks: one PathMap could not serve them.
 fn shape(fabric: &Fabric) -> Result<Option<(Vec<Step>, NodeId, usize)>, String> {
-    let switches = fabric.nodes() - fabric.hosts();
+    let switches = fabric.switch_count();
     let mut survey =
         Survey { fabric, sequences: Sequences::default(), known: vec![UNKNOWN; switches], stack: Vec::new() };
     let mut found: Option<(u32, NodeId, usize)> = None;
@@ -209,7 +209,7 @@ fn shape(fabric: &Fabric) -> Result<Option<(Vec<Step>, NodeId, usize)>, String> 
             continue;
         }
         survey.known.fill(UNKNOWN);
-        survey.known[root.index() - fabric.hosts()] = 0;
+        survey.known[fabric.switch_number(root)] = 0;
         for (_, tor) in tors().filter(|&(_, tor)| tor != root) {
             let Some(number) = survey.of_tor(tor, rack)? else { continue };
             match found {
@@ -295,6 +295,6 @@ impl Survey<'_> {
     }
 
     fn switch(&self, node: NodeId) -> usize {
-        node.index() - self.fabric.hosts()
+        self.fabric.switch_number(node)
     }
 }

@@ -157,8 +157,8 @@ impl Steered {
         let hash = config.hash(tier);
         let near =
             fabric.racks().iter().zip(&leads).filter(|&(&root, leads)| !leads && !fabric.is_host(root));
-        let near = near.flat_map(|(&root, _)| fabric.ports(root)).map(|link| link.to);
-        let near = HostSet::of(near.filter(|&to| fabric.is_host(to)).map(|host| host.0).collect());
+        let near = near.flat_map(|(&root, _)| fabric.ports(root)).filter(|link| fabric.is_host(link.to));
+        let near = HostSet::of(near.map(|link| fabric.endpoint(link.to, link.peer_port).0).collect());
         // The flips of a slot are the sum of the flips of its bits.
         let mut flips = vec![0; usize::from(slots.count())];
         for slot in 1..slots.count() {

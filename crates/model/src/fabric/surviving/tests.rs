@@ -59,7 +59,7 @@ fn paths(
     detour: Option<Detour>,
 ) -> Option<BTreeSet<Vec<Buffer>>> {
     let mut done = BTreeSet::new();
-    let start = &f.ports(from.node())[0];
+    let start = f.uplink(from);
     let mut open = vec![(start.to, start.peer_port, RouteState::default(), vec![])];
     let mut first = detour;
     while let Some((at, ingress, state, path)) = open.pop() {

@@ -84,14 +84,15 @@ fn sides(run: &Run) -> [Side; 2] {
 /// its links, and the flow's frames at the rate of the slowest link.
 fn ideal(plan: &Plan, from: HostId, to: HostId, bytes: u64) -> Time {
     let (fabric, wire): (&Fabric, _) = (&plan.fabric, &plan.wire);
-    let (mut node, mut trip, mut slowest) = (from.node(), 0u64, u64::MAX);
+    let (mut link, mut trip, mut slowest) = (fabric.uplink(from), 0u64, u64::MAX);
     for _ in 0..fabric.nodes() {
-        let Some(port) = fabric.route(node, to).first().filter(|_| node != to.node()) else { break };
-        let link = fabric.ports(node)[usize::from(port.0)];
         let payload = u128::from(wire.payload) * 8_000_000_000_000 / u128::from(link.rate.bps());
         trip += 2 * link.delay.ps() + payload as u64;
         slowest = slowest.min(link.rate.bps());
-        node = link.to;
+        let Some(port) = fabric.route(link.to, to).first().filter(|_| !fabric.is_host(link.to)) else {
+            break;
+        };
+        link = &fabric.ports(link.to)[usize::from(port.0)];
     }
     let frames = u128::from(bytes) + u128::from(wire.packets(bytes)) * u128::from(wire.header);
     let sent = frames * 8_000_000_000_000 / u128::from(slowest);

@@ -230,7 +230,7 @@ fn mistakes_in_flows_and_configuration_have_a_position() {
             "4 1 2\n3\n0 3 1Gbps 1us 0\n1 3 1Gbps 1us 0\n",
             "1\n0 1 3 1 0\n",
             None,
-            "t.txt cannot run here: host n2 has 0 links; a host has exactly one",
+            "t.txt cannot run here: host n2 has no link",
         ),
     ]);
 }
