@@ -17,8 +17,8 @@ const TICKS: u64 = !0 << Packet::TIME_SHIFT;
 pub(super) const WHOLE_TICKS: u64 = !0 << TICK_SHIFT;
 /// The bits of a first word below the ingress port.
 pub(super) const LOW: u64 = Packet::LOW_MASK;
-/// Rank of the departures of one instant. A packet that a departure at a lower port makes comes before the port's own
-/// departure of that instant, and one that a departure at a higher port makes comes after it.
+/// Rank of the departures of one instant. A packet that another port's departure makes at that instant has twice this rank:
+/// it joins after the port's own departure.
 pub(super) const AT_DEPARTURE: u64 = 1 << Packet::PORT_SHIFT;
 /// A key after all events.
 pub(super) const NEVER: u64 = u64::MAX;

@@ -64,8 +64,6 @@ struct Up {
 struct Made {
     /// Key of the departure.
     event: u64,
-    /// Port of the departure.
-    at: usize,
     packet: Packet,
     /// Port by which the packet leaves, and its first word on the line; unknown while watched ports are computed.
     to: Option<usize>,
@@ -406,7 +404,7 @@ impl<A: Annex> Play<'_, A> {
             }
             let mut departed = |event, pkt: &Parcel<A>| {
                 if let Some(packet) = scheme.on_leave(&pkt.label, own, acks.until(event)) {
-                    made.push(Made { event, at: p, packet, to: None, word: 0 });
+                    made.push(Made { event, packet, to: None, word: 0 });
                 }
             };
             departures.run::<true>(&mut self.ports[p], &mut lines, limit, &mut self.out, &mut departed);
@@ -528,7 +526,7 @@ impl<A: Annex> Play<'_, A> {
     #[inline(never)]
     fn lay_made<P: Parts<Annex = A>>(&mut self, switch: &Switch<P>, node: NodeId) {
         for i in 0..self.made.len() {
-            let Made { event, at, packet, .. } = self.made[i];
+            let Made { event, packet, .. } = self.made[i];
             let emitted = Emitted { packet, tag: 0, port: None };
             let (port, pkt) = switch.made(self.out.setup, node, emitted);
             self.out.tally.made(&pkt);
@@ -542,9 +540,9 @@ impl<A: Annex> Play<'_, A> {
             }
             let Line { packets: line, queued } = &mut self.layer.lines[p * CLASSES + class];
             let queued = *queued;
+            // The port's own departure of that instant comes first.
             let rank = match line::is_arrival(event) {
                 true => event & !line::LOW,
-                false if at < p => event & !line::LOW & !AT_DEPARTURE,
                 false => (event & !line::LOW & !AT_DEPARTURE) + 2 * AT_DEPARTURE,
             };
             let at = queued + line[queued..].partition_point(|pkt| pkt.word() & !line::LOW <= rank);

@@ -51,6 +51,7 @@ mod listed_losses;
 mod long_haul;
 mod lossless;
 mod many_paths;
+mod port_by_port;
 mod receivers;
 mod rerouting;
 mod servers;
