@@ -416,7 +416,7 @@ impl<A: Annex> Departures<A> {
         if resumed {
             // A waiting packet starts now, before all departures of this instant, even if another frame pauses the port
             // again.
-            if self.free <= departure(after) {
+            if time(self.free) <= after {
                 self.free = instant(after);
             }
             self.run::<true>(port, lines, instant(after) + 1, out, departed);
