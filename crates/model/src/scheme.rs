@@ -473,7 +473,7 @@ impl<'a> Site<'a> {
         let hosts = fabric.ports(self.node).iter().filter(|l| fabric.is_host(l.to)).map(|l| l.to.0);
         let (low, high) = hosts.fold((u32::MAX, 0), |(low, high), host| (low.min(host), high.max(host)));
         // Queue pairs are sorted by destination.
-        let before = |host: u32| self.plan.qps.partition_point(|qp| u32::from(qp.to.0) < host) as u32;
+        let before = |host: u32| self.plan.qps.partition_point(|qp| qp.to.0 < host) as u32;
         if low <= high { before(low)..before(high + 1) } else { 0..0 }
     }
 

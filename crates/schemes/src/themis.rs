@@ -358,11 +358,7 @@ impl Scheme for Themis {
         }
         if cx.from_host && !cx.to_host {
             match pkt.kind() {
-                Kind::Nack => {
-                    if !self.judge(pkt, cx.ingress) {
-                        return Verdict::Drop;
-                    }
-                }
+                Kind::Nack if !self.judge(pkt, cx.ingress) => return Verdict::Drop,
                 Kind::Ack => self.note(pkt, cx.ingress),
                 _ => {}
             }

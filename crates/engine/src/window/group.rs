@@ -31,6 +31,14 @@ use std::ops::Range;
 /// Values tagged with the number of their endpoint or node.
 type Tagged<I, T> = Vec<(I, T)>;
 
+/// The state of a group after its last window.
+pub(super) struct Parted<P: Parts> {
+    pub(super) hosts: Tagged<HostId, Host<P>>,
+    pub(super) switches: Tagged<NodeId, Switch<P>>,
+    pub(super) tally: Tally,
+    pub(super) recorder: Recorder,
+}
+
 /// A host or a switch of a group.
 #[derive(Debug)]
 pub(super) struct Node {
@@ -718,16 +726,16 @@ impl<P: Parts> Group<P> {
     }
 
     /// Returns the group's hosts, switches, counts and records.
-    pub(super) fn split(self) -> (Tagged<HostId, Host<P>>, Tagged<NodeId, Switch<P>>, Tally, Recorder) {
+    pub(super) fn split(self) -> Parted<P> {
         let of = |host: bool| self.nodes.iter().filter(move |n| n.is_host == host);
         let hosts: Vec<_> = of(true).flat_map(|n| n.gp..n.gp + n.ports).map(HostId).collect();
         let switches: Vec<_> = of(false).map(|n| n.id).collect();
-        (
-            hosts.into_iter().zip(self.hosts).collect(),
-            switches.into_iter().zip(self.switches).collect(),
-            self.outputs.tally,
-            self.outputs.recorder,
-        )
+        Parted {
+            hosts: hosts.into_iter().zip(self.hosts).collect(),
+            switches: switches.into_iter().zip(self.switches).collect(),
+            tally: self.outputs.tally,
+            recorder: self.outputs.recorder,
+        }
     }
 }
 

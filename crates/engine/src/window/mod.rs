@@ -141,11 +141,11 @@ fn finish<P: Parts>(
     let mut tally = Tally::default();
     let (mut hosts, mut switches, mut recorders) = (Vec::new(), Vec::new(), Vec::new());
     for group in groups {
-        let (own_hosts, own_switches, own_tally, recorder) = group.split();
-        hosts.extend(own_hosts);
-        switches.extend(own_switches);
-        tally.merge(&own_tally);
-        recorders.push(recorder);
+        let parted = group.split();
+        hosts.extend(parted.hosts);
+        switches.extend(parted.switches);
+        tally.merge(&parted.tally);
+        recorders.push(parted.recorder);
     }
     hosts.sort_by_key(|(id, _)| *id);
     switches.sort_by_key(|(id, _)| *id);
