@@ -470,7 +470,8 @@ impl<'a> Site<'a> {
     /// switches if hosts are not numbered rack by rack.
     pub fn incoming(&self) -> Range<u32> {
         let fabric = self.fabric();
-        let hosts = fabric.ports(self.node).iter().filter(|l| fabric.is_host(l.to)).map(|l| l.to.0);
+        let links = fabric.ports(self.node).iter().filter(|l| fabric.is_host(l.to));
+        let hosts = links.map(|l| fabric.endpoint(l.to, l.peer_port).0);
         let (low, high) = hosts.fold((u32::MAX, 0), |(low, high), host| (low.min(host), high.max(host)));
         // Queue pairs are sorted by destination.
         let before = |host: u32| self.plan.qps.partition_point(|qp| qp.to.0 < host) as u32;

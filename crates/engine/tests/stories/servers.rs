@@ -1,7 +1,7 @@
 //! Claim: a host may have several ports. They share nothing but triggers, which cross from port to port in no time.
 
 use crate::lab::{agreed_on, lay};
-use model::{MessageId, Plan, Time};
+use model::{MessageId, Plan, Site, Time};
 use scenario::{Source, check};
 
 /// Makes message `then` wait until message `first` has arrived.
@@ -65,6 +65,17 @@ fn two_planes_carry_twice_the_load_in_the_same_time() {
     let alone = agreed_on(&lay(&one), &one).messages[0].acked;
     let run = agreed_on(&lay(&both), &both);
     assert_eq!((run.messages[0].acked, run.messages[1].acked), (alone, alone));
+}
+
+#[test]
+fn a_switch_knows_the_queue_pairs_that_end_at_its_own_ports_of_hosts() {
+    let text =
+        format!("{PLANES}{}", flows(&[("ap0", "bp0", 1_438), ("ap1", "bp1", 1_438), ("bp1", "ap1", 1_438)]));
+    let plan = &lay(&text).plan;
+    for (id, qp) in (0..).zip(&plan.qps) {
+        let site = Site { plan, node: plan.fabric.attachment(qp.to) };
+        assert!(site.incoming().contains(&id), "queue pair {id} to endpoint {}", qp.to);
+    }
 }
 
 #[test]
