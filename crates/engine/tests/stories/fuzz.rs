@@ -412,3 +412,102 @@ list = [
 "#;
     check_engines(&Story { text: text.to_owned(), shared: 68_572, chained: false }).unwrap();
 }
+
+/// The engines once disagreed here on how long a port was paused.
+#[test]
+fn pauses_of_channels_last_as_long_in_both_engines() {
+    let text = r#"
+seed = 422
+[topology.dragonfly]
+groups = 4
+routers-per-group = 2
+hosts-per-router = 2
+links-per-pair = 3
+channels = 2
+minimal = "any-link"
+rate = "1Gbps"
+delay = "10ns"
+local-rate = "100Gbps"
+local-delay = "100ns"
+global-rate = "100Gbps"
+global-delay = "333ns"
+[wire]
+frame = "300B"
+[links]
+loss = 0.0
+[switch]
+buffer = "10GB"
+pfc = "on"
+classes = "strict"
+ecn = "off"
+[record]
+width = "100ns"
+bins = 8
+[scheme.valiant]
+per = "flow"
+
+[stop]
+no-progress = "8ms"
+[[workload]]
+[workload.flows]
+list = [
+  { from = "host2", to = "host4", bytes = "21178B", start = "11083ns" },
+  { from = "host5", to = "host1", bytes = "1B", start = "0ns" },
+  { from = "host3", to = "host13", bytes = "6493B", start = "1102ns" },
+  { from = "host10", to = "host13", bytes = "4759B", start = "18734ns" },
+  { from = "host8", to = "host0", bytes = "4530B", start = "2040ns" },
+  { from = "host13", to = "host0", bytes = "3333B", start = "13389ns" },
+  { from = "host9", to = "host13", bytes = "1596B", start = "14028ns" },
+  { from = "host0", to = "host9", bytes = "715B", start = "0ns" },
+  { from = "host11", to = "host1", bytes = "1B", start = "0ns" },
+]
+"#;
+    check_engines(&Story { text: text.into(), shared: 33_230, chained: false }).unwrap();
+}
+
+/// The half windows once differed here.
+#[test]
+fn pauses_of_half_windows_last_as_long() {
+    let text = r#"
+seed = 0
+[topology.dragonfly]
+groups = 3
+routers-per-group = 2
+hosts-per-router = 2
+links-per-pair = 1
+channels = 1
+minimal = "fewest-hops"
+rate = "73Gbps"
+delay = "10ns"
+local-rate = "40Gbps"
+local-delay = "100ns"
+global-rate = "100Gbps"
+global-delay = "100ns"
+[wire]
+frame = "300B"
+[links]
+loss = 0.0
+[switch]
+buffer = "10GB"
+pfc = "on"
+classes = "one"
+ecn = "off"
+[record]
+width = "100ns"
+bins = 8
+[scheme.valiant]
+[nic]
+timeout = { adp = 14 }
+[stop]
+no-progress = "8ms"
+[[workload]]
+[workload.flows]
+list = [
+  { from = "host8", to = "host4", bytes = "16895B", start = "4664ns" },
+  { from = "host2", to = "host8", bytes = "74B", start = "4800ns" },
+  { from = "host3", to = "host4", bytes = "7141B", start = "7522ns" },
+  { from = "host9", to = "host2", bytes = "22853B", start = "3647ns" },
+]
+"#;
+    check_engines(&Story { text: text.into(), shared: 68_036, chained: false }).unwrap();
+}
