@@ -37,6 +37,8 @@ fn workloads_match_their_descriptions() {
     for name in ["cut", "weighted"] {
         assert!(outcome(of(name), Kind::Window).data.cut > 100, "{name}: switches cut data");
     }
+    let two_ports = of("two-ports").checked(Length::Small).unwrap().plan.fabric;
+    assert_eq!((two_ports.servers(), two_ports.hosts()), (128, 256), "two ports at every host");
     // Ten percent of the capacity of a host's link during the run.
     let sparse = of("sparse").checked(Length::Small).unwrap();
     let run = outcome(of("sparse"), Kind::Window);

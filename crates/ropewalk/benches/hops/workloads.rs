@@ -107,6 +107,69 @@ permutation = {{ kind = "cross-rack" }}
     )
 }
 
+/// A random permutation across racks of 320 hosts on the fabric of `dlbf.toml`: links of 100 ns and frames of 4 KiB.
+fn short_links(settings: &str) -> String {
+    format!(
+        r#"
+[topology.fat-tree]
+k = 8
+hosts-per-edge = 10
+rate = "400Gbps"
+delay = "100ns"
+[wire]
+payload = "4096B"
+[switch]
+buffer = "32MB"
+[record]
+flows = 0
+links = 0
+{settings}
+[[workload]]
+permutation = {{ kind = "cross-rack" }}
+"#
+    )
+}
+
+const SMALL_SHORT_LINKS: &[&str] =
+    &["topology.fat-tree.k=4", "topology.fat-tree.hosts-per-edge=3", "workload.0.bytes=120kB"];
+
+/// A random permutation of ports across racks, on the leaves and spines of [`LEAF_SPINE`]. Each host has a port to each of
+/// two neighbouring leaves.
+fn dual_homed(hosts: usize) -> String {
+    let leaves = 16;
+    let names = |what: &str| (0..leaves).map(|i| format!("\"{what}{i}\"")).collect::<Vec<_>>().join(", ");
+    let mut links = String::new();
+    for leaf in 0..leaves {
+        for spine in 0..leaves {
+            links += &format!("[\"leaf{leaf}\", \"spine{spine}\"],\n");
+        }
+    }
+    for host in 0..hosts {
+        for leaf in 0..2 {
+            links += &format!("[\"host{host}\", \"leaf{}\"],\n", host * 2 % leaves + leaf);
+        }
+    }
+    format!(
+        r#"
+[topology.links]
+hosts = {hosts}
+switches = [{}, {}]
+rate = "400Gbps"
+delay = "1us"
+links = [
+{links}]
+[record]
+flows = 0
+links = 0
+[scheme.themis]
+[[workload]]
+permutation = {{ kind = "cross-rack" }}
+"#,
+        names("leaf"),
+        names("spine")
+    )
+}
+
 /// Nine simultaneous permutations with at most three packets in flight per queue pair: 27 packets in a round trip of
 /// 8.2 us are 10 % of 400 Gb/s. They start one after the other within a round trip, so that the load is even.
 fn sparse() -> String {
@@ -140,6 +203,36 @@ pub(crate) const ALL: &[Workload] = &[
         bytes: 20_000_000,
         counted: (500_000, 1_000_000),
         small: SMALL,
+        on_demand: false,
+    },
+    Workload {
+        name: "short-links",
+        what: "320 hosts on three tiers (k = 8, 10 hosts per ToR), links of 100 ns, random permutation across racks; ECMP",
+        scenario: || short_links("[scheme.ecmp]"),
+        key: "bytes",
+        bytes: 20_000_000,
+        counted: (1_000_000, 2_000_000),
+        small: SMALL_SHORT_LINKS,
+        on_demand: false,
+    },
+    Workload {
+        name: "short-links-dlbf",
+        what: "as `short-links`, with DLBF and its NIC",
+        scenario: || short_links("[nic.transport.sr-sack]\n[scheme.dlbf]"),
+        key: "bytes",
+        bytes: 20_000_000,
+        counted: (1_000_000, 2_000_000),
+        small: SMALL_SHORT_LINKS,
+        on_demand: true,
+    },
+    Workload {
+        name: "two-ports",
+        what: "as `permutation`, with 128 hosts that have two ports each, to two leaves",
+        scenario: || dual_homed(128),
+        key: "bytes",
+        bytes: 20_000_000,
+        counted: (500_000, 1_000_000),
+        small: &["workload.0.bytes=10kB"],
         on_demand: false,
     },
     Workload {
