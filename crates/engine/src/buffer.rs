@@ -121,11 +121,17 @@ impl Buffer {
         matches!(self.flow_control, FlowControl::Lossless(_))
     }
 
+    /// True if data without room is cut.
+    pub(crate) fn cuts(&self) -> bool {
+        matches!(self.overflow, Overflow::Cut(_))
+    }
+
     fn share(&self, used: u64, (num, den): (u32, u32)) -> u64 {
         self.shared.saturating_sub(used) * num as u64 / den as u64
     }
 
     /// Decides whether a packet may join its egress queue, and charges it if its class is charged.
+    #[inline]
     pub(crate) fn admit(&mut self, request: Request<'_>) -> Admission {
         let Request { account, bytes, queue, to_host, class, cuttable } = request;
         let refused = match self.overflow {
@@ -201,13 +207,12 @@ impl Buffer {
     /// Sets the charges by account from the account and the bytes of all charged packets.
     pub(crate) fn detail(&mut self, charged: impl Iterator<Item = (Account, u64)>) {
         self.ingress.fill(0);
-        for (account, bytes) in charged {
-            self.ingress[account.0 as usize] += bytes;
-        }
+        charged.for_each(|(account, bytes)| self.ingress[account.0 as usize] += bytes);
         self.detail = Detail::Exact;
     }
 
     /// Releases the room of a packet that leaves; true if the switch must resume its ingress.
+    #[inline]
     pub(crate) fn release(&mut self, account: Account, bytes: u64) -> bool {
         let i = account.0 as usize;
         let from_headroom = bytes.min(self.headroom[i]);

@@ -86,6 +86,8 @@ pub(crate) struct Setup<'a> {
     class_of: [u8; Kind::ALL.len()],
     /// Number of the class of data in the plan's table.
     pub(crate) data_class: usize,
+    /// True if the class of data is marked.
+    marks_data: bool,
     /// Kinds of packets in the class of data.
     pub(crate) with_data: Kinds,
     /// Kinds of packets that are charged and paused.
@@ -179,6 +181,7 @@ impl<'a> Setup<'a> {
             marks: key(Purpose::Mark, fabric.links().len()),
             class_of: Kind::ALL.map(|kind| plan.classes.of(kind) as u8),
             data_class: plan.classes.of(Kind::Data),
+            marks_data: plan.classes.data().marked,
             with_data: plan.classes.with_data(),
             charged: plan.classes.charged(),
         }
@@ -270,7 +273,7 @@ impl<'a> Setup<'a> {
     /// The marking of a port's queue of data.
     #[inline]
     pub(crate) fn marking(&self, gp: usize) -> Option<&'a Marking> {
-        self.plan.ports[gp].marking.as_ref().filter(|_| self.plan.classes.data().marked)
+        self.plan.ports[gp].marking.as_ref().filter(|_| self.marks_data)
     }
 
     /// True if port `gp` marks a packet at `at` when its queue has `queue` bytes.

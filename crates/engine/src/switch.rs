@@ -44,6 +44,17 @@ pub(crate) fn channel(leg: u8, channels: u8) -> u8 {
     leg.min(channels - 1)
 }
 
+/// The account that is charged for a packet, in a switch whose links have `channels` virtual channels.
+#[inline(always)]
+fn account<A: Annex>(pkt: &Parcel<A>, channels: u8) -> Account {
+    account_of(pkt.ingress(), channel(pkt.annex.route_state().came_on(), channels), channels)
+}
+
+#[inline(always)]
+fn account_of(port: PortIndex, channel: u8, channels: u8) -> Account {
+    Account(port.0 * u16::from(channels) + u16::from(channel))
+}
+
 /// True for data with a payload.
 fn may_be_cut<A: Annex>(pkt: &Parcel<A>) -> bool {
     pkt.is_data() && pkt.annex.notice().is_none()
@@ -106,6 +117,7 @@ impl<P: Parts> Switch<P> {
 
     /// Asks for room for a packet that is to join `egress`; `None` for a packet that the scheme holds. Packets of the
     /// switch itself need no room.
+    #[inline]
     pub(crate) fn admit(
         &mut self,
         setup: &Setup<'_>,
@@ -125,6 +137,18 @@ impl<P: Parts> Switch<P> {
         admission
     }
 
+    /// Recounts the buffer's charges by account, from the packets in its queues and those that the scheme holds.
+    pub(crate) fn recount<'p>(
+        &'p mut self,
+        queued: impl Iterator<Item = &'p Parcel<P::Annex>>,
+        with_data: Kinds,
+    ) {
+        let held = self.stash.iter().flatten().flatten().filter(|pkt| with_data.take(pkt));
+        let charged = queued.chain(held).filter(|pkt| pkt.ingress() != PortIndex::VIRTUAL);
+        let channels = self.channels;
+        self.buffer.detail(charged.map(|pkt| (account(pkt, channels), pkt.frame().into())));
+    }
+
     /// True if a waiting packet may be cut in place of one that arrives.
     pub(crate) fn may_be_victim(waiting: &Parcel<P::Annex>, arriving: &Parcel<P::Annex>) -> bool {
         may_be_cut(waiting) && waiting.ingress() != PortIndex::VIRTUAL && waiting.frame() >= arriving.frame()
@@ -142,12 +166,12 @@ impl<P: Parts> Switch<P> {
     /// The account that is charged for a packet.
     #[inline(always)]
     pub(crate) fn account(&self, pkt: &Parcel<P::Annex>) -> Account {
-        self.account_of(pkt.ingress(), channel(pkt.annex.route_state().came_on(), self.channels))
+        account(pkt, self.channels)
     }
 
     #[inline(always)]
     fn account_of(&self, port: PortIndex, channel: u8) -> Account {
-        Account(port.0 * u16::from(self.channels) + u16::from(channel))
+        account_of(port, channel, self.channels)
     }
 
     /// True if the far end of `port` is paused on a channel.

@@ -155,6 +155,7 @@ impl Classes {
     }
 
     /// All classes, in the order of the table.
+    #[inline]
     pub fn all(&self) -> &[Class] {
         &self.table[..usize::from(self.count)]
     }

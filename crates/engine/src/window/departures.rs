@@ -56,7 +56,9 @@ pub(super) struct Departures<A> {
     /// Bytes of data in the queue: now, and the maximum.
     waiting: u32,
     most: u32,
+    /// Longest queue that causes no mark: on a packet that leaves, and on one that joins.
     unmarked: u32,
+    unmarked_early: u32,
     /// Most packets that the queue surely may hold without exceeding its maximum or being marked.
     few: usize,
     /// True as long as the queue has held at most `few` packets in this visit: only the bytes of the port's own queue are
@@ -82,8 +84,7 @@ impl<A: Annex> Departures<A> {
             p,
             left: Left::default(),
             free: departure(port.busy.saturating_sub(opened)),
-            reach: ((port.delay + opened).wrapping_sub(from + 1) << Packet::TIME_SHIFT)
-                .wrapping_add(u64::from(port.peer_port.0) << Packet::PORT_SHIFT),
+            reach: reach(port, opened, from),
             frames: 0,
             sent: 0,
             spent: 0,
@@ -91,7 +92,8 @@ impl<A: Annex> Departures<A> {
             joined: 0,
             waiting: port.waiting,
             most: port.most_waiting,
-            unmarked: port.unmarked,
+            unmarked: if port.is(MARKS_EARLY) { u32::MAX } else { port.unmarked },
+            unmarked_early: if port.is(MARKS_EARLY) { port.unmarked } else { u32::MAX },
             few: (unnoticed / out.setup.largest_frame) as usize,
             short: !special && port.waiting <= unnoticed,
             special,
@@ -268,7 +270,7 @@ impl<A: Annex> Departures<A> {
         while let Some(pkt) = lines.data.get_mut(self.joined)
             && pkt.word() < now
         {
-            if self.waiting > self.unmarked {
+            if self.waiting > self.unmarked_early {
                 let at = out.window.opened + time(pkt.word());
                 *pkt = out.mark::<true>(self.p, at, self.waiting, *pkt);
             }
@@ -426,19 +428,13 @@ impl<A: Annex> Departures<A> {
     /// Puts the packets that have been sent onto the lane.
     #[inline(always)]
     fn flush(&mut self, port: &mut Port<A>, lines: &Lines<'_, A>, out: &mut Out<'_, A>) {
-        let sent = &lines.sent[..std::mem::take(&mut self.sent)];
-        // The wire sends them in order, so that only the last ones can arrive after the lane's span.
-        let far = out.lane_span(self.p).1 << Packet::TIME_SHIFT;
-        let near = match sent.last() {
-            Some(last) if last.word() >= far => sent.partition_point(|pkt| pkt.word() < far),
-            _ => sent.len(),
-        };
-        if near > 0 {
-            let unit = out.unit;
-            super::lanes::add_all(out.lane_packets(self.p), &sent[..near], unit);
-        }
-        for pkt in &sent[near..] {
-            out.send_far(self.p, port, pkt.word() >> Packet::TIME_SHIFT, *pkt);
+        lay_on_lane(out, self.p, port, &lines.sent[..std::mem::take(&mut self.sent)]);
+    }
+
+    /// Writes the end of the last frame to the port.
+    pub(super) fn note_busy(&self, port: &mut Port<A>, out: &Out<'_, A>) {
+        if self.frames > 0 {
+            port.busy = out.window.opened + time(self.free);
         }
     }
 
@@ -472,5 +468,31 @@ impl<A: Annex> Departures<A> {
         }
         (port.waiting, port.most_waiting) = (self.waiting, self.most.max(self.waiting));
         self.left
+    }
+}
+
+/// What the time of arrival adds to the time at which the wire is free, in a first word. `from` is the start of times on the
+/// port's lane.
+#[inline(always)]
+pub(super) fn reach<A: Annex>(port: &Port<A>, opened: u64, from: u64) -> u64 {
+    ((port.delay + opened).wrapping_sub(from + 1) << Packet::TIME_SHIFT)
+        .wrapping_add(u64::from(port.peer_port.0) << Packet::PORT_SHIFT)
+}
+
+/// Puts packets that port `p` has sent onto its lane. The wire sends them in order, so only the last ones can arrive after
+/// the lane's span.
+#[inline(always)]
+pub(super) fn lay_on_lane<A: Annex>(out: &mut Out<'_, A>, p: usize, port: &mut Port<A>, sent: &[Parcel<A>]) {
+    let far = out.lane_span(p).1 << Packet::TIME_SHIFT;
+    let near = match sent.last() {
+        Some(last) if last.word() >= far => sent.partition_point(|pkt| pkt.word() < far),
+        _ => sent.len(),
+    };
+    if near > 0 {
+        let unit = out.unit;
+        super::lanes::add_all(out.lane_packets(p), &sent[..near], unit);
+    }
+    for pkt in &sent[near..] {
+        out.send_far(p, port, pkt.word() >> Packet::TIME_SHIFT, *pkt);
     }
 }

@@ -473,7 +473,14 @@ impl<P: Parts> Group<P> {
             || surprises
             || !switch.buffer.stays_below_thresholds(bound, by_account, longest);
         self.effort.heavy += heavy as u64;
-        let local = !heavy
+        // A heavy visit by port knows charges by ingress, and its own packets are never charged.
+        let by_port = self.classed.is_empty()
+            && !surprises
+            && channels == 1
+            && !switch.buffer.cuts()
+            && !switch.interest.host_departures
+            && switch.uncharged + switch.held_bytes == 0;
+        let local = (!heavy || by_port)
             && self.exact_keys
             && switch.interest.local
             && switch.route_change.is_none()
@@ -506,7 +513,7 @@ impl<P: Parts> Group<P> {
             line_of: self.line_of,
         };
         let next = match heavy {
-            _ if local => local::visit(state, out, incoming),
+            _ if local => local::visit(state, out, incoming, heavy),
             _ if context.setup.follows_any() => visit_following(heavy, state, out, arrivals),
             true => switch::Visit::<P, true, false>::new(state, out).run(arrivals),
             false => switch::Visit::<P, false, false>::new(state, out).run(arrivals),

@@ -83,8 +83,8 @@ impl<A: Annex> Pool<A> {
     /// Takes the buffer of packets that have been read.
     #[inline]
     pub(super) fn give(&mut self, mut packets: Vec<Parcel<A>>, unit: u32) {
-        let size = packets.capacity() / unit as usize;
-        if let Some(spare) = self.spare.get_mut(size)
+        let size = packets.capacity() as u32 / unit;
+        if let Some(spare) = self.spare.get_mut(size as usize)
             && spare.len() < MOST_SPARE
         {
             packets.clear();
@@ -105,7 +105,7 @@ impl<A: Annex> Pool<A> {
     /// A buffer for `count` packets.
     #[inline]
     pub(super) fn buffer(&mut self, count: usize, unit: u32) -> Vec<Parcel<A>> {
-        let size = count.div_ceil(unit as usize).max(1);
+        let size = (count as u32).div_ceil(unit).max(1) as usize;
         let spare = self.spare.get_mut(size).and_then(Vec::pop);
         spare.unwrap_or_else(|| Vec::with_capacity(size * unit as usize))
     }

@@ -5,13 +5,14 @@
 //! departures to a host, the replies that come up from this host are shown to the scheme in their places among these
 //! departures. So ports to hosts come first, and the replies then join the lines of other ports.
 
+use super::charged::Charging;
 use super::departures::{Departures, Left, Lines};
 use super::lanes::{Pause, bits};
 use super::line::{self, AT_DEPARTURE, NEVER};
 use super::out::{LinkEvent, Out, Window};
 use super::port::{Port, TO_HOST, UNCHARGED, WATCHED};
 use super::queue::Queue;
-use super::switch::{Scratch, SwitchState};
+use super::switch::{Scratch, SwitchState, recount};
 use crate::setup::Tie;
 use crate::switch::Switch;
 use model::draw::Key;
@@ -22,9 +23,9 @@ use model::{Annex, Kind, NodeId, Packet, Parcel, Parts, PortIndex, Scheme, Time}
 
 /// Classes of lines: data, replies, CNPs; each port has this many, one of them unused.
 const CLASSES: usize = 4;
-const DATA: usize = 0;
-const REPLIES: usize = 1;
-const CNPS: usize = 2;
+pub(super) const DATA: usize = 0;
+pub(super) const REPLIES: usize = 1;
+pub(super) const CNPS: usize = 2;
 
 /// Working memory of these visits.
 #[derive(Debug, Default)]
@@ -41,12 +42,13 @@ pub(super) struct Floor<A> {
     made: Vec<Made>,
     room: Vec<Parcel<A>>,
     sent: Vec<Parcel<A>>,
+    charging: Charging,
 }
 
 /// A line of a port, and the number of queued packets at its start.
 #[derive(Debug, Default)]
-struct Line<A> {
-    packets: Vec<Parcel<A>>,
+pub(super) struct Line<A> {
+    pub(super) packets: Vec<Parcel<A>>,
     queued: usize,
 }
 
@@ -61,7 +63,7 @@ struct Up {
 
 /// A packet that the scheme makes when a packet departs.
 #[derive(Clone, Copy, Debug)]
-struct Made {
+pub(super) struct Made {
     /// Key of the departure.
     event: u64,
     packet: Packet,
@@ -100,11 +102,11 @@ impl LineOf {
 }
 
 /// Lays arrivals onto lines.
-struct Layer<'v, A> {
+pub(super) struct Layer<'v, A> {
     lines: &'v mut [Line<A>],
-    busy: &'v mut [u64],
+    pub(super) busy: &'v mut [u64],
     line_of: &'v LineOf,
-    tie: Tie,
+    pub(super) tie: Tie,
 }
 
 impl<A: Annex> Layer<'_, A> {
@@ -117,10 +119,19 @@ impl<A: Annex> Layer<'_, A> {
     #[inline(always)]
     fn lay_keyed(&mut self, p: usize, pkt: Parcel<A>) {
         let line = &mut self.lines[p * CLASSES + self.line_of.of(&pkt)].packets;
-        if line.is_empty() {
-            self.busy[p / 64] |= 1 << (p % 64);
-        }
+        // A branch would be mispredicted in small visits.
+        self.busy[p / 64] |= 1 << (p % 64);
         line.push(pkt);
+    }
+
+    #[inline(always)]
+    pub(super) fn line(&self, p: usize, class: usize) -> &Line<A> {
+        &self.lines[p * CLASSES + class]
+    }
+
+    #[inline(always)]
+    pub(super) fn line_mut(&mut self, p: usize, class: usize) -> &mut Line<A> {
+        &mut self.lines[p * CLASSES + class]
     }
 }
 
@@ -204,8 +215,12 @@ pub(super) fn visit<P: Parts>(
     state: SwitchState<'_, P>,
     out: Out<'_, P::Annex>,
     lanes: &[Vec<Parcel<P::Annex>>],
+    heavy: bool,
 ) -> u64 {
-    let SwitchState { node, switch, ports, backlog, scratch, line_of, .. } = state;
+    let SwitchState { node, switch, ports, backlog, scratch, line_of, with_data, .. } = state;
+    if heavy {
+        recount(switch, ports, with_data);
+    }
     let Window { opened, length, .. } = out.window;
     let tie = out.setup.tie(node.0, opened);
     let Scratch { floor, events, .. } = scratch;
@@ -214,7 +229,7 @@ pub(super) fn visit<P: Parts>(
         floor.busy[pause.port.index() / 64] |= 1 << (pause.port.index() % 64);
         floor.pauses.push(pause);
     }
-    let Floor { lines, busy, up, acks, up_from, pauses, made, room, sent } = floor;
+    let Floor { lines, busy, up, acks, up_from, pauses, made, room, sent, charging } = floor;
     let mut ways = Ways::new(switch, out.setup.router(node, None), opened);
     let interest = switch.interest;
     let mut play = Play {
@@ -227,6 +242,7 @@ pub(super) fn visit<P: Parts>(
         sent,
         made,
         pauses,
+        charging,
         shift: line::bin_shift(length),
         next: switch.wake,
         bytes: 0,
@@ -266,14 +282,22 @@ pub(super) fn visit<P: Parts>(
             play.lay_made(switch, node);
         }
     }
+    if heavy {
+        play.charged(switch);
+    }
     for word in 0..play.layer.busy.len() {
         for p in bits(std::mem::take(&mut play.layer.busy[word]), word * 64) {
-            play.port(p, &mut switch.uncharged);
+            if !play.short(p) {
+                play.port(p, &mut switch.uncharged);
+            }
         }
     }
     play.made.clear();
     play.pauses.clear();
-    switch.buffer.settle(play.bytes + switch.held_charge - switch.uncharged);
+    play.charging.owed.clear();
+    if !heavy {
+        switch.buffer.settle(play.bytes + switch.held_charge - switch.uncharged);
+    }
     play.next
 }
 
@@ -303,19 +327,20 @@ impl<A: Annex> Floor<A> {
 }
 
 /// The ports of a switch in a visit.
-struct Play<'v, A> {
-    layer: Layer<'v, A>,
-    ports: &'v mut [Port<A>],
-    out: Out<'v, A>,
+pub(super) struct Play<'v, A> {
+    pub(super) layer: Layer<'v, A>,
+    pub(super) ports: &'v mut [Port<A>],
+    pub(super) out: Out<'v, A>,
     backlog: &'v mut [u64],
     /// True if replies share the class of data.
     mixed: bool,
-    room: &'v mut Vec<Parcel<A>>,
-    sent: &'v mut Vec<Parcel<A>>,
-    made: &'v mut Vec<Made>,
-    pauses: &'v mut Vec<Pause>,
+    pub(super) room: &'v mut Vec<Parcel<A>>,
+    pub(super) sent: &'v mut Vec<Parcel<A>>,
+    pub(super) made: &'v mut Vec<Made>,
+    pub(super) pauses: &'v mut Vec<Pause>,
+    pub(super) charging: &'v mut Charging,
     /// The shift that leaves the bin of a key.
-    shift: u32,
+    pub(super) shift: u32,
     /// Start of the first packet after the window, ps.
     next: u64,
     /// Bytes in the queues of data.
@@ -438,8 +463,11 @@ impl<A: Annex> Play<'_, A> {
         let own = PortIndex(p as u16);
         let opened = self.out.window.opened;
         let (mut taken, queue) = self.take(p);
+        let mut departures = Departures::begin(&self.ports[p], &self.out, p, taken.data.packets.len());
+        if self.owes(p) {
+            self.send_owed(p, &mut departures, &mut taken, &queue);
+        }
         let mut lines = taken.lines(&queue, self.sent);
-        let mut departures = Departures::begin(&self.ports[p], &self.out, p, lines.data.len());
         for pause in self.pauses.iter().filter(|pause| pause.port == own) {
             let (port, after) = (&mut self.ports[p], pause.at - opened);
             departures.run::<false>(port, &mut lines, line::instant(after), &mut self.out, |_, _| {});
@@ -453,9 +481,23 @@ impl<A: Annex> Play<'_, A> {
         self.put_back(p, taken, queue, left, uncharged);
     }
 
+    /// Puts the lines of a port in order.
+    #[inline(always)]
+    pub(super) fn sort_lines(&mut self, p: usize) {
+        for class in [DATA, REPLIES, CNPS] {
+            self.layer.line_mut(p, class).sort(self.room, self.shift);
+        }
+    }
+
+    /// True if a pause frame comes to port `p` in the visit, or leaves by it.
+    #[inline(always)]
+    pub(super) fn is_framed(&self, p: usize) -> bool {
+        self.pauses.iter().any(|pause| pause.port.index() == p) || self.owes(p)
+    }
+
     /// Takes the lines of a port, in order, and its queue of data.
     #[inline(always)]
-    fn take(&mut self, p: usize) -> (Taken<A>, Queue<A>) {
+    pub(super) fn take(&mut self, p: usize) -> (Taken<A>, Queue<A>) {
         let sorted = self.gets_made(p);
         let lines = &mut self.layer.lines[p * CLASSES..(p + 1) * CLASSES];
         let [data, replies, cnps] = [DATA, REPLIES, CNPS].map(|class| std::mem::take(&mut lines[class]));
@@ -476,7 +518,14 @@ impl<A: Annex> Play<'_, A> {
 
     /// Puts the lines of a port back, empty. What has not left goes into the port's queues.
     #[inline(always)]
-    fn put_back(&mut self, p: usize, taken: Taken<A>, mut queue: Queue<A>, left: Left, uncharged: &mut u64) {
+    pub(super) fn put_back(
+        &mut self,
+        p: usize,
+        taken: Taken<A>,
+        mut queue: Queue<A>,
+        left: Left,
+        uncharged: &mut u64,
+    ) {
         let tie = self.layer.tie;
         let port = &mut self.ports[p];
         let own = port.is(UNCHARGED) || !self.made.is_empty();
@@ -500,10 +549,16 @@ impl<A: Annex> Play<'_, A> {
         port.data = queue;
         let lines = &mut self.layer.lines[p * CLASSES..(p + 1) * CLASSES];
         for (line, class) in [(&mut data, DATA), (&mut replies, REPLIES), (&mut cnps, CNPS)] {
-            line.packets.clear();
-            line.queued = 0;
+            line.clear();
             lines[class] = std::mem::take(line);
         }
+        self.note_queues(p);
+    }
+
+    /// Notes what is left in the queues of port `p`.
+    #[inline(always)]
+    pub(super) fn note_queues(&mut self, p: usize) {
+        let port = &mut self.ports[p];
         port.recount();
         let bit = 1 << (p % 64);
         if port.is_empty() {
@@ -556,22 +611,29 @@ impl<A: Annex> Play<'_, A> {
 }
 
 impl<A: Annex> Line<A> {
+    #[inline(always)]
+    pub(super) fn clear(&mut self) {
+        self.packets.clear();
+        self.queued = 0;
+    }
+
     /// Puts the arrivals in order.
     #[inline(always)]
-    fn sort(&mut self, room: &mut Vec<Parcel<A>>, shift: u32) {
+    pub(super) fn sort(&mut self, room: &mut Vec<Parcel<A>>, shift: u32) {
         line::sort(&mut self.packets[self.queued..], room, shift);
     }
 }
 
 /// The lines of one port, out of their places.
-struct Taken<A> {
-    data: Line<A>,
-    replies: Line<A>,
-    cnps: Line<A>,
+#[derive(Debug)]
+pub(super) struct Taken<A> {
+    pub(super) data: Line<A>,
+    pub(super) replies: Line<A>,
+    pub(super) cnps: Line<A>,
 }
 
 impl<A: Annex> Taken<A> {
-    fn lines<'l>(&'l mut self, queue: &'l Queue<A>, sent: &'l mut [Parcel<A>]) -> Lines<'l, A> {
+    pub(super) fn lines<'l>(&'l mut self, queue: &'l Queue<A>, sent: &'l mut [Parcel<A>]) -> Lines<'l, A> {
         Lines {
             queued: queue.packets(),
             data: &mut self.data.packets,

@@ -18,6 +18,7 @@
 //! | [`play`], [`order`] | a single port over a stretch of time; the order of departures among ports |
 //! | [`out`], [`lanes`] | packets that leave a node, and their way to the far end |
 
+mod charged;
 mod classed;
 mod classed_host;
 mod clock;
@@ -36,6 +37,7 @@ mod play;
 mod port;
 mod queue;
 mod server;
+mod short;
 mod sort;
 mod switch;
 mod wire;

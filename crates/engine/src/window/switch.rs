@@ -79,6 +79,14 @@ pub(super) struct Visit<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> {
     next_own: u64,
 }
 
+/// Recounts the buffer's charges by account, which light visits do not keep.
+pub(super) fn recount<P: Parts>(switch: &mut Switch<P>, ports: &[Port<P::Annex>], with_data: Kinds) {
+    if !switch.buffer.detailed() {
+        let queued = ports.iter().filter(|p| p.waiting > 0).flat_map(|p| p.queued_data());
+        switch.recount(queued, with_data);
+    }
+}
+
 /// Replies of hosts.
 const REPLIES: Kinds = Kinds::of(&[Kind::Ack, Kind::Nack, Kind::Cnp]);
 
@@ -116,7 +124,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             self.scratch.queued.resize(self.ports.len(), 0);
         }
         if HEAVY {
-            self.recount();
+            recount(self.switch, self.ports, self.with_data);
         }
         if HEAVY || self.interest.host_departures {
             self.scratch.order.clear(self.ports.len());
@@ -154,19 +162,6 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
                 act(self, p);
             }
         }
-    }
-
-    /// Recounts the buffer's charges by account, which light visits do not keep.
-    fn recount(&mut self) {
-        if self.switch.buffer.detailed() {
-            return;
-        }
-        let with_data = self.with_data;
-        let queued = self.ports.iter().flat_map(|p| p.queued_data());
-        let held = self.switch.stashed().filter(|p| with_data.take(p));
-        let charged = queued.chain(held).filter(|p| p.ingress() != PortIndex::VIRTUAL);
-        let charges: Vec<_> = charged.map(|p| (self.switch.account(p), p.frame() as u64)).collect();
-        self.switch.buffer.detail(charges.into_iter());
     }
 
     /// Time and port of the earliest departure that must be computed in order.

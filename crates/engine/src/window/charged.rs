@@ -1,0 +1,329 @@
+//! The ports of a heavy visit whose data the buffer charges, side by side in order of time.
+//!
+//! The buffer decides about each arrival by the bytes of all ports at that instant, so these ports take turns: the port
+//! with the earliest event goes on until another port has an earlier one. Ports without charged packets need no turns,
+//! and [`super::local`] computes them afterwards. A pause frame that leaves by such a port waits for a frame on its wire, so
+//! it is owed until the port has been computed up to that instant.
+
+use super::departures::Departures;
+use super::lanes::bits;
+use super::line::{self, LOW, NEVER, departure, key};
+use super::local::{CNPS, DATA, Play, REPLIES, Taken};
+use super::port::{LOSSY, MARKS_EARLY, TAPPED, TO_HOST};
+use super::queue::Queue;
+use crate::buffer::Admission;
+use crate::outcome::EventKind;
+use crate::setup::LinkState;
+use crate::switch::{Egress, Switch};
+use model::{Annex, Parcel, Parts};
+
+/// Working memory of heavy visits.
+#[derive(Debug, Default)]
+pub(super) struct Charging {
+    ports: Vec<Charged>,
+    /// Pause and resume frames that ports without charged packets owe, in order of time.
+    pub(super) owed: Vec<Owed>,
+}
+
+/// A pause or resume frame that leaves by a port between two of its events.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Owed {
+    port: usize,
+    /// Key of the first event of the port that comes later.
+    limit: u64,
+    /// Time of the decision, ps.
+    at: u64,
+    on: bool,
+}
+
+/// A port whose data the buffer charges.
+#[derive(Clone, Copy, Debug)]
+struct Charged {
+    p: usize,
+    /// Place of its next event in the order of all ports.
+    next: u64,
+    /// Key of the next departure from the queue: the time at which the wire is free.
+    free: u64,
+    /// Key of the next arrival of data, and the number of arrivals before it.
+    arrival: u64,
+    data: usize,
+    /// Key of the first reply or CNP that has not left, and the numbers of those that have left.
+    control: u64,
+    replies: usize,
+    cnps: usize,
+    /// Key of the next pause frame, and the number of frames before it.
+    pause: u64,
+    pauses: usize,
+}
+
+/// An event at a port.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Pause,
+    Arrival,
+    Departure,
+}
+
+/// The place of an event at port `p` in the order of all ports. Departures of one instant go by port, and no two arrivals
+/// have the same rank.
+#[inline(always)]
+fn place(key: u64, p: usize) -> u64 {
+    key & !LOW | p as u64
+}
+
+impl<A: Annex> Play<'_, A> {
+    /// Computes all ports with charged packets. They are then no longer busy.
+    #[inline(never)]
+    pub(super) fn charged<P: Parts<Annex = A>>(&mut self, switch: &mut Switch<P>) {
+        let mut ports = std::mem::take(&mut self.charging.ports);
+        for word in 0..self.layer.busy.len() {
+            for p in bits(self.layer.busy[word], word * 64) {
+                if self.may_charge(p) {
+                    self.layer.busy[word] &= !(1 << (p % 64));
+                    ports.push(self.begin_charged(p));
+                }
+            }
+        }
+        let end = line::instant(self.out.window.length);
+        loop {
+            let (mut first, mut next, mut limit) = (0, end, end);
+            for (i, port) in ports.iter().enumerate() {
+                if port.next < next {
+                    (first, next, limit) = (i, port.next, next);
+                } else {
+                    limit = limit.min(port.next);
+                }
+            }
+            if next == end {
+                break;
+            }
+            self.advance(&mut ports[first], limit, switch);
+        }
+        ports.drain(..).for_each(|port| self.end_charged(port));
+        self.charging.ports = ports;
+    }
+
+    /// True if data may arrive or depart at port `p`.
+    #[inline(always)]
+    fn may_charge(&self, p: usize) -> bool {
+        let port = &self.ports[p];
+        let stays = port.data.is_empty() || port.paused() && self.next_pause(p, 0) == NEVER;
+        !stays || !self.layer.line(p, DATA).packets.is_empty()
+    }
+
+    #[inline(always)]
+    fn begin_charged(&mut self, p: usize) -> Charged {
+        self.sort_lines(p);
+        let free = departure(self.ports[p].busy.saturating_sub(self.out.window.opened));
+        let [arrival, reply, cnp] =
+            [DATA, REPLIES, CNPS].map(|class| key(&self.layer.line(p, class).packets, 0));
+        let (control, pause) = (reply.min(cnp), self.next_pause(p, 0));
+        let mut port =
+            Charged { p, next: 0, free, arrival, data: 0, control, replies: 0, cnps: 0, pause, pauses: 0 };
+        port.next = place(self.next_event(&port).0, p);
+        port
+    }
+
+    /// Puts the port's lines back, empty. What has not left goes into its queues.
+    #[inline(always)]
+    fn end_charged(&mut self, Charged { p, replies, cnps, .. }: Charged) {
+        let tie = self.layer.tie;
+        self.layer.line_mut(p, DATA).clear();
+        let port = &mut self.ports[p];
+        let line = self.layer.line_mut(p, REPLIES);
+        line.packets[replies..].iter().for_each(|pkt| port.replies.push(line::unkeyed(*pkt, tie)));
+        line.clear();
+        let line = self.layer.line_mut(p, CNPS);
+        line.packets[cnps..].iter().for_each(|pkt| port.cnps.push(line::unkeyed(*pkt, tie)));
+        line.clear();
+        self.note_queues(p);
+    }
+
+    /// The port's next event, and its key.
+    #[inline(always)]
+    fn next_event(&self, port: &Charged) -> (u64, Event) {
+        let own = &self.ports[port.p];
+        // Data waits in the port's queue.
+        let waiting = if own.data.is_empty() || own.paused() { port.control } else { 0 };
+        let departure = port.free.max(waiting);
+        // A resumed port starts its packet before another frame of the same instant takes effect.
+        match departure <= port.arrival.min(port.pause) {
+            true => (departure, Event::Departure),
+            false if port.pause < port.arrival => (port.pause, Event::Pause),
+            false => (port.arrival, Event::Arrival),
+        }
+    }
+
+    /// Key of the pause frame at port `p` after `count` others.
+    #[inline(always)]
+    fn next_pause(&self, p: usize, count: usize) -> u64 {
+        if self.pauses.is_empty() {
+            return NEVER;
+        }
+        let mut own = self.pauses.iter().filter(|pause| pause.port.index() == p);
+        own.nth(count).map_or(NEVER, |pause| line::instant(pause.at - self.out.window.opened))
+    }
+
+    /// Computes the events of a port that come before the place `limit`.
+    #[inline(never)]
+    fn advance<P: Parts<Annex = A>>(&mut self, port: &mut Charged, limit: u64, switch: &mut Switch<P>) {
+        loop {
+            let (key, event) = self.next_event(port);
+            port.next = place(key, port.p);
+            if port.next >= limit {
+                return;
+            }
+            match event {
+                Event::Departure => self.depart_charged(port, key, switch),
+                Event::Arrival => self.arrive_charged(port, key, switch),
+                Event::Pause => self.pause_charged(port, key),
+            }
+        }
+    }
+
+    /// A pause or resume frame takes effect.
+    #[cold]
+    fn pause_charged(&mut self, port: &mut Charged, key: u64) {
+        let mut own = self.pauses.iter().filter(|pause| pause.port.index() == port.p);
+        let Some(pause) = own.nth(port.pauses).copied() else { return };
+        port.pauses += 1;
+        port.pause = self.next_pause(port.p, port.pauses);
+        let state = &mut self.ports[port.p];
+        let news = self.out.paused(port.p, state, pause.at, pause.channel, pause.on);
+        if news && !pause.on && line::time(port.free) <= line::time(key) {
+            port.free = key;
+        }
+    }
+
+    /// Data arrives. It starts at once if the wire is free.
+    #[inline(always)]
+    fn arrive_charged<P: Parts<Annex = A>>(&mut self, port: &mut Charged, key: u64, switch: &mut Switch<P>) {
+        let (p, at) = (port.p, self.out.window.opened + line::time(key));
+        let line = &self.layer.line(p, DATA).packets;
+        let mut pkt = line::unkeyed(line[port.data], self.layer.tie);
+        port.data += 1;
+        port.arrival = line::key(line, port.data);
+        let own = &self.ports[p];
+        let egress = Egress { queue: own.waiting.into(), to_host: own.is(TO_HOST) };
+        match switch.admit(self.out.setup, &pkt, Some(egress)) {
+            Admission::Admitted => {}
+            Admission::AdmittedPause => self.send_pause(&pkt, (key, p), true),
+            Admission::Dropped | Admission::Cut(_) => {
+                self.out.links[p].drops += 1;
+                self.out.tally.lost(&pkt, true);
+                return self.out.note(at, EventKind::Dropped, &pkt);
+            }
+        }
+        let own = &mut self.ports[p];
+        if port.free < key && !own.paused() && own.data.is_empty() {
+            self.release(&pkt, (key, p), switch);
+            return self.start_charged(port, at, pkt);
+        }
+        if own.is(MARKS_EARLY) && own.waiting > own.unmarked {
+            pkt = self.out.mark::<true>(p, at, own.waiting, pkt);
+        }
+        own.waiting += pkt.frame();
+        own.most_waiting = own.most_waiting.max(own.waiting);
+        own.data.push(pkt);
+    }
+
+    /// The port's next packet departs.
+    #[inline(always)]
+    fn depart_charged<P: Parts<Annex = A>>(&mut self, port: &mut Charged, key: u64, switch: &mut Switch<P>) {
+        let (p, at) = (port.p, self.out.window.opened + line::time(key));
+        let own = &mut self.ports[p];
+        let data = if own.data.is_empty() || own.paused() { NEVER } else { 0 };
+        if port.control < port.free.max(data) {
+            let pkt = self.take_control(port);
+            return self.start_charged(port, at, pkt);
+        }
+        let Some(mut pkt) = own.data.pop() else { return };
+        own.waiting -= pkt.frame();
+        if own.waiting > own.unmarked && !own.is(MARKS_EARLY) {
+            pkt = self.out.mark::<false>(p, at, own.waiting, pkt);
+        }
+        self.release(&pkt, (key, p), switch);
+        self.start_charged(port, at, pkt);
+    }
+
+    /// Takes the reply or CNP that departs next.
+    #[inline(never)]
+    fn take_control(&self, port: &mut Charged) -> Parcel<A> {
+        let (replies, cnps) =
+            (&self.layer.line(port.p, REPLIES).packets, &self.layer.line(port.p, CNPS).packets);
+        let (reply, cnp) = (key(replies, port.replies), key(cnps, port.cnps));
+        let pkt = if cnp < port.free.max(reply) {
+            port.cnps += 1;
+            cnps[port.cnps - 1]
+        } else {
+            port.replies += 1;
+            replies[port.replies - 1]
+        };
+        port.control = key(replies, port.replies).min(key(cnps, port.cnps));
+        pkt
+    }
+
+    /// Puts a packet on the wire at `at`.
+    #[inline(always)]
+    fn start_charged(&mut self, charged: &mut Charged, at: u64, mut pkt: Parcel<A>) {
+        let (p, out) = (charged.p, &mut self.out);
+        let port = &mut self.ports[p];
+        let (sent, queue) = (port.bytes, port.waiting.into());
+        out.setup.trace(&mut pkt, LinkState { gp: out.gp + p, row: port.row, at, sent, queue });
+        match port.is(LOSSY | TAPPED) {
+            true => out.launch_special(p, port, at, pkt),
+            false => out.launch(p, port, at, pkt),
+        }
+        charged.free = departure(port.busy - out.window.opened);
+    }
+
+    /// Releases the buffer of a packet that leaves, and resumes its ingress if the buffer has room again.
+    #[inline(always)]
+    fn release<P: Parts<Annex = A>>(&mut self, pkt: &Parcel<A>, event: (u64, usize), switch: &mut Switch<P>) {
+        if switch.buffer.release(switch.account(pkt), pkt.frame().into()) {
+            self.send_pause(pkt, event, false);
+        }
+    }
+
+    /// Sends a pause or resume frame to the neighbour from which a packet has come, because of an event at port `p`.
+    #[cold]
+    fn send_pause(&mut self, pkt: &Parcel<A>, (key, p): (u64, usize), on: bool) {
+        let port = pkt.ingress().index();
+        let at = self.out.window.opened + line::time(key);
+        let is_computed = self.layer.busy[port / 64] >> (port % 64) & 1 == 0;
+        let ignores_the_wire = self.out.setup.plan.wire.pfc == 0 && !self.ports[port].is(TAPPED);
+        if is_computed || ignores_the_wire {
+            return self.out.send_pause(port, &self.ports[port], at, 0, on);
+        }
+        let place = key & !LOW;
+        let limit = if port < p { place + LOW + 1 } else { place };
+        self.charging.owed.push(Owed { port, limit, at, on });
+    }
+
+    /// True if port `p` owes a frame.
+    #[inline(always)]
+    pub(super) fn owes(&self, p: usize) -> bool {
+        !self.charging.owed.is_empty() && self.charging.owed.iter().any(|owed| owed.port == p)
+    }
+
+    /// Sends the frames that port `p` owes.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn send_owed(
+        &mut self,
+        p: usize,
+        departures: &mut Departures<A>,
+        taken: &mut Taken<A>,
+        queue: &Queue<A>,
+    ) {
+        for i in 0..self.charging.owed.len() {
+            let Owed { port, limit, at, on } = self.charging.owed[i];
+            if port == p {
+                let (state, lines) = (&mut self.ports[p], &mut taken.lines(queue, self.sent));
+                departures.run::<false>(state, lines, limit, &mut self.out, |_, _| {});
+                departures.note_busy(state, &self.out);
+                self.out.send_pause(p, state, at, 0, on);
+            }
+        }
+    }
+}
