@@ -463,9 +463,11 @@ impl<P: Parts> Group<P> {
         let surprises = !switch.buffer.lossless()
             && (switch.interest.makes_data || self.with_data.has(Kind::Ack) && switch.interest.makes_replies);
         let channels = u16::from(setup.fabric().channels());
-        let by_account = incoming.iter().filter(|lane| !lane.is_empty()).flat_map(|lane| {
-            let bytes = lane.len() as u64 * self.largest_frame;
-            let first = lane[0].ingress().0 * channels;
+        // In a group that steps, one lane holds the packets of several ports, one port after the other.
+        let of_ports = incoming.iter().flat_map(|lane| lane.chunk_by(|a, b| a.ingress() == b.ingress()));
+        let by_account = of_ports.flat_map(|packets| {
+            let bytes = packets.len() as u64 * self.largest_frame;
+            let first = packets[0].ingress().0 * channels;
             (first..first + channels).map(move |account| (Account(account), bytes))
         });
         // Light and heavy visits give the same result.
