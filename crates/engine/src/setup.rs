@@ -405,11 +405,9 @@ pub fn window(plan: &Plan) -> u64 {
     let least = fabric.links().iter().map(of).min().unwrap_or(LONGEST_WINDOW);
     let group = crate::window::group_of_each_node(fabric);
     let leaves = |link: &&Link| group[link.from.index()] != group[link.to.index()];
-    // Steps inside a group are for links between hosts and switches. On fabrics of groups, whose switches have short links
-    // among themselves, steps once differed from the reference engine in the length of pauses, so they have one level.
-    let one_kind = |link: &&Link| fabric.is_host(link.from) == fabric.is_host(link.to);
-    let between = fabric.links().iter().filter(|link| leaves(link) || one_kind(link)).map(of).min();
-    if least < 2 || fabric.groups() > 0 {
+    let between = fabric.links().iter().filter(leaves).map(of).min();
+    // Two nodes of one kind inside a group need at least 2 ps.
+    if least < 2 {
         return least;
     }
     between.unwrap_or(least).min(MOST_STEPS * least).min(LONGEST_WINDOW)
