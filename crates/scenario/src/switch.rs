@@ -287,18 +287,23 @@ impl<'a> EffectiveSwitch<'a> {
             Some(pfc) => {
                 FlowControl::Lossless(Pfc { alpha: pfc.alpha.pair(), resume_offset: pfc.resume_offset })
             }
-            None => self.caps(wire)?.unwrap_or(FlowControl::Lossy { alpha: drop_alpha.pair() }),
+            None => FlowControl::Lossy { alpha: drop_alpha.pair() },
         };
+        let flow_control = self.caps(wire, pfc.get().is_some())?.unwrap_or(flow_control);
         Ok(SwitchSettings { buffer, flow_control, overflow: self.overflow(wire, pfc.get().is_some())? })
     }
 
     /// The caps on queues of a switch without PFC.
-    fn caps(&self, wire: &Wire) -> Result<Option<FlowControl>, KeyError> {
+    fn caps(&self, wire: &Wire, lossless: bool) -> Result<Option<FlowControl>, KeyError> {
         let (cap, own_cap) = self.pick(|r| r.queue_cap.map(Some), self.base.queue_cap);
         let (to_hosts, own_to_hosts) =
             self.pick(|r| r.queue_cap_to_hosts.map(Some), self.base.queue_cap_to_hosts);
         let paths = [self.path("queue-cap", own_cap), self.path("queue-cap-to-hosts", own_to_hosts)];
         for (cap, path) in [cap, to_hosts].into_iter().zip(&paths) {
+            if cap.is_some() && lossless {
+                let text = "with PFC a switch pauses senders and ignores caps on queues; set `pfc = \"off\"`";
+                return Err(KeyError::new(path, text));
+            }
             if let Some(cap) = cap.filter(|cap| cap.get() < u64::from(wire.max_frame())) {
                 let text = format!("a cap of {cap} cannot hold one frame of {} B", wire.max_frame());
                 return Err(KeyError::new(path, text));

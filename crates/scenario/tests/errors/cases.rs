@@ -284,6 +284,18 @@ pub(crate) const SWITCHES: &[Case] = &[
         "H[switch]\npfc = \"off\"\nqueue-cap = \"1kB\"\nJ",
         "s.toml:7:13: a cap of 1kB cannot hold one frame of 1500 B",
     ),
+    (
+        "H[switch]\nqueue-cap = \"90kB\"\nJ",
+        "s.toml:6:13: with PFC a switch pauses senders and ignores caps on queues; set `pfc = \"off\"`",
+    ),
+    (
+        "H[switch]\npfc = \"off\"\nqueue-cap = \"90kB\"\n[switch-role.leaf]\npfc = \"on\"\nqueue-cap-to-hosts = \"9kB\"\nJ",
+        "s.toml:7:13: with PFC a switch pauses senders and ignores caps on queues; set `pfc = \"off\"`",
+    ),
+    (
+        "H[switch-role.leaf]\nqueue-cap-to-hosts = \"9kB\"\nJ",
+        "s.toml:6:22: with PFC a switch pauses senders and ignores caps on queues; set `pfc = \"off\"`",
+    ),
     ("H[switch-role.leef]\nJ", "s.toml:5:14: no switch has the role `leef`; did you mean `leaf`?"),
     (
         "H[switch-role.leaf]\nbuffer = \"1kB\"\nJ",
