@@ -7,6 +7,8 @@
 //! The engine knows no scheme, transport or congestion control by name: it is generic over [`model::Parts`]. It
 //! reads no clock, and every random number is a function of a key. So a run depends only on its plan and its parts.
 
+#![forbid(unsafe_code)]
+
 use std::num::NonZeroUsize;
 
 mod books;

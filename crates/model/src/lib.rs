@@ -25,6 +25,8 @@
 //! | [`congestion`] | trait [`Congestion`]: rate and window of one queue pair |
 //! | [`parts`] | trait [`Parts`]: the pluggable parts of a run |
 
+#![forbid(unsafe_code)]
+
 pub mod annex;
 pub mod congestion;
 pub mod draw;

@@ -27,6 +27,8 @@
 //! To add a recovery mode or a control, write one file in its folder and one line in the list below. Its `facts` declare
 //! what other code must know.
 
+#![forbid(unsafe_code)]
+
 mod ack;
 mod bitmap;
 mod ends;

@@ -42,6 +42,8 @@
 //!
 //! A scheme outside this crate needs none of that: [`AnyScheme::Custom`] holds it in a box.
 
+#![forbid(unsafe_code)]
+
 use model::annex::NoticeRules;
 use model::fabric::Detours;
 use model::scheme::{Acks, Arrived};

@@ -4,6 +4,8 @@
 //! What packets carry beside their labels decides which of three engines runs: most runs carry nothing, and such packets
 //! take a third of the room of those with telemetry.
 
+#![forbid(unsafe_code)]
+
 use engine::{Kind, Observer, Outcome};
 use model::annex::{Stamp, TelemetryStamp};
 use model::steering::WithTelemetry;

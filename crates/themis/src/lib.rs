@@ -104,6 +104,7 @@
 //! assert_eq!(run(Settings::sound(4, 16))?, (wire, None));
 //! # Ok::<(), themis::RuleError>(())
 //! ```
+#![forbid(unsafe_code)]
 #![no_std]
 
 pub mod filter;

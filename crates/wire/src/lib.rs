@@ -55,6 +55,7 @@
 //! assert_eq!(bth.psn(), Psn::new(77)); // the missing packet
 //! # Ok::<(), wire::Error>(())
 //! ```
+#![forbid(unsafe_code)]
 #![no_std]
 
 #[cfg(test)]
