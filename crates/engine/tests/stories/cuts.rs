@@ -1,6 +1,7 @@
 //! Claim: a switch that cuts data sends every header on while headers fit; it loses and counts the rest.
 
 use crate::lab::{agreed_on, lay, run_on};
+use crate::receivers::{Habit, with};
 use engine::outcome::{EventKind, Outcome, Passed};
 use model::record::RecordPlan;
 use model::{LinkId, Psn, QpId, Time};
@@ -150,5 +151,32 @@ fn all_flows_end_on_a_fabric_that_cuts_everywhere() {
         let inside = run.data.cut - run.data.cut_last_hop;
         assert!(inside > 10 && run.data.cut_last_hop > 10, "{classes}: {:?}", run.data);
         assert_eq!(run.ending.name(), "finished");
+    }
+}
+
+#[test]
+fn a_receiver_that_answers_headers_spares_its_senders_the_wait_for_their_timers() {
+    let weighted = "cut = \"on\"\nclasses = [{ kinds = [\"ack\", \"nack\", \"cnp\"] }, \
+        { kinds = [\"trimmed\"], weight = 1 }, { kinds = [\"data\"], weight = 3 }]";
+    for switch in [&headers_first("8kB"), "cut = { victim = \"even\" }", weighted] {
+        for nic in ["go-back-n", "ideal"] {
+            let text = incast(12, 0, switch).replace("4MB", "60kB").replace("\"150us\"", "\"1s\"");
+            let text = format!("{text}[nic.transport.{nic}]\n");
+            let [silent, answers] = [false, true].map(|answers| with(Habit::AnswersCuts(answers), &text));
+            for run in [&silent, &answers] {
+                assert!(run.data.headers_arrived > 50 && run.data.headers_lost == 0, "{:?}", run.data);
+                assert_eq!(run.ending.name(), "finished");
+            }
+            if nic == "ideal" {
+                // Otherwise these receivers only send an ACK for every data packet. Their senders ignore NACKs.
+                let packets = answers.data.accepted + answers.data.duplicate;
+                let replies = answers.control.ack + answers.control.nack;
+                assert_eq!(replies, packets + answers.data.headers_arrived, "a reply to every header");
+                assert!(answers.control.nack > 0);
+            } else {
+                assert!(silent.control.timeout > 0 && answers.control.timeout == 0);
+                assert!(answers.end < silent.end, "{} {}", answers.end, silent.end);
+            }
+        }
     }
 }

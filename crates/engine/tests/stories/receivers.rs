@@ -13,11 +13,13 @@ type Real = RealParts<'static, ()>;
 
 /// Behaviour of the test's receivers.
 #[derive(Clone, Copy)]
-enum Habit {
+pub(crate) enum Habit {
     /// Acknowledges `most` packets at once, or fewer packets once the first has waited for `patience`.
     Coalesces { most: u32, patience: Time },
     /// Messages complete by the number of accepted packets, or in order.
     Counts(bool),
+    /// Answers the headers of a cut packet with a NACK of the ePSN, and those of an old packet with an ACK; or not at all.
+    AnswersCuts(bool),
 }
 
 /// A receiver with a habit on top of a real one.
@@ -49,6 +51,17 @@ impl<R: Receiver> Receiver for Habitual<R> {
             (self.packets, self.leaves) = (0, Time::NEVER);
         }
         got
+    }
+
+    fn on_cut(&mut self, now: Time, psn: Psn, marked: bool, last_hop: bool) -> Reception {
+        let got = self.receiver.on_cut(now, psn, marked, last_hop);
+        let Habit::AnswersCuts(true) = self.habit else { return got };
+        let expected = self.receiver.expected();
+        let reply = match psn.unwrap_near(expected) < expected {
+            true => Reply::Ack(Psn::from_seq(expected - 1)),
+            false => Reply::Nack(Psn::from_seq(expected)),
+        };
+        Reception { reply: Some(reply), ..got }
     }
 
     fn expected(&self) -> u64 {
@@ -109,7 +122,8 @@ impl Parts for Habits {
     fn granter(&self, _: &Plan, _: HostId) {}
 }
 
-fn with(habit: Habit, text: &str) -> Outcome {
+/// The outcome of a scenario whose receivers have a habit, on which the engines agree.
+pub(crate) fn with(habit: Habit, text: &str) -> Outcome {
     let checked = Box::leak(Box::new(lay(text)));
     let parts = Habits { parts: RealParts::new(&checked.schemes, &checked.nics), habit };
     agreed(&checked.plan, &parts, text)
