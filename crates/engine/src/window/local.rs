@@ -31,7 +31,7 @@ pub(super) const CNPS: usize = 2;
 #[derive(Debug, Default)]
 pub(super) struct Floor<A> {
     /// Lines by port and class; empty between visits.
-    lines: Vec<Line<A>>,
+    lines: Vec<[Line<A>; CLASSES]>,
     /// A bit for every port with anything to do; clear between visits.
     busy: Vec<u64>,
     /// NACKs that come up from hosts at watched ports, by port, and ACKs that may matter to the scheme.
@@ -97,13 +97,13 @@ impl LineOf {
 
     #[inline(always)]
     fn of(&self, pkt: &Packet) -> usize {
-        usize::from(self.0[pkt.kind_number() as usize % 8])
+        usize::from(self.0[pkt.kind_number() as usize % 8]) % CLASSES
     }
 }
 
 /// Lays arrivals onto lines.
 pub(super) struct Layer<'v, A> {
-    lines: &'v mut [Line<A>],
+    lines: &'v mut [[Line<A>; CLASSES]],
     pub(super) busy: &'v mut [u64],
     line_of: &'v LineOf,
     pub(super) tie: Tie,
@@ -118,7 +118,7 @@ impl<A: Annex> Layer<'_, A> {
     /// [`Layer::lay`] for a packet that has its key.
     #[inline(always)]
     fn lay_keyed(&mut self, p: usize, pkt: Parcel<A>) {
-        let line = &mut self.lines[p * CLASSES + self.line_of.of(&pkt)].packets;
+        let line = &mut self.lines[p][self.line_of.of(&pkt)].packets;
         // A branch would be mispredicted in small visits.
         self.busy[p / 64] |= 1 << (p % 64);
         line.push(pkt);
@@ -126,12 +126,12 @@ impl<A: Annex> Layer<'_, A> {
 
     #[inline(always)]
     pub(super) fn line(&self, p: usize, class: usize) -> &Line<A> {
-        &self.lines[p * CLASSES + class]
+        &self.lines[p][class]
     }
 
     #[inline(always)]
     pub(super) fn line_mut(&mut self, p: usize, class: usize) -> &mut Line<A> {
-        &mut self.lines[p * CLASSES + class]
+        &mut self.lines[p][class]
     }
 }
 
@@ -209,7 +209,7 @@ impl<'v> Ways<'v> {
     }
 }
 
-/// Computes the window with the arrivals of these lanes. Returns the time of the switch's next event of its own, ps.
+/// Computes the window with the arrivals of these lanes. Recharging the time of the switch's next event of its own, ps.
 #[inline(never)]
 pub(super) fn visit<P: Parts>(
     state: SwitchState<'_, P>,
@@ -305,8 +305,9 @@ impl<A: Annex> Floor<A> {
     /// Makes room for a switch, and takes its queued replies and CNPs onto lines.
     #[inline(always)]
     fn begin(&mut self, ports: &mut [Port<A>], backlog: &[u64]) {
-        if self.lines.len() < ports.len() * CLASSES {
-            self.lines.resize_with(ports.len() * CLASSES, || Line { packets: Vec::new(), queued: 0 });
+        if self.lines.len() < ports.len() {
+            let line = || Line { packets: Vec::new(), queued: 0 };
+            self.lines.resize_with(ports.len(), || std::array::from_fn(|_| line()));
             self.busy.resize(ports.len().div_ceil(64), 0);
         }
         for (word, backlogged) in backlog.iter().enumerate() {
@@ -315,7 +316,7 @@ impl<A: Annex> Floor<A> {
                 let port = &mut ports[p];
                 if !(port.replies.is_empty() && port.cnps.is_empty()) {
                     for (queue, class) in [(&mut port.replies, REPLIES), (&mut port.cnps, CNPS)] {
-                        let line = &mut self.lines[p * CLASSES + class];
+                        let line = &mut self.lines[p][class];
                         line.packets.extend(queue.packets().iter().map(|p| line::queued(*p)));
                         line.queued = line.packets.len();
                         queue.keep_last(0);
@@ -499,7 +500,7 @@ impl<A: Annex> Play<'_, A> {
     #[inline(always)]
     pub(super) fn take(&mut self, p: usize) -> (Taken<A>, Queue<A>) {
         let sorted = self.gets_made(p);
-        let lines = &mut self.layer.lines[p * CLASSES..(p + 1) * CLASSES];
+        let lines = &mut self.layer.lines[p];
         let [data, replies, cnps] = [DATA, REPLIES, CNPS].map(|class| std::mem::take(&mut lines[class]));
         let mut taken = Taken { data, replies, cnps };
         if !sorted {
@@ -547,7 +548,7 @@ impl<A: Annex> Play<'_, A> {
             port.set(UNCHARGED, after > 0);
         }
         port.data = queue;
-        let lines = &mut self.layer.lines[p * CLASSES..(p + 1) * CLASSES];
+        let lines = &mut self.layer.lines[p];
         for (line, class) in [(&mut data, DATA), (&mut replies, REPLIES), (&mut cnps, CNPS)] {
             line.clear();
             lines[class] = std::mem::take(line);
@@ -590,10 +591,10 @@ impl<A: Annex> Play<'_, A> {
             let class = self.layer.line_of.of(&pkt);
             if !self.gets_made(p) {
                 // The lines are sorted before the first such packet: the order of its key is that of its event alone.
-                let lines = &mut self.layer.lines[p * CLASSES..(p + 1) * CLASSES];
+                let lines = &mut self.layer.lines[p];
                 lines.iter_mut().for_each(|line| line.sort(self.room, self.shift));
             }
-            let Line { packets: line, queued } = &mut self.layer.lines[p * CLASSES + class];
+            let Line { packets: line, queued } = &mut self.layer.lines[p][class];
             let queued = *queued;
             // The port's own departure of that instant comes first.
             let rank = match line::is_arrival(event) {
