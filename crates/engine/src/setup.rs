@@ -214,12 +214,18 @@ impl<'a> Setup<'a> {
         &self.costs[row as usize..]
     }
 
+    /// Index of the rate of `row` among all rates of the run, for [`Setup::trace`]. It is 0 in runs without telemetry.
+    #[inline(always)]
+    pub(crate) fn rate_number<A: Annex>(&self, row: u32) -> u8 {
+        let traces = A::TELEMETRY && self.plan.wire.hops > 0;
+        if traces { self.rate_numbers[(row / self.row_length) as usize] } else { 0 }
+    }
+
     /// Writes an INT record on data whose frame starts at a switch, in runs with telemetry.
     #[inline(always)]
     pub(crate) fn trace<A: Annex>(&self, pkt: &mut Parcel<A>, link: LinkState) {
         if A::TELEMETRY && pkt.is_data() && self.plan.wire.hops > 0 {
-            let rate = self.rate_numbers[(link.row / self.row_length) as usize];
-            let record = Record::new(rate, Time(link.at), link.sent, link.queue);
+            let record = Record::new(link.rate, Time(link.at), link.sent, link.queue);
             pkt.annex.trace(link.gp as u32, record, self.plan.wire.hops);
         }
     }
@@ -322,8 +328,8 @@ impl<'a> Setup<'a> {
 pub(crate) struct LinkState {
     /// Number of the port in the fabric.
     pub(crate) gp: usize,
-    /// Row of its rate.
-    pub(crate) row: u32,
+    /// Index of its rate, see [`Setup::rate_number`].
+    pub(crate) rate: u8,
     pub(crate) at: u64,
     /// Bytes sent before the frame.
     pub(crate) sent: u64,

@@ -14,6 +14,16 @@ pub trait Annex: Copy + Default + Debug + PartialEq + Send + Sync + 'static {
     /// True if switches write telemetry on data packets, and replies carry it back.
     const TELEMETRY: bool = false;
 
+    /// Form of the annex on an engine's lists of packets: the annex itself, or for a large annex its place. An engine sorts
+    /// and moves packets with this form, and copies a large annex once, when the packet leaves.
+    type Held: Copy + Default + Debug + PartialEq + Send + Sync + 'static;
+
+    /// The form of this annex on a list; `place` computes its place.
+    fn hold(&self, place: impl FnOnce() -> u32) -> Self::Held;
+
+    /// The annex of this form; `find` returns the annex at a place.
+    fn held<'s>(held: &'s Self::Held, find: impl FnOnce(u32) -> &'s Self) -> &'s Self;
+
     /// Entropy of a data packet: its UDP source port, counted from the first port that its sender uses. A reply carries
     /// the entropy of the packet that it answers.
     fn entropy(&self) -> u16;
@@ -129,8 +139,27 @@ pub struct NoticeRules {
     pub low: u32,
 }
 
+/// Methods of a small annex, which moves with its packet.
+macro_rules! moves_with_its_packet {
+    () => {
+        type Held = Self;
+
+        #[inline(always)]
+        fn hold(&self, _: impl FnOnce() -> u32) -> Self {
+            *self
+        }
+
+        #[inline(always)]
+        fn held<'s>(held: &'s Self, _: impl FnOnce(u32) -> &'s Self) -> &'s Self {
+            held
+        }
+    };
+}
+
 impl Annex for () {
     const CARRIES: bool = false;
+
+    moves_with_its_packet!();
 
     #[inline(always)]
     fn entropy(&self) -> u16 {
@@ -262,6 +291,8 @@ impl Stamp {
 impl Annex for Stamp {
     const CARRIES: bool = true;
 
+    moves_with_its_packet!();
+
     #[inline]
     fn entropy(&self) -> u16 {
         self.entropy
@@ -361,6 +392,18 @@ impl Annex for TelemetryStamp {
     const CARRIES: bool = true;
     const TELEMETRY: bool = true;
 
+    type Held = u32;
+
+    #[inline(always)]
+    fn hold(&self, place: impl FnOnce() -> u32) -> u32 {
+        place()
+    }
+
+    #[inline(always)]
+    fn held<'s>(held: &'s u32, find: impl FnOnce(u32) -> &'s Self) -> &'s Self {
+        find(*held)
+    }
+
     #[inline]
     fn entropy(&self) -> u16 {
         self.stamp.entropy()
@@ -450,10 +493,11 @@ impl<A: Annex> Parcel<A> {
     }
 }
 
-impl<A: Annex> Default for Parcel<A> {
+impl<A: Default> Default for Parcel<A> {
     /// A placeholder for an empty slot.
     fn default() -> Self {
-        Parcel::bare(Packet::new(Kind::Data, QpId(0), HostId(0), Psn::new(0), 0))
+        let label = Packet::new(Kind::Data, QpId(0), HostId(0), Psn::new(0), 0);
+        Parcel { label, annex: A::default() }
     }
 }
 
@@ -483,6 +527,17 @@ mod tests {
         assert_eq!(size_of::<Parcel<()>>(), 16);
         assert_eq!(size_of::<Parcel<Stamp>>(), 32);
         assert_eq!(size_of::<Parcel<TelemetryStamp>>(), 104);
+    }
+
+    #[test]
+    fn a_large_annex_stays_in_its_place_and_a_small_one_moves() {
+        let sent = |us| TelemetryStamp::new(Stamp::new(7, Time::from_us(us)), Time::from_us(us));
+        let places = [sent(5), sent(6)];
+        let held = places[1].hold(|| 1);
+        assert_eq!(TelemetryStamp::held(&held, |place| &places[place as usize]), &places[1]);
+        assert_eq!(size_of::<Parcel<<TelemetryStamp as Annex>::Held>>(), 24);
+        let stamp = Stamp::new(7, Time::ZERO);
+        assert_eq!(Stamp::held(&stamp.hold(|| unreachable!()), |_| unreachable!()), &stamp);
     }
 
     #[test]

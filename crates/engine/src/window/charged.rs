@@ -131,10 +131,10 @@ impl<A: Annex> Play<'_, A> {
         self.layer.line_mut(p, DATA).clear();
         let port = &mut self.ports[p];
         let line = self.layer.line_mut(p, REPLIES);
-        line.packets[replies..].iter().for_each(|pkt| port.replies.push(line::unkeyed(*pkt, tie)));
+        line.packets[replies..].iter().for_each(|pkt| port.replies.push(self.shelf.unkeyed(pkt, tie)));
         line.clear();
         let line = self.layer.line_mut(p, CNPS);
-        line.packets[cnps..].iter().for_each(|pkt| port.cnps.push(line::unkeyed(*pkt, tie)));
+        line.packets[cnps..].iter().for_each(|pkt| port.cnps.push(self.shelf.unkeyed(pkt, tie)));
         line.clear();
         self.note_queues(p);
     }
@@ -200,7 +200,7 @@ impl<A: Annex> Play<'_, A> {
     fn arrive_charged<P: Parts<Annex = A>>(&mut self, port: &mut Charged, key: u64, switch: &mut Switch<P>) {
         let (p, at) = (port.p, self.out.window.opened + line::time(key));
         let line = &self.layer.line(p, DATA).packets;
-        let mut pkt = line::unkeyed(line[port.data], self.layer.tie);
+        let mut pkt = self.shelf.unkeyed(&line[port.data], self.layer.tie);
         port.data += 1;
         port.arrival = line::key(line, port.data);
         let own = &self.ports[p];
@@ -220,7 +220,7 @@ impl<A: Annex> Play<'_, A> {
             return self.start_charged(port, at, pkt);
         }
         if own.is(MARKS_EARLY) && own.waiting > own.unmarked {
-            pkt = self.out.mark::<true>(p, at, own.waiting, pkt);
+            pkt.label = self.out.mark::<true>(p, at, own.waiting, pkt.label);
         }
         own.waiting += pkt.frame();
         own.most_waiting = own.most_waiting.max(own.waiting);
@@ -240,7 +240,7 @@ impl<A: Annex> Play<'_, A> {
         let Some(mut pkt) = own.data.pop() else { return };
         own.waiting -= pkt.frame();
         if own.waiting > own.unmarked && !own.is(MARKS_EARLY) {
-            pkt = self.out.mark::<false>(p, at, own.waiting, pkt);
+            pkt.label = self.out.mark::<false>(p, at, own.waiting, pkt.label);
         }
         self.release(&pkt, (key, p), switch);
         self.start_charged(port, at, pkt);
@@ -254,13 +254,13 @@ impl<A: Annex> Play<'_, A> {
         let (reply, cnp) = (key(replies, port.replies), key(cnps, port.cnps));
         let pkt = if cnp < port.free.max(reply) {
             port.cnps += 1;
-            cnps[port.cnps - 1]
+            &cnps[port.cnps - 1]
         } else {
             port.replies += 1;
-            replies[port.replies - 1]
+            &replies[port.replies - 1]
         };
         port.control = key(replies, port.replies).min(key(cnps, port.cnps));
-        pkt
+        self.shelf.parcel(pkt)
     }
 
     /// Puts a packet on the wire at `at`.
@@ -269,7 +269,8 @@ impl<A: Annex> Play<'_, A> {
         let (p, out) = (charged.p, &mut self.out);
         let port = &mut self.ports[p];
         let (sent, queue) = (port.bytes, port.waiting.into());
-        out.setup.trace(&mut pkt, LinkState { gp: out.gp + p, row: port.row, at, sent, queue });
+        let rate = out.setup.rate_number::<A>(port.row);
+        out.setup.trace(&mut pkt, LinkState { gp: out.gp + p, rate, at, sent, queue });
         match port.is(LOSSY | TAPPED) {
             true => out.launch_special(p, port, at, pkt),
             false => out.launch(p, port, at, pkt),
@@ -313,13 +314,14 @@ impl<A: Annex> Play<'_, A> {
         &mut self,
         p: usize,
         departures: &mut Departures<A>,
-        taken: &mut Taken<A>,
+        taken: &mut Taken<A::Held>,
         queue: &Queue<A>,
     ) {
         for i in 0..self.charging.owed.len() {
             let Owed { port, limit, at, on } = self.charging.owed[i];
             if port == p {
-                let (state, lines) = (&mut self.ports[p], &mut taken.lines(queue, self.sent));
+                let (state, lines) =
+                    (&mut self.ports[p], &mut taken.lines(queue, self.shelf.reborrow(), self.sent));
                 departures.run::<false>(state, lines, limit, &mut self.out, |_, _| {});
                 departures.note_busy(state, &self.out);
                 self.out.send_pause(p, state, at, 0, on);

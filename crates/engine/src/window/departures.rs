@@ -7,22 +7,25 @@
 use super::line::{LOW, NEVER, WHOLE_TICKS, departure, instant, key, spent, time};
 use super::out::Out;
 use super::port::{LOSSY, MARKS_EARLY, Port, TAPPED};
+use super::shelf::Shelf;
 use crate::outcome::{EventKind, Passed};
 use crate::setup::LinkState;
 use model::{Annex, Packet, Parcel};
 use std::marker::PhantomData;
 
 /// The lines of one port in one visit, by class.
-pub(super) struct Lines<'l, A> {
+pub(super) struct Lines<'l, A: Annex> {
     /// Data that was queued when the window opened.
     pub(super) queued: &'l [Parcel<A>],
     /// Arrivals in the class of data.
-    pub(super) data: &'l mut [Parcel<A>],
+    pub(super) data: &'l mut [Parcel<A::Held>],
     /// Queued replies, then arrivals.
-    pub(super) replies: &'l [Parcel<A>],
+    pub(super) replies: &'l [Parcel<A::Held>],
     /// Queued CNPs, then arrivals.
-    pub(super) cnps: &'l [Parcel<A>],
-    /// Room for all packets of the queue and the lines.
+    pub(super) cnps: &'l [Parcel<A::Held>],
+    /// Annexes of the packets on the lines.
+    pub(super) shelf: Shelf<'l, A>,
+    /// Room for all packets of the queue and the lines, except in runs with telemetry.
     pub(super) sent: &'l mut [Parcel<A>],
 }
 
@@ -45,7 +48,9 @@ pub(super) struct Departures<A> {
     free: u64,
     /// What the time of arrival adds to the time at which the wire is free, in a first word.
     reach: u64,
-    /// Number of packets sent, and of those that still stand in [`Lines::sent`].
+    /// Index of the link's rate, for telemetry.
+    rate: u8,
+    /// Number of packets sent, and of packets in [`Lines::sent`], which await the lane.
     frames: u64,
     sent: usize,
     /// Sum of the costs of all frames, see [`super::line::cost`].
@@ -61,8 +66,8 @@ pub(super) struct Departures<A> {
     unmarked_early: u32,
     /// Most packets that the queue surely may hold without exceeding its maximum or being marked.
     few: usize,
-    /// True as long as the queue has held at most `few` packets in this visit: only the bytes of the port's own queue are
-    /// counted then.
+    /// True as long as the queue has held at most `few` packets in this visit, and no packet records its length: only the
+    /// bytes of the port's own queue are counted then.
     short: bool,
     /// True if the link loses packets, is tapped, or is long, or if arrivals may be marked.
     special: bool,
@@ -76,8 +81,7 @@ impl<A: Annex> Departures<A> {
         let (opened, (from, _)) = (out.window.opened, out.lane_span(p));
         let unnoticed = port.most_waiting.min(port.unmarked);
         let may_mark = u64::from(port.waiting) + arrivals as u64 * u64::from(out.setup.largest_frame);
-        let special = A::TELEMETRY
-            || port.is(LOSSY | TAPPED)
+        let special = port.is(LOSSY | TAPPED)
             || port.is(MARKS_EARLY) && may_mark > u64::from(port.unmarked)
             || port.delay >= super::line::LONGEST;
         Departures {
@@ -85,6 +89,7 @@ impl<A: Annex> Departures<A> {
             left: Left::default(),
             free: departure(port.busy.saturating_sub(opened)),
             reach: reach(port, opened, from),
+            rate: out.setup.rate_number::<A>(port.row),
             frames: 0,
             sent: 0,
             spent: 0,
@@ -95,7 +100,7 @@ impl<A: Annex> Departures<A> {
             unmarked: if port.is(MARKS_EARLY) { u32::MAX } else { port.unmarked },
             unmarked_early: if port.is(MARKS_EARLY) { port.unmarked } else { u32::MAX },
             few: (unnoticed / out.setup.largest_frame) as usize,
-            short: !special && port.waiting <= unnoticed,
+            short: !A::TELEMETRY && !special && port.waiting <= unnoticed,
             special,
             paused: port.paused(),
             annex: PhantomData,
@@ -110,7 +115,7 @@ impl<A: Annex> Departures<A> {
         lines: &mut Lines<'_, A>,
         limit: u64,
         out: &mut Out<'_, A>,
-        mut departed: impl FnMut(u64, &Parcel<A>),
+        mut departed: impl FnMut(u64, &Packet),
     ) {
         if self.special || self.paused || self.left.cnps < lines.cnps.len() {
             return self.run_slowly(port, lines, limit, out, &mut departed);
@@ -129,11 +134,11 @@ impl<A: Annex> Departures<A> {
     #[inline(always)]
     fn run_both<const SHORT: bool, const WATCHED: bool>(
         &mut self,
-        port: &Port<A>,
+        port: &mut Port<A>,
         lines: &mut Lines<'_, A>,
         limit: u64,
         out: &mut Out<'_, A>,
-        departed: &mut impl FnMut(u64, &Parcel<A>),
+        departed: &mut impl FnMut(u64, &Packet),
     ) -> bool {
         if self.left.queued < lines.queued.len() {
             if !self.run_some::<SHORT, WATCHED, true>(port, lines, limit, out, departed) {
@@ -150,11 +155,11 @@ impl<A: Annex> Departures<A> {
     #[inline(always)]
     fn run_some<const SHORT: bool, const WATCHED: bool, const QUEUED: bool>(
         &mut self,
-        port: &Port<A>,
+        port: &mut Port<A>,
         lines: &mut Lines<'_, A>,
         limit: u64,
         out: &mut Out<'_, A>,
-        departed: &mut impl FnMut(u64, &Parcel<A>),
+        departed: &mut impl FnMut(u64, &Packet),
     ) -> bool {
         let costs = out.setup.costs(port.row);
         let reach = self.reach;
@@ -165,16 +170,20 @@ impl<A: Annex> Departures<A> {
         let mut next_data = if QUEUED { 0 } else { key(lines.data, d) };
         let few = self.few;
         let mut sent = self.sent;
+        // A large annex goes from its place onto the lane; `bytes` have been sent before.
+        let mut lane = if A::TELEMETRY { out.open_lane(self.p) } else { Vec::new() };
+        let mut bytes = port.bytes + spent(self.spent, self.frames).1;
         let mut is_short = true;
         loop {
             let data = free.max(next_data);
-            let (event, mut pkt);
+            let (event, mut pkt, annex);
             if next_reply < data {
                 event = free.max(next_reply);
                 if event >= limit {
                     break;
                 }
-                pkt = lines.replies[r];
+                let reply = &lines.replies[r];
+                (pkt, annex) = (reply.label, lines.shelf.annex(&reply.annex));
                 r += 1;
                 next_reply = key(lines.replies, r);
             } else {
@@ -191,7 +200,10 @@ impl<A: Annex> Departures<A> {
                         break;
                     }
                 }
-                pkt = if QUEUED { lines.queued[d] } else { lines.data[d] };
+                (pkt, annex) = match QUEUED {
+                    true => (lines.queued[d].label, &lines.queued[d].annex),
+                    false => (lines.data[d].label, lines.shelf.annex(&lines.data[d].annex)),
+                };
                 if !SHORT {
                     if QUEUED || next_data < free {
                         self.count(lines, free);
@@ -218,7 +230,16 @@ impl<A: Annex> Departures<A> {
             free = (event & WHOLE_TICKS) + cost;
             sum = sum.wrapping_add(cost);
             let word = ((free & WHOLE_TICKS) >> 1).wrapping_add(reach) | pkt.word() & LOW;
-            lines.sent[sent] = Parcel { label: pkt.label.with_word(word), annex: pkt.annex };
+            let label = pkt.with_word(word);
+            if A::TELEMETRY {
+                let leaving = super::lanes::add_with(&mut lane, label, annex, out.unit);
+                let (at, queue) = (out.window.opened + time(event), self.waiting.into());
+                let link = LinkState { gp: out.gp + self.p, rate: self.rate, at, sent: bytes, queue };
+                out.setup.trace(leaving, link);
+                bytes += u64::from(pkt.frame());
+            } else {
+                lines.sent[sent] = Parcel { label, annex: *annex };
+            }
             sent += 1;
             if QUEUED && d == lines.queued.len() {
                 break;
@@ -227,7 +248,10 @@ impl<A: Annex> Departures<A> {
         self.free = free;
         self.spent = self.spent.wrapping_add(sum);
         self.frames += (sent - self.sent) as u64;
-        self.sent = sent;
+        match A::TELEMETRY {
+            true => self.close_lane(port, lane, out),
+            false => self.sent = sent,
+        }
         self.control += (r - self.left.replies) as u64;
         self.left.replies = r;
         match QUEUED {
@@ -272,7 +296,7 @@ impl<A: Annex> Departures<A> {
         {
             if self.waiting > self.unmarked_early {
                 let at = out.window.opened + time(pkt.word());
-                *pkt = out.mark::<true>(self.p, at, self.waiting, *pkt);
+                pkt.label = out.mark::<true>(self.p, at, self.waiting, pkt.label);
             }
             self.waiting += pkt.frame();
             self.joined += 1;
@@ -288,7 +312,7 @@ impl<A: Annex> Departures<A> {
         lines: &mut Lines<'_, A>,
         limit: u64,
         out: &mut Out<'_, A>,
-        departed: &mut dyn FnMut(u64, &Parcel<A>),
+        departed: &mut dyn FnMut(u64, &Packet),
     ) {
         self.flush(port, lines, out);
         if std::mem::take(&mut self.short) {
@@ -310,14 +334,14 @@ impl<A: Annex> Departures<A> {
                 if event >= limit {
                     return;
                 }
-                pkt = lines.cnps[self.left.cnps];
+                pkt = lines.shelf.parcel(&lines.cnps[self.left.cnps]);
                 self.left.cnps += 1;
             } else if next_reply < free.max(next_data) {
                 event = free.max(next_reply);
                 if event >= limit {
                     return;
                 }
-                pkt = lines.replies[self.left.replies];
+                pkt = lines.shelf.parcel(&lines.replies[self.left.replies]);
                 self.left.replies += 1;
                 self.control += 1;
             } else {
@@ -348,7 +372,7 @@ impl<A: Annex> Departures<A> {
         }
         let mut pkt = match queued {
             true => lines.queued[self.left.queued],
-            false => lines.data[self.left.data],
+            false => lines.shelf.parcel(&lines.data[self.left.data]),
         };
         match queued {
             true => self.left.queued += 1,
@@ -357,7 +381,8 @@ impl<A: Annex> Departures<A> {
         if waited {
             self.waiting -= pkt.frame();
             if self.waiting > self.unmarked {
-                pkt = out.mark::<false>(self.p, out.window.opened + time(event), self.waiting, pkt);
+                let at = out.window.opened + time(event);
+                pkt.label = out.mark::<false>(self.p, at, self.waiting, pkt.label);
             }
         } else {
             self.joined = self.left.data;
@@ -371,7 +396,7 @@ impl<A: Annex> Departures<A> {
         let cost = setup.costs(port.row)[pkt.frame() as usize];
         let link = LinkState {
             gp: out.gp + self.p,
-            row: port.row,
+            rate: self.rate,
             at,
             sent: port.bytes + spent(self.spent, self.frames).1,
             queue: self.waiting.into(),
@@ -411,7 +436,7 @@ impl<A: Annex> Departures<A> {
         after: u64,
         paused: bool,
         out: &mut Out<'_, A>,
-        departed: impl FnMut(u64, &Parcel<A>),
+        departed: impl FnMut(u64, &Packet),
     ) {
         let resumed = self.paused && !paused;
         self.paused = paused;
@@ -423,6 +448,20 @@ impl<A: Annex> Departures<A> {
             }
             self.run::<true>(port, lines, instant(after) + 1, out, departed);
         }
+    }
+
+    /// Puts the lane back, without the packets that arrive after its span. They are the last ones, as the wire sends packets
+    /// in order.
+    #[inline(always)]
+    fn close_lane(&self, port: &mut Port<A>, mut lane: Vec<Parcel<A>>, out: &mut Out<'_, A>) {
+        let far = out.lane_span(self.p).1 << Packet::TIME_SHIFT;
+        if lane.last().is_some_and(|last| last.word() >= far) {
+            let near = lane.partition_point(|pkt| pkt.word() < far);
+            for pkt in lane.drain(near..) {
+                out.send_far(self.p, port, pkt.word() >> Packet::TIME_SHIFT, pkt);
+            }
+        }
+        out.close_lane(self.p, lane);
     }
 
     /// Puts the packets that have been sent onto the lane.
@@ -456,8 +495,9 @@ impl<A: Annex> Departures<A> {
             port.busy_for += time;
             port.bytes += bytes;
             if mixed {
-                let left = lines.queued[..self.left.queued].iter().chain(&lines.data[..self.left.data]);
-                self.control += left.filter(|pkt| !pkt.is_data()).count() as u64;
+                let queued = lines.queued[..self.left.queued].iter().filter(|pkt| !pkt.is_data());
+                let arrived = lines.data[..self.left.data].iter().filter(|pkt| !pkt.is_data());
+                self.control += (queued.count() + arrived.count()) as u64;
             }
             self.control += self.left.cnps as u64;
             out.tally.control_hops += self.control;

@@ -119,7 +119,7 @@ pub(super) struct Group<P: Parts> {
 
 /// Working memory that one thread uses for all nodes in turn, so that it stays in the caches.
 #[derive(Debug, Default)]
-pub(super) struct Workspace<A> {
+pub(super) struct Workspace<A: Annex> {
     /// Packets of the lanes that reach the node.
     incoming: Vec<Vec<Parcel<A>>>,
     pub(super) pool: Pool<A>,

@@ -4,7 +4,7 @@
 //! A group fills the lanes of its own ports. When the window closes, they go onto the [`Board`], which all groups
 //! read and no group writes. [`Mail`] marks the nodes and ports that have lanes to read.
 
-use model::{Annex, Parcel, PortIndex};
+use model::{Annex, Packet, Parcel, PortIndex};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -119,6 +119,19 @@ pub(super) fn add<A>(lane: &mut Vec<Parcel<A>>, pkt: Parcel<A>, unit: u32) {
         grow(lane, unit);
     }
     lane.push(pkt);
+}
+
+/// [`add`] for a packet whose annex lies elsewhere. Returns the packet on the lane.
+#[inline(always)]
+pub(super) fn add_with<'l, A: Annex>(
+    lane: &'l mut Vec<Parcel<A>>,
+    label: Packet,
+    annex: &A,
+    unit: u32,
+) -> &'l mut Parcel<A> {
+    let at = lane.len();
+    add(lane, Parcel { label, annex: *annex }, unit);
+    &mut lane[at]
 }
 
 /// Adds packets to a lane.

@@ -7,7 +7,7 @@
 //! lowest bits are those of the packet's first word.
 
 use crate::setup::Tie;
-use model::{Annex, Packet, Parcel, PortIndex};
+use model::{Packet, Parcel, PortIndex};
 
 /// Lowest bit of the time in a key whose last tick bit is 0.
 pub(super) const TICK_SHIFT: u32 = Packet::TIME_SHIFT + 1;
@@ -65,30 +65,30 @@ pub(super) const fn is_arrival(key: u64) -> bool {
 
 /// An arrival with its key.
 #[inline(always)]
-pub(super) fn keyed<A: Annex>(pkt: Parcel<A>, tie: Tie) -> Parcel<A> {
+pub(super) fn keyed(pkt: Packet, tie: Tie) -> Packet {
     let ranked = pkt.order(tie.port_mask(pkt.offset()));
     // Twice the time, plus three ticks.
     let key = (ranked & TICKS).wrapping_add(ranked).wrapping_add(3 << Packet::TIME_SHIFT);
-    Parcel { label: pkt.label.with_word(key), annex: pkt.annex }
+    pkt.with_word(key)
 }
 
 /// A queued packet with its key: it keeps its ingress.
 #[inline(always)]
-pub(super) fn queued<A: Annex>(pkt: Parcel<A>) -> Parcel<A> {
-    Parcel { label: pkt.label.with_word(pkt.word() & !TICKS), annex: pkt.annex }
+pub(super) fn queued(pkt: Packet) -> Packet {
+    pkt.with_word(pkt.word() & !TICKS)
 }
 
 /// The first word of a packet that stays in its queue. It regains its ingress.
 #[inline(always)]
-pub(super) fn unkeyed<A: Annex>(pkt: Parcel<A>, tie: Tie) -> Parcel<A> {
+pub(super) fn unkeyed(pkt: Packet, tie: Tie) -> Packet {
     let key = pkt.word();
     if key & TICKS == 0 {
         return pkt;
     }
     let after = time(key) as u32;
-    let label = pkt.label.with_word(key & !TICKS);
+    let pkt = pkt.with_word(key & !TICKS);
     let mask = tie.port_mask(after);
-    Parcel { label: label.arriving(0, PortIndex(label.ingress().0 ^ (mask & MASK))), annex: pkt.annex }
+    pkt.arriving(0, PortIndex(pkt.ingress().0 ^ (mask & MASK)))
 }
 
 /// Bits of a port number.
@@ -112,7 +112,7 @@ const MANY: usize = 255;
 
 /// Sorts the packets of a line by key. `shift` leaves the bin of a key.
 #[inline(always)]
-pub(super) fn sort<A: Annex>(packets: &mut [Parcel<A>], room: &mut Vec<Parcel<A>>, shift: u32) {
+pub(super) fn sort<A: Copy + Default>(packets: &mut [Parcel<A>], room: &mut Vec<Parcel<A>>, shift: u32) {
     if packets.len() > 1 {
         sort_some(packets, room, shift);
     }
@@ -124,7 +124,7 @@ pub(super) fn bin_shift(length: u64) -> u32 {
 }
 
 #[inline(never)]
-fn sort_some<A: Annex>(packets: &mut [Parcel<A>], room: &mut Vec<Parcel<A>>, shift: u32) {
+fn sort_some<A: Copy + Default>(packets: &mut [Parcel<A>], room: &mut Vec<Parcel<A>>, shift: u32) {
     let count = packets.len();
     if count > MANY {
         return packets.sort_unstable_by_key(|pkt| pkt.word());
@@ -151,7 +151,7 @@ fn sort_some<A: Annex>(packets: &mut [Parcel<A>], room: &mut Vec<Parcel<A>>, shi
 
 /// Puts packets in the order of their bins.
 #[inline(always)]
-fn into_bins<A: Annex>(packets: &mut [Parcel<A>], room: &mut Vec<Parcel<A>>, shift: u32) {
+fn into_bins<A: Copy + Default>(packets: &mut [Parcel<A>], room: &mut Vec<Parcel<A>>, shift: u32) {
     if room.len() < MANY + 1 {
         room.resize(MANY + 1, Parcel::default());
     }

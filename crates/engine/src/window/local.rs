@@ -12,6 +12,7 @@ use super::line::{self, AT_DEPARTURE, NEVER};
 use super::out::{LinkEvent, Out, Window};
 use super::port::{Port, TO_HOST, UNCHARGED, WATCHED};
 use super::queue::Queue;
+use super::shelf::{self, Shelf};
 use super::switch::{Scratch, SwitchState, recount};
 use crate::setup::Tie;
 use crate::switch::Switch;
@@ -29,26 +30,28 @@ pub(super) const CNPS: usize = 2;
 
 /// Working memory of these visits.
 #[derive(Debug, Default)]
-pub(super) struct Floor<A> {
+pub(super) struct Floor<A: Annex> {
     /// Lines by port and class; empty between visits.
-    lines: Vec<[Line<A>; CLASSES]>,
+    lines: Vec<[Line<A::Held>; CLASSES]>,
+    /// Annexes of packets on lines that no lane has brought; empty between visits.
+    shelf: Vec<A>,
     /// A bit for every port with anything to do; clear between visits.
     busy: Vec<u64>,
     /// NACKs that come up from hosts at watched ports, by port, and ACKs that may matter to the scheme.
-    up: Vec<Parcel<A>>,
+    up: Vec<Parcel<A::Held>>,
     acks: Vec<Packet>,
     up_from: Vec<Up>,
     pauses: Vec<Pause>,
     made: Vec<Made>,
-    room: Vec<Parcel<A>>,
+    room: Vec<Parcel<A::Held>>,
     sent: Vec<Parcel<A>>,
     charging: Charging,
 }
 
-/// A line of a port, and the number of queued packets at its start.
+/// A line of a port, and the number of queued packets at its start. `H` is [`Annex::Held`].
 #[derive(Debug, Default)]
-pub(super) struct Line<A> {
-    pub(super) packets: Vec<Parcel<A>>,
+pub(super) struct Line<H> {
+    pub(super) packets: Vec<Parcel<H>>,
     queued: usize,
 }
 
@@ -102,22 +105,22 @@ impl LineOf {
 }
 
 /// Lays arrivals onto lines.
-pub(super) struct Layer<'v, A> {
-    lines: &'v mut [[Line<A>; CLASSES]],
+pub(super) struct Layer<'v, H> {
+    lines: &'v mut [[Line<H>; CLASSES]],
     pub(super) busy: &'v mut [u64],
     line_of: &'v LineOf,
     pub(super) tie: Tie,
 }
 
-impl<A: Annex> Layer<'_, A> {
+impl<H> Layer<'_, H> {
     #[inline(always)]
-    fn lay(&mut self, p: usize, pkt: Parcel<A>) {
-        self.lay_keyed(p, line::keyed(pkt, self.tie));
+    fn lay(&mut self, p: usize, pkt: Packet, annex: H) {
+        self.lay_keyed(p, Parcel { label: line::keyed(pkt, self.tie), annex });
     }
 
     /// [`Layer::lay`] for a packet that has its key.
     #[inline(always)]
-    fn lay_keyed(&mut self, p: usize, pkt: Parcel<A>) {
+    fn lay_keyed(&mut self, p: usize, pkt: Parcel<H>) {
         let line = &mut self.lines[p][self.line_of.of(&pkt)].packets;
         // A branch would be mispredicted in small visits.
         self.busy[p / 64] |= 1 << (p % 64);
@@ -125,12 +128,12 @@ impl<A: Annex> Layer<'_, A> {
     }
 
     #[inline(always)]
-    pub(super) fn line(&self, p: usize, class: usize) -> &Line<A> {
+    pub(super) fn line(&self, p: usize, class: usize) -> &Line<H> {
         &self.lines[p][class]
     }
 
     #[inline(always)]
-    pub(super) fn line_mut(&mut self, p: usize, class: usize) -> &mut Line<A> {
+    pub(super) fn line_mut(&mut self, p: usize, class: usize) -> &mut Line<H> {
         &mut self.lines[p][class]
     }
 }
@@ -145,10 +148,11 @@ struct Ways<'v> {
     last: [Last<'v>; 2],
 }
 
-/// The ports of a queue pair's packets, and their hash.
+/// The ports of a queue pair's packets with one entropy, and their hash.
 #[derive(Clone, Copy)]
 struct Last<'v> {
     address: u64,
+    entropy: u16,
     ports: &'v [PortIndex],
     to_host: bool,
     flow: u64,
@@ -157,7 +161,7 @@ struct Last<'v> {
 impl<'v> Ways<'v> {
     fn new<P: Parts>(switch: &Switch<P>, router: Router<'v>, opened: u64) -> Self {
         let (key, salt) = switch.hash_keys();
-        let none = Last { address: u64::MAX, ports: &[], to_host: false, flow: 0 };
+        let none = Last { address: u64::MAX, entropy: 0, ports: &[], to_host: false, flow: 0 };
         Ways { router, key, salt, opened, last: [none; 2] }
     }
 
@@ -166,50 +170,56 @@ impl<'v> Ways<'v> {
     fn port<S: Scheme, A: Annex>(&self, scheme: &S, pkt: &Parcel<A>) -> usize {
         match self.router.ports(pkt.to()).0 {
             [port] => port.index(),
-            ports => self.choose(scheme, false, pkt, ports, self.flow(pkt)),
+            ports => self.choose(scheme, false, pkt, ports, self.flow(pkt, entropy(pkt))),
         }
     }
 
     /// The port of an arrival from a host, and whether it leads to the packet's host. Most packets of a host belong to the
     /// queue pairs of the packets before.
     #[inline(always)]
-    fn port_from_host<S: Scheme, A: Annex>(&mut self, scheme: &S, pkt: &Parcel<A>) -> (usize, bool) {
-        let last = &mut self.last[usize::from(pkt.kind().is_forward())];
-        if last.address != pkt.address() {
+    fn port_from_host<S: Scheme>(&mut self, scheme: &S, pkt: &Packet, entropy: u16) -> (usize, bool) {
+        let last = &self.last[usize::from(pkt.kind().is_forward())];
+        if last.address != pkt.address() || last.entropy != entropy {
             let (ports, to_host) = self.router.ports(pkt.to());
-            let flow = if ports.len() > 1 { flow_of(self.salt, flow_tuple(pkt, 0)) } else { 0 };
-            *last = Last { address: pkt.address(), ports, to_host, flow };
+            let flow = if ports.len() > 1 { self.flow(pkt, entropy) } else { 0 };
+            self.last[usize::from(pkt.kind().is_forward())] =
+                Last { address: pkt.address(), entropy, ports, to_host, flow };
         }
-        let Last { ports, to_host, flow, .. } = *last;
+        let Last { ports, to_host, flow, .. } = self.last[usize::from(pkt.kind().is_forward())];
         let port = match ports {
             [port] => port.index(),
-            _ if A::CARRIES => self.choose(scheme, true, pkt, ports, self.flow(pkt)),
             _ => self.choose(scheme, true, pkt, ports, flow),
         };
         (port, to_host)
     }
 
     #[inline(always)]
-    fn flow<A: Annex>(&self, pkt: &Parcel<A>) -> u64 {
-        flow_of(self.salt, flow_tuple(pkt, if pkt.kind().is_forward() { pkt.annex.entropy() } else { 0 }))
+    fn flow(&self, pkt: &Packet, entropy: u16) -> u64 {
+        flow_of(self.salt, flow_tuple(pkt, entropy))
     }
 
     #[inline(always)]
-    fn choose<S: Scheme, A: Annex>(
+    fn choose<S: Scheme>(
         &self,
         scheme: &S,
         from_host: bool,
-        pkt: &Parcel<A>,
+        pkt: &Packet,
         ports: &[PortIndex],
         flow: u64,
     ) -> usize {
         let now = Time(self.opened + u64::from(pkt.offset()));
         let arrived = Arrived { now, ingress: pkt.ingress(), from_host, key: self.key, flow };
-        scheme.choose(arrived, &pkt.label, ports).index()
+        scheme.choose(arrived, pkt, ports).index()
     }
 }
 
-/// Computes the window with the arrivals of these lanes. Recharging the time of the switch's next event of its own, ps.
+/// The entropy by which ports are chosen for a packet.
+#[inline(always)]
+fn entropy<A: Annex>(pkt: &Parcel<A>) -> u16 {
+    if A::CARRIES && pkt.kind().is_forward() { pkt.annex.entropy() } else { 0 }
+}
+
+/// Computes the window with the arrivals of these lanes. Returns the time of the switch's next event of its own, ps.
 #[inline(never)]
 pub(super) fn visit<P: Parts>(
     state: SwitchState<'_, P>,
@@ -229,11 +239,12 @@ pub(super) fn visit<P: Parts>(
         floor.busy[pause.port.index() / 64] |= 1 << (pause.port.index() % 64);
         floor.pauses.push(pause);
     }
-    let Floor { lines, busy, up, acks, up_from, pauses, made, room, sent, charging } = floor;
+    let Floor { lines, shelf, busy, up, acks, up_from, pauses, made, room, sent, charging } = floor;
     let mut ways = Ways::new(switch, out.setup.router(node, None), opened);
     let interest = switch.interest;
     let mut play = Play {
         layer: Layer { lines, busy, line_of: &line_of, tie },
+        shelf: Shelf::new(lanes, shelf),
         ports,
         out,
         backlog,
@@ -247,7 +258,7 @@ pub(super) fn visit<P: Parts>(
         next: switch.wake,
         bytes: 0,
     };
-    for lane in lanes {
+    for (number, lane) in lanes.iter().enumerate() {
         let Some(first) = lane.first() else { continue };
         if interest.announcements {
             lane.iter().for_each(|pkt| switch.scheme.expect(pkt));
@@ -258,18 +269,20 @@ pub(super) fn visit<P: Parts>(
             let start = up.len();
             let quiet = switch.scheme.is_quiet(PortIndex(ingress as u16));
             let acks_start = acks.len();
-            play.lay_from_watched(&switch.scheme, &mut ways, lane, quiet, up, acks);
+            play.lay_from_watched(&switch.scheme, &mut ways, (number, lane), quiet, up, acks);
             if up.len() > start || acks.len() > acks_start {
                 play.layer.busy[ingress / 64] |= 1 << (ingress % 64);
                 up_from.push(Up { port: ingress, start, acks: acks_start });
             }
         } else if from_host {
-            for pkt in lane {
-                play.layer.lay(ways.port_from_host(&switch.scheme, pkt).0, *pkt);
+            for (slot, pkt) in lane.iter().enumerate() {
+                let p = ways.port_from_host(&switch.scheme, pkt, entropy(pkt)).0;
+                play.layer.lay(p, pkt.label, shelf::in_lane(&pkt.annex, number, slot));
             }
         } else {
-            for pkt in lane {
-                play.layer.lay(ways.port(&switch.scheme, pkt), *pkt);
+            for (slot, pkt) in lane.iter().enumerate() {
+                let p = ways.port(&switch.scheme, pkt);
+                play.layer.lay(p, pkt.label, shelf::in_lane(&pkt.annex, number, slot));
             }
         }
     }
@@ -295,6 +308,7 @@ pub(super) fn visit<P: Parts>(
     play.made.clear();
     play.pauses.clear();
     play.charging.owed.clear();
+    play.shelf.clear();
     if !heavy {
         switch.buffer.settle(play.bytes + switch.held_charge - switch.uncharged);
     }
@@ -317,7 +331,10 @@ impl<A: Annex> Floor<A> {
                 if !(port.replies.is_empty() && port.cnps.is_empty()) {
                     for (queue, class) in [(&mut port.replies, REPLIES), (&mut port.cnps, CNPS)] {
                         let line = &mut self.lines[p][class];
-                        line.packets.extend(queue.packets().iter().map(|p| line::queued(*p)));
+                        line.packets.extend(queue.packets().iter().map(|pkt| Parcel {
+                            label: line::queued(pkt.label),
+                            annex: shelf::put(&mut self.shelf, &pkt.annex),
+                        }));
                         line.queued = line.packets.len();
                         queue.keep_last(0);
                     }
@@ -328,14 +345,16 @@ impl<A: Annex> Floor<A> {
 }
 
 /// The ports of a switch in a visit.
-pub(super) struct Play<'v, A> {
-    pub(super) layer: Layer<'v, A>,
+pub(super) struct Play<'v, A: Annex> {
+    pub(super) layer: Layer<'v, A::Held>,
+    /// Annexes of the packets on the lines.
+    pub(super) shelf: Shelf<'v, A>,
     pub(super) ports: &'v mut [Port<A>],
     pub(super) out: Out<'v, A>,
     backlog: &'v mut [u64],
     /// True if replies share the class of data.
     mixed: bool,
-    pub(super) room: &'v mut Vec<Parcel<A>>,
+    pub(super) room: &'v mut Vec<Parcel<A::Held>>,
     pub(super) sent: &'v mut Vec<Parcel<A>>,
     pub(super) made: &'v mut Vec<Made>,
     pub(super) pauses: &'v mut Vec<Pause>,
@@ -357,25 +376,26 @@ impl<A: Annex> Play<'_, A> {
         &mut self,
         scheme: &S,
         ways: &mut Ways<'_>,
-        lane: &[Parcel<A>],
+        (number, lane): (usize, &[Parcel<A>]),
         mut quiet: bool,
-        up: &mut Vec<Parcel<A>>,
+        up: &mut Vec<Parcel<A::Held>>,
         acks: &mut Vec<Packet>,
     ) {
-        for pkt in lane {
-            let (p, to_host) = ways.port_from_host(scheme, pkt);
+        for (slot, pkt) in lane.iter().enumerate() {
+            let (p, to_host) = ways.port_from_host(scheme, pkt, entropy(pkt));
+            let (label, annex) = (pkt.label, shelf::in_lane(&pkt.annex, number, slot));
             match pkt.kind() {
                 Kind::Nack if !to_host => {
                     quiet = false;
-                    up.push(*pkt);
+                    up.push(Parcel { label, annex });
                     continue;
                 }
                 Kind::Ack if !quiet && !to_host => {
-                    let keyed = line::keyed(*pkt, self.layer.tie);
-                    acks.push(keyed.label);
-                    self.layer.lay_keyed(p, keyed);
+                    let label = line::keyed(label, self.layer.tie);
+                    acks.push(label);
+                    self.layer.lay_keyed(p, Parcel { label, annex });
                 }
-                _ => self.layer.lay(p, *pkt),
+                _ => self.layer.lay(p, label, annex),
             }
         }
     }
@@ -386,7 +406,7 @@ impl<A: Annex> Play<'_, A> {
         &mut self,
         switch: &mut Switch<P>,
         ways: &mut Ways<'_>,
-        (up, acks): (&[Parcel<A>], &[Packet]),
+        (up, acks): (&[Parcel<A::Held>], &[Packet]),
         up_from: &[Up],
     ) {
         let mut from = up_from.iter().peekable();
@@ -412,24 +432,24 @@ impl<A: Annex> Play<'_, A> {
         p: usize,
         switch: &mut Switch<P>,
         ways: &mut Ways<'_>,
-        (up, acks): (&[Parcel<A>], &[Packet]),
+        (up, acks): (&[Parcel<A::Held>], &[Packet]),
     ) {
         let own = PortIndex(p as u16);
         let (mut taken, queue) = self.take(p);
-        let mut lines = taken.lines(&queue, self.sent);
+        let mut lines = taken.lines(&queue, self.shelf.reborrow(), self.sent);
         let mut departures = Departures::begin(&self.ports[p], &self.out, p, lines.data.len());
         let (mut up, mut acks) = (up.iter(), Acks::new(acks));
         let (scheme, made) = (&mut switch.scheme, &mut *self.made);
         let mut pauses = self.pauses.iter().filter(|pause| pause.port == own).peekable();
         loop {
-            let reply = up.as_slice().first().map(|pkt| line::keyed(*pkt, self.layer.tie));
+            let reply = up.as_slice().first().map(|pkt| line::keyed(pkt.label, self.layer.tie));
             let mut limit = reply.map_or(line::instant(self.out.window.length), |pkt| pkt.word());
             let pause = pauses.next_if(|pause| line::instant(pause.at - ways.opened) < limit);
             if let Some(pause) = pause {
                 limit = line::instant(pause.at - ways.opened);
             }
-            let mut departed = |event, pkt: &Parcel<A>| {
-                if let Some(packet) = scheme.on_leave(&pkt.label, own, acks.until(event)) {
+            let mut departed = |event, pkt: &Packet| {
+                if let Some(packet) = scheme.on_leave(pkt, own, acks.until(event)) {
                     made.push(Made { event, packet, to: None, word: 0 });
                 }
             };
@@ -441,17 +461,18 @@ impl<A: Annex> Play<'_, A> {
                 departures.pause(port, &mut lines, after, paused, &mut self.out, &mut departed);
                 continue;
             }
-            let Some(mut reply) = up.next().copied() else { break };
+            let Some(&Parcel { label: mut reply, mut annex }) = up.next() else { break };
             let kind = reply.kind();
-            if !scheme.on_nack(&mut reply.label, own, acks.until(limit)) {
+            if !scheme.on_nack(&mut reply, own, acks.until(limit)) {
                 self.out.tally.dropped_by_scheme(&reply);
                 continue;
             }
             if reply.kind() != kind {
-                reply.annex = reply.annex.overruled();
+                let overruled = lines.shelf.annex(&annex).overruled();
+                annex = lines.shelf.put(&overruled);
             }
-            let to = ways.port_from_host(scheme, &reply).0;
-            self.layer.lay(to, reply);
+            let to = ways.port_from_host(scheme, &reply, 0).0;
+            self.layer.lay(to, reply, annex);
         }
         scheme.on_acks(own, acks.until(NEVER));
         let left = departures.end(&mut self.ports[p], &mut lines, self.mixed, &mut self.out);
@@ -468,7 +489,7 @@ impl<A: Annex> Play<'_, A> {
         if self.owes(p) {
             self.send_owed(p, &mut departures, &mut taken, &queue);
         }
-        let mut lines = taken.lines(&queue, self.sent);
+        let mut lines = taken.lines(&queue, self.shelf.reborrow(), self.sent);
         for pause in self.pauses.iter().filter(|pause| pause.port == own) {
             let (port, after) = (&mut self.ports[p], pause.at - opened);
             departures.run::<false>(port, &mut lines, line::instant(after), &mut self.out, |_, _| {});
@@ -498,7 +519,7 @@ impl<A: Annex> Play<'_, A> {
 
     /// Takes the lines of a port, in order, and its queue of data.
     #[inline(always)]
-    pub(super) fn take(&mut self, p: usize) -> (Taken<A>, Queue<A>) {
+    pub(super) fn take(&mut self, p: usize) -> (Taken<A::Held>, Queue<A>) {
         let sorted = self.gets_made(p);
         let lines = &mut self.layer.lines[p];
         let [data, replies, cnps] = [DATA, REPLIES, CNPS].map(|class| std::mem::take(&mut lines[class]));
@@ -511,7 +532,7 @@ impl<A: Annex> Play<'_, A> {
         let queue = std::mem::take(&mut self.ports[p].data);
         let Taken { data, replies, cnps } = &taken;
         let all = queue.len() as usize + data.packets.len() + replies.packets.len() + cnps.packets.len();
-        if self.sent.len() < all {
+        if !A::TELEMETRY && self.sent.len() < all {
             self.sent.resize(all.next_power_of_two(), Parcel::default());
         }
         (taken, queue)
@@ -522,7 +543,7 @@ impl<A: Annex> Play<'_, A> {
     pub(super) fn put_back(
         &mut self,
         p: usize,
-        taken: Taken<A>,
+        taken: Taken<A::Held>,
         mut queue: Queue<A>,
         left: Left,
         uncharged: &mut u64,
@@ -531,11 +552,14 @@ impl<A: Annex> Play<'_, A> {
         let port = &mut self.ports[p];
         let own = port.is(UNCHARGED) || !self.made.is_empty();
         let made = &*self.made;
-        let unkeyed =
-            |pkt: &Parcel<A>| match made.iter().any(|made| made.to == Some(p) && made.word == pkt.word()) {
-                true => Parcel { label: pkt.label.arriving(0, PortIndex::VIRTUAL), annex: pkt.annex },
-                false => line::unkeyed(*pkt, tie),
+        let shelf = &self.shelf;
+        let unkeyed = |pkt: &Parcel<A::Held>| {
+            let label = match made.iter().any(|made| made.to == Some(p) && made.word == pkt.word()) {
+                true => pkt.label.arriving(0, PortIndex::VIRTUAL),
+                false => line::unkeyed(pkt.label, tie),
             };
+            Parcel { label, ..shelf.parcel(pkt) }
+        };
         let before = if own { made_here(queue.packets()) } else { 0 };
         queue.skip(left.queued);
         let Taken { mut data, mut replies, mut cnps } = taken;
@@ -605,13 +629,13 @@ impl<A: Annex> Play<'_, A> {
             let word = rank | pkt.word() & line::LOW;
             (self.made[i].to, self.made[i].word) = (Some(p), word);
             let label = pkt.label.with_word(word);
-            line.insert(at, Parcel { label, annex: pkt.annex });
+            line.insert(at, Parcel { label, annex: self.shelf.put(&pkt.annex) });
             self.layer.busy[p / 64] |= 1 << (p % 64);
         }
     }
 }
 
-impl<A: Annex> Line<A> {
+impl<H: Copy + Default> Line<H> {
     #[inline(always)]
     pub(super) fn clear(&mut self) {
         self.packets.clear();
@@ -620,26 +644,32 @@ impl<A: Annex> Line<A> {
 
     /// Puts the arrivals in order.
     #[inline(always)]
-    pub(super) fn sort(&mut self, room: &mut Vec<Parcel<A>>, shift: u32) {
+    pub(super) fn sort(&mut self, room: &mut Vec<Parcel<H>>, shift: u32) {
         line::sort(&mut self.packets[self.queued..], room, shift);
     }
 }
 
 /// The lines of one port, out of their places.
 #[derive(Debug)]
-pub(super) struct Taken<A> {
-    pub(super) data: Line<A>,
-    pub(super) replies: Line<A>,
-    pub(super) cnps: Line<A>,
+pub(super) struct Taken<H> {
+    pub(super) data: Line<H>,
+    pub(super) replies: Line<H>,
+    pub(super) cnps: Line<H>,
 }
 
-impl<A: Annex> Taken<A> {
-    pub(super) fn lines<'l>(&'l mut self, queue: &'l Queue<A>, sent: &'l mut [Parcel<A>]) -> Lines<'l, A> {
+impl<H> Taken<H> {
+    pub(super) fn lines<'l, A: Annex<Held = H>>(
+        &'l mut self,
+        queue: &'l Queue<A>,
+        shelf: Shelf<'l, A>,
+        sent: &'l mut [Parcel<A>],
+    ) -> Lines<'l, A> {
         Lines {
             queued: queue.packets(),
             data: &mut self.data.packets,
             replies: &self.replies.packets,
             cnps: &self.cnps.packets,
+            shelf,
             sent,
         }
     }

@@ -37,6 +37,7 @@ mod play;
 mod port;
 mod queue;
 mod server;
+mod shelf;
 mod short;
 mod sort;
 mod switch;

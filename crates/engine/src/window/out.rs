@@ -9,7 +9,7 @@ use crate::outcome::{EventKind, LinkRecord, Passed};
 use crate::record::{Note, Recorder};
 use crate::setup::Setup;
 use model::plan::MarkAt;
-use model::{Annex, Parcel, PortIndex, Time};
+use model::{Annex, Packet, Parcel, PortIndex, Time};
 use std::collections::VecDeque;
 
 /// A window, or a step of a group through it, with times in ps.
@@ -110,8 +110,8 @@ impl<A: Annex> Out<'_, A> {
         p: usize,
         at: u64,
         waiting: u32,
-        mut pkt: Parcel<A>,
-    ) -> Parcel<A> {
+        mut pkt: Packet,
+    ) -> Packet {
         let gp = self.gp + p;
         if let Some(marking) = self.setup.marking(gp)
             && (marking.at == MarkAt::Enqueue) == EARLY

@@ -42,6 +42,7 @@ pub(super) fn forward<A: Annex>(
 ) {
     let opened = out.window.opened;
     let limit = limit - opened;
+    let rate = out.setup.rate_number::<A>(port.row);
     let mut wire = Wire::take(port, out, p, opened);
     // CNPs go first. Each of them was queued before the arrivals in `joining`.
     while wire.free < limit
@@ -72,12 +73,11 @@ pub(super) fn forward<A: Annex>(
             (start, pkt) = (wire.free, replies.take());
         } else if data.first <= wire.free {
             length.join(wire.free, out, p);
-            let next = data.take();
-            length.bytes -= next.frame();
-            (start, pkt) = match length.bytes > length.unmarked && next.is_data() {
-                true => (wire.free, out.mark::<false>(p, opened + wire.free, length.bytes, next)),
-                false => (wire.free, next),
-            };
+            (start, pkt) = (wire.free, data.take());
+            length.bytes -= pkt.frame();
+            if length.bytes > length.unmarked && pkt.is_data() {
+                pkt.label = out.mark::<false>(p, opened + start, length.bytes, pkt.label);
+            }
         } else if replies.first < data.first || replies.is_before(&data, tie) {
             (start, pkt) = (replies.first - 1, replies.take());
         } else if data.first != NEVER {
@@ -87,7 +87,7 @@ pub(super) fn forward<A: Annex>(
             break;
         }
         let (sent, queue) = (port.bytes + wire.bytes(), length.bytes.into());
-        let link = LinkState { gp: out.gp + p, row: port.row, at: opened + start, sent, queue };
+        let link = LinkState { gp: out.gp + p, rate, at: opened + start, sent, queue };
         out.setup.trace(&mut pkt, link);
         if let Some((after, sent)) = wire.launch(start, pkt) {
             out.send_far(p, port, after, sent);
@@ -206,7 +206,9 @@ impl<A: Annex> QueueLength<'_, A> {
                 break;
             }
             if self.bytes > self.unmarked {
-                cell.set(out.mark::<true>(p, out.window.opened + pkt.offset() as u64, self.bytes, pkt));
+                let at = out.window.opened + pkt.offset() as u64;
+                let label = out.mark::<true>(p, at, self.bytes, pkt.label);
+                cell.set(Parcel { label, ..pkt });
             }
             self.bytes += pkt.frame();
             self.joining.next();

@@ -76,7 +76,7 @@ impl<A: Annex> Play<'_, A> {
             let pkt = if is_first {
                 i += 1;
                 next_first = key(first, i);
-                first[i - 1]
+                &first[i - 1]
             } else {
                 if next_second < free && second.len() <= COUNTED {
                     let queue = second[j..].iter().take_while(|pkt| pkt.word() < free);
@@ -84,14 +84,15 @@ impl<A: Annex> Play<'_, A> {
                 }
                 j += 1;
                 next_second = key(second, j);
-                second[j - 1]
+                &second[j - 1]
             };
             let cost = costs[pkt.frame() as usize];
             free = (event & WHOLE_TICKS) + cost;
             sum = sum.wrapping_add(cost);
             control += u64::from(!pkt.is_data());
             let word = ((free & WHOLE_TICKS) >> 1).wrapping_add(reach) | pkt.word() & LOW;
-            self.sent[sent] = Parcel { label: pkt.label.with_word(word), annex: pkt.annex };
+            let annex = *self.shelf.annex(&pkt.annex);
+            self.sent[sent] = Parcel { label: pkt.label.with_word(word), annex };
         }
         let sent = i + j;
         if sent > 0 {
@@ -108,7 +109,7 @@ impl<A: Annex> Play<'_, A> {
             let tie = self.layer.tie;
             let line = self.layer.line_mut(p, class);
             for pkt in &line.packets[left..] {
-                let pkt = line::unkeyed(*pkt, tie);
+                let pkt = self.shelf.unkeyed(pkt, tie);
                 match class {
                     DATA => {
                         port.waiting += pkt.frame();

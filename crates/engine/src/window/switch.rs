@@ -27,11 +27,11 @@ use model::fabric::{Detours, Router};
 use model::packet::Kinds;
 use model::plan::Victim;
 use model::scheme::{Effects, flow_hash};
-use model::{Annex, Interest, Kind, NodeId, Parcel, Parts, PortIndex, Scheme, Time, Verdict};
+use model::{Annex, Interest, Kind, NodeId, Packet, Parcel, Parts, PortIndex, Scheme, Time, Verdict};
 
 /// Working memory that all switches of a thread use in turn.
 #[derive(Debug, Default)]
-pub(super) struct Scratch<A> {
+pub(super) struct Scratch<A: Annex> {
     pub(super) events: LinkEvents,
     /// Arrivals to play, by port; empty between visits.
     joining: Vec<Joining<A>>,
@@ -413,7 +413,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     /// Queues or starts a packet at port `p` at once: in a heavy visit, or at a port that needs exact times.
     /// `charged` is true if the buffer has already charged it.
     #[inline(never)]
-    fn enqueue_now(&mut self, p: usize, now: u64, pkt: Parcel<P::Annex>, charged: bool) {
+    fn enqueue_now(&mut self, p: usize, now: u64, mut pkt: Parcel<P::Annex>, charged: bool) {
         self.serve(p, now + 1);
         if self.is_classed() {
             return self.enqueue_classed(p, now, pkt, charged);
@@ -429,7 +429,9 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
                 self.release(&pkt, now);
             }
             let others = P::Annex::CARRIES && data && self.ports[p].waiting > 0;
-            let pkt = if others { self.overtake(p, now, pkt) } else { pkt };
+            if others {
+                pkt.label = self.overtake(p, now, pkt.label);
+            }
             return self.start(p, now, pkt);
         }
         if port.is_empty() {
@@ -445,7 +447,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
 
     /// Marks data that starts at once although data of paused channels waits at port `p`, if that queue requires it.
     #[cold]
-    fn overtake(&mut self, p: usize, now: u64, pkt: Parcel<P::Annex>) -> Parcel<P::Annex> {
+    fn overtake(&mut self, p: usize, now: u64, pkt: Packet) -> Packet {
         let (port, waiting) = (&self.ports[p], self.ports[p].waiting);
         if waiting <= port.unmarked {
             return pkt;
@@ -456,12 +458,11 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     }
 
     /// Adds data to the queue of port `p`.
-    fn join(&mut self, p: usize, now: u64, pkt: Parcel<P::Annex>) {
+    fn join(&mut self, p: usize, now: u64, mut pkt: Parcel<P::Annex>) {
         let port = &mut self.ports[p];
-        let pkt = match port.waiting > port.unmarked {
-            true => self.out.mark::<true>(p, now, port.waiting, pkt),
-            false => pkt,
-        };
+        if port.waiting > port.unmarked {
+            pkt.label = self.out.mark::<true>(p, now, port.waiting, pkt.label);
+        }
         if pkt.ingress() == PortIndex::VIRTUAL {
             port.set(UNCHARGED, true);
             self.switch.uncharged += pkt.frame() as u64;
@@ -539,7 +540,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         let Some(mut pkt) = port.pop() else { return };
         if self.with_data.take(&pkt) {
             if port.waiting > port.unmarked {
-                pkt = self.out.mark::<false>(p, at, port.waiting, pkt);
+                pkt.label = self.out.mark::<false>(p, at, port.waiting, pkt.label);
             }
             if pkt.ingress() == PortIndex::VIRTUAL {
                 self.switch.uncharged -= pkt.frame() as u64;
@@ -556,7 +557,8 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     fn start(&mut self, p: usize, at: u64, mut pkt: Parcel<P::Annex>) {
         let port = &mut self.ports[p];
         let (sent, queue) = (port.bytes, port.waiting.into());
-        let link = LinkState { gp: self.out.gp + p, row: port.row, at, sent, queue };
+        let rate = self.out.setup.rate_number::<P::Annex>(port.row);
+        let link = LinkState { gp: self.out.gp + p, rate, at, sent, queue };
         self.out.setup.trace(&mut pkt, link);
         if port.is(LOSSY | TAPPED) {
             self.out.launch_special(p, port, at, pkt);
@@ -684,7 +686,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
 
     /// [`Visit::enqueue_now`] if the plan's classes are no preset.
     #[inline(never)]
-    fn enqueue_classed(&mut self, p: usize, now: u64, pkt: Parcel<P::Annex>, charged: bool) {
+    fn enqueue_classed(&mut self, p: usize, now: u64, mut pkt: Parcel<P::Annex>, charged: bool) {
         let setup = self.out.setup;
         let class = setup.class_in_table(&pkt);
         if !charged && !self.has_room(p, now, self.classed[p].bytes(class), &pkt) {
@@ -692,10 +694,9 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         }
         let port = &mut self.ports[p];
         let (is_data_class, waiting) = (class == setup.data_class, port.waiting);
-        let pkt = match pkt.is_data() && waiting > port.unmarked {
-            true => self.out.mark::<true>(p, now, waiting, pkt),
-            false => pkt,
-        };
+        if pkt.is_data() && waiting > port.unmarked {
+            pkt.label = self.out.mark::<true>(p, now, waiting, pkt.label);
+        }
         self.classed[p].push(class, pkt);
         self.backlog[p >> 6] |= 1 << (p & 63);
         if is_data_class {
@@ -723,7 +724,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             port.waiting -= pkt.frame();
         }
         if pkt.is_data() && port.waiting > port.unmarked {
-            pkt = self.out.mark::<false>(p, at, port.waiting, pkt);
+            pkt.label = self.out.mark::<false>(p, at, port.waiting, pkt.label);
         }
         if classes[class].charged && pkt.ingress() != PortIndex::VIRTUAL {
             self.release(&pkt, at);

@@ -1,0 +1,85 @@
+//! The annexes of the packets that a switch moves in a visit.
+//!
+//! A large annex stays in the lane that brought it, and the packet's entry on a line has only its place. Annexes that have
+//! no lane lie on a list of the visit: those of queued replies, and those that the scheme makes or changes.
+
+use super::line;
+use crate::setup::Tie;
+use model::{Annex, Parcel};
+
+/// The annexes of a visit by place. A place is the number of a lane and a slot in the lane.
+pub(super) struct Shelf<'v, A> {
+    lanes: &'v [Vec<Parcel<A>>],
+    own: &'v mut Vec<A>,
+}
+
+/// Bits of a slot. A lane of 2^22 packets would need frames of 64 ps in the longest window.
+const SLOT_BITS: u32 = 22;
+/// The lane in the place of an annex that has none. The number of a lane is less than that of the virtual port.
+const OWN: u32 = u32::MAX >> SLOT_BITS;
+
+impl<'v, A: Annex> Shelf<'v, A> {
+    /// The shelf of a visit with these lanes; `own` takes the annexes that have no lane.
+    pub(super) fn new(lanes: &'v [Vec<Parcel<A>>], own: &'v mut Vec<A>) -> Self {
+        Shelf { lanes, own }
+    }
+
+    /// This shelf, to be lent.
+    #[inline(always)]
+    pub(super) fn reborrow(&mut self) -> Shelf<'_, A> {
+        Shelf { lanes: self.lanes, own: self.own }
+    }
+
+    /// Removes the annexes without a lane.
+    pub(super) fn clear(&mut self) {
+        self.own.clear();
+    }
+
+    /// Puts an annex without a lane onto the shelf.
+    #[inline(always)]
+    pub(super) fn put(&mut self, annex: &A) -> A::Held {
+        put(self.own, annex)
+    }
+
+    /// A packet of a line with its annex.
+    #[inline(always)]
+    pub(super) fn parcel(&self, laid: &Parcel<A::Held>) -> Parcel<A> {
+        Parcel { label: laid.label, annex: *self.annex(&laid.annex) }
+    }
+
+    /// A packet that stays in its queue, see [`line::unkeyed`].
+    #[inline(always)]
+    pub(super) fn unkeyed(&self, laid: &Parcel<A::Held>, tie: Tie) -> Parcel<A> {
+        Parcel { label: line::unkeyed(laid.label, tie), annex: *self.annex(&laid.annex) }
+    }
+
+    /// The annex of a packet.
+    #[inline(always)]
+    pub(super) fn annex<'s>(&'s self, held: &'s A::Held) -> &'s A {
+        A::held(held, |place| {
+            let slot = (place & ((1 << SLOT_BITS) - 1)) as usize;
+            match self.lanes.get((place >> SLOT_BITS) as usize) {
+                Some(lane) => &lane[slot].annex,
+                None => &self.own[slot],
+            }
+        })
+    }
+}
+
+/// The form on a line of the annex of the packet in this slot of a lane.
+#[inline(always)]
+pub(super) fn in_lane<A: Annex>(annex: &A, lane: usize, slot: usize) -> A::Held {
+    annex.hold(|| {
+        debug_assert!(lane < OWN as usize && slot < 1 << SLOT_BITS, "a lane or a slot without a place");
+        (lane << SLOT_BITS | slot) as u32
+    })
+}
+
+/// [`Shelf::put`] for a shelf that is not yet there.
+#[inline(always)]
+pub(super) fn put<A: Annex>(own: &mut Vec<A>, annex: &A) -> A::Held {
+    annex.hold(|| {
+        own.push(*annex);
+        OWN << SLOT_BITS | (own.len() as u32 - 1)
+    })
+}
