@@ -125,13 +125,17 @@ impl<A: Annex> Queue<A> {
         }
     }
 
-    /// Moves all packets by at least half the buffer, or doubles the buffer: a packet is moved once or twice in its
+    /// Slots per packet of a buffer that is filled again from its front. Packets with a large annex get more, because a move
+    /// takes longer. Our choice.
+    const ROOM: usize = if size_of::<A>() > 64 { 4 } else { 2 };
+
+    /// Moves all packets by at least half the buffer, or enlarges the buffer: a packet is moved once or twice in its
     /// time here.
     #[cold]
     fn make_room(&mut self) {
         let count = self.len() as usize;
-        if 2 * count > self.slots.len() || self.slots.is_empty() {
-            let mut slots = vec![Parcel::default(); (2 * count).max(8)];
+        if Self::ROOM * count > self.slots.len() || self.slots.is_empty() {
+            let mut slots = vec![Parcel::default(); (Self::ROOM * count).max(8)];
             slots[..count].copy_from_slice(self.packets());
             self.slots = slots.into();
         } else {
