@@ -114,6 +114,16 @@ impl Reacting {
         (allowance.window, allowance.not_before)
     }
 
+    /// Passes on an acknowledgement. A control that is not steady is asked at the next call of `allowance` in any case.
+    #[inline]
+    fn acknowledge(&mut self, now: Time, echo: bool, event: impl FnOnce(&mut Inner)) {
+        if self.steady_until == Time::ZERO {
+            event(&mut self.inner);
+        } else if echo {
+            self.tell(now, event);
+        }
+    }
+
     #[cold]
     fn tell(&mut self, now: Time, event: impl FnOnce(&mut Inner)) {
         event(&mut self.inner);
@@ -131,9 +141,7 @@ impl Congestion for Reacting {
 
     #[inline]
     fn on_ack(&mut self, now: Time, packets: u64, echo: bool) {
-        if echo || self.steady_until == Time::ZERO {
-            self.tell(now, move |inner| inner.control.on_ack(now, packets, echo));
-        }
+        self.acknowledge(now, echo, move |inner| inner.control.on_ack(now, packets, echo));
     }
 
     #[inline]
@@ -143,15 +151,11 @@ impl Congestion for Reacting {
 
     #[inline]
     fn on_nacked(&mut self, now: Time, packets: u64, echo: bool) {
-        if echo || self.steady_until == Time::ZERO {
-            self.tell(now, move |inner| inner.control.on_nacked(now, packets, echo));
-        }
+        self.acknowledge(now, echo, move |inner| inner.control.on_nacked(now, packets, echo));
     }
 
     fn on_feedback(&mut self, now: Time, feedback: &Feedback) {
-        if feedback.echo || self.steady_until == Time::ZERO {
-            self.tell(now, |inner| inner.control.on_feedback(now, feedback));
-        }
+        self.acknowledge(now, feedback.echo, |inner| inner.control.on_feedback(now, feedback));
     }
 
     fn on_grant(&mut self, now: Time, total: u64) {

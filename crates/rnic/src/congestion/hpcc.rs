@@ -339,10 +339,20 @@ impl Hpcc {
         let seen = links.filter_map(|(now, before)| self.of_link(&now, &before));
         let busiest = seen.reduce(|most, link| if link.0 > most.0 { link } else { most });
         let Some((utilization, tau)) = busiest else { return false };
-        let weight = tau.min(self.rtt) / self.rtt;
+        let weight = smaller(tau, self.rtt) / self.rtt;
         self.utilization = self.utilization * (1.0 - weight) + utilization * weight;
         true
     }
+}
+
+/// The smaller of two numbers. Unlike [`f64::min`] it need not treat NaN, which takes several instructions.
+fn smaller(a: f64, b: f64) -> f64 {
+    if a < b { a } else { b }
+}
+
+/// The larger of two numbers.
+fn larger(a: f64, b: f64) -> f64 {
+    if a > b { a } else { b }
 }
 
 impl Congestion for Hpcc {
@@ -380,7 +390,7 @@ impl Congestion for Hpcc {
                 true => (self.reference / excess + self.step, 0),
                 false => (self.reference + self.step, self.stage + 1),
             };
-            self.set(rate.max(self.min).min(self.line));
+            self.set(smaller(larger(rate, self.min), self.line));
             if feedback.una > round {
                 self.reference = self.rate;
                 self.stage = stage;
