@@ -134,6 +134,7 @@ pub trait Receiver {
     fn expected(&self) -> u64;
 
     /// The reply's report on single packets, after the last data packet.
+    #[inline]
     fn selective(&self) -> Selective {
         Selective::Nothing
     }
@@ -173,11 +174,13 @@ pub trait Receiver {
     }
 
     /// True if the reorder buffer is above its high-water mark.
+    #[inline]
     fn crowded(&self) -> bool {
         false
     }
 
     /// Number of packets in the reorder buffer.
+    #[inline]
     fn held(&self) -> u64 {
         0
     }

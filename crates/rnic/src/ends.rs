@@ -222,10 +222,12 @@ impl model::Receiver for AnyReceiver {
         of_receiver!(self, receiver => receiver.on_cut(now, psn, marked, last_hop))
     }
 
+    #[inline]
     fn crowded(&self) -> bool {
         of_receiver!(self, receiver => receiver.crowded())
     }
 
+    #[inline]
     fn held(&self) -> u64 {
         of_receiver!(self, receiver => receiver.held())
     }

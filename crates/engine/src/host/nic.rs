@@ -14,7 +14,7 @@ use crate::stall::Liveness;
 use model::congestion::Congestion;
 use model::transport::{Receiver, Sender};
 use model::wire::Clock;
-use model::{Annex, HostId, Kind, MessageId, Packet, Parcel, Parts, QpId, Steering, Time};
+use model::{Annex, Granter, HostId, Kind, MessageId, Packet, Parcel, Parts, QpId, Steering, Time};
 
 /// One port of a host, an endpoint. The ports of one host share nothing but triggers.
 pub(crate) struct Host<P: Parts> {
@@ -138,10 +138,10 @@ impl<P: Parts> Host<P> {
         host
     }
 
-    /// True if arrivals may be computed ahead of departures: no annex, and no record of single events.
+    /// True if arrivals may be computed ahead of departures: no grants, and no record of single events.
     #[inline]
     pub(crate) fn may_run_ahead(&self, setup: &Setup<'_>) -> bool {
-        !P::Annex::CARRIES && self.arrivals_of.is_empty() && !setup.several_classes && !setup.follows_any()
+        !P::Granter::GRANTS && self.arrivals_of.is_empty() && !setup.several_classes && !setup.follows_any()
     }
 
     /// Time from which the first queue pair in line may send; [`u64::MAX`] if no queue pair has anything to send.

@@ -3,8 +3,9 @@
 
 use super::timers::{Timer, Timers};
 use crate::outcome::MessageRecord;
-use model::transport::Sender;
-use model::{Annex, HostId, Parts, QpId, Steering, Time};
+use model::annex::Answer;
+use model::transport::{Receiver, Sender};
+use model::{Annex, HostId, Parcel, Parts, QpId, Steering, Time};
 
 /// Sender state that every packet and every reply needs. It takes two cache lines, because a host may have
 /// thousands of queue pairs and serve another one with every packet. [`SendQueue`] has the rest.
@@ -183,4 +184,13 @@ pub(super) struct Incoming<P: Parts> {
     /// Number of the next message to arrive.
     pub(super) message: u32,
     pub(super) from: HostId,
+}
+
+impl<P: Parts> Incoming<P> {
+    /// Annex of the reply to a packet that has arrived at `at` by its host's clock.
+    #[inline(always)]
+    pub(super) fn answer(&self, at: Time, pkt: &Parcel<P::Annex>) -> P::Annex {
+        let (selective, crowded) = (self.receiver.selective(), self.receiver.crowded());
+        pkt.annex.answer(at, Answer { marked: pkt.marked(), selective, crowded })
+    }
 }

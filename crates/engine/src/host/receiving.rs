@@ -3,7 +3,6 @@
 use super::nic::{Host, Replies};
 use super::queue_pair::Incoming;
 use crate::setup::Setup;
-use model::annex::Answer;
 use model::transport::{Fate, Plain, Receiver, Reply};
 use model::{Annex, Granter, HostId, Kind, Packet, Parcel, Parts, QpId, Time};
 
@@ -34,11 +33,14 @@ impl<P: Parts> Host<P> {
         now: u64,
         pkt: &Parcel<P::Annex>,
     ) -> Option<(Parcel<P::Annex>, bool)> {
-        if pkt.marked() {
+        if pkt.marked() || pkt.annex.notice().is_some() || pkt.annex.is_copy() {
             return None;
         }
         let qp = pkt.qp();
         let incoming = &mut self.incoming[(qp.0 - self.first_incoming) as usize];
+        if P::Annex::CARRIES && incoming.receiver.deadline() != Time::NEVER {
+            return None; // its next reply carries the annex of the last packet
+        }
         let Plain { psn, nack, out_of_order } = incoming.receiver.on_plain(pkt.psn())?;
         self.last_event = now;
         self.liveness.last_progress = now;
@@ -49,7 +51,14 @@ impl<P: Parts> Host<P> {
         self.control.created += 1;
         let kind = if nack { Kind::Nack } else { Kind::Ack };
         let label = Packet::new(kind, qp, incoming.from, psn, setup.plan.wire.ack);
-        Some((Parcel::bare(label), incoming.receiver.completed() >= incoming.message_end))
+        let mut reply = Parcel::bare(label);
+        if P::Annex::CARRIES {
+            let held = incoming.receiver.held();
+            self.data.reorder_sum += held;
+            self.data.reorder_peak = self.data.reorder_peak.max(held);
+            reply.annex = incoming.answer(Time(now + self.clock), pkt);
+        }
+        Some((reply, incoming.receiver.completed() >= incoming.message_end))
     }
 
     /// Handles a data packet, or the headers of a data packet that a switch has cut (`CUT`).
@@ -116,9 +125,7 @@ impl<P: Parts> Host<P> {
             let held = incoming.receiver.held();
             self.data.reorder_sum += if notice.is_none() && !CUT { held } else { 0 };
             self.data.reorder_peak = self.data.reorder_peak.max(held);
-            let (selective, crowded) = (incoming.receiver.selective(), incoming.receiver.crowded());
-            let answer = Answer { marked: pkt.marked(), selective, crowded };
-            annex = pkt.annex.answer(Time(now + self.clock), answer);
+            annex = incoming.answer(Time(now + self.clock), pkt);
         }
         let reply = got.reply.map(|reply| {
             let label = self.label(setup, qp, from, reply).with_echo(got.echo);

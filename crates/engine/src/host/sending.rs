@@ -214,7 +214,8 @@ impl<P: Parts> Host<P> {
     }
 
     /// Takes an ACK that affects no departure of this window; returns whether [`Host::on_message_acked`] must follow. For
-    /// any other packet it changes nothing and returns `None`. Requires [`Host::may_run_ahead`].
+    /// any other packet it changes nothing and returns `None`, as for all packets in runs with an annex, which steerings read.
+    /// Requires [`Host::may_run_ahead`].
     #[inline(always)]
     pub(crate) fn on_free_ack(
         &mut self,
@@ -222,7 +223,7 @@ impl<P: Parts> Host<P> {
         now: u64,
         pkt: &Parcel<P::Annex>,
     ) -> Option<bool> {
-        if pkt.kind() != Kind::Ack || pkt.echo() {
+        if P::Annex::CARRIES || pkt.kind() != Kind::Ack || pkt.echo() {
             return None; // the headers of cut data reach their receiver, which has no sender of theirs
         }
         let slot = setup.sender_slot[pkt.qp().index()];
@@ -247,6 +248,14 @@ impl<P: Parts> Host<P> {
         self.acknowledged(setup, now, slot);
         self.enqueue(slot, now);
         self.fire(setup, now);
+    }
+
+    /// Takes an ACK or a NACK that has arrived.
+    #[inline]
+    pub(crate) fn on_reply(&mut self, setup: &Setup<'_>, now: u64, pkt: &Parcel<P::Annex>) {
+        self.last_event = now;
+        self.control.arrived += 1;
+        self.on_control(setup, now, pkt);
     }
 
     /// Takes a reply, a CNP or a signal that has arrived.
@@ -274,12 +283,13 @@ impl<P: Parts> Host<P> {
             true => out.sender.on_selective(Time(now), reply, pkt.annex.selective()),
             false => out.sender.on_reply(Time(now), reply),
         };
+        let una = out.sender.una();
         if P::Annex::TELEMETRY {
             let sent = pkt.annex.sent().map_or(now + self.clock, Time::ps);
             let feedback = Feedback {
                 acked: progress.acked,
                 echo: pkt.echo(),
-                una: out.sender.una(),
+                una,
                 high: out.sender.high(),
                 round_trip: Time((now + self.clock).saturating_sub(sent)),
                 trail: pkt.annex.trail(),
@@ -298,12 +308,11 @@ impl<P: Parts> Host<P> {
             out = &mut self.outgoing[slot as usize];
         }
         if P::Annex::CARRIES {
-            let una = out.sender.una();
             let mut room = || out.sender.room(out.congestion.allowance(Time(now)).window);
             let cnps = out.steering.on_reply(Time(now + self.clock), una, &pkt.annex, &mut room);
             (0..cnps).for_each(|_| out.congestion.on_cnp(Time(now)));
         }
-        let whole = progress.acked > 0 && out.sender.una() >= out.acked_end;
+        let whole = progress.acked > 0 && una >= out.acked_end;
         // Progress after a long (backed-off) timeout brings the next timeout forward.
         out.arm(now, slot, self.clock, &mut self.timers);
         let queued = out.peer.queued();

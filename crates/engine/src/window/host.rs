@@ -98,6 +98,11 @@ impl<'v, P: Parts> Visit<'v, P> {
                         self.host.on_message_acked(self.out.setup, now, pkt.qp());
                         calm = self.calm_before();
                     }
+                    None if matches!(pkt.kind(), Kind::Ack | Kind::Nack) => {
+                        self.catch_up(uplink, now, now);
+                        self.host.on_reply(self.out.setup, now, pkt);
+                        calm = self.calm_before();
+                    }
                     None => calm = self.arrive(uplink, now, pkt),
                 }
             }
