@@ -2,7 +2,7 @@
 
 use crate::document::Document;
 use crate::error::{Error, KeyError, suggestion};
-use crate::footprint::{self, MemoryBudget};
+use crate::footprint::{self, MemoryBudget, PacketRoom};
 use crate::overlay::{AppliedChange, Change, Origin};
 use crate::resolve::{self, ExplicitKeys};
 use crate::schema::schema;
@@ -139,6 +139,14 @@ impl Checked {
         let assignment = parts::schemes(&scenario, &plan);
         let nics = parts::nics(&scenario, &plan, &assignment);
         plan.wire.signal = assignment.signal();
+        let room = match nics.read_telemetry() {
+            true => PacketRoom::TRACED,
+            false if assignment.writes() || nics.are_selective() || plan.fabric.groups() > 0 => {
+                PacketRoom::STAMPED
+            }
+            false => PacketRoom::BARE,
+        };
+        memory.add_packets(&plan, room).map_err(locate)?;
         let mut schemes = vec![("scheme".to_owned(), &scenario.scheme)];
         for (name, class) in &scenario.class {
             schemes.extend(class.scheme.as_ref().map(|scheme| (format!("class.{name}.scheme"), scheme)));

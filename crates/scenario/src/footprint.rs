@@ -2,32 +2,65 @@
 //! left is refused.
 //!
 //! The estimate counts a fabric by its topology's settings and a job by its groups. All-to-all is the critical case: its
-//! queue pairs grow with the square of the number of hosts. Packets on links much longer than 1 us are not counted.
+//! queue pairs grow with the square of the number of hosts. Packets on links much longer than 1 us are not counted, nor the
+//! queues of senders without congestion control.
 
 use crate::error::KeyError;
+use model::Plan;
 use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 
-// Bytes of peak memory in a whole run, results included, on x86-64. Measured as the growth of the peak over runs of 256
-// to 32,768 hosts and 256 to 2 million messages on leaf-spine fabrics of 400 Gb/s and 1 us, and rounded.
+// Bytes of peak memory (VmHWM) in a whole run, results included, on x86-64 in November 2026, rounded up. The fabrics had
+// links of 400 Gb/s and 1 us: fat trees with k = 16, 32 and 64, and leaf-spine fabrics of 192 to 8192 hosts.
 
-/// Bytes of the program itself; a run of one flow between two hosts takes 6.3 MB.
-const PROGRAM: u64 = 6_000_000;
-/// Bytes per direction of a link; measured: 690.
-const PORT: u64 = 700;
-/// Bytes per host that sends at line rate: 1.4 kB for the host, 12 to 20 kB for packets in flight or in queues.
-const HOST: u64 = 16_000;
-/// Additional bytes per host for packets with telemetry. Measured: a permutation of 256 hosts takes 28 to 32 MB with HPCC
-/// and Swift, and 17 MB with DCQCN.
-const TRACED_HOST: u64 = 50_000;
+/// Bytes of the program itself. Measured: 21.2 MB in a run of one flow between two hosts.
+const PROGRAM: u64 = 22_000_000;
+/// Bytes per direction of a link. Measured with [`HOST`] in runs of one flow, less [`PROGRAM`] and routes: 47.4 MB for 49,152
+/// directions and 8192 hosts (k = 32), 24.3 MB for 18,432 directions and 8192 hosts (leaf-spine), 388 MB for 393,216
+/// directions and 65,536 hosts (k = 64).
+const PORT: u64 = 780;
+/// Bytes per host without packets; see [`PORT`].
+const HOST: u64 = 1_300;
+
+/// Bytes per host for packets in flight and in queues. Each bound comes from permutations across racks with messages of
+/// 10 kB to 16 MB and DCQCN, under the most demanding scheme.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PacketRoom {
+    /// For any number of packets.
+    fixed: u64,
+    /// For every packet of the host's messages.
+    packet: u64,
+    /// Most bytes for packets, however long the messages are.
+    most: u64,
+}
+
+impl PacketRoom {
+    /// Packets without an annex. Measured: 59 to 80 B per packet of messages of 50 kB and 100 kB, and for long messages
+    /// 13 kB (Themis) to 29 kB (ECMP) per host.
+    pub(crate) const BARE: PacketRoom = PacketRoom { fixed: 0, packet: 80, most: 30_000 };
+    /// Packets that carry a stamp. Measured: up to 7.6 kB per host for messages of 10 kB (CONGA), 180 B per packet, and
+    /// 60 to 75 kB for long messages.
+    pub(crate) const STAMPED: PacketRoom = PacketRoom { fixed: 6_000, packet: 220, most: 80_000 };
+    /// Packets that carry telemetry, too. Measured: 4.3 kB per host for messages of 10 kB, 360 to 490 B per packet, and
+    /// 78 to 106 kB for long messages (Swift).
+    pub(crate) const TRACED: PacketRoom = PacketRoom { fixed: 2_000, packet: 450, most: 110_000 };
+
+    /// Bytes for a host that sends `packets` packets.
+    fn bytes(self, packets: u64) -> u64 {
+        self.fixed + packets.saturating_mul(self.packet).min(self.most)
+    }
+}
+
 /// Bytes per switch and rack: one entry of the routing table.
 const ROUTE: u64 = 4;
 /// Additional bytes per switch and rack or group in a fabric of groups with dead links: an entry of 4 B and a count of
 /// 1 B for each of the three legs in which a packet may arrive at a switch.
 const ROUTE_BY_GROUP: u64 = 15;
-/// Bytes per queue pair; measured: 620 with ECMP, 1020 with the state of Themis at both ends.
-const QP: u64 = 800;
-/// Bytes per message with its triggers; measured: 150 to 180.
-const MESSAGE: u64 = 180;
+/// Bytes per queue pair. Measured in all-to-all jobs with 1 kB per pair, less [`MESSAGE`]: 420 with ECMP, 840 with the state
+/// of Themis at both ends.
+const QP: u64 = 850;
+/// Bytes per message with its triggers and its row in the results; measured in rings of 73,344 and 130,560 messages: 349 to
+/// 370.
+const MESSAGE: u64 = 370;
 
 /// Most queue pairs: a packet carries the number of its queue pair in 24 bits.
 const MOST_QPS: u64 = 1 << 24;
@@ -64,6 +97,8 @@ pub(crate) struct MemoryBudget {
     need: u64,
     messages: u64,
     qps: u64,
+    /// Path of the key that contributes most to the size of the fabric.
+    fabric: String,
     /// The largest part so far: its bytes, the path of its key, and its description.
     largest: (u64, String, String),
 }
@@ -75,6 +110,7 @@ impl MemoryBudget {
             need: PROGRAM,
             messages: 0,
             qps: 0,
+            fabric: String::new(),
             largest: (0, String::new(), String::new()),
         }
     }
@@ -88,7 +124,8 @@ impl MemoryBudget {
     pub(crate) fn add_fabric(&mut self, size: &Size, path: &str) -> Result<(), KeyError> {
         let Size { hosts, switches, links, .. } = size;
         let what = format!("a fabric of {hosts} hosts, {switches} switches and {links} links");
-        self.add(size.bytes(), format!("{path}.{}", size.key), what)
+        self.fabric = format!("{path}.{}", size.key);
+        self.add(size.bytes(), self.fabric.clone(), what)
     }
 
     /// Counts `messages` on `qps` new queue pairs; `path` is the path of the key that determines their number.
@@ -109,10 +146,14 @@ impl MemoryBudget {
         self.add(bytes, path, format!("{messages} messages on {qps} queue pairs"))
     }
 
-    /// Counts the telemetry of packets in flight.
-    pub(crate) fn add_telemetry(&mut self, hosts: usize) -> Result<(), KeyError> {
-        let bytes = (hosts as u64).saturating_mul(TRACED_HOST);
-        self.add(bytes, "nic.congestion".to_owned(), "packets with telemetry".to_owned())
+    /// Counts the packets in flight and in queues.
+    pub(crate) fn add_packets(&mut self, plan: &Plan, room: PacketRoom) -> Result<(), KeyError> {
+        let mut packets = vec![0u64; plan.fabric.hosts()];
+        for message in &plan.messages {
+            packets[plan.qps[message.qp.index()].from.index()] += plan.wire.packets(message.bytes);
+        }
+        let bytes = packets.iter().map(|&packets| room.bytes(packets)).sum();
+        self.add(bytes, self.fabric.clone(), format!("packets of {} hosts", packets.len()))
     }
 
     /// Counts the routes around `sets` sets of dead links.
@@ -174,7 +215,10 @@ mod tests {
     use super::*;
     use crate::{Checked, Source};
 
-    /// A fabric of 256 hosts, 32 switches and 512 links: about 3 MB.
+    /// The packets of 256 hosts that send as long as the run lasts.
+    const PACKETS: u64 = 256 * PacketRoom::BARE.most;
+
+    /// A fabric of 256 hosts, 32 switches and 512 links: about 1 MB.
     const FABRIC: &str =
         "[topology.leaf-spine]\nspines = 16\nleaves = 16\nhosts-per-leaf = 16\n[[workload]]\n";
 
@@ -192,7 +236,7 @@ mod tests {
         let all = format!("{FABRIC}all-to-all = {{ groups = \"all\" }}\n");
         let fabric = 1024 * PORT + 256 * HOST + 32 * 16 * ROUTE;
         let job = 256 * 255 * (QP + MESSAGE);
-        let need = PROGRAM + fabric + job;
+        let need = PROGRAM + fabric + job + PACKETS;
         assert_eq!(told(&all, &[], need), format!("{need} B"));
         assert_eq!(
             told(&all, &[], need - 1),
@@ -207,11 +251,11 @@ mod tests {
         let small = told(&all, &[], PROGRAM);
         assert!(small.starts_with("s.toml:4:18: the run needs at least "), "{small}");
         assert!(
-            small.contains(" for a fabric of 256 hosts, 32 switches and 512 links; this machine has 6 MB")
+            small.contains(" for a fabric of 256 hosts, 32 switches and 512 links; this machine has 22 MB")
         );
         // The messages of a ring share 256 queue pairs, unless a `--set` gives each message its own.
         let ring = format!("{FABRIC}all-reduce = {{ groups = \"all\" }}\n");
-        let need = PROGRAM + fabric + 256 * QP + 256 * 510 * MESSAGE;
+        let need = PROGRAM + fabric + 256 * QP + 256 * 510 * MESSAGE + PACKETS;
         assert_eq!(told(&ring, &[], need), format!("{need} B"));
         let large = told(&ring, &["workload.0.qp=per-message", "workload.0.groups=all"], need);
         assert!(large.starts_with("--set:1:19: the run needs at least "), "{large}");
@@ -228,10 +272,27 @@ mod tests {
             + 256 * HOST
             + 32 * 16 * ROUTE
             + 2 * 128 * 127 * (QP + MESSAGE)
-            + permutation;
+            + permutation
+            + PACKETS;
         assert_eq!(told(&jobs, &[], need), format!("{need} B"));
         let blamed = told(&jobs, &[], need - permutation);
         assert!(blamed.starts_with("s.toml:6:52: "), "{blamed}");
+    }
+
+    #[test]
+    fn packets_take_room_up_to_a_bound_and_more_room_with_stamps_and_telemetry() {
+        let job = |keys: &str| format!("{FABRIC}permutation = {{ bytes = \"1MB\" }}\n{keys}");
+        let rest = PROGRAM + 1024 * PORT + 256 * HOST + 32 * 16 * ROUTE + 256 * (QP + MESSAGE);
+        for (keys, room) in [
+            ("", PacketRoom::BARE),
+            ("[scheme.conga]\n", PacketRoom::STAMPED),
+            ("[nic.congestion.swift]\n", PacketRoom::TRACED),
+        ] {
+            let few = told(&job(keys), &["workload.0.bytes=10kB"], u64::MAX);
+            assert_eq!(few, format!("{} B", rest + 256 * (room.fixed + 7 * room.packet)), "{keys}");
+            let many = told(&job(keys), &[], u64::MAX);
+            assert_eq!(many, format!("{} B", rest + 256 * (room.fixed + room.most)), "{keys}");
+        }
     }
 
     #[test]

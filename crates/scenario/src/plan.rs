@@ -31,9 +31,6 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Pl
     let mut warnings = Vec::new();
     let wire = telemetry::on_wire(scenario, scenario.wire.wire(scenario.compat)?)?;
     let fabric = scenario.topology.lay(scenario.links.loss.probability(), memory)?;
-    if telemetry::wanted(scenario).is_some() {
-        memory.add_telemetry(fabric.hosts())?;
-    }
     let (ports, switches) = switches(scenario, &fabric, &wire, &mut warnings)?;
     let (messages, jobs) = workload(scenario, &fabric, &wire, memory, &mut warnings)?;
     let traffic_classes = scenario.traffic_classes()?.into_iter().map(str::to_owned).collect();
