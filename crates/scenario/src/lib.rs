@@ -39,6 +39,7 @@ pub mod config;
 mod document;
 mod error;
 pub mod failure;
+pub mod file;
 mod footprint;
 pub mod ideal;
 pub mod import;

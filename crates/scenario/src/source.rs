@@ -2,6 +2,7 @@
 
 use crate::builtin;
 use crate::error::{Error, suggestion};
+use crate::file::{self, LARGEST_SCENARIO};
 use std::path::Path;
 
 /// The text of a scenario with its names.
@@ -44,9 +45,9 @@ pub(crate) fn find_among(name: &str, all: &[builtin::Builtin], kind: &str) -> Re
     if let Some(found) = all.iter().find(|b| b.name == stem).filter(|_| !path.is_file()) {
         return Ok(Source::new(name, found.text));
     }
-    match std::fs::read_to_string(path) {
+    match file::read(path, LARGEST_SCENARIO) {
         Ok(text) => Ok(Source::new(name, text)),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+        Err(e) if e.is_not_found() => {
             let names: Vec<&str> = all.iter().map(|b| b.name).collect();
             let help = suggestion(name, &names);
             let text = format!("there is neither a file nor a built-in {kind} {name:?}");

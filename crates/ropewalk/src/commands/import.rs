@@ -4,6 +4,7 @@ use crate::cli::{ImportArgs, ImportFrom};
 use crate::commands::new::write_new;
 use crate::print;
 use lab::failure::Failure;
+use scenario::file::{self, LARGEST_IMPORT};
 use scenario::import::hpcc::{File, import};
 use std::path::Path;
 
@@ -38,7 +39,7 @@ impl Text {
 }
 
 fn read(path: &Path) -> Result<Text, Failure> {
-    let text = std::fs::read_to_string(path);
+    let text = file::read(path, LARGEST_IMPORT);
     let text = text.map_err(|e| Failure::Asked(format!("cannot read {}: {e}", path.display())))?;
     Ok(Text { name: path.display().to_string(), text })
 }

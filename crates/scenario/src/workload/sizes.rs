@@ -3,13 +3,13 @@
 use super::cdf::{self, Cdf, LARGEST_FILE, Point};
 use super::draft::some_bytes;
 use crate::error::{KeyError, suggestion};
+use crate::file;
 use model::Bytes;
 use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
-use std::io::Read;
 use std::path::Path;
 
 /// Source of a distribution of flow sizes.
@@ -119,17 +119,8 @@ impl Sizes {
         }
         let path = folder.join(&*name);
         let shown = path.display().to_string();
-        let mut text = String::new();
-        let read =
-            std::fs::File::open(&path).and_then(|file| file.take(LARGEST_FILE + 1).read_to_string(&mut text));
-        match read {
-            Err(e) => return Err(KeyError::new("", format!("the file {shown} cannot be read: {e}"))),
-            Ok(length) if length as u64 > LARGEST_FILE => {
-                let text = format!("expected a file of at most {LARGEST_FILE} bytes; {shown} is larger");
-                return Err(KeyError::new("", text));
-            }
-            Ok(_) => {}
-        }
+        let text = file::read(&path, LARGEST_FILE)
+            .map_err(|e| KeyError::new("", format!("the file {shown} cannot be read: {e}")))?;
         *self = Sizes::Inline(Distribution::Points(cdf::read(&shown, &text)?));
         Ok(())
     }
