@@ -5,6 +5,7 @@ use crate::kind::MARK;
 use crate::tables::TABLES;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const CAPTURE_PREFIX: &str = "capture-";
 const CAPTURE_SUFFIX: &str = ".pcapng";
@@ -83,6 +84,22 @@ impl Target {
 #[derive(Debug)]
 pub struct Staging(PathBuf);
 
+/// Directories of all [`Staging`] values.
+static UNPUBLISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+fn unpublished() -> MutexGuard<'static, Vec<PathBuf>> {
+    UNPUBLISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes all results in the making, for a process that is about to end. Nothing is published afterwards.
+pub fn remove_unpublished() {
+    let all = unpublished();
+    for dir in all.iter() {
+        drop(fs::remove_dir_all(dir));
+    }
+    std::mem::forget(all);
+}
+
 impl Staging {
     /// An empty directory beside `target`, on the same file system.
     ///
@@ -90,8 +107,10 @@ impl Staging {
     /// If the system refuses.
     pub fn beside(target: &Target) -> Result<Self, ResultsError> {
         let dir = target.beside("new");
-        fs::create_dir_all(&dir).map_err(|e| ResultsError::Io(target.0.clone(), e))?;
-        Ok(Staging(dir))
+        unpublished().push(dir.clone());
+        let staging = Staging(dir);
+        fs::create_dir_all(&staging.0).map_err(|e| ResultsError::Io(target.0.clone(), e))?;
+        Ok(staging)
     }
 
     /// Path of a new file with this name.
@@ -113,6 +132,8 @@ impl Staging {
         let failed = |e| ResultsError::Io(target.0.clone(), e);
         let old = target.beside("old");
         let replaces = target.0.exists();
+        // Ctrl-C waits until the results have moved.
+        let _moving = unpublished();
         if replaces {
             fs::rename(&target.0, &old).map_err(failed)?;
         }
@@ -133,5 +154,6 @@ impl Drop for Staging {
     fn drop(&mut self) {
         // After `publish` the directory no longer exists. Before it, a directory that stays behind does no harm.
         drop(fs::remove_dir_all(&self.0));
+        unpublished().retain(|dir| *dir != self.0);
     }
 }

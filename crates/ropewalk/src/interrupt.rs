@@ -1,22 +1,46 @@
-//! Ctrl-C: the first one stops the run, the second one ends the process.
+//! Ctrl-C and SIGTERM. While runs are watched, the first one stops them, and the command reports what is complete. At any
+//! other time, and at the second one, the process ends at once.
 
+use crate::print;
 use lab::failure::EXIT_INTERRUPTED;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 static ASKED: AtomicBool = AtomicBool::new(false);
+/// Number of [`Watched`] values.
+static WATCHED: AtomicUsize = AtomicUsize::new(0);
 
 /// Installs the handler. If the system refuses, the first Ctrl-C ends the process.
 pub fn listen() {
     let listening = ctrlc::set_handler(|| {
-        if ASKED.swap(true, Ordering::SeqCst) {
-            #[expect(clippy::exit, reason = "the user pressed Ctrl-C twice")]
+        let again = ASKED.swap(true, Ordering::SeqCst);
+        if again || WATCHED.load(Ordering::SeqCst) == 0 {
+            results::directory::remove_unpublished();
+            print::note("interrupted");
+            #[expect(clippy::exit, reason = "nothing else watches the flag")]
             std::process::exit(EXIT_INTERRUPTED.into());
         }
     });
     drop(listening);
 }
 
-/// A flag that becomes true at the first Ctrl-C.
-pub fn flag() -> &'static AtomicBool {
-    &ASKED
+/// A stretch of a command that looks at the flag and ends early if it is set.
+#[derive(Debug)]
+pub(crate) struct Watched(());
+
+impl Watched {
+    pub(crate) fn begin() -> Self {
+        WATCHED.fetch_add(1, Ordering::SeqCst);
+        Watched(())
+    }
+
+    /// A flag that becomes true at the first Ctrl-C.
+    pub(crate) fn flag(&self) -> &'static AtomicBool {
+        &ASKED
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        WATCHED.fetch_sub(1, Ordering::SeqCst);
+    }
 }

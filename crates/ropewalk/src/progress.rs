@@ -1,6 +1,6 @@
 //! Progress on the terminal: a bar on a terminal, a plain line every few seconds elsewhere, or nothing.
 
-use crate::interrupt;
+use crate::interrupt::Watched;
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::Progress;
 use lab::progress::Reporter;
@@ -17,12 +17,14 @@ const BAR_EVERY_S: f64 = 0.1;
 pub(crate) struct Shown {
     pub(crate) progress: Progress<'static>,
     bar: ProgressBar,
+    watched: Option<Watched>,
 }
 
 impl Shown {
     /// Progress of `runs` runs, hidden if `quiet`.
     pub(crate) fn new(quiet: bool, runs: usize) -> Self {
-        let stop = interrupt::flag();
+        let watched = Watched::begin();
+        let stop = watched.flag();
         let on_terminal = std::io::stderr().is_terminal();
         let bar = if on_terminal && !quiet { ProgressBar::new(STEPS) } else { ProgressBar::hidden() };
         let style = ProgressStyle::with_template("{bar:24} {percent:>3} %  {msg}");
@@ -32,12 +34,13 @@ impl Shown {
             (false, true) => Some(on_bar(bar.clone())),
             (false, false) => Some(on_lines()),
         };
-        Shown { progress: Progress::new(runs, stop, reporter), bar }
+        Shown { progress: Progress::new(runs, stop, reporter), bar, watched: Some(watched) }
     }
 
-    /// Removes the bar.
-    pub(crate) fn clear(&self) {
+    /// Removes the bar when the runs are done. From now on, Ctrl-C ends the process.
+    pub(crate) fn clear(&mut self) {
         self.bar.finish_and_clear();
+        self.watched = None;
     }
 }
 

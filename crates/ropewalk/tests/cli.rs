@@ -292,26 +292,77 @@ fn a_run_stopped_by_its_scenario_succeeds_but_is_not_complete() {
     assert_eq!(summary["sim_time_us"], 20.0);
 }
 
+/// Runs a command, sends it a signal after some seconds, and requires that it ends at once with 130.
 #[cfg(unix)]
-#[test]
-fn ctrl_c_stops_within_a_second_and_writes_nothing() {
+fn interrupt(sandbox: &Sandbox, args: &[&str], signal: &str, after: f64) {
     use std::process::Stdio;
     use std::time::{Duration, Instant};
-    let sandbox = Sandbox::new();
     let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin("ropewalk"))
-        .args(["run", "themis-fig5-allreduce", "--json"])
+        .args(args)
         .current_dir(sandbox.0.path())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    std::thread::sleep(Duration::from_secs(3));
-    std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    std::thread::sleep(Duration::from_secs_f64(after));
+    std::process::Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
     #[expect(clippy::disallowed_methods, reason = "the test measures wall time")]
     let asked = Instant::now();
-    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{args:?}");
     // The target is one second; the test allows three on a busy machine.
-    assert!(asked.elapsed() < Duration::from_secs(3), "{:?}", asked.elapsed());
+    assert!(asked.elapsed() < Duration::from_secs(3), "{args:?}: {:?}", asked.elapsed());
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_stops_within_a_second_and_writes_nothing() {
+    let sandbox = Sandbox::new();
+    interrupt(&sandbox, &["run", "themis-fig5-allreduce", "--json"], "-INT", 3.0);
     assert!(sandbox.names().is_empty(), "{:?}", sandbox.names());
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_and_sigterm_are_heard_while_a_file_is_read() {
+    let sandbox = Sandbox::new();
+    // Nobody writes to the pipe, so that the read blocks for ever.
+    let pipe = sandbox.0.path().join("pipe.toml");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    interrupt(&sandbox, &["check", "pipe.toml"], "-INT", 0.5);
+    interrupt(&sandbox, &["run", "pipe.toml"], "-TERM", 0.5);
+    interrupt(&sandbox, &["compare", "pipe.toml", "--schemes", "ecmp"], "-TERM", 0.5);
+    interrupt(&sandbox, &["sweep", "pipe.toml"], "-INT", 0.5);
+    interrupt(
+        &sandbox,
+        &["import", "hpcc", "--topology", "pipe.toml", "--flows", "pipe.toml", "-o", "new.toml"],
+        "-INT",
+        0.5,
+    );
+    assert_eq!(sandbox.names(), ["pipe.toml"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_is_heard_while_a_large_scenario_is_checked() {
+    let sandbox = Sandbox::new();
+    let flow =
+        |i: u32| format!("{{ from = \"host{}\", to = \"host{}\", bytes = \"1MB\" }},\n", i % 16, i % 16 + 1);
+    let flows: String = (0..200_000).map(flow).collect();
+    sandbox.write(
+        "many.toml",
+        &format!(
+            "[topology.leaf-spine]\nleaves = 4\nspines = 4\nhosts-per-leaf = 8\nrate = \"100Gbps\"\n\
+             [[workload]]\nflows = {{ list = [\n{flows}] }}\n"
+        ),
+    );
+    interrupt(&sandbox, &["check", "many.toml"], "-INT", 1.0);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_endless_file_ends_with_an_error() {
+    let sandbox = Sandbox::new();
+    let check = sandbox.ropewalk(&["check", "/dev/zero"]).assert();
+    check.code(2).stderr(contains("it has more than 268435456 bytes"));
 }
 
 #[test]

@@ -45,7 +45,7 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
         }
     }
     let page = super::report::place(&args.report, || super::report::by_name(&name))?;
-    let shown = Shown::new(args.quiet || args.json, comparison.runs());
+    let mut shown = Shown::new(args.quiet || args.json, comparison.runs());
     let runs = comparison.run(&shown.progress);
     shown.clear();
     let runs = runs?;

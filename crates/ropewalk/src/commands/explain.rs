@@ -23,7 +23,7 @@ struct Json<'a> {
 /// If there is no such flow, the directory holds no results, the scenario is wrong, or a second run has another digest.
 pub fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let simulated = |prepared: Prepared| {
-        let shown = Shown::new(args.quiet || args.json, 1);
+        let mut shown = Shown::new(args.quiet || args.json, 1);
         let results = simulate(prepared, args.threads, &shown.progress);
         shown.clear();
         results

@@ -39,7 +39,7 @@ pub fn run(args: &ReproduceArgs) -> Result<(), Failure> {
     })?;
     let work = Work::new(&experiments, args.quick);
     let work = if page.is_some() { work.detailed() } else { work };
-    let shown = Shown::new(args.quiet || args.json, work.runs());
+    let mut shown = Shown::new(args.quiet || args.json, work.runs());
     let reports = work.run(Crew::new(args.threads, args.jobs), &shown.progress);
     shown.clear();
     let reports = reports?;

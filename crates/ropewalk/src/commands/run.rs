@@ -28,7 +28,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     // Check the directory before the run, so that a long run cannot end without a place for its results.
     let target = Target::at(args.output.clone().unwrap_or_else(default))?;
     let page = super::report::place(&args.report, || target.path().join("report.html"))?;
-    let shown = Shown::new(args.quiet || args.json, 1);
+    let mut shown = Shown::new(args.quiet || args.json, 1);
     let run = execute(prepared, kind, &shown.progress);
     shown.clear();
     let interrupted = run.outcome.ending == Ending::Interrupted;

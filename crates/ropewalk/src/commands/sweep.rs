@@ -34,7 +34,7 @@ struct Rows<'a> {
 pub fn run(args: &SweepArgs) -> Result<(), Failure> {
     let crew = Crew::new(args.threads, args.jobs);
     let spec = scenario::sweep::load(&args.sweep, &args.set)?;
-    let shown = Shown::new(args.quiet || args.json, spec.len());
+    let mut shown = Shown::new(args.quiet || args.json, spec.len());
     let sweep = Sweep::check(spec, crew, &shown.progress);
     shown.clear();
     let sweep = sweep?;
@@ -60,7 +60,7 @@ pub fn run(args: &SweepArgs) -> Result<(), Failure> {
     if reused > 0 && !args.quiet {
         print::note(&format!("{reused} of {runs} runs are already done"));
     }
-    let shown = Shown::new(args.quiet || args.json, work.wanted().len());
+    let mut shown = Shown::new(args.quiet || args.json, work.wanted().len());
     let ran = sweep::run(&work, crew, &shown.progress);
     shown.clear();
     let ran = ran.map_err(|failure| unfinished(args, &work, failure))?;
