@@ -4,13 +4,15 @@ use crate::config::Scenario;
 use crate::error::{KeyError, suggestion};
 use crate::failure::{self, FailurePlanner};
 use crate::footprint::MemoryBudget;
+use crate::ideal::Ideals;
 use crate::loss::LossPlanner;
 use crate::switch::EffectiveSwitch;
 use crate::telemetry;
 use crate::values::LATEST;
 use crate::workload::draft::{Draft, Messages};
 use model::draw::{Key, Purpose};
-use model::plan::{Job, PortSettings};
+use model::fabric::Link;
+use model::plan::{Job, PortSettings, Qp};
 use model::{Fabric, HostId, Plan, Time, Wire};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,16 +51,8 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Pl
     let failures = failures.plan(&scenario.failure, &scenario.routing, memory)?;
     failure::warn_of_cuts(&failures, &fabric, (&qps, &messages, &jobs), &mut warnings);
     let stop = &scenario.stop;
-    let patience = ten_timeouts(&scenario.nic);
-    let no_progress = stop.no_progress.unwrap_or(patience.max(Time::from_ms(100)).min(LATEST));
-    if stop.no_progress.is_some() && no_progress < patience {
-        warnings.push(format!(
-            "with `stop.no-progress = \"{no_progress}\"` the run gives up before ten retransmission timeouts \
-             ({patience}) have passed"
-        ));
-    }
-    if no_progress == Time::ZERO || no_progress > LATEST {
-        let text = format!("expected a time above 0 and at most {LATEST}, found {no_progress}");
+    if let Some(time) = stop.no_progress.filter(|time| *time == Time::ZERO || *time > LATEST) {
+        let text = format!("expected a time above 0 and at most {LATEST}, found {time}");
         return Err(KeyError::new("stop.no-progress", text));
     }
     if let Some(after) = stop.after.filter(|after| *after == Time::ZERO || *after > LATEST) {
@@ -73,7 +67,7 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Pl
     }
     let record = scenario.record.plan(&fabric, &qps, &messages)?;
     let classes = scenario.switch.classes.plan(&wire)?;
-    let plan = Plan {
+    let mut plan = Plan {
         seed: scenario.seed,
         fabric,
         wire,
@@ -90,23 +84,70 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Pl
         traffic_classes,
         clock_spread: scenario.nic.clock_spread,
         stop_after: stop.after,
-        no_progress,
+        no_progress: Time::ZERO,
         record,
     };
+    plan.no_progress = patience(scenario, &plan, &mut warnings);
     telemetry::check(scenario, &plan)?;
     crate::plan_check(&plan)
         .map_err(|broken| KeyError::new("", format!("this is a bug of ropewalk: {broken}")))?;
     Ok((plan, warnings))
 }
 
-/// Ten times the NIC's longest retransmission timeout; zero without a timer.
-fn ten_timeouts(nic: &rnic::NicConfig) -> Time {
+/// Least time without progress after which a run gives up. Our choice.
+const LEAST_PATIENCE: Time = Time::from_ms(100);
+
+/// Time without progress after which the run gives up: long enough for ten retransmission timeouts and ten round trips. Warns
+/// of timeouts that are shorter than a round trip.
+fn patience(scenario: &Scenario, plan: &Plan, warnings: &mut Vec<String>) -> Time {
+    let (nic, given) = (&scenario.nic, scenario.stop.no_progress);
     let span = nic.timeout.span();
-    if span == Time::NEVER {
-        return Time::ZERO;
+    let timeout =
+        if span == Time::NEVER { Time::ZERO } else { nic.backoff.map_or(span, |b| b.cap.max(span)) };
+    let farthest = farthest(plan, given.unwrap_or(Time(LEAST_PATIENCE.ps() / 10)).min(span));
+    let rtt = farthest.map_or(Time::ZERO, |(_, rtt)| rtt);
+    if let Some((qp, rtt)) = farthest.filter(|(_, rtt)| *rtt > span) {
+        let name = |host| plan.fabric.host_name(host);
+        warnings.push(format!(
+            "the retransmission timeout of {span} (`nic.timeout`) is shorter than the round trip of {:.1} us from {} to {}: \
+             packets are sent again although none is lost",
+            rtt.as_us(),
+            name(qp.from),
+            name(qp.to)
+        ));
     }
-    let longest = nic.backoff.map_or(span, |b| b.cap.max(span));
-    Time(longest.ps().saturating_mul(10))
+    let ten = |time: Time| Time(time.ps().saturating_mul(10));
+    let Some(given) = given else {
+        return LEAST_PATIENCE.max(ten(timeout)).max(ten(rtt)).min(LATEST);
+    };
+    let patience = ten(timeout).max(rtt);
+    if given < patience {
+        let (of, have) = match ten(timeout) >= rtt {
+            true => ("ten retransmission timeouts", "have"),
+            false => ("a round trip", "has"),
+        };
+        warnings.push(format!(
+            "with `stop.no-progress = \"{given}\"` the run gives up before {of} ({:.1} us) {have} passed",
+            patience.as_us()
+        ));
+    }
+    given
+}
+
+/// Most links that a path is expected to have. Our choice.
+const LONGEST_PATH: u64 = 64;
+
+/// The queue pair with the longest round trip on the idle fabric; `None` if all round trips are surely shorter than `limit`.
+fn farthest(plan: &Plan, limit: Time) -> Option<(&Qp, Time)> {
+    let reach = |link: &Link| link.delay + plan.wire.transmission(link.rate, plan.wire.max_frame());
+    let longest = plan.fabric.links().iter().map(reach).max().unwrap_or(Time::ZERO);
+    if longest.ps().saturating_mul(2 * LONGEST_PATH) < limit.ps() {
+        return None;
+    }
+    let mut ideals = Ideals::new(plan);
+    let mut rtt = |qp: &Qp| ideals.base_rtt(qp.from, qp.to);
+    let rtts = plan.qps.iter().map(|qp| (qp, rtt(qp))).filter(|(_, rtt)| *rtt < Time::NEVER);
+    rtts.max_by_key(|(_, rtt)| *rtt)
 }
 
 fn switches(

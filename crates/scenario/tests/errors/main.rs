@@ -159,3 +159,40 @@ fn themis_over_go_back_n_is_warned_of() {
         assert!(warning.starts_with("themis over `transport.go-back-n` cannot help"), "{warning}");
     }
 }
+
+/// Two hosts that are joined by one link with this delay.
+fn far_apart(delay: &str, settings: &str) -> scenario::Checked {
+    let text = format!(
+        "[topology.links]\nhosts = 2\nrate = \"100Gbps\"\ndelay = \"{delay}\"\nlinks = [[\"host0\", \"host1\"]]\n\
+         {settings}[[workload]]\nflows = {{ list = [{{ from = \"host0\", to = \"host1\", bytes = \"1MB\" }}] }}\n"
+    );
+    check(&Source::new("s.toml", text), &[]).unwrap_or_else(|e| panic!("{e}"))
+}
+
+#[test]
+fn a_timeout_shorter_than_the_round_trip_is_warned_of() {
+    let warning = |delay: &str| far_apart(delay, "").warnings.join("\n");
+    assert_eq!(warning("400us"), "");
+    let text = warning("4ms");
+    assert!(
+        text.starts_with(
+            "the retransmission timeout of 1ms (`nic.timeout`) is shorter than the round trip of 8000.1 us"
+        ),
+        "{text}"
+    );
+    assert!(text.ends_with("from host0 to host1: packets are sent again although none is lost"), "{text}");
+    let long = far_apart("4ms", "[nic]\ntimeout = { fixed = \"20ms\" }\n");
+    assert_eq!(long.warnings, [""; 0]);
+}
+
+#[test]
+fn a_run_gives_up_only_after_ten_round_trips() {
+    use model::Time;
+    assert_eq!(far_apart("1us", "").plan.no_progress, Time::from_ms(100));
+    let far = far_apart("150ms", "[nic]\ntimeout = { fixed = \"1ms\" }\n").plan.no_progress;
+    assert!(far > Time::from_ms(3000) && far < Time::from_ms(3001), "{far}");
+    let short = far_apart("150ms", "[nic]\ntimeout = \"none\"\n[stop]\nno-progress = \"200ms\"\n");
+    assert_eq!(short.plan.no_progress, Time::from_ms(200));
+    let text = short.warnings.join("\n");
+    assert!(text.contains("the run gives up before a round trip (300000.1 us)"), "{text}");
+}
