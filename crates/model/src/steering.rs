@@ -20,6 +20,13 @@ pub trait Steering {
         false
     }
 
+    /// True if replies change nothing, and the queue pair may send at any time, until a signal or a timer changes this. A
+    /// host may then handle replies before it computes the packets that start earlier.
+    #[inline]
+    fn is_passive(&self) -> bool {
+        false
+    }
+
     /// Time of the next [`Steering::on_deadline`]; [`Time::NEVER`] if none is due. It may become later at any time, but
     /// earlier only in a handler.
     #[inline]
@@ -99,6 +106,11 @@ impl Steering for () {
 
     #[inline(always)]
     fn on_send(&mut self, _: Time, _: Sent) {}
+
+    #[inline(always)]
+    fn is_passive(&self) -> bool {
+        true
+    }
 }
 
 /// A steering that writes a [`Stamp`], in a run with telemetry.
@@ -116,6 +128,11 @@ impl<S: Steering<Annex = Stamp>> Steering for WithTelemetry<S> {
     #[inline]
     fn holds(&self) -> bool {
         self.0.holds()
+    }
+
+    #[inline]
+    fn is_passive(&self) -> bool {
+        self.0.is_passive()
     }
 
     #[inline]

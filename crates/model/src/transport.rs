@@ -123,6 +123,7 @@ pub struct Plain {
 pub trait Receiver {
     /// A shortcut of [`Receiver::on_data`] for frequent packets: it handles an unmarked packet that is accepted and
     /// answered by an ACK or a NACK. For any other packet it changes nothing and returns `None`. The default takes no packet.
+    /// A receiver with this shortcut holds no packets and reports no single packets.
     fn on_plain(&mut self, _psn: Psn) -> Option<Plain> {
         None
     }

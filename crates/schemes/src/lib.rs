@@ -493,6 +493,11 @@ impl Steering for AnySteering {
     }
 
     #[inline]
+    fn is_passive(&self) -> bool {
+        of_steering!(self, steering => steering.is_passive())
+    }
+
+    #[inline]
     fn deadline(&self) -> Time {
         of_steering!(self, steering => steering.deadline())
     }
@@ -537,6 +542,11 @@ impl Steering for Unsteered {
     #[inline]
     fn on_send(&mut self, now: Time, _: Sent) -> Stamp {
         Stamp::new(0, now)
+    }
+
+    #[inline]
+    fn is_passive(&self) -> bool {
+        true
     }
 }
 

@@ -9,6 +9,7 @@ use super::timers::Timer;
 use crate::outcome::MessageRecord;
 use crate::record::counts::Sends;
 use crate::setup::{NO_TRACK, Setup};
+use model::annex::Selective;
 use model::congestion::{Congestion, Feedback};
 use model::steering::{AsideKind, Sent};
 use model::transport::{Reply, Sender};
@@ -135,14 +136,14 @@ impl<P: Parts> Host<P> {
     /// a while and all are full frames that are sent for the first time. [`Host::end_row`] must follow.
     #[inline(always)]
     pub(crate) fn row(&mut self, start: u64) -> Option<Row> {
-        if P::Annex::CARRIES || !self.ready.is_alone() {
+        if P::Annex::TELEMETRY || !self.ready.is_alone() {
             return None;
         }
         let slot = self.ready.first().slot;
         let out = self.outgoing.get_mut(slot as usize)?;
         let (seq, steady_until) = (out.sender.high(), out.congestion.steady_until().ps());
         let left = out.sender.row().min(out.current_end.saturating_sub(seq + 1));
-        if left == 0 || out.peer.watched() || start >= steady_until {
+        if left == 0 || out.peer.watched() || !out.steering.is_passive() || start >= steady_until {
             return None;
         }
         let gap = out.congestion.allowance(Time(start)).pace.gap(u64::from(self.full_frame + self.gap));
@@ -158,6 +159,23 @@ impl<P: Parts> Host<P> {
             left,
             start,
         })
+    }
+
+    /// The next packet of a row, which starts at `start`.
+    #[inline(always)]
+    pub(crate) fn pull_from(&mut self, row: &mut Row, start: u64) -> Parcel<P::Annex> {
+        let label = Packet::new(Kind::Data, row.qp, row.to, Psn::from_seq(row.seq), row.frame);
+        let mut annex = P::Annex::default();
+        if P::Annex::CARRIES {
+            let out = &mut self.outgoing[row.slot as usize];
+            let left = out.current_end.saturating_sub(row.seq + 1);
+            let sent = Sent { seq: row.seq, again: false, left, frame: row.frame };
+            annex = out.steering.on_send(Time(start + self.clock), sent);
+        }
+        row.seq += 1;
+        row.left -= 1;
+        row.start = start;
+        Parcel { label, annex }
     }
 
     /// Counts the packets of a row that have started.
@@ -214,8 +232,8 @@ impl<P: Parts> Host<P> {
     }
 
     /// Takes an ACK that affects no departure of this window; returns whether [`Host::on_message_acked`] must follow. For
-    /// any other packet it changes nothing and returns `None`, as for all packets in runs with an annex, which steerings read.
-    /// Requires [`Host::may_run_ahead`].
+    /// any other packet it changes nothing and returns `None`, as for all packets in runs with telemetry and for steerings
+    /// that read replies. Requires [`Host::may_run_ahead`].
     #[inline(always)]
     pub(crate) fn on_free_ack(
         &mut self,
@@ -223,14 +241,15 @@ impl<P: Parts> Host<P> {
         now: u64,
         pkt: &Parcel<P::Annex>,
     ) -> Option<bool> {
-        if P::Annex::CARRIES || pkt.kind() != Kind::Ack || pkt.echo() {
+        if P::Annex::TELEMETRY || pkt.kind() != Kind::Ack || pkt.echo() {
             return None; // the headers of cut data reach their receiver, which has no sender of theirs
         }
         let slot = setup.sender_slot[pkt.qp().index()];
         let out = &mut self.outgoing[slot as usize];
         // A queue pair without a turn has nothing to send; otherwise the ACK may give it a turn.
         let idle = out.peer.queued() || !out.sender.ready(u64::MAX);
-        if !idle || out.congestion.steady_until() == Time::ZERO {
+        let reports = P::Annex::CARRIES && pkt.annex.selective() != Selective::Nothing;
+        if !idle || reports || !out.steering.is_passive() || out.congestion.steady_until() == Time::ZERO {
             return None;
         }
         if !out.sender.on_free_ack(Time(now), pkt.psn(), self.burst) {
@@ -375,16 +394,6 @@ impl Row {
     #[inline(always)]
     pub(crate) fn eligible_at(&self) -> u64 {
         self.start + self.gap
-    }
-
-    /// The next packet, which starts at `start`.
-    #[inline(always)]
-    pub(crate) fn pull<A: Annex>(&mut self, start: u64) -> Parcel<A> {
-        let label = Packet::new(Kind::Data, self.qp, self.to, Psn::from_seq(self.seq), self.frame);
-        self.seq += 1;
-        self.left -= 1;
-        self.start = start;
-        Parcel::bare(label)
     }
 }
 

@@ -216,7 +216,7 @@ impl<'v, P: Parts> Visit<'v, P> {
                 while let Some(start) = next
                     && row.goes_on()
                 {
-                    let pkt = row.pull(start);
+                    let pkt = self.host.pull_from(&mut row, start);
                     let sent = uplink.wire.launch_for(row.time, row.frame, start, pkt);
                     self.send_far(sent);
                     next = self.send_replies(uplink, row.eligible_at(), until);

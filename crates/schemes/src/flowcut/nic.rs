@@ -155,6 +155,11 @@ impl model::Steering for Gate {
         self.held.is_some() && self.credit == 0
     }
 
+    #[inline]
+    fn is_passive(&self) -> bool {
+        self.held.is_none() && self.judge.is_none()
+    }
+
     fn on_signal(&mut self, now: Time, tag: u64) {
         match Signal::read(tag) {
             Some(Signal::Off(credit)) => self.hold(now, credit.get()),
