@@ -140,6 +140,7 @@ impl ToLeaf {
 /// Entry of Congestion-From-Leaf.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
+    lb_tag: PortIndex,
     metric: Metric,
     /// Metric in the last feedback about this path.
     sent: Option<u8>,
@@ -148,10 +149,10 @@ struct Entry {
 /// Congestion of the paths from one rack.
 #[derive(Clone, Debug, Default)]
 struct RackPaths {
-    /// By LBTag; `None` for an LBTag that no packet carried yet.
-    entries: Vec<Option<Entry>>,
+    /// In the order of LBTags; without those that no packet carried yet.
+    entries: Vec<Entry>,
     /// LBTag at which the next search for feedback begins.
-    next: usize,
+    next: PortIndex,
     /// Time before which no metric differs from its last feedback; zero if that is unknown.
     settled_until: Time,
     /// Time before which no signal is sent.
@@ -172,15 +173,18 @@ impl FromLeaf {
 
     pub(super) fn record(&mut self, rack: u16, lb_tag: PortIndex, ce: u8, now: Time) {
         let Some(row) = self.rows.get_mut(usize::from(rack)) else { return };
-        if row.entries.len() <= lb_tag.index() {
-            row.entries.resize(lb_tag.index() + 1, None);
-        }
         let metric = Metric { level: ce, at: now };
-        let entry = &mut row.entries[lb_tag.index()];
-        if entry.is_none_or(|entry| entry.sent != Some(ce)) {
-            row.settled_until = Time::ZERO;
+        let at = row.entries.iter().position(|entry| entry.lb_tag >= lb_tag).unwrap_or(row.entries.len());
+        match row.entries.get_mut(at).filter(|entry| entry.lb_tag == lb_tag) {
+            Some(entry) => {
+                entry.metric = metric;
+                if entry.sent == Some(ce) {
+                    return;
+                }
+            }
+            None => row.entries.insert(at, Entry { lb_tag, metric, sent: None }),
         }
-        *entry = Some(Entry { metric, sent: entry.and_then(|entry| entry.sent) });
+        row.settled_until = Time::ZERO;
     }
 
     /// True if a signal may be sent to that rack now.
@@ -199,11 +203,11 @@ impl FromLeaf {
     pub(super) fn next_feedback(&mut self, rack: u16, now: Time) -> Option<PathFeedback> {
         let ageing = self.ageing;
         let row = self.rows.get_mut(usize::from(rack))?;
-        let (middle, settled) = (row.next.min(row.entries.len()), now < row.settled_until);
+        let later = row.entries.iter().position(|entry| entry.lb_tag >= row.next);
+        let (middle, settled) = (later.unwrap_or(row.entries.len()), now < row.settled_until);
         let (mut changed, mut fresh, mut until) = (None, None, Time::NEVER);
         'search: for part in [middle..row.entries.len(), 0..middle] {
-            for (i, entry) in part.clone().zip(&row.entries[part]) {
-                let Some(Entry { metric, sent }) = entry else { continue };
+            for (i, Entry { metric, sent, .. }) in part.clone().zip(&row.entries[part]) {
                 if !settled && *sent != Some(metric.aged(now, ageing)) {
                     changed = Some(i);
                     break 'search;
@@ -221,11 +225,11 @@ impl FromLeaf {
             row.settled_until = until;
         }
         let place = changed.or(fresh)?;
-        row.next = place + 1;
-        let entry = row.entries[place].as_mut()?;
+        let entry = &mut row.entries[place];
+        row.next = PortIndex(entry.lb_tag.0 + 1);
         let level = entry.metric.aged(now, ageing);
         entry.sent = Some(level);
-        Some(PathFeedback { port: PortIndex(place as u16), level })
+        Some(PathFeedback { port: entry.lb_tag, level })
     }
 }
 
