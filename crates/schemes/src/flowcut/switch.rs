@@ -186,6 +186,8 @@ pub struct Flowcut {
     dead: BTreeSet<PortIndex>,
     /// True if packets in flight at a change of routes may be led around the dead link, and arrive late.
     led_around: bool,
+    /// True if the port of a flow may no longer lead to its receiver: after a change of routes, and in a fabric of groups.
+    may_stray: bool,
     counts: Counts,
 }
 
@@ -238,6 +240,7 @@ impl Flowcut {
             paused: BTreeMap::new(),
             dead: BTreeSet::new(),
             led_around: false,
+            may_stray: fabric.groups() > 0,
             counts: Counts::default(),
         }
     }
@@ -255,7 +258,8 @@ impl Flowcut {
     fn keeps_path(&self, pkt: &Packet, ports: &[PortIndex]) -> bool {
         let elsewhere = self.deployment == Deployment::Ingress && self.hosts.is_empty();
         let chosen = || self.entries.get(pkt.qp()).and_then(|entry| entry.out);
-        elsewhere || chosen().is_some_and(|out| out.via.is_none() && ports.contains(&out.port))
+        let leads = |out: Choice| out.via.is_none() && (!self.may_stray || ports.contains(&out.port));
+        elsewhere || chosen().is_some_and(leads)
     }
 
     /// Forwards a data packet and updates its flow's entry.
@@ -273,7 +277,7 @@ impl Flowcut {
         }
         let entry = self.entries.entry_or(pkt.qp(), || Entry::new(cx.ingress, journey.odd));
         let leads = |Choice { port, via }: Choice| match via {
-            None => ports.contains(&port),
+            None => !self.may_stray || ports.contains(&port),
             Some(detour) => cx.detours.toward(detour).contains(&port),
         };
         let waited = entry.drained.is_some_and(|since| cx.now >= after(since, self.timeout));
@@ -559,6 +563,7 @@ impl Scheme for Flowcut {
 
     fn on_routes_change(&mut self, _: &mut Cx<'_>, news: &Reroute<'_>) {
         self.led_around = news.leads_around();
+        self.may_stray = true;
         let ports = (0..news.site.fabric().ports(news.site.node).len()).map(|p| PortIndex(p as u16));
         self.dead = ports.filter(|&port| news.is_dead(port)).collect();
     }
