@@ -40,10 +40,12 @@ pub struct Interest {
     /// views. If any switch needs a view, all switches must set [`Interest::queues`].
     pub view: Option<QueueView>,
     /// The scheme acts on every port by itself, so that an engine may compute one port after the other instead of one event
-    /// after the other: [`Scheme::choose`], [`Scheme::on_reply`] and [`Scheme::on_leave`] do all that [`Scheme::on_packet`]
+    /// after the other: [`Scheme::choose`], [`Scheme::on_nack`] and [`Scheme::on_leave`] do all that [`Scheme::on_packet`]
     /// and [`Scheme::on_depart`] do, until routes change. An engine calls the former in any order of ports, but for each
     /// port in the order of events there. The scheme never asks to be woken.
     pub local: bool,
+    /// With [`Interest::local`]: the scheme also needs [`Scheme::on_pass`], and watches no departures.
+    pub passes: bool,
     /// The scheme has so much state per packet that the engine should call [`Scheme::expect`].
     pub announcements: bool,
 }
@@ -407,6 +409,13 @@ pub trait Scheme {
     #[inline(always)]
     fn choose(&self, arrived: Arrived, _pkt: &Packet, ports: &[PortIndex]) -> PortIndex {
         arrived.base_path(ports)
+    }
+
+    /// Handles a packet that joins `port`, with the tag of data or of a signal. Returns its new tag. Only for schemes with
+    /// [`Interest::local`] and [`Interest::passes`].
+    #[inline]
+    fn on_pass(&mut self, _now: Time, _pkt: &Packet, tag: u64, _port: PortIndex) -> u64 {
+        tag
     }
 
     /// Handles a NACK from the host at `port` to another rack; false if it ends here. `acks` are the ACKs from this host

@@ -50,7 +50,7 @@ use crate::flows::Flows;
 use crate::racks::Racks;
 use crate::{ConfigError, Facts, Feedback, Recipe};
 use dre::{Dre, DreRules};
-use model::{Bytes, Cx, Interest, Kind, Packet, Plan, PortIndex, Scheme, Site, Time, Verdict};
+use model::{Bytes, Cx, Interest, Kind, Packet, Plan, PortIndex, Reroute, Scheme, Site, Time, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tables::{FromLeaf, Header, PathFeedback, ToLeaf};
@@ -127,6 +127,8 @@ pub struct Conga {
     to_leaf: ToLeaf,
     from_leaf: FromLeaf,
     counts: Counts,
+    /// True if a flowlet's port may no longer lead to its rack: after a change of routes, and in a fabric of groups.
+    may_stray: bool,
 }
 
 impl Recipe for Config {
@@ -164,6 +166,7 @@ impl Recipe for Config {
             racks,
             flowlets: Flows::new(),
             counts: Counts::default(),
+            may_stray: fabric.groups() > 0,
         }
     }
 
@@ -241,20 +244,23 @@ impl Conga {
     /// Data that comes from a host and leaves the rack.
     fn depart(&mut self, cx: &mut Cx<'_>, pkt: &Packet, ports: &[PortIndex]) -> PortIndex {
         let Some(rack) = self.racks.rack(pkt.to()) else { return cx.base_path(pkt, ports) };
-        let before = self.flowlets.get(pkt.qp()).copied();
+        let (now, gap, may_stray) = (cx.now, self.gap, self.may_stray);
         // A port that no longer leads to the rack has failed.
-        let had = before.map(|f| f.port).filter(|port| ports.contains(port));
-        let goes_on = before.is_some_and(|f| cx.now.since(f.last) <= self.gap);
-        let port = match had.filter(|_| goes_on) {
-            Some(port) => port,
-            None => {
-                let port = self.choose(cx, rack, ports, had);
+        let leads = |port: &PortIndex| !may_stray || ports.contains(port);
+        let port = match self.flowlets.get_mut(pkt.qp()) {
+            Some(flowlet) if now.since(flowlet.last) <= gap && leads(&flowlet.port) => {
+                flowlet.last = now;
+                flowlet.port
+            }
+            before => {
+                let before = before.map(|flowlet| flowlet.port);
+                let port = self.choose(cx, rack, ports, before.filter(leads));
                 self.counts.flowlets += 1;
-                self.counts.moved += u64::from(before.is_some_and(|f| f.port != port));
+                self.counts.moved += u64::from(before.is_some_and(|before| before != port));
+                self.flowlets.insert(pkt.qp(), Flowlet { port, last: now });
                 port
             }
         };
-        self.flowlets.insert(pkt.qp(), Flowlet { port, last: cx.now });
         let feedback = self.from_leaf.next_feedback(rack, cx.now);
         if feedback.is_some() {
             self.counts.carried += 1;
@@ -286,7 +292,16 @@ impl Conga {
 
 impl Scheme for Conga {
     fn interest(&self) -> Interest {
-        Interest { every_packet: true, plain_replies: true, makes_replies: true, ..Interest::default() }
+        // A switch without hosts keeps nothing but the rate estimators of its ports.
+        let alone = self.racks.count() == 0;
+        Interest {
+            every_packet: true,
+            plain_replies: true,
+            makes_replies: true,
+            local: alone,
+            passes: alone,
+            ..Interest::default()
+        }
     }
 
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
@@ -317,11 +332,22 @@ impl Scheme for Conga {
         Verdict::Forward(port)
     }
 
+    #[inline]
+    fn on_pass(&mut self, now: Time, pkt: &Packet, tag: u64, port: PortIndex) -> u64 {
+        let Some(Some(dre)) = self.links.get_mut(port.index()) else { return tag };
+        self.rules.count(dre, now, pkt.frame() + self.overhead);
+        if pkt.is_data() { Header::raised(tag, self.rules.level(dre, now)) } else { tag }
+    }
+
     /// Replies load links, too.
     fn note_reply(&mut self, now: Time, pkt: &Packet, port: PortIndex) {
         if let Some(Some(dre)) = self.links.get_mut(port.index()) {
             self.rules.count(dre, now, pkt.frame() + self.overhead);
         }
+    }
+
+    fn on_routes_change(&mut self, _: &mut Cx<'_>, _: &Reroute<'_>) {
+        self.may_stray = true;
     }
 
     fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {

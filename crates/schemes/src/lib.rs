@@ -445,6 +445,11 @@ impl Scheme for AnyScheme {
         of_scheme!(self, scheme => scheme.choose(arrived, pkt, ports))
     }
 
+    #[inline]
+    fn on_pass(&mut self, now: Time, pkt: &Packet, tag: u64, port: PortIndex) -> u64 {
+        of_scheme!(self, scheme => scheme.on_pass(now, pkt, tag, port))
+    }
+
     #[inline(always)]
     fn on_nack(&mut self, pkt: &mut Packet, port: PortIndex, acks: &mut Acks<'_>) -> bool {
         of_scheme!(self, scheme => scheme.on_nack(pkt, port, acks))

@@ -46,6 +46,7 @@ fn both(one: Interest, other: Interest) -> Interest {
         view: one.view.or(other.view),
         // Only one scheme can take the ACKs of a host.
         local: one.local && other.local && !(one.host_departures && other.host_departures),
+        passes: one.passes || other.passes,
         announcements: one.announcements || other.announcements,
     }
 }
@@ -92,6 +93,11 @@ impl Scheme for PerClass {
 
     fn choose(&self, arrived: Arrived, pkt: &Packet, ports: &[PortIndex]) -> PortIndex {
         self.schemes[self.of(pkt)].choose(arrived, pkt, ports)
+    }
+
+    fn on_pass(&mut self, now: Time, pkt: &Packet, tag: u64, port: PortIndex) -> u64 {
+        let class = self.of(pkt);
+        self.schemes[class].on_pass(now, pkt, tag, port)
     }
 
     fn on_nack(&mut self, pkt: &mut Packet, port: PortIndex, acks: &mut Acks<'_>) -> bool {

@@ -254,6 +254,7 @@ pub(super) fn visit<P: Parts>(
         made,
         pauses,
         charging,
+        sorted: false,
         shift: line::bin_shift(length),
         next: switch.wake,
         bytes: 0,
@@ -294,6 +295,9 @@ pub(super) fn visit<P: Parts>(
         if !play.made.is_empty() {
             play.lay_made(switch, node);
         }
+    }
+    if interest.passes {
+        play.pass_all(&mut switch.scheme);
     }
     if heavy {
         play.charged(switch);
@@ -359,6 +363,8 @@ pub(super) struct Play<'v, A: Annex> {
     pub(super) made: &'v mut Vec<Made>,
     pub(super) pauses: &'v mut Vec<Pause>,
     pub(super) charging: &'v mut Charging,
+    /// True if all lines are in order.
+    pub(super) sorted: bool,
     /// The shift that leaves the bin of a key.
     pub(super) shift: u32,
     /// Start of the first packet after the window, ps.
@@ -503,9 +509,54 @@ impl<A: Annex> Play<'_, A> {
         self.put_back(p, taken, queue, left, uncharged);
     }
 
+    /// Shows the scheme all packets that join ports, for each port in order.
+    #[inline(never)]
+    fn pass_all<S: Scheme>(&mut self, scheme: &mut S) {
+        for word in 0..self.layer.busy.len() {
+            for p in bits(self.layer.busy[word], word * 64) {
+                self.sort_lines(p);
+                self.pass(p, scheme);
+            }
+        }
+        self.sorted = true;
+    }
+
+    /// Shows the scheme the packets that join a port.
+    #[inline(always)]
+    fn pass<S: Scheme>(&mut self, p: usize, scheme: &mut S) {
+        let opened = self.out.window.opened;
+        let [data, replies, cnps, _] = &mut self.layer.lines[p];
+        let mut next = [data.queued, replies.queued, cnps.queued];
+        loop {
+            let event = |line: &Line<A::Held>, class: usize| line::key(&line.packets, next[class]);
+            let events = [event(data, DATA), event(replies, REPLIES), event(cnps, CNPS)];
+            let first = events[DATA].min(events[REPLIES]).min(events[CNPS]);
+            let (line, class) = match first {
+                NEVER => break,
+                _ if first == events[DATA] => (&mut *data, DATA),
+                _ if first == events[REPLIES] => (&mut *replies, REPLIES),
+                _ => (&mut *cnps, CNPS),
+            };
+            let pkt = &mut line.packets[next[class]];
+            next[class] += 1;
+            let tagged = A::CARRIES && (pkt.is_data() || pkt.kind() == Kind::Signal);
+            let tag = if tagged { self.shelf.annex(&pkt.annex).tag() } else { 0 };
+            let now = Time(opened + line::time(first));
+            let passed = scheme.on_pass(now, &pkt.label, tag, PortIndex(p as u16));
+            if tagged && passed != tag {
+                let mut annex = *self.shelf.annex(&pkt.annex);
+                annex.set_tag(passed);
+                pkt.annex = self.shelf.put(&annex);
+            }
+        }
+    }
+
     /// Puts the lines of a port in order.
     #[inline(always)]
     pub(super) fn sort_lines(&mut self, p: usize) {
+        if self.sorted {
+            return;
+        }
         for class in [DATA, REPLIES, CNPS] {
             self.layer.line_mut(p, class).sort(self.room, self.shift);
         }
@@ -520,7 +571,7 @@ impl<A: Annex> Play<'_, A> {
     /// Takes the lines of a port, in order, and its queue of data.
     #[inline(always)]
     pub(super) fn take(&mut self, p: usize) -> (Taken<A::Held>, Queue<A>) {
-        let sorted = self.gets_made(p);
+        let sorted = self.sorted || self.gets_made(p);
         let lines = &mut self.layer.lines[p];
         let [data, replies, cnps] = [DATA, REPLIES, CNPS].map(|class| std::mem::take(&mut lines[class]));
         let mut taken = Taken { data, replies, cnps };

@@ -50,8 +50,10 @@ impl<A: Annex> Play<'_, A> {
 
     #[inline(always)]
     fn compute_short(&mut self, p: usize, classes: [usize; 2]) {
-        for class in classes {
-            self.layer.line_mut(p, class).sort(self.room, self.shift);
+        if !self.sorted {
+            for class in classes {
+                self.layer.line_mut(p, class).sort(self.room, self.shift);
+            }
         }
         let (opened, out) = (self.out.window.opened, &mut self.out);
         let port = &mut self.ports[p];

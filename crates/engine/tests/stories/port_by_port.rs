@@ -1,13 +1,15 @@
 //! Claim: a light visit that computes a switch port by port gives the outcome of the order of time, also where ports meet:
 //! packets that departures make at one picosecond join one uplink in the order of the ports, and after the uplink's own
-//! departure of that instant.
+//! departure of that instant. A scheme that counts what joins a port sees all classes of its packets in one order of time.
 //!
-//! The scheme is a test's own, in a box ([`schemes::AnyScheme::Custom`]). It makes a reply at every departure to a host.
+//! The schemes are the test's own, in a box ([`schemes::AnyScheme::Custom`]).
 
 use crate::lab::{agreed, lay, leaf_spine};
 use engine::outcome::Outcome;
 use model::scheme::Acks;
-use model::{Cx, HostId, Interest, Kind, Packet, Parts, Plan, PortIndex, Psn, QpId, Scheme, Site, Verdict};
+use model::{
+    Cx, HostId, Interest, Kind, Packet, Parts, Plan, PortIndex, Psn, QpId, Scheme, Site, Time, Verdict,
+};
 use rnic::Nic;
 use schemes::AnyScheme;
 
@@ -46,10 +48,52 @@ impl Scheme for Echo {
     }
 }
 
+/// Chains the time and the kind of all packets that join a port, so that any exchange of two packets changes its counter.
+struct Witness {
+    chains: Vec<u64>,
+}
+
+impl Witness {
+    fn note(&mut self, now: Time, pkt: &Packet, port: PortIndex) {
+        let chain = &mut self.chains[port.index()];
+        *chain =
+            (*chain ^ now.ps() << 8 ^ pkt.kind() as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
+    }
+}
+
+impl Scheme for Witness {
+    fn interest(&self) -> Interest {
+        Interest { every_packet: true, local: true, passes: true, ..Interest::default() }
+    }
+
+    fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
+        let port = cx.base_path(pkt, ports);
+        self.note(cx.now, pkt, port);
+        Verdict::Forward(port)
+    }
+
+    fn on_pass(&mut self, now: Time, pkt: &Packet, tag: u64, port: PortIndex) -> u64 {
+        self.note(now, pkt, port);
+        tag
+    }
+
+    fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
+        sink("chains", self.chains.iter().map(|chain| chain >> 32).sum());
+    }
+}
+
+/// A test's scheme.
+#[derive(Clone, Copy, Debug)]
+enum Tested {
+    /// [`Echo`] with replies of this kind.
+    Echo(Kind),
+    Witness,
+}
+
 /// The NIC of a scenario, with the test's scheme in every switch.
 struct Echoing {
     nic: Nic,
-    kind: Kind,
+    scheme: Tested,
 }
 
 impl Parts for Echoing {
@@ -63,9 +107,12 @@ impl Parts for Echoing {
 
     fn scheme(&self, site: Site<'_>) -> AnyScheme {
         let fabric = site.fabric();
+        let Tested::Echo(kind) = self.scheme else {
+            return AnyScheme::Custom(Box::new(Witness { chains: vec![0; fabric.ports(site.node).len()] }));
+        };
         let other = |qp: &model::plan::Qp| fabric.attachment(qp.from) != fabric.attachment(qp.to);
         let senders = site.plan.qps.iter().map(|qp| other(qp).then_some(qp.from)).collect();
-        AnyScheme::Custom(Box::new(Echo { senders, kind: self.kind }))
+        AnyScheme::Custom(Box::new(Echo { senders, kind }))
     }
 
     fn sender(&self, _: &Plan, _: QpId) -> rnic::AnySender {
@@ -94,7 +141,7 @@ fn echo(switch: &str, fabric: &str, kind: Kind) -> Outcome {
         leaf_spine(3, 1, 4, fabric)
     );
     let checked = lay(&text);
-    let parts = Echoing { nic: checked.nics.of(QpId(0)).clone(), kind };
+    let parts = Echoing { nic: checked.nics.of(QpId(0)).clone(), scheme: Tested::Echo(kind) };
     agreed(&checked.plan, &parts, &format!("{kind:?}\n{text}"))
 }
 
@@ -120,6 +167,26 @@ fn a_reply_joins_after_the_departure_of_its_uplink_at_that_picosecond() {
             let fabric = format!("rate = \"100Gbps\"\nuplink-rate = \"100Gbps\"\ndelay = \"{delay}\"");
             let run = echo(classes, &fabric, Kind::Ack);
             assert!(run.control.forged > 500, "{classes}: {}", run.control.forged);
+        }
+    }
+}
+
+#[test]
+fn a_scheme_sees_all_classes_of_the_packets_that_join_a_port_in_order() {
+    for classes in CLASSES {
+        // The second buffer pauses the senders, so that visits know every charge.
+        for (buffer, pauses) in [("10MB", false), ("100kB", true)] {
+            let text = format!(
+                "{}\n[switch]\nbuffer = \"{buffer}\"\n{classes}\n[switch.ecn]\nkmin = \"3kB\"\nkmax = \"12kB\"\n\
+                 [nic.transport.ideal]\n[[workload]]\nincast = {{ receiver = \"host0\", senders = 11, bytes = \"60kB\" }}\n\
+                 [[workload]]\npermutation = {{ kind = \"shift\", shift = 4, bytes = \"60kB\" }}\n",
+                leaf_spine(3, 2, 4, "rate = \"100Gbps\"\ndelay = \"200ns\"")
+            );
+            let checked = lay(&text);
+            let parts = Echoing { nic: checked.nics.of(QpId(0)).clone(), scheme: Tested::Witness };
+            let run = agreed(&checked.plan, &parts, &text);
+            assert!(run.control.cnp > 10, "{classes}: {}", run.control.cnp);
+            assert_eq!(run.control.pause > 0, pauses, "{classes}: {}", run.control.pause);
         }
     }
 }
