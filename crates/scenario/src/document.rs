@@ -2,6 +2,7 @@
 
 use crate::arrays;
 use crate::error::{Error, KeyError, suggestion};
+use crate::foreign;
 use crate::overlay::{AppliedChange, Change};
 use crate::source::Source;
 use serde::de::DeserializeOwned;
@@ -23,7 +24,15 @@ impl Document {
     pub(crate) fn new(source: &Source, changes: &[Change]) -> Result<Self, Error> {
         let syntax = |e: toml::de::Error| {
             let span = e.span().unwrap_or(0..0);
-            Error::at(&source.file, &source.text, span, e.message().to_owned())
+            let message = match e.message() {
+                "u64 value was too large" => too_large(&source.text[span.clone()]),
+                other => other.to_owned(),
+            };
+            let error = Error::at(&source.file, &source.text, span, message);
+            match foreign::help(&source.text) {
+                Some(help) => error.with_help(help),
+                None => error,
+            }
         };
         let table: Table = toml::from_str(&source.text).map_err(syntax)?;
         let mut document = Document { source: source.clone(), sets: Vec::new(), table };
@@ -168,6 +177,9 @@ impl Document {
             let kind =
                 message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "));
             match kind.and_then(|kind| kind.split_once(", expected ")) {
+                Some((found, _)) if is_too_large(plainly(found).trim_matches('"')) => {
+                    too_large(plainly(found).trim_matches('"'))
+                }
                 Some((found, expected)) => {
                     format!("expected {}, found {}", plainly(expected), plainly(found))
                 }
@@ -178,6 +190,16 @@ impl Document {
         (error.path, error.key) = (path, key);
         error
     }
+}
+
+/// True for a whole number that TOML cannot write.
+fn is_too_large(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit()) && !text.is_empty() && text.parse::<i64>().is_err()
+}
+
+/// The message about a number that TOML cannot write.
+fn too_large(number: &str) -> String {
+    format!("expected a number of at most {}, found {number}", i64::MAX)
 }
 
 /// A kind of value in the words of TOML.

@@ -19,7 +19,7 @@ pub enum ReadError {
     #[error("it has more than {0} bytes, the most that ropewalk reads of such a file")]
     TooLarge(u64),
     /// The file is no text.
-    #[error("line {line}, column {column}: expected text in UTF-8, found the byte 0x{byte:02x}")]
+    #[error("{line}:{column}: expected text in UTF-8, found the byte 0x{byte:02x}")]
     NotText {
         /// Line of the first wrong byte, from 1.
         line: usize,
@@ -31,6 +31,14 @@ pub enum ReadError {
 }
 
 impl ReadError {
+    /// The message about the file with this name.
+    pub fn about(&self, name: &str) -> String {
+        match self {
+            ReadError::NotText { .. } => format!("{name}:{self}"),
+            _ => format!("{name} cannot be read: {self}"),
+        }
+    }
+
     /// True if there is no such file.
     pub fn is_not_found(&self) -> bool {
         matches!(self, ReadError::Io(e) if e.kind() == io::ErrorKind::NotFound)
@@ -83,6 +91,6 @@ mod tests {
         let text = read(file("a = 1\né = \"\u{fc}".as_bytes()).path(), 99).unwrap();
         assert!(text.ends_with('ü'));
         let error = read(file(b"a = 1\n\xc3\xa9 = \xff").path(), 99).unwrap_err();
-        assert_eq!(error.to_string(), "line 2, column 5: expected text in UTF-8, found the byte 0xff");
+        assert_eq!(error.to_string(), "2:5: expected text in UTF-8, found the byte 0xff");
     }
 }

@@ -41,6 +41,7 @@ mod error;
 pub mod failure;
 pub mod file;
 mod footprint;
+mod foreign;
 pub mod ideal;
 pub mod import;
 pub mod loss;

@@ -53,6 +53,6 @@ pub(crate) fn find_among(name: &str, all: &[builtin::Builtin], kind: &str) -> Re
             let text = format!("there is neither a file nor a built-in {kind} {name:?}");
             Err(Error::new(text).with_help(help))
         }
-        Err(e) => Err(Error::new(format!("{name} cannot be read: {e}"))),
+        Err(e) => Err(Error::new(e.about(name))),
     }
 }

@@ -40,6 +40,6 @@ impl Text {
 
 fn read(path: &Path) -> Result<Text, Failure> {
     let text = file::read(path, LARGEST_IMPORT);
-    let text = text.map_err(|e| Failure::Asked(format!("cannot read {}: {e}", path.display())))?;
+    let text = text.map_err(|e| Failure::Asked(e.about(&path.display().to_string())))?;
     Ok(Text { name: path.display().to_string(), text })
 }

@@ -120,7 +120,7 @@ impl Sizes {
         let path = folder.join(&*name);
         let shown = path.display().to_string();
         let text = file::read(&path, LARGEST_FILE)
-            .map_err(|e| KeyError::new("", format!("the file {shown} cannot be read: {e}")))?;
+            .map_err(|e| KeyError::new("", format!("the file {}", e.about(&shown))))?;
         *self = Sizes::Inline(Distribution::Points(cdf::read(&shown, &text)?));
         Ok(())
     }

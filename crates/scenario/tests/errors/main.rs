@@ -196,3 +196,18 @@ fn a_run_gives_up_only_after_ten_round_trips() {
     let text = short.warnings.join("\n");
     assert!(text.contains("the run gives up before a round trip (300000.1 us)"), "{text}");
 }
+
+#[test]
+fn numbers_that_toml_cannot_write_are_called_numbers() {
+    let text = format!("{HEAD}{JOB}");
+    let wrong = "expected a number of at most 9223372036854775807, found 9223372036854775808";
+    assert_eq!(error_of(&text, &["seed=9223372036854775808"]), format!("--set:1:6: {wrong}"));
+    assert_eq!(error_of("seed = 9223372036854775808\n", &[]), format!("s.toml:1:8: {wrong}"));
+}
+
+#[test]
+fn a_file_of_another_tool_is_recognised() {
+    let error = check(&Source::new("a.goal", "num_ranks 2\nrank 0 {\n"), &[]).unwrap_err();
+    let help = error.help().unwrap_or_default();
+    assert_eq!(help, "this looks like a GOAL schedule of LogGOPSim; ropewalk has no import for it yet");
+}
