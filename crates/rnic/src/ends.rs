@@ -65,14 +65,27 @@ pub enum AnySender {
     Custom(Box<dyn model::Sender + Send>),
 }
 
-/// Calls a method of any sender.
+/// Tells the compiler that the path to this call is rare.
+#[cold]
+fn rare() {}
+
+/// Calls a method of any sender. The sender of most modes comes first: a jump table for all takes more instructions.
 macro_rules! of_sender {
     ($any:expr, $sender:ident => $call:expr) => {
         match $any {
             AnySender::Counting($sender) => $call,
-            AnySender::Scoreboard($sender) => $call,
-            AnySender::InFlight($sender) => $call,
-            AnySender::Custom($sender) => $call,
+            AnySender::Scoreboard($sender) => {
+                rare();
+                $call
+            }
+            AnySender::InFlight($sender) => {
+                rare();
+                $call
+            }
+            AnySender::Custom($sender) => {
+                rare();
+                $call
+            }
         }
     };
 }
@@ -162,14 +175,23 @@ pub enum AnyReceiver {
     Custom(Box<dyn model::Receiver + Send>),
 }
 
-/// Calls a method of any receiver.
+/// Calls a method of any receiver, most quickly that of most modes.
 macro_rules! of_receiver {
     ($any:expr, $receiver:ident => $call:expr) => {
         match $any {
             AnyReceiver::Keeping($receiver) => $call,
-            AnyReceiver::InOrder($receiver) => $call,
-            AnyReceiver::Selective($receiver) => $call,
-            AnyReceiver::Custom($receiver) => $call,
+            AnyReceiver::InOrder($receiver) => {
+                rare();
+                $call
+            }
+            AnyReceiver::Selective($receiver) => {
+                rare();
+                $call
+            }
+            AnyReceiver::Custom($receiver) => {
+                rare();
+                $call
+            }
         }
     };
 }
