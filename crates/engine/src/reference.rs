@@ -721,8 +721,8 @@ impl<P: Parts> Reference<'_, P> {
         port.busy = now + time;
         if (node as usize) >= self.servers {
             let (sent, queue) = (self.links[gp].bytes, port.bytes[self.setup.data_class]);
-            let rate = self.setup.rate_number::<P::Annex>(port.row);
-            self.setup.trace(&mut pkt, LinkState { gp, rate, at: now, sent, queue });
+            let hop = self.setup.hop::<P::Annex>(gp, port.row);
+            self.setup.trace(&mut pkt, LinkState { hop, at: now, sent, queue });
         }
         let link = &mut self.links[gp];
         link.frames += 1;

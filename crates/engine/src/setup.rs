@@ -7,7 +7,7 @@ use model::draw::{Key, Purpose};
 use model::fabric::{Link, Router};
 use model::packet::Kinds;
 use model::plan::{FlowControl, Marking, Overflow, SwitchSettings};
-use model::telemetry::Record;
+use model::telemetry::TracedLink;
 use model::{Annex, Fabric, Kind, LinkId, NodeId, Packet, Parcel, Plan, PortIndex, Probability, QpId, Time};
 
 /// Constants of a port.
@@ -214,19 +214,21 @@ impl<'a> Setup<'a> {
         &self.costs[row as usize..]
     }
 
-    /// Index of the rate of `row` among all rates of the run, for [`Setup::trace`]. It is 0 in runs without telemetry.
+    /// The fields of INT records of port `gp` at the rate of `row`, in runs with telemetry.
     #[inline(always)]
-    pub(crate) fn rate_number<A: Annex>(&self, row: u32) -> u8 {
-        let traces = A::TELEMETRY && self.plan.wire.hops > 0;
-        if traces { self.rate_numbers[(row / self.row_length) as usize] } else { 0 }
+    pub(crate) fn hop<A: Annex>(&self, gp: usize, row: u32) -> TracedLink {
+        let room = self.plan.wire.hops;
+        match A::TELEMETRY && room > 0 {
+            true => TracedLink::new(gp as u32, self.rate_numbers[(row / self.row_length) as usize], room),
+            false => TracedLink::default(),
+        }
     }
 
     /// Writes an INT record on data whose frame starts at a switch, in runs with telemetry.
     #[inline(always)]
     pub(crate) fn trace<A: Annex>(&self, pkt: &mut Parcel<A>, link: LinkState) {
-        if A::TELEMETRY && pkt.is_data() && self.plan.wire.hops > 0 {
-            let record = Record::new(link.rate, Time(link.at), link.sent, link.queue);
-            pkt.annex.trace(link.gp as u32, record, self.plan.wire.hops);
+        if A::TELEMETRY && pkt.is_data() {
+            pkt.annex.trace(&link.hop, Time(link.at), link.sent, link.queue);
         }
     }
 
@@ -326,10 +328,8 @@ impl<'a> Setup<'a> {
 /// The state of a switch's link at the start of a frame, for telemetry.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LinkState {
-    /// Number of the port in the fabric.
-    pub(crate) gp: usize,
-    /// Index of its rate, see [`Setup::rate_number`].
-    pub(crate) rate: u8,
+    /// Fields that do not change from frame to frame.
+    pub(crate) hop: TracedLink,
     pub(crate) at: u64,
     /// Bytes sent before the frame.
     pub(crate) sent: u64,

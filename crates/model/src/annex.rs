@@ -1,6 +1,6 @@
 //! The annex: extra fields of a packet, in runs whose parts need them.
 
-use crate::telemetry::{Record, Trail};
+use crate::telemetry::{TracedLink, Trail};
 use crate::{HostId, Kind, Packet, PortIndex, Psn, QpId, RouteState, Time};
 use std::fmt::Debug;
 use std::ops::{Deref, DerefMut};
@@ -69,9 +69,9 @@ pub trait Annex: Copy + Default + Debug + PartialEq + Send + Sync + 'static {
     /// Sets [`Annex::route_state`].
     fn set_route_state(&mut self, way: RouteState);
 
-    /// Adds a switch's record of `link`, unless the packet already has `room` records.
+    /// Adds a switch's record of a frame, see [`Trail::trace`].
     #[inline(always)]
-    fn trace(&mut self, _link: u32, _record: Record, _room: u8) {}
+    fn trace(&mut self, _link: &TracedLink, _at: Time, _sent: u64, _queue: u64) {}
 
     /// Records of the packet's links. A reply carries the records of the packet that it answers.
     #[inline(always)]
@@ -453,9 +453,9 @@ impl Annex for TelemetryStamp {
         self.stamp.set_route_state(way);
     }
 
-    #[inline]
-    fn trace(&mut self, link: u32, record: Record, room: u8) {
-        self.trail.push(link, record, room);
+    #[inline(always)]
+    fn trace(&mut self, link: &TracedLink, at: Time, sent: u64, queue: u64) {
+        self.trail.trace(link, at, sent, queue);
     }
 
     #[inline]
@@ -521,6 +521,7 @@ impl<A> DerefMut for Parcel<A> {
 mod tests {
     use super::*;
     use crate::route_state::Detour;
+    use crate::telemetry::Record;
 
     #[test]
     fn an_empty_annex_takes_no_space_and_a_stamp_takes_sixteen_bytes() {
@@ -544,7 +545,7 @@ mod tests {
     fn a_reply_carries_the_records_and_the_time_of_sending() {
         let mut data = TelemetryStamp::new(Stamp::new(7, Time::from_us(100)), Time::from_us(100));
         let record = Record::new(2, Time::from_us(101), 5_000, 800);
-        data.trace(4, record, 5);
+        data.trace(&TracedLink::new(4, 2, 5), Time::from_us(101), 5_000, 800);
         data.set_tag(77);
         let reply = data.answer(Time::from_us(103), Answer::default());
         assert!(reply.trail().records().eq([record]));

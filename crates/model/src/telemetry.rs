@@ -56,12 +56,17 @@ impl Record {
     /// saturates (our choice; the simulator of HPCC lets it wrap).
     #[inline]
     pub const fn new(rate: u8, at: Time, sent: u64, queue: u64) -> Self {
+        Record { rate, word: Self::word(at, sent, queue) }
+    }
+
+    #[inline]
+    const fn word(at: Time, sent: u64, queue: u64) -> u64 {
         let time = at.ps() / 1000 % (1 << TIME_BITS);
         let bytes = sent / BYTES_UNIT % (1 << BYTES_BITS);
         let most = (1 << QUEUE_BITS) - 1;
         let queue = queue / QUEUE_UNIT;
         let queue = if queue < most { queue } else { most };
-        Record { rate, word: (time << BYTES_BITS | bytes) << QUEUE_BITS | queue }
+        (time << BYTES_BITS | bytes) << QUEUE_BITS | queue
     }
 
     /// Index of the link's rate in [`crate::Plan::rates`].
@@ -93,6 +98,28 @@ impl Record {
     }
 }
 
+/// The fields of a link's records that do not change from packet to packet.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TracedLink {
+    /// Part of the path's identifier, in its place in a trail.
+    id: u64,
+    rate: u8,
+    /// Most records of a packet.
+    room: u8,
+}
+
+impl TracedLink {
+    /// The link of this number, whose rate has this index in [`crate::Plan::rates`]. Packets have at most `room` records.
+    #[inline]
+    pub const fn new(link: u32, rate: u8, room: u8) -> Self {
+        // Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4) into 12 bits, so that paths over links with
+        // regular numbers get different identifiers.
+        let id = (link.wrapping_add(1).wrapping_mul(0x9E37_79B9) >> (32 - PATH_BITS)) as u64;
+        let room = if room as usize > MOST_HOPS { MOST_HOPS as u8 } else { room };
+        TracedLink { id: id << HOPS_BITS, rate, room }
+    }
+}
+
 /// The records that a packet has collected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trail {
@@ -104,18 +131,27 @@ pub struct Trail {
 impl Trail {
     /// Adds the record of `link`, unless the trail already has `room` records.
     #[inline]
-    pub const fn push(&mut self, link: u32, record: Record, room: u8) {
+    pub fn push(&mut self, link: u32, record: Record, room: u8) {
+        self.add(&TracedLink::new(link, record.rate, room), record.word);
+    }
+
+    /// [`Trail::push`] of the record of a frame, see [`Record::new`].
+    #[inline(always)]
+    pub fn trace(&mut self, hop: &TracedLink, at: Time, sent: u64, queue: u64) {
+        self.add(hop, Record::word(at, sent, queue));
+    }
+
+    #[inline(always)]
+    fn add(&mut self, hop: &TracedLink, word: u64) {
         let hops = self.hops();
-        if hops >= room as usize || hops >= MOST_HOPS {
-            return;
+        if hops < hop.room.into()
+            && let Some(free) = self.words.get_mut(hops)
+        {
+            *free = word;
+            self.head ^= hop.id;
+            self.head |= u64::from(hop.rate) << (HOPS_BITS + PATH_BITS + RATE_BITS * hops as u32);
+            self.head += 1;
         }
-        // Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4) into 12 bits, so that paths over links with
-        // regular numbers get different identifiers.
-        let id = (link.wrapping_add(1).wrapping_mul(0x9E37_79B9) >> (32 - PATH_BITS)) as u64;
-        self.words[hops] = record.word;
-        self.head ^= id << HOPS_BITS;
-        self.head |= (record.rate as u64) << (HOPS_BITS + PATH_BITS + RATE_BITS * hops as u32);
-        self.head += 1;
     }
 
     /// Number of records.

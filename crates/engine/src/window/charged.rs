@@ -269,8 +269,8 @@ impl<A: Annex> Play<'_, A> {
         let (p, out) = (charged.p, &mut self.out);
         let port = &mut self.ports[p];
         let (sent, queue) = (port.bytes, port.waiting.into());
-        let rate = out.setup.rate_number::<A>(port.row);
-        out.setup.trace(&mut pkt, LinkState { gp: out.gp + p, rate, at, sent, queue });
+        let hop = out.setup.hop::<A>(out.gp + p, port.row);
+        out.setup.trace(&mut pkt, LinkState { hop, at, sent, queue });
         match port.is(LOSSY | TAPPED) {
             true => out.launch_special(p, port, at, pkt),
             false => out.launch(p, port, at, pkt),

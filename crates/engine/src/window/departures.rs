@@ -10,6 +10,7 @@ use super::port::{LOSSY, MARKS_EARLY, Port, TAPPED};
 use super::shelf::Shelf;
 use crate::outcome::{EventKind, Passed};
 use crate::setup::LinkState;
+use model::telemetry::TracedLink;
 use model::{Annex, Packet, Parcel};
 use std::marker::PhantomData;
 
@@ -48,8 +49,8 @@ pub(super) struct Departures<A> {
     free: u64,
     /// What the time of arrival adds to the time at which the wire is free, in a first word.
     reach: u64,
-    /// Index of the link's rate, for telemetry.
-    rate: u8,
+    /// The link in records, for telemetry.
+    hop: TracedLink,
     /// Number of packets sent, and of packets in [`Lines::sent`], which await the lane.
     frames: u64,
     sent: usize,
@@ -89,7 +90,7 @@ impl<A: Annex> Departures<A> {
             left: Left::default(),
             free: departure(port.busy.saturating_sub(opened)),
             reach: reach(port, opened, from),
-            rate: out.setup.rate_number::<A>(port.row),
+            hop: out.setup.hop::<A>(out.gp + p, port.row),
             frames: 0,
             sent: 0,
             spent: 0,
@@ -176,14 +177,15 @@ impl<A: Annex> Departures<A> {
         let mut is_short = true;
         loop {
             let data = free.max(next_data);
-            let (event, mut pkt, annex);
+            let (event, mut pkt, annex, holder);
             if next_reply < data {
                 event = free.max(next_reply);
                 if event >= limit {
                     break;
                 }
                 let reply = &lines.replies[r];
-                (pkt, annex) = (reply.label, lines.shelf.annex(&reply.annex));
+                pkt = reply.label;
+                (annex, holder) = lines.shelf.holder(&reply.annex);
                 r += 1;
                 next_reply = key(lines.replies, r);
             } else {
@@ -200,10 +202,14 @@ impl<A: Annex> Departures<A> {
                         break;
                     }
                 }
-                (pkt, annex) = match QUEUED {
-                    true => (lines.queued[d].label, &lines.queued[d].annex),
-                    false => (lines.data[d].label, lines.shelf.annex(&lines.data[d].annex)),
-                };
+                if QUEUED {
+                    let queued = &lines.queued[d];
+                    (pkt, annex, holder) = (queued.label, &queued.annex, Some(queued));
+                } else {
+                    let arrived = &lines.data[d];
+                    pkt = arrived.label;
+                    (annex, holder) = lines.shelf.holder(&arrived.annex);
+                }
                 if !SHORT {
                     if QUEUED || next_data < free {
                         self.count(lines, free);
@@ -231,10 +237,12 @@ impl<A: Annex> Departures<A> {
             sum = sum.wrapping_add(cost);
             let word = ((free & WHOLE_TICKS) >> 1).wrapping_add(reach) | pkt.word() & LOW;
             let label = pkt.with_word(word);
-            if A::TELEMETRY {
-                let leaving = super::lanes::add_with(&mut lane, label, annex, out.unit);
+            if A::TELEMETRY
+                && let Some(holder) = holder
+            {
+                let leaving = super::lanes::add_copy(&mut lane, holder, label, out.unit);
                 let (at, queue) = (out.window.opened + time(event), self.waiting.into());
-                let link = LinkState { gp: out.gp + self.p, rate: self.rate, at, sent: bytes, queue };
+                let link = LinkState { hop: self.hop, at, sent: bytes, queue };
                 out.setup.trace(leaving, link);
                 bytes += u64::from(pkt.frame());
             } else {
@@ -394,9 +402,9 @@ impl<A: Annex> Departures<A> {
     fn start(&mut self, port: &mut Port<A>, event: u64, mut pkt: Parcel<A>, out: &mut Out<'_, A>) {
         let (setup, at) = (out.setup, out.window.opened + time(event));
         let cost = setup.costs(port.row)[pkt.frame() as usize];
+        let gp = out.gp + self.p;
         let link = LinkState {
-            gp: out.gp + self.p,
-            rate: self.rate,
+            hop: self.hop,
             at,
             sent: port.bytes + spent(self.spent, self.frames).1,
             queue: self.waiting.into(),
@@ -409,9 +417,9 @@ impl<A: Annex> Departures<A> {
         let arrival = out.window.opened + time(self.free) + port.delay;
         let after = arrival - from;
         if port.is(LOSSY | TAPPED) {
-            let lost = port.is(LOSSY) && setup.loses(link.gp, at, arrival, &pkt);
+            let lost = port.is(LOSSY) && setup.loses(gp, at, arrival, &pkt);
             if port.is(TAPPED) {
-                out.recorder.frame(setup, link.gp, at, Passed::Packet(pkt.label, lost));
+                out.recorder.frame(setup, gp, at, Passed::Packet(pkt.label, lost));
             }
             if lost {
                 out.links[self.p].lost += 1;

@@ -121,17 +121,23 @@ pub(super) fn add<A>(lane: &mut Vec<Parcel<A>>, pkt: Parcel<A>, unit: u32) {
     lane.push(pkt);
 }
 
-/// [`add`] for a packet whose annex lies elsewhere. Returns the packet on the lane.
+/// Adds a packet with this label and the annex of another one. Returns the packet on the lane. The other packet is copied as
+/// a whole, because then its annex goes straight from place to place.
 #[inline(always)]
-pub(super) fn add_with<'l, A: Annex>(
+pub(super) fn add_copy<'l, A: Annex>(
     lane: &'l mut Vec<Parcel<A>>,
+    other: &Parcel<A>,
     label: Packet,
-    annex: &A,
     unit: u32,
 ) -> &'l mut Parcel<A> {
     let at = lane.len();
-    add(lane, Parcel { label, annex: *annex }, unit);
-    &mut lane[at]
+    if at == lane.capacity() {
+        grow(lane, unit);
+    }
+    lane.extend_from_slice(std::slice::from_ref(other));
+    let added = &mut lane[at];
+    added.label = label;
+    added
 }
 
 /// Adds packets to a lane.

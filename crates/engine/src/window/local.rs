@@ -34,7 +34,7 @@ pub(super) struct Floor<A: Annex> {
     /// Lines by port and class; empty between visits.
     lines: Vec<[Line<A::Held>; CLASSES]>,
     /// Annexes of packets on lines that no lane has brought; empty between visits.
-    shelf: Vec<A>,
+    shelf: Vec<Parcel<A>>,
     /// A bit for every port with anything to do; clear between visits.
     busy: Vec<u64>,
     /// NACKs that come up from hosts at watched ports, by port, and ACKs that may matter to the scheme.

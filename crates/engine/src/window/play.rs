@@ -42,7 +42,7 @@ pub(super) fn forward<A: Annex>(
 ) {
     let opened = out.window.opened;
     let limit = limit - opened;
-    let rate = out.setup.rate_number::<A>(port.row);
+    let hop = out.setup.hop::<A>(out.gp + p, port.row);
     let mut wire = Wire::take(port, out, p, opened);
     // CNPs go first. Each of them was queued before the arrivals in `joining`.
     while wire.free < limit
@@ -87,7 +87,7 @@ pub(super) fn forward<A: Annex>(
             break;
         }
         let (sent, queue) = (port.bytes + wire.bytes(), length.bytes.into());
-        let link = LinkState { gp: out.gp + p, rate, at: opened + start, sent, queue };
+        let link = LinkState { hop, at: opened + start, sent, queue };
         out.setup.trace(&mut pkt, link);
         if let Some((after, sent)) = wire.launch(start, pkt) {
             out.send_far(p, port, after, sent);

@@ -10,7 +10,7 @@ use model::{Annex, Parcel};
 /// The annexes of a visit by place. A place is the number of a lane and a slot in the lane.
 pub(super) struct Shelf<'v, A> {
     lanes: &'v [Vec<Parcel<A>>],
-    own: &'v mut Vec<A>,
+    own: &'v mut Vec<Parcel<A>>,
 }
 
 /// Bits of a slot. A lane of 2^22 packets would need frames of 64 ps in the longest window.
@@ -20,7 +20,7 @@ const OWN: u32 = u32::MAX >> SLOT_BITS;
 
 impl<'v, A: Annex> Shelf<'v, A> {
     /// The shelf of a visit with these lanes; `own` takes the annexes that have no lane.
-    pub(super) fn new(lanes: &'v [Vec<Parcel<A>>], own: &'v mut Vec<A>) -> Self {
+    pub(super) fn new(lanes: &'v [Vec<Parcel<A>>], own: &'v mut Vec<Parcel<A>>) -> Self {
         Shelf { lanes, own }
     }
 
@@ -56,13 +56,28 @@ impl<'v, A: Annex> Shelf<'v, A> {
     /// The annex of a packet.
     #[inline(always)]
     pub(super) fn annex<'s>(&'s self, held: &'s A::Held) -> &'s A {
-        A::held(held, |place| {
-            let slot = (place & ((1 << SLOT_BITS) - 1)) as usize;
-            match self.lanes.get((place >> SLOT_BITS) as usize) {
-                Some(lane) => &lane[slot].annex,
-                None => &self.own[slot],
-            }
-        })
+        A::held(held, |place| &self.at(place).annex)
+    }
+
+    /// The annex of a packet, and the packet that has it if it is large.
+    #[inline(always)]
+    pub(super) fn holder<'s>(&'s self, held: &'s A::Held) -> (&'s A, Option<&'s Parcel<A>>) {
+        let mut holder = None;
+        let annex = A::held(held, |place| {
+            let parcel = self.at(place);
+            holder = Some(parcel);
+            &parcel.annex
+        });
+        (annex, holder)
+    }
+
+    #[inline(always)]
+    fn at(&self, place: u32) -> &Parcel<A> {
+        let slot = (place & ((1 << SLOT_BITS) - 1)) as usize;
+        match self.lanes.get((place >> SLOT_BITS) as usize) {
+            Some(lane) => &lane[slot],
+            None => &self.own[slot],
+        }
     }
 }
 
@@ -77,9 +92,9 @@ pub(super) fn in_lane<A: Annex>(annex: &A, lane: usize, slot: usize) -> A::Held 
 
 /// [`Shelf::put`] for a shelf that is not yet there.
 #[inline(always)]
-pub(super) fn put<A: Annex>(own: &mut Vec<A>, annex: &A) -> A::Held {
+pub(super) fn put<A: Annex>(own: &mut Vec<Parcel<A>>, annex: &A) -> A::Held {
     annex.hold(|| {
-        own.push(*annex);
+        own.push(Parcel { annex: *annex, ..Parcel::default() });
         OWN << SLOT_BITS | (own.len() as u32 - 1)
     })
 }

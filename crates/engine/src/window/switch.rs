@@ -557,8 +557,8 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     fn start(&mut self, p: usize, at: u64, mut pkt: Parcel<P::Annex>) {
         let port = &mut self.ports[p];
         let (sent, queue) = (port.bytes, port.waiting.into());
-        let rate = self.out.setup.rate_number::<P::Annex>(port.row);
-        let link = LinkState { gp: self.out.gp + p, rate, at, sent, queue };
+        let hop = self.out.setup.hop::<P::Annex>(self.out.gp + p, port.row);
+        let link = LinkState { hop, at, sent, queue };
         self.out.setup.trace(&mut pkt, link);
         if port.is(LOSSY | TAPPED) {
             self.out.launch_special(p, port, at, pkt);
