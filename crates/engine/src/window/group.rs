@@ -22,7 +22,7 @@ use crate::setup::{NO_TRACK, Setup};
 use crate::stall::{Blocked, Liveness};
 use crate::switch::Switch;
 use model::packet::Kinds;
-use model::{Annex, HostId, Kind, NodeId, Parcel, Parts, PortIndex, QpId, Scheme};
+use model::{Annex, HostId, Interest, Kind, NodeId, Parcel, Parts, PortIndex, QpId, Scheme};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hint::black_box;
@@ -249,7 +249,9 @@ impl<P: Parts> Group<P> {
                 group.hosts.extend(endpoints.map(|host| Host::new(setup, parts, HostId(host))));
                 group.hosts.len() - fabric.ports(id).len()
             } else {
-                group.switches.push(Switch::new(setup, parts, id));
+                let mut switch = Switch::new(setup, parts, id);
+                switch.interest.local |= has_no_choice(setup, &switch.interest, id);
+                group.switches.push(switch);
                 group.switches.len() - 1
             };
             let watched = !is_host && group.switches[index].interest.host_departures;
@@ -763,6 +765,15 @@ impl Node {
     pub(super) fn words(&self) -> Range<usize> {
         self.backlog as usize..(self.backlog + self.ports.div_ceil(64)) as usize
     }
+}
+
+/// True if the scheme of a switch is called for no packet, because one port alone leads to every other rack.
+fn has_no_choice(setup: &Setup<'_>, interest: &Interest, id: NodeId) -> bool {
+    let fabric = setup.fabric();
+    let called = interest.every_packet || interest.host_departures || interest.detours;
+    !called
+        && fabric.groups() == 0
+        && (0..fabric.racks().len()).all(|rack| fabric.route_to_rack(id, rack).len() <= 1)
 }
 
 /// Visits a switch in a run that follows queue pairs.
