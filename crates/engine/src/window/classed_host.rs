@@ -116,6 +116,7 @@ impl<P: Parts> Visit<'_, P> {
     /// Handles the next link event or timer.
     fn on_special(&mut self) -> u64 {
         let (event, timer) = (self.events.next(), self.host.timer_at());
+        let mut resumed = false;
         if timer < event {
             self.host.on_timer(self.out.setup, timer);
             for pkt in self.host.take_made() {
@@ -125,10 +126,11 @@ impl<P: Parts> Visit<'_, P> {
             let before = self.port.paused_channels();
             match self.events.take() {
                 Some(LinkEvent::Pause(pause)) => {
-                    self.out.paused(0, self.port, event, pause.channel, pause.on);
+                    let news = self.out.paused(0, self.port, event, pause.channel, pause.on);
+                    resumed = news && !pause.on;
                 }
                 Some(LinkEvent::Failure(FailureEvent::Reset { .. })) => {
-                    self.out.paused(0, self.port, event, 0, false);
+                    resumed = self.out.paused(0, self.port, event, 0, false);
                 }
                 Some(LinkEvent::Failure(FailureEvent::Rate { row, .. })) => {
                     self.port.row = row;
@@ -144,8 +146,8 @@ impl<P: Parts> Visit<'_, P> {
         }
         let now = event.min(timer);
         let mut due = self.next(now);
-        // A waiting packet starts at once, even if another frame of this instant pauses the port again.
-        while due <= now {
+        // After a resume frame a waiting packet starts at once, even if another frame of this instant pauses the port again.
+        while resumed && due <= now {
             due = self.depart(now);
         }
         due

@@ -511,3 +511,62 @@ list = [
 "#;
     check_engines(&Story { text: text.into(), shared: 68_036, chained: false }).unwrap();
 }
+
+/// The engines once disagreed here on the order of a CNP and an ACK: a host's port was paused and resumed at the instant
+/// at which its wire became free.
+#[test]
+fn a_pause_of_no_length_lets_no_other_class_overtake() {
+    let text = r#"
+seed = 0
+[topology.links]
+hosts = 6
+switches = ["s0", "s1", "s2", "s3"]
+links = [
+  ["host0", "s0", "100Gbps", "1us"],
+  ["host1", "s3", "25Gbps", "50us"],
+  ["host2", "s0", "100Gbps", "1ns"],
+  ["host3", "s0", "100Gbps", "1us"],
+  ["host4", "s3", "25Gbps", "1ns"],
+  ["host5", "s0", "400Gbps", "100ns"],
+  ["s1", "s0", "400Gbps", "1ns"],
+  ["s2", "s0", "100Gbps", "1us"],
+  ["s3", "s1", "100Gbps", "50001ps"],
+]
+
+[links]
+loss = 0.0
+lose-replies = false
+[switch]
+buffer = "10GB"
+pfc = "on"
+classes = [{ kinds = ["trimmed"], cap = "700B" }, { kinds = ["data"], weight = 1, cap = "30kB" }, { kinds = ["ack"], weight = 40 }]
+ecn = { kmin = "1kB", kmax = "9kB" }
+[record]
+width = "100ns"
+bins = 8
+[scheme.ecmp]
+[nic]
+timeout = { fixed = "20us" }
+[nic.transport.nic-sr]
+resend = "all"
+reorder-window = 8
+[stop]
+no-progress = "8ms"
+[routing]
+detection = "0us"
+[[workload]]
+name = "false"
+background = false
+qp = "persistent"
+[workload.flows]
+list = [
+  { from = "host4", to = "host2", bytes = "10067B", start = "9478ns" },
+  { from = "host4", to = "host1", bytes = "21836B", start = "7046ns" },
+  { from = "host1", to = "host2", bytes = "1171B", start = "11293ns" },
+  { from = "host4", to = "host0", bytes = "17257B", start = "3501ns" },
+  { from = "host5", to = "host1", bytes = "40558B", start = "10951ns" },
+  { from = "host1", to = "host0", bytes = "1175B", start = "2083ns" },
+]
+"#;
+    check_engines(&Story { text: text.into(), shared: 5_000, chained: false }).unwrap();
+}
