@@ -4,12 +4,13 @@
 //! losses, failures, small buffers, every NIC and scheme, and runs that are cut short. Deadlocks may occur.
 //! `PROPTEST_CASES=10000` tries more; each fault that was found has a story of its own in the other files.
 
-use crate::lab::{compared_on, lay};
+use crate::lab::{compared_on, lay, run_on};
 use model::{Bytes, MessageId, Plan, Time};
 use proptest::prelude::*;
 use proptest::sample::select;
-use proptest::test_runner::TestCaseError;
-use scenario::plan_check;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{TestCaseError, TestRunner};
+use scenario::{Checked, plan_check};
 use std::fmt::{self, Debug, Formatter, Write};
 
 const RATES: [&str; 6] = ["100Gbps", "400Gbps", "40Gbps", "25Gbps", "73Gbps", "1Gbps"];
@@ -313,8 +314,8 @@ fn chain(plan: &mut Plan) {
     }
 }
 
-/// Runs a story on all engines, and fails with their differences.
-fn check_engines(story: &Story) -> Result<(), TestCaseError> {
+/// The scenario of a story, with its buffers and its chains of messages.
+fn scenario_of(story: &Story) -> Checked {
     let mut checked = lay(&story.text);
     let plan = &mut checked.plan;
     for (i, node) in plan.fabric.switches().enumerate() {
@@ -330,7 +331,12 @@ fn check_engines(story: &Story) -> Result<(), TestCaseError> {
         chain(plan);
     }
     assert!(plan.no_progress < Time::from_ms(100));
-    match compared_on(&checked) {
+    checked
+}
+
+/// Runs a story on all engines, and fails with their differences.
+fn check_engines(story: &Story) -> Result<(), TestCaseError> {
+    match compared_on(&scenario_of(story)) {
         Ok(_) => Ok(()),
         Err(difference) => Err(TestCaseError::fail(difference)),
     }
@@ -348,6 +354,20 @@ proptest! {
     fn on_any_dragonfly_the_engines_agree(story in groups()) {
         check_engines(&story)?;
     }
+}
+
+#[test]
+fn stories_have_hosts_with_several_ports_cut_packets_and_weighted_classes() {
+    let mut runner = TestRunner::deterministic();
+    let (mut several_ports, mut weighted, mut cuts) = (0, 0, 0);
+    for _ in 0..200 {
+        let story = story().new_tree(&mut runner).unwrap().current();
+        let checked = scenario_of(&story);
+        several_ports += u32::from(checked.plan.fabric.servers() < checked.plan.fabric.hosts());
+        weighted += u32::from(story.text.contains("weight"));
+        cuts += u32::from(run_on(&checked).data.cut > 0);
+    }
+    assert!(several_ports > 80 && weighted > 60 && cuts > 20, "{several_ports} {weighted} {cuts}");
 }
 
 /// The engines once disagreed here: at the start of a queue pair's last packet, IRN's shorter timeout had already
