@@ -11,11 +11,13 @@
 //! | [`crew`] | threads that share the groups of a window |
 //! | [`group`] | the state of nodes, and the schedule of their visits |
 //! | [`inside`] | windows inside windows: a group that steps through the window by itself |
-//! | [`sort`] | arrivals of a node in order of time |
-//! | [`switch`], [`host`] | one node in one window |
-//! | [`server`] | a host with several ports in one window |
+//! | [`local`], [`mod@line`] | a switch whose scheme acts on every port by itself; its arrivals by port and class |
+//! | [`short`], [`departures`], [`charged`] | a port of such a switch: with little to do, in general, and in heavy visits |
+//! | [`shelf`] | large annexes, which stay in their lanes meanwhile |
+//! | [`switch`], [`sort`], [`order`], [`play`] | other switches: arrivals and departures in order of time |
+//! | [`classed`], [`classed_host`] | ports whose classes are no preset |
+//! | [`host`], [`server`] | a host in one window, with one port or several |
 //! | [`port`], [`queue`], [`wire`] | a port, its queues, and its wire |
-//! | [`play`], [`order`] | a single port over a stretch of time; the order of departures among ports |
 //! | [`out`], [`lanes`] | packets that leave a node, and their way to the far end |
 
 mod charged;
