@@ -2,7 +2,7 @@
 
 use crate::arrays;
 use crate::error::{Error, KeyError, suggestion};
-use crate::foreign;
+use crate::import::foreign;
 use crate::overlay::{AppliedChange, Change};
 use crate::source::Source;
 use serde::de::DeserializeOwned;

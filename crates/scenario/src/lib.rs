@@ -41,7 +41,6 @@ mod error;
 pub mod failure;
 pub mod file;
 mod footprint;
-mod foreign;
 pub mod ideal;
 pub mod import;
 pub mod loss;

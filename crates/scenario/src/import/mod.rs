@@ -1,3 +1,4 @@
 //! Scenarios from files of other tools.
 
+pub(crate) mod foreign;
 pub mod hpcc;
