@@ -117,6 +117,9 @@ impl<'s> Clock<'s> {
                 };
             }
             self.number = self.number.max(next / self.length);
+            if self.stalls_before_an_event(groups) {
+                return Step::End(End { cause: Cause::Stalled, at: None });
+            }
         }
         let opened = self.number * self.length;
         if opened >= self.horizon {
@@ -167,6 +170,21 @@ impl<'s> Clock<'s> {
         }
         self.boundary = crossed + quantum;
         None
+    }
+
+    /// True if the run is stalled when its next event comes. A window that only hands packets on to lanes is then not
+    /// opened, because it would sample the series.
+    fn stalls_before_an_event<P: Parts, G: DerefMut<Target = Group<P>>>(&self, groups: &[G]) -> bool {
+        let quantum = self.setup.window;
+        let is_stalled =
+            |now| is_stalled(self.setup, now / quantum * quantum, groups.iter().map(|group| group.liveness));
+        // Packets are handed on in the window before they arrive.
+        let latest = (self.number + 2) * self.length;
+        if unfinished(groups) == 0 || !is_stalled(latest) {
+            return false;
+        }
+        let event = groups.iter().map(|group| group.next_event()).min().unwrap_or(u64::MAX);
+        event < self.horizon && is_stalled(event)
     }
 
     /// A run with background traffic ends at the close of the full window in which the last foreground message

@@ -55,6 +55,8 @@ pub(super) struct Node {
     backlog: u32,
     /// Time of the node's next event that needs no arrival, ps.
     pub(super) next: u64,
+    /// [`Node::next`] without packets that are only handed on to lanes.
+    next_event: u64,
     /// Time of the node's valid entry in `sleepers`; [`u64::MAX`] without an entry.
     booked: u64,
     /// Pause frames on their way to the node.
@@ -286,6 +288,7 @@ impl<P: Parts> Group<P> {
                 mail_word: location.word,
                 backlog: group.backlog.len() as u32,
                 next: u64::MAX,
+                next_event: u64::MAX,
                 booked: u64::MAX,
                 pauses: Vec::new(),
             });
@@ -319,6 +322,7 @@ impl<P: Parts> Group<P> {
                     self.nodes[n].next = self.nodes[n].next.min(host.timer_at());
                 }
             }
+            self.nodes[n].next_event = self.nodes[n].next;
             self.schedule(n, length);
         }
         std::mem::swap(&mut self.soon, &mut self.later);
@@ -626,6 +630,10 @@ impl<P: Parts> Group<P> {
         let Context { setup, window, .. } = context;
         let node = &mut self.nodes[n];
         node.next = node.next.min(setup.failing.next(node.id, window.close));
+        for frame in &node.pauses {
+            node.next = node.next.min(frame.at);
+        }
+        node.next_event = node.next;
         let words = node.words();
         for (i, word) in self.outputs.far[words].iter().enumerate() {
             for p in bits(*word, i * 64) {
@@ -636,9 +644,13 @@ impl<P: Parts> Group<P> {
                 node.next = node.next.min(hand_on);
             }
         }
-        for frame in &node.pauses {
-            node.next = node.next.min(frame.at);
-        }
+    }
+
+    /// Time of the group's first event in a run without mail, ps. In contrast to [`Group::next`], a packet counts when it
+    /// arrives.
+    pub(super) fn next_event(&self) -> u64 {
+        let arrivals = self.ports.iter().filter_map(|port| port.far.front()).map(|(at, _)| *at);
+        self.nodes.iter().map(|node| node.next_event).chain(arrivals).min().unwrap_or(u64::MAX)
     }
 
     /// Link crossings so far.

@@ -590,3 +590,50 @@ list = [
 "#;
     check_engines(&Story { text: text.into(), shared: 5_000, chained: false }).unwrap();
 }
+
+/// A window that only hands far packets on to lanes once sampled the series, although the run had stalled.
+#[test]
+fn a_stalled_run_widens_no_bins_for_packets_that_never_arrive() {
+    let text = r#"
+seed = 0
+[topology.dragonfly]
+groups = 2
+routers-per-group = 1
+hosts-per-router = 2
+links-per-pair = 1
+channels = 1
+minimal = "fewest-hops"
+rate = "1Gbps"
+delay = "3ms"
+local-rate = "100Gbps"
+local-delay = "1us"
+global-rate = "100Gbps"
+global-delay = "3ms"
+
+[links]
+loss = 0.0
+[switch]
+buffer = "10GB"
+pfc = "off"
+
+classes = "strict"
+ecn = "off"
+[record]
+width = "100ns"
+bins = 8
+[scheme.minimal]
+[nic]
+timeout = { adp = 14 }
+[stop]
+no-progress = "8ms"
+[[workload]]
+[workload.flows]
+list = [
+  { from = "host3", to = "host0", bytes = "14429B", start = "16675ns" },
+  { from = "host3", to = "host2", bytes = "14444B", start = "16675ns" },
+  { from = "host3", to = "host0", bytes = "16974B", start = "16675ns" },
+  { from = "host3", to = "host0", bytes = "35288B", start = "16675ns" },
+]
+"#;
+    check_engines(&Story { text: text.into(), shared: 5_000, chained: false }).unwrap();
+}
