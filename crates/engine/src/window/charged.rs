@@ -107,8 +107,8 @@ impl<A: Annex> Play<'_, A> {
     #[inline(always)]
     fn may_charge(&self, p: usize) -> bool {
         let port = &self.ports[p];
-        let stays = port.data.is_empty() || port.paused() && self.next_pause(p, 0) == NEVER;
-        !stays || !self.layer.line(p, DATA).packets.is_empty()
+        let may_depart = !port.data.is_empty() && (!port.paused() || self.next_pause(p, 0) != NEVER);
+        may_depart || !self.layer.line(p, DATA).packets.is_empty()
     }
 
     #[inline(always)]
@@ -127,15 +127,9 @@ impl<A: Annex> Play<'_, A> {
     /// Puts the port's lines back, empty. What has not left goes into its queues.
     #[inline(always)]
     fn end_charged(&mut self, Charged { p, replies, cnps, .. }: Charged) {
-        let tie = self.layer.tie;
         self.layer.line_mut(p, DATA).clear();
-        let port = &mut self.ports[p];
-        let line = self.layer.line_mut(p, REPLIES);
-        line.packets[replies..].iter().for_each(|pkt| port.replies.push(self.shelf.unkeyed(pkt, tie)));
-        line.clear();
-        let line = self.layer.line_mut(p, CNPS);
-        line.packets[cnps..].iter().for_each(|pkt| port.cnps.push(self.shelf.unkeyed(pkt, tie)));
-        line.clear();
+        self.keep(p, REPLIES, replies);
+        self.keep(p, CNPS, cnps);
         self.note_queues(p);
     }
 

@@ -496,12 +496,7 @@ impl<A: Annex> Departures<A> {
     ) -> Left {
         self.flush(port, lines, out);
         if self.frames > 0 {
-            port.busy = out.window.opened + time(self.free);
-            port.last = port.busy;
-            port.frames += self.frames;
-            let (time, bytes) = spent(self.spent, self.frames);
-            port.busy_for += time;
-            port.bytes += bytes;
+            count_sent(port, out.window.opened + time(self.free), self.spent, self.frames);
             if mixed {
                 let queued = lines.queued[..self.left.queued].iter().filter(|pkt| !pkt.is_data());
                 let arrived = lines.data[..self.left.data].iter().filter(|pkt| !pkt.is_data());
@@ -517,6 +512,16 @@ impl<A: Annex> Departures<A> {
         (port.waiting, port.most_waiting) = (self.waiting, self.most.max(self.waiting));
         self.left
     }
+}
+
+/// Adds frames with this sum of costs to the counts of a port. The last one ends at `end`, ps.
+#[inline(always)]
+pub(super) fn count_sent<A: Annex>(port: &mut Port<A>, end: u64, costs: u64, frames: u64) {
+    let (time, bytes) = spent(costs, frames);
+    (port.busy, port.last) = (end, end);
+    port.busy_for += time;
+    port.frames += frames;
+    port.bytes += bytes;
 }
 
 /// What the time of arrival adds to the time at which the wire is free, in a first word. `from` is the start of times on the

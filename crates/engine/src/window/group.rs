@@ -481,7 +481,7 @@ impl<P: Parts> Group<P> {
             || surprises
             || !switch.buffer.stays_below_thresholds(bound, by_account, longest);
         self.effort.heavy += heavy as u64;
-        // A heavy visit by port knows charges by ingress, and its own packets are never charged.
+        // Ports can take turns if charges go by ingress alone, refused packets are dropped, and all data is charged.
         let by_port = self.classed.is_empty()
             && !surprises
             && channels == 1

@@ -571,15 +571,12 @@ impl<A: Annex> Play<'_, A> {
     /// Takes the lines of a port, in order, and its queue of data.
     #[inline(always)]
     pub(super) fn take(&mut self, p: usize) -> (Taken<A::Held>, Queue<A>) {
-        let sorted = self.sorted || self.gets_made(p);
+        if !self.gets_made(p) {
+            self.sort_lines(p);
+        }
         let lines = &mut self.layer.lines[p];
         let [data, replies, cnps] = [DATA, REPLIES, CNPS].map(|class| std::mem::take(&mut lines[class]));
-        let mut taken = Taken { data, replies, cnps };
-        if !sorted {
-            taken.data.sort(self.room, self.shift);
-            taken.replies.sort(self.room, self.shift);
-            taken.cnps.sort(self.room, self.shift);
-        }
+        let taken = Taken { data, replies, cnps };
         let queue = std::mem::take(&mut self.ports[p].data);
         let Taken { data, replies, cnps } = &taken;
         let all = queue.len() as usize + data.packets.len() + replies.packets.len() + cnps.packets.len();
@@ -629,6 +626,25 @@ impl<A: Annex> Play<'_, A> {
             lines[class] = std::mem::take(line);
         }
         self.note_queues(p);
+    }
+
+    /// Keeps the packets of a line behind the first `left` ones in the queue of port `p`, and clears the line.
+    #[inline(always)]
+    pub(super) fn keep(&mut self, p: usize, class: usize, left: usize) {
+        let (port, tie) = (&mut self.ports[p], self.layer.tie);
+        let line = self.layer.line_mut(p, class);
+        for pkt in &line.packets[left..] {
+            let pkt = self.shelf.unkeyed(pkt, tie);
+            match class {
+                DATA => {
+                    port.waiting += pkt.frame();
+                    port.data.push(pkt);
+                }
+                REPLIES => port.replies.push(pkt),
+                _ => port.cnps.push(pkt),
+            }
+        }
+        line.clear();
     }
 
     /// Notes what is left in the queues of port `p`.

@@ -1,8 +1,8 @@
 //! A port with little to do in a visit of [`super::local`]: its queue of data is empty and stays short, or it is paused.
 //! Mostly one to four packets leave by it.
 
-use super::departures::{lay_on_lane, reach};
-use super::line::{self, LOW, WHOLE_TICKS, departure, instant, key, spent, time};
+use super::departures::{count_sent, lay_on_lane, reach};
+use super::line::{self, LOW, WHOLE_TICKS, departure, instant, key, time};
 use super::local::{CNPS, DATA, Play, REPLIES};
 use super::port::{LOSSY, TAPPED, UNCHARGED};
 use model::{Annex, Parcel};
@@ -98,31 +98,14 @@ impl<A: Annex> Play<'_, A> {
         }
         let sent = i + j;
         if sent > 0 {
-            port.busy = opened + time(free);
-            port.last = port.busy;
-            port.frames += sent as u64;
-            let (time, bytes) = spent(sum, sent as u64);
-            port.busy_for += time;
-            port.bytes += bytes;
+            count_sent(port, opened + time(free), sum, sent as u64);
             out.tally.control_hops += control;
             lay_on_lane(out, p, port, &self.sent[..sent]);
         }
         for (class, left) in classes.into_iter().zip([i, j]) {
-            let tie = self.layer.tie;
-            let line = self.layer.line_mut(p, class);
-            for pkt in &line.packets[left..] {
-                let pkt = self.shelf.unkeyed(pkt, tie);
-                match class {
-                    DATA => {
-                        port.waiting += pkt.frame();
-                        port.data.push(pkt);
-                    }
-                    REPLIES => port.replies.push(pkt),
-                    _ => port.cnps.push(pkt),
-                }
-            }
-            line.clear();
+            self.keep(p, class, left);
         }
+        let port = &mut self.ports[p];
         if classes[1] == DATA {
             port.most_waiting = port.most_waiting.max(port.waiting).max(most);
         }
