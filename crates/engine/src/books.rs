@@ -154,7 +154,7 @@ pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome
         effort,
         ending,
     };
-    outcome.violations = violations(setup, &outcome, switches);
+    outcome.violations = Ledger::of(setup, &outcome, switches).violations();
     outcome
 }
 
@@ -183,47 +183,281 @@ fn counters<P: Parts>(hosts: &[Host<P>], switches: &[Switch<P>]) -> Vec<(&'stati
     sums.into_iter().collect()
 }
 
-/// Every rule of conservation that the run broke, in words.
-fn violations<P: Parts>(setup: &Setup<'_>, run: &Outcome, switches: &[Switch<P>]) -> Vec<String> {
-    let mut broken = Vec::new();
-    let d = &run.data;
-    let out = d.accepted + d.duplicate + d.discarded + d.noticed;
-    let dropped = d.dropped_buffer + d.dropped_link + d.dropped_scheme;
-    if d.sent != out + dropped + d.cut + d.held + d.in_flight
-        || d.cut != d.headers_arrived + d.headers_lost + d.headers_in_flight
-    {
-        broken.push(format!("data packets do not add up: {d:?}"));
-    }
-    let c = &run.control;
-    if c.created != c.arrived + c.heard + c.blocked + c.dropped + c.in_flight {
-        broken.push(format!("control packets do not add up: {c:?}"));
-    }
-    let plan = setup.plan;
-    let whole = |(i, record): (usize, &MessageRecord)| match record.received {
-        Time::NEVER => 0,
-        _ => plan.wire.packets(plan.messages[i].bytes),
-    };
-    let received: u64 = run.messages.iter().enumerate().map(whole).sum();
-    let in_flight = d.in_flight + d.headers_in_flight;
-    let drained = run.ending == Ending::Finished && in_flight == 0 && d.held == 0;
-    if d.accepted < received || drained && !plan.jobs.iter().any(|j| j.background) && d.accepted != received {
-        broken.push(format!("{} packets accepted, {received} in the messages received", d.accepted));
-    }
-    for (i, m) in run.messages.iter().enumerate() {
-        if m.acked != Time::NEVER && (m.received == Time::NEVER || m.received > m.acked) {
-            broken.push(format!("message {i} was acknowledged before it was received"));
-        }
-    }
-    if drained && c.in_flight == 0 {
-        // A run may end while a background job waits for its timers. A scheme may then have paused a port for that
+/// Numbers that the rules of conservation compare at the end of a run.
+#[derive(Clone, Debug)]
+struct Ledger<'r> {
+    data: Data,
+    control: Control,
+    messages: &'r [MessageRecord],
+    /// Packets of all messages that were received.
+    received: u64,
+    /// True if no foreground message waits.
+    finished: bool,
+    /// True if there are background jobs. Their last messages may be on the way when a run finishes.
+    background: bool,
+    /// Switches whose buffers are charged, or that pause a port.
+    busy: Vec<&'r str>,
+}
+
+impl<'r> Ledger<'r> {
+    fn of<P: Parts>(setup: &Setup<'r>, run: &'r Outcome, switches: &[Switch<P>]) -> Self {
+        let plan = setup.plan;
+        let received = run.messages.iter().zip(&plan.messages).filter(|(m, _)| m.received != Time::NEVER);
+        // A run may finish while a background job waits for its timers. A scheme may then have paused a port for that
         // job.
         let waits = run.messages.iter().any(|m| m.acked == Time::NEVER);
-        for (i, switch) in switches.iter().enumerate() {
-            if !switch.buffer.idle(waits) {
-                let name = plan.fabric.name(plan.fabric.switch(i));
-                broken.push(format!("traffic has ended and {name} still charges its buffer or pauses"));
-            }
+        let busy = switches.iter().enumerate().filter(|(_, switch)| !switch.buffer.idle(waits));
+        Ledger {
+            data: run.data,
+            control: run.control,
+            messages: &run.messages,
+            received: received.map(|(_, message)| plan.wire.packets(message.bytes)).sum(),
+            finished: run.ending == Ending::Finished,
+            background: plan.jobs.iter().any(|job| job.background),
+            busy: busy.map(|(i, _)| plan.fabric.name(plan.fabric.switch(i))).collect(),
         }
     }
-    broken
+
+    /// Every rule of conservation that the run broke, in words.
+    fn violations(&self) -> Vec<String> {
+        let rules = [self.data_packets(), self.control_packets(), self.received_packets()];
+        rules.into_iter().flatten().chain(self.early_acks()).chain(self.busy_switches()).collect()
+    }
+
+    /// Every data packet has one fate, and every cut packet's header has one.
+    fn data_packets(&self) -> Option<String> {
+        let d = &self.data;
+        let out = d.accepted + d.duplicate + d.discarded + d.noticed;
+        let dropped = d.dropped_buffer + d.dropped_link + d.dropped_scheme;
+        let whole = d.sent == out + dropped + d.cut + d.held + d.in_flight
+            && d.cut == d.headers_arrived + d.headers_lost + d.headers_in_flight;
+        (!whole).then(|| format!("data packets do not add up: {d:?}"))
+    }
+
+    fn control_packets(&self) -> Option<String> {
+        let c = &self.control;
+        let whole = c.created == c.arrived + c.heard + c.blocked + c.dropped + c.in_flight;
+        (!whole).then(|| format!("control packets do not add up: {c:?}"))
+    }
+
+    /// Receivers have accepted every packet of the messages received. They have accepted no other packet once all
+    /// messages have arrived.
+    fn received_packets(&self) -> Option<String> {
+        let (accepted, received) = (self.data.accepted, self.received);
+        let all_received = self.drained() && !self.background;
+        let broken = accepted < received || all_received && accepted > received;
+        broken.then(|| format!("{accepted} packets accepted, {received} in the messages received"))
+    }
+
+    /// No message is acknowledged before it is received; [`Time::NEVER`] is later than all times.
+    fn early_acks(&self) -> impl Iterator<Item = String> {
+        let early = |m: &MessageRecord| m.acked != Time::NEVER && m.received > m.acked;
+        let numbers = self.messages.iter().enumerate().filter(move |(_, m)| early(m));
+        numbers.map(|(i, _)| format!("message {i} was acknowledged before it was received"))
+    }
+
+    /// Without traffic, no switch charges its buffer or pauses a port.
+    fn busy_switches(&self) -> impl Iterator<Item = String> {
+        let ended = self.drained() && self.control.in_flight == 0;
+        let busy = self.busy.iter().filter(move |_| ended);
+        busy.map(|name| format!("traffic has ended and {name} still charges its buffer or pauses"))
+    }
+
+    /// True if the run has finished and no data packet is on the way.
+    fn drained(&self) -> bool {
+        let d = &self.data;
+        self.finished && d.in_flight == 0 && d.headers_in_flight == 0 && d.held == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two messages of 40 packets each. Data and control packets meet every fate, except that none is in flight.
+    const MESSAGES: [MessageRecord; 2] = [message(5, 8), message(7, 9)];
+
+    const fn message(received: u64, acked: u64) -> MessageRecord {
+        let (received, acked) = (Time(received), Time(acked));
+        MessageRecord {
+            start: Time::ZERO,
+            received,
+            acked,
+            last_sent: Time(4),
+            wire_bytes: 60_000,
+            retransmitted: 0,
+        }
+    }
+
+    fn balanced() -> Ledger<'static> {
+        Ledger {
+            data: Data {
+                sent: 80 + 28 + 9,
+                accepted: 80,
+                duplicate: 1,
+                discarded: 2,
+                noticed: 3,
+                dropped_buffer: 5,
+                dropped_link: 7,
+                dropped_scheme: 10,
+                cut: 9,
+                headers_arrived: 6,
+                headers_lost: 3,
+                ..Data::default()
+            },
+            control: Control {
+                created: 50,
+                arrived: 40,
+                heard: 1,
+                blocked: 2,
+                dropped: 7,
+                ..Control::default()
+            },
+            messages: &MESSAGES,
+            received: 80,
+            finished: true,
+            background: false,
+            busy: Vec::new(),
+        }
+    }
+
+    /// Violations of the balanced ledger after one change.
+    fn after(change: impl FnOnce(&mut Ledger<'_>)) -> Vec<String> {
+        let mut ledger = balanced();
+        change(&mut ledger);
+        ledger.violations()
+    }
+
+    fn none() -> Vec<String> {
+        Vec::new()
+    }
+
+    #[test]
+    fn a_balanced_ledger_breaks_no_rule() {
+        assert_eq!(after(|_| {}), none());
+    }
+
+    #[test]
+    fn a_data_packet_without_a_fate_is_reported() {
+        let report = |change: fn(&mut Data)| {
+            let mut ledger = balanced();
+            change(&mut ledger.data);
+            let words = format!("data packets do not add up: {:?}", ledger.data);
+            assert_eq!(ledger.violations(), [words]);
+        };
+        report(|d| d.sent += 1);
+        report(|d| d.sent -= 1);
+        report(|d| d.duplicate += 1);
+        report(|d| d.discarded += 1);
+        report(|d| d.noticed += 1);
+        report(|d| d.dropped_buffer += 1);
+        report(|d| d.dropped_link += 1);
+        report(|d| d.dropped_scheme += 1);
+        report(|d| d.cut += 1);
+        report(|d| d.held += 1);
+        report(|d| d.in_flight += 1);
+    }
+
+    #[test]
+    fn the_header_of_a_cut_packet_without_a_fate_is_reported() {
+        let report = |change: fn(&mut Data)| {
+            let mut ledger = balanced();
+            change(&mut ledger.data);
+            let words = format!("data packets do not add up: {:?}", ledger.data);
+            assert_eq!(ledger.violations(), [words]);
+        };
+        report(|d| d.headers_arrived += 1);
+        report(|d| d.headers_lost -= 1);
+        report(|d| d.headers_in_flight += 1);
+        // One packet more was cut, and its header is missing.
+        report(|d| (d.sent, d.cut) = (d.sent + 1, d.cut + 1));
+    }
+
+    #[test]
+    fn a_control_packet_without_a_fate_is_reported() {
+        let report = |change: fn(&mut Control)| {
+            let mut ledger = balanced();
+            change(&mut ledger.control);
+            let words = format!("control packets do not add up: {:?}", ledger.control);
+            assert_eq!(ledger.violations(), [words]);
+        };
+        report(|c| c.created += 1);
+        report(|c| c.created -= 1);
+        report(|c| c.arrived += 1);
+        report(|c| c.heard += 1);
+        report(|c| c.blocked += 1);
+        report(|c| c.dropped += 1);
+        report(|c| c.in_flight += 1);
+    }
+
+    #[test]
+    fn a_message_received_without_all_its_packets_is_reported() {
+        let words = "79 packets accepted, 80 in the messages received";
+        let lost = |ledger: &mut Ledger<'_>| {
+            ledger.data.accepted -= 1;
+            ledger.data.dropped_link += 1;
+        };
+        assert_eq!(after(lost), [words]);
+        let stopped = |ledger: &mut Ledger<'_>| {
+            lost(ledger);
+            ledger.finished = false;
+        };
+        assert_eq!(after(stopped), [words], "a stopped run has no excuse");
+    }
+
+    #[test]
+    fn a_packet_accepted_twice_is_reported_when_all_messages_have_arrived() {
+        let twice = |ledger: &mut Ledger<'_>| {
+            ledger.data.accepted += 1;
+            ledger.data.duplicate -= 1;
+        };
+        assert_eq!(after(twice), ["81 packets accepted, 80 in the messages received"]);
+        // The packet may belong to a message that is on its way.
+        let on_its_way: [fn(&mut Ledger<'_>); 5] = [
+            |ledger| ledger.finished = false,
+            |ledger| ledger.background = true,
+            |ledger| (ledger.data.in_flight, ledger.data.dropped_link) = (1, 6),
+            |ledger| (ledger.data.held, ledger.data.dropped_link) = (1, 6),
+            |ledger| (ledger.data.headers_in_flight, ledger.data.headers_lost) = (1, 2),
+        ];
+        for change in on_its_way {
+            let both = |ledger: &mut Ledger<'_>| {
+                twice(ledger);
+                change(ledger);
+            };
+            assert_eq!(after(both), none());
+        }
+    }
+
+    #[test]
+    fn a_message_acknowledged_before_it_was_received_is_reported() {
+        let first_message = |first: MessageRecord| {
+            let messages = [first, MESSAGES[1]];
+            Ledger { messages: &messages, ..balanced() }.violations()
+        };
+        let words = "message 0 was acknowledged before it was received";
+        assert_eq!(first_message(message(9, 8)), [words]);
+        assert_eq!(first_message(message(Time::NEVER.ps(), 8)), [words], "it never arrived");
+        assert_eq!(first_message(message(8, 8)), none());
+        assert_eq!(first_message(message(8, Time::NEVER.ps())), none(), "its ACK was lost");
+        assert_eq!(first_message(MessageRecord::default()), none(), "it was never posted");
+    }
+
+    #[test]
+    fn a_switch_that_pauses_without_traffic_is_reported() {
+        let busy = |ledger: &mut Ledger<'_>| ledger.busy.push("leaf1");
+        assert_eq!(after(busy), ["traffic has ended and leaf1 still charges its buffer or pauses"]);
+        let traffic: [fn(&mut Ledger<'_>); 3] = [
+            |ledger| ledger.finished = false,
+            |ledger| (ledger.data.in_flight, ledger.data.dropped_link) = (1, 6),
+            |ledger| (ledger.control.in_flight, ledger.control.dropped) = (1, 6),
+        ];
+        for change in traffic {
+            let both = |ledger: &mut Ledger<'_>| {
+                busy(ledger);
+                change(ledger);
+            };
+            assert_eq!(after(both), none());
+        }
+    }
 }
