@@ -373,3 +373,33 @@ impl Plan {
         Time(((u128::from(draw) * u128::from(self.clock_spread.ps())) >> 64) as u64)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_become_certain_only_above_kmax() {
+        let marking = Marking {
+            kmin: Bytes(10_000),
+            kmax: Bytes(20_000),
+            pmax: Probability::new(0.2),
+            at: MarkAt::Dequeue,
+        };
+        // Of 1,000 packets with evenly spread draws, this many are marked.
+        let marks = |queue| {
+            let draws = (0..1_000).map(|i| u64::MAX / 2_000 * (2 * i + 1));
+            draws.filter(|draw| marking.marks(queue, || *draw)).count()
+        };
+        let queues = [0, 9_999, 10_000, 15_000, 20_000, 20_001, u64::MAX];
+        assert_eq!(queues.map(marks), [0, 0, 0, 100, 200, 1_000, 1_000]);
+    }
+
+    #[test]
+    fn equal_thresholds_mark_every_packet_above_them_without_a_draw() {
+        let limit = Bytes(64_000);
+        let marking = Marking { kmin: limit, kmax: limit, pmax: Probability::new(1.0), at: MarkAt::Enqueue };
+        let marks = |queue| marking.marks(queue, || panic!("the decision is certain"));
+        assert_eq!([63_999, 64_000, 64_001].map(marks), [false, false, true]);
+    }
+}
