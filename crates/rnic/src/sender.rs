@@ -296,7 +296,10 @@ mod tests {
             fired.push(now);
         }
         assert_eq!(fired, [ms(1), ms(3), ms(6), ms(9)]);
+        // An ACK is progress, so the timeouts start over: 1 ms after the ACK, and 2 ms after the first of them.
         sender.on_reply(ms(10), Reply::Ack(Psn::new(0)));
         assert_eq!(sender.deadline(), ms(11));
+        sender.on_timeout(ms(11));
+        assert_eq!(sender.deadline(), ms(13));
     }
 }

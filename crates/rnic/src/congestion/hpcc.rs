@@ -485,6 +485,27 @@ mod tests {
     }
 
     #[test]
+    fn after_five_additive_steps_a_flow_claims_the_free_bandwidth_at_once() {
+        let mut control = control(&Config::default());
+        control.lower_to(Time::ZERO, 0.1);
+        let mut gbps = Vec::new();
+        for round in 0..8_u64 {
+            // The link is half idle in every round trip of 10 us.
+            let mut trail = Trail::default();
+            trail.push(0, Record::new(0, Time::from_us(10 * round), 62_500 * round, 0), 5);
+            let feedback = Feedback { una: 2 * round + 1, high: 2 * round + 2, trail, ..Feedback::default() };
+            control.on_feedback(Time::from_us(10 * round), &feedback);
+            gbps.push(control.rate() / 1e9);
+        }
+        // Steps of 50 Mb/s up to incStage 5 (maxStage), then one to 95 % of utilisation, then a step again.
+        let claimed = 10.25 * 0.95 / 0.5 + 0.05;
+        for (got, wanted) in gbps.iter().zip([10.0, 10.05, 10.1, 10.15, 10.2, 10.25, claimed, claimed + 0.05])
+        {
+            near(*got, wanted, 1e-3);
+        }
+    }
+
+    #[test]
     fn two_flows_converge_with_an_empty_queue() {
         // A large step, since the step alone equalises rates: with 50 Mb/s that takes thousands of round trips.
         let config = Config { additive_increase: Rate::from_gbps(1), ..Config::default() };
