@@ -500,6 +500,28 @@ mod tests {
     }
 
     #[test]
+    fn a_notification_names_no_packets_of_the_path_that_the_flow_moves_to() {
+        let mut d = dlbf(Config { ports: 2, ..Config::default() });
+        let first = send(&mut d, us(100), 0);
+        for seq in 1..5 {
+            send(&mut d, us(100), seq);
+        }
+        ack(&mut d, us(101), 1, first, us(10), true, us(0));
+        let notice = Notice { first: Psn::new(1), count: 4 };
+        assert_eq!(asides(&mut d, us(101)), [AsideKind::Notice(notice)]);
+        let second = send(&mut d, us(101), 5);
+        for seq in 6..8 {
+            send(&mut d, us(101), seq);
+        }
+        // After 30 us the flow has forgotten the first path's marks. The second path marks now, so the flow moves back.
+        // The packets on the first path stay ahead of all new ones.
+        ack(&mut d, us(140), 2, second, us(10), true, us(0));
+        let notice = Notice { first: Psn::new(5), count: 3 };
+        assert_eq!(asides(&mut d, us(140)), [AsideKind::Notice(notice)]);
+        assert_eq!(send(&mut d, us(141), 8), first);
+    }
+
+    #[test]
     fn a_crowded_receiver_gets_duplicates_instead() {
         let mut d = dlbf(Config::default());
         let old = send(&mut d, us(100), 0);
