@@ -13,6 +13,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("schemes", &["model", "rnic", "themis"]),
     ("rnic", &["model"]),
     ("engine", &["model"]),
+    ("audit", &["engine", "model"]),
     ("scenario", &["model", "rnic", "schemes"]),
     ("sim", &["engine", "model", "rnic", "schemes"]),
     ("results", &["engine", "model"]),
