@@ -284,23 +284,36 @@ fn simulate(wire: &Wire, path: &[Rc<Hop>], bytes: u64, packets: u64) -> u64 {
         *frame = wire.ack;
     }
     for lanes in path.iter().rev() {
-        let base = lanes.iter().max_by_key(|(rate, _)| *rate).copied();
+        // All ACKs take one path.
+        let base =
+            lanes.iter().min_by_key(|(rate, delay)| wire.transmission(*rate, wire.ack) + *delay).copied();
         pass(wire, base.as_slice(), &mut flow);
     }
     flow.last().map_or(0, |(at, _)| *at)
 }
 
-/// One hop: frames arrive in order of time and leave over the link that is free first. `flow` has the time, ps, and size
-/// in bytes of each frame.
+/// One hop: frames are taken in order of time, and each takes the link over which it arrives first. `flow` has the time, ps,
+/// and size in bytes of each frame.
 fn pass(wire: &Wire, lanes: &Hop, flow: &mut [(u64, u32)]) {
-    // A packet prefers a link that was never used, so there are never more used links than packets.
-    let mut free = vec![0u64; lanes.len().min(flow.len())];
+    // Of links that are alike, no more than there are frames can be of use.
+    let mut alike: BTreeMap<(Rate, Time), usize> = BTreeMap::new();
+    let mut free: Vec<(u64, Rate, Time)> = Vec::new();
+    for &(rate, delay) in lanes {
+        let count = alike.entry((rate, delay)).or_default();
+        *count += 1;
+        if *count <= flow.len() {
+            free.push((0, rate, delay));
+        }
+    }
     for (at, frame) in flow.iter_mut() {
-        let lane = (0..free.len()).min_by_key(|&l| free[l]).unwrap_or(0);
-        let (rate, delay) = lanes[lane];
-        let end = (*at).max(free[lane]) + wire.transmission(rate, *frame).ps();
-        free[lane] = end;
-        *at = end + delay.ps();
+        let arrival = |(free, rate, delay): &(u64, Rate, Time)| {
+            let end = (*at).max(*free) + wire.transmission(*rate, *frame).ps();
+            (end + delay.ps(), end)
+        };
+        let Some(lane) = free.iter_mut().min_by_key(|lane| arrival(lane).0) else { return };
+        let (arrives, end) = arrival(lane);
+        lane.0 = end;
+        *at = arrives;
     }
     flow.sort_by_key(|(at, _)| *at);
 }
@@ -365,6 +378,15 @@ mod tests {
                 assert!(path.iter().map(|hop| &hop[..]).eq(found.iter().map(|hop| &hop[..])), "{from} {to}");
             }
         }
+    }
+
+    #[test]
+    fn a_small_flow_takes_the_shorter_of_two_equal_paths() {
+        let links = "[topology.links]\nhosts = 2\nswitches = [\"a\", \"b\"]\ndelay = \"1us\"\nlinks = [\n\
+                     [\"host0\", \"a\"], [\"a\", \"b\", \"100Gbps\", \"9us\"], [\"a\", \"b\"], [\"host1\", \"b\"]]";
+        let p = plan(links);
+        // With preamble and gap, 1 B of payload takes 6.72 ns at 100 Gb/s and its ACK 6.88 ns; each link adds 1 us.
+        assert_eq!(ideal_fct(&p, HostId(0), HostId(1), 1), Time(3 * (2_000_000 + 6_720 + 6_880)));
     }
 
     #[test]
