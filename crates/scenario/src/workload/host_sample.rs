@@ -23,7 +23,14 @@ impl HostSample {
     /// The hosts of this part; refuses fewer than `least`.
     pub(crate) fn hosts(&self, draft: &Draft<'_>, least: usize) -> Result<Vec<HostId>, KeyError> {
         let all = order(draft);
-        let left = all.len().saturating_sub(self.skip);
+        let Some(left) = all.len().checked_sub(self.skip) else {
+            let text = format!(
+                "expected to skip at most {} hosts, the whole fabric; found {}",
+                all.len(),
+                self.skip
+            );
+            return Err(KeyError::new("hosts.skip", text));
+        };
         let take = self.take.unwrap_or(left);
         if take > left {
             let (skip, all) = (self.skip, all.len());

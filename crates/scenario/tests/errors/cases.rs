@@ -452,6 +452,10 @@ pub(crate) const TRAFFIC: &[Case] = &[
         "s.toml:6:30: expected at most 2 hosts after the first 6 of 8, found 3",
     ),
     (
+        "H[[workload]]\npoisson = { count = 9, hosts = { skip = 9 } }\n",
+        "s.toml:6:41: expected to skip at most 8 hosts, the whole fabric; found 9",
+    ),
+    (
         "H[[workload]]\nback-to-back = { from = \"host1\", to = \"host1\" }\n",
         "s.toml:6:39: `host1` cannot send to itself",
     ),
