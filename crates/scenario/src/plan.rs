@@ -12,7 +12,7 @@ use crate::values::LATEST;
 use crate::workload::draft::{Draft, Messages};
 use model::draw::{Key, Purpose};
 use model::fabric::Link;
-use model::plan::{Job, PortSettings, Qp};
+use model::plan::{Job, Message, PortSettings, Qp};
 use model::{Fabric, HostId, Plan, Time, Wire};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -104,12 +104,21 @@ fn patience(scenario: &Scenario, plan: &Plan, warnings: &mut Vec<String>) -> Tim
     let span = nic.timeout.span();
     let timeout =
         if span == Time::NEVER { Time::ZERO } else { nic.backoff.map_or(span, |b| b.cap.max(span)) };
-    let farthest = farthest(plan, given.unwrap_or(Time(LEAST_PATIENCE.ps() / 10)).min(span));
+    let until_ack = |message: &Message| match nic.ack_per_message {
+        true => message.bytes,
+        false => message.bytes.min(u64::from(nic.ack_every) * u64::from(plan.wire.payload)),
+    };
+    let farthest = farthest(plan, given.unwrap_or(Time(LEAST_PATIENCE.ps() / 10)).min(span), &until_ack);
     let rtt = farthest.map_or(Time::ZERO, |(_, rtt)| rtt);
     if let Some((qp, rtt)) = farthest.filter(|(_, rtt)| *rtt > span) {
         let name = |host| plan.fabric.host_name(host);
+        let what = match (nic.ack_per_message, nic.ack_every) {
+            (true, _) => "time until the only ACK of a message (`nic.ack-per-message`) comes back:",
+            (false, 1) => "round trip of",
+            (false, _) => "time until an ACK (`nic.ack-every`) comes back:",
+        };
         warnings.push(format!(
-            "the retransmission timeout of {span} (`nic.timeout`) is shorter than the round trip of {:.1} us from {} to {}: \
+            "the retransmission timeout of {span} (`nic.timeout`) is shorter than the {what} {:.1} us from {} to {}; \
              packets are sent again although none is lost",
             rtt.as_us(),
             name(qp.from),
@@ -137,17 +146,26 @@ fn patience(scenario: &Scenario, plan: &Plan, warnings: &mut Vec<String>) -> Tim
 /// Most links that a path is expected to have. Our choice.
 const LONGEST_PATH: u64 = 64;
 
-/// The queue pair with the longest round trip on the idle fabric; `None` if all round trips are surely shorter than `limit`.
-fn farthest(plan: &Plan, limit: Time) -> Option<(&Qp, Time)> {
-    let reach = |link: &Link| link.delay + plan.wire.transmission(link.rate, plan.wire.max_frame());
+/// The queue pair that waits longest for its first ACK on the idle fabric; `None` if all wait surely less than `limit`. An ACK
+/// comes after `until_ack` bytes of a message.
+fn farthest<'p>(plan: &'p Plan, limit: Time, until_ack: &dyn Fn(&Message) -> u64) -> Option<(&'p Qp, Time)> {
+    let bytes = plan.messages.iter().map(until_ack).max().unwrap_or(0);
+    let packets = plan.wire.packets(bytes);
+    let frame = |link: &Link| plan.wire.transmission(link.rate, plan.wire.max_frame());
+    let reach = |link: &Link| link.delay + frame(link);
     let longest = plan.fabric.links().iter().map(reach).max().unwrap_or(Time::ZERO);
-    if longest.ps().saturating_mul(2 * LONGEST_PATH) < limit.ps() {
+    let slowest = plan.fabric.links().iter().map(frame).max().unwrap_or(Time::ZERO);
+    let most =
+        longest.ps().saturating_mul(2 * LONGEST_PATH).saturating_add(slowest.ps().saturating_mul(packets));
+    if most < limit.ps() {
         return None;
     }
     let mut ideals = Ideals::new(plan);
-    let mut rtt = |qp: &Qp| ideals.base_rtt(qp.from, qp.to);
-    let rtts = plan.qps.iter().map(|qp| (qp, rtt(qp))).filter(|(_, rtt)| *rtt < Time::NEVER);
-    rtts.max_by_key(|(_, rtt)| *rtt)
+    let waits = plan.messages.iter().map(|message| {
+        let qp = &plan.qps[message.qp.index()];
+        (qp, ideals.fct(qp.from, qp.to, until_ack(message)))
+    });
+    waits.filter(|(_, wait)| *wait < Time::NEVER).max_by_key(|(_, wait)| *wait)
 }
 
 fn switches(

@@ -180,9 +180,24 @@ fn a_timeout_shorter_than_the_round_trip_is_warned_of() {
         ),
         "{text}"
     );
-    assert!(text.ends_with("from host0 to host1: packets are sent again although none is lost"), "{text}");
+    assert!(text.ends_with("from host0 to host1; packets are sent again although none is lost"), "{text}");
     let long = far_apart("4ms", "[nic]\ntimeout = { fixed = \"20ms\" }\n");
     assert_eq!(long.warnings, [""; 0]);
+}
+
+/// 1 MB takes 84.6 us at 100 Gb/s; the ACK of its first packet would be back after 2 us.
+#[test]
+fn a_timeout_shorter_than_a_whole_message_is_warned_of_if_only_its_end_is_acknowledged() {
+    let warning = |settings: &str| far_apart("1us", settings).warnings.join("\n");
+    let short = "[nic]\ntimeout = { fixed = \"50us\" }\n";
+    assert_eq!(warning(short), "");
+    let text = warning(&format!("{short}ack-per-message = true\n"));
+    let begin = "the retransmission timeout of 50us (`nic.timeout`) is shorter than the time until the only ACK of a message \
+                 (`nic.ack-per-message`) comes back: 86.";
+    assert!(text.starts_with(begin), "{text}");
+    assert_eq!(warning(&format!("{short}ack-every = 100\n")), "");
+    let text = warning(&format!("{short}ack-every = 500\n"));
+    assert!(text.contains("the time until an ACK (`nic.ack-every`) comes back: 62."), "{text}");
 }
 
 #[test]
