@@ -54,13 +54,21 @@ pub struct Ideals<'p> {
     shape_of: BTreeMap<(NodeId, NodeId, [u64; 4]), Option<usize>>,
     /// Computed times, by kind of path and size of the flow in bytes.
     known: BTreeMap<(usize, u64), Time>,
+    /// True if a flow takes the slowest link of every hop.
+    slowest: bool,
 }
 
 impl<'p> Ideals<'p> {
     /// Ideal FCTs for the flows of a plan.
     pub fn new(plan: &'p Plan) -> Self {
         let walks = Walks::new(&plan.fabric);
-        Ideals { plan, walks, shapes: Vec::new(), shape_of: BTreeMap::new(), known: BTreeMap::new() }
+        let (shape_of, known) = (BTreeMap::new(), BTreeMap::new());
+        Ideals { plan, walks, shapes: Vec::new(), shape_of, known, slowest: false }
+    }
+
+    /// FCTs of the flows of a plan if each takes the slowest of its equal-cost paths, on the idle fabric.
+    pub(crate) fn on_slowest_paths(plan: &'p Plan) -> Self {
+        Ideals { slowest: true, ..Self::new(plan) }
     }
 
     /// Time from the start of a flow to the arrival of the ACK of its last byte; [`Time::NEVER`] if there is no path.
@@ -110,7 +118,15 @@ impl<'p> Ideals<'p> {
         let own = [a.rate.bps(), a.delay.ps(), b.rate.bps(), b.delay.ps()];
         let key = (fabric.attachment(from), fabric.attachment(to), own);
         *self.shape_of.entry(key).or_insert_with(|| {
-            let path = self.walks.path(from, to)?;
+            let mut path = self.walks.path(from, to)?;
+            if self.slowest {
+                let full = self.plan.wire.max_frame();
+                let time = |lane: &&(Rate, Time)| self.plan.wire.transmission(lane.0, full) + lane.1;
+                path = path
+                    .iter()
+                    .map(|lanes| lanes.iter().max_by_key(time).copied().into_iter().collect())
+                    .collect();
+            }
             let known = self.shapes.iter().position(|known| known.path == path);
             Some(known.unwrap_or_else(|| {
                 self.shapes.push(Shape::new(&self.plan.wire, path));
@@ -130,6 +146,8 @@ type Step = Option<(Rc<Hop>, usize)>;
 #[derive(Debug)]
 struct Shape {
     path: Vec<Rc<Hop>>,
+    /// The path over the fastest link of each hop; `None` if there is only one path.
+    narrow: Option<Vec<Rc<Hop>>>,
     /// Time of a full frame on the first link.
     first: Time,
     /// True if every link after the first is at least as fast, and the links of each hop are alike. Full packets then
@@ -145,7 +163,11 @@ impl Shape {
         let fast = path.iter().all(|lanes| {
             wire.transmission(lanes[0].0, full).max(wire.transmission(lanes[0].0, wire.ack)) <= first
         });
-        Shape { path, first, open: even && fast }
+        let choice = path.iter().any(|lanes| lanes.len() > 1);
+        let time = |lane: &&(Rate, Time)| wire.transmission(lane.0, full) + lane.1;
+        let fastest = |lanes: &Rc<Hop>| lanes.iter().min_by_key(time).copied().into_iter().collect();
+        let narrow = choice.then(|| path.iter().map(fastest).collect());
+        Shape { path, narrow, first, open: even && fast }
     }
 
     /// The size in bytes of a smaller flow that ends in the same way, and the difference of the two times, ps. The flow
@@ -158,7 +180,12 @@ impl Shape {
     fn alone(&self, wire: &Wire, bytes: u64) -> Time {
         let (bytes, more) = self.tail(wire, bytes);
         let packets = wire.packets(bytes);
-        let simulate = |packets| simulate(wire, &self.path, bytes, packets);
+        // Over several paths a short last packet may overtake, and delay, the one before it at a slow link; over one path it
+        // may not.
+        let simulate = |packets| {
+            let over = |path: &Vec<Rc<Hop>>| simulate(wire, path, bytes, packets);
+            self.narrow.iter().chain([&self.path]).map(over).min().unwrap_or(0)
+        };
         if more > 0 {
             return Time(simulate(packets).saturating_add(more));
         }
@@ -387,6 +414,18 @@ mod tests {
         let p = plan(links);
         // With preamble and gap, 1 B of payload takes 6.72 ns at 100 Gb/s and its ACK 6.88 ns; each link adds 1 us.
         assert_eq!(ideal_fct(&p, HostId(0), HostId(1), 1), Time(3 * (2_000_000 + 6_720 + 6_880)));
+    }
+
+    #[test]
+    fn a_short_last_packet_need_not_overtake_before_a_slow_link() {
+        let links = "[topology.links]\nhosts = 2\nswitches = [\"a\", \"b\", \"c\"]\nrate = \"100Gbps\"\nlinks = [\n\
+                     [\"host0\", \"a\"], [\"a\", \"b\"], [\"a\", \"b\"], [\"b\", \"c\", \"1Gbps\"], [\"host1\", \"c\"]]";
+        let several = plan(links);
+        let one = plan(&links.replace("[\"a\", \"b\"], [\"a\", \"b\"],", "[\"a\", \"b\"],"));
+        for bytes in [1, 1_439, 10_000, 1_000_000] {
+            let of = |plan| ideal_fct(plan, HostId(0), HostId(1), bytes);
+            assert!(of(&several) <= of(&one), "{bytes}");
+        }
     }
 
     #[test]
