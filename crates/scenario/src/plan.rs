@@ -14,6 +14,7 @@ use model::draw::{Key, Purpose};
 use model::fabric::Link;
 use model::plan::{Job, Message, PortSettings, Qp};
 use model::{Fabric, HostId, Plan, Time, Wire};
+use rnic::window::Window;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -88,6 +89,7 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Pl
         record,
     };
     plan.no_progress = patience(scenario, &plan, &mut warnings);
+    warnings.extend(unanswered(scenario, &plan));
     telemetry::check(scenario, &plan)?;
     crate::plan_check(&plan)
         .map_err(|broken| KeyError::new("", format!("this is a bug of ropewalk: {broken}")))?;
@@ -143,10 +145,36 @@ fn patience(scenario: &Scenario, plan: &Plan, warnings: &mut Vec<String>) -> Tim
     given
 }
 
+/// The warning that a sender may have to wait for its retransmission timeout, because its window is full before its receiver
+/// owes it an ACK.
+fn unanswered(scenario: &Scenario, plan: &Plan) -> Option<String> {
+    let nic = &scenario.nic;
+    let longest = plan.messages.iter().map(|message| plan.wire.packets(message.bytes)).max().unwrap_or(0);
+    let (owed, key) = match nic.ack_per_message {
+        true => (longest, "nic.ack-per-message = true".to_owned()),
+        false => (longest.min(nic.ack_every.into()), format!("nic.ack-every = {}", nic.ack_every)),
+    };
+    let window = match &nic.window {
+        Some(Window::Bytes(bytes)) if bytes.get() >= owed.saturating_mul(plan.wire.payload.into()) => None,
+        Some(Window::Bdp | Window::LongestBdp) if !nic.ack_per_message => None,
+        Some(_) => Some("`nic.window`".to_owned()),
+        None => None,
+    };
+    let control = || {
+        let in_replies = nic.congestion.facts().evidence.is_in_replies();
+        in_replies.then(|| format!("the window of `{}`", nic.congestion.name()))
+    };
+    let window = window.or_else(control).filter(|_| owed > 1)?;
+    Some(format!(
+        "with `{key}` an ACK comes after up to {owed} packets; where {window} holds fewer, a sender waits for its \
+         retransmission timeout"
+    ))
+}
+
 /// Most links that a path is expected to have. Our choice.
 const LONGEST_PATH: u64 = 64;
 
-/// The queue pair that waits longest for its first ACK on the idle fabric; `None` if all wait surely less than `limit`. An ACK
+/// The queue pair that may wait longest for its first ACK on the idle fabric; `None` if all wait surely less than `limit`. An ACK
 /// comes after `until_ack` bytes of a message.
 fn farthest<'p>(plan: &'p Plan, limit: Time, until_ack: &dyn Fn(&Message) -> u64) -> Option<(&'p Qp, Time)> {
     let bytes = plan.messages.iter().map(until_ack).max().unwrap_or(0);
@@ -160,7 +188,7 @@ fn farthest<'p>(plan: &'p Plan, limit: Time, until_ack: &dyn Fn(&Message) -> u64
     if most < limit.ps() {
         return None;
     }
-    let mut ideals = Ideals::new(plan);
+    let mut ideals = Ideals::on_slowest_paths(plan);
     let waits = plan.messages.iter().map(|message| {
         let qp = &plan.qps[message.qp.index()];
         (qp, ideals.fct(qp.from, qp.to, until_ack(message)))

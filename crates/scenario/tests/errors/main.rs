@@ -200,6 +200,28 @@ fn a_timeout_shorter_than_a_whole_message_is_warned_of_if_only_its_end_is_acknow
     assert!(text.contains("the time until an ACK (`nic.ack-every`) comes back: 62."), "{text}");
 }
 
+/// The sender waits for an ACK, and the receiver for more packets.
+#[test]
+fn a_window_smaller_than_what_the_receiver_acknowledges_is_warned_of() {
+    let warning = |settings: &str| far_apart("1us", &format!("[nic]\n{settings}\n")).warnings.join("\n");
+    let end = "holds fewer, a sender waits for its retransmission timeout";
+    let swift = "[nic.congestion.swift]\nmax-window = 1";
+    assert_eq!(
+        warning(&format!("ack-every = 2\n{swift}")),
+        format!(
+            "with `nic.ack-every = 2` an ACK comes after up to 2 packets; where the window of `swift` {end}"
+        )
+    );
+    assert_eq!(
+        warning("ack-every = 9\nwindow = { bytes = \"9kB\" }"),
+        format!("with `nic.ack-every = 9` an ACK comes after up to 9 packets; where `nic.window` {end}")
+    );
+    assert!(warning("ack-per-message = true\nwindow = \"bdp\"").contains("up to 696 packets"));
+    for fine in [swift, "ack-every = 4\nwindow = \"bdp\"", "ack-every = 6\nwindow = { bytes = \"9kB\" }"] {
+        assert_eq!(warning(fine), "", "{fine}");
+    }
+}
+
 #[test]
 fn a_run_gives_up_only_after_ten_round_trips() {
     use model::Time;
@@ -210,6 +232,20 @@ fn a_run_gives_up_only_after_ten_round_trips() {
     assert_eq!(short.plan.no_progress, Time::from_ms(200));
     let text = short.warnings.join("\n");
     assert!(text.contains("the run gives up before a round trip (300000.1 us)"), "{text}");
+}
+
+/// ECMP may take the longer of two parallel links, though the ideal flow takes the shorter one.
+#[test]
+fn the_longest_of_several_paths_counts() {
+    let text = "[topology.links]\nhosts = 2\nswitches = [\"a\", \"b\"]\nlinks = [[\"host0\", \"a\"], [\"host1\", \"b\"],\n\
+                [\"a\", \"b\"], [\"a\", \"b\", \"1Gbps\", \"100ms\"]]\n[[workload]]\nback-to-back = {}\n";
+    let checked = check(&Source::new("s.toml", text), &[]).unwrap();
+    assert!(checked.plan.no_progress > model::Time::from_ms(2000), "{}", checked.plan.no_progress);
+    assert!(
+        checked.warnings.join("\n").contains("shorter than the round trip of 200"),
+        "{:?}",
+        checked.warnings
+    );
 }
 
 #[test]
