@@ -8,7 +8,7 @@ use crate::path::Path;
 use crate::reaction::Reaction;
 use crate::receiver::Answers;
 use crate::timeout::Timing;
-use model::{Congestion, Rate};
+use model::{Congestion, Rate, Time};
 
 /// The table `[nic.transport.NAME]`: every file of `transport` implements it for its `Config`.
 pub(crate) trait Recovery {
@@ -63,6 +63,12 @@ pub trait Control {
 
     /// State of one queue pair of a NIC of `line_rate`. Without `path` the control assumes a path.
     fn control(&self, line_rate: Rate, path: Option<&Path>) -> Self::State;
+
+    /// Longest time that the control puts between two packets of `bytes` on a path with this round trip. A run in which
+    /// nothing moves for so long need not have stalled. Default: zero, for controls that send a packet per round trip.
+    fn longest_gap(&self, _bytes: u64, _rtt: Time) -> Time {
+        Time::ZERO
+    }
 
     /// Fills in the values that other values of the table decide.
     fn resolve(&mut self) {}

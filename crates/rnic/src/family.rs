@@ -97,6 +97,11 @@ macro_rules! congestions {
                 match self { $(Self::$variant(config) => config.facts(),)+ }
             }
 
+            /// Longest time that the control puts between two packets of `bytes` on a path with this round trip.
+            pub fn longest_gap(&self, bytes: u64, rtt: model::Time) -> model::Time {
+                match self { $(Self::$variant(config) => config.longest_gap(bytes, rtt),)+ }
+            }
+
             /// Fills in the values that other values of its table decide.
             pub fn resolve(&mut self) {
                 match self { $(Self::$variant(config) => config.resolve(),)+ }

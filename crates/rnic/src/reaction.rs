@@ -27,6 +27,14 @@ pub enum Reaction {
 }
 
 impl Reaction {
+    /// Time during which no packet may start.
+    pub const fn stall(&self) -> Time {
+        match *self {
+            Reaction::Stall(time) => time,
+            _ => Time::ZERO,
+        }
+    }
+
     /// Checks whether the value is possible; `field` names the setting.
     pub fn validate(&self, field: &str, has_rate: bool) -> Result<(), Invalid> {
         match *self {

@@ -154,8 +154,9 @@ pub struct StopConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Time>,
     /// Time without an accepted data packet after which the run gives up and reports what each unfinished flow waits
-    /// for. Default: ten times the NIC's longest retransmission timeout or the longest round trip of a
-    /// flow, whichever is longer, and at least 100 ms (our choice).
+    /// for. Default: ten times the longest of three times, and at least 100 ms (our choice): the NIC's longest
+    /// retransmission timeout, the longest round trip of a flow, and the longest pause between two packets that the NIC's
+    /// congestion control orders.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_progress: Option<Time>,
 }

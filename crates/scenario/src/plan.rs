@@ -14,6 +14,7 @@ use model::draw::{Key, Purpose};
 use model::fabric::Link;
 use model::plan::{Job, Message, PortSettings, Qp};
 use model::{Fabric, HostId, Plan, Time, Wire};
+use rnic::NicConfig;
 use rnic::window::Window;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -99,8 +100,8 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Pl
 /// Least time without progress after which a run gives up. Our choice.
 const LEAST_PATIENCE: Time = Time::from_ms(100);
 
-/// Time without progress after which the run gives up: long enough for ten retransmission timeouts and ten round trips. Warns
-/// of timeouts that are shorter than a round trip.
+/// Time without progress after which the run gives up: long enough for ten retransmission timeouts, ten round trips and ten
+/// pauses of a NIC. Warns of timeouts that are shorter than a round trip.
 fn patience(scenario: &Scenario, plan: &Plan, warnings: &mut Vec<String>) -> Time {
     let (nic, given) = (&scenario.nic, scenario.stop.no_progress);
     let span = nic.timeout.span();
@@ -129,7 +130,8 @@ fn patience(scenario: &Scenario, plan: &Plan, warnings: &mut Vec<String>) -> Tim
     }
     let ten = |time: Time| Time(time.ps().saturating_mul(10));
     let Some(given) = given else {
-        return LEAST_PATIENCE.max(ten(timeout)).max(ten(rtt)).min(LATEST);
+        let pause = longest_pause(nic, plan);
+        return LEAST_PATIENCE.max(ten(timeout)).max(ten(rtt)).max(ten(pause)).min(LATEST);
     };
     let patience = ten(timeout).max(rtt);
     if given < patience {
@@ -143,6 +145,18 @@ fn patience(scenario: &Scenario, plan: &Plan, warnings: &mut Vec<String>) -> Tim
         ));
     }
     given
+}
+
+/// Longest time that a NIC may put between two packets of a queue pair: at its lowest rate or smallest window, or while it
+/// stalls.
+fn longest_pause(nic: &NicConfig, plan: &Plan) -> Time {
+    let frame = u64::from(plan.wire.max_frame() + plan.wire.gap);
+    let gap = |rtt| nic.congestion.longest_gap(frame, rtt);
+    let gap = match gap(Time::ZERO) == gap(LEAST_PATIENCE) {
+        true => gap(Time::ZERO),
+        false => gap(Ideals::on_slowest_paths(plan).longest_rtt()),
+    };
+    gap.max(nic.on_nack.stall()).max(nic.on_timeout.stall())
 }
 
 /// The warning that a sender may have to wait for its retransmission timeout, because its window is full before its receiver

@@ -86,6 +86,10 @@ impl Control for Config {
         ControlFacts { evidence: Evidence::Cnps, needs_feedback: false, has_rate: true, needs_path: false }
     }
 
+    fn longest_gap(&self, bytes: u64, _: Time) -> Time {
+        self.min_rate.time_for(bytes)
+    }
+
     fn validate(&self) -> Result<(), Invalid> {
         for (field, span) in [
             ("rate-increase-timer", self.rate_increase_timer),

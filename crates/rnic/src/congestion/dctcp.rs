@@ -50,6 +50,10 @@ impl Control for Config {
         ControlFacts { evidence: Evidence::Marks, needs_feedback: true, has_rate: true, needs_path: false }
     }
 
+    fn longest_gap(&self, bytes: u64, _: Time) -> Time {
+        self.min_rate.time_for(bytes)
+    }
+
     fn validate(&self) -> Result<(), Invalid> {
         if !(self.gain > 0.0 && self.gain <= 1.0) {
             return Err(Invalid::new("gain", "must be above 0 and at most 1"));

@@ -164,6 +164,10 @@ impl Control for Config {
         ControlFacts { evidence, needs_feedback: true, has_rate: true, needs_path: true }
     }
 
+    fn longest_gap(&self, bytes: u64, _: Time) -> Time {
+        self.min_rate.time_for(bytes)
+    }
+
     fn validate(&self) -> Result<(), Invalid> {
         let eta = self.target_utilization;
         if !(eta > 0.0 && eta <= 1.0) {

@@ -98,6 +98,11 @@ impl Control for Config {
         }
     }
 
+    fn longest_gap(&self, _: u64, rtt: Time) -> Time {
+        // `as` saturates at the largest time.
+        Time((rtt.ps() as f64 / self.min_window.min(1.0)) as u64)
+    }
+
     fn validate(&self) -> Result<(), Invalid> {
         if self.base_target == Some(Time::ZERO) {
             return Err(Invalid::new("base-target", "must be longer than 0"));

@@ -228,6 +228,12 @@ fn a_run_gives_up_only_after_ten_round_trips() {
     assert_eq!(far_apart("1us", "").plan.no_progress, Time::from_ms(100));
     let far = far_apart("150ms", "[nic]\ntimeout = { fixed = \"1ms\" }\n").plan.no_progress;
     assert!(far > Time::from_ms(3000) && far < Time::from_ms(3001), "{far}");
+    // At its smallest window, 0.001 packets, Swift sends a packet every thousand round trips of 200 us.
+    let swift = far_apart("100us", "[nic.congestion.swift]\n").plan.no_progress;
+    assert!(swift > Time::from_ms(2000) && swift < Time::from_ms(2100), "{swift}");
+    let slow = far_apart("1us", "[nic.congestion.dcqcn]\nmin-rate = \"10kbps\"\n").plan.no_progress;
+    // 1520 B at 10 kb/s take 1.216 s.
+    assert_eq!(slow, Time::from_ms(12_160));
     let short = far_apart("150ms", "[nic]\ntimeout = \"none\"\n[stop]\nno-progress = \"200ms\"\n");
     assert_eq!(short.plan.no_progress, Time::from_ms(200));
     let text = short.warnings.join("\n");
