@@ -20,11 +20,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("lab", &["engine", "model", "results", "scenario", "sim"]),
     ("capture", &["engine", "lab", "model", "results", "wire"]),
     ("explain", &["engine", "lab", "model", "results", "scenario"]),
+    ("farm", &["audit", "engine", "explain", "lab", "model", "results", "scenario", "sim"]),
     ("papers", &["engine", "lab", "model", "results", "rnic", "scenario", "schemes", "themis"]),
     ("report", &["lab", "model", "papers", "results", "scenario"]),
     (
         "ropewalk",
-        &["capture", "engine", "explain", "lab", "model", "papers", "report", "results", "scenario"],
+        &["capture", "engine", "explain", "farm", "lab", "model", "papers", "report", "results", "scenario"],
     ),
     // Python uses the other crates; it uses `ropewalk` only for the command that the package installs.
     ("python", &["capture", "explain", "lab", "papers", "report", "results", "ropewalk", "scenario"]),
@@ -77,6 +78,10 @@ const ROOMS: &[&str] = &[
 
 /// Single names elsewhere: file below `crates`, name, and the reason.
 const MENTIONS: &[(&str, &str, &str)] = &[
+    ("farm/src/imports.rs", "hpcc", "the simulator from which `ropewalk import` reads"),
+    ("farm/src/program.rs", "ecmp", "an argument of `ropewalk compare`"),
+    ("farm/src/program.rs", "hpcc", "the simulator from which `ropewalk import` reads"),
+    ("farm/src/program.rs", "themis", "an argument of `ropewalk compare`"),
     ("ropewalk/src/cli.rs", "ar", "an example in the help"),
     ("ropewalk/src/cli.rs", "dcqcn", "an example in the help"),
     ("ropewalk/src/cli.rs", "ecmp", "an example in the help"),

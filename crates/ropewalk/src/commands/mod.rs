@@ -3,6 +3,7 @@
 pub mod check;
 pub mod compare;
 pub mod explain;
+pub mod fuzz;
 pub mod import;
 pub mod memory;
 pub mod new;
@@ -41,6 +42,7 @@ pub fn answer(cli: Cli) -> u8 {
         Command::Completions { shell } => completions(shell),
         Command::New { name } => new::run(&name),
         Command::Reference => reference::run(),
+        Command::Fuzz(args) => fuzz::run(&args),
     };
     match done {
         Ok(()) => 0,

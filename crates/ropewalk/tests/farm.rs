@@ -1,0 +1,41 @@
+//! Claim: whatever a user writes, ropewalk refuses it with the place of the mistake, or runs it and keeps every rule.
+
+use farm::panics::Silence;
+use farm::{Farm, Tally};
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+/// Makes trials for so many seconds on all cores, and fails with the rules that were broken.
+fn trials(seed: u64, seconds: f64) -> Tally {
+    static STOP: AtomicBool = AtomicBool::new(false);
+    let silence = Silence::begin();
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
+    let program = Some(PathBuf::from(env!("CARGO_BIN_EXE_ropewalk")));
+    let tally = Farm { seed, trials: 0..u64::MAX, seconds, threads, program }.run(&STOP, &mut |_| ());
+    drop(silence);
+    let broken: Vec<String> = tally
+        .broken
+        .iter()
+        .map(|b| {
+            format!("{}\n{}\n{}\nropewalk fuzz --seed {seed} --trial {}\n", b.rule, b.detail, b.text, b.trial)
+        })
+        .collect();
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+    tally
+}
+
+/// The same trials every time, so that a failure belongs to the change that caused it.
+#[test]
+fn a_minute_of_random_trials_breaks_no_rule() {
+    let tally = trials(1, 60.0);
+    assert!(tally.scenarios > 100 && tally.refused > 100, "{tally:?}");
+}
+
+/// Other trials every time, by the clock.
+#[test]
+#[ignore = "takes 20 minutes: make exhaustive"]
+fn twenty_minutes_of_new_trials_break_no_rule() {
+    let since = std::time::UNIX_EPOCH.elapsed().map_or(0, |time| time.as_secs());
+    let tally = trials(since, 20.0 * 60.0);
+    println!("seed {since}: {tally:?}");
+}
