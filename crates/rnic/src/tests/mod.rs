@@ -1,5 +1,6 @@
 //! A sender, a receiver and the line between them, for the tests of every recovery mode.
 
+mod bounds;
 mod custom;
 mod dcqcn;
 mod every_control;
