@@ -50,6 +50,9 @@
 
 use crate::{Mode, Psn, Rule};
 
+#[cfg(test)]
+mod tests;
+
 /// Why a NACK was forwarded or blocked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Reason {
