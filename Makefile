@@ -4,7 +4,8 @@ CARGO ?= cargo
 ROPEWALK = target/release/ropewalk
 CARGO_TARGET = $(abspath $(or $(CARGO_TARGET_DIR),target))
 
-.PHONY: all build demo test exhaustive lint bare golden bench bench-release docs python-package python-tests wheel miri mutants clean
+.PHONY: all build demo test exhaustive lint deny advisories farm mutants bare golden bench bench-release docs \
+	python-package python-tests wheel miri clean
 
 all: build
 
@@ -18,12 +19,12 @@ demo: build
 # Runs all tests and, if clippy and rustfmt are installed, the lints.
 # Incremental compilation is off: its artefacts would not be used, and it prevents inlining across crates.
 test: export CARGO_INCREMENTAL = 0
-test: lint bare
+test: lint deny bare
 	$(CARGO) test --workspace --locked
 	@$(MAKE) --no-print-directory python-tests
 
 # Runs the long tests in full, of which `make test` runs smaller versions.
-exhaustive: wheel
+exhaustive: wheel advisories
 	$(CARGO) test --workspace --locked -- --ignored
 
 lint:
@@ -33,6 +34,27 @@ lint:
 	@if $(CARGO) clippy --version >/dev/null 2>&1; then \
 		$(CARGO) clippy --workspace --all-targets --locked -- -D warnings; \
 	else echo "clippy is not installed: lints not checked"; fi
+
+# Checks the licences and sources of all dependencies.
+deny:
+	@if $(CARGO) deny --version >/dev/null 2>&1; then \
+		$(CARGO) deny --locked --log-level error check licenses sources bans; \
+	else echo "LEFT OUT: licences and sources of dependencies: cargo-deny is not installed"; fi
+
+# Looks for known vulnerabilities of all dependencies in the RustSec database.
+advisories:
+	@if ! $(CARGO) deny --version >/dev/null 2>&1; then \
+		echo "LEFT OUT: known vulnerabilities of dependencies: cargo-deny is not installed"; \
+	elif $(CARGO) deny --log-level off fetch db >/dev/null 2>&1; then \
+		$(CARGO) deny --locked check advisories; \
+	elif ls -d $${CARGO_HOME:-$$HOME/.cargo}/advisory-dbs/*/ >/dev/null 2>&1; then \
+		echo "the RustSec database could not be renewed; an older copy is used"; \
+		$(CARGO) deny --locked --offline check advisories; \
+	else echo "LEFT OUT: known vulnerabilities of dependencies: the RustSec database cannot be reached"; fi
+
+# Makes random trials of the whole program until it is interrupted, or for some minutes: make farm MINUTES=20 SEED=7
+farm: build
+	$(ROPEWALK) fuzz $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
 
 # Links `themis` and `wire` into programs without a standard library, which proves that they need none.
 bare:
