@@ -64,7 +64,7 @@ impl Unit {
 /// short, so that a run takes milliseconds.
 const LIMITS: &[(&str, Unit, f64, f64)] = &[
     ("topology.", Unit::Count, 1.0, 4.0),
-    ("topology.", Unit::Time, 1e3, 2e7),
+    ("topology.", Unit::Time, 2e5, 2e7),
     ("topology.", Unit::Rate, 1000.0, 4e5),
     ("workload.", Unit::Count, 1.0, 5.0),
     ("workload.", Unit::Bytes, 1.0, 6e4),
@@ -79,8 +79,9 @@ const LIMITS: &[(&str, Unit, f64, f64)] = &[
     ("switch.buffer", Unit::Bytes, 3e4, 1e8),
 ];
 
-/// Delays that are drawn now and then beside the usual ones: the longest is a third of the way around the Earth. In ps.
-const FAR: [f64; 4] = [5e7, 3e9, 4e10, 1.5e11];
+/// Delays, ps, that are drawn now and then beside the usual ones: inside a rack, and up to three quarters of the way around
+/// the Earth. With the short ones a run takes much longer, as they are the length of a window.
+const RARE: [f64; 6] = [1e3, 3e4, 5e7, 3e9, 4e10, 1.5e11];
 
 /// Whole numbers at the edges of types.
 const EDGES: [u64; 7] = [0, 255, 65_535, 1 << 24, u32::MAX as u64, 1 << 53, i64::MAX as u64];
@@ -241,7 +242,7 @@ impl Values {
         let value = match (near, limits) {
             (Some(default), _) => default * f64::from(2u32.pow(draws.below(9) as u32)) / 16.0,
             _ if unit == Unit::Time && path.starts_with("topology.") && draws.chance(0.03) => {
-                *draws.pick(&FAR)
+                *draws.pick(&RARE)
             }
             (None, Some((_, _, least, most))) => draws.magnitude(least.max(0.5), *most),
             (None, None) => {

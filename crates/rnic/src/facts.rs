@@ -15,6 +15,11 @@ pub(crate) trait Recovery {
     /// Facts that the rest of the workspace must know of the mode.
     fn facts(&self) -> TransportFacts;
 
+    /// A timeout that may apply in place of `nic.timeout`, and the key of its setting. Default: none.
+    fn other_timeout(&self) -> Option<(&'static str, Time)> {
+        None
+    }
+
     /// Checks whether the values are possible.
     fn validate(&self) -> Result<(), Invalid>;
 

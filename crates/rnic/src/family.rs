@@ -42,6 +42,12 @@ macro_rules! transports {
                 match self { $(Self::$variant(config) => config.facts(),)+ }
             }
 
+            /// A timeout that may apply in place of `nic.timeout`, and the path of its setting.
+            pub fn other_timeout(&self) -> Option<(String, model::Time)> {
+                let (key, time) = match self { $(Self::$variant(config) => config.other_timeout(),)+ }?;
+                Some((format!("nic.transport.{}.{key}", self.name()), time))
+            }
+
             /// Settings that its senders share.
             pub(crate) fn sending(&self, timing: timeout::Timing) -> ends::Sending {
                 match self { $(Self::$variant(config) => config.sending(timing),)+ }

@@ -111,9 +111,11 @@ fn patience(scenario: &Scenario, plan: &Plan, warnings: &mut Vec<String>) -> Tim
         true => message.bytes,
         false => message.bytes.min(u64::from(nic.ack_every) * u64::from(plan.wire.payload)),
     };
-    let farthest = farthest(plan, given.unwrap_or(Time(LEAST_PATIENCE.ps() / 10)).min(span), &until_ack);
+    let shortest = nic.transport.other_timeout().into_iter().chain([("nic.timeout".to_owned(), span)]);
+    let (key, shortest) = shortest.min_by_key(|(_, time)| *time).unwrap_or_default();
+    let farthest = farthest(plan, given.unwrap_or(Time(LEAST_PATIENCE.ps() / 10)).min(shortest), &until_ack);
     let rtt = farthest.map_or(Time::ZERO, |(_, rtt)| rtt);
-    if let Some((qp, rtt)) = farthest.filter(|(_, rtt)| *rtt > span) {
+    if let Some((qp, rtt)) = farthest.filter(|(_, rtt)| *rtt > shortest) {
         let name = |host| plan.fabric.host_name(host);
         let what = match (nic.ack_per_message, nic.ack_every) {
             (true, _) => "time until the only ACK of a message (`nic.ack-per-message`) comes back:",
@@ -121,7 +123,7 @@ fn patience(scenario: &Scenario, plan: &Plan, warnings: &mut Vec<String>) -> Tim
             (false, _) => "time until an ACK (`nic.ack-every`) comes back:",
         };
         warnings.push(format!(
-            "the retransmission timeout of {span} (`nic.timeout`) is shorter than the {what} {:.1} us from {} to {}; \
+            "the retransmission timeout of {shortest} (`{key}`) is shorter than the {what} {:.1} us from {} to {}; \
              packets are sent again although none is lost",
             rtt.as_us(),
             name(qp.from),

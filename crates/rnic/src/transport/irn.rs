@@ -55,6 +55,10 @@ impl Recovery for Config {
         }
     }
 
+    fn other_timeout(&self) -> Option<(&'static str, Time)> {
+        (self.few > 0).then_some(("low-timeout", self.low_timeout))
+    }
+
     fn validate(&self) -> Result<(), Invalid> {
         if self.low_timeout == Time::ZERO {
             return Err(Invalid::new("low-timeout", "must be longer than 0"));

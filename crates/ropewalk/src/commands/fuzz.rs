@@ -40,7 +40,13 @@ pub fn run(args: &FuzzArgs) -> Result<(), Failure> {
     let quiet = args.quiet || args.json;
     let tally = farm.run(watched.flag(), &mut |tally| {
         if !quiet {
-            print::note(&format!("{} trials, {} rules broken", tally.trials(), tally.broken.len()));
+            let broken: Vec<&str> = tally.broken.iter().map(|broken| &*broken.rule).collect();
+            let broken = if broken.is_empty() {
+                "no rule broken".to_owned()
+            } else {
+                format!("broken: {}", broken.join("; "))
+            };
+            print::note(&format!("{} trials, {broken}", tally.trials()));
         }
     });
     drop((silence, watched));

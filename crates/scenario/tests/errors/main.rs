@@ -181,6 +181,11 @@ fn a_timeout_shorter_than_the_round_trip_is_warned_of() {
         "{text}"
     );
     assert!(text.ends_with("from host0 to host1; packets are sent again although none is lost"), "{text}");
+    let low = far_apart("60us", "[nic.transport.irn]\n").warnings.join("\n");
+    assert!(
+        low.starts_with("the retransmission timeout of 100us (`nic.transport.irn.low-timeout`) is shorter"),
+        "{low}"
+    );
     let long = far_apart("4ms", "[nic]\ntimeout = { fixed = \"20ms\" }\n");
     assert_eq!(long.warnings, [""; 0]);
 }
