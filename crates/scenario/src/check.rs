@@ -2,9 +2,10 @@
 
 use crate::document::Document;
 use crate::error::{Error, KeyError, suggestion};
-use crate::footprint::{self, MemoryBudget, PacketRoom};
+use crate::footprint::{MemoryBudget, PacketRoom};
 use crate::overlay::{AppliedChange, Change, Origin};
 use crate::resolve::{self, ExplicitKeys};
+use crate::room::Room;
 use crate::schema::schema;
 use crate::source::Source;
 use crate::tap::Tap;
@@ -70,7 +71,7 @@ impl Resolved {
     /// # Errors
     /// The first mistake.
     pub fn lay(self) -> Result<Checked, Error> {
-        Checked::lay(self.name, self.scenario, self.document, footprint::available())
+        Checked::lay(self.name, self.scenario, self.document, Room::now())
     }
 
     /// The scenario as TOML with every default filled in; a run needs nothing else.
@@ -116,25 +117,25 @@ impl Checked {
     }
 
     pub(crate) fn new(source: &Source, sets: &[String]) -> Result<Self, Error> {
-        Self::on(source, sets, footprint::available())
+        Self::on(source, sets, Room::now())
     }
 
-    /// Checks a scenario for a machine with `available` bytes of memory.
-    pub(crate) fn on(source: &Source, sets: &[String], available: Option<u64>) -> Result<Self, Error> {
+    /// Checks a scenario for a run that may take the memory of `room`.
+    pub(crate) fn on(source: &Source, sets: &[String], room: Option<Room>) -> Result<Self, Error> {
         let changes = sets.iter().map(|set| Change::parse(set)).collect::<Result<Vec<_>, _>>()?;
         let Resolved { name, scenario, document } = Resolved::new(source, &changes)?;
-        Self::lay(name, scenario, document, available)
+        Self::lay(name, scenario, document, room)
     }
 
     fn lay(
         name: String,
         scenario: Scenario,
         document: Document,
-        available: Option<u64>,
+        room: Option<Room>,
     ) -> Result<Self, Error> {
         let locate = |error| document.locate(error);
         scenario.nic.validate().map_err(|e| locate(nic_error(&e)))?;
-        let mut memory = MemoryBudget::new(available);
+        let mut memory = MemoryBudget::new(room);
         let (mut plan, mut warnings) = plan::plan(&scenario, &mut memory).map_err(locate)?;
         let assignment = parts::schemes(&scenario, &plan);
         let nics = parts::nics(&scenario, &plan, &assignment);
@@ -201,7 +202,7 @@ impl Checked {
     pub fn with_scheme(&self, class: Option<&str>, name: &str) -> Result<Checked, Error> {
         let classes: Vec<&str> = self.plan.traffic_classes.iter().map(String::as_str).collect();
         let (scenario, _) = swapped(&self.scenario, &classes, class, name).map_err(Error::new)?;
-        Self::lay(self.name.clone(), scenario, self.document.clone(), footprint::available())
+        Self::lay(self.name.clone(), scenario, self.document.clone(), Room::now())
     }
 
     /// The scenario with another seed.
@@ -210,7 +211,7 @@ impl Checked {
     /// If the random draws of the seed give an impossible plan.
     pub fn with_seed(&self, seed: u64) -> Result<Checked, Error> {
         let scenario = Scenario { seed, ..self.scenario.clone() };
-        Self::lay(self.name.clone(), scenario, self.document.clone(), footprint::available())
+        Self::lay(self.name.clone(), scenario, self.document.clone(), Room::now())
     }
 
     /// The scenario as TOML with every default filled in; repeating the run needs nothing else.

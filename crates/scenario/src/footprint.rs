@@ -6,8 +6,8 @@
 //! queues of senders without congestion control.
 
 use crate::error::KeyError;
+use crate::room::Room;
 use model::Plan;
-use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 
 // Bytes of peak memory (VmHWM) in a whole run, results included, on x86-64 in November 2026, rounded up. The fabrics had
 // links of 400 Gb/s and 1 us: fat trees with k = 16, 32 and 64, and leaf-spine fabrics of 192 to 8192 hosts.
@@ -92,8 +92,8 @@ impl Size {
 /// Memory that a run needs, counted while its plan is made.
 #[derive(Clone, Debug)]
 pub(crate) struct MemoryBudget {
-    /// Available memory of the machine, bytes; `None` if unknown.
-    available: Option<u64>,
+    /// Memory that is left for the run; `None` if unknown.
+    room: Option<Room>,
     need: u64,
     messages: u64,
     qps: u64,
@@ -104,9 +104,9 @@ pub(crate) struct MemoryBudget {
 }
 
 impl MemoryBudget {
-    pub(crate) fn new(available: Option<u64>) -> Self {
+    pub(crate) fn new(room: Option<Room>) -> Self {
         MemoryBudget {
-            available,
+            room,
             need: PROGRAM,
             messages: 0,
             qps: 0,
@@ -174,14 +174,14 @@ impl MemoryBudget {
         if bytes > self.largest.0 {
             self.largest = (bytes, path, what);
         }
-        match self.available {
-            Some(available) if self.need > available => {
+        match self.room {
+            Some(Room { left, limit }) if self.need > left => {
                 let (most, path, what) = &self.largest;
                 let text = format!(
-                    "the run needs at least {} of memory, {} of it for {what}; this machine has {} left",
+                    "the run needs at least {} of memory, {} of it for {what}; {limit} has {} left",
                     amount(self.need),
                     amount(*most),
-                    amount(available)
+                    amount(left)
                 );
                 Err(KeyError::rooted(path, text))
             }
@@ -198,21 +198,10 @@ fn amount(bytes: u64) -> String {
     }
 }
 
-/// Memory that this process can still allocate, bytes: the free memory of the machine, or of the process's control group
-/// if that is less. `None` if the system does not report it.
-pub(crate) fn available() -> Option<u64> {
-    if !sysinfo::IS_SUPPORTED_SYSTEM {
-        return None;
-    }
-    let memory = RefreshKind::nothing().with_memory(MemoryRefreshKind::nothing().with_ram());
-    let system = System::new_with_specifics(memory);
-    let group = system.cgroup_limits().map_or(u64::MAX, |limits| limits.free_memory);
-    Some(system.available_memory().min(group)).filter(|&bytes| bytes > 0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::room::Limit;
     use crate::{Checked, Source};
 
     /// The packets of 256 hosts that send as long as the run lasts.
@@ -225,7 +214,8 @@ mod tests {
     /// The estimate or the error on a machine with `available` bytes.
     fn told(text: &str, sets: &[&str], available: u64) -> String {
         let sets: Vec<String> = sets.iter().map(|&s| s.to_owned()).collect();
-        match Checked::on(&Source::new("s.toml", text), &sets, Some(available)) {
+        let room = Room { left: available, limit: Limit::Machine };
+        match Checked::on(&Source::new("s.toml", text), &sets, Some(room)) {
             Ok(checked) => format!("{} B", checked.memory),
             Err(e) => e.located(),
         }
@@ -306,12 +296,5 @@ mod tests {
         assert!(hosts.contains("s.toml:2:5: expected at most 1048576 hosts, found 1062882 "), "{hosts}");
         let named = "[topology.links]\nhosts = 999999999999\nlinks = []\n[[workload]]\npermutation = {}\n";
         assert!(told(named, &[], 1).contains("s.toml:2:9: expected 1 to 1048576 hosts, found 999999999999"));
-    }
-
-    #[test]
-    fn this_machine_has_memory_left() {
-        if cfg!(target_os = "linux") {
-            assert!(available().is_some_and(|bytes| bytes > 1_000_000));
-        }
     }
 }

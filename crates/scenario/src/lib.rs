@@ -24,7 +24,7 @@
 //! | `plan`, [`plan_check`](fn@plan_check) | the plan of a scenario, and its invariants |
 //! | `telemetry` | space for telemetry on the wire |
 //! | `parts`, `own_nic` | the schemes and NICs of a plan |
-//! | `footprint` | estimate of the memory that a run needs |
+//! | `footprint`, [`room`] | estimate of the memory that a run needs; the memory that is left |
 //! | [`ideal`] | completion time of a flow alone on the fabric |
 //! | `check` | all steps from a source to a [`Checked`] scenario |
 //! | `show`, `schema` | a scenario as TOML with comments; JSON Schemas |
@@ -51,6 +51,7 @@ mod plan;
 mod plan_check;
 pub mod record;
 mod resolve;
+pub mod room;
 mod schema;
 mod show;
 mod source;
