@@ -8,7 +8,7 @@ use crate::record::sampler::Sampler;
 use crate::record::{self, Recorder};
 use crate::setup::Setup;
 use crate::switch::Switch;
-use model::{Bytes, Kind, Packet, Parts, Scheme, Time};
+use model::{Bytes, Kind, Packet, Parts, Plan, Scheme, Time};
 use std::collections::BTreeMap;
 
 /// Counts that an engine keeps outside hosts.
@@ -72,6 +72,12 @@ impl Tally {
             _ => self.control.in_flight += 1,
         }
     }
+}
+
+/// Bytes that the end of a run takes: a record of every message, and two copies of all `records`, while they are gathered and
+/// sorted.
+pub(crate) fn closing(plan: &Plan, records: u64) -> u64 {
+    (plan.messages.len() * size_of::<MessageRecord>()) as u64 + 2 * records
 }
 
 /// State that an engine hands over when it has stopped.

@@ -14,6 +14,7 @@ use std::num::NonZeroUsize;
 mod books;
 mod buffer;
 mod failing;
+mod gentle;
 mod host;
 mod listed;
 mod merge;

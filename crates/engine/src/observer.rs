@@ -24,6 +24,13 @@ pub trait Observer {
     /// Returns false to interrupt the run.
     fn on_progress(&mut self, progress: Progress) -> bool;
 
+    /// Memory that the run may still take, bytes. The engine asks when its state is built and after every
+    /// [`Observer::on_progress`]. The less memory is left, the sooner it asks again, and it ends the run while enough is left
+    /// to close the books. The default sets no limit.
+    fn room(&mut self) -> u64 {
+        u64::MAX
+    }
+
     /// An action that each thread of a run takes at its end, such as reading its own CPU clock: the engine itself
     /// reads no clock. The default does nothing.
     fn at_thread_end(&self) -> Box<dyn Fn() + Send + Sync> {

@@ -14,6 +14,8 @@ pub enum Ending {
     Interrupted,
     /// Messages wait, and nothing moves.
     Stalled(Stall),
+    /// Memory was running out.
+    Memory(Memory),
 }
 
 impl Ending {
@@ -24,6 +26,30 @@ impl Ending {
             Ending::Stopped => "stopped",
             Ending::Interrupted => "interrupted",
             Ending::Stalled(_) => "stalled",
+            Ending::Memory(_) => "memory",
+        }
+    }
+}
+
+/// Memory that packets and records take in the engine, bytes. Free slots of their buffers are included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// Queues of ports, and packets that schemes hold.
+    pub queues: u64,
+    /// The link whose queue takes the most memory, and that memory; `None` if all queues are empty.
+    pub longest: Option<(LinkId, u64)>,
+    /// Packets on links.
+    pub in_flight: u64,
+    /// Events, frames and series.
+    pub records: u64,
+}
+
+impl Memory {
+    /// Adds the queue of a link.
+    pub(crate) fn add_queue(&mut self, link: usize, bytes: u64) {
+        self.queues += bytes;
+        if bytes > self.longest.map_or(0, |(_, most)| most) {
+            self.longest = Some((LinkId(link as u32), bytes));
         }
     }
 }

@@ -5,12 +5,13 @@
 //! The order at one instant is: failures and repairs, pause and resume frames, departures, arrivals, wake-ups. A
 //! keyed hash orders arrivals at one node.
 
-use crate::books::{Closing, Tally, close};
+use crate::books::{Closing, Tally, close, closing};
 use crate::buffer::Admission;
 use crate::failing::FailureEvent;
+use crate::gentle::Gentle;
 use crate::host::Host;
 use crate::observer::{Observer, Progress};
-use crate::outcome::{Effort, Ending, EventKind, LinkRecord, Outcome, Passed};
+use crate::outcome::{Effort, Ending, EventKind, LinkRecord, Memory, Outcome, Passed};
 use crate::record::sampler::{self, Sampler};
 use crate::record::{Note, Recorder};
 use crate::setup::{LinkState, NO_TRACK, Setup};
@@ -23,6 +24,12 @@ use model::scheme::Effects;
 use model::{Annex, HostId, NodeId, Parcel, Parts, Plan, PortIndex, QpId, Scheme, Time, Verdict};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+
+/// Events between two calls of the observer. Our choice.
+const OBSERVE: u64 = 65_536;
+/// Bytes of memory that may be left per event before the observer is called again: an event adds a few packets, of some hundred
+/// bytes each, and buffers grow by a quarter. Our choice.
+const GROWTH: u64 = 4096;
 
 /// An event at a node; the order of the variants is their order at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -128,6 +135,7 @@ impl<A: Annex> Port<A> {
     /// Adds a packet to the end of its class.
     fn push(&mut self, class: usize, pkt: Parcel<A>) {
         self.bytes[class] += pkt.frame() as u64;
+        self.queues[class].make_room();
         self.queues[class].push_back(pkt);
     }
 
@@ -260,7 +268,7 @@ impl<P: Parts> Reference<'_, P> {
         }
         let mut boundary = 0;
         let horizon = plan.stop_after.map_or(u64::MAX, Time::ps);
-        let mut count = 0u64;
+        let mut until_observer = self.until_observer(observer).unwrap_or(1);
         while let Some(&Reverse(Scheduled { at: now, node, what })) = self.events.peek() {
             if self.is_stale(now, node, what) {
                 self.events.pop();
@@ -293,14 +301,18 @@ impl<P: Parts> Reference<'_, P> {
             }
             self.events.pop();
             self.handle(now, node, what);
-            count += 1;
-            if count & 0xffff == 0 {
+            until_observer -= 1;
+            if until_observer == 0 {
                 let finished = self.hosts.iter().map(|h| h.finished).sum();
                 let hops = self.tally.data_hops + self.tally.control_hops;
                 let accepted = self.hosts.iter().map(|h| h.data.accepted).sum();
                 let progress = Progress { now: Time(now), finished, messages: total, accepted, hops };
                 if !observer.on_progress(progress) {
                     return (Ending::Interrupted, Some(Time(now)));
+                }
+                match self.until_observer(observer) {
+                    Some(events) => until_observer = events,
+                    None => return (Ending::Memory(self.memory()), Some(Time(now))),
                 }
             }
         }
@@ -311,7 +323,39 @@ impl<P: Parts> Reference<'_, P> {
         }
     }
 
+    /// Events until the observer is called next; `None` if memory is short.
+    fn until_observer(&self, observer: &mut dyn Observer) -> Option<u64> {
+        let room = observer.room();
+        if room == u64::MAX {
+            return Some(OBSERVE);
+        }
+        let left = room.saturating_sub(closing(self.setup.plan, self.records()));
+        (left > 0).then(|| (left / GROWTH).clamp(1, OBSERVE))
+    }
+
+    /// Memory of everything that is recorded, bytes.
+    fn records(&self) -> u64 {
+        let recorders = self.hosts.iter().map(|host| &host.recorder).chain([&self.recorder]);
+        recorders.map(Recorder::memory).sum::<u64>() + self.sampler.memory()
+    }
+
+    /// Memory of packets and records. Packets on links include their events.
+    fn memory(&self) -> Memory {
+        let parcel = size_of::<Parcel<P::Annex>>();
+        let mut memory = Memory { records: self.records(), ..Memory::default() };
+        for (gp, port) in self.ports.iter().enumerate() {
+            let packets: usize = port.queues.iter().map(VecDeque::capacity).sum();
+            memory.add_queue(gp, (packets * parcel) as u64);
+        }
+        let held: usize = self.switches.iter().map(|switch| switch.stashed().count()).sum();
+        memory.queues += (held * parcel) as u64;
+        let flying = self.flying.capacity() * size_of::<Option<Parcel<P::Annex>>>();
+        memory.in_flight = (flying + self.events.capacity() * size_of::<Scheduled>()) as u64;
+        memory
+    }
+
     fn schedule(&mut self, at: u64, node: u32, what: NodeEvent) {
+        self.events.make_room();
         self.events.push(Reverse(Scheduled { at, node, what }));
     }
 
@@ -400,6 +444,7 @@ impl<P: Parts> Reference<'_, P> {
             }
             NodeEvent::Arrive { slot, .. } => {
                 let Some(pkt) = self.flying[slot].take() else { return };
+                self.landed.make_room();
                 self.landed.push(slot);
                 if is_host {
                     let gp = base + pkt.ingress().index();
@@ -766,6 +811,7 @@ impl<P: Parts> Reference<'_, P> {
         } else {
             let tie = self.setup.tie(facts.peer, at).port_mask(0) ^ facts.peer_port.0;
             let slot = self.landed.pop().unwrap_or_else(|| {
+                self.flying.make_room();
                 self.flying.push(None);
                 self.flying.len() - 1
             });

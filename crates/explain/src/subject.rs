@@ -3,7 +3,6 @@
 
 use crate::explanation::{Explanation, Unexplained};
 use crate::flow::{Flow, find};
-use engine::outcome::Ending;
 use lab::execute::{Prepared, execute, window_on};
 use lab::{Failure, Progress};
 use results::Results;
@@ -162,7 +161,7 @@ fn follow(subject: &Subject, flow: &Flow, run: Runner<'_>) -> Result<Results, Fa
 /// Runs a scenario on `threads` threads.
 ///
 /// # Errors
-/// [`Failure::Interrupted`].
+/// [`Failure::Interrupted`] or [`Failure::Memory`].
 pub fn simulate(
     prepared: Prepared,
     threads: NonZeroUsize,
@@ -170,8 +169,6 @@ pub fn simulate(
 ) -> Result<Results, Failure> {
     let kind = window_on(threads, &prepared.checked.plan);
     let run = execute(prepared, kind, progress);
-    if run.outcome.ending == Ending::Interrupted {
-        return Err(Failure::Interrupted);
-    }
+    run.ran_to_its_end()?;
     Ok(run.results(vec!["ropewalk".into(), "explain".into()]))
 }

@@ -1,6 +1,7 @@
 //! A checked scenario through the engine, with a stopwatch.
 
 use crate::clock::{Stopwatch, peak_rss_mb};
+use crate::failure::Failure;
 use crate::progress::Progress;
 use engine::outcome::Ending;
 use engine::{Kind, Outcome};
@@ -8,9 +9,11 @@ use model::plan::Message;
 use model::{Plan, Time};
 use results::manifest::Config;
 use results::summary::{Summary, Timing, Title};
-use results::{Results, RunData, stall};
+use results::text::bytes;
+use results::{Results, RunData, memory, stall};
 use scenario::Checked;
 use scenario::ideal::Ideals;
+use scenario::room::Room;
 use std::num::NonZeroUsize;
 
 /// A checked scenario, and the CPU time of its preparation.
@@ -44,6 +47,8 @@ pub struct Run {
     pub ideal: Vec<Time>,
     /// The summary.
     pub summary: Summary,
+    /// Memory that was left when the run ended; `None` if the system does not report it.
+    pub room: Option<Room>,
 }
 
 impl Run {
@@ -73,7 +78,27 @@ impl Run {
         if let Ending::Stalled(stall) = &outcome.ending {
             faults.push(stall::explain(plan, stall).trim_end().to_owned());
         }
+        if let Ending::Memory(use_of_memory) = &outcome.ending {
+            let left = match self.room {
+                Some(Room { left, limit }) => format!(": {limit} has {} left", bytes(left)),
+                None => String::new(),
+            };
+            let (at, text) = (outcome.end.as_us(), memory::explain(plan, use_of_memory));
+            faults.push(format!("the run was stopped at {at:.3} us for lack of memory{left}\n{text}"));
+        }
         faults
+    }
+
+    /// Refuses a run that ended before its scenario says.
+    ///
+    /// # Errors
+    /// [`Failure::Interrupted`] or [`Failure::Memory`].
+    pub fn ran_to_its_end(&self) -> Result<(), Failure> {
+        match self.outcome.ending {
+            Ending::Interrupted => Err(Failure::Interrupted),
+            Ending::Memory(_) => Err(Failure::Memory(self.faults().join("\n"))),
+            Ending::Finished | Ending::Stopped | Ending::Stalled(_) => Ok(()),
+        }
     }
 
     /// Simulated time to the end of the slowest group over all foreground jobs, in ms; `None` if one did not
@@ -102,6 +127,7 @@ pub fn execute(prepared: Prepared, kind: Kind, progress: &Progress<'_>) -> Run {
     let outcome = sim::run(&checked.plan, &checked.schemes, &checked.nics, kind, &mut observer);
     let (wall_s, cpu_s) = (watch.wall_s(), watch.cpu_s() + observer.others_cpu_s());
     let setup_s = setup_s + observer.built_s;
+    let room = observer.headroom.room();
     drop(observer);
     let hops = outcome.data_hops + outcome.control_hops;
     let timing = Timing {
@@ -124,7 +150,7 @@ pub fn execute(prepared: Prepared, kind: Kind, progress: &Progress<'_>) -> Run {
     let ideal = ideal(&checked.plan);
     let title = Title { scenario: &checked.name, scheme: checked.scheme_name() };
     let summary = Summary::new(title, &checked.plan, &ideal, &outcome, timing);
-    Run { checked, outcome, ideal, summary }
+    Run { checked, outcome, ideal, summary, room }
 }
 
 /// The ideal FCT of every message.

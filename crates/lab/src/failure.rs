@@ -24,6 +24,9 @@ pub enum Failure {
     /// The simulation failed; the report has been printed.
     #[error("the simulation failed")]
     Simulation,
+    /// A run ended for lack of memory, so its results would not be those of its scenario.
+    #[error("{0}")]
+    Memory(String),
     /// The user interrupted the command.
     #[error("interrupted")]
     Interrupted,
@@ -34,7 +37,7 @@ impl Failure {
     pub fn code(&self) -> u8 {
         match self {
             Failure::Scenario(_) | Failure::Results(_) | Failure::Asked(_) | Failure::Output(_) => 2,
-            Failure::Simulation => 3,
+            Failure::Simulation | Failure::Memory(_) => 3,
             Failure::Interrupted => EXIT_INTERRUPTED,
         }
     }
@@ -55,7 +58,7 @@ impl Failure {
     pub fn report(self) -> Option<miette::Report> {
         match self {
             Failure::Scenario(error) => Some(error.into()),
-            Failure::Results(_) | Failure::Asked(_) | Failure::Output(_) => Some(miette::miette!("{self}")),
+            Failure::Results(_) | Failure::Asked(_) | Failure::Output(_) | Failure::Memory(_) => Some(miette::miette!("{self}")),
             Failure::Simulation | Failure::Interrupted => None,
         }
     }

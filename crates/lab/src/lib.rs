@@ -14,6 +14,7 @@
 //! | [`mod@sweep`] | runs one scenario at many points; an interrupted sweep can be resumed |
 //! | [`crew`] | shares the machine's threads among runs |
 //! | [`progress`] | reports the progress of runs, and stops them |
+//! | `headroom` | looks at the memory that is left while a run goes on |
 //! | [`failure`] | defines the failures of a command |
 //! | [`shell`] | quotes commands that users can type again |
 //! | [`clock`] | reads wall time, CPU time and memory; no other code reads a real clock |
@@ -23,6 +24,7 @@ pub mod compare;
 pub mod crew;
 pub mod execute;
 pub mod failure;
+mod headroom;
 pub mod progress;
 pub mod shell;
 pub mod sweep;

@@ -1,6 +1,7 @@
 //! The progress of runs, and the flag that stops them.
 
 use crate::clock::{CpuMeter, Stopwatch};
+use crate::headroom::Headroom;
 use model::{Plan, Time};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -65,6 +66,7 @@ impl<'a> Progress<'a> {
             since: Stopwatch::start(),
             built_s: 0.0,
             others: CpuMeter::default(),
+            headroom: Headroom::new(plan),
         }
     }
 
@@ -110,6 +112,7 @@ pub struct Watch<'a> {
     pub(crate) built_s: f64,
     /// CPU time of the run's threads without the thread that began it.
     others: CpuMeter,
+    pub(crate) headroom: Headroom,
 }
 
 impl Watch<'_> {
@@ -147,6 +150,10 @@ impl engine::Observer for Watch<'_> {
             format!("{time:.0} us simulated  {}/{flows} flows  {speed:.1} M hops/s  {left}", p.finished)
         });
         !self.all.stopped()
+    }
+
+    fn room(&mut self) -> u64 {
+        self.headroom.left()
     }
 
     fn at_thread_end(&self) -> Box<dyn Fn() + Send + Sync> {

@@ -6,7 +6,6 @@ use crate::experiments::{
     themis_modes, which_scheme,
 };
 use crate::report::Report;
-use engine::outcome::Ending;
 use lab::execute::{Prepared, Run, execute, window_on};
 use lab::{Crew, Failure, Progress};
 use std::num::NonZeroUsize;
@@ -75,7 +74,7 @@ impl Work {
     /// Runs everything on the threads of `crew`. Experiments that the user interrupted are missing.
     ///
     /// # Errors
-    /// If a scenario is wrong.
+    /// If a scenario is wrong, or a run ends for lack of memory.
     pub fn run(&self, crew: Crew, progress: &Progress<'_>) -> Result<Vec<Report>, Failure> {
         let cases: Vec<&Case> = self.experiments.iter().flat_map(|(_, cases)| cases).collect();
         let one = |case: &Case, threads: NonZeroUsize| -> Result<Option<Run>, Failure> {
@@ -85,7 +84,11 @@ impl Work {
             let prepared = Prepared::by(|| scenario::load(case.scenario, &case.set))?;
             let kind = window_on(threads, &prepared.checked.plan);
             let run = execute(prepared, kind, progress);
-            Ok((run.outcome.ending != Ending::Interrupted).then_some(run))
+            match run.ran_to_its_end() {
+                Ok(()) => Ok(Some(run)),
+                Err(Failure::Interrupted) => Ok(None),
+                Err(short) => Err(short),
+            }
         };
         let runs: Result<Vec<Option<Run>>, Failure> = crew.side_by_side(cases, one)?.into_iter().collect();
         let mut finished = runs?.into_iter();

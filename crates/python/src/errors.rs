@@ -20,7 +20,7 @@ pub(crate) fn failure(failure: Failure) -> PyErr {
         }
         Failure::Results(_) => named("ResultsError", (failure.text(),)),
         Failure::Asked(_) | Failure::Output(_) => named("RequestError", (failure.text(),)),
-        Failure::Simulation => named("SimulationError", (failure.text(),)),
+        Failure::Simulation | Failure::Memory(_) => named("SimulationError", (failure.text(),)),
     }
 }
 

@@ -69,6 +69,7 @@ pub fn of(run: RunData<'_>) -> String {
         Ending::Stopped => 1,
         Ending::Interrupted => 2,
         Ending::Stalled(_) => 3,
+        Ending::Memory(_) => 4,
     };
     to.put(&[FORMAT, ending, outcome.end.ps()]);
     to.put_section(&Hops::read(run));

@@ -16,6 +16,7 @@
 //! | [`data`] | the raw material of summary and tables |
 //! | [`mod@results`] | the results of a run, fresh from the engine or read from disk |
 //! | [`stall`] | why a run stopped moving, in words |
+//! | [`memory`] | which packets and records took the memory of a run, in words |
 //! | [`text`] | numbers and tables as people read them |
 //! | [`testing`] | a plan and an outcome made by hand, for tests of this and other crates |
 //!
@@ -44,6 +45,7 @@ pub mod flows;
 pub mod json;
 pub mod kind;
 pub mod manifest;
+pub mod memory;
 #[macro_use]
 pub mod metrics;
 pub mod results;

@@ -70,7 +70,7 @@ section! {
     /// True if every foreground flow finished, no lossless fabric dropped a packet, and every packet is accounted for.
     complete: bool = is_complete(run.data.plan, run.data.outcome);
 
-    /// `finished` if every foreground flow finished, `stopped` by `[stop]`, `interrupted` by the user, or `stalled`.
+    /// `finished` if every foreground flow finished, `stopped` by `[stop]`, `interrupted` by the user, `stalled`, or `memory` if memory ran out.
     ending: String = run.data.outcome.ending.name().to_owned();
 
     /// Simulated time at the end.
@@ -157,8 +157,8 @@ pub fn is_complete(plan: &Plan, outcome: &Outcome) -> bool {
 
 /// True if the simulation failed rather than being stopped.
 pub fn failed(outcome: &Outcome) -> bool {
-    let stalled = matches!(outcome.ending, Ending::Stalled(_));
-    stalled || !outcome.broke_lossless.is_empty() || !outcome.violations.is_empty()
+    let cut_off = matches!(outcome.ending, Ending::Stalled(_) | Ending::Memory(_));
+    cut_off || !outcome.broke_lossless.is_empty() || !outcome.violations.is_empty()
 }
 
 #[cfg(test)]

@@ -58,6 +58,7 @@ impl Page {
             Ending::Stopped => "stopped by [stop] after",
             Ending::Interrupted => "INTERRUPTED",
             Ending::Stalled(_) => "STALLED",
+            Ending::Memory(_) => "stopped: memory",
         };
         let flows = format!("{} of {} flows finished", count(s.flows.finished), count(s.flows.count));
         self.line("end", &[how.into(), flows, format!("{} us simulated", number(s.sim_time_us))]);

@@ -8,6 +8,7 @@
 pub(crate) mod counts;
 pub(crate) mod sampler;
 
+use crate::gentle::Gentle;
 use crate::outcome::{Event, EventKind, Frame, Hop, Passed};
 use crate::setup::Setup;
 use model::{LinkId, NodeId, Packet, PortIndex, QpId, Time};
@@ -68,6 +69,7 @@ impl Recorder {
         if *count <= plan.events as u64 {
             let (qp, kind, psn) = (pkt.qp(), pkt.kind(), pkt.psn());
             let (at, ready) = (Time(at), Time(ready));
+            self.events.make_room();
             self.events.push(Event { qp, at, node, what, kind, psn, value, ready });
         }
     }
@@ -103,8 +105,14 @@ impl Recorder {
         let seen = self.seen.entry(link).or_default();
         *seen += 1;
         if *seen <= plan.frames as u64 {
+            self.frames.make_room();
             self.frames.push(Frame { link, at: Time(at), what });
         }
+    }
+
+    /// Memory of the events and frames, bytes.
+    pub(crate) fn memory(&self) -> u64 {
+        (self.events.capacity() * size_of::<Event>() + self.frames.capacity() * size_of::<Frame>()) as u64
     }
 }
 

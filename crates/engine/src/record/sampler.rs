@@ -89,6 +89,15 @@ impl Sampler {
         now >= self.due
     }
 
+    /// Memory of all bins, bytes.
+    pub(crate) fn memory(&self) -> u64 {
+        let rows = |tracks: usize, row: usize| tracks * self.ended * row;
+        let all = rows(self.qps.len(), size_of::<QpBin>())
+            + rows(self.links.len(), size_of::<LinkBin>())
+            + rows(self.switches.len() + self.counters.len(), size_of::<u64>());
+        all as u64
+    }
+
     /// True if the run records no series.
     pub(crate) fn is_blind(&self) -> bool {
         self.blind

@@ -48,6 +48,11 @@ impl<A: Annex> Queues<A> {
         self.bytes.iter().sum::<u64>() as u32
     }
 
+    /// Memory of the queues, bytes.
+    pub(super) fn memory(&self) -> u64 {
+        self.queues.iter().map(Queue::memory).sum()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.queues.iter().all(Queue::is_empty)
     }

@@ -4,9 +4,10 @@
 use super::group::Group;
 use super::lanes::{Board, Mail};
 use super::out::Window;
+use crate::books::closing;
 use crate::observer::{Observer, Progress};
 use crate::record::sampler::Sampler;
-use crate::setup::Setup;
+use crate::setup::{PortFacts, Setup};
 use crate::stall::is_stalled;
 use crate::view::Views;
 use model::{Parts, Time};
@@ -36,6 +37,7 @@ pub(super) enum Cause {
     Stopped,
     Interrupted,
     Stalled,
+    Memory,
 }
 
 /// The run's clock.
@@ -56,6 +58,8 @@ pub(super) struct Clock<'s> {
     total: Option<u64>,
     /// Windows until the next call of the observer.
     until_observer: u64,
+    /// Most bytes of packets that all hosts send in a window.
+    growth: u64,
     /// Views of all queues.
     pub(super) views: Views,
     pub(super) sampler: Sampler,
@@ -64,8 +68,17 @@ pub(super) struct Clock<'s> {
 /// Windows between two calls of the observer: some tens of milliseconds in a large fabric. Our choice.
 const OBSERVE: u64 = 64;
 
+/// Part of the remaining memory that packets may take before the observer is called again: buffers are larger than the packets
+/// in them, and grow by a quarter. Our choice.
+const PART: u64 = 8;
+
 impl<'s> Clock<'s> {
-    pub(super) fn new(setup: &'s Setup<'s>, length: u64, views: Views) -> Self {
+    /// The clock of a run whose packets take `parcel` bytes each.
+    pub(super) fn new(setup: &'s Setup<'s>, length: u64, views: Views, parcel: usize) -> Self {
+        // Frames may be smaller, but then their messages take more memory than their packets, and the plan has counted it.
+        let frame = setup.plan.wire.max_frame();
+        let sent = |port: &PortFacts| length / setup.time_on_wire(port.row, frame).max(1) + 1;
+        let packets: u64 = setup.ports[..setup.fabric().hosts()].iter().map(sent).sum();
         Clock {
             setup,
             length,
@@ -77,6 +90,7 @@ impl<'s> Clock<'s> {
             windows: 0,
             total: None,
             until_observer: OBSERVE,
+            growth: packets.saturating_mul(parcel as u64).max(1),
             views,
             sampler: Sampler::new(setup),
         }
@@ -96,12 +110,13 @@ impl<'s> Clock<'s> {
             }
         }
         if self.until_observer == 0 {
-            self.until_observer = OBSERVE;
-            if !observer.on_progress(self.progress(groups)) {
-                return Step::End(End {
-                    cause: Cause::Interrupted,
-                    at: Some(Time((self.number * self.length).min(self.horizon))),
-                });
+            let cause = match observer.on_progress(self.progress(groups)) {
+                false => Some(Cause::Interrupted),
+                true => (!self.has_room(groups, observer)).then_some(Cause::Memory),
+            };
+            if let Some(cause) = cause {
+                let at = Some(Time((self.number * self.length).min(self.horizon)));
+                return Step::End(End { cause, at });
             }
         }
         if !mail.awaits(self.number) {
@@ -146,6 +161,23 @@ impl<'s> Clock<'s> {
         self.windows += 1;
         self.until_observer -= 1;
         Step::Visit(window)
+    }
+
+    /// True if enough memory is left. Decides when the observer is called next.
+    pub(super) fn has_room<P: Parts, G: DerefMut<Target = Group<P>>>(
+        &mut self,
+        groups: &[G],
+        observer: &mut dyn Observer,
+    ) -> bool {
+        let room = observer.room();
+        self.until_observer = OBSERVE;
+        if room == u64::MAX {
+            return true;
+        }
+        let records = groups.iter().map(|group| group.records()).sum::<u64>() + self.sampler.memory();
+        let left = room.saturating_sub(closing(self.setup.plan, records));
+        self.until_observer = (left / PART / self.growth).clamp(1, OBSERVE);
+        left > 0
     }
 
     /// Samples all series.

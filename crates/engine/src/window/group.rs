@@ -8,6 +8,7 @@ use super::line;
 use super::local::{self, LineOf};
 use super::out::{Out, Window};
 use super::port::{Port, WATCHED};
+use super::queue::Queue;
 use super::server::{self, PortEvents};
 use super::sort::Sorter;
 use super::switch::{self, Scratch, SwitchState};
@@ -15,7 +16,7 @@ use super::{classed_host, host};
 use crate::books::Tally;
 use crate::buffer::Account;
 use crate::host::Host;
-use crate::outcome::{Effort, LinkRecord};
+use crate::outcome::{Effort, LinkRecord, Memory};
 use crate::record::Recorder;
 use crate::record::sampler::Sampler;
 use crate::setup::{NO_TRACK, Setup};
@@ -705,6 +706,32 @@ impl<P: Parts> Group<P> {
             None => port.queued_data(),
         };
         Blocked::new(port.paused_channels(), port.channels(), waiting.iter())
+    }
+
+    /// Memory of the recorded events and frames, bytes.
+    pub(super) fn records(&self) -> u64 {
+        let recorders = self.hosts.iter().map(|host| &host.recorder).chain([&self.outputs.recorder]);
+        recorders.map(Recorder::memory).sum()
+    }
+
+    /// Adds the memory of the group's packets and records; `written` are its lanes on the board.
+    pub(super) fn add_memory(&mut self, memory: &mut Memory, written: &mut Lanes<P::Annex>) {
+        let parcel = size_of::<Parcel<P::Annex>>();
+        for node in &self.nodes {
+            for p in 0..node.ports as usize {
+                let (own, gp) = (node.first_port as usize + p, node.gp as usize + p);
+                let port = &self.ports[own];
+                let queues = [&port.data, &port.replies, &port.cnps].map(Queue::memory).iter().sum::<u64>();
+                memory.add_queue(gp, queues + self.classed.get(own).map_or(0, Queues::memory));
+                memory.in_flight += (port.far.capacity() * (parcel + size_of::<u64>())) as u64;
+            }
+        }
+        for lane in self.outputs.lanes.iter_mut().chain(written) {
+            memory.in_flight += (lane.packets().capacity() * parcel) as u64;
+        }
+        let held: usize = self.switches.iter().map(|switch| switch.stashed().count()).sum();
+        memory.queues += (held * parcel) as u64;
+        memory.records += self.records();
     }
 
     /// True if arrivals in the last window come after the end of the run.

@@ -50,14 +50,14 @@ pub(crate) use line::cost;
 
 use crate::books::{Closing, Tally, close};
 use crate::observer::Observer;
-use crate::outcome::{Effort, Ending, LinkRecord, Outcome};
+use crate::outcome::{Effort, Ending, LinkRecord, Memory, Outcome};
 use crate::setup::Setup;
 use crate::view::Views;
 use clock::Clock;
 use group::{Context, Group, Workspace};
 use lanes::{Board, Lane, Mail};
 use layout::Layout;
-use model::{Parts, Plan, QpId, Time};
+use model::{Parcel, Parts, Plan, QpId, Time};
 
 /// Runs a plan on `threads` threads, with windows of the plan's full length divided by `divisor`. The result
 /// depends on neither.
@@ -79,12 +79,14 @@ pub(crate) fn run<P: Parts>(
     }
     groups.iter_mut().for_each(|group| group.ready(&setup, length));
     let views = groups.iter().flat_map(|group| &group.switches).find_map(|switch| switch.interest.view);
-    let mut clock = Clock::new(&setup, length, Views::new(&setup, views));
+    let views = Views::new(&setup, views);
+    let mut clock = Clock::new(&setup, length, views, size_of::<Parcel<P::Annex>>());
     let threads = threads.clamp(1, groups.len());
     let mail = Mail::new(layout.mail_words(), threads);
     let mut board: Board<P::Annex> =
         groups.iter().map(|group| group.outputs.lanes.iter().map(|_| Lane::new()).collect()).collect();
     observer.on_start();
+    clock.has_room(&groups, observer);
     let end = if threads == 1 {
         let mut workspace = Workspace::default();
         loop {
@@ -106,6 +108,12 @@ pub(crate) fn run<P: Parts>(
         clock::Cause::Finished => Ending::Finished,
         clock::Cause::Stopped => Ending::Stopped,
         clock::Cause::Interrupted => Ending::Interrupted,
+        clock::Cause::Memory => {
+            let mut memory = Memory { records: clock.sampler.memory(), ..Memory::default() };
+            let lanes = groups.iter_mut().zip(&mut board);
+            lanes.for_each(|(group, written)| group.add_memory(&mut memory, written));
+            Ending::Memory(memory)
+        }
     };
     finish(&setup, groups, &board, clock, ending, end.at)
 }

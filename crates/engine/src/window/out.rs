@@ -5,6 +5,7 @@ use super::lanes::{Address, Lane, Outbox, Pause, Pool, add, bits};
 use super::port::{LOSSY, Port, TAPPED};
 use crate::books::Tally;
 use crate::failing::FailureEvent;
+use crate::gentle::Gentle;
 use crate::outcome::{EventKind, LinkRecord, Passed};
 use crate::record::{Note, Recorder};
 use crate::setup::Setup;
@@ -162,6 +163,7 @@ impl<A: Annex> Out<'_, A> {
     /// [`Out::send`] for a packet that arrives after the lane's span.
     #[inline(never)]
     pub(super) fn send_far(&mut self, p: usize, port: &mut Port<A>, after: u64, pkt: Parcel<A>) {
+        port.far.make_room();
         port.far.push_back((self.lane_span(p).0 + after, pkt));
         self.far[p >> 6] |= 1 << (p & 63);
     }

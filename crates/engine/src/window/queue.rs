@@ -1,6 +1,7 @@
-//! A queue of packets in contiguous memory. When it reaches the end of its buffer, it moves to the front or doubles
+//! A queue of packets in contiguous memory. When it reaches the end of its buffer, it moves to the front or enlarges
 //! the buffer. It never releases memory.
 
+use crate::gentle::LARGE;
 use model::{Annex, Parcel};
 
 /// A first-in first-out queue of packets.
@@ -134,7 +135,9 @@ impl<A: Annex> Queue<A> {
     #[cold]
     fn make_room(&mut self) {
         let count = self.len() as usize;
-        if Self::ROOM * count > self.slots.len() || self.slots.is_empty() {
+        if count * size_of::<Parcel<A>>() >= LARGE {
+            self.make_room_for_many(count);
+        } else if Self::ROOM * count > self.slots.len() || self.slots.is_empty() {
             let mut slots = vec![Parcel::default(); (Self::ROOM * count).max(8)];
             slots[..count].copy_from_slice(self.packets());
             self.slots = slots.into();
@@ -142,6 +145,24 @@ impl<A: Annex> Queue<A> {
             self.slots.copy_within(self.head as usize..self.tail as usize, 0);
         }
         (self.head, self.tail) = (0, count as u32);
+    }
+
+    /// [`Queue::make_room`] for a queue that takes a lot of memory. A quarter of free slots is enough then: packets are moved
+    /// up to four times more, and the buffer is enlarged where it stands.
+    fn make_room_for_many(&mut self, count: usize) {
+        self.slots.copy_within(self.head as usize..self.tail as usize, 0);
+        let room = count + count / 4;
+        if room > self.slots.len() {
+            let mut slots = std::mem::take(&mut self.slots).into_vec();
+            slots.reserve_exact(room - slots.len());
+            slots.resize(room, Parcel::default());
+            self.slots = slots.into();
+        }
+    }
+
+    /// Memory of the buffer, bytes.
+    pub(super) fn memory(&self) -> u64 {
+        size_of_val(&*self.slots) as u64
     }
 }
 
@@ -185,6 +206,33 @@ mod tests {
         assert_eq!(queue.pop_behind(18), None);
         assert_eq!(queue.pop_behind(0), Some(packet(0)));
         assert!(queue.packets().iter().map(|p| p.psn().value()).eq((1..19).filter(|n| *n != 7)));
+    }
+
+    #[test]
+    fn a_long_queue_keeps_its_order_and_takes_little_more_memory_than_its_packets() {
+        let mut queue = Queue::<()>::default();
+        let packet = |n: u32| {
+            Parcel::<()>::bare(Packet::new(Kind::Data, QpId(n >> 20), HostId(0), Psn::new(n & 0xf_ffff), 64))
+        };
+        let (mut next_in, mut next_out) = (0, 0);
+        while next_in < 2_000_000 {
+            for _ in 0..3 {
+                queue.push(packet(next_in));
+                next_in += 1;
+            }
+            assert_eq!(queue.pop(), Some(packet(next_out)));
+            next_out += 1;
+            let packets = u64::from(queue.len()) * 16;
+            if packets > 2 * LARGE as u64 {
+                assert!(queue.memory() * 3 <= packets * 4, "{} B for {packets} B", queue.memory());
+            }
+        }
+        assert_eq!(queue.len(), next_in - next_out);
+        while let Some(pkt) = queue.pop() {
+            assert_eq!(pkt, packet(next_out));
+            next_out += 1;
+        }
+        assert_eq!(next_out, next_in);
     }
 
     #[test]

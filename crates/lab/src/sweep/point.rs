@@ -5,7 +5,6 @@ use crate::failure::Failure;
 use crate::progress::Progress;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use engine::outcome::Ending;
 use results::Summary;
 use results::table::Column;
 use results::tables::flows;
@@ -155,7 +154,7 @@ impl PointResult {
 /// Runs a point on `threads` threads. A failed simulation is a result, too.
 ///
 /// # Errors
-/// If the point cannot run on this machine, for example for lack of memory; [`Failure::Interrupted`].
+/// If the point cannot run on this machine, for example for lack of memory; [`Failure::Memory`]; [`Failure::Interrupted`].
 pub fn run_point(
     point: &Point,
     threads: NonZeroUsize,
@@ -169,9 +168,7 @@ pub fn run_point(
     let prepared = Prepared::by(|| scenario::check(&source, &[]))?;
     let kind = window_on(threads, &prepared.checked.plan);
     let run = execute(prepared, kind, progress);
-    if run.outcome.ending == Ending::Interrupted {
-        return Err(Failure::Interrupted);
-    }
+    run.ran_to_its_end()?;
     let flows = match point.flows {
         true => {
             let table = flows::table(run.data());
