@@ -17,7 +17,7 @@ use crate::record::{Note, Recorder};
 use crate::setup::{LinkState, NO_TRACK, Setup};
 use crate::stall;
 use crate::switch::{Arrival, Egress, Switch, channel};
-use crate::view::Views;
+use crate::view::{Views, shown};
 use model::fabric::Detours;
 use model::plan::{Class, Classes, Cut, MarkAt, Service, Victim};
 use model::scheme::Effects;
@@ -167,7 +167,8 @@ struct Reference<'a, P: Parts> {
     servers: usize,
     switches: Vec<Switch<P>>,
     ports: Vec<Port<P::Annex>>,
-    queued: Vec<u32>,
+    /// Bytes in all queues of every port.
+    queued: Vec<u64>,
     links: Vec<LinkRecord>,
     paused_since: Vec<u64>,
     events: BinaryHeap<Reverse<Scheduled>>,
@@ -297,7 +298,12 @@ impl<P: Parts> Reference<'_, P> {
                 self.switches.iter_mut().for_each(|s| s.buffer.sample());
                 boundary = crossed + quantum;
                 let first = self.hosts.len();
-                self.views.advance(crossed, |all| all[first..].copy_from_slice(&self.queued[first..]));
+                self.views.advance(crossed, |all| {
+                    all[first..]
+                        .iter_mut()
+                        .zip(&self.queued[first..])
+                        .for_each(|(all, &now)| *all = shown(now));
+                });
             }
             self.events.pop();
             self.handle(now, node, what);
@@ -471,7 +477,9 @@ impl<P: Parts> Reference<'_, P> {
                 if switch.wake == now {
                     let mut effects = Effects::default();
                     let ports = self.setup.fabric().ports(NodeId(node)).len();
-                    switch.woken(now, &self.queued[base..base + ports], &mut effects);
+                    let queued: Vec<u32> =
+                        self.queued[base..base + ports].iter().map(|&bytes| shown(bytes)).collect();
+                    switch.woken(now, &queued, &mut effects);
                     self.carry_out(now, node, effects);
                 }
             }
@@ -480,7 +488,7 @@ impl<P: Parts> Reference<'_, P> {
 
     /// Queues a packet that a host has made.
     fn queue_at_host(&mut self, gp: usize, pkt: Parcel<P::Annex>) {
-        self.queued[gp] += pkt.frame();
+        self.queued[gp] += u64::from(pkt.frame());
         self.ports[gp].push(self.setup.class_in_table(&pkt), pkt);
     }
 
@@ -576,8 +584,9 @@ impl<P: Parts> Reference<'_, P> {
                 Arrival { now, ingress, from_host, to_host, detours: &detours, view: self.views.known() };
             let mut effects = Effects::default();
             let count = fabric.ports(NodeId(node)).len();
-            let queued = &self.queued[base..base + count];
-            match switch.judge(arrival, queued, &mut pkt, ports, &mut effects) {
+            let queued: Vec<u32> =
+                self.queued[base..base + count].iter().map(|&bytes| shown(bytes)).collect();
+            match switch.judge(arrival, &queued, &mut pkt, ports, &mut effects) {
                 Verdict::Forward(p) => port = p,
                 Verdict::Drop => {
                     self.tally.dropped_by_scheme(&pkt);
@@ -669,7 +678,7 @@ impl<P: Parts> Reference<'_, P> {
         let (joins, mut victim) =
             match place.and_then(|place| self.ports[gp].remove(Position { class, place })) {
                 Some(waiting) => {
-                    self.queued[gp] -= waiting.frame();
+                    self.queued[gp] -= u64::from(waiting.frame());
                     self.switches[node as usize - self.servers].replace(&waiting, &pkt);
                     (Some(pkt), waiting)
                 }
@@ -719,7 +728,7 @@ impl<P: Parts> Reference<'_, P> {
             self.links[gp].marks += 1;
         }
         self.ports[gp].push(class, pkt);
-        self.queued[gp] += pkt.frame();
+        self.queued[gp] += u64::from(pkt.frame());
         self.serve(now, node, gp);
         let waiting = self.ports[gp].bytes[data_class];
         if class == data_class && waiting > 0 {
@@ -736,7 +745,7 @@ impl<P: Parts> Reference<'_, P> {
         while self.ports[gp].busy <= now {
             let port = &mut self.ports[gp];
             if let Some(pkt) = port.pop(classes, host) {
-                self.queued[gp] -= pkt.frame();
+                self.queued[gp] -= u64::from(pkt.frame());
                 self.start(now, node, gp, pkt);
             } else if host && (port.paused_channels == 0 || !pauses_data) {
                 match self.hosts[gp].pull(self.setup, now) {

@@ -20,6 +20,12 @@ pub(crate) struct Views {
     under_way: VecDeque<(u64, Vec<u32>)>,
 }
 
+/// The length of a queue as schemes see it, bytes: a queue beyond 4 GiB looks like one of 4 GiB.
+#[inline(always)]
+pub(crate) fn shown(bytes: u64) -> u32 {
+    bytes.min(u32::MAX.into()) as u32
+}
+
 impl Views {
     /// The state at the start of a run whose switches ask for `view`.
     pub(crate) fn new(setup: &Setup<'_>, view: Option<QueueView>) -> Self {

@@ -58,7 +58,9 @@ impl Failure {
     pub fn report(self) -> Option<miette::Report> {
         match self {
             Failure::Scenario(error) => Some(error.into()),
-            Failure::Results(_) | Failure::Asked(_) | Failure::Output(_) | Failure::Memory(_) => Some(miette::miette!("{self}")),
+            Failure::Results(_) | Failure::Asked(_) | Failure::Output(_) | Failure::Memory(_) => {
+                Some(miette::miette!("{self}"))
+            }
             Failure::Simulation | Failure::Interrupted => None,
         }
     }

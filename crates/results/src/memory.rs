@@ -16,15 +16,15 @@ pub fn explain(plan: &Plan, memory: &Memory) -> String {
         (in_flight, format!("packets on links ({})", bytes(in_flight)), FEWER_IN_FLIGHT),
         (records, format!("records ({})", bytes(records)), FEWER_RECORDS),
     ];
-    let advice = parts.iter().max_by_key(|(bytes, ..)| *bytes).map_or(SHORTER_QUEUES, |(_, _, advice)| *advice);
+    let advice =
+        parts.iter().max_by_key(|(bytes, ..)| *bytes).map_or(SHORTER_QUEUES, |(_, _, advice)| *advice);
     let mut parts = parts.to_vec();
     parts.sort_by_key(|(bytes, ..)| std::cmp::Reverse(*bytes));
     let parts: Vec<_> = parts.into_iter().map(|(_, part, _)| part).collect();
     format!("memory is taken by {}\n{advice}, or end the run earlier by `[stop] after`", parts.join(", "))
 }
 
-const SHORTER_QUEUES: &str =
-    "shorten the queues by a smaller `[switch] buffer` or `queue-cap`, by `[nic] window`, or by another congestion control";
+const SHORTER_QUEUES: &str = "shorten the queues by a smaller `[switch] buffer` or `queue-cap`, by `[nic] window`, or by another congestion control";
 const FEWER_IN_FLIGHT: &str = "reduce the packets in flight by `[nic] window`, or by shorter or slower links";
 const FEWER_RECORDS: &str = "record less: `[record] events`, `most-events`, `taps`, `most-frames`, `bins`";
 

@@ -127,12 +127,7 @@ impl Checked {
         Self::lay(name, scenario, document, room)
     }
 
-    fn lay(
-        name: String,
-        scenario: Scenario,
-        document: Document,
-        room: Option<Room>,
-    ) -> Result<Self, Error> {
+    fn lay(name: String, scenario: Scenario, document: Document, room: Option<Room>) -> Result<Self, Error> {
         let locate = |error| document.locate(error);
         scenario.nic.validate().map_err(|e| locate(nic_error(&e)))?;
         let mut memory = MemoryBudget::new(room);

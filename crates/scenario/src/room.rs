@@ -111,7 +111,9 @@ fn of_groups(groups: &str, read: impl Fn(&str) -> Option<String>) -> Option<u64>
             let mut path = path.trim_end_matches('/');
             loop {
                 let number = |file: &str| read(&format!("{folder}{path}/{file}"))?.trim().parse().ok();
-                if let (Some(limit), Some(used)) = (number(limit).filter(|&n: &u64| n < NO_LIMIT), number(used)) {
+                if let (Some(limit), Some(used)) =
+                    (number(limit).filter(|&n: &u64| n < NO_LIMIT), number(used))
+                {
                     let stat = read(&format!("{folder}{path}/memory.stat")).unwrap_or_default();
                     let cached = cached(&stat, prefix);
                     let left = limit.saturating_sub(used.saturating_sub(cached));
@@ -170,10 +172,7 @@ mod tests {
 
     #[test]
     fn a_container_with_its_own_limit_at_the_root_is_found() {
-        let files = [
-            ("/sys/fs/cgroup/memory.max", "4096\n"),
-            ("/sys/fs/cgroup/memory.current", "96\n"),
-        ];
+        let files = [("/sys/fs/cgroup/memory.max", "4096\n"), ("/sys/fs/cgroup/memory.current", "96\n")];
         assert_eq!(left("0::/docker/0123\n", &files), Some(4000));
         assert_eq!(left("0::/../other\n", &files), Some(4000));
     }

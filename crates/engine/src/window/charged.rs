@@ -198,7 +198,7 @@ impl<A: Annex> Play<'_, A> {
         port.data += 1;
         port.arrival = line::key(line, port.data);
         let own = &self.ports[p];
-        let egress = Egress { queue: own.waiting.into(), to_host: own.is(TO_HOST) };
+        let egress = Egress { queue: own.waiting, to_host: own.is(TO_HOST) };
         match switch.admit(self.out.setup, &pkt, Some(egress)) {
             Admission::Admitted => {}
             Admission::AdmittedPause => self.send_pause(&pkt, (key, p), true),
@@ -213,10 +213,10 @@ impl<A: Annex> Play<'_, A> {
             self.release(&pkt, (key, p), switch);
             return self.start_charged(port, at, pkt);
         }
-        if own.is(MARKS_EARLY) && own.waiting > own.unmarked {
+        if own.is(MARKS_EARLY) && own.waiting > own.unmarked.into() {
             pkt.label = self.out.mark::<true>(p, at, own.waiting, pkt.label);
         }
-        own.waiting += pkt.frame();
+        own.waiting += u64::from(pkt.frame());
         own.most_waiting = own.most_waiting.max(own.waiting);
         own.data.push(pkt);
     }
@@ -232,8 +232,8 @@ impl<A: Annex> Play<'_, A> {
             return self.start_charged(port, at, pkt);
         }
         let Some(mut pkt) = own.data.pop() else { return };
-        own.waiting -= pkt.frame();
-        if own.waiting > own.unmarked && !own.is(MARKS_EARLY) {
+        own.waiting -= u64::from(pkt.frame());
+        if own.waiting > own.unmarked.into() && !own.is(MARKS_EARLY) {
             pkt.label = self.out.mark::<false>(p, at, own.waiting, pkt.label);
         }
         self.release(&pkt, (key, p), switch);
@@ -262,7 +262,7 @@ impl<A: Annex> Play<'_, A> {
     fn start_charged(&mut self, charged: &mut Charged, at: u64, mut pkt: Parcel<A>) {
         let (p, out) = (charged.p, &mut self.out);
         let port = &mut self.ports[p];
-        let (sent, queue) = (port.bytes, port.waiting.into());
+        let (sent, queue) = (port.bytes, port.waiting);
         let hop = out.setup.hop::<A>(out.gp + p, port.row);
         out.setup.trace(&mut pkt, LinkState { hop, at, sent, queue });
         match port.is(LOSSY | TAPPED) {

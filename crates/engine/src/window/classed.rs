@@ -44,8 +44,8 @@ impl<A: Annex> Queues<A> {
     }
 
     /// Bytes of all queued packets.
-    pub(super) fn queued_bytes(&self) -> u32 {
-        self.bytes.iter().sum::<u64>() as u32
+    pub(super) fn queued_bytes(&self) -> u64 {
+        self.bytes.iter().sum()
     }
 
     /// Memory of the queues, bytes.

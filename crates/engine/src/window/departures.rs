@@ -60,11 +60,11 @@ pub(super) struct Departures<A> {
     /// Arrivals of the line of data that have joined the queue.
     joined: usize,
     /// Bytes of data in the queue: now, and the maximum.
-    waiting: u32,
-    most: u32,
+    waiting: u64,
+    most: u64,
     /// Longest queue that causes no mark: on a packet that leaves, and on one that joins.
-    unmarked: u32,
-    unmarked_early: u32,
+    unmarked: u64,
+    unmarked_early: u64,
     /// Most packets that the queue surely may hold without exceeding its maximum or being marked.
     few: usize,
     /// True as long as the queue has held at most `few` packets in this visit, and no packet records its length: only the
@@ -80,10 +80,10 @@ impl<A: Annex> Departures<A> {
     #[inline(always)]
     pub(super) fn begin(port: &Port<A>, out: &Out<'_, A>, p: usize, arrivals: usize) -> Self {
         let (opened, (from, _)) = (out.window.opened, out.lane_span(p));
-        let unnoticed = port.most_waiting.min(port.unmarked);
-        let may_mark = u64::from(port.waiting) + arrivals as u64 * u64::from(out.setup.largest_frame);
+        let unnoticed = port.most_waiting.min(port.unmarked.into());
+        let may_mark = port.waiting + arrivals as u64 * u64::from(out.setup.largest_frame);
         let special = port.is(LOSSY | TAPPED)
-            || port.is(MARKS_EARLY) && may_mark > u64::from(port.unmarked)
+            || port.is(MARKS_EARLY) && may_mark > port.unmarked.into()
             || port.delay >= super::line::LONGEST;
         Departures {
             p,
@@ -98,9 +98,9 @@ impl<A: Annex> Departures<A> {
             joined: 0,
             waiting: port.waiting,
             most: port.most_waiting,
-            unmarked: if port.is(MARKS_EARLY) { u32::MAX } else { port.unmarked },
-            unmarked_early: if port.is(MARKS_EARLY) { port.unmarked } else { u32::MAX },
-            few: (unnoticed / out.setup.largest_frame) as usize,
+            unmarked: if port.is(MARKS_EARLY) { u64::MAX } else { port.unmarked.into() },
+            unmarked_early: if port.is(MARKS_EARLY) { port.unmarked.into() } else { u64::MAX },
+            few: (unnoticed / u64::from(out.setup.largest_frame)) as usize,
             short: !A::TELEMETRY && !special && port.waiting <= unnoticed,
             special,
             paused: port.paused(),
@@ -213,7 +213,7 @@ impl<A: Annex> Departures<A> {
                 if !SHORT {
                     if QUEUED || next_data < free {
                         self.count(lines, free);
-                        self.waiting -= pkt.frame();
+                        self.waiting -= u64::from(pkt.frame());
                         if self.waiting > self.unmarked {
                             pkt =
                                 out.mark::<false>(self.p, out.window.opened + time(event), self.waiting, pkt);
@@ -222,7 +222,7 @@ impl<A: Annex> Departures<A> {
                         self.joined = d + 1;
                     }
                 } else if QUEUED {
-                    self.waiting -= pkt.frame();
+                    self.waiting -= u64::from(pkt.frame());
                 }
                 if WATCHED && pkt.is_data() {
                     departed(event, &pkt);
@@ -241,7 +241,7 @@ impl<A: Annex> Departures<A> {
                 && let Some(holder) = holder
             {
                 let leaving = super::lanes::add_copy(&mut lane, holder, label, out.unit);
-                let (at, queue) = (out.window.opened + time(event), self.waiting.into());
+                let (at, queue) = (out.window.opened + time(event), self.waiting);
                 let link = LinkState { hop: self.hop, at, sent: bytes, queue };
                 out.setup.trace(leaving, link);
                 bytes += u64::from(pkt.frame());
@@ -284,13 +284,14 @@ impl<A: Annex> Departures<A> {
         if let [first, second, ..] = lines.data[self.joined..] {
             let one = first.word() < now;
             let two = second.word() < now;
-            self.waiting += if one { first.frame() } else { 0 } + if two { second.frame() } else { 0 };
+            let joined = if one { first.frame() } else { 0 } + if two { second.frame() } else { 0 };
+            self.waiting += u64::from(joined);
             self.joined += usize::from(one) + usize::from(two);
         }
         while let Some(pkt) = lines.data.get(self.joined)
             && pkt.word() < now
         {
-            self.waiting += pkt.frame();
+            self.waiting += u64::from(pkt.frame());
             self.joined += 1;
         }
         self.most = self.most.max(self.waiting);
@@ -306,7 +307,7 @@ impl<A: Annex> Departures<A> {
                 let at = out.window.opened + time(pkt.word());
                 pkt.label = out.mark::<true>(self.p, at, self.waiting, pkt.label);
             }
-            self.waiting += pkt.frame();
+            self.waiting += u64::from(pkt.frame());
             self.joined += 1;
         }
         self.most = self.most.max(self.waiting);
@@ -387,7 +388,7 @@ impl<A: Annex> Departures<A> {
             false => self.left.data += 1,
         }
         if waited {
-            self.waiting -= pkt.frame();
+            self.waiting -= u64::from(pkt.frame());
             if self.waiting > self.unmarked {
                 let at = out.window.opened + time(event);
                 pkt.label = out.mark::<false>(self.p, at, self.waiting, pkt.label);
@@ -407,7 +408,7 @@ impl<A: Annex> Departures<A> {
             hop: self.hop,
             at,
             sent: port.bytes + spent(self.spent, self.frames).1,
-            queue: self.waiting.into(),
+            queue: self.waiting,
         };
         setup.trace(&mut pkt, link);
         self.free = (event & WHOLE_TICKS) + cost;
@@ -506,7 +507,10 @@ impl<A: Annex> Departures<A> {
             out.tally.control_hops += self.control;
         }
         match self.short {
-            true => self.waiting += lines.data[self.left.data..].iter().map(|pkt| pkt.frame()).sum::<u32>(),
+            true => {
+                self.waiting +=
+                    lines.data[self.left.data..].iter().map(|pkt| u64::from(pkt.frame())).sum::<u64>()
+            }
             false => self.join(lines, NEVER, out),
         }
         (port.waiting, port.most_waiting) = (self.waiting, self.most.max(self.waiting));

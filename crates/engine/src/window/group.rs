@@ -22,6 +22,7 @@ use crate::record::sampler::Sampler;
 use crate::setup::{NO_TRACK, Setup};
 use crate::stall::{Blocked, Liveness};
 use crate::switch::Switch;
+use crate::view::shown;
 use model::packet::Kinds;
 use model::{Annex, HostId, Interest, Kind, NodeId, Parcel, Parts, PortIndex, QpId, Scheme};
 use std::cmp::Reverse;
@@ -460,7 +461,7 @@ impl<P: Parts> Group<P> {
         }
         let (backlog, ports_of) = (&mut self.backlog[words.clone()], &mut self.ports[ports.clone()]);
         let longest = || {
-            let waiting = ports_of.iter().map(|p| p.waiting as u64).max().unwrap_or(0);
+            let waiting = ports_of.iter().map(|p| p.waiting).max().unwrap_or(0);
             // A scheme may release held packets into any queue.
             switch.held_bytes + waiting
         };
@@ -666,7 +667,7 @@ impl<P: Parts> Group<P> {
                 Some(queues) => queues.queued_bytes(),
                 None => self.ports[p].queued_bytes(),
             };
-            all[node.gp as usize..].iter_mut().zip(node.range()).for_each(|(all, p)| *all = of(p));
+            all[node.gp as usize..].iter_mut().zip(node.range()).for_each(|(all, p)| *all = shown(of(p)));
         }
     }
 

@@ -581,9 +581,20 @@ impl<A: Annex> Play<'_, A> {
         let Taken { data, replies, cnps } = &taken;
         let all = queue.len() as usize + data.packets.len() + replies.packets.len() + cnps.packets.len();
         if !A::TELEMETRY && self.sent.len() < all {
-            self.sent.resize(all.next_power_of_two(), Parcel::default());
+            self.make_room_to_send(p, all);
         }
         (taken, queue)
+    }
+
+    /// Makes room for the packets that port `p` sends in the visit, of `all` packets that wait or arrive. A long queue cannot
+    /// leave in one window, not even as frames of one byte.
+    #[cold]
+    fn make_room_to_send(&mut self, p: usize, all: usize) {
+        let most = self.out.window.length / self.out.setup.time_on_wire(self.ports[p].row, 1).max(1) + 2;
+        let room = (all as u64).min(most).next_power_of_two() as usize;
+        if self.sent.len() < room {
+            self.sent.resize(room, Parcel::default());
+        }
     }
 
     /// Puts the lines of a port back, empty. What has not left goes into the port's queues.
@@ -637,7 +648,7 @@ impl<A: Annex> Play<'_, A> {
             let pkt = self.shelf.unkeyed(pkt, tie);
             match class {
                 DATA => {
-                    port.waiting += pkt.frame();
+                    port.waiting += u64::from(pkt.frame());
                     port.data.push(pkt);
                 }
                 REPLIES => port.replies.push(pkt),
@@ -658,7 +669,7 @@ impl<A: Annex> Play<'_, A> {
         } else {
             self.backlog[p / 64] |= bit;
             self.next = self.next.min(port.due);
-            self.bytes += u64::from(port.waiting);
+            self.bytes += port.waiting;
         }
     }
 

@@ -110,14 +110,14 @@ impl<A: Annex> Out<'_, A> {
         &mut self,
         p: usize,
         at: u64,
-        waiting: u32,
+        waiting: u64,
         mut pkt: Packet,
     ) -> Packet {
         let gp = self.gp + p;
         if let Some(marking) = self.setup.marking(gp)
             && (marking.at == MarkAt::Enqueue) == EARLY
             && pkt.is_data()
-            && self.setup.marks(marking, gp, at, waiting as u64)
+            && self.setup.marks(marking, gp, at, waiting)
         {
             pkt.mark();
             self.links[p].marks += 1;

@@ -60,7 +60,7 @@ pub(super) fn forward<A: Annex>(
     let mut replies = Cursor::new(&mut reply_queue, cells(&mut joining.replies));
     let mut length = QueueLength {
         joining: data_arrivals.iter(),
-        unmarked: port.unmarked,
+        unmarked: port.unmarked.into(),
         bytes: port.waiting,
         most: port.most_waiting,
     };
@@ -74,7 +74,7 @@ pub(super) fn forward<A: Annex>(
         } else if data.first <= wire.free {
             length.join(wire.free, out, p);
             (start, pkt) = (wire.free, data.take());
-            length.bytes -= pkt.frame();
+            length.bytes -= u64::from(pkt.frame());
             if length.bytes > length.unmarked && pkt.is_data() {
                 pkt.label = out.mark::<false>(p, opened + start, length.bytes, pkt.label);
             }
@@ -86,7 +86,7 @@ pub(super) fn forward<A: Annex>(
         } else {
             break;
         }
-        let (sent, queue) = (port.bytes + wire.bytes(), length.bytes.into());
+        let (sent, queue) = (port.bytes + wire.bytes(), length.bytes);
         let link = LinkState { hop, at: opened + start, sent, queue };
         out.setup.trace(&mut pkt, link);
         if let Some((after, sent)) = wire.launch(start, pkt) {
@@ -191,9 +191,9 @@ struct QueueLength<'c, A> {
     /// Arrivals that had not joined the queue at the last call of [`QueueLength::join`].
     joining: Iter<'c, Cell<Parcel<A>>>,
     /// Longest queue that causes no mark, bytes.
-    unmarked: u32,
-    bytes: u32,
-    most: u32,
+    unmarked: u64,
+    bytes: u64,
+    most: u64,
 }
 
 impl<A: Annex> QueueLength<'_, A> {
@@ -210,7 +210,7 @@ impl<A: Annex> QueueLength<'_, A> {
                 let label = out.mark::<true>(p, at, self.bytes, pkt.label);
                 cell.set(Parcel { label, ..pkt });
             }
-            self.bytes += pkt.frame();
+            self.bytes += u64::from(pkt.frame());
             self.joining.next();
         }
         self.most = self.most.max(self.bytes);

@@ -20,16 +20,14 @@ pub(super) struct Port<A> {
     /// Start of the next packet, ps; [`u64::MAX`] if no queued packet may start.
     pub(super) due: u64,
     /// Bytes in the data queue: now, and the maximum.
-    pub(super) waiting: u32,
-    pub(super) most_waiting: u32,
+    pub(super) waiting: u64,
+    pub(super) most_waiting: u64,
     pub(super) peer_port: PortIndex,
     /// A bit for each class with queued packets (low bits), and for each class that may start (from [`MAY`] on).
     /// Only data may be barred, by a pause.
     classes: u8,
     flags: u8,
-    /// Start of its rate's row of transmission times.
-    pub(super) row: u32,
-    /// Longest data queue that causes no mark, bytes.
+    /// Length up to which a data queue causes no mark for sure, bytes.
     pub(super) unmarked: u32,
 
     pub(super) replies: Queue<A>,
@@ -39,15 +37,17 @@ pub(super) struct Port<A> {
     pub(super) busy_for: u64,
     pub(super) frames: u64,
     pub(super) bytes: u64,
+    /// Start of its rate's row of transmission times.
+    pub(super) row: u32,
+    /// Number of virtual channels of its link, and a bit for each paused channel.
+    channels: u8,
+    paused_channels: u8,
 
     /// End of the last frame, ps.
     pub(super) last: u64,
     /// Packets in flight that arrive after the next window, with their times of arrival.
     pub(super) far: VecDeque<(u64, Parcel<A>)>,
     pub(super) cnps: Queue<A>,
-    /// Number of virtual channels of its link, and a bit for each paused channel.
-    channels: u8,
-    paused_channels: u8,
 }
 
 /// First bit of the classes that may start.
@@ -217,7 +217,7 @@ impl<A: Annex> Port<A> {
         let pkt = if picky { picked? } else { queue.pop()? };
         let last = queue.is_empty();
         if class == DATA {
-            self.waiting -= pkt.frame();
+            self.waiting -= u64::from(pkt.frame());
         }
         self.classes &= !((last as u8) << class);
         if picky {
@@ -230,7 +230,7 @@ impl<A: Annex> Port<A> {
     #[cold]
     pub(super) fn take_newest(&mut self, suitable: impl Fn(&Parcel<A>) -> bool) -> Option<Parcel<A>> {
         let pkt = self.data.take_newest(|pkt| pkt.is_data(), suitable)?;
-        self.waiting -= pkt.frame();
+        self.waiting -= u64::from(pkt.frame());
         self.recount();
         if self.is(PARTLY_PAUSED) {
             self.recheck_data();
@@ -242,7 +242,7 @@ impl<A: Annex> Port<A> {
     #[inline(always)]
     pub(super) fn push_data(&mut self, pkt: Parcel<A>) {
         self.classes |= 1 << DATA;
-        self.waiting += pkt.frame();
+        self.waiting += u64::from(pkt.frame());
         self.most_waiting = self.most_waiting.max(self.waiting);
         self.data.push(pkt);
         if A::CARRIES && self.is(PARTLY_PAUSED) {
@@ -269,9 +269,9 @@ impl<A: Annex> Port<A> {
 
     /// Bytes of all queued packets.
     #[inline]
-    pub(super) fn queued_bytes(&self) -> u32 {
+    pub(super) fn queued_bytes(&self) -> u64 {
         let replies = self.replies.packets().iter().chain(self.cnps.packets());
-        self.waiting + replies.map(|pkt| pkt.frame()).sum::<u32>()
+        self.waiting + replies.map(|pkt| u64::from(pkt.frame())).sum::<u64>()
     }
 
     /// Queued packets of the class of data.
@@ -287,13 +287,13 @@ impl<A: Annex> Port<A> {
             marks: link.marks,
             lost: link.lost + link.drops,
             pauses: link.pauses,
-            waits: self.waiting.into(),
+            waits: self.waiting,
         }
     }
 
     /// The longest queue since the last call; `link` keeps the maximum of the run.
     pub(super) fn longest_queue(&mut self, link: &mut LinkRecord) -> u64 {
-        let most = std::mem::replace(&mut self.most_waiting, self.waiting).into();
+        let most = std::mem::replace(&mut self.most_waiting, self.waiting);
         link.max_queue = link.max_queue.max(most);
         most
     }
@@ -303,7 +303,7 @@ impl<A: Annex> Port<A> {
         link.frames = self.frames;
         link.bytes = self.bytes;
         link.busy = Time(self.busy_for);
-        link.max_queue = link.max_queue.max(self.most_waiting as u64);
+        link.max_queue = link.max_queue.max(self.most_waiting);
     }
 }
 

@@ -38,7 +38,7 @@ impl<A: Annex> Play<'_, A> {
             return Some([CNPS, REPLIES]);
         }
         let longest = data as u64 * u64::from(self.out.setup.largest_frame);
-        let is_counted = longest <= port.most_waiting.into() || data <= COUNTED;
+        let is_counted = longest <= port.most_waiting || data <= COUNTED;
         let is_short = free && !paused && longest <= port.unmarked.into() && is_counted;
         match (replies, cnps) {
             _ if !is_short => None,
@@ -107,7 +107,7 @@ impl<A: Annex> Play<'_, A> {
         }
         let port = &mut self.ports[p];
         if classes[1] == DATA {
-            port.most_waiting = port.most_waiting.max(port.waiting).max(most);
+            port.most_waiting = port.most_waiting.max(port.waiting).max(most.into());
         }
         self.note_queues(p);
     }

@@ -23,6 +23,7 @@ use crate::failing::FailureEvent;
 use crate::outcome::EventKind;
 use crate::setup::{LinkState, Tie};
 use crate::switch::{Arrival, Egress, Switch};
+use crate::view::shown;
 use model::fabric::{Detours, Router};
 use model::packet::Kinds;
 use model::plan::Victim;
@@ -146,7 +147,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             }
             let port = &visit.ports[p];
             next = next.min(port.due);
-            waiting += port.waiting as u64;
+            waiting += port.waiting;
             visit.note_backlog(p);
         });
         if !HEAVY {
@@ -385,7 +386,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         let setup = self.out.setup;
         if setup.follows(pkt.qp()) && pkt.ingress() != PortIndex::VIRTUAL {
             self.serve(p, now + 1);
-            self.out.recorder.hop(setup, self.out.gp + p, pkt, self.ports[p].waiting.into());
+            self.out.recorder.hop(setup, self.out.gp + p, pkt, self.ports[p].waiting);
         }
     }
 
@@ -420,7 +421,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         }
         let data = self.with_data.take(&pkt);
         let counts = HEAVY && data && pkt.ingress() != PortIndex::VIRTUAL;
-        if counts && !charged && !self.has_room(p, now, self.ports[p].waiting.into(), &pkt) {
+        if counts && !charged && !self.has_room(p, now, self.ports[p].waiting, &pkt) {
             return;
         }
         let port = &mut self.ports[p];
@@ -449,7 +450,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     #[cold]
     fn overtake(&mut self, p: usize, now: u64, pkt: Packet) -> Packet {
         let (port, waiting) = (&self.ports[p], self.ports[p].waiting);
-        if waiting <= port.unmarked {
+        if waiting <= port.unmarked.into() {
             return pkt;
         }
         // The packet joins and leaves the queue at once, so the queue is the same both times.
@@ -460,7 +461,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     /// Adds data to the queue of port `p`.
     fn join(&mut self, p: usize, now: u64, mut pkt: Parcel<P::Annex>) {
         let port = &mut self.ports[p];
-        if port.waiting > port.unmarked {
+        if port.waiting > port.unmarked.into() {
             pkt.label = self.out.mark::<true>(p, now, port.waiting, pkt.label);
         }
         if pkt.ingress() == PortIndex::VIRTUAL {
@@ -507,10 +508,10 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             self.serve(p, limit);
             self.note_backlog(p);
         }
-        match self.is_classed() {
+        shown(match self.is_classed() {
             true => self.classed[p].queued_bytes(),
             false => self.ports[p].queued_bytes(),
-        }
+        })
     }
 
     /// Clears the bit of port `p` among the ports with a queue if its queue is empty.
@@ -539,7 +540,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         let port = &mut self.ports[p];
         let Some(mut pkt) = port.pop() else { return };
         if self.with_data.take(&pkt) {
-            if port.waiting > port.unmarked {
+            if port.waiting > port.unmarked.into() {
                 pkt.label = self.out.mark::<false>(p, at, port.waiting, pkt.label);
             }
             if pkt.ingress() == PortIndex::VIRTUAL {
@@ -556,7 +557,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     #[inline(always)]
     fn start(&mut self, p: usize, at: u64, mut pkt: Parcel<P::Annex>) {
         let port = &mut self.ports[p];
-        let (sent, queue) = (port.bytes, port.waiting.into());
+        let (sent, queue) = (port.bytes, port.waiting);
         let hop = self.out.setup.hop::<P::Annex>(self.out.gp + p, port.row);
         let link = LinkState { hop, at, sent, queue };
         self.out.setup.trace(&mut pkt, link);
@@ -651,7 +652,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             Victim::Even if setup.coin(self.out.gp + p, now) => match self.classed.get_mut(p) {
                 None => self.ports[p].take_newest(suitable),
                 Some(queues) => queues.take_newest(setup.data_class, suitable).inspect(|waiting| {
-                    self.ports[p].waiting -= waiting.frame();
+                    self.ports[p].waiting -= u64::from(waiting.frame());
                 }),
             },
             _ => None,
@@ -694,13 +695,13 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         }
         let port = &mut self.ports[p];
         let (is_data_class, waiting) = (class == setup.data_class, port.waiting);
-        if pkt.is_data() && waiting > port.unmarked {
+        if pkt.is_data() && waiting > port.unmarked.into() {
             pkt.label = self.out.mark::<true>(p, now, waiting, pkt.label);
         }
         self.classed[p].push(class, pkt);
         self.backlog[p >> 6] |= 1 << (p & 63);
         if is_data_class {
-            self.ports[p].waiting += pkt.frame();
+            self.ports[p].waiting += u64::from(pkt.frame());
         }
         self.schedule_classed(p);
         match self.ports[p].due <= now {
@@ -721,9 +722,9 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         let Some((class, mut pkt)) = self.classed[p].pop(classes, &self.ports[p]) else { return };
         let port = &mut self.ports[p];
         if class == setup.data_class {
-            port.waiting -= pkt.frame();
+            port.waiting -= u64::from(pkt.frame());
         }
-        if pkt.is_data() && port.waiting > port.unmarked {
+        if pkt.is_data() && port.waiting > port.unmarked.into() {
             pkt.label = self.out.mark::<false>(p, at, port.waiting, pkt.label);
         }
         if classes[class].charged && pkt.ingress() != PortIndex::VIRTUAL {

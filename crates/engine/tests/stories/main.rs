@@ -21,6 +21,7 @@
 //! | [`cuts`] | a switch that cuts data sends every header on while headers fit; it loses and counts the rest |
 //! | [`short_links`] | short links inside racks do not make the windows of the whole fabric short |
 //! | [`conservation`] | every packet and every byte is accounted for, even in a run that is cut short |
+//! | [`memory`] | a run ends before memory runs out, and names the queue that has grown |
 //! | [`failures`] | links go down, come back and slow down to the picosecond, and schemes find the remaining paths |
 //! | [`listed_losses`] | a listed packet is lost as often as listed, and the recovery mode retransmits it |
 //! | [`telemetry`] | data packets report the load of their links; HPCC empties queues with it, Swift keeps delays near a target |
@@ -51,6 +52,7 @@ mod listed_losses;
 mod long_haul;
 mod lossless;
 mod many_paths;
+mod memory;
 mod port_by_port;
 mod receivers;
 mod rerouting;
