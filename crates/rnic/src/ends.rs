@@ -1,5 +1,6 @@
 //! The two ends of a queue pair: the kinds of sender and receiver that recovery modes choose from.
 
+use crate::limits::PSN_LIMIT;
 use crate::sender::{self, Sender};
 use crate::{in_flight, in_order, receiver, scoreboard, selective};
 use model::annex::{Notice, NoticeRules, Selective};
@@ -24,6 +25,15 @@ pub(crate) enum Receiving {
 }
 
 impl Sending {
+    /// Most packets that a sender has outstanding.
+    pub(crate) fn most_outstanding(&self) -> u32 {
+        match self {
+            Self::Counting(rules) => rules.limit,
+            Self::Scoreboard(rules) => rules.limit,
+            Self::InFlight(_) => PSN_LIMIT,
+        }
+    }
+
     /// Sender of one queue pair.
     pub(crate) fn sender(&self) -> AnySender {
         match self {

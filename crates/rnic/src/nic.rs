@@ -6,6 +6,7 @@ use crate::ends::{AnyReceiver, AnySender, Receiving, Sending};
 use crate::notification::MarkRules;
 use crate::path::Path;
 use crate::receiver::Answers;
+use crate::window::Window;
 use crate::{Evidence, NicConfig, Reacting};
 use model::Rate;
 use model::annex::NoticeRules;
@@ -55,6 +56,16 @@ impl Nic {
     /// [`Nic::hears_notices`].
     pub fn receiver_with(&self, notices: Option<NoticeRules>) -> AnyReceiver {
         self.receiving.receiver(notices)
+    }
+
+    /// Most packets of `payload` bytes that one queue pair has outstanding by its recovery mode, and by `window` if its size is
+    /// fixed. The congestion control may allow fewer.
+    pub fn most_outstanding(&self, payload: u32) -> u64 {
+        let most = self.sending.iter().map(Sending::most_outstanding).max().unwrap_or(0).into();
+        match self.config.window {
+            Some(Window::Bytes(bytes)) => bytes.get().div_ceil(payload.max(1).into()).min(most),
+            _ => most,
+        }
     }
 
     /// True if replies name single packets, which takes an annex ([`model::annex`]).

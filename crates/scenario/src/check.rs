@@ -2,7 +2,7 @@
 
 use crate::document::Document;
 use crate::error::{Error, KeyError, suggestion};
-use crate::footprint::{MemoryBudget, PacketRoom};
+use crate::footprint::{MemoryBudget, PacketRoom, Possible};
 use crate::overlay::{AppliedChange, Change, Origin};
 use crate::resolve::{self, ExplicitKeys};
 use crate::room::Room;
@@ -30,6 +30,8 @@ pub struct Checked {
     pub warnings: Vec<String>,
     /// Estimated peak memory of a run, bytes.
     pub memory: u64,
+    /// Memory that the run needs in addition if its queues, links or records fill.
+    pub possible: Possible,
     document: Document,
 }
 
@@ -143,6 +145,8 @@ impl Checked {
             false => PacketRoom::BARE,
         };
         memory.add_packets(&plan, room).map_err(locate)?;
+        memory.add_events(&plan).map_err(locate)?;
+        let possible = Possible::new(&plan, &nics, room);
         let mut schemes = vec![("scheme".to_owned(), &scenario.scheme)];
         for (name, class) in &scenario.class {
             schemes.extend(class.scheme.as_ref().map(|scheme| (format!("class.{name}.scheme"), scheme)));
@@ -180,6 +184,7 @@ impl Checked {
             nics,
             warnings,
             memory: memory.need(),
+            possible,
             document,
         })
     }

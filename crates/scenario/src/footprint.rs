@@ -2,12 +2,18 @@
 //! left is refused.
 //!
 //! The estimate counts a fabric by its topology's settings and a job by its groups. All-to-all is the critical case: its
-//! queue pairs grow with the square of the number of hosts. Packets on links much longer than 1 us are not counted, nor the
-//! queues of senders without congestion control.
+//! queue pairs grow with the square of the number of hosts.
+//!
+//! A run surely needs memory for its fabric, messages and recorded events, and for the packets that short queues hold. Long
+//! queues, long links and series may need more ([`Possible`]): the congestion control decides. `check` shows this memory, and a
+//! run that grows too large is stopped.
 
 use crate::error::KeyError;
 use crate::room::Room;
-use model::Plan;
+use model::fabric::Link;
+use model::plan::{FlowControl, Message, SwitchSettings};
+use model::{Fabric, NodeId, Plan, QpId};
+use rnic::Nics;
 
 // Bytes of peak memory (VmHWM) in a whole run, results included, on x86-64 in November 2026, rounded up. The fabrics had
 // links of 400 Gb/s and 1 us: fat trees with k = 16, 32 and 64, and leaf-spine fabrics of 192 to 8192 hosts.
@@ -31,18 +37,23 @@ pub(crate) struct PacketRoom {
     packet: u64,
     /// Most bytes for packets, however long the messages are.
     most: u64,
+    /// Bytes for a packet in a long queue or on a long link. A packet takes 16 B with its annex of 0, 16 or 88 B, its time of
+    /// arrival 8 B on a long link, and a buffer has up to a quarter of free slots.
+    waiting: u64,
 }
 
 impl PacketRoom {
     /// Packets without an annex. Measured: 59 to 80 B per packet of messages of 50 kB and 100 kB, and for long messages
     /// 13 kB (Themis) to 29 kB (ECMP) per host.
-    pub(crate) const BARE: PacketRoom = PacketRoom { fixed: 0, packet: 80, most: 30_000 };
+    pub(crate) const BARE: PacketRoom = PacketRoom { fixed: 0, packet: 80, most: 30_000, waiting: 30 };
     /// Packets that carry a stamp. Measured: up to 7.6 kB per host for messages of 10 kB (CONGA), 180 B per packet, and
     /// 60 to 75 kB for long messages.
-    pub(crate) const STAMPED: PacketRoom = PacketRoom { fixed: 6_000, packet: 220, most: 80_000 };
+    pub(crate) const STAMPED: PacketRoom =
+        PacketRoom { fixed: 6_000, packet: 220, most: 80_000, waiting: 50 };
     /// Packets that carry telemetry, too. Measured: 4.3 kB per host for messages of 10 kB, 360 to 490 B per packet, and
     /// 78 to 106 kB for long messages (Swift).
-    pub(crate) const TRACED: PacketRoom = PacketRoom { fixed: 2_000, packet: 450, most: 110_000 };
+    pub(crate) const TRACED: PacketRoom =
+        PacketRoom { fixed: 2_000, packet: 450, most: 110_000, waiting: 140 };
 
     /// Bytes for a host that sends `packets` packets.
     fn bytes(self, packets: u64) -> u64 {
@@ -61,6 +72,11 @@ const QP: u64 = 850;
 /// Bytes per message with its triggers and its row in the results; measured in rings of 73,344 and 130,560 messages: 349 to
 /// 370.
 const MESSAGE: u64 = 370;
+
+/// Bytes per recorded event, with the copies that are sorted and written to `events.parquet`.
+const EVENT: u64 = 300;
+/// Bytes per row of a series, with its row in `series.parquet`.
+const ROW: u64 = 200;
 
 /// Most queue pairs: a packet carries the number of its queue pair in 24 bits.
 const MOST_QPS: u64 = 1 << 24;
@@ -87,6 +103,68 @@ impl Size {
         let routes = switches.saturating_mul(racks).saturating_mul(ROUTE);
         (links.saturating_mul(2 * PORT)).saturating_add(hosts.saturating_mul(HOST)).saturating_add(routes)
     }
+}
+
+/// Memory beyond the estimate that a run needs if its queues, links or records fill, bytes. The parts are upper bounds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Possible {
+    /// Packets in queues: as many as the buffers of all switches hold, at most as many as senders may have outstanding.
+    pub queues: u64,
+    /// Packets on links: rate times delay, with the same bound.
+    pub in_flight: u64,
+    /// Series and frames.
+    pub records: u64,
+    /// All together. A packet is either in a queue or on a link.
+    pub total: u64,
+}
+
+impl Possible {
+    /// The upper bounds of a plan.
+    pub(crate) fn new(plan: &Plan, nics: &Nics, room: PacketRoom) -> Self {
+        let wire = &plan.wire;
+        let packets = |message: &Message| wire.packets(message.bytes);
+        let of_qp = |qp: usize| {
+            let messages = plan.qps[qp].messages.clone();
+            let all: u64 = messages.map(|i| packets(&plan.messages[i as usize])).sum();
+            all.min(nics.of(QpId(qp as u32)).most_outstanding(wire.payload))
+        };
+        let outstanding: u64 = (0..plan.qps.len()).map(of_qp).sum();
+        let all: u64 = plan.messages.iter().map(packets).sum();
+        let bytes = plan.messages.iter().fold(0u64, |sum, message| sum.saturating_add(message.bytes));
+        let frame = (bytes / all.max(1) + u64::from(wire.header)).max(wire.min_frame.into()).max(1);
+        let queued = plan.switches.iter().zip(plan.fabric.switches());
+        let queued = queued.map(|(switch, node)| most_queued(&plan.fabric, switch, node) / frame);
+        let queued = queued.fold(0, u64::saturating_add).min(outstanding);
+        let on_wire = plan.fabric.links().iter().map(|link| on_wire(link) / frame);
+        let on_wire = on_wire.fold(0, u64::saturating_add).min(outstanding);
+        let [queues, in_flight, both] = [queued, on_wire, (queued + on_wire).min(outstanding)]
+            .map(|packets| packets.saturating_mul(room.waiting));
+        let record = &plan.record;
+        let switches = if record.switches { plan.switches.len() } else { 0 };
+        let rows = (record.qps.len() + record.links.len() + switches) * record.bins;
+        let frames = (record.taps.len() * record.frames) as u64;
+        let frames = frames.min(all.saturating_mul(2 * record.taps.len() as u64));
+        let records = rows as u64 * ROW + frames * EVENT;
+        Possible { queues, in_flight, records, total: both + records }
+    }
+}
+
+/// Most bytes in the queues of a switch.
+fn most_queued(fabric: &Fabric, switch: &SwitchSettings, node: NodeId) -> u64 {
+    let buffer = switch.buffer.get();
+    match switch.flow_control {
+        FlowControl::Lossless(_) | FlowControl::Lossy { .. } => buffer,
+        FlowControl::Capped { to_switches, to_hosts } => {
+            let cap = |link: &Link| if fabric.is_host(link.to) { to_hosts } else { to_switches }.get();
+            fabric.ports(node).iter().map(cap).fold(0, u64::saturating_add).min(buffer)
+        }
+    }
+}
+
+/// Bytes that a link carries at once.
+fn on_wire(link: &Link) -> u64 {
+    let bits = u128::from(link.rate.bps()) * u128::from(link.delay.ps()) / 1_000_000_000_000;
+    u64::try_from(bits / 8).unwrap_or(u64::MAX)
 }
 
 /// Memory that a run needs, counted while its plan is made.
@@ -156,6 +234,19 @@ impl MemoryBudget {
         self.add(bytes, self.fabric.clone(), format!("packets of {} hosts", packets.len()))
     }
 
+    /// Counts the events of followed queue pairs: at least one of the sender and one of the receiver for every packet, up to
+    /// the limits.
+    pub(crate) fn add_events(&mut self, plan: &Plan) -> Result<(), KeyError> {
+        let (record, mut events) = (&plan.record, 0u64);
+        for qp in &record.follow {
+            let messages = plan.qps[qp.index()].messages.clone();
+            let packets: u64 = messages.map(|i| plan.wire.packets(plan.messages[i as usize].bytes)).sum();
+            events += 2 * packets.min(record.events as u64);
+        }
+        let what = format!("{events} events of {} queue pairs", record.follow.len());
+        self.add(events.saturating_mul(EVENT), "record".to_owned(), what)
+    }
+
     /// Counts the routes around `sets` sets of dead links.
     pub(crate) fn add_routes(
         &mut self,
@@ -191,7 +282,7 @@ impl MemoryBudget {
 }
 
 /// An amount of memory in MB or GB.
-fn amount(bytes: u64) -> String {
+pub fn amount(bytes: u64) -> String {
     match bytes {
         0..1_000_000_000 => format!("{} MB", bytes.div_ceil(1_000_000)),
         _ => format!("{:.1} GB", bytes as f64 / 1e9),

@@ -67,6 +67,7 @@ pub mod workload;
 pub use check::{Checked, Resolved};
 pub use config::Scenario;
 pub use error::{Error, Location, suggestion};
+pub use footprint::{Possible, amount};
 pub use model::Plan;
 pub use overlay::setting;
 pub use plan_check::plan_check;

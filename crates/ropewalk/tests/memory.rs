@@ -1,0 +1,139 @@
+//! The command on a machine with little memory: it refuses a run that cannot fit at the line that asks for the memory, stops a
+//! run that grows too large with a summary, and never aborts. The memory limit is that of `ulimit -v`.
+
+#![cfg(target_os = "linux")]
+
+use serde_json::Value;
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+/// A directory with the scenario `s.toml`.
+struct Case(TempDir);
+
+impl Case {
+    fn new(scenario: &str) -> Self {
+        let dir = TempDir::new().unwrap();
+        std::fs::write(dir.path().join("s.toml"), scenario).unwrap();
+        Case(dir)
+    }
+
+    /// Runs `ropewalk` with `args` and at most this much address space, KiB.
+    fn within(&self, kib: &str, args: &[&str]) -> (i32, String, String) {
+        let program = ["-c", "ulimit -v $0 && exec \"$@\"", kib, env!("CARGO_BIN_EXE_ropewalk")];
+        let mut command = Command::new("sh");
+        command.args(program).args(args).current_dir(self.0.path()).env("NO_COLOR", "1");
+        let Output { status, stdout, stderr } = command.output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (status.code().expect("no signal ends the command"), text(stdout), text(stderr))
+    }
+
+    fn summary(&self) -> Value {
+        serde_json::from_str(&std::fs::read_to_string(self.0.path().join("o/summary.json")).unwrap()).unwrap()
+    }
+}
+
+/// An incast whose senders ignore congestion, into a buffer without end. Small packets fill memory fast.
+fn incast(more: &str) -> String {
+    format!(
+        "[topology.leaf-spine]\nleaves = 1\nspines = 1\nhosts-per-leaf = 32\n[wire]\npayload = \"128B\"\n\
+         [nic.congestion.none]\n[switch]\nbuffer = \"1000GB\"\npfc = \"off\"\necn = \"off\"\n\
+         [[workload]]\nincast = {{ bytes = \"1GB\", senders = 31 }}\n{more}"
+    )
+}
+
+#[test]
+fn a_million_flows_that_do_not_fit_are_refused_at_their_line() {
+    let case = Case::new(
+        "[topology.leaf-spine]\nleaves = 32\nspines = 32\nhosts-per-leaf = 32\n\
+         [[workload]]\nall-to-all = { per-pair = \"1kB\", groups = \"all\" }\n",
+    );
+    for command in ["check", "run"] {
+        let (code, stdout, stderr) = case.within("700000", &[command, "s.toml"]);
+        assert_eq!((code, &*stdout), (2, ""), "{command}: {stderr}");
+        let text = stderr.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
+        for part in [
+            "the run needs at least 1.3 GB of memory",
+            "for 1047552 messages on 1047552 queue pairs; the address space of this process (ulimit -v) has",
+            "[s.toml:6:43]",
+        ] {
+            assert!(text.contains(part), "{command}: {part} is not in {text}");
+        }
+    }
+}
+
+#[test]
+fn an_incast_into_an_endless_buffer_stops_with_a_summary_before_memory_runs_out() {
+    let case = Case::new(&incast("[nic.transport.ideal]\n"));
+    for engine in [&["--threads", "1"][..], &["--engine", "reference"]] {
+        let args = [&["run", "s.toml", "-o", "o", "--quiet"], engine].concat();
+        let (code, stdout, stderr) = case.within("300000", &args);
+        assert_eq!(code, 3, "{engine:?}: {stdout}{stderr}");
+        assert!(stdout.contains("stopped: memory   0 of 31 flows finished"), "{stdout}");
+        for part in [
+            "for lack of memory: the address space of this process (ulimit -v) has ",
+            "memory is taken by packets in queues (",
+            " of them leaf0 -> host0), packets on links (",
+            "`[switch] buffer` or `queue-cap`",
+            "`[stop] after`",
+        ] {
+            assert!(stderr.contains(part), "{engine:?}: {part} is not in {stderr}");
+        }
+        let summary = case.summary();
+        assert_eq!((&summary["complete"], &summary["ending"]), (&false.into(), &"memory".into()));
+        assert!(summary["packets"]["in_flight"].as_u64().unwrap() > 1_000_000, "{}", summary["packets"]);
+    }
+}
+
+#[test]
+fn packets_on_a_long_link_count_too() {
+    let case = Case::new(&format!(
+        "{}[nic.transport.ideal]\nmax-outstanding = 8000000\nreorder-window = 8000000\n",
+        incast("").replace("hosts-per-leaf = 32\n", "hosts-per-leaf = 32\ndelay = \"100ms\"\n")
+    ));
+    let (code, _, stderr) = case.within("300000", &["run", "s.toml", "-o", "o", "--quiet"]);
+    assert_eq!(code, 3, "{stderr}");
+    assert!(stderr.contains("memory is taken by packets on links ("), "{stderr}");
+    assert!(stderr.contains("reduce the packets in flight by `[nic] window`"), "{stderr}");
+}
+
+#[test]
+fn events_that_do_not_fit_are_refused() {
+    let case = Case::new(&incast("[record]\nevents = \"all\"\nmost-events = 10000000\n"));
+    let (code, _, stderr) = case.within("700000", &["run", "s.toml"]);
+    assert_eq!(code, 2, "{stderr}");
+    assert!(stderr.contains("events of 31") && stderr.contains("s.toml:14:1"), "{stderr}");
+}
+
+#[test]
+fn check_shows_how_much_memory_full_queues_may_take() {
+    let case = Case::new(&incast(""));
+    let (code, stdout, stderr) = case.within("300000", &["check", "s.toml"]);
+    assert_eq!(code, 0, "{stderr}");
+    let (sure, rest) = stdout.split_once(" MB of memory, and up to ").expect(&stdout);
+    assert!(rest.contains(" more if queues and links fill"), "{rest}");
+    assert!(sure.ends_with("about 23"), "{sure}");
+    assert!(stderr.contains("note: ") && stderr.contains(" for packets in queues"), "{stderr}");
+    let (_, stdout, stderr) = case.within("unlimited", &["check", "quickstart"]);
+    assert!(!stdout.contains(" and up to ") && stderr.is_empty(), "{stdout}{stderr}");
+}
+
+/// Claim: the estimate with full queues is 1 to 2.2 times the measured peak, above the memory of a run without queues.
+#[test]
+fn the_estimate_of_full_queues_is_close_to_the_measured_peak() {
+    for keys in ["[nic.transport.ideal]\n", "[nic.transport.sr-sack]\nmax-outstanding = 100000\n"] {
+        let text = incast(keys).replace("1GB", "6MB");
+        let estimate = |text: &str| {
+            let checked = scenario::check(&scenario::Source::new("s.toml", text.to_owned()), &[]).unwrap();
+            (checked.memory + checked.possible.total) as f64 / 1e6
+        };
+        let peak = |text: &str| {
+            let (code, stdout, stderr) = Case::new(text).within("unlimited", &["run", "s.toml", "--json"]);
+            assert_eq!(code, 0, "{stderr}");
+            let summary: Value = serde_json::from_str(&stdout).unwrap();
+            summary["timing"]["peak_rss_mb"].as_f64().unwrap()
+        };
+        let small = text.replace("6MB", "1kB");
+        let (estimated, measured) = (estimate(&text) - estimate(&small), peak(&text) - peak(&small));
+        assert!((1.0..2.2).contains(&(estimated / measured)), "{keys}: {estimated} MB for {measured} MB");
+    }
+}
