@@ -54,7 +54,8 @@ class NotRecorded(Error, LookupError):
 
 
 class SimulationError(Error, RuntimeError):
-    """The simulation failed: a deadlock, a drop on a lossless fabric, or packets that are not accounted for.
+    """The simulation failed: a deadlock, a drop on a lossless fabric, too little memory, or packets that are
+    not accounted for.
 
     `result` has the results up to the failure, and `faults` a text for each reason.
     """

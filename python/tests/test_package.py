@@ -223,6 +223,39 @@ def test_a_failed_simulation_gives_the_reason_and_keeps_its_results():
     assert len(caught.value.result.flows) > 0
 
 
+# A run in a process whose memory is limited.
+SHORT_OF_MEMORY = """
+import resource, ropewalk as rw
+size = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmSize"))
+resource.setrlimit(resource.RLIMIT_AS, ((size + 200_000) * 1024,) * 2)
+incast = {
+    "topology": {"leaf-spine": {"leaves": 1, "spines": 1, "hosts-per-leaf": 32}},
+    "wire": {"payload": "128B"},
+    "nic": {"transport": {"ideal": {}}, "congestion": {"none": {}}},
+    "switch": {"buffer": "1000GB", "pfc": "off", "ecn": "off"},
+    "workload": [{"incast": {"bytes": "1GB", "senders": 31}}],
+}
+try:
+    rw.run(incast)
+except rw.SimulationError as error:
+    print(error.result.summary["ending"], error.result.complete, str(error).splitlines()[0])
+all_to_all = {"topology": {"leaf-spine": {"leaves": 32, "spines": 32, "hosts-per-leaf": 32}}}
+try:
+    rw.run(all_to_all | {"workload": [{"all-to-all": {"groups": "all"}}]})
+except rw.ScenarioError as error:
+    print(error.message)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the address space")
+def test_a_run_without_enough_memory_raises_an_exception():
+    done = subprocess.run([sys.executable, "-c", SHORT_OF_MEMORY], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    stopped, refused = done.stdout.splitlines()
+    assert stopped.startswith("memory False the run was stopped at ") and "(ulimit -v)" in stopped
+    assert refused.startswith("the run needs at least 1.3 GB of memory")
+
+
 def test_warnings_are_warnings():
     with pytest.warns(rw.ScenarioWarning, match="go-back-N") as caught:
         rw.check("quickstart", nic__transport__go_back_n={})

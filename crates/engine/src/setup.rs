@@ -60,6 +60,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) largest_frame: u32,
     /// Longest transmission time of any frame, ps.
     pub(crate) longest_time: u64,
+    /// More packets than any port sends in a window: frames of one byte at the highest rate.
+    pub(crate) most_departures: usize,
     /// Numbers of the rates in INT records, by row; empty without telemetry.
     rate_numbers: Vec<u8>,
     /// Number of frame sizes in a row.
@@ -149,6 +151,9 @@ impl<'a> Setup<'a> {
                 *count - 1
             })
             .collect();
+        let shortest = transmission.chunks(row_length).map(|row| u64::from(row[1])).min().unwrap_or(1).max(1);
+        // An even length splits into two halves.
+        let window = (window(plan) & !1).max(1);
         let key = |purpose, n: usize| -> Vec<Key> {
             (0..n).map(|i| Key::new(plan.seed, purpose, i as u64)).collect()
         };
@@ -161,11 +166,11 @@ impl<'a> Setup<'a> {
                 .collect(),
             largest_frame: plan.wire.max_frame().max(plan.wire.ack).max(plan.wire.cnp),
             longest_time: transmission.iter().copied().max().unwrap_or(0).into(),
+            most_departures: (window / shortest + 2) as usize,
             transmission,
             rate_numbers,
             row_length: row_length as u32,
-            // An even length splits into two halves.
-            window: (window(plan) & !1).max(1),
+            window,
             reach: Reach::new(plan),
             sender_slot,
             sends,

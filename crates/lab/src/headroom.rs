@@ -4,15 +4,17 @@ use crate::clock::Stopwatch;
 use model::Plan;
 use scenario::room::Room;
 
-/// Seconds between two looks. A look reads a few files of the system in 0.1 ms, and a run takes about 1 GB per second at most.
-/// Our choice.
-const EVERY_S: f64 = 0.005;
+/// Most bytes that a run takes in a second, and the bounds of the time between two looks in seconds. A look reads a few files
+/// of the system, in about 0.1 ms. Our choice: a thread fills new memory at 1 to 2 GB per second.
+const MOST_PER_S: f64 = 4e9;
+const EVERY_S: (f64, f64) = (0.005, 0.2);
 
-/// Bytes that remain free for the summary, the tables and their compression. Our choice: results of a run with few flows take
-/// 5 MB.
+/// Bytes that remain free for the summary, the tables and their compression. Our choice: a whole run of one flow takes 21 MB,
+/// the program included.
 const RESULTS: u64 = 16_000_000;
-/// Bytes per message that remain free for its rows. Measured with 1,047,552 messages: 160 B.
-const ROW: u64 = 200;
+/// Bytes per message that remain free for its rows. Our choice: a run of 1,047,552 messages took 55 B per message more after its
+/// last event than before, its [`engine::outcome::MessageRecord`]s included.
+const ROW: u64 = 100;
 /// Part of the run's growth that remains free, because buffers grow by a quarter.
 const NEXT_STEP: u64 = 4;
 
@@ -37,10 +39,12 @@ impl Headroom {
     /// Bytes that the run may still take; [`u64::MAX`] if the system does not report it.
     pub(crate) fn left(&mut self) -> u64 {
         let Some(first) = self.first else { return u64::MAX };
-        if self.since.wall_s() >= EVERY_S {
+        let left =
+            |room: Option<Room>| room.map_or(u64::MAX, |now| usable(first.left, now.left, self.results));
+        if self.since.wall_s() >= (left(self.last) as f64 / MOST_PER_S).clamp(EVERY_S.0, EVERY_S.1) {
             (self.since, self.last) = (Stopwatch::start(), Room::now());
         }
-        self.last.map_or(u64::MAX, |now| usable(first.left, now.left, self.results))
+        left(self.last)
     }
 
     /// The memory at the last look.

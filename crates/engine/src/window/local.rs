@@ -580,21 +580,12 @@ impl<A: Annex> Play<'_, A> {
         let queue = std::mem::take(&mut self.ports[p].data);
         let Taken { data, replies, cnps } = &taken;
         let all = queue.len() as usize + data.packets.len() + replies.packets.len() + cnps.packets.len();
-        if !A::TELEMETRY && self.sent.len() < all {
-            self.make_room_to_send(p, all);
+        // A long queue cannot leave in one window.
+        let most = all.min(self.out.setup.most_departures);
+        if !A::TELEMETRY && self.sent.len() < most {
+            self.sent.resize(most.next_power_of_two(), Parcel::default());
         }
         (taken, queue)
-    }
-
-    /// Makes room for the packets that port `p` sends in the visit, of `all` packets that wait or arrive. A long queue cannot
-    /// leave in one window, not even as frames of one byte.
-    #[cold]
-    fn make_room_to_send(&mut self, p: usize, all: usize) {
-        let most = self.out.window.length / self.out.setup.time_on_wire(self.ports[p].row, 1).max(1) + 2;
-        let room = (all as u64).min(most).next_power_of_two() as usize;
-        if self.sent.len() < room {
-            self.sent.resize(room, Parcel::default());
-        }
     }
 
     /// Puts the lines of a port back, empty. What has not left goes into the port's queues.
