@@ -106,7 +106,7 @@ fn events_that_do_not_fit_are_refused() {
 
 #[test]
 fn check_shows_how_much_memory_full_queues_may_take() {
-    let case = Case::new(&incast(""));
+    let case = Case::new(&incast("[nic.transport.ideal]\n"));
     let (code, stdout, stderr) = case.within("300000", &["check", "s.toml"]);
     assert_eq!(code, 0, "{stderr}");
     let (sure, rest) = stdout.split_once(" MB of memory, and up to ").expect(&stdout);

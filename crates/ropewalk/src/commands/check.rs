@@ -32,10 +32,10 @@ pub fn run(args: &CheckArgs) -> Result<(), Failure> {
     ))
 }
 
-/// The memory that a run may need in addition, if it is a tenth of the estimate or more.
+/// The memory that a run may need in addition, if it is as much as the estimate or more.
 fn more(checked: &Checked) -> String {
     match checked.possible.total {
-        total if total < checked.memory / 10 => String::new(),
+        total if total < checked.memory => String::new(),
         total => format!(", and up to {} more if queues and links fill", amount(total)),
     }
 }
