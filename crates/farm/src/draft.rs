@@ -269,7 +269,7 @@ mod tests {
         let (mut tally, mut none) = (Tally::default(), 0);
         for number in 0..1500 {
             match drafter.draw(&mut Draws::new(1, number)).accepted {
-                Some((draft, _)) => tally.ran(&draft),
+                Some((draft, _)) => tally.ran(&draft, &[]),
                 None => none += 1,
             }
         }

@@ -186,9 +186,10 @@ impl Shared {
         }
         let Some((draft, checked)) = drawn.accepted else { return };
         let verdict = trial::of_checked(&Source::new("farm.toml", draft.text()), &checked);
-        match verdict {
+        match &verdict {
             Verdict::TooLong => lock(&self.tally).too_long += 1,
-            _ => lock(&self.tally).ran(&draft),
+            Verdict::Passed(events) => lock(&self.tally).ran(&draft, events),
+            Verdict::Failed(_) | Verdict::Refused => lock(&self.tally).ran(&draft, &[]),
         }
         self.note(verdict, number, |rule| (shrink::draft(&draft, rule).text(), true));
     }
@@ -201,7 +202,7 @@ impl Shared {
         let text = damage::spoilt(draws, &text);
         let verdict = panics::caught(|| match scenario::check(&Source::new("farm.toml", &*text), &[]) {
             Err(error) => trial::refused(&error),
-            Ok(_) => Verdict::Passed,
+            Ok(_) => Verdict::Passed(Vec::new()),
         });
         lock(&self.tally).damaged += 1;
         self.note(verdict, number, |rule| (shrink::text(&text, rule), true));

@@ -45,7 +45,7 @@ impl Program<'_> {
             _ => self.damaged_results(drafter, draws),
         };
         match tried {
-            Ok((what, None)) => (what, Verdict::Passed),
+            Ok((what, None)) => (what, Verdict::Passed(Vec::new())),
             Ok((what, Some(fault))) => (what, Verdict::Failed(fault)),
             Err(e) => (
                 "a folder for the trial".to_owned(),

@@ -21,7 +21,8 @@ pub struct Tally {
     pub imports: u64,
     /// Trials of the program: signals, little memory, damaged results.
     pub commands: u64,
-    /// Parts and how many scenarios ran with each: the table of the part, then its name.
+    /// Parts and how many scenarios ran with each: the table of the part, then its name. Under `events`, how many scenarios
+    /// had such an event.
     pub parts: BTreeMap<String, BTreeMap<String, u64>>,
     /// Broken rules.
     pub broken: Vec<Broken>,
@@ -48,8 +49,8 @@ pub struct Broken {
 const PARTS: [&str; 4] = ["topology", "scheme", "nic.transport", "nic.congestion"];
 
 impl Tally {
-    /// Counts a scenario that ran.
-    pub(crate) fn ran(&mut self, draft: &Draft) {
+    /// Counts a scenario that ran, and the kinds of events in it.
+    pub(crate) fn ran(&mut self, draft: &Draft, events: &[&str]) {
         self.scenarios += 1;
         let mut count = |table: &str, name: &str| {
             *self.parts.entry(table.to_owned()).or_default().entry(name.to_owned()).or_default() += 1;
@@ -60,6 +61,7 @@ impl Tally {
             let value = keys.fold(first, |value, key| value?.get(key));
             value.and_then(Json::as_object).into_iter().flatten().for_each(|(name, _)| count(table, name));
         }
+        events.iter().for_each(|event| count("events", event));
         for job in draft.0.get("workload").and_then(Json::as_array).into_iter().flatten() {
             let kinds = job.as_object().into_iter().flatten().filter(|(_, value)| value.is_object());
             kinds.for_each(|(name, _)| count("workload", name));

@@ -24,8 +24,8 @@ pub enum Verdict {
     Refused,
     /// The run was given up, because it was too long.
     TooLong,
-    /// The scenario ran, and all rules held.
-    Passed,
+    /// The scenario ran, and all rules held. The events that happened in the run, in words.
+    Passed(Vec<&'static str>),
     /// A rule was broken.
     Failed(Fault),
 }
@@ -107,7 +107,28 @@ fn rules(source: &Source, checked: &Checked) -> Result<Verdict, Fault> {
     if number_of(&source.text).is_multiple_of(WITH_RESULTS) {
         results(source, checked)?;
     }
-    Ok(Verdict::Passed)
+    Ok(Verdict::Passed(events(&outcome)))
+}
+
+/// The kinds of events that happened in a run.
+fn events(outcome: &Outcome) -> Vec<&'static str> {
+    let (data, control) = (&outcome.data, &outcome.control);
+    let marks: u64 = outcome.links.iter().map(|link| link.marks).sum();
+    let kinds = [
+        ("losses", data.dropped_link),
+        ("drops", data.dropped_buffer),
+        ("cuts", data.cut),
+        ("pauses", control.pause),
+        ("marks", marks),
+        ("reordering", data.out_of_order),
+        ("NACKs", control.nack),
+        ("blocked control packets", control.blocked),
+        ("retransmissions", data.retransmitted),
+        ("timeouts", control.timeout),
+        ("early stops", u64::from(outcome.ending == Ending::Stopped)),
+        ("stalls", u64::from(matches!(outcome.ending, Ending::Stalled(_)))),
+    ];
+    kinds.into_iter().filter(|(_, count)| *count > 0).map(|(kind, _)| kind).collect()
 }
 
 /// The rule in the first line of a comparison's message: the engines and parts that differ, without numbers.
@@ -250,7 +271,7 @@ mod tests {
     #[test]
     fn a_scenario_passes_or_is_refused_at_its_place() {
         let text = "topology = { leaf-spine = { leaves = 2, spines = 2, hosts-per-leaf = 1 } }\nworkload = [{ permutation = {} }]\n";
-        assert_eq!(of_text("a.toml", text), Verdict::Passed);
+        assert_eq!(of_text("a.toml", text), Verdict::Passed(Vec::new()));
         assert_eq!(of_text("a.toml", &text.replace("leaves", "laeves")), Verdict::Refused);
         let error = scenario::Error::new("it does not work");
         assert_eq!(
@@ -275,7 +296,7 @@ mod tests {
                    workload = [{ back-to-back = { bytes = \"1MB\", messages = 2 } }]\nnic = { timeout = \"none\" }\n";
         let source = Source::new("far.toml", far);
         let mut checked = scenario::check(&source, &[]).unwrap();
-        assert_eq!(of_checked(&source, &checked), Verdict::Passed);
+        assert_eq!(of_checked(&source, &checked), Verdict::Passed(Vec::new()));
         checked.plan.no_progress = Time::from_ms(100);
         let Verdict::Failed(fault) = of_checked(&source, &checked) else { panic!("the watchdog passes") };
         assert_eq!(fault.rule, "a run that stalls would not go on");
@@ -288,7 +309,7 @@ mod tests {
                    workload = [{ back-to-back = { bytes = \"1MB\", messages = 1 } }]\n";
         let source = Source::new("far.toml", far);
         let mut checked = scenario::check(&source, &[]).unwrap();
-        assert_eq!(of_checked(&source, &checked), Verdict::Passed);
+        assert_eq!(of_checked(&source, &checked), Verdict::Passed(vec!["retransmissions", "timeouts"]));
         checked.warnings.clear();
         let Verdict::Failed(fault) = of_checked(&source, &checked) else { panic!("retransmissions pass") };
         assert_eq!(fault.rule, "a lone flow retransmits nothing without a warning");

@@ -67,7 +67,8 @@ fn again(files: &[String]) -> Result<(), Failure> {
     for file in files {
         let source = find(file)?;
         let text = match of_text(file, &source.text) {
-            Verdict::Passed => "all rules hold".to_owned(),
+            Verdict::Passed(events) if events.is_empty() => "all rules hold".to_owned(),
+            Verdict::Passed(events) => format!("all rules hold; the run has {}", events.join(", ")),
             Verdict::Refused => "refused, with an error that names its line".to_owned(),
             Verdict::TooLong => "too long a run for this check".to_owned(),
             Verdict::Failed(fault) => {
