@@ -466,4 +466,138 @@ mod tests {
         b.detail([(IN, 4_300), (Account(1), 4_300)].into_iter());
         assert!(light(&mut b), "after the next count");
     }
+
+    #[test]
+    fn a_buffer_is_idle_when_nothing_is_charged_and_no_port_is_paused() {
+        let mut b = lossless(100_000, 10_000);
+        assert!(b.idle(false) && b.lossless() && !b.cuts());
+        b.admit(packet(IN, 0));
+        assert!(!b.idle(false) && !b.idle(true), "a packet is charged");
+        b.release(IN, 1000);
+        assert!(b.idle(false));
+        b.set_scheme_pause(IN, true);
+        assert!(!b.idle(false) && b.idle(true), "the scheme pauses for a job that waits");
+        b.set_scheme_pause(IN, false);
+        while b.admit(packet(IN, 0)) == Admission::Admitted {}
+        assert!(b.pauses(IN) && !b.pauses(Account(1)));
+        b.settle(0);
+        assert!(!b.idle(true), "the ingress is paused");
+    }
+
+    #[test]
+    fn a_packet_that_joins_no_charged_class_leaves_the_buffer_idle() {
+        let mut b = lossless(100_000, 10_000);
+        let ack = Class::strict(Kinds::of(&[Kind::Ack]));
+        assert_eq!(b.admit(Request { class: &ack, ..packet(IN, 0) }), Admission::Admitted);
+        assert!(b.idle(false));
+    }
+
+    #[test]
+    fn peaks_count_headroom_and_hold_for_a_stretch_of_time() {
+        let mut b = lossless(100_000, 10_000);
+        let used = |b: &mut Buffer| {
+            let BufferUse { now, most } = b.take_recent();
+            (now, most, b.peak)
+        };
+        (0..9).for_each(|_| assert_eq!(b.admit(packet(IN, 0)), Admission::Admitted));
+        assert_eq!(used(&mut b), (9_000, 0, 0), "no sample yet");
+        b.sample();
+        assert_eq!(b.admit(packet(IN, 0)), Admission::AdmittedPause);
+        assert_eq!(b.admit(packet(IN, 0)), Admission::Admitted, "the ingress is paused already");
+        b.sample();
+        b.release(IN, 1000);
+        b.sample();
+        assert_eq!(used(&mut b), (10_000, 11_000, 11_000));
+        b.release(IN, 1000);
+        b.sample();
+        assert_eq!(used(&mut b), (9_000, 9_000, 11_000), "a new stretch of time, the same run");
+    }
+
+    #[test]
+    fn an_empty_ingress_goes_on_even_if_the_offset_exceeds_its_threshold() {
+        // 4 kB are shared, so the threshold is at most 500 B, and the offset is 3 KiB.
+        let mut b = lossless(6_000, 1_000);
+        let small = |bytes| Request { bytes, ..packet(IN, 0) };
+        assert_eq!(b.admit(small(400)), Admission::Admitted);
+        assert_eq!(b.admit(small(200)), Admission::AdmittedPause);
+        assert!(!b.release(IN, 200), "400 B are left");
+        assert!(b.pauses(IN) && b.release(IN, 400) && !b.pauses(IN));
+        assert!(b.idle(false));
+    }
+
+    #[test]
+    fn a_lossy_switch_admits_up_to_both_bounds_and_no_byte_more() {
+        let lossy = |alpha| {
+            let lossy =
+                SwitchSettings { overflow: Overflow::Drop, ..settings(10_000, FlowControl::Lossy { alpha }) };
+            Buffer::new(&lossy, vec![5_000; 2])
+        };
+        let mut b = lossy((1, 1));
+        assert!(!b.lossless());
+        assert_eq!(b.admit(packet(IN, 9_001)), Admission::Dropped);
+        assert_eq!(b.admit(packet(IN, 9_000)), Admission::Admitted, "a lossy switch has no headroom");
+        assert_eq!(b.admit(packet(IN, 8_001)), Admission::Dropped);
+        assert_eq!(b.admit(packet(IN, 8_000)), Admission::Admitted);
+        // With a large alpha the whole buffer is the bound.
+        let mut b = lossy((8, 1));
+        let admitted = (0..20).take_while(|_| b.admit(packet(IN, 0)) == Admission::Admitted).count();
+        assert_eq!(admitted, 10);
+        assert!(!b.release(IN, 1000) && b.admit(packet(Account(1), 0)) == Admission::Admitted);
+    }
+
+    #[test]
+    fn a_light_visit_of_a_lossy_switch_needs_room_for_all_arrivals() {
+        let light = |used: u64, incoming: u64, queue: u64, alpha| {
+            let mut b = Buffer::new(&settings(10_000, FlowControl::Lossy { alpha }), vec![0]);
+            b.light_without_detail(true);
+            b.settle(used);
+            b.stays_below_thresholds(incoming, ONE.into_iter(), || queue)
+        };
+        assert!(light(0, 5_000, 0, (1, 1)) && !light(0, 5_001, 0, (1, 1)), "half of the buffer");
+        assert!(light(1_000, 1_000, 7_000, (1, 1)) && !light(1_000, 1_000, 7_001, (1, 1)));
+        assert!(light(9_000, 900, 0, (100, 1)) && !light(9_000, 1_001, 0, (100, 1)), "the whole buffer");
+    }
+
+    #[test]
+    fn a_light_visit_of_a_capped_switch_keeps_the_smaller_cap() {
+        let light = |to_switches, to_hosts, incoming, queue| {
+            let caps = FlowControl::Capped { to_switches: Bytes(to_switches), to_hosts: Bytes(to_hosts) };
+            let mut b = Buffer::new(&settings(6_000, caps), vec![0]);
+            b.light_without_detail(true);
+            b.stays_below_thresholds(incoming, ONE.into_iter(), || queue)
+        };
+        assert!(light(3_000, 4_000, 1_000, 2_000) && !light(3_000, 4_000, 1_000, 2_001));
+        assert!(light(4_000, 3_000, 1_000, 2_000) && !light(4_000, 3_000, 1_000, 2_001));
+        assert!(light(9_000, 9_000, 6_000, 0) && !light(9_000, 9_000, 6_001, 0));
+    }
+
+    #[test]
+    fn a_lossy_switch_that_knows_its_charges_stays_heavy_while_queues_are_long() {
+        for flow_control in [
+            FlowControl::Lossy { alpha: (1, 1) },
+            FlowControl::Capped { to_switches: Bytes(50_000), to_hosts: Bytes(50_000) },
+        ] {
+            let mut b = Buffer::new(&settings(100_000, flow_control), vec![0]);
+            b.settle(8_001);
+            assert!(b.detailed() && !b.stays_below_thresholds(1_000, ONE.into_iter(), || 0));
+            b.settle(8_000);
+            assert!(b.stays_below_thresholds(1_000, ONE.into_iter(), || 0) && !b.detailed());
+            b.settle(80_000);
+            assert!(b.stays_below_thresholds(1_000, ONE.into_iter(), || 0), "its charges are unknown now");
+            b.detail([(IN, 80_000)].into_iter());
+            assert!(b.detailed());
+        }
+    }
+
+    #[test]
+    fn a_lossless_visit_is_light_up_to_the_share_of_one_ingress_and_never_during_a_pause() {
+        // 80 kB are shared: 8,888 B in use leave 71,112 B, of which an ingress may hold an eighth, 8,889 B.
+        let light =
+            |incoming| lossless(100_000, 10_000).stays_below_thresholds(incoming, ONE.into_iter(), || 0);
+        assert!(light(8_888) && !light(8_889));
+        let mut b = lossless(100_000, 10_000);
+        while b.admit(packet(IN, 0)) == Admission::Admitted {}
+        b.settle(0);
+        assert!(!b.stays_below_thresholds(1, ONE.into_iter(), || 0), "an ingress is paused");
+    }
 }

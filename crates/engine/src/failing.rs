@@ -186,3 +186,144 @@ impl Failing {
 pub(crate) fn fastest(failures: &Failures, link: LinkId, usual: Rate) -> Rate {
     failures.of(link).iter().filter_map(|change| change.rate).fold(usual, Rate::max)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use FailureEvent::{Rate as NewRate, Reset, RouteChange};
+    use scenario::{Checked, Source, check};
+
+    const US: u64 = 1_000_000;
+    /// Numbers of the links' directions and of the nodes.
+    const A_S: usize = 0;
+    const B_S: usize = 1;
+    const S_A: usize = 2;
+    const S_B: usize = 3;
+    const A: NodeId = NodeId(0);
+    const B: NodeId = NodeId(1);
+    const S: NodeId = NodeId(2);
+
+    /// Hosts `a` and `b` at a switch. The link of `a` is down from 10 us to 20 us, one direction of that of `b` from 30 us to
+    /// 40 us. From 50 us to 60 us the link of `b` has a quarter of its rate.
+    fn checked(more: &str) -> Checked {
+        let text = format!(
+            "[topology.links]\nhosts = [\"a\", \"b\"]\nswitches = [\"s\"]\nlinks = [[\"a\", \"s\"], [\"s\", \"b\"]]\n\
+             [routing]\ndetection = \"1us\"\n{more}\
+             [[workload]]\nflows = {{ list = [{{ from = \"a\", to = \"b\", bytes = \"1kB\" }}] }}\n"
+        );
+        check(&Source::new("story.toml", text), &[]).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    const FAULTS: &str = "[[failure]]\nlinks = [[\"a\", \"s\"]]\nat = \"10us\"\nuntil = \"20us\"\n\
+         [[failure]]\nlinks = [[\"s\", \"b\"]]\none-way = true\nat = \"30us\"\nuntil = \"40us\"\n\
+         [[failure]]\nlinks = [[\"s\", \"b\"]]\nrate = 0.25\nat = \"50us\"\nuntil = \"60us\"\n";
+
+    /// The row of a rate is the rate in Gb/s here.
+    fn failing(checked: &Checked) -> Failing {
+        Failing::new(&checked.plan, |rate| (rate.bps() / 1_000_000_000) as u32)
+    }
+
+    fn all(failing: &Failing, node: NodeId) -> Vec<(u64, FailureEvent)> {
+        failing.events(node, 0, u64::MAX).map(|(at, event)| (at / US, event)).collect()
+    }
+
+    #[test]
+    fn both_ends_of_a_link_learn_of_it_and_switches_change_routes_after_detection() {
+        let failing = failing(&checked(FAULTS));
+        let reset = |port, whole| Reset { port: PortIndex(port), whole };
+        let rate = |port, row| NewRate { port: PortIndex(port), row };
+        assert_eq!(all(&failing, A), [(10, reset(0, false)), (20, reset(0, true))]);
+        let at_b = [(30, reset(0, false)), (40, reset(0, true)), (50, rate(0, 25)), (60, rate(0, 100))];
+        assert_eq!(all(&failing, B), at_b);
+        let at_s = [
+            (10, reset(0, false)),
+            (11, RouteChange(0)),
+            (20, reset(0, true)),
+            (21, RouteChange(1)),
+            (30, reset(1, false)),
+            (31, RouteChange(2)),
+            (40, reset(1, true)),
+            (41, RouteChange(3)),
+            (50, rate(1, 25)),
+            (60, rate(1, 100)),
+        ];
+        assert_eq!(all(&failing, S), at_s);
+        assert_eq!(failing.last_repair, 40 * US);
+        let ports = at_s.map(|(_, event)| event.port().map(|port| port.0));
+        assert_eq!(ports[..4], [Some(0), None, Some(0), None]);
+        assert_eq!(ports[8], Some(1));
+    }
+
+    #[test]
+    fn a_window_has_the_events_from_its_start_up_to_its_end() {
+        let failing = failing(&checked(FAULTS));
+        let times = |node, from, until| -> Vec<u64> {
+            failing.events(node, from, until).map(|(at, _)| at / US).collect()
+        };
+        assert_eq!(times(S, 10 * US, 20 * US), [10, 11]);
+        assert_eq!(times(S, 10 * US + 1, 20 * US + 1), [11, 20]);
+        assert!(times(S, 11 * US, 11 * US).is_empty());
+        assert!(times(S, 11 * US + 1, 20 * US).is_empty());
+        assert_eq!(times(A, 0, 21 * US), [10, 20]);
+        assert_eq!(failing.next(S, 10 * US), 10 * US);
+        assert_eq!(failing.next(S, 10 * US + 1), 11 * US);
+        assert_eq!(failing.next(A, 10 * US + 1), 20 * US);
+        assert_eq!(failing.next(A, 20 * US + 1), u64::MAX);
+    }
+
+    #[test]
+    fn at_one_instant_links_change_before_routes() {
+        let failing = failing(&checked(&FAULTS.replace("30us", "11us")));
+        let reset = |port, whole| Reset { port: PortIndex(port), whole };
+        assert_eq!(
+            all(&failing, S)[..3],
+            [(10, reset(0, false)), (11, reset(1, false)), (11, RouteChange(0))]
+        );
+    }
+
+    #[test]
+    fn a_packet_is_lost_if_its_link_is_down_between_its_start_and_its_arrival() {
+        let failing = failing(&checked(FAULTS));
+        let loses = |start, arrival| failing.loses(A_S, start, arrival);
+        assert!(!loses(9 * US, 10 * US) && loses(9 * US, 10 * US + 1));
+        assert!(loses(20 * US - 1, 21 * US) && !loses(20 * US, 21 * US));
+        assert!(loses(12 * US, 13 * US) && loses(9 * US, 21 * US));
+        assert!(failing.loses(S_A, 12 * US, 13 * US), "both directions are down");
+        assert!(failing.loses(S_B, 32 * US, 33 * US) && !failing.loses(B_S, 32 * US, 33 * US));
+        let concerned = [A_S, B_S, S_A, S_B].map(|link| failing.concerns(LinkId(link as u32)));
+        assert_eq!(concerned, [true, false, true, true]);
+    }
+
+    #[test]
+    fn a_pause_is_lost_on_either_direction_also_at_the_instant_of_the_failure() {
+        let failing = failing(&checked(FAULTS));
+        for directions in [[S_B, B_S], [B_S, S_B]] {
+            let loses = |start, arrival| failing.loses_pause(directions, start, arrival);
+            assert!(!loses(29 * US, 30 * US - 1) && loses(29 * US, 30 * US));
+            assert!(loses(40 * US - 1, 41 * US) && !loses(40 * US, 41 * US));
+        }
+    }
+
+    #[test]
+    fn without_failures_nothing_ever_happens() {
+        let calm = failing(&checked(""));
+        assert!(calm.is_empty() && all(&calm, S).is_empty());
+        assert_eq!((calm.next(S, 0), calm.last_repair), (u64::MAX, 0));
+        let slow = "[[failure]]\nlinks = [[\"s\", \"b\"]]\nrate = 0.5\nat = \"5us\"\n";
+        assert!(!failing(&checked(slow)).is_empty(), "a new rate is a failure, too");
+        let gone = "[[failure]]\nlinks = [[\"a\", \"s\"]]\nat = \"5us\"\n";
+        let gone = failing(&checked(gone));
+        assert_eq!((all(&gone, A).len(), gone.last_repair), (1, 0), "the link never comes back");
+        assert!(gone.loses(A_S, u64::MAX - 2, u64::MAX - 1));
+    }
+
+    #[test]
+    fn the_fastest_rate_counts_the_usual_one_and_all_changes() {
+        let checked = checked(FAULTS);
+        let fastest =
+            |link: usize, usual| fastest(&checked.plan.failures, LinkId(link as u32), Rate::from_gbps(usual));
+        assert_eq!(fastest(S_B, 10), Rate::from_gbps(100));
+        assert_eq!(fastest(S_B, 400), Rate::from_gbps(400));
+        assert_eq!(fastest(A_S, 10), Rate::from_gbps(100), "its repair is a change to the usual rate");
+    }
+}
