@@ -71,8 +71,7 @@ impl Psn {
         let space = PSN_SPACE as i64;
         match reference.checked_add_signed(distance) {
             Some(seq) => seq,
-            None if distance < 0 => reference.wrapping_add_signed(distance + space),
-            None => reference.wrapping_add_signed(distance - space),
+            None => reference.wrapping_add_signed(distance - distance.signum() * space),
         }
     }
 }
