@@ -158,7 +158,10 @@ def reproduce(
 
 
 def read(directory: StrPath) -> Result | Sweep:
-    """Reads a result directory of `ropewalk run` or `Result.save`, or the directory of a finished sweep."""
+    """Reads a result directory of `ropewalk run` or `Result.save`, or the directory of a finished sweep.
+
+    A table is read when it is used, and compared with its checksum first. Raises ResultsError for damaged results.
+    """
     sweep = _read_sweep(Path(directory))
     return Result(_native.read(Path(directory))) if sweep is None else sweep
 

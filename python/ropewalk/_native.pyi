@@ -11,20 +11,20 @@ __all__ = [
     "Work",
     "__version__",
     "check",
-    "check_sweep",
     "cli",
     "compare",
     "experiments",
     "metrics",
     "page",
     "read",
-    "read_table",
     "reproduce",
     "run",
     "run_point",
     "scenarios",
     "schema",
+    "sweep_manifest",
     "sweep_page",
+    "sweep_table",
 ]
 
 __version__: str
@@ -103,8 +103,8 @@ class Work:
     def close(self) -> None: ...
 
 def run_point(point: str) -> str: ...
-def check_sweep(dir: Path) -> None: ...
-def read_table(file: Path) -> Table: ...
+def sweep_manifest(dir: Path) -> str: ...
+def sweep_table(dir: Path, name: str) -> Table: ...
 def sweep_page(dir: Path, file: Path) -> None: ...
 def read(dir: Path) -> Results: ...
 def page(runs: list[Results], file: Path) -> None: ...

@@ -71,7 +71,7 @@ class Sweep:
     @cached_property
     def manifest(self) -> dict[str, Any]:
         """`sweep.json`: axes, seeds and version of the sweep."""
-        return json.loads((self.directory / "sweep.json").read_text())  # type: ignore[no-any-return]
+        return json.loads(_native.sweep_manifest(self.directory))  # type: ignore[no-any-return]
 
     @property
     def digest(self) -> str:
@@ -84,7 +84,7 @@ class Sweep:
         return Path(path)
 
     def _table(self, name: str) -> Table:
-        return Table(_native.read_table(self.directory / f"{name}.parquet"))
+        return Table(_native.sweep_table(self.directory, name))
 
     def __len__(self) -> int:
         return len(self.points)
@@ -161,7 +161,6 @@ def _read(directory: Path) -> Sweep | None:
     """The finished sweep in a directory, or None."""
     if not (directory / "sweep.json").is_file():
         return None
-    _native.check_sweep(directory)
     read = Sweep(directory, [])
     points = read.points
     axes = [name for name in points if name.startswith("axis.")]

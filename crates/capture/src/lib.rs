@@ -15,8 +15,6 @@ pub mod pcapng;
 use lab::Run;
 use results::ResultsError;
 use results::directory::{Staging, capture_name};
-use std::fs::File;
-use std::io::BufWriter;
 
 /// Writes one file for every tapped port.
 ///
@@ -31,11 +29,9 @@ pub fn write(run: &Run, to: &Staging) -> Result<(), ResultsError> {
     };
     let about = format!("scenario {name}, seed {seed}, digest {}{left}", run.summary.digest);
     for tap in checked.taps() {
-        let path = to.path(&capture_name(&tap.stem()));
-        let written = File::create(&path).and_then(|file| {
-            pcapng::write(BufWriter::new(file), &about, &checked.plan, tap.link, &notes.frames)
-        });
-        written.map_err(|e| ResultsError::Io(path, e))?;
+        to.create(&capture_name(&tap.stem()), |file| {
+            Ok(pcapng::write(file, &about, &checked.plan, tap.link, &notes.frames)?)
+        })?;
     }
     Ok(())
 }

@@ -246,7 +246,8 @@ fn results(source: &Source, checked: &Checked) -> Result<(), Fault> {
     }
     let results = run.results(Vec::new());
     for (name, table) in results.tables() {
-        table.to_parquet().map_err(|e| Fault::new("every table can be written", format!("{name}: {e}")))?;
+        let written = table.to_parquet(&run.summary.digest);
+        written.map_err(|e| Fault::new("every table can be written", format!("{name}: {e}")))?;
     }
     let Ok(flow) = explain::find(&results, &run.checked.plan, "slowest") else { return Ok(()) };
     let Ok(explanation) = Explanation::of(&run.checked, &results, &flow) else { return Ok(()) };

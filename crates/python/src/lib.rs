@@ -29,7 +29,7 @@ mod module {
     #[pymodule_export]
     use super::table::Table;
     #[pymodule_export]
-    use super::work::{Work, check_sweep, read_table, run_point, sweep_page};
+    use super::work::{Work, run_point, sweep_manifest, sweep_page, sweep_table};
     #[pymodule_export]
     use super::{cli, experiments, metrics, scenarios, schema};
 

@@ -4,9 +4,10 @@ use crate::asked::{self, Asked};
 use crate::errors::{self, failure};
 use crate::table::Table;
 use crate::watch::watched;
-use ::results::Metric;
 use ::results::directory::Target;
 use ::results::metrics::Shown;
+use ::results::results::Opened;
+use ::results::{Metric, Summary};
 use lab::Comparison;
 use lab::RECORD_EVERYTHING;
 use lab::execute::{execute, window_on};
@@ -14,13 +15,20 @@ use lab::{Crew, Failure, Prepared, Run};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use report::{self, PageFile};
+use std::borrow::Cow;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+
+/// Results of a fresh run, or of a directory whose tables are read on demand.
+enum Source {
+    Whole(Box<::results::Results>),
+    Stored(Box<Opened>),
+}
 
 /// The results of a run.
 #[pyclass(frozen, module = "ropewalk._native")]
 pub(crate) struct Results {
-    results: ::results::Results,
+    source: Source,
     /// The run itself, if it has frames to write.
     tapped: Option<Box<Run>>,
     /// Reasons why the simulation failed; empty if it did not.
@@ -33,11 +41,26 @@ impl Results {
         let results = run.results(command);
         let faults = run.faults();
         let tapped = (!run.checked.scenario.record.taps.is_empty()).then(|| Box::new(run));
-        Results { results, tapped, faults }
+        Results { source: Source::Whole(Box::new(results)), tapped, faults }
     }
 
     fn bare(results: ::results::Results) -> Self {
-        Results { results, tapped: None, faults: Vec::new() }
+        Results { source: Source::Whole(Box::new(results)), tapped: None, faults: Vec::new() }
+    }
+
+    fn totals(&self) -> &Summary {
+        match &self.source {
+            Source::Whole(results) => &results.summary,
+            Source::Stored(opened) => &opened.summary,
+        }
+    }
+
+    /// The results with all tables. Every file of a directory is compared with its checksum.
+    fn whole(&self) -> Result<Cow<'_, ::results::Results>, Failure> {
+        Ok(match &self.source {
+            Source::Whole(results) => Cow::Borrowed(results),
+            Source::Stored(opened) => Cow::Owned(opened.read()?),
+        })
     }
 }
 
@@ -46,13 +69,13 @@ impl Results {
     /// `summary.json`.
     #[getter]
     fn summary(&self) -> String {
-        serde_json::to_string(&self.results.summary).unwrap_or_default()
+        serde_json::to_string(self.totals()).unwrap_or_default()
     }
 
     /// The main results: name, value (`None` if there is none) and unit.
     #[getter]
     fn measures(&self) -> Vec<(&'static str, Option<f64>, String)> {
-        let summary = &self.results.summary;
+        let summary = self.totals();
         let flows = &summary.flows;
         let slowest = summary.jobs.values().map(|job| job.groups.completion_us.slowest);
         let slowest =
@@ -72,51 +95,68 @@ impl Results {
     /// `manifest.json`.
     #[getter]
     fn manifest(&self) -> String {
-        self.results.manifest.to_string()
+        match &self.source {
+            Source::Whole(results) => results.manifest.to_string(),
+            Source::Stored(opened) => opened.manifest().to_string(),
+        }
     }
 
     /// Names of the tables of this run.
     #[getter]
     fn tables(&self) -> Vec<&'static str> {
-        self.results.tables().map(|(name, _)| name).collect()
+        match &self.source {
+            Source::Whole(results) => results.tables().map(|(name, _)| name).collect(),
+            Source::Stored(opened) => opened.tables().collect(),
+        }
     }
 
-    /// The table of this name, if there is one.
-    fn table(&self, name: &str) -> Option<Table> {
-        self.results.table(name).cloned().map(Table)
+    /// The table of this name, if there is one. A table of a directory is compared with its checksum.
+    fn table(&self, py: Python<'_>, name: &str) -> PyResult<Option<Table>> {
+        let table = match &self.source {
+            Source::Whole(results) => results.table(name).cloned(),
+            Source::Stored(opened) => py.detach(|| opened.table(name)).map_err(|e| failure(e.into()))?,
+        };
+        Ok(table.map(Table))
     }
 
     /// The text that `ropewalk explain` prints about a flow.
     fn explain(&self, py: Python<'_>, flow: &str, listener: Option<Py<PyAny>>) -> PyResult<String> {
-        watched(py, 1, listener, |progress| explain::subject::of_results(&self.results, flow, progress))?
+        let results = py.detach(|| self.whole()).map_err(failure)?;
+        watched(py, 1, listener, |progress| explain::subject::of_results(&results, flow, progress))?
             .map_err(failure)
     }
 
     /// Writes a result directory as a whole or not at all.
     fn save(&self, py: Python<'_>, dir: PathBuf, csv: bool) -> PyResult<()> {
         py.detach(|| {
-            let target = Target::at(dir)?;
+            let (results, target) = (self.whole()?, Target::at(dir)?);
             match &self.tapped {
-                Some(run) => self.results.write_with(&target, csv, |staging| capture::write(run, staging)),
-                None => self.results.write(&target, csv),
+                Some(run) => results.write_with(&target, csv, |staging| capture::write(run, staging))?,
+                None => results.write(&target, csv)?,
             }
+            Ok(())
         })
-        .map_err(|e| failure(e.into()))
+        .map_err(failure)
     }
 }
 
 /// Writes a page about runs.
 #[pyfunction]
 pub(crate) fn page(py: Python<'_>, runs: Vec<PyRef<'_, Results>>, file: PathBuf) -> PyResult<()> {
-    let runs: Vec<_> = runs.iter().map(|run| run.results.clone()).collect();
-    py.detach(|| PageFile::at(file)?.write(&report::of_runs(&runs))).map_err(failure)
+    let runs: Vec<&Results> = runs.iter().map(|run| &**run).collect();
+    py.detach(|| {
+        let runs: Vec<_> =
+            runs.iter().map(|run| Ok(run.whole()?.into_owned())).collect::<Result<_, Failure>>()?;
+        PageFile::at(file)?.write(&report::of_runs(&runs))
+    })
+    .map_err(failure)
 }
 
-/// Reads a result directory.
+/// Opens a result directory, whose tables are read on demand.
 #[pyfunction]
 pub(crate) fn read(py: Python<'_>, dir: PathBuf) -> PyResult<Results> {
-    let results = py.detach(|| ::results::Results::read(&dir));
-    Ok(Results::bare(results.map_err(|e| failure(e.into()))?))
+    let opened = py.detach(|| Opened::at(&dir)).map_err(|e| failure(e.into()))?;
+    Ok(Results { source: Source::Stored(Box::new(opened)), tapped: None, faults: Vec::new() })
 }
 
 /// Checks a scenario. Returns the configuration with all defaults as TOML, and warnings.

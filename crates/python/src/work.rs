@@ -167,15 +167,16 @@ pub(crate) fn sweep_page(py: Python<'_>, dir: PathBuf, file: PathBuf) -> PyResul
     py.detach(|| report::write_sweep(&dir, &PageFile::at(file)?)).map_err(failure)
 }
 
-/// Checks that the files of a finished sweep belong to one sweep.
+/// `sweep.json` of a finished sweep without its checksums.
 #[pyfunction]
-pub(crate) fn check_sweep(py: Python<'_>, dir: PathBuf) -> PyResult<()> {
-    py.detach(|| sweep::dataset::read(&dir)).map(drop).map_err(|e| failure(e.into()))
+pub(crate) fn sweep_manifest(py: Python<'_>, dir: PathBuf) -> PyResult<String> {
+    let stored = py.detach(|| sweep::dataset::open(&dir)).map_err(|e| failure(e.into()))?;
+    Ok(stored.manifest.to_string())
 }
 
-/// Reads a table of a finished sweep.
+/// Reads a table of a finished sweep, and compares it with its checksum.
 #[pyfunction]
-pub(crate) fn read_table(py: Python<'_>, file: PathBuf) -> PyResult<Table> {
-    let table = py.detach(|| ::results::table::Table::read_parquet(&file, 1));
+pub(crate) fn sweep_table(py: Python<'_>, dir: PathBuf, name: &str) -> PyResult<Table> {
+    let table = py.detach(|| sweep::dataset::open(&dir)?.table(name, 1));
     table.map(Table).map_err(|e| failure(Failure::from(e)))
 }

@@ -103,7 +103,8 @@ pub fn of(run: RunData<'_>) -> String {
     hex(to.hash.digest128())
 }
 
-fn hex(number: u128) -> String {
+/// 32 hexadecimal digits.
+pub(crate) fn hex(number: u128) -> String {
     format!("{number:032x}")
 }
 

@@ -1,9 +1,16 @@
 //! The directory of results, which is replaced as a whole or not at all.
 
-use crate::error::ResultsError;
+use crate::checksum::{Checksum, Summing};
+use crate::error::{ResultsError, WriteError};
+use crate::json;
 use crate::kind::MARK;
+use crate::stored::{self, SUMMARY};
+use crate::summary::Summary;
 use crate::tables::TABLES;
-use std::fs;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -19,7 +26,7 @@ pub fn capture_name(stem: &str) -> String {
 fn is_ours(name: &str) -> bool {
     let table = |stem: &str| TABLES.iter().any(|(table, _)| *table == stem);
     match name.rsplit_once('.') {
-        _ if matches!(name, MARK | "summary.json" | "report.html") => true,
+        _ if matches!(name, MARK | SUMMARY | "report.html") => true,
         Some((stem, "parquet" | "csv")) => table(stem),
         _ => name.starts_with(CAPTURE_PREFIX) && name.ends_with(CAPTURE_SUFFIX),
     }
@@ -82,7 +89,14 @@ impl Target {
 
 /// Results in the making; removed again unless published.
 #[derive(Debug)]
-pub struct Staging(PathBuf);
+pub struct Staging {
+    dir: PathBuf,
+    /// Checksums of the files so far, by name.
+    checksums: Mutex<BTreeMap<String, Checksum>>,
+}
+
+/// A new file of results.
+pub type NewFile = BufWriter<Summing<File>>;
 
 /// Directories of all [`Staging`] values.
 static UNPUBLISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -108,22 +122,76 @@ impl Staging {
     pub fn beside(target: &Target) -> Result<Self, ResultsError> {
         let dir = target.beside("new");
         unpublished().push(dir.clone());
-        let staging = Staging(dir);
-        fs::create_dir_all(&staging.0).map_err(|e| ResultsError::Io(target.0.clone(), e))?;
+        let staging = Staging { dir, checksums: Mutex::default() };
+        fs::create_dir_all(&staging.dir).map_err(|e| ResultsError::Io(target.0.clone(), e))?;
         Ok(staging)
     }
 
-    /// Path of a new file with this name.
+    /// Path of a file or folder with this name.
     pub fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
+        self.dir.join(name)
     }
 
-    /// Writes a file.
+    /// Writes a file with `write`, and keeps the checksum of what passes.
+    ///
+    /// # Errors
+    /// If the system or `write` refuses.
+    pub fn create(
+        &self,
+        name: &str,
+        write: impl FnOnce(&mut NewFile) -> Result<(), WriteError>,
+    ) -> Result<(), ResultsError> {
+        let path = self.path(name);
+        let checksum = Self::written(&path, write).map_err(|e| e.about(path))?;
+        self.note(name, checksum);
+        Ok(())
+    }
+
+    fn written(
+        path: &Path,
+        write: impl FnOnce(&mut NewFile) -> Result<(), WriteError>,
+    ) -> Result<Checksum, WriteError> {
+        let mut file = BufWriter::new(Summing::new(File::create(path)?));
+        write(&mut file)?;
+        file.flush()?;
+        Ok(file.get_ref().checksum())
+    }
+
+    fn note(&self, name: &str, checksum: Checksum) {
+        self.checksums.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), checksum);
+    }
+
+    /// Writes `summary.json`.
     ///
     /// # Errors
     /// If the system refuses.
-    pub fn write(&self, name: &str, text: &str) -> Result<(), ResultsError> {
+    pub fn write_summary(&self, summary: &Summary) -> Result<(), ResultsError> {
+        self.create(SUMMARY, |file| Ok(file.write_all(summary.to_json().as_bytes())?))?;
+        self.note(SUMMARY, stored::of_summary(json::value(summary)));
+        Ok(())
+    }
+
+    /// Writes a file whose content differs from run to run, and which therefore has no checksum.
+    ///
+    /// # Errors
+    /// If the system or `write` refuses.
+    pub fn create_varying(
+        &self,
+        name: &str,
+        write: impl FnOnce(&mut NewFile) -> Result<(), WriteError>,
+    ) -> Result<(), ResultsError> {
         let path = self.path(name);
+        Self::written(&path, write).map(drop).map_err(|e| e.about(path))
+    }
+
+    /// Writes the manifest as the file `mark`, with the checksums of all files.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn seal(&self, mark: &str, manifest: Value) -> Result<(), ResultsError> {
+        let checksums = self.checksums.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = json::pretty(&stored::sealed(mark, manifest, &checksums));
+        let path = self.path(mark);
         fs::write(&path, text).map_err(|e| ResultsError::Io(path, e))
     }
 
@@ -137,7 +205,7 @@ impl Staging {
         if replaces {
             fs::rename(&target.0, &old).map_err(failed)?;
         }
-        if let Err(e) = fs::rename(&self.0, &target.0) {
+        if let Err(e) = fs::rename(&self.dir, &target.0) {
             if replaces {
                 fs::rename(&old, &target.0).map_err(failed)?;
             }
@@ -153,7 +221,7 @@ impl Staging {
 impl Drop for Staging {
     fn drop(&mut self) {
         // After `publish` the directory no longer exists. Before it, a directory that stays behind does no harm.
-        drop(fs::remove_dir_all(&self.0));
-        unpublished().retain(|dir| *dir != self.0);
+        drop(fs::remove_dir_all(&self.dir));
+        unpublished().retain(|dir| *dir != self.dir);
     }
 }

@@ -30,14 +30,17 @@ pub enum ResultsError {
         "{0} is an unfinished sweep: `ropewalk sweep FILE --resume` continues it, or `resume=True` in Python"
     )]
     Unfinished(PathBuf),
-    /// A file of a result directory is missing or cannot be parsed.
+    /// A file of a result directory is missing.
+    #[error("cannot read {0}: the file is missing, but {1}; {again}", again = again(.0))]
+    Missing(PathBuf, String),
+    /// The system refuses to read a file.
     #[error("cannot read {0}: {1}")]
     Unreadable(PathBuf, String),
     /// A Parquet file is cut short or broken.
     #[error("cannot read {0}: it is no complete Parquet file ({1}); {again}", again = again(.0))]
     Broken(PathBuf, #[source] parquet::errors::ParquetError),
     /// A file does not belong to the other files of its directory.
-    #[error("{0} is damaged, or of other results: {1}; {again}", again = again(.0))]
+    #[error("{0} {1}; {again}", again = again(.0))]
     Unfit(PathBuf, String),
     /// A Parquet file could not be made.
     #[error("cannot write {0}: {1}")]
@@ -47,8 +50,33 @@ pub enum ResultsError {
     Csv(PathBuf, #[source] csv::Error),
 }
 
+/// The reason why a file of results could not be written.
+#[derive(Debug, Error)]
+pub enum WriteError {
+    /// The operating system refused to write.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// A Parquet file could not be made.
+    #[error(transparent)]
+    Parquet(#[from] parquet::errors::ParquetError),
+    /// A CSV file could not be made.
+    #[error(transparent)]
+    Csv(#[from] csv::Error),
+}
+
+impl WriteError {
+    /// The error about the file with this path.
+    pub(crate) fn about(self, path: PathBuf) -> ResultsError {
+        match self {
+            WriteError::Io(e) => ResultsError::Io(path, e),
+            WriteError::Parquet(e) => ResultsError::Parquet(path, e),
+            WriteError::Csv(e) => ResultsError::Csv(path, e),
+        }
+    }
+}
+
 impl ResultsError {
-    /// The error for a `file` that does not belong to the other files of its directory.
+    /// The error for a `file` that does not belong to the other files of its directory. `why` is the rest of the sentence.
     pub fn unfit(file: &Path, why: String) -> Self {
         ResultsError::Unfit(file.to_owned(), why)
     }

@@ -1,7 +1,6 @@
 //! JSON files of results.
 
 use crate::error::ResultsError;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -16,12 +15,15 @@ pub fn value(of: &impl serde::Serialize) -> Value {
     serde_json::to_value(of).unwrap_or_default()
 }
 
-/// Reads a JSON file.
+/// Reads a JSON file of results.
 ///
 /// # Errors
-/// [`ResultsError::Unreadable`] if it cannot be read, is no JSON, or holds other values than `T`.
-pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T, ResultsError> {
-    let text =
-        fs::read_to_string(path).map_err(|e| ResultsError::Unreadable(path.to_owned(), e.to_string()))?;
-    serde_json::from_str(&text).map_err(|e| ResultsError::Unreadable(path.to_owned(), e.to_string()))
+/// If the file cannot be read, or is no complete JSON.
+pub(crate) fn read_value(path: &Path) -> Result<Value, ResultsError> {
+    let unreadable = |e: std::io::Error| ResultsError::Unreadable(path.to_owned(), e.to_string());
+    let text = fs::read(path).map_err(unreadable)?;
+    serde_json::from_slice(&text).map_err(|e| {
+        let why = if e.is_eof() { "is cut short" } else { "was edited or damaged" };
+        ResultsError::unfit(path, format!("{why}: expected JSON, found: {e}"))
+    })
 }

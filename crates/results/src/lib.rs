@@ -12,6 +12,8 @@
 //! | [`json`] | JSON files |
 //! | [`manifest`] | the configuration of a run, and what is needed to run it again |
 //! | [`directory`] | the place of results on disk, replaced as a whole or not at all |
+//! | [`checksum`] | sizes and checksums of files |
+//! | [`stored`] | results on disk: the one place where they are opened, and each file compared with its checksum |
 //! | [`kind`] | the kinds of directories, and the files by which they are known |
 //! | [`data`] | the raw material of summary and tables |
 //! | [`mod@results`] | the results of a run, fresh from the engine or read from disk |
@@ -37,6 +39,7 @@
 //! The last four are written only if `[record]` asks for them. For the same scenario and seed every byte is the same, except
 //! `timing` in `summary.json`.
 
+pub mod checksum;
 pub mod data;
 pub mod digest;
 pub mod directory;
@@ -51,6 +54,7 @@ pub mod metrics;
 pub mod results;
 pub mod stall;
 pub mod stats;
+pub mod stored;
 pub mod summary;
 pub mod table;
 pub mod tables;

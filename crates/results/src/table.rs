@@ -9,11 +9,15 @@ use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::{KeyValue, ParquetMetaDataReader};
 use parquet::file::properties::WriterProperties;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
+
+/// The key of a Parquet file's metadata under which it has the digest of its results.
+const DIGEST: &str = "digest";
 
 /// A column: its cells, and its field with description and unit as metadata.
 #[derive(Clone, Debug)]
@@ -132,39 +136,38 @@ impl Table {
         self.batch.column_by_name(name)?.as_boolean_opt()
     }
 
-    /// Writes the table as Parquet with the description and unit of each column as metadata.
+    /// Writes the table as Parquet with the description and unit of each column as metadata. The file's own metadata has
+    /// the `digest` of its results.
     ///
     /// # Errors
     /// If the system or the writer refuses.
-    pub fn write_parquet(&self, path: &Path) -> Result<(), ResultsError> {
-        let file = create(path)?;
-        self.parquet_into(file).map_err(|e| ResultsError::Parquet(path.to_owned(), e))
+    pub fn write_parquet(&self, file: impl Write + Send, digest: &str) -> Result<(), ParquetError> {
+        self.begin_parquet(file, digest)?.close().map(drop)
     }
 
     /// The bytes of the table's Parquet file.
     ///
     /// # Errors
     /// If the writer refuses.
-    pub fn to_parquet(&self) -> Result<Vec<u8>, ResultsError> {
+    pub fn to_parquet(&self, digest: &str) -> Result<Vec<u8>, ResultsError> {
         let mut bytes = Vec::new();
-        self.parquet_into(&mut bytes).map_err(|e| ResultsError::Parquet("a table".into(), e))?;
+        self.write_parquet(&mut bytes, digest).map_err(|e| ResultsError::Parquet("a table".into(), e))?;
         Ok(bytes)
     }
 
     /// Writes the table as the first part of a Parquet file. The caller can add tables with the same columns.
-    pub fn begin_parquet(&self, path: &Path) -> Result<ArrowWriter<File>, ResultsError> {
-        let file = create(path)?;
-        self.begin(file).map_err(|e| ResultsError::Parquet(path.to_owned(), e))
-    }
-
-    fn parquet_into<W: Write + Send>(&self, file: W) -> Result<(), ParquetError> {
-        self.begin(file)?.close().map(drop)
-    }
-
-    fn begin<W: Write + Send>(&self, file: W) -> Result<ArrowWriter<W>, ParquetError> {
+    ///
+    /// # Errors
+    /// If the system or the writer refuses.
+    pub fn begin_parquet<W: Write + Send>(
+        &self,
+        file: W,
+        digest: &str,
+    ) -> Result<ArrowWriter<W>, ParquetError> {
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_created_by(format!("ropewalk {}", env!("CARGO_PKG_VERSION")))
+            .set_key_value_metadata(Some(vec![KeyValue::new(DIGEST.to_owned(), digest.to_owned())]))
             .build();
         let mut writer = ArrowWriter::try_new(file, self.batch.schema(), Some(properties))?;
         writer.write(&self.batch)?;
@@ -175,12 +178,16 @@ impl Table {
     ///
     /// # Errors
     /// If the file cannot be read, or is no complete Parquet file.
-    pub fn read_parquet(path: &Path, every: usize) -> Result<Self, ResultsError> {
+    pub(crate) fn read_parquet(path: &Path, every: usize) -> Result<Self, ResultsError> {
         let file = File::open(path).map_err(|e| ResultsError::Unreadable(path.to_owned(), e.to_string()))?;
         let whole = || -> Result<RecordBatch, ParquetError> {
             let reader = ParquetRecordBatchReaderBuilder::try_new(file)?;
-            let schema = Arc::clone(reader.schema());
+            // The metadata of the file is no part of the table.
+            let schema = Arc::new(Schema::new(reader.schema().fields().clone()));
             let batches = reader.build()?.collect::<Result<Vec<_>, _>>()?;
+            let bare =
+                |batch: RecordBatch| RecordBatch::try_new(Arc::clone(&schema), batch.columns().to_vec());
+            let batches = batches.into_iter().map(bare).collect::<Result<Vec<_>, _>>()?;
             Ok(arrow_select::concat::concat_batches(&schema, &batches)?)
         };
         let batch = whole().map_err(|e| ResultsError::Broken(path.to_owned(), e))?;
@@ -191,14 +198,13 @@ impl Table {
     ///
     /// # Errors
     /// If the system refuses.
-    pub fn write_csv(&self, path: &Path) -> Result<(), ResultsError> {
-        let mut writer = csv::Writer::from_writer(create(path)?);
-        let failed = |e| ResultsError::Csv(path.to_owned(), e);
-        writer.write_record(self.batch.schema().fields().iter().map(|f| f.name())).map_err(failed)?;
+    pub fn write_csv(&self, file: impl Write) -> Result<(), csv::Error> {
+        let mut writer = csv::Writer::from_writer(file);
+        writer.write_record(self.batch.schema().fields().iter().map(|f| f.name()))?;
         for row in 0..self.rows() {
-            writer.write_record(self.batch.columns().iter().map(|c| cell(c, row))).map_err(failed)?;
+            writer.write_record(self.batch.columns().iter().map(|c| cell(c, row)))?;
         }
-        writer.flush().map_err(|e| ResultsError::Io(path.to_owned(), e))
+        Ok(writer.flush()?)
     }
 }
 
@@ -216,8 +222,11 @@ fn cell(column: &ArrayRef, row: usize) -> String {
     }
 }
 
-fn create(path: &Path) -> Result<File, ResultsError> {
-    File::create(path).map_err(|e| ResultsError::Io(path.to_owned(), e))
+/// The digest of the results that a Parquet file belongs to; `None` if its metadata cannot be read or has none.
+pub(crate) fn digest_of(path: &Path) -> Option<String> {
+    let metadata = ParquetMetaDataReader::new().parse_and_finish(&File::open(path).ok()?).ok()?;
+    let pairs = metadata.file_metadata().key_value_metadata()?;
+    pairs.iter().find(|pair| pair.key == DIGEST)?.value.clone()
 }
 
 #[cfg(test)]

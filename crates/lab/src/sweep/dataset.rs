@@ -13,12 +13,17 @@ use super::point::PointResult;
 use super::point::hash;
 use crate::failure::Failure;
 use arrow_array::Array;
+use results::directory::Staging;
 use results::kind::SWEEP_MARK;
+use results::stored::Stored;
 use results::table::{Column, Table};
 use results::{Metric, ResultsError};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::Path;
+
+/// The table with a row for each point.
+const POINTS: &str = "points";
 
 /// Rows of `configs.parquet` in memory at one time (our choice: some megabytes).
 const ROWS_AT_ONCE: usize = 1000;
@@ -199,46 +204,25 @@ impl<'a> Dataset<'a> {
     }
 }
 
-/// Reads `sweep.json` and `points.parquet` of a finished sweep.
+/// Opens a finished sweep. Its manifest is whole; each table is compared with its checksum when it is read.
 ///
 /// # Errors
-/// If one of the files is missing, cut short or of another kind, or if they belong to two sweeps.
-pub fn read(dir: &Path) -> Result<(Value, Table), ResultsError> {
-    let (mark, table) = (dir.join(SWEEP_MARK), dir.join("points.parquet"));
-    let manifest: Value = results::json::read(&mark)?;
-    let wrong = |key: &&str| match *key {
-        "axes" | "points" | "set" => !manifest[*key].is_array(),
-        "files" => !manifest[*key].is_object(),
-        _ => !manifest[*key].is_string(),
-    };
+/// If there is no `sweep.json`, or if it is cut short, edited or of another version.
+pub fn open(dir: &Path) -> Result<Stored, ResultsError> {
     let used = ["ropewalk", "sweep", "scenario", "digest", "axes", "points", "set", "files"];
-    if let Some(key) = used.into_iter().find(wrong) {
-        return Err(ResultsError::unfit(&mark, format!("it has no `{key}`")));
-    }
-    let points = Table::read_parquet(&table, 1)?;
-    let (ids, digests) = (texts(&points, "id"), texts(&points, "digest"));
-    let told = manifest["points"].as_array().map_or(0, Vec::len);
-    if points.rows() != told {
-        let why = format!("it has {} rows, but sweep.json lists {told} points", points.rows());
-        return Err(ResultsError::unfit(&table, why));
-    }
-    let axes = manifest["axes"].as_array().into_iter().flatten().filter_map(Value::as_object);
-    let lacks = |key: &&String| points.schema().index_of(&format!("axis.{key}")).is_err();
-    if let Some(key) = axes.flat_map(Map::keys).find(lacks) {
-        return Err(ResultsError::unfit(
-            &table,
-            format!("it has no column for the axis `{key}` of sweep.json"),
-        ));
-    }
-    if manifest["points"] != json!(ids) || manifest["digest"] != json!(hash(&digests)) {
-        return Err(ResultsError::unfit(&table, "its rows differ from the points in sweep.json".to_owned()));
-    }
-    Ok((manifest, points))
+    Stored::open(dir, SWEEP_MARK, &used)
 }
 
-/// A column of texts.
-fn texts<'t>(points: &'t Table, name: &str) -> Vec<&'t str> {
-    points.texts(name).into_iter().flatten().map(Option::unwrap_or_default).collect()
+/// Reads `sweep.json` and `points.parquet` of a finished sweep, and compares all files with their checksums.
+///
+/// # Errors
+/// If one of the files is missing, cut short, edited or of another sweep.
+pub fn read(dir: &Path) -> Result<(Value, Table), ResultsError> {
+    let stored = open(dir)?;
+    let points = stored.table(POINTS, 1)?;
+    let is_read = |file: &&str| file.strip_suffix(".parquet") == Some(POINTS);
+    stored.files().filter(|file| !is_read(file)).try_for_each(|file| stored.check(file))?;
+    Ok((stored.manifest, points))
 }
 
 /// True if all points are complete.
@@ -250,7 +234,7 @@ pub fn all_complete(points: &Table) -> bool {
 ///
 /// # Errors
 /// If a point can no longer be resolved, or the system refuses.
-pub(super) fn write_configs(sweep: &Sweep, path: &Path) -> Result<(), Failure> {
+pub(super) fn write_configs(sweep: &Sweep, to: &Staging, digest: &str) -> Result<(), Failure> {
     let batch = |first: usize| -> Result<Table, Failure> {
         let numbers = first..sweep.len().min(first + ROWS_AT_ONCE);
         let configs = numbers.clone().map(|number| Ok(sweep.point(number)?.config));
@@ -274,15 +258,19 @@ pub(super) fn write_configs(sweep: &Sweep, path: &Path) -> Result<(), Failure> {
             1,
         ))
     };
-    let mut batches = (0..sweep.len()).step_by(ROWS_AT_ONCE).map(batch);
-    let Some(first) = batches.next() else { return Ok(()) };
-    let failed = |e| ResultsError::Parquet(path.to_owned(), e);
-    let mut writer = first?.begin_parquet(path)?;
-    for batch in batches {
-        writer.write(batch?.batch()).map_err(failed)?;
+    let mut refused = None;
+    let batches = (0..sweep.len()).step_by(ROWS_AT_ONCE).map(batch);
+    let mut batches = batches.map_while(|batch| batch.map_err(|why| refused = Some(why)).ok());
+    if let Some(first) = batches.next() {
+        to.create("configs.parquet", |file| {
+            let mut writer = first.begin_parquet(file, digest)?;
+            for batch in batches {
+                writer.write(batch.batch())?;
+            }
+            Ok(writer.close().map(drop)?)
+        })?;
     }
-    writer.close().map_err(failed)?;
-    Ok(())
+    refused.map_or(Ok(()), Err)
 }
 
 /// The rows of a table as JSON objects with a key for each column.

@@ -174,7 +174,10 @@ pub fn run_point(
             let table = flows::table(run.data());
             let id = std::iter::repeat_n(point.id.clone(), table.rows());
             let about = "id of the point, see points.parquet";
-            Some(BASE64_STANDARD.encode(table.with(Column::text("id", about, id)).to_parquet()?))
+            Some(
+                BASE64_STANDARD
+                    .encode(table.with(Column::text("id", about, id)).to_parquet(&run.summary.digest)?),
+            )
         }
         false => None,
     };

@@ -24,7 +24,7 @@ use results::table::Table;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -245,18 +245,18 @@ impl Work {
             if !result.failure.is_empty() {
                 failures.push((number, result.failure.clone()));
             }
-            let flows = staging.path(&format!("flows/{id}.parquet"));
-            if let Some(file) = result.flows_file().filter(|_| !flows.exists()) {
-                fs::write(&flows, file).map_err(|e| failed(&flows, e))?;
+            let flows = format!("flows/{id}.parquet");
+            if let Some(table) = result.flows_file().filter(|_| !staging.path(&flows).exists()) {
+                staging.create(&flows, |file| Ok(file.write_all(&table)?))?;
             }
             made.add(number, &result);
         }
         let digest = made.digest();
         let (points, timing) = made.tables();
-        points.write_parquet(&staging.path("points.parquet"))?;
-        timing.write_parquet(&staging.path("timing.parquet"))?;
-        dataset::write_configs(&self.sweep, &staging.path("configs.parquet"))?;
-        staging.write(MARK, &pretty(&manifest(&self.sweep, &digest, &points, failures.len())))?;
+        staging.create("points.parquet", |file| Ok(points.write_parquet(file, &digest)?))?;
+        staging.create_varying("timing.parquet", |file| Ok(timing.write_parquet(file, &digest)?))?;
+        dataset::write_configs(&self.sweep, &staging, &digest)?;
+        staging.seal(MARK, manifest(&self.sweep, &digest, &points, failures.len()))?;
         staging.publish(&self.target)?;
         fs::remove_dir_all(&self.part).map_err(|e| failed(&self.part, e))?;
         Ok(Finished { path: self.target.path().to_owned(), points, failed: failures })
