@@ -6,8 +6,10 @@
 //! the scenario names.
 
 pub(crate) mod counts;
+mod earliest;
 pub(crate) mod sampler;
 
+use self::earliest::{Earliest, order};
 use crate::gentle::Gentle;
 use crate::outcome::{Event, EventKind, Frame, Hop, Passed};
 use crate::setup::Setup;
@@ -17,10 +19,8 @@ use std::collections::BTreeMap;
 /// Records of one host, or of one group of switches.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
-    events: Vec<Event>,
-    /// Number of events by node and queue pair: passages of packets, and others. The events of one node come in
-    /// order of time.
-    counted: BTreeMap<(NodeId, QpId), [u64; 2]>,
+    /// Events by node and queue pair: passages of packets, and others.
+    events: BTreeMap<(NodeId, QpId), [Earliest; 2]>,
     hops: BTreeMap<(QpId, LinkId), Hop>,
     frames: Vec<Frame>,
     /// Number of frames by tap. The frames of one tap come in order of time.
@@ -63,15 +63,11 @@ impl Recorder {
         }
         let Note { at, node, what, value, ready } = note;
         let plan = &setup.plan.record;
-        let counted = self.counted.entry((node, pkt.qp())).or_default();
-        let count = &mut counted[usize::from(!what.is_passage())];
-        *count += 1;
-        if *count <= plan.events as u64 {
-            let (qp, kind, psn) = (pkt.qp(), pkt.kind(), pkt.psn());
-            let (at, ready) = (Time(at), Time(ready));
-            self.events.make_room();
-            self.events.push(Event { qp, at, node, what, kind, psn, value, ready });
-        }
+        let (qp, kind, psn) = (pkt.qp(), pkt.kind(), pkt.psn());
+        let (at, ready) = (Time(at), Time(ready));
+        let events = self.events.entry((node, qp)).or_default();
+        let event = Event { qp, at, node, what, kind, psn, value, ready };
+        events[usize::from(!what.is_passage())].add(event, plan.events);
     }
 
     /// Records that data joins the queue of link `gp`, behind `queue` bytes.
@@ -112,7 +108,8 @@ impl Recorder {
 
     /// Memory of the events and frames, bytes.
     pub(crate) fn memory(&self) -> u64 {
-        (self.events.capacity() * size_of::<Event>() + self.frames.capacity() * size_of::<Frame>()) as u64
+        let events: usize = self.events.values().flatten().map(Earliest::capacity).sum();
+        (events * size_of::<Event>() + self.frames.capacity() * size_of::<Frame>()) as u64
     }
 }
 
@@ -126,13 +123,14 @@ pub(crate) fn gather<'r>(
     let mut hops: BTreeMap<(QpId, LinkId), Hop> = BTreeMap::new();
     let (mut counted, mut seen) = (0, 0);
     for recorder in recorders {
-        notes.events.extend(&recorder.events);
+        let events = || recorder.events.values().flatten();
+        notes.events.extend(events().flat_map(Earliest::kept));
         notes.frames.extend(&recorder.frames);
         hops.extend(recorder.hops.iter().map(|(key, hop)| (*key, *hop)));
-        counted += recorder.counted.values().flatten().sum::<u64>();
+        counted += events().map(|events| events.seen).sum::<u64>();
         seen += recorder.seen.values().sum::<u64>();
     }
-    notes.events.sort_by_key(|e| (e.qp, e.at, e.node, e.what, e.kind as u8, e.psn.value(), e.value));
+    notes.events.sort_by_key(order);
     let (mut of, mut kept) = (None, [0; 2]);
     notes.events.retain(|event| {
         if of != Some(event.qp) {

@@ -253,3 +253,13 @@ fn a_link_that_flaps_under_pfc_forgets_its_pauses_and_no_port_waits_forever() {
         assert!(run.control.pause > 0);
     }
 }
+
+/// An engine may compute the ports of a switch one after the other. Recording once kept the first events that it computed, in
+/// place of the earliest.
+#[test]
+fn the_earliest_events_are_recorded_whichever_port_is_computed_first() {
+    let text = "topology = { dragonfly = { groups = 2, routers-per-group = 1 } }\nworkload = [{ permutation = {} }]\nseed = 8\n\
+                scheme = { rps = {} }\nfailure = [{ links = [[\"group0-router0\", \"group1-router0\"]] }]\n";
+    let run = agreed_on(&lay(text), text);
+    assert!(run.notes.more_events > 0 && run.data.dropped_link > 0);
+}
