@@ -133,9 +133,6 @@ impl Ring {
             self.words[word] &= !((u64::MAX >> (64 - run)) << shift);
             self.held -= run;
             seq = seq.wrapping_add(u64::from(run));
-            if shift + u64::from(run) < 64 {
-                break;
-            }
         }
         seq
     }

@@ -100,11 +100,11 @@ impl model::Sender for Sender {
             Reply::Nack(psn) => (psn, true),
         };
         let distance = expected.distance_from(Psn::from_seq(self.una));
-        if distance > 0 && distance as u64 > self.next - self.una {
+        let acked = u64::try_from(distance).unwrap_or(0);
+        if acked > self.next - self.una {
             return Progress::default(); // the packet was never sent
         }
         self.in_flight = self.in_flight.saturating_sub(1);
-        let acked = u64::try_from(distance).unwrap_or(0);
         if acked > 0 {
             self.una += acked;
             self.fired = 0;
@@ -144,5 +144,118 @@ impl model::Sender for Sender {
             self.in_flight = 0;
             self.recover();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timeout::{Backoff, Timeout};
+    use model::Sender as _;
+
+    const MS: fn(u64) -> Time = Time::from_ms;
+
+    /// A sender with a bitmap of four packets, after its first `sent` packets at time 0.
+    fn sender(posted: u64, sent: usize) -> Sender {
+        let timing = Timing::new(Timeout::Fixed(MS(1)), Some(Backoff { factor: 2, cap: MS(8) }));
+        let mut sender = Sender::new(Arc::new(Rules { timing, bitmap: 4 }));
+        sender.post(posted);
+        assert_eq!(send(&mut sender, 0, u64::MAX, sent).len(), sent);
+        sender
+    }
+
+    fn send(sender: &mut Sender, ms: u64, window: u64, most: usize) -> Vec<(u64, bool)> {
+        (0..most).map_while(|_| sender.next(MS(ms), window)).collect()
+    }
+
+    fn reply(sender: &mut Sender, ms: u64, reply: Reply) -> Progress {
+        sender.on_selective(MS(ms), reply, Selective::Nothing)
+    }
+
+    fn ack(psn: u32) -> Reply {
+        Reply::Ack(Psn::new(psn))
+    }
+
+    fn nack(psn: u32) -> Reply {
+        Reply::Nack(Psn::new(psn))
+    }
+
+    #[test]
+    fn at_most_half_the_psn_space_is_outstanding() {
+        let mut sender = sender(1 << 24, 3);
+        assert_eq!(sender.room(u64::MAX), u64::from(PSN_LIMIT) - 3);
+        assert_eq!(reply(&mut sender, 0, ack(0)).acked, 1);
+        assert_eq!((sender.una(), sender.high(), sender.room(u64::MAX)), (1, 3, u64::from(PSN_LIMIT) - 2));
+    }
+
+    #[test]
+    fn the_window_counts_packets_in_flight_and_every_reply_takes_one_out() {
+        let mut sender = sender(20, 6);
+        assert!(!sender.ready(6) && sender.ready(7), "the bitmap matters only during a recovery");
+        // An ACK without progress answers a packet, too.
+        assert_eq!(reply(&mut sender, 0, Reply::Ack(Psn::from_seq(u64::MAX))), Progress::default());
+        assert_eq!((sender.room(6), sender.room(9)), (1, 4));
+        // Three packets were answered by one ACK, so at most three are in flight.
+        assert_eq!(reply(&mut sender, 0, ack(2)).acked, 3);
+        assert_eq!(sender.room(6), 3);
+        assert_eq!(reply(&mut sender, 0, ack(7)), Progress::default(), "it was never sent");
+        assert_eq!(sender.room(6), 3);
+    }
+
+    #[test]
+    fn the_timer_restarts_on_progress_alone_and_stops_with_the_last_packet() {
+        let mut sender = sender(5, 3);
+        assert_eq!(sender.deadline(), MS(1));
+        sender.on_timeout(Time(MS(1).ps() - 1));
+        assert_eq!(sender.deadline(), MS(1), "not due yet");
+        sender.on_timeout(MS(1));
+        assert_eq!(sender.deadline(), MS(3), "the timeout doubles");
+        reply(&mut sender, 2, nack(0));
+        assert_eq!(sender.deadline(), MS(3), "no progress");
+        reply(&mut sender, 2, ack(0));
+        assert_eq!(sender.deadline(), MS(3), "progress at 2 ms, and the first timeout again");
+        sender.on_timeout(MS(3));
+        assert_eq!(sender.deadline(), MS(5));
+        assert_eq!(reply(&mut sender, 4, ack(2)).acked, 2);
+        assert_eq!(sender.deadline(), Time::NEVER);
+        sender.on_timeout(MS(9));
+        assert_eq!(send(&mut sender, 9, u64::MAX, 9), [(3, false), (4, false)]);
+        assert_eq!(sender.deadline(), MS(10));
+    }
+
+    #[test]
+    fn a_nack_repeats_once_all_packets_that_the_receiver_can_note() {
+        let mut sender = sender(20, 8);
+        assert_eq!(reply(&mut sender, 0, nack(1)), Progress { acked: 1, nack: true });
+        assert_eq!(
+            reply(&mut sender, 0, nack(1)),
+            Progress { acked: 0, nack: false },
+            "one recovery at a time"
+        );
+        assert_eq!(sender.room(u64::MAX), 4);
+        assert_eq!(send(&mut sender, 0, u64::MAX, 9), [(1, true), (2, true), (3, true), (4, true)]);
+        assert_eq!(reply(&mut sender, 0, ack(5)).acked, 5);
+        // Packets 6 and 7 are the rest of the recovery; 8 and 9 are new and fit into the bitmap.
+        assert_eq!(send(&mut sender, 0, u64::MAX, 9), [(6, true), (7, true), (8, false), (9, false)]);
+        assert_eq!(reply(&mut sender, 0, ack(7)).acked, 2);
+        assert_eq!(send(&mut sender, 0, u64::MAX, 9).len(), 9, "the recovery is over");
+        assert_eq!(reply(&mut sender, 0, nack(8)), Progress { acked: 0, nack: true }, "the next recovery");
+    }
+
+    #[test]
+    fn stale_nacks_and_nacks_of_nothing_begin_no_recovery() {
+        let mut sender = sender(8, 4);
+        reply(&mut sender, 0, ack(1));
+        assert_eq!(reply(&mut sender, 0, nack(1)), Progress::default());
+        assert_eq!(reply(&mut sender, 0, nack(4)), Progress { acked: 2, nack: false }, "all has arrived");
+        assert_eq!(send(&mut sender, 0, u64::MAX, 9)[0], (4, false));
+    }
+
+    #[test]
+    fn after_a_timeout_nothing_counts_as_in_flight() {
+        let mut sender = sender(8, 4);
+        assert!(!sender.ready(4));
+        sender.on_timeout(MS(1));
+        assert_eq!(send(&mut sender, 1, 2, 9), [(0, true), (1, true)]);
     }
 }

@@ -68,12 +68,16 @@ impl Nics {
         self.of(qp).receiver_with(notices)
     }
 
+    /// Path of a queue pair, if [`Nics::over`] has given one.
+    pub(crate) fn path(&self, qp: QpId) -> Option<&Path> {
+        self.paths.get(*self.path_of.get(qp.index())? as usize)
+    }
+
     /// Congestion control of a queue pair, with its reactions.
     pub fn congestion(&self, plan: &Plan, qp: QpId) -> Reacting {
         let host = plan.qps[qp.index()].from;
         let rate = plan.fabric.uplink(host).rate;
-        let path = self.path_of.get(qp.index()).and_then(|&path| self.paths.get(path as usize));
-        match path {
+        match self.path(qp) {
             Some(path) => self.of(qp).congestion_over(rate, path),
             None => self.of(qp).congestion(rate),
         }

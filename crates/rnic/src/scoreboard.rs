@@ -184,10 +184,10 @@ impl model::Sender for Sender {
             Reply::Nack(psn) => (psn, true),
         };
         let distance = expected.distance_from(Psn::from_seq(self.una));
-        if distance > 0 && distance as u64 > self.next - self.una {
+        let acked = u64::try_from(distance).unwrap_or(0);
+        if acked > self.next - self.una {
             return Progress::default(); // the packet was never sent
         }
-        let acked = u64::try_from(distance).unwrap_or(0);
         if acked > 0 {
             self.advance(self.una + acked);
             self.fired = 0;
@@ -213,7 +213,7 @@ impl model::Sender for Sender {
                     self.note_arrival(seq);
                     let from = self.judged;
                     self.judged = self.judged.max(seq);
-                    lost = from < seq && self.send_again(from..seq) && is_nack;
+                    lost = self.send_again(from..seq) && is_nack;
                 }
             }
         }
@@ -253,7 +253,7 @@ impl model::Sender for Sender {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::timeout::Timeout;
+    use crate::timeout::{Backoff, Timeout};
     use model::Sender as _;
 
     fn sender(packets: u64) -> Sender {
@@ -351,5 +351,69 @@ mod tests {
         assert_eq!(nack(&mut s, 2, Selective::Nothing), Progress { acked: 2, nack: true });
         assert_eq!(nack(&mut s, 1, Selective::Nothing), Progress::default());
         assert_eq!(send(&mut s, 2), [2, 6]);
+    }
+
+    #[test]
+    fn the_timer_restarts_on_progress_alone() {
+        let timing =
+            Timing::new(Timeout::Fixed(Time::from_ms(1)), Some(Backoff { factor: 2, cap: Time::from_ms(8) }));
+        let rules = Rules { timing, few: None, limit: 100, on_timeout: Resend::Oldest };
+        let mut s = Sender::new(Arc::new(rules));
+        s.post(5);
+        send(&mut s, 5);
+        s.on_timeout(Time(Time::from_ms(1).ps() - 1));
+        assert_eq!(s.deadline(), Time::from_ms(1), "not due yet");
+        s.on_timeout(Time::from_ms(1));
+        assert_eq!(s.deadline(), Time::from_ms(3), "the timeout doubles");
+        let reply = |s: &mut Sender, reply| s.on_reply(Time::from_ms(2), reply);
+        reply(&mut s, Reply::Nack(Psn::new(0)));
+        assert_eq!(s.deadline(), Time::from_ms(3), "no progress");
+        reply(&mut s, Reply::Ack(Psn::new(0)));
+        assert_eq!(s.deadline(), Time::from_ms(3), "progress at 2 ms, and the first timeout again");
+        s.on_timeout(Time::from_ms(3));
+        assert_eq!(s.deadline(), Time::from_ms(5));
+        assert_eq!(reply(&mut s, Reply::Ack(Psn::new(5))), Progress::default(), "it was never sent");
+        assert_eq!(reply(&mut s, Reply::Ack(Psn::new(4))).acked, 4);
+        assert_eq!(s.deadline(), Time::NEVER);
+    }
+
+    #[test]
+    fn a_timeout_without_arrivals_retransmits_the_oldest_packet_or_all() {
+        for (on_timeout, again) in [(Resend::Oldest, vec![1, 4]), (Resend::All, vec![1, 2, 3, 4])] {
+            let timing = Timing::new(Timeout::Fixed(Time::from_ms(1)), None);
+            let mut s = Sender::new(Arc::new(Rules { timing, few: None, limit: 100, on_timeout }));
+            s.post(5);
+            send(&mut s, 4);
+            s.on_reply(Time::ZERO, Reply::Ack(Psn::new(0)));
+            s.on_timeout(s.deadline());
+            assert!(s.ready(1) && !s.ready(0), "a closed window holds back retransmissions, too");
+            assert_eq!(send(&mut s, 9), again);
+        }
+    }
+
+    #[test]
+    fn a_nack_of_packets_that_have_arrived_is_no_loss() {
+        let mut s = sender(20);
+        send(&mut s, 10);
+        assert!(nack(&mut s, 0, Selective::Arrived(Psn::new(1))).nack);
+        assert_eq!(send(&mut s, 1), [0]);
+        let missing = |first, count| Selective::Missing { first: Psn::new(first), count };
+        assert!(!nack(&mut s, 0, missing(1, 1)).nack, "packet 1 has arrived");
+        assert!(!nack(&mut s, 0, Selective::Arrived(Psn::new(2))).nack, "no gap before 2 is new");
+        assert!(nack(&mut s, 0, Selective::Nothing).nack, "packet 0 is lost once more");
+        assert_eq!(send(&mut s, 2), [0, 10]);
+        // A gap that an ACK covers to its last packet is forgotten.
+        assert!(nack(&mut s, 0, missing(3, 2)).nack);
+        s.on_reply(Time::ZERO, Reply::Ack(Psn::new(4)));
+        assert_eq!(send(&mut s, 1), [11]);
+    }
+
+    #[test]
+    fn the_limit_counts_from_the_oldest_packet() {
+        let mut s = sender(300);
+        assert_eq!(send(&mut s, 300).len(), 100);
+        s.on_reply(Time::ZERO, Reply::Ack(Psn::new(9)));
+        assert_eq!(send(&mut s, 300).len(), 10);
+        assert_eq!((s.una(), s.high()), (10, 110));
     }
 }

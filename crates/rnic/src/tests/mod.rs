@@ -5,6 +5,7 @@ mod custom;
 mod dcqcn;
 mod every_control;
 mod every_order;
+mod handover;
 mod recovery;
 mod shortcuts;
 

@@ -1,0 +1,304 @@
+//! What the rest of the workspace gets from a NIC: every call reaches the part, and the facts of the parts reach the caller.
+
+use super::nic;
+use crate::congestion::{dcqcn, hpcc, swift};
+use crate::notification::Cnp;
+use crate::transport::{ideal, nic_sr};
+use crate::{
+    AnyReceiver, AnySender, CongestionConfig, Evidence, Nic, NicConfig, Nics, OwnNic, Path, Reaction,
+    TransportConfig,
+};
+use model::annex::{Notice, NoticeRules, Selective};
+use model::transport::{Fate, Plain, Progress, Reception, Reply};
+use model::{Congestion as _, Psn, QpId, Rate, Receiver as _, Sender as _, Time};
+use std::sync::Arc;
+
+const NO_REPLY: Reception =
+    Reception { fate: Fate::Discarded, out_of_order: false, reply: None, cnp: false, echo: false };
+
+/// A sender and receiver whose answers differ from all defaults.
+struct Odd(u64);
+
+impl model::Sender for Odd {
+    fn post(&mut self, packets: u64) {
+        self.0 += packets;
+    }
+    fn next(&mut self, _: Time, window: u64) -> Option<(u64, bool)> {
+        Some((window, true))
+    }
+    fn ready(&self, _: u64) -> bool {
+        true
+    }
+    fn room(&self, window: u64) -> u64 {
+        window + 7
+    }
+    fn on_reply(&mut self, _: Time, _: Reply) -> Progress {
+        Progress { acked: 5, nack: true }
+    }
+    fn row(&self) -> u64 {
+        11
+    }
+    fn send_row(&mut self, packets: u64) {
+        self.0 += 100 * packets;
+    }
+    fn on_free_ack(&mut self, _: Time, _: Psn, burst: u32) -> bool {
+        burst == 3
+    }
+    fn on_selective(&mut self, _: Time, _: Reply, _: Selective) -> Progress {
+        Progress { acked: 6, nack: true }
+    }
+    fn una(&self) -> u64 {
+        self.0
+    }
+    fn high(&self) -> u64 {
+        13
+    }
+    fn deadline(&self) -> Time {
+        Time::from_us(17)
+    }
+    fn on_timeout(&mut self, _: Time) {
+        self.0 += 10_000;
+    }
+}
+
+impl model::Receiver for Odd {
+    fn on_plain(&mut self, psn: Psn) -> Option<Plain> {
+        Some(Plain { psn, nack: true, out_of_order: true })
+    }
+    fn on_data(&mut self, _: Time, _: Psn, _: bool, _: bool) -> Reception {
+        Reception { cnp: true, ..NO_REPLY }
+    }
+    fn expected(&self) -> u64 {
+        5
+    }
+    fn selective(&self) -> Selective {
+        Selective::Arrived(Psn::new(3))
+    }
+    fn on_notice(&mut self, _: Time, _: Notice, marked: bool) -> Reception {
+        Reception { echo: marked, ..NO_REPLY }
+    }
+    fn on_cut(&mut self, _: Time, _: Psn, _: bool, last_hop: bool) -> Reception {
+        Reception { out_of_order: last_hop, ..NO_REPLY }
+    }
+    fn completed(&self) -> u64 {
+        7
+    }
+    fn deadline(&self) -> Time {
+        Time::from_us(19)
+    }
+    fn on_deadline(&mut self, _: Time) -> Option<(Reply, bool)> {
+        Some((Reply::Ack(Psn::new(2)), true))
+    }
+    fn crowded(&self) -> bool {
+        true
+    }
+    fn held(&self) -> u64 {
+        23
+    }
+}
+
+#[test]
+fn every_call_reaches_a_sender_from_outside() {
+    let (now, ack) = (Time::ZERO, Reply::Ack(Psn::new(0)));
+    let mut sender = AnySender::Custom(Box::new(Odd(0)));
+    sender.post(2);
+    assert_eq!(sender.una(), 2);
+    assert_eq!((sender.next(now, 4), sender.ready(0), sender.room(4)), (Some((4, true)), true, 11));
+    assert_eq!(sender.on_reply(now, ack), Progress { acked: 5, nack: true });
+    assert_eq!(sender.on_selective(now, ack, Selective::Nothing), Progress { acked: 6, nack: true });
+    assert!(sender.on_free_ack(now, Psn::new(0), 3) && !sender.on_free_ack(now, Psn::new(0), 4));
+    sender.send_row(3);
+    sender.on_timeout(now);
+    assert_eq!(sender.una(), 10_302);
+    assert_eq!((sender.row(), sender.high(), sender.deadline()), (11, 13, Time::from_us(17)));
+}
+
+#[test]
+fn every_call_reaches_a_receiver_from_outside() {
+    let (now, psn) = (Time::ZERO, Psn::new(1));
+    let mut receiver = AnyReceiver::Custom(Box::new(Odd(0)));
+    assert_eq!(receiver.on_plain(psn), Some(Plain { psn, nack: true, out_of_order: true }));
+    assert!(receiver.on_data(now, psn, false, false).cnp);
+    assert!(receiver.on_notice(now, Notice { first: psn, count: 1 }, true).echo);
+    assert!(receiver.on_cut(now, psn, false, true).out_of_order);
+    assert_eq!((receiver.expected(), receiver.completed(), receiver.held()), (5, 7, 23));
+    assert_eq!(receiver.selective(), Selective::Arrived(Psn::new(3)));
+    assert_eq!((receiver.deadline(), receiver.crowded()), (Time::from_us(19), true));
+    assert_eq!(receiver.on_deadline(now), Some((Reply::Ack(Psn::new(2)), true)));
+}
+
+#[test]
+fn a_sender_of_this_crate_takes_rows_only_if_it_counts() {
+    for (transport, row) in [("nic-sr", 7), ("go-back-n", 7), ("irn", 0), ("mp-rdma", 0)] {
+        let config: NicConfig = toml::from_str(&format!("[transport.{transport}]")).unwrap();
+        let mut sender = config.build().sender();
+        sender.post(10);
+        sender.next(Time::ZERO, u64::MAX);
+        sender.next(Time::ZERO, u64::MAX);
+        assert_eq!((sender.row(), sender.high()), (row, 2), "{transport}");
+        sender.send_row(row);
+        assert_eq!(sender.high(), 2 + row, "{transport}");
+        let free = sender.on_free_ack(Time::ZERO, Psn::new(0), 1);
+        assert_eq!((free, sender.una()), (row > 0, u64::from(row > 0)), "{transport}");
+    }
+}
+
+/// NIC with this congestion control.
+fn controlled(congestion: CongestionConfig) -> Nic {
+    NicConfig { congestion, ..NicConfig::default() }.build()
+}
+
+#[test]
+fn every_control_declares_its_evidence_and_its_needs() {
+    let telemetry = Evidence::Telemetry { hops: 5, setting: "int-hops" };
+    // Evidence, the report of marks that it requires, the telemetry of frames, and whether the path matters.
+    let wanted = [
+        ("dcqcn", Evidence::Cnps, None, None, false),
+        ("dctcp", Evidence::Marks, Some(Cnp::Flag), Some(0), false),
+        ("hpcc", telemetry, Some(Cnp::None), Some(5), true),
+        ("swift", Evidence::RoundTrips, Some(Cnp::None), Some(0), true),
+        ("mp-rdma", Evidence::Marks, Some(Cnp::Flag), None, true),
+        ("none", Evidence::None, None, None, false),
+    ];
+    let in_replies = ["dctcp", "hpcc", "swift", "mp-rdma"];
+    let got: Vec<_> = CongestionConfig::all()
+        .map(|config| {
+            let (name, nic) = (config.name(), controlled(config));
+            assert_eq!(nic.evidence().is_in_replies(), in_replies.contains(&name), "{name}");
+            (name, nic.evidence(), nic.evidence().cnp(), nic.telemetry(), nic.wants_path())
+        })
+        .collect();
+    assert_eq!(got, wanted);
+    let windowed = NicConfig { window: Some(crate::window::Window::Bdp), ..NicConfig::default() };
+    assert!(windowed.build().wants_path(), "a window depends on the path, too");
+}
+
+#[test]
+fn a_control_puts_no_more_time_between_packets_than_its_least_rate_allows() {
+    let rate = "min-rate = \"1Gbps\"";
+    for (table, us) in [
+        (format!("dcqcn]\n{rate}"), 12),
+        (format!("dctcp]\n{rate}"), 12),
+        (format!("hpcc]\n{rate}"), 12),
+        ("swift]\nmin-window = 0.01".to_string(), 1000), // a packet per hundred round trips
+        ("mp-rdma]".to_string(), 0),
+        ("none]".to_string(), 0),
+    ] {
+        let config: NicConfig = toml::from_str(&format!("[congestion.{table}")).unwrap();
+        assert_eq!(config.congestion.longest_gap(1500, Time::from_us(10)), Time::from_us(us), "{table}");
+    }
+}
+
+#[test]
+fn only_irn_has_a_timeout_of_its_own() {
+    let irn: NicConfig = toml::from_str("[transport.irn]\nlow-timeout = \"7us\"").unwrap();
+    let own: Vec<_> = TransportConfig::all().filter(|mode| mode.other_timeout().is_some()).collect();
+    assert_eq!((own.len(), own[0].name()), (1, "irn"));
+    let (key, time) = irn.transport.other_timeout().unwrap();
+    assert!(key.ends_with("low-timeout") && time == Time::from_us(7), "{key}");
+    let never: NicConfig = toml::from_str("[transport.irn]\nfew = 0").unwrap();
+    assert_eq!(never.transport.other_timeout(), None, "senders never have so few packets outstanding");
+}
+
+#[test]
+fn some_recovery_modes_name_packets_and_one_heeds_notices() {
+    let of = |pick: fn(&Nic) -> bool| -> Vec<&str> {
+        TransportConfig::all()
+            .filter(|mode| pick(&nic(mode.clone()).build()))
+            .map(|mode| mode.name())
+            .collect()
+    };
+    assert_eq!(of(Nic::is_selective), ["sr-sack", "irn", "mp-rdma"]);
+    assert_eq!(of(Nic::hears_notices), ["sr-sack"]);
+}
+
+#[test]
+fn receivers_are_crowded_by_the_rules_of_their_sender() {
+    let rules = NoticeRules { patience: Time::from_us(1), high: 2, low: 1 };
+    let nics = Nics::new(vec![nic(TransportConfig::SrSack(Default::default())).build()], Arc::default());
+    for (notices, crowded) in [(Some(rules), true), (None, false)] {
+        let mut receiver = nics.receiver(QpId(0), notices);
+        for psn in 1..4 {
+            receiver.on_data(Time::ZERO, Psn::new(psn), false, false);
+        }
+        assert_eq!((receiver.held(), receiver.crowded()), (3, crowded));
+    }
+}
+
+#[test]
+fn a_nic_keeps_its_settings_of_parts_that_a_scheme_brings_again() {
+    let own = |transport, congestion| OwnNic { transport, congestion, ack_every: 4 };
+    let mine = ideal::Config { max_outstanding: 9, ..ideal::Config::default() };
+    let config = NicConfig {
+        on_nack: Reaction::To(0.5),
+        on_timeout: Reaction::ToMinRate,
+        congestion: CongestionConfig::Dcqcn(dcqcn::Config { gain: 0.25, ..Default::default() }),
+        ..nic(TransportConfig::Ideal(mine.clone()))
+    };
+    let same = config
+        .with(own(TransportConfig::Ideal(Default::default()), CongestionConfig::Dcqcn(Default::default())));
+    assert_eq!(same, NicConfig { ack_every: 4, ..config.clone() });
+    let (transport, congestion) = (
+        TransportConfig::NicSr(nic_sr::Config::default()),
+        CongestionConfig::Swift(swift::Config::default()),
+    );
+    let other = config.with(own(transport.clone(), congestion.clone()));
+    // Swift has no rate to lower, and reads no CNPs.
+    let (cnp, reaction) = (Cnp::None, Reaction::AsCnp);
+    let wanted = NicConfig {
+        ack_every: 4,
+        transport,
+        congestion,
+        cnp,
+        on_nack: reaction,
+        on_timeout: reaction,
+        ..config.clone()
+    };
+    assert_eq!(other, wanted);
+    let stall = NicConfig { on_nack: Reaction::Stall(Time::from_us(3)), ..config };
+    assert_eq!(stall.with(own(stall.transport.clone(), wanted.congestion)).on_nack, stall.on_nack);
+}
+
+/// A path of this round trip at 100 Gb/s; the bandwidth-delay product is `packets`.
+fn path(us: u64, packets: u32) -> Path {
+    Path { base_rtt: Time::from_us(us), bdp: packets, ..Path::unknown(Rate::from_gbps(100)) }
+}
+
+#[test]
+fn an_unknown_path_holds_ten_microseconds_of_packets() {
+    let path = Path::unknown(Rate::from_gbps(100));
+    // 125,000 bytes in packets of 1500 bytes, rounded up.
+    assert_eq!((path.bdp, path.base_rtt, path.longest_rtt), (84, Time::from_us(10), Time::from_us(10)));
+    assert_eq!(Path::unknown(Rate::from_gbps(400)).bdp, 334);
+    let swift = CongestionConfig::Swift(swift::Config::default());
+    assert_eq!(swift.control(Rate::from_gbps(100), None).allowance(Time::ZERO).window, 84);
+}
+
+#[test]
+fn queue_pairs_have_their_own_nics_and_paths() {
+    let swift = || controlled(CongestionConfig::Swift(swift::Config::default()));
+    let irn: NicConfig = toml::from_str("[transport.irn]").unwrap();
+    let hpcc = || controlled(CongestionConfig::Hpcc(hpcc::Config::default()));
+    let plain = NicConfig::default().build();
+    let kinds = |kinds: &[&Nic]| Nics::new(kinds.iter().copied().cloned().collect(), Arc::default());
+    for (nics, paths, names, telemetry) in [
+        (kinds(&[&plain]), false, false, false),
+        (kinds(&[&plain, &swift()]), true, false, true),
+        (kinds(&[&plain, &irn.build()]), false, true, false),
+        (kinds(&[&hpcc(), &plain]), true, false, true),
+    ] {
+        assert_eq!(
+            (nics.wants_paths(), nics.are_selective(), nics.read_telemetry()),
+            (paths, names, telemetry)
+        );
+    }
+    let nics = Nics::new(vec![plain.clone(), swift()], Arc::from([0, 1, 1]));
+    assert_eq!([0, 1, 2, 3].map(|qp| nics.of(QpId(qp)) == &plain), [true, false, false, true]);
+    let nics = nics.over(vec![path(10, 7), path(10, 20)], vec![0, 1, 0]);
+    let window = |qp: u32| {
+        let path = nics.path(QpId(qp));
+        nics.of(QpId(qp)).congestion_over(Rate::from_gbps(100), path.unwrap()).allowance(Time::ZERO).window
+    };
+    assert_eq!([window(1), window(2)], [20, 7]);
+    assert_eq!(nics.path(QpId(3)), None);
+}
