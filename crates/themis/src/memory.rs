@@ -92,7 +92,7 @@ const fn floor_1(value: u64) -> u128 {
 }
 
 const fn saturate(value: u128) -> u64 {
-    if value > u64::MAX as u128 { u64::MAX } else { value as u64 }
+    if value >> 64 == 0 { value as u64 } else { u64::MAX }
 }
 
 #[cfg(test)]
