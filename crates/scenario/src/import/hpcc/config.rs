@@ -1,16 +1,19 @@
 //! Configuration files: `KEY value...` per line. Only keys that affect packets are read; a warning names the others.
 
-use super::File;
-use super::tokens::{Token, lines};
+use super::tokens::{Token, lines, word};
+use super::{File, hinted};
 use crate::Error;
+use crate::error::nearest;
 use model::{Bytes, Rate, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// The lines of the scenario that reproduce a configuration, by table.
-#[derive(Debug, Default)]
-pub(super) struct Config {
-    tables: BTreeMap<&'static str, Vec<String>>,
+/// The lines of the scenario that reproduce a configuration, by table, each with the word that caused it.
+#[derive(Debug)]
+pub(super) struct Config<'a> {
+    /// The first word of the file.
+    start: Token<'a>,
+    tables: BTreeMap<&'static str, Vec<(String, Token<'a>)>>,
 }
 
 /// Keys without effect on packets: paths of files, tracing, and keys that these simulators ignore.
@@ -52,23 +55,36 @@ const DCQCN_ALONE: [&str; 9] = [
     "VAR_WIN",
 ];
 
-pub(super) fn read(file: File<'_>, warnings: &mut Vec<String>) -> Result<Config, Error> {
-    let mut keys: BTreeMap<&str, Vec<Token<'_>>> = BTreeMap::new();
+pub(super) fn read<'a>(file: File<'a>, warnings: &mut Vec<String>) -> Result<Config<'a>, Error> {
+    let mut keys: BTreeMap<&str, Vec<Token<'a>>> = BTreeMap::new();
+    let mut places = BTreeMap::new();
     for line in lines(file) {
         let (key, values) = (line[0], &line[1..]);
         if values.is_empty() {
-            return Err(key.error(format!("the key {} has no value", key.text)));
+            return Err(hinted(file, key.error(format!("the key {} has no value", key.text))));
         }
         keys.insert(key.text, values.to_vec());
+        places.insert(key.text, key);
     }
-    let mut reader = Reader { keys, used: BTreeSet::new(), config: Config::default(), warnings };
+    let start = word(file, 0, 0);
+    let config = Config { start, tables: BTreeMap::new() };
+    let mut reader = Reader { keys, used: BTreeSet::new(), word: start, config, warnings };
     reader.wire()?;
     reader.switch()?;
     reader.nic()?;
     reader.rest()?;
-    let Reader { keys, used, config, warnings } = reader;
-    let ignored: Vec<&str> =
-        keys.keys().copied().filter(|key| !used.contains(key) && !QUIET.contains(key)).collect();
+    let Reader { used, config, warnings, .. } = reader;
+    let known = || used.iter().chain(QUIET).copied();
+    let mut ignored = Vec::new();
+    for (key, place) in places.into_iter().filter(|(key, _)| known().all(|known| known != *key)) {
+        match nearest(key, known()) {
+            Some(near) => {
+                let text = format!("the key {key} is not used; did you mean {near}?");
+                warnings.push(place.error(text).located());
+            }
+            None => ignored.push(key),
+        }
+    }
     if !ignored.is_empty() {
         warnings.push(format!("{}: keys that are not used: {}", file.name, ignored.join(", ")));
     }
@@ -78,14 +94,18 @@ pub(super) fn read(file: File<'_>, warnings: &mut Vec<String>) -> Result<Config,
 struct Reader<'a, 'w> {
     keys: BTreeMap<&'a str, Vec<Token<'a>>>,
     used: BTreeSet<&'a str>,
-    config: Config,
+    /// First value of the key that was read last; the start of the file if the file lacks that key.
+    word: Token<'a>,
+    config: Config<'a>,
     warnings: &'w mut Vec<String>,
 }
 
 impl<'a> Reader<'a, '_> {
     fn all(&mut self, key: &'a str) -> Option<Vec<Token<'a>>> {
         self.used.insert(key);
-        self.keys.get(key).cloned()
+        let words = self.keys.get(key).cloned();
+        self.word = words.as_ref().and_then(|words| words.first()).map_or(self.config.start, |word| *word);
+        words
     }
 
     fn get(&mut self, key: &'a str) -> Option<Token<'a>> {
@@ -97,8 +117,13 @@ impl<'a> Reader<'a, '_> {
         Ok(number.map(|n| n != 0.0))
     }
 
+    /// Adds a line that the key read last has caused.
     fn put(&mut self, table: &'static str, line: String) {
-        self.config.tables.entry(table).or_default().push(line);
+        self.put_from(self.word, table, line);
+    }
+
+    fn put_from(&mut self, word: Token<'a>, table: &'static str, line: String) {
+        self.config.tables.entry(table).or_default().push((line, word));
     }
 
     fn warn(&mut self, word: &Token<'_>, text: &str) {
@@ -156,12 +181,14 @@ impl<'a> Reader<'a, '_> {
             };
             let (kmin, kmax) = (kilobytes(&kmin[rate])?, kilobytes(&(high.clone(), kmax[rate].1))?);
             let pmax = toml::Value::Float(share);
-            rows.push(format!(
-                "  {{ rate = \"{rate}\", kmin = \"{kmin}\", kmax = \"{kmax}\", pmax = {pmax} }},"
-            ));
+            let row =
+                format!("  {{ rate = \"{rate}\", kmin = \"{kmin}\", kmax = \"{kmax}\", pmax = {pmax} }},");
+            rows.push((row, *word));
         }
-        if !rows.is_empty() {
-            self.put("switch.ecn", format!("at-rate = [\n{}\n]", rows.join("\n")));
+        if let Some((_, first)) = rows.first().cloned() {
+            self.put_from(first, "switch.ecn", "at-rate = [".into());
+            rows.into_iter().for_each(|(row, word)| self.put_from(word, "switch.ecn", row));
+            self.put_from(first, "switch.ecn", "]".into());
         }
         Ok(())
     }
@@ -227,7 +254,8 @@ impl<'a> Reader<'a, '_> {
         self.put(TABLE, format!("max-stage = {stages}"));
         if let Some(word) = self.get("RATE_AI") {
             let rate = word.rate()?;
-            self.put(TABLE, format!("additive-increase = \"{rate}\"\nscale-increase = false"));
+            self.put(TABLE, format!("additive-increase = \"{rate}\""));
+            self.put(TABLE, "scale-increase = false".into());
         }
         if let Some(word) = self.get("MIN_RATE") {
             let rate = word.rate()?;
@@ -359,14 +387,25 @@ fn kilobytes((text, word): &(String, Token<'_>)) -> Result<Bytes, Error> {
         .map_err(|_| word.error(format!("expected a threshold in kB, found \"{text}\"")))
 }
 
-impl Config {
+impl<'a> Config<'a> {
+    /// The scenario's lines with the words that caused them.
+    fn lines(&self) -> impl Iterator<Item = (String, Token<'a>)> {
+        self.tables.iter().flat_map(|(table, lines)| {
+            let head = lines.first().map_or(self.start, |(_, word)| *word);
+            let lines = lines.iter().filter(|(line, _)| !line.is_empty()).cloned();
+            let (head, blank) = ((format!("[{table}]"), head), (String::new(), self.start));
+            std::iter::once(head).chain(lines).chain(std::iter::once(blank))
+        })
+    }
+
+    /// The word that caused a line of the text of [`Config::write`].
+    pub(super) fn origin(&self, line: usize) -> Token<'a> {
+        self.lines().nth(line).map_or(self.start, |(_, word)| word)
+    }
+
     pub(super) fn write(&self, toml: &mut String) {
-        for (table, lines) in &self.tables {
-            let _ = writeln!(toml, "[{table}]");
-            for line in lines.iter().filter(|line| !line.is_empty()) {
-                let _ = writeln!(toml, "{line}");
-            }
-            toml.push('\n');
+        for (line, _) in self.lines() {
+            let _ = writeln!(toml, "{line}");
         }
     }
 }

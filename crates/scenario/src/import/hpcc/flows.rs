@@ -1,27 +1,49 @@
 //! Flow files: the number of flows, then one flow per line, `from to class port bytes start`; the port may be missing.
 //! Starts are in seconds and ascend.
 
-use super::File;
-use super::tokens::{end, lines};
+use super::tokens::{Token, end, lines, word};
 use super::topology::Graph;
+use super::{File, hinted};
 use crate::Error;
 use model::{Bytes, Time};
 use std::fmt::Write;
 
-/// A flow: from, to, bytes, start.
-pub(super) type Flow = (u32, u32, u64, Time);
+/// The flows of a file.
+pub(super) struct Flows<'a> {
+    file: File<'a>,
+    /// Words per flow.
+    fields: usize,
+    list: Vec<Flow>,
+}
 
-pub(super) fn read(file: File<'_>, graph: &Graph, warnings: &mut Vec<String>) -> Result<Vec<Flow>, Error> {
+/// A flow.
+struct Flow {
+    from: u32,
+    to: u32,
+    bytes: u64,
+    start: Time,
+    /// Position of its first word in the file.
+    at: usize,
+}
+
+/// The lines before the first flow in the text of [`Flows::write`].
+const HEAD: &str = "[[workload]]\nname = \"flows\"\nqp = \"per-message\"\n[workload.flows]\nlist = [\n";
+
+pub(super) fn read<'a>(
+    file: File<'a>,
+    graph: &Graph<'_>,
+    warnings: &mut Vec<String>,
+) -> Result<Flows<'a>, Error> {
     let mut lines = lines(file);
     let Some(first) = lines.next() else {
         return Err(end(file, "the flow file is empty; expected the number of flows"));
     };
-    let count: u64 = first[0].number("the number of flows")?;
+    let count: u64 = first[0].number("the number of flows").map_err(|e| hinted(file, e))?;
     if let Some(word) = first.get(1) {
-        return Err(word.error("expected only the number of flows in the first line"));
+        return Err(hinted(file, word.error("expected only the number of flows in the first line")));
     }
     let mut flows: Vec<Flow> = Vec::new();
-    let mut fields = 0;
+    let (parts, mut fields) = (graph.parts(), 0);
     for line in lines {
         if fields == 0 {
             fields = line.len();
@@ -43,18 +65,21 @@ pub(super) fn read(file: File<'_>, graph: &Graph, warnings: &mut Vec<String>) ->
         if from == to {
             return Err(line[1].error(format!("host {to} cannot send to itself")));
         }
+        if parts[from as usize] != parts[to as usize] {
+            return Err(line[1].error(format!("no path leads from host {from} to host {to}")));
+        }
         let (size, begin) = (line[fields - 2], line[fields - 1]);
         let bytes: u64 = size.number("a size in bytes")?;
         if bytes == 0 {
             return Err(size.error("expected at least 1 byte, found 0"));
         }
         let start = begin.time()?;
-        if let Some(&(_, _, _, before)) = flows.last().filter(|last| last.3 > start) {
+        if let Some(Flow { start: before, .. }) = flows.last().filter(|last| last.start > start) {
             let text =
                 format!("flows must be in order of their starts; found a start at {start} after {before}");
             return Err(begin.error(text));
         }
-        flows.push((from, to, bytes, start));
+        flows.push(Flow { from, to, bytes, start, at: line[0].at });
     }
     if (flows.len() as u64) < count {
         let text = format!("the file ends after {} flows; its first line states {count}", flows.len());
@@ -67,17 +92,31 @@ pub(super) fn read(file: File<'_>, graph: &Graph, warnings: &mut Vec<String>) ->
                 .located(),
         );
     }
-    Ok(flows)
+    Ok(Flows { file, fields, list: flows })
 }
 
-pub(super) fn write(flows: &[Flow], toml: &mut String) {
-    toml.push_str("[[workload]]\nname = \"flows\"\nqp = \"per-message\"\n[workload.flows]\nlist = [\n");
-    for (from, to, bytes, start) in flows {
-        let bytes = Bytes(*bytes);
-        let _ = writeln!(
-            toml,
-            "  {{ from = \"n{from}\", to = \"n{to}\", bytes = \"{bytes}\", start = \"{start}\" }},"
-        );
+impl<'a> Flows<'a> {
+    /// The word that caused a value in the text of [`Flows::write`]: the value in this line, after the text `before`.
+    pub(super) fn origin(&self, line: usize, before: &str) -> Token<'a> {
+        let flow = line.checked_sub(HEAD.matches('\n').count()).and_then(|row| self.list.get(row));
+        let Some(flow) = flow else { return word(self.file, 0, 0) };
+        let n = match before.matches(',').count() {
+            n @ (0 | 1) => n,
+            2 => self.fields - 2,
+            _ => self.fields - 1,
+        };
+        word(self.file, flow.at, n)
     }
-    toml.push_str("]\n");
+
+    pub(super) fn write(&self, toml: &mut String) {
+        toml.push_str(HEAD);
+        for Flow { from, to, bytes, start, .. } in &self.list {
+            let bytes = Bytes(*bytes);
+            let _ = writeln!(
+                toml,
+                "  {{ from = \"n{from}\", to = \"n{to}\", bytes = \"{bytes}\", start = \"{start}\" }},"
+            );
+        }
+        toml.push_str("]\n");
+    }
 }

@@ -9,6 +9,7 @@ mod flows;
 mod tokens;
 mod topology;
 
+use crate::error::Location;
 use crate::{Error, Source};
 use std::fmt::Write;
 
@@ -36,20 +37,38 @@ pub struct Imported {
 /// The first mistake, with file, line and column.
 pub fn import(topology: File<'_>, flows: File<'_>, config: Option<File<'_>>) -> Result<Imported, Error> {
     let mut warnings = Vec::new();
-    let config = config.map(|file| config::read(file, &mut warnings)).transpose()?.unwrap_or_default();
+    let config = config.map(|file| config::read(file, &mut warnings)).transpose()?;
     let graph = topology::read(topology, &mut warnings)?;
     let list = flows::read(flows, &graph, &mut warnings)?;
     let mut toml = String::new();
     let _ = writeln!(toml, "# From {} and {}.\n", line(topology.name), line(flows.name));
     let _ = writeln!(toml, "compat = \"ns3\"\n");
+    let graph_from = toml.matches('\n').count();
     graph.write(&mut toml);
-    config.write(&mut toml);
-    flows::write(&list, &mut toml);
-    // Only the check of the scenario finds hosts with several links and missing paths.
+    let config_from = toml.matches('\n').count();
+    config.iter().for_each(|config| config.write(&mut toml));
+    let flows_from = toml.matches('\n').count();
+    list.write(&mut toml);
+    // The word that caused the part of the scenario at this place.
+    let origin = |place: &Location| {
+        let line = place.line - 1;
+        let text = toml.lines().nth(line).unwrap_or_default();
+        let before: String = text.chars().take(place.column - 1).collect();
+        match line {
+            line if line >= flows_from => list.origin(line - flows_from, &before),
+            line if line >= config_from => match &config {
+                Some(config) => config.origin(line - config_from),
+                None => graph.origin(0, ""),
+            },
+            line => graph.origin(line.saturating_sub(graph_from), &before),
+        }
+    };
+    // Only the check of the whole scenario finds mistakes such as hosts with several links.
     match crate::check(&Source::new("the imported scenario", &*toml), &[]) {
         Ok(checked) => warnings.extend(checked.warnings),
         Err(e) => {
-            let error = Error::new(format!("{} cannot run here: {}", line(topology.name), e.message()));
+            let word = e.location().map_or_else(|| graph.origin(0, ""), origin);
+            let error = word.error(format!("the imported scenario cannot run: {}", e.message()));
             return Err(match e.help() {
                 Some(help) => error.with_help(help),
                 None => error,
@@ -57,6 +76,14 @@ pub fn import(topology: File<'_>, flows: File<'_>, config: Option<File<'_>>) -> 
         }
     }
     Ok(Imported { toml, warnings })
+}
+
+/// The error with the import option that reads the file, if the file looks like one of another kind.
+fn hinted(file: File<'_>, error: Error) -> Error {
+    match super::foreign::help(file.text) {
+        Some(help) => error.with_help(help),
+        None => error,
+    }
 }
 
 /// The name of a file without control characters, so that a comment with it stays on one line.

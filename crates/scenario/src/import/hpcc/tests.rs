@@ -1,3 +1,6 @@
+mod mistakes;
+mod mutations;
+
 use super::*;
 use crate::ideal::ideal_fct;
 use model::{HostId, Rate, Time};
@@ -116,123 +119,6 @@ fn more_flows_than_announced_are_a_warning_and_fewer_an_error() {
         "{}",
         cut.located()
     );
-}
-
-/// Topology, flows, configuration, and the error with its position.
-type Mistake<'a> = (&'a str, &'a str, Option<&'a str>, &'a str);
-
-/// Imports each case and compares the errors.
-fn check_mistakes(cases: &[Mistake<'_>]) {
-    let mut wrong = String::new();
-    for &(topology, flows, config, want) in cases {
-        let error = run(topology, flows, config).unwrap_err();
-        let got = error.located();
-        if got != want {
-            wrong.push_str(&format!("got  {got}\nwant {want}\n\n"));
-        }
-    }
-    assert!(wrong.is_empty(), "{wrong}");
-}
-
-#[test]
-fn mistakes_in_a_topology_have_a_position() {
-    let cut = &PLAIN[..PLAIN.len() - 14];
-    let half = "4 6 100Gbps 1us 0\n4 7";
-    check_mistakes(&[
-        ("", SIX, None, "t.txt:1:1: the topology file is empty; expected \"nodes switches links\""),
-        (
-            "8 4",
-            SIX,
-            None,
-            "t.txt:1:1: the first line has 2 words; expected \"nodes switches links\", \"nodes switches tors links\" or \"nodes gpus-per-server nvswitches switches links gpu-type\"",
-        ),
-        ("8 4 x\n", SIX, None, "t.txt:1:5: expected the number of links, a number, found \"x\""),
-        (
-            "8 4 8\n4 5",
-            SIX,
-            None,
-            "t.txt:2:4: the file ends after 2 ids of switches; its first line states 4",
-        ),
-        ("8 4 8\n4 5 6 9", SIX, None, "t.txt:2:7: there is no node 9; the first line states 8 nodes, from 0"),
-        ("8 4 8\n4 5 5 6", SIX, None, "t.txt:2:5: the switch 5 is listed twice"),
-        (
-            cut,
-            SIX,
-            None,
-            "t.txt:10:4: the file ends inside a link: 2 of the 5 words \"from to rate delay error\"",
-        ),
-        (
-            &format!("8 4 8\n4 5 6 7\n{half}"),
-            SIX,
-            None,
-            "t.txt:4:4: the file ends inside a link: 2 of the 5 words \"from to rate delay error\"",
-        ),
-        (
-            "2 0 2\n0 1 100Gbps 1us 0\n",
-            SIX,
-            None,
-            "t.txt:2:18: the file ends after 1 links; its first line states 2",
-        ),
-        (
-            "2 0 1\n0 1 100Gbs 1us 0\n",
-            SIX,
-            None,
-            "t.txt:2:5: unknown rate unit \"Gbs\"; did you mean \"Gbps\"?",
-        ),
-        (
-            "2 0 1\n0 1 100Gbps 1us 7\n",
-            SIX,
-            None,
-            "t.txt:2:17: expected an error rate between 0 and 1, found 7",
-        ),
-    ]);
-}
-
-#[test]
-fn mistakes_in_flows_and_configuration_have_a_position() {
-    check_mistakes(&[
-        (PLAIN, "", None, "f.txt:1:1: the flow file is empty; expected the number of flows"),
-        (PLAIN, "2\n", None, "f.txt:1:2: the file ends after 0 flows; its first line states 2"),
-        (
-            PLAIN,
-            "2\n0 2 3 100 1000 2\n1 3 3",
-            None,
-            "f.txt:3:5: expected 6 words as in the first flow, found 3; is the file cut off?",
-        ),
-        (
-            PLAIN,
-            "1\n0 2\n",
-            None,
-            "f.txt:2:1: expected 6 words, \"from to class port bytes start\", or 5 without the port; found 2",
-        ),
-        (
-            PLAIN,
-            "1\n0 12 3 100 1000 2\n",
-            None,
-            "f.txt:2:3: there is no host 12; the topology has 8 nodes, from 0",
-        ),
-        (PLAIN, "1\n0 4 3 100 1000 2\n", None, "f.txt:2:3: node 4 is a switch; flows go from host to host"),
-        (PLAIN, "1\n0 0 3 100 1000 2\n", None, "f.txt:2:3: host 0 cannot send to itself"),
-        (
-            PLAIN,
-            "2\n0 2 3 100 1000 2\n1 3 3 100 1000 1.5\n",
-            None,
-            "f.txt:3:16: flows must be in order of their starts; found a start at 1500ms after 2s",
-        ),
-        (PLAIN, SIX, Some("RP_TIMER"), "c.txt:1:1: the key RP_TIMER has no value"),
-        (
-            PLAIN,
-            SIX,
-            Some("KMIN_MAP 2 1Gbps 4"),
-            "c.txt:1:10: expected 2 pairs of rate and value after KMIN_MAP, found 2 words",
-        ),
-        (
-            "4 1 2\n3\n0 3 1Gbps 1us 0\n1 3 1Gbps 1us 0\n",
-            "1\n0 1 3 1 0\n",
-            None,
-            "t.txt cannot run here: host n2 has no link",
-        ),
-    ]);
 }
 
 proptest::proptest! {

@@ -11,7 +11,8 @@ use std::str::FromStr;
 pub(super) struct Token<'a> {
     file: File<'a>,
     pub(super) text: &'a str,
-    at: usize,
+    /// Position in the file, bytes.
+    pub(super) at: usize,
 }
 
 impl<'a> Token<'a> {
@@ -22,9 +23,11 @@ impl<'a> Token<'a> {
 
     /// Reads the word as a number; messages call it `what`.
     pub(super) fn number<T: FromStr>(&self, what: &str) -> Result<T, Error> {
-        self.text
-            .parse()
-            .map_err(|_| self.error(format!("expected {what}, a number, found \"{}\"", self.text)))
+        self.text.parse().map_err(|_| {
+            let large = !self.text.is_empty() && self.text.bytes().all(|b| b.is_ascii_digit());
+            let why = if large { ", which is too large" } else { "" };
+            self.error(format!("expected {what}, a number, found \"{}\"{why}", self.text))
+        })
     }
 
     /// Reads the word as a rate, as ns-3 does: a bare number, with or without a fraction, is in bits per second.
@@ -88,6 +91,15 @@ pub(super) fn lines<'a>(file: File<'a>) -> impl Iterator<Item = Vec<Token<'a>>> 
         debug_assert!(words.iter().all(|w| w.at >= base));
         (!words.is_empty()).then_some(words)
     })
+}
+
+/// The `n`-th word at or after a position of a file; the end of the file if there are fewer words.
+pub(super) fn word(file: File<'_>, at: usize, n: usize) -> Token<'_> {
+    let text = file.text.get(at..).and_then(|rest| rest.split_whitespace().nth(n));
+    match text {
+        Some(text) => Token { file, text, at: text.as_ptr() as usize - file.text.as_ptr() as usize },
+        None => Token { file, text: "", at: file.text.trim_end().len() },
+    }
 }
 
 /// An error after the last word of a file.

@@ -2,26 +2,45 @@
 //! with 0 switches; `nodes switches tors links`; `nodes gpus-per-server nvswitches switches links gpu-type`. The other
 //! lines are a stream of words: ids of switches, then `from to rate delay error` per link.
 
-use super::File;
-use super::tokens::{Token, end, lines};
+use super::tokens::{Token, end, lines, word};
+use super::{File, hinted};
 use crate::Error;
 use model::{Rate, Time};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// Nodes and links.
 #[derive(Debug)]
-pub(super) struct Graph {
+pub(super) struct Graph<'a> {
+    file: File<'a>,
     nodes: u32,
-    switches: BTreeSet<u32>,
+    /// Switches with the positions of their ids in the file.
+    switches: BTreeMap<u32, usize>,
     nvswitches: BTreeSet<u32>,
-    links: Vec<(u32, u32, Rate, Time, f64)>,
+    links: Vec<Link>,
 }
+
+/// A link.
+#[derive(Debug)]
+struct Link {
+    from: u32,
+    to: u32,
+    rate: Rate,
+    delay: Time,
+    loss: f64,
+    /// Position of its first word in the file.
+    at: usize,
+}
+
+/// Line of the list of switches in the text of [`Graph::write`], from 0.
+const SWITCHES: usize = 2;
+/// Line of the first link in that text, from 0.
+const LINKS: usize = 4;
 
 /// Most nodes (our choice): every node takes memory, and real fabrics have far fewer.
 const MOST_NODES: u32 = 1 << 20;
 
-pub(super) fn read(file: File<'_>, warnings: &mut Vec<String>) -> Result<Graph, Error> {
+pub(super) fn read<'a>(file: File<'a>, warnings: &mut Vec<String>) -> Result<Graph<'a>, Error> {
     let mut lines = lines(file);
     let Some(first) = lines.next() else {
         return Err(end(file, "the topology file is empty; expected \"nodes switches links\""));
@@ -36,7 +55,7 @@ pub(super) fn read(file: File<'_>, warnings: &mut Vec<String>) -> Result<Graph, 
                  \"nodes gpus-per-server nvswitches switches links gpu-type\"",
                 first.len()
             );
-            return Err(first[0].error(text));
+            return Err(hinted(file, first[0].error(text)));
         }
     };
     let nodes: u32 = first[0].number("the number of nodes")?;
@@ -46,7 +65,7 @@ pub(super) fn read(file: File<'_>, warnings: &mut Vec<String>) -> Result<Graph, 
     let count: u32 = switches.number("the number of switches")?;
     let expected: u32 = links.number("the number of links")?;
     let mut graph =
-        Graph { nodes, switches: BTreeSet::new(), nvswitches: BTreeSet::new(), links: Vec::new() };
+        Graph { file, nodes, switches: BTreeMap::new(), nvswitches: BTreeSet::new(), links: Vec::new() };
     let mut words = lines.flatten();
     for i in 0..u64::from(nv) + u64::from(count) {
         let Some(word) = words.next() else {
@@ -57,7 +76,7 @@ pub(super) fn read(file: File<'_>, warnings: &mut Vec<String>) -> Result<Graph, 
             ));
         };
         let id = graph.node(&word)?;
-        if !graph.switches.insert(id) {
+        if graph.switches.insert(id, word.at).is_some() {
             return Err(word.error(format!("the switch {id} is listed twice")));
         }
         if i < u64::from(nv) {
@@ -73,9 +92,10 @@ pub(super) fn read(file: File<'_>, warnings: &mut Vec<String>) -> Result<Graph, 
             };
             return Err(end(file, text));
         };
+        let at = from.at;
         let (from, to) = (graph.node(&from)?, graph.node(&to)?);
         let loss = error.share("an error rate")?;
-        graph.links.push((from, to, rate.rate()?, delay.time()?, loss));
+        graph.links.push(Link { from, to, rate: rate.rate()?, delay: delay.time()?, loss, at });
     }
     if let Some(word) = words.next() {
         let text = format!("{} continues after the {expected} links that its first line states", file.name);
@@ -85,7 +105,7 @@ pub(super) fn read(file: File<'_>, warnings: &mut Vec<String>) -> Result<Graph, 
     Ok(graph)
 }
 
-impl Graph {
+impl<'a> Graph<'a> {
     fn node(&self, word: &Token<'_>) -> Result<u32, Error> {
         let id: u32 = word.number("the id of a node")?;
         if id >= self.nodes {
@@ -102,24 +122,53 @@ impl Graph {
             let text = format!("there is no host {id}; the topology has {} nodes, from 0", self.nodes);
             return Err(word.error(text));
         }
-        if self.switches.contains(&id) {
+        if self.switches.contains_key(&id) {
             return Err(word.error(format!("node {id} is a switch; flows go from host to host")));
         }
         Ok(id)
+    }
+
+    /// A number for each node; nodes have the same number if links lead from one to the other.
+    pub(super) fn parts(&self) -> Vec<u32> {
+        fn top(parts: &mut [u32], mut node: u32) -> u32 {
+            while parts[node as usize] != node {
+                let above = parts[parts[node as usize] as usize];
+                parts[node as usize] = above;
+                node = above;
+            }
+            node
+        }
+        let mut parts: Vec<u32> = (0..self.nodes).collect();
+        for link in &self.links {
+            let (from, to) = (top(&mut parts, link.from), top(&mut parts, link.to));
+            parts[from as usize] = to;
+        }
+        (0..self.nodes).map(|node| top(&mut parts, node)).collect()
+    }
+
+    /// The word that caused a value in the text of [`Graph::write`]: the value in this line, after the text `before`.
+    pub(super) fn origin(&self, line: usize, before: &str) -> Token<'a> {
+        let link = line.checked_sub(LINKS).and_then(|row| self.links.get(row));
+        if let Some(link) = link {
+            return word(self.file, link.at, before.matches(',').count());
+        }
+        let names = before.matches("\"n").count() - before.matches("\"nvswitch\"").count();
+        let id = self.switches.values().nth(names).filter(|_| line == SWITCHES);
+        word(self.file, id.copied().unwrap_or(0), 0)
     }
 
     pub(super) fn write(&self, toml: &mut String) {
         let quoted = |ids: &mut dyn Iterator<Item = u32>| {
             ids.map(|id| format!("\"n{id}\"")).collect::<Vec<_>>().join(", ")
         };
-        let hosts = quoted(&mut (0..self.nodes).filter(|id| !self.switches.contains(id)));
+        let hosts = quoted(&mut (0..self.nodes).filter(|id| !self.switches.contains_key(id)));
         let _ = writeln!(toml, "[topology.links]\nhosts = [{hosts}]");
-        let switches = self.switches.iter().map(|id| match self.nvswitches.contains(id) {
+        let switches = self.switches.keys().map(|id| match self.nvswitches.contains(id) {
             true => format!("{{ name = \"n{id}\", role = \"nvswitch\" }}"),
             false => format!("\"n{id}\""),
         });
         let _ = writeln!(toml, "switches = [{}]\nlinks = [", switches.collect::<Vec<_>>().join(", "));
-        for (from, to, rate, delay, loss) in &self.links {
+        for Link { from, to, rate, delay, loss, .. } in &self.links {
             let _ = if *loss > 0.0 {
                 writeln!(
                     toml,

@@ -1,0 +1,127 @@
+//! Random damage to files that are right: no panic, and every error names a line.
+
+use super::*;
+
+/// Imports per run of the test.
+const IMPORTS: u64 = 20_000;
+
+/// A configuration with many keys, of which only those of its congestion control are read.
+const CONFIG: &str = "CC_MODE 1\nENABLE_QCN 1\nPACKET_PAYLOAD_SIZE 1000\nRP_TIMER 300.0\nRATE_AI 40Mb/s\nRATE_HAI 100Mb/s\n\
+                      MIN_RATE 100Mb/s\nEWMA_GAIN 0.00390625\nKMAX_MAP 1 100000000000 1600\nKMIN_MAP 1 100000000000 400\n\
+                      PMAX_MAP 1 100000000000 0.2\nBUFFER_SIZE 32\nENABLE_PFC 1\nHAS_WIN 1\nVAR_WIN 1\nU_TARGET 0.95\n\
+                      MI_THRESH 5\nALPHA_RESUME_INTERVAL 1\nRATE_DECREASE_INTERVAL 4\nFAST_RECOVERY_TIMES 1\n\
+                      LB_MODE 0\nSIMULATOR_STOP_TIME 4.00\nERROR_RATE_PER_LINK 0.0\n";
+
+/// Words that parsers may trip over.
+const WORDS: [&str; 24] = [
+    "0",
+    "1",
+    "2",
+    "3",
+    "7",
+    "8",
+    "-1",
+    "1e3",
+    "nan",
+    "inf",
+    "-0.0",
+    "0.5",
+    "4294967296",
+    "18446744073709551616",
+    "1Gbps",
+    "0Gbps",
+    "1Tb/s",
+    "1us",
+    "0us",
+    "9999999s",
+    "é",
+    "\u{0}",
+    "CC_MODE",
+    "n0",
+];
+
+/// SplitMix64: draws that are the same on every machine.
+struct Draws(u64);
+
+impl Draws {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % n.max(1) as u64) as usize
+    }
+
+    fn word(&mut self) -> &'static str {
+        WORDS[self.below(WORDS.len())]
+    }
+
+    /// The text with a random change.
+    fn change(&mut self, text: &str) -> String {
+        let mut lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(' ').collect()).collect();
+        let row = self.below(lines.len());
+        if lines.is_empty() {
+            return self.word().to_owned();
+        }
+        let column = self.below(lines[row].len());
+        match self.below(7) {
+            0 => lines[row][column] = self.word(),
+            1 => lines[row].insert(column, self.word()),
+            2 => drop(lines[row].remove(column)),
+            3 => drop(lines.remove(row)),
+            4 => lines.insert(row, lines[row].clone()),
+            5 => {
+                let other = self.below(lines.len());
+                lines.swap(row, other);
+            }
+            _ => {
+                let mut chars: Vec<char> = text.chars().collect();
+                let (at, new) = (self.below(chars.len()), self.below(128) as u8 as char);
+                match self.below(3) {
+                    0 => chars[at] = new,
+                    1 => chars.insert(at, new),
+                    _ => chars.truncate(at),
+                }
+                return chars.into_iter().collect();
+            }
+        }
+        lines.iter().map(|line| line.join(" ") + "\n").collect()
+    }
+}
+
+#[test]
+fn randomly_changed_files_give_a_scenario_or_an_error_with_a_line() {
+    let samples = [
+        (PLAIN, SIX),
+        (TORS, "1\n0 2 3 1000 2.000000001\n"),
+        (NV, "1\n0 3 3 1000 0\n"),
+        (DIRECT, "1\n0 1 3 1000 0\n"),
+    ];
+    let mut draws = Draws(1);
+    let (mut errors, mut kinds) = (0, std::collections::BTreeSet::new());
+    for number in 0..IMPORTS {
+        let (topology, flows) = samples[draws.below(samples.len())];
+        let mut files = [topology.to_owned(), flows.to_owned(), CONFIG.to_owned()];
+        let control = ["CC_MODE 1", "CC_MODE 3", "CC_MODE 8"][draws.below(3)];
+        files[2] = files[2].replacen("CC_MODE 1", control, 1);
+        for _ in 0..=draws.below(3) {
+            let which = draws.below(3);
+            files[which] = draws.change(&files[which]);
+        }
+        let Err(error) = run(&files[0], &files[1], Some(&files[2])) else { continue };
+        errors += 1;
+        let place =
+            error.location().unwrap_or_else(|| panic!("import {number}: no line: {error:?}\n{files:#?}"));
+        let which = ["t.txt", "f.txt", "c.txt"].iter().position(|name| *name == place.file);
+        let text = &files[which.unwrap_or_else(|| panic!("import {number}: no file of the user: {error:?}"))];
+        let line = text.split('\n').nth(place.line - 1);
+        let columns = line.map(|line| line.chars().count() + 1);
+        assert!(
+            columns.is_some_and(|columns| place.column <= columns),
+            "import {number}: {}",
+            error.located()
+        );
+        kinds.insert(error.message().chars().filter(|c| !c.is_ascii_digit()).take(60).collect::<String>());
+    }
+    assert!(errors > IMPORTS / 4 && errors < IMPORTS, "{errors} errors");
+    assert!(kinds.len() > 60, "{kinds:#?}");
+}
