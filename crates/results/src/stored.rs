@@ -104,8 +104,16 @@ impl Stored {
     pub fn check(&self, name: &str) -> Result<(), ResultsError> {
         match name {
             SUMMARY => self.summary().map(drop),
-            _ => self.compare(name, Checksum::of_file),
+            _ => self.compare(name, self.digest(), Checksum::of_file),
         }
+    }
+
+    /// Compares the file of one run of a sweep, which has the digest of that run.
+    ///
+    /// # Errors
+    /// See [`Stored::check`].
+    pub fn check_run(&self, name: &str, digest: &str) -> Result<(), ResultsError> {
+        self.compare(name, digest, Checksum::of_file)
     }
 
     /// The summary.
@@ -120,9 +128,9 @@ impl Stored {
         let summary = read_value(&path)?;
         let digest = summary["digest"].as_str().unwrap_or_default();
         if digest != self.digest() {
-            return Err(self.foreign(&path, digest));
+            return Err(self.foreign(&path, self.digest(), digest));
         }
-        self.compare(SUMMARY, |_| Ok(of_summary(summary.clone())))?;
+        self.compare(SUMMARY, self.digest(), |_| Ok(of_summary(summary.clone())))?;
         Ok(summary)
     }
 
@@ -140,13 +148,15 @@ impl Stored {
         let table = Table::read_parquet(&path, every)?;
         match digest_of(&path) {
             Some(digest) if digest == self.digest() => Ok(table),
-            digest => Err(self.foreign(&path, digest.as_deref().unwrap_or("none"))),
+            digest => Err(self.foreign(&path, self.digest(), digest.as_deref().unwrap_or("none"))),
         }
     }
 
+    /// Compares a file of the run with this digest.
     fn compare(
         &self,
         name: &str,
+        digest: &str,
         sum: impl FnOnce(&Path) -> io::Result<Checksum>,
     ) -> Result<(), ResultsError> {
         let path = self.dir.join(name);
@@ -158,9 +168,8 @@ impl Stored {
         if found == *listed {
             return Ok(());
         }
-        if let Some(digest) = digest_of(&path).filter(|digest| digest != self.digest() && !self.is_part(name))
-        {
-            return Err(self.foreign(&path, &digest));
+        if let Some(other) = digest_of(&path).filter(|other| other != digest) {
+            return Err(self.foreign(&path, digest, &other));
         }
         // A summary that is cut short has failed to parse before.
         let whole =
@@ -187,13 +196,8 @@ impl Stored {
         }
     }
 
-    /// True for a file of one point of a sweep, which has the point's digest.
-    fn is_part(&self, name: &str) -> bool {
-        name.contains('/')
-    }
-
-    fn foreign(&self, path: &Path, found: &str) -> ResultsError {
-        let (mark, expected) = (self.mark, self.digest());
+    fn foreign(&self, path: &Path, expected: &str, found: &str) -> ResultsError {
+        let mark = self.mark;
         let why = format!("comes from another run than {mark}: expected digest {expected}, found {found}");
         ResultsError::unfit(path, why)
     }

@@ -308,7 +308,8 @@ Examples:
   ropewalk report out/ecmp out/themis -o page.html  several runs side by side
   ropewalk report results/themis-timers             a finished sweep
 
-Runs that differ only in their seed share a row.")]
+Runs that differ only in their seed share a row. Every file is compared with its checksum in the manifest; results
+that are damaged or mixed are refused with exit code 2.")]
 pub struct ReportArgs {
     /// Result directories of `ropewalk run`, or one of `ropewalk sweep`.
     #[arg(required = true, value_name = "DIR")]
@@ -330,7 +331,8 @@ Examples:
 
 The explanation comes from events.parquet. If the run did not record the flow's events (--record, or record.follow
 in the scenario), the scenario in the directory's manifest runs again and records them. Its digest must be the
-same. ropewalk explain writes no results, also if it runs a SCENARIO.")]
+same. ropewalk explain writes no results, also if it runs a SCENARIO. Damaged or mixed results are refused, as in
+ropewalk report.")]
 pub struct ExplainArgs {
     /// Flow: its number, `slowest`, or FROM->TO (the slowest flow between these hosts).
     #[arg(value_name = "FLOW")]

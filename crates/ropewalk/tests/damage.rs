@@ -222,10 +222,11 @@ fn a_finished_sweep_with_a_damaged_file_is_refused() {
         refused(name, "is cut short: expected", &whole[..half]);
         whole[half] ^= 1;
         refused(name, "was edited or damaged: expected", &whole);
-        let other = damage.path("others").join(name);
-        if other.exists() && !name.contains('/') {
-            refused(name, "comes from another run than sweep.json: expected", &fs::read(other).unwrap());
-        }
+        let other = match name.contains('/') {
+            true => damage.path("swept/flows").join(&names(&damage.path("swept/flows"))[1]),
+            false => damage.path("others").join(name),
+        };
+        refused(name, "comes from another run than sweep.json: expected", &fs::read(other).unwrap());
     }
     let edited = fs::read_to_string(damage.path("swept/sweep.json")).unwrap();
     let edited = edited.replace("\"complete\": true", "\"complete\": false");
