@@ -113,6 +113,7 @@ pub struct Cx<'a> {
     /// exact for the ports that `on_packet` may choose from if [`Scheme::reads_queues`] agrees, and in `on_wake` for all
     /// ports. Other values have no meaning.
     /// Empty in `on_depart`.
+    /// A queue beyond 4 GiB counts as 4 GiB.
     pub queued: &'a [u32],
     /// Queue length of every port of every switch in bytes, by [`crate::LinkId`], in the latest [`QueueView`] that has
     /// arrived; all 0 before the first. Empty outside `on_packet` and without [`Interest::view`].
