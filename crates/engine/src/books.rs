@@ -279,6 +279,7 @@ impl<'r> Ledger<'r> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::{HostId, Psn, QpId};
 
     /// Two messages of 40 packets each. Data and control packets meet every fate, except that none is in flight.
     const MESSAGES: [MessageRecord; 2] = [message(5, 8), message(7, 9)];
@@ -336,6 +337,37 @@ mod tests {
 
     fn none() -> Vec<String> {
         Vec::new()
+    }
+
+    /// Counts of data, control, and hops after one event of a packet of each kind.
+    fn tally(event: impl Fn(&mut Tally, &Packet)) -> Tally {
+        let mut tally = Tally::default();
+        for kind in [Kind::Data, Kind::Ack, Kind::Ack, Kind::Trimmed, Kind::Signal] {
+            event(&mut tally, &Packet::new(kind, QpId(0), HostId(0), Psn::new(0), 64));
+        }
+        tally
+    }
+
+    #[test]
+    fn every_kind_of_packet_has_its_own_count_of_each_fate() {
+        let hops = tally(|tally, pkt| tally.hop(pkt));
+        assert_eq!((hops.data_hops, hops.control_hops), (1, 4));
+        let Tally { data, control, .. } = tally(|tally, pkt| tally.dropped_by_scheme(pkt));
+        assert_eq!(data, Data { dropped_scheme: 1, headers_lost: 1, ..Data::default() });
+        assert_eq!(control, Control { blocked: 2, heard: 1, ..Control::default() });
+        let made = tally(|tally, pkt| tally.made(pkt)).control;
+        assert_eq!(made, Control { created: 5, forged: 4, signals: 1, ..Control::default() });
+        let Tally { data, control, .. } = tally(|tally, pkt| tally.lost(pkt, true));
+        assert_eq!(data, Data { dropped_buffer: 1, headers_lost: 1, ..Data::default() });
+        assert_eq!(control, Control { dropped: 3, ..Control::default() });
+        let data = tally(|tally, pkt| tally.lost(pkt, false)).data;
+        assert_eq!(data, Data { dropped_link: 1, headers_lost: 1, ..Data::default() });
+        let Tally { data, control, .. } = tally(|tally, pkt| tally.count_in_flight(pkt));
+        assert_eq!(data, Data { in_flight: 1, headers_in_flight: 1, ..Data::default() });
+        assert_eq!(control, Control { in_flight: 3, ..Control::default() });
+        let mut cuts = Tally::default();
+        [true, false, false].into_iter().for_each(|last_hop| cuts.cut(last_hop));
+        assert_eq!((cuts.data.cut, cuts.data.cut_last_hop), (3, 1));
     }
 
     #[test]
