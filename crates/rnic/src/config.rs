@@ -280,15 +280,28 @@ mod tests {
         for (name, table) in schema["$defs"].as_object().unwrap() {
             tables.push((name, table));
         }
-        let mut seen = 0;
+        let (mut seen, mut compared) = (0, 0);
         for (name, table) in tables {
             let Some(fields) = table["properties"].as_object() else { continue };
             for (field, about) in fields {
                 let text = about["description"].as_str().unwrap_or_default();
                 assert!(text.contains("efault"), "{name}.{field}: {text}");
                 seen += 1;
+                // "Default 32768" or "Default \"4us\"".
+                let word = text.split("Default ").nth(1).and_then(|rest| rest.split_whitespace().next());
+                let documented = word.map(|word| word.trim_end_matches(['.', ',', ':', ';']));
+                let value = documented.and_then(|word| serde_json::from_str::<serde_json::Value>(word).ok());
+                // A default without a value is one that other settings decide; some texts give another unit.
+                let default = &about["default"];
+                if let Some(value) =
+                    value.filter(|value| value.is_string() == default.is_string() && !default.is_null())
+                {
+                    assert_eq!(value.as_f64(), default.as_f64(), "{name}.{field}");
+                    assert_eq!(value.as_str(), default.as_str(), "{name}.{field}");
+                    compared += 1;
+                }
             }
         }
-        assert!(seen >= 29, "{seen}");
+        assert!(seen >= 29 && compared >= 20, "{seen}, {compared}");
     }
 }

@@ -200,7 +200,7 @@ impl model::Sender for Sender {
         match selective {
             Selective::Nothing if distance < 0 => {} // the reply is stale
             Selective::Nothing => {
-                lost = is_nack && self.una < self.next && self.send_again(self.una..self.una + 1);
+                lost = is_nack && self.send_again(self.una..self.una + 1);
             }
             Selective::Missing { first, count } => {
                 // The range may begin before `una`; its rest counts.
