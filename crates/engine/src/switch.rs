@@ -132,8 +132,9 @@ impl<P: Parts> Switch<P> {
         let cuttable = egress.is_some() && may_be_cut(pkt);
         let (account, bytes) = (self.account(pkt), pkt.frame() as u64);
         let admission = self.buffer.admit(Request { account, bytes, queue, to_host, class, cuttable });
+        // A class with a cap drops by its setting.
         self.dropped_while_lossless |=
-            admission == Admission::Dropped && class.charged && self.buffer.lossless();
+            admission == Admission::Dropped && class.charged && class.cap.is_none() && self.buffer.lossless();
         admission
     }
 

@@ -13,7 +13,7 @@ use crate::workload::draft::{Draft, Messages};
 use model::draw::{Key, Purpose};
 use model::fabric::Link;
 use model::plan::{Job, Message, PortSettings, Qp};
-use model::{Fabric, HostId, Plan, Time, Wire};
+use model::{Fabric, HostId, Kind, Plan, Time, Wire};
 use rnic::NicConfig;
 use rnic::window::Window;
 use std::borrow::Cow;
@@ -91,6 +91,7 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Pl
     };
     plan.no_progress = patience(scenario, &plan, &mut warnings);
     warnings.extend(unanswered(scenario, &plan));
+    warnings.extend(capped(scenario, &plan));
     telemetry::check(scenario, &plan)?;
     crate::plan_check(&plan)
         .map_err(|broken| KeyError::new("", format!("this is a bug of ropewalk: {broken}")))?;
@@ -185,6 +186,15 @@ fn unanswered(scenario: &Scenario, plan: &Plan) -> Option<String> {
         "with `{key}` an ACK comes after up to {owed} packets; where {window} holds fewer, a sender waits for its \
          retransmission timeout"
     ))
+}
+
+/// The warning that a cap drops data although PFC pauses senders.
+fn capped(scenario: &Scenario, plan: &Plan) -> Option<String> {
+    let classes = plan.classes.all();
+    let capped =
+        classes.iter().any(|class| class.kinds.has(Kind::Data) && class.charged && class.cap.is_some());
+    let text = "the class of data has a `cap` in `switch.classes`: packets beyond it are dropped, although PFC is on";
+    (capped && scenario.switch.pfc.get().is_some()).then(|| text.to_owned())
 }
 
 /// Most links that a path is expected to have. Our choice.

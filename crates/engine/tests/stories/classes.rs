@@ -162,3 +162,14 @@ fn only_marked_classes_mark() {
         assert_eq!((total(&run, |l| l.marks) > 0, run.control.cnp > 0), (some, some), "marked = {marked}");
     }
 }
+
+/// A fabric with PFC breaks its promise if it drops data for lack of buffer, and not where the user sets a cap.
+#[test]
+fn a_capped_class_drops_without_breaking_a_lossless_fabric() {
+    let text = "topology = { links = { hosts = 3, switches = [\"s0\"], links = [[\"host0\", \"s0\"], [\"host1\", \"s0\"],\n\
+                [\"host2\", \"s0\", \"1Gbps\"]] } }\nworkload = [{ back-to-back = {} }]\n\
+                switch = { classes = [{ kinds = [\"data\"], cap = \"100000B\" }] }\n";
+    let run = agreed_on(&lay(text), text);
+    assert!(run.data.dropped_buffer > 0);
+    assert_eq!(run.broke_lossless, []);
+}

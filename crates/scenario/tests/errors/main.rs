@@ -228,6 +228,15 @@ fn a_window_smaller_than_what_the_receiver_acknowledges_is_warned_of() {
 }
 
 #[test]
+fn a_cap_on_data_under_pfc_is_warned_of() {
+    let classes =
+        |more: &str| format!("[switch]\nclasses = [{{ kinds = [\"data\"], cap = \"100kB\" }}]\n{more}\n");
+    let of = |more: &str| far_apart("1us", &classes(more)).warnings.join("\n");
+    assert!(of("").starts_with("the class of data has a `cap`"), "{}", of(""));
+    assert_eq!(of("pfc = \"off\""), "");
+}
+
+#[test]
 fn a_run_gives_up_only_after_ten_round_trips() {
     use model::Time;
     assert_eq!(far_apart("1us", "").plan.no_progress, Time::from_ms(100));
