@@ -6,6 +6,7 @@ use crate::panics;
 use crate::trial::{Verdict, refused};
 use crate::values::{Names, Values};
 use model::NodeId;
+use model::fabric::Link;
 use scenario::{Checked, Source, builtin, check};
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
@@ -126,7 +127,11 @@ impl Drafter {
             }
         }
         draft.0.insert("workload".to_owned(), workloads(&values, draws));
-        let accepted = repaired(&values, draws, draft, &mut refusals);
+        let accepted =
+            repaired(&values, draws, draft, &mut refusals).map(|accepted| match draws.chance(0.5) {
+                true => with_small_buffers(draws, accepted),
+                false => accepted,
+            });
         Drawn { accepted, refused: refusals }
     }
 }
@@ -163,6 +168,32 @@ fn fabric(values: &Values, draws: &mut Draws, refused: &mut Vec<Refusal>) -> Opt
         }
     }
     None
+}
+
+/// The scenario with buffers that a few dozen packets fill, if it is possible with such buffers.
+fn with_small_buffers(draws: &mut Draws, accepted: (Draft, Box<Checked>)) -> (Draft, Box<Checked>) {
+    let plan = &accepted.1.plan;
+    let kept = |node: NodeId| {
+        let links = plan.fabric.ports(node).iter();
+        let of_link = |link: &Link| {
+            let reverse =
+                &plan.fabric.links()[plan.fabric.reverse(plan.fabric.link(link.from, link.port)).index()];
+            let headroom = plan.ports[plan.fabric.link(link.from, link.port).index()].headroom.get();
+            headroom * u64::from(plan.fabric.channels_on(reverse))
+        };
+        links.map(of_link).sum::<u64>()
+    };
+    let most = plan.fabric.switches().map(kept).max().unwrap_or(0);
+    let buffer = most + draws.magnitude(3e3, 3e5) as u64;
+    let mut draft = accepted.0.clone();
+    let switch = draft.0.entry("switch").or_insert_with(|| json!({}));
+    if let Some(switch) = switch.as_object_mut() {
+        switch.insert("buffer".to_owned(), format!("{buffer}B").into());
+    }
+    match draft.check() {
+        Ok(checked) => (draft, checked),
+        Err(_) => accepted,
+    }
 }
 
 fn top_level(values: &Values, draws: &mut Draws, key: &str) -> Option<Json> {

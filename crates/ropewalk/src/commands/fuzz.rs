@@ -38,16 +38,17 @@ pub fn run(args: &FuzzArgs) -> Result<(), Failure> {
     let silence = Silence::begin();
     let watched = Watched::begin();
     let quiet = args.quiet || args.json;
+    let mut reported = 0;
     let tally = farm.run(watched.flag(), &mut |tally| {
         if !quiet {
-            let broken: Vec<&str> = tally.broken.iter().map(|broken| &*broken.rule).collect();
-            let broken = if broken.is_empty() {
-                "no rule broken".to_owned()
-            } else {
-                format!("broken: {}", broken.join("; "))
-            };
-            print::note(&format!("{} trials, {broken}", tally.trials()));
+            print::note(&format!("{} trials, {} rules broken", tally.trials(), tally.broken.len()));
         }
+        // A failure in writing one is reported at the end.
+        tally.broken[reported..]
+            .iter()
+            .filter_map(|broken| report(args, broken).ok())
+            .for_each(|text| print::note(&text));
+        reported = tally.broken.len();
     });
     drop((silence, watched));
     if args.json {
@@ -55,8 +56,11 @@ pub fn run(args: &FuzzArgs) -> Result<(), Failure> {
     } else {
         print::out(&table(&tally))?;
     }
-    for broken in &tally.broken {
-        print::note(&report(args, broken)?);
+    for (i, broken) in tally.broken.iter().enumerate() {
+        let text = report(args, broken)?;
+        if i >= reported {
+            print::note(&text);
+        }
     }
     if tally.broken.is_empty() { Ok(()) } else { Err(Failure::Simulation) }
 }
