@@ -45,7 +45,7 @@ pub struct Receiver {
     reported: u64,
     /// Gaps among these packets, and gaps after them, are not reported before this time.
     hold: (Range<u64>, Time),
-    /// Packet after the last one that has arrived.
+    /// Highest packet that has arrived, or ePSN if that is higher. All gaps lie before this packet.
     seen: u64,
     selective: Selective,
     marks: Marks,
@@ -99,7 +99,7 @@ impl Receiver {
         };
         self.held += u32::from(fate == Fate::Accepted);
         if fate == Fate::Accepted {
-            self.seen = self.seen.max(seq + 1);
+            self.seen = self.seen.max(seq);
         }
         self.look_around();
         self.selective = match self.rules.report {
@@ -134,7 +134,7 @@ impl Receiver {
         if first < quiet.start {
             most = most.min(quiet.start);
         }
-        let mut end = first + 1;
+        let mut end = first;
         while end < most && !self.has(end) {
             end += 1;
         }

@@ -138,6 +138,38 @@ mod tests {
     }
 
     #[test]
+    fn a_gap_whose_patience_is_over_is_reported_by_the_next_packet_in_order() {
+        let mut receiver = noticing();
+        receiver.on_notice(Time::ZERO, Notice { first: Psn::new(0), count: 3 }, true);
+        receiver.on_data(Time::from_us(1), Psn::new(3), false, false);
+        let answer = receiver.on_data(Time::from_us(64), Psn::new(0), false, false);
+        assert_eq!((answer.reply, receiver.selective()), (Some(Reply::Nack(Psn::new(1))), missing(1, 2)));
+        let answer = receiver.on_data(Time::from_us(65), Psn::new(1), false, false);
+        assert_eq!((answer.reply, receiver.selective()), (Some(Reply::Ack(Psn::new(1))), Selective::Nothing));
+    }
+
+    #[test]
+    fn a_second_notice_joins_the_first_without_prolonging_it() {
+        let mut receiver = noticing();
+        let notice = |receiver: &mut crate::AnyReceiver, us, first| {
+            receiver.on_notice(Time::from_us(us), Notice { first: Psn::new(first), count: 2 }, true);
+        };
+        notice(&mut receiver, 0, 2);
+        notice(&mut receiver, 10, 0);
+        let said = |receiver: &mut crate::AnyReceiver, us, psn| {
+            receiver.on_data(Time::from_us(us), Psn::new(psn), false, false);
+            receiver.selective()
+        };
+        assert_eq!(said(&mut receiver, 11, 4), Selective::Nothing);
+        assert_eq!(said(&mut receiver, 63, 5), Selective::Nothing);
+        assert_eq!(said(&mut receiver, 64, 6), missing(0, 4));
+        // A notice after that begins a new patience.
+        notice(&mut receiver, 70, 7);
+        assert_eq!(said(&mut receiver, 133, 9), Selective::Nothing);
+        assert_eq!(said(&mut receiver, 134, 10), missing(7, 2));
+    }
+
+    #[test]
     fn an_unmarked_notice_requests_missing_packets_in_an_ack() {
         let mut receiver = noticing();
         receiver.on_data(Time::ZERO, Psn::new(0), false, false);
