@@ -544,6 +544,79 @@ mod tests {
         near(control.rate(), LINE * 0.95 / utilization + 50e6, 1e-3);
     }
 
+    /// Rate in Gb/s of a flow at 50 Gb/s after `us` microseconds in which a link of 100 Gb/s and one of 400 Gb/s sent these
+    /// bytes and had these queues.
+    fn after_two_links(us: u64, links: [(u64, u64); 2]) -> f64 {
+        let config = Config { max_stage: Some(0), ..Config::default() };
+        let mut control = config.control(Rate::from_gbps(100), Some(&path(&[100, 400])));
+        control.lower_to(Time::ZERO, 0.5);
+        let trail = |at: u64, sent: [u64; 2]| {
+            let mut trail = Trail::default();
+            for (number, (bytes, (_, queue))) in (0..).zip(sent.iter().zip(&links)) {
+                let record = Record::new(number, Time::from_us(100 + at), *bytes, *queue);
+                trail.push(u32::from(number), record, 5);
+            }
+            Feedback { acked: 1, una: at, high: at + 1, trail, ..Feedback::default() }
+        };
+        control.on_feedback(Time::ZERO, &trail(0, [0, 0]));
+        control.on_feedback(Time::ZERO, &trail(us, links.map(|(bytes, _)| bytes)));
+        control.rate() / 1e9
+    }
+
+    #[test]
+    fn the_busiest_link_of_the_path_decides() {
+        let rate = |utilization: f64| 50.0 * 0.95 / utilization + 0.05;
+        // In T = 10 us the links can send 125 kB and 500 kB.
+        near(after_two_links(10, [(62_500, 0), (450_000, 0)]), rate(0.9), 2e-3);
+        near(after_two_links(10, [(112_500, 0), (250_000, 0)]), rate(0.9), 2e-3);
+        // 100 kB wait for 8 us at 100 Gb/s and for 2 us at 400 Gb/s: 0.8 T and 0.2 T.
+        near(after_two_links(10, [(62_500, 100_000), (450_000, 0)]), rate(0.5 + 0.8), 2e-3);
+        near(after_two_links(10, [(62_500, 0), (450_000, 100_000)]), rate(0.9 + 0.2), 2e-3);
+    }
+
+    #[test]
+    fn a_measurement_counts_by_its_share_of_a_round_trip() {
+        let rate = |utilization: f64| 50.0 * 0.95 / utilization + 0.05;
+        // The average begins at 1. In 5 us the links were busy half of the time; so they were in 20 us.
+        near(after_two_links(5, [(31_250, 0), (0, 0)]), rate(0.5 * 1.0 + 0.5 * 0.5), 2e-3);
+        near(after_two_links(20, [(125_000, 0), (0, 0)]), rate(0.5), 2e-3);
+    }
+
+    #[test]
+    fn a_lowered_rate_never_rises_and_stays_above_the_minimum() {
+        let mut control = control(&Config::default());
+        let mut lowered = |share| {
+            control.lower_to(Time::ZERO, share);
+            (control.rate(), control.reference)
+        };
+        assert_eq!(lowered(0.5), (50e9, 50e9));
+        assert_eq!(lowered(0.9), (50e9, 50e9));
+        assert_eq!(lowered(0.0), (100e6, 100e6));
+    }
+
+    #[test]
+    fn compat_decides_only_what_the_user_left_open() {
+        let resolved = |mut config: Config| {
+            config.resolve();
+            (config.max_stage, config.base_rtt, config.int_hops, config.unknown_rate)
+        };
+        let compat = Some(Compat::LongHaulPrototype);
+        let slowest = Some(Rate::from_gbps(25));
+        let (pair, longest) = (Some(BaseRtt::Pair), Some(BaseRtt::Longest));
+        assert_eq!(resolved(Config::default()), (Some(5), pair, Some(5), None));
+        assert_eq!(resolved(Config { compat, ..Config::default() }), (Some(0), longest, Some(10), slowest));
+        let (max_stage, unknown_rate) = (Some(3), Some(Rate::from_gbps(40)));
+        let own = Config {
+            compat,
+            max_stage,
+            base_rtt: pair,
+            int_hops: Some(7),
+            unknown_rate,
+            ..Config::default()
+        };
+        assert_eq!(resolved(own), (max_stage, pair, Some(7), unknown_rate));
+    }
+
     #[test]
     fn within_a_round_trip_the_reference_is_constant() {
         let mut control = control(&Config { max_stage: Some(0), ..Config::default() });
