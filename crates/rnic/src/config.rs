@@ -249,6 +249,7 @@ mod tests {
             ("on-nack = { to = 0.5 }\n[congestion.swift]", "on-nack.to"),
             ("timeout = { fixed = \"0us\" }", "timeout.fixed"),
             ("timeout = { ib = 32 }", "timeout.ib"),
+            ("timeout = { ib-floor = 32 }", "timeout.ib-floor"),
             ("backoff = { factor = 0, cap = \"1ms\" }", "backoff.factor"),
             ("timeout = { adp = 32 }", "timeout.adp"),
             ("timeout = { adp = 14 }\nbackoff = { cap = \"1s\" }", "backoff"),

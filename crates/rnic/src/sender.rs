@@ -248,6 +248,7 @@ mod tests {
         assert_eq!(sender.next(Time::ZERO, 2), Some((2, false)));
         // A smaller window still allows a retransmission.
         sender.again(Resend::Oldest);
+        assert!(!sender.ready(0), "a closed window holds back retransmissions, too");
         assert_eq!(sender.next(Time::ZERO, 1), Some((1, true)));
         assert_eq!(sender.next(Time::ZERO, 1), None);
     }

@@ -595,6 +595,23 @@ mod tests {
     }
 
     #[test]
+    fn steps_scale_with_line_rate_unless_they_are_fixed() {
+        for (scale_increase, step) in [(true, 200e6), (false, 50e6)] {
+            let config = Config { scale_increase, ..Config::default() };
+            assert_eq!(config.control(Rate::from_gbps(400), Some(&path(&[400]))).step, step);
+        }
+    }
+
+    #[test]
+    fn links_whose_rate_telemetry_cannot_name_are_reported() {
+        let rates = [Rate::from_gbps(100), Rate::from_gbps(1600)];
+        let compat = Config { compat: Some(Compat::LongHaulPrototype), ..Config::default() };
+        assert!(Config::default().warnings(&rates).is_empty() && compat.warnings(&rates[..1]).is_empty());
+        let warnings = compat.warnings(&rates);
+        assert!(warnings.len() == 1 && warnings[0].contains("1600Gbps, taken for 25Gbps"), "{warnings:?}");
+    }
+
+    #[test]
     fn compat_decides_only_what_the_user_left_open() {
         let resolved = |mut config: Config| {
             config.resolve();

@@ -30,6 +30,18 @@ fn without_a_cnp_the_rate_is_line_rate() {
 }
 
 #[test]
+fn a_rate_that_is_low_enough_is_not_lowered() {
+    let mut control = at_100g(Config::default());
+    control.lower_to(Time::ZERO, 1.0);
+    assert_eq!((control.rate(), control.steady_until()), (LINE, Time::NEVER), "nothing to recover from");
+    control.lower_to(Time::ZERO, 0.5);
+    control.lower_to(Time::ZERO, 0.6);
+    assert_eq!(control.rate(), LINE / 2.0);
+    control.lower_to(Time::ZERO, 0.0);
+    assert_eq!(control.rate(), 100e6, "the minimum");
+}
+
+#[test]
 fn the_first_cnp_cuts_after_an_interval_and_one_increase_halves_the_loss() {
     let mut control = at_100g(Config::default());
     control.on_cnp(Time::from_us(10));
