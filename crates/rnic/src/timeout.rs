@@ -182,7 +182,15 @@ impl Timing {
         }
         let longer = |span: Time| Time(span.ps().saturating_mul(u64::from(self.factor))).min(self.cap);
         let last = self.scheduled.last().copied().unwrap_or(self.base);
-        (self.scheduled.len()..fired).fold(last, |span, _| longer(span))
+        let mut span = last;
+        for _ in self.scheduled.len()..fired {
+            let next = longer(span);
+            if next == span {
+                break;
+            }
+            span = next;
+        }
+        span
     }
 }
 

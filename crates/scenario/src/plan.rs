@@ -89,8 +89,15 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Pl
         no_progress: Time::ZERO,
         record,
     };
-    plan.no_progress = patience(scenario, &plan, &mut warnings);
-    warnings.extend(unanswered(scenario, &plan));
+    plan.no_progress = Time::ZERO;
+    let mut of_nics = Vec::new();
+    for nic in nics(scenario, &plan) {
+        plan.no_progress =
+            plan.no_progress.max(patience(&nic, scenario.stop.no_progress, &plan, &mut of_nics));
+        of_nics.extend(unanswered(&nic, &plan));
+    }
+    of_nics.dedup();
+    warnings.append(&mut of_nics);
     warnings.extend(capped(scenario, &plan));
     telemetry::check(scenario, &plan)?;
     crate::plan_check(&plan)
@@ -98,13 +105,25 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Pl
     Ok((plan, warnings))
 }
 
+/// The NICs of all traffic classes with flows: the scenario's, or the one that a class's scheme brings.
+fn nics(scenario: &Scenario, plan: &Plan) -> Vec<NicConfig> {
+    let mut nics: Vec<NicConfig> = Vec::new();
+    for job in &plan.jobs {
+        let class = plan.traffic_classes.get(usize::from(job.class)).map_or("foreground", String::as_str);
+        let nic = scenario.scheme_of(class).own_nic(&scenario.nic).unwrap_or_else(|| scenario.nic.clone());
+        if !nics.contains(&nic) {
+            nics.push(nic);
+        }
+    }
+    nics
+}
+
 /// Least time without progress after which a run gives up. Our choice.
 const LEAST_PATIENCE: Time = Time::from_ms(100);
 
 /// Time without progress after which the run gives up: long enough for ten retransmission timeouts, ten round trips and ten
 /// pauses of a NIC. Warns of timeouts that are shorter than a round trip.
-fn patience(scenario: &Scenario, plan: &Plan, warnings: &mut Vec<String>) -> Time {
-    let (nic, given) = (&scenario.nic, scenario.stop.no_progress);
+fn patience(nic: &NicConfig, given: Option<Time>, plan: &Plan, warnings: &mut Vec<String>) -> Time {
     let span = nic.timeout.span();
     let timeout =
         if span == Time::NEVER { Time::ZERO } else { nic.backoff.map_or(span, |b| b.cap.max(span)) };
@@ -164,8 +183,7 @@ fn longest_pause(nic: &NicConfig, plan: &Plan) -> Time {
 
 /// The warning that a sender may have to wait for its retransmission timeout, because its window is full before its receiver
 /// owes it an ACK.
-fn unanswered(scenario: &Scenario, plan: &Plan) -> Option<String> {
-    let nic = &scenario.nic;
+fn unanswered(nic: &NicConfig, plan: &Plan) -> Option<String> {
     let longest = plan.messages.iter().map(|message| plan.wire.packets(message.bytes)).max().unwrap_or(0);
     let (owed, key) = match nic.ack_per_message {
         true => (longest, "nic.ack-per-message = true".to_owned()),

@@ -222,6 +222,9 @@ fn a_window_smaller_than_what_the_receiver_acknowledges_is_warned_of() {
         format!("with `nic.ack-every = 9` an ACK comes after up to 9 packets; where `nic.window` {end}")
     );
     assert!(warning("ack-per-message = true\nwindow = \"bdp\"").contains("up to 696 packets"));
+    // The scheme brings its own control with a window.
+    let own = warning("ack-per-message = true\n[scheme.mp-rdma]");
+    assert!(own.contains("where the window of `mp-rdma` holds fewer"), "{own}");
     for fine in [swift, "ack-every = 4\nwindow = \"bdp\"", "ack-every = 6\nwindow = { bytes = \"9kB\" }"] {
         assert_eq!(warning(fine), "", "{fine}");
     }
