@@ -8,12 +8,16 @@ use std::fmt::Debug;
 use std::num::NonZeroUsize;
 
 /// The outcome of a plan on which the reference engine and the window engine agree: with whole and half windows and, if
-/// the run is short, on several threads. The engines must also agree on all records, recording must change nothing else,
+/// the run is short, on each of these numbers of `threads`. The engines must also agree on all records, recording must change nothing else,
 /// and the books must add up.
 ///
 /// # Errors
 /// The first differences between two engines, or the first mistake in the books.
-pub fn compare(plan: &Plan, run: &dyn Fn(&Plan, Kind) -> Outcome) -> Result<Outcome, String> {
+pub fn compare(
+    plan: &Plan,
+    threads: &[usize],
+    run: &dyn Fn(&Plan, Kind) -> Outcome,
+) -> Result<Outcome, String> {
     let plain = run(plan, Kind::Window);
     let plan = &recorded(plan);
     let reference = run(plan, Kind::Reference);
@@ -30,7 +34,7 @@ pub fn compare(plan: &Plan, run: &dyn Fn(&Plan, Kind) -> Outcome) -> Result<Outc
     let mut kinds = vec![Kind::Window, Kind::HalfWindow];
     // Threads meet in every window, which takes time on a busy machine, so long runs are left out.
     if reference.end.ps() / engine::window(plan).max(1) < 500 {
-        kinds.extend([2, 3].into_iter().filter_map(NonZeroUsize::new).map(Kind::Threads));
+        kinds.extend(threads.iter().copied().filter_map(NonZeroUsize::new).map(Kind::Threads));
     }
     for kind in kinds {
         let other = run(plan, kind);

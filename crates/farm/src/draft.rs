@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 pub(crate) struct Draft(pub(crate) Map<String, Json>);
 
 /// Most packets of a scenario's messages: a run of so many takes about a millisecond on each engine.
-const MOST_PACKETS: u64 = 3_000;
+const MOST_PACKETS: u64 = 1_200;
 /// Most nodes of a fabric.
 const MOST_NODES: usize = 120;
 /// Times that a refused key is drawn again before it is left out.

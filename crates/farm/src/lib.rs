@@ -126,12 +126,12 @@ enum Subject {
 }
 
 impl Subject {
-    /// Nine of ten trials are scenarios. Commands take a hundred times as long, so there are few.
+    /// Nine of ten trials are scenarios. Commands take a thousand times as long, so there are few.
     fn draw(draws: &mut Draws) -> Self {
-        match draws.below(1000) {
-            0..=1 => Subject::Command,
-            2..=31 => Subject::Import,
-            32..=99 => Subject::Text,
+        match draws.below(2000) {
+            0 => Subject::Command,
+            1..=60 => Subject::Import,
+            61..=199 => Subject::Text,
             _ => Subject::Scenario,
         }
     }

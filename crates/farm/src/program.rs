@@ -18,7 +18,7 @@ use std::time::Duration;
 /// Seconds within which an interrupted program must end.
 const HEARD_S: f64 = 10.0;
 /// Seconds after which a program that may run for long is ended.
-const ENOUGH_S: f64 = 20.0;
+const ENOUGH_S: f64 = 5.0;
 
 /// The program under trial, and a folder for its files.
 pub(crate) struct Program<'a> {

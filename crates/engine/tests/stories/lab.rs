@@ -6,6 +6,9 @@ use engine::outcome::Outcome;
 use model::{Parts, Plan};
 use scenario::{Checked, Source, check};
 
+/// Numbers of threads on which every story runs, too.
+const THREADS: [usize; 2] = [2, 3];
+
 /// A checked scenario from its text; the test fails with the user's error message.
 pub(crate) fn lay(text: &str) -> Checked {
     match check(&Source::new("story.toml", text), &[]) {
@@ -36,7 +39,7 @@ fn simulate(plan: &Plan, checked: &Checked, kind: Kind) -> Outcome {
 /// The outcome on which the reference engine and the window engine agree: with whole and half windows and, if the
 /// run is short, on several threads. Checks its books, and panics with the first difference.
 pub(crate) fn agreed(plan: &Plan, parts: &impl Parts, story: &str) -> Outcome {
-    unanimous(audit::compare(plan, &|plan, kind| engine::run(plan, parts, kind, &mut ())), story)
+    unanimous(audit::compare(plan, &THREADS, &|plan, kind| engine::run(plan, parts, kind, &mut ())), story)
 }
 
 fn unanimous(compared: Result<Outcome, String>, story: &str) -> Outcome {
@@ -53,7 +56,7 @@ pub(crate) fn agreed_on(checked: &Checked, story: &str) -> Outcome {
 
 /// [`agreed_on`], with a `Result` in place of a panic.
 pub(crate) fn compared_on(checked: &Checked) -> Result<Outcome, String> {
-    audit::compare(&checked.plan, &|plan, kind| simulate(plan, checked, kind))
+    audit::compare(&checked.plan, &THREADS, &|plan, kind| simulate(plan, checked, kind))
 }
 
 /// Checks the books of a run independently; the test fails with all mistakes.
