@@ -132,6 +132,9 @@ impl<'s> Clock<'s> {
                 };
             }
             self.number = self.number.max(next / self.length);
+            if next >= self.horizon && unfinished(groups) > 0 {
+                return Step::End(End { cause: Cause::Stopped, at: self.setup.plan.stop_after });
+            }
             if self.stalls_before_an_event(groups) {
                 return Step::End(End { cause: Cause::Stalled, at: None });
             }

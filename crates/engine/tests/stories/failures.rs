@@ -263,3 +263,15 @@ fn the_earliest_events_are_recorded_whichever_port_is_computed_first() {
     let run = agreed_on(&lay(text), text);
     assert!(run.notes.more_events > 0 && run.data.dropped_link > 0);
 }
+
+/// The next event is the repair of a link, at the time at which the run stops: the run is stopped, and not stalled.
+#[test]
+fn a_run_whose_next_event_is_its_stop_has_not_stalled() {
+    let text = "topology = { links = { hosts = 3, switches = [\"s0\", \"s1\", \"s2\"], links = [\n\
+                [\"host0\", \"s1\", \"1Gbps\", \"20ns\"], [\"host1\", \"s2\"], [\"host2\", \"s1\"], [\"s2\", \"s0\"]] } }\n\
+                workload = [{ back-to-back = { bytes = \"1B\" } }]\n\
+                links = { lose = [{ from = \"host0\", to = \"host2\", psns = [0] }] }\n\
+                failure = [{ random = 1, until = \"100us\", rate = \"100Mbps\" }]\n\
+                stop = { after = \"100us\", no-progress = \"1ps\" }\n";
+    assert_eq!(agreed_on(&lay(text), text).ending, Ending::Stopped);
+}
