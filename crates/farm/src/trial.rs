@@ -224,11 +224,12 @@ fn patient(source: &Source, checked: &Checked, outcome: &Outcome) -> Result<(), 
     }
 }
 
-/// A flow that is alone on a fabric without losses and failures retransmits nothing, or a warning tells why.
+/// A flow that is alone on a fabric without losses, failures and congestion retransmits nothing, or a warning tells why.
 fn needless(checked: &Checked, outcome: &Outcome) -> Result<(), Fault> {
     let (plan, data) = (&checked.plan, &outcome.data);
     let dropped = data.dropped_buffer + data.dropped_link + data.dropped_scheme + data.cut;
-    let alone = plan.messages.len() == 1 && plan.failures.is_empty();
+    let marked = outcome.links.iter().any(|link| link.marks > 0);
+    let alone = plan.messages.len() == 1 && plan.failures.is_empty() && !marked;
     if alone
         && dropped == 0
         && data.out_of_order == 0
