@@ -189,6 +189,9 @@ fn with_small_buffers(draws: &mut Draws, accepted: (Draft, Box<Checked>)) -> (Dr
     let switch = draft.0.entry("switch").or_insert_with(|| json!({}));
     if let Some(switch) = switch.as_object_mut() {
         switch.insert("buffer".to_owned(), format!("{buffer}B").into());
+        if draws.chance(0.4) {
+            switch.insert("pfc".to_owned(), "off".into());
+        }
     }
     match draft.check() {
         Ok(checked) => (draft, checked),
