@@ -419,6 +419,7 @@ mod tests {
         let cut = Cut { frame: 64, victim: Victim::Even };
         let settings = SwitchSettings { overflow: Overflow::Cut(cut), ..settings(6_000, caps) };
         let mut b = Buffer::new(&settings, vec![0; 2]);
+        assert!(b.cuts());
         assert!(
             b.stays_below_thresholds(3_000, ONE.into_iter(), || 0)
                 && !b.stays_below_thresholds(3_000, ONE.into_iter(), || 1)
@@ -439,6 +440,7 @@ mod tests {
         assert_eq!((b.used, &b.ingress[..]), (1_900, &[1_000, 900][..]));
         assert_eq!(b.admit(Request { bytes: 4_000, to_host: true, ..packet(IN, 0) }), Admission::Admitted);
         assert_eq!(b.admit(packet(IN, 0)), Admission::Cut(cut), "the shared buffer is a bound as well");
+        assert_eq!(b.admit(Request { bytes: 100, ..packet(IN, 0) }), Admission::Admitted, "6 kB are full");
     }
 
     #[test]
@@ -511,6 +513,35 @@ mod tests {
         b.release(IN, 1000);
         b.sample();
         assert_eq!(used(&mut b), (9_000, 9_000, 11_000), "a new stretch of time, the same run");
+    }
+
+    #[test]
+    fn after_a_count_the_next_four_visits_must_fit_for_the_ingress_and_for_the_buffer() {
+        let light = |here: u64| {
+            let pfc = Pfc { alpha: (1, 1), resume_offset: Bytes(1_000) };
+            let mut b = Buffer::new(&settings(100_000, FlowControl::Lossless(pfc)), vec![10_000; 2]);
+            b.settle(40_000);
+            b.detail([(IN, here), (Account(1), 40_000 - here)].into_iter());
+            b.stays_below_thresholds(2_000, [(IN, 1_000), (Account(1), 1_000)].into_iter(), || 0)
+        };
+        // 80 kB are shared. After four visits 48 kB are in use, 32 kB are the share of an ingress, and it has 4 kB more.
+        assert!(light(28_000) && !light(28_001));
+    }
+
+    #[test]
+    fn an_ingress_with_packets_in_headroom_stays_paused_although_others_leave() {
+        let pfc = Pfc { alpha: (1, 1), resume_offset: Bytes(1_000) };
+        let mut b = Buffer::new(&settings(100_000, FlowControl::Lossless(pfc)), vec![10_000; 2]);
+        let other = Account(1);
+        (0..40).for_each(|_| assert_eq!(b.admit(packet(other, 0)), Admission::Admitted));
+        // The other 40 kB of the 80 kB shared: 20 kB at this ingress, as many free.
+        (0..20).for_each(|_| assert_eq!(b.admit(packet(IN, 0)), Admission::Admitted));
+        assert_eq!(b.admit(packet(IN, 0)), Admission::AdmittedPause);
+        assert_eq!(b.admit(packet(IN, 0)), Admission::Admitted);
+        (0..20).for_each(|_| assert!(!b.release(other, 1_000)));
+        // The threshold is 40 kB now, far above this ingress.
+        assert!(!b.release(IN, 1_000), "a packet is left in headroom");
+        assert!(b.release(IN, 1_000));
     }
 
     #[test]
