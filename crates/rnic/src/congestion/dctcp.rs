@@ -235,6 +235,16 @@ mod tests {
     }
 
     #[test]
+    fn the_first_round_begins_with_the_first_acknowledged_packet() {
+        let mut control = Pipe::new().control;
+        let reply = |una| Feedback { una, high: una + 9, ..Feedback::default() };
+        control.on_feedback(Time::ZERO, &reply(0));
+        assert!(control.round.is_none());
+        control.on_feedback(Time::ZERO, &reply(1));
+        assert!(control.round.is_some());
+    }
+
+    #[test]
     fn only_the_first_mark_of_a_round_halves_the_rate() {
         let mut pipe = Pipe::new();
         pipe.rounds(1, WINDOW + 1);

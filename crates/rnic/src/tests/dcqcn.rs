@@ -42,6 +42,14 @@ fn a_rate_that_is_low_enough_is_not_lowered() {
 }
 
 #[test]
+fn back_at_line_rate_the_timers_rest() {
+    let mut control = at_100g(Config::default());
+    control.on_cnp(Time::from_us(10));
+    assert!(rate_at(&mut control, 14) < LINE && control.steady_until() < Time::NEVER);
+    assert_eq!((rate_at(&mut control, 1_000_000), control.steady_until()), (LINE, Time::NEVER));
+}
+
+#[test]
 fn the_first_cnp_cuts_after_an_interval_and_one_increase_halves_the_loss() {
     let mut control = at_100g(Config::default());
     control.on_cnp(Time::from_us(10));
