@@ -119,7 +119,8 @@ impl<'s> Clock<'s> {
                 return Step::End(End { cause, at });
             }
         }
-        if !mail.awaits(self.number) {
+        let awaited = mail.awaits(self.number);
+        if !awaited {
             let next = groups.iter_mut().map(|group| group.next()).min().unwrap_or(u64::MAX);
             if next == u64::MAX {
                 return match unfinished(groups) {
@@ -132,20 +133,14 @@ impl<'s> Clock<'s> {
                 };
             }
             self.number = self.number.max(next / self.length);
-            if next >= self.horizon && unfinished(groups) > 0 {
-                return Step::End(End { cause: Cause::Stopped, at: self.setup.plan.stop_after });
-            }
-            if self.stalls_before_an_event(groups) {
-                return Step::End(End { cause: Cause::Stalled, at: None });
-            }
+        }
+        if self.stops_before_an_event(groups, board) {
+            return self.stop(groups);
+        }
+        if !awaited && self.stalls_before_an_event(groups) {
+            return Step::End(End { cause: Cause::Stalled, at: None });
         }
         let opened = self.number * self.length;
-        if opened >= self.horizon {
-            return match unfinished(groups) {
-                0 => Step::End(End { cause: Cause::Finished, at: self.end_of_background() }),
-                _ => Step::End(End { cause: Cause::Stopped, at: self.setup.plan.stop_after }),
-            };
-        }
         if opened >= self.boundary
             && let Some(end) = self.check(groups, opened)
         {
@@ -207,19 +202,46 @@ impl<'s> Clock<'s> {
         None
     }
 
-    /// True if the run is stalled when its next event comes. A window that only hands packets on to lanes is then not
-    /// opened, because it would sample the series.
+    /// The end of a run that has no further event before it stops.
+    fn stop<P: Parts, G: DerefMut<Target = Group<P>>>(&self, groups: &[G]) -> Step {
+        Step::End(match unfinished(groups) {
+            0 => End { cause: Cause::Finished, at: self.end_of_background() },
+            _ => End { cause: Cause::Stopped, at: self.setup.plan.stop_after },
+        })
+    }
+
+    /// End of the last window in which a packet arrives that the next window hands on to a lane, ps.
+    fn latest_arrival(&self) -> u64 {
+        (self.number + 2) * self.length
+    }
+
+    /// True if the run stops before its next event. A window that only hands packets on to lanes is then not opened,
+    /// because it would look for stalls and sample the series.
+    fn stops_before_an_event<P: Parts, G: DerefMut<Target = Group<P>>>(
+        &self,
+        groups: &[G],
+        board: &mut Board<P::Annex>,
+    ) -> bool {
+        if self.latest_arrival() <= self.horizon {
+            return false;
+        }
+        let opened = self.number * self.length;
+        let events = groups.iter().map(|group| group.next_event().min(group.next_carried(opened)));
+        let lanes = board.iter_mut().flatten().filter(|lane| lane.window.wrapping_add(1) == self.number);
+        let mail = lanes.map(|lane| lane.next_event(opened));
+        events.chain(mail).min().unwrap_or(u64::MAX) >= self.horizon
+    }
+
+    /// True if the run is stalled when its next event comes, in a run without mail. A window that only hands packets on
+    /// to lanes is then not opened, because it would sample the series.
     fn stalls_before_an_event<P: Parts, G: DerefMut<Target = Group<P>>>(&self, groups: &[G]) -> bool {
         let quantum = self.setup.window;
         let is_stalled =
             |now| is_stalled(self.setup, now / quantum * quantum, groups.iter().map(|group| group.liveness));
-        // Packets are handed on in the window before they arrive.
-        let latest = (self.number + 2) * self.length;
-        if unfinished(groups) == 0 || !is_stalled(latest) {
+        if unfinished(groups) == 0 || !is_stalled(self.latest_arrival()) {
             return false;
         }
-        let event = groups.iter().map(|group| group.next_event()).min().unwrap_or(u64::MAX);
-        event < self.horizon && is_stalled(event)
+        is_stalled(groups.iter().map(|group| group.next_event()).min().unwrap_or(u64::MAX))
     }
 
     /// A run with background traffic ends at the close of the full window in which the last foreground message

@@ -655,6 +655,11 @@ impl<P: Parts> Group<P> {
         self.nodes.iter().map(|node| node.next_event).chain(arrivals).min().unwrap_or(u64::MAX)
     }
 
+    /// Time of the first event that the group has kept for the window opened at `opened`, ps.
+    pub(super) fn next_carried(&self, opened: u64) -> u64 {
+        self.inside.iter().map(|inside| inside.next_carried(opened)).min().unwrap_or(u64::MAX)
+    }
+
     /// Link crossings so far.
     pub(super) fn hops(&self) -> u64 {
         self.ports.iter().map(|p| p.frames).sum()

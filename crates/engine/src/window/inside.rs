@@ -7,7 +7,7 @@
 //! opens, and their packets are divided among the steps.
 
 use super::group::{Context, Feed, Group, Node, Outputs, Workspace};
-use super::lanes::{Address, Bit, Pause, Pool, bits};
+use super::lanes::{Address, Bit, Pause, Pool, bits, first_event};
 use super::layout::Layout;
 use super::out::Window;
 use super::port::TO_HOST;
@@ -120,6 +120,12 @@ impl<A: Annex> Inside<A> {
     /// Packets inside the group that arrive after the last window.
     pub(super) fn carried(&self) -> impl Iterator<Item = &Parcel<A>> {
         self.carried.iter().flat_map(|carried| &carried.packets)
+    }
+
+    /// Time of the first event kept for the window opened at `opened`, ps.
+    pub(super) fn next_carried(&self, opened: u64) -> u64 {
+        let first = |carried: &Carried<A>| first_event(opened, &carried.packets, &carried.pauses);
+        self.carried.iter().map(first).min().unwrap_or(u64::MAX)
     }
 
     /// Divides a window into steps, once for all windows of the run.

@@ -57,6 +57,12 @@ impl<A: Annex> Lane<A> {
         self.packets.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Time of the first event on the lane, in the window opened at `opened`, ps.
+    pub(super) fn next_event(&mut self, opened: u64) -> u64 {
+        let packets = self.packets.get_mut().unwrap_or_else(PoisonError::into_inner);
+        first_event(opened, packets, &self.pauses)
+    }
+
     /// Takes the packets, for the reader.
     #[inline]
     pub(super) fn take(&self) -> Vec<Parcel<A>> {
@@ -64,6 +70,12 @@ impl<A: Annex> Lane<A> {
         self.last.store(packets.len() as u32, Ordering::Relaxed);
         packets
     }
+}
+
+/// Time of the first of these events, ps: packets that arrive in the window opened at `opened`, and pause frames.
+pub(super) fn first_event<A>(opened: u64, packets: &[Parcel<A>], pauses: &[Pause]) -> u64 {
+    let arrivals = packets.iter().map(|pkt| opened + u64::from(pkt.offset()));
+    arrivals.chain(pauses.iter().map(|pause| pause.at)).min().unwrap_or(u64::MAX)
 }
 
 /// Spare buffers for lanes. The reader of a lane passes its buffer to the next lane that is filled, while the

@@ -275,3 +275,27 @@ fn a_run_whose_next_event_is_its_stop_has_not_stalled() {
                 stop = { after = \"100us\", no-progress = \"1ps\" }\n";
     assert_eq!(agreed_on(&lay(text), text).ending, Ending::Stopped);
 }
+
+/// The next event is a packet that arrives after the run has stopped. The window before it only hands the packet on: it finds
+/// no stall, and closes no bin of a series.
+#[test]
+fn a_run_that_stops_before_its_next_arrival_neither_stalls_nor_widens_bins() {
+    let slow = "topology = { links = { hosts = 2, switches = [\"s0\", \"s1\"], links = [\n\
+                [\"host0\", \"s1\"], [\"host1\", \"s1\", \"1Gbps\"], [\"s0\", \"s1\", \"1Gbps\", \"2us\"]] } }\n\
+                workload = [{ permutation = { bytes = \"1kB\" } }]\n";
+    for (after, no_progress) in [("7us", "1us"), ("8us", "1us"), ("9us", "1ps"), ("12us", "3us")] {
+        let text = format!("{slow}stop = {{ after = \"{after}\", no-progress = \"{no_progress}\" }}\n");
+        agreed_on(&lay(&text), &text);
+    }
+    let text = format!("{slow}stop = {{ after = \"7us\", no-progress = \"1us\" }}\n");
+    assert_eq!(agreed_on(&lay(&text), &text).ending, Ending::Stopped);
+    let lossy = "topology = { links = { hosts = 3, switches = [\"s0\", \"s2\"], links = [\n\
+                 [\"host0\", \"s0\"], [\"host1\", \"s0\"], [\"host2\", \"s2\"],\n\
+                 [\"host2\", \"s0\", \"1Gbps\", \"333ns\"], [\"s2\", \"s0\", \"1Gbps\", \"12us\"]] } }\n\
+                 workload = [{ permutation = { bytes = \"1kB\" } }]\n\
+                 links = { loss = 0.0805 }\n";
+    for us in (1992..=2004).chain([1005, 1010, 1020]) {
+        let text = format!("{lossy}stop = {{ after = \"{us}us\" }}\n");
+        agreed_on(&lay(&text), &text);
+    }
+}
