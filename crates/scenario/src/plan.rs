@@ -89,7 +89,6 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Pl
         no_progress: Time::ZERO,
         record,
     };
-    plan.no_progress = Time::ZERO;
     let mut of_nics = Vec::new();
     for nic in nics(scenario, &plan) {
         plan.no_progress =
@@ -189,11 +188,11 @@ fn unanswered(nic: &NicConfig, plan: &Plan) -> Option<String> {
         true => (longest, "nic.ack-per-message = true".to_owned()),
         false => (longest.min(nic.ack_every.into()), format!("nic.ack-every = {}", nic.ack_every)),
     };
+    let few = nic.build().most_outstanding(plan.wire.payload) < owed;
     let window = match &nic.window {
-        Some(Window::Bytes(bytes)) if bytes.get() >= owed.saturating_mul(plan.wire.payload.into()) => None,
-        Some(Window::Bdp | Window::LongestBdp) if !nic.ack_per_message => None,
-        Some(_) => Some("`nic.window`".to_owned()),
-        None => None,
+        Some(Window::Bytes(_)) if few => Some("`nic.window`".to_owned()),
+        Some(Window::Bdp | Window::LongestBdp) if nic.ack_per_message => Some("`nic.window`".to_owned()),
+        _ => few.then(|| format!("the window of `{}`", nic.transport.name())),
     };
     let control = || {
         let in_replies = nic.congestion.facts().evidence.is_in_replies();

@@ -78,13 +78,6 @@ pub(crate) fn warnings(scheme: &SchemeConfig, nic: &NicConfig, plan: &Plan) -> V
             nic.congestion.name()
         ));
     }
-    if nic.ack_per_message && nic.window.is_some() {
-        warnings.push(
-            "with `ack-per-message` the sender of a message larger than `window` stops before it gets an ACK, and only the \
-             retransmission timer lets it continue"
-                .to_owned(),
-        );
-    }
     warnings.extend(nic.congestion.warnings(&plan.rates()));
     let telemetry = matches!(nic.congestion.facts().evidence, Evidence::Telemetry { .. });
     if telemetry && scheme.facts().sprays {

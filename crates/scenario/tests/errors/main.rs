@@ -222,6 +222,10 @@ fn a_window_smaller_than_what_the_receiver_acknowledges_is_warned_of() {
         format!("with `nic.ack-every = 9` an ACK comes after up to 9 packets; where `nic.window` {end}")
     );
     assert!(warning("ack-per-message = true\nwindow = \"bdp\"").contains("up to 696 packets"));
+    // The window of adaptive routing holds 64 packets.
+    let few = warning("ack-per-message = true\n[nic.transport.adaptive-routing]");
+    assert!(few.contains("696 packets; where the window of `adaptive-routing` holds fewer"), "{few}");
+    assert_eq!(warning("ack-every = 64\n[nic.transport.adaptive-routing]"), "");
     // The scheme brings its own control with a window.
     let own = warning("ack-per-message = true\n[scheme.mp-rdma]");
     assert!(own.contains("where the window of `mp-rdma` holds fewer"), "{own}");
