@@ -98,7 +98,7 @@ impl Wire {
 
     /// Size of the smallest frame that crosses a link in this run.
     pub const fn smallest_frame(&self) -> u32 {
-        let mut least = self.data_frame(1);
+        let mut least = self.data_frame(0);
         if self.ack < least {
             least = self.ack;
         }
@@ -154,6 +154,13 @@ mod tests {
         let wire = Wire::ns3(1000);
         assert_eq!(wire.transmission(Rate::from_gbps(100), 1048), Time::from_ns(83));
         assert_eq!(wire.transmission(Rate::from_gbps(400), 60), Time::from_ns(1));
+    }
+
+    /// An empty message takes a packet without payload.
+    #[test]
+    fn the_smallest_frame_has_no_payload() {
+        assert_eq!(Wire::ns3(1000).smallest_frame(), 48);
+        assert_eq!(Wire::roce(1500).smallest_frame(), 64);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! NIC has finished the one before, is stored and forwarded at every hop, and is acknowledged.
 
 use crate::lab::{agreed_on, lay};
+use engine::outcome::Ending;
 use model::{HostId, Time, Wire};
 
 /// Hosts `a` and `b` with `switches` between them in a row; all links are equal.
@@ -121,6 +122,18 @@ fn settings_that_an_idle_fabric_never_uses_change_nothing() {
     ] {
         assert_eq!(alone(&row(3, "400Gbps", "1us", 200_000, more)), expected, "{more}");
     }
+}
+
+/// An all-to-all of 2 B among six hosts has empty messages, and no other frames are as small as theirs.
+#[test]
+fn empty_messages_are_no_faster_than_a_window() {
+    let text = "topology = { links = { hosts = 6, switches = [\"s0\", \"s1\", \"s2\"], rate = \"1Gbps\", links = [\n\
+                [\"host0\", \"s0\"], [\"host1\", \"s0\"], [\"host2\", \"s2\", \"100Gbps\"], [\"host3\", \"s0\"],\n\
+                [\"host4\", \"s1\", \"100Gbps\"], [\"host5\", \"s1\"], [\"host5\", \"s1\"], [\"host5\", \"s0\"],\n\
+                [\"s1\", \"s0\", \"1Gbps\", \"3us\"], [\"s0\", \"s1\"], [\"s2\", \"s1\"]] } }\n\
+                workload = [{ all-to-all = { bytes = \"2B\", groups = \"all\" } }]\n\
+                switch = { pfc = \"off\" }\ncompat = \"ns3\"\n";
+    assert_eq!(agreed_on(&lay(text), text).ending, Ending::Finished);
 }
 
 #[test]
