@@ -26,6 +26,11 @@ impl Window {
         }
     }
 
+    /// Packets of the limit of a queue pair of a NIC of `line_rate` that sends at line rate.
+    pub fn packets(&self, line_rate: Rate, path: &Path) -> u64 {
+        whole_packets(self.cap(line_rate, path, false).packets)
+    }
+
     /// Limit of a queue pair of a NIC of `line_rate`.
     pub(crate) fn cap(&self, line_rate: Rate, path: &Path, scales: bool) -> Cap {
         let line = (line_rate.bps() as f64).max(1.0);

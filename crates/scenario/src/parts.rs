@@ -29,7 +29,7 @@ pub(crate) fn nics(scenario: &Scenario, plan: &Plan, schemes: &Assignment) -> Ni
 }
 
 /// The kinds of paths of a plan, and the index of the kind for each queue pair.
-fn paths_of(plan: &Plan) -> (Vec<Path>, Vec<u32>) {
+pub(crate) fn paths_of(plan: &Plan) -> (Vec<Path>, Vec<u32>) {
     let mut ideals = Ideals::new(plan);
     let (longest_rtt, rates) = (ideals.longest_rtt(), Arc::from(plan.rates()));
     let mut kinds = BTreeMap::new();

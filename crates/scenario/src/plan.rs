@@ -188,11 +188,12 @@ fn unanswered(nic: &NicConfig, plan: &Plan) -> Option<String> {
         true => (longest, "nic.ack-per-message = true".to_owned()),
         false => (longest.min(nic.ack_every.into()), format!("nic.ack-every = {}", nic.ack_every)),
     };
-    let few = nic.build().most_outstanding(plan.wire.payload) < owed;
     let window = match &nic.window {
-        Some(Window::Bytes(_)) if few => Some("`nic.window`".to_owned()),
-        Some(Window::Bdp | Window::LongestBdp) if nic.ack_per_message => Some("`nic.window`".to_owned()),
-        _ => few.then(|| format!("the window of `{}`", nic.transport.name())),
+        Some(window) if (nic.window_scales_with_rate && owed > 1) || least(window, nic, plan) < owed => {
+            Some("`nic.window`".to_owned())
+        }
+        _ => (nic.build().most_outstanding(plan.wire.payload) < owed)
+            .then(|| format!("the window of `{}`", nic.transport.name())),
     };
     let control = || {
         let in_replies = nic.congestion.facts().evidence.is_in_replies();
@@ -203,6 +204,17 @@ fn unanswered(nic: &NicConfig, plan: &Plan) -> Option<String> {
         "with `{key}` an ACK comes after up to {owed} packets; where {window} holds fewer, a sender waits for its \
          retransmission timeout"
     ))
+}
+
+/// Least number of packets that `window` lets a queue pair have outstanding at line rate.
+fn least(window: &Window, nic: &NicConfig, plan: &Plan) -> u64 {
+    if let Window::Bytes(_) = window {
+        return nic.build().most_outstanding(plan.wire.payload);
+    }
+    let (paths, path_of) = crate::parts::paths_of(plan);
+    let packets =
+        |(qp, path): (&Qp, &u32)| window.packets(plan.fabric.uplink(qp.from).rate, &paths[*path as usize]);
+    plan.qps.iter().zip(&path_of).map(packets).min().unwrap_or(u64::MAX)
 }
 
 /// The warning that a cap drops data although PFC pauses senders.

@@ -222,6 +222,11 @@ fn a_window_smaller_than_what_the_receiver_acknowledges_is_warned_of() {
         format!("with `nic.ack-every = 9` an ACK comes after up to 9 packets; where `nic.window` {end}")
     );
     assert!(warning("ack-per-message = true\nwindow = \"bdp\"").contains("up to 696 packets"));
+    // In a round trip of two links of 1 us, line rate sends 18 packets.
+    assert!(warning("ack-every = 40\nwindow = \"bdp\"").contains("where `nic.window` holds fewer"));
+    assert!(
+        warning("ack-every = 2\nwindow = \"bdp\"\nwindow-scales-with-rate = true").contains("`nic.window`")
+    );
     // The window of adaptive routing holds 64 packets.
     let few = warning("ack-per-message = true\n[nic.transport.adaptive-routing]");
     assert!(few.contains("696 packets; where the window of `adaptive-routing` holds fewer"), "{few}");
