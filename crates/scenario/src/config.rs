@@ -24,7 +24,7 @@ pub struct Scenario {
     pub seed: u64,
     /// Simulator whose frames and clock to imitate. `"ns3"` takes three properties of the HPCC family of ns-3
     /// simulators: frame sizes, a clock that truncates to nanoseconds, and marks echoed on ACKs instead of CNP frames.
-    /// Default: not set.
+    /// Their path choice is a setting of its own, `scheme.ecmp.hash`. Default: not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compat: Option<Compat>,
     /// Hosts, switches and links, as one of the topologies. No default.

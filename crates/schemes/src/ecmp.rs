@@ -2,21 +2,70 @@
 //!
 //! The base path is a hash of the 5-tuple with the switch's own salt, reduced to the equal-cost ports (RFC 2992, Hopps,
 //! compares such methods). A flow keeps its path and its order; two large flows on one path share it until they end.
+//! The hash of another simulator can replace ours, so that a run there and a run here have the same paths.
 
-use crate::{Facts, Feedback, Recipe};
-use model::{Cx, Interest, Packet, PortIndex, Scheme, Site, Verdict};
+mod ns3;
+
+use crate::{ConfigError, Facts, Feedback, Recipe};
+use model::scheme::Arrived;
+use model::{Cx, Interest, Packet, Plan, PortIndex, Scheme, Site, Verdict};
+use ns3::{Hashes, Ports};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `[scheme.ecmp]`: nothing to set.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+/// `[scheme.ecmp]`: path choice by flow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 #[schemars(rename = "SchemeEcmp")]
-pub struct Config {}
+pub struct Config {
+    /// Hash that selects a flow's path. `"salted"`: ropewalk's own, with a salt per switch and seed. `"hpcc"` and
+    /// `"conweave"`: MurmurHash3 of addresses and UDP ports with the switch's node number as seed, as in these two
+    /// programs of the HPCC family of ns-3 simulators. They differ in the ports of flows: in HPCC's program, source ports
+    /// count up from 10000 for each pair of hosts, and destination ports are given; in ConWeave's, source ports count up
+    /// from 10000 for each sender, and destination ports from 100 for each receiver. The next hops stand in the order of
+    /// the topology's links. A node whose name is `n` and a number has that number; any other node has its position,
+    /// hosts before switches. Default `"salted"` (our choice).
+    #[serde(skip_serializing_if = "is_default")]
+    pub hash: Hash,
+    /// Destination port of every flow, with the hash `"hpcc"`. Default 100 (flow files of HPCC's program).
+    #[serde(skip_serializing_if = "is_first_destination")]
+    pub destination_port: u16,
+}
 
-/// The scheme; it has no state.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ecmp;
+/// Hash that selects a flow's path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "EcmpHash")]
+pub enum Hash {
+    /// ropewalk's own hash.
+    #[default]
+    Salted,
+    /// The hash and the ports of HPCC's program.
+    Hpcc,
+    /// The hash and the ports of ConWeave's program.
+    Conweave,
+}
+
+fn is_default(hash: &Hash) -> bool {
+    *hash == Hash::default()
+}
+
+fn is_first_destination(port: &u16) -> bool {
+    *port == ns3::FIRST_DESTINATION
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config { hash: Hash::default(), destination_port: ns3::FIRST_DESTINATION }
+    }
+}
+
+/// The scheme.
+#[derive(Clone, Debug, Default)]
+pub struct Ecmp {
+    /// Hashes of another simulator; empty with our own hash.
+    foreign: Hashes,
+}
 
 impl Recipe for Config {
     type Scheme = Ecmp;
@@ -25,8 +74,21 @@ impl Recipe for Config {
         Facts { sprays: false, feedback: Feedback::Passed, tags: false, signal: 0, view: None, nic: None }
     }
 
-    fn build(&self, _site: Site<'_>) -> Ecmp {
-        Ecmp
+    fn validate(&self, _plan: &Plan) -> Result<Vec<String>, ConfigError> {
+        if self.hash != Hash::Hpcc && !is_first_destination(&self.destination_port) {
+            let text = "only `hash = \"hpcc\"` reads the destination port";
+            return Err(ConfigError::new("destination-port", text));
+        }
+        Ok(Vec::new())
+    }
+
+    fn build(&self, site: Site<'_>) -> Ecmp {
+        let foreign = match self.hash {
+            Hash::Salted => Hashes::default(),
+            Hash::Hpcc => Hashes::new(site, Ports::PerPair(self.destination_port)),
+            Hash::Conweave => Hashes::new(site, Ports::PerHost),
+        };
+        Ecmp { foreign }
     }
 }
 
@@ -38,7 +100,12 @@ impl Scheme for Ecmp {
 
     #[inline]
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
-        Verdict::Forward(cx.base_path(pkt, ports))
+        Verdict::Forward(self.foreign.choose(pkt, ports).unwrap_or_else(|| cx.base_path(pkt, ports)))
+    }
+
+    #[inline(always)]
+    fn choose(&self, arrived: Arrived, pkt: &Packet, ports: &[PortIndex]) -> PortIndex {
+        self.foreign.choose(pkt, ports).unwrap_or_else(|| arrived.base_path(ports))
     }
 }
 

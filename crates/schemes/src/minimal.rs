@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 pub struct Config {}
 
 /// The scheme; it has no state.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Minimal(Ecmp);
 
 impl Recipe for Config {

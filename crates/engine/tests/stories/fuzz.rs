@@ -17,6 +17,7 @@ const RATES: [&str; 6] = ["100Gbps", "400Gbps", "40Gbps", "25Gbps", "73Gbps", "1
 const DELAYS: [&str; 9] = ["1us", "1ns", "10ns", "100ns", "333ns", "5us", "50us", "50001ps", "3ms"];
 const SCHEMES: &[&str] = &[
     "ecmp]",
+    "ecmp]\nhash = \"conweave\"",
     "rps]",
     "ar]",
     "drill]",

@@ -29,6 +29,7 @@ const SCHEMES: &[(&str, &str)] = &[
     ("mp-rdma", "delta = 6\nprobe = 0.2\nentropies = 8"),
     ("conga", "flowlet-gap = \"1us\"\ndre-period = \"2us\"\nageing = \"20us\"\nfeedback-interval = \"1us\""),
     ("conweave", "theta-path-busy = \"2us\"\nresume-extra = \"1us\"\nreorder-queues = 2"),
+    ("ecmp", "hash = \"hpcc\""),
 ];
 
 /// Pauses need a lossless fabric; on the others, sources are stopped flow by flow.
@@ -330,6 +331,7 @@ matrices! {
     under_mp_rdma_both_engines_agree: 17, false;
     under_conga_both_engines_agree: 18, false;
     under_conweave_both_engines_agree: 19, false;
+    under_ecmp_with_the_hash_of_ns3_both_engines_agree: 20, false;
 }
 
 /// Two datacentres of six hosts, 10 us apart; the links between them carry a quarter of the hosts' rates.

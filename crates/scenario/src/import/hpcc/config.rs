@@ -362,7 +362,8 @@ impl<'a> Reader<'a, '_> {
     fn rest(&mut self) -> Result<(), Error> {
         if let Some(word) = self.get("LB_MODE") {
             match word.number("a load balancer")? {
-                0u32 => self.put("scheme.ecmp", String::new()),
+                // The import sets ECMP, with the hash of the simulator.
+                0u32 => {}
                 2 => self.put("scheme.drill", String::new()),
                 n => self.warn(&word, &format!("load balancer {n} is not available; ECMP replaces it")),
             }
@@ -396,6 +397,11 @@ impl<'a> Config<'a> {
             let (head, blank) = ((format!("[{table}]"), head), (String::new(), self.start));
             std::iter::once(head).chain(lines).chain(std::iter::once(blank))
         })
+    }
+
+    /// True if the configuration sets a scheme other than ECMP.
+    pub(super) fn sets_scheme(&self) -> bool {
+        self.tables.keys().any(|table| table.starts_with("scheme."))
     }
 
     /// The word that caused a line of the text of [`Config::write`].

@@ -22,6 +22,8 @@ struct Flow {
     to: u32,
     bytes: u64,
     start: Time,
+    /// Destination port; `None` if the file has no ports, or no port with this number exists.
+    port: Option<u16>,
     /// Position of its first word in the file.
     at: usize,
 }
@@ -79,7 +81,8 @@ pub(super) fn read<'a>(
                 format!("flows must be in order of their starts; found a start at {start} after {before}");
             return Err(begin.error(text));
         }
-        flows.push(Flow { from, to, bytes, start, at: line[0].at });
+        let port = if fields == 6 { line[3].text.parse().ok() } else { None };
+        flows.push(Flow { from, to, bytes, start, port, at: line[0].at });
     }
     if (flows.len() as u64) < count {
         let text = format!("the file ends after {} flows; its first line states {count}", flows.len());
@@ -106,6 +109,21 @@ impl<'a> Flows<'a> {
             _ => self.fields - 1,
         };
         word(self.file, flow.at, n)
+    }
+
+    /// The settings of ECMP that give every flow its path in the simulator: flow files of HPCC's program have a column of
+    /// destination ports, those of ConWeave's have none.
+    pub(super) fn hash(&self, warnings: &mut Vec<String>) -> String {
+        if self.fields == 5 {
+            return "{ hash = \"conweave\" }".into();
+        }
+        let port = self.list.first().and_then(|flow| flow.port).unwrap_or(100);
+        if let Some(other) = self.list.iter().find(|flow| flow.port != Some(port)) {
+            let text =
+                format!("the hash that selects paths takes the destination port {port} for every flow");
+            warnings.push(word(self.file, other.at, 3).error(text).located());
+        }
+        format!("{{ hash = \"hpcc\", destination-port = {port} }}")
     }
 
     pub(super) fn write(&self, toml: &mut String) {

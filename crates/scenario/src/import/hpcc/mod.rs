@@ -1,8 +1,8 @@
 //! Topology, flow and configuration files of the HPCC family of ns-3 simulators.
 //!
 //! Nodes keep their numbers as names (`n0`, `n1`, ...), and flows keep their starts; the first one is usually at 2 s.
-//! As in the simulators, every flow has a queue pair of its own. The scenario has `compat = "ns3"`; all other settings
-//! come from the configuration file, if there is one.
+//! As in the simulators, every flow has a queue pair of its own. The scenario has `compat = "ns3"`, and ECMP has the hash
+//! of the simulator that the flow file belongs to; all other settings come from the configuration file, if there is one.
 
 mod config;
 mod flows;
@@ -42,7 +42,11 @@ pub fn import(topology: File<'_>, flows: File<'_>, config: Option<File<'_>>) -> 
     let list = flows::read(flows, &graph, &mut warnings)?;
     let mut toml = String::new();
     let _ = writeln!(toml, "# From {} and {}.\n", line(topology.name), line(flows.name));
-    let _ = writeln!(toml, "compat = \"ns3\"\n");
+    let _ = writeln!(toml, "compat = \"ns3\"");
+    if !config.as_ref().is_some_and(config::Config::sets_scheme) {
+        let _ = writeln!(toml, "scheme.ecmp = {}", list.hash(&mut warnings));
+    }
+    toml.push('\n');
     let graph_from = toml.matches('\n').count();
     graph.write(&mut toml);
     let config_from = toml.matches('\n').count();
