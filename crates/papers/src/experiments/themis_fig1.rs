@@ -4,16 +4,17 @@
 //! average, and goodput is 71-72 % of the ideal. The ideal is a transport that accepts packets in any order and never
 //! cuts its rate for it.
 //!
-//! The paper gives neither its NIC's reaction to a NACK nor the timers of this figure. The three numbers depend on
-//! these two more than on anything else (docs/themis-fig1.md). So the experiment varies both, each time beside an
-//! ideal with the same settings.
+//! The scenario has the settings of the HPCC simulator, from which the paper takes those of DCQCN. The paper gives neither
+//! its NIC's reaction to a NACK nor the timers of this figure. The three numbers depend on these two more than on anything
+//! else (docs/themis-fig1.md). So the experiment varies both, each time beside an ideal with the same settings.
 
 use crate::experiment::{Case, Experiment, Runs};
 use crate::picture::{Figure, PaperValue, Picture, Shape, Values};
 use crate::row::Row;
 use engine::outcome::{QpBin, Recording};
+use lab::Run;
 use model::Time;
-use results::stats::{extremes, share};
+use results::stats::{extremes, mean, share};
 use results::text;
 
 /// The experiment.
@@ -28,8 +29,11 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     picture,
 };
 
-/// The case of the paper, with our defaults.
+/// The case of the paper.
 const SPRAYED: &str = "rps";
+
+/// Seeds of the cases that stand beside the paper's numbers. Our choice: the smallest number that shows a range.
+const SEEDS: [&str; 3] = ["seed=1", "seed=2", "seed=3"];
 
 /// A case, and the settings that its ideal shares with it.
 struct Setup {
@@ -39,37 +43,43 @@ struct Setup {
     note: &'static str,
 }
 
+const CNP: &str = "nic.on-nack=as-cnp";
+const OUR_DCQCN: &str = "nic.congestion.dcqcn={}";
+const NO_MARKS: &str = "switch.ecn=off";
 const TI10: &str = "nic.congestion.dcqcn.rate-increase-timer=10us";
 const SLOW_CUTS: &str = "nic.congestion.dcqcn.rate-decrease-interval=50us";
 const SLOWER_CUTS: &str = "nic.congestion.dcqcn.rate-decrease-interval=200us";
 
 /// Random spraying with different values of the settings that the paper does not give.
 const SPRAYINGS: [Setup; 6] = [
-    Setup { label: SPRAYED, set: &[], scheme: "rps", note: "NACK = CNP, timers (900, 4) us" },
-    Setup { label: "rps, (10, 50)", set: &[TI10, SLOW_CUTS], scheme: "rps", note: "other timers, us" },
-    Setup { label: "rps, (10, 200)", set: &[TI10, SLOWER_CUTS], scheme: "rps", note: "other timers, us" },
+    Setup { label: SPRAYED, set: &[], scheme: "rps", note: "the HPCC simulator's settings" },
     Setup {
-        label: "rps, NACK leaves the rate",
-        set: &["nic.on-nack=none"],
+        label: "rps, NACK = CNP",
+        set: &[CNP, OUR_DCQCN, NO_MARKS],
         scheme: "rps",
-        note: "as in the HPCC simulator",
+        note: "ropewalk's defaults, (900, 4) us, no marks",
     },
     Setup {
-        label: "rps, HPCC family's settings",
-        set: &[
-            "nic.on-nack=none",
-            "switch.ecn={kmin=\"400kB\",kmax=\"1600kB\"}",
-            "nic.congestion.dcqcn.rate-increase-timer=300us",
-            "nic.congestion.dcqcn.additive-increase=20Mbps",
-            "nic.congestion.dcqcn.hyper-increase=200Mbps",
-            "nic.congestion.dcqcn.min-rate=1Gbps",
-        ],
+        label: "rps, NACK = CNP, (10, 50)",
+        set: &[CNP, OUR_DCQCN, NO_MARKS, TI10, SLOW_CUTS],
         scheme: "rps",
-        note: "closest published settings",
+        note: "other timers, us",
+    },
+    Setup {
+        label: "rps, NACK = CNP, (10, 200)",
+        set: &[CNP, OUR_DCQCN, NO_MARKS, TI10, SLOWER_CUTS],
+        scheme: "rps",
+        note: "other timers, us",
+    },
+    Setup {
+        label: "rps, no marks",
+        set: &[OUR_DCQCN, NO_MARKS],
+        scheme: "rps",
+        note: "a NACK leaves the rate alone",
     },
     Setup {
         label: "rps, fitted",
-        set: &["nic.on-nack={to=0.86}", "nic.ack-every=16", "wire.frame=1062B"],
+        set: &["nic.on-nack={to=0.86}", OUR_DCQCN, NO_MARKS, "nic.ack-every=16", "wire.frame=1062B"],
         scheme: "rps",
         note: "a NACK cuts to 0.86: fitted, so no evidence",
     },
@@ -88,6 +98,13 @@ const BESIDE: [Setup; 4] = [
     Setup { label: "ecmp", set: &[], scheme: "ecmp", note: "in order; flows share uplinks" },
 ];
 
+impl Setup {
+    /// The seeds of its runs, and of those of its ideal.
+    fn seeds(&self) -> &'static [&'static str] {
+        if self.label == SPRAYED || self.label == BESIDE[0].label { &SEEDS } else { &SEEDS[..1] }
+    }
+}
+
 /// Label of the ideal that a case is compared with: random spraying and transport `ideal` with the same settings.
 fn ideal(setup: &Setup) -> String {
     let of = if setup.scheme == "rps" { setup.label } else { SPRAYED };
@@ -95,20 +112,22 @@ fn ideal(setup: &Setup) -> String {
 }
 
 fn cases(quick: bool) -> Vec<Case> {
-    let case = |label: &str, setup: &Setup| {
-        let case = Case::new(label, "themis-fig1", &[]).and(format!("scheme.{}={{}}", setup.scheme));
+    let case = |label: &str, setup: &Setup, seed: &str| {
+        let case = Case::new(label, "themis-fig1", &[seed]).and(format!("scheme.{}={{}}", setup.scheme));
         let case = setup.set.iter().fold(case, |case, set| case.and(*set));
         if quick { case.and("workload.rings.bytes=10MB") } else { case }
     };
     let mut cases = Vec::new();
-    for setup in SPRAYINGS.iter().chain(&BESIDE) {
-        let run = case(setup.label, setup);
-        let recorded = SHOWN.contains(&setup.label);
+    for (setup, seed) in
+        SPRAYINGS.iter().chain(&BESIDE).flat_map(|setup| setup.seeds().iter().map(move |seed| (setup, *seed)))
+    {
+        let run = case(setup.label, setup, seed);
+        let recorded = SHOWN.contains(&setup.label) && seed == SEEDS[0];
         cases.push(if recorded { RECORDED.iter().fold(run, |run, set| run.and(*set)) } else { run });
         if setup.scheme == "rps" {
             // An ideal receiver sends no NACKs, and a reaction that changes the rate would be an error.
             let reaction = "nic.on-nack=none";
-            cases.push(case(&ideal(setup), setup).and("nic.transport.ideal={}").and(reaction));
+            cases.push(case(&ideal(setup), setup, seed).and("nic.transport.ideal={}").and(reaction));
         }
     }
     cases
@@ -118,47 +137,65 @@ fn rows(runs: &Runs, _quick: bool) -> Vec<Row> {
     let mut rows = Vec::new();
     let m = Measure(runs);
     for setup in &SPRAYINGS {
-        let (label, note) = (setup.label, setup.note);
-        let goodput = m.against_ideal(setup);
-        for row in [
-            Row::beside(16.0, label, "spurious resends / sent", "%", m.spurious(label), note),
-            Row::beside(86.0, label, "sending rate / line rate", "%", m.rate(label), note),
-            Row::beside(71.5, label, "goodput / ideal transport", "%", goodput, "the paper: 71-72 %"),
+        let label = setup.label;
+        for (paper, metric, values) in [
+            (16.0, "spurious resends / sent", m.spurious(setup)),
+            (86.0, "sending rate / line rate", m.rate(setup)),
+            (71.5, "goodput / ideal transport (the paper: 71-72 %)", m.against_ideal(setup)),
         ] {
+            let note = match extremes(&values) {
+                Some((least, most)) if values.len() > 1 => {
+                    format!("{}; seeds 1 to {}: {least:.1} to {most:.1}", setup.note, values.len())
+                }
+                _ => setup.note.to_owned(),
+            };
+            let row = Row::beside(paper, label, metric, "%", mean(&values), note);
             rows.push(if label == SPRAYED { row } else { row.tabled() });
         }
     }
     for setup in &BESIDE {
-        let label = setup.label;
         let note = match setup.scheme {
             "themis" => "expected: no spurious retransmission, goodput near 100 % of the ideal",
             "ar" => "expected: between rps and themis",
             _ => "expected: no spurious retransmission, low goodput where flows share an uplink",
         };
-        rows.push(Row::ours(label, "spurious resends / sent", "%", m.spurious(label), note).tabled());
-        rows.push(Row::ours(label, "sending rate / line rate", "%", m.rate(label), note).tabled());
-        rows.push(Row::ours(label, "goodput / ideal transport", "%", m.against_ideal(setup), note).tabled());
+        for (metric, values) in [
+            ("spurious resends / sent", m.spurious(setup)),
+            ("sending rate / line rate", m.rate(setup)),
+            ("goodput / ideal transport", m.against_ideal(setup)),
+        ] {
+            rows.push(Row::ours(setup.label, metric, "%", mean(&values), note).tabled());
+        }
     }
     rows
 }
 
+/// The numbers of a case, one for each seed.
 struct Measure<'a>(&'a Runs);
 
 impl Measure<'_> {
-    fn spurious(&self, label: &str) -> Option<f64> {
-        self.0.get(label).map(|run| 100.0 * share(run.summary.packets.spurious, run.summary.packets.sent))
+    fn of(&self, label: &str, what: fn(&Run) -> Option<f64>) -> Vec<f64> {
+        self.0.all(label).into_iter().filter_map(|run| run.and_then(what)).collect()
     }
 
-    fn rate(&self, label: &str) -> Option<f64> {
-        Some(100.0 * self.0.get(label)?.summary.sending_rate_fraction.mean?)
+    fn spurious(&self, setup: &Setup) -> Vec<f64> {
+        self.of(setup.label, |run| {
+            Some(100.0 * share(run.summary.packets.spurious, run.summary.packets.sent))
+        })
     }
 
-    fn goodput(&self, label: &str) -> Option<f64> {
-        self.0.get(label)?.summary.goodput_gbps.mean
+    fn rate(&self, setup: &Setup) -> Vec<f64> {
+        self.of(setup.label, |run| Some(100.0 * run.summary.sending_rate_fraction.mean?))
     }
 
-    fn against_ideal(&self, setup: &Setup) -> Option<f64> {
-        Some(100.0 * self.goodput(setup.label)? / self.goodput(&ideal(setup))?)
+    fn goodput(&self, label: &str) -> Vec<f64> {
+        self.of(label, |run| run.summary.goodput_gbps.mean)
+    }
+
+    fn against_ideal(&self, setup: &Setup) -> Vec<f64> {
+        let ours = self.goodput(setup.label);
+        let percent = |(ours, ideal): (&f64, f64)| 100.0 * ours / ideal;
+        ours.iter().zip(self.goodput(&ideal(setup))).map(percent).collect()
     }
 }
 
@@ -176,17 +213,23 @@ fn beside(runs: &Runs) -> String {
     table.add_row(["the paper", "16", "86", "71-72", "", ""]);
     let m = Measure(runs);
     for setup in SPRAYINGS.iter().chain(&BESIDE) {
-        let percent = |x: Option<f64>| x.map_or_else(|| "-".into(), |x| format!("{x:.1}"));
+        let percent = |values: Vec<f64>| mean(&values).map_or_else(|| "-".into(), |x| format!("{x:.1}"));
         table.add_row([
             setup.label.to_owned(),
-            percent(m.spurious(setup.label)),
-            percent(m.rate(setup.label)),
+            percent(m.spurious(setup)),
+            percent(m.rate(setup)),
             percent(m.against_ideal(setup)),
             percent(m.goodput(setup.label)),
             setup.note.to_owned(),
         ]);
     }
-    format!("{table}\n")
+    let several = SPRAYINGS.iter().chain(&BESIDE).filter(|setup| setup.seeds().len() > 1);
+    let several: Vec<&str> = several.map(|setup| setup.label).collect();
+    format!(
+        "{table}\nMeans over {} seeds for {}; other cases have one seed.\n",
+        SEEDS.len(),
+        several.join(" and ")
+    )
 }
 
 /// Share of retransmissions and sending rate over time, under random spraying.
@@ -246,8 +289,9 @@ const METRICS: [&str; 3] = ["spurious retransmissions", "sending rate", "goodput
 fn picture(runs: &Runs) -> Picture {
     let m = Measure(runs);
     let setup = |label: &str| SPRAYINGS.iter().chain(&BESIDE).find(|setup| setup.label == label);
-    let numbers = |label: &str| {
-        [m.spurious(label), m.rate(label), setup(label).and_then(|setup| m.against_ideal(setup))]
+    let numbers = |label: &str| match setup(label) {
+        Some(setup) => [m.spurious(setup), m.rate(setup), m.against_ideal(setup)].map(|values| mean(&values)),
+        None => [None; 3],
     };
     let values = |label: &str| Values {
         name: if label == SPRAYED { "rps (random spraying)".into() } else { label.into() },
@@ -303,7 +347,7 @@ fn picture(runs: &Runs) -> Picture {
         });
     }
     let percent = |x: Option<f64>| x.map_or_else(|| "?".into(), |x| format!("{x:.1} %"));
-    let open: Vec<f64> = SPRAYINGS.iter().filter_map(|setup| m.spurious(setup.label)).collect();
+    let open: Vec<f64> = SPRAYINGS.iter().filter_map(|setup| mean(&m.spurious(setup))).collect();
     let open = extremes(&open).map_or_else(String::new, |(least, most)| {
         format!(
             " The first number depends on the timers and on the reaction to a NACK, which the paper does not give: over our settings \
@@ -313,8 +357,8 @@ fn picture(runs: &Runs) -> Picture {
     let ([again, rate, goodput], [t_again, t_rate, t_goodput]) = (numbers(SPRAYED), numbers("themis"));
     Picture {
         answer: format!(
-            "Under random spraying, {} of the packets are spurious retransmissions (the paper: 16 %), NICs send at {} of line \
-             rate (86 %), and goodput is {} of the ideal (71–72 %). Under themis: {}, {} and {}.{open}",
+            "Under random spraying with the HPCC simulator's settings, {} of the packets are spurious retransmissions (the paper: 16 \
+             %), NICs send at {} of line rate (86 %), and goodput is {} of the ideal (71–72 %). Under themis: {}, {} and {}.{open}",
             percent(again),
             percent(rate),
             percent(goodput),

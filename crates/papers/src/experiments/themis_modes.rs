@@ -6,8 +6,8 @@
 //! soon a packet of the same path follows (the number of spines N), and on how far packets overtake one another
 //! (jitter).
 //!
-//! Our choices: four leaves with N hosts each and N spines, at 100 Gb/s, and a ring all-reduce of every group of one
-//! host per leaf. Jitter comes from the flows alone, or also from a background permutation: one endless flow per host
+//! Our choices: four leaves with N hosts each and N spines, at 100 Gb/s, NICs that take a NACK for a CNP, no marks, and a
+//! ring all-reduce of every group of one host per leaf. Jitter comes from the flows alone, or also from a background permutation: one endless flow per host
 //! over the same sprayed links, which takes about half of every link.
 
 use crate::experiment::{Case, Experiment, Runs};
@@ -28,6 +28,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 };
 
 const MODES: [&str; 2] = ["literal", "sound"];
+/// In place of the settings of the scenario.
+const NICS: [&str; 3] = ["nic.on-nack=as-cnp", "nic.congestion.dcqcn={}", "switch.ecn=off"];
 const JITTER: [&str; 2] = ["alone", "with background"];
 
 fn label(spines: u32, jitter: &str, mode: &str) -> String {
@@ -50,7 +52,7 @@ fn cases(quick: bool) -> Vec<Case> {
             let workload = if jitter == JITTER[0] { job.clone() } else { format!("{job}, {background}") };
             for mode in MODES {
                 cases.push(
-                    Case::new(label(n, jitter, mode), "themis-fig1", &[])
+                    Case::new(label(n, jitter, mode), "themis-fig1", &NICS)
                         .and(format!("topology.leaf-spine.spines={n}"))
                         .and(format!("topology.leaf-spine.hosts-per-leaf={n}"))
                         .and(format!("workload=[{workload}]"))
