@@ -6,6 +6,7 @@
 //! | `experiments` | one file per experiment |
 //! | [`experiment`] | the type of an experiment: its cases, and the rows that their runs give |
 //! | [`row`], [`picture`], [`report`] | numbers, figures, and the report of an experiment |
+//! | `seeds` | means of a metric over seeds, with their ranges |
 //! | [`memory`] | switch memory by the papers' formulas, one file per scheme that has one |
 //!
 //! An experiment is a list of cases and a function from their runs to rows. A case is a built-in scenario with
@@ -19,6 +20,7 @@ pub mod picture;
 pub mod report;
 pub mod reproduce;
 pub mod row;
+mod seeds;
 
 pub use experiment::Experiment;
 pub use picture::{Figure, PaperValue, Picture, Shape, Values};
