@@ -1,4 +1,4 @@
-//! An ideal NIC: reordering costs nothing. It is the upper bound for all other modes.
+//! An ideal NIC: reordering costs nothing. It is the upper bound for all other modes as long as losses are rare.
 //!
 //! The receiver keeps out-of-order packets and never NACKs; its ACKs are cumulative, so they stall at a gap. The sender also
 //! ignores NACKs (a NACK from elsewhere only acknowledges the packets before it). The timer brings lost packets back: one
@@ -26,7 +26,8 @@ pub struct Config {
     /// Number of packets from ePSN on that the receiver can note; it discards packets beyond. Default 1048576 (our choice,
     /// as for `max-outstanding`).
     pub reorder_window: u32,
-    /// Packets that a timeout retransmits: `oldest` or `all`. Default `oldest` (our choice: retransmit only lost packets).
+    /// Packets that a timeout retransmits: `oldest` or `all`. Default `oldest` (our choice: retransmit only lost
+    /// packets). If a flow loses many packets at once, `all` is faster.
     pub resend: Resend,
 }
 

@@ -29,7 +29,8 @@ pub struct Config {
     pub max_outstanding: u32,
     /// Number of packets from ePSN on that the receiver can note; it discards packets beyond. Default 32768 (our choice).
     pub reorder_window: u32,
-    /// Packets that a timeout retransmits: `oldest` or `all`. Default `oldest` (our choice: the least that recovers).
+    /// Packets that a timeout retransmits: `oldest` or `all`. Default `oldest` (our choice: NACKs name
+    /// missing packets, so few packets wait for the timer).
     pub resend: Resend,
 }
 
