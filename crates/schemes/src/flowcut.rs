@@ -20,7 +20,7 @@
 //!
 //! Our choices, where the paper leaves it open: control packets take the base path. In an `ingress` deployment, switches
 //! further up hash the packet. A timestamp is the time of arrival at the sender's switch. Hops are the links between that
-//! switch and the receiver's. The moving average of a flow starts afresh with every flowcut.
+//! switch and the receiver's. The moving average of a flow starts afresh with every flowcut, unless `keep-average` is set.
 //!
 //! # Counters
 //!
@@ -93,6 +93,11 @@ pub struct Config {
     pub gradient: Option<f64>,
     /// Weight of a new difference in the slope, above 0 and up to 1. Default 0.12 (our choice: the same as `alpha`).
     pub gradient_weight: f64,
+    /// Whether a flow keeps its moving average when it takes a new path, as in the authors' artefact. The next samples
+    /// then drain the flow again until the average has fallen. For `nic` only: a switch deletes the average with the
+    /// entry. Default false (our choice: the average of the old path tells nothing about the new one; the paper does not
+    /// say).
+    pub keep_average: bool,
     /// Packets of a flow that may still be in flight when it takes a new path. It also bounds the packets that
     /// are late at any time; a packet is late while a packet sent after it has arrived. The setting does not bound the number of packets that
     /// overtake a late packet. For `ingress` and `nic` only. Default 0: never out of order (the paper; its section IV-C
@@ -131,6 +136,7 @@ impl Default for Config {
             ratio: 4.0,
             gradient: None,
             gradient_weight: 0.12,
+            keep_average: false,
             overlap: 0,
             drain_if_left: Bytes(0),
             backpressure: Backpressure::Flow,
@@ -226,6 +232,10 @@ impl Recipe for Config {
                 "drain-if-left",
                 "a switch does not know the rest of a message; only a NIC does".to_owned(),
             );
+        }
+        if !nic && self.keep_average {
+            let text = "a switch deletes the moving average together with the entry; only a NIC can keep it";
+            return fail("keep-average", text.to_owned());
         }
         let mut warnings = Vec::new();
         if let (false, Some(&node)) = (nic, plan.fabric.racks().iter().find(|n| !plan.fabric.is_host(**n))) {

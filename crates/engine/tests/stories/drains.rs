@@ -140,6 +140,32 @@ fn a_signal_back_along_a_detour_needs_no_route() {
     assert_eq!((run.data.out_of_order, counter(&run, "entries_left")), (0, 0));
 }
 
+#[test]
+fn a_nic_that_keeps_its_average_drains_again_and_again() {
+    // Four flows share three spines, so at least two of them collide, whatever ports they draw.
+    let nic = "[nic.transport.ideal]\nmax-outstanding = 96";
+    let flows = [
+        ("host0", "host4", "4MB", "0us"),
+        ("host1", "host5", "4MB", "0us"),
+        ("host2", "host6", "4MB", "0us"),
+        ("host3", "host7", "4MB", "0us"),
+    ];
+    let drains = |keep: bool| -> u64 {
+        let of_seed = |seed: u32| {
+            let text =
+                two_racks("200Gbps", "1us", &format!("ratio = 2.0\nkeep-average = {keep}"), nic, &flows);
+            let text = format!("seed = {seed}\n{}", text.replace("spines = 4", "spines = 3"));
+            let checked = check(&Source::new("story.toml", &text), &[]).unwrap();
+            let run = agreed_on(&checked, &text);
+            assert_eq!((run.data.out_of_order, run.data.retransmitted), (0, 0), "seed {seed}, {keep}");
+            counter(&run, "drains")
+        };
+        (0..6).map(of_seed).sum()
+    };
+    let (kept, reset) = (drains(true), drains(false));
+    assert!(reset > 0 && kept > reset, "{kept} drains with the average kept, {reset} without");
+}
+
 /// A fat tree on which a core switch is dead at first and comes back at 100 us, so that active flows get more
 /// paths.
 fn comes_back(deployment: &str, seed: u32) -> Outcome {

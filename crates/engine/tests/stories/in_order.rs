@@ -314,6 +314,9 @@ fn flows_are_drained_off_crowded_paths_and_nothing_comes_out_of_order() {
         assert!(seen.drains > 0, "{deployment}: {:?}", seen.run.counters);
         assert_eq!((seen.run.data.out_of_order, seen.late), (0, 0), "{deployment}");
     }
+    let kept = crowd("[scheme.flowcut]\nratio = 3.0\nkeep-average = true");
+    assert!(kept.drains > 0, "{:?}", kept.run.counters);
+    assert_eq!((kept.run.data.out_of_order, kept.late), (0, 0), "keep-average");
     // The same paths without Flowcut.
     let sprayed = crowd("[scheme.rps-nic]");
     assert!(sprayed.late > 100, "{}", sprayed.late);

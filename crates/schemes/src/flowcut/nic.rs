@@ -38,6 +38,7 @@ struct Judge {
     entropies: u16,
     entropy: u16,
     rules: Rules,
+    keep_average: bool,
     delay: PathDelay,
     overlap: u64,
     /// Least number of unsent packets of a message for which a drain is worth it.
@@ -63,6 +64,7 @@ impl Gate {
                 entropies: config.entropies.max(1),
                 entropy: 0,
                 rules: config.rules(),
+                keep_average: config.keep_average,
                 delay: PathDelay::default(),
                 overlap: config.overlap.into(),
                 enough: config.drain_if_left.get().div_ceil(payload.max(1).into()),
@@ -130,7 +132,7 @@ impl Judge {
     fn turn(&mut self) {
         self.drawn += 1;
         self.entropy = below(self.key.draw(self.drawn), self.entropies.into()) as u16;
-        self.delay = PathDelay::default();
+        self.delay = if self.keep_average { self.delay.carried_over() } else { PathDelay::default() };
     }
 }
 

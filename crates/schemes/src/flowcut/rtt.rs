@@ -25,6 +25,11 @@ impl Default for PathDelay {
 }
 
 impl PathDelay {
+    /// Measurements of the next path if the moving average is kept. The slope is that of one path, so it starts again.
+    pub(super) fn carried_over(self) -> Self {
+        PathDelay { average: self.average, ..PathDelay::default() }
+    }
+
     /// Adds a round-trip time `rtt`; `least` is the least one over as many hops. Both are without serialisation and in the
     /// same unit. True if the path is slow.
     pub(super) fn sample(&mut self, rules: &Rules, rtt: u64, least: u64) -> bool {

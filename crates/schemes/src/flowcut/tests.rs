@@ -401,6 +401,28 @@ fn a_nic_draws_a_new_port_only_when_everything_is_acknowledged() {
 }
 
 #[test]
+fn a_kept_average_drains_the_flow_again_on_an_idle_path() {
+    let plan = leaf_spine(2, 4, 1);
+    let drained_again = |keep_average| {
+        let config = Config { keep_average, alpha: 0.5, ..config(Deployment::Nic) };
+        let mut gate = gate(&plan, &config);
+        let quiet = Stamp::default();
+        (0..3).for_each(|seq| assert_eq!(start(&mut gate, 0, seq), 0, "the first path"));
+        // A normalised round trip of about 10 makes an average of 5.5, and the second sample one of more than 7.
+        gate.on_reply(Time::from_us(81), 1, &quiet, &mut || 0);
+        assert!(gate.holds(), "the average exceeds 2");
+        gate.on_reply(Time::from_us(81), 3, &quiet, &mut || 0);
+        assert!(!gate.holds(), "nothing is in flight");
+        // Round trips on the new path are those of an idle one: 8 us of propagation and about 1 us of serialisation.
+        (3..6).for_each(|seq| assert_ne!(start(&mut gate, 100, seq), 0, "another path"));
+        gate.on_reply(Time::from_us(109), 4, &quiet, &mut || 0);
+        gate.holds()
+    };
+    assert!(drained_again(true), "the average halves its distance from 1, and still exceeds 2");
+    assert!(!drained_again(false), "the average of a new path starts at 1");
+}
+
+#[test]
 fn a_nic_resumes_on_the_old_path_by_the_timer_after_a_loss() {
     let plan = leaf_spine(2, 4, 1);
     let mut gate = gate(&plan, &config(Deployment::Nic));
@@ -457,6 +479,8 @@ fn impossible_settings_are_refused() {
     assert_eq!(field(Config { ack_size: Bytes(0), ..default() }), "ack-size");
     assert_eq!(field(Config { overlap: 1, ..config(Deployment::Full) }), "overlap");
     assert_eq!(field(Config { drain_if_left: Bytes(1), ..config(Deployment::Ingress) }), "drain-if-left");
+    assert_eq!(field(Config { keep_average: true, ..config(Deployment::Full) }), "keep-average");
+    assert_eq!(Config { keep_average: true, ..default() }.validate(&plan), Ok(vec![]));
     let warned = Config { ack_every: 2, ..default() }.validate(&plan).unwrap();
     assert!(warned.len() == 1 && warned[0].contains("ack-every"), "{warned:?}");
     let warned = Config { ratio: 17.0, ..config(Deployment::Full) }.validate(&plan).unwrap();
