@@ -14,6 +14,7 @@ use std::num::NonZeroUsize;
 pub const ALL: &[Experiment] = &[
     dlbf::EXPERIMENT,
     dlbf_motivation::EXPERIMENT,
+    flowcut::artefact::EXPERIMENT,
     flowcut::dragonfly::EXPERIMENT,
     flowcut::flowlets::EXPERIMENT,
     flowcut::incast::EXPERIMENT,

@@ -4,9 +4,10 @@
 //! minimal routing and 20.6 / 176 / 367 us for Flowcut at alpha 0.7, ratio 5. Some 0.5 % of its Flowcut packets are out
 //! of order; ours must have none. Figure 15 is measured on a Slingshot machine; we simulate its topology.
 
-use super::{Of, mean_us, tail_us};
+use super::{SEEDS, mean_us, row, row_beside, seeded, tail_us};
 use crate::experiment::{Case, Experiment, Runs, out_of_order_of_accepted};
 use crate::row::Row;
+use crate::seeds::{Metric, over_seeds, ranged};
 use lab::Run;
 use results::text;
 
@@ -66,14 +67,14 @@ fn cases(quick: bool) -> Vec<Case> {
         for (scheme, set) in SCHEMES {
             let case = Case::new(label(scheme, setting), "dragonfly", &[set]);
             let case = sets.iter().fold(case, |case, set| case.and(*set));
-            cases.push(match quick {
+            match quick {
                 true => {
                     let case = case.and("topology.dragonfly.routers-per-group=8");
                     let case = case.and("topology.dragonfly.hosts-per-router=4");
-                    case.and("topology.dragonfly.links-per-pair=8")
+                    cases.push(case.and("topology.dragonfly.links-per-pair=8"));
                 }
-                false => case,
-            });
+                false => cases.extend(seeded(&case, SEEDS)),
+            }
         }
     }
     cases
@@ -89,7 +90,7 @@ fn rows(runs: &Runs, quick: bool) -> Vec<Row> {
         for (scheme, _) in SCHEMES {
             let label = label(scheme, setting);
             let stored = STORED.iter().find(|(s, _, _)| setting == "enterprise" && *s == scheme && !quick);
-            let of = |what: Of| runs.measure(&label, what);
+            let of = |what: Metric| over_seeds(runs, &label, what);
             let none = "no figure in the text";
             for (metric, paper, value) in [
                 ("mean FCT", stored.map(|s| s.1), of(mean_us)),
@@ -102,19 +103,13 @@ fn rows(runs: &Runs, quick: bool) -> Vec<Row> {
                         } else {
                             "the artefact's stored run"
                         };
-                        Row::beside(paper, &label, metric, "us", value, note)
+                        row_beside(paper, &label, metric, "us", &value, note)
                     }
-                    None => Row::ours(&label, metric, "us", value, none),
+                    None => row(&label, metric, "us", &value, none),
                 });
             }
             let claim = if scheme.starts_with("flowcut") { "the guarantee: 0" } else { none };
-            rows.push(Row::ours(
-                &label,
-                "out of order",
-                "% of accepted",
-                of(out_of_order_of_accepted),
-                claim,
-            ));
+            rows.push(row(&label, "out of order", "% of accepted", &of(out_of_order_of_accepted), claim));
         }
     }
     rows
@@ -126,7 +121,7 @@ fn more(runs: &Runs) -> String {
     for (setting, _) in SETTINGS {
         for (scheme, _) in SCHEMES {
             let label = label(scheme, setting);
-            let cell = |what| text::maybe(runs.measure(&label, what));
+            let cell = |what: Metric| ranged(&over_seeds(runs, &label, what));
             table.add_row([
                 label.clone(),
                 cell(mean_us),
@@ -136,5 +131,5 @@ fn more(runs: &Runs) -> String {
             ]);
         }
     }
-    format!("{table}\n")
+    format!("Means over the seeds, with the range:\n{table}\n")
 }
