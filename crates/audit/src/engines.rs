@@ -87,6 +87,7 @@ pub fn difference(plan: &Plan, a: &Outcome, b: &Outcome) -> Option<String> {
     one(&mut found, "out_of_order", &a.out_of_order, &b.out_of_order);
     one(&mut found, "hops", &(a.data_hops, a.control_hops), &(b.data_hops, b.control_hops));
     first(&mut found, "messages", &a.messages, &b.messages, &message);
+    first(&mut found, "tasks", &a.tasks, &b.tasks, &plain);
     first(&mut found, "links", &a.links, &b.links, &link);
     first(&mut found, "max_buffer", &a.max_buffer, &b.max_buffer, &switch);
     one(&mut found, "counters", &a.counters, &b.counters);

@@ -8,6 +8,7 @@ use crate::record::sampler::Sampler;
 use crate::record::{self, Recorder};
 use crate::setup::Setup;
 use crate::switch::Switch;
+use crate::tasks::Tasks;
 use model::{Bytes, Kind, Packet, Parts, Plan, Scheme, Time};
 use std::collections::BTreeMap;
 
@@ -88,6 +89,8 @@ pub(crate) struct Closing<'r, P: Parts> {
     pub(crate) last_sent: u64,
     pub(crate) hosts: &'r [Host<P>],
     pub(crate) switches: &'r [Switch<P>],
+    /// Tasks by host, in any order.
+    pub(crate) tasks: Vec<Tasks>,
     pub(crate) links: Vec<LinkRecord>,
     /// Time since which each port is paused; [`u64::MAX`] if it is not.
     pub(crate) paused_since: Vec<u64>,
@@ -108,6 +111,7 @@ pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome
         last_sent,
         hosts,
         switches,
+        mut tasks,
         mut links,
         paused_since,
         recorders,
@@ -115,7 +119,8 @@ pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome
         tally,
         effort,
     } = run;
-    let last = hosts.iter().map(|h| h.last_event).max().unwrap_or(0).max(last_sent);
+    let last_task = tasks.iter().map(|tasks| tasks.last_event);
+    let last = hosts.iter().map(|h| h.last_event).chain(last_task).max().unwrap_or(0).max(last_sent);
     let end = stopped_at.unwrap_or(Time(last));
     for (link, since) in links.iter_mut().zip(&paused_since) {
         if *since < end.ps() {
@@ -138,10 +143,12 @@ pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome
             }
         }
     }
+    tasks.sort_by_key(Tasks::first);
     let recorders = hosts.iter().map(|h| &h.recorder).chain(recorders);
     let mut outcome = Outcome {
         end,
         messages,
+        tasks: tasks.into_iter().flat_map(|tasks| tasks.records).collect(),
         links,
         max_buffer: switches.iter().map(|s| Bytes(s.buffer.peak)).collect(),
         data,

@@ -25,6 +25,7 @@ mod reference;
 mod setup;
 mod stall;
 mod switch;
+mod tasks;
 mod view;
 mod window;
 

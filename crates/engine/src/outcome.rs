@@ -115,6 +115,24 @@ impl Default for MessageRecord {
     }
 }
 
+/// One task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskRecord {
+    /// Time at which nothing but its stream kept it from starting; [`Time::NEVER`] if it never was ready. The other times
+    /// use the same value.
+    pub ready: Time,
+    /// Time at which it started.
+    pub start: Time,
+    /// Time at which it ended.
+    pub end: Time,
+}
+
+impl Default for TaskRecord {
+    fn default() -> Self {
+        TaskRecord { ready: Time::NEVER, start: Time::NEVER, end: Time::NEVER }
+    }
+}
+
 /// One direction of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkRecord {
@@ -450,6 +468,8 @@ pub struct Outcome {
     pub end: Time,
     /// Records of messages, by [`MessageId`].
     pub messages: Vec<MessageRecord>,
+    /// Records of tasks, by [`TaskId`](model::TaskId).
+    pub tasks: Vec<TaskRecord>,
     /// Records of links, by [`LinkId`].
     pub links: Vec<LinkRecord>,
     /// Most bytes of buffer in use at once, by switch (its node number less the number of hosts).

@@ -17,9 +17,10 @@ use crate::record::{Note, Recorder};
 use crate::setup::{LinkState, NO_TRACK, Setup};
 use crate::stall;
 use crate::switch::{Arrival, Egress, Switch, channel};
+use crate::tasks::Tasks;
 use crate::view::{Views, shown};
 use model::fabric::Detours;
-use model::plan::{Class, Classes, Cut, MarkAt, Service, Victim};
+use model::plan::{Class, Classes, Cut, MarkAt, Service, Trigger, Victim};
 use model::scheme::Effects;
 use model::{Annex, HostId, NodeId, Parcel, Parts, Plan, PortIndex, QpId, Scheme, Time, Verdict};
 use std::cmp::Reverse;
@@ -48,6 +49,8 @@ enum NodeEvent {
         tie: u16,
         slot: usize,
     },
+    /// A task of a host.
+    Task,
     /// A timer of a host's port, or of a switch (port 0).
     Wake {
         port: u16,
@@ -165,6 +168,9 @@ struct Reference<'a, P: Parts> {
     hosts: Vec<Host<P>>,
     /// Number of nodes that are hosts.
     servers: usize,
+    /// Tasks by host, and the time of each host's valid event in the heap; [`u64::MAX`] if there is none.
+    tasks: Vec<Option<Tasks>>,
+    task_at: Vec<u64>,
     switches: Vec<Switch<P>>,
     ports: Vec<Port<P::Annex>>,
     /// Bytes in all queues of every port.
@@ -199,6 +205,8 @@ pub(crate) fn run<P: Parts>(plan: &Plan, parts: &P, observer: &mut dyn Observer)
         setup: &setup,
         hosts,
         servers: fabric.servers(),
+        tasks: (0..fabric.servers() as u32).map(|host| Tasks::of(plan, NodeId(host))).collect(),
+        task_at: vec![u64::MAX; fabric.servers()],
         views: Views::new(&setup, switches.iter().find_map(|switch| switch.interest.view)),
         switches,
         ports: setup
@@ -231,7 +239,7 @@ pub(crate) fn run<P: Parts>(plan: &Plan, parts: &P, observer: &mut dyn Observer)
     for pkt in run.ports.iter().flat_map(|p| p.queues.iter().flatten()) {
         run.tally.count_in_flight(pkt);
     }
-    let Reference { hosts, switches, links, paused_since, recorder, tally, sampler, ports, .. } = run;
+    let Reference { hosts, switches, tasks, links, paused_since, recorder, tally, sampler, ports, .. } = run;
     let effort = Effort::default();
     let last_sent = ports.iter().map(|p| p.busy).max().unwrap_or(0);
     close(
@@ -242,6 +250,7 @@ pub(crate) fn run<P: Parts>(plan: &Plan, parts: &P, observer: &mut dyn Observer)
             last_sent,
             hosts: &hosts,
             switches: &switches,
+            tasks: tasks.into_iter().flatten().collect(),
             links,
             paused_since,
             recorders: std::slice::from_ref(&recorder),
@@ -257,9 +266,12 @@ impl<P: Parts> Reference<'_, P> {
         let plan = self.setup.plan;
         let quantum = self.setup.window;
         let background = plan.jobs.iter().any(|j| j.background);
-        let total: u64 = self.hosts.iter().map(|h| h.unfinished).sum();
+        let total = self.unfinished();
         for h in 0..self.hosts.len() {
             self.schedule_host(h, 0);
+        }
+        for host in 0..self.servers {
+            self.schedule_task(host);
         }
         for node in (0..self.setup.fabric().nodes() as u32).map(NodeId) {
             let events = self.setup.failing.events(node, 0, u64::MAX);
@@ -276,14 +288,14 @@ impl<P: Parts> Reference<'_, P> {
                 continue;
             }
             if now >= horizon {
-                let unfinished: u64 = self.hosts.iter().map(|h| h.unfinished).sum();
+                let unfinished = self.unfinished();
                 return match unfinished {
                     0 => (Ending::Finished, background.then_some(Time(boundary.min(horizon)))),
                     _ => (Ending::Stopped, plan.stop_after),
                 };
             }
             if now >= boundary {
-                let unfinished: u64 = self.hosts.iter().map(|h| h.unfinished).sum();
+                let unfinished = self.unfinished();
                 let crossed = now / quantum * quantum;
                 if unfinished == 0 && background {
                     return (Ending::Finished, Some(Time(boundary.min(horizon))));
@@ -322,7 +334,7 @@ impl<P: Parts> Reference<'_, P> {
                 }
             }
         }
-        let unfinished: u64 = self.hosts.iter().map(|h| h.unfinished).sum();
+        let unfinished = self.unfinished();
         match unfinished {
             0 => (Ending::Finished, background.then_some(Time(boundary.min(horizon)))),
             _ => (self.stalled(), None),
@@ -409,12 +421,14 @@ impl<P: Parts> Reference<'_, P> {
                 self.timers[base + port as usize] != now
             }
             NodeEvent::Wake { .. } => self.switches[node as usize - self.servers].wake != now,
+            NodeEvent::Task => self.task_at[node as usize] != now,
             _ => false,
         }
     }
 
     fn is_stalled(&self, now: u64) -> bool {
-        stall::is_stalled(self.setup, now, self.hosts.iter().map(|host| host.liveness))
+        let tasks = self.tasks.iter().flatten().map(|tasks| tasks.liveness);
+        stall::is_stalled(self.setup, now, self.hosts.iter().map(|host| host.liveness).chain(tasks))
     }
 
     fn stalled(&self) -> Ending {
@@ -463,6 +477,18 @@ impl<P: Parts> Reference<'_, P> {
                     self.forward(now, node, pkt);
                 }
             }
+            NodeEvent::Task => {
+                self.task_at[node as usize] = u64::MAX;
+                let plan = self.setup.plan;
+                while let Some((_, task)) =
+                    self.tasks[node as usize].as_mut().and_then(|tasks| tasks.advance(plan, now + 1))
+                {
+                    for i in task.on_done.clone() {
+                        self.fire(now, node, plan.triggers[i as usize]);
+                    }
+                }
+                self.schedule_task(node as usize);
+            }
             NodeEvent::Wake { port } if is_host => {
                 let gp = base + port as usize;
                 self.timers[gp] = u64::MAX;
@@ -492,15 +518,46 @@ impl<P: Parts> Reference<'_, P> {
         self.ports[gp].push(self.setup.class_in_table(&pkt), pkt);
     }
 
-    /// Starts messages at other ports of a host, which an arrival at port `gp` has triggered.
+    /// Fires the triggers that port `gp` of a host has collected for tasks and other ports.
     fn hand_on_triggers(&mut self, now: u64, node: u32, gp: usize) {
-        while let Some(m) = self.hosts[gp].take_abroad() {
-            let plan = self.setup.plan;
-            let sender = plan.qps[plan.messages[m.index()].qp.index()].from.index();
-            self.hosts[sender].on_trigger(self.setup, now, m);
-            self.serve(now, node, sender);
-            self.schedule_host(sender, now);
+        while let Some(trigger) = self.hosts[gp].take_abroad() {
+            self.fire(now, node, trigger);
         }
+    }
+
+    fn fire(&mut self, now: u64, node: u32, trigger: Trigger) {
+        let plan = self.setup.plan;
+        match trigger {
+            Trigger::Message(m) => {
+                let sender = plan.qps[plan.messages[m.index()].qp.index()].from.index();
+                self.hosts[sender].on_trigger(self.setup, now, m);
+                self.serve(now, node, sender);
+                self.schedule_host(sender, now);
+            }
+            Trigger::Task(task) => {
+                if let Some(tasks) = &mut self.tasks[node as usize] {
+                    tasks.fire(plan, now, task);
+                }
+                self.schedule_task(node as usize);
+            }
+        }
+    }
+
+    /// Schedules the next event of a host's tasks.
+    fn schedule_task(&mut self, host: usize) {
+        let next = self.tasks[host].as_ref().map_or(u64::MAX, Tasks::next);
+        if next != self.task_at[host] {
+            self.task_at[host] = next;
+            if next != u64::MAX {
+                self.schedule(next, host as u32, NodeEvent::Task);
+            }
+        }
+    }
+
+    /// Foreground messages and tasks that have not finished.
+    fn unfinished(&self) -> u64 {
+        let tasks = self.tasks.iter().flatten().map(|tasks| tasks.unfinished);
+        self.hosts.iter().map(|host| host.unfinished).chain(tasks).sum()
     }
 
     fn on_failure(&mut self, now: u64, node: u32, event: FailureEvent) {

@@ -50,6 +50,11 @@ id!(
     MessageId(u32)
 );
 
+id!(
+    /// A task: work of a host that sends nothing.
+    TaskId(u32)
+);
+
 impl HostId {
     /// Most endpoints of a fabric: a packet carries its destination in 20 bits.
     pub const MOST: usize = 1 << 20;

@@ -52,7 +52,7 @@ pub use congestion::{Allowance, Congestion, Feedback};
 pub use fabric::{Fabric, FabricBuilder, FabricError, Routing};
 pub use failure::Failures;
 pub use granter::Granter;
-pub use ids::{HostId, LinkId, MessageId, NodeId, PortIndex, QpId};
+pub use ids::{HostId, LinkId, MessageId, NodeId, PortIndex, QpId, TaskId};
 pub use packet::{Kind, Packet};
 pub use parts::Parts;
 pub use plan::Plan;

@@ -4,7 +4,8 @@ use crate::draw::{Key, Purpose};
 use crate::packet::Kinds;
 use crate::record::RecordPlan;
 use crate::{
-    Bytes, Fabric, Failures, HostId, Kind, LinkId, MessageId, Probability, Psn, QpId, Rate, Time, Wire,
+    Bytes, Fabric, Failures, HostId, Kind, LinkId, MessageId, NodeId, Probability, Psn, QpId, Rate, TaskId,
+    Time, Wire,
 };
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -35,8 +36,10 @@ pub struct Plan {
     pub qps: Vec<Qp>,
     /// Messages, sorted by queue pair. Each queue pair posts its messages strictly in this order.
     pub messages: Vec<Message>,
-    /// Messages that wait for other messages, see [`Message::on_received`] and [`Message::on_acked`].
-    pub triggers: Vec<MessageId>,
+    /// Work of hosts that sends nothing, sorted by host.
+    pub tasks: Vec<Task>,
+    /// Messages and tasks that wait for others, see [`Message::on_received`], [`Message::on_acked`] and [`Task::on_done`].
+    pub triggers: Vec<Trigger>,
     /// Jobs, for the results.
     pub jobs: Vec<Job>,
     /// Names of the traffic classes to which jobs belong.
@@ -330,6 +333,73 @@ pub struct Message {
     pub job: u16,
     /// Number of the message's group (communicator) within the job.
     pub group: u16,
+}
+
+/// What a trigger starts, once all its triggers have fired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trigger {
+    /// A message, which is posted.
+    Message(MessageId),
+    /// A task of the same host, which is ready.
+    Task(TaskId),
+}
+
+/// Work of a host that takes time and sends nothing: compute, or a copy between the GPUs of a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// The host.
+    pub node: NodeId,
+    /// What it occupies, and for how long.
+    pub work: Work,
+    /// Earliest time at which the task is ready; see also `needs`.
+    pub start: Time,
+    /// Number of triggers that must fire before the task is ready. All of them fire at its host.
+    pub needs: u32,
+    /// Triggers that fire when the task ends, as a range of [`Plan::triggers`].
+    pub on_done: Range<u32>,
+    /// Index of the task's job in [`Plan::jobs`].
+    pub job: u16,
+}
+
+/// The work of a task. A stream, which is a number within the host, does one piece of work after another, in the order in
+/// which they are ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Nothing is occupied.
+    Free {
+        /// Time from ready to end.
+        time: Time,
+    },
+    /// A stream is occupied.
+    On {
+        /// The stream.
+        stream: u32,
+        /// Time for which it is occupied.
+        time: Time,
+    },
+    /// A copy cuts through: its first byte enters `to` a `delay` after it has left `from`.
+    Copy {
+        /// Stream by which the bytes leave.
+        from: u32,
+        /// Stream by which they enter.
+        to: u32,
+        /// Time for which each of the two is occupied.
+        time: Time,
+        /// Time from one to the other.
+        delay: Time,
+    },
+}
+
+impl Work {
+    /// Streams that the work occupies.
+    pub fn streams(&self) -> impl Iterator<Item = u32> {
+        let (first, second) = match *self {
+            Work::Free { .. } => (None, None),
+            Work::On { stream, .. } => (Some(stream), None),
+            Work::Copy { from, to, .. } => (Some(from), Some(to)),
+        };
+        first.into_iter().chain(second)
+    }
 }
 
 /// A job: one entry of the scenario's workload.

@@ -40,6 +40,7 @@ pub fn plan(flows: u32) -> Plan {
         failures: model::Failures::default(),
         qps: vec![Qp { from: HostId(0), to: HostId(1), messages: 0..flows }],
         messages: (0..flows).map(message).collect(),
+        tasks: vec![],
         triggers: vec![],
         jobs: vec![Job { name: "job".into(), start: Time::ZERO, groups: 2, background: false, class: 0 }],
         traffic_classes: vec!["foreground".into(), "background".into()],
@@ -63,6 +64,7 @@ pub fn outcome(flows: u64) -> Outcome {
     Outcome {
         ending: Ending::Finished,
         end: Time::from_us(10 * flows),
+        tasks: Vec::new(),
         messages: (0..flows).map(record).collect(),
         links: vec![LinkRecord { frames: 10, bytes: 15_000, ..LinkRecord::default() }; 4],
         max_buffer: vec![Bytes(3000)],

@@ -81,6 +81,7 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Pl
         failures,
         qps,
         messages,
+        tasks: Vec::new(),
         triggers,
         jobs,
         traffic_classes,

@@ -1,14 +1,16 @@
 //! The invariants of a plan on which the engine relies.
 
-use model::plan::Plan;
+use model::NodeId;
+use model::plan::{Plan, Trigger};
 use std::ops::Range;
 
 /// Checks the invariants of a plan:
 ///
 /// * tables have matching sizes;
 /// * queue pairs are sorted by destination, and the messages of a queue pair are consecutive;
-/// * a trigger fires at the host that sends the message which it starts;
-/// * no messages wait for each other in a cycle.
+/// * tasks are sorted by host;
+/// * a trigger fires at the host that sends the message, or has the task, which it starts;
+/// * no messages and tasks wait for each other in a cycle.
 ///
 /// # Errors
 /// The first broken invariant. A plan from [`crate::check()`] breaks none.
@@ -63,9 +65,61 @@ fn range(r: &Range<u32>) -> Result<Range<usize>, String> {
     }
 }
 
+/// A message or a task, as one number: messages first.
+struct Numbers<'p>(&'p Plan);
+
+impl Numbers<'_> {
+    fn all(&self) -> usize {
+        self.0.messages.len() + self.0.tasks.len()
+    }
+
+    /// The number of what a trigger starts, if it exists.
+    fn of(&self, trigger: Trigger) -> Option<usize> {
+        let (number, limit) = match trigger {
+            Trigger::Message(m) => (m.index(), self.0.messages.len()),
+            Trigger::Task(t) => (self.0.messages.len() + t.index(), self.all()),
+        };
+        (number < limit).then_some(number)
+    }
+
+    fn name(&self, number: usize) -> String {
+        match number.checked_sub(self.0.messages.len()) {
+            None => format!("message {number}"),
+            Some(task) => format!("task {task}"),
+        }
+    }
+
+    /// The host at which it starts.
+    fn host(&self, number: usize) -> NodeId {
+        match number.checked_sub(self.0.messages.len()) {
+            None => self.0.fabric.node_of(self.0.qps[self.0.messages[number].qp.index()].from),
+            Some(task) => self.0.tasks[task].node,
+        }
+    }
+
+    fn needs(&self, number: usize) -> u32 {
+        match number.checked_sub(self.0.messages.len()) {
+            None => self.0.messages[number].needs,
+            Some(task) => self.0.tasks[task].needs,
+        }
+    }
+
+    /// Its triggers, each list with the host at which it fires.
+    fn fired(&self, number: usize) -> impl Iterator<Item = (&Range<u32>, NodeId)> {
+        let plan = self.0;
+        let (message, task) = match number.checked_sub(plan.messages.len()) {
+            None => (plan.messages.get(number), None),
+            Some(task) => (None, plan.tasks.get(task)),
+        };
+        let of_message = message.into_iter().flat_map(|m| {
+            let qp = &plan.qps[m.qp.index()];
+            [(&m.on_received, plan.fabric.node_of(qp.to)), (&m.on_acked, plan.fabric.node_of(qp.from))]
+        });
+        of_message.chain(task.map(|task| (&task.on_done, task.node)))
+    }
+}
+
 fn triggers(plan: &Plan) -> Result<(), String> {
-    let fabric = &plan.fabric;
-    let mut needs = vec![0u32; plan.messages.len()];
     for (i, m) in plan.messages.iter().enumerate() {
         let Some(job) = plan.jobs.get(usize::from(m.job)) else {
             return Err(format!("message {i} belongs to job {}, which does not exist", m.job));
@@ -76,30 +130,51 @@ fn triggers(plan: &Plan) -> Result<(), String> {
                 m.group, job.name, job.groups
             ));
         }
-        let qp = &plan.qps[m.qp.index()];
-        for (fired, at, word) in [(&m.on_received, qp.to, "receiver"), (&m.on_acked, qp.from, "sender")] {
+    }
+    for (i, task) in plan.tasks.iter().enumerate() {
+        if usize::from(task.job) >= plan.jobs.len() {
+            return Err(format!("task {i} belongs to job {}, which does not exist", task.job));
+        }
+        if task.node.index() >= plan.fabric.servers() {
+            return Err(format!("task {i} belongs to node {}, which is no host", task.node));
+        }
+        if i > 0 && plan.tasks[i - 1].node > task.node {
+            return Err(format!("task {i} breaks the order by host"));
+        }
+    }
+    let numbers = Numbers(plan);
+    let mut needs = vec![0u32; numbers.all()];
+    for i in 0..numbers.all() {
+        for (fired, host) in numbers.fired(i) {
+            let name = || numbers.name(i);
             let list = plan.triggers.get(range(fired)?);
-            for t in list.ok_or_else(|| format!("message {i} has triggers beyond the table"))? {
-                let Some(freed) = plan.messages.get(t.index()) else {
-                    return Err(format!("message {i} starts message {t}, which does not exist"));
+            for trigger in list.ok_or_else(|| format!("{} has triggers beyond the table", name()))? {
+                let Some(freed) = numbers.of(*trigger) else {
+                    return Err(format!("{} starts {trigger:?}, which does not exist", name()));
                 };
-                if fabric.node_of(plan.qps[freed.qp.index()].from) != fabric.node_of(at) {
-                    return Err(format!("message {i} starts message {t}, whose sender is not its {word}"));
+                if numbers.host(freed) != host {
+                    return Err(format!(
+                        "{} starts {}, which does not start at its host",
+                        name(),
+                        numbers.name(freed)
+                    ));
                 }
-                needs[t.index()] += 1;
+                needs[freed] += 1;
             }
         }
     }
-    if let Some(i) = (0..needs.len()).find(|&i| needs[i] != plan.messages[i].needs) {
-        return Err(format!("message {i} needs {} triggers and has {}", plan.messages[i].needs, needs[i]));
+    if let Some(i) = (0..needs.len()).find(|&i| needs[i] != numbers.needs(i)) {
+        return Err(format!("{} needs {} triggers and has {}", numbers.name(i), numbers.needs(i), needs[i]));
     }
-    cycle(plan, needs)
+    cycle(&numbers, needs)
 }
 
-/// Refuses messages that wait for each other in a cycle: finishes messages one by one as far as triggers and the order on
-/// queue pairs allow.
-fn cycle(plan: &Plan, mut needs: Vec<u32>) -> Result<(), String> {
-    let follows = |i: usize| i > 0 && plan.messages[i].qp == plan.messages[i - 1].qp;
+/// Refuses messages and tasks that wait for each other in a cycle: finishes one after another as far as triggers and the
+/// order on queue pairs allow.
+fn cycle(numbers: &Numbers<'_>, mut needs: Vec<u32>) -> Result<(), String> {
+    let plan = numbers.0;
+    let follows =
+        |i: usize| i > 0 && i < plan.messages.len() && plan.messages[i].qp == plan.messages[i - 1].qp;
     for (i, n) in needs.iter_mut().enumerate() {
         *n += u32::from(follows(i));
     }
@@ -107,11 +182,11 @@ fn cycle(plan: &Plan, mut needs: Vec<u32>) -> Result<(), String> {
     let mut done = 0;
     while let Some(i) = free.pop() {
         done += 1;
-        let m = &plan.messages[i];
-        let triggered = [&m.on_received, &m.on_acked];
-        let freed = triggered.into_iter().flat_map(|r| &plan.triggers[r.start as usize..r.end as usize]);
-        let next = Some(i + 1).filter(|&j| j < needs.len() && follows(j));
-        for j in freed.map(|t| t.index()).chain(next) {
+        let lists =
+            numbers.fired(i).map(|(fired, _)| &plan.triggers[fired.start as usize..fired.end as usize]);
+        let freed = lists.flatten().filter_map(|trigger| numbers.of(*trigger));
+        let next = Some(i + 1).filter(|&j| follows(j));
+        for j in freed.chain(next) {
             needs[j] -= 1;
             if needs[j] == 0 {
                 free.push(j);
@@ -121,6 +196,6 @@ fn cycle(plan: &Plan, mut needs: Vec<u32>) -> Result<(), String> {
     if done == needs.len() {
         Ok(())
     } else {
-        Err(format!("{} messages wait for each other", needs.len() - done))
+        Err(format!("{} messages and tasks wait for each other", needs.len() - done))
     }
 }

@@ -144,6 +144,7 @@ fn plan(b: FabricBuilder) -> Plan {
         failures: model::Failures::default(),
         qps: qps.collect(),
         messages: Vec::new(),
+        tasks: Vec::new(),
         triggers: Vec::new(),
         jobs: Vec::new(),
         traffic_classes: Vec::new(),

@@ -5,6 +5,7 @@ use super::queue_pair::settle;
 use super::timers::Timer;
 use crate::outcome::MessageRecord;
 use crate::setup::Setup;
+use model::plan::Trigger;
 use model::transport::Sender;
 use model::{MessageId, Parts, Time};
 
@@ -89,27 +90,32 @@ impl<P: Parts> Host<P> {
         }
     }
 
-    /// Takes a trigger whose message leaves by another port of the host. The engine hands it on at the same instant.
+    /// Takes a trigger of a task, or of a message that leaves by another port of the host. The engine hands it on at the
+    /// same instant.
     #[inline]
-    pub(crate) fn take_abroad(&mut self) -> Option<MessageId> {
+    pub(crate) fn take_abroad(&mut self) -> Option<Trigger> {
         self.abroad.pop()
     }
 
-    /// Fires a trigger that another port of the host has collected.
+    /// Fires a trigger that a task, or another port of the host, has collected for a message that this port sends.
     pub(crate) fn on_trigger(&mut self, setup: &Setup<'_>, now: u64, m: MessageId) {
         self.last_event = now;
-        self.freed.push(m);
+        self.freed.push(Trigger::Message(m));
         self.fire(setup, now);
     }
 
-    /// Fires the collected triggers. Each targets a message that this port sends, or another port of the host.
+    /// Fires the collected triggers. Each targets a message that this port sends, another port of the host, or a task.
     pub(super) fn fire(&mut self, setup: &Setup<'_>, now: u64) {
-        while let Some(m) = self.freed.pop() {
-            let message = &setup.plan.messages[m.index()];
-            if setup.plan.qps[message.qp.index()].from != self.id {
-                self.abroad.push(m);
+        while let Some(trigger) = self.freed.pop() {
+            let own = match trigger {
+                Trigger::Message(m) => Some((m, &setup.plan.messages[m.index()])),
+                Trigger::Task(_) => None,
+            };
+            let own = own.filter(|(_, message)| setup.plan.qps[message.qp.index()].from == self.id);
+            let Some((m, message)) = own else {
+                self.abroad.push(trigger);
                 continue;
-            }
+            };
             let slot = setup.sender_slot[message.qp.index()];
             let first = setup.plan.qps[message.qp.index()].messages.start;
             let queue = &self.send_queues[slot as usize];

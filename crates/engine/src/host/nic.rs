@@ -12,6 +12,7 @@ use crate::record::sampler::Sampler;
 use crate::setup::Setup;
 use crate::stall::Liveness;
 use model::congestion::Congestion;
+use model::plan::Trigger;
 use model::transport::{Receiver, Sender};
 use model::wire::Clock;
 use model::{Annex, Granter, HostId, Kind, MessageId, Packet, Parcel, Parts, QpId, Steering, Time};
@@ -29,9 +30,9 @@ pub(crate) struct Host<P: Parts> {
     pub(super) first_received: u32,
     pub(super) ready: Ready,
     pub(super) timers: Timers,
-    pub(super) freed: Vec<MessageId>,
-    /// Messages that a trigger has started at another port of the host, see [`Host::take_abroad`].
-    pub(super) abroad: Vec<MessageId>,
+    pub(super) freed: Vec<Trigger>,
+    /// Triggers of tasks, and of messages that leave by another port of the host, see [`Host::take_abroad`].
+    pub(super) abroad: Vec<Trigger>,
     /// Timers of its receivers; empty until one of them has a deadline.
     pub(super) reply_timers: Vec<ReplyTimer<P::Annex>>,
     pub(super) granter: P::Granter,

@@ -22,6 +22,7 @@ use crate::record::sampler::Sampler;
 use crate::setup::{NO_TRACK, Setup};
 use crate::stall::{Blocked, Liveness};
 use crate::switch::Switch;
+use crate::tasks::Tasks;
 use crate::view::shown;
 use model::packet::Kinds;
 use model::{Annex, HostId, Interest, Kind, NodeId, Parcel, Parts, PortIndex, QpId, Scheme};
@@ -37,6 +38,7 @@ type Tagged<I, T> = Vec<(I, T)>;
 pub(super) struct Parted<P: Parts> {
     pub(super) hosts: Tagged<HostId, Host<P>>,
     pub(super) switches: Tagged<NodeId, Switch<P>>,
+    pub(super) tasks: Vec<Tasks>,
     pub(super) tally: Tally,
     pub(super) recorder: Recorder,
 }
@@ -81,6 +83,8 @@ pub(super) struct Group<P: Parts> {
     pub(super) nodes: Vec<Node>,
     pub(super) hosts: Vec<Host<P>>,
     pub(super) switches: Vec<Switch<P>>,
+    /// Tasks by node; empty if the plan has none.
+    tasks: Vec<Option<Tasks>>,
     pub(super) ports: Vec<Port<P::Annex>>,
     /// Queues of all ports, if the plan's classes are no preset; else empty.
     classed: Vec<Queues<P::Annex>>,
@@ -209,6 +213,10 @@ impl<P: Parts> Group<P> {
             nodes: Vec::with_capacity(members.len()),
             hosts: Vec::with_capacity(hosts),
             switches: Vec::with_capacity(members.len() - servers),
+            tasks: match plan.tasks.is_empty() {
+                true => Vec::new(),
+                false => members.iter().map(|&id| Tasks::of(plan, id)).collect(),
+            },
             ports: Vec::with_capacity(ports),
             classed: Vec::new(),
             feeds: Vec::with_capacity(ports),
@@ -323,6 +331,11 @@ impl<P: Parts> Group<P> {
                     self.liveness.pending_starts += host.liveness.pending_starts;
                     self.nodes[n].next = self.nodes[n].next.min(host.timer_at());
                 }
+                if let Some(Some(tasks)) = self.tasks.get(n) {
+                    self.unfinished += tasks.unfinished;
+                    self.liveness.pending_starts += tasks.liveness.pending_starts;
+                    self.nodes[n].next = self.nodes[n].next.min(tasks.next());
+                }
             }
             self.nodes[n].next_event = self.nodes[n].next;
             self.schedule(n, length);
@@ -386,11 +399,16 @@ impl<P: Parts> Group<P> {
     ) {
         self.effort.visits += 1;
         match self.nodes[n].is_host {
-            true if self.nodes[n].ports == 1 => self.visit_host(context, workspace, n),
+            true if self.nodes[n].ports == 1 && !self.has_tasks(n) => self.visit_host(context, workspace, n),
             true => self.visit_server(context, workspace, n),
             false => self.visit_switch(context, workspace, n),
         }
         self.schedule(n, context.window.opened + 2 * context.window.length);
+    }
+
+    #[inline]
+    fn has_tasks(&self, n: usize) -> bool {
+        self.tasks.get(n).is_some_and(Option::is_some)
     }
 
     /// Schedules the next visit of node `n`. An event before `soon` belongs to the next window.
@@ -571,7 +589,7 @@ impl<P: Parts> Group<P> {
         self.add_outside_events(n, context);
     }
 
-    /// Visits a host with several ports.
+    /// Visits a host with several ports, or with tasks.
     #[inline(never)]
     fn visit_server(
         &mut self,
@@ -586,6 +604,12 @@ impl<P: Parts> Group<P> {
         let unfinished: u64 = self.hosts[hosts.clone()].iter().map(|host| host.unfinished).sum();
         let pending_starts: u64 =
             self.hosts[hosts.clone()].iter().map(|host| host.liveness.pending_starts).sum();
+        let (unfinished, pending_starts) = match self.tasks.get(n) {
+            Some(Some(tasks)) => {
+                (unfinished + tasks.unfinished, pending_starts + tasks.liveness.pending_starts)
+            }
+            _ => (unfinished, pending_starts),
+        };
         let feeds = &self.feeds[ports.clone()];
         let count = match &mut self.inside {
             Some(inside) => inside.open_mail(window, (n, node), &mut self.outputs, feeds, pool, incoming),
@@ -610,6 +634,7 @@ impl<P: Parts> Group<P> {
             classed: self.classed.get_mut(ports.clone()).unwrap_or_default(),
             ports: &mut self.ports[ports.clone()],
             events: &mut port_events[..ports.len()],
+            tasks: self.tasks.get_mut(n).and_then(Option::as_mut),
             out,
             with_data: self.with_data,
         };
@@ -618,10 +643,12 @@ impl<P: Parts> Group<P> {
         let live = &mut self.liveness;
         self.unfinished -= unfinished;
         live.pending_starts -= pending_starts;
-        for host in &self.hosts[hosts] {
-            self.unfinished += host.unfinished;
-            live.pending_starts += host.liveness.pending_starts;
-            live.last_progress = live.last_progress.max(host.liveness.last_progress);
+        let tasks = self.tasks.get(n).and_then(Option::as_ref);
+        let states = self.hosts[hosts].iter().map(|host| (host.unfinished, host.liveness));
+        for (unfinished, of) in states.chain(tasks.map(|tasks| (tasks.unfinished, tasks.liveness))) {
+            self.unfinished += unfinished;
+            live.pending_starts += of.pending_starts;
+            live.last_progress = live.last_progress.max(of.last_progress);
         }
         self.add_outside_events(n, context);
     }
@@ -781,7 +808,7 @@ impl<P: Parts> Group<P> {
         last
     }
 
-    /// Returns the group's hosts, switches, counts and records.
+    /// Returns the group's hosts, switches, tasks, counts and records.
     pub(super) fn split(self) -> Parted<P> {
         let of = |host: bool| self.nodes.iter().filter(move |n| n.is_host == host);
         let hosts: Vec<_> = of(true).flat_map(|n| n.gp..n.gp + n.ports).map(HostId).collect();
@@ -789,6 +816,7 @@ impl<P: Parts> Group<P> {
         Parted {
             hosts: hosts.into_iter().zip(self.hosts).collect(),
             switches: switches.into_iter().zip(self.switches).collect(),
+            tasks: self.tasks.into_iter().flatten().collect(),
             tally: self.outputs.tally,
             recorder: self.outputs.recorder,
         }

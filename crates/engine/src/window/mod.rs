@@ -152,11 +152,13 @@ fn finish<P: Parts>(
         effort.merge(&group.effort);
     }
     let mut tally = Tally::default();
-    let (mut hosts, mut switches, mut recorders) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut hosts, mut switches, mut tasks, mut recorders) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for group in groups {
         let parted = group.split();
         hosts.extend(parted.hosts);
         switches.extend(parted.switches);
+        tasks.extend(parted.tasks);
         tally.merge(&parted.tally);
         recorders.push(parted.recorder);
     }
@@ -175,6 +177,7 @@ fn finish<P: Parts>(
             last_sent,
             hosts,
             switches,
+            tasks,
             links,
             paused_since,
             recorders,

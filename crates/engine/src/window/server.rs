@@ -1,22 +1,25 @@
-//! A host with several ports in one window.
+//! A host with several ports, or with tasks, in one window.
 //!
-//! The ports of a host share nothing but triggers: a message that arrives at one port may start a message at another port at
-//! the same instant. So every port is computed like the port of a host with a single port ([`super::host`]), in steps. All
-//! arrivals of the host are taken in one order, and a trigger is handed on before the next arrival.
+//! The ports of a host share nothing but tasks and triggers: a message that arrives at one port may start a message at
+//! another port at the same instant. So every port is computed like the port of a host with a single port
+//! ([`super::host`]), in steps. All arrivals of the host and all ends of tasks are taken in one order, and a trigger is
+//! handed on before the next of them.
 
 use super::classed::Queues;
 use super::out::{LinkEvents, Out};
 use super::port::Port;
 use super::{classed_host, host};
 use crate::host::Host;
+use crate::tasks::Tasks;
 use model::packet::Kinds;
+use model::plan::Trigger;
 use model::{MessageId, Parcel, Parts};
 
 /// A step in the computation of one port.
 pub(super) enum Step<'s, A> {
     /// A packet arrives.
     Arrival(&'s Parcel<A>),
-    /// A trigger, collected at another port at this time in ps, fires for a message that leaves by this port.
+    /// A trigger, collected by a task or at another port at this time in ps, fires for a message that leaves by this port.
     Trigger(u64, MessageId),
     /// The window ends.
     End,
@@ -37,6 +40,7 @@ pub(super) struct Visit<'v, P: Parts> {
     /// Empty if the plan's classes are a preset.
     pub(super) classed: &'v mut [Queues<P::Annex>],
     pub(super) events: &'v mut [PortEvents],
+    pub(super) tasks: Option<&'v mut Tasks>,
     pub(super) out: Out<'v, P::Annex>,
     pub(super) with_data: Kinds,
 }
@@ -45,22 +49,43 @@ impl<P: Parts> Visit<'_, P> {
     /// Computes the window with these arrivals, in their order. Returns the time of the host's next event; [`u64::MAX`]
     /// for none.
     pub(super) fn run(mut self, arrivals: &[Parcel<P::Annex>]) -> u64 {
-        let plan = self.out.setup.plan;
         for pkt in arrivals {
-            let p = pkt.ingress().index();
+            let (p, now) = (pkt.ingress().index(), self.out.window.opened + pkt.offset() as u64);
+            self.end_tasks(now);
             self.step(p, Step::Arrival(pkt));
-            while let Some(m) = self.hosts[p].take_abroad() {
-                let sender = plan.qps[plan.messages[m.index()].qp.index()].from;
-                let now = self.out.window.opened + pkt.offset() as u64;
-                self.step(sender.index() - self.out.gp, Step::Trigger(now, m));
+            while let Some(trigger) = self.hosts[p].take_abroad() {
+                self.fire(now, trigger);
             }
         }
-        let mut next = u64::MAX;
+        self.end_tasks(self.out.window.close);
+        let mut next = self.tasks.as_ref().map_or(u64::MAX, |tasks| tasks.next());
         for p in 0..self.ports.len() {
             next = next.min(self.step(p, Step::End));
             self.out.far[p / 64] |= std::mem::take(&mut self.events[p].far[0]) << (p % 64);
         }
         next
+    }
+
+    /// Computes all events of tasks before `limit`.
+    fn end_tasks(&mut self, limit: u64) {
+        let plan = self.out.setup.plan;
+        while let Some((now, task)) = self.tasks.as_mut().and_then(|tasks| tasks.advance(plan, limit)) {
+            for i in task.on_done.clone() {
+                self.fire(now, plan.triggers[i as usize]);
+            }
+        }
+    }
+
+    fn fire(&mut self, now: u64, trigger: Trigger) {
+        let plan = self.out.setup.plan;
+        match (trigger, &mut self.tasks) {
+            (Trigger::Message(m), _) => {
+                let sender = plan.qps[plan.messages[m.index()].qp.index()].from;
+                self.step(sender.index() - self.out.gp, Step::Trigger(now, m));
+            }
+            (Trigger::Task(task), Some(tasks)) => tasks.fire(plan, now, task),
+            (Trigger::Task(_), None) => {}
+        }
     }
 
     fn step(&mut self, p: usize, step: Step<'_, P::Annex>) -> u64 {

@@ -5,6 +5,7 @@
 //! `PROPTEST_CASES=10000` tries more; each fault that was found has a story of its own in the other files.
 
 use crate::lab::{compared_on, lay, run_on};
+use model::plan::Trigger;
 use model::{Bytes, MessageId, Plan, Time};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -306,7 +307,7 @@ fn chain(plan: &mut Plan) {
         let Some(then) = (0..plan.messages.len()).find(waits) else { continue };
         let mut more = plan.clone();
         let trigger = more.triggers.len() as u32;
-        more.triggers.push(MessageId(then as u32));
+        more.triggers.push(Trigger::Message(MessageId(then as u32)));
         more.messages[first].on_received = trigger..trigger + 1;
         more.messages[then].needs = 1;
         if plan_check(&more).is_ok() {

@@ -16,6 +16,7 @@
 //! | [`deadlock`] | a run in which nothing moves ends, and names the causes |
 //! | [`rerouting`] | CONGA keeps flowlets off slow links; ConWeave moves a flow without reordering at its receiver |
 //! | [`servers`] | ports of one host share nothing but triggers, which cross from port to port in no time |
+//! | [`tasks`] | tasks take their time on their streams, and start messages and each other in no time |
 //! | [`long_haul`] | at the edge of a datacentre, a switch that answers for the far end spares local flows |
 //! | [`classes`] | classes of a table get the service, the caps, the pauses and the marks that the table gives them |
 //! | [`cuts`] | a switch that cuts data sends every header on while headers fit; it loses and counts the rest |
@@ -58,6 +59,7 @@ mod receivers;
 mod rerouting;
 mod servers;
 mod short_links;
+mod tasks;
 mod telemetry;
 mod three_tiers;
 mod twins;

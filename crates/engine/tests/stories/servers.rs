@@ -1,13 +1,14 @@
 //! Claim: a host may have several ports. They share nothing but triggers, which cross from port to port in no time.
 
 use crate::lab::{agreed_on, lay};
+use model::plan::Trigger;
 use model::{MessageId, Plan, Site, Time};
 use scenario::{Source, check};
 
 /// Makes message `then` wait until message `first` has arrived.
 fn after(plan: &mut Plan, first: usize, then: usize) {
     let trigger = plan.triggers.len() as u32;
-    plan.triggers.push(MessageId(then as u32));
+    plan.triggers.push(Trigger::Message(MessageId(then as u32)));
     plan.messages[first].on_received = trigger..trigger + 1;
     plan.messages[then].needs += 1;
     scenario::plan_check(plan).unwrap();

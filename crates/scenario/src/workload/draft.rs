@@ -4,7 +4,7 @@ use super::QpUse;
 use crate::error::{KeyError, nearest};
 use crate::footprint::MemoryBudget;
 use model::draw::Key;
-use model::plan::{Message, Qp};
+use model::plan::{Message, Qp, Trigger};
 use model::{Fabric, HostId, MessageId, QpId, Time, Wire};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -39,7 +39,7 @@ pub(crate) struct Messages {
 }
 
 /// The queue pairs, messages and triggers of a plan.
-type Sorted = (Vec<Qp>, Vec<Message>, Vec<MessageId>);
+type Sorted = (Vec<Qp>, Vec<Message>, Vec<Trigger>);
 
 impl Messages {
     /// Gives messages their queue pairs and final numbers, in the order of a plan.
@@ -85,7 +85,7 @@ impl Messages {
         let mut triggers = Vec::with_capacity(causes.len());
         for (cause, effect, on) in causes {
             let at = triggers.len() as u32;
-            triggers.push(MessageId(effect));
+            triggers.push(Trigger::Message(MessageId(effect)));
             let m = &mut sorted[cause as usize];
             let range = if on == StartOn::Received { &mut m.on_received } else { &mut m.on_acked };
             if range.start == range.end {

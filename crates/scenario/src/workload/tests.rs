@@ -1,4 +1,5 @@
 use crate::{Checked, Source, check, plan_check};
+use model::plan::Trigger;
 use model::{HostId, MessageId};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -36,7 +37,8 @@ fn an_all_reduce_moves_every_byte_twice_except_for_one_share() {
     let (one, two) = (&c.plan.messages[0], &c.plan.messages[1]);
     assert_eq!((one.qp, two.needs), (two.qp, 1));
     let left = c.plan.messages.iter().find(|m| {
-        c.plan.triggers[m.on_received.start as usize..m.on_received.end as usize].contains(&MessageId(1))
+        c.plan.triggers[m.on_received.start as usize..m.on_received.end as usize]
+            .contains(&Trigger::Message(MessageId(1)))
     });
     assert_eq!(c.plan.qps[left.unwrap().qp.index()].to, c.plan.qps[one.qp.index()].from);
 }

@@ -1,0 +1,152 @@
+//! The tasks of one host: work that takes time and sends nothing.
+//!
+//! Tasks start each other and the host's messages by triggers, in no time. At one instant, a host's tasks follow its
+//! arrivals and precede its timers.
+
+use crate::outcome::TaskRecord;
+use crate::stall::Liveness;
+use model::plan::{Task, Work};
+use model::{NodeId, Plan, TaskId, Time};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Range;
+
+/// An event of a task; the order of the variants is their order at one instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// The task ends.
+    End,
+    /// The first byte of a copy reaches the stream by which it enters.
+    Enter,
+    /// The earliest time at which the task is ready.
+    Ready,
+}
+
+/// The tasks of a host.
+#[derive(Debug)]
+pub(crate) struct Tasks {
+    /// Numbers of the host's tasks.
+    range: Range<u32>,
+    /// Triggers that must still fire, and times, by task.
+    needs: Vec<u32>,
+    pub(crate) records: Vec<TaskRecord>,
+    /// Time from which each stream is free, ps.
+    free: Vec<u64>,
+    events: BinaryHeap<Reverse<(u64, Event, u32)>>,
+    /// Tasks of foreground jobs that have not ended.
+    pub(crate) unfinished: u64,
+    /// Tasks that run or wait only for their time count as starts to come.
+    pub(crate) liveness: Liveness,
+    /// Time of the last event, ps.
+    pub(crate) last_event: u64,
+}
+
+impl Tasks {
+    /// The tasks of a host; `None` if it has none.
+    pub(crate) fn of(plan: &Plan, node: NodeId) -> Option<Self> {
+        let first = plan.tasks.partition_point(|task| task.node < node);
+        let end = plan.tasks.partition_point(|task| task.node <= node);
+        let mine = &plan.tasks[first..end];
+        if mine.is_empty() {
+            return None;
+        }
+        let streams =
+            mine.iter().flat_map(|task| task.work.streams()).max().map_or(0, |last| last as usize + 1);
+        let foreground = |task: &&Task| !plan.jobs[usize::from(task.job)].background;
+        let mut tasks = Tasks {
+            range: first as u32..end as u32,
+            needs: mine.iter().map(|task| task.needs).collect(),
+            records: vec![TaskRecord::default(); mine.len()],
+            free: vec![0; streams],
+            events: BinaryHeap::new(),
+            unfinished: mine.iter().filter(foreground).count() as u64,
+            liveness: Liveness::default(),
+            last_event: 0,
+        };
+        for (t, task) in (first as u32..).zip(mine) {
+            if task.needs == 0 {
+                tasks.push(task.start.ps(), Event::Ready, t);
+            }
+        }
+        Some(tasks)
+    }
+
+    /// Number of the first task.
+    pub(crate) fn first(&self) -> u32 {
+        self.range.start
+    }
+
+    /// Time of the next event; [`u64::MAX`] if there is none.
+    pub(crate) fn next(&self) -> u64 {
+        self.events.peek().map_or(u64::MAX, |Reverse((at, ..))| *at)
+    }
+
+    /// Fires one trigger of a task.
+    pub(crate) fn fire(&mut self, plan: &Plan, now: u64, task: TaskId) {
+        let needs = &mut self.needs[(task.0 - self.range.start) as usize];
+        *needs -= 1;
+        if *needs == 0 {
+            self.push(now.max(plan.tasks[task.index()].start.ps()), Event::Ready, task.0);
+        }
+    }
+
+    /// Computes all events before `limit` up to the first end of a task. Returns its time and the task.
+    pub(crate) fn advance<'p>(&mut self, plan: &'p Plan, limit: u64) -> Option<(u64, &'p Task)> {
+        while self.next() < limit {
+            let Reverse((now, event, t)) = self.events.pop()?;
+            self.last_event = now;
+            self.liveness.pending_starts -= 1;
+            self.liveness.last_progress = now;
+            let task = &plan.tasks[t as usize];
+            match event {
+                Event::Ready => self.start(now, t, task.work),
+                Event::Enter => {
+                    if let Work::Copy { to, time, .. } = task.work {
+                        let entered = self.occupy(to, now, time);
+                        self.push(entered + time.ps(), Event::End, t);
+                    }
+                }
+                Event::End => {
+                    self.records[(t - self.range.start) as usize].end = Time(now);
+                    self.unfinished -= u64::from(!plan.jobs[usize::from(task.job)].background);
+                    return Some((now, task));
+                }
+            }
+        }
+        None
+    }
+
+    fn start(&mut self, now: u64, t: u32, work: Work) {
+        let start = match work {
+            Work::Free { time } => {
+                self.push(now + time.ps(), Event::End, t);
+                now
+            }
+            Work::On { stream, time } => {
+                let start = self.occupy(stream, now, time);
+                self.push(start + time.ps(), Event::End, t);
+                start
+            }
+            Work::Copy { from, time, delay, .. } => {
+                let start = self.occupy(from, now, time);
+                self.push(start + delay.ps(), Event::Enter, t);
+                start
+            }
+        };
+        let record = &mut self.records[(t - self.range.start) as usize];
+        (record.ready, record.start) = (Time(now), Time(start));
+    }
+
+    /// Occupies a stream for `time` from `now` on, as soon as it is free. Returns the start.
+    fn occupy(&mut self, stream: u32, now: u64, time: Time) -> u64 {
+        let free = &mut self.free[stream as usize];
+        let start = now.max(*free);
+        *free = start + time.ps();
+        start
+    }
+
+    fn push(&mut self, at: u64, event: Event, t: u32) {
+        self.liveness.pending_starts += 1;
+        self.events.push(Reverse((at, event, t)));
+    }
+}
