@@ -38,6 +38,8 @@ pub struct Plan {
     pub messages: Vec<Message>,
     /// Work of hosts that sends nothing, sorted by host.
     pub tasks: Vec<Task>,
+    /// Operations to which tasks belong, for the results.
+    pub operations: Vec<Operation>,
     /// Messages and tasks that wait for others, see [`Message::on_received`], [`Message::on_acked`] and [`Task::on_done`].
     pub triggers: Vec<Trigger>,
     /// Jobs, for the results.
@@ -359,6 +361,60 @@ pub struct Task {
     pub on_done: Range<u32>,
     /// Index of the task's job in [`Plan::jobs`].
     pub job: u16,
+    /// Part of an operation that the task is, for the results.
+    pub role: Role,
+    /// GPU to which the task belongs: its rank.
+    pub rank: u32,
+    /// Index of the operation in [`Plan::operations`].
+    pub operation: u32,
+}
+
+impl Task {
+    /// A task of the first job that belongs to no operation.
+    pub fn new(node: NodeId, work: Work) -> Self {
+        let (role, rank, operation) = (Role::Inner, 0, Task::ALONE);
+        Task { node, work, start: Time::ZERO, needs: 0, on_done: 0..0, job: 0, role, rank, operation }
+    }
+
+    /// The number of the operation of tasks that belong to none.
+    pub const ALONE: u32 = u32::MAX;
+}
+
+/// Part of an operation that a task is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Role {
+    /// The rank computes.
+    Compute,
+    /// The rank enters the operation.
+    Enter,
+    /// The rank has its result.
+    Leave,
+    /// The task is inside an operation.
+    #[default]
+    Inner,
+}
+
+/// A piece of a job: a collective of some ranks, a transfer between two ranks, or a computation that several ranks do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operation {
+    /// What is done, such as `all-reduce` or `forward`.
+    pub name: &'static str,
+    /// Kind of parallelism that needs the operation, such as `tp`; empty for none.
+    pub dimension: &'static str,
+    /// Size as nccl-tests count it, bytes; 0 for computations.
+    pub bytes: u64,
+    /// Number of ranks of a collective.
+    pub ranks: u32,
+    /// Bytes on the bus per byte of size, as nccl-tests define it: (numerator, denominator).
+    pub bus: (u32, u32),
+    /// Index of the operation's job in [`Plan::jobs`].
+    pub job: u16,
+    /// Training step, counted from 0.
+    pub step: u32,
+    /// Micro-batch, counted from 0.
+    pub micro_batch: u32,
+    /// Layer or bucket, counted from 0.
+    pub layer: u32,
 }
 
 /// The work of a task. A stream, which is a number within the host, does one piece of work after another, in the order in

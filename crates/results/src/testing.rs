@@ -65,6 +65,7 @@ pub fn outcome(flows: u64) -> Outcome {
         ending: Ending::Finished,
         end: Time::from_us(10 * flows),
         tasks: Vec::new(),
+        operations: Vec::new(),
         messages: (0..flows).map(record).collect(),
         links: vec![LinkRecord { frames: 10, bytes: 15_000, ..LinkRecord::default() }; 4],
         max_buffer: vec![Bytes(3000)],

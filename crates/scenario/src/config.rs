@@ -4,6 +4,7 @@ use crate::error::{KeyError, suggestion};
 use crate::failure::{Failure, RoutingConfig};
 use crate::loss::LossConfig;
 use crate::record::RecordConfig;
+use crate::server::ServerConfig;
 use crate::switch::{RoleConfig, SwitchConfig};
 use crate::topology::Topology;
 use crate::values::Chance;
@@ -29,6 +30,9 @@ pub struct Scenario {
     pub compat: Option<Compat>,
     /// Hosts, switches and links, as one of the topologies. No default.
     pub topology: Topology,
+    /// Servers with several GPUs. Default: none; every host is a server with one GPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<ServerConfig>,
     /// Losses on all links.
     #[serde(default)]
     pub links: LinksConfig,

@@ -53,6 +53,7 @@ pub mod record;
 mod resolve;
 pub mod room;
 mod schema;
+pub mod server;
 mod show;
 mod source;
 pub mod sweep;

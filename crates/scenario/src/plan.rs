@@ -8,8 +8,10 @@ use crate::ideal::Ideals;
 use crate::loss::LossPlanner;
 use crate::switch::EffectiveSwitch;
 use crate::telemetry;
+use crate::topology::Ground;
 use crate::values::LATEST;
-use crate::workload::draft::{Draft, Messages};
+use crate::workload::draft::{Draft, Graph, Sorted};
+use crate::workload::ranks::Ranks;
 use model::draw::{Key, Purpose};
 use model::fabric::Link;
 use model::plan::{Job, Message, PortSettings, Qp};
@@ -34,11 +36,14 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Pl
     }
     let mut warnings = Vec::new();
     let wire = telemetry::on_wire(scenario, scenario.wire.wire(scenario.compat)?)?;
-    let fabric = scenario.topology.lay(scenario.links.loss.probability(), memory)?;
+    let server = scenario.server.map(|server| server.server().map_err(|e| e.within("server"))).transpose()?;
+    let ground = Ground { loss: scenario.links.loss.probability(), server: server.as_ref() };
+    let fabric = scenario.topology.lay(&ground, memory)?;
     let (ports, switches) = switches(scenario, &fabric, &wire, &mut warnings)?;
-    let (messages, jobs) = workload(scenario, &fabric, &wire, memory, &mut warnings)?;
+    let ranks = Ranks::new(&fabric, server)?;
+    let (graph, jobs) = workload(scenario, (&fabric, &ranks), &wire, memory, &mut warnings)?;
     let traffic_classes = scenario.traffic_classes()?.into_iter().map(str::to_owned).collect();
-    let (qps, messages, triggers) = messages.sorted();
+    let Sorted { qps, messages, tasks, operations, triggers } = graph.sorted();
     for qp in &qps {
         if !fabric.reaches(qp.from, qp.to) {
             let job = messages[qp.messages.start as usize].job;
@@ -81,7 +86,8 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Pl
         failures,
         qps,
         messages,
-        tasks: Vec::new(),
+        tasks,
+        operations,
         triggers,
         jobs,
         traffic_classes,
@@ -289,11 +295,11 @@ fn switches(
 
 fn workload(
     scenario: &Scenario,
-    fabric: &Fabric,
+    (fabric, ranks): (&Fabric, &Ranks),
     wire: &Wire,
     memory: &mut MemoryBudget,
     warnings: &mut Vec<String>,
-) -> Result<(Messages, Vec<Job>), KeyError> {
+) -> Result<(Graph, Vec<Job>), KeyError> {
     if scenario.workload.is_empty() {
         return Err(KeyError::new(
             "workload",
@@ -311,7 +317,7 @@ fn workload(
         return Err(KeyError::new("topology", text));
     }
     let classes = scenario.traffic_classes()?;
-    let mut messages = Messages::default();
+    let mut graph = Graph::default();
     let mut jobs = Vec::new();
     for (i, entry) in scenario.workload.iter().enumerate() {
         let path = format!("workload.{i}");
@@ -329,14 +335,15 @@ fn workload(
             job: i as u16,
             start: entry.start,
             qp: entry.qp.unwrap_or_else(|| entry.usual_qp()),
-            messages: &mut messages,
+            graph: &mut graph,
+            ranks,
             kind: entry.one_kind()?,
             memory: &mut *memory,
             wire,
             warnings: &mut *warnings,
         };
         let groups = entry.generate(&mut draft).map_err(|error| error.within(&path))?;
-        if let Some(late) = messages.all.iter().find(|m| m.start > LATEST) {
+        if let Some(late) = graph.messages.iter().find(|m| m.start > LATEST) {
             return Err(KeyError::new(
                 &path,
                 format!("expected a start before {LATEST}, found {}", late.start),
@@ -354,5 +361,5 @@ fn workload(
         let text = "all workloads are background, so the run would end at once";
         return Err(KeyError::new("workload.0.background", text));
     }
-    Ok((messages, jobs))
+    Ok((graph, jobs))
 }

@@ -145,6 +145,7 @@ fn plan(b: FabricBuilder) -> Plan {
         qps: qps.collect(),
         messages: Vec::new(),
         tasks: Vec::new(),
+        operations: Vec::new(),
         triggers: Vec::new(),
         jobs: Vec::new(),
         traffic_classes: Vec::new(),

@@ -22,8 +22,7 @@ impl<'p> Graph<'p> {
 
     /// Adds a task; hosts come in the order of their nodes.
     fn task(&mut self, host: u32, work: Work) -> Trigger {
-        let task = Task { node: NodeId(host), work, start: Time::ZERO, needs: 0, on_done: 0..0, job: 0 };
-        self.plan.tasks.push(task);
+        self.plan.tasks.push(Task::new(NodeId(host), work));
         Trigger::Task(TaskId(self.plan.tasks.len() as u32 - 1))
     }
 

@@ -14,6 +14,8 @@ pub struct FabricBuilder {
     role_numbers: BTreeMap<String, u32>,
     cables: Vec<Cable>,
     groups: Option<GroupSpec>,
+    /// Ports of a server, if hosts are ports of servers.
+    per_server: Option<usize>,
 }
 
 /// A link, both directions, before its ends have port numbers.
@@ -32,12 +34,28 @@ impl FabricBuilder {
         Self::default()
     }
 
-    /// Adds a host. All hosts come before the first switch.
+    /// An empty fabric of servers: every `ports` hosts are the ports of one node, named `s0`, `s1`, and so on. Each host has one
+    /// link, and the hosts get their links in their order.
+    pub fn of_servers(ports: usize) -> Self {
+        FabricBuilder { per_server: Some(ports.max(1)), ..Self::default() }
+    }
+
+    /// Adds a host, or a port of a server. All hosts come before the first switch.
     ///
     /// # Panics
     /// If a switch was added before: a mistake of the caller, not of a user.
     pub fn host(&mut self, name: impl AsRef<str>) -> NodeId {
         assert_eq!(self.nodes.hosts, self.nodes.names.len(), "hosts come before switches");
+        if let Some(ports) = self.per_server {
+            let before = self.nodes.endpoints.len();
+            self.nodes.endpoints.push(name.as_ref());
+            if !before.is_multiple_of(ports) {
+                return NodeId(self.nodes.hosts as u32 - 1);
+            }
+            let server = format!("s{}", self.nodes.hosts);
+            self.nodes.hosts += 1;
+            return self.node(&server, "host");
+        }
         self.nodes.hosts += 1;
         self.node(name.as_ref(), "host")
     }
@@ -117,6 +135,9 @@ impl FabricBuilder {
         for (i, &links) in count.iter().enumerate() {
             if i < *hosts && links == 0 {
                 return Err(FabricError::HostWithoutLink(name(NodeId(i as u32))));
+            }
+            if let Some(ports) = self.per_server.filter(|&ports| i < *hosts && ports != links) {
+                return Err(FabricError::PartOfServer { server: name(NodeId(i as u32)), ports, found: links });
             }
             if links > Packet::MAX_PORTS {
                 return Err(FabricError::TooManyPorts(name(NodeId(i as u32)), links));

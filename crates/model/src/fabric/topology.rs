@@ -33,6 +33,16 @@ pub enum FabricError {
     /// A host needs a link.
     #[error("host {0} has no link")]
     HostWithoutLink(String),
+    /// All servers have the same number of ports.
+    #[error("a server has {ports} NIC ports, and {found} are left for the last server, {server}")]
+    PartOfServer {
+        /// Name of the server.
+        server: String,
+        /// Ports of a server.
+        ports: usize,
+        /// Ports that this server has.
+        found: usize,
+    },
     /// The packet layout holds 10 bits of port number.
     #[error("node {0} has {1} links; at most {max} are possible", max = Packet::MAX_PORTS)]
     TooManyPorts(String, usize),
@@ -85,6 +95,8 @@ pub struct Topology {
     /// Number of nodes that are hosts.
     servers: usize,
     names: Names,
+    /// Names of endpoints; empty if they follow from the names of hosts.
+    endpoints: Names,
     /// Distinct roles.
     roles: Vec<String>,
     /// Index into `roles`, by node.
@@ -105,6 +117,8 @@ pub struct Topology {
 pub(super) struct Nodes {
     pub(super) hosts: usize,
     pub(super) names: Names,
+    /// Names of the ports of servers, if hosts are servers.
+    pub(super) endpoints: Names,
     pub(super) roles: Vec<String>,
     pub(super) role_of: Vec<u32>,
 }
@@ -115,7 +129,7 @@ impl Topology {
 
     /// The topology of these nodes and links; `base` is the global number of every node's first port.
     pub(super) fn new(nodes: Nodes, base: Vec<u32>, links: Vec<Link>) -> Self {
-        let Nodes { hosts: servers, names, roles, role_of } = nodes;
+        let Nodes { hosts: servers, names, endpoints, roles, role_of } = nodes;
         let mut number = vec![None; names.len()];
         let (mut rack_of, mut down, mut racks) = (Vec::new(), Vec::new(), Vec::new());
         for link in &links[..base[servers] as usize] {
@@ -126,7 +140,7 @@ impl Topology {
             rack_of.push(rack);
             down.push(link.peer_port);
         }
-        Topology { servers, names, roles, role_of, base, links, rack_of, down, racks }
+        Topology { servers, names, endpoints, roles, role_of, base, links, rack_of, down, racks }
     }
 
     /// Number of endpoints: the ports of all hosts.
@@ -159,8 +173,12 @@ impl Topology {
         HostId(self.link(node, port).0)
     }
 
-    /// The name of an endpoint: that of its host, and the port's number if the host has several ports (`h3p1`).
+    /// The name of an endpoint. A port of a server has a name of its own; else it is the name of the host, with the port's
+    /// number if the host has several ports (`h3p1`).
     pub fn host_name(&self, host: HostId) -> Cow<'_, str> {
+        if self.endpoints.len() > 0 {
+            return self.endpoints.get(host.index()).into();
+        }
         let (name, link) = (self.name(self.node_of(host)), self.uplink(host));
         match self.ports(link.from).len() {
             1 => name.into(),
@@ -197,6 +215,9 @@ impl Topology {
 
     /// The endpoint of that name, see [`Topology::host_name`].
     pub fn find_host(&self, name: &str) -> Option<HostId> {
+        if self.endpoints.len() > 0 {
+            return (0..self.hosts()).find(|&h| self.endpoints.get(h) == name).map(|h| HostId(h as u32));
+        }
         let port = |(host, port): (&str, &str)| {
             let node = self.find(host).filter(|&node| self.is_host(node) && self.ports(node).len() > 1)?;
             let port = port.parse().ok().filter(|&port| usize::from(port) < self.ports(node).len())?;

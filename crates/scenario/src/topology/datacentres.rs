@@ -1,11 +1,11 @@
 //! Two datacentres joined by long links.
 
-use super::Layout;
+use super::{Ground, Layout};
 use super::links::{possible_delay, possible_rate};
 use crate::error::KeyError;
 use crate::footprint::Size;
 use crate::values::Chance;
-use model::{Fabric, FabricBuilder, HostId, NodeId, Packet, Probability, Rate, Time};
+use model::{Fabric, HostId, NodeId, Packet, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -143,7 +143,7 @@ impl Datacentres {
 }
 
 impl Layout for Datacentres {
-    fn size(&self) -> Result<Size, KeyError> {
+    fn size(&self, _: &Ground<'_>) -> Result<Size, KeyError> {
         self.possible()?;
         let counts = [("tors", self.tors), ("spines", self.spines), ("hosts-per-tor", self.hosts_per_tor)];
         let largest = counts.into_iter().max_by_key(|(_, count)| *count);
@@ -157,11 +157,11 @@ impl Layout for Datacentres {
         })
     }
 
-    fn lay(&self, loss: Probability) -> Result<Fabric, KeyError> {
-        let mut builder = FabricBuilder::new();
+    fn lay(&self, ground: &Ground<'_>) -> Result<Fabric, KeyError> {
+        let mut builder = ground.builder();
         let per_site = self.tors * self.hosts_per_tor;
         let hosts: Vec<NodeId> = (0..SITES * per_site).map(|h| builder.host(format!("host{h}"))).collect();
-        let chance = |own: Option<Chance>| own.map_or(loss, Chance::probability);
+        let chance = |own: Option<Chance>| own.map_or(ground.loss, Chance::probability);
         let mut edges = Vec::new();
         for (site, hosts) in hosts.chunks(per_site).enumerate() {
             let mut switches = |count: usize, role: &str| -> Vec<NodeId> {
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn local_traffic_stays_away_from_the_external_switches_and_remote_traffic_crosses_both() {
-        let fabric = Datacentres { externals: 2, ..Datacentres::default() }.lay(Probability::ZERO).unwrap();
+        let fabric = Datacentres { externals: 2, ..Datacentres::default() }.lay(&Ground::plain()).unwrap();
         let (tor, spine) = (fabric.find("dc0-tor0").unwrap(), fabric.find("dc0-spine3").unwrap());
         let external = fabric.find("dc0-external1").unwrap();
         let far = fabric.find("dc1-external1").unwrap();

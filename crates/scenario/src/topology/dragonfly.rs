@@ -1,13 +1,13 @@
 //! Dragonfly: fully connected groups of routers, and links between every two groups (Kim, Dally, Scott and Abts,
 //! "Technology-Driven, Highly-Scalable Dragonfly Topology", ISCA 2008).
 
-use super::Layout;
+use super::{Ground, Layout};
 use super::links::{possible_delay, possible_rate};
 use crate::error::KeyError;
 use crate::footprint::Size;
 use crate::values::Chance;
 use model::fabric::{MOST_CHANNELS, MinimalPaths};
-use model::{Fabric, FabricBuilder, HostId, NodeId, Packet, Probability, Rate, RouteState, Time};
+use model::{Fabric, HostId, NodeId, Packet, Rate, RouteState, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -193,7 +193,7 @@ impl Dragonfly {
 }
 
 impl Layout for Dragonfly {
-    fn size(&self) -> Result<Size, KeyError> {
+    fn size(&self, _: &Ground<'_>) -> Result<Size, KeyError> {
         self.possible()?;
         let routers = self.routers();
         let hosts = routers * self.hosts_per_router;
@@ -214,14 +214,14 @@ impl Layout for Dragonfly {
         })
     }
 
-    fn lay(&self, loss: Probability) -> Result<Fabric, KeyError> {
-        let mut builder = FabricBuilder::new();
+    fn lay(&self, ground: &Ground<'_>) -> Result<Fabric, KeyError> {
+        let mut builder = ground.builder();
         let (groups, routers) = (self.groups, self.routers_per_group);
         let hosts: Vec<NodeId> =
             (0..self.routers() * self.hosts_per_router).map(|h| builder.host(format!("host{h}"))).collect();
         let names = (0..groups).flat_map(|g| (0..routers).map(move |r| format!("group{g}-router{r}")));
         let switches: Vec<NodeId> = names.map(|name| builder.switch(name, "router")).collect();
-        let chance = |own: Option<Chance>| own.map_or(loss, Chance::probability);
+        let chance = |own: Option<Chance>| own.map_or(ground.loss, Chance::probability);
         for (h, &host) in hosts.iter().enumerate() {
             let router = switches[h / self.hosts_per_router];
             builder.connect(host, router, self.rate, self.delay, chance(self.loss));
@@ -276,8 +276,8 @@ mod tests {
     }
 
     fn lay(t: &Dragonfly) -> Fabric {
-        t.size().unwrap();
-        t.lay(Probability::ZERO).unwrap()
+        t.size(&Ground::plain()).unwrap();
+        t.lay(&Ground::plain()).unwrap()
     }
 
     /// Every path that a packet can take: its routers, each with the leg of the link after it.
@@ -313,10 +313,10 @@ mod tests {
         let t = Dragonfly::default();
         let f = lay(&t);
         assert_eq!((f.hosts(), f.switches().count(), f.groups()), (1024, 64, 4));
-        assert_eq!(f.links().len(), 2 * t.size().unwrap().links);
+        assert_eq!(f.links().len(), 2 * t.size(&Ground::plain()).unwrap().links);
         assert!(f.switches().all(|router| f.ports(router).len() == 16 + 15 + 3));
         let slingshot = Dragonfly { groups: 8, ..t };
-        assert_eq!(slingshot.size().unwrap().hosts, 2048);
+        assert_eq!(slingshot.size(&Ground::plain()).unwrap().hosts, 2048);
     }
 
     #[test]
@@ -326,7 +326,7 @@ mod tests {
         {
             let t = small(groups, routers, links);
             let f = lay(&t);
-            assert_eq!(f.links().len(), 2 * t.size().unwrap().links);
+            assert_eq!(f.links().len(), 2 * t.size(&Ground::plain()).unwrap().links);
             let across = |r: &NodeId| {
                 let out = |l: &&model::fabric::Link| f.group(l.to).is_some_and(|g| Some(g) != f.group(*r));
                 f.ports(*r).iter().filter(out).count()

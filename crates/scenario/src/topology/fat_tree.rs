@@ -1,11 +1,11 @@
 //! Fat trees of two or three tiers: k-port switches, equal-cost paths everywhere (Al-Fares et al., SIGCOMM 2008).
 
-use super::Layout;
+use super::{Ground, Layout};
 use super::links::{possible_delay, possible_rate};
 use crate::error::KeyError;
 use crate::footprint::Size;
 use crate::values::{Chance, Oversubscription};
-use model::{Fabric, FabricBuilder, HostId, NodeId, Packet, Probability, Rate, Time};
+use model::{Fabric, HostId, NodeId, Packet, Probability, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -260,7 +260,7 @@ fn uplinks(
 }
 
 impl Layout for FatTree {
-    fn size(&self) -> Result<Size, KeyError> {
+    fn size(&self, _: &Ground<'_>) -> Result<Size, KeyError> {
         let Counts { pods, edges, hosts, edge_up, aggregation_up } = self.counts()?;
         let (edges, above) = (pods * edges, pods * edge_up);
         Ok(Size {
@@ -272,12 +272,12 @@ impl Layout for FatTree {
         })
     }
 
-    fn lay(&self, loss: Probability) -> Result<Fabric, KeyError> {
+    fn lay(&self, ground: &Ground<'_>) -> Result<Fabric, KeyError> {
         let Counts { pods, edges, hosts, edge_up, aggregation_up } = self.counts()?;
         let own =
-            Tier { rate: self.rate, delay: self.delay, loss: self.loss.map_or(loss, Chance::probability) };
-        let (aggregation, core) = self.tiers_above(loss);
-        let mut builder = FabricBuilder::new();
+            Tier { rate: self.rate, delay: self.delay, loss: self.loss.map_or(ground.loss, Chance::probability) };
+        let (aggregation, core) = self.tiers_above(ground.loss);
+        let mut builder = ground.builder();
         let all_hosts: Vec<NodeId> =
             (0..pods * edges * hosts).map(|h| builder.host(format!("host{h}"))).collect();
         let mut switches = |count: usize, per_pod: usize, role: &str, in_pods: bool| -> Vec<NodeId> {
@@ -320,7 +320,7 @@ mod tests {
     use model::{HostId, PortIndex};
 
     fn lay(tree: FatTree) -> Fabric {
-        tree.lay(Probability::ZERO).unwrap()
+        tree.lay(&Ground::plain()).unwrap()
     }
 
     /// Number of different paths from a switch to a host.

@@ -1,10 +1,10 @@
 //! Leaf-spine fabrics: hosts on leaves, and links from every leaf to every spine.
 
-use super::Layout;
+use super::{Ground, Layout};
 use crate::error::KeyError;
 use crate::footprint::Size;
 use crate::values::Chance;
-use model::{Fabric, FabricBuilder, HostId, NodeId, Packet, Probability, Rate, Time};
+use model::{Fabric, HostId, NodeId, Packet, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -104,7 +104,7 @@ impl LeafSpine {
 }
 
 impl Layout for LeafSpine {
-    fn size(&self) -> Result<Size, KeyError> {
+    fn size(&self, _: &Ground<'_>) -> Result<Size, KeyError> {
         self.possible()?;
         let counts =
             [("leaves", self.leaves), ("spines", self.spines), ("hosts-per-leaf", self.hosts_per_leaf)];
@@ -119,15 +119,15 @@ impl Layout for LeafSpine {
         })
     }
 
-    fn lay(&self, loss: Probability) -> Result<Fabric, KeyError> {
-        let mut builder = FabricBuilder::new();
+    fn lay(&self, ground: &Ground<'_>) -> Result<Fabric, KeyError> {
+        let mut builder = ground.builder();
         let hosts: Vec<NodeId> =
             (0..self.leaves * self.hosts_per_leaf).map(|h| builder.host(format!("host{h}"))).collect();
         let leaves: Vec<NodeId> =
             (0..self.leaves).map(|l| builder.switch(format!("leaf{l}"), "leaf")).collect();
         let spines: Vec<NodeId> =
             (0..self.spines).map(|s| builder.switch(format!("spine{s}"), "spine")).collect();
-        let chance = |own: Option<Chance>| own.map_or(loss, Chance::probability);
+        let chance = |own: Option<Chance>| own.map_or(ground.loss, Chance::probability);
         for (h, &host) in hosts.iter().enumerate() {
             let leaf = leaves[h / self.hosts_per_leaf];
             builder.connect(host, leaf, self.rate, self.delay, chance(self.loss));
@@ -154,7 +154,7 @@ mod tests {
     fn parallel_uplinks_are_equal_cost_paths() {
         let (leaves, spines, hosts_per_leaf, uplinks_per_spine) = (2, 3, 4, 2);
         let t = LeafSpine { leaves, spines, hosts_per_leaf, uplinks_per_spine, ..LeafSpine::default() };
-        let fabric = t.lay(Probability::ZERO).unwrap();
+        let fabric = t.lay(&Ground::plain()).unwrap();
         let leaf0 = fabric.find("leaf0").unwrap();
         assert_eq!(fabric.route(leaf0, HostId(7)).len(), 6);
         assert_eq!(fabric.name(NodeId(4)), "host4");

@@ -1,10 +1,10 @@
 //! Any fabric: a list of hosts, switches and links.
 
-use super::Layout;
+use super::{Ground, Layout};
 use crate::error::{KeyError, nearest};
 use crate::footprint::Size;
 use crate::values::Chance;
-use model::{Fabric, FabricBuilder, FabricError, HostId, NodeId, Probability, Rate, Time};
+use model::{Fabric, FabricBuilder, FabricError, HostId, NodeId, Rate, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -256,7 +256,7 @@ impl Links {
 }
 
 impl Layout for Links {
-    fn size(&self) -> Result<Size, KeyError> {
+    fn size(&self, _: &Ground<'_>) -> Result<Size, KeyError> {
         let hosts = self.host_count();
         if hosts == 0 || hosts > HostId::MOST {
             return Err(KeyError::new(
@@ -268,7 +268,7 @@ impl Layout for Links {
         Ok(Size { hosts, switches, links: self.links.len(), racks: hosts.min(switches), key: "links" })
     }
 
-    fn lay(&self, loss: Probability) -> Result<Fabric, KeyError> {
+    fn lay(&self, ground: &Ground<'_>) -> Result<Fabric, KeyError> {
         possible_rate("rate", self.rate)?;
         possible_delay("delay", self.delay)?;
         let mut builder = FabricBuilder::new();
@@ -312,7 +312,7 @@ impl Layout for Links {
             if let Some(delay) = cable.delay {
                 possible_delay(&at("delay"), delay)?;
             }
-            let loss = cable.loss.map_or(loss, Chance::probability);
+            let loss = cable.loss.map_or(ground.loss, Chance::probability);
             builder.connect(
                 from,
                 to,

@@ -4,17 +4,40 @@
 
 use crate::error::KeyError;
 use crate::footprint::{MemoryBudget, Size};
-use model::{Fabric, Probability};
+use crate::server::Server;
+use model::{Fabric, FabricBuilder, Probability};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Settings of a topology, which lay out a fabric.
 pub(crate) trait Layout {
     /// Checks the settings and returns the size of the fabric, before any memory is allocated for it.
-    fn size(&self) -> Result<Size, KeyError>;
+    fn size(&self, ground: &Ground<'_>) -> Result<Size, KeyError>;
 
-    /// Builds the fabric; links without a loss of their own lose packets with probability `loss`.
-    fn lay(&self, loss: Probability) -> Result<Fabric, KeyError>;
+    /// Builds the fabric.
+    fn lay(&self, ground: &Ground<'_>) -> Result<Fabric, KeyError>;
+}
+
+/// Settings outside of a topology on which its fabric depends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ground<'s> {
+    /// Loss of links without a loss of their own.
+    pub(crate) loss: Probability,
+    /// The servers of which hosts are ports; `None` if every host is alone.
+    pub(crate) server: Option<&'s Server>,
+}
+
+impl Ground<'_> {
+    /// A builder for a fabric whose hosts are ports of servers, if there are servers.
+    pub(crate) fn builder(&self) -> FabricBuilder {
+        self.server.map_or_else(FabricBuilder::new, |server| FabricBuilder::of_servers(server.ports()))
+    }
+
+    /// Links without loss, and hosts without servers.
+    #[cfg(test)]
+    pub(crate) fn plain() -> Self {
+        Ground { loss: Probability::ZERO, server: None }
+    }
 }
 
 macro_rules! topologies {
@@ -36,11 +59,11 @@ macro_rules! topologies {
                 match self { $(Self::$variant(_) => $name,)+ }
             }
 
-            pub(crate) fn lay(&self, loss: Probability, memory: &mut MemoryBudget) -> Result<Fabric, KeyError> {
-                let size = match self { $(Self::$variant(t) => t.size(),)+ };
+            pub(crate) fn lay(&self, ground: &Ground<'_>, memory: &mut MemoryBudget) -> Result<Fabric, KeyError> {
+                let size = match self { $(Self::$variant(t) => t.size(ground),)+ };
                 let within = |error: KeyError| error.within(self.name()).within("topology");
                 memory.add_fabric(&size.map_err(within)?, &format!("topology.{}", self.name()))?;
-                let fabric = match self { $(Self::$variant(t) => t.lay(loss),)+ };
+                let fabric = match self { $(Self::$variant(t) => t.lay(ground),)+ };
                 fabric.map_err(within)
             }
         }
@@ -58,4 +81,6 @@ topologies! {
     leaf_spine: LeafSpine = "leaf-spine",
     /// Any fabric: a list of hosts, switches and links.
     links: Links = "links",
+    /// Servers with a NIC per GPU; each rail, or each server, has its own ToR.
+    rails: Rails = "rails",
 }

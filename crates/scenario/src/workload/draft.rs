@@ -1,11 +1,12 @@
-//! Messages in the order in which workloads generate them; [`Messages::sorted`] brings them into the order of a plan.
+//! Messages and tasks in the order in which workloads generate them; [`Graph::sorted`] brings them into the order of a plan.
 
 use super::QpUse;
 use crate::error::{KeyError, nearest};
 use crate::footprint::MemoryBudget;
 use model::draw::Key;
-use model::plan::{Message, Qp, Trigger};
-use model::{Fabric, HostId, MessageId, QpId, Time, Wire};
+use super::ranks::Ranks;
+use model::plan::{Message, Operation, Qp, Task, Trigger, Work};
+use model::{Fabric, HostId, MessageId, NodeId, QpId, TaskId, Time, Wire};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -18,6 +19,8 @@ pub(crate) struct DraftMessage {
     pub(crate) start: Time,
     pub(crate) job: u16,
     pub(crate) group: u16,
+    /// Queue pairs between two hosts that belong together, such as those of one communicator, have one number.
+    pub(crate) lane: u32,
     pub(crate) fresh_qp: bool,
 }
 
@@ -30,71 +33,147 @@ pub(crate) enum StartOn {
     Acked,
 }
 
-/// Messages generated so far.
-#[derive(Debug, Default)]
-pub(crate) struct Messages {
-    pub(crate) all: Vec<DraftMessage>,
-    /// Pairs of messages (cause, effect), each with the event of the cause that starts the effect.
-    pub(crate) causes: Vec<(u32, u32, StartOn)>,
+/// A message or a task of the draft.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Item {
+    /// The message of that number.
+    Message(u32),
+    /// The task of that number.
+    Task(u32),
 }
 
-/// The queue pairs, messages and triggers of a plan.
-type Sorted = (Vec<Qp>, Vec<Message>, Vec<Trigger>);
+/// The end of a message or task, which may start others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Event {
+    /// The receiver has the whole message.
+    Received(u32),
+    /// The sender has the ACK of the message's last byte.
+    Acked(u32),
+    /// The task has ended.
+    Done(u32),
+}
 
-impl Messages {
-    /// Gives messages their queue pairs and final numbers, in the order of a plan.
+/// Messages and tasks generated so far.
+#[derive(Debug, Default)]
+pub(crate) struct Graph {
+    pub(crate) messages: Vec<DraftMessage>,
+    pub(crate) tasks: Vec<Task>,
+    pub(crate) operations: Vec<Operation>,
+    /// Pairs of cause and effect.
+    pub(crate) causes: Vec<(Event, Item)>,
+}
+
+/// The parts of a plan that come from workloads.
+#[derive(Debug, Default)]
+pub(crate) struct Sorted {
+    pub(crate) qps: Vec<Qp>,
+    pub(crate) messages: Vec<Message>,
+    pub(crate) tasks: Vec<Task>,
+    pub(crate) operations: Vec<Operation>,
+    pub(crate) triggers: Vec<Trigger>,
+}
+
+impl Graph {
+    /// Gives messages their queue pairs, and messages and tasks their final numbers, in the order of a plan.
     pub(crate) fn sorted(self) -> Sorted {
-        let Messages { all, mut causes } = self;
-        let qp_key = |i: u32| {
-            let DraftMessage { from, to, job, fresh_qp, .. } = all[i as usize];
-            (to, from, job, if fresh_qp { i + 1 } else { 0 })
+        let Graph { messages: all, tasks, operations, mut causes } = self;
+        let (mut qps, mut messages, place) = on_queue_pairs(&all);
+        drop(all);
+        let (mut tasks, rank) = by_host(tasks);
+        let numbered = |item: Item| match item {
+            Item::Message(m) => Item::Message(place[m as usize]),
+            Item::Task(t) => Item::Task(rank[t as usize]),
         };
-        let mut order: Vec<u32> = (0..all.len() as u32).collect();
-        order.sort_by_key(|&i| (qp_key(i), i));
-        let mut place = vec![0u32; all.len()];
-        for (position, &i) in order.iter().enumerate() {
-            place[i as usize] = position as u32;
+        for (cause, effect) in &mut causes {
+            *effect = numbered(*effect);
+            *cause = match *cause {
+                Event::Received(m) => Event::Received(place[m as usize]),
+                Event::Acked(m) => Event::Acked(place[m as usize]),
+                Event::Done(t) => Event::Done(rank[t as usize]),
+            };
         }
-        let mut qps: Vec<Qp> = Vec::new();
-        let mut sorted: Vec<Message> = Vec::with_capacity(all.len());
-        for (position, &i) in order.iter().enumerate() {
-            let m = &all[i as usize];
-            let at = position as u32;
-            if position == 0 || qp_key(order[position - 1]) != qp_key(i) {
-                qps.push(Qp { from: m.from, to: m.to, messages: at..at });
-            }
-            if let Some(qp) = qps.last_mut() {
-                qp.messages.end = at + 1;
-            }
-            sorted.push(Message {
-                qp: QpId(qps.len() as u32 - 1),
-                bytes: m.bytes,
-                start: m.start,
-                needs: 0,
-                on_received: 0..0,
-                on_acked: 0..0,
-                job: m.job,
-                group: m.group,
-            });
-        }
-        for (cause, effect, _) in &mut causes {
-            (*cause, *effect) = (place[*cause as usize], place[*effect as usize]);
-            sorted[*effect as usize].needs += 1;
-        }
-        causes.sort_by_key(|&(cause, effect, on)| (cause, on, effect));
+        // All triggers of a message follow each other.
+        causes.sort_unstable_by_key(|&(cause, effect)| {
+            let cause = match cause {
+                Event::Received(m) => (false, m, 0),
+                Event::Acked(m) => (false, m, 1),
+                Event::Done(t) => (true, t, 0),
+            };
+            (cause, effect)
+        });
         let mut triggers = Vec::with_capacity(causes.len());
-        for (cause, effect, on) in causes {
+        for (cause, effect) in causes {
             let at = triggers.len() as u32;
-            triggers.push(Trigger::Message(MessageId(effect)));
-            let m = &mut sorted[cause as usize];
-            let range = if on == StartOn::Received { &mut m.on_received } else { &mut m.on_acked };
+            let range = match cause {
+                Event::Received(m) => &mut messages[m as usize].on_received,
+                Event::Acked(m) => &mut messages[m as usize].on_acked,
+                Event::Done(t) => &mut tasks[t as usize].on_done,
+            };
             if range.start == range.end {
                 range.start = at;
             }
             range.end = at + 1;
+            triggers.push(match effect {
+                Item::Message(m) => {
+                    messages[m as usize].needs += 1;
+                    Trigger::Message(MessageId(m))
+                }
+                Item::Task(t) => {
+                    tasks[t as usize].needs += 1;
+                    Trigger::Task(TaskId(t))
+                }
+            });
         }
-        (qps, sorted, triggers)
+        qps.shrink_to_fit();
+        Sorted { qps, messages, tasks, operations, triggers }
     }
+}
+
+/// The queue pairs, the messages in the order of a plan, and the place of every message of the draft in it.
+fn on_queue_pairs(all: &[DraftMessage]) -> (Vec<Qp>, Vec<Message>, Vec<u32>) {
+    let qp_key = |i: u32| {
+        let DraftMessage { from, to, job, lane, fresh_qp, .. } = all[i as usize];
+        (to, from, job, lane, if fresh_qp { i + 1 } else { 0 })
+    };
+    let mut order: Vec<u32> = (0..all.len() as u32).collect();
+    order.sort_by_key(|&i| (qp_key(i), i));
+    let mut place = vec![0u32; all.len()];
+    let mut qps: Vec<Qp> = Vec::new();
+    let mut sorted: Vec<Message> = Vec::with_capacity(all.len());
+    for (position, &i) in order.iter().enumerate() {
+        place[i as usize] = position as u32;
+        let m = &all[i as usize];
+        let at = position as u32;
+        if position == 0 || qp_key(order[position - 1]) != qp_key(i) {
+            qps.push(Qp { from: m.from, to: m.to, messages: at..at });
+        }
+        if let Some(qp) = qps.last_mut() {
+            qp.messages.end = at + 1;
+        }
+        sorted.push(Message {
+            qp: QpId(qps.len() as u32 - 1),
+            bytes: m.bytes,
+            start: m.start,
+            needs: 0,
+            on_received: 0..0,
+            on_acked: 0..0,
+            job: m.job,
+            group: m.group,
+        });
+    }
+    (qps, sorted, place)
+}
+
+/// The tasks in the order of their hosts, and the place of every task in it.
+fn by_host(mut tasks: Vec<Task>) -> (Vec<Task>, Vec<u32>) {
+    let mut order: Vec<u32> = (0..tasks.len() as u32).collect();
+    order.sort_by_key(|&t| tasks[t as usize].node);
+    let mut place = vec![0u32; tasks.len()];
+    for (position, &t) in order.iter().enumerate() {
+        place[t as usize] = position as u32;
+    }
+    tasks.sort_by_key(|task| task.node);
+    (tasks, place)
 }
 
 /// Context in which a workload generates its messages.
@@ -108,7 +187,9 @@ pub(crate) struct Draft<'a> {
     pub(crate) job: u16,
     pub(crate) start: Time,
     pub(crate) qp: QpUse,
-    pub(crate) messages: &'a mut Messages,
+    pub(crate) graph: &'a mut Graph,
+    /// GPUs of the fabric.
+    pub(crate) ranks: &'a Ranks,
     /// Name of the job's kind of workload.
     pub(crate) kind: &'static str,
     pub(crate) memory: &'a mut MemoryBudget,
@@ -150,21 +231,44 @@ impl Draft<'_> {
 
     /// Adds a message that starts `after` the start of the job.
     pub(crate) fn send_at(&mut self, group: usize, from: HostId, to: HostId, bytes: u64, after: Time) -> u32 {
-        self.messages.all.push(DraftMessage {
+        self.graph.messages.push(DraftMessage {
             from,
             to,
             bytes,
             start: Time(self.start.ps().saturating_add(after.ps())),
             job: self.job,
             group: group as u16,
+            lane: 0,
             fresh_qp: self.qp == QpUse::PerMessage,
         });
-        self.messages.all.len() as u32 - 1
+        self.graph.messages.len() as u32 - 1
     }
 
-    /// Lets `effect` start at an event of `cause`.
+    /// Lets the message `effect` start at an event of the message `cause`.
     pub(crate) fn after(&mut self, cause: u32, on: StartOn, effect: u32) {
-        self.messages.causes.push((cause, effect, on));
+        let cause = match on {
+            StartOn::Received => Event::Received(cause),
+            StartOn::Acked => Event::Acked(cause),
+        };
+        self.join(cause, Item::Message(effect));
+    }
+
+    /// Lets `effect` start at `cause`.
+    pub(crate) fn join(&mut self, cause: Event, effect: Item) {
+        self.graph.causes.push((cause, effect));
+    }
+
+    /// Adds a task that is ready when the job starts.
+    pub(crate) fn task(&mut self, node: NodeId, work: Work) -> u32 {
+        let task = Task { start: self.start, job: self.job, ..Task::new(node, work) };
+        self.graph.tasks.push(task);
+        self.graph.tasks.len() as u32 - 1
+    }
+
+    /// Adds an operation and returns its number.
+    pub(crate) fn operation(&mut self, operation: Operation) -> u32 {
+        self.graph.operations.push(Operation { job: self.job, ..operation });
+        self.graph.operations.len() as u32 - 1
     }
 }
 

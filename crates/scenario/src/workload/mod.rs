@@ -7,6 +7,7 @@ pub(crate) mod draft;
 pub mod groups;
 pub mod host_sample;
 pub mod peers;
+pub(crate) mod ranks;
 pub mod sizes;
 
 use crate::error::KeyError;

@@ -1,0 +1,113 @@
+//! Ranks: the GPUs of the fabric, as collectives count them.
+
+use crate::error::KeyError;
+use crate::server::{Nvlink, Server};
+use model::{Fabric, HostId, NodeId, PortIndex};
+
+/// The GPUs of the fabric, numbered server by server.
+#[derive(Clone, Debug)]
+pub(crate) struct Ranks {
+    /// The node and the place in its server of every rank.
+    places: Vec<(NodeId, u32)>,
+    /// NIC ports of each rank.
+    ports: Vec<Vec<HostId>>,
+    per_server: usize,
+    nvlink: Option<Nvlink>,
+}
+
+/// A stream of a GPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stream {
+    /// Computation.
+    Compute,
+    /// NVLink port by which pieces leave.
+    Out,
+    /// NVLink port by which pieces enter.
+    In,
+    /// Further streams, by number.
+    Other(u32),
+}
+
+/// Streams of a GPU: the three named ones, and others. Our choice.
+const STREAMS: u32 = 64;
+
+impl Ranks {
+    /// The ranks of a fabric: the GPUs of its servers, or every host.
+    pub(crate) fn new(fabric: &Fabric, server: Option<Server>) -> Result<Self, KeyError> {
+        let Some(server) = server else {
+            let hosts = (0..fabric.hosts() as u32).map(HostId);
+            let place = |host| (fabric.node_of(host), u32::from(fabric.uplink(host).port.0));
+            let places = hosts.clone().map(place).collect();
+            return Ok(Ranks { places, ports: hosts.map(|h| vec![h]).collect(), per_server: 1, nvlink: None });
+        };
+        let nodes = (0..fabric.servers() as u32).map(NodeId);
+        if let Some(node) = nodes.clone().find(|&node| fabric.ports(node).len() != server.ports()) {
+            let text = format!(
+                "the host `{}` has {} links; a server has {} NIC ports",
+                fabric.name(node),
+                fabric.ports(node).len(),
+                server.ports()
+            );
+            return Err(KeyError::new("server", text));
+        }
+        let gpus = nodes.flat_map(|node| (0..server.gpus).map(move |gpu| (node, gpu)));
+        let each = server.ports_per_nic;
+        let ports = |(node, gpu)| {
+            let nics = server.nics_of(gpu);
+            let ports = nics.start * each..nics.end * each;
+            ports.map(|port| fabric.endpoint(node, PortIndex(port as u16))).collect()
+        };
+        Ok(Ranks {
+            places: gpus.clone().map(|(node, gpu)| (node, gpu as u32)).collect(),
+            ports: gpus.map(ports).collect(),
+            per_server: server.gpus,
+            nvlink: server.nvlink,
+        })
+    }
+
+    /// Number of ranks.
+    pub(crate) fn count(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Number of ranks of a server.
+    pub(crate) fn per_server(&self) -> usize {
+        self.per_server
+    }
+
+    /// The host of a rank.
+    pub(crate) fn node(&self, rank: u32) -> NodeId {
+        self.places[rank as usize].0
+    }
+
+    /// The number of a rank in its server.
+    pub(crate) fn place(&self, rank: u32) -> usize {
+        self.places[rank as usize].1 as usize
+    }
+
+    /// The rank at a place of the same server as another rank.
+    pub(crate) fn beside(&self, rank: u32, place: usize) -> u32 {
+        rank - self.places[rank as usize].1 + place as u32
+    }
+
+    /// The NIC ports of a rank: one or several.
+    pub(crate) fn ports(&self, rank: u32) -> &[HostId] {
+        &self.ports[rank as usize]
+    }
+
+    /// The NVLink between two ranks, if they share a server that has it.
+    pub(crate) fn nvlink(&self, a: u32, b: u32) -> Option<Nvlink> {
+        self.nvlink.filter(|_| self.node(a) == self.node(b))
+    }
+
+    /// The number of a rank's stream in its host.
+    pub(crate) fn stream(&self, rank: u32, stream: Stream) -> u32 {
+        let number = match stream {
+            Stream::Compute => 0,
+            Stream::Out => 1,
+            Stream::In => 2,
+            Stream::Other(number) => 3 + number.min(STREAMS - 4),
+        };
+        self.places[rank as usize].1 * STREAMS + number
+    }
+}
