@@ -35,6 +35,7 @@ mod arrays;
 pub mod builtin;
 mod check;
 pub mod classes;
+pub mod collective;
 pub mod config;
 mod document;
 mod error;

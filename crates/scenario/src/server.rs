@@ -162,11 +162,15 @@ mod tests {
 
     #[test]
     fn a_gpu_shares_a_nic_or_has_several() {
-        let with = |gpus, nics| ServerConfig { gpus: Some(gpus), nics: Some(nics), ..ServerConfig::default() };
+        let with =
+            |gpus, nics| ServerConfig { gpus: Some(gpus), nics: Some(nics), ..ServerConfig::default() };
         let shared = with(8, 4).server().unwrap();
         assert_eq!((0..8).map(|g| shared.nics_of(g).start).collect::<Vec<_>>(), [0, 0, 1, 1, 2, 2, 3, 3]);
         assert_eq!(with(4, 8).server().unwrap().nics_of(1), 2..4);
-        assert_eq!(with(8, 3).server().unwrap_err().message, "expected a multiple or a divisor of the 8 GPUs, found 3");
+        assert_eq!(
+            with(8, 3).server().unwrap_err().message,
+            "expected a multiple or a divisor of the 8 GPUs, found 3"
+        );
     }
 
     #[test]

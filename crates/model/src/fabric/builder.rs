@@ -137,7 +137,11 @@ impl FabricBuilder {
                 return Err(FabricError::HostWithoutLink(name(NodeId(i as u32))));
             }
             if let Some(ports) = self.per_server.filter(|&ports| i < *hosts && ports != links) {
-                return Err(FabricError::PartOfServer { server: name(NodeId(i as u32)), ports, found: links });
+                return Err(FabricError::PartOfServer {
+                    server: name(NodeId(i as u32)),
+                    ports,
+                    found: links,
+                });
             }
             if links > Packet::MAX_PORTS {
                 return Err(FabricError::TooManyPorts(name(NodeId(i as u32)), links));

@@ -1,7 +1,7 @@
 //! Two datacentres joined by long links.
 
-use super::{Ground, Layout};
 use super::links::{possible_delay, possible_rate};
+use super::{Ground, Layout};
 use crate::error::KeyError;
 use crate::footprint::Size;
 use crate::values::Chance;

@@ -1,8 +1,8 @@
 //! Dragonfly: fully connected groups of routers, and links between every two groups (Kim, Dally, Scott and Abts,
 //! "Technology-Driven, Highly-Scalable Dragonfly Topology", ISCA 2008).
 
-use super::{Ground, Layout};
 use super::links::{possible_delay, possible_rate};
+use super::{Ground, Layout};
 use crate::error::KeyError;
 use crate::footprint::Size;
 use crate::values::Chance;

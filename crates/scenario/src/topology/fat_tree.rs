@@ -1,7 +1,7 @@
 //! Fat trees of two or three tiers: k-port switches, equal-cost paths everywhere (Al-Fares et al., SIGCOMM 2008).
 
-use super::{Ground, Layout};
 use super::links::{possible_delay, possible_rate};
+use super::{Ground, Layout};
 use crate::error::KeyError;
 use crate::footprint::Size;
 use crate::values::{Chance, Oversubscription};
@@ -274,8 +274,11 @@ impl Layout for FatTree {
 
     fn lay(&self, ground: &Ground<'_>) -> Result<Fabric, KeyError> {
         let Counts { pods, edges, hosts, edge_up, aggregation_up } = self.counts()?;
-        let own =
-            Tier { rate: self.rate, delay: self.delay, loss: self.loss.map_or(ground.loss, Chance::probability) };
+        let own = Tier {
+            rate: self.rate,
+            delay: self.delay,
+            loss: self.loss.map_or(ground.loss, Chance::probability),
+        };
         let (aggregation, core) = self.tiers_above(ground.loss);
         let mut builder = ground.builder();
         let all_hosts: Vec<NodeId> =

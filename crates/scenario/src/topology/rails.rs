@@ -118,10 +118,15 @@ impl Rails {
     fn counts(&self, ground: &Ground<'_>) -> Result<Counts, KeyError> {
         let Some(server) = ground.server else {
             let text = "a fabric of rails needs servers, which have several NICs";
-            return Err(KeyError::new("", text).with_help("add a table [server]; its default is a server of 8 GPUs"));
+            return Err(
+                KeyError::new("", text).with_help("add a table [server]; its default is a server of 8 GPUs")
+            );
         };
-        let at_least_one =
-            [("servers", self.servers), ("planes", self.planes), ("uplinks-per-spine", self.uplinks_per_spine)];
+        let at_least_one = [
+            ("servers", self.servers),
+            ("planes", self.planes),
+            ("uplinks-per-spine", self.uplinks_per_spine),
+        ];
         for (key, count) in at_least_one {
             if count == 0 {
                 return Err(KeyError::new(key, "expected at least 1, found 0"));
@@ -139,7 +144,8 @@ impl Rails {
                 .with_help("port p of each NIC is attached to ToR p; set `ports-per-nic` of [server]"));
         }
         if self.planes > 1 && self.planes != sets {
-            let text = format!("expected 1 plane or as many as ToRs of a rail ({sets}), found {}", self.planes);
+            let text =
+                format!("expected 1 plane or as many as ToRs of a rail ({sets}), found {}", self.planes);
             return Err(KeyError::new("planes", text));
         }
         let rows = if self.kind == Kind::PerServer { 1 } else { nics };
@@ -166,7 +172,10 @@ impl Rails {
             ("servers", joined.saturating_mul(self.uplinks_per_spine), "spine"),
         ] {
             if ports > most && (what == "ToR" || self.spines > 0) {
-                return Err(KeyError::new(key, format!("a {what} needs {ports} ports; a switch has at most {most}")));
+                return Err(KeyError::new(
+                    key,
+                    format!("a {what} needs {ports} ports; a switch has at most {most}"),
+                ));
             }
         }
         let hosts = self.servers.saturating_mul(server.ports());
@@ -236,8 +245,7 @@ impl Layout for Rails {
                 builder.connect(server, tors[tor], self.rate, self.delay, chance(self.loss));
             }
         }
-        let (rate, delay) =
-            (self.uplink_rate.unwrap_or(self.rate), self.uplink_delay.unwrap_or(self.delay));
+        let (rate, delay) = (self.uplink_rate.unwrap_or(self.rate), self.uplink_delay.unwrap_or(self.delay));
         for (t, &tor) in tors.iter().enumerate() {
             for spine in self.above(&counts, t / counts.tors(), t % counts.tors()) {
                 for _ in 0..self.uplinks_per_spine {
@@ -297,7 +305,8 @@ mod tests {
 
     #[test]
     fn a_tor_has_the_nics_of_one_rail_and_port_p_is_attached_to_set_p() {
-        let rails = Rails { servers: 6, servers_per_segment: Some(4), spines: 3, planes: 2, ..Rails::default() };
+        let rails =
+            Rails { servers: 6, servers_per_segment: Some(4), spines: 3, planes: 2, ..Rails::default() };
         let f = lay(&rails, &server(2));
         let tor = |name: &str| f.name(f.attachment(f.find_host(name).unwrap())).to_owned();
         assert_eq!([tor("s0g5p0"), tor("s3g5p0"), tor("s4g5p0")], ["tor5", "tor5", "tor13"]);
@@ -313,8 +322,13 @@ mod tests {
 
     #[test]
     fn in_a_rail_only_fabric_no_path_leads_from_rail_to_rail() {
-        let rails =
-            Rails { servers: 8, kind: Kind::RailOnly, servers_per_segment: Some(4), spines: 2, ..Rails::default() };
+        let rails = Rails {
+            servers: 8,
+            kind: Kind::RailOnly,
+            servers_per_segment: Some(4),
+            spines: 2,
+            ..Rails::default()
+        };
         let f = lay(&rails, &server(1));
         let host = |name: &str| f.find_host(name).unwrap();
         assert!(f.reaches(host("s0g3"), host("s7g3")));

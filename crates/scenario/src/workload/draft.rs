@@ -1,10 +1,10 @@
 //! Messages and tasks in the order in which workloads generate them; [`Graph::sorted`] brings them into the order of a plan.
 
 use super::QpUse;
+use super::ranks::Ranks;
 use crate::error::{KeyError, nearest};
 use crate::footprint::MemoryBudget;
 use model::draw::Key;
-use super::ranks::Ranks;
 use model::plan::{Message, Operation, Qp, Task, Trigger, Work};
 use model::{Fabric, HostId, MessageId, NodeId, QpId, TaskId, Time, Wire};
 use std::borrow::Cow;

@@ -38,7 +38,12 @@ impl Ranks {
             let hosts = (0..fabric.hosts() as u32).map(HostId);
             let place = |host| (fabric.node_of(host), u32::from(fabric.uplink(host).port.0));
             let places = hosts.clone().map(place).collect();
-            return Ok(Ranks { places, ports: hosts.map(|h| vec![h]).collect(), per_server: 1, nvlink: None });
+            return Ok(Ranks {
+                places,
+                ports: hosts.map(|h| vec![h]).collect(),
+                per_server: 1,
+                nvlink: None,
+            });
         };
         let nodes = (0..fabric.servers() as u32).map(NodeId);
         if let Some(node) = nodes.clone().find(|&node| fabric.ports(node).len() != server.ports()) {
