@@ -395,7 +395,7 @@ pub enum Role {
 }
 
 /// A piece of a job: a collective of some ranks, a transfer between two ranks, or a computation that several ranks do.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Operation {
     /// What is done, such as `all-reduce` or `forward`.
     pub name: &'static str,

@@ -37,6 +37,7 @@ mod arrivals;
 mod classes;
 mod closed_form;
 mod collectives;
+mod gpu_collectives;
 mod conservation;
 mod cuts;
 mod deadlock;

@@ -10,7 +10,8 @@ fn gcd(a: u32, b: u32) -> u32 {
 }
 
 /// The members to which a member sends, itself first (NCCL, `init.cc`).
-pub(super) fn peers(call: &Call, member: u32) -> Vec<u32> {
+#[cfg(test)]
+fn peers(call: &Call, member: u32) -> Vec<u32> {
     rounds(call).into_iter().map(|round| ahead(round, member)).collect()
 }
 

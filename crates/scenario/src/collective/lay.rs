@@ -42,16 +42,6 @@ pub(crate) struct Communicator {
     pub(crate) ports: Ports,
 }
 
-impl Communicator {
-    /// Number of ranks in each server, server by server.
-    pub(crate) fn servers(&self, draft: &Draft<'_>) -> Vec<u32> {
-        self.ranks
-            .chunk_by(|&a, &b| draft.ranks.node(a) == draft.ranks.node(b))
-            .map(|c| c.len() as u32)
-            .collect()
-    }
-}
-
 /// A collective of the draft.
 #[derive(Clone, Debug)]
 pub(crate) struct Made {

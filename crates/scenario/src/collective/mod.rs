@@ -22,7 +22,7 @@ mod schedule;
 mod tests;
 mod tree;
 
-pub(crate) use lay::{Communicator, Made, Nic, Ports, lay};
+pub(crate) use lay::{Communicator, MOST_CHANNELS, Nic, Ports, lay};
 pub(crate) use schedule::{After, Builder, Schedule, Step, Way};
 
 use schemars::JsonSchema;
@@ -178,7 +178,8 @@ macro_rules! algorithms {
 
         impl Algorithm {
             /// All algorithms.
-            pub(crate) const ALL: &'static [Algorithm] = &[$(Algorithm::$variant),+];
+            #[cfg(test)]
+            const ALL: &'static [Algorithm] = &[$(Algorithm::$variant),+];
 
             /// The name in scenarios and results.
             pub(crate) const fn name(self) -> &'static str {

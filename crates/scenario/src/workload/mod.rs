@@ -7,6 +7,7 @@ pub(crate) mod draft;
 pub mod groups;
 pub mod host_sample;
 pub mod peers;
+pub mod rank_groups;
 pub(crate) mod ranks;
 pub mod sizes;
 
@@ -121,6 +122,8 @@ workloads! {
     all_reduce: AllReduce = "all-reduce",
     /// Every rank of a group sends a share of its buffer to every other rank.
     all_to_all: AllToAll = "all-to-all",
+    /// A collective of GPUs, as NCCL does it.
+    collective: Collective = "collective",
     /// Every host sends one message, and every host receives one.
     permutation: Permutation = "permutation",
     /// Many hosts send to one.

@@ -1,0 +1,137 @@
+//! Claim: on an idle fabric, collectives take the times of their closed forms.
+
+use crate::lab::{agreed_on, lay};
+use engine::Outcome;
+use model::plan::Role;
+use model::{Plan, Time};
+
+/// Servers of one GPU on one switch: 400 Gb/s, 1 us. Frames carry 1438 B of payload.
+fn star(hosts: usize, kind: &str, bytes: u64, algorithm: &str) -> String {
+    format!(
+        "[topology.leaf-spine]\nleaves = 1\nspines = 1\nhosts-per-leaf = {hosts}\n\
+         [[workload]]\ncollective = {{ kind = \"{kind}\", bytes = \"{bytes}B\", algorithm = \"{algorithm}\" }}\n"
+    )
+}
+
+/// Servers of GPUs with NVLink on rails.
+fn rails(servers: usize, kind: &str, bytes: u64, more: &str) -> String {
+    format!(
+        "[server]\n[topology.rails]\nservers = {servers}\nspines = 4\n[[workload]]\n\
+         collective = {{ kind = \"{kind}\", bytes = \"{bytes}B\", {more} }}\n"
+    )
+}
+
+/// Time from the start of the run until the last rank has left.
+fn time(plan: &Plan, run: &Outcome) -> Time {
+    let leaves = plan.tasks.iter().zip(&run.tasks).filter(|(task, _)| task.role == Role::Leave);
+    leaves.map(|(_, record)| record.end).max().unwrap()
+}
+
+fn run(text: &str) -> (Plan, Outcome) {
+    let checked = lay(text);
+    let outcome = agreed_on(&checked, text);
+    (checked.plan, outcome)
+}
+
+/// Arrival of the last byte of a message of full frames over two links of 400 Gb/s and 1 us.
+fn arrival(plan: &Plan, bytes: u64) -> u64 {
+    let frame = plan.wire.transmission(model::Rate::from_gbps(400), plan.wire.max_frame()).ps();
+    assert_eq!(bytes % u64::from(plan.wire.payload), 0, "full frames");
+    (plan.wire.packets(bytes) + 1) * frame + 2_000_000
+}
+
+#[test]
+fn rings_and_halving_take_their_steps_one_after_another() {
+    for n in [2u64, 4, 8, 16] {
+        let bytes = 1438 * 64 * n;
+        for (kind, algorithm, steps) in [
+            ("all-reduce", "ring", (0..2 * (n - 1)).map(|_| bytes / n).collect::<Vec<_>>()),
+            ("all-gather", "ring", vec![bytes / n; n as usize - 1]),
+            ("reduce-scatter", "ring", vec![bytes / n; n as usize - 1]),
+            ("all-reduce", "halving-doubling", (1..=n.ilog2()).flat_map(|j| [bytes >> j, bytes >> j]).collect()),
+            ("all-reduce", "recursive-doubling", vec![1438 * 64; n.ilog2() as usize]),
+            ("broadcast", "chain", vec![bytes; n as usize - 1]),
+        ] {
+            // While a message is on its way, no ACK of the opposite direction takes time from it: messages end before the first
+            // ACK comes back.
+            let bytes = if algorithm == "recursive-doubling" { 1438 * 64 } else { bytes };
+            let text = star(n as usize, kind, bytes, algorithm);
+            let (plan, run) = run(&text);
+            // Every later step starts behind the ACK of the message that it waited for.
+            let ack = plan.wire.transmission(model::Rate::from_gbps(400), plan.wire.ack).ps();
+            let arrivals: u64 = steps.iter().map(|&bytes| arrival(&plan, bytes)).sum();
+            let expected = arrivals + (steps.len() as u64 - 1) * ack;
+            // The root of a broadcast leaves later, when its bytes are acknowledged.
+            let last = run.messages.iter().map(|record| record.received).max().unwrap();
+            assert_eq!(last, Time(expected), "{kind} by {algorithm} among {n}");
+        }
+    }
+}
+
+#[test]
+fn nvls_in_a_server_takes_one_and_an_eighth_of_the_buffer_at_the_rate_of_nvlink() {
+    let (plan, outcome) = run(&rails(2, "all-reduce", 450_000_000, "groups = \"server\", algorithm = \"nvls\""));
+    // 506.25 MB at 450 GB/s, and 500 ns to the switch and back.
+    assert_eq!(time(&plan, &outcome), Time::from_us(1125 + 1));
+    assert!(plan.messages.is_empty());
+}
+
+#[test]
+fn rings_over_rails_never_cross_a_spine_and_use_every_nic_alike() {
+    let (plan, outcome) = run(&rails(2, "all-reduce", 8_000_000, "algorithm = \"ring\""));
+    let to_spines = plan.fabric.links().iter().zip(&outcome.links).filter(|(link, _)| plan.fabric.tier(link.to) == 2);
+    assert_eq!(to_spines.map(|(_, record)| record.bytes).sum::<u64>(), 0);
+    let mut by_nic = vec![0; plan.fabric.hosts()];
+    for message in &plan.messages {
+        by_nic[plan.qps[message.qp.index()].from.index()] += message.bytes;
+    }
+    // 2 (n - 1) / n of the buffer crosses between the servers in each direction; every NIC has an eighth.
+    assert_eq!(by_nic, vec![2 * 15 * 8_000_000 / 16 / 8; 16]);
+}
+
+#[test]
+fn on_one_tor_per_server_the_same_ring_crosses_spines() {
+    let text = rails(2, "all-reduce", 8_000_000, "algorithm = \"ring\"")
+        .replace("spines = 4", "spines = 4\nkind = \"per-server\"\nservers-per-segment = 1");
+    let (plan, outcome) = run(&text);
+    let up = plan.fabric.links().iter().zip(&outcome.links).filter(|(link, _)| plan.fabric.tier(link.to) == 2);
+    let frames = |bytes: u64| {
+        let wire = &plan.wire;
+        (0..wire.packets(bytes)).map(|i| u64::from(wire.data_frame(wire.payload_of(bytes, i)))).sum::<u64>()
+    };
+    let data: u64 = plan.messages.iter().map(|message| frames(message.bytes)).sum();
+    let all: u64 = up.map(|(_, record)| record.bytes).sum();
+    assert!(all > data && all < data + data / 10, "{all} B with ACKs, {data} B of data");
+}
+
+#[test]
+fn without_spines_between_rails_an_all_to_all_needs_the_nics_of_the_receivers_rails() {
+    let text = |nic: &str| {
+        rails(2, "all-to-all", 1_600_000, &format!("tuning = {{ nic = \"{nic}\" }}"))
+            .replace("spines = 4", "spines = 0\nkind = \"rail-only\"")
+    };
+    let (plan, outcome) = run(&text("pxn"));
+    // Eight GPUs of the other server: 100 kB each.
+    let sent: u64 = plan.messages.iter().map(|message| message.bytes).sum();
+    assert_eq!(sent, 16 * 8 * 100_000);
+    assert!(outcome.messages.iter().all(|record| record.acked < Time::NEVER));
+    let refused = format!("{:?}", scenario::check(&scenario::Source::new("story.toml", text("own")), &[]).unwrap_err());
+    assert!(refused.contains("no path leads from"), "{refused}");
+}
+
+#[test]
+fn a_tree_is_not_a_ring() {
+    for (kind, servers) in [("ring", 4u64), ("tree", 4)] {
+        let (plan, _) = run(&star(servers as usize, "all-reduce", 1_438_000, kind));
+        let mut sent = vec![0; 4];
+        for message in &plan.messages {
+            sent[plan.qps[message.qp.index()].from.index()] += message.bytes;
+        }
+        match kind {
+            "ring" => assert_eq!(sent, [2_157_000; 4]),
+            // Parents in the first tree: none, 2, 0, 2; in the second: 1, 3, 1, none. Every edge carries half of the buffer in
+            // each direction.
+            _ => assert_eq!(sent, [2, 4, 4, 2].map(|edges| edges * 719_000)),
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Collectives of GPUs, as NCCL does them.
+
+use super::Generate;
+use super::draft::{Draft, Event, Item, some_bytes};
+use super::rank_groups::RankGroups;
+use crate::collective::{Algorithm, Call, Communicator, Kind, MOST_CHANNELS, Nic, Ports, Protocol, lay};
+use crate::error::KeyError;
+use model::Bytes;
+use model::plan::Operation;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A collective of groups of GPUs. Bytes between GPUs of a server go over NVLink, all others over NICs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Collective {
+    /// The collective: `"all-reduce"`, `"all-gather"`, `"reduce-scatter"`, `"broadcast"`, `"reduce"` or `"all-to-all"`. No
+    /// default.
+    pub kind: Kind,
+    /// Size as nccl-tests count it: the buffer of a rank for all-reduce, broadcast, reduce and all-to-all; all gathered or
+    /// scattered bytes for the other two. No default.
+    pub bytes: Bytes,
+    /// Algorithm. `"nccl"` takes the one with the least time by NCCL's cost model. Default `"ring"` for all-reduce,
+    /// all-gather and reduce-scatter, `"chain"` for broadcast and reduce, `"direct"` for all-to-all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub algorithm: Option<Algorithm>,
+    /// Groups of ranks: `"all"`, `"server"`, `"rail"` (ranks with the same number in their servers), `"contiguous"` (needs
+    /// `group-size`), or a list of lists of ranks. Default `"all"`.
+    #[serde(default)]
+    pub groups: RankGroups,
+    /// Number of ranks of a contiguous group. No default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group_size: Option<usize>,
+    /// Channels, messages, NICs and ports.
+    #[serde(default)]
+    pub tuning: Tuning,
+    /// Number of times that the collective is done; a rank enters the next one when it has left the one before. Default 1.
+    #[serde(default = "once")]
+    pub repeat: u32,
+}
+
+/// How collectives move their bytes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Tuning {
+    /// Number of channels: parts of the buffer that have connections of their own, and in a ring an order of GPUs of their own.
+    /// Default: the number of GPUs that the group has in a server (NCCL finds one channel per NIC; it may double them).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channels: Option<u32>,
+    /// Longest message. A rank passes a message on when it has arrived, so short messages make a pipeline. Default: not set;
+    /// with `algorithm = "nccl"`, the slice of NCCL's protocol (1 MiB for Simple).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<Bytes>,
+    /// Number of peers to which a rank of a direct exchange sends at the same time. Default: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<u32>,
+    /// Parts of a buffer are multiples of this size, and the last one is shorter. NCCL's is 16 B. Default 1 B, so that parts
+    /// differ by at most a byte (our choice).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grain: Option<Bytes>,
+    /// Encoding on the wire: `"simple"`, `"ll"` (twice the payload) or `"ll128"` (16/15 of the payload). Default `"simple"`.
+    pub protocol: Protocol,
+    /// NIC by which a GPU sends to another server. `"own"`: its own; `"channel"`: the NIC of GPU c of the group in its server,
+    /// for channel c, and the same NIC receives; `"pxn"`: the NIC of the GPU with the receiver's number, to which the bytes
+    /// go over NVLink. Default `"pxn"` for all-to-all, else `"channel"` (NCCL).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nic: Option<NicChoice>,
+    /// Port of a NIC with several ports. `"hash"`: by a hash of the connection; `"round-robin"`: port c for channel c;
+    /// `"stripe"`: every message in parts, one per port. Default `"hash"` (a bond of two ports).
+    pub ports: PortChoice,
+}
+
+/// Choice of a NIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NicChoice {
+    /// The GPU's own NIC.
+    Own,
+    /// The channel's NIC.
+    Channel,
+    /// The NIC on the receiver's rail.
+    Pxn,
+}
+
+/// Choice of a port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PortChoice {
+    /// By a hash of the connection.
+    #[default]
+    Hash,
+    /// By the channel's number.
+    RoundRobin,
+    /// All ports.
+    Stripe,
+}
+
+fn once() -> u32 {
+    1
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Tuning {
+            channels: None,
+            message: None,
+            window: None,
+            grain: None,
+            protocol: Protocol::Simple,
+            nic: None,
+            ports: PortChoice::Hash,
+        }
+    }
+}
+
+impl Tuning {
+    /// The communicator of a group.
+    pub(crate) fn communicator(&self, kind: Kind, ranks: Vec<u32>, group: usize, lane: u32) -> Communicator {
+        let usual = if kind == Kind::AllToAll { NicChoice::Pxn } else { NicChoice::Channel };
+        let nic = match self.nic.unwrap_or(usual) {
+            NicChoice::Own => Nic::Own,
+            NicChoice::Channel => Nic::Channel,
+            NicChoice::Pxn => Nic::Pxn,
+        };
+        let ports = match self.ports {
+            PortChoice::Hash => Ports::Hash,
+            PortChoice::RoundRobin => Ports::RoundRobin,
+            PortChoice::Stripe => Ports::Stripe,
+        };
+        Communicator { ranks, group, lane, nic, ports }
+    }
+
+    /// The call of a collective among these ranks.
+    pub(crate) fn call(&self, draft: &Draft<'_>, kind: Kind, bytes: u64, ranks: &[u32]) -> Result<Call, KeyError> {
+        let servers: Vec<u32> = ranks
+            .chunk_by(|&a, &b| draft.ranks.node(a) == draft.ranks.node(b))
+            .map(|server| server.len() as u32)
+            .collect();
+        let most = servers.iter().copied().max().unwrap_or(1);
+        let direct = kind == Kind::AllToAll;
+        let channels = self.channels.unwrap_or(if direct { 1 } else { most.min(MOST_CHANNELS) });
+        if channels == 0 || channels > MOST_CHANNELS {
+            let text = format!("expected 1 to {MOST_CHANNELS} channels, found {channels}");
+            return Err(KeyError::new("channels", text));
+        }
+        for (key, bytes) in [("message", self.message), ("grain", self.grain)] {
+            if let Some(bytes) = bytes {
+                some_bytes(bytes, key)?;
+            }
+        }
+        let first = ranks.first().copied().unwrap_or(0);
+        let nic = draft.ranks.ports(first).iter().map(|&port| draft.fabric.uplink(port).rate.bps()).sum();
+        let nvlink = ranks.iter().find_map(|&rank| draft.ranks.nvlink(rank, rank));
+        Ok(Call {
+            kind,
+            bytes,
+            servers,
+            channels,
+            chunk: self.message.map_or(u64::MAX, Bytes::get),
+            window: self.window.unwrap_or(0),
+            grain: self.grain.map_or(1, Bytes::get),
+            nvlink: nvlink.is_some(),
+            protocol: self.protocol,
+            rates: (nic, nvlink.map_or(0, |nvlink| nvlink.rate.bps())),
+        })
+    }
+}
+
+impl Kind {
+    /// The algorithm that a collective has by default.
+    pub(crate) fn usual_algorithm(self) -> Algorithm {
+        match self {
+            Kind::AllReduce | Kind::AllGather | Kind::ReduceScatter => Algorithm::Ring,
+            Kind::Broadcast | Kind::Reduce => Algorithm::Chain,
+            Kind::AllToAll => Algorithm::Direct,
+        }
+    }
+}
+
+impl Generate for Collective {
+    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, KeyError> {
+        let bytes = some_bytes(self.bytes, "bytes")?;
+        if self.repeat == 0 || self.repeat > 100_000 {
+            return Err(KeyError::new("repeat", format!("expected 1 to 100000, found {}", self.repeat)));
+        }
+        let groups = self.groups.resolve(self.group_size, draft.ranks)?;
+        let algorithm = self.algorithm.unwrap_or(self.kind.usual_algorithm());
+        let count = groups.len();
+        for (g, ranks) in groups.into_iter().enumerate() {
+            let call = self.tuning.call(draft, self.kind, bytes, &ranks).map_err(|e| e.within("tuning"))?;
+            let key = if self.algorithm.is_some() { "algorithm" } else { "groups" };
+            let schedule = algorithm.schedule(&call).map_err(|text| KeyError::new(key, text))?;
+            let steps = schedule.steps.len() as u64 * u64::from(self.repeat);
+            draft.reserve(steps, steps.min(ranks.len() as u64 * 64), "groups")?;
+            let communicator = self.tuning.communicator(self.kind, ranks, g, g as u32);
+            let mut before: Option<Vec<u32>> = None;
+            for repetition in 0..self.repeat {
+                let operation = Operation { step: repetition, ..Operation::default() };
+                let made = lay(draft, &communicator, &call, &schedule, operation);
+                for (&left, &enter) in before.iter().flatten().zip(&made.enter) {
+                    draft.join(Event::Done(left), Item::Task(enter));
+                }
+                before = Some(made.leave);
+            }
+        }
+        Ok(count)
+    }
+}
