@@ -74,6 +74,10 @@ const QP: u64 = 850;
 /// 370.
 const MESSAGE: u64 = 370;
 
+/// Bytes per task with its triggers. Our estimate from the sizes of the types: 72 for the task, 24 for its record, and 16 for each of
+/// three causes while the plan is made.
+const TASK: u64 = 200;
+
 /// Bytes per recorded event, with its copies that are sorted and written to `events.parquet`. Measured in permutations of 16 hosts
 /// with messages of 20 MB and 60 MB: 107 to 109 per event of a sender or a receiver.
 const EVENT: u64 = 110;
@@ -224,6 +228,17 @@ impl MemoryBudget {
         }
         let bytes = messages.saturating_mul(MESSAGE).saturating_add(qps.saturating_mul(QP));
         self.add(bytes, path, format!("{messages} messages on {qps} queue pairs"))
+    }
+
+    /// Counts tasks.
+    pub(crate) fn add_tasks(&mut self, tasks: u64, path: String) -> Result<(), KeyError> {
+        if tasks > MOST_MESSAGES {
+            return Err(KeyError::rooted(
+                &path,
+                format!("expected at most {MOST_MESSAGES} tasks, found {tasks}"),
+            ));
+        }
+        self.add(tasks.saturating_mul(TASK), path, format!("{tasks} tasks"))
     }
 
     /// Counts the packets in flight and in queues.

@@ -503,3 +503,73 @@ mod tests {
         assert_eq!(Share::new(1, 8).to_string(), "1/8");
     }
 }
+
+/// Floating-point operations per second, such as `"400TFLOPS"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Flops(pub u128);
+
+/// Units of operations per second.
+const FLOPS: [(&str, u128); 4] = [
+    ("PFLOPS", 1_000_000_000_000_000),
+    ("TFLOPS", 1_000_000_000_000),
+    ("GFLOPS", 1_000_000_000),
+    ("MFLOPS", 1_000_000),
+];
+
+impl Flops {
+    /// Time of so many operations, rounded up to a picosecond.
+    pub fn time(self, operations: u128) -> Time {
+        let ps = operations.saturating_mul(1_000_000_000_000).div_ceil(self.0.max(1));
+        Time(u64::try_from(ps).unwrap_or(u64::MAX))
+    }
+}
+
+impl FromStr for Flops {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("expected operations per second like \"400TFLOPS\", found \"{text}\"");
+        let unit = FLOPS.iter().find_map(|(unit, factor)| Some((text.strip_suffix(unit)?.trim(), *factor)));
+        let (number, factor) = unit.ok_or_else(wrong)?;
+        let (whole, part) = number.split_once('.').unwrap_or((number, ""));
+        let digits = |text: &str| text.chars().all(|c| c.is_ascii_digit());
+        if whole.is_empty() || whole.len() > 9 || part.len() > 6 || !digits(whole) || !digits(part) {
+            return Err(wrong());
+        }
+        let scaled: u128 = format!("{whole}{part}").parse().map_err(|_| wrong())?;
+        match scaled * factor / 10u128.pow(part.len() as u32) {
+            0 => Err(wrong()),
+            flops => Ok(Flops(flops)),
+        }
+    }
+}
+
+impl fmt::Display for Flops {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (unit, factor) =
+            FLOPS.into_iter().find(|(_, factor)| self.0 % factor == 0).unwrap_or(("FLOPS", 1));
+        write!(f, "{}{unit}", self.0 / factor)
+    }
+}
+
+impl Serialize for Flops {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Flops {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Cow::<str>::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
+impl JsonSchema for Flops {
+    fn schema_name() -> Cow<'static, str> {
+        "Flops".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": "^[0-9]{1,9}(\\.[0-9]{1,6})? *[MGTP]FLOPS$", "examples": ["400TFLOPS"] })
+    }
+}

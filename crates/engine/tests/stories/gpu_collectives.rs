@@ -74,7 +74,8 @@ fn rings_and_halving_take_their_steps_one_after_another() {
 
 #[test]
 fn nvls_in_a_server_takes_one_and_an_eighth_of_the_buffer_at_the_rate_of_nvlink() {
-    let (plan, outcome) = run(&rails(2, "all-reduce", 450_000_000, "groups = \"server\", algorithm = \"nvls\""));
+    let (plan, outcome) =
+        run(&rails(2, "all-reduce", 450_000_000, "groups = \"server\", algorithm = \"nvls\""));
     // 506.25 MB at 450 GB/s, and 500 ns to the switch and back.
     assert_eq!(time(&plan, &outcome), Time::from_us(1125 + 1));
     assert!(plan.messages.is_empty());
@@ -83,7 +84,8 @@ fn nvls_in_a_server_takes_one_and_an_eighth_of_the_buffer_at_the_rate_of_nvlink(
 #[test]
 fn rings_over_rails_never_cross_a_spine_and_use_every_nic_alike() {
     let (plan, outcome) = run(&rails(2, "all-reduce", 8_000_000, "algorithm = \"ring\""));
-    let to_spines = plan.fabric.links().iter().zip(&outcome.links).filter(|(link, _)| plan.fabric.tier(link.to) == 2);
+    let to_spines =
+        plan.fabric.links().iter().zip(&outcome.links).filter(|(link, _)| plan.fabric.tier(link.to) == 2);
     assert_eq!(to_spines.map(|(_, record)| record.bytes).sum::<u64>(), 0);
     let mut by_nic = vec![0; plan.fabric.hosts()];
     for message in &plan.messages {
@@ -98,7 +100,8 @@ fn on_one_tor_per_server_the_same_ring_crosses_spines() {
     let text = rails(2, "all-reduce", 8_000_000, "algorithm = \"ring\"")
         .replace("spines = 4", "spines = 4\nkind = \"per-server\"\nservers-per-segment = 1");
     let (plan, outcome) = run(&text);
-    let up = plan.fabric.links().iter().zip(&outcome.links).filter(|(link, _)| plan.fabric.tier(link.to) == 2);
+    let up =
+        plan.fabric.links().iter().zip(&outcome.links).filter(|(link, _)| plan.fabric.tier(link.to) == 2);
     let frames = |bytes: u64| {
         let wire = &plan.wire;
         (0..wire.packets(bytes)).map(|i| u64::from(wire.data_frame(wire.payload_of(bytes, i)))).sum::<u64>()
@@ -119,7 +122,8 @@ fn without_spines_between_rails_an_all_to_all_needs_the_nics_of_the_receivers_ra
     let sent: u64 = plan.messages.iter().map(|message| message.bytes).sum();
     assert_eq!(sent, 16 * 8 * 100_000);
     assert!(outcome.messages.iter().all(|record| record.acked < Time::NEVER));
-    let refused = format!("{:?}", scenario::check(&scenario::Source::new("story.toml", text("own")), &[]).unwrap_err());
+    let refused =
+        format!("{:?}", scenario::check(&scenario::Source::new("story.toml", text("own")), &[]).unwrap_err());
     assert!(refused.contains("no path leads from"), "{refused}");
 }
 

@@ -1,10 +1,10 @@
 //! Schedules as messages and tasks: NVLink inside servers, NICs between them.
 
-use super::{After, Call, Schedule, Step, Way};
+use super::{After, Call, Kind, Protocol, Schedule, Step, Way};
 use crate::workload::draft::{Draft, Event, Item, part};
 use crate::workload::ranks::Stream;
 use model::draw::below;
-use model::plan::{Operation, Role, Task, Work};
+use model::plan::{Operation, Role, Work};
 use model::{HostId, Time};
 
 /// The NIC by which a GPU sends to a GPU of another server.
@@ -42,29 +42,22 @@ pub(crate) struct Communicator {
     pub(crate) ports: Ports,
 }
 
-/// A collective of the draft.
-#[derive(Clone, Debug)]
-pub(crate) struct Made {
-    /// By member: the task whose end starts the collective there.
-    pub(crate) enter: Vec<u32>,
-    /// By member: the task that ends when the collective has ended there.
-    pub(crate) leave: Vec<u32>,
-}
-
 /// Events of a transfer.
 struct Moved {
     arrived: Event,
     sent: Event,
 }
 
-/// Adds a collective to the draft.
+/// Adds a collective to the draft. Each member enters after its `causes`, or when the job starts. Returns the event at which each
+/// member has left.
 pub(crate) fn lay(
     draft: &mut Draft<'_>,
     communicator: &Communicator,
     call: &Call,
     schedule: &Schedule,
     operation: Operation,
-) -> Made {
+    causes: &[Vec<Event>],
+) -> Vec<Event> {
     let ranks = &communicator.ranks;
     let operation = draft.operation(Operation {
         name: call.kind.name(),
@@ -73,16 +66,13 @@ pub(crate) fn lay(
         bus: call.kind.bus(ranks.len() as u32),
         ..operation
     });
-    let moment = |draft: &mut Draft<'_>, rank: u32, role| {
-        let task = draft.task(draft.ranks.node(rank), Work::Free { time: Time::ZERO });
-        let made = &mut draft.graph.tasks[task as usize];
-        *made = Task { role, rank, operation, ..made.clone() };
-        task
-    };
-    let enter: Vec<u32> = ranks.iter().map(|&rank| moment(draft, rank, Role::Enter)).collect();
-    let leave: Vec<u32> = ranks.iter().map(|&rank| moment(draft, rank, Role::Leave)).collect();
     let mut layer = Layer { draft, communicator, call, operation, servers: Vec::new() };
     layer.servers = layer.server_of();
+    if let Some(left) = layer.behind_a_gate(schedule, causes) {
+        return left;
+    }
+    let enter: Vec<u32> =
+        ranks.iter().zip(causes).map(|(&r, causes)| layer.moment(r, Role::Enter, causes)).collect();
     let mut moved: Vec<Moved> = Vec::with_capacity(schedule.steps.len());
     let event = |after: After, moved: &[Moved]| match after {
         After::Arrived(step) => moved[step as usize].arrived,
@@ -97,14 +87,46 @@ pub(crate) fn lay(
         let done = layer.step(step, &after);
         moved.push(done);
     }
-    for (m, after) in schedule.leave.iter().enumerate() {
-        let leave = Item::Task(leave[m]);
-        layer.draft.join(Event::Done(enter[m]), leave);
-        for &after in after {
-            layer.draft.join(event(after, &moved), leave);
-        }
-    }
-    Made { enter, leave }
+    let leave = |(m, after): (usize, &Vec<After>)| {
+        let mut causes = vec![Event::Done(enter[m])];
+        causes.extend(after.iter().map(|&after| event(after, &moved)));
+        Event::Done(layer.moment(ranks[m], Role::Leave, &causes))
+    };
+    schedule.leave.iter().enumerate().map(leave).collect()
+}
+
+/// Adds one transfer from the first to the second member of a communicator; returns the event of its arrival.
+pub(crate) fn transfer(
+    draft: &mut Draft<'_>,
+    communicator: &Communicator,
+    bytes: u64,
+    operation: u32,
+    causes: &[Event],
+) -> Event {
+    let call = Call {
+        kind: Kind::Broadcast,
+        bytes,
+        servers: vec![1, 1],
+        channels: 1,
+        chunk: u64::MAX,
+        window: 0,
+        grain: 1,
+        nvlink: false,
+        protocol: Protocol::Simple,
+        rates: (0, 0),
+    };
+    let mut layer = Layer { draft, communicator, call: &call, operation, servers: vec![(0, 1), (1, 1)] };
+    let enter = layer.moment(communicator.ranks[0], Role::Enter, causes);
+    let step = Step {
+        from: 0,
+        to: 1,
+        data: 0..bytes,
+        more: Vec::new(),
+        channel: 0,
+        way: Way::Copy,
+        after: Vec::new(),
+    };
+    layer.step(&step, &[Event::Done(enter)]).arrived
 }
 
 struct Layer<'l, 'd> {
@@ -125,6 +147,34 @@ impl Layer<'_, '_> {
             mine
         };
         self.call.servers.iter().flat_map(of).collect()
+    }
+
+    /// If every step is one over the NVSwitch of a single server, for which all members must have entered: one task that waits for
+    /// all members, and one task for each member. Steps of training models have many such collectives.
+    fn behind_a_gate(&mut self, schedule: &Schedule, causes: &[Vec<Event>]) -> Option<Vec<Event>> {
+        let all = |step: &Step| {
+            step.way == Way::Switch && step.after.iter().all(|a| matches!(a, After::Entered(_)))
+        };
+        let single = self.call.servers.len() == 1 && schedule.steps.len() == self.communicator.ranks.len();
+        if !single || !schedule.steps.iter().all(all) {
+            return None;
+        }
+        let causes: Vec<Event> = causes.iter().flatten().copied().collect();
+        let gate = Event::Done(self.moment(self.communicator.ranks[0], Role::Enter, &causes));
+        let left = |step: &Step| {
+            let rank = self.communicator.ranks[step.from as usize];
+            let task = self.copy(rank, rank, self.call.protocol.wire(step.bytes()), 2, &[gate]);
+            self.draft.graph.tasks[task as usize].role = Role::Leave;
+            Event::Done(task)
+        };
+        Some(schedule.steps.iter().map(left).collect())
+    }
+
+    /// Adds a task that takes no time.
+    fn moment(&mut self, rank: u32, role: Role, after: &[Event]) -> u32 {
+        let task = self.task(rank, Work::Free { time: Time::ZERO }, after);
+        self.draft.graph.tasks[task as usize].role = role;
+        task
     }
 
     /// Adds the messages and tasks of a step, which starts after these events.

@@ -22,7 +22,7 @@ mod schedule;
 mod tests;
 mod tree;
 
-pub(crate) use lay::{Communicator, MOST_CHANNELS, Nic, Ports, lay};
+pub(crate) use lay::{Communicator, MOST_CHANNELS, Nic, Ports, lay, transfer};
 pub(crate) use schedule::{After, Builder, Schedule, Step, Way};
 
 use schemars::JsonSchema;

@@ -1,7 +1,7 @@
 //! Collectives of GPUs, as NCCL does them.
 
 use super::Generate;
-use super::draft::{Draft, Event, Item, some_bytes};
+use super::draft::{Draft, Event, some_bytes};
 use super::rank_groups::RankGroups;
 use crate::collective::{Algorithm, Call, Communicator, Kind, MOST_CHANNELS, Nic, Ports, Protocol, lay};
 use crate::error::KeyError;
@@ -131,7 +131,13 @@ impl Tuning {
     }
 
     /// The call of a collective among these ranks.
-    pub(crate) fn call(&self, draft: &Draft<'_>, kind: Kind, bytes: u64, ranks: &[u32]) -> Result<Call, KeyError> {
+    pub(crate) fn call(
+        &self,
+        draft: &Draft<'_>,
+        kind: Kind,
+        bytes: u64,
+        ranks: &[u32],
+    ) -> Result<Call, KeyError> {
         let servers: Vec<u32> = ranks
             .chunk_by(|&a, &b| draft.ranks.node(a) == draft.ranks.node(b))
             .map(|server| server.len() as u32)
@@ -193,14 +199,11 @@ impl Generate for Collective {
             let steps = schedule.steps.len() as u64 * u64::from(self.repeat);
             draft.reserve(steps, steps.min(ranks.len() as u64 * 64), "groups")?;
             let communicator = self.tuning.communicator(self.kind, ranks, g, g as u32);
-            let mut before: Option<Vec<u32>> = None;
+            let mut causes: Vec<Vec<Event>> = vec![Vec::new(); call.ranks() as usize];
             for repetition in 0..self.repeat {
                 let operation = Operation { step: repetition, ..Operation::default() };
-                let made = lay(draft, &communicator, &call, &schedule, operation);
-                for (&left, &enter) in before.iter().flatten().zip(&made.enter) {
-                    draft.join(Event::Done(left), Item::Task(enter));
-                }
-                before = Some(made.leave);
+                let left = lay(draft, &communicator, &call, &schedule, operation, &causes);
+                causes = left.into_iter().map(|event| vec![event]).collect();
             }
         }
         Ok(count)

@@ -224,6 +224,12 @@ impl Draft<'_> {
         self.memory.add_messages(messages, qps, path)
     }
 
+    /// Refuses a job with more tasks than fit into the machine's memory.
+    pub(crate) fn reserve_tasks(&mut self, tasks: u64, path: &str) -> Result<(), KeyError> {
+        let path = format!("workload.{}.{}.{path}", self.job, self.kind);
+        self.memory.add_tasks(tasks, path)
+    }
+
     /// Adds a message that starts with the job and returns its number, for [`Draft::after`].
     pub(crate) fn send(&mut self, group: usize, from: HostId, to: HostId, bytes: u64) -> u32 {
         self.send_at(group, from, to, bytes, Time::ZERO)

@@ -124,6 +124,8 @@ workloads! {
     all_to_all: AllToAll = "all-to-all",
     /// A collective of GPUs, as NCCL does it.
     collective: Collective = "collective",
+    /// Training steps of a language model.
+    training: Training = "training",
     /// Every host sends one message, and every host receives one.
     permutation: Permutation = "permutation",
     /// Many hosts send to one.

@@ -95,7 +95,9 @@ impl RankGroups {
         let each = ranks.per_server();
         let groups: Vec<Vec<u32>> = match self {
             RankGroups::Rule(Rule::All) => vec![(0..count).collect()],
-            RankGroups::Rule(Rule::Server) => by(&|rank| rank as usize / each, count.div_ceil(each as u32) as usize),
+            RankGroups::Rule(Rule::Server) => {
+                by(&|rank| rank as usize / each, count.div_ceil(each as u32) as usize)
+            }
             RankGroups::Rule(Rule::Rail) => by(&|rank| rank as usize % each, each),
             RankGroups::Rule(Rule::Contiguous) => {
                 let size = size.filter(|&size| size >= 2 && size <= count as usize).ok_or_else(|| {
@@ -130,7 +132,10 @@ impl RankGroups {
             return Err(KeyError::new("groups", text));
         }
         if groups.len() > usize::from(u16::MAX) {
-            return Err(KeyError::new("groups", format!("expected at most 65535 groups, found {}", groups.len())));
+            return Err(KeyError::new(
+                "groups",
+                format!("expected at most 65535 groups, found {}", groups.len()),
+            ));
         }
         Ok(groups)
     }

@@ -1,0 +1,86 @@
+//! Claim: training steps take the time of their pipeline, and ranks send the bytes of their parallelism.
+
+use crate::lab::{agreed_on, lay};
+use model::Time;
+use model::plan::Role;
+
+/// A model of one layer per stage on the GPUs of one server, whose activations are so small that a hop takes NVLink's delay.
+fn pipeline(stages: u32, micros: u32, hop_us: u32, schedule: &str) -> String {
+    format!(
+        "[server]\ngpus = {stages}\nnvlink = {{ delay = \"{hop_us}us\" }}\n[topology.rails]\nservers = 1\nspines = 0\n\
+         [[workload]]\n[workload.training]\n\
+         model = {{ hidden = 8, layers = {}, heads = 1, ffn = 1, gated = true, vocab = 1 }}\n\
+         parallel = {{ pp = {stages} }}\nbatch = {{ global = {micros}, sequence = 1 }}\nschedule = {schedule}\n\
+         compute = {{ forward = \"10us\", backward = \"20us\" }}\n",
+        if schedule.contains("interleaved") { 2 * stages } else { stages }
+    )
+}
+
+/// Time of a step, us, without the picoseconds of the activations.
+fn step_us(text: &str) -> u64 {
+    let checked = lay(text);
+    let run = agreed_on(&checked, text);
+    let end = run.tasks.iter().map(|record| record.end).max().unwrap();
+    let whole = end.ps() / 1_000_000;
+    assert!(end < Time::from_us(whole) + Time::from_ns(10), "{end}");
+    whole
+}
+
+#[test]
+fn one_forward_one_backward_takes_the_known_times() {
+    // Stages, micro-batches, delay of a hop in us, and the time of the step; a forward takes 10 us, a backward 20 us.
+    for (stages, micros, hop, expected) in [
+        (4, 8, 0, 330),
+        (4, 8, 1, 346),
+        (4, 8, 4, 394),
+        (8, 16, 1, 730),
+        (2, 4, 1, 154),
+        (4, 4, 1, 220),
+        (4, 2, 1, 156),
+        (1, 4, 0, 120),
+    ] {
+        let text = pipeline(stages, micros, hop, "\"1f1b\"");
+        assert_eq!(step_us(&text), expected, "{stages} stages, {micros} micro-batches, {hop} us");
+    }
+}
+
+#[test]
+fn without_delays_all_schedules_have_the_bubble_of_their_formula() {
+    // (m + P - 1) (F + B), and (P - 1) / v for v parts on a stage.
+    assert_eq!(step_us(&pipeline(4, 8, 0, "\"gpipe\"")), (8 + 3) * 30);
+    assert_eq!(step_us(&pipeline(4, 8, 0, "{ interleaved = 2 }")), 8 * 30 + 3 * 30 / 2);
+}
+
+#[test]
+fn a_step_of_llama_70b_sends_the_bytes_of_its_collectives() {
+    let text = "[server]\n[topology.rails]\nservers = 32\nspines = 8\n[[workload]]\n[workload.training]\n\
+        model = \"llama-3-70b\"\nparallel = { tp = 8, pp = 4, dp = 8 }\nbatch = { global = 256, sequence = 8192 }\n\
+        compute = { flops = \"400TFLOPS\" }\n";
+    let plan = lay(text).plan;
+    let operations = |name: &str, dimension: &str| {
+        plan.operations.iter().filter(|o| o.name == name && o.dimension == dimension).collect::<Vec<_>>()
+    };
+    let groups = 32;
+    // 4 all-gathers and 4 reduce-scatters of each of 20 layers and 32 micro-batches in each of 32 groups.
+    let gathers = operations("all-gather", "tp");
+    assert!(gathers.iter().all(|o| o.bytes == 134_217_728) && gathers.len() == 4 * 20 * 32 * groups);
+    // Gradients and parameters of a rank of a middle stage.
+    let of_stage = |name: &str| operations(name, "dp").iter().map(|o| o.bytes).sum::<u64>();
+    let parameters: u64 = 2 * 2_139_422_720 + 2_270_756_864 + 2_270_756_864 + 8192;
+    assert_eq!(of_stage("reduce-scatter"), 8 * 4 * parameters);
+    assert_eq!(of_stage("all-gather"), 8 * 2 * parameters);
+    let sends = operations("send", "pp");
+    assert!(sends.iter().all(|o| o.bytes == 16_777_216) && sends.len() == 32 * 2 * 3);
+    let compute: u64 = plan
+        .tasks
+        .iter()
+        .filter(|task| task.role == Role::Compute && task.rank == 64)
+        .map(|task| match task.work {
+            model::plan::Work::On { time, .. } => time.ps(),
+            _ => 0,
+        })
+        .sum();
+    // 37.8 tera-operations forward and twice as many backward, for each of 32 micro-batches at 400 TFLOP/s.
+    let expected = 32.0 * 3.0 * 37_795_712_204_800.0 / 400e12;
+    assert!((compute as f64 / 1e12 - expected).abs() < 1e-6, "{compute} ps, {expected} s");
+}

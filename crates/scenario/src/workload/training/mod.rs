@@ -1,0 +1,285 @@
+//! Steps of training a language model: computation, and the communication of every kind of parallelism.
+
+mod model;
+mod pipeline;
+mod step;
+
+pub use model::{Model, ModelChoice, ModelName, Moe};
+pub use pipeline::Schedule;
+
+use super::Generate;
+use super::collective::Tuning;
+use super::draft::Draft;
+use crate::collective::Algorithm;
+use crate::error::KeyError;
+use crate::values::Flops;
+use ::model::{Bytes, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Training steps of a language model on all GPUs.
+///
+/// Rank r has the place `tp + TP (cp + CP (dp + DP pp))`, as in Megatron-LM: tensor parallelism is between neighbours.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Training {
+    /// The model: `"gpt-13b"`, `"gpt-175b"`, `"llama-3-8b"`, `"llama-3-70b"`, `"llama-3-405b"`, `"mixtral-8x7b"`, or its sizes. No
+    /// default.
+    pub model: ModelChoice,
+    /// How the model and the batch are divided among GPUs.
+    #[serde(default)]
+    pub parallel: Parallel,
+    /// The batch.
+    pub batch: Batch,
+    /// What ranks of data parallelism exchange. `"replicated"`: an all-reduce of gradients; `"distributed"`: a reduce-scatter of
+    /// gradients and an all-gather of parameters (ZeRO-1).
+    /// Default `"distributed"` (Megatron-LM's distributed optimizer).
+    #[serde(default)]
+    pub optimizer: Optimizer,
+    /// Bytes of a gradient on the wire. Default 4 B (FP32, Megatron-LM's default).
+    #[serde(default = "four")]
+    pub gradient: Bytes,
+    /// Bytes of gradients that are exchanged at once. Default 100 MB (our choice; PyTorch's default is 25 MB).
+    #[serde(default = "bucket")]
+    pub bucket: Bytes,
+    /// Order of passes in a pipeline: `"1f1b"`, `"gpipe"` or `{ interleaved = 2 }`. Default `"1f1b"`.
+    #[serde(default)]
+    pub schedule: Schedule,
+    /// Time of computations. No default.
+    pub compute: Compute,
+    /// Algorithm and tuning of each kind of parallelism: `tp`, `cp`, `dp`, `ep`. Default: see each.
+    #[serde(default)]
+    pub collectives: Dimensions,
+    /// Number of steps, one after another. Default 1.
+    #[serde(default = "one")]
+    pub steps: u32,
+    /// Share of the model's layers and of the micro-batches that is run, from 0 to 1; every stage keeps at least one layer and as
+    /// many micro-batches as stages. Results speak of the smaller step. Default 1.
+    #[serde(default = "whole")]
+    pub scale: f64,
+}
+
+/// How the model and the batch are divided among GPUs. The product of all sizes but `ep` is the number of GPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Parallel {
+    /// Tensor parallelism: ranks that share every layer. Default 1.
+    pub tp: u32,
+    /// Context parallelism: ranks that share every sequence. Default 1.
+    pub cp: u32,
+    /// Pipeline parallelism: stages. Default 1.
+    pub pp: u32,
+    /// Data parallelism: replicas. Default: all GPUs that are left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dp: Option<u32>,
+    /// Expert parallelism: replicas that share the experts of a layer; a divisor of `dp`. Default 1.
+    pub ep: u32,
+    /// Whether activations between layers are divided by tensor parallelism, so that all-gathers and reduce-scatters replace
+    /// all-reduces. Default true (Megatron-LM's usual setting for large models).
+    pub sequence_parallel: bool,
+}
+
+impl Default for Parallel {
+    fn default() -> Self {
+        Parallel { tp: 1, cp: 1, pp: 1, dp: None, ep: 1, sequence_parallel: true }
+    }
+}
+
+/// The batch of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Batch {
+    /// Sequences of all replicas.
+    pub global: u32,
+    /// Sequences of a micro-batch. Default 1.
+    #[serde(default = "one")]
+    pub micro: u32,
+    /// Tokens of a sequence.
+    pub sequence: u64,
+}
+
+/// What ranks of data parallelism exchange.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Optimizer {
+    /// All-reduce of gradients.
+    Replicated,
+    /// Reduce-scatter of gradients, all-gather of parameters.
+    #[default]
+    Distributed,
+}
+
+/// Time of computations.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Compute {
+    /// From the operations of the model.
+    Flops(ByFlops),
+    /// As times of one micro-batch on one stage.
+    Times(ByTime),
+}
+
+/// Computation at a rate.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ByFlops {
+    /// Operations per second that a GPU attains, such as `"400TFLOPS"`. A backward pass has twice the operations of a forward pass.
+    pub flops: Flops,
+}
+
+/// Times of passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ByTime {
+    /// Forward pass of a micro-batch over all layers of a stage.
+    pub forward: Time,
+    /// Backward pass of a micro-batch over all layers of a stage.
+    pub backward: Time,
+}
+
+/// Collectives by kind of parallelism.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Dimensions {
+    /// Tensor parallelism. Default: `"nvls"` inside a server with NVLink, else `"ring"`.
+    pub tp: Dimension,
+    /// Data parallelism. Default `"ring"`.
+    pub dp: Dimension,
+    /// Expert parallelism. Default `"direct"`.
+    pub ep: Dimension,
+}
+
+/// How the collectives of one kind of parallelism are done.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Dimension {
+    /// Algorithm.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub algorithm: Option<Algorithm>,
+    /// Channels, messages, NICs and ports.
+    pub tuning: Tuning,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn four() -> Bytes {
+    Bytes(4)
+}
+
+fn bucket() -> Bytes {
+    Bytes(100_000_000)
+}
+
+fn whole() -> f64 {
+    1.0
+}
+
+/// Sizes of a step, checked.
+#[derive(Clone, Debug)]
+pub(super) struct Sizes {
+    pub(super) model: Model,
+    pub(super) tp: u32,
+    pub(super) cp: u32,
+    pub(super) dp: u32,
+    pub(super) pp: u32,
+    pub(super) ep: u32,
+    /// Layers of each part of each stage.
+    pub(super) layers: u32,
+    pub(super) micros: u32,
+    /// Tokens of a micro-batch on a rank.
+    pub(super) tokens: u64,
+}
+
+/// Bytes of an activation or parameter on the wire: BF16.
+const VALUE: u64 = 2;
+
+impl Training {
+    /// Checks the sizes on this many ranks.
+    fn sizes(&self, ranks: usize) -> Result<Sizes, KeyError> {
+        let Parallel { tp, cp, pp, dp, ep, .. } = self.parallel;
+        let model = self.model.model();
+        for (key, size) in [("tp", tp), ("cp", cp), ("pp", pp), ("ep", ep), ("dp", dp.unwrap_or(1))] {
+            if size == 0 {
+                return Err(KeyError::new(&format!("parallel.{key}"), "expected at least 1, found 0"));
+            }
+        }
+        let others = u64::from(tp) * u64::from(cp) * u64::from(pp);
+        let dp = dp.map_or((ranks as u64 / others).max(1), u64::from);
+        if others * dp != ranks as u64 {
+            let text =
+                format!("tp x cp x pp x dp = {tp} x {cp} x {pp} x {dp} = {} of {ranks} GPUs", others * dp);
+            return Err(KeyError::new("parallel", text).with_help("the product must be the number of GPUs"));
+        }
+        let dp = dp as u32;
+        if !dp.is_multiple_of(ep) {
+            return Err(KeyError::new("parallel.ep", format!("expected a divisor of dp = {dp}, found {ep}")));
+        }
+        match model.moe {
+            None if ep > 1 => return Err(KeyError::new("parallel.ep", "the model has no experts to divide")),
+            Some(moe) if !moe.experts.is_multiple_of(ep.into()) => {
+                let text = format!("expected a divisor of the {} experts, found {ep}", moe.experts);
+                return Err(KeyError::new("parallel.ep", text));
+            }
+            _ => {}
+        }
+        let parts = self.schedule.parts();
+        if parts == 0 {
+            return Err(KeyError::new("schedule.interleaved", "expected at least 1 part, found 0"));
+        }
+        let slots = pp.saturating_mul(parts);
+        if model.layers == 0 || !model.layers.is_multiple_of(slots) {
+            let text = format!(
+                "{} layers cannot be divided evenly among {slots} parts of the pipeline",
+                model.layers
+            );
+            return Err(KeyError::new("parallel.pp", text));
+        }
+        let Batch { global, micro, sequence } = self.batch;
+        let replicas = u64::from(dp) * u64::from(micro);
+        if micro == 0 || global == 0 || !u64::from(global).is_multiple_of(replicas) {
+            let text = format!("expected a multiple of dp x micro = {replicas}, found {global}");
+            return Err(KeyError::new("batch.global", text));
+        }
+        if sequence == 0 || sequence > 1 << 24 || !sequence.is_multiple_of(u64::from(cp) * u64::from(tp)) {
+            let text = format!("expected a multiple of cp x tp = {} up to 2^24, found {sequence}", cp * tp);
+            return Err(KeyError::new("batch.sequence", text));
+        }
+        if !(self.scale > 0.0 && self.scale <= 1.0) {
+            return Err(KeyError::new(
+                "scale",
+                format!("expected a share above 0 and up to 1, found {}", self.scale),
+            ));
+        }
+        let scaled =
+            |count: u32, least: u32| ((f64::from(count) * self.scale).round() as u32).clamp(least, count);
+        let micros = (u64::from(global) / replicas) as u32;
+        let micros = scaled(micros, pp.min(micros));
+        if parts > 1 && !micros.is_multiple_of(pp) {
+            let text = format!("interleaving needs a multiple of pp = {pp} micro-batches, found {micros}");
+            return Err(KeyError::new("schedule", text));
+        }
+        if self.steps == 0 || self.steps > 1000 {
+            return Err(KeyError::new("steps", format!("expected 1 to 1000, found {}", self.steps)));
+        }
+        for (key, bytes) in [("gradient", self.gradient), ("bucket", self.bucket)] {
+            super::draft::some_bytes(bytes, key)?;
+        }
+        let tokens = u64::from(micro) * sequence / u64::from(cp);
+        Ok(Sizes { model, tp, cp, dp, pp, ep, layers: scaled(model.layers / slots, 1), micros, tokens })
+    }
+}
+
+impl Generate for Training {
+    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, KeyError> {
+        let sizes = self.sizes(draft.ranks.count())?;
+        if self.scale < 1.0 {
+            draft.warnings.push(format!(
+                "`scale = {}` runs {} layers of each stage and {} micro-batches; step times are those of the smaller step",
+                self.scale, sizes.layers, sizes.micros
+            ));
+        }
+        step::lay(self, &sizes, draft)
+    }
+}

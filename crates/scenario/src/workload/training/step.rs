@@ -1,0 +1,564 @@
+//! The tasks and collectives of training steps.
+//!
+//! A rank does one thing after another: computations, and the collectives of tensor, context and expert parallelism, for which it
+//! waits. Activations go to the next stage and gradients to the stage before while the rank goes on. Gradients are exchanged in
+//! buckets, one after another, from the end of the last backward pass of their layers on.
+
+use super::pipeline::Pass;
+use super::{ByFlops, ByTime, Compute, Dimension, Optimizer, Sizes, Training, VALUE};
+use crate::collective::{
+    Algorithm, Call, Communicator, Kind, Nic, Ports, Schedule, lay as lay_collective, transfer,
+};
+use crate::error::KeyError;
+use crate::workload::draft::{Draft, Event, Item};
+use crate::workload::ranks::Stream;
+use model::Time;
+use model::plan::{Operation, Role, Work};
+use std::collections::HashMap;
+use std::ops::Range;
+use std::rc::Rc;
+
+/// Adds all steps to the draft; returns the number of groups.
+pub(super) fn lay(training: &Training, sizes: &Sizes, draft: &mut Draft<'_>) -> Result<usize, KeyError> {
+    let world = draft.ranks.count();
+    let mut layer = Layer {
+        training,
+        sizes,
+        draft,
+        schedules: HashMap::new(),
+        groups: HashMap::new(),
+        last: vec![Vec::new(); world],
+        forward: HashMap::new(),
+        backward: HashMap::new(),
+        ready: HashMap::new(),
+        pending: Time::ZERO,
+        micro: 0,
+        step: 0,
+    };
+    layer.reserve()?;
+    for step in 0..training.steps {
+        layer.step = step;
+        layer.step()?;
+    }
+    Ok(layer.groups.len())
+}
+
+/// Kinds of groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Dim {
+    Tp,
+    Cp,
+    /// Neighbouring stages.
+    Pp,
+    Dp,
+    Ep,
+    /// Replicas of the same experts.
+    ExpertDp,
+    /// First and last stage, which share the embedding.
+    Embedding,
+}
+
+impl Dim {
+    const fn name(self) -> &'static str {
+        match self {
+            Dim::Tp => "tp",
+            Dim::Cp => "cp",
+            Dim::Pp | Dim::Embedding => "pp",
+            Dim::Dp | Dim::ExpertDp => "dp",
+            Dim::Ep => "ep",
+        }
+    }
+}
+
+/// Places of a rank in all kinds of parallelism.
+#[derive(Clone, Copy)]
+struct Place {
+    tp: u32,
+    cp: u32,
+    dp: u32,
+    pp: u32,
+}
+
+impl Sizes {
+    fn place(&self, rank: u32) -> Place {
+        let Sizes { tp, cp, dp, .. } = *self;
+        Place { tp: rank % tp, cp: rank / tp % cp, dp: rank / (tp * cp) % dp, pp: rank / (tp * cp * dp) }
+    }
+
+    fn rank(&self, Place { tp, cp, dp, pp }: Place) -> u32 {
+        tp + self.tp * (cp + self.cp * (dp + self.dp * pp))
+    }
+
+    /// Ranks of a stage.
+    fn per_stage(&self) -> u32 {
+        self.tp * self.cp * self.dp
+    }
+
+    /// The ranks of a stage.
+    fn stage(&self, stage: u32) -> Range<u32> {
+        stage * self.per_stage()..(stage + 1) * self.per_stage()
+    }
+
+    /// The ranks of a rank's group, in ascending order.
+    fn group(&self, rank: u32, dim: Dim) -> Vec<u32> {
+        let place = self.place(rank);
+        let (cps, ep, dp) = (self.cp, self.ep, place.dp);
+        let all = |count: u32, at: &dyn Fn(u32) -> Place| (0..count).map(|i| self.rank(at(i))).collect();
+        match dim {
+            Dim::Tp => all(self.tp, &|tp| Place { tp, ..place }),
+            Dim::Cp => all(cps, &|cp| Place { cp, ..place }),
+            Dim::Pp => vec![rank],
+            // Ranks of context parallelism have the same parameters, too.
+            Dim::Dp => all(self.dp * cps, &|i| Place { cp: i % cps, dp: i / cps, ..place }),
+            Dim::Ep => all(ep, &|i| Place { dp: dp / ep * ep + i, ..place }),
+            Dim::ExpertDp => {
+                all(self.dp / ep * cps, &|i| Place { cp: i % cps, dp: dp % ep + ep * (i / cps), ..place })
+            }
+            Dim::Embedding => {
+                [0, self.pp - 1].into_iter().map(|pp| self.rank(Place { pp, ..place })).collect()
+            }
+        }
+    }
+
+    /// The groups of a kind among some ranks.
+    fn groups(&self, ranks: Range<u32>, dim: Dim) -> Vec<Vec<u32>> {
+        let groups = ranks.map(|rank| (rank, self.group(rank, dim)));
+        groups.filter(|(rank, group)| group.first() == Some(rank)).map(|(_, group)| group).collect()
+    }
+}
+
+struct Layer<'l, 'd> {
+    training: &'l Training,
+    sizes: &'l Sizes,
+    draft: &'l mut Draft<'d>,
+    /// Schedules of the calls so far, which many groups share.
+    schedules: HashMap<(Algorithm, Call), Rc<Schedule>>,
+    /// Numbers of the groups so far.
+    groups: HashMap<(Dim, u32), u32>,
+    /// What every rank did last: its next thing waits for these events.
+    last: Vec<Vec<Event>>,
+    /// Arrivals of activations and gradients, by rank, micro-batch and part.
+    forward: HashMap<(u32, u32, u32), Arrival>,
+    backward: HashMap<(u32, u32, u32), Arrival>,
+    /// By rank: ends of the last backward passes of layers, in the order of gradients.
+    ready: HashMap<u32, Vec<Event>>,
+    /// Time that all ranks of the stage compute next.
+    pending: Time,
+    micro: u32,
+    step: u32,
+}
+
+/// An activation or gradient on its way.
+#[derive(Clone, Copy)]
+struct Arrival {
+    event: Event,
+    operation: u32,
+}
+
+impl Layer<'_, '_> {
+    /// Refuses a step that does not fit into memory.
+    fn reserve(&mut self) -> Result<(), KeyError> {
+        let Sizes { dp, cp, layers, micros, .. } = *self.sizes;
+        let world = self.draft.ranks.count() as u64;
+        let passes = u64::from(layers * self.training.schedule.parts()) * u64::from(micros) * 2;
+        let bytes = u64::from(layers) * self.dense() * self.training.gradient.get();
+        let buckets = bytes.div_ceil(self.training.bucket.get()) * 2;
+        let sends = u64::from(micros) * 2 + buckets * 2 * u64::from((dp * cp).saturating_sub(1)).max(1);
+        let steps = u64::from(self.training.steps);
+        self.draft.reserve(world * sends * steps, world * 8, "model")?;
+        self.draft.reserve_tasks(world * passes * 6 * steps, "model")
+    }
+
+    /// Parameters of a layer on a rank, without experts.
+    fn dense(&self) -> u64 {
+        self.sizes.model.layer_of_rank(self.sizes.tp.into())
+    }
+
+    /// One training step.
+    fn step(&mut self) -> Result<(), KeyError> {
+        let Sizes { pp, micros, .. } = *self.sizes;
+        let schedule = self.training.schedule;
+        let orders: Vec<Vec<Pass>> = (0..pp).map(|stage| schedule.passes(stage, pp, micros)).collect();
+        // Passes are laid out in an order in which everything that a pass waits for exists.
+        let mut next = vec![0usize; pp as usize];
+        let mut idle = false;
+        while !std::mem::replace(&mut idle, true) {
+            for stage in 0..pp {
+                while let Some(&pass) = orders[stage as usize].get(next[stage as usize]) {
+                    if self.input(stage, pass).is_some_and(|arrived| !arrived) {
+                        break;
+                    }
+                    self.pass(stage, pass)?;
+                    next[stage as usize] += 1;
+                    idle = false;
+                }
+            }
+        }
+        match (0..pp as usize).find(|&stage| next[stage] < orders[stage].len()) {
+            Some(stage) => {
+                Err(KeyError::new("schedule", format!("the passes of stage {stage} wait for each other")))
+            }
+            None => self.exchange(),
+        }
+    }
+
+    /// Whether the input of a pass exists; `None` if it needs none.
+    fn input(&self, stage: u32, pass: Pass) -> Option<bool> {
+        let parts = self.training.schedule.parts();
+        let (needs, inputs) = match pass.forward {
+            true => (stage > 0 || pass.part > 0, &self.forward),
+            false => (stage + 1 < self.sizes.pp || pass.part + 1 < parts, &self.backward),
+        };
+        let key = (self.sizes.stage(stage).start, pass.micro, pass.part);
+        needs.then(|| inputs.contains_key(&key))
+    }
+
+    /// One pass of a micro-batch on all ranks of a stage.
+    fn pass(&mut self, stage: u32, pass: Pass) -> Result<(), KeyError> {
+        let Sizes { pp, layers, tokens, tp, .. } = *self.sizes;
+        let parts = self.training.schedule.parts();
+        let ranks = self.sizes.stage(stage);
+        self.micro = pass.micro;
+        if self.input(stage, pass).is_some() {
+            self.receive(&ranks, pass);
+        }
+        let (first, last) = (stage == 0 && pass.part == 0, stage + 1 == pp && pass.part + 1 == parts);
+        let activation = VALUE * tokens * self.sizes.model.hidden;
+        let tp_sum =
+            if self.training.parallel.sequence_parallel { Kind::ReduceScatter } else { Kind::AllReduce };
+        if pass.forward && first && tp > 1 {
+            self.collect(&ranks, Dim::Tp, tp_sum, activation, 0)?;
+        }
+        if !pass.forward && last {
+            self.head(pass.forward);
+        }
+        for i in 0..layers {
+            let layer = if pass.forward { i } else { layers - 1 - i };
+            let blocks = if pass.forward { [true, false] } else { [false, true] };
+            for attention in blocks {
+                self.block(&ranks, pass, layer, attention)?;
+            }
+            if !pass.forward && pass.micro + 1 == self.sizes.micros {
+                self.compute(&ranks, pass, layer);
+                for rank in ranks.clone() {
+                    let last = self.last[rank as usize].clone();
+                    self.ready.entry(rank).or_default().extend(last);
+                }
+            }
+        }
+        if pass.forward && last {
+            self.head(pass.forward);
+            self.compute(&ranks, pass, layers);
+            if tp > 1 {
+                for _ in 0..3 {
+                    self.collect(&ranks, Dim::Tp, Kind::AllReduce, 4 * tokens, layers)?;
+                }
+            }
+        }
+        self.compute(&ranks, pass, layers);
+        self.send(stage, pass, activation);
+        Ok(())
+    }
+
+    /// Waits for the input of a pass.
+    fn receive(&mut self, ranks: &Range<u32>, pass: Pass) {
+        for rank in ranks.clone() {
+            let inputs = if pass.forward { &mut self.forward } else { &mut self.backward };
+            let Some(arrival) = inputs.remove(&(rank, pass.micro, pass.part)) else { continue };
+            let task = self.draft.task(self.draft.ranks.node(rank), Work::Free { time: Time::ZERO });
+            let made = &mut self.draft.graph.tasks[task as usize];
+            (made.role, made.rank, made.operation) = (Role::Leave, rank, arrival.operation);
+            for cause in std::mem::take(&mut self.last[rank as usize]).into_iter().chain([arrival.event]) {
+                self.draft.join(cause, Item::Task(task));
+            }
+            self.last[rank as usize] = vec![Event::Done(task)];
+        }
+    }
+
+    /// Sends the output of a pass to the stage that needs it.
+    fn send(&mut self, stage: u32, pass: Pass, activation: u64) {
+        let (pp, parts) = (self.sizes.pp, self.training.schedule.parts());
+        let (to, part) = match pass.forward {
+            true if stage + 1 < pp => (stage + 1, pass.part),
+            true if pass.part + 1 < parts => (0, pass.part + 1),
+            false if stage > 0 => (stage - 1, pass.part),
+            false if pass.part > 0 => (pp - 1, pass.part - 1),
+            _ => return,
+        };
+        let bytes = match self.training.parallel.sequence_parallel {
+            true => activation.div_ceil(self.sizes.tp.into()),
+            false => activation,
+        };
+        let operation = self.operation("send", Dim::Pp, pass.part);
+        let operation = self.draft.operation(Operation { bytes, ranks: 2, bus: (1, 1), ..operation });
+        for rank in self.sizes.stage(stage) {
+            let peer = rank - stage * self.sizes.per_stage() + to * self.sizes.per_stage();
+            let communicator = Communicator {
+                ranks: vec![rank, peer],
+                group: self.number(Dim::Pp, rank) as usize,
+                lane: self.lane(Dim::Pp, rank),
+                nic: Nic::Own,
+                ports: Ports::Hash,
+            };
+            let causes = self.last[rank as usize].clone();
+            let event = transfer(self.draft, &communicator, bytes, operation, &causes);
+            let outputs = if pass.forward { &mut self.forward } else { &mut self.backward };
+            outputs.insert((peer, pass.micro, part), Arrival { event, operation });
+        }
+    }
+
+    /// Attention, or the feed-forward part, of one layer, with the communication around it.
+    fn block(&mut self, ranks: &Range<u32>, pass: Pass, layer: u32, attention: bool) -> Result<(), KeyError> {
+        let Sizes { ref model, tp, cp, ep, tokens, .. } = *self.sizes;
+        let activation = VALUE * tokens * model.hidden;
+        let split = self.training.parallel.sequence_parallel && tp > 1;
+        if split {
+            self.collect_after(ranks, pass, Dim::Tp, Kind::AllGather, activation, layer)?;
+        }
+        if attention && cp > 1 {
+            // Keys and values go around the ring; backwards, their gradients go with them.
+            let each = 2 * VALUE * tokens * model.kv_width() / u64::from(tp);
+            let bytes = u64::from(cp) * each * if pass.forward { 1 } else { 2 };
+            self.collect_after(ranks, pass, Dim::Cp, Kind::AllGather, bytes, layer)?;
+        }
+        // A token goes to `top-k` experts; its way back is the same, the other way round.
+        let routed = model.moe.filter(|_| !attention && ep > 1);
+        let routed = routed.map(|moe| VALUE * tokens * moe.top_k * model.hidden / u64::from(tp));
+        if let Some(bytes) = routed {
+            self.collect_after(ranks, pass, Dim::Ep, Kind::AllToAll, bytes, layer)?;
+        }
+        self.pending = Time(self.pending.ps().saturating_add(self.time(pass.forward, attention).ps()));
+        if let Some(bytes) = routed {
+            self.collect_after(ranks, pass, Dim::Ep, Kind::AllToAll, bytes, layer)?;
+        }
+        match (split, tp > 1) {
+            (true, _) => self.collect_after(ranks, pass, Dim::Tp, Kind::ReduceScatter, activation, layer),
+            (false, true) => self.collect_after(ranks, pass, Dim::Tp, Kind::AllReduce, activation, layer),
+            (false, false) => Ok(()),
+        }
+    }
+
+    /// Time of a block of one layer.
+    fn time(&self, forward: bool, attention: bool) -> Time {
+        let Sizes { ref model, tp, layers, tokens, .. } = *self.sizes;
+        match self.training.compute {
+            Compute::Flops(ByFlops { flops }) => {
+                let operations = match attention {
+                    true => model.attention_flops(tokens, self.training.batch.sequence),
+                    false => model.ffn_flops(tokens),
+                };
+                flops.time(operations * if forward { 1 } else { 2 } / u128::from(tp))
+            }
+            Compute::Times(ByTime { forward: f, backward: b }) => {
+                let all = if forward { f } else { b };
+                Time(all.ps() / (2 * u64::from(layers) * u64::from(self.training.schedule.parts())))
+            }
+        }
+    }
+
+    /// The head of the model and the loss, on the last stage.
+    fn head(&mut self, forward: bool) {
+        if let Compute::Flops(ByFlops { flops }) = self.training.compute {
+            let operations = self.sizes.model.head_flops(self.sizes.tokens) * if forward { 1 } else { 2 };
+            let time = flops.time(operations / u128::from(self.sizes.tp));
+            self.pending = Time(self.pending.ps().saturating_add(time.ps()));
+        }
+    }
+
+    /// Adds the computation that is pending on all ranks of a stage.
+    fn compute(&mut self, ranks: &Range<u32>, pass: Pass, layer: u32) {
+        let time = std::mem::replace(&mut self.pending, Time::ZERO);
+        if time == Time::ZERO {
+            return;
+        }
+        let name = if pass.forward { "forward" } else { "backward" };
+        let (step, micro_batch) = (self.step, self.micro);
+        let operation =
+            self.draft.operation(Operation { name, step, micro_batch, layer, ..Operation::default() });
+        for rank in ranks.clone() {
+            let stream = self.draft.ranks.stream(rank, Stream::Compute);
+            let task = self.draft.task(self.draft.ranks.node(rank), Work::On { stream, time });
+            let made = &mut self.draft.graph.tasks[task as usize];
+            (made.role, made.rank, made.operation) = (Role::Compute, rank, operation);
+            for cause in std::mem::replace(&mut self.last[rank as usize], vec![Event::Done(task)]) {
+                self.draft.join(cause, Item::Task(task));
+            }
+        }
+    }
+
+    /// A collective after the pending computation.
+    fn collect_after(
+        &mut self,
+        ranks: &Range<u32>,
+        pass: Pass,
+        dim: Dim,
+        kind: Kind,
+        bytes: u64,
+        layer: u32,
+    ) -> Result<(), KeyError> {
+        self.compute(ranks, pass, layer);
+        self.collect(ranks, dim, kind, bytes, layer)
+    }
+
+    /// A collective of all groups of a kind among the ranks of a stage, for which the ranks wait.
+    fn collect(
+        &mut self,
+        ranks: &Range<u32>,
+        dim: Dim,
+        kind: Kind,
+        bytes: u64,
+        layer: u32,
+    ) -> Result<(), KeyError> {
+        for group in self.sizes.groups(ranks.clone(), dim) {
+            let causes =
+                group.iter().map(|&rank| std::mem::take(&mut self.last[rank as usize])).collect::<Vec<_>>();
+            let left = self.collective(&group, dim, kind, bytes, layer, &causes)?;
+            for (&rank, event) in group.iter().zip(left) {
+                self.last[rank as usize] = vec![event];
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a collective of one group; returns the event at which each rank has left it.
+    fn collective(
+        &mut self,
+        group: &[u32],
+        dim: Dim,
+        kind: Kind,
+        bytes: u64,
+        layer: u32,
+        causes: &[Vec<Event>],
+    ) -> Result<Vec<Event>, KeyError> {
+        let Dimension { algorithm, tuning } = match dim {
+            Dim::Tp => &self.training.collectives.tp,
+            Dim::Ep => &self.training.collectives.ep,
+            Dim::Dp | Dim::ExpertDp | Dim::Cp | Dim::Pp | Dim::Embedding => &self.training.collectives.dp,
+        };
+        let within = |error: KeyError| error.within(dim.name()).within("collectives");
+        let call = tuning.call(self.draft, kind, bytes, group).map_err(|e| within(e.within("tuning")))?;
+        let in_switch = dim == Dim::Tp && call.nvlink && call.servers.len() == 1;
+        let usual = if in_switch { Algorithm::Nvls } else { kind.usual_algorithm() };
+        // An algorithm that cannot do one of the collectives leaves it to the usual one.
+        let algorithm = algorithm.filter(|a| a.kinds().contains(&kind)).unwrap_or(usual);
+        let schedule = match self.schedules.get(&(algorithm, call.clone())) {
+            Some(schedule) => Rc::clone(schedule),
+            None => {
+                let made =
+                    algorithm.schedule(&call).map_err(|text| within(KeyError::new("algorithm", text)))?;
+                let made = Rc::new(made);
+                self.schedules.insert((algorithm, call.clone()), Rc::clone(&made));
+                made
+            }
+        };
+        let first = group[0];
+        let number = self.number(dim, first) as usize;
+        let communicator = tuning.communicator(kind, group.to_vec(), number, self.lane(dim, first));
+        let operation = Operation { dimension: dim.name(), layer, ..self.operation(kind.name(), dim, 0) };
+        Ok(lay_collective(self.draft, &communicator, &call, &schedule, operation, causes))
+    }
+
+    fn operation(&self, name: &'static str, dim: Dim, part: u32) -> Operation {
+        let (step, micro_batch) = (self.step, self.micro);
+        Operation { name, dimension: dim.name(), step, micro_batch, layer: part, ..Operation::default() }
+    }
+
+    /// The number of a group, for the results.
+    fn number(&mut self, dim: Dim, first: u32) -> u32 {
+        let next = self.groups.len() as u32;
+        *self.groups.entry((dim, first)).or_insert(next)
+    }
+
+    /// The number that keeps a group's connections apart.
+    fn lane(&mut self, dim: Dim, first: u32) -> u32 {
+        self.number(dim, first)
+    }
+
+    /// Exchanges gradients and parameters; the ranks' next step waits for it.
+    fn exchange(&mut self) -> Result<(), KeyError> {
+        let Sizes { ref model, tp, cp, dp, pp, ep, layers, .. } = *self.sizes;
+        let parts = self.training.schedule.parts();
+        let world = self.draft.ranks.count() as u32;
+        let experts = model.experts() / (u64::from(ep) * u64::from(tp));
+        if pp > 1 && model.head() == 0 {
+            let bytes = self.training.gradient.get() * model.embedding() / u64::from(tp);
+            let ranks = 0..self.sizes.per_stage();
+            for group in self.sizes.groups(ranks, Dim::Embedding) {
+                let causes = group.iter().map(|&rank| self.last[rank as usize].clone()).collect::<Vec<_>>();
+                let left =
+                    self.collective(&group, Dim::Embedding, Kind::AllReduce, bytes, layers, &causes)?;
+                for (&rank, event) in group.iter().zip(left) {
+                    self.last[rank as usize] = vec![event];
+                }
+            }
+        }
+        for stage in 0..pp {
+            let ranks = self.sizes.stage(stage);
+            let mut each = vec![self.dense(); (layers * parts) as usize];
+            // The embedding's gradients come last, the head's first.
+            if let Some(last) = each.last_mut().filter(|_| stage == 0) {
+                *last += model.embedding() / u64::from(tp);
+            }
+            if let Some(first) = each.first_mut().filter(|_| stage + 1 == pp) {
+                *first += model.head() / u64::from(tp) + model.last_norm();
+            }
+            if dp * cp > 1 {
+                self.buckets(&ranks, Dim::Dp, &each)?;
+            }
+            if experts > 0 && dp / ep * cp > 1 {
+                self.buckets(&ranks, Dim::ExpertDp, &vec![experts; (layers * parts) as usize])?;
+            }
+        }
+        debug_assert_eq!(world, self.draft.ranks.count() as u32);
+        self.ready.clear();
+        Ok(())
+    }
+
+    /// Exchanges the gradients of layers with these numbers of parameters, in the order of the backward pass.
+    fn buckets(&mut self, ranks: &Range<u32>, dim: Dim, parameters: &[u64]) -> Result<(), KeyError> {
+        let gradient = self.training.gradient.get();
+        let all: u64 = parameters.iter().sum();
+        let count = (all * gradient).div_ceil(self.training.bucket.get()).max(1);
+        // By bucket: its parameters, and the layer that completes it.
+        let mut buckets: Vec<(u64, usize)> = Vec::new();
+        let (mut layer, mut end) = (0, parameters.first().copied().unwrap_or(0));
+        for bucket in 0..count {
+            let bounds =
+                [bucket, bucket + 1].map(|i| (u128::from(all) * u128::from(i) / u128::from(count)) as u64);
+            while end < bounds[1] && layer + 1 < parameters.len() {
+                layer += 1;
+                end += parameters[layer];
+            }
+            buckets.push((bounds[1] - bounds[0], layer));
+        }
+        let replicated = self.training.optimizer == Optimizer::Replicated;
+        let kind = if replicated { Kind::AllReduce } else { Kind::ReduceScatter };
+        for group in self.sizes.groups(ranks.clone(), dim) {
+            let mut before: Vec<Vec<Event>> = vec![Vec::new(); group.len()];
+            for (number, &(parameters, layer)) in (0..).zip(&buckets) {
+                let causes: Vec<Vec<Event>> = group
+                    .iter()
+                    .zip(&before)
+                    .map(|(rank, before)| {
+                        let ready = self.ready.get(rank).and_then(|ready| ready.get(layer)).copied();
+                        before.iter().copied().chain(ready).collect()
+                    })
+                    .collect();
+                let left = self.collective(&group, dim, kind, parameters * gradient, number, &causes)?;
+                before = left.into_iter().map(|event| vec![event]).collect();
+            }
+            if !replicated {
+                // Parameters change when all gradients have arrived.
+                for (number, &(parameters, _)) in (0..).zip(&buckets) {
+                    let bytes = parameters * VALUE;
+                    let left = self.collective(&group, dim, Kind::AllGather, bytes, number, &before)?;
+                    before = left.into_iter().map(|event| vec![event]).collect();
+                }
+            }
+            for (&rank, left) in group.iter().zip(before) {
+                self.last[rank as usize].extend(left);
+            }
+        }
+        Ok(())
+    }
+}
