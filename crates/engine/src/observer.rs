@@ -7,7 +7,7 @@ pub struct Progress {
     pub now: model::Time,
     /// Foreground messages delivered and acknowledged.
     pub finished: u64,
-    /// Foreground messages in all.
+    /// Foreground messages and tasks in all.
     pub messages: u64,
     /// Data packets accepted.
     pub accepted: u64,

@@ -61,6 +61,7 @@ impl<'a> Progress<'a> {
         Watch {
             all: self,
             packets,
+            flows: plan.messages.iter().filter(|m| !plan.jobs[usize::from(m.job)].background).count() as u64,
             end: plan.stop_after,
             parts: 0,
             since: Stopwatch::start(),
@@ -105,6 +106,8 @@ pub struct Watch<'a> {
     all: &'a Progress<'a>,
     /// Data packets to be accepted; 0 if they do not measure the progress.
     packets: u64,
+    /// Foreground messages.
+    flows: u64,
     end: Option<Time>,
     parts: u64,
     since: Stopwatch,
@@ -134,7 +137,7 @@ impl engine::Observer for Watch<'_> {
 
     fn on_progress(&mut self, p: engine::Progress) -> bool {
         let part = |done: u64, of: u64| (done as u128 * PARTS as u128).checked_div(of.into()).unwrap_or(0);
-        let flows = part(p.finished, p.messages);
+        let flows = part(p.finished, self.flows);
         let time = self.end.map_or(0, |end| part(p.now.ps(), end.ps()));
         let furthest = part(p.accepted, self.packets).max(flows).max(time);
         // The last part is for `drop`.
@@ -146,7 +149,7 @@ impl engine::Observer for Watch<'_> {
         self.all.tell(|fraction, seconds| {
             let left = eta(fraction, seconds);
             let speed = p.hops as f64 / seconds / 1e6;
-            let (time, flows) = (p.now.as_us(), p.messages);
+            let (time, flows) = (p.now.as_us(), self.flows);
             format!("{time:.0} us simulated  {}/{flows} flows  {speed:.1} M hops/s  {left}", p.finished)
         });
         !self.all.stopped()

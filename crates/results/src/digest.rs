@@ -84,6 +84,9 @@ pub fn of(run: RunData<'_>) -> String {
             m.retransmitted,
         ]);
     }
+    for task in &outcome.tasks {
+        to.put(&[task.ready.ps(), task.start.ps(), task.end.ps()]);
+    }
     to.put(&[outcome.links.len() as u64]);
     for l in &outcome.links {
         to.put(&[l.frames, l.bytes, l.busy.ps(), l.max_queue, l.marks, l.drops, l.lost, l.pauses]);

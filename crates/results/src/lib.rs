@@ -49,6 +49,7 @@ pub mod json;
 pub mod kind;
 pub mod manifest;
 pub mod memory;
+mod operations;
 #[macro_use]
 pub mod metrics;
 pub mod results;

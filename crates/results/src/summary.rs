@@ -33,6 +33,7 @@ pub use crate::metrics::hops::Hops;
 pub use crate::metrics::jobs::{Completion, Groups, JobSummary};
 pub use crate::metrics::packets::{Packets, ReorderBuffer};
 pub use crate::metrics::rates::{Goodput, SendingRate};
+pub use crate::metrics::steps::{Bus, Exposed, Steps};
 pub use crate::metrics::timing::Timing;
 
 /// What is known of a run besides its plan.

@@ -7,7 +7,7 @@ use papers::memory;
 use results::Metric;
 use results::metrics::Shown;
 use results::stats::Spread;
-use results::summary::{ByDistance, Distance, Flows};
+use results::summary::{ByDistance, Distance, Flows, Steps};
 use results::text::{WIDTH, bytes, count, maybe, number, percent, table};
 use std::fmt::Write;
 
@@ -98,6 +98,37 @@ impl Page {
             let (slowest, fastest) = (maybe(t.slowest), maybe(t.fastest));
             let text = format!("{} groups: slowest {slowest} us   fastest {fastest} us", job.groups.count);
             self.line(&format!("job {name}"), &[text]);
+        }
+        for (name, steps) in s.jobs.iter().filter_map(|(name, job)| Some((name, job.steps.as_ref()?))) {
+            self.steps(name, steps);
+        }
+    }
+
+    /// Where the time of a job's steps goes, and the bandwidth of its collectives.
+    fn steps(&mut self, name: &str, steps: &Steps) {
+        let share = |us: f64| percent(us / steps.time_us.max(f64::MIN_POSITIVE));
+        let mut parts = vec![format!("{} us", number(steps.time_us))];
+        if steps.compute_us > 0.0 {
+            let exposed = steps.exposed.iter().map(|(kind, exposed)| format!("{kind} {}", share(exposed.us)));
+            let exposed: Vec<String> = exposed.collect();
+            parts.push(format!("compute {}", share(steps.compute_us)));
+            parts.push(format!(
+                "exposed {}",
+                if exposed.is_empty() { "0 %".into() } else { exposed.join(", ") }
+            ));
+            parts.push(format!("bubble {}", share(steps.bubble_us)));
+        }
+        let of = if steps.count > 1 {
+            format!("step of {name} (mean of {})", steps.count)
+        } else {
+            format!("step of {name}")
+        };
+        self.line(&of, &[parts.join("   ")]);
+        for (collective, bus) in &steps.bus {
+            let (median, least) = (maybe(bus.median_gbs), maybe(bus.least_gbs));
+            let text =
+                format!("{collective}: {} times, {median} GB/s on the bus, least {least}", count(bus.count));
+            self.line("", &[text]);
         }
     }
 

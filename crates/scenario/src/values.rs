@@ -547,7 +547,7 @@ impl FromStr for Flops {
 impl fmt::Display for Flops {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (unit, factor) =
-            FLOPS.into_iter().find(|(_, factor)| self.0 % factor == 0).unwrap_or(("FLOPS", 1));
+            FLOPS.into_iter().find(|(_, factor)| self.0.is_multiple_of(*factor)).unwrap_or(("FLOPS", 1));
         write!(f, "{}{unit}", self.0 / factor)
     }
 }

@@ -1,8 +1,10 @@
 //! Completion of the groups of each job.
 
+use super::steps::{self, Steps};
 use super::{Better, Shown, Unit};
 use crate::data::RunData;
 use crate::flows::set;
+use crate::operations;
 use crate::stats::{extremes, mean};
 use model::Time;
 use model::plan::Job;
@@ -16,12 +18,13 @@ pub(crate) struct GroupTimes {
     groups: usize,
     /// Of groups that completed, us.
     times: Vec<f64>,
+    steps: Option<Steps>,
 }
 
 impl GroupTimes {
-    fn new(job: &Job, last: &[Option<Time>]) -> Self {
+    fn new(job: &Job, last: &[Option<Time>], steps: Option<Steps>) -> Self {
         let times = last.iter().flatten().map(|t| t.since(job.start).as_us()).collect();
-        GroupTimes { groups: last.len(), times }
+        GroupTimes { groups: last.len(), times, steps }
     }
 
     /// The times if all groups completed.
@@ -36,6 +39,9 @@ section! {
 
     /// The groups (communicators) of the job.
     groups: Groups = Groups::read(job) => {};
+
+    /// Steps of a job that computes or does collectives of GPUs; null for other jobs.
+    steps: Option<Steps> = job.steps.clone() => {};
 }
 
 section! {
@@ -81,6 +87,12 @@ pub(crate) fn of(run: RunData<'_>) -> BTreeMap<String, JobSummary> {
         let group = &mut last[message.job as usize][message.group as usize];
         *group = group.zip(set(record.received)).map(|(a, b)| a.max(b));
     }
-    let summaries = jobs.iter().zip(&last);
-    summaries.map(|(job, last)| (job.name.clone(), JobSummary::read(&GroupTimes::new(job, last)))).collect()
+    let spans = operations::spans(run);
+    let summaries = (0..).zip(jobs.iter().zip(&last));
+    summaries
+        .map(|(number, (job, last))| {
+            let times = GroupTimes::new(job, last, steps::of(run, number, &spans));
+            (job.name.clone(), JobSummary::read(&times))
+        })
+        .collect()
 }

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | [`packets`], [`control`], [`hops`] | counts of packets and of link crossings |
 //! | [`flows`], [`jobs`], [`rates`] | completion times of flows and groups, goodput |
+//! | [`steps`] | steps of training, and collectives |
 //! | [`timing`] | time and memory that the run took |
 //! | [`section`] | the macro that turns entries into a section |
 //! | [`tell`] | the walk over all metrics, with or without a summary |
@@ -23,6 +24,7 @@ pub mod hops;
 pub mod jobs;
 pub mod packets;
 pub mod rates;
+pub mod steps;
 mod table;
 mod tell;
 pub mod timing;

@@ -22,6 +22,8 @@ pub enum Unit {
     Seconds,
     /// 10^9 bits per second.
     GigabitsPerSecond,
+    /// 10^9 bytes per second.
+    GigabytesPerSecond,
     /// Packets per second.
     PacketsPerSecond,
     /// A ratio of two numbers of one unit that says how many times as large one is.
@@ -44,6 +46,7 @@ impl Unit {
             Unit::Microseconds => "us",
             Unit::Seconds => "s",
             Unit::GigabitsPerSecond => "Gb/s",
+            Unit::GigabytesPerSecond => "GB/s",
             Unit::PacketsPerSecond => "packets/s",
         }
     }

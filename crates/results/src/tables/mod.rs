@@ -5,8 +5,10 @@ pub mod event_names;
 pub mod events;
 pub mod flows;
 pub mod links;
+pub mod operations;
 pub mod paths;
 pub mod series;
+pub mod tasks;
 
 use crate::data::RunData;
 use crate::table::Table;
@@ -15,11 +17,13 @@ use crate::table::Table;
 type Make = fn(RunData<'_>) -> Option<Table>;
 
 /// The tables of a run: the name of each file, and the function that makes the table.
-pub const TABLES: [(&str, Make); 6] = [
+pub const TABLES: [(&str, Make); 8] = [
     ("flows", |run| Some(flows::table(run))),
     ("links", |run| Some(links::table(run))),
     ("series", |run| Some(series::table(run))),
     ("counters", counters::table),
     ("events", events::table),
     ("paths", paths::table),
+    ("operations", operations::table),
+    ("tasks", tasks::table),
 ];

@@ -29,7 +29,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a collective does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Every rank ends with the sum of all buffers.
@@ -71,7 +71,7 @@ impl Kind {
 }
 
 /// A collective of a group.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Call {
     pub(crate) kind: Kind,
     /// Size as nccl-tests count it.
@@ -95,7 +95,7 @@ pub(crate) struct Call {
 }
 
 /// NCCL's protocol, which determines how many bytes a byte of payload takes on the wire.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protocol {
     /// Payload alone.
@@ -171,7 +171,7 @@ impl Call {
 macro_rules! algorithms {
     ($($(#[$doc:meta])* $file:ident: $variant:ident = $name:tt, $kinds:expr;)+) => {
         /// Algorithm of a collective.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
         pub enum Algorithm {
             $($(#[$doc])* #[serde(rename = $name)] $variant,)+
         }

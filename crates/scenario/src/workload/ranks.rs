@@ -24,12 +24,10 @@ pub(crate) enum Stream {
     Out,
     /// NVLink port by which pieces enter.
     In,
-    /// Further streams, by number.
-    Other(u32),
 }
 
-/// Streams of a GPU: the three named ones, and others. Our choice.
-const STREAMS: u32 = 64;
+/// Streams of a GPU.
+const STREAMS: u32 = 3;
 
 impl Ranks {
     /// The ranks of a fabric: the GPUs of its servers, or every host.
@@ -111,7 +109,6 @@ impl Ranks {
             Stream::Compute => 0,
             Stream::Out => 1,
             Stream::In => 2,
-            Stream::Other(number) => 3 + number.min(STREAMS - 4),
         };
         self.places[rank as usize].1 * STREAMS + number
     }

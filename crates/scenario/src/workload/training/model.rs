@@ -165,7 +165,8 @@ impl Model {
     }
 
     /// Parameters of a layer.
-    pub(crate) fn layer(&self) -> u64 {
+    #[cfg(test)]
+    fn layer(&self) -> u64 {
         self.attention() + self.dense() + self.experts() + self.norms() + self.biases()
     }
 
@@ -190,7 +191,8 @@ impl Model {
     }
 
     /// All parameters.
-    pub(crate) fn parameters(&self) -> u64 {
+    #[cfg(test)]
+    fn parameters(&self) -> u64 {
         u64::from(self.layers) * self.layer() + self.embedding() + self.head() + self.last_norm()
     }
 

@@ -14,7 +14,7 @@ use crate::workload::draft::{Draft, Event, Item};
 use crate::workload::ranks::Stream;
 use model::Time;
 use model::plan::{Operation, Role, Work};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -25,12 +25,12 @@ pub(super) fn lay(training: &Training, sizes: &Sizes, draft: &mut Draft<'_>) -> 
         training,
         sizes,
         draft,
-        schedules: HashMap::new(),
-        groups: HashMap::new(),
+        schedules: BTreeMap::new(),
+        groups: BTreeMap::new(),
         last: vec![Vec::new(); world],
-        forward: HashMap::new(),
-        backward: HashMap::new(),
-        ready: HashMap::new(),
+        forward: BTreeMap::new(),
+        backward: BTreeMap::new(),
+        ready: BTreeMap::new(),
         pending: Time::ZERO,
         micro: 0,
         step: 0,
@@ -44,7 +44,7 @@ pub(super) fn lay(training: &Training, sizes: &Sizes, draft: &mut Draft<'_>) -> 
 }
 
 /// Kinds of groups.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Dim {
     Tp,
     Cp,
@@ -132,16 +132,16 @@ struct Layer<'l, 'd> {
     sizes: &'l Sizes,
     draft: &'l mut Draft<'d>,
     /// Schedules of the calls so far, which many groups share.
-    schedules: HashMap<(Algorithm, Call), Rc<Schedule>>,
+    schedules: BTreeMap<(Algorithm, Call), Rc<Schedule>>,
     /// Numbers of the groups so far.
-    groups: HashMap<(Dim, u32), u32>,
+    groups: BTreeMap<(Dim, u32), u32>,
     /// What every rank did last: its next thing waits for these events.
     last: Vec<Vec<Event>>,
     /// Arrivals of activations and gradients, by rank, micro-batch and part.
-    forward: HashMap<(u32, u32, u32), Arrival>,
-    backward: HashMap<(u32, u32, u32), Arrival>,
+    forward: BTreeMap<(u32, u32, u32), Arrival>,
+    backward: BTreeMap<(u32, u32, u32), Arrival>,
     /// By rank: ends of the last backward passes of layers, in the order of gradients.
-    ready: HashMap<u32, Vec<Event>>,
+    ready: BTreeMap<u32, Vec<Event>>,
     /// Time that all ranks of the stage compute next.
     pending: Time,
     micro: u32,
