@@ -29,6 +29,8 @@ HOW = {
     "counters": "record__counters=True (or record=True), with a scheme that counts something",
     "events": "record__events=8 (or record=True)",
     "paths": "record__events=8 (or record=True)",
+    "operations": "a workload such as `training` or `collective`",
+    "tasks": "a workload such as `training` or `collective`",
 }
 
 
@@ -81,6 +83,16 @@ class Result:
     def paths(self) -> Table:
         """Links that packets of the followed queue pairs took. Raises NotRecorded if the run did not record them."""
         return self.table("paths")
+
+    @cached_property
+    def operations(self) -> Table:
+        """One row per collective, transfer or computation of GPUs. Raises NotRecorded if the workload has none."""
+        return self.table("operations")
+
+    @cached_property
+    def tasks(self) -> Table:
+        """What every GPU did and when. Raises NotRecorded if the workload has no GPUs."""
+        return self.table("tasks")
 
     @cached_property
     def summary(self) -> dict[str, Any]:

@@ -335,6 +335,8 @@ pub struct Message {
     pub job: u16,
     /// Number of the message's group (communicator) within the job.
     pub group: u16,
+    /// Index of the operation in [`Plan::operations`], or [`Operation::NONE`].
+    pub operation: u32,
 }
 
 /// What a trigger starts, once all its triggers have fired.
@@ -365,19 +367,16 @@ pub struct Task {
     pub role: Role,
     /// GPU to which the task belongs: its rank.
     pub rank: u32,
-    /// Index of the operation in [`Plan::operations`].
+    /// Index of the operation in [`Plan::operations`], or [`Operation::NONE`].
     pub operation: u32,
 }
 
 impl Task {
     /// A task of the first job that belongs to no operation.
     pub fn new(node: NodeId, work: Work) -> Self {
-        let (role, rank, operation) = (Role::Inner, 0, Task::ALONE);
+        let (role, rank, operation) = (Role::Inner, 0, Operation::NONE);
         Task { node, work, start: Time::ZERO, needs: 0, on_done: 0..0, job: 0, role, rank, operation }
     }
-
-    /// The number of the operation of tasks that belong to none.
-    pub const ALONE: u32 = u32::MAX;
 }
 
 /// Part of an operation that a task is.
@@ -415,6 +414,11 @@ pub struct Operation {
     pub micro_batch: u32,
     /// Layer or bucket, counted from 0.
     pub layer: u32,
+}
+
+impl Operation {
+    /// The number of the operation of messages and tasks that belong to none.
+    pub const NONE: u32 = u32::MAX;
 }
 
 /// The work of a task. A stream, which is a number within the host, does one piece of work after another, in the order in

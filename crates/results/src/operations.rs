@@ -92,23 +92,30 @@ pub(crate) fn budget(run: RunData<'_>, job: u16, spans: &[Option<Span>]) -> Opti
     let last = of_ranks.values().flatten().map(|(end, ..)| *end).max()?;
     let mut budget = Budget { time: last.since(start).as_us(), ..Budget::default() };
     let ranks = of_ranks.len() as f64;
-    for mut tasks in of_ranks.into_values() {
-        tasks.sort_by_key(|&(end, start, task)| (end, start, task.operation));
+    for tasks in of_ranks.into_values() {
+        let (computed, mut left): (Vec<_>, Vec<_>) =
+            tasks.into_iter().partition(|(.., task)| task.role == Role::Compute);
+        let mut computed: Vec<(Time, Time)> =
+            computed.into_iter().map(|(end, begin, _)| (begin, end)).collect();
+        computed.sort_unstable();
+        budget.compute += computed.iter().map(|(begin, end)| end.since(*begin).as_us()).sum::<f64>();
+        left.sort_by_key(|&(end, _, task)| (end, task.operation));
         let mut at = start;
-        for (end, begin, task) in tasks {
+        for (end, _, task) in left {
+            // The rank has been idle since its last computation, unless it computes when the operation ends.
+            let before = computed.partition_point(|(begin, _)| *begin < end);
+            let idle = before.checked_sub(1).map_or(start, |last| computed[last].1);
             let operation = &plan.operations[task.operation as usize];
-            if end <= at {
-                continue;
-            }
-            if task.role == Role::Compute {
-                budget.compute += end.since(at.max(begin)).as_us();
-            } else {
-                // A transfer between stages keeps its receiver waiting from its start; what was before is the bubble.
-                let span = spans[task.operation as usize].map_or(end, |span| span.start);
-                let from = if operation.dimension == "pp" { at.max(span.min(end)) } else { at };
+            // A transfer between stages keeps its receiver waiting from its start; the time before is the bubble.
+            let began = match (operation.dimension, spans[task.operation as usize]) {
+                ("pp", Some(span)) => span.start,
+                _ => start,
+            };
+            let from = at.max(idle).max(began);
+            if from < end {
                 *budget.exposed.entry(operation.dimension).or_default() += end.since(from).as_us();
             }
-            at = end;
+            at = at.max(end);
         }
     }
     budget.compute /= ranks;
@@ -127,4 +134,58 @@ pub(crate) fn budget(run: RunData<'_>, job: u16, spans: &[Option<Span>]) -> Opti
         }
     }
     Some(budget)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{outcome, plan};
+    use engine::outcome::TaskRecord;
+    use model::NodeId;
+    use model::plan::Work;
+
+    #[test]
+    fn waiting_counts_only_while_a_rank_does_not_compute() {
+        let mut plan = plan(1);
+        let mut outcome = outcome(1);
+        let operation = |name, dimension, ranks| Operation {
+            name,
+            dimension,
+            ranks,
+            bus: (1, 1),
+            bytes: 1000,
+            ..Operation::default()
+        };
+        plan.operations = vec![
+            operation("forward", "", 0),
+            operation("all-gather", "tp", 8),
+            operation("reduce-scatter", "dp", 4),
+            operation("send", "pp", 2),
+        ];
+        // Start and end in us: compute, a tp collective that is waited for, a dp collective that ends during the second
+        // computation, and an activation that is sent at 40 us and arrives at 45 us.
+        for (role, operation, begin, end) in [
+            (Role::Compute, 0, 0, 10),
+            (Role::Enter, 1, 10, 10),
+            (Role::Leave, 1, 10, 14),
+            (Role::Compute, 0, 14, 30),
+            (Role::Leave, 2, 20, 25),
+            (Role::Enter, 3, 40, 40),
+            (Role::Leave, 3, 40, 45),
+            (Role::Compute, 0, 45, 50),
+        ] {
+            let work = Work::Free { time: Time::ZERO };
+            plan.tasks.push(Task { role, operation, ..Task::new(NodeId(0), work) });
+            let (start, end) = (Time::from_us(begin), Time::from_us(end));
+            outcome.tasks.push(TaskRecord { ready: start, start, end });
+        }
+        let run = RunData { plan: &plan, ideal: &[], outcome: &outcome };
+        let spans = spans(run);
+        let budget = budget(run, 0, &spans).unwrap();
+        assert_eq!((budget.time, budget.compute), (50.0, 31.0));
+        assert_eq!(budget.exposed, BTreeMap::from([("tp", 4.0), ("pp", 5.0)]));
+        assert_eq!(budget.bubble(), 10.0);
+        // 1000 B in 4 us.
+        assert_eq!(budget.bus["tp all-gather"], [0.25]);
+    }
 }

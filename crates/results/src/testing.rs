@@ -23,6 +23,7 @@ pub fn plan(flows: u32) -> Plan {
         on_acked: 0..0,
         job: 0,
         group: (i % 2) as u16,
+        operation: u32::MAX,
     };
     Plan {
         seed: 1,

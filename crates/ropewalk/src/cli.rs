@@ -44,6 +44,8 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Compute a scheme's switch memory by its paper's formula
     Memory(MemoryArgs),
+    /// Show what a workload sends, before anything runs
+    Workload(WorkloadArgs),
     /// Check a scenario and print its full configuration with defaults, without a run
     Check(CheckArgs),
     /// Convert another tool's files to a scenario
@@ -385,6 +387,31 @@ pub struct CheckArgs {
     #[command(flatten)]
     #[expect(missing_docs, reason = "clap would take it for help text")]
     pub scenario: ScenarioArgs,
+}
+
+/// `ropewalk workload`.
+#[derive(Args, Debug)]
+pub struct WorkloadArgs {
+    /// What to do with the workload.
+    #[command(subcommand)]
+    pub command: WorkloadCommand,
+}
+
+/// What to do with a workload.
+#[derive(Debug, Subcommand)]
+pub enum WorkloadCommand {
+    /// Print the collectives, their sizes, and the bytes that each rank sends over NICs and NVLink
+    #[command(
+        after_help = "Examples:\n  ropewalk workload show gpt-13b\n  ropewalk workload show my.toml --json"
+    )]
+    Show {
+        #[command(flatten)]
+        #[expect(missing_docs, reason = "clap would take it for help text")]
+        scenario: ScenarioArgs,
+        /// Print JSON on standard output and nothing else.
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// `ropewalk import`.

@@ -6,9 +6,21 @@ use results::metrics::Shown;
 use results::stats::{extremes, mean};
 use results::text::{maybe, table};
 
-/// The columns of metrics: the slowest group first, then all metrics that a comparison shows.
-fn columns() -> Vec<&'static Metric> {
-    std::iter::once(Metric::slowest_group()).chain(Metric::shown_in(Shown::Comparison)).collect()
+/// The columns of metrics: the slowest group first, then all metrics that a comparison shows. If one job has steps, its step and
+/// exposed communication stand in place of the slowest group.
+fn columns(runs: &[Run]) -> Vec<Metric> {
+    let first = step(runs).unwrap_or_else(|| vec![Metric::slowest_group().clone()]);
+    first.into_iter().chain(Metric::shown_in(Shown::Comparison).cloned()).collect()
+}
+
+/// The columns of the job with steps, if there is exactly one.
+fn step(runs: &[Run]) -> Option<Vec<Metric>> {
+    let numbers = runs.first()?.summary.numbers();
+    let of = |end: &str| {
+        let mut found = numbers.iter().map(|(metric, _)| metric).filter(|metric| metric.key.ends_with(end));
+        found.next().filter(|_| found.next().is_none()).cloned()
+    };
+    Some(vec![of(".steps.time_us")?, of(".steps.exposed_us")?])
 }
 
 /// The value of a column for a run.
@@ -19,7 +31,7 @@ fn measure(metric: &Metric, run: &Run) -> Option<f64> {
     metric.in_table(|key| run.summary.number(key))
 }
 
-/// The table. A row holds the means over the runs of one scheme. With several seeds, two more lines below it show the
+/// The table. A row holds the means over the runs of one scheme; where a job has steps, the fastest scheme comes first. With several seeds, two more lines below it show the
 /// least and the most.
 pub fn of(runs: &[Run]) -> String {
     let mut schemes: Vec<&str> = Vec::new();
@@ -28,8 +40,17 @@ pub fn of(runs: &[Run]) -> String {
             schemes.push(&run.summary.scheme);
         }
     }
+    let columns = columns(runs);
+    if let Some(time) = step(runs).and_then(|step| step.into_iter().next()) {
+        let mean_of = |scheme: &str| {
+            let of_scheme = runs.iter().filter(|run| run.summary.scheme == scheme);
+            mean(&of_scheme.filter_map(|run| measure(&time, run)).collect::<Vec<_>>())
+                .unwrap_or(f64::INFINITY)
+        };
+        schemes.sort_by(|a, b| mean_of(a).total_cmp(&mean_of(b)));
+    }
     let mut header = vec!["scheme\n".to_owned()];
-    header.extend(columns().iter().map(|metric| metric.heading.clone()));
+    header.extend(columns.iter().map(|metric| metric.heading.clone()));
     let mut rows = table(&header, 1);
     for scheme in schemes {
         let of_scheme: Vec<&Run> = runs.iter().filter(|r| r.summary.scheme == scheme).collect();
@@ -38,7 +59,7 @@ pub fn of(runs: &[Run]) -> String {
         for (label, pick) in LINES {
             if of_scheme.len() > 1 || label.is_empty() {
                 let label = if label.is_empty() { name.clone() } else { format!("  {label}") };
-                let cells = columns().into_iter().map(|metric| cell(&of_scheme, metric, pick));
+                let cells = columns.iter().map(|metric| cell(&of_scheme, metric, pick));
                 rows.add_row(std::iter::once(label).chain(cells));
             }
         }

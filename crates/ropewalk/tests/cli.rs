@@ -385,6 +385,42 @@ fn a_comparison_has_a_row_per_scheme_and_seed() {
     assert!(text.contains("themis") && text.contains("least"), "{text}");
 }
 
+/// A pipeline of two stages on two servers, with two replicas of tensor parallelism in each.
+const STEP: &str = "[server]\ngpus = 4\n[topology.rails]\nservers = 2\nspines = 2\n[[workload]]\nname = \"step\"\n\
+    [workload.training]\nmodel = { hidden = 512, layers = 4, heads = 8, ffn = 2048, vocab = 1000 }\n\
+    parallel = { tp = 2, pp = 2 }\nbatch = { global = 8, sequence = 256 }\ncompute = { flops = \"400TFLOPS\" }\n";
+
+#[test]
+fn a_training_step_is_shown_before_it_runs_and_told_after_it() {
+    let sandbox = Sandbox::new();
+    sandbox.write("step.toml", STEP);
+    let shown = sandbox.json(&["workload", "show", "step.toml", "--json"]);
+    let of = |name: &str, dimension: &str| {
+        let rows = shown["operations"].as_array().unwrap();
+        rows.iter().find(|row| row["operation"] == name && row["dimension"] == dimension).unwrap().clone()
+    };
+    // Activations of 256 tokens x 512 x 2 B, half of them on each rank of a pair, for 4 micro-batches in both directions
+    // over the 4 NICs of a server.
+    let send = of("send", "pp");
+    assert_eq!((&send["bytes"][0], &send["nic_bytes"]), (&131_072.into(), &(4 * 2 * 4 * 131_072).into()));
+    let gather = of("all-gather", "tp");
+    assert_eq!((&gather["bytes"][0], &gather["nic_bytes"]), (&262_144.into(), &0.into()));
+    sandbox.ropewalk(&["workload", "show", "step.toml"]).assert().code(0).stdout(contains("step: pp send"));
+
+    let run = sandbox.json(&["run", "step.toml", "--json"]);
+    let steps = &run["jobs"]["step"]["steps"];
+    let us = |key: &str| steps[key].as_f64().unwrap();
+    assert!((us("compute_us") + us("exposed_us") + us("bubble_us") - us("time_us")).abs() < 1e-6);
+    assert!(steps["exposed"]["pp"]["us"].as_f64().unwrap() > 0.0);
+    let page = sandbox.ropewalk(&["run", "step.toml", "--quiet", "-o", "out"]).assert().code(0);
+    page.stdout(contains("step of step").and(contains("tp all-gather")));
+    assert!(sandbox.path("out/operations.parquet").exists() && sandbox.path("out/tasks.parquet").exists());
+    let table = sandbox.ropewalk(&["compare", "step.toml", "--schemes", "ecmp,ar"]).assert().code(0);
+    table.stdout(contains("exposed"));
+    sandbox.write("bad.toml", &STEP.replace("pp = 2", "pp = 3"));
+    sandbox.ropewalk(&["check", "bad.toml"]).assert().code(2).stderr(contains("of 8 GPUs"));
+}
+
 #[test]
 fn reproduce_lists_experiments_and_prints_stable_json() {
     let sandbox = Sandbox::new();

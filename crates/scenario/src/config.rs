@@ -4,7 +4,7 @@ use crate::error::{KeyError, suggestion};
 use crate::failure::{Failure, RoutingConfig};
 use crate::loss::LossConfig;
 use crate::record::RecordConfig;
-use crate::server::ServerConfig;
+use crate::server::{Nvlink, ServerConfig};
 use crate::switch::{RoleConfig, SwitchConfig};
 use crate::topology::Topology;
 use crate::values::Chance;
@@ -82,6 +82,11 @@ pub struct ClassConfig {
 }
 
 impl Scenario {
+    /// The NVLink of servers, if there are servers with NVLink.
+    pub fn nvlink(&self) -> Option<Nvlink> {
+        self.server?.server().ok()?.nvlink
+    }
+
     /// The scheme of a traffic class.
     pub fn scheme_of(&self, class: &str) -> &SchemeConfig {
         self.class.get(class).and_then(|class| class.scheme.as_ref()).unwrap_or(&self.scheme)

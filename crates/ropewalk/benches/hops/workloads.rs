@@ -50,6 +50,15 @@ impl Workload {
     }
 }
 
+/// Eight GPUs per server; every two servers share a ToR, so that all traffic of data parallelism crosses spines.
+fn training() -> String {
+    "[server]\n[topology.rails]\nservers = 16\nkind = \"per-server\"\nservers-per-segment = 2\nspines = 16\n\
+     [wire]\npayload = \"4KiB\"\n[scheme.themis]\n[[workload]]\n[workload.training]\n\
+     model = { hidden = 2048, layers = 8, heads = 16, ffn = 8192, vocab = 32000 }\nparallel = { tp = 8 }\n\
+     batch = { global = 32, sequence = 1024 }\nbucket = \"25MB\"\ncompute = { flops = \"400TFLOPS\" }\n"
+        .to_owned()
+}
+
 /// 16 leaves x 16 spines x 16 hosts, 400 Gb/s, 1 us: the fabric of the Themis paper (section 5). The rest is
 /// ropewalk's default, the full model: DCQCN, ECN at dequeue, a shared buffer with PFC armed, an ACK per packet,
 /// and separate classes for CNPs and ACKs.
@@ -375,6 +384,23 @@ pub(crate) const ALL: &[Workload] = &[
         counted: (1_000_000, 2_000_000),
         small: SMALL,
         on_demand: true,
+    },
+    Workload {
+        name: "training",
+        what: "training step of a small model on 16 servers of 8 GPUs with NVLink, a ToR per two servers; Themis",
+        scenario: training,
+        key: "gradient",
+        bytes: 4,
+        counted: (1, 5),
+        small: &[
+            "server.gpus=2",
+            "topology.rails.servers=4",
+            "topology.rails.spines=2",
+            "workload.0.training.model={hidden=64,layers=2,heads=4,ffn=256,vocab=100}",
+            "workload.0.training.parallel.tp=2",
+            "workload.0.training.batch.global=8",
+        ],
+        on_demand: false,
     },
     Workload {
         name: "ecmp",

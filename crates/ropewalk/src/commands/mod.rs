@@ -12,6 +12,7 @@ pub mod report;
 pub mod reproduce;
 pub mod run;
 pub mod sweep;
+pub mod workload;
 
 use crate::cli::{Cli, Command, ScenarioArgs, SchemaOf};
 use crate::{interrupt, print};
@@ -36,6 +37,7 @@ pub fn answer(cli: Cli) -> u8 {
         Command::Report(args) => report::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Memory(args) => memory::run(&args),
+        Command::Workload(args) => workload::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Schema { of } => schema(of),

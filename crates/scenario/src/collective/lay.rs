@@ -280,7 +280,9 @@ impl Layer<'_, '_> {
 
     fn send(&mut self, (from, to): (HostId, HostId), bytes: u64, channel: u32, after: &[Event]) -> u32 {
         let message = self.draft.send(self.communicator.group, from, to, bytes);
-        self.draft.graph.messages[message as usize].lane = self.communicator.lane * MOST_CHANNELS + channel;
+        let made = &mut self.draft.graph.messages[message as usize];
+        made.lane = self.communicator.lane * MOST_CHANNELS + channel;
+        made.operation = self.operation;
         after.iter().for_each(|&cause| self.draft.join(cause, Item::Message(message)));
         message
     }

@@ -19,6 +19,7 @@ pub(crate) struct DraftMessage {
     pub(crate) start: Time,
     pub(crate) job: u16,
     pub(crate) group: u16,
+    pub(crate) operation: u32,
     /// Queue pairs between two hosts that belong together, such as those of one communicator, have one number.
     pub(crate) lane: u32,
     pub(crate) fresh_qp: bool,
@@ -159,6 +160,7 @@ fn on_queue_pairs(all: &[DraftMessage]) -> (Vec<Qp>, Vec<Message>, Vec<u32>) {
             on_acked: 0..0,
             job: m.job,
             group: m.group,
+            operation: m.operation,
         });
     }
     (qps, sorted, place)
@@ -244,6 +246,7 @@ impl Draft<'_> {
             start: Time(self.start.ps().saturating_add(after.ps())),
             job: self.job,
             group: group as u16,
+            operation: Operation::NONE,
             lane: 0,
             fresh_qp: self.qp == QpUse::PerMessage,
         });

@@ -301,6 +301,7 @@ fn short_messages_need_a_longer_ring() {
         on_acked: 0..0,
         job: 0,
         group: 0,
+        operation: u32::MAX,
     };
     let id = qp(&plan, 0, 1).index();
     plan.qps[id].messages = 0..1;
