@@ -84,3 +84,66 @@ fn a_step_of_llama_70b_sends_the_bytes_of_its_collectives() {
     let expected = 32.0 * 3.0 * 37_795_712_204_800.0 / 400e12;
     assert!((compute as f64 / 1e12 - expected).abs() < 1e-6, "{compute} ps, {expected} s");
 }
+
+/// Two servers of four GPUs, a model of four layers and `more` settings.
+fn small(more: &str) -> String {
+    format!(
+        "[server]\ngpus = 4\n[topology.rails]\nservers = 2\nspines = 2\n[[workload]]\n[workload.training]\n\
+         model = {{ hidden = 512, layers = 4, heads = 8, ffn = 2048, gated = true, vocab = 1000 }}\n\
+         batch = {{ global = 16, sequence = 256 }}\ncompute = {{ flops = \"400TFLOPS\" }}\n{more}\n"
+    )
+}
+
+#[test]
+fn with_zero_3_every_layer_gathers_its_parameters_twice_per_micro_batch_while_the_layer_before_computes() {
+    let text = small("optimizer = \"zero-3\"\nparallel = { tp = 2 }");
+    let checked = lay(&text);
+    let run = agreed_on(&checked, &text);
+    let plan = &checked.plan;
+    let of = |name: &str| {
+        plan.operations.iter().filter(|o| o.name == name && o.dimension == "dp").collect::<Vec<_>>()
+    };
+    // 4 layers, 4 micro-batches of each of 4 replicas, forward and backward, in 2 groups; then embedding and head.
+    assert_eq!(of("all-gather").len(), 4 * 4 * 2 * 2 + 2);
+    assert_eq!(of("reduce-scatter").len(), 4 * 4 * 2 + 2);
+    // Most gathers end while their rank computes, so the step is shorter than computation and gathers one after another.
+    let end = run.tasks.iter().map(|record| record.end).max().unwrap();
+    let alone = |text: &str| {
+        let checked = lay(text);
+        let run = agreed_on(&checked, text);
+        run.tasks.iter().map(|record| record.end).max().unwrap()
+    };
+    let distributed = alone(&small("parallel = { tp = 2 }"));
+    assert!(end > distributed, "{end}, {distributed}");
+}
+
+#[test]
+fn tokens_go_to_popular_experts_and_come_back() {
+    let moe = "model = { hidden = 512, layers = 4, heads = 8, ffn = 2048, gated = true, vocab = 1000, moe = { experts = 16, top-k = 2 } }";
+    let text = |routing: &str| {
+        small(&format!("parallel = {{ ep = 8 }}\nrouting = {{ {routing} }}")).replace(
+            "model = { hidden = 512, layers = 4, heads = 8, ffn = 2048, gated = true, vocab = 1000 }",
+            moe,
+        )
+    };
+    let received = |routing: &str| {
+        let text = text(routing);
+        let checked = lay(&text);
+        agreed_on(&checked, &text);
+        let plan = checked.plan;
+        let mut bytes = vec![0u64; plan.fabric.hosts()];
+        for message in &plan.messages {
+            if plan.operations.get(message.operation as usize).is_some_and(|o| o.dimension == "ep") {
+                bytes[plan.qps[message.qp.index()].to.index()] += message.bytes;
+            }
+        }
+        bytes
+    };
+    let even = received("skew = 0.0");
+    assert!(even.iter().all(|&bytes| bytes == even[0] && bytes > 0), "{even:?}");
+    let skewed = received("skew = 1.5, seed-by = \"never\"");
+    let (least, most) = (skewed.iter().min().unwrap(), skewed.iter().max().unwrap());
+    assert!(most > &(2 * least), "{skewed:?}");
+    let once = received("once-per-server = true");
+    assert!(once.iter().sum::<u64>() < even.iter().sum::<u64>(), "{once:?}, {even:?}");
+}

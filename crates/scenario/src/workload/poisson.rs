@@ -329,7 +329,7 @@ fn exponential(draw: u64) -> f64 {
 
 /// The natural logarithm of a normal number above 0, computed with + - * / only. The standard library's logarithm may
 /// differ in the last bit between machines, and results would differ with it.
-fn ln(x: f64) -> f64 {
+pub(super) fn ln(x: f64) -> f64 {
     const MANTISSA: u64 = (1 << 52) - 1;
     // x = m 2^e, with m first in 1/2 to 1, then in 1/sqrt(2) to sqrt(2).
     let (mut m, mut e) =

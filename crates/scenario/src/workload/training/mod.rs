@@ -1,9 +1,11 @@
 //! Steps of training a language model: computation, and the communication of every kind of parallelism.
 
+mod experts;
 mod model;
 mod pipeline;
 mod step;
 
+pub use experts::{Routing, SeedBy};
 pub use model::{Model, ModelChoice, ModelName, Moe};
 pub use pipeline::Schedule;
 
@@ -32,7 +34,8 @@ pub struct Training {
     /// The batch.
     pub batch: Batch,
     /// What ranks of data parallelism exchange. `"replicated"`: an all-reduce of gradients; `"distributed"`: a reduce-scatter of
-    /// gradients and an all-gather of parameters (ZeRO-1).
+    /// gradients and an all-gather of parameters at the end of the step (ZeRO-1); `"zero-3"`: an all-gather of a layer's parameters
+    /// before each of its passes, while the layer before computes, and a reduce-scatter after each backward pass.
     /// Default `"distributed"` (Megatron-LM's distributed optimizer).
     #[serde(default)]
     pub optimizer: Optimizer,
@@ -50,6 +53,9 @@ pub struct Training {
     /// Algorithm and tuning of each kind of parallelism: `tp`, `cp`, `dp`, `ep`. Default: see each.
     #[serde(default)]
     pub collectives: Dimensions,
+    /// Routing of tokens to experts.
+    #[serde(default)]
+    pub routing: Routing,
     /// Number of steps, one after another. Default 1.
     #[serde(default = "one")]
     pub steps: u32,
@@ -102,6 +108,10 @@ pub struct Batch {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Optimizer {
+    /// As `distributed`; besides, parameters are gathered before each pass of a layer, and gradients are reduced after each
+    /// backward pass.
+    #[serde(rename = "zero-3")]
+    Zero3,
     /// All-reduce of gradients.
     Replicated,
     /// Reduce-scatter of gradients, all-gather of parameters.
@@ -262,6 +272,23 @@ impl Training {
         }
         if self.steps == 0 || self.steps > 1000 {
             return Err(KeyError::new("steps", format!("expected 1 to 1000, found {}", self.steps)));
+        }
+        let Routing { skew, capacity, once_per_server, servers_per_token, value_bytes, .. } = self.routing;
+        if !(0.0..=10.0).contains(&skew) {
+            return Err(KeyError::new("routing.skew", format!("expected 0 to 10, found {skew}")));
+        }
+        if capacity.is_some_and(|c| !(c > 0.0 && c <= 1000.0)) {
+            return Err(KeyError::new("routing.capacity", "expected a factor above 0 and up to 1000"));
+        }
+        if once_per_server && skew > 0.0 {
+            let text = "`once-per-server` needs experts that get the same: skew = 0";
+            return Err(KeyError::new("routing.once-per-server", text));
+        }
+        if servers_per_token.is_some() && !once_per_server {
+            return Err(KeyError::new("routing.servers-per-token", "needs `once-per-server = true`"));
+        }
+        if value_bytes.iter().any(|&bytes| bytes == 0 || bytes > 16) {
+            return Err(KeyError::new("routing.value-bytes", "expected 1 to 16 bytes"));
         }
         for (key, bytes) in [("gradient", self.gradient), ("bucket", self.bucket)] {
             super::draft::some_bytes(bytes, key)?;

@@ -4,6 +4,8 @@
 //! waits. Activations go to the next stage and gradients to the stage before while the rank goes on. Gradients are exchanged in
 //! buckets, one after another, from the end of the last backward pass of their layers on.
 
+use super::SeedBy;
+use super::experts::{exchange, over_servers};
 use super::pipeline::Pass;
 use super::{ByFlops, ByTime, Compute, Dimension, Optimizer, Sizes, Training, VALUE};
 use crate::collective::{
@@ -13,10 +15,14 @@ use crate::error::KeyError;
 use crate::workload::draft::{Draft, Event, Item};
 use crate::workload::ranks::Stream;
 use model::Time;
+use model::draw::Key;
 use model::plan::{Operation, Role, Work};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
+
+/// First number of the draws that route tokens.
+const EXPERTS: u64 = 1 << 40;
 
 /// Adds all steps to the draft; returns the number of groups.
 pub(super) fn lay(training: &Training, sizes: &Sizes, draft: &mut Draft<'_>) -> Result<usize, KeyError> {
@@ -30,8 +36,10 @@ pub(super) fn lay(training: &Training, sizes: &Sizes, draft: &mut Draft<'_>) -> 
         last: vec![Vec::new(); world],
         forward: BTreeMap::new(),
         backward: BTreeMap::new(),
+        exchanged: BTreeMap::new(),
         ready: BTreeMap::new(),
         pending: Time::ZERO,
+        dropped: 0,
         micro: 0,
         step: 0,
     };
@@ -40,7 +48,13 @@ pub(super) fn lay(training: &Training, sizes: &Sizes, draft: &mut Draft<'_>) -> 
         layer.step = step;
         layer.step()?;
     }
-    Ok(layer.groups.len())
+    let (dropped, groups) = (layer.dropped, layer.groups.len());
+    if dropped > 0 {
+        draft.warnings.push(format!(
+            "`routing.capacity` drops tokens: {dropped} of each rank, summed over layers and micro-batches"
+        ));
+    }
+    Ok(groups)
 }
 
 /// Kinds of groups.
@@ -140,10 +154,14 @@ struct Layer<'l, 'd> {
     /// Arrivals of activations and gradients, by rank, micro-batch and part.
     forward: BTreeMap<(u32, u32, u32), Arrival>,
     backward: BTreeMap<(u32, u32, u32), Arrival>,
+    /// By rank: the last collective of data parallelism, if parameters are divided.
+    exchanged: BTreeMap<u32, Event>,
     /// By rank: ends of the last backward passes of layers, in the order of gradients.
     ready: BTreeMap<u32, Vec<Event>>,
     /// Time that all ranks of the stage compute next.
     pending: Time,
+    /// Tokens that experts had no room for, on one rank of each group.
+    dropped: u64,
     micro: u32,
     step: u32,
 }
@@ -232,11 +250,31 @@ impl Layer<'_, '_> {
         if !pass.forward && last {
             self.head(pass.forward);
         }
+        let sharded = self.training.optimizer == Optimizer::Zero3 && self.sizes.dp * self.sizes.cp > 1;
+        if sharded {
+            self.gather(&ranks, 0)?;
+        }
         for i in 0..layers {
             let layer = if pass.forward { i } else { layers - 1 - i };
+            if sharded {
+                // A layer waits for its parameters; those of the next layer come while it computes.
+                self.compute(&ranks, pass, layer);
+                for rank in ranks.clone() {
+                    let gathered = self.exchanged.get(&rank).copied();
+                    self.last[rank as usize].extend(gathered);
+                }
+                if i + 1 < layers {
+                    self.gather(&ranks, layer)?;
+                }
+            }
             let blocks = if pass.forward { [true, false] } else { [false, true] };
             for attention in blocks {
                 self.block(&ranks, pass, layer, attention)?;
+            }
+            if sharded && !pass.forward {
+                self.compute(&ranks, pass, layer);
+                let bytes = self.dense() * self.training.gradient.get();
+                self.in_background(&ranks, Kind::ReduceScatter, bytes, layer)?;
             }
             if !pass.forward && pass.micro + 1 == self.sizes.micros {
                 self.compute(&ranks, pass, layer);
@@ -257,6 +295,32 @@ impl Layer<'_, '_> {
         }
         self.compute(&ranks, pass, layers);
         self.send(stage, pass, activation);
+        Ok(())
+    }
+
+    /// Gathers the parameters of a layer.
+    fn gather(&mut self, ranks: &Range<u32>, layer: u32) -> Result<(), KeyError> {
+        self.in_background(ranks, Kind::AllGather, self.dense() * VALUE, layer)
+    }
+
+    /// A collective of data parallelism that starts after what the ranks have done so far, and after the collective before it; the
+    /// ranks go on.
+    fn in_background(
+        &mut self,
+        ranks: &Range<u32>,
+        kind: Kind,
+        bytes: u64,
+        layer: u32,
+    ) -> Result<(), KeyError> {
+        for group in self.sizes.groups(ranks.clone(), Dim::Dp) {
+            let causes = |rank: &u32| {
+                let before = self.exchanged.get(rank).copied();
+                self.last[*rank as usize].iter().copied().chain(before).collect()
+            };
+            let causes: Vec<Vec<Event>> = group.iter().map(causes).collect();
+            let left = self.collective(&group, Dim::Dp, kind, bytes, layer, &causes)?;
+            self.exchanged.extend(group.iter().copied().zip(left));
+        }
         Ok(())
     }
 
@@ -322,14 +386,15 @@ impl Layer<'_, '_> {
             self.collect_after(ranks, pass, Dim::Cp, Kind::AllGather, bytes, layer)?;
         }
         // A token goes to `top-k` experts; its way back is the same, the other way round.
-        let routed = model.moe.filter(|_| !attention && ep > 1);
-        let routed = routed.map(|moe| VALUE * tokens * moe.top_k * model.hidden / u64::from(tp));
-        if let Some(bytes) = routed {
-            self.collect_after(ranks, pass, Dim::Ep, Kind::AllToAll, bytes, layer)?;
+        let routed = !attention && ep > 1 && model.moe.is_some();
+        if routed {
+            self.compute(ranks, pass, layer);
+            self.route(ranks, layer, false)?;
         }
         self.pending = Time(self.pending.ps().saturating_add(self.time(pass.forward, attention).ps()));
-        if let Some(bytes) = routed {
-            self.collect_after(ranks, pass, Dim::Ep, Kind::AllToAll, bytes, layer)?;
+        if routed {
+            self.compute(ranks, pass, layer);
+            self.route(ranks, layer, true)?;
         }
         match (split, tp > 1) {
             (true, _) => self.collect_after(ranks, pass, Dim::Tp, Kind::ReduceScatter, activation, layer),
@@ -420,6 +485,65 @@ impl Layer<'_, '_> {
         Ok(())
     }
 
+    /// Tokens go to their experts, or come back.
+    fn route(&mut self, ranks: &Range<u32>, layer: u32, back: bool) -> Result<(), KeyError> {
+        let Sizes { ref model, tp, ep, tokens, .. } = *self.sizes;
+        let (routing, Some(moe)) = (self.training.routing, model.moe) else { return Ok(()) };
+        let value = model.hidden * routing.value_bytes[usize::from(back)];
+        let mine = (tokens / u64::from(tp)).max(1);
+        let even = routing.skew == 0.0 && routing.capacity.is_none();
+        if even && !routing.once_per_server {
+            return self.collect(ranks, Dim::Ep, Kind::AllToAll, value * mine * moe.top_k, layer);
+        }
+        let seed = match routing.seed_by {
+            SeedBy::Never => 0,
+            SeedBy::Step => 1 + u64::from(self.step),
+            SeedBy::Layer => (1 + u64::from(self.step)) << 32 | u64::from(layer),
+        };
+        let key = Key::from_salt(self.draft.key.draw2(EXPERTS, seed));
+        let load = routing.load(moe, mine, key);
+        self.dropped += if back { 0 } else { load.dropped };
+        let each = load.tokens.chunks((moe.experts / u64::from(ep)) as usize);
+        let bytes: Vec<u64> = each.map(|experts| experts.iter().sum::<u64>() * value).collect();
+        for group in self.sizes.groups(ranks.clone(), Dim::Ep) {
+            let call = self.training.collectives.ep.tuning.call(
+                self.draft,
+                Kind::AllToAll,
+                bytes.iter().sum(),
+                &group,
+            )?;
+            let schedule = match (routing.once_per_server, call.servers.as_slice()) {
+                (true, [first, rest @ ..]) if !rest.is_empty() && rest.iter().all(|n| n == first) => {
+                    let servers = call.servers.len() as u64;
+                    let copies = routing.servers_of_token(moe, servers) * mine as f64 / servers as f64;
+                    let inside = value * mine * moe.top_k / u64::from(*first);
+                    over_servers(servers as u32, *first, (copies * value as f64).round() as u64, inside, back)
+                }
+                (true, _) => {
+                    let text =
+                        "`once-per-server` needs several servers with the same number of ranks in each group";
+                    return Err(KeyError::new("routing.once-per-server", text));
+                }
+                (false, _) => exchange(&bytes, back),
+            };
+            let causes =
+                group.iter().map(|&rank| std::mem::take(&mut self.last[rank as usize])).collect::<Vec<_>>();
+            let number = self.number(Dim::Ep, group[0]);
+            let communicator = self.training.collectives.ep.tuning.communicator(
+                Kind::AllToAll,
+                group.clone(),
+                number as usize,
+                number,
+            );
+            let operation = Operation { layer, ..self.operation(Kind::AllToAll.name(), Dim::Ep, 0) };
+            let left = lay_collective(self.draft, &communicator, &call, &schedule, operation, &causes);
+            for (&rank, event) in group.iter().zip(left) {
+                self.last[rank as usize] = vec![event];
+            }
+        }
+        Ok(())
+    }
+
     /// Adds a collective of one group; returns the event at which each rank has left it.
     fn collective(
         &mut self,
@@ -478,7 +602,6 @@ impl Layer<'_, '_> {
     fn exchange(&mut self) -> Result<(), KeyError> {
         let Sizes { ref model, tp, cp, dp, pp, ep, layers, .. } = *self.sizes;
         let parts = self.training.schedule.parts();
-        let world = self.draft.ranks.count() as u32;
         let experts = model.experts() / (u64::from(ep) * u64::from(tp));
         if pp > 1 && model.head() == 0 {
             let bytes = self.training.gradient.get() * model.embedding() / u64::from(tp);
@@ -502,14 +625,20 @@ impl Layer<'_, '_> {
             if let Some(first) = each.first_mut().filter(|_| stage + 1 == pp) {
                 *first += model.head() / u64::from(tp) + model.last_norm();
             }
-            if dp * cp > 1 {
+            if self.training.optimizer == Optimizer::Zero3 {
+                // Gradients of layers have been reduced; those of embedding and head are left.
+                each = vec![each.iter().sum::<u64>() - u64::from(layers * parts) * self.dense()];
+            }
+            if dp * cp > 1 && each.iter().any(|&parameters| parameters > 0) {
                 self.buckets(&ranks, Dim::Dp, &each)?;
             }
             if experts > 0 && dp / ep * cp > 1 {
                 self.buckets(&ranks, Dim::ExpertDp, &vec![experts; (layers * parts) as usize])?;
             }
         }
-        debug_assert_eq!(world, self.draft.ranks.count() as u32);
+        for (rank, event) in std::mem::take(&mut self.exchanged) {
+            self.last[rank as usize].push(event);
+        }
         self.ready.clear();
         Ok(())
     }
@@ -540,8 +669,10 @@ impl Layer<'_, '_> {
                     .iter()
                     .zip(&before)
                     .map(|(rank, before)| {
-                        let ready = self.ready.get(rank).and_then(|ready| ready.get(layer)).copied();
-                        before.iter().copied().chain(ready).collect()
+                        let ready =
+                            self.ready.get(rank).and_then(|ready| ready.get(layer).or(ready.last())).copied();
+                        let earlier = self.exchanged.get(rank).copied();
+                        before.iter().copied().chain(ready).chain(earlier).collect()
                     })
                     .collect();
                 let left = self.collective(&group, dim, kind, parameters * gradient, number, &causes)?;
