@@ -30,6 +30,7 @@
 //! | `show`, `schema` | a scenario as TOML with comments; JSON Schemas |
 //! | [`mod@sweep`] | one scenario at many points: axes and seeds |
 //! | [`import`] | scenarios from files of other tools |
+//! | [`formats`] | workloads in the formats of other tools |
 
 mod arrays;
 pub mod builtin;
@@ -42,6 +43,7 @@ mod error;
 pub mod failure;
 pub mod file;
 mod footprint;
+pub mod formats;
 pub mod ideal;
 pub mod import;
 pub mod loss;
@@ -61,6 +63,8 @@ pub mod sweep;
 pub mod switch;
 pub mod tap;
 mod telemetry;
+#[cfg(test)]
+mod testing;
 mod toml_text;
 pub mod topology;
 pub mod values;

@@ -1,6 +1,7 @@
 //! Random damage to files that are right: no panic, and every error names a line.
 
 use super::*;
+use crate::testing::Draws;
 
 /// Imports per run of the test.
 const IMPORTS: u64 = 20_000;
@@ -40,54 +41,6 @@ const WORDS: [&str; 24] = [
     "n0",
 ];
 
-/// SplitMix64: draws that are the same on every machine.
-struct Draws(u64);
-
-impl Draws {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % n.max(1) as u64) as usize
-    }
-
-    fn word(&mut self) -> &'static str {
-        WORDS[self.below(WORDS.len())]
-    }
-
-    /// The text with a random change.
-    fn change(&mut self, text: &str) -> String {
-        let mut lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(' ').collect()).collect();
-        let row = self.below(lines.len());
-        if lines.is_empty() {
-            return self.word().to_owned();
-        }
-        let column = self.below(lines[row].len());
-        match self.below(7) {
-            0 => lines[row][column] = self.word(),
-            1 => lines[row].insert(column, self.word()),
-            2 => drop(lines[row].remove(column)),
-            3 => drop(lines.remove(row)),
-            4 => lines.insert(row, lines[row].clone()),
-            5 => {
-                let other = self.below(lines.len());
-                lines.swap(row, other);
-            }
-            _ => {
-                let mut chars: Vec<char> = text.chars().collect();
-                let (at, new) = (self.below(chars.len()), self.below(128) as u8 as char);
-                match self.below(3) {
-                    0 => chars[at] = new,
-                    1 => chars.insert(at, new),
-                    _ => chars.truncate(at),
-                }
-                return chars.into_iter().collect();
-            }
-        }
-        lines.iter().map(|line| line.join(" ") + "\n").collect()
-    }
-}
-
 #[test]
 fn randomly_changed_files_give_a_scenario_or_an_error_with_a_line() {
     let samples = [
@@ -105,7 +58,7 @@ fn randomly_changed_files_give_a_scenario_or_an_error_with_a_line() {
         files[2] = files[2].replacen("CC_MODE 1", control, 1);
         for _ in 0..=draws.below(3) {
             let which = draws.below(3);
-            files[which] = draws.change(&files[which]);
+            files[which] = draws.change(&files[which], &WORDS);
         }
         let Err(error) = run(&files[0], &files[1], Some(&files[2])) else { continue };
         errors += 1;

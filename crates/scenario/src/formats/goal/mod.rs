@@ -1,0 +1,163 @@
+//! GOAL schedules of LogGOPSim: per rank, operations that send, receive and compute, and their dependencies.
+//!
+//! A file has one of two forms, which its first bytes tell apart: [`text`] and [`binary`]. Both become a [`Schedule`].
+
+pub mod binary;
+pub mod text;
+
+use super::order::order;
+use crate::error::{Error, KeyError};
+use crate::file::{self, LARGEST_IMPORT};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::File;
+use std::io::{BufReader, Read, Seek};
+use std::path::Path;
+
+/// Any source, or any tag: -1 in the text.
+pub const ANY: u32 = u32::MAX;
+
+/// Most ranks of a schedule (our choice). Ranks without operations take no memory here, but a line in a binary file.
+pub const MOST_RANKS: u32 = 1 << 20;
+
+/// A schedule.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Schedule {
+    /// Number of ranks, with those that do nothing.
+    pub ranks: u32,
+    /// Programs of the ranks that have operations.
+    pub programs: BTreeMap<u32, Program>,
+}
+
+/// The operations of one rank.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Program {
+    /// Operations in the order of the file.
+    pub operations: Vec<Operation>,
+    /// Dependencies. No operation waits for itself, directly or by way of others of its rank.
+    pub dependencies: Vec<Dependency>,
+}
+
+/// Kind of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The rank sends a message.
+    Send,
+    /// The rank receives a message.
+    Receive,
+    /// The rank computes.
+    Compute,
+}
+
+/// An operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operation {
+    /// What the rank does.
+    pub kind: Kind,
+    /// Rank to which it sends, or from which it receives, or [`ANY`]; 0 for computations.
+    pub peer: u32,
+    /// Tag, or [`ANY`]; 0 for computations.
+    pub tag: u32,
+    /// Bytes, or nanoseconds of computation.
+    pub size: u64,
+    /// Stream of the rank that the operation occupies.
+    pub cpu: u8,
+    /// NIC of the rank that a message takes.
+    pub nic: u8,
+}
+
+/// An operation that waits for another one of its rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dependency {
+    /// Index of the operation that comes first.
+    pub first: u32,
+    /// Index of the operation that waits.
+    pub then: u32,
+    /// Event of the first operation for which the second one waits.
+    pub on: On,
+}
+
+/// Event of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum On {
+    /// Its end (`requires`).
+    Finish,
+    /// Its start (`irequires`).
+    Start,
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = |n: u32| if n == ANY { "-1".to_owned() } else { n.to_string() };
+        let (peer, tag) = (number(self.peer), number(self.tag));
+        match self.kind {
+            Kind::Send => write!(f, "send {}b to {peer} tag {tag}", self.size),
+            Kind::Receive => write!(f, "recv {}b from {peer} tag {tag}", self.size),
+            Kind::Compute => write!(f, "calc {}", self.size),
+        }
+    }
+}
+
+impl Program {
+    /// Dependencies that form a cycle, as indices, if there are any.
+    fn cycle(&self) -> Option<Vec<usize>> {
+        let edges: Vec<(u32, u32)> = self.dependencies.iter().map(|d| (d.first, d.then)).collect();
+        order(self.operations.len(), &edges).err()
+    }
+
+    /// A cycle in words; `name` names an operation.
+    fn cycle_text(&self, cycle: &[usize], name: &dyn Fn(u32) -> String) -> String {
+        let names = cycle.iter().map(|&d| name(self.dependencies[d].first));
+        let back = cycle.first().map(|&d| name(self.dependencies[d].first));
+        format!("operations wait for each other: {}", chain(names.chain(back).collect()))
+    }
+}
+
+/// Names in the order of a cycle; those in the middle of a long one are left out.
+pub(crate) fn chain(mut names: Vec<String>) -> String {
+    const MOST: usize = 9;
+    if names.len() > MOST {
+        let left_out = names.len() - MOST + 1;
+        names.splice(MOST / 2..MOST / 2 + left_out, [format!("({left_out} more)")]);
+    }
+    names.join(" -> ")
+}
+
+/// Reads a file in either form. Large binary files are read rank by rank.
+pub(crate) fn read_file(path: &Path, warnings: &mut Vec<String>) -> Result<Schedule, KeyError> {
+    let name = path.display().to_string();
+    let unreadable = |e: std::io::Error| KeyError::new("file", format!("{name} cannot be read: {e}"));
+    let mut opened = File::open(path).map_err(unreadable)?;
+    let mut start = Vec::new();
+    opened.by_ref().take(8).read_to_end(&mut start).map_err(unreadable)?;
+    if binary::is_binary(&start) {
+        let size = opened.metadata().map_err(unreadable)?.len();
+        opened.rewind().map_err(unreadable)?;
+        return binary::read(&name, &mut BufReader::new(opened), size);
+    }
+    let text = file::read(path, LARGEST_IMPORT).map_err(|e| KeyError::new("file", e.about(&name)))?;
+    text::read(&name, &text, warnings)
+}
+
+/// Reads a file in either form.
+///
+/// # Errors
+/// The first mistake: with line and column in a text, with byte and rank in a binary file.
+pub fn read(path: &Path, warnings: &mut Vec<String>) -> Result<Schedule, Error> {
+    read_file(path, warnings).map_err(alone)
+}
+
+/// An error about a file that no scenario names.
+pub(crate) fn alone(error: KeyError) -> Error {
+    let new = match error.elsewhere {
+        Some(at) => Error::at(&at.file, &at.text, at.span, error.message),
+        None => Error::new(error.message),
+    };
+    match error.help {
+        Some(help) => new.with_help(help),
+        None => new,
+    }
+}
+
+#[cfg(test)]
+mod tests;
