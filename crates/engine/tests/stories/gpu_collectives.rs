@@ -48,7 +48,11 @@ fn rings_and_halving_take_their_steps_one_after_another() {
             ("all-reduce", "ring", (0..2 * (n - 1)).map(|_| bytes / n).collect::<Vec<_>>()),
             ("all-gather", "ring", vec![bytes / n; n as usize - 1]),
             ("reduce-scatter", "ring", vec![bytes / n; n as usize - 1]),
-            ("all-reduce", "halving-doubling", (1..=n.ilog2()).flat_map(|j| [(1438 * 128) >> j; 2]).collect()),
+            (
+                "all-reduce",
+                "halving-doubling",
+                (1..=n.ilog2()).flat_map(|j| [(1438 * 128) >> j; 2]).collect(),
+            ),
             ("all-reduce", "recursive-doubling", vec![1438 * 64; n.ilog2() as usize]),
             ("broadcast", "chain", vec![bytes; n as usize - 1]),
         ] {
