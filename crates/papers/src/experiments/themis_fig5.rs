@@ -216,12 +216,20 @@ fn rows(runs: &Runs, quick: bool) -> Vec<Row> {
         "mean over seeds 1 to 3"
     };
     let mut rows = Vec::new();
+    let noted = |range: Option<Range>| match range.filter(|_| !quick) {
+        Some(Range { least, most, .. }) => {
+            format!("{note}: {} to {}", text::number(least), text::number(most))
+        }
+        None => note.to_owned(),
+    };
     let mut add = |name: &str, timers: Timers, measured: &Measured| {
         for (scheme, slowest) in SCHEMES.iter().zip(measured.slowest) {
             let ms = slowest.map(|range| range.mean);
-            rows.push(Row::ours(&label(name, timers, scheme), "slowest group", "ms", ms, note).tabled());
+            let row = Row::ours(&label(name, timers, scheme), "slowest group", "ms", ms, noted(slowest));
+            rows.push(row.tabled());
         }
         let saved = measured.saved.map(|range| range.mean);
+        let note = noted(measured.saved);
         rows.push(Row::ours(&label(name, timers, "themis / ar"), "shorter by", "%", saved, note).tabled());
     };
     for line in &LINES {
