@@ -29,6 +29,7 @@
 //! | [`receivers`] | a receiver may wait with its ACKs until a timer fires, or complete messages by counting packets |
 //! | [`grants`] | a host that grants credit shares its link among its senders and keeps the queue before it short |
 //! | [`arrivals`] | flows start when the workload says, and a loaded fabric behaves as queueing theory predicts |
+//! | [`goal`] | schedules of LogGOPSim compute, send and receive in the order that they state |
 //! | [`collectives`] | all-reduce and all-to-all send what the textbook says, and runs repeat exactly |
 //!
 //! All stories are one test binary, so that the engine is compiled for them once. [`lab`] holds the tools.
@@ -45,6 +46,7 @@ mod drains;
 mod endpoint;
 mod failures;
 mod fuzz;
+mod goal;
 mod gpu_collectives;
 mod grants;
 mod held;

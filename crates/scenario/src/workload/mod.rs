@@ -70,7 +70,8 @@ macro_rules! workloads {
             pub class: Option<String>,
             /// Use of queue pairs. `"persistent"`: one queue pair per source, destination and job; `"per-message"`: one
             /// per message. Default `"persistent"` (collective libraries keep their connections), for `poisson`
-            /// `"per-message"` (in the HPCC family of ns-3 simulators each flow has its own queue pair).
+            /// `"per-message"` (in the HPCC family of ns-3 simulators each flow has its own queue pair), for `goal`
+            /// `"per-message"` (on a shared queue pair, messages would wait for the order of the file).
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub qp: Option<QpUse>,
             $(
@@ -140,6 +141,8 @@ workloads! {
     poisson: Poisson = "poisson",
     /// Every host sends messages to random hosts, one at a time.
     random_partner: RandomPartner = "random-partner",
+    /// A GOAL schedule.
+    goal: Goal = "goal",
     /// A list of messages.
     flows: Flows = "flows",
 }

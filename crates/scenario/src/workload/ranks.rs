@@ -103,6 +103,11 @@ impl Ranks {
         self.nvlink.filter(|_| self.node(a) == self.node(b))
     }
 
+    /// Number of streams of a host that all jobs share.
+    pub(crate) fn streams(&self) -> u32 {
+        self.places.iter().map(|place| place.1 + 1).max().unwrap_or(0) * STREAMS
+    }
+
     /// The number of a rank's stream in its host.
     pub(crate) fn stream(&self, rank: u32, stream: Stream) -> u32 {
         let number = match stream {

@@ -116,7 +116,7 @@ fn block(bytes: &[u8], ranks: u32, most: (u8, u8)) -> Result<Program, (u64, Stri
             format!("{operations} operations and {roots} roots need {fixed} bytes; the block has {size}");
         return Err((0, text));
     }
-    if (size - fixed) % 4 != 0 {
+    if !(size - fixed).is_multiple_of(4) {
         return Err((fixed, format!("expected successors of 4 bytes each, found {} bytes", size - fixed)));
     }
     let successors = Fields(&bytes[fixed as usize..]);

@@ -3,6 +3,7 @@
 //! A file has one of two forms, which its first bytes tell apart: [`text`] and [`binary`]. Both become a [`Schedule`].
 
 pub mod binary;
+pub(crate) mod matching;
 pub mod text;
 
 use super::order::order;
@@ -11,7 +12,7 @@ use crate::file::{self, LARGEST_IMPORT};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
-use std::io::{BufReader, Read, Seek};
+use std::io::{self, BufReader, Read, Seek, Write};
 use std::path::Path;
 
 /// Any source, or any tag: -1 in the text.
@@ -126,10 +127,10 @@ pub(crate) fn chain(mut names: Vec<String>) -> String {
 /// Reads a file in either form. Large binary files are read rank by rank.
 pub(crate) fn read_file(path: &Path, warnings: &mut Vec<String>) -> Result<Schedule, KeyError> {
     let name = path.display().to_string();
-    let unreadable = |e: std::io::Error| KeyError::new("file", format!("{name} cannot be read: {e}"));
+    let unreadable = |e: io::Error| KeyError::new("file", format!("{name} cannot be read: {e}"));
     let mut opened = File::open(path).map_err(unreadable)?;
     let mut start = Vec::new();
-    opened.by_ref().take(8).read_to_end(&mut start).map_err(unreadable)?;
+    (&opened).take(8).read_to_end(&mut start).map_err(unreadable)?;
     if binary::is_binary(&start) {
         let size = opened.metadata().map_err(unreadable)?.len();
         opened.rewind().map_err(unreadable)?;
@@ -137,6 +138,27 @@ pub(crate) fn read_file(path: &Path, warnings: &mut Vec<String>) -> Result<Sched
     }
     let text = file::read(path, LARGEST_IMPORT).map_err(|e| KeyError::new("file", e.about(&name)))?;
     text::read(&name, &text, warnings)
+}
+
+/// Digest of a schedule, 16 hexadecimal digits: XXH3 of its binary form.
+pub(crate) fn digest(schedule: &Schedule) -> String {
+    let mut hash = Hash(xxhash_rust::xxh3::Xxh3::new());
+    // A hash takes all that is written.
+    let _ = binary::write(schedule, &mut hash);
+    format!("{:016x}", hash.0.digest())
+}
+
+struct Hash(xxhash_rust::xxh3::Xxh3);
+
+impl Write for Hash {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Reads a file in either form.

@@ -9,6 +9,12 @@ use std::ops::Range;
 const WORDS: [&str; 12] =
     ["num_ranks", "rank", "send", "recv", "calc", "requires", "irequires", "to", "from", "tag", "cpu", "nic"];
 
+/// True if a text looks like a GOAL schedule: its first word outside comments is `num_ranks`.
+pub(crate) fn is_goal(text: &str) -> bool {
+    let mut cursor = Cursor { file: "", text, at: 0 };
+    cursor.gaps().is_ok() && cursor.word() == "num_ranks"
+}
+
 /// Reads a schedule from a text; messages call it `file`.
 pub(crate) fn read(file: &str, text: &str, warnings: &mut Vec<String>) -> Result<Schedule, KeyError> {
     let mut cursor = Cursor { file, text, at: 0 };
@@ -46,7 +52,7 @@ pub(crate) fn read(file: &str, text: &str, warnings: &mut Vec<String>) -> Result
     }
     let absent = ranks as usize - schedule.programs.len();
     if absent > 0 {
-        warnings.push(format!("{absent} of {ranks} ranks do not stand in {file}; they do nothing"));
+        warnings.push(format!("ranks without a program in {file}: {absent} of {ranks}; they do nothing"));
     }
     schedule.programs.retain(|_, program| !program.operations.is_empty());
     Ok(schedule)

@@ -1,5 +1,6 @@
 mod mistakes;
 mod mutations;
+mod workload;
 
 use super::*;
 use std::io::Cursor;
@@ -55,7 +56,7 @@ fn text_and_binary_hold_the_same_schedule_and_encode_to_the_same_bytes() {
 fn every_statement_survives_the_binary_form() {
     let mut warnings = Vec::new();
     let schedule = text::read("s.goal", ALL, &mut warnings).unwrap();
-    assert_eq!(warnings, ["1 of 3 ranks do not stand in s.goal; they do nothing"]);
+    assert_eq!(warnings, ["ranks without a program in s.goal: 1 of 3; they do nothing"]);
     assert_eq!(schedule.ranks, 3);
     let two = &schedule.programs[&2];
     assert_eq!(two.operations[0].to_string(), "recv 1b from -1 tag -1");
