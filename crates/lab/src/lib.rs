@@ -35,6 +35,7 @@ pub use execute::{Prepared, Run, execute};
 pub use failure::Failure;
 pub use progress::Progress;
 
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 /// The changes that record everything, as `run --record` does.
@@ -52,6 +53,14 @@ pub const RECORD_EVERYTHING: [&str; 5] = [
 /// The first mistake in the scenario or in a change.
 pub fn load(scenario: &str, set: &[String]) -> Result<Prepared, Failure> {
     Ok(Prepared::by(|| scenario::load(scenario, set))?)
+}
+
+/// Reads and checks a scenario whose workload is replaced by a file of another tool, with `KEY=VALUE` changes.
+///
+/// # Errors
+/// The first mistake in the scenario, in the file or in a change.
+pub fn load_on(topology: &str, workload: &str, set: &[String]) -> Result<Prepared, Failure> {
+    Ok(Prepared::by(|| scenario::load_on(topology, Path::new(workload), set))?)
 }
 
 /// Runs a scenario to its end on this thread.

@@ -80,8 +80,13 @@ pub enum Command {
 /// A scenario, and changes to it.
 #[derive(Args, Clone, Debug)]
 pub struct ScenarioArgs {
-    /// Path of a TOML file, or name of a built-in scenario.
+    /// Path of a TOML file, or name of a built-in scenario; with --topology, a workload file.
     pub scenario: String,
+    /// Scenario whose fabric, NICs and scheme the workload file runs on; its own workload is left out.
+    ///
+    /// A workload file is a GOAL schedule, as text or binary.
+    #[arg(long, value_name = "SCENARIO")]
+    pub topology: Option<String>,
     /// Change a setting: a dotted key (array entries by index or name) and a value, as TOML or a plain string. Repeatable.
     ///
     /// Examples: scheme.themis.mode=literal, workload.0.bytes=64MB, scheme.ecmp={} (replaces the scheme).
@@ -108,6 +113,7 @@ Examples:
   ropewalk run my.toml --json | jq .flows.fct_us.p99
   ropewalk run my.toml --threads 2
   ropewalk run my.toml --record --report            record all, and write a page: DIR/report.html
+  ropewalk run llama.goal --topology my.toml        a GOAL schedule on the fabric of my.toml
   ropewalk run my.toml --pcap host0                 the frames of host0 for Wireshark: DIR/capture-host0.pcapng
 
 Writes summary.json, manifest.json, flows.parquet, links.parquet and series.parquet. --record, or [record] in the
@@ -425,6 +431,23 @@ pub struct ImportArgs {
 /// Tools whose files can be imported.
 #[derive(Debug, Subcommand)]
 pub enum ImportFrom {
+    /// GOAL schedule of LogGOPSim, as text or binary
+    #[command(after_help = "\
+Examples:
+  ropewalk import goal llama.goal -o llama
+  ropewalk import goal llama.bin --topology my-fabric.toml -o llama
+
+Writes DIR/NAME.bin, the schedule, and DIR/NAME.toml, a scenario that runs it.")]
+    Goal {
+        /// Schedule.
+        file: PathBuf,
+        /// Scenario whose fabric, NICs and scheme the schedule runs on [default: one switch with a host per rank].
+        #[arg(long, value_name = "SCENARIO")]
+        topology: Option<String>,
+        /// Directory for the two files.
+        #[arg(short, long, value_name = "DIR")]
+        output: PathBuf,
+    },
     /// Topology, flow and configuration files of the HPCC simulator (ns-3)
     #[command(
         after_help = "Example:\n  ropewalk import hpcc --topology topology.txt --flows flow.txt -o my.toml"

@@ -619,6 +619,38 @@ fn imported_hpcc_files_give_a_scenario_that_runs() {
 }
 
 #[test]
+fn a_goal_schedule_runs_on_the_fabric_of_a_scenario() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "two.goal",
+        "num_ranks 2\nrank 0 {\na: calc 5000\nb: send 8192b to 1\nb requires a\n}\nrank 1 {\nrecv 8192b from 0\n}\n",
+    );
+    let on = |file: &str| sandbox.json(&["run", file, "--topology", "quickstart", "--json", "-o", "out"]);
+    let summary = on("two.goal");
+    assert_eq!((&summary["scenario"], &summary["flows"]["finished"]), (&"two".into(), &1.into()));
+    // The import writes the same schedule as a binary file, and a scenario beside it.
+    let import = ["import", "goal", "two.goal", "--topology", "quickstart", "-o", "imported"];
+    sandbox.ropewalk(&import).assert().code(0).stdout(contains("two.toml written"));
+    for again in [on("imported/two.bin"), sandbox.json(&["run", "imported/two.toml", "--json"])] {
+        assert_eq!(again["digest"], summary["digest"]);
+    }
+    sandbox.ropewalk(&["check", "two.goal", "--topology", "quickstart"]).assert().code(0);
+    sandbox.ropewalk(&import).assert().code(2).stderr(contains("exists already"));
+    sandbox.ropewalk(&["import", "goal", "two.goal", "-o", "star"]).assert().code(0);
+    sandbox.ropewalk(&["run", "star/two.toml"]).assert().code(0).stdout(contains("1 of 1 flows"));
+    // Without a fabric, the error names the option.
+    for file in ["two.goal", "imported/two.bin"] {
+        sandbox.ropewalk(&["run", file]).assert().code(2).stderr(contains("--topology SCENARIO"));
+    }
+    sandbox.ropewalk(&["run", "star/two.toml", "--topology", "quickstart"]).assert().code(2);
+    sandbox.write("two.goal", "num_ranks 2\nrank 0 {\nsend 8192b to 2\n}\n");
+    let run = ["run", "two.goal", "--topology", "quickstart"];
+    sandbox.ropewalk(&run).assert().code(2).stderr(contains("two.goal:3:15"));
+    sandbox.ropewalk(&["import", "goal", "two.goal", "-o", "wrong"]).assert().code(2);
+    assert!(!sandbox.path("wrong").exists());
+}
+
+#[test]
 fn a_quick_experiment_is_labelled_and_explains_every_row() {
     let sandbox = Sandbox::new();
     // A formula has no smaller version.

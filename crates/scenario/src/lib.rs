@@ -90,6 +90,16 @@ pub fn load(scenario: &str, set: &[String]) -> Result<Checked, Error> {
     check(&find(scenario)?, set)
 }
 
+/// Finds the scenario `topology` and checks it with a file of another tool in place of its workload.
+///
+/// # Errors
+/// The first mistake, as for [`load`].
+pub fn load_on(topology: &str, workload: &std::path::Path, set: &[String]) -> Result<Checked, Error> {
+    let (name, replaced) = formats::in_place_of_workload(workload)?;
+    let source = Source { name, ..find(topology)? };
+    check(&source, &[&[replaced], set].concat())
+}
+
 /// Reads a scenario with `--set` changes (`KEY=VALUE`) on top, checks it, and makes its plan.
 ///
 /// # Errors

@@ -2,7 +2,8 @@
 
 use crate::builtin;
 use crate::error::{Error, suggestion};
-use crate::file::{self, LARGEST_SCENARIO};
+use crate::file::{self, LARGEST_SCENARIO, ReadError};
+use crate::formats;
 use std::path::Path;
 
 /// The text of a scenario with its names.
@@ -53,6 +54,12 @@ pub(crate) fn find_among(name: &str, all: &[builtin::Builtin], kind: &str) -> Re
             let text = format!("there is neither a file nor a built-in {kind} {name:?}");
             Err(Error::new(text).with_help(help))
         }
-        Err(e) => Err(Error::new(e.about(name))),
+        Err(e) => {
+            let error = Error::new(e.about(name));
+            Err(match matches!(e, ReadError::NotText { .. }) && formats::in_place_of_workload(path).is_ok() {
+                true => error.with_help("`--topology SCENARIO` runs this file on that scenario's fabric"),
+                false => error,
+            })
+        }
     }
 }

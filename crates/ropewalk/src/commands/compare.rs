@@ -69,6 +69,9 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
 /// The command that repeats one run of the comparison.
 fn command(args: &CompareArgs, run: &Run) -> Vec<String> {
     let mut words = vec!["ropewalk".to_owned(), "compare".into(), args.scenario.scenario.clone()];
+    words.extend(
+        args.scenario.topology.iter().flat_map(|topology| ["--topology".to_owned(), topology.clone()]),
+    );
     for set in &args.scenario.set {
         words.extend(["--set".into(), set.clone()]);
     }

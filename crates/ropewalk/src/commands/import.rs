@@ -6,6 +6,7 @@ use crate::print;
 use lab::failure::Failure;
 use scenario::file::{self, LARGEST_IMPORT};
 use scenario::import::hpcc::{File, import};
+use std::fs;
 use std::path::Path;
 
 /// Converts another tool's files to a scenario.
@@ -13,12 +14,35 @@ use std::path::Path;
 /// # Errors
 /// If a file is wrong, or the scenario exists already.
 pub fn run(args: &ImportArgs) -> Result<(), Failure> {
-    let ImportFrom::Hpcc { topology, flows, config, output } = &args.from;
+    match &args.from {
+        ImportFrom::Goal { file, topology, output } => goal(file, topology.as_deref(), output),
+        ImportFrom::Hpcc { topology, flows, config, output } => {
+            hpcc(topology, flows, config.as_deref(), output)
+        }
+    }
+}
+
+fn goal(file: &Path, topology: Option<&str>, folder: &Path) -> Result<(), Failure> {
+    let mut imported = scenario::import::goal::import(file, topology, folder)?;
+    fs::create_dir_all(folder)
+        .map_err(|e| Failure::Asked(format!("cannot create {}: {e}", folder.display())))?;
+    write_new(&imported.graph.0, &imported.graph.1)?;
+    let toml = imported.toml().inspect_err(|_| drop(fs::remove_file(&imported.graph.0)))?;
+    write_new(&imported.scenario, toml).inspect_err(|_| drop(fs::remove_file(&imported.graph.0)))?;
+    written(&imported.scenario, &imported.warnings)
+}
+
+fn hpcc(topology: &Path, flows: &Path, config: Option<&Path>, output: &Path) -> Result<(), Failure> {
     let (topology, flows) = (read(topology)?, read(flows)?);
-    let config = config.as_deref().map(read).transpose()?;
+    let config = config.map(read).transpose()?;
     let imported = import(topology.as_file(), flows.as_file(), config.as_ref().map(Text::as_file))?;
     write_new(output, &imported.toml)?;
-    for warning in &imported.warnings {
+    written(output, &imported.warnings)
+}
+
+/// Prints warnings and what to do next.
+fn written(output: &Path, warnings: &[String]) -> Result<(), Failure> {
+    for warning in warnings {
         print::note(&format!("warning: {warning}"));
     }
     let file = output.display().to_string();

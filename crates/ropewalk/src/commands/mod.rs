@@ -75,7 +75,10 @@ fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
 fn load(args: &ScenarioArgs, seed: Option<u64>) -> Result<Prepared, Failure> {
     let mut set = args.set.clone();
     set.extend(seed.map(|seed| format!("seed={seed}")));
-    let prepared = lab::load(&args.scenario, &set)?;
+    let prepared = match &args.topology {
+        Some(topology) => lab::load_on(topology, &args.scenario, &set)?,
+        None => lab::load(&args.scenario, &set)?,
+    };
     for warning in &prepared.checked.warnings {
         print::note(&format!("warning: {warning}"));
     }

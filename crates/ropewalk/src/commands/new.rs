@@ -18,7 +18,7 @@ pub fn run(name: &str) -> Result<(), Failure> {
         )));
     }
     let file = format!("{stem}.toml");
-    write_new(Path::new(&file), &scenario::template(stem))?;
+    write_new(Path::new(&file), scenario::template(stem))?;
     let word = lab::shell::word(&file);
     print::out(&format!("{file} written. Next: ropewalk check {word}; ropewalk run {word}\n"))
 }
@@ -27,7 +27,7 @@ pub fn run(name: &str) -> Result<(), Failure> {
 ///
 /// # Errors
 /// If it exists, or the system refuses.
-pub fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
+pub fn write_new(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
     let wrong = |e: std::io::Error| {
         let why = match e.kind() {
             ErrorKind::AlreadyExists => "it exists already and is not overwritten".to_owned(),
@@ -36,5 +36,5 @@ pub fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
         Failure::Asked(format!("cannot write {}: {why}", path.display()))
     };
     let mut file = OpenOptions::new().write(true).create_new(true).open(path).map_err(wrong)?;
-    file.write_all(text.as_bytes()).map_err(wrong)
+    file.write_all(content.as_ref()).map_err(wrong)
 }

@@ -90,6 +90,9 @@ fn kind(args: &RunArgs, plan: &Plan) -> Result<Kind, Failure> {
 /// The command, without options that do not affect the results.
 fn command(args: &RunArgs) -> Vec<String> {
     let mut words = vec!["ropewalk".to_owned(), "run".into(), args.scenario.scenario.clone()];
+    words.extend(
+        args.scenario.topology.iter().flat_map(|topology| ["--topology".to_owned(), topology.clone()]),
+    );
     for set in &args.scenario.set {
         words.extend(["--set".into(), set.clone()]);
     }

@@ -13,7 +13,9 @@ pub(crate) fn help(text: &str) -> Option<&'static str> {
             || line.starts_with('[') && (inside.is_empty() || inside.starts_with(['"', ']']))
     };
     Some(match word {
-        "num_ranks" => "this looks like a GOAL schedule of LogGOPSim; ropewalk has no import for it yet",
+        "num_ranks" => {
+            "this looks like a GOAL schedule of LogGOPSim; `--topology SCENARIO` runs it on that scenario's fabric"
+        }
         "Nodes" => "this looks like a connection matrix of htsim; ropewalk has no import for it yet",
         _ if is_json(first) => {
             "this looks like JSON, but a scenario is TOML; `ropewalk report` and `ropewalk explain` read the directories of \

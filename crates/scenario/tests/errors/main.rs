@@ -292,5 +292,6 @@ fn numbers_that_toml_cannot_write_are_called_numbers() {
 fn a_file_of_another_tool_is_recognised() {
     let error = check(&Source::new("a.goal", "num_ranks 2\nrank 0 {\n"), &[]).unwrap_err();
     let help = error.help().unwrap_or_default();
-    assert_eq!(help, "this looks like a GOAL schedule of LogGOPSim; ropewalk has no import for it yet");
+    let text = "this looks like a GOAL schedule of LogGOPSim; `--topology SCENARIO` runs it on that scenario's fabric";
+    assert_eq!(help, text);
 }
