@@ -3,6 +3,7 @@
 use crate::draws::Draws;
 use crate::graph;
 use crate::panics;
+use crate::servers;
 use crate::trial::{Verdict, refused};
 use crate::values::{Names, Values};
 use model::NodeId;
@@ -139,11 +140,15 @@ impl Drafter {
 /// A scenario with nothing but a fabric and a flow, and the names of the fabric.
 fn fabric(values: &Values, draws: &mut Draws, refused: &mut Vec<Refusal>) -> Option<(Draft, Names)> {
     for _ in 0..4 * TRIES {
-        let topology = match draws.chance(0.35) {
-            true => json!({ "links": graph::draw(draws) }),
-            false => values.draw(draws, values.of_key("topology"), "topology")?,
-        };
         let mut draft = Draft::default();
+        let topology = match draws.below(20) {
+            0..=6 => json!({ "links": graph::draw(draws) }),
+            7..=9 => json!({ "rails": servers::rails(draws) }),
+            _ => values.draw(draws, values.of_key("topology"), "topology")?,
+        };
+        if topology.get("rails").is_some() || draws.chance(0.05) {
+            draft.0.insert("server".to_owned(), servers::server(draws));
+        }
         draft.0.insert("topology".to_owned(), topology);
         let flow = json!([{ "permutation": { "bytes": "1B" } }]);
         draft.0.insert("workload".to_owned(), flow);
@@ -160,8 +165,10 @@ fn fabric(values: &Values, draws: &mut Draws, refused: &mut Vec<Refusal>) -> Opt
                     fabric.switches().map(|node| fabric.role(node).to_owned()).collect();
                 roles.sort_unstable();
                 roles.dedup();
-                let names =
-                    Names { hosts: hosts.collect(), switches: fabric.switches().map(name).collect(), roles };
+                let gpus = draft.0.get("server").and_then(|server| server["gpus"].as_u64());
+                let ranks = gpus.map_or(fabric.hosts(), |gpus| fabric.servers() * gpus as usize);
+                let switches = fabric.switches().map(name).collect();
+                let names = Names { hosts: hosts.collect(), switches, roles, ranks };
                 return Some((draft, names));
             }
             Err(refusal) => refused.push(*refusal),
@@ -210,7 +217,10 @@ fn top_level(values: &Values, draws: &mut Draws, key: &str) -> Option<Json> {
 fn workloads(values: &Values, draws: &mut Draws) -> Json {
     let jobs = 1 + draws.below(4) / 2;
     let schema = values.of_key("workload");
-    let jobs = (0..jobs).filter_map(|_| job(values, draws, &schema["items"]));
+    let jobs = (0..jobs).filter_map(|_| match draws.chance(0.08) && values.names.ranks <= 12 {
+        true => Some(json!({ "training": servers::training(draws, values.names.ranks) })),
+        false => job(values, draws, &schema["items"]),
+    });
     Json::Array(jobs.collect())
 }
 
@@ -219,9 +229,11 @@ fn job(values: &Values, draws: &mut Draws, schema: &'static Json) -> Option<Json
     let schema = values.resolved(schema);
     let of_keys = schema["properties"].as_object()?;
     let is_kind = |key: &&String| values.resolved(&of_keys[*key])["type"] == "object";
-    let kinds: Vec<&String> = of_keys.keys().filter(is_kind).collect();
+    let mut kinds: Vec<&String> = of_keys.keys().filter(is_kind).collect();
     let Json::Object(mut keys) = values.draw(draws, schema, "workload")? else { return None };
     keys.retain(|key, _| key != "name" && !kinds.contains(&key));
+    // A training step of random sizes fits no fabric, or takes minutes to lay out: see `servers`.
+    kinds.retain(|kind| *kind != "training");
     let kind = *draws.pick(&kinds);
     let value = values.draw(draws, values.resolved(&of_keys[kind]), &format!("workload.{kind}"))?;
     keys.insert(kind.clone(), value);

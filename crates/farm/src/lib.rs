@@ -17,6 +17,7 @@ mod graph;
 mod imports;
 pub mod panics;
 mod program;
+mod servers;
 mod shrink;
 mod tally;
 pub mod trial;

@@ -13,6 +13,8 @@ pub(crate) struct Names {
     pub(crate) hosts: Vec<String>,
     pub(crate) switches: Vec<String>,
     pub(crate) roles: Vec<String>,
+    /// Number of GPUs.
+    pub(crate) ranks: usize,
 }
 
 /// A unit of quantities, by the end of the pattern with which the schema describes them.

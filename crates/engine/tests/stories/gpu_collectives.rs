@@ -147,3 +147,20 @@ fn a_tree_is_not_a_ring() {
         }
     }
 }
+
+#[test]
+fn without_nvlink_gpus_of_a_server_meet_at_their_tors_or_in_the_nic_that_they_share() {
+    let ring = "[[workload]]\ncollective = { kind = \"all-reduce\", bytes = \"8MB\" }\n";
+    let apart =
+        format!("[server]\ngpus = 4\nnvlink = \"off\"\n[topology.rails]\nservers = 2\nspines = 2\n{ring}");
+    let (plan, _) = run(&apart);
+    let inside = plan.messages.iter().filter(|message| {
+        let qp = &plan.qps[message.qp.index()];
+        plan.fabric.node_of(qp.from) == plan.fabric.node_of(qp.to)
+    });
+    assert!(inside.count() > 0 && plan.qps.iter().all(|qp| qp.from != qp.to));
+    let shared = apart.replace("nvlink", "nics = 1\nnvlink");
+    let (plan, outcome) = run(&shared);
+    assert!(plan.tasks.iter().any(|task| matches!(task.work, model::plan::Work::Copy { .. })));
+    assert!(outcome.messages.iter().all(|record| record.acked < Time::NEVER));
+}

@@ -194,6 +194,10 @@ impl Layer<'_, '_> {
             let task = self.copy(from, to, bytes, 1, after);
             return Moved { arrived: Event::Done(task), sent: Event::Done(task) };
         }
+        // Without NVLink, GPUs of one server use their own NICs, and the ToR between them.
+        if self.draft.ranks.node(from) == self.draft.ranks.node(to) {
+            return self.message(from, to, bytes, step.channel, after);
+        }
         match self.communicator.nic {
             Nic::Own => self.message(from, to, bytes, step.channel, after),
             Nic::Channel => {
@@ -240,18 +244,27 @@ impl Layer<'_, '_> {
 
     /// A message over the fabric, in one part or in one for each port of the NIC.
     fn message(&mut self, from: u32, to: u32, bytes: u64, channel: u32, after: &[Event]) -> Moved {
-        let ranks = self.draft.ranks;
+        let (ranks, sender) = (self.draft.ranks, from);
         let (own, peers) = (ranks.ports(from), ranks.ports(to));
         let ports = own.len().min(peers.len());
         let pair = |port: usize| (own[port % own.len()], peers[port % peers.len()]);
         let port = match self.communicator.ports {
-            Ports::Stripe if ports > 1 => return self.stripes(from, to, bytes, channel, after, ports),
+            Ports::Stripe if ports > 1 && own[0] != peers[0] => {
+                return self.stripes(from, to, bytes, channel, after, ports);
+            }
             Ports::Hash => {
                 let pair = u64::from(from) << 32 | u64::from(to);
                 below(self.draft.key.draw2(pair, channel.into()), ports)
             }
             Ports::RoundRobin | Ports::Stripe => channel as usize % ports,
         };
+        if pair(port).0 == pair(port).1 {
+            // GPUs that share a NIC port. Our choice: the port copies the bytes at its rate.
+            let (from, to) = (ranks.stream(from, Stream::Out), ranks.stream(to, Stream::In));
+            let time = self.draft.fabric.uplink(pair(port).0).rate.time_for(bytes);
+            let task = self.task(sender, Work::Copy { from, to, time, delay: Time::ZERO }, after);
+            return Moved { arrived: Event::Done(task), sent: Event::Done(task) };
+        }
         let message = self.send(pair(port), bytes, channel, after);
         Moved { arrived: Event::Received(message), sent: Event::Acked(message) }
     }
