@@ -74,9 +74,10 @@ fn median(numbers: &[f64]) -> Option<f64> {
 }
 
 fn exposed(budget: &Budget) -> BTreeMap<String, Exposed> {
-    let named = budget.exposed.iter().filter(|(name, _)| !name.is_empty());
     let each = |us: &f64| Exposed::read(us / f64::from(budget.steps.max(1)));
-    named.map(|(name, us)| ((*name).to_owned(), each(us))).collect()
+    // Communication of no kind of parallelism, such as that of a schedule.
+    let named = |name: &&str| if name.is_empty() { "messages".to_owned() } else { (*name).to_owned() };
+    budget.exposed.iter().map(|(name, us)| (named(name), each(us))).collect()
 }
 
 fn bus(budget: &Budget) -> BTreeMap<String, Bus> {
