@@ -84,7 +84,7 @@ pub struct ScenarioArgs {
     pub scenario: String,
     /// Scenario whose fabric, NICs and scheme the workload file runs on; its own workload is left out.
     ///
-    /// A workload file is a GOAL schedule, as text or binary.
+    /// A workload file is a GOAL schedule, as text or binary, or a connection matrix of htsim.
     #[arg(long, value_name = "SCENARIO")]
     pub topology: Option<String>,
     /// Change a setting: a dotted key (array entries by index or name) and a value, as TOML or a plain string. Repeatable.

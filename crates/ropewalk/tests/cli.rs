@@ -651,6 +651,20 @@ fn a_goal_schedule_runs_on_the_fabric_of_a_scenario() {
 }
 
 #[test]
+fn a_connection_matrix_runs_on_the_fabric_of_a_scenario() {
+    let sandbox = Sandbox::new();
+    let matrix = "Nodes 4\nConnections 2\nTriggers 1\n0->1 id 1 start 0 size 100000 recv_done_trigger 1\n\
+                  1->2 id 2 trigger 1 size 100000\ntrigger id 1 oneshot\n";
+    sandbox.write("chain.cm", matrix);
+    let summary = sandbox.json(&["run", "chain.cm", "--topology", "quickstart", "--json"]);
+    assert_eq!((&summary["scenario"], &summary["flows"]["finished"]), (&"chain".into(), &2.into()));
+    sandbox.ropewalk(&["run", "chain.cm"]).assert().code(2).stderr(contains("--topology SCENARIO"));
+    sandbox.write("chain.cm", &matrix.replace("1->2", "1->9"));
+    let run = ["run", "chain.cm", "--topology", "quickstart"];
+    sandbox.ropewalk(&run).assert().code(2).stderr(contains("chain.cm:5:4"));
+}
+
+#[test]
 fn a_quick_experiment_is_labelled_and_explains_every_row() {
     let sandbox = Sandbox::new();
     // A formula has no smaller version.

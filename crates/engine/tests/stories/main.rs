@@ -29,6 +29,7 @@
 //! | [`receivers`] | a receiver may wait with its ACKs until a timer fires, or complete messages by counting packets |
 //! | [`grants`] | a host that grants credit shares its link among its senders and keeps the queue before it short |
 //! | [`arrivals`] | flows start when the workload says, and a loaded fabric behaves as queueing theory predicts |
+//! | [`htsim`] | flows of connection matrices start when their triggers fire |
 //! | [`goal`] | schedules of LogGOPSim compute, send and receive in the order that they state |
 //! | [`collectives`] | all-reduce and all-to-all send what the textbook says, and runs repeat exactly |
 //!
@@ -50,6 +51,7 @@ mod goal;
 mod gpu_collectives;
 mod grants;
 mod held;
+mod htsim;
 mod in_order;
 mod lab;
 mod listed_losses;

@@ -1,6 +1,7 @@
 //! Workloads in the formats of other tools.
 
 pub mod goal;
+pub mod htsim;
 pub(crate) mod order;
 
 use crate::Error;
@@ -25,7 +26,7 @@ pub(crate) fn in_place_of_workload(path: &Path) -> Result<(String, String), Erro
     let start = start().map_err(|e| Error::new(format!("{name} cannot be read: {e}")))?;
     let kind = kind(&start).ok_or_else(|| {
         Error::new(format!("{name} is no workload that `--topology` can take"))
-            .with_help("it takes GOAL schedules, as text or binary; other scenarios run without `--topology`")
+            .with_help("it takes GOAL schedules, as text or binary, and connection matrices of htsim; scenarios run without `--topology`")
     })?;
     let file = std::path::absolute(path).map_err(|e| Error::new(format!("{name} cannot be read: {e}")))?;
     let file = toml::Value::from(file.display().to_string());
@@ -35,7 +36,9 @@ pub(crate) fn in_place_of_workload(path: &Path) -> Result<(String, String), Erro
 
 /// The kind of workload to which the start of a file belongs.
 pub(crate) fn kind(start: &[u8]) -> Option<&'static str> {
-    let is_goal = goal::binary::is_binary(start.get(..8).unwrap_or_default())
-        || goal::text::is_goal(&String::from_utf8_lossy(start));
-    is_goal.then_some("goal")
+    let text = String::from_utf8_lossy(start);
+    if goal::binary::is_binary(start.get(..8).unwrap_or_default()) || goal::text::is_goal(&text) {
+        return Some("goal");
+    }
+    htsim::is_matrix(&text).then_some("htsim")
 }

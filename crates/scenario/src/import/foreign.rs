@@ -16,7 +16,9 @@ pub(crate) fn help(text: &str) -> Option<&'static str> {
         "num_ranks" => {
             "this looks like a GOAL schedule of LogGOPSim; `--topology SCENARIO` runs it on that scenario's fabric"
         }
-        "Nodes" => "this looks like a connection matrix of htsim; ropewalk has no import for it yet",
+        "Nodes" => {
+            "this looks like a connection matrix of htsim; `--topology SCENARIO` runs it on that scenario's fabric"
+        }
         _ if is_json(first) => {
             "this looks like JSON, but a scenario is TOML; `ropewalk report` and `ropewalk explain` read the directories of \
              results"

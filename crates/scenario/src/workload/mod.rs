@@ -71,7 +71,7 @@ macro_rules! workloads {
             /// Use of queue pairs. `"persistent"`: one queue pair per source, destination and job; `"per-message"`: one
             /// per message. Default `"persistent"` (collective libraries keep their connections), for `poisson`
             /// `"per-message"` (in the HPCC family of ns-3 simulators each flow has its own queue pair), for `goal`
-            /// `"per-message"` (on a shared queue pair, messages would wait for the order of the file).
+            /// `"per-message"` (on a shared queue pair, messages would wait for the order of the file), and for `htsim`.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub qp: Option<QpUse>,
             $(
@@ -143,6 +143,8 @@ workloads! {
     random_partner: RandomPartner = "random-partner",
     /// A GOAL schedule.
     goal: Goal = "goal",
+    /// A connection matrix of htsim.
+    htsim: Htsim = "htsim",
     /// A list of messages.
     flows: Flows = "flows",
 }
