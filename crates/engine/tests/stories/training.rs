@@ -147,3 +147,27 @@ fn tokens_go_to_popular_experts_and_come_back() {
     let once = received("once-per-server = true");
     assert!(once.iter().sum::<u64>() < even.iter().sum::<u64>(), "{once:?}, {even:?}");
 }
+
+#[test]
+fn collectives_of_tensor_parallelism_hide_behind_the_next_computation() {
+    let text = |overlap: &str| {
+        format!(
+            "[server]\ngpus = 2\nnvlink = {{ rate = \"100Gbps\", delay = \"1us\" }}\n[topology.rails]\nservers = 1\nspines = 0\n\
+             [[workload]]\n[workload.training]\n\
+             model = {{ hidden = 256, layers = 4, heads = 8, ffn = 512, gated = true, vocab = 100 }}\n\
+             parallel = {{ tp = 2 }}\nbatch = {{ global = 2, sequence = 64 }}\noverlap = \"{overlap}\"\n\
+             compute = {{ forward = \"80us\", backward = \"160us\" }}\n"
+        )
+    };
+    let (alone, hidden) = (step_of(&text("none")), step_of(&text("tp")));
+    // Two micro-batches of 240 us of computation.
+    assert!(hidden < alone && hidden > Time::from_us(480), "{alone} alone, {hidden} hidden");
+    assert!(alone.since(hidden) > hidden.since(Time::from_us(480)), "most of it hides: {alone}, {hidden}");
+}
+
+/// Time of the last task.
+fn step_of(text: &str) -> Time {
+    let checked = lay(text);
+    let run = agreed_on(&checked, text);
+    run.tasks.iter().map(|record| record.end).max().unwrap()
+}

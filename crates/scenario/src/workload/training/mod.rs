@@ -53,6 +53,10 @@ pub struct Training {
     /// Algorithm and tuning of each kind of parallelism: `tp`, `cp`, `dp`, `ep`. Default: see each.
     #[serde(default)]
     pub collectives: Dimensions,
+    /// Communication behind which a rank goes on. `"none"`: a rank waits for every collective of a layer; `"tp"`: a collective of
+    /// tensor parallelism hides behind the next computation. Default `"none"`.
+    #[serde(default)]
+    pub overlap: Overlap,
     /// Routing of tokens to experts.
     #[serde(default)]
     pub routing: Routing,
@@ -117,6 +121,17 @@ pub enum Optimizer {
     /// Reduce-scatter of gradients, all-gather of parameters.
     #[default]
     Distributed,
+}
+
+/// Communication that hides behind computation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Overlap {
+    /// None inside a pass.
+    #[default]
+    None,
+    /// Collectives of tensor parallelism.
+    Tp,
 }
 
 /// Time of computations.

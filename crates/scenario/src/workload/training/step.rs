@@ -4,10 +4,9 @@
 //! waits. Activations go to the next stage and gradients to the stage before while the rank goes on. Gradients are exchanged in
 //! buckets, one after another, from the end of the last backward pass of their layers on.
 
-use super::SeedBy;
 use super::experts::{exchange, over_servers};
 use super::pipeline::Pass;
-use super::{ByFlops, ByTime, Compute, Dimension, Optimizer, Sizes, Training, VALUE};
+use super::{ByFlops, ByTime, Compute, Dimension, Optimizer, Overlap, SeedBy, Sizes, Training, VALUE};
 use crate::collective::{
     Algorithm, Call, Communicator, Kind, Nic, Ports, Schedule, lay as lay_collective, transfer,
 };
@@ -38,6 +37,7 @@ pub(super) fn lay(training: &Training, sizes: &Sizes, draft: &mut Draft<'_>) -> 
         backward: BTreeMap::new(),
         exchanged: BTreeMap::new(),
         ready: BTreeMap::new(),
+        hidden: BTreeMap::new(),
         pending: Time::ZERO,
         dropped: 0,
         micro: 0,
@@ -158,6 +158,9 @@ struct Layer<'l, 'd> {
     exchanged: BTreeMap<u32, Event>,
     /// By rank: ends of the last backward passes of layers, in the order of gradients.
     ready: BTreeMap<u32, Vec<Event>>,
+    /// By rank, if collectives of tensor parallelism hide behind computation: the collectives that the next computation waits for,
+    /// and those that the one after it waits for.
+    hidden: BTreeMap<u32, [Vec<Event>; 2]>,
     /// Time that all ranks of the stage compute next.
     pending: Time,
     /// Tokens that experts had no room for, on one rank of each group.
@@ -294,6 +297,7 @@ impl Layer<'_, '_> {
             }
         }
         self.compute(&ranks, pass, layers);
+        self.uncover(&ranks);
         self.send(stage, pass, activation);
         Ok(())
     }
@@ -445,7 +449,10 @@ impl Layer<'_, '_> {
             let task = self.draft.task(self.draft.ranks.node(rank), Work::On { stream, time });
             let made = &mut self.draft.graph.tasks[task as usize];
             (made.role, made.rank, made.operation) = (Role::Compute, rank, operation);
-            for cause in std::mem::replace(&mut self.last[rank as usize], vec![Event::Done(task)]) {
+            let due = self.hidden.get_mut(&rank);
+            let due = due.map_or_else(Vec::new, |[due, later]| std::mem::replace(due, std::mem::take(later)));
+            let last = std::mem::replace(&mut self.last[rank as usize], vec![Event::Done(task)]);
+            for cause in last.into_iter().chain(due) {
                 self.draft.join(cause, Item::Task(task));
             }
         }
@@ -474,6 +481,10 @@ impl Layer<'_, '_> {
         bytes: u64,
         layer: u32,
     ) -> Result<(), KeyError> {
+        if dim == Dim::Tp && self.training.overlap == Overlap::Tp {
+            return self.collect_hidden(ranks, kind, bytes, layer);
+        }
+        self.uncover(ranks);
         for group in self.sizes.groups(ranks.clone(), dim) {
             let causes =
                 group.iter().map(|&rank| std::mem::take(&mut self.last[rank as usize])).collect::<Vec<_>>();
@@ -483,6 +494,37 @@ impl Layer<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// A collective of tensor parallelism that hides behind the next computation: only the one after it waits.
+    fn collect_hidden(
+        &mut self,
+        ranks: &Range<u32>,
+        kind: Kind,
+        bytes: u64,
+        layer: u32,
+    ) -> Result<(), KeyError> {
+        for group in self.sizes.groups(ranks.clone(), Dim::Tp) {
+            let causes = |rank: &u32| {
+                let before = self.hidden.get(rank).map_or(&[][..], |[_, later]| later.as_slice());
+                self.last[*rank as usize].iter().chain(before).copied().collect()
+            };
+            let causes: Vec<Vec<Event>> = group.iter().map(causes).collect();
+            let left = self.collective(&group, Dim::Tp, kind, bytes, layer, &causes)?;
+            for (&rank, event) in group.iter().zip(left) {
+                self.hidden.entry(rank).or_default()[1] = vec![event];
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets what comes next wait for all hidden collectives.
+    fn uncover(&mut self, ranks: &Range<u32>) {
+        for rank in ranks.clone() {
+            if let Some(hidden) = self.hidden.remove(&rank) {
+                self.last[rank as usize].extend(hidden.into_iter().flatten());
+            }
+        }
     }
 
     /// Tokens go to their experts, or come back.
