@@ -125,6 +125,8 @@ struct Layer<'l, 'd> {
     /// Start and end of the operations laid so far; `None` is the start of the job.
     starts: Vec<Option<Event>>,
     ends: Vec<Option<Event>>,
+    /// Time of all computations and of all messages on their NICs so far, ps.
+    total: u64,
     /// Arrivals of messages.
     arrivals: Vec<Option<Event>>,
     streams: Streams,
@@ -202,6 +204,7 @@ impl<'l, 'd> Layer<'l, 'd> {
             sends,
             starts: vec![None; count],
             ends: vec![None; count],
+            total: 0,
             arrivals: vec![None; count],
             streams,
             shown,
@@ -350,11 +353,22 @@ impl<'l, 'd> Layer<'l, 'd> {
             return Err(self.too_large(i, &LATEST.to_string()));
         }
         let time = Time::from_ns(ns);
+        self.add_time(i, time)?;
         let stream = self.stream(i, false);
         let end = self.on_stream(i, stream, Work::On { stream, time }, false);
         self.show(Role::Compute, self.shown.0);
         self.ends[i] = Some(end);
         Ok(())
+    }
+
+    /// Refuses a schedule whose times, one after another, exceed what 64 bits of picoseconds hold.
+    fn add_time(&mut self, i: Number, time: Time) -> Result<(), KeyError> {
+        let most = Time(LATEST.ps() * 8);
+        self.total = self.total.saturating_add(time.ps());
+        match self.total > most.ps() {
+            true => Err(self.too_large(i, &format!("{most} for all operations together"))),
+            false => Ok(()),
+        }
     }
 
     fn too_large(&self, i: Number, most: &str) -> KeyError {
@@ -385,6 +399,7 @@ impl<'l, 'd> Layer<'l, 'd> {
             let (from, to) =
                 (self.draft.ranks.stream(rank, Stream::Out), self.draft.ranks.stream(o.peer, Stream::In));
             let work = Work::Copy { from, to, time: nvlink.rate.time_for(bytes), delay: nvlink.delay };
+            self.add_time(i, nvlink.rate.time_for(bytes))?;
             let end = self.on_stream(i, from, work, eager);
             self.arrivals[i] = Some(end);
             self.ends[i] = if eager { self.starts[i] } else { Some(end) };
@@ -399,6 +414,7 @@ impl<'l, 'd> Layer<'l, 'd> {
         let causes = if self.sends[&(rank, o.nic)] > 1 {
             let stream = self.stream(i, true);
             let time = self.on_wire(from, bytes);
+            self.add_time(i, time)?;
             self.on_stream(i, stream, Work::On { stream, time }, true);
             self.starts[i].into_iter().collect()
         } else {

@@ -91,6 +91,55 @@ fn schedules_that_cannot_run_are_refused() {
 }
 
 #[test]
+fn times_that_exceed_the_clock_together_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let each = |number: usize| two(&"calc 999999999999999\n".repeat(number), "");
+    assert!(checked(folder.path(), &each(8), "").is_ok());
+    let found = checked(folder.path(), &each(9), "").unwrap_err();
+    assert!(found.contains("operation 8, `calc 999999999999999`: expected at most"), "{found}");
+    assert!(found.ends_with("for all operations together"), "{found}");
+}
+
+#[test]
+fn damaged_schedules_never_panic_on_their_way_to_a_plan() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = [
+        "0",
+        "1",
+        "2",
+        "9",
+        "-1",
+        "18446744073709551615",
+        "send",
+        "recv",
+        "calc",
+        "requires",
+        "irequires",
+        "a",
+        "b",
+    ];
+    let whole = two(
+        "a: send 8b to 1 tag 3\nb: recv 9b from 1\nc: calc 7 cpu 1\nc irequires a\nc requires b\nd: send 8b to 0\nrecv 8b \
+         from 0",
+        "a: recv 8b from -1 tag -1\nb: send 9b to 0\nc: calc 0\nc requires a\nc requires b",
+    );
+    let mut draws = crate::testing::Draws(3);
+    let (mut right, mut wrong) = (0, 0);
+    for number in 0..2_000 {
+        let mut text = whole.clone();
+        for _ in 0..=draws.below(2) {
+            text = draws.change(&text, &words);
+        }
+        let settings = ["", ", send-done = \"delivered\"", ", send-done = \"eager\""][number % 3];
+        match checked(folder.path(), &text, settings) {
+            Ok(_) => right += 1,
+            Err(_) => wrong += 1,
+        }
+    }
+    assert!(right > 100 && wrong > 100, "{right} right, {wrong} wrong");
+}
+
+#[test]
 fn schedules_that_may_mean_something_else_run_with_a_warning() {
     let folder = tempfile::tempdir().unwrap();
     for (schedule, messages, warning) in [
