@@ -164,3 +164,21 @@ fn without_nvlink_gpus_of_a_server_meet_at_their_tors_or_in_the_nic_that_they_sh
     assert!(plan.tasks.iter().any(|task| matches!(task.work, model::plan::Work::Copy { .. })));
     assert!(outcome.messages.iter().all(|record| record.acked < Time::NEVER));
 }
+
+#[test]
+fn a_double_binary_tree_takes_the_time_of_its_ports() {
+    // Each tree carries one half: 4 d - 2 halves pass one after another through a port, and 2 d latencies, for 2^d servers.
+    for d in 1..=4u64 {
+        let n = 1 << d;
+        let half = 1438 * 64;
+        let text = star(n, "all-reduce", 2 * half, "tree");
+        let (plan, outcome) = run(&text);
+        let frame = plan.wire.transmission(model::Rate::from_gbps(400), plan.wire.max_frame()).ps();
+        let on_port = 64 * frame;
+        let latency = 2_000_000 + frame;
+        let expected = (4 * d - 2) * on_port + 2 * d * latency;
+        let last = outcome.messages.iter().map(|record| record.received.ps()).max().unwrap();
+        // ACKs of the opposite direction take less than four frames.
+        assert!(last.abs_diff(expected) < 4 * frame, "{n} servers: {last} ps, {expected} ps");
+    }
+}
