@@ -1,7 +1,8 @@
 """Every command in the documentation works, and prints the output that the page shows.
 
 Commands are lines in fenced blocks that begin with `$ `. The lines below a command are its output. A line `...` stands for
-any number of lines. The commands of a page run one after the other in an empty directory. The first line of a block may be
+any number of lines. The commands of a page run one after the other in a directory that holds the page's
+blocks with a `title="NAME"` as files. The first line of a block may be
 
     ```console no-run reason="12 minutes"
 
@@ -31,6 +32,9 @@ FILES = {
     '[[axis]]\nschemes = ["ecmp", "ar", "themis"]\n'
     '[[axis]]\n"nic.congestion.dcqcn.rate-increase-timer" = ["55us", "300us", "900us"]\n',
     "typo.toml": '[topology.leaf-spine]\nleaves = 4\nrate = "100Gbs"\n',
+    "my-fabric.toml": "[server]\ngpus = 1\n[topology.rails]\nservers = 4\nspines = 2\n",
+    "llama.goal": "num_ranks 2\nrank 0 {\nsend 8192b to 1 tag 0\n}\nrank 1 {\nrecv 8192b from 0 tag 0\n}\n",
+    "alltoall.cm": "Nodes 4\nConnections 2\n0->1 id 1 start 0 size 100000\n1->0 id 2 start 0 size 100000\n",
 }
 
 
@@ -74,6 +78,12 @@ def commands(page: Path) -> list[Command]:
             else:
                 found[-1].shown.append(line)
     return found
+
+
+def titled(page: Path) -> dict[str, str]:
+    """Blocks of a page with a title, such as `title="fabric.toml"`: files that its commands use."""
+    titles = ((re.search(r'title="([^"]+)"', fence[3]), fence[4]) for fence in FENCE.finditer(page.read_text()))
+    return {title[1]: text for title, text in titles if title}
 
 
 def indented(page: Path) -> list[tuple[int, str]]:
@@ -122,7 +132,7 @@ def test_commands_work_and_print_the_output_on_the_page(page, tmp_path):
     (tools / "ropewalk").symlink_to(program())
     place = tmp_path / "work"
     place.mkdir()
-    for name, text in FILES.items():
+    for name, text in (FILES | titled(page)).items():
         (place / name).write_text(text)
     env = os.environ | {"PATH": f"{tools}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1"}
     for command in commands(page):
