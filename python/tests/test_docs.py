@@ -32,7 +32,7 @@ FILES = {
     '[[axis]]\nschemes = ["ecmp", "ar", "themis"]\n'
     '[[axis]]\n"nic.congestion.dcqcn.rate-increase-timer" = ["55us", "300us", "900us"]\n',
     "typo.toml": '[topology.leaf-spine]\nleaves = 4\nrate = "100Gbs"\n',
-    "my-fabric.toml": "[server]\ngpus = 1\n[topology.rails]\nservers = 4\nspines = 2\n",
+    "fabric.toml": "[server]\ngpus = 1\n[topology.rails]\nservers = 4\nspines = 2\n",
     "llama.goal": "num_ranks 2\nrank 0 {\nsend 8192b to 1 tag 0\n}\nrank 1 {\nrecv 8192b from 0 tag 0\n}\n",
     "alltoall.cm": "Nodes 4\nConnections 2\n0->1 id 1 start 0 size 100000\n1->0 id 2 start 0 size 100000\n",
 }
